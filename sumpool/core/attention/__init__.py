@@ -1,0 +1,1 @@
+"""Self-attention over the source: (batch, length, dim) -> the same, each variant one file."""

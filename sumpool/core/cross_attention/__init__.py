@@ -1,0 +1,1 @@
+"""Cross-attention from the decoder to the encoder's memory."""

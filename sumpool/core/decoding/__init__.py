@@ -1,0 +1,1 @@
+"""Beam search over a step function, and the rules that summaries obey."""

@@ -1,0 +1,1 @@
+"""The summarizer: encoder, decoder and the settings that build them."""

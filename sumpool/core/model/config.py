@@ -1,0 +1,69 @@
+"""The settings of the model: the `model` section of a recipe."""
+
+from typing import Annotated, Literal, Self
+
+from pydantic import Field, model_validator
+
+from sumpool.core.attention._base import AttentionConfig
+from sumpool.core.cross_attention._base import CrossAttentionConfig
+from sumpool.core.cross_attention.full import FullConfig
+from sumpool.core.output._base import OutputConfig
+from sumpool.core.output.pointer import PointerConfig
+from sumpool.core.pooling._base import PoolerConfig
+from sumpool.settings import Settings
+from sumpool.variants import OneOf
+
+
+class EncoderLayerConfig(Settings):
+    """One encoder layer, and the pooling after it."""
+
+    attention: Annotated[AttentionConfig, OneOf("sumpool.core.attention")]
+    """How the vectors of a document see each other."""
+    pool: Annotated[PoolerConfig, OneOf("sumpool.core.pooling")] | None = None
+    """What leaves fewer vectors after this layer; nothing by default."""
+
+
+class DecoderConfig(Settings):
+    """The decoder."""
+
+    layers: int = Field(6, ge=1, le=64)
+    """Decoder layers."""
+    cross_attention: Annotated[CrossAttentionConfig, OneOf("sumpool.core.cross_attention")] = FullConfig()
+    """How the summary sees the document."""
+    positions: Literal["sinusoidal", "none"] = "sinusoidal"
+    """Positions of the summary's tokens; the paper's models have none."""
+
+
+class ModelConfig(Settings):
+    """An encoder-decoder Transformer that pools what it reads."""
+
+    dim: int = Field(512, ge=2, le=8192)
+    """Features of a vector."""
+    heads: int = Field(8, ge=1, le=128)
+    """Attention heads; must divide dim."""
+    feed_forward: int = Field(2048, ge=1, le=65536)
+    """Width of the feed-forward layers."""
+    activation: Literal["relu", "gelu"] = "relu"
+    """Non-linearity of the feed-forward layers."""
+    norm: Literal["pre", "post"] = "pre"
+    """Where layer normalisation stands: before each sub-layer, or after its residual sum."""
+    dropout: float = Field(0.1, ge=0, lt=1)
+    """Dropout on embeddings, sub-layers and attention weights."""
+    source_length: int = Field(8192, ge=1)
+    """Tokens of a document that the model reads at once."""
+    target_length: int = Field(512, ge=1)
+    """Tokens of a summary that the model learns from or writes, its end included."""
+    encoder: tuple[EncoderLayerConfig, ...] = Field(min_length=1)
+    """The encoder's layers, first to last."""
+    decoder: DecoderConfig = DecoderConfig()
+    """The decoder."""
+    output: Annotated[OutputConfig, OneOf("sumpool.core.output")] = PointerConfig()
+    """How decoder states become words."""
+
+    @model_validator(mode="after")
+    def _heads_divide_dim(self) -> Self:
+        if self.dim % self.heads:
+            raise ValueError(f"heads must divide dim = {self.dim}, got {self.heads}")
+        if self.dim % 2:
+            raise ValueError(f"dim must be even for sinusoidal positions, got {self.dim}")
+        return self

@@ -1,0 +1,1 @@
+"""Shared mathematics, named by what it is."""

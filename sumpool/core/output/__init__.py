@@ -1,0 +1,1 @@
+"""Output heads: decoder states, and what may be copied -> log-probabilities."""

@@ -1,0 +1,62 @@
+"""What every output head is."""
+
+from abc import ABC, abstractmethod
+from dataclasses import dataclass
+
+from torch import Tensor, nn
+
+from sumpool.core.tokens import Tokens
+from sumpool.settings import Settings
+
+
+class OutputConfig(Settings, ABC):
+    """Settings of one output head."""
+
+    kind: str
+
+    @abstractmethod
+    def build(self, embedding: nn.Embedding) -> "Output":
+        """Build the head beside the vocabulary's embedding, which it may share."""
+
+
+@dataclass(frozen=True)
+class Scores:
+    """How well the reference was foreseen.
+
+    Attributes:
+        log_prob: (batch, target), log-probability of each reference token, in nats.
+        uniform: (batch, target), mean log-probability over the vocabulary, for label smoothing.
+    """
+
+    log_prob: Tensor
+    uniform: Tensor
+
+
+class Output(nn.Module, ABC):
+    """Turns decoder states into words.
+
+    `history` holds the token before each output and the one before that, (batch, target, 2), padding where there is
+    none; a head that copies looks for them in the source.
+    """
+
+    @abstractmethod
+    def remember(self, ids: Tensor, source: Tokens) -> dict[str, Tensor]:
+        """Keep what may be copied.
+
+        Args:
+            ids: (batch, length), the source.
+            source: The encoder's states of the source, before the first pooling.
+
+        Returns:
+            Tensors, batch first, shared by all beams of a document.
+        """
+
+    @abstractmethod
+    def forward(self, states: Tensor, history: Tensor, remembered: dict[str, Tensor]) -> Tensor:
+        """Give every piece of the vocabulary its log-probability: (batch, target, dim) -> (batch, target, vocab)."""
+
+    @abstractmethod
+    def score(
+        self, states: Tensor, history: Tensor, remembered: dict[str, Tensor], target: Tensor
+    ) -> Scores:
+        """Give the reference `target` (batch, target) its log-probabilities, without all the others' where it can."""

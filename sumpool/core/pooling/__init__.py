@@ -1,0 +1,1 @@
+"""Poolers: Tokens -> Tokens, fewer vectors in source order."""

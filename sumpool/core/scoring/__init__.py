@@ -1,0 +1,1 @@
+"""Scorers: how much each vector is worth keeping."""

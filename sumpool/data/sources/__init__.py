@@ -1,0 +1,1 @@
+"""Where documents with summaries come from; each source one file."""
