@@ -1,0 +1,1 @@
+"""Text to piece ids with sentence numbers, and back."""
