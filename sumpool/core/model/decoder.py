@@ -53,8 +53,8 @@ class CausalAttention(nn.Module):
         """Mix the newest token (rows, 1, dim) with what was written."""
         query, key, value = self._split(states)
         written = written.append(key, value) if written else Written(key, value)
-        mixed = F.scaled_dot_product_attention(query, written.key, written.value)
-        return self.out(merge_heads(mixed)), written
+        mixed: Tensor = self.out(merge_heads(F.scaled_dot_product_attention(query, written.key, written.value)))
+        return mixed, written
 
     def _split(self, states: Tensor) -> tuple[Tensor, ...]:
         return tuple(split_heads(part, self.heads) for part in self.project(states).chunk(3, dim=-1))

@@ -73,9 +73,7 @@ class PointerOutput(Output):
     def forward(self, states: Tensor, history: Tensor, remembered: dict[str, Tensor]) -> Tensor:
         """Give log-probabilities (batch, target, vocab)."""
         write, copy = self._gate(states, remembered)
-        written = write + at_least_float32(F.linear(states, self.embedding.weight)).log_softmax(
-            -1
-        )  # (batch, target, vocab)
+        written = write + self._vocabulary(states)  # (batch, target, vocab)
         attention = self._attend(states, history, remembered).softmax(-1).nan_to_num()  # (batch, target, length)
         ids = remembered["ids"][:, None].expand_as(attention)
         # Sums of probabilities after the softmax: below the smallest float a copy adds nothing to any sum of logs.
@@ -85,7 +83,7 @@ class PointerOutput(Output):
     def score(self, states: Tensor, history: Tensor, remembered: dict[str, Tensor], target: Tensor) -> Scores:
         """Score the reference (batch, target); `uniform` is that of writing, since copying has no spread to smooth."""
         write, copy = (part.squeeze(-1) for part in self._gate(states, remembered))  # (batch, target) each
-        vocabulary = at_least_float32(F.linear(states, self.embedding.weight)).log_softmax(-1)  # (batch, target, vocab)
+        vocabulary = self._vocabulary(states)  # (batch, target, vocab)
         written = write + vocabulary.gather(-1, target[..., None]).squeeze(-1)
         attention = self._attend(states, history, remembered)  # (batch, target, length)
         match = (remembered["ids"][:, None] == target[..., None]) & remembered["mask"][:, None]
@@ -95,6 +93,9 @@ class PointerOutput(Output):
         whole = attention.masked_fill(~found[..., None], 0.0).logsumexp(-1)
         copied = torch.where(found, copy + matched - whole, -torch.inf)
         return Scores(torch.logaddexp(written, copied), vocabulary.mean(-1))
+
+    def _vocabulary(self, states: Tensor) -> Tensor:
+        return at_least_float32(F.linear(states, self.embedding.weight)).log_softmax(-1)
 
     def _precede(self, tokens: Tensor) -> Tensor:
         """Project a token and the one before it (batch, length, 2): (batch, length, 2 * preceding)."""
