@@ -1,0 +1,1 @@
+"""From sources of documents to batches of token ids."""
