@@ -1,1 +1,1 @@
-"""From sources of documents to batches of token ids."""
+"""From documents with summaries to batches of numbers."""
