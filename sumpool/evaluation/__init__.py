@@ -1,0 +1,1 @@
+"""How good summaries are: ROUGE with intervals, baselines beside it, and how much is copied."""
