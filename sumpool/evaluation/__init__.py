@@ -1,1 +1,1 @@
-"""How good summaries are: ROUGE with intervals, baselines beside it, and how much is copied."""
+"""How good summaries are, and how sure that is."""
