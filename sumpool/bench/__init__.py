@@ -1,0 +1,1 @@
+"""What a model costs: time, memory and counted operations, beside its twins."""
