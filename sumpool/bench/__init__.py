@@ -1,1 +1,1 @@
-"""What a model costs: time, memory and counted operations, beside its twins."""
+"""How fast, how large, and at what count of operations."""
