@@ -1,1 +1,1 @@
-"""Text to piece ids with sentence numbers, and back."""
+"""Between text and numbers: sentences and pieces."""
