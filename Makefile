@@ -34,13 +34,16 @@ clean:
 
 .venv/python:
 	@test -n "$(PYTHON)" || { echo "error: Python 3.11 or newer must be installed, found none of: $(CANDIDATES)"; exit 1; }
-	$(PYTHON) -m venv --clear .venv
+	@echo "making .venv with $(PYTHON)"
+	@$(PYTHON) -m venv --clear .venv
 	@touch $@
 
 .venv/installed: .venv/python pyproject.toml constraints.txt
-	$(PIP) .
+	@echo "installing sumpool into .venv (with PyTorch about a gigabyte: this takes a few minutes)"
+	@$(PIP) .
 	@touch $@
 
 .venv/installed-dev: .venv/python pyproject.toml constraints.txt
-	$(PIP) '.[dev]'
+	@echo "installing sumpool and its development tools into .venv (with PyTorch about a gigabyte: a few minutes)"
+	@$(PIP) '.[dev]'
 	@touch $@ .venv/installed

@@ -9,10 +9,13 @@ from collections.abc import Sequence
 
 _UNSAFE = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u061c\u200e\u200f\u202a-\u202e\u2066-\u2069\ud800-\udfff]")
 
+_NUMBER = re.compile(r"[-+−]?\d|[-–—]?$")
+"""A cell that belongs to a column of numbers, or stands for a missing one."""
+
 
 def inert(text: str) -> str:
-    """Spell out what could command a terminal or turn the direction of writing: an escape becomes its code."""
-    return _UNSAFE.sub(lambda found: ascii(found.group())[1:-1], text)
+    """Spell out what could command a terminal or turn the direction of writing, in a way that JSON reads back."""
+    return _UNSAFE.sub(lambda found: f"\\u{ord(found.group()):04x}", text)
 
 
 def figure(value: float | str) -> str:
@@ -28,7 +31,7 @@ def complain(sentence: str) -> None:
 
 
 def table(columns: Sequence[str], rows: Sequence[Sequence[str]], title: str = "") -> str:
-    """Lay out rows as text, the first column to the left and the others to the right.
+    """Lay out rows as text: columns of numbers to the right, others to the left.
 
     Args:
         columns: Headings.
@@ -37,10 +40,11 @@ def table(columns: Sequence[str], rows: Sequence[Sequence[str]], title: str = ""
     """
     cells = [[inert(cell) for cell in row] for row in (columns, *rows)]
     widths = [max(map(len, column)) for column in zip(*cells, strict=True)]
+    numeric = [all(_NUMBER.match(cell) for cell in column[1:]) for column in zip(*cells, strict=True)]
     lines = [
         "  ".join(
-            cell.rjust(width) if place else cell.ljust(width)
-            for place, (cell, width) in enumerate(zip(row, widths, strict=True))
+            cell.rjust(width) if right else cell.ljust(width)
+            for cell, width, right in zip(row, widths, numeric, strict=True)
         ).rstrip()
         for row in cells
     ]

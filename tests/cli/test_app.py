@@ -69,7 +69,7 @@ def test_failure_is_one_line_on_stderr(monkeypatch: pytest.MonkeyPatch, capsys: 
     with pytest.raises(SystemExit) as stopped:
         run_main(monkeypatch, RecipeError("bad[0].x must be \x1b[31m"), "train", "bad.yaml")
     assert stopped.value.code == 2
-    assert capsys.readouterr() == ("", "error: bad[0].x must be \\x1b[31m\n")
+    assert capsys.readouterr() == ("", "error: bad[0].x must be \\u001b[31m\n")
 
 
 def test_debug_shows_the_traceback_wherever_it_stands(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -10,7 +10,7 @@ from sumpool.cli.console import Log, Terminal, screen
 from sumpool.progress import Progress
 
 HOSTILE = "\x1b[31mred\x1b[0m\a\r\x9b2J[red]x[/]\u202etxt\ud800"
-HARMLESS = r"\x1b[31mred\x1b[0m\x07\r\x9b2J[red]x[/]\u202etxt\ud800"
+HARMLESS = r"\u001b[31mred\u001b[0m\u0007\u000d\u009b2J[red]x[/]\u202etxt\ud800"
 
 
 def test_log_speaks_every_ten_seconds_and_at_the_end(
