@@ -43,7 +43,7 @@ class WordPieces:
             pieces: Surface of every piece; "▁" is a space, `<0x41>` a byte.
 
         Raises:
-            ValueError: If a piece holds white space behind its first character.
+            ValueError: If a piece holds white space behind a word.
         """
         self.starts: list[bool] = []
         self.parts: list[bytes] = []
@@ -51,9 +51,9 @@ class WordPieces:
         self.continuing: dict[bytes, list[int]] = {}
         for number, piece in enumerate(pieces):
             surface = _surface(piece) if number > END else b""
-            part = surface[1:] if surface[:1].isspace() else surface
-            if len(part.split()) > 1 or part != part.strip():
-                raise ValueError(f"pieces must hold white space at their start only, got {piece!r}")
+            part = surface.lstrip()
+            if part.split() not in ([], [part]):
+                raise ValueError(f"pieces must hold white space before a word only, got {piece!r}")
             self.starts.append(part != surface)
             self.parts.append(part)
             if part:

@@ -70,7 +70,7 @@ def test_forbids_what_the_definition_forbids_and_nothing_else(length: int) -> No
         words = text(pieces).split()
         runs = [tuple(words[start : start + length]) for start in range(len(words) - length + 1)]
         assert len(set(runs)) == len(runs)
-    assert forbidden_at_all > 500
+    assert forbidden_at_all > 50
 
 
 def written(rule: NoRepeatWords, spelling: str) -> NoRepeatWords:
@@ -118,6 +118,6 @@ def test_is_cheap() -> None:
 def test_arguments_out_of_range_are_refused() -> None:
     with pytest.raises(ValueError, match="length must be at least 1, got 0"):
         NoRepeatWords(0, WordPieces(PIECES))
-    for piece in ("▁of▁the", "of▁", "▁\n"):
-        with pytest.raises(ValueError, match="pieces must hold white space at their start only, got"):
+    for piece in ("▁of▁the", "of▁", "a\n"):
+        with pytest.raises(ValueError, match="pieces must hold white space before a word only, got"):
             WordPieces([*SPECIAL, piece])
