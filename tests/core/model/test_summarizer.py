@@ -67,7 +67,7 @@ def test_beams_are_hypotheses_of_their_own_and_can_be_followed() -> None:
     state, last = model.start(memory, 3), torch.full((6,), BEGIN)
     with torch.no_grad():
         for place in range(5):
-            log_probs, state = model.step(last, state)
+            _, state = model.step(last, state)
             last = words[..., place].flatten()
         order = torch.tensor([2, 0, 0, 4, 5, 3])
         followed, _ = model.step(last[order], state.reorder(order))

@@ -18,10 +18,9 @@ def naive(head: PointerOutput, tokens: Tokens, ids: Tensor, states: Tensor, hist
     """The mixture for document 0, output by output and position by position, in plain probabilities."""
 
     def before(number: int, place: int) -> Tensor:
-        if place < 0:
-            return torch.zeros(64, dtype=torch.float64)
-        vector = head.embedding.weight[ids[0, place]]
-        return vector @ head.preceding[number].weight.T  # type: ignore[union-attr,operator,return-value]
+        vector = head.embedding.weight[ids[0, place]] if place >= 0 else torch.zeros(16, dtype=torch.float64)
+        projected: Tensor = head.preceding[number](vector)
+        return projected
 
     rows = []
     for place in range(states.size(1)):
@@ -29,7 +28,7 @@ def naive(head: PointerOutput, tokens: Tokens, ids: Tensor, states: Tensor, hist
         for source in range(ids.size(1)):
             meaning = head.query(states[0, place]) @ head.key(head.norm(tokens.states[0, source])) / 8**0.5
             for number in range(2):
-                written = head.embedding.weight[history[0, place, number]] @ head.preceding[number].weight.T  # type: ignore[union-attr,operator]
+                written = head.preceding[number](head.embedding.weight[history[0, place, number]])
                 meaning = meaning + written @ before(number, source - 1 - number)
             logits.append(meaning)
         attention = torch.stack(logits).softmax(0)

@@ -13,7 +13,7 @@ KINDS = kinds("sumpool.core.pooling")
 
 
 def build(kind: str, keep: int) -> Pooler:
-    config = config_class("sumpool.core.pooling", kind)(keep=keep)
+    config = config_class("sumpool.core.pooling", kind).model_validate({"keep": keep})
     assert isinstance(config, PoolerConfig)
     return config.build(16).double()
 
