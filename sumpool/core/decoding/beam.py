@@ -239,9 +239,9 @@ def _top(scores: Tensor, count: int) -> tuple[Tensor, Tensor]:
     if count == 1:
         places = scores.argmax(-1, keepdim=True)
         return scores.gather(-1, places), places
-    best, places = scores.topk(count)
-    cut = best[:, -1:]
-    tied = ((scores >= cut).sum(-1) > count) & (cut.squeeze(-1) > -math.inf)
+    best, places = scores.topk(min(count + 1, scores.size(-1)))  # one more shows whether the cut parts equals
+    tied = (best[:, count - 1 : count] == best[:, count:]).any(-1) & (best[:, count - 1] > -math.inf)
+    best, places = best[:, :count], places[:, :count]
     if tied.any():
         ordered = scores[tied].sort(stable=True, dim=-1, descending=True)
         best[tied], places[tied] = ordered.values[:, :count], ordered.indices[:, :count]
