@@ -51,7 +51,7 @@ class ResourceError(SumpoolError):
     exit_code = 6
 
 
-class Interrupted(SumpoolError):
+class Interrupted(SumpoolError):  # noqa: N818 - an interruption is no error of anybody's
     """A signal asked the work to stop, and what was done so far is saved."""
 
     def __init__(self, number: int, message: str = "") -> None:

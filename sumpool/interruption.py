@@ -38,10 +38,7 @@ class Interruption:
 def interruptible() -> Iterator[Interruption]:
     """Take note of SIGINT and SIGTERM inside the block, then restore the handlers that were there."""
     interruption = Interruption()
-    handlers = {
-        number: signal.signal(number, interruption._note)
-        for number in (signal.SIGINT, signal.SIGTERM)
-    }
+    handlers = {number: signal.signal(number, interruption._note) for number in (signal.SIGINT, signal.SIGTERM)}
     try:
         yield interruption
     finally:

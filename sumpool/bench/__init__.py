@@ -1,0 +1,1 @@
+"""How fast, how large, and at what count of operations."""

@@ -1,0 +1,1 @@
+"""From documents with summaries to batches of numbers."""

@@ -1,0 +1,1 @@
+"""Files, folders and streams as documents to summarise."""

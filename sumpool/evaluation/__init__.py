@@ -1,0 +1,1 @@
+"""How good summaries are, and how sure that is."""

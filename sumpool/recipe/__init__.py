@@ -1,0 +1,1 @@
+"""Recipes: one YAML file that describes a run."""

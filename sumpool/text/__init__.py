@@ -1,0 +1,1 @@
+"""Between text and numbers: sentences and pieces."""

@@ -1,0 +1,1 @@
+"""One story per command, readable from top to bottom."""

@@ -13,7 +13,7 @@ class AttentionConfig(Settings, ABC):
     kind: str
 
     @abstractmethod
-    def build(self, dim: int, heads: int, dropout: float) -> "Attention":
+    def build(self, dim: int, heads: int) -> "Attention":
         """Build the layer for vectors of `dim` features."""
 
 

@@ -14,7 +14,7 @@ class CrossAttentionConfig(Settings, ABC):
     kind: str
 
     @abstractmethod
-    def build(self, dim: int, heads: int, dropout: float) -> "CrossAttention":
+    def build(self, dim: int, heads: int) -> "CrossAttention":
         """Build the layer for vectors of `dim` features."""
 
 

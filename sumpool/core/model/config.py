@@ -48,7 +48,7 @@ class ModelConfig(Settings):
     norm: Literal["pre", "post"] = "pre"
     """Where layer normalisation stands: before each sub-layer, or after its residual sum."""
     dropout: float = Field(0.1, ge=0, lt=1)
-    """Dropout on embeddings, sub-layers and attention weights."""
+    """Dropout on embeddings and on what every sub-layer adds."""
     source_length: int = Field(8192, ge=1)
     """Tokens of a document that the model reads at once."""
     target_length: int = Field(512, ge=1)

@@ -56,7 +56,5 @@ class Output(nn.Module, ABC):
         """Give every piece of the vocabulary its log-probability: (batch, target, dim) -> (batch, target, vocab)."""
 
     @abstractmethod
-    def score(
-        self, states: Tensor, history: Tensor, remembered: dict[str, Tensor], target: Tensor
-    ) -> Scores:
+    def score(self, states: Tensor, history: Tensor, remembered: dict[str, Tensor], target: Tensor) -> Scores:
         """Give the reference `target` (batch, target) its log-probabilities, without all the others' where it can."""

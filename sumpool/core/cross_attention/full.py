@@ -1,0 +1,45 @@
+"""Full cross-attention (Vaswani et al., 2017): every token of the summary sees every vector of the memory."""
+
+from typing import Literal, final
+
+from torch import Tensor, nn
+
+from sumpool.core.cross_attention._base import CrossAttention, CrossAttentionConfig
+from sumpool.core.nn.heads import merge_heads, split_heads
+from sumpool.core.nn.masking import attend, hide
+from sumpool.core.tokens import Tokens
+
+
+@final
+class FullConfig(CrossAttentionConfig):
+    """No settings."""
+
+    kind: Literal["full"] = "full"
+
+    def build(self, dim: int, heads: int) -> "FullCrossAttention":
+        """Build the layer."""
+        return FullCrossAttention(dim, heads)
+
+
+@final
+class FullCrossAttention(CrossAttention):
+    """Sees the whole memory."""
+
+    def __init__(self, dim: int, heads: int) -> None:
+        super().__init__()
+        self.heads = heads
+        self.query = nn.Linear(dim, dim)
+        self.key_value = nn.Linear(dim, 2 * dim)
+        self.out = nn.Linear(dim, dim)
+
+    def remember(self, memory: Tokens) -> dict[str, Tensor]:
+        """Project keys and values once, (batch, heads, length, head_dim) each."""
+        key, value = self.key_value(hide(memory.states, memory.mask)).chunk(2, dim=-1)
+        return {"key": split_heads(key, self.heads), "value": split_heads(value, self.heads), "mask": memory.mask}
+
+    def forward(self, queries: Tensor, remembered: dict[str, Tensor]) -> Tensor:
+        """See (batch, target, dim); see `CrossAttention.forward`."""
+        query = split_heads(self.query(queries), self.heads)  # (batch, heads, target, head_dim)
+        seen = attend(query, remembered["key"], remembered["value"], remembered["mask"])
+        out: Tensor = self.out(merge_heads(seen))
+        return out

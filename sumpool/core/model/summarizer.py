@@ -1,0 +1,165 @@
+"""The whole model: documents in, log-probabilities of summaries out."""
+
+from dataclasses import dataclass, field, replace
+from typing import final
+
+import torch
+from torch import Tensor, nn
+from torch.nn import functional as F
+
+from sumpool.core.model.config import ModelConfig
+from sumpool.core.model.decoder import Decoder, Written
+from sumpool.core.model.encoder import Encoded, Encoder
+from sumpool.core.output._base import Scores
+from sumpool.core.tokens import Tokens
+from sumpool.pieces import BEGIN, PAD
+
+
+@dataclass(frozen=True)
+class Memory:
+    """Encoded documents, ready to be written about.
+
+    Attributes:
+        tokens: What pooling left; cross-attention sees it.
+        source: The states before the first pooling; a head that copies sees them.
+        ids: (batch, length), the source.
+    """
+
+    tokens: Tokens
+    source: Tokens
+    ids: Tensor
+
+
+@dataclass(frozen=True)
+class DecoderState:
+    """Where a search stands: rows are hypotheses, those of one document together, (batch * beams, ...).
+
+    Attributes:
+        seen: For each layer, what its cross-attention remembers of the documents; shared by their beams.
+        copied: What the output head remembers of the documents.
+        before: (batch * beams, 1), the token before the last one.
+        documents: Documents still searched.
+        written: For each layer, keys and values of what was written; empty before the first step.
+    """
+
+    seen: list[dict[str, Tensor]]
+    copied: dict[str, Tensor]
+    before: Tensor
+    documents: int
+    written: list[Written] = field(default_factory=list)
+
+    def reorder(self, rows: Tensor) -> "DecoderState":
+        """Follow other hypotheses: row i goes on from row rows[i], of the same document."""
+        return replace(
+            self, before=self.before.index_select(0, rows), written=[layer.take(rows) for layer in self.written]
+        )
+
+    def select(self, documents: Tensor) -> "DecoderState":
+        """Go on with these documents only, (fewer,) indices."""
+        beams = self.before.size(0) // self.documents
+        rows = (documents[:, None] * beams + torch.arange(beams, device=documents.device)).flatten()
+        return replace(
+            self.reorder(rows),
+            seen=[_pick(layer, documents) for layer in self.seen],
+            copied=_pick(self.copied, documents),
+            documents=len(documents),
+        )
+
+
+def _pick(remembered: dict[str, Tensor], documents: Tensor) -> dict[str, Tensor]:
+    return {name: value.index_select(0, documents) for name, value in remembered.items()}
+
+
+@final
+class Summarizer(nn.Module):
+    """Encoder, decoder and output head over one shared embedding.
+
+    Padding, batch mates and their order never change what comes out for a document.
+    """
+
+    def __init__(self, config: ModelConfig, vocabulary: int) -> None:
+        """Build with random weights.
+
+        Args:
+            config: The model's settings.
+            vocabulary: Pieces, those of `sumpool.pieces` included.
+        """
+        super().__init__()
+        self.config = config
+        self.vocabulary = vocabulary
+        self.embedding = nn.Embedding(vocabulary, config.dim, padding_idx=PAD)
+        self.encoder = Encoder(config, self.embedding)
+        self.decoder = Decoder(config, self.embedding)
+        self.output = config.output.build(self.embedding)
+        self._initialise()
+
+    def _initialise(self) -> None:
+        """Xavier for the maps of the layers; a new embedding has vectors of length one, padding is zero."""
+        for part in (self.encoder.layers, self.decoder.layers):
+            for module in part.modules():
+                if isinstance(module, nn.Linear):
+                    nn.init.xavier_uniform_(module.weight)
+                    nn.init.zeros_(module.bias)
+        nn.init.normal_(self.embedding.weight, std=self.config.dim**-0.5)
+        with torch.no_grad():
+            self.embedding.weight[PAD].zero_()
+
+    def encode(self, ids: Tensor, mask: Tensor, sentences: Tensor) -> Memory:
+        """Read documents.
+
+        Args:
+            ids: (batch, length).
+            mask: (batch, length), True at real tokens.
+            sentences: (batch, length), sentence number of each token.
+
+        Raises:
+            ValueError: If length exceeds the model's source_length.
+        """
+        if ids.size(1) > self.config.source_length:
+            raise ValueError(f"length must be at most source_length = {self.config.source_length}, got {ids.size(1)}")
+        encoded: Encoded = self.encoder(ids, mask, sentences)
+        return Memory(encoded.memory, encoded.source, ids)
+
+    def score(self, memory: Memory, target: Tensor) -> Scores:
+        """Score references, each token given those before it.
+
+        Args:
+            memory: The documents.
+            target: (batch, target), closed by END and padded; the first token is foreseen from BEGIN.
+        """
+        inputs = F.pad(target[:, :-1], (1, 0), value=BEGIN)
+        history = torch.stack([inputs, F.pad(inputs[:, :-1], (1, 0), value=PAD)], dim=-1)
+        states = self.decoder(inputs, self.decoder.remember(memory.tokens))
+        return self.output.score(states, history, self.output.remember(memory.ids, memory.source), target)
+
+    def forward(self, ids: Tensor, mask: Tensor, sentences: Tensor, target: Tensor) -> tuple[Scores, dict[str, Tensor]]:
+        """Encode and score in one call: the scores of the references, and the encoder's auxiliary losses."""
+        memory = self.encode(ids, mask, sentences)
+        return self.score(memory, target), memory.tokens.losses
+
+    def start(self, memory: Memory, beams: int) -> DecoderState:
+        """Begin a search of `beams` hypotheses per document."""
+        documents = memory.ids.size(0)
+        return DecoderState(
+            seen=self.decoder.remember(memory.tokens),
+            copied=self.output.remember(memory.ids, memory.source),
+            before=memory.ids.new_full((documents * beams, 1), PAD),
+            documents=documents,
+        )
+
+    def step(self, last: Tensor, state: DecoderState) -> tuple[Tensor, DecoderState]:
+        """Foresee the next token of every hypothesis.
+
+        Args:
+            last: (batch * beams,), the newest token of each; BEGIN at first.
+            state: Where the search stands.
+
+        Returns:
+            Log-probabilities (batch * beams, vocab), and the state with `last` written.
+        """
+        newest = last[:, None]
+        states, written = self.decoder.step(newest, state.written, state.seen, state.documents)
+        states = states.view(state.documents, -1, states.size(-1))  # (batch, beams, dim)
+        history = torch.stack([newest, state.before], dim=-1).view(state.documents, -1, 2)  # (batch, beams, 2)
+        log_probs: Tensor = self.output(states, history, state.copied)  # (batch, beams, vocab)
+        return log_probs.flatten(0, 1), replace(state, before=newest, written=written)

@@ -1,0 +1,116 @@
+"""A mixture of writing and copying whose keys also know what comes before (after See et al., 2017).
+
+p(y) = g * p_vocab(y) + (1 - g) * sum of a_i over the source positions i that hold y. The attention a has three parts:
+what a position means (its encoder state against the decoder state), and the one and the two *preceding* source tokens
+against the last two outputs, through the same matrices on both sides. So from the first step of training on, the head
+points behind a source bigram that has just been written, and copies spans long before it understands them. None of
+the five papers has it.
+
+Cost: O(target * length * key) beside O(target * vocab * dim); nothing of size target * length * vocab is ever held.
+"""
+
+from typing import Literal, final
+
+import torch
+from pydantic import Field
+from torch import Tensor, nn
+from torch.nn import functional as F
+
+from sumpool.core.nn.masking import hide
+from sumpool.core.nn.precision import at_least_float32
+from sumpool.core.output._base import Output, OutputConfig, Scores
+from sumpool.core.tokens import Tokens
+from sumpool.pieces import PAD
+
+MATCH = 6.0
+"""Attention logit of one matching preceding token at the start of training; two matches outweigh thousands of none."""
+
+
+@final
+class PointerConfig(OutputConfig):
+    """Settings of the pointer."""
+
+    kind: Literal["pointer"] = "pointer"
+    key: int = Field(128, ge=1)
+    """Features that compare meaning."""
+    preceding: int = Field(64, ge=1)
+    """Features that compare each of the two preceding tokens."""
+
+    def build(self, embedding: nn.Embedding) -> "PointerOutput":
+        """Build the head."""
+        return PointerOutput(embedding, self.key, self.preceding)
+
+
+@final
+class PointerOutput(Output):
+    """Writes from the vocabulary or copies from the source."""
+
+    def __init__(self, embedding: nn.Embedding, key: int, preceding: int) -> None:
+        super().__init__()
+        dim = embedding.embedding_dim
+        self.embedding = embedding
+        self.norm = nn.LayerNorm(dim)  # pre-norm layers leave their sums unnormalised
+        self.query = nn.Linear(dim, key)
+        self.key = nn.Linear(dim, key, bias=False)
+        self.preceding = nn.ModuleList(nn.Linear(dim, preceding, bias=False) for _ in range(2))
+        self.gate = nn.Linear(dim, 1)
+        self.reset_parameters()
+
+    def reset_parameters(self) -> None:
+        """Start with attention that points behind matching tokens; embeddings have unit length then."""
+        nn.init.xavier_uniform_(self.query.weight)
+        nn.init.xavier_uniform_(self.key.weight)
+        for part in self.preceding:
+            assert isinstance(part, nn.Linear)
+            nn.init.normal_(part.weight, std=(MATCH / part.out_features) ** 0.5)
+
+    def remember(self, ids: Tensor, source: Tokens) -> dict[str, Tensor]:
+        """Keep the keys (batch, length, key + 2 * preceding), the ids (batch, length) and the mask."""
+        before = torch.stack([F.pad(ids, (back, -back), value=PAD) for back in (1, 2)], dim=-1)  # (batch, length, 2)
+        key = self.key(self.norm(hide(source.states, source.mask))) / self.key.out_features**0.5
+        return {"key": torch.cat([key, self._precede(before)], dim=-1), "ids": ids, "mask": source.mask}
+
+    def forward(self, states: Tensor, history: Tensor, remembered: dict[str, Tensor]) -> Tensor:
+        """Give log-probabilities (batch, target, vocab)."""
+        write, copy = self._gate(states, remembered)
+        written = write + self._vocabulary(states)  # (batch, target, vocab)
+        attention = self._attend(states, history, remembered).softmax(-1).nan_to_num()  # (batch, target, length)
+        ids = remembered["ids"][:, None].expand_as(attention)
+        # Sums of probabilities after the softmax: below the smallest float a copy adds nothing to any sum of logs.
+        copied = torch.zeros_like(written).scatter_add(-1, ids, attention)
+        return torch.logaddexp(written, copy + copied.clamp_min(torch.finfo(copied.dtype).tiny).log())
+
+    def score(self, states: Tensor, history: Tensor, remembered: dict[str, Tensor], target: Tensor) -> Scores:
+        """Score the reference (batch, target); `uniform` is that of writing, since copying has no spread to smooth."""
+        write, copy = (part.squeeze(-1) for part in self._gate(states, remembered))  # (batch, target) each
+        vocabulary = self._vocabulary(states)  # (batch, target, vocab)
+        written = write + vocabulary.gather(-1, target[..., None]).squeeze(-1)
+        attention = self._attend(states, history, remembered)  # (batch, target, length)
+        match = (remembered["ids"][:, None] == target[..., None]) & remembered["mask"][:, None]
+        found = match.any(-1)
+        # Where nothing matches, the sums run over zeros: a logsumexp of nothing has no gradient that is a number.
+        matched = attention.masked_fill(~match, -torch.inf).masked_fill(~found[..., None], 0.0).logsumexp(-1)
+        whole = attention.masked_fill(~found[..., None], 0.0).logsumexp(-1)
+        copied = torch.where(found, copy + matched - whole, -torch.inf)
+        return Scores(torch.logaddexp(written, copied), vocabulary.mean(-1))
+
+    def _vocabulary(self, states: Tensor) -> Tensor:
+        return at_least_float32(F.linear(states, self.embedding.weight)).log_softmax(-1)
+
+    def _precede(self, tokens: Tensor) -> Tensor:
+        """Project a token and the one before it (batch, length, 2): (batch, length, 2 * preceding)."""
+        vectors = [hide(self.embedding(tokens[..., back]), tokens[..., back] != PAD) for back in range(2)]
+        return torch.cat([part(vector) for part, vector in zip(self.preceding, vectors, strict=True)], dim=-1)
+
+    def _attend(self, states: Tensor, history: Tensor, remembered: dict[str, Tensor]) -> Tensor:
+        """Compare outputs with source positions: logits (batch, target, length), -inf at padding."""
+        query = torch.cat([self.query(states), self._precede(history)], dim=-1)  # (batch, target, key + 2 * preceding)
+        logits = at_least_float32(query @ remembered["key"].transpose(1, 2))
+        return logits.masked_fill(~remembered["mask"][:, None], -torch.inf)
+
+    def _gate(self, states: Tensor, remembered: dict[str, Tensor]) -> tuple[Tensor, Tensor]:
+        """Log-probability of writing and of copying, (batch, target, 1) each; with nothing to copy, writing is sure."""
+        choice = at_least_float32(self.gate(states))
+        empty = ~remembered["mask"].any(1)[:, None, None]
+        write = F.logsigmoid(choice).masked_fill(empty, 0.0)
+        return write, F.logsigmoid(-choice).masked_fill(empty, -torch.inf)
