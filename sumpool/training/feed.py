@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from typing import Protocol
 
 import numpy as np
 import torch
@@ -9,6 +10,18 @@ import torch
 from sumpool.data.batches import Batch, BatchPlan, collate
 from sumpool.data.shards import Item
 from sumpool.errors import DataError
+
+
+class Documents(Protocol):
+    """Documents with summaries, by number; `Shard` is one."""
+
+    @property
+    def lengths(self) -> np.ndarray:
+        """Tokens of each document: (documents,)."""
+
+    def __len__(self) -> int: ...
+
+    def __getitem__(self, number: int, /) -> Item: ...
 
 
 @dataclass(frozen=True)
@@ -23,24 +36,24 @@ class Material:
         seed: Seed of the order of documents and of everything random in an update.
     """
 
-    training: Sequence[Item]
-    validation: Sequence[Item]
+    training: Documents
+    validation: Documents
     source_length: int
     target_length: int
     seed: int
 
     def __post_init__(self) -> None:
-        for split, items in (("training", self.training), ("validation", self.validation)):
-            if not len(items):
+        for split, documents in (("training", self.training), ("validation", self.validation)):
+            if not len(documents):
                 raise DataError(f"the {split} split must hold a document with a summary, got none: prepare more data")
 
-    def collate(self, items: Sequence[Item]) -> Batch:
-        """Make a batch of documents and their summaries."""
-        return collate(items, self.source_length, self.target_length)
+    def plan(self, batch_tokens: int) -> BatchPlan:
+        """Plan the batches of every epoch."""
+        return BatchPlan(np.minimum(self.training.lengths, self.source_length), batch_tokens, self.seed)
 
-    def lengths(self, items: Sequence[Item]) -> list[int]:
-        """Count the source tokens that the model reads of each document."""
-        return [min(len(item.ids), self.source_length) for item in items]
+    def batch(self, documents: Documents, numbers: Sequence[int]) -> Batch:
+        """Make a batch of some of the documents and their summaries."""
+        return collate([documents[number] for number in numbers], self.source_length, self.target_length)
 
 
 @dataclass(frozen=True)
@@ -48,8 +61,8 @@ class Place:
     """Where in the documents a run stands.
 
     Attributes:
-        epoch: Times that all documents were seen.
-        batch: Batches of the present epoch that were seen.
+        epoch: Number of the epoch, from 0.
+        batch: Batches of this epoch that were seen.
     """
 
     epoch: int = 0
@@ -67,15 +80,12 @@ def updates_from(place: Place, plan: BatchPlan, batches: int) -> Iterator[tuple[
     Yields:
         Document numbers of each batch, and the place after them.
     """
-    epoch, first = place.epoch, place.batch
     waiting: list[list[int]] = []
-    while True:
-        for number, rows in enumerate(plan.epoch(epoch)[first:], start=first + 1):
-            waiting.append(rows)
-            if len(waiting) == batches:
-                yield waiting, Place(epoch, number)
-                waiting = []
-        epoch, first = epoch + 1, 0
+    for epoch, batch, numbers in plan.start_at(place.epoch, place.batch):
+        waiting.append(numbers)
+        if len(waiting) == batches:
+            yield waiting, Place(epoch, batch + 1)
+            waiting = []
 
 
 def reseed(seed: int, step: int) -> None:

@@ -1,5 +1,7 @@
 """Which device trains, and in which precision."""
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Literal
 
@@ -33,6 +35,19 @@ def choose_precision(name: Literal["auto", "fp32", "bf16"], device: torch.device
 def autocast(device: torch.device, precision: torch.dtype) -> torch.autocast:
     """Compute in a precision what gains from it, and leave everything alone in fp32."""
     return torch.autocast(device.type, torch.bfloat16, enabled=precision is torch.bfloat16)
+
+
+@contextmanager
+def reproducible(device: torch.device) -> Iterator[None]:
+    """Compute the same bits every time on the CPU, where it costs nothing; a GPU is left to its fast kernels."""
+    before, filled = torch.are_deterministic_algorithms_enabled(), torch.utils.deterministic.fill_uninitialized_memory
+    torch.use_deterministic_algorithms(before or device.type == "cpu")
+    torch.utils.deterministic.fill_uninitialized_memory = False  # nothing here reads what it has not written
+    try:
+        yield
+    finally:
+        torch.use_deterministic_algorithms(before)
+        torch.utils.deterministic.fill_uninitialized_memory = filled
 
 
 def _has_fast_bf16() -> bool:

@@ -2,9 +2,9 @@
 
 from collections.abc import Mapping
 
-import torch
 from torch import Tensor
 
+from sumpool.core.nn.precision import at_least_float32
 from sumpool.core.output._base import Scores
 from sumpool.errors import RecipeError
 from sumpool.pieces import PAD
@@ -26,8 +26,7 @@ def surprise(scores: Scores, target: Tensor, smoothing: float = 0.0) -> Tensor:
     log_prob = scores.log_prob
     if smoothing:
         log_prob = (1 - smoothing) * log_prob + smoothing * scores.uniform
-    wide = torch.promote_types(log_prob.dtype, torch.float32)
-    return -log_prob.to(wide).masked_fill(target == PAD, 0.0).sum()
+    return -at_least_float32(log_prob).masked_fill(target == PAD, 0.0).sum()
 
 
 def weigh(losses: Mapping[str, Tensor], weights: Mapping[str, float]) -> Tensor | float:

@@ -79,7 +79,7 @@ class Manifest:
         except (ValueError, LookupError, TypeError, AttributeError) as error:
             raise CheckpointError(f"{path} must be a manifest, got: {error!r}") from error
         if schema != SCHEMA:
-            raise CheckpointError(f"{path} must have schema {SCHEMA}, got {schema!r}: another version of sumpool wrote it")
+            raise CheckpointError(f"{path} must have schema {SCHEMA}, got {schema!r}: use the sumpool that wrote it")
         if written != manifest._render():
             raise CheckpointError(f"{path} must be as it was written, but its own SHA-256 does not match")
         return manifest

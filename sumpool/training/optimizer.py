@@ -27,7 +27,7 @@ def build_optimizer(model: nn.Module, config: TrainConfig) -> torch.optim.AdamW:
     )
 
 
-def moments(optimizer: torch.optim.Optimizer, model: nn.Module) -> dict[str, Tensor]:
+def moments_of(optimizer: torch.optim.Optimizer, model: nn.Module) -> dict[str, Tensor]:
     """Name the optimizer's tensors after the parameters that they belong to."""
     return {
         f"{name}:{kind}": value
@@ -37,7 +37,7 @@ def moments(optimizer: torch.optim.Optimizer, model: nn.Module) -> dict[str, Ten
 
 
 def set_moments(optimizer: torch.optim.Optimizer, model: nn.Module, saved: Mapping[str, Tensor]) -> None:
-    """Give the optimizer the tensors that `moments` took from its like.
+    """Give the optimizer the tensors that `moments_of` took from its like.
 
     Raises:
         CheckpointError: If they belong to other parameters.

@@ -30,6 +30,10 @@ class Figures:
     nats: float
     norm: float
 
+    def are_finite(self) -> bool:
+        """Whether the update was made at all."""
+        return all(math.isfinite(value) for value in (self.loss, self.nats, self.norm))
+
 
 class Arriving:
     """Figures on their way from the device; nobody waits for them until they are read."""
@@ -54,7 +58,9 @@ class Updater:
     device decides that by itself, so that the host may look at the figures later.
     """
 
-    def __init__(self, model: nn.Module, optimizer: torch.optim.Optimizer, config: TrainConfig, device: torch.device):
+    def __init__(
+        self, model: nn.Module, optimizer: torch.optim.Optimizer, config: TrainConfig, device: torch.device
+    ) -> None:
         self.model = model
         self.optimizer = optimizer
         self.config = config
@@ -113,8 +119,8 @@ def to_device(batch: Batch, device: torch.device) -> Batch:
     """Send a batch to the device, without waiting where that is possible."""
     if device.type == "cpu":
         return batch
-    names = ("ids", "mask", "sentences", "target")
-    return replace(batch, **{name: getattr(batch, name).pin_memory().to(device, non_blocking=True) for name in names})
+    pinned = {name: getattr(batch, name).pin_memory() for name in ("ids", "mask", "sentences", "target")}
+    return replace(batch, **pinned).to(device)
 
 
 @contextmanager

@@ -1,9 +1,9 @@
 """How good a model is on documents that it does not learn from."""
 
+import numpy as np
 import torch
 from torch import nn
 
-from sumpool.data.batches import Batch
 from sumpool.interruption import Check
 from sumpool.training.config import TrainConfig
 from sumpool.training.feed import Material, reseed
@@ -14,11 +14,9 @@ from sumpool.training.update import count_target_tokens, enough_memory, to_devic
 
 def validation_batches(material: Material, config: TrainConfig) -> list[list[int]]:
     """Group the first validation documents by length, as many at once as `batch_tokens` allows."""
-    count = min(config.validate_documents, len(material.validation))
-    items = [material.validation[number] for number in range(count)]
-    lengths = material.lengths(items)
+    lengths = np.minimum(material.validation.lengths[: config.validate_documents], material.source_length)
     batches: list[list[int]] = []
-    for number in sorted(range(count), key=lambda number: (lengths[number], number)):
+    for number in np.argsort(lengths, kind="stable").tolist():
         if not batches or (len(batches[-1]) + 1) * lengths[number] > config.batch_tokens:
             batches.append([])
         batches[-1].append(number)
@@ -40,9 +38,9 @@ def validate(model: nn.Module, material: Material, config: TrainConfig, device: 
     reseed(material.seed, 0)
     precision = choose_precision(config.precision, device)
     total, tokens = torch.zeros((), dtype=torch.float64, device=device), 0
-    for rows in validation_batches(material, config):
+    for numbers in validation_batches(material, config):
         check()
-        batch: Batch = material.collate([material.validation[row] for row in rows])
+        batch = material.batch(material.validation, numbers)
         tokens += count_target_tokens(batch)
         with enough_memory(batch, config.batch_tokens):
             sent = to_device(batch, device)
