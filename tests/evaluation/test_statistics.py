@@ -1,0 +1,103 @@
+import time
+
+import numpy as np
+import pytest
+from scipy import stats
+
+from sumpool.evaluation import statistics
+from sumpool.evaluation.statistics import compare, estimate
+
+
+def scores(documents: int, seed: int = 0) -> statistics.Floats:
+    return np.random.default_rng(seed).beta(4, 6, size=(documents, 2))
+
+
+def test_the_interval_is_the_percentile_bootstrap_of_scipy() -> None:
+    values = scores(200)
+    expected = stats.bootstrap(
+        (values[:, 0],), np.mean, n_resamples=20000, method="percentile", rng=np.random.default_rng(5)
+    ).confidence_interval
+    found = estimate(values, 20000, seed=1)[0]
+    assert found.mean == pytest.approx(values[:, 0].mean())
+    assert found.low == pytest.approx(expected.low, abs=5e-4)
+    assert found.high == pytest.approx(expected.high, abs=5e-4)
+
+
+def test_the_interval_holds_the_true_mean_in_95_of_100_samples() -> None:
+    held = 0
+    for seed in range(300):
+        found = estimate(scores(100, seed)[:, :1], 300, seed=1)[0]
+        held += found.low <= 0.4 <= found.high
+    assert 0.91 <= held / 300 <= 0.98
+
+
+def test_the_seed_decides() -> None:
+    values = scores(50)
+    assert estimate(values, 500, seed=3) == estimate(values, 500, seed=3)
+    assert estimate(values, 500, seed=3) != estimate(values, 500, seed=4)
+
+
+def test_how_the_draws_are_cut_into_pieces_changes_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
+    values, other = scores(40), scores(40, seed=1)
+    whole = estimate(values, 300, seed=1), compare(values, other, 300, seed=1)
+    monkeypatch.setattr(statistics, "_CELLS", 7 * 40)
+    pieces = estimate(values, 300, seed=1), compare(values, other, 300, seed=1)
+    for first, second in zip(whole[0], pieces[0], strict=True):
+        assert (first.low, first.high) == pytest.approx((second.low, second.high))
+    assert [each.permutation for each in whole[1]] == [each.permutation for each in pieces[1]]
+
+
+def test_one_document_has_an_interval_of_no_width() -> None:
+    found = estimate(np.array([[0.25]]), 100, seed=1)[0]
+    assert (found.mean, found.low, found.high) == (0.25, 0.25, 0.25)
+
+
+def test_the_permutation_test_agrees_with_scipy() -> None:
+    first, second = scores(30), scores(30, seed=9)
+    expected = stats.permutation_test(
+        (first[:, 0], second[:, 0]),
+        lambda one, two, axis: np.mean(one - two, axis=axis),
+        permutation_type="samples",
+        n_resamples=20000,
+        vectorized=True,
+        rng=np.random.default_rng(5),
+    ).pvalue
+    assert compare(first, second, 20000, seed=1)[0].permutation == pytest.approx(expected, abs=0.015)
+
+
+def test_a_constant_gain_is_certain_and_no_gain_is_not() -> None:
+    noise = np.random.default_rng(2).normal(0, 0.01, size=(100, 1))
+    base = scores(100)[:, :1]
+    better = compare(base + 0.05 + noise, base, 1000, seed=1)[0]
+    assert better.difference.mean == pytest.approx(0.05, abs=0.005)
+    assert better.bootstrap == better.permutation == pytest.approx(1 / 1001)
+    same = compare(base, base, 1000, seed=1)[0]
+    assert same.bootstrap == same.permutation == 1.0
+    null = compare(base + noise - noise.mean(), base, 1000, seed=1)[0]
+    assert null.bootstrap > 0.9
+    assert null.permutation > 0.9
+
+
+def test_pairing_sees_what_two_intervals_do_not() -> None:
+    base = scores(100)[:, :1]
+    system = base + 0.02 + np.random.default_rng(2).normal(0, 0.03, size=(100, 1))
+    ours, theirs = estimate(system, 1000, seed=1)[0], estimate(base, 1000, seed=1)[0]
+    assert ours.low < theirs.high
+    assert compare(system, base, 1000, seed=1)[0].permutation < 0.01
+
+
+def test_no_document_has_no_mean() -> None:
+    with pytest.raises(ValueError, match="values must hold at least one document, got none"):
+        estimate(np.empty((0, 2)), 100, seed=1)
+
+
+def test_systems_scored_on_other_documents_cannot_be_compared() -> None:
+    with pytest.raises(ValueError, match=r"same documents, got \(3, 2\) and \(4, 2\)"):
+        compare(scores(3), scores(4), 100, seed=1)
+
+
+def test_the_arxiv_test_split_takes_seconds() -> None:
+    values = np.random.default_rng(0).random((6440, 12))
+    start = time.perf_counter()
+    estimate(values, 1000, seed=1)
+    assert time.perf_counter() - start < 10
