@@ -102,12 +102,19 @@ class SentenceSplitter:
 
 
 def learn(texts: Iterable[str]) -> PunktParameters:
-    """Train Punkt on a sample of documents."""
+    """Train Punkt on a sample of documents.
+
+    What it learns about the case of single letters is left out: variables and list marks would make sentence starters
+    of the initials in names.
+    """
     trainer = PunktTrainer()
     lines = sample_lines(texts, _SAMPLE_LINES, _LONGEST_LINE)
     for start in range(0, len(lines), _LINES_AT_ONCE):
         trainer.train("\n\n".join(lines[start : start + _LINES_AT_ONCE]), finalize=False)
-    return trainer.get_params()
+    parameters = trainer.get_params()
+    for letter in [word for word in parameters.ortho_context if len(word) == 1]:
+        del parameters.ortho_context[letter]
+    return parameters
 
 
 def as_json(parameters: PunktParameters) -> str:

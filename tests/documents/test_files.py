@@ -1,0 +1,32 @@
+import gzip
+from pathlib import Path
+
+import pytest
+from backports import zstd
+
+from sumpool.documents.files import decode, open_bytes, plain_suffix
+from sumpool.errors import DataError
+
+
+@pytest.mark.parametrize("suffix", ["", ".gz", ".zst"])
+def test_compressed_files_read_like_plain_ones(tmp_path: Path, suffix: str) -> None:
+    pack = {"": bytes, ".gz": gzip.compress, ".zst": zstd.compress}[suffix]
+    path = tmp_path / f"text.txt{suffix}"
+    path.write_bytes(pack(b"one\ntwo"))
+    with open_bytes(path) as file:
+        assert list(file) == [b"one\n", b"two"]
+    assert plain_suffix(path) == ".txt"
+
+
+@pytest.mark.parametrize("name", ["missing.txt", "missing.gz", "missing.zst", "."])
+def test_what_is_no_file_is_named(tmp_path: Path, name: str) -> None:
+    with pytest.raises(DataError, match=r"must be a file that can be read, got: .*; check the path"):
+        open_bytes(tmp_path / name)
+
+
+def test_decoding_is_strict() -> None:
+    assert decode("\ufeffGrüße\u2028".encode()) == "Grüße\u2028"
+    with pytest.raises(ValueError, match="must be UTF-8, got byte 0xe9 at position 1; convert it"):
+        decode(b"a\xe9")
+    with pytest.raises(ValueError, match="must be text, got a null character at position 2"):
+        decode(b"ab\0c")

@@ -1,0 +1,88 @@
+import gzip
+import io
+import json
+from pathlib import Path
+
+from sumpool.documents import STDIN, Document, read_documents
+
+
+def write(path: Path, content: str | bytes) -> str:
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_bytes(content.encode() if isinstance(content, str) else content)
+    return str(path)
+
+
+def test_a_text_file_is_a_document(tmp_path: Path) -> None:
+    for name in ("a.txt", "b.md", "README", "C.TXT"):
+        path = write(tmp_path / name, "Some text.\n")
+        assert list(read_documents(path)) == [Document(path, "Some text.\n")]
+    path = write(tmp_path / "a.txt.gz", gzip.compress(b"packed"))
+    assert list(read_documents(path)) == [Document(path, "packed")]
+
+
+def test_an_empty_file_is_an_empty_document(tmp_path: Path) -> None:
+    path = write(tmp_path / "empty.txt", "")
+    assert list(read_documents(path)) == [Document(path, "")]
+
+
+def test_stdin_is_a_document() -> None:
+    assert list(read_documents(STDIN, stdin=io.BytesIO("Grüße".encode()))) == [Document("-", "Grüße")]
+    (broken,) = read_documents(STDIN, stdin=io.BytesIO(b"\xff"))
+    assert broken == Document("-", "", "stdin must be UTF-8, got byte 0xff at position 0; convert it")
+
+
+def test_a_folder_is_read_whole_in_order_and_every_file_gets_a_document(tmp_path: Path) -> None:
+    paths = [
+        write(tmp_path / "a.txt", "a"),
+        write(tmp_path / "b" / "c.md", "c"),
+        write(tmp_path / "b" / "d.pdf", "%PDF"),
+        write(tmp_path / "e.txt", b"\xff"),
+    ]
+    write(tmp_path / ".hidden" / "x.txt", "hidden")
+    write(tmp_path / ".x.txt", "hidden")
+    found = list(read_documents(str(tmp_path)))
+    assert [document.id for document in found] == paths
+    assert [document.text for document in found] == ["a", "c", "", ""]
+    assert found[2].error == (
+        f"{paths[2]} must be .txt, .md or .jsonl (also with .gz or .zst), a folder of them, or - for stdin, got .pdf; "
+        "convert it to text"
+    )
+    assert found[3].error == f"{paths[3]} must be UTF-8, got byte 0xff at position 0; convert it"
+
+
+def test_a_missing_or_broken_file_is_a_document_with_an_error(tmp_path: Path) -> None:
+    (missing,) = read_documents(str(tmp_path / "missing.txt"))
+    assert "must be a file that can be read" in missing.error
+    path = write(tmp_path / "broken.txt.gz", b"no archive")
+    (broken,) = read_documents(path)
+    assert broken.id == path
+    assert "must be whole" in broken.error
+    (lines,) = read_documents(write(tmp_path / "broken.jsonl.zst", b"no archive"))
+    assert "must be whole" in lines.error
+
+
+def test_json_lines_have_the_id_of_the_line_or_its_place(tmp_path: Path) -> None:
+    rows = [{"id": "one", "article": "First."}, {"id": 2, "article": "Second."}, {"article": "Third."}]
+    path = write(tmp_path / "x.jsonl", "\n".join(map(json.dumps, rows)))
+    assert list(read_documents(path)) == [
+        Document("one", "First."),
+        Document("2", "Second."),
+        Document(f"{path}:3", "Third."),
+    ]
+
+
+def test_the_field_of_json_lines_can_be_set(tmp_path: Path) -> None:
+    path = write(tmp_path / "x.jsonl", json.dumps({"id": "a", "text": "no", "story": "yes"}))
+    assert list(read_documents(path, field="story")) == [Document("a", "yes")]
+
+
+def test_a_bad_line_gets_a_document_and_the_others_too(tmp_path: Path) -> None:
+    path = write(
+        tmp_path / "x.jsonl", '{"id": "a", "text": "A"}\n{broken\n{"id": "b", "title": "x"}\n{"id": "c", "text": 1}'
+    )
+    first, second, third, fourth = read_documents(path)
+    assert first == Document("a", "A")
+    assert (second.id, second.text) == (f"{path}:2", "")
+    assert second.error.startswith(f"{path}:2 must be a JSON object")
+    assert third.error == f"{path}:3 must have a field 'document', got 'id', 'title'"
+    assert fourth == Document("c", "", f"{path}:4 'text' must be text, got int")

@@ -1,0 +1,29 @@
+import pytest
+
+from sumpool.text.cleaning import clean, paragraphs
+
+
+@pytest.mark.parametrize(
+    "text", ["a\u200bb", "a\u202eb", "a\ufeffb", "a\u00adb", "a\U000e0041b", "a\ud800b", "a\0b", "a\u2066b", "a\x1bb"]
+)
+def test_invisible_characters_go(text: str) -> None:
+    assert clean(text) == "ab"
+
+
+@pytest.mark.parametrize("end", ["\r\n", "\r", "\f", "\v", "\x85", "\u2028"])
+def test_every_line_end_becomes_a_line_feed(end: str) -> None:
+    assert clean(f"a{end}b") == "a\nb"
+
+
+def test_a_paragraph_separator_separates_paragraphs() -> None:
+    assert paragraphs(clean("a\u2029b")) == ["a", "b"]
+
+
+def test_ordinary_text_stays() -> None:
+    text = "Grüße, «Élan» – 漢字\n\tשלום ½ 😀"
+    assert clean(text) == text
+
+
+def test_paragraphs_are_single_lines() -> None:
+    assert paragraphs("\n\n one\n two \n \t\n\n three\u00a0four\n") == ["one two", "three four"]
+    assert paragraphs(" \n\n ") == []

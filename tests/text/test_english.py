@@ -1,0 +1,25 @@
+import io
+import json
+
+import pytest
+
+from sumpool.text import english
+
+
+def test_abbreviations_are_in_lower_case_and_single() -> None:
+    words = english.ABBREVIATIONS.split()
+    assert len(words) == len(set(words)) > 100
+    assert all(word == word.lower() and not word.endswith(".") for word in words)
+
+
+def test_names_and_identifiers_are_left_out(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    prose = "The cat sat. A dog saw the cat, and Zebulon saw dog42. " * 30
+    monkeypatch.setattr("sys.stdin", io.StringIO(prose))
+    english.main()
+    content = json.loads(capsys.readouterr().out)
+    assert "cat" in content["orthographic_context"]
+    assert not {"zebulon", "dog42"} & set(content["orthographic_context"])
+    assert content["abbreviations"] == sorted(english.ABBREVIATIONS.split())
+    assert content["collocations"] == []

@@ -1,0 +1,124 @@
+import json
+import os
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from sumpool.errors import DataError
+from sumpool.text.sentences import LONGEST_SENTENCE, SentenceSplitter
+
+DEFAULT = SentenceSplitter.default()
+
+
+def test_abbreviations_initials_and_numbers_end_no_sentence() -> None:
+    text = "Dr. Smith (cf. Fig. 3) met J. R. R. Tolkien in the U.S. in 1999. See RFC 2119, e.g. section 3.1. Fine!"
+    assert DEFAULT.split(text) == [
+        "Dr. Smith (cf. Fig. 3) met J. R. R. Tolkien in the U.S. in 1999.",
+        "See RFC 2119, e.g. section 3.1.",
+        "Fine!\n",
+    ]
+
+
+def test_closing_marks_stay_with_their_sentence() -> None:
+    assert DEFAULT.split('He said "Hello there." Then he ran (fast!). (Really.) So.') == [
+        'He said "Hello there."',
+        "Then he ran (fast!).",
+        "(Really.)",
+        "So.\n",
+    ]
+
+
+def test_a_line_feed_ends_the_last_sentence_of_a_paragraph_only() -> None:
+    assert DEFAULT.split("One\nis one. Two.\n\n \n\nThree") == ["One is one.", "Two.\n", "Three\n"]
+
+
+@pytest.mark.parametrize("text", ["", " ", "\n\n", "\u200b"])
+def test_nothing_has_no_sentences(text: str) -> None:
+    assert DEFAULT.split(text) == []
+
+
+@given(st.text(alphabet="aB1.?!\"')( \n-,", max_size=200))
+@settings(max_examples=100, deadline=None)
+def test_no_character_is_lost(text: str) -> None:
+    assert "".join("".join(DEFAULT.split(text)).split()) == "".join(text.split())
+
+
+@given(st.lists(st.sampled_from(["Aa bb. ", "c", "D? ", "e.g. ", "x" * 30 + " "]), min_size=30, max_size=60))
+@settings(max_examples=20, deadline=None)
+def test_no_character_is_lost_between_windows(parts: list[str]) -> None:
+    text = "".join(parts) * 30
+    assert "".join("".join(DEFAULT.split(text)).split()) == "".join(text.split())
+
+
+def test_a_long_paragraph_is_split_as_a_short_one() -> None:
+    sentences = [f"Sentence number {number} stands here." for number in range(1000)]
+    assert [sentence.strip() for sentence in DEFAULT.split(" ".join(sentences))] == sentences
+
+
+def test_a_sentence_without_end_is_cut_between_words() -> None:
+    cut = DEFAULT.split("word " * 5000)
+    assert len(cut) == 3
+    assert all(len(sentence) <= LONGEST_SENTENCE + 1 for sentence in cut)
+    assert {word for sentence in cut for word in sentence.split()} == {"word"}
+
+
+@pytest.mark.parametrize("unit", ["a", ".", "1.2. ", "a.)", "?!", "word\n", "x\n\n", "e\u0301", "word word. ", '."'])
+def test_time_is_linear_on_hostile_text(unit: str) -> None:
+    def seconds(length: int) -> float:
+        text = (unit * length)[:length]
+        times = []
+        for _ in range(2):
+            start = time.process_time()
+            DEFAULT.split(text)
+            times.append(time.process_time() - start)
+        return min(times)
+
+    small, large = seconds(10_000), seconds(40_000)
+    assert large < 0.02 or large / small < 8, f"four times the text took {large / small:.1f} times the time"
+
+
+def test_training_learns_abbreviations_and_keeps_the_shipped_ones(tmp_path: Path) -> None:
+    text = " ".join(f"The zorblz. {name} came. It was good and it was a zorblz. again." for name in ("one", "two") * 40)
+    splitter = SentenceSplitter.train([text], tmp_path / "sentences.json")
+    assert splitter.split("The zorblz. one came, e.g. here. Good.") == ["The zorblz. one came, e.g. here.", "Good.\n"]
+    loaded = SentenceSplitter.load(tmp_path / "sentences.json")
+    assert loaded.split(text) == splitter.split(text)
+
+
+def test_training_does_not_depend_on_the_hash_seed(tmp_path: Path) -> None:
+    program = (
+        "import sys; from pathlib import Path; from sumpool.text.sentences import SentenceSplitter; "
+        "text = ' '.join(f'Mr. Abc. no. {n} vs. Dr. xyz. A. Smith came. It went.' for n in range(200)); "
+        "SentenceSplitter.train([text], Path(sys.argv[1]))"
+    )
+    for seed in ("1", "2"):
+        environment = {**os.environ, "PYTHONHASHSEED": seed}
+        subprocess.run([sys.executable, "-c", program, str(tmp_path / seed)], check=True, env=environment)
+    assert (tmp_path / "1").read_bytes() == (tmp_path / "2").read_bytes()
+
+
+@pytest.mark.parametrize(
+    "content",
+    [
+        "no JSON",
+        "[]",
+        "{}",
+        json.dumps({"abbreviations": "a", "collocations": [], "sentence_starters": [], "orthographic_context": {}}),
+        json.dumps({"abbreviations": [], "collocations": ["one"], "sentence_starters": [], "orthographic_context": {}}),
+    ],
+)
+def test_a_file_without_parameters_is_refused(tmp_path: Path, content: str) -> None:
+    path = tmp_path / "sentences.json"
+    path.write_text(content)
+    with pytest.raises(DataError, match=r"sentences\.json must be a file of sentence parameters"):
+        SentenceSplitter.load(path)
+
+
+def test_a_missing_file_is_refused(tmp_path: Path) -> None:
+    with pytest.raises(DataError, match="missing must be a file of sentence parameters"):
+        SentenceSplitter.load(tmp_path / "missing")
