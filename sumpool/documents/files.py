@@ -9,9 +9,9 @@ from typing import IO, cast
 from sumpool.errors import DataError
 
 if sys.version_info >= (3, 14):
-    from compression import zstd
+    from compression import zstd as zstd
 else:
-    from backports import zstd
+    from backports import zstd as zstd
 
 COMPRESSIONS = (".gz", ".zst")
 BROKEN = (OSError, EOFError, zlib.error, zstd.ZstdError)

@@ -20,7 +20,7 @@ def test_a_paragraph_separator_separates_paragraphs() -> None:
 
 
 def test_ordinary_text_stays() -> None:
-    text = "Grüße, «Élan» – 漢字\n\tשלום ½ 😀"
+    text = "Grüße, «Élan» 漢字\n\tčeština ½ 😀"
     assert clean(text) == text
 
 

@@ -13,12 +13,12 @@ TEXTS = [f"The {noun} of a long document is short, and number {n} is not. Why?" 
 
 @pytest.fixture(scope="module")
 def tokenizer(tmp_path_factory: pytest.TempPathFactory) -> Tokenizer:
-    return Tokenizer.train(TEXTS, tmp_path_factory.mktemp("tokenizer") / "tokenizer.model", 280, 1)
+    return Tokenizer.train(TEXTS, tmp_path_factory.mktemp("tokenizer") / "tokenizer.model", 295, 1)
 
 
 def test_the_first_pieces_have_fixed_ids(tokenizer: Tokenizer) -> None:
     assert tokenizer.pieces()[:6] == ["<pad>", "<unk>", "<s>", "</s>", "\n", "<0x00>"]
-    assert tokenizer.vocabulary == len(tokenizer.pieces()) == 280
+    assert tokenizer.vocabulary == len(tokenizer.pieces()) == 295
 
 
 def test_line_feeds_are_paragraph_pieces_and_the_next_word_starts_a_word(tokenizer: Tokenizer) -> None:
@@ -50,15 +50,15 @@ def test_control_pieces_are_silent(tokenizer: Tokenizer) -> None:
 
 
 def test_ids_outside_the_vocabulary_are_refused(tokenizer: Tokenizer) -> None:
-    with pytest.raises(ValueError, match="ids must be from 0 to 279, got 280"):
-        tokenizer.decode([5, 280])
+    with pytest.raises(ValueError, match="ids must be from 0 to 294, got 295"):
+        tokenizer.decode([5, 295])
 
 
 def test_training_twice_gives_the_same_file_and_prints_nothing(
     tmp_path: Path, capfd: pytest.CaptureFixture[str]
 ) -> None:
-    Tokenizer.train(TEXTS, tmp_path / "one", 280, 2)
-    Tokenizer.train(iter(TEXTS), tmp_path / "two", 280, 2)
+    Tokenizer.train(TEXTS, tmp_path / "one", 295, 2)
+    Tokenizer.train(iter(TEXTS), tmp_path / "two", 295, 2)
     assert (tmp_path / "one").read_bytes() == (tmp_path / "two").read_bytes()
     assert capfd.readouterr() == ("", "")
 

@@ -6,6 +6,7 @@ import lzma
 import sys
 import tarfile
 from collections.abc import Iterable
+from itertools import accumulate
 from pathlib import Path
 
 from sumpool.data.sources._base import SPLITS, Example
@@ -19,6 +20,8 @@ HELD_OUT = 100
 """Documents of the validation split, and of the test split."""
 LARGEST_ARCHIVE = 5_800_000
 """Bytes of the archive."""
+_PACKING = 6
+"""Texts are packed to more than a sixth of their bytes, so that more than six times the archive is not tried."""
 
 
 def build(folder: Path, sample: Path, *, held_out: int = HELD_OUT, largest: int = LARGEST_ARCHIVE) -> list[int]:
@@ -37,6 +40,8 @@ def build(folder: Path, sample: Path, *, held_out: int = HELD_OUT, largest: int 
     drawn = sorted(series, key=_draw)
     held = [number for split in SPLITS[1:] for number in [n for n in drawn if split_by_number(n) == split][:held_out]]
     training = [number for number in drawn if split_by_number(number) == "train"]
+    bytes_so_far = accumulate(len(text.content) for _, text in (series[number] for number in training))
+    training = [number for number, size in zip(training, bytes_so_far, strict=True) if size <= _PACKING * largest]
     while True:
         numbers = sorted([*held, *training])
         content = pack([series[number] for number in numbers])

@@ -42,21 +42,21 @@ class RfcConfig(SourceConfig):
             DataError: If the path is neither a folder nor an archive of RFCs.
         """
         known: dict[int, _Metadata] = {}
+        left_out: set[int] = set()
         for file in series_files(self._folder(), "json"):
             metadata = _metadata(file)
             if isinstance(metadata, Reject):
+                left_out.add(file.number)
                 yield metadata
             else:
                 known[file.number] = metadata
-        revisions = _revisions_of_held_out(known)
+        left_out |= _revisions_of_held_out(known)
         for file in series_files(self._folder(), "txt"):
-            if file.number in revisions:
-                continue
-            row = self._row(file, known.pop(file.number, None))
+            row = None if file.number in left_out else self._row(file, known.pop(file.number, None))
             if row:
                 yield row
         for number, metadata in known.items():
-            if number not in revisions and self._is_summary(metadata.abstract):
+            if number not in left_out and self._is_summary(metadata.abstract):
                 yield Reject(metadata.where, f"must have a text beside it, got no rfc{number}.txt")
 
     def notes(self) -> Iterable[str]:

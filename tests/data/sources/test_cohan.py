@@ -1,0 +1,77 @@
+import gzip
+import json
+from pathlib import Path
+
+import pytest
+
+from sumpool.data.sources._base import Example, Reject
+from sumpool.data.sources._cohan import cohan_files, cohan_rows
+from sumpool.errors import DataError
+
+
+def article(name: object = "a1", **fields: object) -> dict[str, object]:
+    return {
+        "article_id": name,
+        "abstract_text": ["<S> we study @xmath0 . </S>", "<S> it  works . </S>"],
+        "section_names": ["introduction", "results"],
+        "sections": [["a first .", "a second ."], ["a third ."]],
+        "article_text": ["all of it ."],
+        **fields,
+    }
+
+
+def write(folder: Path, *train: object) -> Path:
+    for name, rows in (("train", train), ("val", [article("v")]), ("test", [article("t")])):
+        (folder / f"{name}.txt").write_text("\n".join(map(json.dumps, rows)))
+    return folder
+
+
+def test_marks_go_and_sections_are_paragraphs(tmp_path: Path) -> None:
+    train, validation, test = cohan_rows(write(tmp_path, article()))
+    assert train == Example("a1", "a first . a second .\n\na third .", "we study @xmath0 . it works .", "train")
+    assert isinstance(validation, Example)
+    assert isinstance(test, Example)
+    assert (validation.split, test.split) == ("validation", "test")
+
+
+def test_without_sections_the_article_is_the_document(tmp_path: Path) -> None:
+    first = next(cohan_rows(write(tmp_path, article(sections=[], article_text=["one .", "two ."]))))
+    assert isinstance(first, Example)
+    assert first.document == "one .\n\ntwo ."
+
+
+@pytest.mark.parametrize(
+    ("fields", "reason"),
+    [
+        ({"name": 5}, "'article_id' must be text, got int"),
+        ({"abstract_text": "text"}, "'abstract_text' must be a list of texts, got str"),
+        ({"abstract_text": ["<S> </S>"]}, "'abstract_text' must hold some text, got an empty one"),
+        ({"sections": [["a"], "b"]}, "'sections' must be a list of texts, got str"),
+        ({"sections": [[" "]]}, "'sections' must hold some text, got an empty one"),
+        ({"sections": None, "article_text": None}, "'article_text' must be a list of texts, got NoneType"),
+    ],
+)
+def test_a_bad_article_is_rejected_with_its_line(tmp_path: Path, fields: dict[str, object], reason: str) -> None:
+    rows = list(cohan_rows(write(tmp_path, article(), article(**fields))))
+    assert rows[1] == Reject(f"{tmp_path / 'train.txt'}:2", reason)
+    assert len(rows) == 4
+
+
+def test_a_line_that_is_no_object_is_rejected(tmp_path: Path) -> None:
+    rows = list(cohan_rows(write(tmp_path, 1)))
+    assert rows[0] == Reject(f"{tmp_path / 'train.txt'}:1", "must be a JSON object, got int")
+
+
+def test_files_may_be_compressed(tmp_path: Path) -> None:
+    write(tmp_path, article())
+    (tmp_path / "train.txt.gz").write_bytes(gzip.compress((tmp_path / "train.txt").read_bytes()))
+    (tmp_path / "train.txt").unlink()
+    assert [path.name for path, _ in cohan_files(tmp_path)] == ["train.txt.gz", "val.txt", "test.txt"]
+    assert len(list(cohan_rows(tmp_path))) == 3
+
+
+def test_a_missing_split_is_an_error(tmp_path: Path) -> None:
+    write(tmp_path)
+    (tmp_path / "val.txt").unlink()
+    with pytest.raises(DataError, match=r"must hold val\.txt .*; set data\.source\.path to the unpacked folder"):
+        list(cohan_rows(tmp_path))

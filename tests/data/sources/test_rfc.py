@@ -1,0 +1,104 @@
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from sumpool.data.sources._base import Example, Reject
+from sumpool.data.sources.rfc import RfcConfig, bundled_sample, split_by_number
+
+ABSTRACT = "This abstract says in at least fifteen words what the whole of the document is all about here."
+
+
+def write(
+    folder: Path, number: int, metadata: dict[str, Any] | None = None, words: int = 250, text: bytes | None = None
+) -> None:
+    lines = [
+        f"   Sentence {place} of the body of RFC {number} has some more words in it."
+        for place in range(words // 13 + 1)
+    ]
+    content = "\n".join(["A title", "", "1. Introduction", "", *lines, ""]).encode() if text is None else text
+    relations: dict[str, Any] = {"obsoletes": [], "obsoleted_by": [], "updates": [], "updated_by": []}
+    (folder / f"rfc{number}.txt").write_bytes(content)
+    (folder / f"rfc{number}.json").write_text(json.dumps({"abstract": ABSTRACT, **relations, **(metadata or {})}))
+
+
+def examples(folder: Path) -> dict[str, str]:
+    rows = list(RfcConfig(path=folder).rows())
+    assert all(isinstance(row, Example) for row in rows)
+    return {row.id: row.split for row in rows if isinstance(row, Example)}
+
+
+def test_body_and_abstract_are_a_row_and_the_number_gives_the_split(tmp_path: Path) -> None:
+    for number in (7, 13, 14, 20):
+        write(tmp_path, number)
+    assert examples(tmp_path) == {"RFC7": "test", "RFC13": "validation", "RFC14": "train", "RFC20": "train"}
+    first = next(RfcConfig(path=tmp_path).rows())
+    assert isinstance(first, Example)
+    assert first.document.startswith("Sentence 0 of the body of RFC 7")
+    assert first.summary == ABSTRACT
+
+
+@pytest.mark.parametrize("relation", ["obsoletes", "obsoleted_by", "updates", "updated_by"])
+def test_training_leaves_out_what_revises_a_held_out_rfc_whoever_says_so(tmp_path: Path, relation: str) -> None:
+    write(tmp_path, 7, {relation: [" RFC0010 "]})
+    write(tmp_path, 10)
+    write(tmp_path, 11, {relation: ["RFC0003"]})
+    write(tmp_path, 12, {relation: ["RFC11", "STD 3"]})
+    write(tmp_path, 13, {relation: ["RFC0017"]})
+    assert examples(tmp_path) == {"RFC7": "test", "RFC12": "train", "RFC13": "validation"}
+
+
+def test_short_abstracts_and_short_bodies_are_left_out(tmp_path: Path) -> None:
+    write(tmp_path, 1, {"abstract": "Too short. This memo provides information for the Internet community."})
+    write(tmp_path, 2, {"abstract": None})
+    write(tmp_path, 4, words=100)
+    write(tmp_path, 5)
+    assert examples(tmp_path) == {"RFC5": "train"}
+    lenient = RfcConfig(path=tmp_path, abstract_words=2, body_words=50)
+    assert len(list(lenient.rows())) == 3
+    assert "of 2 words" in " ".join(lenient.notes())
+
+
+def test_files_that_do_not_fit_are_rejected(tmp_path: Path) -> None:
+    for number in (1, 2, 4, 5, 6):
+        write(tmp_path, number)
+    (tmp_path / "rfc1.json").write_text("{")
+    (tmp_path / "rfc2.json").write_text('{"abstract": 5}')
+    (tmp_path / "rfc4.json").unlink()
+    (tmp_path / "rfc5.txt").unlink()
+    rows = list(RfcConfig(path=tmp_path).rows())
+    rejects = {Path(row.where).name: row.reason for row in rows if isinstance(row, Reject)}
+    assert rejects["rfc1.json"].startswith("must be the metadata of an RFC, got JSONDecodeError")
+    assert rejects["rfc2.json"] == "must be the metadata of an RFC, got KeyError('obsoletes')"
+    assert rejects["rfc4.txt"] == "must have a rfc4.json beside it, got none"
+    assert rejects["rfc5.json"] == "must have a text beside it, got no rfc5.txt"
+    assert len(rejects) == 4
+    assert len(rows) == 5
+
+
+def test_a_text_in_latin_1_is_read(tmp_path: Path) -> None:
+    text = "1. Introduction\n\n" + "   Hélène wrote it, and here are many more words.\n" * 40
+    write(tmp_path, 1, text=text.encode("latin-1"))
+    (row,) = RfcConfig(path=tmp_path).rows()
+    assert isinstance(row, Example)
+    assert row.document.startswith("Hélène wrote it")
+
+
+def test_the_default_is_the_bundled_sample() -> None:
+    assert list(RfcConfig().files()) == [bundled_sample()]
+    assert [split_by_number(number) for number in (7, 17, 3, 9, 1000)] == [
+        "test",
+        "test",
+        "validation",
+        "train",
+        "train",
+    ]
+
+
+def test_the_bundled_sample_holds_documents_of_all_splits() -> None:
+    rows = list(RfcConfig().rows())
+    splits = [row.split for row in rows if isinstance(row, Example)]
+    assert len(splits) == len(rows)
+    assert splits.count("validation") == splits.count("test") == 100
+    assert splits.count("train") > 600
