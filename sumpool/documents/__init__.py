@@ -1,1 +1,1 @@
-"""Files, folders and streams as documents to summarise."""
+"""Documents to summarise: files, folders, JSON lines and stdin."""
