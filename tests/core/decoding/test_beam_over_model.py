@@ -1,0 +1,97 @@
+"""The search over a real model: what it says of its summaries is true, and batch mates change none of them."""
+
+import math
+from collections.abc import Sequence
+
+import pytest
+import torch
+
+from sumpool.core.decoding.beam import Hypothesis, Lengths, search
+from sumpool.core.decoding.constraints import NoRepeatWords, WordPieces
+from sumpool.core.model.config import ModelConfig
+from sumpool.core.model.summarizer import DecoderState, Memory, Summarizer
+from sumpool.pieces import END
+
+VOCAB = 60
+LENGTHS = Lengths(3, 20)
+
+
+@pytest.fixture(scope="module")
+def model() -> Summarizer:
+    """A model that knows nothing but is sure of it, so that a summary is decided and not a tie."""
+    torch.manual_seed(5)
+    settings = {
+        "dim": 32,
+        "heads": 4,
+        "feed_forward": 64,
+        "source_length": 2000,
+        "encoder": [
+            {"attention": {"kind": "blockwise", "block": 16}, "pool": {"kind": "halving", "keep": 40}},
+            {"attention": {"kind": "vanilla"}, "pool": {"kind": "halving", "keep": 13}},
+        ],
+        "decoder": {"layers": 2},
+    }
+    model = Summarizer(ModelConfig.model_validate(settings), VOCAB).eval().requires_grad_(False)
+    model.embedding.weight *= 2
+    return model
+
+
+@pytest.fixture(scope="module")
+def documents() -> list[torch.Tensor]:
+    """50 documents of 20 to 180 tokens, and one ten times as long."""
+    generator = torch.Generator().manual_seed(3)
+    lengths = torch.randint(20, 181, (50,), generator=generator).tolist()
+    return [torch.randint(5, VOCAB, (length,), generator=generator) for length in [*lengths, 1800]]
+
+
+def read(model: Summarizer, documents: Sequence[torch.Tensor]) -> Memory:
+    ids = torch.nn.utils.rnn.pad_sequence(list(documents), batch_first=True)
+    mask = torch.nn.utils.rnn.pad_sequence([torch.ones(len(ids), dtype=torch.bool) for ids in documents], True)
+    return model.encode(ids, mask, torch.arange(ids.size(1)).expand(ids.shape) // 7)
+
+
+def summaries(model: Summarizer, documents: Sequence[torch.Tensor], beams: int) -> list[list[Hypothesis]]:
+    """No piece comes twice, so that a summary goes on to new ones; where all that is left is unlikely, it ends."""
+
+    def step(last: torch.Tensor, state: DecoderState) -> tuple[torch.Tensor, DecoderState]:
+        log_probs, state = model.step(last, state)
+        return with_ends(log_probs), state
+
+    rule = NoRepeatWords(1, WordPieces([f"▁{number}" for number in range(VOCAB)]))
+    state = model.start(read(model, documents), beams)
+    return search(step, state, [LENGTHS] * len(documents), beams=beams, constraints=[rule])
+
+
+def with_ends(log_probs: torch.Tensor) -> torch.Tensor:
+    """Mix in a chance of one in fifty to end, which a model of random weights would never do."""
+    mixed = log_probs + math.log(0.98)
+    mixed[:, END] = torch.logaddexp(mixed[:, END], torch.tensor(math.log(0.02)))
+    return mixed
+
+
+@pytest.mark.parametrize("beams", [1, 4])
+def test_fifty_summaries_do_not_notice_their_batch(
+    model: Summarizer, documents: list[torch.Tensor], beams: int
+) -> None:
+    alone = [summaries(model, [document], beams)[0][0].tokens for document in documents[:50]]
+    assert len(set(alone)) > 40
+    assert len({len(tokens) for tokens in alone}) > 3
+    for size in (7, 32):
+        order = torch.randperm(50, generator=torch.Generator().manual_seed(size)).tolist()
+        for first in range(0, 50, size):
+            mates = order[first : first + size]
+            found = summaries(model, [documents[mate] for mate in [*mates, 50]], beams)
+            assert [hypotheses[0].tokens for hypotheses in found[:-1]] == [alone[mate] for mate in mates]
+
+
+@pytest.mark.parametrize("beams", [1, 4])
+def test_log_probabilities_are_those_of_the_model(model: Summarizer, documents: list[torch.Tensor], beams: int) -> None:
+    """Every hypothesis, found over a cache that was reordered and shrunk, is scored again in one pass."""
+    for document, hypotheses in zip(documents[:8], summaries(model, documents[:8], beams), strict=True):
+        memory = read(model, [document])
+        for hypothesis in hypotheses:
+            scores = model.score(memory, torch.tensor([[*hypothesis.tokens, END]])).log_prob[0]
+            scores = scores + math.log(0.98)
+            scores[-1] = torch.logaddexp(scores[-1], torch.tensor(math.log(0.02)))
+            assert hypothesis.log_prob == pytest.approx(float(scores.sum()), abs=1e-4)
+            assert hypothesis.score == pytest.approx(hypothesis.log_prob / (len(hypothesis.tokens) + 1))
