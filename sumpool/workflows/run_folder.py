@@ -12,7 +12,8 @@ from sumpool.errors import DataError, RecipeError
 from sumpool.recipe.load import dump_recipe, load_recipe
 from sumpool.recipe.schema import Recipe
 from sumpool.training.checkpoint import MODEL
-from sumpool.training.durable import beside, on_disk, remove_half_written, replace
+from sumpool.training.durable import TEMPORARY, beside, on_disk, remove_half_written, replace
+from sumpool.training.lock import LOCK
 from sumpool.training.manifest import NAME as MANIFEST
 from sumpool.training.manifest import Content, Manifest, put_in_place
 from sumpool.training.state import State
@@ -37,11 +38,26 @@ ENDLESS = ("constant", "inverse_sqrt")
 """Schedules that do not depend on when the run ends, so that train.steps may change too."""
 
 
+def claim(run: Path) -> None:
+    """Make a folder for a run, or see that one may be there.
+
+    Raises:
+        RecipeError: If the folder holds something else.
+        ResourceError: If it cannot be made.
+    """
+    with on_disk(run):
+        run.mkdir(parents=True, exist_ok=True)
+        names = sorted(path.name for path in run.iterdir())
+    other = [name for name in names if name not in (RECIPE, *COPIED, LOCK) and not name.startswith(TEMPORARY)]
+    if other and MANIFEST not in names:
+        raise RecipeError(f"{run} must be new, empty or the folder of a run, got {other[0]}: name another with --out")
+
+
 def open_run(run: Path, recipe: Recipe, prepared: Path) -> Manifest:
-    """Make a run folder, or open the one that this recipe and this data have made.
+    """Begin the run of a recipe with its data, or open the one that they have begun.
 
     Args:
-        run: The folder; new, empty, or a run folder.
+        run: The folder, claimed.
         recipe: The recipe; settings that may change are taken over.
         prepared: Folder of the prepared data.
 
@@ -49,18 +65,16 @@ def open_run(run: Path, recipe: Recipe, prepared: Path) -> Manifest:
         The folder's manifest.
 
     Raises:
-        RecipeError: If the folder holds something else or the run of another recipe.
+        RecipeError: If the folder holds the run of another recipe.
         DataError: If it holds a run with other data, or the prepared data is damaged.
         CheckpointError: If it is damaged.
         ResourceError: If the disk is full or fails.
     """
     with on_disk(run):
-        run.mkdir(parents=True, exist_ok=True)
         remove_half_written(run)
         if (run / MANIFEST).exists():
             _refuse_another_run(run, recipe, prepared)
         else:
-            _refuse_other_content(run)
             _begin(run, recipe, prepared)
     return Manifest.read(run)
 
@@ -127,12 +141,6 @@ def _refuse_another_run(run: Path, recipe: Recipe, prepared: Path) -> None:
     if (run / RECIPE).read_text(encoding="utf-8") != text:
         beside(run / RECIPE).write_text(text, encoding="utf-8")
         put_in_place(run / RECIPE, {})
-
-
-def _refuse_other_content(run: Path) -> None:
-    other = sorted(path.name for path in run.iterdir() if path.name not in (RECIPE, *COPIED, ".lock"))
-    if other:
-        raise RecipeError(f"{run} must be new, empty or the folder of a run, got {other[0]}: name another with --out")
 
 
 def _begin(run: Path, recipe: Recipe, prepared: Path) -> None:

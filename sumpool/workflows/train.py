@@ -29,7 +29,7 @@ from sumpool.training.validation import validation_batches
 from sumpool.workflows.loading import RUNS, choose_lengths
 from sumpool.workflows.model_card import write_model_card
 from sumpool.workflows.prepare import prepared_folder
-from sumpool.workflows.run_folder import finish, is_finished, open_run
+from sumpool.workflows.run_folder import claim, finish, is_finished, open_run
 from sumpool.workflows.writing import Writer
 
 
@@ -96,8 +96,9 @@ def train(recipe: Recipe, out: Path | None = None, *, report: Report = silent, c
     # 1. What it takes: a device, prepared data, a model with its first weights.
     choose_device(recipe.train.device)
     materials = _gather(recipe, report, check)
+    # 2. A run folder of this recipe and this data, for this process alone.
+    claim(run)
     with exclusive(run):
-        # 2. A run folder of this recipe and this data.
         if is_finished(open_run(run, recipe, materials.prepared), recipe):
             report(Progress("train", note=f"{run} is finished; nothing is left to do"))
             return run

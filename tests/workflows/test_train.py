@@ -131,9 +131,7 @@ def test_the_same_recipe_and_seed_give_the_same_weights(
     assert weights[0] == weights[1]
 
 
-def test_a_changed_recipe_is_refused_by_the_names_of_its_changes(
-    run: Path, recipe_with: Callable[..., Recipe]
-) -> None:
+def test_a_changed_recipe_is_refused_by_the_names_of_its_changes(run: Path, recipe_with: Callable[..., Recipe]) -> None:
     changed = recipe_with("train.learning_rate=0.5", "model.encoder[0].attention.block=8", "train.steps=9", "seed=3")
     with pytest.raises(RecipeError, match="must go on with the recipe that it began with") as caught:
         train(changed, run)
@@ -217,8 +215,6 @@ def test_a_dry_run_says_what_training_would_take_and_leaves_nothing(
     assert found.peak_memory is None or found.peak_memory >= 0
 
 
-def test_weights_of_losses_that_the_model_lacks_are_refused(
-    tmp_path: Path, recipe_with: Callable[..., Recipe]
-) -> None:
+def test_weights_of_losses_that_the_model_lacks_are_refused(tmp_path: Path, recipe_with: Callable[..., Recipe]) -> None:
     with pytest.raises(RecipeError, match=r"train\.loss_weights must name losses of the model"):
         train(recipe_with("train.loss_weights.kl=0.5"), tmp_path / "run")
