@@ -1,1 +1,1 @@
-"""The command line."""
+"""The command line: arguments in, one workflow called, progress and results drawn."""

@@ -1,9 +1,7 @@
-"""Files of prepared data: plain little-endian arrays, mapped into memory, and safe on the disk before they count."""
+"""Files of prepared data: plain little-endian arrays, mapped into memory."""
 
 import os
-from collections.abc import Iterable
 from pathlib import Path
-from typing import BinaryIO
 
 import numpy as np
 
@@ -35,33 +33,10 @@ def open_array(path: Path, kind: np.dtype, length: int | None = None) -> np.ndar
     return np.memmap(path, kind, mode="r")
 
 
-def sync_and_close(files: Iterable[BinaryIO]) -> None:
-    """Close files once what was written is safe on the disk.
-
-    Raises:
-        OSError: If the disk is full; all files are closed nevertheless.
-    """
-    files = list(files)
-    try:
-        for file in files:
-            file.flush()
-            os.fsync(file.fileno())
-    finally:
-        for file in files:
-            _close(file)
-
-
-def sync_folder(folder: Path) -> None:
-    """Make the names in a folder safe on the disk."""
-    descriptor = os.open(folder, os.O_RDONLY)
+def sync(path: Path) -> None:
+    """Make what a file holds, or the names in a folder, safe on the disk."""
+    descriptor = os.open(path, os.O_RDONLY)
     try:
         os.fsync(descriptor)
     finally:
         os.close(descriptor)
-
-
-def _close(file: BinaryIO) -> None:
-    try:
-        file.close()
-    except OSError:  # what could not be flushed; the first failure is the one that is reported
-        file.close()

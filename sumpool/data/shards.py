@@ -10,6 +10,7 @@ Everything is little-endian and untruncated: how much of a document a model read
 """
 
 import json
+from contextlib import ExitStack
 from dataclasses import dataclass
 from pathlib import Path
 from types import TracebackType
@@ -17,7 +18,7 @@ from typing import Self
 
 import numpy as np
 
-from sumpool.data.files import open_array, sync_and_close
+from sumpool.data.files import open_array
 from sumpool.data.sources._base import Example, Split
 from sumpool.data.texts import Texts
 from sumpool.errors import DataError
@@ -46,7 +47,7 @@ class Item:
 
 
 class ShardWriter:
-    """Writes documents one by one; `with` closes the files once they are safe on the disk."""
+    """Writes documents one by one; `with` closes the files."""
 
     def __init__(self, folder: Path, split: Split, vocabulary: int) -> None:
         (folder / split).mkdir(parents=True, exist_ok=True)
@@ -54,8 +55,11 @@ class ShardWriter:
         self._type = _TOKENS[name]
         self._ends = np.zeros(len(_COLUMNS), _OFFSET)
         (folder / split / "shard.json").write_text(json.dumps({"tokens": name}) + "\n")
-        self._files = [(folder / split / f"{column}.bin").open("wb") for column in (*_COLUMNS, "index")]
-        self._files[-1].write(self._ends.tobytes())
+        self._open = ExitStack()
+        *self._columns, self._index = (
+            self._open.enter_context((folder / split / f"{column}.bin").open("wb")) for column in (*_COLUMNS, "index")
+        )
+        self._index.write(self._ends.tobytes())
 
     def add(self, item: Item) -> None:
         """Append a document with its summary.
@@ -70,10 +74,10 @@ class ShardWriter:
             item.target.astype(self._type),
             np.frombuffer(item.id.encode(), np.uint8),
         )
-        for file, column in zip(self._files, columns, strict=False):
+        for file, column in zip(self._columns, columns, strict=True):
             file.write(column.tobytes())
         self._ends += [len(column) for column in columns]
-        self._files[-1].write(self._ends.tobytes())
+        self._index.write(self._ends.tobytes())
 
     def __enter__(self) -> Self:
         return self
@@ -81,7 +85,7 @@ class ShardWriter:
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        sync_and_close(self._files)
+        self._open.close()
 
 
 class Shard:
@@ -101,7 +105,7 @@ class Shard:
         """
         index = open_array(folder / split / "index.bin", _OFFSET).reshape(-1, len(_COLUMNS))
         token = _token_type(folder / split / "shard.json")
-        types = (token, _START, token, np.dtype(np.uint8))
+        types: tuple[np.dtype, ...] = (token, _START, token, np.dtype(np.uint8))
         columns = tuple(
             open_array(folder / split / f"{column}.bin", kind, int(length))
             for column, kind, length in zip(_COLUMNS, types, index[-1], strict=True)

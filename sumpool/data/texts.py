@@ -6,27 +6,29 @@ a line without reading those before it.
 
 import json
 from collections.abc import Iterator
+from contextlib import ExitStack
 from pathlib import Path
 from types import TracebackType
 from typing import Self
 
 import numpy as np
 
-from sumpool.data.files import open_array, sync_and_close
+from sumpool.data.files import open_array
 from sumpool.data.sources._base import Example, Split
 
 OFFSET = np.dtype("<i8")
 
 
 class TextsWriter:
-    """Writes documents one by one; `with` closes the files once they are safe on the disk."""
+    """Writes documents one by one; `with` closes the files."""
 
     def __init__(self, folder: Path, split: Split) -> None:
         (folder / split).mkdir(parents=True, exist_ok=True)
         self.documents = 0
         self._end = 0
-        self._lines = (folder / split / "texts.jsonl").open("wb")
-        self._ends = (folder / split / "texts.bin").open("wb")
+        self._files = ExitStack()
+        self._lines = self._files.enter_context((folder / split / "texts.jsonl").open("wb"))
+        self._ends = self._files.enter_context((folder / split / "texts.bin").open("wb"))
         self._ends.write(np.zeros(1, OFFSET).tobytes())
 
     def add(self, example: Example) -> None:
@@ -46,7 +48,7 @@ class TextsWriter:
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        sync_and_close((self._lines, self._ends))
+        self._files.close()
 
 
 class Texts:

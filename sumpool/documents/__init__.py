@@ -1,11 +1,5 @@
-"""stub until text is merged"""
-from dataclasses import dataclass
+"""Documents to summarise: files, folders, JSON lines and stdin."""
 
-
-@dataclass(frozen=True)
-class Document:
-    """stub."""
-
-    id: str
-    text: str
-    error: str = ""
+from sumpool.documents.read import STDIN as STDIN
+from sumpool.documents.read import Document as Document
+from sumpool.documents.read import read_documents as read_documents

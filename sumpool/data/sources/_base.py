@@ -1,8 +1,9 @@
 """What every source of documents is."""
 
 from abc import ABC, abstractmethod
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Literal
 
 from sumpool.settings import Settings
@@ -49,3 +50,18 @@ class SourceConfig(Settings, ABC):
     @abstractmethod
     def rows(self) -> Iterator["Example | Reject"]:
         """Read every row, one at a time and in a fixed order; a bad one comes as a `Reject`."""
+
+    def notes(self) -> Iterable[str]:
+        """Say what was guessed, in sentences for the user; nothing by default."""
+        return ()
+
+    def files(self) -> Iterator[Path]:
+        """Name the files that the rows come from, so that prepared data knows when they have changed.
+
+        By default every path among the settings, and whatever is in it where it is a folder.
+        """
+        for name in type(self).model_fields:
+            value = getattr(self, name)
+            for path in value if isinstance(value, tuple) else (value,):
+                if isinstance(path, Path):
+                    yield from sorted(file for file in path.rglob("*") if file.is_file()) if path.is_dir() else (path,)

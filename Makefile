@@ -1,0 +1,49 @@
+# make demo    trains a small model on the bundled RFCs, summarises some it has not seen, prints ROUGE (about 8 minutes)
+# make test    lint, types, import rule, tests
+# Both make .venv first if it is not there or out of date. Variables:
+#   SET="train.steps=20 train.learning_rate=1e-3"   settings of the demo's recipe to change
+#   RUN=runs/mine                                   another folder for the demo's run
+#   PYTHON=python3.12                               the Python (3.11 or newer) that .venv is made of
+
+RUN ?= runs/quickstart
+SET ?=
+CANDIDATES := python3 python3.14 python3.13 python3.12 python3.11
+PYTHON ?= $(shell for python in $(CANDIDATES); do \
+	$$python -c 'import sys, venv, ensurepip; sys.exit(sys.version_info < (3, 11))' 2>/dev/null && echo $$python && break; done)
+BIN := .venv/bin
+PIP := $(BIN)/python -m pip --disable-pip-version-check install --quiet --constraint constraints.txt --editable
+
+.PHONY: demo test lint clean
+
+demo: .venv/installed
+	$(BIN)/sumpool train recipes/quickstart.yaml --out $(RUN) $(addprefix --set ,$(SET))
+	$(BIN)/sumpool summarize --model $(RUN) --split test --limit 3
+	$(BIN)/sumpool evaluate $(RUN) --split validation --resume
+
+test: lint
+	$(BIN)/python -m pytest
+
+lint: .venv/installed-dev
+	$(BIN)/ruff check
+	$(BIN)/ruff format --check
+	$(BIN)/mypy
+	$(BIN)/lint-imports --no-logo
+
+clean:
+	rm -rf .venv
+
+.venv/python:
+	@test -n "$(PYTHON)" || { echo "error: Python 3.11 or newer must be installed, found none of: $(CANDIDATES)"; exit 1; }
+	@echo "making .venv with $(PYTHON)"
+	@$(PYTHON) -m venv --clear .venv
+	@touch $@
+
+.venv/installed: .venv/python pyproject.toml constraints.txt
+	@echo "installing sumpool into .venv (with PyTorch about a gigabyte: this takes a few minutes)"
+	@$(PIP) .
+	@touch $@
+
+.venv/installed-dev: .venv/python pyproject.toml constraints.txt
+	@echo "installing sumpool and its development tools into .venv (with PyTorch about a gigabyte: a few minutes)"
+	@$(PIP) '.[dev]'
+	@touch $@ .venv/installed

@@ -1,0 +1,89 @@
+"""The `sumpool` command: what it offers, and how a failure is told."""
+
+import errno
+import sys
+from typing import Annotated
+
+import typer
+
+from sumpool import __version__
+from sumpool.cli.text import complain
+from sumpool.errors import Interrupted, SumpoolError
+
+app = typer.Typer(
+    name="sumpool",
+    no_args_is_help=True,
+    add_completion=False,
+    pretty_exceptions_enable=False,
+    rich_markup_mode=None,  # help stays quick, and nothing that a user types is read as markup
+    context_settings={"help_option_names": ["-h", "--help"]},
+)
+
+_RESOURCE_EXIT = 6
+_NO_SPACE = {errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.ENOMEM}
+
+
+def _show_version(wanted: bool) -> None:
+    if wanted:
+        typer.echo(f"sumpool {__version__}")
+        raise typer.Exit
+
+
+@app.callback()
+def sumpool(
+    version: Annotated[
+        bool, typer.Option("--version", callback=_show_version, is_eager=True, help="Show the version and exit.")
+    ] = False,
+    debug: Annotated[bool, typer.Option("--debug", help="Show the traceback of an error; works anywhere.")] = False,
+) -> None:
+    """Learn to summarise long documents from your own data, from nothing, on one machine.
+
+    The way: prepare, train, summarize, evaluate, bench. Begin with: sumpool train recipes/quickstart.yaml
+    """
+    del version, debug  # both are dealt with before a command runs
+
+
+def main() -> None:
+    """Run the command line; never shows a traceback unless --debug asks for it."""
+    arguments = sys.argv[1:]
+    options = arguments[: arguments.index("--")] if "--" in arguments else arguments
+    debug = "--debug" in options
+    try:
+        app([word for word in options if word != "--debug"] + arguments[len(options) :])
+    except Exception as error:
+        code, sentence = explain(error)
+        if debug:
+            raise
+        complain(sentence)
+        sys.exit(code)
+
+
+def explain(error: Exception) -> tuple[int, str]:
+    """Say what an error means to the user: exit code and sentence."""
+    match error:
+        case Interrupted():
+            return error.status, str(error)
+        case SumpoolError():
+            return error.exit_code, f"error: {error}"
+        case OSError() if error.errno in _NO_SPACE:
+            where = f"{error.filename}: " if error.filename else ""
+            return _RESOURCE_EXIT, f"error: {where}{error.strerror}; make room and run the same command again"
+        case OSError() if error.filename is not None:
+            return 3, f"error: {error.filename}: {error.strerror}"
+    if _ran_out_of_memory(error):
+        advice = "a smaller batch_tokens or source_length needs less"
+        return _RESOURCE_EXIT, f"error: memory ran out ({_first_line(error)}); {advice}"
+    name = type(error).__name__
+    return 1, f"error: {name}: {_first_line(error)}; this is a bug in sumpool, run again with --debug to see where"
+
+
+def _ran_out_of_memory(error: Exception) -> bool:
+    # torch's own error is known by its name, so that this module need not import torch
+    return isinstance(error, MemoryError) or (
+        isinstance(error, RuntimeError)
+        and (type(error).__name__ == "OutOfMemoryError" or "can't allocate memory" in str(error))
+    )
+
+
+def _first_line(error: Exception) -> str:
+    return str(error).strip().split("\n")[0] or type(error).__name__

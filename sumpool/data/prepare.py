@@ -1,0 +1,169 @@
+"""From a source of documents to a prepared folder that training, summarising and evaluation read.
+
+    tokenizer.model, sentences.json   learnt from the training split
+    <split>/texts.jsonl, texts.bin    documents and summaries, for people and for evaluation
+    <split>/*.bin, shard.json         the same as ids, see `sumpool.data.shards`
+    rejects.jsonl                     rows that could not be used
+    report.json                       the data report
+    manifest.json                     size and SHA-256 of every file, and what they were made from
+
+What is prepared depends on the `data` section alone and not on a seed: runs that differ in their seed share it.
+"""
+
+from collections.abc import Iterator, Mapping
+from contextlib import closing
+from functools import partial
+from itertools import chain
+from pathlib import Path
+
+import numpy as np
+
+from sumpool.data import contamination, manifest
+from sumpool.data.config import DataConfig
+from sumpool.data.encoding import SENTENCES, TOKENIZER, Encoder, spans
+from sumpool.data.figures import Figures
+from sumpool.data.processes import caller, ordered_map
+from sumpool.data.reading import Reading, read
+from sumpool.data.report import DataReport, SplitReport, summarize_split
+from sumpool.data.shards import ShardWriter
+from sumpool.data.sources._base import SPLITS, Split
+from sumpool.data.staging import alone, disk_errors, staged
+from sumpool.data.texts import Texts
+from sumpool.errors import DataError
+from sumpool.interruption import Check
+from sumpool.progress import Progress, Report
+from sumpool.text.fragments import words
+from sumpool.text.sentences import SentenceSplitter
+from sumpool.text.tokenizer import Tokenizer
+
+_EVALUATION: tuple[Split, ...] = ("validation", "test")
+_SMALL_BYTES = 2 << 20
+"""Text that this process prepares sooner than others would have started."""
+
+
+def prepare(config: DataConfig, folder: Path, *, skip_bad_rows: bool, report: Report, check: Check) -> DataReport:
+    """Prepare a source of documents, unless that is done: the same source and settings are prepared once.
+
+    The folder appears when it is complete; whatever stops the work leaves an older one as it was. Another process that
+    prepares the same folder is waited for.
+
+    Args:
+        config: The source and the settings.
+        folder: Where the prepared data goes.
+        skip_bad_rows: Leave out rows that cannot be used and list them in `rejects.jsonl`, instead of stopping.
+        report: Told of progress.
+        check: Called several times a second; what it raises stops the work.
+
+    Raises:
+        DataError: If a row cannot be used, there is nothing to train on, or the folder holds something else.
+        ResourceError: If memory or disk run out.
+    """
+    with disk_errors(folder), alone(folder, check):
+        made_from = manifest.fingerprint(config)
+        if manifest.holds(folder, made_from, check):
+            return DataReport.load(folder)
+        _refuse_other_content(folder)
+        with staged(folder) as new:
+            reading = read(config.source, new, skip_bad_rows=skip_bad_rows, report=report, check=check)
+            data_report = _encode_all(config, new, reading, report, check)
+            data_report.save(new)
+            manifest.write(new, made_from, check)
+    return data_report
+
+
+def is_prepared(config: DataConfig, folder: Path) -> bool:
+    """Whether a folder holds the data of these settings, as it was written."""
+    return manifest.holds(folder, manifest.fingerprint(config), lambda: None)
+
+
+def _encode_all(config: DataConfig, folder: Path, reading: Reading, report: Report, check: Check) -> DataReport:
+    """Learn vocabulary and sentences from the texts in a folder, and write the shards beside them."""
+    texts = {split: Texts.open(folder, split) for split in SPLITS}
+    workers = config.workers if sum(int(texts[split].sizes().sum()) for split in SPLITS) > _SMALL_BYTES else 0
+    _learn(folder, config.vocabulary, config.workers, min(workers, 2), report, check)
+    vocabulary = Tokenizer.load(folder / TOKENIZER).vocabulary
+    splits = _write_shards(folder, texts, vocabulary, workers, report, check)
+    notes = (*config.source.notes(), *_notes(config, vocabulary, reading))
+    for note in notes:
+        report(Progress("prepare", note=note))
+    return DataReport(reading.kept + reading.rejected, reading.kept, reading.rejected, vocabulary, splits, notes)
+
+
+def _learn(folder: Path, vocabulary: int, threads: int, processes: int, report: Report, check: Check) -> None:
+    """Learn the vocabulary and the ends of sentences from the training split, side by side."""
+    report(Progress("prepare: vocabulary"))
+    tasks = (partial(_learn_vocabulary, folder, vocabulary, threads), partial(_learn_sentences, folder))
+    for _ in ordered_map(caller, tasks, processes, check):
+        report(Progress("prepare: vocabulary"))
+
+
+def _learn_vocabulary(folder: Path, vocabulary: int, threads: int) -> None:
+    Tokenizer.train(_training_texts(folder), folder / TOKENIZER, vocabulary, threads)
+
+
+def _learn_sentences(folder: Path) -> None:
+    SentenceSplitter.train(_training_texts(folder), folder / SENTENCES)
+
+
+def _training_texts(folder: Path) -> Iterator[str]:
+    for example in Texts.open(folder, "train"):
+        yield example.document
+        yield example.summary
+
+
+def _write_shards(
+    folder: Path, texts: Mapping[Split, Texts], vocabulary: int, workers: int, report: Report, check: Check
+) -> dict[Split, SplitReport]:
+    """Encode every document, in order, and sum up each split."""
+    sought = {split: contamination.sample(_sampled_documents(texts[split])) for split in _EVALUATION}
+    found = {split: np.zeros(len(runs), bool) for split, runs in sought.items()}
+    figures: dict[Split, list[Figures]] = {split: [] for split in SPLITS}
+    total = sum(map(len, texts.values()))
+    tasks = chain.from_iterable(spans(texts[split], split) for split in SPLITS)
+    done = 0
+    with closing(ordered_map(partial(Encoder, folder, sought), tasks, workers, check)) as results:
+        for split in SPLITS:
+            with ShardWriter(folder, split, vocabulary) as shard:
+                while len(figures[split]) < len(texts[split]):
+                    for encoded in next(results):
+                        shard.add(encoded.item)
+                        figures[split].append(encoded.figures)
+                        for other, places in encoded.hits.items():
+                            found[other][places] = True
+                        done += 1
+                    report(Progress("prepare: tokens", done, total))
+    training = [document.digest for document in figures["train"]]
+    return {
+        "train": summarize_split(figures["train"], (), None),
+        **{split: summarize_split(figures[split], training, _share(found[split])) for split in _EVALUATION},
+    }
+
+
+def _sampled_documents(texts: Texts) -> Iterator[list[str]]:
+    step = max(1, -(-len(texts) // contamination.DOCUMENTS))
+    for number in range(0, len(texts), step):
+        yield words(texts[number].document)
+
+
+def _share(found: np.ndarray) -> float:
+    return float(found.mean()) if len(found) else 0.0
+
+
+def _notes(config: DataConfig, vocabulary: int, reading: Reading) -> Iterator[str]:
+    if vocabulary < config.vocabulary:
+        yield (
+            f"the vocabulary has {vocabulary:,} pieces instead of data.vocabulary = {config.vocabulary:,}: "
+            "the training documents hold no more"
+        )
+    if reading.rejected:
+        yield f"{reading.rejected:,} rows could not be used; rejects.jsonl names each with the reason"
+    for split in _EVALUATION:
+        if not reading.documents[split]:
+            yield f"the {split} split is empty"
+
+
+def _refuse_other_content(folder: Path) -> None:
+    if folder.exists() and not manifest.is_prepared_folder(folder) and any(folder.iterdir()):
+        raise DataError(
+            f"{folder} must be new, empty or prepared data, got something else; name another folder as data.prepared"
+        )

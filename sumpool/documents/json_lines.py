@@ -1,0 +1,95 @@
+"""JSON lines: one object a line, strict UTF-8, lines end at a line feed and nowhere else."""
+
+import json
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Final
+
+from sumpool.documents.files import BROKEN, decode, open_bytes
+from sumpool.errors import DataError
+
+DOCUMENT_FIELDS: Final = ("document", "article", "text", "body", "source", "content", "report", "full_text", "input")
+SUMMARY_FIELDS: Final = ("summary", "abstract", "highlights", "target", "tldr", "headline", "output")
+ID_FIELDS: Final = ("id", "article_id", "document_id", "doc_id", "uid", "guid", "name", "url")
+
+
+@dataclass(frozen=True)
+class Line:
+    """A line that holds an object.
+
+    Attributes:
+        where: `file:line`.
+        fields: The object.
+    """
+
+    where: str
+    fields: dict[str, object]
+
+
+@dataclass(frozen=True)
+class BadLine:
+    """A line that holds none.
+
+    Attributes:
+        where: `file:line`.
+        reason: Why, in half a sentence.
+    """
+
+    where: str
+    reason: str
+
+
+def read_lines(path: Path) -> Iterator[Line | BadLine]:
+    """Read a file line by line; lines with nothing but space are no lines.
+
+    Raises:
+        DataError: If the file is missing or breaks off.
+    """
+    with open_bytes(path) as file:
+        number = 0
+        try:
+            for number, content in enumerate(file, 1):
+                if content.strip():
+                    yield _read_line(f"{path}:{number}", content)
+        except BROKEN as error:
+            raise DataError(f"{path} must be whole, got: {error} after line {number}; get the file again") from error
+
+
+def guess_field(fields: Mapping[str, object], candidates: tuple[str, ...]) -> str | None:
+    """Find the first of the usual names that an object has."""
+    return next((name for name in candidates if name in fields), None)
+
+
+def text_of(fields: Mapping[str, object], name: str) -> str:
+    """Give the text in a field.
+
+    Raises:
+        ValueError: If it is missing, no text, empty or not valid Unicode; the message is half a sentence.
+    """
+    if name not in fields:
+        raise ValueError(f"must have a field {name!r}, got {', '.join(map(repr, list(fields)[:12])) or 'none'}")
+    text = fields[name]
+    if not isinstance(text, str):
+        raise ValueError(f"{name!r} must be text, got {type(text).__name__}")
+    if not text.strip():
+        raise ValueError(f"{name!r} must hold some text, got an empty one")
+    if "\0" in text:
+        raise ValueError(f"{name!r} must be text, got a null character")
+    try:
+        text.encode()
+    except UnicodeEncodeError as error:
+        raise ValueError(f"{name!r} must be valid Unicode, got half a surrogate pair at {error.start}") from error
+    return text
+
+
+def _read_line(where: str, content: bytes) -> Line | BadLine:
+    try:
+        fields = json.loads(decode(content))
+    except json.JSONDecodeError as error:
+        return BadLine(where, f"must be a JSON object, got: {error.msg} at column {error.colno}")
+    except (ValueError, RecursionError) as error:
+        return BadLine(where, str(error))
+    if not isinstance(fields, dict):
+        return BadLine(where, f"must be a JSON object, got {type(fields).__name__}")
+    return Line(where, fields)

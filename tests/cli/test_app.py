@@ -1,0 +1,113 @@
+import errno
+import resource
+import subprocess
+import sys
+import time
+
+import pytest
+from typer.testing import CliRunner
+
+from sumpool import __version__
+from sumpool.cli import app as module
+from sumpool.cli.app import app, explain, main
+from sumpool.errors import (
+    CheckpointError,
+    DataError,
+    Interrupted,
+    NonFiniteError,
+    RecipeError,
+    ResourceError,
+)
+
+
+class OutOfMemoryError(RuntimeError):
+    """Looks like torch's."""
+
+
+@pytest.mark.parametrize(
+    ("error", "code", "sentence"),
+    [
+        (RecipeError("r.yaml: a must b"), 2, "error: r.yaml: a must b"),
+        (DataError("d"), 3, "error: d"),
+        (CheckpointError("c"), 4, "error: c"),
+        (NonFiniteError("n"), 5, "error: n"),
+        (ResourceError("r"), 6, "error: r"),
+        (Interrupted(2), 130, "stopped by SIGINT; the work is saved"),
+        (Interrupted(15), 143, "stopped by SIGTERM; the work is saved"),
+        (OSError(errno.ENOSPC, "No space left on device", "x.bin"), 6, "error: x.bin: No space left on device; make"),
+        (OSError(errno.ENOSPC, "No space left on device"), 6, "error: No space left on device; make room"),
+        (PermissionError(errno.EACCES, "Permission denied", "out"), 3, "error: out: Permission denied"),
+        (MemoryError(), 6, "error: memory ran out (MemoryError)"),
+        (OutOfMemoryError("CUDA out of memory. Tried"), 6, "error: memory ran out (CUDA out of memory. Tried)"),
+        (RuntimeError("DefaultCPUAllocator: can't allocate memory"), 6, "error: memory ran out"),
+        (KeyError("x"), 1, "error: KeyError: 'x'; this is a bug in sumpool, run again with --debug"),
+        (OSError("odd"), 1, "this is a bug in sumpool"),
+    ],
+)
+def test_every_failure_has_its_code_and_sentence(error: Exception, code: int, sentence: str) -> None:
+    found, told = explain(error)
+    assert found == code
+    assert told.startswith(sentence) or sentence in told
+    assert "\n" not in told
+
+
+def run_main(monkeypatch: pytest.MonkeyPatch, error: Exception, *words: str) -> list[str]:
+    """Run `main` with a command line that fails, and return the words that reached the commands."""
+    seen: list[str] = []
+
+    def fail(arguments: list[str]) -> None:
+        seen.extend(arguments)
+        raise error
+
+    monkeypatch.setattr(module, "app", fail)
+    monkeypatch.setattr(sys, "argv", ["sumpool", *words])
+    main()
+    return seen
+
+
+def test_failure_is_one_line_on_stderr(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(SystemExit) as stopped:
+        run_main(monkeypatch, RecipeError("bad[0].x must be \x1b[31m"), "train", "bad.yaml")
+    assert stopped.value.code == 2
+    assert capsys.readouterr() == ("", "error: bad[0].x must be \\u001b[31m\n")
+
+
+def test_debug_shows_the_traceback_wherever_it_stands(monkeypatch: pytest.MonkeyPatch) -> None:
+    with pytest.raises(KeyError):
+        run_main(monkeypatch, KeyError("x"), "train", "bad.yaml", "--debug")
+
+
+def test_debug_after_two_dashes_is_a_file_name(monkeypatch: pytest.MonkeyPatch) -> None:
+    with pytest.raises(SystemExit) as stopped:
+        run_main(monkeypatch, KeyError("x"), "summarize", "--", "--debug")
+    assert stopped.value.code == 1
+
+
+def test_mistyped_command_is_guessed() -> None:
+    result = CliRunner().invoke(app, ["trian"])
+    assert result.exit_code == 2
+    assert "train" in result.stderr
+
+
+def test_version_is_shown() -> None:
+    result = CliRunner().invoke(app, ["--version"])
+    assert (result.exit_code, result.stdout) == (0, f"sumpool {__version__}\n")
+
+
+def test_help_is_quick_and_imports_no_torch() -> None:
+    code = (
+        "import sys; sys.argv = ['sumpool', '--help']\n"
+        "from sumpool.cli.app import main\n"
+        "try: main()\n"
+        "finally: sys.stderr.write(' '.join({'torch', 'scipy', 'numpy', 'nltk'} & set(sys.modules)))"
+    )
+    before = resource.getrusage(resource.RUSAGE_CHILDREN)
+    start = time.perf_counter()
+    shown = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    elapsed = time.perf_counter() - start
+    after = resource.getrusage(resource.RUSAGE_CHILDREN)
+    computed = after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime
+    sys.stdout.write(f"sumpool --help: {elapsed:.2f} s, {computed:.2f} s of computing\n")
+    assert "prepare" in shown.stdout
+    assert shown.stderr == ""
+    assert computed < 0.5  # unlike the time on the clock, no matter what else the machine does

@@ -1,0 +1,92 @@
+import io
+import re
+import sys
+
+import pytest
+from rich.console import Console
+
+from sumpool.cli import console
+from sumpool.cli.console import Log, Terminal, screen
+from sumpool.progress import Progress
+
+HOSTILE = "\x1b[31mred\x1b[0m\a\r\x9b2J[red]x[/]\u202etxt\ud800"
+HARMLESS = r"\u001b[31mred\u001b[0m\u0007\u000d\u009b2J[red]x[/]\u202etxt\ud800"
+
+
+def test_log_speaks_every_ten_seconds_and_at_the_end(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    log = Log()
+    for second in range(31):
+        monkeypatch.setattr("time.monotonic", lambda now=second: float(now))
+        log.report(Progress("train", second, 30, {"loss": 3.0}, note="began" if second == 0 else ""))
+    log.close()
+    lines = [line.split(" ", 1)[1] for line in capsys.readouterr().err.splitlines()]
+    assert lines == [
+        "began",
+        "train  10/30  loss 3  20 s left",
+        "train  20/30  loss 3  10 s left",
+        "train  30/30  loss 3",
+    ]
+
+
+def test_log_says_what_an_unfinished_task_reached(capsys: pytest.CaptureFixture[str]) -> None:
+    log = Log()
+    log.report(Progress("read", 5000))
+    log.close()
+    assert re.fullmatch(r"\d\d:\d\d:\d\d read  5,000\n", capsys.readouterr().err)
+
+
+def test_log_and_results_are_inert(capsys: pytest.CaptureFixture[str]) -> None:
+    log = Log()
+    log.report(Progress("x", note=HOSTILE))
+    log.result(HOSTILE)
+    shown = capsys.readouterr()
+    assert shown.out == f"{HARMLESS}\n"
+    assert shown.err.count(HARMLESS) == 1
+    assert "\x1b" not in shown.err
+
+
+def terminal(monkeypatch: pytest.MonkeyPatch) -> tuple[Terminal, io.StringIO]:
+    written = io.StringIO()
+    monkeypatch.setattr(
+        console, "Console", lambda stderr: Console(file=written, force_terminal=True, width=200, stderr=stderr)
+    )
+    return Terminal(), written
+
+
+def test_terminal_draws_a_bar_per_task_and_keeps_notes(monkeypatch: pytest.MonkeyPatch) -> None:
+    display, written = terminal(monkeypatch)
+    display.report(Progress("train [red]", 0, 20, {"loss": 4.0}, note="[bold]11 M parameters"))
+    display.report(Progress("train [red]", 20, 20))
+    display.close()
+    text = re.sub(r"\x1b\[[0-9;?]*[A-Za-z]", "", written.getvalue())
+    assert "[bold]11 M parameters" in text
+    assert "train [red]" in text
+    assert "20/20 loss 4" in text
+
+
+def test_terminal_shows_nothing_hostile(monkeypatch: pytest.MonkeyPatch) -> None:
+    display, written = terminal(monkeypatch)
+    display.report(Progress(f"x{HOSTILE}", 1, 2, {"a": HOSTILE}, note=HOSTILE))
+    display.close()
+    assert "\x9b" not in written.getvalue()
+    assert "\x1b[31m" not in written.getvalue()
+
+
+def test_results_go_to_stdout_unless_the_bars_share_its_terminal(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    display, written = terminal(monkeypatch)
+    display.result("for the file")
+    monkeypatch.setattr(sys.stdout, "isatty", lambda: True)
+    display.result("for [the] eye")
+    display.close()
+    assert capsys.readouterr().out == "for the file\n"
+    assert "for [the] eye" in written.getvalue()
+    assert "for the file" not in written.getvalue()
+
+
+def test_screen_is_a_log_without_a_terminal() -> None:
+    with screen() as display:
+        assert isinstance(display, Log)

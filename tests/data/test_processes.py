@@ -1,0 +1,141 @@
+import os
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+
+from sumpool.data.processes import caller, ordered_map
+from sumpool.errors import DataError, Interrupted, ResourceError
+
+
+def never() -> None:
+    """Nobody asks to stop."""
+
+
+def slow_square(task: int) -> int:
+    time.sleep(0.02 * (task % 3))
+    return task**2
+
+
+def build_square() -> Callable[[int], int]:
+    return slow_square
+
+
+def fail(task: int) -> int:
+    if task == 3:
+        raise DataError(f"task must not be 3, got {task}")
+    return task
+
+
+def build_fail() -> Callable[[int], int]:
+    return fail
+
+
+def build_nothing() -> Callable[[int], int]:
+    raise DataError("nothing can be built")
+
+
+def kill_itself() -> None:
+    os.kill(os.getpid(), signal.SIGKILL)
+
+
+def sleep_long() -> None:
+    time.sleep(60)
+
+
+def ignored_signals() -> list[bool]:
+    blocked = signal.pthread_sigmask(signal.SIG_BLOCK, [])
+    return [number in blocked for number in (signal.SIGINT, signal.SIGTERM)]
+
+
+@pytest.mark.parametrize("workers", [0, 1, 3])
+def test_results_come_in_the_order_of_the_tasks(workers: int) -> None:
+    assert list(ordered_map(build_square, range(10), workers, never)) == [task**2 for task in range(10)]
+
+
+def test_tasks_are_read_only_as_fast_as_results_are_taken() -> None:
+    read = []
+
+    def tasks() -> Iterator[int]:
+        for task in range(100):
+            read.append(task)
+            yield task
+
+    results = ordered_map(build_square, tasks(), 1, never)
+    next(results)
+    assert len(read) <= 4
+    next(results)
+    assert len(read) <= 5
+
+
+@pytest.mark.parametrize("workers", [0, 2])
+def test_an_error_of_a_task_is_raised_here(workers: int) -> None:
+    results = ordered_map(build_fail, range(10), workers, never)
+    assert [next(results) for _ in range(3)] == [0, 1, 2]
+    with pytest.raises(DataError, match="task must not be 3, got 3"):
+        next(results)
+
+
+def test_an_error_of_building_is_raised_here() -> None:
+    with pytest.raises(DataError, match="nothing can be built"):
+        list(ordered_map(build_nothing, range(3), 1, never))
+
+
+def test_a_killed_process_is_an_error_and_no_wait() -> None:
+    with pytest.raises(ResourceError, match="a worker process must live until its work is done, got exit code -9"):
+        list(ordered_map(caller, [kill_itself] * 4, 1, never))
+
+
+@pytest.mark.parametrize("workers", [0, 1])
+def test_a_signal_stops_everything_at_once(workers: int) -> None:
+    def check() -> None:
+        raise Interrupted(signal.SIGINT)
+
+    started = time.monotonic()
+    with pytest.raises(Interrupted):
+        list(ordered_map(caller, [sleep_long if workers else ignored_signals], workers, check))
+    assert time.monotonic() - started < 10
+
+
+def test_workers_leave_signals_to_their_parent() -> None:
+    assert list(ordered_map(caller, [ignored_signals], 1, never)) == [[True, True]]
+    assert ignored_signals() == [False, False]
+
+
+def test_workers_end_when_their_parent_is_killed() -> None:
+    program = (
+        "import os, sys, time, multiprocessing\n"
+        "from sumpool.data.processes import caller, ordered_map\n"
+        "from test_processes import report_and_sleep\n"
+        "if __name__ == '__main__':\n"
+        "    list(ordered_map(caller, [report_and_sleep], 1, lambda: None))\n"
+    )
+    environment = {**os.environ, "PYTHONPATH": os.pathsep.join([str(Path.cwd()), str(Path(__file__).parent)])}
+    with subprocess.Popen(
+        [sys.executable, "-c", program], stdout=subprocess.PIPE, text=True, env=environment
+    ) as parent:
+        assert parent.stdout is not None
+        worker = int(parent.stdout.readline())
+        parent.kill()
+        for _ in range(100):
+            if not alive(worker):
+                break
+            time.sleep(0.05)
+        assert not alive(worker)
+
+
+def report_and_sleep() -> None:
+    sys.stdout.write(f"{os.getpid()}\n")
+    sys.stdout.flush()
+    time.sleep(60)
+
+
+def alive(process: int) -> bool:
+    try:
+        return Path(f"/proc/{process}/stat").read_text().rsplit(")", 1)[1].split()[0] != "Z"
+    except FileNotFoundError:
+        return False

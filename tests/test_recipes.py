@@ -1,0 +1,43 @@
+"""Every variant has a recipe, and every recipe can be used."""
+
+from importlib import import_module
+from pathlib import Path
+from pkgutil import iter_modules
+
+import pytest
+
+from sumpool.recipe.load import dump_recipe, load_recipe
+from sumpool.variants import kinds
+
+RECIPES = Path(__file__).parents[1] / "recipes"
+FILES = sorted(RECIPES.rglob("*.yaml"))
+
+
+def families() -> list[str]:
+    """Packages of the core that hold variants, by their names."""
+    core = import_module("sumpool.core")
+    packages = [module.name for module in iter_modules(core.__path__) if module.ispkg]
+    return [name for name in packages if (Path(core.__path__[0]) / name / "_base.py").is_file()]
+
+
+def test_every_variant_has_a_recipe_and_every_such_recipe_a_variant() -> None:
+    expected = {f"{family}/{kind}.yaml" for family in families() for kind in kinds(f"sumpool.core.{family}")}
+    found = {str(path.relative_to(RECIPES / "variants")) for path in (RECIPES / "variants").rglob("*.yaml")}
+    assert found == expected
+    assert len(found) >= 7
+
+
+@pytest.mark.parametrize("path", FILES, ids=lambda path: str(path.relative_to(RECIPES)))
+def test_recipe_loads_and_is_dumped_to_an_equal_one(path: Path, tmp_path: Path) -> None:
+    recipe = load_recipe(path)
+    dumped = tmp_path / "recipe.yaml"
+    dumped.write_text(dump_recipe(recipe))
+    assert load_recipe(dumped) == recipe
+    if path.is_relative_to(RECIPES / "variants"):
+        assert f"kind: {path.stem}" in path.read_text()
+        assert recipe.name == f"{path.parent.name}-{path.stem}"
+
+
+def test_names_are_unique() -> None:
+    names = [load_recipe(path).name for path in FILES]
+    assert len(set(names)) == len(names) >= 9

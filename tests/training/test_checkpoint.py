@@ -1,0 +1,204 @@
+import os
+import random
+import resource
+import shutil
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+import safetensors.torch
+import torch
+
+from sumpool.errors import CheckpointError, ResourceError
+from sumpool.progress import Progress
+from sumpool.training.checkpoint import Checkpoint, Checkpoints
+
+OPERATIONS: list[tuple[object, str]] = [
+    (os, "fsync"),
+    (os, "replace"),
+    (os, "unlink"),
+    (os, "rmdir"),
+    (Path, "mkdir"),
+    (Path, "write_bytes"),
+    (Path, "write_text"),
+    (safetensors.torch, "save_file"),
+]
+"""Everything that a save asks of the disk."""
+FILES = ["model.safetensors", "optimizer.safetensors", "state.json", "manifest.json"]
+
+
+def checkpoint_of(step: int) -> Checkpoint:
+    torch.manual_seed(step)
+    return Checkpoint({"weight": torch.randn(4, 3)}, {"weight:exp_avg": torch.randn(4, 3)}, {"step": step})
+
+
+def checkpoints_in(folder: Path, *steps: int) -> Checkpoints:
+    checkpoints = Checkpoints(folder / "checkpoints", keep=2)
+    for step in steps:
+        checkpoints.save(step, checkpoint_of(step))
+    return checkpoints
+
+
+def assert_newest_is(checkpoints: Checkpoints, step: int) -> None:
+    found = checkpoints.load_newest()
+    assert found is not None
+    assert found.state == {"step": step}
+    assert torch.equal(found.weights["weight"], checkpoint_of(step).weights["weight"])
+    assert torch.equal(found.moments["weight:exp_avg"], checkpoint_of(step).moments["weight:exp_avg"])
+
+
+def test_the_newest_is_loaded(tmp_path: Path) -> None:
+    assert checkpoints_in(tmp_path).load_newest() is None
+    assert_newest_is(checkpoints_in(tmp_path, 5, 20, 100), 100)
+    assert {path.name for path in (tmp_path / "checkpoints" / "step-00000100").iterdir()} == set(FILES)
+
+
+def test_the_newest_and_the_best_stay(tmp_path: Path) -> None:
+    checkpoints = checkpoints_in(tmp_path, 1, 2, 3, 4, 5)
+    checkpoints.prune(5, best_step=2)
+    assert checkpoints.steps() == [2, 4, 5]
+
+
+def test_broken_checkpoints_of_later_steps_push_no_good_one_out(tmp_path: Path) -> None:
+    checkpoints = checkpoints_in(tmp_path, 1, 2, 8, 9)
+    checkpoints.prune(2, best_step=0)
+    assert checkpoints.steps() == [1, 2, 8, 9]
+
+
+def test_nothing_is_deleted_for_a_checkpoint_that_is_not_what_was_written(tmp_path: Path) -> None:
+    checkpoints = checkpoints_in(tmp_path, 1, 2, 3)
+    (checkpoints.path(3) / "state.json").write_text("{}")
+    with pytest.raises(CheckpointError, match=r"state\.json must hold"):
+        checkpoints.prune(3, best_step=0)
+    assert checkpoints.steps() == [1, 2, 3]
+
+
+def test_a_step_is_written_once_unless_it_is_broken(tmp_path: Path) -> None:
+    checkpoints = checkpoints_in(tmp_path, 1)
+    path = checkpoints.path(1) / "state.json"
+    before = path.stat().st_mtime_ns
+    checkpoints.save(1, checkpoint_of(1))
+    assert path.stat().st_mtime_ns == before
+    path.write_text("broken")
+    checkpoints.save(1, checkpoint_of(1))
+    assert_newest_is(checkpoints, 1)
+
+
+def flip_bit(path: Path, draw: random.Random) -> None:
+    content = bytearray(path.read_bytes())
+    content[draw.randrange(len(content))] ^= 1 << draw.randrange(8)
+    path.write_bytes(content)
+
+
+def truncate(path: Path, draw: random.Random) -> None:
+    os.truncate(path, draw.randrange(path.stat().st_size))
+
+
+def append(path: Path, draw: random.Random) -> None:
+    path.write_bytes(path.read_bytes() + draw.randbytes(draw.randint(1, 9)))
+
+
+def empty_a_block(path: Path, draw: random.Random) -> None:
+    content = path.read_bytes()
+    begin = draw.randrange(8)  # a header, never zero
+    path.write_bytes(content[:begin] + bytes(8) + content[begin + 8 :])
+
+
+def remove(path: Path, draw: random.Random) -> None:
+    del draw
+    path.unlink()
+
+
+def swap_with_the_older(path: Path, draw: random.Random) -> None:
+    del draw
+    other = path.parent.parent / "step-00000001" / path.name
+    path.write_bytes(other.read_bytes())
+
+
+DAMAGES = [flip_bit, truncate, append, empty_a_block, remove, swap_with_the_older]
+
+
+@pytest.mark.parametrize("damage", DAMAGES)
+def test_a_damaged_checkpoint_is_named_and_passed_over(
+    damage: Callable[[Path, random.Random], None], tmp_path: Path
+) -> None:
+    draw = random.Random(1)
+    whole = checkpoints_in(tmp_path, 1, 2)
+    for number, name in enumerate(FILES * 6):
+        copy = Checkpoints(tmp_path / f"copy{number}", keep=2)
+        shutil.copytree(whole.folder, copy.folder)
+        damage(copy.path(2) / name, draw)
+        notes: list[Progress] = []
+        found = copy.load_newest(notes.append)
+        assert found is not None
+        assert found.state == {"step": 1}
+        assert notes[0].note.startswith(f"passed over a broken checkpoint: {copy.path(2)}/")
+        if damage is not swap_with_the_older:  # the files of one step beside the manifest of another
+            assert notes[0].note.split(": ")[1].startswith(f"{copy.path(2) / name} must")
+
+
+def test_a_renamed_checkpoint_is_not_loaded(tmp_path: Path) -> None:
+    checkpoints = checkpoints_in(tmp_path, 1, 2)
+    checkpoints.path(2).rename(checkpoints.path(3))
+    assert_newest_is(checkpoints, 1)
+    checkpoints.path(1).rename(checkpoints.path(4))
+    with pytest.raises(CheckpointError, match="must hold a whole checkpoint, but all 2 are broken"):
+        checkpoints.load_newest()
+
+
+@pytest.mark.parametrize(("owner", "name"), OPERATIONS)
+def test_whatever_fails_in_a_save_the_checkpoints_before_it_stay(
+    owner: object, name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    original = getattr(owner, name)
+    failures = 0
+    for turn in range(40):
+        checkpoints = checkpoints_in(tmp_path / str(turn), 1, 2)
+        calls = 0
+
+        def fail(*given: object, last: int = turn, **named: object) -> object:
+            nonlocal calls
+            calls += 1
+            if calls > last:
+                raise OSError(28, "No space left on device")
+            return original(*given, **named)
+
+        with monkeypatch.context() as patch:
+            patch.setattr(owner, name, fail)
+            try:
+                checkpoints.save(3, checkpoint_of(3))
+                checkpoints.prune(3, best_step=0)
+            except ResourceError as error:
+                assert "must be written whole, got: " in str(error)  # noqa: PT017 - the last turn passes
+                failures += 1
+            else:
+                break
+        checkpoints.clean()
+        assert not list(checkpoints.folder.glob(".tmp-*"))
+        newest = 3 if 3 in checkpoints.steps() else 2
+        assert_newest_is(checkpoints, newest)
+        if newest == 3:
+            shutil.rmtree(checkpoints.path(3))
+            assert_newest_is(checkpoints, 2)
+    assert failures == turn > 0
+
+
+def test_a_full_disk_leaves_the_checkpoints_before_it(tmp_path: Path) -> None:
+    checkpoints = checkpoints_in(tmp_path, 1)
+    large = Checkpoint({"weight": torch.zeros(100_000)}, {}, {"step": 2})
+    soft, hard = resource.getrlimit(resource.RLIMIT_FSIZE)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (100_000, hard))
+    try:
+        with pytest.raises(ResourceError, match=r"step-00000002 must be written whole, got: .*File too large"):
+            checkpoints.save(2, large)
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, (soft, hard))
+    assert_newest_is(checkpoints, 1)
+    assert [path.name for path in checkpoints.folder.iterdir()] == ["step-00000001"]
+
+
+def test_what_a_crash_left_is_cleaned_up(tmp_path: Path) -> None:
+    checkpoints = checkpoints_in(tmp_path, 1)
+    (checkpoints.folder / ".tmp-step-00000002").mkdir()
+    checkpoints.clean()
+    assert [path.name for path in checkpoints.folder.iterdir()] == ["step-00000001"]

@@ -1,0 +1,49 @@
+from itertools import islice
+
+import pytest
+import torch
+
+from sumpool.errors import DataError
+from sumpool.training.feed import Material, Place, reseed, updates_from
+from tests.training.toy import MATERIAL, Documents
+
+
+def test_an_epoch_sees_every_document_once() -> None:
+    plan = MATERIAL.plan(batch_tokens=64)
+    count = len(plan.batches(0))
+    seen = [
+        number for batches, _ in islice(updates_from(Place(), plan, 1), count) for batch in batches for number in batch
+    ]
+    assert sorted(seen) == list(range(len(MATERIAL.training)))
+
+
+@pytest.mark.parametrize("batches", [1, 3])
+def test_a_run_goes_on_from_any_place_with_what_would_have_come(batches: int) -> None:
+    plan = MATERIAL.plan(batch_tokens=64)
+    updates = list(islice(updates_from(Place(), plan, batches), 20))
+    assert updates[-1][1].epoch >= 2
+    for done, (_, place) in enumerate(updates[:-1], start=1):
+        assert next(updates_from(place, plan, batches)) == updates[done]
+
+
+def test_batches_are_cut_to_what_the_model_reads() -> None:
+    batch = MATERIAL.batch(MATERIAL.training, range(len(MATERIAL.training)))
+    assert batch.ids.size(1) == MATERIAL.source_length
+    assert batch.target is not None
+    assert batch.target.size(1) == MATERIAL.target_length
+    assert len(MATERIAL.plan(64).longest()) == 64 // MATERIAL.source_length
+
+
+@pytest.mark.parametrize(("training", "validation", "split"), [(0, 2, "training"), (2, 0, "validation")])
+def test_a_split_without_documents_is_refused(training: int, validation: int, split: str) -> None:
+    with pytest.raises(DataError, match=f"the {split} split must hold a document with a summary, got none"):
+        Material(Documents(training, 1), Documents(validation, 1), source_length=8, target_length=8, seed=1)
+
+
+def test_random_numbers_depend_on_seed_and_step_alone() -> None:
+    def draw(seed: int, step: int) -> float:
+        reseed(seed, step)
+        return torch.rand(()).item()
+
+    assert draw(1, 1) == draw(1, 1)
+    assert len({draw(seed, step) for seed in range(4) for step in range(4)}) == 16

@@ -1,0 +1,56 @@
+from pathlib import Path
+from typing import Any
+
+import pytest
+import torch
+
+from sumpool.errors import RecipeError
+from sumpool.training import hardware
+from sumpool.training.hardware import autocast, choose_device, choose_precision, reproducible
+
+CPU = torch.device("cpu")
+
+
+def test_a_gpu_that_is_not_there_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(torch.cuda, "is_available", lambda: False)
+    assert choose_device("auto") == choose_device("cpu") == CPU
+    with pytest.raises(RecipeError, match=r"train\.device must be 'cpu' or 'auto'"):
+        choose_device("cuda")
+
+
+def test_a_gpu_that_is_there_is_taken_unless_the_recipe_says_cpu(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(torch.cuda, "is_available", lambda: True)
+    assert choose_device("auto").type == choose_device("cuda").type == "cuda"
+    assert choose_device("cpu") == CPU
+
+
+@pytest.mark.parametrize(
+    ("flags", "expected"), [("avx2 avx512_bf16", torch.bfloat16), ("amx_bf16", torch.bfloat16), ("avx2", torch.float32)]
+)
+def test_auto_takes_bf16_where_the_processor_multiplies_it(
+    flags: str, expected: torch.dtype, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "cpuinfo").write_text(f"processor : 0\nflags : fpu {flags} vme\n")
+    monkeypatch.setattr(hardware, "CPU_INFORMATION", tmp_path / "cpuinfo")
+    assert choose_precision("auto", CPU) == expected
+    assert choose_precision("fp32", CPU) == torch.float32
+    assert choose_precision("bf16", CPU) == torch.bfloat16
+    monkeypatch.setattr(hardware, "CPU_INFORMATION", tmp_path / "missing")
+    assert choose_precision("auto", CPU) == torch.float32
+
+
+@pytest.mark.parametrize("precision", [torch.bfloat16, torch.float32])
+def test_autocast_computes_matrix_products_in_the_precision(precision: torch.dtype) -> None:
+    with autocast(CPU, precision):
+        assert (torch.ones(2, 2) @ torch.ones(2, 2)).dtype == precision
+
+
+def test_reproducible_leaves_the_process_as_it_was() -> None:
+    memory: Any = torch.utils.deterministic
+    before = memory.fill_uninitialized_memory
+    with reproducible(CPU):
+        assert torch.are_deterministic_algorithms_enabled()
+    assert not torch.are_deterministic_algorithms_enabled()
+    assert memory.fill_uninitialized_memory == before
+    with reproducible(torch.device("cuda")):
+        assert not torch.are_deterministic_algorithms_enabled()

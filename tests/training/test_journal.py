@@ -1,0 +1,58 @@
+import json
+import os
+from pathlib import Path
+
+import pytest
+
+from sumpool.errors import ResourceError
+from sumpool.training.journal import Journal
+
+
+def records(path: Path) -> list[tuple[str, int]]:
+    return [(record["kind"], record["step"]) for record in map(json.loads, path.read_text().splitlines())]
+
+
+@pytest.fixture
+def journal(tmp_path: Path) -> Journal:
+    journal = Journal(tmp_path / "metrics.jsonl")
+    for step in (1, 2, 3):
+        journal.append("step", step, {"loss": 0.5})
+        journal.append("validation", step, {"nats": 0.25})
+    return journal
+
+
+def test_every_record_is_a_line(journal: Journal) -> None:
+    assert json.loads(journal.path.read_text().splitlines()[1]) == {"kind": "validation", "step": 1, "nats": 0.25}
+
+
+def test_rewinding_keeps_what_a_checkpoint_has_seen(journal: Journal) -> None:
+    journal.rewind(2)
+    assert records(journal.path) == [("step", 1), ("validation", 1), ("step", 2)]
+
+
+def test_rewinding_drops_half_a_line_and_what_is_no_record(journal: Journal) -> None:
+    with journal.path.open("a") as file:
+        file.write('[]\n{"step": 1}\nno JSON\n{"kind": "step", "step": 3, "lo')
+    journal.rewind(9)
+    assert len(records(journal.path)) == 6
+
+
+def test_rewinding_nothing_makes_an_empty_file(tmp_path: Path) -> None:
+    journal = Journal(tmp_path / "metrics.jsonl")
+    journal.sync()
+    journal.rewind(0)
+    assert journal.path.read_bytes() == b""
+
+
+def test_a_failing_disk_is_a_sentence(journal: Journal, monkeypatch: pytest.MonkeyPatch) -> None:
+    def fail(descriptor: int) -> None:
+        raise OSError(28, f"No space left on device {descriptor}")
+
+    monkeypatch.setattr(os, "fsync", fail)
+    before = journal.path.read_bytes()
+    for action in (journal.sync, lambda: journal.rewind(1)):
+        with pytest.raises(ResourceError, match=r"metrics\.jsonl must be written whole, got: .*No space left"):
+            action()
+    assert journal.path.read_bytes() == before
+    with pytest.raises(ResourceError, match="must be written whole"):
+        Journal(journal.path.parent / "missing" / "metrics.jsonl").append("step", 1, {})

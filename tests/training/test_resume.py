@@ -1,0 +1,78 @@
+"""A run that is killed and started again ends in the same bytes as one that never was."""
+
+import multiprocessing
+import random
+import time
+from collections.abc import Callable
+from multiprocessing.process import BaseProcess
+from pathlib import Path
+
+import pytest
+
+from tests.training.toy import CONFIG, new_run, trace, train
+
+PROCESSES = multiprocessing.get_context("forkserver")  # torch is imported once, and every run is a fork of that
+PROCESSES.set_forkserver_preload(["torch._dynamo", "tests.training.toy"])
+MOMENTS = 10
+
+
+@pytest.fixture(scope="module")
+def uninterrupted(tmp_path_factory: pytest.TempPathFactory) -> tuple[dict[str, str], float]:
+    """What a run leaves that nothing disturbs, and the seconds that it takes."""
+    run = new_run(tmp_path_factory.mktemp("runs") / "uninterrupted")
+    start_run(run).join()  # the first one also starts the server
+    again = new_run(run.with_name("again"))
+    begin = time.monotonic()
+    start_run(again).join()
+    seconds = time.monotonic() - begin
+    assert trace(run) == trace(again)
+    return trace(run), seconds
+
+
+def start_run(run: Path) -> BaseProcess:
+    process = PROCESSES.Process(target=train, args=(run,))
+    process.start()
+    return process
+
+
+def wait_until(condition: Callable[[], bool], process: BaseProcess) -> None:
+    while process.is_alive() and not condition():
+        time.sleep(0.0005)
+
+
+@pytest.mark.parametrize("moment", range(MOMENTS))
+def test_a_killed_run_ends_in_the_same_bytes(
+    moment: int, uninterrupted: tuple[dict[str, str], float], tmp_path: Path
+) -> None:
+    expected, seconds = uninterrupted
+    draw = random.Random(moment)
+    run = new_run(tmp_path / "run")
+    process = start_run(run)
+    if moment % 2:
+        step = CONFIG.checkpoint_every * draw.randint(1, CONFIG.steps // CONFIG.checkpoint_every)
+        half_written = run / "checkpoints" / f".tmp-step-{step:08d}"
+        wait_until(half_written.exists, process)
+        time.sleep(draw.uniform(0, 0.004))
+    else:
+        time.sleep(draw.uniform(0, seconds))
+    process.kill()
+    process.join()
+    resumed = start_run(run)
+    resumed.join()
+    assert resumed.exitcode == 0
+    assert trace(run) == expected
+
+
+def test_a_run_killed_over_and_over_ends_in_the_same_bytes(
+    uninterrupted: tuple[dict[str, str], float], tmp_path: Path
+) -> None:
+    expected, seconds = uninterrupted
+    draw = random.Random(1)
+    run = new_run(tmp_path / "run")
+    for _ in range(4):
+        process = start_run(run)
+        time.sleep(draw.uniform(0.3, 0.7) * seconds)
+        process.kill()
+        process.join()
+    start_run(run).join()
+    assert trace(run) == expected

@@ -1,0 +1,117 @@
+from dataclasses import replace
+
+import pytest
+import torch
+from torch import Tensor, nn
+
+from sumpool.data.batches import Batch
+from sumpool.errors import ResourceError
+from sumpool.training.config import TrainConfig
+from sumpool.training.optimizer import build_optimizer, moments_of
+from sumpool.training.update import Updater, enough_memory
+from tests.training.toy import CONFIG, MATERIAL, new_model
+
+CPU = torch.device("cpu")
+
+
+def batch_of(numbers: list[int]) -> Batch:
+    return MATERIAL.batch(MATERIAL.training, numbers)
+
+
+def new_updater(model: nn.Module, config: TrainConfig = CONFIG) -> Updater:
+    return Updater(model, build_optimizer(model, config), config, CPU)
+
+
+def gradients(batches: list[Batch], clip: float = 0.0) -> tuple[dict[str, Tensor], float]:
+    model = new_model(dropout=0.0).double()
+    updater = new_updater(model, CONFIG.model_copy(update={"clip": clip}))
+    loss = updater.update(batches, rate=0.0).read().loss
+    return {name: p.grad for name, p in model.named_parameters() if p.grad is not None}, loss
+
+
+def norm_of(gradients: dict[str, Tensor]) -> float:
+    return float(torch.stack([gradient.norm() for gradient in gradients.values()]).norm())
+
+
+def test_eight_batches_of_one_equal_one_batch_of_eight_with_smoothing() -> None:
+    assert CONFIG.label_smoothing > 0
+    together, loss = gradients([batch_of(list(range(8)))])
+    apart, same_loss = gradients([batch_of([number]) for number in range(8)])
+    assert loss == pytest.approx(same_loss, rel=1e-6)
+    for name, gradient in together.items():
+        torch.testing.assert_close(apart[name], gradient, rtol=1e-9, atol=1e-12)
+
+
+def test_auxiliary_losses_weigh_alike_however_the_documents_are_batched() -> None:
+    class Measuring(nn.Module):
+        """Its only gradient is that of an auxiliary loss: the mean length of the documents."""
+
+        def __init__(self) -> None:
+            super().__init__()
+            self.scale = nn.Parameter(torch.ones(1))
+
+        def forward(self, ids: Tensor, mask: Tensor, sentences: Tensor, target: Tensor) -> tuple[object, object]:
+            del ids, sentences
+            length = mask.sum(1).float().mean()
+            scores = self.scale * torch.zeros(target.shape)
+            return type("Scores", (), {"log_prob": scores, "uniform": scores}), {"length": self.scale.sum() * length}
+
+    config = CONFIG.model_copy(update={"loss_weights": {"length": 0.5}, "clip": 0.0})
+    found = []
+    for batches in ([[0, 1, 2]], [[0], [1, 2]]):
+        model = Measuring()
+        new_updater(model, config).update([batch_of(numbers) for numbers in batches], rate=0.0)
+        assert model.scale.grad is not None
+        found.append(model.scale.grad.item())
+    lengths = [min(len(MATERIAL.training[number].ids), MATERIAL.source_length) for number in range(3)]
+    assert found == pytest.approx([0.5 * sum(lengths) / 3] * 2)
+
+
+def test_clipping_bounds_the_norm_and_reports_what_it_was() -> None:
+    free, _ = gradients([batch_of([0, 1])])
+    clipped, _ = gradients([batch_of([0, 1])], clip=0.01)
+    assert norm_of(clipped) == pytest.approx(0.01, rel=1e-3)
+    model = new_model(dropout=0.0)
+    reported = new_updater(model).update([batch_of([0, 1])], rate=0.0).read().norm
+    assert reported == pytest.approx(norm_of(free), rel=1e-3)
+
+
+@pytest.mark.parametrize("value", [float("nan"), float("inf")])
+def test_nothing_is_updated_with_what_is_not_finite_nor_after_it(value: float) -> None:
+    model = new_model()
+    updater = new_updater(model)
+    updater.update([batch_of([0, 1])], rate=0.01)
+    weights = {name: tensor.clone() for name, tensor in model.state_dict().items()}
+    moments = {name: tensor.clone() for name, tensor in moments_of(updater.optimizer, model).items()}
+    hook = model.embedding.weight.register_hook(lambda gradient: gradient * value)
+    assert not updater.update([batch_of([2, 3])], rate=0.01).read().are_finite()
+    hook.remove()
+    updater.update([batch_of([4, 5])], rate=0.01)
+    assert all(torch.equal(tensor, weights[name]) for name, tensor in model.state_dict().items())
+    assert all(torch.equal(tensor, moments[name]) for name, tensor in moments_of(updater.optimizer, model).items())
+
+
+def test_bf16_keeps_weights_and_moments_in_single_precision() -> None:
+    model = new_model(dropout=0.0)
+    updater = new_updater(model, CONFIG.model_copy(update={"precision": "bf16"}))
+    figures = updater.update([batch_of([0, 1])], rate=0.01).read()
+    assert figures.loss == pytest.approx(gradients([batch_of([0, 1])])[1], rel=0.02)
+    assert {tensor.dtype for tensor in moments_of(updater.optimizer, model).values()} == {torch.float32}
+
+
+@pytest.mark.parametrize("error", [MemoryError(), RuntimeError("DefaultCPUAllocator: can't allocate memory: 9 bytes")])
+def test_running_out_of_memory_names_the_batch_and_what_helps(error: Exception) -> None:
+    batch = batch_of([0, 1])
+    shape = f"2 documents of {batch.ids.size(1)} source and 5 target tokens"
+    with (
+        pytest.raises(ResourceError, match=f"{shape}, but it ran out: halve train.batch_tokens, now 64"),
+        enough_memory(batch, 64),
+    ):
+        raise error
+    with pytest.raises(ResourceError, match="and 0 target"), enough_memory(replace(batch, target=None), 64):
+        raise error
+
+
+def test_other_errors_pass() -> None:
+    with pytest.raises(RuntimeError, match="shapes"), enough_memory(batch_of([0]), 64):
+        raise RuntimeError("shapes do not match")

@@ -1,0 +1,44 @@
+import re
+
+import pytest
+import torch
+from torch import nn
+
+from sumpool.errors import CheckpointError
+from sumpool.training.weights import set_weights, weights_of
+from tests.training.toy import new_model
+
+
+def test_a_shared_tensor_is_kept_once_and_stays_shared() -> None:
+    model = new_model()
+    weights = {name: tensor.clone() for name, tensor in weights_of(model).items()}
+    assert len(weights) == len({id(parameter) for parameter in model.parameters()})
+    with torch.no_grad():
+        for parameter in model.parameters():
+            parameter.zero_()
+    set_weights(model, weights, "here")
+    assert all(torch.equal(tensor, weights[name]) for name, tensor in weights_of(model).items())
+    assert model.encoder.embedding.weight is model.embedding.weight
+
+
+@pytest.mark.parametrize(
+    ("saved", "message"),
+    [
+        ({"weight": torch.zeros(2, 3)}, "here: bias must be (2,) float32 in this model, got absent"),
+        (
+            {"weight": torch.zeros(2, 4), "bias": torch.zeros(2)},
+            "weight must be (2, 3) float32 in this model, got (2, 4)",
+        ),
+        (
+            {"weight": torch.zeros(2, 3), "bias": torch.zeros(2).half()},
+            "bias must be (2,) float32 in this model, got (2,) float16",
+        ),
+        ({"weight": torch.zeros(2, 3), "bias": torch.zeros(2), "zoom": torch.zeros(1)}, "zoom must be absent"),
+    ],
+)
+def test_weights_of_another_model_change_nothing(saved: dict[str, torch.Tensor], message: str) -> None:
+    model = nn.Linear(3, 2)
+    before = model.weight.clone()
+    with pytest.raises(CheckpointError, match=re.escape(message)):
+        set_weights(model, saved, "here")
+    assert torch.equal(model.weight, before)

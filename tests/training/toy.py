@@ -1,0 +1,96 @@
+"""A model and documents so small that a whole training run takes a second or two."""
+
+import json
+from hashlib import sha256
+from pathlib import Path
+
+import numpy as np
+import torch
+
+from sumpool.core.attention.blockwise import BlockwiseConfig
+from sumpool.core.model.config import DecoderConfig, EncoderLayerConfig, ModelConfig
+from sumpool.core.model.summarizer import Summarizer
+from sumpool.core.pooling.halving import HalvingConfig
+from sumpool.data.shards import Item
+from sumpool.training.config import ScheduleConfig, TrainConfig
+from sumpool.training.feed import Material
+from sumpool.training.fit import fit
+from sumpool.training.manifest import Manifest
+
+VOCABULARY = 40
+
+MODEL = ModelConfig(
+    dim=16,
+    heads=2,
+    feed_forward=16,
+    source_length=16,
+    target_length=5,
+    encoder=(EncoderLayerConfig(attention=BlockwiseConfig(block=8), pool=HalvingConfig(keep=6)),),
+    decoder=DecoderConfig(layers=1),
+)
+
+CONFIG = TrainConfig(
+    steps=18,
+    batch_tokens=64,
+    accumulate=2,
+    learning_rate=0.01,
+    schedule=ScheduleConfig(kind="cosine", warmup=4),
+    label_smoothing=0.1,
+    validate_every=6,
+    checkpoint_every=2,
+    precision="fp32",
+    device="cpu",
+)
+
+
+class Documents:
+    """Documents in memory; the summary is how the document begins."""
+
+    def __init__(self, count: int, seed: int) -> None:
+        random = np.random.default_rng(seed)
+        self.items = []
+        for number in range(count):
+            ids = random.integers(5, VOCABULARY, size=random.integers(6, 20))
+            self.items.append(Item(f"doc{seed}-{number}", ids, np.arange(len(ids)) // 5, ids[: random.integers(2, 6)]))
+
+    @property
+    def lengths(self) -> np.ndarray:
+        return np.array([len(item.ids) for item in self.items])
+
+    def __len__(self) -> int:
+        return len(self.items)
+
+    def __getitem__(self, number: int) -> Item:
+        return self.items[number]
+
+
+MATERIAL = Material(Documents(30, seed=1), Documents(8, seed=2), source_length=16, target_length=5, seed=7)
+
+
+def new_model(dropout: float = 0.1) -> Summarizer:
+    """The same weights every time."""
+    torch.manual_seed(1)
+    return Summarizer(MODEL.model_copy(update={"dropout": dropout}), VOCABULARY)
+
+
+def new_run(run: Path) -> Path:
+    """An empty run folder."""
+    run.mkdir()
+    Manifest({}).write(run)
+    return run
+
+
+def train(run: Path) -> None:
+    """Start or go on with the run in a process of its own."""
+    torch.set_num_threads(1)
+    fit(new_model(), CONFIG, MATERIAL, run)
+
+
+def trace(run: Path) -> dict[str, str]:
+    """What a run has left: the hash of every file, and the journal without what a clock says."""
+    files = sorted(path for path in run.rglob("*") if path.is_file() and path.name != "metrics.jsonl")
+    hashes = {str(path.relative_to(run)): sha256(path.read_bytes()).hexdigest() for path in files}
+    records = [json.loads(line) for line in (run / "metrics.jsonl").read_text().splitlines()]
+    timed = {"seconds", "tokens_per_second"}
+    journal = [{name: value for name, value in record.items() if name not in timed} for record in records]
+    return {**hashes, "journal": json.dumps(journal)}
