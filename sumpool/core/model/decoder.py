@@ -83,21 +83,12 @@ class DecoderLayer(nn.Module):
         self, states: Tensor, written: Written | None, remembered: dict[str, Tensor], batch: int
     ) -> tuple[Tensor, Written]:
         """Read the newest token (batch * beams, 1, dim); the beams of a document share what is remembered of it."""
-        grown = written
-
-        def attend(newest: Tensor) -> Tensor:
-            nonlocal grown
-            mixed, grown = self.attention.step(newest, written)
-            return mixed
-
-        def cross(queries: Tensor) -> Tensor:
-            folded = queries.view(batch, -1, queries.size(-1))  # (batch, beams, dim)
-            return self.cross_attention(folded, remembered).view(queries.shape)
-
-        states = self.around_attention(states, attend)
-        states = self.around_cross_attention(states, cross)
-        assert grown is not None
-        return self._feed(states), grown
+        mixed, written = self.attention.step(self.around_attention.prepare(states), written)
+        states = self.around_attention.add(states, mixed)
+        queries = self.around_cross_attention.prepare(states)
+        folded = queries.view(batch, -1, queries.size(-1))  # (batch, beams, dim)
+        states = self.around_cross_attention.add(states, self.cross_attention(folded, remembered).view(queries.shape))
+        return self._feed(states), written
 
     def _feed(self, states: Tensor) -> Tensor:
         fed: Tensor = self.around_feed_forward(states, self.feed_forward)

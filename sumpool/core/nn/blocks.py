@@ -16,12 +16,18 @@ class Residual(nn.Module):
         super().__init__()
         self.norm = nn.LayerNorm(dim)
         self.dropout = nn.Dropout(dropout)
-        self.before = norm == "pre"
+        self.pre = norm == "pre"
 
     def forward(self, states: Tensor, sublayer: Callable[[Tensor], Tensor]) -> Tensor:
         """Apply `sublayer` to states (..., dim)."""
-        if self.before:
-            summed: Tensor = states + self.dropout(sublayer(self.norm(states)))
-        else:
-            summed = self.norm(states + self.dropout(sublayer(states)))
-        return summed
+        return self.add(states, sublayer(self.prepare(states)))
+
+    def prepare(self, states: Tensor) -> Tensor:
+        """Make what the sub-layer is given."""
+        prepared: Tensor = self.norm(states) if self.pre else states
+        return prepared
+
+    def add(self, states: Tensor, found: Tensor) -> Tensor:
+        """Add what the sub-layer found."""
+        summed: Tensor = states + self.dropout(found)
+        return summed if self.pre else self.norm(summed)

@@ -1,0 +1,86 @@
+"""Peak memory of a piece of work, and how much is free.
+
+On CUDA it is what torch's allocator held at most, exact and repeatable. On Linux it is the resident set's high-water
+mark, reset before the work: everything that the process touched counts, the scratch memory of matrix kernels included,
+to about a megabyte. Both are given above what was there before, so weights do not count. Elsewhere nobody
+keeps such a mark, and the answer is None.
+"""
+
+import ctypes
+import gc
+import os
+from pathlib import Path
+
+import torch
+
+from sumpool.bench.timing import Work, synchronize
+
+_STATUS = Path("/proc/self/status")
+_RESET = Path("/proc/self/clear_refs")
+_MEMINFO = Path("/proc/meminfo")
+_CONTAINER = Path("/sys/fs/cgroup")
+
+
+def peak(work: Work, device: torch.device) -> int | None:
+    """Run the work once.
+
+    Run it once before: what libraries keep from their first call would count.
+
+    Returns:
+        Bytes held at the highest moment above those held at the start, or None where that cannot be known.
+    """
+    gc.collect()
+    if device.type == "cuda":
+        return _cuda_peak(work, device)
+    start = _reset_high_water()
+    work()
+    return None if start is None else max(0, _kilobytes(_STATUS, "VmHWM") * 1024 - start)
+
+
+def available(device: torch.device) -> int:
+    """Bytes that new work may take: free memory of the device, within the container's limit."""
+    if device.type == "cuda":
+        cached = torch.cuda.memory_reserved(device) - torch.cuda.memory_allocated(device)
+        return int(torch.cuda.mem_get_info(device)[0]) + cached
+    free = _kilobytes(_MEMINFO, "MemAvailable") * 1024 if _MEMINFO.exists() else physical()
+    limit, used = _CONTAINER / "memory.max", _CONTAINER / "memory.current"
+    if limit.exists() and used.exists() and limit.read_text().strip() != "max":
+        free = min(free, int(limit.read_text()) - int(used.read_text()))
+    return max(0, free)
+
+
+def physical() -> int:
+    """Bytes of memory that the machine has."""
+    return os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
+
+
+def _cuda_peak(work: Work, device: torch.device) -> int:
+    synchronize(device)
+    torch.cuda.reset_peak_memory_stats(device)
+    start = torch.cuda.memory_allocated(device)
+    work()
+    synchronize(device)
+    return torch.cuda.max_memory_allocated(device) - start
+
+
+def _reset_high_water() -> int | None:
+    """Lower the mark to what is resident now, and give that in bytes; None where the kernel cannot."""
+    if not _RESET.exists():
+        return None
+    # Freed memory that the C library keeps would be taken again unseen: hand it back first.
+    trim = getattr(ctypes.CDLL(None), "malloc_trim", None)
+    if trim is not None:
+        trim(0)
+    try:
+        _RESET.write_text("5")
+    except OSError:
+        return None
+    return _kilobytes(_STATUS, "VmRSS") * 1024
+
+
+def _kilobytes(path: Path, name: str) -> int:
+    """Read `Name:   123 kB` out of a file of /proc."""
+    for line in path.read_text().splitlines():
+        if line.startswith(f"{name}:"):
+            return int(line.split()[1])
+    raise AssertionError(f"{path} must have a line {name}")

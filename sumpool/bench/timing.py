@@ -1,0 +1,88 @@
+"""Seconds, measured so that a noisy machine shows instead of deceiving.
+
+What is compared takes turns in one process (A B C A B C ...): a slow minute slows all of it, and ratios keep. Medians
+are reported with their spread, because on a shared machine single figures drift by a third between minutes.
+"""
+
+import statistics
+import time
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+
+import torch
+
+from sumpool.interruption import Check
+
+Work = Callable[[], object]
+"""One repetition of what is measured; its result is thrown away."""
+
+
+@dataclass(frozen=True)
+class Timing:
+    """What the repetitions of one work took.
+
+    Attributes:
+        seconds: Every counted repetition, in the order measured; at least one.
+    """
+
+    seconds: tuple[float, ...]
+
+    @property
+    def median(self) -> float:
+        """The middle repetition, in seconds."""
+        return statistics.median(self.seconds)
+
+    @property
+    def fastest(self) -> float:
+        """The fastest repetition, in seconds."""
+        return min(self.seconds)
+
+    @property
+    def slowest(self) -> float:
+        """The slowest repetition, in seconds."""
+        return max(self.seconds)
+
+    @property
+    def spread(self) -> float:
+        """Slowest over fastest: 1 is a quiet machine, above 1.5 nothing should be concluded."""
+        return self.slowest / max(self.fastest, 1e-9)
+
+
+def synchronize(device: torch.device) -> None:
+    """Wait until the device has done what it was given; a CPU always has."""
+    if device.type == "cuda":
+        torch.cuda.synchronize(device)
+
+
+def interleave(
+    works: Mapping[str, Work], repeats: int, device: torch.device, check: Check = lambda: None
+) -> dict[str, Timing]:
+    """Measure several works in turns, after one repetition of each that is not counted.
+
+    Args:
+        works: What to measure, by name.
+        repeats: Counted repetitions of each.
+        device: Where they run.
+        check: Called before every repetition; it may raise to stop.
+
+    Raises:
+        ValueError: If repeats is below 1.
+    """
+    if repeats < 1:
+        raise ValueError(f"repeats must be at least 1, got {repeats}")
+    seconds: dict[str, list[float]] = {name: [] for name in works}
+    for turn in range(repeats + 1):
+        for name, work in works.items():
+            check()
+            took = _clock(work, device)
+            if turn:
+                seconds[name].append(took)
+    return {name: Timing(tuple(taken)) for name, taken in seconds.items()}
+
+
+def _clock(work: Work, device: torch.device) -> float:
+    synchronize(device)
+    start = time.perf_counter()
+    work()
+    synchronize(device)
+    return time.perf_counter() - start

@@ -1,0 +1,149 @@
+"""Batches: documents of similar length, padded together; the same way for training and for summarising.
+
+The order of an epoch is a pure function of the seed and the epoch, so training goes on from any batch of any epoch
+without replaying the ones before it.
+"""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from sumpool.data.shards import Item
+from sumpool.pieces import END, PAD
+
+_WINDOW = 32
+"""Batches whose documents are sorted together: more waste less on padding and mix less."""
+
+
+@dataclass(frozen=True, eq=False)
+class Batch:
+    """Documents that travel together.
+
+    Attributes:
+        ids: (batch, length) int64, PAD after a document's end.
+        mask: (batch, length) bool, True at real tokens.
+        sentences: (batch, length) int64, number of each token's sentence in its document; 0 at padding.
+        target: (batch, target) int64, the summaries; END after a whole one, then PAD. None if there are no summaries.
+        documents: Names of the documents.
+    """
+
+    ids: Tensor
+    mask: Tensor
+    sentences: Tensor
+    target: Tensor | None
+    documents: tuple[str, ...]
+
+    def to(self, device: torch.device) -> "Batch":
+        """The same batch on another device."""
+        target = None if self.target is None else self.target.to(device, non_blocking=True)
+        ids, mask, sentences = (part.to(device, non_blocking=True) for part in (self.ids, self.mask, self.sentences))
+        return Batch(ids, mask, sentences, target, self.documents)
+
+
+def collate(items: Sequence[Item], source_length: int, target_length: int) -> Batch:
+    """Pad documents into a batch, as wide as the longest one needs.
+
+    Args:
+        items: The documents; all with a summary or all without.
+        source_length: Tokens of a document that are read; later ones are left out.
+        target_length: Tokens of a summary that are learnt from, its end included. A summary that is cut has no END,
+            because its last token here is not where it ends.
+
+    Raises:
+        ValueError: If there are no documents or only some have a summary.
+    """
+    if not items:
+        raise ValueError("items must hold a document, got none")
+    lengths = torch.tensor([min(len(item.ids), source_length) for item in items])
+    ids = _pad([item.ids[:source_length] for item in items])
+    sentences = _pad([item.sentences[:source_length] for item in items])
+    mask = torch.arange(ids.size(1)) < lengths[:, None]  # (batch, length)
+    targets = [_ended(item.target, target_length) for item in items if item.target is not None]
+    if len(targets) not in (0, len(items)):
+        raise ValueError(f"all items or none must have a target, got {len(targets)} of {len(items)}")
+    return Batch(ids, mask, sentences, _pad(targets) if targets else None, tuple(item.id for item in items))
+
+
+class BatchPlan:
+    """Which documents travel together, for every epoch.
+
+    Args:
+        lengths: (documents,), tokens that are read of each document, after truncation.
+        batch_tokens: Most tokens of a batch, padding included. A document longer than that is a batch of its own.
+        seed: Seed of the order.
+
+    Raises:
+        ValueError: If there are no documents or no tokens allowed.
+    """
+
+    def __init__(self, lengths: Sequence[int] | np.ndarray, batch_tokens: int, seed: int) -> None:
+        if not len(lengths):
+            raise ValueError("lengths must name a document, got none")
+        if batch_tokens < 1:
+            raise ValueError(f"batch_tokens must be at least 1, got {batch_tokens}")
+        self._lengths = np.asarray(lengths, np.int64)
+        self._batch_tokens = batch_tokens
+        self._seed = seed
+        documents = batch_tokens / max(float(self._lengths.mean()), 1)
+        self._window = max(1, round(_WINDOW * documents))
+
+    def batches(self, epoch: int) -> list[list[int]]:
+        """Every document once, in batches.
+
+        Each window of a fresh shuffle is sorted by length and cut where the padded batch would exceed the budget; then
+        the batches are shuffled.
+
+        Args:
+            epoch: Number of the epoch, from 0.
+        """
+        random = np.random.default_rng((self._seed, epoch))
+        order = random.permutation(len(self._lengths))
+        batches = []
+        for start in range(0, len(order), self._window):
+            window = order[start : start + self._window]
+            batches += self._fill(window[np.argsort(self._lengths[window], kind="stable")])
+        return [batches[number] for number in random.permutation(len(batches))]
+
+    def start_at(self, epoch: int, index: int) -> Iterator[tuple[int, int, list[int]]]:
+        """Go through the batches for ever, from batch `index` of `epoch` on.
+
+        An index at the end of an epoch is the beginning of the next one.
+
+        Yields:
+            Epoch, index within the epoch, and the documents of the batch.
+        """
+        while True:
+            batches = self.batches(epoch)
+            for place in range(index, len(batches)):
+                yield epoch, place, batches[place]
+            epoch, index = epoch + 1, 0
+
+    def longest(self) -> list[int]:
+        """The batch of the first epoch with the longest document, and of such batches the fullest."""
+        return max(self.batches(0), key=lambda batch: (self._lengths[batch].max(), len(batch)))
+
+    def _fill(self, documents: np.ndarray) -> list[list[int]]:
+        """Cut documents, shortest first, into batches within the budget."""
+        batches: list[list[int]] = [[]]
+        for document in documents.tolist():
+            if batches[-1] and (len(batches[-1]) + 1) * self._lengths[document] > self._batch_tokens:
+                batches.append([])
+            batches[-1].append(document)
+        return batches
+
+
+def _pad(rows: Sequence[np.ndarray]) -> Tensor:
+    """Stack rows of any length into (rows, longest), PAD after the end of each."""
+    padded = torch.full((len(rows), max(len(row) for row in rows)), PAD, dtype=torch.int64)
+    for number, row in enumerate(rows):
+        padded[number, : len(row)] = torch.from_numpy(row.astype(np.int64))
+    return padded
+
+
+def _ended(target: np.ndarray, target_length: int) -> np.ndarray:
+    if len(target) < target_length:
+        return np.append(target.astype(np.int64), END)
+    return target[:target_length]

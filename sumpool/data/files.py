@@ -1,0 +1,67 @@
+"""Files of prepared data: plain little-endian arrays, mapped into memory, and safe on the disk before they count."""
+
+import os
+from collections.abc import Iterable
+from pathlib import Path
+from typing import BinaryIO
+
+import numpy as np
+
+from sumpool.errors import DataError
+
+
+def open_array(path: Path, kind: np.dtype, length: int | None = None) -> np.ndarray:
+    """Map a file of numbers into memory, read-only.
+
+    Args:
+        path: The file.
+        kind: Type of a number.
+        length: How many numbers there must be; None takes what is there.
+
+    Raises:
+        DataError: If the file is missing or has another size.
+    """
+    try:
+        size = path.stat().st_size
+    except OSError as error:
+        raise DataError(f"{path} must exist in prepared data, got {error.strerror}; run sumpool prepare") from error
+    expected = size - size % kind.itemsize if length is None else length * kind.itemsize
+    if size != expected or (length is None and not size):
+        raise DataError(
+            f"{path} must have {expected} bytes, got {size}; the file is damaged, run sumpool prepare again"
+        )
+    if not size:
+        return np.empty(0, kind)  # an empty file cannot be mapped
+    return np.memmap(path, kind, mode="r")
+
+
+def sync_and_close(files: Iterable[BinaryIO]) -> None:
+    """Close files once what was written is safe on the disk.
+
+    Raises:
+        OSError: If the disk is full; all files are closed nevertheless.
+    """
+    files = list(files)
+    try:
+        for file in files:
+            file.flush()
+            os.fsync(file.fileno())
+    finally:
+        for file in files:
+            _close(file)
+
+
+def sync_folder(folder: Path) -> None:
+    """Make the names in a folder safe on the disk."""
+    descriptor = os.open(folder, os.O_RDONLY)
+    try:
+        os.fsync(descriptor)
+    finally:
+        os.close(descriptor)
+
+
+def _close(file: BinaryIO) -> None:
+    try:
+        file.close()
+    except OSError:  # what could not be flushed; the first failure is the one that is reported
+        file.close()

@@ -1,0 +1,92 @@
+"""What a setting may be, in words, read from its type: "a whole number of at least 1"."""
+
+import types
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Literal, Union, get_args, get_origin
+
+from annotated_types import Ge, Gt, Le, Lt, MaxLen, MinLen
+
+from sumpool.settings import Settings
+from sumpool.variants import OneOf, kinds
+
+_WORDS: dict[object, str] = {
+    bool: "true or false",
+    int: "a whole number",
+    float: "a number",
+    str: "text",
+    Path: "a path",
+    type(None): "null",
+}
+
+
+def rule(annotation: object, metadata: Sequence[object] = ()) -> str:
+    """Say what a type with its bounds accepts, to stand after "must be"."""
+    return " ".join([_type_rule(annotation, metadata), *_bounds(metadata)])
+
+
+def family(annotation: object, metadata: Sequence[object] = ()) -> OneOf | None:
+    """Find the family of variants that a type names, itself or among its alternatives or entries."""
+    for mark in (*metadata, *getattr(annotation, "__metadata__", ())):
+        if isinstance(mark, OneOf):
+            return mark
+    for inner in get_args(annotation):
+        found = family(inner)
+        if found:
+            return found
+    return None
+
+
+def section(annotation: object) -> type[Settings] | None:
+    """Find the section that a type names, itself or among its alternatives or entries."""
+    if isinstance(annotation, type) and issubclass(annotation, Settings):
+        return annotation
+    return next((found for inner in get_args(annotation) if (found := section(inner))), None)
+
+
+def _type_rule(annotation: object, metadata: Sequence[object]) -> str:
+    origin, inner = get_origin(annotation), get_args(annotation)
+    if origin is tuple:
+        return f"a list of {_plural(annotation, metadata)}"
+    if origin in (Union, types.UnionType):
+        return " or ".join(_type_rule(each, metadata) for each in inner)
+    if origin is Literal:
+        return str(inner[0]) if len(inner) == 1 else f"one of {', '.join(map(str, sorted(inner)))}"
+    if origin is dict:
+        return "a section of names and numbers"
+    found = family(annotation, metadata)
+    if found:
+        return f"a section with a kind, one of {', '.join(kinds(found.package))}"
+    if section(annotation):
+        return "a section of settings"
+    return _WORDS.get(annotation, "a value")
+
+
+def _plural(annotation: object, metadata: Sequence[object]) -> str:
+    inner = get_args(annotation)
+    if inner[-1] is not Ellipsis:
+        return f"{len(inner)} values, each {_type_rule(inner[0], ())}"
+    if section(inner[0]) or family(inner[0], metadata):
+        return "sections"
+    return f"values, each {_type_rule(inner[0], ())}"
+
+
+def _bounds(metadata: Sequence[object]) -> list[str]:
+    words = []
+    for mark in metadata:
+        match mark:
+            case Ge(ge=bound):
+                words.append(f"of at least {bound}")
+            case Gt(gt=bound):
+                words.append(f"above {bound}")
+            case Le(le=bound):
+                words.append(f"and at most {bound}" if words else f"of at most {bound}")
+            case Lt(lt=bound):
+                words.append(f"and below {bound}" if words else f"below {bound}")
+            case MinLen(min_length=bound):
+                words.append(f"with at least {bound} entr{'y' if bound == 1 else 'ies'}")
+            case MaxLen(max_length=bound):
+                words.append(f"with at most {bound} entries")
+            case _ if pattern := getattr(mark, "pattern", None):
+                words.append(f"that matches {pattern}")
+    return words

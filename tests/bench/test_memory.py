@@ -1,0 +1,67 @@
+from pathlib import Path
+
+import pytest
+import torch
+
+from sumpool.bench import memory
+from sumpool.bench.memory import available, peak, physical
+
+CPU = torch.device("cpu")
+MEBI = 2**20
+linux = pytest.mark.skipif(not Path("/proc/self/clear_refs").exists(), reason="only Linux keeps a mark to reset")
+
+
+@linux
+def test_peak_is_what_was_held_at_once() -> None:
+    def work() -> None:
+        first = torch.ones(64 * MEBI // 4)
+        del first
+        second = torch.ones(48 * MEBI // 4)
+        torch.cat([second[: 4 * MEBI], second[: 4 * MEBI]])
+
+    measured = [peak(work, CPU) for _ in range(3)]
+    assert all(one is not None and abs(one - 80 * MEBI) < 4 * MEBI for one in measured), measured
+
+
+@linux
+def test_what_was_there_before_does_not_count() -> None:
+    held = torch.ones(64 * MEBI // 4)
+    measured = peak(lambda: held.sum(), CPU)
+    assert measured is not None
+    assert measured < 4 * MEBI
+
+
+@linux
+def test_memory_kept_by_the_c_library_is_seen_again() -> None:
+    """Blocks of 100 kB come from the heap, which keeps them when they are freed."""
+
+    def work() -> None:
+        kept = [torch.ones(25_000) for _ in range(400)]
+        del kept
+
+    measured = [peak(work, CPU) for _ in range(3)]
+    assert all(one is not None and one > 36 * MEBI for one in measured), measured
+
+
+def test_unknown_where_no_mark_can_be_reset(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    monkeypatch.setattr(memory, "_RESET", tmp_path / "missing")
+    done: list[int] = []
+    assert peak(lambda: done.append(1), CPU) is None
+    assert done == [1]
+
+
+def test_available_keeps_within_the_container(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    monkeypatch.setattr(memory, "_CONTAINER", tmp_path)
+    assert 0 < available(CPU) <= physical()
+    (tmp_path / "memory.current").write_text("600\n")
+    (tmp_path / "memory.max").write_text("max\n")
+    assert available(CPU) > 1000
+    (tmp_path / "memory.max").write_text("1000\n")
+    assert available(CPU) == 400
+
+
+@pytest.mark.gpu
+@pytest.mark.skipif(not torch.cuda.is_available(), reason="no CUDA device")
+def test_cuda_peak_is_exact() -> None:
+    device = torch.device("cuda")
+    assert peak(lambda: torch.ones(MEBI, device=device), device) == 4 * MEBI

@@ -1,0 +1,51 @@
+"""Documents of random vectors, and the ways in which padding and batch mates try to change a result."""
+
+from collections.abc import Callable
+
+import pytest
+import torch
+from torch import Tensor
+
+from sumpool.core.tokens import Tokens
+
+DIM = 16
+
+
+@pytest.fixture(autouse=True)
+def _seed() -> None:
+    """Fresh random input, the same one every time."""
+    torch.manual_seed(0)
+
+
+@pytest.fixture
+def make_tokens() -> Callable[..., Tokens]:
+    """Make documents of the given real lengths, padded to the longest or to `length`, with `pad` in the padding."""
+
+    def make(*lengths: int, length: int = 0, pad: float = 0.0, dtype: torch.dtype = torch.float64) -> Tokens:
+        generator = torch.Generator().manual_seed(7)
+        length = max(length, *lengths)
+        states = torch.full((len(lengths), length, DIM), pad, dtype=dtype)
+        for row, real in enumerate(lengths):
+            states[row, :real] = torch.randn(real, DIM, generator=generator, dtype=dtype)
+        mask = torch.arange(length)[None] < torch.tensor(lengths)[:, None]
+        return Tokens.from_source(states, mask, (torch.arange(length) // 5).expand(mask.shape))
+
+    return make
+
+
+def row(tokens: Tokens, number: int) -> Tokens:
+    """One document by itself, without padding."""
+    real = int(tokens.mask[number].sum())
+
+    def cut(value: Tensor) -> Tensor:
+        return value[number : number + 1, :real]
+
+    return Tokens(
+        cut(tokens.states), cut(tokens.mask), cut(tokens.positions), cut(tokens.sentences), cut(tokens.origin)
+    )
+
+
+@pytest.fixture
+def alone() -> Callable[[Tokens, int], Tokens]:
+    """Take one document out of its batch."""
+    return row

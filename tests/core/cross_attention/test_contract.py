@@ -1,0 +1,57 @@
+"""What every cross-attention keeps, tested on every variant found in the folder."""
+
+from collections.abc import Callable
+
+import pytest
+import torch
+
+from sumpool.core.cross_attention._base import CrossAttention, CrossAttentionConfig
+from sumpool.core.tokens import Tokens
+from sumpool.variants import config_class, kinds
+
+KINDS = kinds("sumpool.core.cross_attention")
+
+
+def build(kind: str) -> CrossAttention:
+    config = config_class("sumpool.core.cross_attention", kind)()
+    assert isinstance(config, CrossAttentionConfig)
+    return config.build(16, 4).double()
+
+
+def test_the_family_is_found() -> None:
+    assert "full" in KINDS
+
+
+@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("lengths", [(1, 37), (64, 1000, 3)])
+def test_padding_and_batch_mates_change_nothing(
+    kind: str, lengths: tuple[int, ...], make_tokens: Callable[..., Tokens], alone: Callable[[Tokens, int], Tokens]
+) -> None:
+    attention = build(kind)
+    queries = torch.randn(len(lengths), 6, 16, dtype=torch.float64)
+    tokens = make_tokens(*lengths, length=max(lengths) + 8, pad=torch.nan)
+    seen = attention(queries, attention.remember(tokens))
+    for number in range(len(lengths)):
+        expected = attention(queries[number : number + 1], attention.remember(alone(tokens, number)))
+        torch.testing.assert_close(seen[number : number + 1], expected, atol=1e-12, rtol=0)
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_a_query_does_not_see_its_neighbours(kind: str, make_tokens: Callable[..., Tokens]) -> None:
+    attention = build(kind)
+    queries = torch.randn(2, 6, 16, dtype=torch.float64)
+    remembered = attention.remember(make_tokens(40, 22))
+    seen = attention(queries, remembered)
+    for place in range(6):
+        one = attention(queries[:, place : place + 1], remembered)
+        torch.testing.assert_close(seen[:, place : place + 1], one, atol=1e-12, rtol=0)
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_every_parameter_gets_a_finite_gradient(kind: str, make_tokens: Callable[..., Tokens]) -> None:
+    attention = build(kind)
+    queries = torch.randn(2, 6, 16, dtype=torch.float64)
+    attention(queries, attention.remember(make_tokens(30, 7))).square().sum().backward()
+    for name, parameter in attention.named_parameters():
+        assert parameter.grad is not None, name
+        assert parameter.grad.isfinite().all(), name

@@ -1,0 +1,150 @@
+import re
+
+import pytest
+import torch
+from torch import Tensor
+
+from sumpool.core.model.config import ModelConfig
+from sumpool.core.model.summarizer import Memory, Summarizer
+from sumpool.pieces import BEGIN, PAD
+
+VOCAB = 60
+ENCODERS = {
+    "blockwise": [{"attention": {"kind": "blockwise", "block": 16}}] * 2,
+    "pooled": [
+        {"attention": {"kind": "blockwise", "block": 16}, "pool": {"kind": "halving", "keep": 40}},
+        {"attention": {"kind": "vanilla"}, "pool": {"kind": "halving", "keep": 13}},
+    ],
+}
+
+
+def make_model(encoder: str = "pooled", norm: str = "pre", output: str = "pointer") -> Summarizer:
+    torch.manual_seed(1)
+    settings = {
+        "dim": 32,
+        "heads": 4,
+        "feed_forward": 64,
+        "norm": norm,
+        "source_length": 2000,
+        "encoder": ENCODERS[encoder],
+        "decoder": {"layers": 2},
+        "output": {"kind": output},
+    }
+    return Summarizer(ModelConfig.model_validate(settings), VOCAB).eval()
+
+
+def make_documents(*lengths: int) -> tuple[Tensor, Tensor, Tensor]:
+    """Ids, mask and sentence numbers of documents of these lengths."""
+    generator = torch.Generator().manual_seed(3)
+    mask = torch.arange(max(lengths))[None] < torch.tensor(lengths)[:, None]
+    ids = torch.zeros(mask.shape, dtype=torch.long)
+    for row, length in enumerate(lengths):
+        ids[row, :length] = torch.randint(5, VOCAB, (length,), generator=generator)
+    return ids, mask, torch.arange(max(lengths)).expand(mask.shape) // 7
+
+
+@pytest.mark.parametrize("norm", ["pre", "post"])
+@pytest.mark.parametrize("encoder", ENCODERS)
+@pytest.mark.parametrize("output", ["tied", "pointer"])
+def test_a_cached_step_equals_reading_it_all_again(norm: str, encoder: str, output: str) -> None:
+    model = make_model(encoder, norm, output)
+    memory = model.encode(*make_documents(70, 40, 9))
+    target = torch.randint(5, VOCAB, (3, 64))
+    state, last = model.start(memory, 1), torch.full((3,), BEGIN)
+    with torch.no_grad():
+        scores = model.score(memory, target)
+        for place in range(64):
+            log_probs, state = model.step(last, state)
+            last = target[:, place]
+            found = log_probs.gather(1, last[:, None]).squeeze(1)
+            torch.testing.assert_close(found, scores.log_prob[:, place], atol=1e-5, rtol=0)
+
+
+def test_beams_are_hypotheses_of_their_own_and_can_be_followed() -> None:
+    model = make_model().double()
+    memory = model.encode(*make_documents(70, 40))
+    words = torch.randint(5, VOCAB, (2, 3, 5))  # (batch, beams, written)
+    state, last = model.start(memory, 3), torch.full((6,), BEGIN)
+    with torch.no_grad():
+        for place in range(5):
+            _, state = model.step(last, state)
+            last = words[..., place].flatten()
+        order = torch.tensor([2, 0, 0, 4, 5, 3])
+        followed, _ = model.step(last[order], state.reorder(order))
+        chosen, _ = model.step(last[3:], state.select(torch.tensor([1])))
+        for row in range(6):
+            document, beam = divmod(row, 3)
+            single = model.encode(*(part[document : document + 1] for part in make_documents(70, 40)))
+            alone, last_alone = model.start(single, 1), torch.full((1,), BEGIN)
+            for place in range(5):
+                _, alone = model.step(last_alone, alone)
+                last_alone = words[document, beam, place : place + 1]
+            expected, _ = model.step(last_alone, alone)
+            for place in (order == row).nonzero().flatten().tolist():
+                torch.testing.assert_close(followed[place], expected[0])
+            if document == 1:
+                torch.testing.assert_close(chosen[beam], expected[0])
+
+
+@pytest.mark.parametrize("encoder", ENCODERS)
+def test_fifty_documents_do_not_notice_their_batch(encoder: str) -> None:
+    model = make_model(encoder)
+    lengths = [*torch.randint(1, 180, (50,)).tolist(), 1800]
+    documents = make_documents(*lengths)
+    target = torch.randint(5, VOCAB, (51, 12))
+
+    def run(rows: list[int]) -> tuple[list[Tensor], Tensor]:
+        longest = max(lengths[row] for row in rows)
+        memory = model.encode(*(part[rows, :longest] for part in documents))
+        states = [vectors[mask] for vectors, mask in zip(memory.tokens.states, memory.tokens.mask, strict=True)]
+        return states, model.score(memory, target[rows]).log_prob
+
+    with torch.no_grad():
+        alone = [run([row]) for row in range(50)]
+        for size in (7, 32):
+            for start in range(0, 50, size):
+                rows = [50, *reversed(range(start, min(50, start + size)))]
+                states, scores = run(rows)
+                for place, row in enumerate(rows[1:], start=1):
+                    torch.testing.assert_close(states[place], alone[row][0][0], atol=1e-5, rtol=0)
+                    torch.testing.assert_close(scores[place], alone[row][1][0], atol=1e-5, rtol=0)
+
+
+@pytest.mark.parametrize("encoder", ENCODERS)
+def test_nan_in_the_padding_changes_no_bit(encoder: str) -> None:
+    model = make_model(encoder)
+    ids, mask, sentences = make_documents(70, 40, 9)
+    target = torch.randint(5, VOCAB, (3, 12)).masked_fill(torch.arange(12) > 7, PAD)
+
+    def poison(module: torch.nn.Module, given: tuple[Tensor, ...], vectors: Tensor) -> Tensor:
+        del module
+        return vectors.masked_fill((given[0] == PAD)[..., None], torch.nan)
+
+    def run() -> tuple[Memory, Tensor]:
+        memory = model.encode(ids, mask, sentences)
+        return memory, model.score(memory, target).log_prob
+
+    with torch.no_grad():
+        memory, scores = run()
+        model.embedding.register_forward_hook(poison)
+        poisoned, poisoned_scores = run()
+    assert torch.equal(memory.tokens.states[memory.tokens.mask], poisoned.tokens.states[memory.tokens.mask])
+    assert torch.equal(scores[target != PAD], poisoned_scores[target != PAD])
+
+
+def test_every_parameter_gets_a_finite_gradient() -> None:
+    for output in ("tied", "pointer"):
+        for norm in ("pre", "post"):
+            model = make_model(norm=norm, output=output).train()
+            scores, losses = model(*make_documents(70, 40, 9), torch.randint(5, VOCAB, (3, 12)))
+            assert losses == {}
+            (scores.log_prob.sum() + scores.uniform.sum()).backward()
+            for name, parameter in model.named_parameters():
+                assert parameter.grad is not None, name
+                assert parameter.grad.isfinite().all(), name
+
+
+def test_a_document_too_long_is_refused() -> None:
+    ids, mask, sentences = make_documents(2001)
+    with pytest.raises(ValueError, match=re.escape("length must be at most source_length = 2000, got 2001")):
+        make_model().encode(ids, mask, sentences)

@@ -1,0 +1,79 @@
+"""What every output head keeps, tested on every variant found in the folder."""
+
+from collections.abc import Callable
+
+import pytest
+import torch
+from torch import Tensor, nn
+
+from sumpool.core.output._base import Output, OutputConfig
+from sumpool.core.tokens import Tokens
+from sumpool.pieces import PAD
+from sumpool.variants import config_class, kinds
+
+KINDS = kinds("sumpool.core.output")
+VOCAB = 40
+
+
+def build(kind: str) -> Output:
+    config = config_class("sumpool.core.output", kind)()
+    assert isinstance(config, OutputConfig)
+    return config.build(nn.Embedding(VOCAB, 16, padding_idx=PAD)).double()
+
+
+def make_input(tokens: Tokens, target: int = 9) -> tuple[Tensor, Tensor, Tensor, Tensor]:
+    """Source ids, decoder states, history and reference for the documents."""
+    batch, length = tokens.mask.shape
+    ids = torch.randint(5, VOCAB, (batch, length)).masked_fill(~tokens.mask, PAD)
+    states = torch.randn(batch, target, 16, dtype=torch.float64)
+    return ids, states, torch.randint(5, VOCAB, (batch, target, 2)), torch.randint(5, VOCAB, (batch, target))
+
+
+def test_the_family_is_found() -> None:
+    assert {"tied", "pointer"} <= set(KINDS)
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_probabilities_sum_to_one(kind: str, make_tokens: Callable[..., Tokens]) -> None:
+    head, tokens = build(kind), make_tokens(37, 5, 0)
+    ids, states, history, _ = make_input(tokens)
+    log_probs = head(states, history, head.remember(ids, tokens))
+    assert log_probs.shape == (3, 9, VOCAB)
+    torch.testing.assert_close(log_probs.logsumexp(-1), torch.zeros(3, 9, dtype=torch.float64), atol=1e-12, rtol=0)
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_score_agrees_with_the_whole_distribution(kind: str, make_tokens: Callable[..., Tokens]) -> None:
+    head, tokens = build(kind), make_tokens(37, 5, 0)
+    ids, states, history, target = make_input(tokens)
+    remembered = head.remember(ids, tokens)
+    expected = head(states, history, remembered).gather(-1, target[..., None]).squeeze(-1)
+    scores = head.score(states, history, remembered, target)
+    torch.testing.assert_close(scores.log_prob, expected, atol=1e-12, rtol=0)
+    assert scores.uniform.shape == expected.shape
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_padding_and_batch_mates_change_nothing(
+    kind: str, make_tokens: Callable[..., Tokens], alone: Callable[[Tokens, int], Tokens]
+) -> None:
+    head, tokens = build(kind), make_tokens(37, 5, 20, pad=torch.nan)
+    ids, states, history, target = make_input(tokens)
+    scores = head.score(states, history, head.remember(ids, tokens), target)
+    for number, length in enumerate([37, 5, 20]):
+        row = slice(number, number + 1)
+        remembered = head.remember(ids[row, :length], alone(tokens, number))
+        single = head.score(states[row], history[row], remembered, target[row])
+        torch.testing.assert_close(scores.log_prob[row], single.log_prob, atol=1e-12, rtol=0)
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_every_parameter_gets_a_finite_gradient(kind: str, make_tokens: Callable[..., Tokens]) -> None:
+    head, tokens = build(kind), make_tokens(37, 5, 0)
+    ids, states, history, target = make_input(tokens)
+    scores = head.score(states, history, head.remember(ids, tokens), target)
+    (scores.log_prob.sum() + scores.uniform.sum()).backward()
+    for name, parameter in head.named_parameters():
+        assert parameter.grad is not None, name
+        assert parameter.grad.isfinite().all(), name
+        assert parameter.grad.abs().max() > 0, name

@@ -1,0 +1,42 @@
+from pathlib import Path
+
+import pytest
+
+from sumpool.data.sources._base import Example
+from sumpool.data.texts import Texts, TextsWriter
+from sumpool.errors import DataError
+
+EXAMPLES = [
+    Example("a", "one\n\ntwo\u2028three", "sümmary", "test"),
+    Example("b", 'quotes " and \\ and \x00', "s", "test"),
+    Example("c", "", "", "test"),
+]
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    with TextsWriter(tmp_path, "test") as writer:
+        for example in EXAMPLES:
+            writer.add(example)
+    assert writer.documents == 3
+    return tmp_path
+
+
+def test_texts_come_back_in_any_order(folder: Path) -> None:
+    texts = Texts.open(folder, "test")
+    assert len(texts) == 3
+    assert list(texts) == EXAMPLES
+    assert [texts[2], texts[0]] == [EXAMPLES[2], EXAMPLES[0]]
+    assert list(texts.read(1, 3)) == EXAMPLES[1:]
+    assert texts.sizes().sum() == (folder / "test" / "texts.jsonl").stat().st_size
+
+
+def test_a_document_that_is_not_there_is_an_index_error(folder: Path) -> None:
+    with pytest.raises(IndexError, match="documents must lie within 0 and 3, got 3 to 4"):
+        Texts.open(folder, "test")[3]
+
+
+def test_missing_texts_are_named(folder: Path) -> None:
+    (folder / "test" / "texts.jsonl").unlink()
+    with pytest.raises(DataError, match=r"texts.jsonl must exist in prepared data"):
+        Texts.open(folder, "test")

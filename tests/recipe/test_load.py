@@ -1,0 +1,147 @@
+import random
+import re
+from pathlib import Path
+
+import pytest
+
+from sumpool.errors import RecipeError
+from sumpool.recipe.load import dump_recipe, load_recipe
+
+
+def problems_of(text: str, folder: Path, *overrides: str) -> str:
+    path = folder / "bad.yaml"
+    path.write_text(text)
+    with pytest.raises(RecipeError) as caught:
+        load_recipe(path, overrides)
+    return str(caught.value)
+
+
+def test_recipe_loads_with_its_types(tiny_recipe: Path) -> None:
+    recipe = load_recipe(tiny_recipe)
+    assert recipe.train.learning_rate == 0.001
+    assert [layer.attention.kind for layer in recipe.model.encoder] == ["blockwise", "blockwise"]
+
+
+def test_run_folder_stands_for_the_recipe_inside(tiny_recipe: Path) -> None:
+    tiny_recipe.rename(tiny_recipe.with_name("recipe.yaml"))
+    assert load_recipe(tiny_recipe.parent).name == "tiny"
+
+
+def test_dumped_recipe_loads_to_an_equal_recipe(tiny_recipe: Path) -> None:
+    recipe = load_recipe(tiny_recipe, ["name='1e4'", "train.learning_rate=0.00001", "train.loss_weights={on: .5}"])
+    dumped = dump_recipe(recipe)
+    tiny_recipe.write_text(dumped)
+    assert load_recipe(tiny_recipe) == recipe
+    layers = [line for line in dumped.splitlines() if line.lstrip().startswith("- {attention:")]
+    assert len(layers) == 2
+
+
+def test_all_problems_are_told_at_once_in_sentences(tiny_recipe: Path) -> None:
+    text = (
+        tiny_recipe.read_text()
+        .replace("kind: blockwise", "kind: blockwize", 1)
+        .replace("steps: 4", "stpes: 4, label_smothing: 0.1")
+    )
+    assert problems_of(text, tiny_recipe.parent).splitlines()[1:] == [
+        "  - model.encoder[0].attention.kind must be one of blockwise, vanilla, got 'blockwize' "
+        "(did you mean blockwise?)",
+        "  - train.stpes is not a setting of train (did you mean steps?)",
+        "  - train.label_smothing is not a setting of train (did you mean label_smoothing?)",
+    ]
+
+
+def test_one_problem_stands_on_the_line_of_the_file(tiny_recipe: Path) -> None:
+    message = problems_of(tiny_recipe.read_text(), tiny_recipe.parent, "train.keep=1")
+    assert message == f"{tiny_recipe.parent / 'bad.yaml'}: train.keep must be a whole number of at least 2, got 1"
+
+
+def test_very_many_problems_are_counted_not_listed(tiny_recipe: Path) -> None:
+    text = tiny_recipe.read_text() + "".join(f"junk{number}: 1\n" for number in range(30))
+    lines = problems_of(text, tiny_recipe.parent).splitlines()
+    assert lines[0].endswith(": 30 problems")
+    assert lines[-1] == "  - and 10 more"
+
+
+def test_missing_file_suggests_a_neighbour(tiny_recipe: Path) -> None:
+    with pytest.raises(RecipeError, match=r"no such file \(did you mean tiny.yaml\?\)"):
+        load_recipe(tiny_recipe.with_name("tiy.yaml"))
+
+
+@pytest.mark.parametrize(
+    ("content", "message"),
+    [
+        (b"", "must be a mapping of settings, got null"),
+        (b"- 1", r"must be a mapping of settings, got \[1\]"),
+        (b"\xff", "must be UTF-8 text, got byte 0xff"),
+        (b"a: {", "must be YAML, got line 1"),
+        (b"a: " + b"9" * 5000, "must be YAML, got Exceeds the limit"),
+        (b"#" * 1_000_000, "must be at most 200000 characters long"),
+    ],
+)
+def test_broken_file_is_refused(tmp_path: Path, content: bytes, message: str) -> None:
+    path = tmp_path / "broken.yaml"
+    path.write_bytes(content)
+    with pytest.raises(RecipeError, match=message):
+        load_recipe(path)
+
+
+def test_unreadable_path_is_refused(tmp_path: Path) -> None:
+    with pytest.raises(RecipeError, match="must be a recipe that can be read, got: embedded null"):
+        load_recipe(Path(f"{tmp_path}/\0"))
+    (tmp_path / "recipe.yaml").mkdir()
+    with pytest.raises(RecipeError, match=r"must be a recipe that can be read, got: .*directory"):
+        load_recipe(tmp_path)
+
+
+FRAGMENTS = [
+    *["null", "no", "-1", "0", "1e400", ".nan", "12:30", "2024-10-10", "0x1f", "9" * 5000, "kind", "kind: vanilla"],
+    *["[]", "{}", "[[]]", "'x'", "*a", "&a", "<<: *a", "? [1]", ": ", "- ", "{", "}", "]", "'", '"', "|", ">", "#"],
+    *["!!python/name:os.system", "!!binary aGk=", "%YAML 9.9", "---", "...", "\t", "\0", "\u2028", "\n  "],
+    "{a: {a: {a: {a: {a: 1}}}}}",
+]
+
+
+def mutate(text: str, source: random.Random) -> str:
+    """Damage a recipe: cut, repeat or replace a few pieces, or put YAML's traps in."""
+    for _ in range(source.randint(1, 3)):
+        tokens = re.split(r"(\W)", text)
+        place = source.randrange(len(tokens))
+        choice = source.random()
+        if choice < 0.5:
+            tokens[place] = source.choice(FRAGMENTS)
+        elif choice < 0.7:
+            del tokens[place : place + source.randint(1, 6)]
+        elif choice < 0.9:
+            tokens.insert(place, source.choice(tokens))
+        else:
+            tokens[place] += chr(source.randrange(1, 0x3000))
+        text = "".join(tokens)
+    return text
+
+
+def is_refused(recipe: Path, *overrides: str) -> bool:
+    """Whether the recipe is refused with a sentence that names the file; any other error ends the test."""
+    try:
+        load_recipe(recipe, overrides)
+    except RecipeError as error:
+        return str(error).startswith(str(recipe)) or pytest.fail(f"no file in: {error}")
+    return False
+
+
+def test_damaged_recipes_load_or_are_refused_and_nothing_else(tiny_recipe: Path) -> None:
+    source = random.Random(7)
+    original = tiny_recipe.read_text()
+    refused = 0
+    for _ in range(600):
+        tiny_recipe.write_text(mutate(original, source), encoding="utf-8")
+        refused += is_refused(tiny_recipe)
+    assert 300 < refused < 600
+
+
+def test_damaged_overrides_apply_or_are_refused_and_nothing_else(tiny_recipe: Path) -> None:
+    source = random.Random(8)
+    assignments = ["train.steps=3", "model.encoder[0].attention.block=64", "model.encoder.1.pool={kind: halving}"]
+    refused = 0
+    for _ in range(400):
+        refused += is_refused(tiny_recipe, mutate(source.choice(assignments), source))
+    assert 200 < refused < 400

@@ -1,0 +1,55 @@
+from pathlib import Path
+
+import pytest
+
+from sumpool.errors import RecipeError
+from sumpool.recipe.load import load_recipe
+
+
+@pytest.mark.parametrize(
+    ("assignment", "sentence"),
+    [
+        ("train.steps=12:30", "train.steps must be a whole number of at least 1, got '12:30'"),
+        ("train.steps=2.5", "train.steps must be a whole number of at least 1, got 2.5"),
+        ("train.learning_rate=1e400", "train.learning_rate must be a number above 0, got inf"),
+        ("model.dropout=1", "model.dropout must be a number of at least 0 and below 1, got 1"),
+        ("model.norm=mid", "model.norm must be one of post, pre, got 'mid'"),
+        ("model.encoder=[]", "model.encoder must be a list of sections with at least 1 entry, got []"),
+        ("model.encoder[0]=3", "model.encoder[0] must be a section of settings, got 3"),
+        ("model.encoder[0].attention=3", "model.encoder[0].attention must be a section with a kind, one of blockwise,"),
+        ("model.encoder[0].attention={}", "model.encoder[0].attention.kind is missing; it must be one of blockwise,"),
+        ("model.encoder[1].pool.scorer={kind: linaer}", "got 'linaer' (did you mean linear?)"),
+        ("model.encoder[1].pool.kep=3", "model.encoder[1].pool.kep is not a setting of halving (did you mean keep?)"),
+        ("model.encoder[1].pool.keep=0", "model.encoder[1].pool.keep must be a whole number of at least 1, got 0"),
+        ("model.encoder[0].atention=3", "is not a setting of model.encoder[0] (did you mean attention?)"),
+        ("model.heads=3", "model.heads must divide dim = 16, got 3"),
+        ("train=3", "train must be a section of settings, got 3"),
+        ("train.betas=[1]", "train.betas[1] is missing; it must be a number"),
+        ("train.loss_weights={a: x}", "train.loss_weights.a must be a number, got 'x'"),
+        ("summarize.min_length=long", "summarize.min_length must be a whole number or auto, got 'long'"),
+        ("evaluate.stemmer=perhaps", "evaluate.stemmer must be true or false, got 'perhaps'"),
+        ("data={}", "data.source is missing (Where the documents and their summaries are); it must be a section with"),
+        ("steps=3", "steps is not a setting of a recipe (did you mean train.steps?)"),
+        ("zzz=3", "zzz is not a setting of a recipe; its settings are name, seed, data, model, train,"),
+        ("name=3", "name must be text that matches ^[A-Za-z0-9][A-Za-z0-9._-]{0,63}$, got 3; put it in quotes"),
+        ("name=null", "got null"),
+        ("seed=[true]", "seed must be a whole number of at least 0 and below 2147483648, got [True]"),
+    ],
+)
+def test_problem_names_setting_rule_and_value(tiny_recipe: Path, assignment: str, sentence: str) -> None:
+    with pytest.raises(RecipeError) as caught:
+        load_recipe(tiny_recipe, [assignment])
+    message = str(caught.value)
+    assert sentence in message
+    assert "\n" not in message
+
+
+def test_entries_with_problems_do_not_make_the_list_too_short(tiny_recipe: Path) -> None:
+    with pytest.raises(RecipeError, match=r"2 problems\n.*encoder\[0\] must.*\n.*encoder\[1\] must.*$"):
+        load_recipe(tiny_recipe, ["model.encoder=[1, 2]"])
+
+
+def test_long_values_are_shortened(tiny_recipe: Path) -> None:
+    with pytest.raises(RecipeError) as caught:
+        load_recipe(tiny_recipe, [f"train.steps={'x' * 5000}"])
+    assert len(str(caught.value)) < 300

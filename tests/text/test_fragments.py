@@ -1,0 +1,82 @@
+import random
+import time
+
+import pytest
+
+from sumpool.text.fragments import overlap, words
+
+
+def naive_runs(document: str, summary: str) -> list[int]:
+    """Longest run that ends at each letter, by looking for every one."""
+    runs = []
+    for end in range(1, len(summary) + 1):
+        runs.append(max(size for size in range(end + 1) if summary[end - size : end] in document))
+    return runs
+
+
+def naive_fragments(document: str, summary: str) -> list[int]:
+    """Grusky et al.'s greedy procedure, letter by letter."""
+    fragments = []
+    start = 0
+    while start < len(summary):
+        size = max(size for size in range(len(summary) - start + 1) if summary[start : start + size] in document)
+        if size:
+            fragments.append(size)
+        start += max(size, 1)
+    return fragments
+
+
+def test_equals_the_naive_search_on_random_texts() -> None:
+    draw = random.Random(1)
+    for _ in range(400):
+        document = "".join(draw.choices("abc", k=draw.randrange(0, 30)))
+        summary = "".join(draw.choices("abcd", k=draw.randrange(0, 15)))
+        found = overlap(document, summary)
+        assert list(found.runs) == naive_runs(document, summary), (document, summary)
+        assert found.fragments == naive_fragments(document, summary), (document, summary)
+
+
+def test_coverage_and_density_of_a_known_pair() -> None:
+    found = overlap("abcdef", "abcxefyy")
+    assert found.fragments == [3, 2]
+    assert found.coverage == pytest.approx(5 / 8)
+    assert found.density == pytest.approx((9 + 4) / 8)
+
+
+def test_ngrams_that_are_new_or_shared() -> None:
+    found = overlap("abcd", "abdab")
+    assert found.novel_ngrams(1) == 0
+    assert found.novel_ngrams(2) == pytest.approx(2 / 4)  # "b d" and "d a"
+    assert found.shared_ngrams(2) == pytest.approx(2 / 4)
+    assert found.novel_ngrams(3) == 1
+    assert found.novel_ngrams(6) == 0
+    assert found.leak == 0
+
+
+def test_leak_is_the_share_of_copied_runs_of_eight_words() -> None:
+    document = [str(number) for number in range(20)]
+    assert overlap(document, document[3:12]).leak == 1
+    assert overlap(document, [*document[3:11], "new"]).leak == pytest.approx(1 / 2)
+
+
+def test_an_empty_summary_shares_nothing() -> None:
+    found = overlap(["a"], [])
+    assert (found.coverage, found.density, found.leak, found.novel_ngrams(1)) == (0, 0, 0, 0)
+
+
+def test_words_leave_case_and_punctuation_out() -> None:
+    assert words("The RFC-Editor's Übung, 2x!") == ["the", "rfc", "editor", "s", "übung", "2x"]
+
+
+@pytest.mark.parametrize("letters", ["a", "ab", "abcdefghij"])
+def test_time_grows_linearly_on_repetitive_texts(letters: str) -> None:
+    def seconds(size: int) -> float:
+        document = list(letters * (size * 10 // len(letters)))
+        summary = list(letters * (size // len(letters)))
+        started = time.process_time()
+        overlap(document, summary)
+        return time.process_time() - started
+
+    small = min(seconds(4000) for _ in range(3))
+    large = min(seconds(16000) for _ in range(3))
+    assert large < 8 * small + 0.05  # four times the words; quadratic time would be sixteen
