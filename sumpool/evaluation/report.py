@@ -2,7 +2,7 @@
 
 import json
 from array import array
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
 
 import numpy as np
@@ -79,7 +79,9 @@ class Figures:
     def __init__(self) -> None:
         self._columns: dict[str, array[float]] = {}
         self._leaks = array("d")
-        self.invisible = 0
+        self._shares_read = array("d")
+        self._invisible = 0
+        self._empty = 0
 
     def __len__(self) -> int:
         return len(next(iter(self._columns.values()), ())) // _WIDTH
@@ -90,15 +92,21 @@ class Figures:
             self._columns.setdefault(system, array("d")).extend(_line(measures))
         if scored.leak is not None:
             self._leaks.append(scored.leak)
-        self.invisible += not scored.visible
+        if scored.share_read is not None:
+            self._shares_read.append(scored.share_read)
+        self._invisible += not scored.visible
+        self._empty += not scored.systems["model"].words
 
-    def report(self, config: EvaluationConfig, names: Mapping[str, str], signature: str) -> EvaluationReport:
+    def report(
+        self, config: EvaluationConfig, names: Mapping[str, str], signature: str, notes: Sequence[str] = ()
+    ) -> EvaluationReport:
         """Draw up the table.
 
         Args:
             config: Settings.
             names: What the systems are called.
             signature: What the figures of a document depend on.
+            notes: What else a reader should know.
         """
         systems = {system: np.array(values).reshape(-1, _WIDTH) for system, values in self._columns.items()}
         rows: list[Row] = []
@@ -108,7 +116,7 @@ class Figures:
                 tested = lead if system != "lead" else None
                 rows.append(_row(title, names[system], values[members], tested, config.resamples))
         drawn = f"interval:95 %, bootstrap, {config.resamples} resamples, seed {SEED} | p:paired permutation"
-        return EvaluationReport(tuple(rows), f"{signature} | {drawn}", len(self), self._notes())
+        return EvaluationReport(tuple(rows), f"{signature} | {drawn}", len(self), (*notes, *self._notes()))
 
     def _slices(self, config: EvaluationConfig) -> dict[str, NDArray[np.bool_]]:
         slices = {"all": np.ones(len(self), dtype=bool)}
@@ -116,13 +124,21 @@ class Figures:
             slices["low-leak"] = np.array(self._leaks) < config.low_leak
         return slices
 
-    def _notes(self) -> tuple[str, ...]:
+    def _notes(self) -> list[str]:
         notes = []
-        if not self._leaks:
+        if len(self) and not self._leaks:
             notes.append("documents are not known: no baselines, no low-leak slice")
-        if self.invisible:
-            notes.append(f"{self.invisible} of {len(self)} references have no word of a-z or 0-9, so their ROUGE is 0")
-        return tuple(notes)
+        shares = np.array(self._shares_read)
+        if (shares < 1).any():
+            notes.append(
+                f"{(shares < 1).sum()} of {len(self)} documents are longer than the model reads; "
+                f"it read {shares.mean():.0%} of a document on average"
+            )
+        if self._empty:
+            notes.append(f"{self._empty} of {len(self)} summaries are empty")
+        if self._invisible:
+            notes.append(f"{self._invisible} of {len(self)} references have no word of a-z or 0-9, so their ROUGE is 0")
+        return notes
 
 
 _WIDTH = len(TYPES) + 5

@@ -20,12 +20,14 @@ class Candidate:
         summary: What was written.
         reference: What should have been written.
         document: The document; None where it is not known, and then there are no baselines.
+        share_read: Share of the document that the model read; None where that is not known.
     """
 
     id: str
     summary: str
     reference: str
     document: str | None
+    share_read: float | None = None
 
 
 @dataclass(frozen=True)
@@ -53,6 +55,7 @@ class ScoredDocument:
         id: Name of the document.
         summary: The summary that was judged.
         leak: Share of the reference's runs of eight words that stand in the document; None without a document.
+        share_read: Share of the document that the model read; None where that is not known.
         visible: Whether the reference has a word that ROUGE can see.
         systems: Measures of "model", and with a document of "lead" and "oracle".
     """
@@ -60,6 +63,7 @@ class ScoredDocument:
     id: str
     summary: str
     leak: float | None
+    share_read: float | None
     visible: bool
     systems: Mapping[str, Measures]
 
@@ -94,6 +98,7 @@ class Scorer:
             id=candidate.id,
             summary=candidate.summary,
             leak=None if document_words is None else copying(candidate.reference, document_words).leak,
+            share_read=candidate.share_read,
             visible=self._rouge.has_words(candidate.reference),
             systems={
                 system: self._measure(text, candidate.reference, document_words) for system, text in texts.items()

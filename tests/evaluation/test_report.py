@@ -18,14 +18,14 @@ def measures(f1: float, *, document: bool = True) -> Measures:
     return Measures({name: Score(0.0, 0.0, f1) for name in TYPES}, words=40, repetition=0.02, copying=copying)
 
 
-def scored(number: int, *, leak: float | None, visible: bool = True) -> ScoredDocument:
+def scored(number: int, *, leak: float | None, visible: bool = True, share_read: float | None = None) -> ScoredDocument:
     generator = np.random.default_rng(number)
     noise = generator.normal(0, 0.01, 3)
     systems = {"model": measures(0.40 + float(noise[0]), document=leak is not None)}
     if leak is not None:
         systems["lead"] = measures(0.35 + float(noise[1]))
         systems["oracle"] = measures(0.60 + float(noise[2]))
-    return ScoredDocument(f"d{number}", "text", leak, visible, systems)
+    return ScoredDocument(f"d{number}", "text", leak, share_read, visible, systems)
 
 
 def report(documents: list[ScoredDocument]) -> EvaluationReport:
@@ -85,6 +85,20 @@ def test_no_document_gives_an_empty_report() -> None:
 def test_references_that_rouge_cannot_see_are_noted() -> None:
     found = report([scored(1, leak=0.0), scored(2, leak=0.0, visible=False)])
     assert found.notes == ("1 of 2 references have no word of a-z or 0-9, so their ROUGE is 0",)
+
+
+def test_documents_that_were_not_read_to_the_end_are_noted() -> None:
+    found = report([scored(1, leak=0.0, share_read=1.0), scored(2, leak=0.0, share_read=0.5)])
+    assert found.notes == ("1 of 2 documents are longer than the model reads; it read 75% of a document on average",)
+    assert report([scored(1, leak=0.0, share_read=1.0)]).notes == ()
+
+
+def test_empty_summaries_are_noted() -> None:
+    empty = Measures({name: Score(0.0, 0.0, 0.0) for name in TYPES}, words=0, repetition=0.0, copying=None)
+    figures = Figures()
+    figures.add(ScoredDocument("a", "", None, None, True, {"model": empty}))
+    notes = figures.report(CONFIG, NAMES, "signature", ["from elsewhere"]).notes
+    assert (notes[0], notes[-1]) == ("from elsewhere", "1 of 1 summaries are empty")
 
 
 def test_the_signature_has_the_settings_of_the_interval() -> None:
