@@ -1,6 +1,6 @@
 """How summaries are written: the `summarize` section of a recipe."""
 
-from typing import Literal
+from typing import Annotated, Literal
 
 from pydantic import Field
 
@@ -12,12 +12,12 @@ class DecodingConfig(Settings):
 
     beams: int = Field(4, ge=1, le=64)
     """Hypotheses per document; 1 is greedy search."""
-    length_penalty: float = 1.0
+    length_penalty: float = Field(1.0, ge=0, le=10)
     """Exponent p of the score sum(log p) / length ** p; above 1 favours long summaries, 0 is off."""
-    min_length: int | Literal["auto"] = "auto"
-    """Fewest tokens of a summary; auto takes it from the training summaries."""
-    max_length: int | Literal["auto"] = "auto"
-    """Most tokens of a summary, its end not counted; auto takes it from the training summaries."""
+    min_length: Annotated[int, Field(ge=0)] | Literal["auto"] = "auto"
+    """Fewest tokens of a summary, its end not counted; auto is 0.85 times the mean of the training summaries."""
+    max_length: Annotated[int, Field(ge=1)] | Literal["auto"] = "auto"
+    """Most tokens of a summary, its end not counted; auto is twice what 90 % of the training summaries keep below."""
     no_repeat_words: int = Field(3, ge=0)
     """No run of this many words occurs twice in a summary; 0 is off."""
     batch_tokens: int = Field(32768, ge=1)
@@ -25,3 +25,7 @@ class DecodingConfig(Settings):
     on_overflow: Literal["truncate", "error", "window"] = "truncate"
     """What happens to a document longer than the model reads: its beginning is read, it is refused, or it is
     summarised window by window."""
+    precision: Literal["fp32", "bf16"] = "fp32"
+    """bf16 computes under autocast and may differ between batches; fp32 never does."""
+    device: Literal["auto", "cpu", "cuda"] = "auto"
+    """Where to summarise; auto takes a GPU if there is one."""

@@ -1,0 +1,248 @@
+"""Batched beam search over a step function.
+
+The search knows neither model nor tokenizer: it is handed a function that gives every next piece its log-probability,
+and a state that it can only reorder and shrink. Each document is searched on its own, so that its batch mates decide
+nothing, and leaves the batch as soon as its own search is over.
+
+An ended hypothesis scores sum(log p) / length ** length_penalty, where length counts pieces and end (Wu et al., 2016,
+arXiv:1609.08144, without the constants); a penalty above 1 favours long summaries, 0 compares plain probabilities.
+Log-probabilities are at most 0, so that sum(log p) / (longest length) ** length_penalty bounds all that a live
+hypothesis can become: the search of a document is over when as many hypotheses as it has beams have ended and no live
+one can still beat the worst of them. With one beam the search is greedy and is over at the first end.
+"""
+
+import math
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
+from typing import NamedTuple, Protocol, Self, TypeVar
+
+import torch
+from torch import Tensor
+
+from sumpool.core.decoding.constraints import Constraint
+from sumpool.pieces import BEGIN, END, PAD, UNKNOWN
+
+
+class State(Protocol):
+    """What a step function remembers; rows are documents times beams, the beams of a document side by side."""
+
+    def reorder(self, rows: Tensor) -> Self:
+        """Continue from these rows (batch * beams,); every row stays with its document."""
+
+    def select(self, documents: Tensor) -> Self:
+        """Keep these documents (fewer,), given by their place in the batch."""
+
+
+StateT = TypeVar("StateT", bound=State)
+Step = Callable[[Tensor, StateT], tuple[Tensor, StateT]]
+"""Takes the last pieces (batch * beams,) and a state; gives log-probabilities (batch * beams, vocab), which the search
+overwrites, and the next state."""
+
+
+class Lengths(NamedTuple):
+    """Fewest and most pieces of a summary, its end not counted."""
+
+    minimum: int
+    maximum: int
+
+
+@dataclass(frozen=True)
+class Hypothesis:
+    """An ended summary.
+
+    Attributes:
+        tokens: Its pieces, without begin and end.
+        score: sum(log p) / length ** length_penalty; higher is better.
+        log_prob: sum(log p), in nats, its end included.
+    """
+
+    tokens: tuple[int, ...]
+    score: float
+    log_prob: float
+
+
+@dataclass(frozen=True)
+class _Live:
+    tokens: tuple[int, ...]
+    log_prob: float
+    constraints: tuple[Constraint, ...]
+
+
+class _Document:
+    """The search of one document: hypotheses that live and hypotheses that ended, each list best first."""
+
+    def __init__(self, lengths: Lengths, beams: int, length_penalty: float, constraints: Sequence[Constraint]) -> None:
+        self.lengths = lengths
+        self.live = [_Live((), 0.0, tuple(constraints))]
+        self.ended: list[Hypothesis] = []
+        self._beams = beams
+        self._length_penalty = length_penalty
+
+    @property
+    def over(self) -> bool:
+        """Whether nothing better can come."""
+        if not self.live or (self._beams == 1 and self.ended):
+            return True
+        return len(self.ended) == self._beams and self._bound() <= self.ended[-1].score
+
+    def advance(self, candidates: Iterable[tuple[float, int, int]]) -> list[int]:
+        """Continue with the best candidates.
+
+        Args:
+            candidates: (log-probability so far, row among the beams, next piece), best first.
+
+        Returns:
+            The row that each beam comes from; beams without a hypothesis repeat the first.
+        """
+        live: list[_Live] = []
+        rows: list[int] = []
+        for rank, (log_prob, row, piece) in enumerate(candidates):
+            before = self.live[row]
+            if piece != END and len(live) < self._beams:
+                constraints = tuple(constraint.after(piece) for constraint in before.constraints)
+                live.append(_Live((*before.tokens, piece), log_prob, constraints))
+                rows.append(row)
+            elif piece == END and rank < self._beams:  # an end outside the beam is no better than what left the beam
+                self.end(before, log_prob)
+        self.live = live
+        return rows + rows[:1] * (self._beams - len(rows))
+
+    def end(self, hypothesis: _Live, log_prob: float) -> None:
+        """Note a hypothesis that ended with this log-probability; of equals the one that ended first is kept."""
+        score = self._score(log_prob, len(hypothesis.tokens) + 1)
+        self.ended.append(Hypothesis(hypothesis.tokens, score, log_prob))
+        self.ended.sort(key=lambda ended: -ended.score)
+        del self.ended[self._beams :]
+
+    def _bound(self) -> float:
+        return self._score(self.live[0].log_prob, self.lengths.maximum + 1)
+
+    def _score(self, log_prob: float, length: int) -> float:
+        return log_prob / math.pow(length, self._length_penalty)
+
+
+@torch.inference_mode()
+def search(
+    step: Step[StateT],
+    state: StateT,
+    lengths: Sequence[Lengths],
+    *,
+    beams: int,
+    length_penalty: float = 1.0,
+    constraints: Sequence[Constraint] = (),
+    device: torch.device | str = "cpu",
+) -> list[list[Hypothesis]]:
+    """Search the best summaries of a batch of documents.
+
+    A constraint outranks the shortest length: where it forbids every piece, the best hypothesis ends as it stands.
+    Of equal candidates the one with the lower beam, then the lower piece, comes first.
+
+    Args:
+        step: Gives log-probabilities of the next piece.
+        state: The state before the first piece, `beams` rows for each document.
+        lengths: Shortest and longest summary of each document.
+        beams: Hypotheses that each document's search follows; 1 is greedy.
+        length_penalty: Exponent of the length in the score, at least 0.
+        constraints: What no summary may write, as of its beginning.
+        device: Where `step` wants its input.
+
+    Returns:
+        For each document one to `beams` hypotheses, best first.
+
+    Raises:
+        ValueError: If an argument is out of its range, or `step` gives NaN.
+    """
+    _check(lengths, beams, length_penalty)
+    documents = [_Document(bounds, beams, length_penalty, constraints) for bounds in lengths]
+    active = documents
+    last = torch.full((len(documents) * beams,), BEGIN, device=device)
+    while active:
+        log_probs, state = step(last, state)
+        origins = _advance(active, log_probs.float(), beams)
+        going = [place for place, document in enumerate(active) if not document.over]
+        if len(going) < len(active):
+            active = [active[place] for place in going]
+            if not active:
+                break
+            state = state.select(torch.tensor(going, device=device))
+        rows = [beams * place + row for place, kept in enumerate(going) for row in origins[kept]]
+        if rows != list(range(len(rows))):
+            state = state.reorder(torch.tensor(rows, device=device))
+        last = torch.tensor([live.tokens[-1] for document in active for live in _rows(document, beams)], device=device)
+    return [document.ended for document in documents]
+
+
+def _check(lengths: Sequence[Lengths], beams: int, length_penalty: float) -> None:
+    if beams < 1:
+        raise ValueError(f"beams must be at least 1, got {beams}")
+    if length_penalty < 0:
+        raise ValueError(f"length_penalty must be at least 0, got {length_penalty}")
+    for bounds in lengths:
+        if not 0 <= bounds.minimum <= bounds.maximum:
+            raise ValueError(f"lengths must keep 0 <= minimum <= maximum, got {bounds.minimum} and {bounds.maximum}")
+
+
+def _rows(document: _Document, beams: int) -> list[_Live]:
+    """One hypothesis for each row of the document; rows beyond the live ones repeat the first and count for nothing."""
+    return document.live + document.live[:1] * (beams - len(document.live))
+
+
+def _advance(active: Sequence[_Document], log_probs: Tensor, beams: int) -> list[list[int]]:
+    """Let every document continue with its best candidates; return the row each of its beams comes from."""
+    vocab = log_probs.size(-1)
+    ends = log_probs[:, END].clone()
+    _forbid(active, log_probs, beams)
+    so_far = [[live.log_prob for live in document.live] for document in active]
+    so_far = [sums + [-math.inf] * (beams - len(sums)) for sums in so_far]
+    totals = log_probs.view(len(active), beams, vocab) + log_probs.new_tensor(so_far)[..., None]
+    # an end takes at most one candidate of each row, so that `beams` others are always among twice as many
+    best, places = _top(totals.flatten(1), min(2 * beams if beams > 1 else 1, beams * vocab))  # (batch, candidates)
+    origins = []
+    for index, (document, *found) in enumerate(zip(active, best.tolist(), places.tolist(), strict=True)):
+        if any(map(math.isnan, found[0])):
+            raise ValueError(f"step must give log-probabilities, got NaN after {len(document.live[0].tokens)} pieces")
+        ranked = sorted(zip(*found, strict=True), key=lambda candidate: (-candidate[0], candidate[1]))
+        first = document.live[0]
+        origins.append(document.advance((total, *divmod(place, vocab)) for total, place in ranked if total > -math.inf))
+        if not document.live and not document.ended:
+            document.end(first, first.log_prob + float(ends[index * beams]))
+    return origins
+
+
+def _forbid(active: Sequence[_Document], log_probs: Tensor, beams: int) -> None:
+    """Set to -inf what may not come next: log_probs (batch * beams, vocab)."""
+    log_probs[:, [PAD, UNKNOWN, BEGIN]] = -math.inf
+    by_document = log_probs.view(len(active), beams, -1)
+    written = len(active[0].live[0].tokens)  # the same for all: they began together
+    too_short = [place for place, document in enumerate(active) if written < document.lengths.minimum]
+    by_document[too_short, :, END] = -math.inf
+    full = [place for place, document in enumerate(active) if written >= document.lengths.maximum]
+    by_document[full, :, :END] = -math.inf
+    by_document[full, :, END + 1 :] = -math.inf
+    rows: list[int] = []
+    pieces: list[int] = []
+    for place, document in enumerate(active):
+        for row, live in enumerate(document.live):
+            for constraint in live.constraints:
+                forbidden = constraint.forbidden()
+                rows.extend([place * beams + row] * len(forbidden))
+                pieces.extend(forbidden)
+    if rows:
+        log_probs[rows, pieces] = -math.inf
+
+
+def _top(scores: Tensor, count: int) -> tuple[Tensor, Tensor]:
+    """Find the `count` highest of each row (batch, candidates), the first ones of equals; their order is not promised.
+
+    `topk` may take any of equals, so that rows with equals on both sides of the cut are sorted, which is rare.
+    """
+    if count == 1:
+        places = scores.argmax(-1, keepdim=True)
+        return scores.gather(-1, places), places
+    best, places = scores.topk(count)
+    cut = best[:, -1:]
+    tied = ((scores >= cut).sum(-1) > count) & (cut.squeeze(-1) > -math.inf)
+    if tied.any():
+        ordered = scores[tied].sort(stable=True, dim=-1, descending=True)
+        best[tied], places[tied] = ordered.values[:, :count], ordered.indices[:, :count]
+    return best, places

@@ -1,0 +1,124 @@
+"""Rules that summaries obey while they are written.
+
+A constraint is a value that travels with a hypothesis: `after` gives the constraint of the longer hypothesis, and
+`forbidden` names the pieces that may not come next. Values never change, so that beams share them freely.
+"""
+
+import re
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Protocol, Self, final
+
+from sumpool.pieces import END
+
+_BYTE = re.compile(r"<0x([0-9A-Fa-f]{2})>")
+_WORD_START = "▁"
+
+
+class Constraint(Protocol):
+    """What a hypothesis may not write next."""
+
+    def after(self, piece: int) -> Self:
+        """The constraint once the hypothesis has written this piece."""
+
+    def forbidden(self) -> Collection[int]:
+        """Pieces that may not come next, each at most once."""
+
+
+@final
+class WordPieces:
+    """The pieces of a vocabulary as parts of words, in UTF-8; words are what stands between white space.
+
+    Attributes:
+        starts: By piece, whether it stands behind white space and so ends the word before it.
+        parts: By piece, what it adds to a word; empty for white space and for pieces that spell nothing.
+        starting: By surface, the pieces that write it as the beginning of a word.
+        continuing: By surface, the pieces that write it right behind what stands there.
+    """
+
+    def __init__(self, pieces: Sequence[str]) -> None:
+        """Read the vocabulary.
+
+        Args:
+            pieces: Surface of every piece; "▁" is a space, `<0x41>` a byte.
+
+        Raises:
+            ValueError: If a piece holds white space behind a word.
+        """
+        self.starts: list[bool] = []
+        self.parts: list[bytes] = []
+        self.starting: dict[bytes, list[int]] = {}
+        self.continuing: dict[bytes, list[int]] = {}
+        for number, piece in enumerate(pieces):
+            surface = _surface(piece) if number > END else b""
+            part = surface.lstrip()
+            if part.split() not in ([], [part]):
+                raise ValueError(f"pieces must hold white space before a word only, got {piece!r}")
+            self.starts.append(part != surface)
+            self.parts.append(part)
+            if part:
+                table = self.starting if part != surface else self.continuing
+                table.setdefault(part, []).append(number)
+
+
+@final
+@dataclass(frozen=True)
+class NoRepeatWords:
+    """No run of `length` words occurs twice in a summary.
+
+    Words are compared by what they spell, whichever pieces spell them. A piece is forbidden exactly if, with it, the
+    words written so far would end in a run that stands there already. That holds for a last word that could still
+    grow: a search that may write "the net" again only to go on with "work" would have to misspell "net" where it does
+    not want to go on. The end of a summary therefore needs no rule.
+
+    Attributes:
+        length: Words of the run, at least 1.
+        pieces: The vocabulary.
+    """
+
+    length: int
+    pieces: WordPieces
+    _context: tuple[bytes, ...] = ()
+    """The last `length` - 1 words before the current one, fewer at the beginning."""
+    _word: bytes = b""
+    """The word being spelt, empty behind white space."""
+    _followers: Mapping[tuple[bytes, ...], tuple[bytes, ...]] = field(default_factory=dict)
+    """What has followed each run of `length` - 1 words, the current word not counted."""
+
+    def __post_init__(self) -> None:
+        if self.length < 1:
+            raise ValueError(f"length must be at least 1, got {self.length}")
+
+    def after(self, piece: int) -> "NoRepeatWords":
+        """The constraint once this piece is written."""
+        part = self.pieces.parts[piece]
+        if not self.pieces.starts[piece]:
+            return replace(self, _word=self._word + part) if part else self
+        if not self._word:
+            return replace(self, _word=part) if part else self
+        followers = self._followers
+        if len(self._context) == self.length - 1:
+            followers = {**followers, self._context: (*followers.get(self._context, ()), self._word)}
+        return NoRepeatWords(self.length, self.pieces, self._next_context(), part, followers)
+
+    def forbidden(self) -> list[int]:
+        """Pieces that would spell a word which has followed the same words before."""
+        found: list[int] = []
+        for follower in self._followers.get(self._context, ()):
+            if len(follower) > len(self._word) and follower.startswith(self._word):
+                found += self.pieces.continuing.get(follower[len(self._word) :], ())
+        context = self._next_context() if self._word else self._context
+        following = self._followers.get(context, ())
+        if self._word and context == self._context and len(context) == self.length - 1:
+            following = (*following, self._word)  # a run of equal words: the current one is the first follower
+        for follower in dict.fromkeys(following):
+            found += self.pieces.starting.get(follower, ())
+        return found
+
+    def _next_context(self) -> tuple[bytes, ...]:
+        return (*self._context, self._word)[-(self.length - 1) :] if self.length > 1 else ()
+
+
+def _surface(piece: str) -> bytes:
+    byte = _BYTE.fullmatch(piece)
+    return bytes([int(byte[1], 16)]) if byte else piece.replace(_WORD_START, " ").encode()

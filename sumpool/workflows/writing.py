@@ -1,0 +1,71 @@
+"""Passages into summaries: one batch through the encoder once, then through the beam search."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import final
+
+import torch
+
+from sumpool.core.decoding.beam import Lengths, search
+from sumpool.core.decoding.config import DecodingConfig
+from sumpool.core.decoding.constraints import Constraint, NoRepeatWords, WordPieces
+from sumpool.core.model.summarizer import Summarizer
+from sumpool.data.batches import collate
+from sumpool.data.shards import Item
+from sumpool.text.tokenizer import Tokenizer
+from sumpool.training.hardware import autocast, choose_precision
+
+
+@dataclass(frozen=True)
+class Written:
+    """What was written about a passage.
+
+    Attributes:
+        text: The summary.
+        score: sum(log p) / length ** length_penalty, in nats.
+    """
+
+    text: str
+    score: float
+
+
+@final
+class Writer:
+    """Writes with one model and one choice of settings; used after training and, to look at progress, within it."""
+
+    def __init__(self, model: Summarizer, tokenizer: Tokenizer, config: DecodingConfig, lengths: Lengths) -> None:
+        """Prepare.
+
+        Args:
+            model: The model, where it is; `write` expects it in evaluation mode.
+            tokenizer: Its vocabulary.
+            config: How to write; its lengths are not read.
+            lengths: Shortest and longest summary.
+        """
+        self._model = model
+        self._tokenizer = tokenizer
+        self._config = config
+        self._lengths = lengths
+        self._constraints: list[Constraint] = []
+        if config.no_repeat_words:
+            self._constraints.append(NoRepeatWords(config.no_repeat_words, WordPieces(tokenizer.pieces())))
+
+    @torch.inference_mode()
+    def write(self, passages: Sequence[Item]) -> list[Written]:
+        """Summarise a batch of passages; no summary has to be longer than its passage."""
+        source_length = self._model.config.source_length
+        device = self._model.embedding.weight.device
+        batch = collate(passages, source_length, self._model.config.target_length).to(device)
+        lengths = [Lengths(min(self._lengths.minimum, len(passage.ids)), self._lengths.maximum) for passage in passages]
+        with autocast(device, choose_precision(self._config.precision, device)):
+            memory = self._model.encode(batch.ids, batch.mask, batch.sentences)
+            found = search(
+                self._model.step,
+                self._model.start(memory, self._config.beams),
+                lengths,
+                beams=self._config.beams,
+                length_penalty=self._config.length_penalty,
+                constraints=self._constraints,
+                device=device,
+            )
+        return [Written(self._tokenizer.decode(best.tokens).strip(), best.score) for best, *_ in found]
