@@ -1,0 +1,43 @@
+"""How `english.json`, the shipped sentence parameters, was made.
+
+    python -m sumpool.text.english < prose.txt > sumpool/text/english.json
+
+with the prose of the RFC series (the cleaned training documents) as input. The abbreviations are the list below,
+checked by hand; sentence starters and orthographic context are learnt, and kept only for words that the prose also
+writes in lower case, which leaves names and identifiers out.
+"""
+
+import sys
+
+from sumpool.text.sentences import as_json, learn
+
+_LOWER_CASE = 0b1110000
+"""nltk's flags for "was seen in lower case": at a sentence's start, inside one, and unknown."""
+
+ABBREVIATIONS = """
+a.d a.k.a a.m adj adm al approx apr apt arr assn assoc asst aug ave b.a b.c b.s bldg blvd brig bros bull c.f
+c.v ca capt cf ch chap cmdr co col conf corp cpl cpt d.c d.phil dec dept dist dr e.g ed eds eng eq eqn eqs
+equiv esp esq est et.al etc exp ext f.b.i feb fig figs fr fri ft gen gov govt hon hosp i.e i.q ibid inc incl
+inst intl j.d jan jr jul jun lt ltd m.a m.b.a m.d m.s m.sc maj mar messrs mfg mgr misc mr mrs ms msgr mt mts
+n.b n.y nat natl nos nov oct p.m p.o p.s para paras ph.d phd pl pls pp pres prof pseud pt ref refs reg repr
+resp ret rev rt sec secs sect sen sep sept seq sgt sq sr st subj suppl supt tel thu thurs tr tue tues u.k u.n
+u.s u.s.a u.s.s.r univ v.s viz vol vols vs w.r.t
+"""
+
+
+def main() -> None:
+    """Read prose from stdin and write the parameters to stdout."""
+    parameters = learn([sys.stdin.read()])
+    context = {
+        word: flags for word, flags in parameters.ortho_context.items() if word.isalpha() and flags & _LOWER_CASE
+    }
+    parameters.abbrev_types = set(ABBREVIATIONS.split())
+    parameters.collocations = set()
+    parameters.sent_starters &= context.keys()
+    parameters.clear_ortho_context()
+    parameters.ortho_context.update(context)
+    sys.stdout.write(as_json(parameters))
+
+
+if __name__ == "__main__":
+    main()
