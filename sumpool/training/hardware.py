@@ -1,0 +1,58 @@
+"""Which device trains, and in which precision."""
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Literal
+
+import torch
+
+from sumpool.errors import RecipeError
+
+CPU_INFORMATION = Path("/proc/cpuinfo")
+
+
+def choose_device(name: Literal["auto", "cpu", "cuda"]) -> torch.device:
+    """Find the device that a recipe asks for.
+
+    Raises:
+        RecipeError: If it asks for a GPU and there is none.
+    """
+    available = torch.cuda.is_available()
+    if name == "cuda" and not available:
+        raise RecipeError("train.device must be 'cpu' or 'auto' where torch finds no GPU, got 'cuda'")
+    return torch.device("cuda" if available and name != "cpu" else "cpu")
+
+
+def choose_precision(name: Literal["auto", "fp32", "bf16"], device: torch.device) -> torch.dtype:
+    """Find the precision of matrix products: bf16 where asked for, or where it is fast and the choice is free."""
+    if name == "auto":
+        fast = torch.cuda.is_bf16_supported(False) if device.type == "cuda" else _has_fast_bf16()
+        return torch.bfloat16 if fast else torch.float32
+    return torch.bfloat16 if name == "bf16" else torch.float32
+
+
+def autocast(device: torch.device, precision: torch.dtype) -> torch.autocast:
+    """Compute in a precision what gains from it, and leave everything alone in fp32."""
+    return torch.autocast(device.type, torch.bfloat16, enabled=precision is torch.bfloat16)
+
+
+@contextmanager
+def reproducible(device: torch.device) -> Iterator[None]:
+    """Compute the same bits every time on the CPU, where it costs nothing; a GPU is left to its fast kernels."""
+    before, filled = torch.are_deterministic_algorithms_enabled(), torch.utils.deterministic.fill_uninitialized_memory
+    torch.use_deterministic_algorithms(before or device.type == "cpu")
+    torch.utils.deterministic.fill_uninitialized_memory = False  # nothing here reads what it has not written
+    try:
+        yield
+    finally:
+        torch.use_deterministic_algorithms(before)
+        torch.utils.deterministic.fill_uninitialized_memory = filled
+
+
+def _has_fast_bf16() -> bool:
+    """Whether the processor multiplies bf16 itself; torch says so in public only since 2.11."""
+    if not CPU_INFORMATION.exists():
+        return False
+    words = CPU_INFORMATION.read_text(encoding="utf-8", errors="replace").split()
+    return "avx512_bf16" in words or "amx_bf16" in words

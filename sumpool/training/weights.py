@@ -1,0 +1,42 @@
+"""The weights of a model by name, each tensor once."""
+
+from collections.abc import Mapping
+
+import torch
+from torch import Tensor, nn
+
+from sumpool.errors import CheckpointError
+
+
+def weights_of(model: nn.Module) -> dict[str, Tensor]:
+    """Name the tensors of a model; one that several parts share goes by its first name."""
+    first_names: dict[int, str] = {}
+    for name, tensor in model.state_dict(keep_vars=True).items():
+        first_names.setdefault(id(tensor), name)
+    state = model.state_dict()
+    return {name: state[name].contiguous() for name in first_names.values()}
+
+
+def set_weights(model: nn.Module, saved: Mapping[str, Tensor], origin: str) -> None:
+    """Copy saved weights into a model.
+
+    Args:
+        model: The model, of the same shape.
+        saved: What `weights_of` gave.
+        origin: Where the weights come from, for the error.
+
+    Raises:
+        CheckpointError: If names, shapes or types differ; the model is then as it was.
+    """
+    own = weights_of(model)
+    for name in sorted(own.keys() | saved.keys()):
+        expected, got = (_describe(tensors.get(name)) for tensors in (own, saved))
+        if expected != got:
+            raise CheckpointError(f"{origin}: {name} must be {expected} in this model, got {got}")
+    with torch.no_grad():
+        for name, tensor in own.items():
+            tensor.copy_(saved[name])
+
+
+def _describe(tensor: Tensor | None) -> str:
+    return "absent" if tensor is None else f"{tuple(tensor.shape)} {str(tensor.dtype).removeprefix('torch.')}"
