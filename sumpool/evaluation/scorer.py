@@ -78,13 +78,13 @@ class Scorer:
     def __init__(self, config: EvaluationConfig) -> None:
         self._config = config
         self._split = SentenceSplitter.default().split
-        self._rouge = Rouge(stemmer=config.stemmer, split=self._split, splitter="punkt (sumpool's English)")
+        self.rouge = Rouge(stemmer=config.stemmer, split=self._split, splitter="punkt (sumpool's English)")
         self.names = {
             "model": "model",
             "lead": f"LEAD-{config.lead_words} words",
             "oracle": f"oracle-{config.oracle_sentences} sentences",
         }
-        self.signature = f"{self._rouge.signature} | {self.names['lead']} | {self.names['oracle']}"
+        self.signature = f"{self.rouge.signature} | {self.names['lead']} | {self.names['oracle']}"
 
     def score(self, candidate: Candidate) -> ScoredDocument:
         """Score a summary, and the baselines of its document if that is known."""
@@ -99,7 +99,7 @@ class Scorer:
             summary=candidate.summary,
             leak=None if document_words is None else copying(candidate.reference, document_words).leak,
             share_read=candidate.share_read,
-            visible=self._rouge.has_words(candidate.reference),
+            visible=self.rouge.has_words(candidate.reference),
             systems={
                 system: self._measure(text, candidate.reference, document_words) for system, text in texts.items()
             },
@@ -107,11 +107,11 @@ class Scorer:
 
     def _oracle(self, document: str, reference: str) -> str:
         sentences = self._split(document)
-        return oracle(sentences, reference, self._config.oracle_sentences, self._rouge.words.tokenize)
+        return oracle(sentences, reference, self._config.oracle_sentences, self.rouge.words.tokenize)
 
     def _measure(self, text: str, reference: str, document_words: list[str] | None) -> Measures:
         return Measures(
-            rouge=self._rouge.score(text, reference),
+            rouge=self.rouge.score(text, reference),
             words=len(text.split()),
             repetition=repetition(text),
             copying=None if document_words is None else copying(text, document_words),
