@@ -107,7 +107,12 @@ def join(predictions: Path, references: Path, *, skip_missing: bool = False) -> 
         DataError: If a row cannot be used, an id comes twice, or a reference has no summary.
     """
     prediction_fields, places = _read_predictions(predictions)
-    reference_fields, missing, matched = _read_references(references, places, by_id=prediction_fields.id is not None)
+    reference_fields, missing, matched = _read_references(references, places)
+    if (prediction_fields.id is None) != (reference_fields.id is None):
+        raise DataError(
+            f"{predictions} and {references} must both have ids, or neither, got {prediction_fields} and "
+            f"{reference_fields}"
+        )
     if not matched or (missing and not skip_missing):
         raise DataError(
             f"{predictions} must have a summary for every reference of {references}, got none for "
@@ -136,15 +141,13 @@ def _read_predictions(path: Path) -> tuple[Fields, dict[str, tuple[int, int]]]:
     return _some_rows(fields, path), places
 
 
-def _read_references(
-    path: Path, places: dict[str, tuple[int, int]], *, by_id: bool
-) -> tuple[Fields, list[str], set[str]]:
+def _read_references(path: Path, places: dict[str, tuple[int, int]]) -> tuple[Fields, list[str], set[str]]:
     fields: Fields | None = None
     matched: set[str] = set()
     missing: dict[str, None] = {}
     with opened(path) as file:
         for row in read_rows(file, path):
-            fields = fields or _reference_fields(row, by_id=by_id)
+            fields = fields or _reference_fields(row)
             name = fields.name(row)
             if name in matched or name in missing:
                 raise DataError(f"{row.where} must have an id of its own, got {name!r} a second time")
@@ -157,13 +160,9 @@ def _read_references(
     return _some_rows(fields, path), list(missing), matched
 
 
-def _reference_fields(row: Row, *, by_id: bool) -> Fields:
-    id = guess(row, _IDS)
-    if (id is not None) != by_id:
-        has, lacks = ("no", "have") if by_id else ("an", "have none")
-        raise DataError(f"{row.where} must name documents as the summaries do, got {has} id where they {lacks}")
+def _reference_fields(row: Row) -> Fields:
     documents = [name for name in _DOCUMENTS if isinstance(row.values.get(name), str)]
-    return Fields(id, require(row, _REFERENCES), documents[0] if documents else None)
+    return Fields(guess(row, _IDS), require(row, _REFERENCES), documents[0] if documents else None)
 
 
 def _some_rows(fields: Fields | None, path: Path) -> Fields:

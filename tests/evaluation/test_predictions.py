@@ -1,5 +1,6 @@
 import gzip
 import json
+import random
 from collections.abc import Iterable
 from pathlib import Path
 
@@ -68,12 +69,9 @@ def test_files_without_ids_are_joined_by_line(tmp_path: Path) -> None:
 def test_ids_are_never_joined_with_line_numbers(tmp_path: Path) -> None:
     with_ids = write(tmp_path / "s.jsonl", [{"id": 1, "summary": "one"}])
     without = write(tmp_path / "r.jsonl", [{"summary": "first"}])
-    with pytest.raises(
-        DataError, match=r"r\.jsonl:1 must name documents as the summaries do, got no id where they have"
-    ):
-        join(with_ids, without)
-    with pytest.raises(DataError, match=r"s\.jsonl:1 must .* got an id where they have none"):
-        join(without, with_ids)
+    for first, second in ((with_ids, without), (without, with_ids)):
+        with pytest.raises(DataError, match=r"must both have ids, or neither, got text in 'summary', .* and text in"):
+            join(first, second)
 
 
 def test_a_missing_summary_is_named(tmp_path: Path, references: Path) -> None:
@@ -123,3 +121,35 @@ def test_a_row_without_its_document_is_named(tmp_path: Path) -> None:
     references = write(tmp_path / "r.jsonl", [{"id": "a", "summary": "r", "text": "d"}, {"id": "b", "summary": "r"}])
     with pytest.raises(DataError, match=r"r\.jsonl:2 must have a text in 'text', got the fields id, summary"):
         join(summaries(tmp_path, "ab"), references)
+
+
+def test_a_thousand_damaged_files_are_joined_or_named(tmp_path: Path, references: Path) -> None:
+    generator = random.Random(3)
+    whole = summaries(tmp_path, "abc").read_bytes()
+    pieces = [
+        b"\n",
+        b"\r\n",
+        b"\x00",
+        b"\xff",
+        b'"',
+        b"{",
+        b"}",
+        b"null",
+        b"[1]",
+        b"\\ud800",
+        b"\xe2\x80\xa8",
+        b"",
+        b"1e999",
+    ]
+    path = tmp_path / "damaged.jsonl"
+    named = joined = 0
+    for _ in range(1000):
+        place = generator.randrange(len(whole))
+        path.write_bytes(whole[:place] + generator.choice(pieces) + whole[place + generator.randrange(8) :])
+        try:
+            assert len(list(join(path, references).candidates())) == 3
+            joined += 1
+        except DataError as error:
+            assert str(path) in str(error)  # noqa: PT017 - what is raised in most of the cases
+            named += 1
+    assert min(named, joined) > 50
