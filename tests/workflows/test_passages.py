@@ -1,9 +1,14 @@
 import random
+from pathlib import Path
 
 import numpy as np
 import pytest
 
-from sumpool.workflows.passages import Reading, gather, stretches, windows
+from sumpool.documents import Document
+from sumpool.text.document import encode_document
+from sumpool.workflows.loading import load_model
+from sumpool.workflows.passages import Reader, Reading, gather, stretches, windows
+from tests.workflows.conftest import story
 
 
 @pytest.mark.parametrize("length", [1, 7, 50, 400])
@@ -19,6 +24,16 @@ def test_windows_cover_a_document_and_end_with_sentences(length: int) -> None:
         assert all(sentences[end - 1] != sentences[end] for _, end in bounds[:-1])
         if len(sentences) <= most:
             assert len(bounds) == 1
+
+
+def test_every_window_numbers_its_sentences_from_zero(run_folder: Path) -> None:
+    loaded = load_model(run_folder, ["summarize.on_overflow=window"])
+    reading = Reader(loaded).read(Document("long", story(1, 100)))
+    whole = encode_document(story(1, 100), loaded.tokenizer, loaded.splitter)
+    assert len(reading.passages) > 2
+    assert np.concatenate([passage.ids for passage in reading.passages]).tolist() == whole.ids.tolist()
+    assert all(passage.sentences[0] == 0 for passage in reading.passages)
+    assert sum(passage.sentences[-1] + 1 for passage in reading.passages) == whole.sentences[-1] + 1
 
 
 def test_windows_are_of_about_equal_length() -> None:
