@@ -4,7 +4,7 @@ import gzip
 import sys
 import zlib
 from pathlib import Path
-from typing import IO
+from typing import IO, cast
 
 from sumpool.errors import DataError
 
@@ -26,9 +26,9 @@ def open_bytes(path: Path) -> IO[bytes]:
     """
     try:
         if path.suffix == ".gz":
-            return gzip.open(path)
+            return cast(IO[bytes], gzip.open(path))
         if path.suffix == ".zst":
-            return zstd.open(path)
+            return cast(IO[bytes], zstd.open(path))
         return path.open("rb")
     except OSError as error:
         raise DataError(f"{path} must be a file that can be read, got: {error.strerror}; check the path") from error

@@ -1,7 +1,4 @@
-"""Whatever a user names on the command line, as documents, one at a time.
-
-Nothing is left out and nothing stops the others: what cannot be read comes as an `Unreadable` with the same kind of id.
-"""
+"""Whatever a user names on the command line, as documents, one at a time."""
 
 import sys
 from collections.abc import Iterator
@@ -10,45 +7,32 @@ from pathlib import Path
 from typing import BinaryIO, Final
 
 from sumpool.documents.files import BROKEN, decode, open_bytes, plain_suffix
-from sumpool.documents.json_lines import DOCUMENT_FIELDS, ID_FIELDS, Line, guess_field, read_lines, text_of
+from sumpool.documents.json_lines import DOCUMENT_FIELDS, ID_FIELDS, BadLine, Line, guess_field, read_lines, text_of
 from sumpool.errors import DataError
 
 STDIN: Final = "-"
 """The name of standard input."""
 
 _TEXT = ("", ".txt", ".text", ".md", ".markdown")
-_SUPPORTED = ".txt, .md and .jsonl (also with .gz or .zst), folders of them, and - for stdin"
+_SUPPORTED = ".txt, .md or .jsonl (also with .gz or .zst), a folder of them, or - for stdin"
 
 
 @dataclass(frozen=True)
 class Document:
-    """A text to summarise.
+    """A text to summarise, or the reason why it cannot be read: every document has a row in the output.
 
     Attributes:
         id: The path as given, `path:line` or the id in the line, or "-" for stdin.
         text: The text; may be empty.
+        error: Why there is no text, in a sentence that says what to do; empty where all is well.
     """
 
     id: str
     text: str
+    error: str = ""
 
 
-@dataclass(frozen=True)
-class Unreadable:
-    """A document that cannot be read.
-
-    Attributes:
-        id: As of a `Document`.
-        reason: A sentence that says what to do.
-    """
-
-    id: str
-    reason: str
-
-
-def read_documents(
-    name: str, field: str | None = None, stdin: BinaryIO | None = None
-) -> Iterator[Document | Unreadable]:
+def read_documents(name: str, field: str | None = None, stdin: BinaryIO | None = None) -> Iterator[Document]:
     """Read everything that one argument names; a folder gives its files in alphabetical order.
 
     Args:
@@ -67,7 +51,7 @@ def read_documents(
         yield from _read_file(path, field)
 
 
-def _read_file(path: Path, field: str | None) -> Iterator[Document | Unreadable]:
+def _read_file(path: Path, field: str | None) -> Iterator[Document]:
     suffix = plain_suffix(path)
     try:
         if suffix == ".jsonl":
@@ -76,30 +60,35 @@ def _read_file(path: Path, field: str | None) -> Iterator[Document | Unreadable]
             with open_bytes(path) as file:
                 yield _from_bytes(str(path), file.read())
         else:
-            yield Unreadable(str(path), f"{path} must be one of {_SUPPORTED}, got {suffix}; convert it to text first")
+            yield Document(str(path), "", f"{path} must be {_SUPPORTED}, got {suffix}; convert it to text")
     except DataError as error:
-        yield Unreadable(str(path), str(error))
+        yield Document(str(path), "", str(error))
     except BROKEN as error:
-        yield Unreadable(str(path), f"{path} must be whole, got: {error}; get the file again")
+        yield Document(str(path), "", f"{path} must be whole, got: {error}; get the file again")
 
 
-def _read_json_lines(path: Path, field: str | None) -> Iterator[Document | Unreadable]:
+def _read_json_lines(path: Path, field: str | None) -> Iterator[Document]:
     for line in read_lines(path):
-        if not isinstance(line, Line):
-            yield Unreadable(line.where, f"{line.where} {line.reason}")
+        if isinstance(line, BadLine):
+            yield Document(line.where, "", f"{line.where} {line.reason}")
             continue
-        own = line.fields.get(guess_field(line.fields, ID_FIELDS) or "")
-        name = own if isinstance(own, str) and own else str(own) if isinstance(own, int) else line.where
+        name = _name(line)
         try:
             text = text_of(line.fields, field or guess_field(line.fields, DOCUMENT_FIELDS) or DOCUMENT_FIELDS[0])
         except ValueError as error:
-            yield Unreadable(name, f"{line.where} {error}")
+            yield Document(name, "", f"{line.where} {error}")
         else:
             yield Document(name, text)
 
 
-def _from_bytes(name: str, content: bytes) -> Document | Unreadable:
+def _name(line: Line) -> str:
+    """Give the id in a line, or its place where it has none."""
+    own = line.fields.get(guess_field(line.fields, ID_FIELDS) or "")
+    return str(own) if isinstance(own, str | int) and str(own).strip() else line.where
+
+
+def _from_bytes(name: str, content: bytes) -> Document:
     try:
         return Document(name, decode(content))
     except ValueError as error:
-        return Unreadable(name, f"{'stdin' if name == STDIN else name} {error}")
+        return Document(name, "", f"{'stdin' if name == STDIN else name} {error}")

@@ -1,0 +1,79 @@
+"""The files of RFCs, in a folder or in an archive: `rfcN.txt` or `rfcN.txt.gz` with `rfcN.json`.
+
+An archive is read as a stream and never unpacked to the disk, so no name in it can lead anywhere.
+"""
+
+import gzip
+import io
+import re
+import tarfile
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Literal
+
+from sumpool.documents.files import BROKEN
+from sumpool.errors import DataError
+
+_NAME = re.compile(r"(?:.*/)?rfc(\d+)\.(json|txt(?:\.gz)?)")
+_LARGEST = 64 * 2**20
+"""Bytes of a file that are read; the longest RFC has 3 million."""
+
+
+@dataclass(frozen=True)
+class File:
+    """A file of the series.
+
+    Attributes:
+        number: The RFC's.
+        where: The path, or the archive and the name in it.
+        content: The bytes, unpacked.
+    """
+
+    number: int
+    where: str
+    content: bytes
+
+
+def series_files(path: Path, kind: Literal["json", "txt"]) -> Iterator[File]:
+    """Read all metadata or all texts, one at a time: by number in a folder, as they come in an archive.
+
+    Raises:
+        DataError: If the path is neither a folder nor an archive of RFCs, or a file in it is damaged.
+    """
+    number = 0
+    try:
+        for number, where, content in _in_folder(path, kind) if path.is_dir() else _in_archive(path, kind):
+            yield File(number, where, content)
+    except (*BROKEN, tarfile.TarError) as error:
+        raise DataError(
+            f"{path} must be a folder or a .tar.xz archive with rfcN.txt and rfcN.json files, got: {error} "
+            f"{f'after RFC {number}' if number else ''}; README says how to get the series"
+        ) from error
+
+
+def _in_folder(path: Path, kind: str) -> Iterator[tuple[int, str, bytes]]:
+    for number, file in sorted((number, file) for file in path.iterdir() if (number := _number(file.name, kind))):
+        content = file.read_bytes()
+        yield number, str(file), _unpacked(content) if file.suffix == ".gz" else content
+
+
+def _in_archive(path: Path, kind: str) -> Iterator[tuple[int, str, bytes]]:
+    with tarfile.open(path, "r|*") as archive:
+        for member in archive:
+            number = _number(member.name, kind)
+            file = archive.extractfile(member) if number and member.isfile() else None
+            if number and file:
+                content = file.read(_LARGEST)
+                yield number, f"{path}: {member.name}", _unpacked(content) if member.name.endswith(".gz") else content
+
+
+def _number(name: str, kind: str) -> int | None:
+    """Give the RFC's number in a file name of a kind; None for any other name."""
+    found = _NAME.fullmatch(name)
+    return int(found[1]) if found and found[2].startswith(kind) else None
+
+
+def _unpacked(content: bytes) -> bytes:
+    with gzip.open(io.BytesIO(content)) as file:
+        return file.read(_LARGEST)

@@ -1,0 +1,61 @@
+"""A folder of text files: `x.txt` is a document and `x.summary.txt` its summary."""
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Literal, final
+
+from pydantic import Field
+
+from sumpool.data.sources._base import SPLITS, Example, Reject, SourceConfig, Split
+from sumpool.data.sources._split import split_of
+from sumpool.documents.files import BROKEN, decode
+from sumpool.errors import DataError
+
+_DOCUMENT = ".txt"
+_SUMMARY = ".summary.txt"
+
+
+@final
+class FolderConfig(SourceConfig):
+    """Text files; those in a folder named train, validation or test belong to that split, others go by their name."""
+
+    kind: Literal["folder"] = "folder"
+    path: Path
+    """The folder; folders in it are read too."""
+    validation_share: float = Field(0.05, ge=0, le=0.5)
+    """Share of the documents in no split's folder that go to validation."""
+    test_share: float = Field(0.05, ge=0, le=0.5)
+    """Share of the documents in no split's folder that go to the test split."""
+
+    def rows(self) -> Iterator[Example | Reject]:
+        """Read every pair of files, in alphabetical order.
+
+        Raises:
+            DataError: If the path is no folder.
+        """
+        if not self.path.is_dir():
+            raise DataError(f"{self.path} must be a folder with x.txt and x.summary.txt files; check data.source.path")
+        names = {file for file in self.path.rglob(f"*{_DOCUMENT}") if file.is_file()}
+        stems = {str(file.relative_to(self.path)).removesuffix(_DOCUMENT).removesuffix(".summary") for file in names}
+        for stem in sorted(stems):
+            yield self._row(stem)
+
+    def _row(self, stem: str) -> Example | Reject:
+        texts: list[str] = []
+        for suffix in (_DOCUMENT, _SUMMARY):
+            file = self.path / f"{stem}{suffix}"
+            try:
+                text = decode(file.read_bytes())
+            except FileNotFoundError:
+                return Reject(str(self.path / stem), f"must have both {_DOCUMENT} and {_SUMMARY}, got no {file.name}")
+            except (*BROKEN, ValueError) as error:
+                return Reject(str(file), str(error))
+            if not text.strip():
+                return Reject(str(file), "must hold some text, got an empty file")
+            texts.append(text)
+        return Example(stem, texts[0], texts[1], self._split(stem))
+
+    def _split(self, stem: str) -> Split:
+        first = Path(stem).parts[0]
+        named = next((split for split in SPLITS if split == first), None)
+        return named or split_of(stem, self.validation_share, self.test_share)
