@@ -42,7 +42,7 @@ def evaluate(
     ROUGE-1, -2, -L and -Lsum with 95 % intervals. Beams and the like change with --set summarize.beams=1.
     """
     from sumpool.interruption import interruptible
-    from sumpool.workflows.evaluate import evaluate_predictions, evaluate_run
+    from sumpool.workflows.evaluate import Results, evaluate_predictions, evaluate_run
 
     with screen() as shown, interruptible() as interruption:
         if judged and references:
@@ -50,8 +50,7 @@ def evaluate(
                 judged,
                 references,
                 skip_missing=skip_missing,
-                out=out,
-                resume=resume,
+                results=Results(out, resume),
                 report=shown.report,
                 check=interruption.check,
             )
@@ -61,8 +60,7 @@ def evaluate(
                 split,
                 overrides=changes or (),
                 limit=limit,
-                out=out,
-                resume=resume,
+                results=Results(out, resume),
                 report=shown.report,
                 check=interruption.check,
             )
@@ -71,4 +69,4 @@ def evaluate(
         return
     columns, rows = report.table()
     shown.result(table(columns, rows))
-    shown.result("\n".join([report.signature, *report.notes]))
+    shown.result("\n".join([*report.notes, report.signature]))
