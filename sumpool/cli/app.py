@@ -7,7 +7,11 @@ from typing import Annotated
 import typer
 
 from sumpool import __version__
+from sumpool.cli.evaluate import evaluate
+from sumpool.cli.prepare import prepare
+from sumpool.cli.summarize import summarize
 from sumpool.cli.text import complain
+from sumpool.cli.train import train
 from sumpool.errors import Interrupted, SumpoolError
 
 app = typer.Typer(
@@ -18,6 +22,9 @@ app = typer.Typer(
     rich_markup_mode=None,  # help stays quick, and nothing that a user types is read as markup
     context_settings={"help_option_names": ["-h", "--help"]},
 )
+
+for command in (prepare, train, summarize, evaluate):
+    app.command()(command)
 
 _RESOURCE_EXIT = 6
 _NO_SPACE = {errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.ENOMEM}

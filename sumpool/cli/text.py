@@ -9,7 +9,7 @@ from collections.abc import Sequence
 
 _UNSAFE = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u061c\u200e\u200f\u202a-\u202e\u2066-\u2069\ud800-\udfff]")
 
-_NUMBER = re.compile(r"[-+−]?\d|[-–—]?$")
+_NUMBER = re.compile(r"[-+]?\d|-?$")
 """A cell that belongs to a column of numbers, or stands for a missing one."""
 
 

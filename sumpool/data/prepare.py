@@ -37,8 +37,10 @@ from sumpool.text.sentences import SentenceSplitter
 from sumpool.text.tokenizer import Tokenizer
 
 _EVALUATION: tuple[Split, ...] = ("validation", "test")
-_SMALL_BYTES = 2 << 20
-"""Text that this process prepares sooner than others would have started."""
+_SMALL_BYTES = 1 << 19
+"""Text that this process prepares about as soon as others would have started."""
+_LEARNING_THREADS = 2
+"""Threads that learn the vocabulary. A constant, because the model file depends on it, and workers change no result."""
 
 
 def prepare(config: DataConfig, folder: Path, *, skip_bad_rows: bool, report: Report, check: Check) -> DataReport:
@@ -80,7 +82,7 @@ def _encode_all(config: DataConfig, folder: Path, reading: Reading, report: Repo
     """Learn vocabulary and sentences from the texts in a folder, and write the shards beside them."""
     texts = {split: Texts.open(folder, split) for split in SPLITS}
     workers = config.workers if sum(int(texts[split].sizes().sum()) for split in SPLITS) > _SMALL_BYTES else 0
-    _learn(folder, config.vocabulary, config.workers, min(workers, 2), report, check)
+    _learn(folder, config.vocabulary, min(workers, 2), report, check)
     vocabulary = Tokenizer.load(folder / TOKENIZER).vocabulary
     splits = _write_shards(folder, texts, vocabulary, workers, report, check)
     notes = (*config.source.notes(), *_notes(config, vocabulary, reading))
@@ -89,16 +91,16 @@ def _encode_all(config: DataConfig, folder: Path, reading: Reading, report: Repo
     return DataReport(reading.kept + reading.rejected, reading.kept, reading.rejected, vocabulary, splits, notes)
 
 
-def _learn(folder: Path, vocabulary: int, threads: int, processes: int, report: Report, check: Check) -> None:
+def _learn(folder: Path, vocabulary: int, processes: int, report: Report, check: Check) -> None:
     """Learn the vocabulary and the ends of sentences from the training split, side by side."""
     report(Progress("prepare: vocabulary"))
-    tasks = (partial(_learn_vocabulary, folder, vocabulary, threads), partial(_learn_sentences, folder))
+    tasks = (partial(_learn_vocabulary, folder, vocabulary), partial(_learn_sentences, folder))
     for _ in ordered_map(caller, tasks, processes, check):
         report(Progress("prepare: vocabulary"))
 
 
-def _learn_vocabulary(folder: Path, vocabulary: int, threads: int) -> None:
-    Tokenizer.train(_training_texts(folder), folder / TOKENIZER, vocabulary, threads)
+def _learn_vocabulary(folder: Path, vocabulary: int) -> None:
+    Tokenizer.train(_training_texts(folder), folder / TOKENIZER, vocabulary, _LEARNING_THREADS)
 
 
 def _learn_sentences(folder: Path) -> None:

@@ -8,7 +8,7 @@ import os
 import signal
 import threading
 from collections import deque
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Generator, Iterable, Iterator
 from contextlib import contextmanager, suppress
 from itertools import cycle, islice
 from multiprocessing import get_context, parent_process
@@ -30,7 +30,7 @@ _POLL = 0.05
 
 def ordered_map(
     build: Callable[[], Callable[[Task], Result]], tasks: Iterable[Task], workers: int, check: Check
-) -> Iterator[Result]:
+) -> Generator[Result]:
     """Do tasks in processes of their own and give the results in order.
 
     Args:

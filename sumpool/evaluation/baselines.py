@@ -71,13 +71,14 @@ class _Matches:
         wanted = Counter(reference)
         column = {ngram: place for place, ngram in enumerate(wanted)}
         self.wanted = np.array(list(wanted.values()), dtype=np.int32)  # (ngrams)
-        self.counts = np.zeros((len(sentences), len(column)), dtype=np.int32)  # (sentences, ngrams)
+        cells = [
+            row * len(column) + column[ngram]
+            for row, sentence in enumerate(sentences)
+            for ngram in filter(column.__contains__, sentence)
+        ]
+        counts = np.bincount(np.array(cells, dtype=np.int64), minlength=len(sentences) * len(column))
+        self.counts = counts.astype(np.int32).reshape(len(sentences), len(column))  # (sentences, ngrams)
         self.lengths = np.array([len(sentence) for sentence in sentences], dtype=np.int32)  # (sentences)
-        for row, sentence in enumerate(sentences):
-            for ngram in sentence:
-                place = column.get(ngram)
-                if place is not None:
-                    self.counts[row, place] += 1
         self.taken = np.zeros(len(column), dtype=np.int32)  # (ngrams)
         self.taken_length = 0
 

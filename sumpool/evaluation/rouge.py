@@ -10,9 +10,9 @@ of a-z and 0-9 (Chinese, Russian) scores 0: `has_words` tells.
 """
 
 from collections.abc import Callable
+from dataclasses import dataclass
 from functools import lru_cache
 from importlib.metadata import version
-from typing import NamedTuple
 
 from nltk.stem.porter import PorterStemmer
 from rouge_score.rouge_scorer import RougeScorer
@@ -24,7 +24,8 @@ Split = Callable[[str], list[str]]
 """Cuts a text into its sentences."""
 
 
-class Score(NamedTuple):
+@dataclass(frozen=True)
+class Score:
     """Agreement of a summary with its reference, each number from 0 to 1."""
 
     precision: float

@@ -74,10 +74,15 @@ def _sentence(detail: ErrorDetails, schema: type[Settings]) -> str:
         case "union_tag_not_found" | "union_tag_invalid":
             return _kind_sentence(place, value)
         case "value_error":
-            joint = "." if section(place.annotation) and place.path else " " if place.path else ""
-            return place.path + joint + str(detail["ctx"]["error"])
+            return _own_sentence(place, str(detail["ctx"]["error"]))
     quotes = "; put it in quotes" if allowed.startswith("text") and isinstance(value, int | float) else ""
     return f"{place.path or 'a recipe'} must be {allowed}, got {show(value)}{quotes}"
+
+
+def _own_sentence(place: _Place, message: str) -> str:
+    """Put the path before a section's own message, which begins with a setting of it or with the rule."""
+    joint = "." if section(place.annotation) and not message.startswith("must ") else " "
+    return f"{place.path}{joint}{message}" if place.path else message
 
 
 def _kind_sentence(place: _Place, value: dict[str, object]) -> str:

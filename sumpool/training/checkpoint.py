@@ -18,7 +18,7 @@ from torch import Tensor, nn
 from sumpool.errors import CheckpointError
 from sumpool.progress import Progress, Report, silent
 from sumpool.training.durable import beside, move, on_disk, remove_half_written, require_space, sync
-from sumpool.training.manifest import Content, Manifest
+from sumpool.training.manifest import Content, Manifest, put_in_place
 from sumpool.training.weights import set_weights, weights_of
 
 MODEL = "model.safetensors"
@@ -143,10 +143,7 @@ class Checkpoints:
 
 
 def export(run: Path, model: nn.Module, facts: Mapping[str, Any]) -> None:
-    """Make the model's present weights those of the run folder.
-
-    The manifest first names the new content beside the old, then the file changes, then the old is forgotten: after a
-    crash at any moment the folder loads, with all of the old weights or all of the new.
+    """Make the model's present weights those of the run folder; after a crash at any moment the folder still loads.
 
     Args:
         run: The run folder, with a manifest.
@@ -158,17 +155,9 @@ def export(run: Path, model: nn.Module, facts: Mapping[str, Any]) -> None:
         CheckpointError: If the manifest is broken.
     """
     path = run / MODEL
-    manifest = Manifest.read(run)
     with on_disk(path):
         safetensors.torch.save_file(weights_of(model), beside(path))
-        sync(beside(path))
-        new = Content.of(beside(path))
-        files = dict(manifest.files)
-        if path.exists() and (present := Content.of(path)) in manifest.accepted(MODEL):
-            files[MODEL] = present  # an export that was cut short may have left its incoming content
-        Manifest(files, manifest.facts, {MODEL: new}).write(run)
-        move(beside(path), path)
-        Manifest({**files, MODEL: new}, {**manifest.facts, **facts}).write(run)
+        put_in_place(path, facts)
 
 
 def load_weights(run: Path, model: nn.Module) -> None:

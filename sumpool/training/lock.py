@@ -8,6 +8,8 @@ from pathlib import Path
 
 from sumpool.errors import CheckpointError
 
+LOCK = ".lock"
+
 
 @contextmanager
 def exclusive(run: Path) -> Iterator[None]:
@@ -16,7 +18,7 @@ def exclusive(run: Path) -> Iterator[None]:
     Raises:
         CheckpointError: If another process holds it.
     """
-    path = run / ".lock"
+    path = run / LOCK
     descriptor = os.open(path, os.O_RDWR | os.O_CREAT, 0o644)
     try:
         try:

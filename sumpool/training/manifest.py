@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from sumpool.errors import CheckpointError
-from sumpool.training.durable import replace
+from sumpool.training.durable import beside, move, replace, sync
 
 NAME = "manifest.json"
 SCHEMA = 1
@@ -127,3 +127,29 @@ class Manifest:
         }
         entries["sha256"] = hashlib.sha256(json.dumps(entries, sort_keys=True).encode()).hexdigest()
         return (json.dumps(entries, sort_keys=True, indent=1) + "\n").encode()
+
+
+def put_in_place(path: Path, facts: Mapping[str, Any]) -> None:
+    """Give a file of a folder with a manifest the content that waits beside it.
+
+    The manifest first names the new content beside the old, then the file changes, then the old is forgotten: after a
+    crash at any moment the file holds what the manifest says, all of the old or all of the new.
+
+    Args:
+        path: The file; its new content is already written under `beside(path)`.
+        facts: What else the manifest says from now on.
+
+    Raises:
+        CheckpointError: If the manifest is broken.
+        OSError: If the disk fails; the file is as it was.
+    """
+    folder, name = path.parent, path.name
+    manifest = Manifest.read(folder)
+    sync(beside(path))
+    new = Content.of(beside(path))
+    files = dict(manifest.files)
+    if path.exists() and (present := Content.of(path)) in manifest.accepted(name):
+        files[name] = present  # a replacement that was cut short may have left its incoming content
+    Manifest(files, manifest.facts, {name: new}).write(folder)
+    move(beside(path), path)
+    Manifest({**files, name: new}, {**manifest.facts, **facts}).write(folder)

@@ -1,6 +1,5 @@
 """A trained model, ready for use: everything that a run folder holds, loaded and checked once."""
 
-import json
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -10,6 +9,7 @@ import torch
 from sumpool.core.decoding.beam import Lengths
 from sumpool.core.decoding.config import DecodingConfig
 from sumpool.core.model.summarizer import Summarizer
+from sumpool.data.report import DataReport
 from sumpool.errors import CheckpointError, RecipeError
 from sumpool.recipe.load import load_recipe
 from sumpool.recipe.schema import Recipe
@@ -59,6 +59,7 @@ def load_model(folder: Path | None = None, overrides: Sequence[str] = ()) -> Loa
 
     Raises:
         CheckpointError: If the folder holds no model, or a file in it is damaged or belongs to another one.
+        DataError: If tokenizer, sentence splitter or data report is missing or damaged.
         RecipeError: If an override is wrong, or the lengths contradict each other.
     """
     folder = folder or newest_run(RUNS)
@@ -122,15 +123,7 @@ def choose_lengths(config: DecodingConfig, mean: float, ninth_decile: float, tar
 
 def _lengths(folder: Path, recipe: Recipe) -> Lengths:
     config = recipe.summarize
-    mean = ninth_decile = 0.0
-    if "auto" in (config.min_length, config.max_length):
-        path = folder / "report.json"
-        try:
-            tokens = json.loads(path.read_bytes())["summary_tokens"]
-            mean, ninth_decile = float(tokens["mean"]), float(tokens["p90"])
-        except (OSError, ValueError, LookupError, TypeError) as error:
-            raise CheckpointError(
-                f"{path} must hold the lengths of the training summaries, got {error!r}; "
-                "set summarize.min_length and summarize.max_length"
-            ) from error
-    return choose_lengths(config, mean, ninth_decile, recipe.model.target_length)
+    if "auto" not in (config.min_length, config.max_length):
+        return choose_lengths(config, 0, 0, recipe.model.target_length)
+    tokens = DataReport.load(folder).splits["train"].summary_tokens
+    return choose_lengths(config, tokens.mean, tokens.p90, recipe.model.target_length)

@@ -1,7 +1,9 @@
 """Summaries and the file that they are written to, line by line, so that a run that stops loses one line at most."""
 
 import json
+import os
 from collections import Counter
+from contextlib import nullcontext, suppress
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from types import TracebackType
@@ -59,13 +61,13 @@ class SummaryFile:
         """
         self.path = path
         self._done = Counter[str]()
-        if path.exists() and not resume:
+        there = path.is_file()  # /dev/stdout and the like are no files that anything could be lost from
+        if there and not resume:
             raise RecipeError(f"{path} must not exist yet; add --resume to go on with it, or name another file")
         try:
-            self._file = path.open("r+b" if path.exists() else "x+b")
-            whole = self._read_done()
-            self._file.truncate(whole)
-            self._file.seek(whole)
+            if there:
+                os.truncate(path, self._count_done())
+            self._file = path.open("ab")
         except OSError as error:
             raise ResourceError(f"{path} must be a file that can be written, got: {error}") from error
 
@@ -95,19 +97,21 @@ class SummaryFile:
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        self._file.close()
+        # closing writes once more what could not be written; the first error says it all
+        with suppress(OSError) if error else nullcontext():
+            self._file.close()
 
-    def _read_done(self) -> int:
+    def _count_done(self) -> int:
         """Count the summaries that are there; return where the last whole line ends."""
         whole = 0
-        for number, line in enumerate(self._file, start=1):
-            if not line.endswith(b"\n"):
-                break
-            try:
-                self._done[str(json.loads(line)["id"])] += 1
-            except (ValueError, LookupError, TypeError) as error:
-                raise DataError(
-                    f"{self.path}:{number} must be a summary in JSON, got {error!r}; name another file"
-                ) from error
-            whole += len(line)
+        with self.path.open("rb") as file:
+            for number, line in enumerate(file, start=1):
+                if not line.endswith(b"\n"):
+                    break
+                try:
+                    self._done[str(json.loads(line)["id"])] += 1
+                except (ValueError, LookupError, TypeError) as error:
+                    message = f"{self.path}:{number} must be a summary in JSON, got {error!r}; name another file"
+                    raise DataError(message) from error
+                whole += len(line)
         return whole

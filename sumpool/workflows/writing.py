@@ -52,11 +52,11 @@ class Writer:
 
     @torch.inference_mode()
     def write(self, passages: Sequence[Item]) -> list[Written]:
-        """Summarise a batch of passages; no summary has to be longer than its passage."""
+        """Summarise a batch of passages; no summary is longer than its passage."""
         source_length = self._model.config.source_length
         device = self._model.embedding.weight.device
         batch = collate(passages, source_length, self._model.config.target_length).to(device)
-        lengths = [Lengths(min(self._lengths.minimum, len(passage.ids)), self._lengths.maximum) for passage in passages]
+        lengths = [Lengths(*(min(bound, len(passage.ids)) for bound in self._lengths)) for passage in passages]
         with autocast(device, choose_precision(self._config.precision, device)):
             memory = self._model.encode(batch.ids, batch.mask, batch.sentences)
             found = search(

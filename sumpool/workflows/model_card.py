@@ -1,0 +1,81 @@
+"""The README of a run folder: what the model is, what it learnt from, how good it is, how it is used."""
+
+from pathlib import Path
+
+import torch
+from torch import nn
+
+import sumpool
+from sumpool.data.report import DataReport
+from sumpool.recipe.schema import Recipe
+from sumpool.training.durable import on_disk, replace
+from sumpool.training.state import State
+
+CARD = "README.md"
+
+_TEXT = """\
+# {name}
+
+A model that summarises long documents, trained from nothing with sumpool {version} (torch {torch}).
+
+    sumpool summarize document.txt --model {run}
+    sumpool evaluate {run}
+
+| | |
+|---|---|
+| parameters | {parameters:,} |
+| reads | up to {source_length:,} tokens of a document |
+| writes | up to {target_length:,} tokens |
+| vocabulary | {vocabulary:,} pieces |
+| trained on | {documents:,} documents, {steps:,} updates, {epochs} whole epochs |
+| validation | {loss:.4f} nats per token after step {best_step:,}: the weights in this folder |
+| seed | {seed} |
+
+## Data
+
+{data}
+
+## Limits
+
+It writes in the manner of the summaries that it learnt from, and of documents like those; about others it has learnt
+nothing. A summary may say what the document does not: compare it with the source before anybody relies on it. What
+the licence of the documents asks for holds for text that the model copies from them.
+
+## Files
+
+`recipe.yaml` is the whole recipe, `metrics.jsonl` every update and validation, `report.json` the data report,
+`manifest.json` the size and SHA-256 of every file that summaries depend on. No file holds code.
+"""
+
+
+def write_model_card(run: Path, recipe: Recipe, model: nn.Module, state: State) -> None:
+    """Describe a finished run in its folder.
+
+    Raises:
+        ResourceError: If the disk is full or fails.
+    """
+    data = DataReport.load(run)
+    heading, *rows = data.rows()
+    card = _TEXT.format(
+        name=recipe.name,
+        version=sumpool.__version__,
+        torch=torch.__version__,
+        run=run,
+        parameters=sum(parameter.numel() for parameter in model.parameters()),
+        source_length=recipe.model.source_length,
+        target_length=recipe.model.target_length,
+        vocabulary=data.vocabulary,
+        documents=data.splits["train"].documents,
+        steps=state.step,
+        epochs=state.place.epoch,
+        loss=state.best_loss,
+        best_step=state.best_step,
+        seed=recipe.seed,
+        data="\n".join([_row(heading), _row(["---"] * len(heading)), *map(_row, rows)]),
+    )
+    with on_disk(run):
+        replace(run / CARD, card.encode())
+
+
+def _row(cells: list[str] | tuple[str, ...]) -> str:
+    return f"| {' | '.join(cells)} |"

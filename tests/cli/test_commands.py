@@ -1,0 +1,146 @@
+"""The commands one after the other on a tiny corpus: arguments, streams, exit codes."""
+
+import json
+import random
+from pathlib import Path
+
+import pytest
+from typer.testing import CliRunner, Result
+
+from sumpool.cli.app import app, explain
+from sumpool.errors import CheckpointError, DataError, RecipeError, SumpoolError
+
+WORDS = (
+    *("the", "protocol", "server", "client", "packet", "header", "network", "address", "message", "link"),
+    *("router", "host", "port", "cache", "route", "key"),
+)
+RECIPE = """\
+name: tiny
+data: {source: {kind: jsonl, path: rows.jsonl, validation_share: 0.2, test_share: 0.2}, vocabulary: 300, workers: 1}
+model:
+  dim: 16
+  heads: 2
+  feed_forward: 32
+  source_length: 64
+  target_length: 16
+  encoder: [{attention: {kind: blockwise, block: 16}, pool: {kind: halving, keep: 16}}]
+  decoder: {layers: 1}
+train: {steps: 2, batch_tokens: 1024, validate_documents: 4, rouge_documents: 2}
+"""
+
+
+def text(source: random.Random, sentences: int) -> str:
+    return " ".join(" ".join(source.choices(WORDS, k=9)).capitalize() + "." for _ in range(sentences))
+
+
+def run(*words: str, stdin: str | None = None) -> Result:
+    return CliRunner().invoke(app, words, input=stdin)
+
+
+@pytest.fixture(scope="module")
+def corner(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A folder with a corpus, its recipe and a trained model."""
+    folder = tmp_path_factory.mktemp("corner")
+    source = random.Random(1)
+    rows = [{"id": f"d{number}", "document": text(source, 12), "summary": text(source, 1)} for number in range(60)]
+    (folder / "rows.jsonl").write_text("".join(f"{json.dumps(row)}\n" for row in rows))
+    (folder / "tiny.yaml").write_text(RECIPE)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.chdir(folder)
+        trained = run("train", "tiny.yaml")
+        assert (trained.exit_code, trained.stdout) == (0, "runs/tiny\n"), trained.output
+    return folder
+
+
+@pytest.fixture(autouse=True)
+def inside(corner: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(corner)
+
+
+def test_prepare_prints_the_data_report() -> None:
+    result = run("prepare", "tiny.yaml")
+    assert result.exit_code == 0
+    assert "60 rows read = 60 kept + 0 rejected; prepared in prepared/tiny" in result.stdout
+    assert "extractive coverage" in result.stdout
+
+
+def test_train_again_says_that_nothing_is_left() -> None:
+    result = run("train", "tiny.yaml")
+    assert (result.exit_code, result.stdout) == (0, "runs/tiny\n")
+    assert "nothing is left to do" in result.stderr
+    assert "next: sumpool summarize --model runs/tiny doc.txt" in result.stderr
+
+
+def test_dry_run_says_what_training_takes() -> None:
+    result = run("train", "tiny.yaml", "--dry-run", "--set", "train.steps=100", "--out", "runs/never")
+    assert result.exit_code == 0
+    assert "parameters" in result.stdout
+    assert "for 100" in result.stdout
+    assert not Path("runs/never").exists()
+
+
+def test_one_document_gives_its_summary_alone() -> None:
+    Path("doc.txt").write_text(text(random.Random(2), 5))
+    result = run("summarize", "doc.txt", "--beams", "2", "--min-length", "3", "--max-length", "8")
+    assert result.exit_code == 0
+    assert len(result.stdout.splitlines()) == 1
+    assert result.stdout.strip()
+
+
+def test_standard_input_and_json_lines() -> None:
+    result = run("summarize", "--json", stdin=text(random.Random(2), 50))
+    row = json.loads(result.stdout)
+    assert row["id"] == "-"
+    assert row["tokens_read"] == 64
+    assert "read 64 of" in result.stderr
+
+
+def test_several_documents_stand_under_their_names_and_a_bad_one_has_its_reason() -> None:
+    Path("empty.txt").touch()
+    Path("doc.txt").write_text(text(random.Random(2), 5))
+    result = run("summarize", "empty.txt", "doc.txt")
+    assert result.exit_code == 0
+    assert result.stdout.startswith("doc.txt\n")
+    assert "empty.txt: no summary: " in result.stderr
+
+
+def test_limit_and_file_with_resume() -> None:
+    first = run("summarize", "rows.jsonl", "--limit", "3", "--out", "out.jsonl")
+    assert (first.exit_code, first.stdout) == (0, "")
+    again = run("summarize", "rows.jsonl", "--limit", "5", "--out", "out.jsonl", "--resume")
+    assert again.exit_code == 0
+    lines = Path("out.jsonl").read_text().splitlines()
+    assert [json.loads(line)["id"] for line in lines] == ["d0", "d1", "d2", "d3", "d4"]
+
+
+def test_evaluate_prints_a_table_and_its_signature() -> None:
+    result = run("evaluate", "runs/tiny", "--split", "validation", "--set", "evaluate.resamples=100")
+    assert result.exit_code == 0, result.output
+    assert {"ROUGE-1", "ROUGE-Lsum", "words"} <= set(result.stdout.splitlines()[0].split())
+    assert "stem" in result.stdout.splitlines()[-1]
+
+
+def test_evaluate_scores_summaries_from_anywhere() -> None:
+    result = run("evaluate", "rows.jsonl", "--references", "rows.jsonl", "--json", "--out", "scores")
+    assert result.exit_code == 0, result.output
+    assert json.loads(result.stdout)["documents"] == 60
+
+
+@pytest.mark.parametrize(
+    ("words", "kind", "sentence"),
+    [
+        (("train", "tiny.yaml", "--set", "train.stpes=3"), RecipeError, "did you mean steps?"),
+        (("prepare", "tny.yaml"), RecipeError, "did you mean tiny.yaml?"),
+        (("summarize", "doc.txt", "--model", "runs"), CheckpointError, "runs must be a run folder"),
+        (("summarize", "doc.txt", "--beams", "0"), RecipeError, "summarize.beams must be a whole number of at least 1"),
+        (("summarize", "nowhere.txt"), DataError, "no document could be summarised"),
+        (("evaluate", "rows.jsonl"), RecipeError, "rows.jsonl must be a run folder, or come with --references"),
+        (("evaluate", "--references", "rows.jsonl"), RecipeError, "--references must come with a file of summaries"),
+        (("evaluate", "nowhere.jsonl", "--references", "rows.jsonl"), DataError, "nowhere.jsonl must"),
+    ],
+)
+def test_what_a_user_can_mend_is_told_in_a_sentence(words: tuple[str, ...], kind: type, sentence: str) -> None:
+    result = run(*words)
+    assert isinstance(result.exception, SumpoolError)
+    assert isinstance(result.exception, kind)
+    assert sentence in explain(result.exception)[1]

@@ -1,0 +1,385 @@
+import json
+import random
+import resource
+import shutil
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import sumpool.data.encoding
+import sumpool.data.prepare
+from sumpool.data.config import DataConfig
+from sumpool.data.prepare import is_prepared, prepare
+from sumpool.data.report import DataReport
+from sumpool.data.shards import Shard
+from sumpool.data.sources._base import Example, Reject, SourceConfig, Split
+from sumpool.errors import DataError, Interrupted, ResourceError
+from sumpool.progress import Progress
+from sumpool.text.document import encode_document
+from sumpool.text.sentences import SentenceSplitter
+from sumpool.text.tokenizer import Tokenizer
+
+WORDS = (
+    "router",
+    "packet",
+    "header",
+    "the",
+    "a",
+    "network",
+    "protocol",
+    "address",
+    "of",
+    "must",
+    "client",
+    "is",
+    "sent",
+)
+
+
+class LinesConfig(SourceConfig):
+    """A file of JSON lines: id, document, summary, split; any other line is rejected."""
+
+    kind: str = "lines"
+    path: Path
+
+    def rows(self) -> Iterator[Example | Reject]:
+        for number, line in enumerate(self.path.read_text().splitlines(), start=1):
+            try:
+                yield Example(**json.loads(line))
+            except (ValueError, TypeError):
+                yield Reject(f"{self.path}:{number}", "row must be an object")
+
+    def notes(self) -> Iterator[str]:
+        yield "the field 'text' is taken for the document"
+
+
+def never() -> None:
+    """Nobody asks to stop."""
+
+
+def example(number: int, split: Split) -> Example:
+    draw = random.Random(number)
+    sentences = [" ".join(draw.choices(WORDS, k=12)).capitalize() + "." for _ in range(draw.randrange(4, 30))]
+    return Example(
+        f"d{number}", "\n\n".join(" ".join(part) for part in (sentences[:3], sentences[3:])), sentences[0], split
+    )
+
+
+def corpus() -> list[Example]:
+    splits: tuple[Split, ...] = (*("train",) * 8, "validation", "test")
+    return [example(number, splits[number % 10]) for number in range(60)]
+
+
+def write(path: Path, examples: list[Example], *more: str) -> DataConfig:
+    lines = [json.dumps(vars(example)) for example in examples]
+    path.write_text("\n".join([*lines, *more]) + "\n")
+    return config(path)
+
+
+def config(path: Path, vocabulary: int = 400, workers: int = 2) -> DataConfig:
+    return DataConfig.model_construct(source=LinesConfig(path=path), vocabulary=vocabulary, workers=workers)
+
+
+def run(settings: DataConfig, folder: Path, skip_bad_rows: bool = False) -> tuple[DataReport, list[Progress]]:
+    told: list[Progress] = []
+    return prepare(settings, folder, skip_bad_rows=skip_bad_rows, report=told.append, check=never), told
+
+
+def everything(folder: Path) -> dict[str, bytes]:
+    return {str(path.relative_to(folder)): path.read_bytes() for path in folder.rglob("*") if path.is_file()}
+
+
+@pytest.fixture(scope="module")
+def prepared(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("shared")
+    run(write(folder / "data", corpus()), folder / "prepared")
+    return folder / "prepared"
+
+
+def test_shards_hold_every_document_in_order_as_text_and_as_ids(prepared: Path) -> None:
+    tokenizer = Tokenizer.load(prepared / "tokenizer.model")
+    splitter = SentenceSplitter.load(prepared / "sentences.json")
+    for split in ("train", "validation", "test"):
+        expected = [example for example in corpus() if example.split == split]
+        shard = Shard.open(prepared, split)
+        assert [shard.text(number) for number in range(len(shard))] == expected
+        for number, example in enumerate(expected):
+            item = shard[number]
+            document = encode_document(example.document, tokenizer, splitter)
+            assert item.id == example.id
+            assert item.target is not None
+            np.testing.assert_array_equal(item.ids, document.ids)
+            np.testing.assert_array_equal(item.sentences, document.sentences)
+            assert tokenizer.decode(item.target.tolist()) == example.summary
+
+
+def test_the_report_counts_what_is_there(prepared: Path) -> None:
+    report = DataReport.load(prepared)
+    train = report.splits["train"]
+    assert (report.read, report.kept, report.rejected) == (60, 60, 0)
+    assert [split.documents for split in report.splits.values()] == [48, 6, 6]
+    lengths = [len(example.document.split()) for example in corpus() if example.split == "train"]
+    assert train.document_words.mean == pytest.approx(np.mean(lengths))
+    assert train.document_words.p50 == np.median(lengths)
+    assert train.document_words.max == max(lengths)
+    shard = Shard.open(prepared, "train")
+    assert train.summary_tokens.mean == pytest.approx(shard.target_lengths.mean())
+    assert train.document_tokens.max == shard.lengths.max()
+    assert train.coverage == 1
+    assert train.novel_ngrams == (0, 0, 0, 0)
+    assert train.density == pytest.approx(12)
+    assert train.compression == pytest.approx(np.mean(lengths) / 12)
+    assert (train.leak, train.low_leak, train.duplicates, train.long_documents) == (1, 0, 0, 0)
+
+
+def test_decoding_finds_the_lengths_of_summaries_in_the_file(prepared: Path) -> None:
+    written = json.loads((prepared / "report.json").read_bytes())
+    assert set(written["splits"]["train"]["summary_tokens"]) == {"mean", "p10", "p50", "p90", "max"}
+
+
+def test_workers_change_no_byte(tmp_path: Path, prepared: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(sumpool.data.prepare, "_SMALL_BYTES", 0)
+    monkeypatch.setattr(sumpool.data.encoding, "_SPAN_BYTES", 4000)
+    write(tmp_path / "data", corpus())
+    run(config(tmp_path / "data", workers=2), tmp_path / "prepared")
+    alone, spread = everything(prepared), everything(tmp_path / "prepared")
+    assert alone.pop("manifest.json") != spread.pop("manifest.json")  # the source is another file
+    assert alone == spread
+
+
+def test_a_second_run_does_nothing(tmp_path: Path) -> None:
+    settings = write(tmp_path / "data", corpus())
+    folder = tmp_path / "prepared"
+    assert not is_prepared(settings, folder)
+    first, told = run(settings, folder)
+    assert {progress.task for progress in told} > {"prepare: read", "prepare: vocabulary", "prepare: tokens"}
+    made = (folder / "manifest.json").stat().st_mtime_ns
+    second, told = run(settings, folder)
+    assert is_prepared(settings, folder)
+    assert second == first
+    assert told == []
+    assert (folder / "manifest.json").stat().st_mtime_ns == made
+
+
+def test_other_settings_or_other_data_are_prepared_anew(tmp_path: Path) -> None:
+    settings = write(tmp_path / "data", corpus())
+    folder = tmp_path / "prepared"
+    run(settings, folder)
+    assert not is_prepared(config(tmp_path / "data", vocabulary=420), folder)
+    assert is_prepared(config(tmp_path / "data", workers=5), folder)
+    settings = write(tmp_path / "data", corpus()[:50])
+    assert not is_prepared(settings, folder)
+    report, _ = run(settings, folder)
+    assert report.kept == 50
+
+
+@pytest.mark.parametrize("name", ["tokenizer.model", "train/tokens.bin", "report.json", "manifest.json"])
+def test_a_damaged_folder_is_not_prepared(tmp_path: Path, prepared: Path, name: str) -> None:
+    settings = config(prepared.parent / "data")
+    folder = shutil.copytree(prepared, tmp_path / "prepared")
+    assert is_prepared(settings, folder)
+    content = bytearray((folder / name).read_bytes())
+    content[len(content) // 2] ^= 4
+    (folder / name).write_bytes(content)
+    assert not is_prepared(settings, folder)
+
+
+@pytest.mark.parametrize("name", ["tokenizer.model", "train/tokens.bin", "report.json"])
+def test_a_folder_that_lacks_a_file_is_not_prepared(tmp_path: Path, prepared: Path, name: str) -> None:
+    folder = shutil.copytree(prepared, tmp_path / "prepared")
+    (folder / name).unlink()
+    assert not is_prepared(config(prepared.parent / "data"), folder)
+
+
+def test_a_damaged_folder_is_prepared_anew(tmp_path: Path, prepared: Path) -> None:
+    folder = shutil.copytree(prepared, tmp_path / "prepared")
+    (folder / "tokenizer.model").write_bytes(b"")
+    run(config(prepared.parent / "data"), folder)
+    assert everything(folder) == everything(prepared)
+
+
+def test_nothing_but_the_folder_is_left(tmp_path: Path) -> None:
+    run(write(tmp_path / "data", corpus()), tmp_path / "prepared")
+    assert sorted(path.name for path in tmp_path.iterdir()) == [".prepared.lock", "data", "prepared"]
+
+
+def test_a_bad_row_stops_with_its_place(tmp_path: Path) -> None:
+    settings = write(tmp_path / "data", corpus(), "{nonsense")
+    with pytest.raises(DataError, match=r"data:61: row must be an object; mend it, or leave .* with --skip-bad-rows"):
+        run(settings, tmp_path / "prepared")
+    assert not (tmp_path / "prepared").exists()
+
+
+def test_bad_rows_can_be_left_out_and_are_listed(tmp_path: Path) -> None:
+    settings = write(tmp_path / "data", corpus(), "{nonsense", "[]")
+    report, told = run(settings, tmp_path / "prepared", skip_bad_rows=True)
+    assert (report.read, report.kept, report.rejected) == (62, 60, 2)
+    rejects = [json.loads(line) for line in (tmp_path / "prepared" / "rejects.jsonl").read_text().splitlines()]
+    assert rejects == [{"where": f"{tmp_path}/data:{line}", "reason": "row must be an object"} for line in (61, 62)]
+    assert "2 rows could not be used; rejects.jsonl names each with the reason" in [step.note for step in told]
+    run(settings, tmp_path / "prepared")  # the choice was made
+
+
+@pytest.mark.parametrize(
+    ("bad", "reason"),
+    [
+        (Example("d1", "text", "text", "train"), "document 'd1': id must belong to one document, got it a second time"),
+        (Example("new", " \n", "text", "train"), r"document 'new': document must hold text, got ' \\n'"),
+        (Example("new", "text", "", "train"), "document 'new': summary must hold text, got ''"),
+        (Example("new", "te\ud800xt", "text", "train"), "document 'new': text must be Unicode .* pair at 2"),
+        (Example("\udfff", "text", "text", "train"), r"document '\\udfff': text must be Unicode"),
+    ],
+)
+def test_a_row_that_no_source_should_give_is_bad(tmp_path: Path, bad: Example, reason: str) -> None:
+    settings = write(tmp_path / "data", [*corpus(), bad])
+    with pytest.raises(DataError, match=reason):
+        run(settings, tmp_path / "prepared")
+    report, _ = run(settings, tmp_path / "prepared", skip_bad_rows=True)
+    assert report.rejected == 1
+
+
+@pytest.mark.parametrize("examples", [[], [example(1, "test")]])
+def test_there_must_be_a_document_to_train_on(tmp_path: Path, examples: list[Example]) -> None:
+    settings = write(tmp_path / "data", examples)
+    with pytest.raises(DataError, match="must hold a training document, got 1 rows"):
+        run(settings, tmp_path / "prepared", skip_bad_rows=True)
+
+
+def test_too_large_a_vocabulary_shrinks_and_says_so(tmp_path: Path) -> None:
+    write(tmp_path / "data", corpus())
+    report, told = run(config(tmp_path / "data", vocabulary=20000), tmp_path / "prepared")
+    assert report.vocabulary < 20000
+    note = (
+        f"the vocabulary has {report.vocabulary:,} pieces instead of data.vocabulary = 20,000: the training documents"
+    )
+    assert any(step.note.startswith(note) for step in told)
+    assert any(kept.startswith(note) for kept in report.notes)
+
+
+def test_notes_of_the_source_and_empty_splits_are_told(tmp_path: Path) -> None:
+    write(tmp_path / "data", [example(number, "train") for number in range(60)])
+    report, told = run(config(tmp_path / "data", vocabulary=300), tmp_path / "prepared")
+    expected = (
+        "the field 'text' is taken for the document",
+        "the validation split is empty",
+        "the test split is empty",
+    )
+    assert report.notes == expected
+    assert tuple(step.note for step in told if step.note) == expected
+    assert report.splits["test"].summary_tokens.max == 0
+
+
+def test_what_splits_share_is_found(tmp_path: Path) -> None:
+    long = " ".join(f"word{number}" for number in range(40))
+    train = [*corpus(), Example("t1", long, "s", "train"), Example("t2", long, "s", "train")]
+    copies = [Example("v1", long, "s", "validation"), Example("v2", f"{long} {long[:100]}", "s", "test")]
+    report, _ = run(write(tmp_path / "data", train + copies), tmp_path / "prepared")
+    found = report.splits
+    assert [split.duplicates for split in found.values()] == [1, 0, 0]
+    assert [split.in_training for split in found.values()] == [0, 1, 0]
+    assert found["train"].runs_in_training is None
+    assert all(0 < (found[split].runs_in_training or 0) < 0.5 for split in ("validation", "test"))
+
+
+def test_a_folder_with_something_else_is_left_alone(tmp_path: Path) -> None:
+    (tmp_path / "thesis").mkdir()
+    (tmp_path / "thesis" / "chapter.txt").write_text("precious")
+    with pytest.raises(DataError, match=r"thesis must be new, empty or prepared data, got something else"):
+        run(write(tmp_path / "data", corpus()), tmp_path / "thesis")
+    assert (tmp_path / "thesis" / "chapter.txt").read_text() == "precious"
+
+
+def test_stopping_at_any_moment_leaves_the_older_folder_alone(tmp_path: Path) -> None:
+    folder = tmp_path / "prepared"
+    run(write(tmp_path / "data", corpus()[:40]), folder)
+    before = everything(folder)
+    settings = write(tmp_path / "data", corpus())
+    calls = 0
+
+    def count() -> None:
+        nonlocal calls
+        calls += 1
+
+    prepare(settings, tmp_path / "other", skip_bad_rows=False, report=lambda _: None, check=count)
+    assert calls > 60
+    for moment in (1, 30, 60, 61, 62, 64, calls):
+        left = moment
+
+        def stop() -> None:
+            nonlocal left
+            left -= 1
+            if not left:
+                raise Interrupted(signal.SIGINT)
+
+        with pytest.raises(Interrupted):
+            prepare(settings, folder, skip_bad_rows=False, report=lambda _: None, check=stop)
+        assert everything(folder) == before
+        assert not (tmp_path / ".prepared.new").exists()
+
+
+def test_a_full_disk_is_a_sentence_and_leaves_the_older_folder_alone(tmp_path: Path) -> None:
+    folder = tmp_path / "prepared"
+    run(write(tmp_path / "data", corpus()[:40]), folder)
+    before = everything(folder)
+    settings = write(tmp_path / "data", corpus())
+    signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
+    unlimited = resource.getrlimit(resource.RLIMIT_FSIZE)
+    for size in (10, 3000, 10_000, 60_000):  # lines, shards, and the vocabulary are too large in turn
+        resource.setrlimit(resource.RLIMIT_FSIZE, (size, unlimited[1]))
+        try:
+            with pytest.raises(ResourceError, match=r"prepared must have room on its disk, got: File too large"):
+                run(settings, folder)
+        finally:
+            resource.setrlimit(resource.RLIMIT_FSIZE, unlimited)
+        assert everything(folder) == before
+
+
+PROGRAM = """
+import sys
+from pathlib import Path
+import sumpool.data.prepare
+from test_prepare import config
+from sumpool.data.prepare import prepare
+if __name__ == "__main__":
+    sumpool.data.prepare._SMALL_BYTES = int(sys.argv[3])
+    settings, folder = config(Path(sys.argv[1])), Path(sys.argv[2])
+    prepare(settings, folder, skip_bad_rows=False, report=lambda _: None, check=lambda: None)
+"""
+
+
+def test_a_killed_run_leaves_nothing_that_looks_complete(tmp_path: Path) -> None:
+    path, folder = tmp_path / "data", tmp_path / "prepared"
+    settings = write(path, [example(number, "train") for number in range(400)])
+    environment = {"PYTHONPATH": f"{Path.cwd()}:{Path(__file__).parent}", "OMP_NUM_THREADS": "1"}
+    command = [sys.executable, "-c", PROGRAM, str(path), str(folder), "0"]
+    draw = random.Random(0)
+    for _ in range(3):
+        with subprocess.Popen(command, env=environment) as process:
+            while not (tmp_path / ".prepared.new").exists() and process.poll() is None:
+                time.sleep(0.02)
+            time.sleep(draw.uniform(0, 1.5))
+            process.kill()
+        assert not folder.exists() or is_prepared(settings, folder)
+    report, _ = run(settings, folder)
+    assert report.kept == 400
+    assert is_prepared(settings, folder)
+    assert not (tmp_path / ".prepared.new").exists()
+
+
+def test_a_run_beside_another_waits_for_it(tmp_path: Path) -> None:
+    path, folder = tmp_path / "data", tmp_path / "prepared"
+    settings = write(path, [example(number, "train") for number in range(200)])
+    environment = {"PYTHONPATH": f"{Path.cwd()}:{Path(__file__).parent}", "OMP_NUM_THREADS": "1"}
+    command = [sys.executable, "-c", PROGRAM, str(path), str(folder), "1000000"]
+    with subprocess.Popen(command, env=environment) as process:
+        while not (tmp_path / ".prepared.new").exists() and process.poll() is None:
+            time.sleep(0.02)
+        _, told = run(settings, folder)
+        assert told == []  # the other one has done it
+    assert process.returncode == 0

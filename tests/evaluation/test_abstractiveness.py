@@ -1,0 +1,18 @@
+import pytest
+
+from sumpool.evaluation.abstractiveness import Copying, copying, repetition
+from sumpool.text.fragments import words
+
+
+@pytest.mark.parametrize(
+    ("summary", "expected"),
+    [("", 0.0), ("one two", 0.0), ("a b c d e", 0.0), ("a b c a b c", 0.25), ("A b c. a B c a b c", 4 / 7)],
+)
+def test_repetition_is_the_share_of_trigrams_that_came_before(summary: str, expected: float) -> None:
+    assert repetition(summary) == pytest.approx(expected)
+
+
+def test_copying_compares_with_the_document() -> None:
+    document = words("one two three four five six seven eight nine ten")
+    assert copying("Two three, nine eight", document) == Copying(1.0, density=1.5, novel_bigrams=1 - 1 / 3, leak=0.0)
+    assert copying("one two three four five six seven eight nine eleven", document).leak == pytest.approx(2 / 3)

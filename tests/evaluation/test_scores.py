@@ -1,0 +1,96 @@
+from pathlib import Path
+
+import pytest
+
+from sumpool.errors import DataError
+from sumpool.evaluation.config import EvaluationConfig
+from sumpool.evaluation.scorer import Candidate, ScoredDocument, Scorer
+from sumpool.evaluation.scores import ScoreFile, replace_text
+
+IDENTITY = {"settings": "a", "summaries": "b"}
+
+
+SCORER = Scorer(EvaluationConfig())
+
+
+def scored(number: int) -> ScoredDocument:
+    text = f"Höst {number} sends\u2028datagrams."
+    return SCORER.score(Candidate(f"d{number}", text, "A host sends.", text))
+
+
+def write(folder: Path, numbers: list[int], *, resume: bool) -> list[str]:
+    with ScoreFile(folder, IDENTITY, resume=resume) as file:
+        done = [each.id for each in file.read()]
+        for number in numbers:
+            file.add(scored(number))
+    return done
+
+
+def test_what_is_written_is_read_back(tmp_path: Path) -> None:
+    with ScoreFile(tmp_path / "new" / "folder", IDENTITY, resume=False) as file:
+        file.add(scored(1))
+        assert list(file.read()) == [scored(1)]  # before the file is closed
+
+
+def test_resuming_after_a_kill_gives_the_same_file(tmp_path: Path) -> None:
+    write(tmp_path / "whole", [1, 2, 3], resume=False)
+    whole = (tmp_path / "whole" / "documents.jsonl").read_bytes()
+    first = whole.index(b"\n") + 1
+    for cut in (0, 1, first - 1, first, first + 1, len(whole) - 1):
+        folder = tmp_path / f"cut{cut}"
+        write(folder, [], resume=False)
+        (folder / "documents.jsonl").write_bytes(whole[:cut])
+        done = write(folder, [], resume=True)
+        assert done == [f"d{number}" for number in range(1, whole[:cut].count(b"\n") + 1)]
+        write(folder, [number for number in (1, 2, 3) if f"d{number}" not in done], resume=True)
+        assert (folder / "documents.jsonl").read_bytes() == whole
+
+
+def test_a_torn_line_longer_than_a_block_is_dropped(tmp_path: Path) -> None:
+    write(tmp_path, [1], resume=False)
+    path = tmp_path / "documents.jsonl"
+    whole = path.read_bytes()
+    path.write_bytes(whole + b'{"id": "' + b"x" * 200_000)
+    assert write(tmp_path, [], resume=True) == ["d1"]
+    assert path.read_bytes() == whole
+
+
+def test_without_resume_the_file_starts_anew(tmp_path: Path) -> None:
+    write(tmp_path, [1, 2], resume=False)
+    assert write(tmp_path, [3], resume=False) == []
+    assert (tmp_path / "documents.jsonl").read_bytes().count(b"\n") == 1
+
+
+def test_another_evaluation_is_not_continued(tmp_path: Path) -> None:
+    write(tmp_path, [1], resume=False)
+    with pytest.raises(DataError, match="must hold the same summaries to go on, got 'b' there and 'c' now"):
+        ScoreFile(tmp_path, {**IDENTITY, "summaries": "c"}, resume=True)
+    assert write(tmp_path, [], resume=True) == ["d1"]
+
+
+@pytest.mark.parametrize("content", [None, b"", b"[1]", b"\xff"])
+def test_lines_of_unknown_origin_are_not_continued(tmp_path: Path, content: bytes | None) -> None:
+    write(tmp_path, [1], resume=False)
+    described = tmp_path / "evaluation.json"
+    if content is None:
+        described.unlink()
+    else:
+        described.write_bytes(content)
+    with pytest.raises(DataError, match=r"evaluation\.json must say what was evaluated"):
+        ScoreFile(tmp_path, IDENTITY, resume=True)
+
+
+def test_a_damaged_line_is_named(tmp_path: Path) -> None:
+    write(tmp_path, [1], resume=False)
+    with (tmp_path / "documents.jsonl").open("ab") as file:
+        file.write(b'{"id": 3}\n')
+    with pytest.raises(DataError, match=r"documents.jsonl:2 must be a line of scores, got b'\{\"id\": 3\}"):
+        write(tmp_path, [], resume=True)
+
+
+def test_a_text_is_replaced_whole(tmp_path: Path) -> None:
+    path = tmp_path / "report.json"
+    replace_text(path, "one")
+    replace_text(path, "zwei ü")
+    assert path.read_text("utf-8") == "zwei ü"
+    assert list(tmp_path.iterdir()) == [path]

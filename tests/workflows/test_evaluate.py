@@ -1,0 +1,215 @@
+import json
+from collections.abc import Callable, Iterable, Iterator
+from pathlib import Path
+from types import SimpleNamespace
+from typing import cast
+
+import pytest
+
+from sumpool.data.sources._base import Example
+from sumpool.data.texts import TextsWriter
+from sumpool.documents import Document
+from sumpool.errors import DataError, Interrupted, RecipeError
+from sumpool.evaluation.config import EvaluationConfig
+from sumpool.progress import Progress
+from sumpool.recipe.load import load_recipe
+from sumpool.workflows import evaluate
+from sumpool.workflows.evaluate import Results, evaluate_predictions, evaluate_run
+from sumpool.workflows.loading import LoadedModel
+from sumpool.workflows.summaries import Summary
+
+DOCUMENTS = 12
+
+
+def example(number: int) -> Example:
+    return Example(
+        id=f"rfc{number}",
+        document=f"Memo {number} talks. Hosts send {number} datagrams to a gateway.\n\nRouters drop packet {number}.",
+        summary=f"Hosts send {number} datagrams. Routers drop packet {number}.",
+        split="test",
+    )
+
+
+@pytest.fixture
+def files(tmp_path: Path) -> tuple[Path, Path]:
+    """Summaries and references of the same documents."""
+    examples = [example(number) for number in range(DOCUMENTS)]
+    summaries, references = tmp_path / "ours.jsonl", tmp_path / "references.jsonl"
+    summaries.write_text(
+        "".join(json.dumps({"id": each.id, "summary": written(each.document)}) + "\n" for each in examples)
+    )
+    references.write_text(
+        "".join(
+            json.dumps({"id": each.id, "document": each.document, "summary": each.summary}) + "\n" for each in examples
+        )
+    )
+    return summaries, references
+
+
+def written(document: str) -> str:
+    """What the model of these tests writes."""
+    return " ".join(document.split()[3:8])
+
+
+@pytest.fixture
+def run(tmp_path: Path, tiny_recipe: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A run whose model is a function; `summarized` below counts what it reads."""
+    folder, prepared = tmp_path / "runs" / "tiny", tmp_path / "prepared"
+    folder.mkdir(parents=True)
+    (folder / "model.safetensors").write_bytes(b"weights")
+    with TextsWriter(prepared, "test") as texts:
+        for number in range(DOCUMENTS):
+            texts.add(example(number))
+
+    def load_model(folder: Path, overrides: tuple[str, ...]) -> LoadedModel:
+        recipe = load_recipe(tiny_recipe, [f"data.prepared={prepared}", *overrides])
+        return cast(LoadedModel, SimpleNamespace(folder=folder, recipe=recipe))
+
+    monkeypatch.setattr(evaluate, "load_model", load_model)
+    monkeypatch.setattr(evaluate, "write_summaries", write_summaries)
+    return folder
+
+
+def write_summaries(
+    documents: Iterable[Document], loaded: LoadedModel, *, check: Callable[[], None]
+) -> Iterator[Summary]:
+    """Look four documents ahead, as the real one looks some hundred ahead."""
+    del loaded, check
+    stretch = []
+    for document in documents:
+        stretch.append(document)
+        if len(stretch) == 4:
+            yield from map(summary, stretch)
+            stretch = []
+    yield from map(summary, stretch)
+
+
+def summary(document: Document) -> Summary:
+    return Summary(document.id, written(document.text), 0.0, tokens_read=30, tokens_total=40, seconds=0.1)
+
+
+class Stop:
+    """Interrupts after some documents."""
+
+    def __init__(self, documents: int) -> None:
+        self._left = documents
+
+    def __call__(self) -> None:
+        self._left -= 1
+        if not self._left:
+            raise Interrupted(2)
+
+
+def test_a_run_is_evaluated_beside_its_baselines(run: Path) -> None:
+    found = evaluate_run(run, overrides=["evaluate.resamples=100", "evaluate.lead_words=3"])
+    assert [(row.slice, row.system) for row in found.rows] == [
+        (part, system) for part in ("all", "low-leak") for system in ("tiny", "LEAD-3 words", "oracle-3 sentences")
+    ]
+    assert found.documents == DOCUMENTS
+    assert found.rows[0].rouge["rouge1"].mean > found.rows[1].rouge["rouge1"].mean
+    assert found.notes == ("12 of 12 documents are longer than the model reads; it read 75% of a document on average",)
+    assert "LEAD-3 words" in found.signature
+    assert "100 resamples" in found.signature
+
+
+def test_results_are_files(run: Path) -> None:
+    found = evaluate_run(run)
+    folder = run / "evaluation" / "test"
+    lines = [json.loads(line) for line in (folder / "documents.jsonl").read_text().splitlines()]
+    assert [line["id"] for line in lines] == [f"rfc{number}" for number in range(DOCUMENTS)]
+    assert lines[3]["summary"] == written(example(3).document)
+    assert set(lines[3]["systems"]) == {"model", "lead", "oracle"}
+    assert (folder / "report.json").read_text() == found.to_json()
+
+
+def test_the_same_summaries_give_the_same_table_from_a_file(run: Path, files: tuple[Path, Path]) -> None:
+    ours, theirs = evaluate_run(run), evaluate_predictions(*files)
+    assert [row.rouge for row in ours.rows] == [row.rouge for row in theirs.rows]
+    assert [row.against_lead for row in ours.rows] == [row.against_lead for row in theirs.rows]
+    assert ours.signature == theirs.signature
+
+
+@pytest.mark.parametrize("stop", [1, 5, 11, 12])
+def test_a_run_that_was_stopped_goes_on_where_it_was(run: Path, tmp_path: Path, stop: int) -> None:
+    evaluate_run(run, results=Results(tmp_path / "whole"))
+    with pytest.raises(Interrupted):
+        evaluate_run(run, results=Results(tmp_path / "parts"), check=Stop(stop))
+    done = (tmp_path / "parts" / "documents.jsonl").read_bytes()
+    assert done.count(b"\n") == stop
+    (tmp_path / "parts" / "documents.jsonl").write_bytes(done + b'{"id": "rfc')  # and a line was cut short
+    seen: list[Progress] = []
+    evaluate_run(run, results=Results(tmp_path / "parts", resume=True), report=seen.append)
+    assert [progress.done for progress in seen] == list(range(stop, DOCUMENTS + 1))
+    for name in ("documents.jsonl", "report.json", "evaluation.json"):
+        assert (tmp_path / "parts" / name).read_bytes() == (tmp_path / "whole" / name).read_bytes()
+
+
+def test_another_model_or_setting_is_not_added_to_the_same_lines(run: Path) -> None:
+    evaluate_run(run)
+    with pytest.raises(DataError, match="must hold the same settings to go on"):
+        evaluate_run(run, overrides=["evaluate.lead_words=7"], results=Results(resume=True))
+    with pytest.raises(DataError, match="must hold the same decoding to go on"):
+        evaluate_run(run, overrides=["summarize.beams=1"], results=Results(resume=True))
+    with pytest.raises(
+        DataError, match="must hold the same documents to go on, got '12 of test' there and '3 of test'"
+    ):
+        evaluate_run(run, limit=3, results=Results(resume=True))
+    (run / "model.safetensors").write_bytes(b"other")
+    with pytest.raises(DataError, match="must hold the same model to go on"):
+        evaluate_run(run, results=Results(resume=True))
+
+
+def test_how_documents_are_batched_does_not_matter(run: Path) -> None:
+    evaluate_run(run)
+    evaluate_run(run, overrides=["summarize.batch_tokens=100"], results=Results(resume=True))
+
+
+def test_a_limit_takes_documents_from_everywhere(run: Path) -> None:
+    assert evaluate_run(run, limit=3).documents == 3
+    lines = (run / "evaluation" / "test" / "documents.jsonl").read_text().splitlines()
+    assert [json.loads(line)["id"] for line in lines] == ["rfc0", "rfc4", "rfc8"]
+    assert evaluate_run(run, limit=100).documents == DOCUMENTS
+    with pytest.raises(RecipeError, match="the limit must be at least 1 document, got 0"):
+        evaluate_run(run, limit=0)
+
+
+def test_a_split_without_documents_is_an_error(run: Path, tmp_path: Path) -> None:
+    with TextsWriter(tmp_path / "prepared", "validation"):
+        pass
+    with pytest.raises(DataError, match="validation must hold documents to evaluate, got none; take another split"):
+        evaluate_run(run, "validation")
+
+
+def test_a_model_that_vanished_is_named(run: Path) -> None:
+    (run / "model.safetensors").unlink()
+    with pytest.raises(DataError, match=r"model\.safetensors must be a file that can be read"):
+        evaluate_run(run)
+
+
+@pytest.mark.parametrize("stop", [1, 7])
+def test_a_file_of_summaries_goes_on_where_it_was(files: tuple[Path, Path], tmp_path: Path, stop: int) -> None:
+    evaluate_predictions(*files, results=Results(tmp_path / "whole"))
+    with pytest.raises(Interrupted):
+        evaluate_predictions(*files, results=Results(tmp_path / "parts"), check=Stop(stop))
+    evaluate_predictions(*files, results=Results(tmp_path / "parts", resume=True))
+    for name in ("documents.jsonl", "report.json"):
+        assert (tmp_path / "parts" / name).read_bytes() == (tmp_path / "whole" / name).read_bytes()
+
+
+def test_a_file_of_summaries_has_its_results_beside_it(files: tuple[Path, Path]) -> None:
+    notes: list[str] = []
+    found = evaluate_predictions(
+        *files, config=EvaluationConfig(lead_words=2), report=lambda progress: notes.append(progress.note)
+    )
+    assert found.rows[0].system == "ours"
+    assert found.rows[1].system == "LEAD-2 words"
+    assert found.notes == ("ours.jsonl: text in 'summary', id in 'id'", "references.jsonl: " + found.notes[1][18:])
+    assert [note for note in notes if note] == list(found.notes)
+    assert (files[0].parent / "ours-evaluation" / "report.json").exists()
+
+
+def test_missing_summaries_are_an_error_unless_they_are_skipped(files: tuple[Path, Path]) -> None:
+    files[0].write_text("".join(files[0].read_text().splitlines(keepends=True)[1:]))
+    with pytest.raises(DataError, match=r"got none for 1 \(rfc0\)"):
+        evaluate_predictions(*files)
+    assert evaluate_predictions(*files, skip_missing=True).documents == DOCUMENTS - 1

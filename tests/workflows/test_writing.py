@@ -1,0 +1,55 @@
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from sumpool.core.decoding.beam import Lengths
+from sumpool.core.decoding.config import DecodingConfig
+from sumpool.data.shards import Item
+from sumpool.workflows.loading import LoadedModel, load_model
+from sumpool.workflows.writing import Writer
+from tests.workflows.conftest import story
+
+
+@pytest.fixture(scope="module")
+def loaded(run_folder: Path) -> LoadedModel:
+    return load_model(run_folder)
+
+
+def passage(loaded: LoadedModel, text: str) -> Item:
+    ids = np.array(loaded.tokenizer.encode(text), np.uint16)
+    return Item("story", ids, np.zeros(len(ids), np.int32), None)
+
+
+def write(loaded: LoadedModel, lengths: Lengths, **settings: object) -> list[str]:
+    """Write about ten stories."""
+    writer = Writer(loaded.model, loaded.tokenizer, DecodingConfig.model_validate(settings), lengths)
+    return [written.text for written in writer.write([passage(loaded, story(number, 12)) for number in range(10)])]
+
+
+def repeats(texts: list[str]) -> int:
+    return sum(len(text.split()) - len(set(text.split())) for text in texts)
+
+
+def test_lengths_are_kept(loaded: LoadedModel) -> None:
+    for lengths in (Lengths(1, 3), Lengths(28, 30)):
+        tokens = [len(loaded.tokenizer.encode(text)) for text in write(loaded, lengths, no_repeat_words=0, beams=1)]
+        assert max(tokens) <= lengths.maximum + 1  # a text that begins inside a word is spelt with one piece more
+        assert max(tokens) >= lengths.minimum - 2
+
+
+def test_the_rule_against_repeats_can_be_set(loaded: LoadedModel) -> None:
+    assert repeats(write(loaded, Lengths(24, 24), no_repeat_words=0)) > 0
+    assert repeats(write(loaded, Lengths(24, 24), no_repeat_words=1)) == 0
+
+
+def test_a_summary_is_no_longer_than_its_document(loaded: LoadedModel) -> None:
+    writer = Writer(loaded.model, loaded.tokenizer, DecodingConfig(beams=1), Lengths(20, 24))
+    texts = [written.text for written in writer.write([passage(loaded, "Hosts."), passage(loaded, story(3, 12))])]
+    short, long = (len(loaded.tokenizer.encode(text)) for text in texts)
+    assert short <= len(loaded.tokenizer.encode("Hosts.")) + 1
+    assert long > 10
+
+
+def test_lower_precision_writes_as_well(loaded: LoadedModel) -> None:
+    assert all(write(loaded, Lengths(4, 9), precision="bf16"))
