@@ -56,7 +56,7 @@ class Writer:
         source_length = self._model.config.source_length
         device = self._model.embedding.weight.device
         batch = collate(passages, source_length, self._model.config.target_length).to(device)
-        lengths = [Lengths(*(min(bound, len(passage.ids)) for bound in self._lengths)) for passage in passages]
+        lengths = [_within(self._lengths, len(passage.ids)) for passage in passages]
         with autocast(device, choose_precision(self._config.precision, device)):
             memory = self._model.encode(batch.ids, batch.mask, batch.sentences)
             found = search(
@@ -69,3 +69,8 @@ class Writer:
                 device=device,
             )
         return [Written(self._tokenizer.decode(best.tokens).strip(), best.score) for best, *_ in found]
+
+
+def _within(lengths: Lengths, most: int) -> Lengths:
+    minimum, maximum, likely = lengths
+    return Lengths(min(minimum, most), min(maximum, most), likely)
