@@ -35,8 +35,10 @@ def faults(tree: ast.AST) -> Iterator[str]:
         yield from (f"line {node.lineno}: {each}" for each in sorted(found))
 
 
-def lines(node: ast.stmt) -> int:
-    return (node.end_lineno or node.lineno) - node.lineno + 1
+def lines(function: ast.FunctionDef | ast.AsyncFunctionDef) -> int:
+    """Count the lines of a function's body without its docstring."""
+    body = function.body[1:] if ast.get_docstring(function) else function.body
+    return (function.end_lineno or 0) - body[0].lineno + 1 if body else 0
 
 
 def call_faults(call: ast.Call) -> Iterator[str]:

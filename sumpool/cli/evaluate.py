@@ -8,6 +8,7 @@ import typer
 from sumpool.cli.console import screen
 from sumpool.cli.options import Changes, Resume
 from sumpool.cli.text import table
+from sumpool.errors import RecipeError
 
 
 def evaluate(
@@ -42,33 +43,31 @@ def evaluate(
     ROUGE-1, -2, -L and -Lsum with 95 % intervals. Beams and the like change with --set summarize.beams=1.
     """
     from sumpool.interruption import interruptible
-    from sumpool.workflows.evaluate import evaluate_predictions, evaluate_run
+    from sumpool.workflows.evaluate import Results, evaluate_predictions, evaluate_run
 
+    if judged and judged.is_file() and not references:
+        raise RecipeError(f"{judged} must be a run folder, or come with --references REFS.jsonl, got a file alone")
+    if references and (changes or not judged):
+        raise RecipeError("--references must come with a file of summaries, and without --set")
+    results = Results(folder=out, resume=resume)
     with screen() as shown, interruptible() as interruption:
+        report_to, check = shown.report, interruption.check
         if judged and references:
-            report = evaluate_predictions(
-                judged,
-                references,
-                skip_missing=skip_missing,
-                out=out,
-                resume=resume,
-                report=shown.report,
-                check=interruption.check,
+            found = evaluate_predictions(
+                judged, references, skip_missing=skip_missing, results=results, report=report_to, check=check
             )
         else:
-            report = evaluate_run(
+            found = evaluate_run(
                 judged,
                 split,
                 overrides=changes or (),
                 limit=limit,
-                out=out,
-                resume=resume,
-                report=shown.report,
-                check=interruption.check,
+                results=results,
+                report=report_to,
+                check=check,
             )
     if json:
-        shown.result(report.to_json().rstrip())
+        shown.result(found.to_json().rstrip())
         return
-    columns, rows = report.table()
-    shown.result(table(columns, rows))
-    shown.result("\n".join([report.signature, *report.notes]))
+    columns, rows = found.table()
+    shown.result("\n".join([table(columns, rows), *found.notes, found.signature]))

@@ -51,7 +51,7 @@ def read_lines(path: Path) -> Iterator[Line | BadLine]:
         try:
             for number, content in enumerate(file, 1):
                 if content.strip():
-                    yield _read_line(f"{path}:{number}", content)
+                    yield read_line(f"{path}:{number}", content)
         except BROKEN as error:
             raise DataError(f"{path} must be whole, got: {error} after line {number}; get the file again") from error
 
@@ -83,13 +83,18 @@ def text_of(fields: Mapping[str, object], name: str) -> str:
     return text
 
 
-def _read_line(where: str, content: bytes) -> Line | BadLine:
+def read_line(where: str, content: bytes) -> Line | BadLine:
+    """Read one line, named `where`."""
     try:
-        fields = json.loads(decode(content))
+        text = decode(content)
+    except ValueError as error:
+        return BadLine(where, str(error))
+    try:
+        fields = json.loads(text)
     except json.JSONDecodeError as error:
         return BadLine(where, f"must be a JSON object, got: {error.msg} at column {error.colno}")
-    except (ValueError, RecursionError) as error:
-        return BadLine(where, str(error))
+    except (ValueError, RecursionError) as error:  # a number of 5,000 digits, 100,000 brackets
+        return BadLine(where, f"must be a JSON object, got: {error}")
     if not isinstance(fields, dict):
         return BadLine(where, f"must be a JSON object, got {type(fields).__name__}")
     return Line(where, fields)

@@ -11,16 +11,16 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 from tempfile import TemporaryFile
-from typing import BinaryIO
+from typing import IO
 
+from sumpool.documents.files import COMPRESSIONS
+from sumpool.documents.json_lines import DOCUMENT_FIELDS, ID_FIELDS, SUMMARY_FIELDS, guess_field
 from sumpool.errors import DataError
-from sumpool.evaluation.rows import Row, guess, opened, parse_row, read_rows, require
+from sumpool.evaluation.rows import Row, opened, read_row, read_rows
 from sumpool.evaluation.scorer import Candidate
 
-_IDS = ("id", "article_id", "doc_id", "document_id", "name")
 _SUMMARIES = ("summary", "prediction", "predicted", "hypothesis", "generated", "output")
-_REFERENCES = ("reference", "summary", "abstract", "target", "highlights")
-_DOCUMENTS = ("document", "article", "text", "source", "body")
+_REFERENCES = ("reference", *SUMMARY_FIELDS)
 
 
 @dataclass(frozen=True)
@@ -86,7 +86,7 @@ class Joined:
                     continue
                 number, offset = self.places[id]
                 predictions.seek(offset)
-                summary = parse_row(predictions.readline(), self.predictions, number, offset)
+                summary = read_row(predictions.readline(), self.predictions, number, offset)
                 yield Candidate(
                     id=id,
                     summary=summary.text(self.prediction_fields.text),
@@ -132,7 +132,7 @@ def _read_predictions(path: Path) -> tuple[Fields, dict[str, tuple[int, int]]]:
     places: dict[str, tuple[int, int]] = {}
     with opened(path) as file:
         for row in read_rows(file, path):
-            fields = fields or Fields(guess(row, _IDS), require(row, _SUMMARIES))
+            fields = fields or Fields(guess_field(row.fields, ID_FIELDS), row.guess(_SUMMARIES))
             name = fields.name(row)
             if name in places:
                 raise DataError(f"{row.where} must have an id of its own, got {name!r} of line {places[name][0]} again")
@@ -161,8 +161,8 @@ def _read_references(path: Path, places: dict[str, tuple[int, int]]) -> tuple[Fi
 
 
 def _reference_fields(row: Row) -> Fields:
-    documents = [name for name in _DOCUMENTS if isinstance(row.values.get(name), str)]
-    return Fields(guess(row, _IDS), require(row, _REFERENCES), documents[0] if documents else None)
+    texts = {name: value for name, value in row.fields.items() if isinstance(value, str)}
+    return Fields(guess_field(row.fields, ID_FIELDS), row.guess(_REFERENCES), guess_field(texts, DOCUMENT_FIELDS))
 
 
 def _some_rows(fields: Fields | None, path: Path) -> Fields:
@@ -172,10 +172,10 @@ def _some_rows(fields: Fields | None, path: Path) -> Fields:
 
 
 @contextmanager
-def _seekable(path: Path) -> Iterator[BinaryIO]:
+def _seekable(path: Path) -> Iterator[IO[bytes]]:
     """Open a file for reading anywhere; a compressed one is unpacked into a temporary file first."""
     with opened(path) as file:
-        if path.suffix not in (".gz", ".zst"):
+        if path.suffix not in COMPRESSIONS:
             yield file
             return
         with TemporaryFile() as unpacked:

@@ -16,7 +16,18 @@ from sumpool.evaluation.statistics import Comparison, Estimate, Floats, compare,
 SEED = 1
 """Of the intervals and tests; fixed, so that the same summaries give the same table everywhere."""
 
-_TITLES = ("slice", "documents", "system", "ROUGE-1", "ROUGE-2", "ROUGE-L", "ROUGE-Lsum", "words", "repeated", "p")
+_TITLES = (
+    "slice",
+    "documents",
+    "system",
+    "ROUGE-1",
+    "ROUGE-2",
+    "ROUGE-L",
+    "ROUGE-Lsum",
+    "words",
+    "repeated",
+    "p vs LEAD",
+)
 
 
 @dataclass(frozen=True)
@@ -69,7 +80,7 @@ class EvaluationReport:
         return json.dumps(asdict(self), ensure_ascii=False, indent=2) + "\n"
 
     def table(self) -> tuple[tuple[str, ...], list[tuple[str, ...]]]:
-        """Titles and cells as the terminal shows them: ROUGE times 100, `p` of ROUGE-1 and -Lsum against LEAD."""
+        """Titles and cells as the terminal shows them: ROUGE times 100, p of ROUGE-1 and of -Lsum."""
         return _TITLES, [_cells(row) for row in self.rows]
 
 

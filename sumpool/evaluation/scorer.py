@@ -73,6 +73,11 @@ class Scorer:
 
     The sentence splitter is the one that the package ships, for references, summaries and documents of every run, so
     that figures of different runs, and of summaries from elsewhere, can be compared.
+
+    Attributes:
+        rouge: ROUGE alone, for a quick look.
+        names: What the systems are called in a table.
+        signature: Every setting that the figures of a document depend on.
     """
 
     def __init__(self, config: EvaluationConfig) -> None:

@@ -3,9 +3,10 @@
 import types
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Literal, Union, get_args, get_origin
+from typing import Annotated, Literal, Union, get_args, get_origin
 
 from annotated_types import Ge, Gt, Le, Lt, MaxLen, MinLen
+from pydantic.fields import FieldInfo
 
 from sumpool.settings import Settings
 from sumpool.variants import OneOf, kinds
@@ -46,6 +47,9 @@ def section(annotation: object) -> type[Settings] | None:
 
 def _type_rule(annotation: object, metadata: Sequence[object]) -> str:
     origin, inner = get_origin(annotation), get_args(annotation)
+    if origin is Annotated:
+        marks = [part for mark in inner[1:] for part in (mark.metadata if isinstance(mark, FieldInfo) else [mark])]
+        return rule(inner[0], marks)
     if origin is tuple:
         return f"a list of {_plural(annotation, metadata)}"
     if origin in (Union, types.UnionType):

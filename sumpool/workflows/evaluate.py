@@ -20,8 +20,8 @@ from sumpool.evaluation.scorer import Candidate, Scorer
 from sumpool.evaluation.scores import ScoreFile, replace_text
 from sumpool.interruption import Check
 from sumpool.progress import Progress, Report, silent
-from sumpool.recipe.schema import Recipe
 from sumpool.workflows.loading import LoadedModel, load_model
+from sumpool.workflows.prepare import prepared_folder
 from sumpool.workflows.summarize import write_summaries
 
 
@@ -141,11 +141,6 @@ def evaluate_predictions(
     )
     # 2. Figures of each document, then the table.
     return _evaluate(task, config or EvaluationConfig(), results, report, check)
-
-
-def prepared_folder(recipe: Recipe) -> Path:
-    """Where the prepared data of a recipe is."""
-    return recipe.data.prepared or Path("prepared") / recipe.name
 
 
 @dataclass(frozen=True)

@@ -13,11 +13,10 @@ from sumpool.core.model.summarizer import Summarizer
 from sumpool.data.prepare import prepare
 from sumpool.data.report import DataReport
 from sumpool.data.shards import Shard
-from sumpool.evaluation.rouge import Rouge
+from sumpool.evaluation.scorer import Scorer
 from sumpool.interruption import Check
 from sumpool.progress import Progress, Report, silent
 from sumpool.recipe.schema import Recipe
-from sumpool.text.sentences import SentenceSplitter
 from sumpool.text.tokenizer import Tokenizer
 from sumpool.training.feed import Material
 from sumpool.training.fit import fit
@@ -178,8 +177,7 @@ def _sampled_rouge(recipe: Recipe, materials: _Materials, check: Check) -> Calla
     lengths = choose_lengths(recipe.summarize, tokens.mean, tokens.p90, recipe.model.target_length)
     greedy = recipe.summarize.model_copy(update={"beams": 1})
     writer = Writer(materials.model, materials.tokenizer, greedy, lengths)
-    split = SentenceSplitter.default().split
-    rouge = Rouge(stemmer=recipe.evaluate.stemmer, split=split, splitter="punkt (sumpool's English)")
+    rouge = Scorer(recipe.evaluate).rouge
     shard = materials.shard
 
     def score() -> dict[str, float]:

@@ -8,9 +8,12 @@ import pytest
 from typer.testing import CliRunner, Result
 
 from sumpool.cli.app import app, explain
-from sumpool.errors import CheckpointError, DataError, RecipeError
+from sumpool.errors import CheckpointError, DataError, RecipeError, SumpoolError
 
-WORDS = "the protocol server client packet header network address message link router host port cache route key".split()
+WORDS = (
+    *("the", "protocol", "server", "client", "packet", "header", "network", "address", "message", "link"),
+    *("router", "host", "port", "cache", "route", "key"),
+)
 RECIPE = """\
 name: tiny
 data: {source: {kind: jsonl, path: rows.jsonl, validation_share: 0.2, test_share: 0.2}, vocabulary: 300, workers: 1}
@@ -131,10 +134,13 @@ def test_evaluate_scores_summaries_from_anywhere() -> None:
         (("summarize", "doc.txt", "--model", "runs"), CheckpointError, "runs must be a run folder"),
         (("summarize", "doc.txt", "--beams", "0"), RecipeError, "summarize.beams must be a whole number of at least 1"),
         (("summarize", "nowhere.txt"), DataError, "no document could be summarised"),
+        (("evaluate", "rows.jsonl"), RecipeError, "rows.jsonl must be a run folder, or come with --references"),
+        (("evaluate", "--references", "rows.jsonl"), RecipeError, "--references must come with a file of summaries"),
         (("evaluate", "nowhere.jsonl", "--references", "rows.jsonl"), DataError, "nowhere.jsonl must"),
     ],
 )
 def test_what_a_user_can_mend_is_told_in_a_sentence(words: tuple[str, ...], kind: type, sentence: str) -> None:
     result = run(*words)
+    assert isinstance(result.exception, SumpoolError)
     assert isinstance(result.exception, kind)
     assert sentence in explain(result.exception)[1]

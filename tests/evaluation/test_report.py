@@ -123,5 +123,5 @@ def test_the_table_shows_percent_and_intervals() -> None:
         100 * scored(1, leak=0.0).systems["model"].rouge["rouge1"].f1
     )
     assert (first["words"], first["repeated"]) == ("40", "2.0 %")
-    assert first["p"].count("/") == 1
-    assert dict(zip(titles, cells[1], strict=True))["p"] == ""
+    assert first["p vs LEAD"].count("/") == 1
+    assert dict(zip(titles, cells[1], strict=True))["p vs LEAD"] == ""

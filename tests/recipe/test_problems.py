@@ -26,7 +26,7 @@ from sumpool.recipe.load import load_recipe
         ("train=3", "train must be a section of settings, got 3"),
         ("train.betas=[1]", "train.betas[1] is missing; it must be a number"),
         ("train.loss_weights={a: x}", "train.loss_weights.a must be a number, got 'x'"),
-        ("summarize.min_length=long", "summarize.min_length must be a whole number or auto, got 'long'"),
+        ("summarize.min_length=long", "summarize.min_length must be a whole number of at least 0 or auto, got 'long'"),
         ("evaluate.stemmer=perhaps", "evaluate.stemmer must be true or false, got 'perhaps'"),
         ("data={}", "data.source is missing (Where the documents and their summaries are); it must be a section with"),
         ("steps=3", "steps is not a setting of a recipe (did you mean train.steps?)"),

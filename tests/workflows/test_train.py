@@ -20,7 +20,7 @@ from sumpool.training.lock import exclusive
 from sumpool.workflows.run_folder import differences
 from sumpool.workflows.train import dry_run, train
 
-WORDS = "the a router packet address network sends receives drops header option field server client name".split()
+WORDS = ("router", "packet", "address", "network", "sends", "receives", "drops", "header", "option", "field", "server", "name")
 
 
 def write_rows(path: Path, seed: int, count: int = 40) -> None:
@@ -163,7 +163,7 @@ def test_a_schedule_without_an_end_may_go_on_for_more_steps(tmp_path: Path, reci
 def test_other_data_is_refused(run: Path, tmp_path: Path, recipe_with: Callable[..., Recipe]) -> None:
     write_rows(tmp_path / "other.jsonl", seed=2)
     other = recipe_with(f"data.source.path={tmp_path}/other.jsonl", f"data.prepared={tmp_path}/other")
-    with pytest.raises(DataError, match="must go on with the data that it began with, but .*other holds other data"):
+    with pytest.raises(DataError, match=r"must go on with the data that it began with, but .*other holds other data"):
         train(other, run)
 
 

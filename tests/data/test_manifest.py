@@ -1,0 +1,99 @@
+import os
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from sumpool.data import manifest
+from sumpool.data.config import DataConfig
+from sumpool.data.sources._base import Example, Reject, SourceConfig
+from sumpool.errors import Interrupted
+
+
+class FileConfig(SourceConfig):
+    """A source that is a file."""
+
+    kind: str = "file"
+    path: Path
+    field: str = "text"
+
+    def rows(self) -> Iterator[Example | Reject]:
+        yield from ()
+
+
+def never() -> None:
+    """Nobody asks to stop."""
+
+
+@pytest.fixture
+def source(tmp_path: Path) -> Path:
+    path = tmp_path / "source"
+    path.write_text("content")
+    return path
+
+
+def fingerprint(path: Path, field: str = "text", vocabulary: int = 400, workers: int = 2) -> str:
+    source = FileConfig(path=path, field=field)
+    return manifest.fingerprint(DataConfig.model_construct(source=source, vocabulary=vocabulary, workers=workers))
+
+
+def test_the_fingerprint_changes_with_what_matters(source: Path) -> None:
+    before = fingerprint(source)
+    assert fingerprint(source) == before
+    assert fingerprint(source, workers=7) == before
+    assert fingerprint(source, vocabulary=401) != before
+    assert fingerprint(source, field="body") != before
+    os.utime(source, ns=(1, 1))
+    touched = fingerprint(source)
+    assert touched != before
+    source.write_text("contents")
+    os.utime(source, ns=(1, 1))
+    assert fingerprint(source) != touched
+    source.unlink()
+    assert len(fingerprint(source)) == len(before)  # the source itself says what is missing
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    folder = tmp_path / "folder"
+    (folder / "inner").mkdir(parents=True)
+    (folder / "file").write_text("content")
+    (folder / "inner" / "file").write_bytes(bytes(3 << 20))
+    manifest.write(folder, "made from this", never)
+    return folder
+
+
+def test_a_folder_holds_what_was_written(folder: Path) -> None:
+    assert manifest.holds(folder, "made from this", never)
+    assert not manifest.holds(folder, "made from that", never)
+
+
+@pytest.mark.parametrize("name", ["file", "inner/file"])
+@pytest.mark.parametrize("change", ["flip", "cut", "longer", "missing"])
+def test_any_change_is_noticed(folder: Path, name: str, change: str) -> None:
+    path = folder / name
+    content = path.read_bytes()
+    match change:
+        case "flip":
+            path.write_bytes(content[:-1] + bytes([content[-1] ^ 1]))
+        case "cut":
+            path.write_bytes(content[:-1])
+        case "longer":
+            path.write_bytes(content + b"x")
+        case "missing":
+            path.unlink()
+    assert not manifest.holds(folder, "made from this", never)
+
+
+@pytest.mark.parametrize("content", ["", "[]", "{}", '{"schema": 1, "fingerprint": "made from this"}', "null"])
+def test_a_broken_manifest_vouches_for_nothing(folder: Path, content: str) -> None:
+    (folder / "manifest.json").write_text(content)
+    assert not manifest.holds(folder, "made from this", never)
+
+
+def test_checking_a_large_folder_can_be_stopped(folder: Path) -> None:
+    def stop() -> None:
+        raise Interrupted(2)
+
+    with pytest.raises(Interrupted):
+        manifest.holds(folder, "made from this", stop)

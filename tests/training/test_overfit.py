@@ -1,0 +1,67 @@
+"""A model of both heads learns eight documents by heart."""
+
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+import torch
+
+from sumpool.core.attention.blockwise import BlockwiseConfig
+from sumpool.core.decoding.beam import Lengths, search
+from sumpool.core.model.config import DecoderConfig, EncoderLayerConfig, ModelConfig
+from sumpool.core.model.summarizer import Summarizer
+from sumpool.core.output._base import OutputConfig
+from sumpool.core.output.pointer import PointerConfig
+from sumpool.core.output.tied import TiedConfig
+from sumpool.core.pooling.halving import HalvingConfig
+from sumpool.training.config import ScheduleConfig, TrainConfig
+from sumpool.training.feed import Material
+from sumpool.training.fit import fit
+from tests.training.toy import VOCABULARY, Documents, new_run
+
+CPU = torch.device("cpu")
+LAYER = BlockwiseConfig(block=8)
+CONFIG = TrainConfig(
+    steps=100,
+    batch_tokens=1000,
+    learning_rate=0.01,
+    schedule=ScheduleConfig(kind="cosine", warmup=10),
+    validate_every=50,
+    checkpoint_every=1000,
+    precision="fp32",
+    device="cpu",
+)
+
+
+@pytest.mark.parametrize("output", [PointerConfig(), TiedConfig()])
+def test_eight_documents_are_learnt_by_heart(output: OutputConfig, tmp_path: Path) -> None:
+    torch.manual_seed(1)
+    layers = (EncoderLayerConfig(attention=LAYER), EncoderLayerConfig(attention=LAYER, pool=HalvingConfig(keep=8)))
+    config = ModelConfig(
+        dim=32,
+        heads=4,
+        feed_forward=64,
+        dropout=0.0,
+        source_length=20,
+        target_length=8,
+        encoder=layers,
+        decoder=DecoderConfig(layers=2),
+        output=output,
+    )
+    model = Summarizer(config, VOCABULARY)
+    documents = Documents(8, seed=3)
+    others = [item.target for item in documents.items[1:] + documents.items[:1]]  # nothing that could just be copied
+    documents.items = [replace(item, target=other) for item, other in zip(documents.items, others, strict=True)]
+    material = Material(documents, documents, config.source_length, config.target_length, seed=1)
+    state = fit(model, CONFIG, material, new_run(tmp_path / "run"))
+    assert state.best_loss is not None
+    assert state.best_loss < 0.05
+    batch = material.batch(documents, range(8))
+    model.eval()
+    with torch.no_grad():
+        memory = model.encode(batch.ids, batch.mask, batch.sentences)
+        start = model.start(memory, 1)
+        found = search(model.step, start, [Lengths(1, 8)] * 8, beams=1, length_penalty=1.0, constraints=[], device=CPU)
+    for document, hypotheses in zip(documents.items, found, strict=True):
+        assert document.target is not None
+        assert list(hypotheses[0].tokens) == document.target.tolist()
