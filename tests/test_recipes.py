@@ -41,3 +41,13 @@ def test_recipe_loads_and_is_dumped_to_an_equal_one(path: Path, tmp_path: Path) 
 def test_names_are_unique() -> None:
     names = [load_recipe(path).name for path in FILES]
     assert len(set(names)) == len(names) >= 9
+
+
+def test_recipes_that_share_prepared_data_agree_on_it() -> None:
+    by_folder: dict[Path, set[str]] = {}
+    for path in FILES:
+        data = load_recipe(path).data
+        if data.prepared:
+            by_folder.setdefault(data.prepared, set()).add(data.model_dump_json())
+    assert by_folder
+    assert all(len(settings) == 1 for settings in by_folder.values())
