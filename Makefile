@@ -17,7 +17,7 @@ PIP := $(BIN)/python -m pip --disable-pip-version-check install --quiet --constr
 
 demo: .venv/installed
 	$(BIN)/sumpool train recipes/quickstart.yaml --out $(RUN) $(addprefix --set ,$(SET))
-	$(BIN)/sumpool summarize --model $(RUN) --split test --limit 3
+	$(BIN)/sumpool summarize prepared/sample/test/texts.jsonl --limit 3 --model $(RUN)
 	$(BIN)/sumpool evaluate $(RUN) --split validation --resume
 
 test: lint

@@ -7,8 +7,7 @@ import typer
 
 from sumpool.cli.console import screen
 from sumpool.cli.options import Changes, RecipePath
-from sumpool.cli.text import table
-from sumpool.progress import Progress
+from sumpool.cli.text import complain, table
 
 if TYPE_CHECKING:
     from sumpool.workflows.train import DryRun
@@ -37,12 +36,14 @@ def train(
     with screen() as shown, interruptible() as interruption:
         loaded = load_recipe(recipe, changes or ())
         if dry_run:
-            found = workflow.dry_run(loaded, report=shown.report, check=interruption.check)
-            shown.result(_forecast(found, loaded.train.steps))
-            return
-        run = workflow.train(loaded, out, report=shown.report, check=interruption.check)
-        shown.report(Progress("train", note=f"next: sumpool summarize --model {run} doc.txt; sumpool evaluate {run}"))
-        shown.result(str(run))
+            result = _forecast(
+                workflow.dry_run(loaded, report=shown.report, check=interruption.check), loaded.train.steps
+            )
+        else:
+            result = str(workflow.train(loaded, out, report=shown.report, check=interruption.check))
+    if not dry_run:
+        complain(f"next: sumpool summarize --model {result} doc.txt; sumpool evaluate {result}")
+    shown.result(result)
 
 
 def _forecast(found: "DryRun", steps: int) -> str:

@@ -17,6 +17,8 @@ LONG = 8192
 LOW_LEAK = 0.2
 """Below this share of 8-grams in common with its document, a summary counts as low-leak."""
 
+_Row = tuple[str, Callable[["SplitReport"], str]]
+
 
 @dataclass(frozen=True)
 class Spread:
@@ -154,30 +156,44 @@ def _mean(values: Sequence[float]) -> float:
     return sum(values) / max(len(values), 1)
 
 
-def _spread(spread: Spread) -> str:
-    return f"{spread.mean:,.0f} ({spread.p10:,.0f} - {spread.p50:,.0f} - {spread.p90:,.0f}, max {spread.max:,})"
-
-
 def _share(share: float | None) -> str:
     return "-" if share is None else f"{share:.1%}"
 
 
-_ROWS: tuple[tuple[str, Callable[[SplitReport], str]], ...] = (
+def _shares(shares: Sequence[float]) -> str:
+    return " / ".join(f"{100 * share:.0f}" for share in shares) + " %" if shares else "-"
+
+
+def _length(label: str, spread: Callable[[SplitReport], Spread]) -> tuple[_Row, ...]:
+    """Rows for a length: its mean, where most of it lies, and its end."""
+
+    def tenths(split: SplitReport) -> str:
+        found = spread(split)
+        return f"{found.p10:,.0f} / {found.p50:,.0f} / {found.p90:,.0f}"
+
+    return (
+        (f"{label}, mean", lambda split: f"{spread(split).mean:,.0f}"),
+        ("  10 % / half / 90 % have at most", tenths),
+        ("  longest", lambda split: f"{spread(split).max:,}"),
+    )
+
+
+_ROWS: tuple[_Row, ...] = (
     ("documents", lambda split: f"{split.documents:,}"),
-    ("document, words: mean (p10 - p50 - p90, max)", lambda split: _spread(split.document_words)),
-    ("document, tokens", lambda split: _spread(split.document_tokens)),
+    *_length("words of a document", lambda split: split.document_words),
+    *_length("tokens of a document", lambda split: split.document_tokens),
     (f"documents over {LONG:,} tokens", lambda split: _share(split.long_documents)),
-    ("summary, words", lambda split: _spread(split.summary_words)),
-    ("summary, tokens", lambda split: _spread(split.summary_tokens)),
-    ("compression, words per word", lambda split: f"{split.compression:,.1f}"),
+    *_length("words of a summary", lambda split: split.summary_words),
+    *_length("tokens of a summary", lambda split: split.summary_tokens),
+    ("words of document per word of summary", lambda split: f"{split.compression:,.1f}"),
     ("extractive coverage", lambda split: _share(split.coverage)),
     ("extractive density, words", lambda split: f"{split.density:.1f}"),
-    ("novel 1-, 2-, 3-, 4-grams", lambda split: ", ".join(_share(share) for share in split.novel_ngrams) or "-"),
-    ("8-grams of the summary in the document", lambda split: _share(split.leak)),
+    ("novel 1- / 2- / 3- / 4-grams", lambda split: _shares(split.novel_ngrams)),
+    ("summary's 8-grams in its document", lambda split: _share(split.leak)),
     (f"documents with under {LOW_LEAK:.0%} of them", lambda split: _share(split.low_leak)),
-    ("same text twice", lambda split: f"{split.duplicates:,}"),
-    ("same text in training", lambda split: f"{split.in_training:,}"),
-    ("13-grams that training has, of a sample", lambda split: _share(split.runs_in_training)),
+    ("texts that came before", lambda split: f"{split.duplicates:,}"),
+    ("texts that training has too", lambda split: f"{split.in_training:,}"),
+    ("13-grams that training has too", lambda split: _share(split.runs_in_training)),
 )
 
 _ADAPTER = TypeAdapter(DataReport)

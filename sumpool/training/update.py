@@ -133,7 +133,7 @@ def enough_memory(batch: Batch, batch_tokens: int) -> Iterator[None]:
     try:
         yield
     except (MemoryError, RuntimeError) as error:
-        if isinstance(error, RuntimeError) and not _is_out_of_memory(error):
+        if isinstance(error, RuntimeError) and not is_out_of_memory(error):
             raise
         documents, length = batch.ids.shape
         target = 0 if batch.target is None else batch.target.size(1)
@@ -144,5 +144,6 @@ def enough_memory(batch: Batch, batch_tokens: int) -> Iterator[None]:
         ) from error
 
 
-def _is_out_of_memory(error: RuntimeError) -> bool:
+def is_out_of_memory(error: RuntimeError) -> bool:
+    """Whether torch says that memory ran out."""
     return isinstance(error, torch.OutOfMemoryError) or "can't allocate memory" in str(error)

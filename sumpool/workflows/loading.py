@@ -37,7 +37,7 @@ class LoadedModel:
         model: The model with its best weights, on its device, in evaluation mode.
         tokenizer: The run's vocabulary.
         splitter: The run's sentence splitter.
-        lengths: Shortest and longest summary that is written.
+        lengths: Shortest and longest summary that is written, and the usual one.
         device: Where the model is.
     """
 
@@ -118,7 +118,8 @@ def choose_lengths(config: DecodingConfig, mean: float, ninth_decile: float, tar
     minimum = min(round(_SHORTEST * mean), maximum) if config.min_length == "auto" else config.min_length
     if minimum > maximum:
         raise RecipeError(f"summarize.min_length must be at most the longest length, {maximum}, got {minimum}")
-    return Lengths(minimum, maximum)
+    likely = max(minimum, min(round(mean), maximum)) if config.max_length == "auto" else None
+    return Lengths(minimum, maximum, likely)
 
 
 def _lengths(folder: Path, recipe: Recipe) -> Lengths:

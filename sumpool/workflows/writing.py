@@ -12,8 +12,10 @@ from sumpool.core.decoding.constraints import Constraint, NoRepeatWords, WordPie
 from sumpool.core.model.summarizer import Summarizer
 from sumpool.data.batches import collate
 from sumpool.data.shards import Item
+from sumpool.errors import ResourceError
 from sumpool.text.tokenizer import Tokenizer
 from sumpool.training.hardware import autocast, choose_precision
+from sumpool.training.update import is_out_of_memory
 
 
 @dataclass(frozen=True)
@@ -50,13 +52,33 @@ class Writer:
         if config.no_repeat_words:
             self._constraints.append(NoRepeatWords(config.no_repeat_words, WordPieces(tokenizer.pieces())))
 
-    @torch.inference_mode()
     def write(self, passages: Sequence[Item]) -> list[Written]:
-        """Summarise a batch of passages; no summary is longer than its passage."""
+        """Summarise a batch of passages; no summary is longer than its passage.
+
+        A batch that memory cannot hold is written in halves, which changes nothing but the time.
+
+        Raises:
+            ResourceError: If memory cannot hold a single passage.
+        """
+        try:
+            return self._write(passages)
+        except (MemoryError, RuntimeError) as error:
+            if isinstance(error, RuntimeError) and not is_out_of_memory(error):
+                raise
+            if len(passages) == 1:
+                raise ResourceError(
+                    f"memory must hold {passages[0].id}, {len(passages[0].ids):,} tokens with {self._config.beams} "
+                    "beams, but it ran out; lower summarize.beams"
+                ) from error
+        half = len(passages) // 2  # outside the handler, whose traceback keeps the tensors of the failed try alive
+        return self.write(passages[:half]) + self.write(passages[half:])
+
+    @torch.inference_mode()
+    def _write(self, passages: Sequence[Item]) -> list[Written]:
         source_length = self._model.config.source_length
         device = self._model.embedding.weight.device
         batch = collate(passages, source_length, self._model.config.target_length).to(device)
-        lengths = [Lengths(*(min(bound, len(passage.ids)) for bound in self._lengths)) for passage in passages]
+        lengths = [_within(self._lengths, len(passage.ids)) for passage in passages]
         with autocast(device, choose_precision(self._config.precision, device)):
             memory = self._model.encode(batch.ids, batch.mask, batch.sentences)
             found = search(
@@ -69,3 +91,8 @@ class Writer:
                 device=device,
             )
         return [Written(self._tokenizer.decode(best.tokens).strip(), best.score) for best, *_ in found]
+
+
+def _within(lengths: Lengths, most: int) -> Lengths:
+    minimum, maximum, likely = lengths
+    return Lengths(min(minimum, most), min(maximum, most), likely)

@@ -89,8 +89,8 @@ def test_lengths_come_from_the_training_summaries(copy: Path) -> None:
     manifest = Manifest.read(copy)
     Manifest({**manifest.files, "report.json": Content.of(copy / "report.json")}, manifest.facts).write(copy)
     automatic = ["summarize.min_length=auto", "summarize.max_length=auto"]
-    assert load_model(copy, automatic).lengths == Lengths(8, 28)
-    assert load_model(copy, automatic[1:]).lengths == Lengths(6, 28)
+    assert load_model(copy, automatic).lengths == Lengths(8, 28, 10)
+    assert load_model(copy, automatic[1:]).lengths == Lengths(6, 28, 10)
     (copy / "report.json").unlink()
     with pytest.raises((CheckpointError, DataError), match=r"report\.json must be"):
         load_model(copy, automatic)
@@ -99,8 +99,8 @@ def test_lengths_come_from_the_training_summaries(copy: Path) -> None:
 @pytest.mark.parametrize(
     ("minimum", "maximum", "expected"),
     [
-        ("auto", "auto", Lengths(85, 240)),
-        (5, "auto", Lengths(5, 240)),
+        ("auto", "auto", Lengths(85, 240, 100)),
+        (120, "auto", Lengths(120, 240, 120)),
         ("auto", 30, Lengths(30, 30)),
         (20, 30, Lengths(20, 30)),
         (0, 9999, Lengths(0, 255)),
@@ -112,7 +112,7 @@ def test_a_length_that_is_fixed_is_kept(minimum: int | str, maximum: int | str, 
 
 
 def test_no_training_summaries_still_allow_a_word() -> None:
-    assert choose_lengths(DecodingConfig(), 0, 0, target_length=256) == Lengths(0, 1)
+    assert choose_lengths(DecodingConfig(), 0, 0, target_length=256) == Lengths(0, 1, 0)
 
 
 def test_lengths_that_contradict_each_other_are_refused(run_folder: Path) -> None:

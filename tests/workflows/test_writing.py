@@ -1,11 +1,16 @@
 from pathlib import Path
+from unittest.mock import Mock
 
 import numpy as np
 import pytest
+import torch
+from torch import Tensor
 
 from sumpool.core.decoding.beam import Lengths
 from sumpool.core.decoding.config import DecodingConfig
+from sumpool.core.model.summarizer import Memory
 from sumpool.data.shards import Item
+from sumpool.errors import ResourceError
 from sumpool.workflows.loading import LoadedModel, load_model
 from sumpool.workflows.writing import Writer
 from tests.workflows.conftest import story
@@ -53,3 +58,30 @@ def test_a_summary_is_no_longer_than_its_document(loaded: LoadedModel) -> None:
 
 def test_lower_precision_writes_as_well(loaded: LoadedModel) -> None:
     assert all(write(loaded, Lengths(4, 9), precision="bf16"))
+
+
+def test_a_batch_that_memory_cannot_hold_is_halved(loaded: LoadedModel, monkeypatch: pytest.MonkeyPatch) -> None:
+    encode, sizes = loaded.model.encode, []
+
+    def small(ids: Tensor, mask: Tensor, sentences: Tensor) -> Memory:
+        sizes.append(len(ids))
+        if len(ids) > 3:
+            raise torch.OutOfMemoryError("CUDA out of memory")
+        return encode(ids, mask, sentences)
+
+    expected = write(loaded, Lengths(4, 9))
+    monkeypatch.setattr(loaded.model, "encode", small)
+    assert write(loaded, Lengths(4, 9)) == expected
+    assert sizes == [10, 5, 2, 3, 5, 2, 3]
+
+
+def test_a_document_that_memory_cannot_hold_is_named(loaded: LoadedModel, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(loaded.model, "encode", Mock(side_effect=MemoryError))
+    with pytest.raises(ResourceError, match=r"memory must hold story, \d+ tokens with 4 beams, but it ran out"):
+        write(loaded, Lengths(4, 9))
+
+
+def test_other_errors_of_torch_are_not_hidden(loaded: LoadedModel, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(loaded.model, "encode", Mock(side_effect=RuntimeError("shapes differ")))
+    with pytest.raises(RuntimeError, match="shapes differ"):
+        write(loaded, Lengths(4, 9))

@@ -8,7 +8,8 @@ An ended hypothesis scores sum(log p) / length ** length_penalty, where length c
 arXiv:1609.08144, without the constants); a penalty above 1 favours long summaries, 0 compares plain probabilities.
 Log-probabilities are at most 0, so that sum(log p) / (longest length) ** length_penalty bounds all that a live
 hypothesis can become: the search of a document is over when as many hypotheses as it has beams have ended and no live
-one can still beat the worst of them. With one beam the search is greedy and is over at the first end.
+one can still beat the worst of them (or would have to grow beyond its likely length to do so, where one is given). With
+one beam the search is greedy and is over at the first end.
 """
 
 import math
@@ -40,10 +41,19 @@ overwrites, and the next state."""
 
 
 class Lengths(NamedTuple):
-    """Fewest and most pieces of a summary, its end not counted."""
+    """How many pieces a summary may have, its end not counted.
+
+    Attributes:
+        minimum: Fewest.
+        maximum: Most.
+        likely: How many the search waits for: a live hypothesis is credited with this length, and with its own from
+            there on, when it is asked whether it can still beat those that ended. None credits it with `maximum`,
+            which misses nothing and mostly searches to the very end.
+    """
 
     minimum: int
     maximum: int
+    likely: int | None = None
 
 
 @dataclass(frozen=True)
@@ -115,7 +125,9 @@ class _Document:
         del self.ended[self._beams :]
 
     def _bound(self) -> float:
-        return self._score(self.live[0].log_prob, self.lengths.maximum + 1)
+        first, likely = self.live[0], self.lengths.likely
+        length = self.lengths.maximum if likely is None else max(likely, len(first.tokens))
+        return self._score(first.log_prob, length + 1)
 
     def _score(self, log_prob: float, length: int) -> float:
         return log_prob / math.pow(length, self._length_penalty)

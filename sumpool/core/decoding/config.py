@@ -17,7 +17,8 @@ class DecodingConfig(Settings):
     min_length: Annotated[int, Field(ge=0)] | Literal["auto"] = "auto"
     """Fewest tokens of a summary, its end not counted; auto is 0.85 times the mean of the training summaries."""
     max_length: Annotated[int, Field(ge=1)] | Literal["auto"] = "auto"
-    """Most tokens of a summary, its end not counted; auto is twice what 90 % of the training summaries keep below."""
+    """Most tokens of a summary, its end not counted; auto is twice what 90 % of the training summaries keep below, and
+    the search does not wait for hypotheses that need more than the mean to win, as it does for a length fixed here."""
     no_repeat_words: int = Field(3, ge=0)
     """No run of this many words occurs twice in a summary; 0 is off."""
     batch_tokens: int = Field(32768, ge=1)

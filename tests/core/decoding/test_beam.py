@@ -166,6 +166,8 @@ def test_a_late_winner_is_waited_for() -> None:
     found = search(late, Written.start([0], 2), [Lengths(0, 9)], beams=2)[0]
     assert found[0].tokens == (4,) * 9  # -3 / 10 beats -0.4 / 1 and -0.8 / 2, which ended first
     assert found[0].score == pytest.approx(-0.3)
+    found = search(late, Written.start([0], 2), [Lengths(0, 9, 6)], beams=2)[0]
+    assert found[0].tokens == ()  # -3 / 7 does not
 
 
 def test_an_end_outside_the_beam_does_not_count() -> None:

@@ -13,7 +13,7 @@ from sumpool.core.model.summarizer import DecoderState, Memory, Summarizer
 from sumpool.pieces import END
 
 VOCAB = 60
-LENGTHS = Lengths(3, 20)
+LENGTHS = Lengths(3, 14)
 
 
 @pytest.fixture(scope="module")
@@ -38,10 +38,10 @@ def model() -> Summarizer:
 
 @pytest.fixture(scope="module")
 def documents() -> list[torch.Tensor]:
-    """50 documents of 20 to 180 tokens, and one ten times as long."""
+    """50 documents of 10 to 60 tokens, and one ten times as long."""
     generator = torch.Generator().manual_seed(3)
-    lengths = torch.randint(20, 181, (50,), generator=generator).tolist()
-    return [torch.randint(5, VOCAB, (length,), generator=generator) for length in [*lengths, 1800]]
+    lengths = torch.randint(10, 61, (50,), generator=generator).tolist()
+    return [torch.randint(5, VOCAB, (length,), generator=generator) for length in [*lengths, 600]]
 
 
 def read(model: Summarizer, documents: Sequence[torch.Tensor]) -> Memory:

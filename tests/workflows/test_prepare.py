@@ -1,0 +1,65 @@
+import json
+import os
+import signal
+from pathlib import Path
+
+import pytest
+
+from sumpool.data.shards import Shard
+from sumpool.errors import DataError, Interrupted
+from sumpool.progress import Progress
+from sumpool.recipe.load import load_recipe
+from sumpool.workflows.prepare import prepare, prepared_folder
+
+
+@pytest.fixture
+def recipe_with_data(tiny_recipe: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.chdir(tiny_recipe.parent)
+    rows = [
+        {"id": f"d{number}", "text": f"Document {number} says much.", "summary": "It says."} for number in range(40)
+    ]
+    Path("train.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
+    return tiny_recipe
+
+
+def test_a_recipe_is_prepared_once(recipe_with_data: Path) -> None:
+    recipe = load_recipe(recipe_with_data)
+    told: list[Progress] = []
+    folder, report = prepare(recipe, report=told.append)
+    assert folder == Path("prepared/tiny") == prepared_folder(recipe)
+    assert (report.read, report.kept) == (40, 40)
+    assert len(Shard.open(folder, "train")) == report.splits["train"].documents
+    assert any(step.note.startswith("train.jsonl: read 'text' as document") for step in told)
+    told.clear()
+    assert prepare(recipe, report=told.append) == (folder, report)
+    assert told == []
+
+
+def test_the_folder_can_be_named(recipe_with_data: Path, tmp_path: Path) -> None:
+    folder, _ = prepare(load_recipe(recipe_with_data, [f"data.prepared={tmp_path}/elsewhere"]))
+    assert folder == tmp_path / "elsewhere"
+
+
+def test_bad_rows_stop_or_are_left_out(recipe_with_data: Path) -> None:
+    with Path("train.jsonl").open("a") as file:
+        file.write("not JSON\n")
+    recipe = load_recipe(recipe_with_data)
+    with pytest.raises(DataError, match=r"train.jsonl:41: .*--skip-bad-rows"):
+        prepare(recipe)
+    _, report = prepare(recipe, skip_bad_rows=True)
+    assert (report.read, report.kept, report.rejected) == (41, 40, 1)
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+def test_a_signal_stops_and_nothing_is_left(recipe_with_data: Path, number: signal.Signals) -> None:
+    recipe = load_recipe(recipe_with_data)
+
+    def interrupt(progress: Progress) -> None:
+        if progress.task == "prepare: vocabulary":
+            os.kill(os.getpid(), number)
+
+    with pytest.raises(Interrupted, match=f"stopped by {number.name}; nothing was prepared") as caught:
+        prepare(recipe, report=interrupt)
+    assert caught.value.status == 128 + number
+    assert not Path("prepared/tiny").exists()
+    prepare(recipe)
