@@ -7,6 +7,7 @@ from typing import Annotated
 import typer
 
 from sumpool import __version__
+from sumpool.cli.bench import bench
 from sumpool.cli.evaluate import evaluate
 from sumpool.cli.prepare import prepare
 from sumpool.cli.summarize import summarize
@@ -23,7 +24,7 @@ app = typer.Typer(
     context_settings={"help_option_names": ["-h", "--help"]},
 )
 
-for command in (prepare, train, summarize, evaluate):
+for command in (prepare, train, summarize, evaluate, bench):
     app.command()(command)
 
 _RESOURCE_EXIT = 6
