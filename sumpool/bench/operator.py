@@ -15,7 +15,7 @@ from torch.nn import functional as F
 from sumpool.bench.result import OperatorRow
 from sumpool.bench.timing import interleave
 from sumpool.core.pooling.halving import Peak, combine, halve
-from sumpool.interruption import Check
+from sumpool.interruption import Check, go_on
 
 DIM = 32
 BATCH = 16
@@ -50,7 +50,7 @@ def similarity(states: Tensor, scores: Tensor, left: Tensor) -> Tensor:
 
 
 def measure_operators(
-    repeats: int, device: torch.device, seed: int = 1, check: Check = lambda: None
+    repeats: int, device: torch.device, seed: int = 1, check: Check = go_on
 ) -> tuple[OperatorRow, ...]:
     """Measure every form of halving at LENGTH and each published `keep`, all in turns."""
     generator = torch.Generator().manual_seed(seed)

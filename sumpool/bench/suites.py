@@ -14,7 +14,7 @@ from sumpool.bench.result import GrowthRow, ModelRow
 from sumpool.bench.timing import Work, interleave
 from sumpool.bench.workload import WORKS, Conditions, Documents, Subject, WorkName, twins
 from sumpool.core.model.config import ModelConfig
-from sumpool.interruption import Check
+from sumpool.interruption import Check, go_on
 from sumpool.progress import Progress, Report, silent
 
 FIRST = 1024
@@ -30,7 +30,7 @@ def measure_models(
     settings: BenchConfig,
     conditions: Conditions,
     report: Report = silent,
-    check: Check = lambda: None,
+    check: Check = go_on,
 ) -> tuple[ModelRow, ...]:
     """Measure a model and its twins.
 

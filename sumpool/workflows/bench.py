@@ -11,17 +11,13 @@ from sumpool.bench.operator import measure_operators
 from sumpool.bench.result import BenchReport, ModelRow, OperatorRow
 from sumpool.bench.suites import fit_growth, measure_models
 from sumpool.bench.workload import Conditions
-from sumpool.interruption import Check
+from sumpool.interruption import Check, go_on
 from sumpool.progress import Report, silent
 from sumpool.recipe.load import load_recipe
 from sumpool.training.hardware import choose_device, choose_precision
 from sumpool.workflows.loading import RUNS, newest_run
 
 Suite = Literal["model", "operators"]
-
-
-def _go_on() -> None:
-    """Never stop."""
 
 
 def bench(
@@ -31,7 +27,7 @@ def bench(
     overrides: Sequence[str] = (),
     lengths: Sequence[int] = (),
     report: Report = silent,
-    check: Check = _go_on,
+    check: Check = go_on,
 ) -> BenchReport:
     """Measure a model beside its twins without pooling, or the pooling operators alone.
 
