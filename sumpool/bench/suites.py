@@ -14,6 +14,7 @@ from sumpool.bench.result import GrowthRow, ModelRow
 from sumpool.bench.timing import Work, interleave
 from sumpool.bench.workload import WORKS, Conditions, Documents, Subject, WorkName, twins
 from sumpool.core.model.config import ModelConfig
+from sumpool.errors import is_out_of_memory
 from sumpool.interruption import Check, go_on
 from sumpool.progress import Progress, Report, silent
 
@@ -107,16 +108,11 @@ class _Climb:
         try:
             memory = peak(lambda: counted.append(count(run)), self.device)
         except (RuntimeError, MemoryError) as error:
-            if not _out_of_memory(error):
+            if not is_out_of_memory(error):
                 raise
             return replace(row, note="memory ended")
         self.length, self.memory = row.length, memory
         return replace(row, memory=memory, operations=counted[0])
-
-
-def _out_of_memory(error: Exception) -> bool:
-    """Whether memory ended; on a CPU torch says so in words only."""
-    return isinstance(error, torch.OutOfMemoryError | MemoryError) or "can't allocate memory" in str(error)
 
 
 def _with_steps(lengths: Sequence[int]) -> list[int]:
