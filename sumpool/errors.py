@@ -62,3 +62,11 @@ class Interrupted(SumpoolError):  # noqa: N818 - an interruption is no error of 
     def status(self) -> int:
         """The exit code that shells expect of a process ended by this signal."""
         return 128 + self.number
+
+
+def is_out_of_memory(error: BaseException) -> bool:
+    """Whether Python or torch says that memory ran out; torch's own error is known by its name, so none is imported."""
+    return isinstance(error, MemoryError) or (
+        isinstance(error, RuntimeError)
+        and (type(error).__name__ == "OutOfMemoryError" or "can't allocate memory" in str(error))
+    )

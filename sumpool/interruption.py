@@ -12,6 +12,10 @@ Check = Callable[[], None]
 """Call it where the work may stop; it raises `Interrupted` once a signal has come."""
 
 
+def go_on() -> None:
+    """The check of work that nobody stops."""
+
+
 class Interruption:
     """Whether SIGINT or SIGTERM has come; a handler only takes note, so no save is ever cut in two."""
 

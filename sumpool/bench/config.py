@@ -1,5 +1,7 @@
 """What is measured: the `bench` section of a recipe."""
 
+from typing import Annotated
+
 from pydantic import Field
 
 from sumpool.settings import Settings
@@ -8,7 +10,7 @@ from sumpool.settings import Settings
 class BenchConfig(Settings):
     """Lengths, repetitions and sizes of a benchmark."""
 
-    lengths: tuple[int, ...] = (1024, 2048, 4096, 8192)
+    lengths: tuple[Annotated[int, Field(ge=1)], ...] = Field((1024, 2048, 4096, 8192), min_length=1)
     """Source tokens."""
     batch: int = Field(1, ge=1)
     """Documents at once."""

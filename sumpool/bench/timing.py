@@ -11,7 +11,7 @@ from dataclasses import dataclass
 
 import torch
 
-from sumpool.interruption import Check
+from sumpool.interruption import Check, go_on
 
 Work = Callable[[], object]
 """One repetition of what is measured; its result is thrown away."""
@@ -55,7 +55,7 @@ def synchronize(device: torch.device) -> None:
 
 
 def interleave(
-    works: Mapping[str, Work], repeats: int, device: torch.device, check: Check = lambda: None
+    works: Mapping[str, Work], repeats: int, device: torch.device, check: Check = go_on
 ) -> dict[str, Timing]:
     """Measure several works in turns, after one repetition of each that is not counted.
 

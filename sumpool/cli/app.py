@@ -7,12 +7,13 @@ from typing import Annotated
 import typer
 
 from sumpool import __version__
+from sumpool.cli.bench import bench
 from sumpool.cli.evaluate import evaluate
 from sumpool.cli.prepare import prepare
 from sumpool.cli.summarize import summarize
 from sumpool.cli.text import complain
 from sumpool.cli.train import train
-from sumpool.errors import Interrupted, SumpoolError
+from sumpool.errors import Interrupted, SumpoolError, is_out_of_memory
 
 app = typer.Typer(
     name="sumpool",
@@ -23,7 +24,7 @@ app = typer.Typer(
     context_settings={"help_option_names": ["-h", "--help"]},
 )
 
-for command in (prepare, train, summarize, evaluate):
+for command in (prepare, train, summarize, evaluate, bench):
     app.command()(command)
 
 _RESOURCE_EXIT = 6
@@ -77,19 +78,11 @@ def explain(error: Exception) -> tuple[int, str]:
             return _RESOURCE_EXIT, f"error: {where}{error.strerror}; make room and run the same command again"
         case OSError() if error.filename is not None:
             return 3, f"error: {error.filename}: {error.strerror}"
-    if _ran_out_of_memory(error):
+    if is_out_of_memory(error):
         advice = "a smaller batch_tokens or source_length needs less"
         return _RESOURCE_EXIT, f"error: memory ran out ({_first_line(error)}); {advice}"
     name = type(error).__name__
     return 1, f"error: {name}: {_first_line(error)}; this is a bug in sumpool, run again with --debug to see where"
-
-
-def _ran_out_of_memory(error: Exception) -> bool:
-    # torch's own error is known by its name, so that this module need not import torch
-    return isinstance(error, MemoryError) or (
-        isinstance(error, RuntimeError)
-        and (type(error).__name__ == "OutOfMemoryError" or "can't allocate memory" in str(error))
-    )
 
 
 def _first_line(error: Exception) -> str:

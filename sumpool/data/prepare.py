@@ -30,7 +30,7 @@ from sumpool.data.sources._base import SPLITS, Split
 from sumpool.data.staging import alone, disk_errors, staged
 from sumpool.data.texts import Texts
 from sumpool.errors import DataError
-from sumpool.interruption import Check
+from sumpool.interruption import Check, go_on
 from sumpool.progress import Progress, Report
 from sumpool.text.fragments import words
 from sumpool.text.sentences import SentenceSplitter
@@ -75,7 +75,7 @@ def prepare(config: DataConfig, folder: Path, *, skip_bad_rows: bool, report: Re
 
 def is_prepared(config: DataConfig, folder: Path) -> bool:
     """Whether a folder holds the data of these settings, as it was written."""
-    return manifest.holds(folder, manifest.fingerprint(config), lambda: None)
+    return manifest.holds(folder, manifest.fingerprint(config), go_on)
 
 
 def _encode_all(config: DataConfig, folder: Path, reading: Reading, report: Report, check: Check) -> DataReport:

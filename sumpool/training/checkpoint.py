@@ -156,7 +156,7 @@ def export(run: Path, model: nn.Module, facts: Mapping[str, Any]) -> None:
     """
     path = run / MODEL
     with on_disk(path):
-        safetensors.torch.save_file(weights_of(model), beside(path))
+        _write(weights_of(model), beside(path))
         put_in_place(path, facts)
 
 
@@ -180,12 +180,17 @@ def load_weights(run: Path, model: nn.Module) -> None:
 
 
 def _fill(half: Path, step: int, checkpoint: Checkpoint) -> None:
-    safetensors.torch.save_file(dict(checkpoint.weights), half / MODEL)
-    safetensors.torch.save_file(dict(checkpoint.moments), half / OPTIMIZER)
+    _write(checkpoint.weights, half / MODEL)
+    _write(checkpoint.moments, half / OPTIMIZER)
     (half / STATE).write_text(json.dumps(checkpoint.state, allow_nan=False), encoding="utf-8")
     for name in FILES:
         sync(half / name)
     Manifest({name: Content.of(half / name) for name in FILES}, {"step": step}).write(half)
+
+
+def _write(tensors: Mapping[str, Tensor], path: Path) -> None:
+    safetensors.torch.save_file(dict(tensors), path)
+    path.chmod(0o644)  # safetensors lets only the owner read, unlike every other file of a run
 
 
 def _load(folder: Path) -> Checkpoint:

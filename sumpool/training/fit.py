@@ -10,7 +10,7 @@ from typing import NoReturn
 from torch import nn
 
 from sumpool.errors import Interrupted, NonFiniteError
-from sumpool.interruption import Check
+from sumpool.interruption import Check, go_on
 from sumpool.progress import Progress, Report, silent
 from sumpool.training.checkpoint import Checkpoint, Checkpoints, export
 from sumpool.training.config import TrainConfig
@@ -53,7 +53,7 @@ def fit(
     *,
     score: ScoreSummaries | None = None,
     report: Report = silent,
-    check: Check = lambda: None,
+    check: Check = go_on,
 ) -> State:
     """Train a model, going on from the newest checkpoint of the run folder if there is one.
 

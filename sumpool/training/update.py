@@ -9,7 +9,7 @@ import torch
 from torch import Tensor, nn
 
 from sumpool.data.batches import Batch
-from sumpool.errors import ResourceError
+from sumpool.errors import ResourceError, is_out_of_memory
 from sumpool.pieces import PAD
 from sumpool.training.config import TrainConfig
 from sumpool.training.hardware import autocast, choose_precision
@@ -133,7 +133,7 @@ def enough_memory(batch: Batch, batch_tokens: int) -> Iterator[None]:
     try:
         yield
     except (MemoryError, RuntimeError) as error:
-        if isinstance(error, RuntimeError) and not is_out_of_memory(error):
+        if not is_out_of_memory(error):
             raise
         documents, length = batch.ids.shape
         target = 0 if batch.target is None else batch.target.size(1)
@@ -142,8 +142,3 @@ def enough_memory(batch: Batch, batch_tokens: int) -> Iterator[None]:
             f"ran out: halve train.batch_tokens, now {batch_tokens}, and double train.accumulate; "
             "for a batch of one document lower model.source_length"
         ) from error
-
-
-def is_out_of_memory(error: RuntimeError) -> bool:
-    """Whether torch says that memory ran out."""
-    return isinstance(error, torch.OutOfMemoryError) or "can't allocate memory" in str(error)

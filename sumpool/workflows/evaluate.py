@@ -18,7 +18,7 @@ from sumpool.evaluation.predictions import join
 from sumpool.evaluation.report import EvaluationReport, Figures
 from sumpool.evaluation.scorer import Candidate, Scorer
 from sumpool.evaluation.scores import ScoreFile, replace_text
-from sumpool.interruption import Check
+from sumpool.interruption import Check, go_on
 from sumpool.progress import Progress, Report, silent
 from sumpool.workflows.loading import LoadedModel, load_model
 from sumpool.workflows.prepare import prepared_folder
@@ -41,10 +41,6 @@ class Results:
 _USUAL = Results()
 
 
-def _go_on() -> None:
-    """Never stop."""
-
-
 def evaluate_run(
     run: Path | None = None,
     split: Split = "test",
@@ -53,7 +49,7 @@ def evaluate_run(
     limit: int | None = None,
     results: Results = _USUAL,
     report: Report = silent,
-    check: Check = _go_on,
+    check: Check = go_on,
 ) -> EvaluationReport:
     """Summarise a split of a run's data with its model, and score the summaries.
 
@@ -109,7 +105,7 @@ def evaluate_predictions(
     skip_missing: bool = False,
     results: Results = _USUAL,
     report: Report = silent,
-    check: Check = _go_on,
+    check: Check = go_on,
 ) -> EvaluationReport:
     """Score summaries from anywhere.
 

@@ -5,7 +5,7 @@ from collections.abc import Iterable, Iterator, Sequence, Sized
 from pathlib import Path
 
 from sumpool.documents import Document
-from sumpool.interruption import Check
+from sumpool.interruption import Check, go_on
 from sumpool.progress import Progress, Report, silent
 from sumpool.workflows.loading import LoadedModel, load_model
 from sumpool.workflows.passages import Reader, Reading, gather, stretches
@@ -16,10 +16,6 @@ _STRETCH = 8
 """Batches that are looked ahead, so that passages of similar length meet."""
 
 
-def _go_on() -> None:
-    """Never stop."""
-
-
 def summarize(
     documents: Iterable[Document],
     folder: Path | None = None,
@@ -28,7 +24,7 @@ def summarize(
     out: Path | None = None,
     resume: bool = False,
     report: Report = silent,
-    check: Check = _go_on,
+    check: Check = go_on,
 ) -> Iterator[Summary]:
     """Summarise documents; every one gets a summary or a reason, in the order in which they come.
 
@@ -60,7 +56,7 @@ def summarize(
 
 
 def write_summaries(
-    documents: Iterable[Document], loaded: LoadedModel, *, report: Report = silent, check: Check = _go_on
+    documents: Iterable[Document], loaded: LoadedModel, *, report: Report = silent, check: Check = go_on
 ) -> Iterator[Summary]:
     """Summarise documents with a model that is loaded.
 

@@ -14,7 +14,7 @@ from sumpool.data.prepare import prepare
 from sumpool.data.report import DataReport
 from sumpool.data.shards import Shard
 from sumpool.evaluation.scorer import Scorer
-from sumpool.interruption import Check
+from sumpool.interruption import Check, go_on
 from sumpool.progress import Progress, Report, silent
 from sumpool.recipe.schema import Recipe
 from sumpool.text.tokenizer import Tokenizer
@@ -30,10 +30,6 @@ from sumpool.workflows.model_card import write_model_card
 from sumpool.workflows.prepare import prepared_folder
 from sumpool.workflows.run_folder import claim, finish, is_finished, open_run
 from sumpool.workflows.writing import Writer
-
-
-def _go_on() -> None:
-    """Never stop."""
 
 
 @dataclass(frozen=True)
@@ -71,7 +67,7 @@ class _Materials:
     model: Summarizer
 
 
-def train(recipe: Recipe, out: Path | None = None, *, report: Report = silent, check: Check = _go_on) -> Path:
+def train(recipe: Recipe, out: Path | None = None, *, report: Report = silent, check: Check = go_on) -> Path:
     """Train a model, or go on with a run that was stopped.
 
     Args:
@@ -110,7 +106,7 @@ def train(recipe: Recipe, out: Path | None = None, *, report: Report = silent, c
     return run
 
 
-def dry_run(recipe: Recipe, *, report: Report = silent, check: Check = _go_on) -> DryRun:
+def dry_run(recipe: Recipe, *, report: Report = silent, check: Check = go_on) -> DryRun:
     """Try a recipe: check it and the data, and make one update with the longest batch; nothing is kept.
 
     Args:

@@ -12,10 +12,9 @@ from sumpool.core.decoding.constraints import Constraint, NoRepeatWords, WordPie
 from sumpool.core.model.summarizer import Summarizer
 from sumpool.data.batches import collate
 from sumpool.data.shards import Item
-from sumpool.errors import ResourceError
+from sumpool.errors import ResourceError, is_out_of_memory
 from sumpool.text.tokenizer import Tokenizer
 from sumpool.training.hardware import autocast, choose_precision
-from sumpool.training.update import is_out_of_memory
 
 
 @dataclass(frozen=True)
@@ -63,7 +62,7 @@ class Writer:
         try:
             return self._write(passages)
         except (MemoryError, RuntimeError) as error:
-            if isinstance(error, RuntimeError) and not is_out_of_memory(error):
+            if not is_out_of_memory(error):
                 raise
             if len(passages) == 1:
                 raise ResourceError(

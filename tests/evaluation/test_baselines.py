@@ -90,6 +90,6 @@ def test_a_document_of_ten_thousand_words_takes_milliseconds() -> None:
     sentences = [" ".join(generator.choices(words, k=25)) for _ in range(400)]
     reference = " ".join(generator.choices(words, k=120))
     oracle(sentences, reference, 3, tokenize)  # the stems are now remembered
-    start = time.perf_counter()
+    start = time.process_time()
     oracle(sentences, reference, 3, tokenize)
-    assert time.perf_counter() - start < 0.5  # about 25 ms where nobody else uses the machine
+    assert time.process_time() - start < 0.15  # about 20 ms

@@ -98,6 +98,6 @@ def test_systems_scored_on_other_documents_cannot_be_compared() -> None:
 
 def test_the_arxiv_test_split_takes_seconds() -> None:
     values = np.random.default_rng(0).random((6440, 12))
-    start = time.perf_counter()
+    start = time.process_time()
     estimate(values, 1000, seed=1)
-    assert time.perf_counter() - start < 10
+    assert time.process_time() - start < 10

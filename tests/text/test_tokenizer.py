@@ -43,6 +43,10 @@ def test_composed_and_decomposed_letters_are_the_same(tokenizer: Tokenizer) -> N
     assert tokenizer.encode("e\u0301") == tokenizer.encode("é")
 
 
+def test_invisible_characters_have_no_pieces(tokenizer: Tokenizer) -> None:
+    assert tokenizer.encode("The\u202e docu\u200dment\ud800") == tokenizer.encode("The document")
+
+
 def test_control_pieces_are_silent(tokenizer: Tokenizer) -> None:
     ids = tokenizer.encode("The document")
     assert tokenizer.decode([2, *ids, 3, 0, 0]) == "The document"

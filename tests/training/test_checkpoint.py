@@ -21,6 +21,7 @@ OPERATIONS: list[tuple[object, str]] = [
     (Path, "mkdir"),
     (Path, "write_bytes"),
     (Path, "write_text"),
+    (Path, "chmod"),
     (safetensors.torch, "save_file"),
 ]
 """Everything that a save asks of the disk."""
@@ -50,7 +51,9 @@ def assert_newest_is(checkpoints: Checkpoints, step: int) -> None:
 def test_the_newest_is_loaded(tmp_path: Path) -> None:
     assert checkpoints_in(tmp_path).load_newest() is None
     assert_newest_is(checkpoints_in(tmp_path, 5, 20, 100), 100)
-    assert {path.name for path in (tmp_path / "checkpoints" / "step-00000100").iterdir()} == set(FILES)
+    files = list((tmp_path / "checkpoints" / "step-00000100").iterdir())
+    assert {path.name for path in files} == set(FILES)
+    assert {path.stat().st_mode & 0o044 for path in files} == {0o044}, "whoever may enter the folder may read it"
 
 
 def test_the_newest_and_the_best_stay(tmp_path: Path) -> None:

@@ -20,7 +20,7 @@ from sumpool.training.lock import exclusive
 from sumpool.workflows.run_folder import differences
 from sumpool.workflows.train import dry_run, train
 
-WORDS = ("router", "packet", "address", "network", "sends", "receives", "drops", "header", "option", "field", "server", "name")
+WORDS = ("router", "packet", "address", "network", "sends", "receives", "drops", "header", "field", "server")
 
 
 def write_rows(path: Path, seed: int, count: int = 40) -> None:

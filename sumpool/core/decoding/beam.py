@@ -13,31 +13,16 @@ one beam the search is greedy and is over at the first end.
 """
 
 import math
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from typing import NamedTuple, Protocol, Self, TypeVar
+from typing import NamedTuple
 
 import torch
 from torch import Tensor
 
 from sumpool.core.decoding.constraints import Constraint
+from sumpool.core.decoding.step import StateT, Step
 from sumpool.pieces import BEGIN, END, PAD, UNKNOWN
-
-
-class State(Protocol):
-    """What a step function remembers; rows are documents times beams, the beams of a document side by side."""
-
-    def reorder(self, rows: Tensor) -> Self:
-        """Continue from these rows (batch * beams,); every row stays with its document."""
-
-    def select(self, documents: Tensor) -> Self:
-        """Keep these documents (fewer,), given by their place in the batch."""
-
-
-StateT = TypeVar("StateT", bound=State)
-Step = Callable[[Tensor, StateT], tuple[Tensor, StateT]]
-"""Takes the last pieces (batch * beams,) and a state; gives log-probabilities (batch * beams, vocab), which the search
-overwrites, and the next state."""
 
 
 class Lengths(NamedTuple):

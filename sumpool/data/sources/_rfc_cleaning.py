@@ -103,7 +103,7 @@ def _name(block: Block) -> str:
 
 def _is_heading(block: Block, indent: int) -> bool:
     line = block[0]
-    if indentation(line) > indent or _PAGE_REFERENCE.search(line):
+    if len(line) > 100 or indentation(line) > indent or _PAGE_REFERENCE.search(line):
         return False
     return (len(block) <= 2 and bool(_NUMBER.match(line))) or (len(block) == 1 and _ends_open(line))
 

@@ -1,3 +1,5 @@
+import time
+
 import pytest
 
 from sumpool.data.sources._rfc_cleaning import body, unwrap
@@ -113,3 +115,12 @@ def test_texts_that_are_no_rfc_do_no_harm(text: str) -> None:
 
 def test_unwrapping_keeps_hyphens() -> None:
     assert unwrap(["  a point-to-", "  point link, i- and", "o-nodes"]) == "a point-to-point link, i- and o-nodes"
+
+
+@pytest.mark.parametrize(
+    "line", [". " * 50_000 + "x", " " * 50_000 + "x", "1." * 50_000, "[Page 1]" * 10_000, "\f" * 50_000]
+)
+def test_hostile_lines_take_no_time(line: str) -> None:
+    start = time.process_time()
+    body(f"Abstract\n\n{line}\n\n{line}\n\nContents\n\n{line}")
+    assert time.process_time() - start < 5

@@ -1,0 +1,131 @@
+from unittest.mock import Mock
+
+import pytest
+import torch
+
+from sumpool.bench import suites
+from sumpool.bench.config import BenchConfig
+from sumpool.bench.result import ModelRow
+from sumpool.bench.suites import _with_steps, fit_growth, measure_models
+from sumpool.bench.timing import Timing, Work
+from sumpool.bench.workload import WORKS, Conditions, Subject
+from sumpool.core.attention.blockwise import BlockwiseConfig
+from sumpool.core.model.config import DecoderConfig, EncoderLayerConfig, ModelConfig
+from sumpool.core.output.tied import TiedConfig
+from sumpool.core.pooling.halving import HalvingConfig
+
+CONDITIONS = Conditions(vocabulary=40, device=torch.device("cpu"), precision=torch.float32)
+SETTINGS = BenchConfig(lengths=(64, 16, 32), batch=3, target=5, generate=2, repeats=2)
+QUICK = BenchConfig(lengths=(32,), target=5, generate=2, repeats=1)
+DIM, WIDTH, BLOCK, KEEP, LAYERS = 16, 32, 8, 8, 2
+CONFIG = ModelConfig(
+    dim=DIM,
+    heads=2,
+    feed_forward=WIDTH,
+    source_length=32,
+    encoder=(
+        EncoderLayerConfig(attention=BlockwiseConfig(block=BLOCK)),
+        EncoderLayerConfig(attention=BlockwiseConfig(block=BLOCK), pool=HalvingConfig(keep=KEEP)),
+    ),
+    decoder=DecoderConfig(layers=1),
+    output=TiedConfig(),
+)
+
+
+def encode_operations(length: int, seen: int, scored: int) -> int:
+    """Count by hand: projections and feed-forward, scores and mixing over `seen` keys, and the scorer's product."""
+    layer = 2 * length * (4 * DIM * DIM + 2 * DIM * WIDTH) + 2 * 2 * length * seen * DIM
+    return SETTINGS.batch * (LAYERS * layer + 2 * scored * DIM)
+
+
+@pytest.fixture(scope="module")
+def rows() -> tuple[ModelRow, ...]:
+    return measure_models(CONFIG, SETTINGS, CONDITIONS)
+
+
+def test_every_model_is_measured_at_every_work_and_length(rows: tuple[ModelRow, ...]) -> None:
+    expected = [
+        (work, name, length) for work in WORKS for length in (16, 32, 64) for name in ("model", "blockwise", "vanilla")
+    ]
+    assert [(row.work, row.model, row.length) for row in rows] == expected
+    assert all(row.timing is not None and len(row.timing.seconds) == 2 for row in rows)
+    assert all(row.batch == 3 and row.note == "" for row in rows)
+
+
+def test_counted_operations_are_those_of_the_hand_formula(rows: tuple[ModelRow, ...]) -> None:
+    counted = {(row.model, row.length): row.operations for row in rows if row.work == "encode"}
+    for length in (16, 32, 64):
+        assert counted["model", length] == encode_operations(length, BLOCK, scored=length)
+        assert counted["blockwise", length] == encode_operations(length, BLOCK, scored=0)
+        assert counted["vanilla", length] == encode_operations(length, length, scored=0)
+
+
+def test_growth_of_what_was_measured(rows: tuple[ModelRow, ...]) -> None:
+    found = {(row.work, row.model, row.cost): row for row in fit_growth(rows)}
+    assert found["encode", "model", "operations"].growth.exponent == pytest.approx(1.0)
+    assert found["encode", "vanilla", "operations"].growth.exponent > 1.2
+    assert found["train", "model", "seconds"].lengths == (16, 32, 64)
+
+
+def test_no_growth_through_two_lengths(rows: tuple[ModelRow, ...]) -> None:
+    assert fit_growth([row for row in rows if row.length > 16]) == ()
+
+
+def test_a_length_that_may_not_fit_is_left_out(monkeypatch: pytest.MonkeyPatch) -> None:
+    def peak(work: Work, device: torch.device) -> int:
+        del device
+        work()
+        return 2**30
+
+    monkeypatch.setattr(suites, "peak", peak)
+    monkeypatch.setattr(suites, "available", Mock(return_value=4 * 2**30))
+    rows = measure_models(CONFIG, QUICK.model_copy(update={"lengths": (32, 64)}), CONDITIONS)
+    assert {row.note for row in rows if row.length == 32} == {""}
+    assert {row.note for row in rows if row.length == 64} == {"may need 4.0 GiB, 4.0 GiB are free"}
+    assert all(row.timing is None and row.operations is None for row in rows if row.length == 64)
+
+
+@pytest.mark.parametrize(
+    "error",
+    [MemoryError(), torch.OutOfMemoryError(), RuntimeError("DefaultCPUAllocator: can't allocate memory: 1 bytes")],
+)
+def test_the_end_of_memory_is_said(monkeypatch: pytest.MonkeyPatch, error: Exception) -> None:
+    monkeypatch.setattr(Subject, "train", Mock(side_effect=error))
+    rows = measure_models(CONFIG, QUICK, CONDITIONS)
+    assert {row.note for row in rows if row.work == "train"} == {"memory ended"}
+    assert all(row.timing for row in rows if row.work != "train")
+
+
+def test_other_errors_are_not_taken_for_the_end_of_memory(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(Subject, "encode", Mock(side_effect=RuntimeError("shapes do not fit")))
+    with pytest.raises(RuntimeError, match="shapes do not fit"):
+        measure_models(CONFIG, QUICK, CONDITIONS)
+
+
+def test_check_may_stop_it() -> None:
+    def check() -> None:
+        raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        measure_models(CONFIG, QUICK, CONDITIONS, check=check)
+
+
+@pytest.mark.parametrize(
+    ("lengths", "steps"),
+    [
+        ([512, 1024], [512, 1024]),
+        ([65536], [1024, 4096, 16384, 65536]),
+        ([64, 8192], [64, 256, 1024, 4096, 8192]),
+        ([5000], [1024, 4096, 5000]),
+    ],
+)
+def test_long_documents_are_approached_in_steps(lengths: list[int], steps: list[int]) -> None:
+    assert _with_steps(lengths) == steps
+
+
+def test_growth_leaves_out_what_was_not_measured() -> None:
+    rows = [ModelRow("encode", "model", 2**n, 1, Timing((2.0**n,))) for n in range(4)]
+    rows.append(ModelRow("encode", "model", 16, 1, note="memory ended"))
+    (found,) = fit_growth(rows)
+    assert (found.cost, found.lengths) == ("seconds", (1, 2, 4, 8))
+    assert found.growth.exponent == pytest.approx(1.0)

@@ -1,0 +1,80 @@
+from unittest.mock import Mock
+
+import pytest
+import torch
+from torch import Tensor, nn
+
+from sumpool.bench.workload import Conditions, Documents, Subject, twins
+from sumpool.core.attention.blockwise import BlockwiseConfig
+from sumpool.core.attention.vanilla import VanillaConfig
+from sumpool.core.model.config import DecoderConfig, EncoderLayerConfig, ModelConfig
+from sumpool.core.pooling.halving import HalvingConfig
+from sumpool.pieces import PARAGRAPH
+
+CONDITIONS = Conditions(vocabulary=40, device=torch.device("cpu"), precision=torch.float32)
+BLOCKWISE = EncoderLayerConfig(attention=BlockwiseConfig(block=8))
+CONFIG = ModelConfig(
+    dim=16,
+    heads=2,
+    feed_forward=32,
+    source_length=32,
+    encoder=(BLOCKWISE, EncoderLayerConfig(attention=BlockwiseConfig(block=8), pool=HalvingConfig(keep=8))),
+    decoder=DecoderConfig(layers=1),
+)
+
+
+def test_documents_are_full_and_the_same_for_the_same_seed() -> None:
+    documents = Documents.random(3, 20, 5, CONDITIONS)
+    assert (documents.ids.shape, documents.target.shape) == ((3, 20), (3, 5))
+    assert documents.mask.all()
+    assert int(documents.ids.min()) > PARAGRAPH
+    assert torch.equal(documents.ids, Documents.random(3, 20, 5, CONDITIONS).ids)
+
+
+def test_twins_pool_nothing() -> None:
+    found = twins(CONFIG, longest=100)
+    assert list(found) == ["model", "blockwise", "vanilla"]
+    assert found["model"].encoder == CONFIG.encoder
+    assert found["blockwise"].encoder == (BLOCKWISE, BLOCKWISE)
+    assert found["vanilla"].encoder == (EncoderLayerConfig(attention=VanillaConfig()),) * 2
+    assert {twin.source_length for twin in found.values()} == {100}
+    assert {twin.dim for twin in found.values()} == {16}
+
+
+def test_a_twin_that_equals_the_model_is_left_out() -> None:
+    plain = CONFIG.model_copy(update={"encoder": (BLOCKWISE, BLOCKWISE)})
+    assert list(twins(plain, longest=16)) == ["model", "vanilla"]
+
+
+def test_generation_writes_what_is_asked_for(monkeypatch: pytest.MonkeyPatch) -> None:
+    subject = Subject(CONFIG, CONDITIONS)
+    step = Mock(side_effect=subject.model.step)
+    monkeypatch.setattr(subject.model, "step", step)
+    subject.generate(Documents.random(2, 20, 5, CONDITIONS), beams=3, tokens=7)
+    assert [len(call.args[0]) for call in step.call_args_list] == [
+        6
+    ] * 8  # seven tokens and the end, of two documents with three beams each
+
+
+def test_training_leaves_no_gradients_and_no_new_weights() -> None:
+    subject = Subject(CONFIG, CONDITIONS)
+    before = [weights.clone() for weights in subject.model.parameters()]
+    subject.train(Documents.random(2, 20, 5, CONDITIONS))
+    assert all(weights.grad is None for weights in subject.model.parameters())
+    assert all(map(torch.equal, before, subject.model.parameters()))
+
+
+def test_precision_is_that_of_the_products() -> None:
+    for precision in (torch.float32, torch.bfloat16):
+        subject = Subject(CONFIG, Conditions(40, torch.device("cpu"), precision))
+        seen: set[torch.dtype] = set()
+
+        def note(module: nn.Module, given: object, found: Tensor, seen: set[torch.dtype] = seen) -> None:
+            del module, given
+            seen.add(found.dtype)
+
+        for module in subject.model.decoder.modules():
+            if isinstance(module, nn.Linear):
+                module.register_forward_hook(note)
+        subject.train(Documents.random(1, 20, 5, CONDITIONS))
+        assert seen == {precision}

@@ -1,0 +1,35 @@
+import signal
+
+import pytest
+import torch
+
+from sumpool import errors
+from sumpool.errors import Interrupted, SumpoolError, is_out_of_memory
+
+
+def test_every_kind_has_an_exit_code_of_its_own() -> None:
+    kinds = [kind for kind in SumpoolError.__subclasses__() if kind is not Interrupted]
+    assert {kind.__name__: kind.exit_code for kind in kinds} == {
+        "RecipeError": 2,
+        "DataError": 3,
+        "CheckpointError": 4,
+        "NonFiniteError": 5,
+        "ResourceError": 6,
+    }
+    assert all(f"{kind.__name__:17} {kind.exit_code}" in (errors.__doc__ or "") for kind in kinds)
+
+
+@pytest.mark.parametrize(("number", "status"), [(signal.SIGINT, 130), (signal.SIGTERM, 143)])
+def test_an_interruption_exits_as_shells_expect(number: signal.Signals, status: int) -> None:
+    error = Interrupted(number)
+    assert error.status == status
+    assert str(error) == f"stopped by {number.name}; the work is saved"
+
+
+def test_running_out_of_memory_is_told_from_other_failures() -> None:
+    with pytest.raises(RuntimeError) as failure:
+        torch.empty(2**60)
+    assert is_out_of_memory(failure.value)
+    assert is_out_of_memory(torch.OutOfMemoryError("CUDA out of memory"))
+    assert is_out_of_memory(MemoryError())
+    assert not is_out_of_memory(RuntimeError("shapes cannot be multiplied"))

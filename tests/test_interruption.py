@@ -1,0 +1,31 @@
+import os
+import signal
+import subprocess
+import sys
+
+import pytest
+
+from sumpool.errors import Interrupted
+from sumpool.interruption import interruptible
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+def test_a_signal_stops_work_where_it_checks(number: signal.Signals) -> None:
+    before = signal.getsignal(number)
+    with interruptible() as interruption:
+        interruption.check()
+        os.kill(os.getpid(), number)
+        with pytest.raises(Interrupted, match=f"stopped by {number.name}; the work is saved"):
+            interruption.check()
+    assert signal.getsignal(number) is before
+
+
+def test_the_second_signal_ends_the_process() -> None:
+    program = (
+        "import os, signal\n"
+        "from sumpool.interruption import interruptible\n"
+        "with interruptible():\n"
+        "    os.kill(os.getpid(), signal.SIGTERM)\n"
+        "    os.kill(os.getpid(), signal.SIGTERM)\n"
+    )
+    assert subprocess.run([sys.executable, "-c", program], check=False).returncode == 143

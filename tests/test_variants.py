@@ -1,0 +1,47 @@
+from importlib import invalidate_caches
+from pathlib import Path
+from typing import Annotated, Any
+
+import pytest
+from pydantic import TypeAdapter, ValidationError
+
+from sumpool.settings import Settings
+from sumpool.variants import OneOf, config_class, kinds
+
+VARIANT = """
+from typing import Literal
+from sumpool.settings import Settings
+
+class {name}Config(Settings):
+    kind: Literal["{kind}"] = "{kind}"
+    size: int = 1
+"""
+
+
+@pytest.fixture
+def family(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> str:
+    """A family of two variants and a private module."""
+    folder = tmp_path / "made_up_family"
+    folder.mkdir()
+    (folder / "__init__.py").write_text("")
+    (folder / "_shared.py").write_text("")
+    (folder / "plain.py").write_text(VARIANT.format(name="Plain", kind="plain"))
+    (folder / "two_words.py").write_text(VARIANT.format(name="TwoWords", kind="two_words"))
+    monkeypatch.syspath_prepend(tmp_path)
+    invalidate_caches()
+    return folder.name
+
+
+def test_a_file_is_a_variant_by_its_name(family: str) -> None:
+    assert kinds(family) == ["plain", "two_words"]
+    assert config_class(family, "two_words").__name__ == "TwoWordsConfig"
+
+
+def test_a_field_takes_one_variant_by_its_kind(family: str) -> None:
+    adapter: TypeAdapter[Any] = TypeAdapter(Annotated[Settings, OneOf(family)])
+    chosen = adapter.validate_python({"kind": "two_words", "size": 3})
+    assert type(chosen) is config_class(family, "two_words")
+    assert adapter.dump_python(chosen) == {"kind": "two_words", "size": 3}
+    for wrong in ({"kind": "three"}, {"size": 1}, {"kind": "plain", "length": 1}):
+        with pytest.raises(ValidationError):
+            adapter.validate_python(wrong)
