@@ -22,6 +22,8 @@ FIRST = 1024
 """Length that is always tried; every cost at it is small."""
 STEP = 4
 """Most that the length may grow between two measurements of memory, so that the next one can be foreseen."""
+SHORT = 64
+"""Tokens, at most, of the document that everything is tried on first."""
 HEADROOM = 0.9
 """Share of the free memory that a benchmark may plan to use."""
 
@@ -51,6 +53,7 @@ def measure_models(
     lengths = sorted(set(settings.lengths))
     subjects = {name: Subject(twin, conditions) for name, twin in twins(config, lengths[-1]).items()}
     climbs = {(work, name): _Climb(conditions.device) for work in WORKS for name in subjects}
+    _warm_up(subjects["model"], min(SHORT, lengths[0]), settings)
     rows: list[ModelRow] = []
     done = 0
     for length in _with_steps(lengths):
@@ -113,6 +116,13 @@ class _Climb:
             return replace(row, note="memory ended")
         self.length, self.memory = row.length, memory
         return replace(row, memory=memory, operations=counted[0])
+
+
+def _warm_up(subject: Subject, length: int, settings: BenchConfig) -> None:
+    """Do every work once on a short document: what libraries keep from their first call is no memory of a model."""
+    documents = Documents.random(1, length, settings.target, subject.conditions)
+    for work in WORKS:
+        count(_run(subject, work, documents, settings))
 
 
 def _with_steps(lengths: Sequence[int]) -> list[int]:

@@ -1,5 +1,6 @@
 """`sumpool bench`: a recipe or a run in, what its model costs out."""
 
+import signal
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Literal
@@ -11,6 +12,7 @@ from sumpool.bench.operator import measure_operators
 from sumpool.bench.result import BenchReport, ModelRow, OperatorRow
 from sumpool.bench.suites import fit_growth, measure_models
 from sumpool.bench.workload import Conditions
+from sumpool.errors import Interrupted
 from sumpool.interruption import Check, go_on
 from sumpool.progress import Report, silent
 from sumpool.recipe.load import load_recipe
@@ -44,6 +46,7 @@ def bench(
     Raises:
         RecipeError: If the recipe or a setting is wrong, or does not fit the machine.
         CheckpointError: If no target is given and there is no run.
+        Interrupted: If a signal has come; nothing is kept.
     """
     # 1. What is measured, and where.
     chosen = (f"bench.lengths={list(lengths)}",) if lengths else ()
@@ -54,10 +57,14 @@ def bench(
     # 2. Figures of models and how they grow, or of operators.
     models: tuple[ModelRow, ...] = ()
     operators: tuple[OperatorRow, ...] = ()
-    if suite == "operators":
-        operators = measure_operators(recipe.bench.repeats, device, recipe.seed, check)
-    else:
-        models = measure_models(recipe.model, recipe.bench, conditions, report, check)
+    try:
+        if suite == "operators":
+            operators = measure_operators(recipe.bench.repeats, device, recipe.seed, check)
+        else:
+            models = measure_models(recipe.model, recipe.bench, conditions, report, check)
+    except Interrupted as stop:
+        name = signal.Signals(stop.number).name
+        raise Interrupted(stop.number, f"stopped by {name}; a benchmark that is not finished keeps nothing") from stop
     # 3. Everything that it takes to read them.
     return BenchReport(
         recipe=recipe.name,

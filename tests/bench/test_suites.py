@@ -1,3 +1,4 @@
+from itertools import chain, repeat
 from unittest.mock import Mock
 
 import pytest
@@ -90,10 +91,18 @@ def test_a_length_that_may_not_fit_is_left_out(monkeypatch: pytest.MonkeyPatch) 
     [MemoryError(), torch.OutOfMemoryError(), RuntimeError("DefaultCPUAllocator: can't allocate memory: 1 bytes")],
 )
 def test_the_end_of_memory_is_said(monkeypatch: pytest.MonkeyPatch, error: Exception) -> None:
-    monkeypatch.setattr(Subject, "train", Mock(side_effect=error))
+    monkeypatch.setattr(Subject, "train", Mock(side_effect=chain([None], repeat(error))))  # warms up, then fails
     rows = measure_models(CONFIG, QUICK, CONDITIONS)
     assert {row.note for row in rows if row.work == "train"} == {"memory ended"}
     assert all(row.timing for row in rows if row.work != "train")
+
+
+def test_libraries_are_warm_before_memory_is_measured(monkeypatch: pytest.MonkeyPatch) -> None:
+    encode = Mock()
+    monkeypatch.setattr(Subject, "encode", encode)
+    monkeypatch.setattr(suites, "peak", Mock(side_effect=MemoryError))
+    measure_models(CONFIG, QUICK, CONDITIONS)
+    assert [call.args[0].ids.shape for call in encode.call_args_list] == [(1, 32)]
 
 
 def test_other_errors_are_not_taken_for_the_end_of_memory(monkeypatch: pytest.MonkeyPatch) -> None:

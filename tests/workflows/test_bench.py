@@ -1,12 +1,13 @@
 import json
+import signal
 from pathlib import Path
 
 import pytest
 
 from sumpool.bench.table import tables
-from sumpool.errors import CheckpointError, RecipeError
+from sumpool.errors import CheckpointError, Interrupted, RecipeError
 from sumpool.progress import Progress
-from sumpool.workflows.bench import bench
+from sumpool.workflows.bench import Suite, bench
 
 SMALL = ("bench.target=4", "bench.generate=2", "bench.repeats=1")
 
@@ -49,3 +50,12 @@ def test_without_a_target_there_must_be_a_run(tmp_path: Path, monkeypatch: pytes
     monkeypatch.chdir(tmp_path)
     with pytest.raises(CheckpointError, match="must hold a trained model, got none"):
         bench()
+
+
+@pytest.mark.parametrize("suite", ["model", "operators"])
+def test_a_signal_leaves_nothing(tiny_recipe: Path, suite: Suite) -> None:
+    def check() -> None:
+        raise Interrupted(signal.SIGTERM)
+
+    with pytest.raises(Interrupted, match="stopped by SIGTERM; a benchmark that is not finished keeps nothing"):
+        bench(tiny_recipe, suite, overrides=SMALL, lengths=(32,), check=check)
