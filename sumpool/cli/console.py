@@ -16,6 +16,8 @@ from sumpool.progress import Progress
 
 LOG_EVERY = 10.0
 """Seconds between two lines of one task in a plain log."""
+ENOUGH = 0.02
+"""Share of a task after which its end can be foreseen."""
 
 
 class Screen(ABC):
@@ -87,7 +89,7 @@ class Log(Screen):
     """Lines with the time of day; a task speaks every ten seconds and when it is done."""
 
     def __init__(self) -> None:
-        self._spoken: dict[str, float] = {}
+        self._spoken: dict[str, tuple[float, int]] = {}
         self._started: dict[str, tuple[float, int]] = {}
         self._pending: dict[str, Progress] = {}
 
@@ -99,9 +101,11 @@ class Log(Screen):
             return
         now = time.monotonic()
         self._started.setdefault(progress.task, (now, progress.done))
-        last = self._spoken.setdefault(progress.task, now)
+        spoken, done = self._spoken.setdefault(progress.task, (now, -1))
+        if progress.done == done:
+            return
         self._pending[progress.task] = progress
-        if now - last >= LOG_EVERY or progress.done == progress.total:
+        if now - spoken >= LOG_EVERY or progress.done == progress.total:
             self._speak(progress.task)
 
     def result(self, text: str) -> None:
@@ -115,12 +119,14 @@ class Log(Screen):
 
     def _speak(self, task: str) -> None:
         progress = self._pending.pop(task)
-        self._spoken[task] = now = time.monotonic()
+        now = time.monotonic()
+        self._spoken[task] = now, progress.done
         words = [task, f"{progress.done:,}" + (f"/{progress.total:,}" if progress.total is not None else "")]
         words += [f"{name} {figure(value)}" for name, value in progress.figures.items()]
         began, first = self._started[task]
-        if progress.total is not None and first < progress.done < progress.total:
-            left = (now - began) / (progress.done - first) * (progress.total - progress.done)
+        moved = progress.done - first
+        if progress.total is not None and progress.total * ENOUGH <= moved < progress.total:
+            left = (now - began) / moved * (progress.total - progress.done)
             words.append(f"{left / 60:.0f} min left" if left > 90 else f"{left:.0f} s left")
         self._line("  ".join(words))
 
