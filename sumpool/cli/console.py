@@ -59,15 +59,22 @@ class Terminal(Screen):
         """Move the task's bar."""
         if progress.note:
             self._print(progress.note)
-        if progress.total is None and not progress.done:
+        if progress.note and not progress.done and progress.total is None:
             return
         figures = "  ".join(f"{name} {figure(value)}" for name, value in progress.figures.items())
         if progress.task not in self._tasks:
+            self._finish_vague_tasks()
             self._tasks[progress.task] = self._bars.add_task(inert(progress.task), total=None, figures="")
         task = self._bars.tasks[self._tasks[progress.task]]
         self._bars.update(
             task.id, completed=progress.done, total=progress.total, figures=figures or task.fields["figures"]
         )
+
+    def _finish_vague_tasks(self) -> None:
+        """Still the bars of tasks that never said how far they were: the next task has begun."""
+        for task in self._bars.tasks:
+            if task.total is None and not task.completed:
+                self._bars.update(task.id, total=1, completed=1)
 
     def result(self, text: str) -> None:
         """Write above the bars if stdout is the terminal too."""
@@ -98,6 +105,9 @@ class Log(Screen):
         if progress.note:
             self._line(progress.note)
         if progress.total is None and not progress.done:
+            if not progress.note and progress.task not in self._started:
+                self._started[progress.task] = time.monotonic(), 0
+                self._line(f"{progress.task} ...")
             return
         now = time.monotonic()
         self._started.setdefault(progress.task, (now, progress.done))
@@ -125,7 +135,7 @@ class Log(Screen):
         words += [f"{name} {figure(value)}" for name, value in progress.figures.items()]
         began, first = self._started[task]
         moved = progress.done - first
-        if progress.total is not None and progress.total * ENOUGH <= moved < progress.total:
+        if progress.total is not None and moved >= progress.total * ENOUGH and 0 < progress.done < progress.total:
             left = (now - began) / moved * (progress.total - progress.done)
             words.append(f"{left / 60:.0f} min left" if left > 90 else f"{left:.0f} s left")
         self._line("  ".join(words))
