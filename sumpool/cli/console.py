@@ -16,6 +16,8 @@ from sumpool.progress import Progress
 
 LOG_EVERY = 10.0
 """Seconds between two lines of one task in a plain log."""
+ENOUGH = 0.02
+"""Share of a task after which its end can be foreseen."""
 
 
 class Screen(ABC):
@@ -57,15 +59,22 @@ class Terminal(Screen):
         """Move the task's bar."""
         if progress.note:
             self._print(progress.note)
-        if progress.total is None and not progress.done:
+        if progress.note and not progress.done and progress.total is None:
             return
         figures = "  ".join(f"{name} {figure(value)}" for name, value in progress.figures.items())
         if progress.task not in self._tasks:
+            self._finish_vague_tasks()
             self._tasks[progress.task] = self._bars.add_task(inert(progress.task), total=None, figures="")
         task = self._bars.tasks[self._tasks[progress.task]]
         self._bars.update(
             task.id, completed=progress.done, total=progress.total, figures=figures or task.fields["figures"]
         )
+
+    def _finish_vague_tasks(self) -> None:
+        """Still the bars of tasks that never said how far they were: the next task has begun."""
+        for task in self._bars.tasks:
+            if task.total is None and not task.completed:
+                self._bars.update(task.id, total=1, completed=1)
 
     def result(self, text: str) -> None:
         """Write above the bars if stdout is the terminal too."""
@@ -87,7 +96,7 @@ class Log(Screen):
     """Lines with the time of day; a task speaks every ten seconds and when it is done."""
 
     def __init__(self) -> None:
-        self._spoken: dict[str, float] = {}
+        self._spoken: dict[str, tuple[float, int]] = {}
         self._started: dict[str, tuple[float, int]] = {}
         self._pending: dict[str, Progress] = {}
 
@@ -96,12 +105,17 @@ class Log(Screen):
         if progress.note:
             self._line(progress.note)
         if progress.total is None and not progress.done:
+            if not progress.note and progress.task not in self._started:
+                self._started[progress.task] = time.monotonic(), 0
+                self._line(f"{progress.task} ...")
             return
         now = time.monotonic()
         self._started.setdefault(progress.task, (now, progress.done))
-        last = self._spoken.setdefault(progress.task, now)
+        spoken, done = self._spoken.setdefault(progress.task, (now, -1))
+        if progress.done == done:
+            return
         self._pending[progress.task] = progress
-        if now - last >= LOG_EVERY or progress.done == progress.total:
+        if now - spoken >= LOG_EVERY or progress.done == progress.total:
             self._speak(progress.task)
 
     def result(self, text: str) -> None:
@@ -115,12 +129,14 @@ class Log(Screen):
 
     def _speak(self, task: str) -> None:
         progress = self._pending.pop(task)
-        self._spoken[task] = now = time.monotonic()
+        now = time.monotonic()
+        self._spoken[task] = now, progress.done
         words = [task, f"{progress.done:,}" + (f"/{progress.total:,}" if progress.total is not None else "")]
         words += [f"{name} {figure(value)}" for name, value in progress.figures.items()]
         began, first = self._started[task]
-        if progress.total is not None and first < progress.done < progress.total:
-            left = (now - began) / (progress.done - first) * (progress.total - progress.done)
+        moved = progress.done - first
+        if progress.total is not None and moved >= progress.total * ENOUGH and 0 < progress.done < progress.total:
+            left = (now - began) / moved * (progress.total - progress.done)
             words.append(f"{left / 60:.0f} min left" if left > 90 else f"{left:.0f} s left")
         self._line("  ".join(words))
 

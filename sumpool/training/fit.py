@@ -117,8 +117,8 @@ class _Run:
             set_weights(self.model, found.weights, str(self.checkpoints.folder))
             set_moments(self.optimizer, self.model, found.moments)
             self.state = State.from_json(found.state)
-            self.saved = self.state.step
-            step = self.state.step
+            self.saved = step = self.state.step
+            self.checkpoints.prune(step, self.state.best_step)  # a kill may have come between saving and pruning
             self.report(Progress("train", step, self.config.steps, note=f"going on from step {step}"))
         self.journal.rewind(self.state.step)
 

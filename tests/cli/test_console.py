@@ -37,6 +37,15 @@ def test_log_says_what_an_unfinished_task_reached(capsys: pytest.CaptureFixture[
     assert re.fullmatch(r"\d\d:\d\d:\d\d read  5,000\n", capsys.readouterr().err)
 
 
+def test_work_of_unknown_length_is_named_once(capsys: pytest.CaptureFixture[str]) -> None:
+    log = Log()
+    for _ in range(3):
+        log.report(Progress("vocabulary"))
+    log.report(Progress("other", note="a note"))
+    log.close()
+    assert [line[9:] for line in capsys.readouterr().err.splitlines()] == ["vocabulary ...", "a note"]
+
+
 def test_log_and_results_are_inert(capsys: pytest.CaptureFixture[str]) -> None:
     log = Log()
     log.report(Progress("x", note=HOSTILE))
@@ -55,15 +64,27 @@ def terminal(monkeypatch: pytest.MonkeyPatch) -> tuple[Terminal, io.StringIO]:
     return Terminal(), written
 
 
+def plain(written: io.StringIO) -> str:
+    return re.sub(r"\x1b\[[0-9;?]*[A-Za-z]", "", written.getvalue())
+
+
 def test_terminal_draws_a_bar_per_task_and_keeps_notes(monkeypatch: pytest.MonkeyPatch) -> None:
     display, written = terminal(monkeypatch)
     display.report(Progress("train [red]", 0, 20, {"loss": 4.0}, note="[bold]11 M parameters"))
     display.report(Progress("train [red]", 20, 20))
     display.close()
-    text = re.sub(r"\x1b\[[0-9;?]*[A-Za-z]", "", written.getvalue())
+    text = plain(written)
     assert "[bold]11 M parameters" in text
     assert "train [red]" in text
     assert "20/20 loss 4" in text
+
+
+def test_terminal_stills_work_of_unknown_length_when_the_next_begins(monkeypatch: pytest.MonkeyPatch) -> None:
+    display, written = terminal(monkeypatch)
+    display.report(Progress("vocabulary"))
+    display.report(Progress("tokens", 1, 2))
+    display.close()
+    assert "vocabulary ━━━━━━━━━━━━━━━━━━━━━━━━━━━━━━━━━━━━━━━━ 1/1" in plain(written)
 
 
 def test_terminal_shows_nothing_hostile(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 
+from sumpool.training.checkpoint import Checkpoints
 from tests.training.toy import CONFIG, new_run, trace, train
 
 PROCESSES = multiprocessing.get_context("forkserver")  # torch is imported once, and every run is a fork of that
@@ -76,3 +77,23 @@ def test_a_run_killed_over_and_over_ends_in_the_same_bytes(
         process.join()
     start_run(run).join()
     assert trace(run) == expected
+
+
+@pytest.mark.parametrize("last", [6, 14, 18])
+def test_a_kill_before_old_checkpoints_are_deleted_leaves_none_of_them(
+    last: int, uninterrupted: tuple[dict[str, str], float], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    prune = Checkpoints.prune
+
+    def killed(checkpoints: Checkpoints, step: int, best_step: int) -> None:
+        if step == last:
+            raise KeyboardInterrupt
+        prune(checkpoints, step, best_step)
+
+    run = new_run(tmp_path / "run")
+    monkeypatch.setattr(Checkpoints, "prune", killed)
+    with pytest.raises(KeyboardInterrupt):
+        train(run)
+    monkeypatch.undo()
+    train(run)
+    assert trace(run) == uninterrupted[0]
