@@ -45,8 +45,8 @@ def replace(path: Path, content: bytes) -> None:
 
 
 def remove_half_written(folder: Path) -> None:
-    """Remove what a crash left half written."""
-    for path in folder.glob(f"{TEMPORARY}*"):
+    """Remove what a crash left half written, by us or by safetensors, which writes to `.tmp` and six letters first."""
+    for path in folder.glob(".tmp*"):
         if path.is_dir():
             shutil.rmtree(path)
         else:

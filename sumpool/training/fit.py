@@ -14,6 +14,7 @@ from sumpool.interruption import Check, go_on
 from sumpool.progress import Progress, Report, silent
 from sumpool.training.checkpoint import Checkpoint, Checkpoints, export
 from sumpool.training.config import TrainConfig
+from sumpool.training.durable import on_disk, remove_half_written
 from sumpool.training.feed import Material, Place, reseed, updates_from
 from sumpool.training.hardware import choose_device, reproducible
 from sumpool.training.journal import Journal
@@ -112,6 +113,8 @@ class _Run:
     def resume(self) -> None:
         """Go back to the newest checkpoint that is whole, or to the beginning."""
         self.checkpoints.clean()
+        with on_disk(self.run):
+            remove_half_written(self.run)
         found = self.checkpoints.load_newest(self.report)
         if found:
             set_weights(self.model, found.weights, str(self.checkpoints.folder))

@@ -97,3 +97,13 @@ def test_a_kill_before_old_checkpoints_are_deleted_leaves_none_of_them(
     monkeypatch.undo()
     train(run)
     assert trace(run) == uninterrupted[0]
+
+
+def test_a_kill_while_the_best_weights_are_written_leaves_nothing_of_them(
+    uninterrupted: tuple[dict[str, str], float], tmp_path: Path
+) -> None:
+    run = new_run(tmp_path / "run")
+    (run / ".tmp34sI35").touch()  # how safetensors names a file that is not whole yet
+    (run / ".tmp-model.safetensors").touch()
+    train(run)
+    assert trace(run) == uninterrupted[0]
