@@ -14,7 +14,7 @@ from torch.nn import functional as F
 
 from sumpool.bench.result import OperatorRow
 from sumpool.bench.timing import interleave
-from sumpool.core.pooling.halving import Peak, combine, halve
+from sumpool.core.pooling.halving import Peak, halve
 from sumpool.interruption import Check, go_on
 
 DIM = 32
@@ -87,4 +87,4 @@ def measure_operators(
 def _pool(states: Tensor, scores: Tensor, keep: int, peak: Peak, hard: bool) -> Tensor:
     with torch.inference_mode():
         mask = torch.ones_like(scores, dtype=torch.bool)
-        return combine(states, halve(scores, mask, keep, peak, hard))
+        return halve(scores, mask, keep, peak, hard).mixture.combine(states)

@@ -89,7 +89,7 @@ class Subject:
         """Run forward and backward of one training step; the update, which no variant changes, is left out."""
         self.model.train()
         with self._autocast():
-            scores, losses = self.model(documents.ids, documents.mask, documents.sentences, documents.target)
+            scores, losses, _ = self.model(documents.ids, documents.mask, documents.sentences, documents.target)
             loss = sum(losses.values(), start=-scores.log_prob.float().mean())
         torch.autograd.backward(loss)
         self.model.zero_grad(set_to_none=True)

@@ -1,9 +1,13 @@
 """The value that travels through the encoder."""
 
+from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 
 import torch
 from torch import Tensor
+
+Received = Callable[[bool], Tensor]
+"""Gives the attention that each token got, (batch, length); told whether what a token gives itself counts."""
 
 
 @dataclass(frozen=True)
@@ -12,25 +16,45 @@ class Tokens:
 
     Attributes:
         states: (batch, length, dim).
-        mask: (batch, length), True at real tokens. Whatever stands at False never reaches a result.
+        mask: (batch, length), True at real tokens, which stand first. Whatever stands at False never reaches a result.
         positions: (batch, length), place in the source; a pooled vector has that of its heaviest source token.
         sentences: (batch, length), number of the sentence that the vector belongs to.
+        words: (batch, length), number of the word that the vector belongs to.
+        ids: (batch, length), vocabulary piece of the heaviest source token.
         origin: (batch, length), index of the heaviest source token.
+        phrases: (batch, length), number of the phrase that the vector belongs to, as a teacher sees it; None where
+            nobody teaches.
+        received: The attention that each token got in the layer before, worked out when it is called; None where no
+            layer came before.
         losses: Auxiliary losses by name, scalars; `train.loss_weights` weighs them.
+        figures: Signs of health by name, detached scalars; the journal shows them.
     """
 
     states: Tensor
     mask: Tensor
     positions: Tensor
     sentences: Tensor
+    words: Tensor
+    ids: Tensor
     origin: Tensor
+    phrases: Tensor | None = None
+    received: Received | None = None
     losses: dict[str, Tensor] = field(default_factory=dict)
+    figures: dict[str, Tensor] = field(default_factory=dict)
 
     @classmethod
-    def from_source(cls, states: Tensor, mask: Tensor, sentences: Tensor) -> "Tokens":
+    def from_source(
+        cls,
+        states: Tensor,
+        mask: Tensor,
+        sentences: Tensor,
+        words: Tensor,
+        ids: Tensor,
+        phrases: Tensor | None = None,
+    ) -> "Tokens":
         """Start the way through the encoder: every vector is its own source token."""
         positions = torch.arange(states.size(1), device=states.device).expand(mask.shape)
-        return cls(states, mask, positions, sentences, positions)
+        return cls(states, mask, positions, sentences, words, ids, positions, phrases)
 
     def with_states(self, states: Tensor) -> "Tokens":
         """The same tokens with other vectors (batch, length, dim)."""

@@ -28,6 +28,8 @@ class Batch:
         sentences: (batch, length) int64, number of each token's sentence in its document; 0 at padding.
         target: (batch, target) int64, the summaries; END after a whole one, then PAD. None if there are no summaries.
         documents: Names of the documents.
+        phrases: (batch, length) int64, number of each token's phrase, for boundaries that learn from a teacher; None
+            where there is no teacher.
     """
 
     ids: Tensor
@@ -35,12 +37,15 @@ class Batch:
     sentences: Tensor
     target: Tensor | None
     documents: tuple[str, ...]
+    phrases: Tensor | None = None
 
     def to(self, device: torch.device) -> "Batch":
         """The same batch on another device."""
-        target = None if self.target is None else self.target.to(device, non_blocking=True)
         ids, mask, sentences = (part.to(device, non_blocking=True) for part in (self.ids, self.mask, self.sentences))
-        return Batch(ids, mask, sentences, target, self.documents)
+        target, phrases = (
+            None if part is None else part.to(device, non_blocking=True) for part in (self.target, self.phrases)
+        )
+        return Batch(ids, mask, sentences, target, self.documents, phrases)
 
 
 def collate(items: Sequence[Item], source_length: int, target_length: int) -> Batch:

@@ -130,6 +130,10 @@ class Tokenizer:
         """Give the surface of every id; "▁" marks a word's start, and bytes look like "<0x0A>"."""
         return [self._processor.id_to_piece(piece) for piece in range(self.vocabulary)]
 
+    def word_starts(self) -> list[bool]:
+        """Say of every id whether its piece begins a word; PARAGRAPH is a word of its own."""
+        return [piece == PARAGRAPH or surface.startswith("▁") for piece, surface in enumerate(self.pieces())]
+
     def _first_pieces(self) -> list[str]:
         return self.pieces()[: len(_FIRST_PIECES)]
 

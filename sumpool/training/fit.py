@@ -181,8 +181,12 @@ class _Run:
         seconds, self.clock = now - self.clock, now
         if not figures.are_finite():
             self._stop(done, figures)
+        health = {name: value for name, value in figures.health.items() if math.isfinite(value)}
         record = {
-            **asdict(figures),
+            "loss": figures.loss,
+            "nats": figures.nats,
+            "norm": figures.norm,
+            **health,
             "learning_rate": done.rate,
             "target_tokens": done.target_tokens,
             "seconds": round(seconds, 6),

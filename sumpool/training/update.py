@@ -3,7 +3,7 @@
 import math
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 
 import torch
 from torch import Tensor, nn
@@ -24,11 +24,13 @@ class Figures:
         loss: What was made smaller, per target token: label smoothing and auxiliary losses included.
         nats: Surprise at the references, nats per target token.
         norm: Norm of the gradient before clipping.
+        health: Auxiliary losses and signs of health by name, means over the documents.
     """
 
     loss: float
     nats: float
     norm: float
+    health: dict[str, float] = field(default_factory=dict)
 
     def are_finite(self) -> bool:
         """Whether the update was made at all."""
@@ -38,7 +40,8 @@ class Figures:
 class Arriving:
     """Figures on their way from the device; nobody waits for them until they are read."""
 
-    def __init__(self, values: Tensor) -> None:
+    def __init__(self, values: Tensor, health: Sequence[str] = ()) -> None:
+        self._health = health
         self._values = values.to("cpu", non_blocking=True)
         self._event = torch.cuda.Event() if values.is_cuda else None
         if self._event:
@@ -48,7 +51,8 @@ class Arriving:
         """Wait for the figures."""
         if self._event:
             self._event.synchronize()
-        return Figures(*self._values.tolist())
+        loss, nats, norm, *health = self._values.tolist()
+        return Figures(loss, nats, norm, dict(zip(self._health, health, strict=True)))
 
 
 class Updater:
@@ -83,30 +87,34 @@ class Updater:
         self.optimizer.zero_grad(set_to_none=True)
         tokens = sum(count_target_tokens(batch) for batch in batches)
         documents = sum(len(batch.documents) for batch in batches)
-        totals = torch.zeros(2, device=self.device)
+        totals: dict[str, Tensor] = {}
         for batch in batches:
             with enough_memory(batch, self.config.batch_tokens):
-                totals += self._accumulate(batch, tokens, documents)
-        norm = nn.utils.clip_grad_norm_(self._parameters, self.config.clip or math.inf)
-        figures = torch.cat([totals, norm.detach().reshape(1).to(totals.dtype)])
-        self._broken = torch.maximum(self._broken, 1.0 - figures.isfinite().all().float())
+                for name, figure in self._accumulate(batch, tokens, documents).items():
+                    totals[name] = totals[name] + figure if name in totals else figure
+        loss, nats, *health = totals.values()
+        norm = nn.utils.clip_grad_norm_(self._parameters, self.config.clip or math.inf).detach()
+        decisive = torch.stack([loss, nats, norm.to(loss.dtype)])
+        self._broken = torch.maximum(self._broken, 1.0 - decisive.isfinite().all().float())
         self.optimizer.found_inf = self._broken  # type: ignore[attr-defined] # as torch's own GradScaler does
         for group in self.optimizer.param_groups:
             group["lr"] = rate
         self.optimizer.step()
-        return Arriving(figures)
+        return Arriving(torch.stack([*decisive, *health]), list(totals)[2:])
 
-    def _accumulate(self, batch: Batch, tokens: int, documents: int) -> Tensor:
-        """Add the gradient of one batch; give its share of loss and nats, (2,)."""
+    def _accumulate(self, batch: Batch, tokens: int, documents: int) -> dict[str, Tensor]:
+        """Add the gradient of one batch; give its share of loss, nats and health by name, in this order."""
         batch = to_device(batch, self.device)
         assert batch.target is not None
         with autocast(self.device, self.precision):
-            scores, losses = self.model(batch.ids, batch.mask, batch.sentences, batch.target)
+            scores, losses, figures = self.model(batch.ids, batch.mask, batch.sentences, batch.target, batch.phrases)
             loss = surprise(scores, batch.target, self.config.label_smoothing) / tokens
-            loss = loss + weigh(losses, self.config.loss_weights) * (len(batch.documents) / documents)
+            share = len(batch.documents) / documents
+            loss = loss + weigh(losses, self.config.loss_weights) * share
         loss.backward()
         nats = surprise(scores, batch.target) / tokens
-        return torch.stack([loss, nats]).detach()
+        health = {name: (figure * share).to(loss.dtype) for name, figure in {**losses, **figures}.items()}
+        return {name: figure.detach() for name, figure in {"loss": loss, "nats": nats, **health}.items()}
 
 
 def count_target_tokens(batch: Batch) -> int:
@@ -119,7 +127,8 @@ def to_device(batch: Batch, device: torch.device) -> Batch:
     """Send a batch to the device, without waiting where that is possible."""
     if device.type == "cpu":
         return batch
-    pinned = {name: getattr(batch, name).pin_memory() for name in ("ids", "mask", "sentences", "target")}
+    parts = {name: getattr(batch, name) for name in ("ids", "mask", "sentences", "target", "phrases")}
+    pinned = {name: part.pin_memory() for name, part in parts.items() if part is not None}
     return replace(batch, **pinned).to(device)
 
 

@@ -46,6 +46,6 @@ def validate(model: nn.Module, material: Material, config: TrainConfig, device: 
             sent = to_device(batch, device)
             assert sent.target is not None
             with autocast(device, precision):
-                scores, _ = model(sent.ids, sent.mask, sent.sentences, sent.target)
+                scores, *_ = model(sent.ids, sent.mask, sent.sentences, sent.target)
             total += surprise(scores, sent.target)
     return float(total) / tokens

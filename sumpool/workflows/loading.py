@@ -69,7 +69,7 @@ def load_model(folder: Path | None = None, overrides: Sequence[str] = ()) -> Loa
     if not (folder / MODEL).is_file():
         raise CheckpointError(f"{folder} must hold {MODEL}, but its training has saved no model yet; let it go on")
     tokenizer = Tokenizer.load(folder / "tokenizer.model")
-    model = Summarizer(recipe.model, tokenizer.vocabulary)
+    model = Summarizer(recipe.model, tokenizer.vocabulary, torch.tensor(tokenizer.word_starts()))
     load_weights(folder, model)
     for name, weights in model.named_parameters():
         if not weights.isfinite().all():

@@ -160,7 +160,7 @@ def _gather(recipe: Recipe, report: Report, check: Check) -> _Materials:
         tokenizer=tokenizer,
         shard=validation,
         material=Material(training, validation, recipe.model.source_length, recipe.model.target_length, recipe.seed),
-        model=Summarizer(recipe.model, tokenizer.vocabulary),
+        model=Summarizer(recipe.model, tokenizer.vocabulary, torch.tensor(tokenizer.word_starts())),
     )
 
 

@@ -28,7 +28,9 @@ def make_tokens() -> Callable[..., Tokens]:
         for row, real in enumerate(lengths):
             states[row, :real] = torch.randn(real, DIM, generator=generator, dtype=dtype)
         mask = torch.arange(length)[None] < torch.tensor(lengths)[:, None]
-        return Tokens.from_source(states, mask, (torch.arange(length) // 5).expand(mask.shape))
+        places = torch.arange(length)
+        sentences, words, ids = (numbers.expand(mask.shape) for numbers in (places // 5, places // 2, places % 50))
+        return Tokens.from_source(states, mask, sentences, words, ids)
 
     return make
 
@@ -41,7 +43,13 @@ def row(tokens: Tokens, number: int) -> Tokens:
         return value[number : number + 1, :real]
 
     return Tokens(
-        cut(tokens.states), cut(tokens.mask), cut(tokens.positions), cut(tokens.sentences), cut(tokens.origin)
+        states=cut(tokens.states),
+        mask=cut(tokens.mask),
+        positions=cut(tokens.positions),
+        sentences=cut(tokens.sentences),
+        words=cut(tokens.words),
+        ids=cut(tokens.ids),
+        origin=cut(tokens.origin),
     )
 
 

@@ -50,11 +50,17 @@ def test_auxiliary_losses_weigh_alike_however_the_documents_are_batched() -> Non
             super().__init__()
             self.scale = nn.Parameter(torch.ones(1))
 
-        def forward(self, ids: Tensor, mask: Tensor, sentences: Tensor, target: Tensor) -> tuple[object, object]:
-            del ids, sentences
+        def forward(
+            self, ids: Tensor, mask: Tensor, sentences: Tensor, target: Tensor, phrases: Tensor | None
+        ) -> tuple[object, object, object]:
+            del ids, sentences, phrases
             length = mask.sum(1).float().mean()
             scores = self.scale * torch.zeros(target.shape)
-            return type("Scores", (), {"log_prob": scores, "uniform": scores}), {"length": self.scale.sum() * length}
+            return (
+                type("Scores", (), {"log_prob": scores, "uniform": scores}),
+                {"length": self.scale.sum() * length},
+                {},
+            )
 
     config = CONFIG.model_copy(update={"loss_weights": {"length": 0.5}, "clip": 0.0})
     found = []

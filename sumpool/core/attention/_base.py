@@ -21,13 +21,28 @@ class Attention(nn.Module, ABC):
     """Mixes the vectors of one document with each other; owns its projections."""
 
     @abstractmethod
-    def forward(self, states: Tensor, mask: Tensor) -> Tensor:
+    def forward(self, states: Tensor, mask: Tensor, positions: Tensor) -> Tensor:
         """Mix.
 
         Args:
             states: (batch, length, dim), finite everywhere.
             mask: (batch, length), True at real tokens.
+            positions: (batch, length), places in the source; after pooling they have gaps.
 
         Returns:
             (batch, length, dim); what stands at padding means nothing.
+        """
+
+    @abstractmethod
+    def mass(self, states: Tensor, mask: Tensor, positions: Tensor, itself: bool) -> Tensor:
+        """Sum the attention that each token gets from all tokens of its document, averaged over the heads.
+
+        Args:
+            states: As for `forward`.
+            mask: As for `forward`.
+            positions: As for `forward`.
+            itself: Whether what a token gives itself counts.
+
+        Returns:
+            (batch, length), one on average where `itself` counts; 0 at padding.
         """

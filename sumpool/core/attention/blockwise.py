@@ -15,7 +15,7 @@ from torch.nn import functional as F
 
 from sumpool.core.attention._base import Attention, AttentionConfig
 from sumpool.core.nn.heads import merge_heads, split_heads
-from sumpool.core.nn.masking import attend
+from sumpool.core.nn.masking import attend, mass
 
 
 @final
@@ -42,20 +42,33 @@ class BlockwiseAttention(Attention):
         self.project = nn.Linear(dim, 3 * dim)
         self.out = nn.Linear(dim, dim)
 
-    def forward(self, states: Tensor, mask: Tensor) -> Tensor:
+    def forward(self, states: Tensor, mask: Tensor, positions: Tensor) -> Tensor:
         """Mix (batch, length, dim) block by block; see `Attention.forward`."""
+        del positions
         batch, length, dim = states.shape
-        block = min(self.block, length)
-        rest = -length % block
-        mask = F.pad(mask, (0, rest)).view(-1, block)  # (batch * blocks, block)
-        states = F.pad(states, (0, 0, 0, rest)).view(-1, block, dim)  # (batch * blocks, block, dim)
+        states, mask = self._cut(states, mask)
         real = mask.any(1).nonzero().squeeze(1)  # blocks with a real token
         if len(real) == len(mask):
             mixed = self._mix(states, mask)
         else:
             some = self._mix(states[real], mask[real])
             mixed = some.new_zeros(states.shape).index_copy(0, real, some)
-        return mixed.view(batch, length + rest, dim)[:, :length]
+        return mixed.view(batch, -1, dim)[:, :length]
+
+    def mass(self, states: Tensor, mask: Tensor, positions: Tensor, itself: bool) -> Tensor:
+        """Sum what every token gets from its block; O(length * block * dim) again."""
+        del positions
+        batch, length, _ = states.shape
+        states, mask = self._cut(states, mask)
+        query, key, _ = (split_heads(part, self.heads) for part in self.project(states).chunk(3, dim=-1))
+        return mass(query, key, mask, itself).view(batch, -1)[:, :length]
+
+    def _cut(self, states: Tensor, mask: Tensor) -> tuple[Tensor, Tensor]:
+        """Cut into blocks: (batch * blocks, block, dim) and (batch * blocks, block)."""
+        length = states.size(1)
+        block = min(self.block, length)
+        rest = -length % block
+        return F.pad(states, (0, 0, 0, rest)).view(-1, block, states.size(2)), F.pad(mask, (0, rest)).view(-1, block)
 
     def _mix(self, states: Tensor, mask: Tensor) -> Tensor:
         query, key, value = (split_heads(part, self.heads) for part in self.project(states).chunk(3, dim=-1))

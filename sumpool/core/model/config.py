@@ -45,6 +45,8 @@ class ModelConfig(Settings):
     """Width of the feed-forward layers."""
     activation: Literal["relu", "gelu"] = "relu"
     """Non-linearity of the feed-forward layers."""
+    positions: Literal["sinusoidal", "none"] = "sinusoidal"
+    """Positions added to the source's embeddings; none leaves them to attentions that have their own."""
     norm: Literal["pre", "post"] = "pre"
     """Where layer normalisation stands: before each sub-layer, or after its residual sum."""
     dropout: float = Field(0.1, ge=0, lt=1)

@@ -1,6 +1,7 @@
 """The encoder: attention layer by layer, with poolings between them."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from functools import partial
 from typing import final
 
 from torch import Tensor, nn
@@ -10,6 +11,7 @@ from sumpool.core.nn.blocks import Residual
 from sumpool.core.nn.feed_forward import FeedForward
 from sumpool.core.nn.masking import hide
 from sumpool.core.nn.positions import sinusoid
+from sumpool.core.pooling._base import Pooled
 from sumpool.core.tokens import Tokens
 
 
@@ -40,34 +42,58 @@ class EncoderLayer(nn.Module):
     def forward(self, tokens: Tokens) -> Tokens:
         """Mix the vectors of each document."""
         states = hide(tokens.states, tokens.mask)
-        states = self.around_attention(states, lambda mixed: self.attention(mixed, tokens.mask))
-        return tokens.with_states(self.around_feed_forward(states, self.feed_forward))
+        prepared = self.around_attention.prepare(states)
+        mixed = self.attention(prepared, tokens.mask, tokens.positions)
+        states = self.around_attention.add(states, mixed)
+        received = partial(self.attention.mass, prepared, tokens.mask, tokens.positions)
+        return replace(tokens, states=self.around_feed_forward(states, self.feed_forward), received=received)
 
 
 @final
 class Encoder(nn.Module):
     """Reads whole documents."""
 
-    def __init__(self, config: ModelConfig, embedding: nn.Embedding) -> None:
+    word_starts: Tensor
+
+    def __init__(self, config: ModelConfig, embedding: nn.Embedding, word_starts: Tensor) -> None:
         super().__init__()
         self.embedding = embedding
+        self.positions = config.positions
         self.dropout = nn.Dropout(config.dropout)
         self.layers = nn.ModuleList(EncoderLayer(layer, config) for layer in config.encoder)
         self.poolers = nn.ModuleDict(
-            {str(number): layer.pool.build(config.dim) for number, layer in enumerate(config.encoder) if layer.pool}
+            {str(number): layer.pool.build(embedding) for number, layer in enumerate(config.encoder) if layer.pool}
         )
         self.norm = nn.LayerNorm(config.dim) if config.norm == "pre" else nn.Identity()
+        self.register_buffer("word_starts", word_starts, persistent=False)
 
-    def forward(self, ids: Tensor, mask: Tensor, sentences: Tensor) -> Encoded:
-        """Encode ids (batch, length), True in mask at real tokens, with the sentence number of each."""
-        states = self.embedding(ids) * self.embedding.embedding_dim**0.5
-        tokens = Tokens.from_source(states, mask, sentences)
-        states = self.dropout(states + sinusoid(tokens.positions, states.size(-1)).to(states.dtype))
-        tokens = tokens.with_states(states)
+    def forward(self, ids: Tensor, mask: Tensor, sentences: Tensor, phrases: Tensor | None = None) -> Encoded:
+        """Encode ids (batch, length), True in mask at real tokens, with the sentence number of each.
+
+        `phrases` (batch, length) numbers the phrases of a teacher of boundaries.
+        """
+        tokens = self._embed(ids, mask, sentences, phrases)
         source: Tokens | None = None
         for number, layer in enumerate(self.layers):
             tokens = layer(tokens)
             if str(number) in self.poolers:
                 source = source or tokens
-                tokens = self.poolers[str(number)](tokens)
+                tokens = self._pool(tokens, number).tokens
         return Encoded(tokens.with_states(self.norm(tokens.states)), source or tokens)
+
+    def _embed(self, ids: Tensor, mask: Tensor, sentences: Tensor, phrases: Tensor | None) -> Tokens:
+        states = self.embedding(ids) * self.embedding.embedding_dim**0.5
+        words = self.word_starts[ids].cumsum(1)
+        tokens = Tokens.from_source(states, mask, sentences, words, ids, phrases)
+        if self.positions == "sinusoidal":
+            states = states + sinusoid(tokens.positions, states.size(-1)).to(states.dtype)
+        return tokens.with_states(self.dropout(states))
+
+    def _pool(self, tokens: Tokens, number: int) -> Pooled:
+        """Pool after a layer; its losses join those before it, and its figures are named after the layer."""
+        pooled: Pooled = self.poolers[str(number)](replace(tokens, losses={}, figures={}))
+        losses = dict(tokens.losses)
+        for name, loss in pooled.tokens.losses.items():
+            losses[name] = losses[name] + loss if name in losses else loss
+        figures = {f"layer_{number + 1}.{name}": figure for name, figure in pooled.tokens.figures.items()}
+        return replace(pooled, tokens=replace(pooled.tokens, losses=losses, figures=tokens.figures | figures))

@@ -77,18 +77,21 @@ class Summarizer(nn.Module):
     Padding, batch mates and their order never change what comes out for a document.
     """
 
-    def __init__(self, config: ModelConfig, vocabulary: int) -> None:
+    def __init__(self, config: ModelConfig, vocabulary: int, word_starts: Tensor | None = None) -> None:
         """Build with random weights.
 
         Args:
             config: The model's settings.
             vocabulary: Pieces, those of `sumpool.pieces` included.
+            word_starts: (vocab,), True at pieces that begin a word; every piece does by default.
         """
         super().__init__()
         self.config = config
         self.vocabulary = vocabulary
         self.embedding = nn.Embedding(vocabulary, config.dim, padding_idx=PAD)
-        self.encoder = Encoder(config, self.embedding)
+        if word_starts is None:
+            word_starts = torch.ones(vocabulary, dtype=torch.bool)
+        self.encoder = Encoder(config, self.embedding, word_starts)
         self.decoder = Decoder(config, self.embedding)
         self.output = config.output.build(self.embedding)
         self._initialise()
@@ -104,20 +107,21 @@ class Summarizer(nn.Module):
         with torch.no_grad():
             self.embedding.weight[PAD].zero_()
 
-    def encode(self, ids: Tensor, mask: Tensor, sentences: Tensor) -> Memory:
+    def encode(self, ids: Tensor, mask: Tensor, sentences: Tensor, phrases: Tensor | None = None) -> Memory:
         """Read documents.
 
         Args:
             ids: (batch, length).
             mask: (batch, length), True at real tokens.
             sentences: (batch, length), sentence number of each token.
+            phrases: (batch, length), phrase number of each token, for boundaries that learn from a teacher.
 
         Raises:
             ValueError: If length exceeds the model's source_length.
         """
         if ids.size(1) > self.config.source_length:
             raise ValueError(f"length must be at most source_length = {self.config.source_length}, got {ids.size(1)}")
-        encoded: Encoded = self.encoder(ids, mask, sentences)
+        encoded: Encoded = self.encoder(ids, mask, sentences, phrases)
         return Memory(encoded.memory, encoded.source, ids)
 
     def score(self, memory: Memory, target: Tensor) -> Scores:
@@ -132,10 +136,12 @@ class Summarizer(nn.Module):
         states = self.decoder(inputs, self.decoder.remember(memory.tokens))
         return self.output.score(states, history, self.output.remember(memory.ids, memory.source), target)
 
-    def forward(self, ids: Tensor, mask: Tensor, sentences: Tensor, target: Tensor) -> tuple[Scores, dict[str, Tensor]]:
-        """Encode and score in one call: the scores of the references, and the encoder's auxiliary losses."""
-        memory = self.encode(ids, mask, sentences)
-        return self.score(memory, target), memory.tokens.losses
+    def forward(
+        self, ids: Tensor, mask: Tensor, sentences: Tensor, target: Tensor, phrases: Tensor | None = None
+    ) -> tuple[Scores, dict[str, Tensor], dict[str, Tensor]]:
+        """Encode and score in one call: scores of the references, auxiliary losses, and signs of health."""
+        memory = self.encode(ids, mask, sentences, phrases)
+        return self.score(memory, target), memory.tokens.losses, memory.tokens.figures
 
     def start(self, memory: Memory, beams: int) -> DecoderState:
         """Begin a search of `beams` hypotheses per document."""

@@ -1,5 +1,7 @@
 """Keeping padding out of results."""
 
+import math
+
 from torch import Tensor
 from torch.nn import functional as F
 
@@ -30,3 +32,25 @@ def attend(query: Tensor, key: Tensor, value: Tensor, mask: Tensor | None) -> Te
         return F.scaled_dot_product_attention(query, key, value)
     seen = F.scaled_dot_product_attention(query, key, value, attn_mask=mask[:, None, None, :])
     return seen.masked_fill(~mask.any(1)[:, None, None, None], 0.0)  # softmax over nothing is no number
+
+
+def mass(query: Tensor, key: Tensor, mask: Tensor, itself: bool) -> Tensor:
+    """Sum the attention that every key gets from all real queries of scaled dot-product attention.
+
+    Args:
+        query: (batch, heads, length, head_dim).
+        key: (batch, heads, length, head_dim).
+        mask: (batch, length), True at real tokens.
+        itself: Whether what a token gives itself counts.
+
+    Returns:
+        (batch, length), averaged over the heads; 0 at padding.
+    """
+    total = query.new_zeros(mask.shape)
+    for head_query, head_key in zip(query.unbind(1), key.unbind(1), strict=True):  # one (length, length) at a time
+        scores = head_query @ head_key.transpose(1, 2) / math.sqrt(query.size(-1))
+        weights = scores.masked_fill(~mask[:, None], -math.inf).softmax(-1).masked_fill(~mask[..., None], 0.0)
+        if not itself:
+            weights = weights - weights.diagonal(dim1=1, dim2=2).diag_embed()
+        total = total + weights.sum(1)
+    return (total / query.size(1)).masked_fill(~mask, 0.0)

@@ -1,11 +1,19 @@
 """What every pooler is."""
 
 from abc import ABC, abstractmethod
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from typing import Annotated
 
-from torch import nn
+from pydantic import Field
+from torch import Tensor, nn
 
+from sumpool.core.nn.masking import hide
 from sumpool.core.tokens import Tokens
 from sumpool.settings import Settings
+
+Keep = Annotated[int, Field(ge=1)] | Annotated[float, Field(gt=0, lt=1)]
+"""Vectors that stay: a number, or a share of the real vectors of each document."""
 
 
 class PoolerConfig(Settings, ABC):
@@ -14,8 +22,43 @@ class PoolerConfig(Settings, ABC):
     kind: str
 
     @abstractmethod
-    def build(self, dim: int) -> "Pooler":
-        """Build the pooler for vectors of `dim` features."""
+    def build(self, embedding: nn.Embedding) -> "Pooler":
+        """Build the pooler for vectors as long as those of the vocabulary's embedding, which it may read."""
+
+
+@dataclass(frozen=True)
+class Mixture:
+    """Who stands behind every vector that is left: each is a weighted sum of vectors before the pooling.
+
+    Attributes:
+        members: (batch, keep, members), index of each; any index where the weight is 0.
+        weights: (batch, keep, members), not negative; sums to 1 over the members of a real vector.
+        mask: (batch, keep), True at real vectors, which stand first.
+    """
+
+    members: Tensor
+    weights: Tensor
+    mask: Tensor
+
+    def combine(self, states: Tensor) -> Tensor:
+        """Mix the vectors (batch, length, dim) behind every one that is left: (batch, keep, dim), 0 at padding."""
+        batch, keep, members = self.members.shape
+        index = self.members.reshape(batch, -1, 1).expand(-1, -1, states.size(2))
+        behind = states.gather(1, index).view(batch, keep, members, -1)  # (batch, keep, members, dim)
+        return hide((behind * self.weights[..., None].to(states.dtype)).sum(2), self.mask)
+
+
+@dataclass(frozen=True)
+class Pooled:
+    """What a pooling leaves.
+
+    Attributes:
+        tokens: Fewer vectors, in source order.
+        mixture: Says who stands behind each of them; worked out only when it is called.
+    """
+
+    tokens: Tokens
+    mixture: Callable[[], Mixture]
 
 
 class Pooler(nn.Module, ABC):
@@ -26,5 +69,53 @@ class Pooler(nn.Module, ABC):
     """
 
     @abstractmethod
-    def forward(self, tokens: Tokens) -> Tokens:
-        """Pool (batch, length, dim) to (batch, at most keep, dim)."""
+    def forward(self, tokens: Tokens) -> Pooled:
+        """Pool (batch, length, dim) to (batch, fewer, dim)."""
+
+
+def kept(keep: Keep, mask: Tensor) -> Tensor:
+    """Vectors that each document keeps, (batch,), from 1 to its number of real vectors; 0 where it has none.
+
+    Args:
+        keep: A number, or a share of the real vectors, rounded up.
+        mask: (batch, length), True at real vectors.
+    """
+    real = mask.sum(1)
+    if isinstance(keep, int):
+        return real.clamp(max=keep)
+    # In double precision, where a share times a length is off by less than the margin.
+    return (real.double() * keep - 1e-9).ceil().long().clamp(min=0)
+
+
+def leave(tokens: Tokens, states: Tensor, mask: Tensor, heaviest: Tensor) -> Tokens:
+    """Make the tokens that are left.
+
+    Args:
+        tokens: The tokens before the pooling.
+        states: (batch, keep, dim), the vectors that are left.
+        mask: (batch, keep), True at real ones.
+        heaviest: (batch, keep), index of the heaviest vector behind each; any at padding.
+    """
+    index = heaviest.clamp(0, tokens.mask.size(1) - 1)
+    return replace(
+        tokens,
+        states=hide(states, mask),
+        mask=mask,
+        positions=tokens.positions.gather(1, index),
+        sentences=tokens.sentences.gather(1, index),
+        words=tokens.words.gather(1, index),
+        ids=tokens.ids.gather(1, index),
+        origin=tokens.origin.gather(1, index),
+        phrases=None if tokens.phrases is None else tokens.phrases.gather(1, index),
+        received=None,
+    )
+
+
+def unchanged(tokens: Tokens) -> Pooled:
+    """Leave everything as it is: every vector stands behind itself."""
+
+    def mixture() -> Mixture:
+        members = tokens.mask.new_ones(tokens.mask.shape).cumsum(1)[..., None] - 1
+        return Mixture(members, tokens.mask[..., None].to(tokens.states.dtype), tokens.mask)
+
+    return Pooled(replace(tokens, received=None), mixture)

@@ -15,12 +15,12 @@ from typing import Annotated, Literal, final
 
 import torch
 from pydantic import Field
-from torch import Tensor
+from torch import Tensor, nn
 from torch.nn import functional as F
 
 from sumpool.core.nn.masking import hide
 from sumpool.core.nn.precision import at_least_float32
-from sumpool.core.pooling._base import Pooler, PoolerConfig
+from sumpool.core.pooling._base import Mixture, Pooled, Pooler, PoolerConfig, leave, unchanged
 from sumpool.core.scoring._base import Scorer, ScorerConfig
 from sumpool.core.scoring.linear import LinearConfig
 from sumpool.core.tokens import Tokens
@@ -60,27 +60,23 @@ class HalvingConfig(PoolerConfig):
     inference: Literal["soft", "hard"] = "soft"
     """Whether a trained model still combines pairs (as the paper does) or the better half takes all."""
 
-    def build(self, dim: int) -> "HalvingPooler":
+    def build(self, embedding: nn.Embedding) -> "HalvingPooler":
         """Build the pooler."""
-        return HalvingPooler(self, self.scorer.build(dim))
+        return HalvingPooler(self, self.scorer.build(embedding.embedding_dim))
 
 
 @dataclass(frozen=True)
 class Tournament:
-    """Who stands behind every survivor; each source token stands behind exactly one.
+    """How it ended.
 
     Attributes:
-        members: (batch, keep, 2^rounds), source index of each; any index where the weight is 0.
-        weights: (batch, keep, 2^rounds), sums to 1 over the members of a real survivor.
-        mask: (batch, keep), True at real survivors, which stand first.
+        mixture: Who stands behind every survivor; each vector stands behind exactly one.
         heaviest: (batch, keep), source index of the heaviest member; rises over real survivors.
         winner_share: Scalar, mean share of the better half over all pairs of real vectors; near .5 the scorer is
             undecided, near 1 it no longer learns. NaN where no real pair met.
     """
 
-    members: Tensor
-    weights: Tensor
-    mask: Tensor
+    mixture: Mixture
     heaviest: Tensor
     winner_share: Tensor
 
@@ -131,7 +127,8 @@ def halve(scores: Tensor, mask: Tensor, keep: int, peak: Peak, hard: bool = Fals
         shares.append(((share * met).sum(), met.sum()))
     total = sum((pairs for _, pairs in shares), start=mask.new_zeros((), dtype=torch.long))
     winner_share = sum((share for share, _ in shares), start=scores.new_zeros(())) / total
-    return Tournament(players.members, players.weights, players.mask, players.heaviest, winner_share.detach())
+    mixture = Mixture(players.members, players.weights, players.mask)
+    return Tournament(mixture, players.heaviest, winner_share.detach())
 
 
 def _play_round(players: _Players, peak: Peak, hard: bool) -> tuple[_Players, Tensor, Tensor]:
@@ -169,14 +166,6 @@ def _take(players: _Players, index: Tensor) -> _Players:
     )
 
 
-def combine(states: Tensor, tournament: Tournament) -> Tensor:
-    """Mix the vectors (batch, length, dim) behind every survivor: (batch, keep, dim)."""
-    batch, keep, members = tournament.members.shape
-    index = tournament.members.view(batch, -1, 1).expand(-1, -1, states.size(2))
-    behind = states.gather(1, index).view(batch, keep, members, -1)  # (batch, keep, members, dim)
-    return (behind * tournament.weights[..., None].to(states.dtype)).sum(2)
-
-
 @final
 class HalvingPooler(Pooler):
     """Plays the tournament and keeps its survivors."""
@@ -186,21 +175,14 @@ class HalvingPooler(Pooler):
         self.config = config
         self.scorer = scorer
 
-    def forward(self, tokens: Tokens) -> Tokens:
+    def forward(self, tokens: Tokens) -> Pooled:
         """Pool (batch, length, dim) to (batch, keep, dim)."""
         if tokens.states.size(1) <= self.config.keep:
-            return tokens
+            return unchanged(tokens)
         hard = self.config.inference == "hard" and not self.training
         states = hide(tokens.states, tokens.mask)
         scores = self.scorer(tokens.with_states(states))
         tournament = halve(scores, tokens.mask, self.config.keep, self.config.peak, hard)
-        self.winner_share = tournament.winner_share
-        heaviest = tournament.heaviest.clamp(max=tokens.states.size(1) - 1)
-        return replace(
-            tokens,
-            states=hide(combine(states, tournament), tournament.mask),
-            mask=tournament.mask,
-            positions=tokens.positions.gather(1, heaviest),
-            sentences=tokens.sentences.gather(1, heaviest),
-            origin=tokens.origin.gather(1, heaviest),
-        )
+        mixture = tournament.mixture
+        left = leave(tokens, mixture.combine(states), mixture.mask, tournament.heaviest)
+        return Pooled(replace(left, figures={"winner_share": tournament.winner_share}), lambda: mixture)

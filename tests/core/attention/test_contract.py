@@ -26,7 +26,7 @@ def test_the_family_is_found() -> None:
 @pytest.mark.parametrize("length", [1, 37, 64, 1000])
 def test_shape(kind: str, length: int, make_tokens: Callable[..., Tokens]) -> None:
     tokens = make_tokens(length, max(1, length // 3))
-    assert build(kind)(tokens.states, tokens.mask).shape == tokens.states.shape
+    assert build(kind)(tokens.states, tokens.mask, tokens.positions).shape == tokens.states.shape
 
 
 @pytest.mark.parametrize("kind", KINDS)
@@ -39,9 +39,9 @@ def test_padding_and_batch_mates_change_nothing(
     garbage = make_tokens(*lengths, length=max(lengths) + 50, pad=1e3)
     for number, length in enumerate(lengths):
         single = alone(together, number)
-        expected = attention(single.states, single.mask)[0]
+        expected = attention(single.states, single.mask, single.positions)[0]
         for tokens in (together, garbage):
-            mixed = attention(tokens.states, tokens.mask)[number, :length]
+            mixed = attention(tokens.states, tokens.mask, tokens.positions)[number, :length]
             torch.testing.assert_close(mixed, expected, atol=1e-10, rtol=0)
 
 
@@ -49,7 +49,7 @@ def test_padding_and_batch_mates_change_nothing(
 def test_every_parameter_gets_a_finite_gradient(kind: str, make_tokens: Callable[..., Tokens]) -> None:
     attention = build(kind)
     tokens = make_tokens(700, 40)
-    attention(tokens.states, tokens.mask)[tokens.mask].square().sum().backward()
+    attention(tokens.states, tokens.mask, tokens.positions)[tokens.mask].square().sum().backward()
     for name, parameter in attention.named_parameters():
         assert parameter.grad is not None, name
         assert parameter.grad.isfinite().all(), name
@@ -61,6 +61,6 @@ def test_every_parameter_gets_a_finite_gradient(kind: str, make_tokens: Callable
 def test_float32_agrees_with_float64(kind: str, make_tokens: Callable[..., Tokens]) -> None:
     attention = build(kind)
     tokens = make_tokens(600, 100)
-    expected = attention(tokens.states, tokens.mask)
-    mixed = attention.float()(tokens.states.float(), tokens.mask)
+    expected = attention(tokens.states, tokens.mask, tokens.positions)
+    mixed = attention.float()(tokens.states.float(), tokens.mask, tokens.positions)
     torch.testing.assert_close(mixed[tokens.mask].double(), expected[tokens.mask], atol=1e-5, rtol=0)

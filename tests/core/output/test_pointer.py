@@ -53,7 +53,7 @@ def test_before_training_it_points_behind_a_bigram_just_written() -> None:
     head = make_head(vocab=1000, dim=64)
     ids = torch.randperm(900)[None, :800] + 5
     mask = torch.ones_like(ids, dtype=torch.bool)
-    tokens = Tokens.from_source(torch.randn(1, 800, 64, dtype=torch.float64), mask, ids)
+    tokens = Tokens.from_source(torch.randn(1, 800, 64, dtype=torch.float64), mask, ids, ids, ids)
     places = torch.tensor([10, 300, 799])
     history = torch.stack([ids[:, places - 1], ids[:, places - 2]], dim=-1)
     attention = head._attend(torch.randn(1, 3, 64, dtype=torch.float64), history, head.remember(ids, tokens))

@@ -4,6 +4,7 @@ from collections.abc import Callable
 
 import pytest
 import torch
+from torch import nn
 
 from sumpool.core.pooling._base import Pooler, PoolerConfig
 from sumpool.core.tokens import Tokens
@@ -15,7 +16,7 @@ KINDS = kinds("sumpool.core.pooling")
 def build(kind: str, keep: int) -> Pooler:
     config = config_class("sumpool.core.pooling", kind).model_validate({"keep": keep})
     assert isinstance(config, PoolerConfig)
-    return config.build(16).double()
+    return config.build(nn.Embedding(50, 16)).double()
 
 
 def test_the_family_is_found() -> None:
@@ -27,7 +28,7 @@ def test_the_family_is_found() -> None:
 @pytest.mark.parametrize("keep", [1, 5, 32, 999])
 def test_any_length_and_any_keep(kind: str, length: int, keep: int, make_tokens: Callable[..., Tokens]) -> None:
     tokens = make_tokens(length)
-    pooled = build(kind, keep)(tokens)
+    pooled = build(kind, keep)(tokens).tokens
     kept = min(length, keep)
     assert pooled.states.shape == (1, kept, 16)
     assert pooled.mask.all()
@@ -41,9 +42,9 @@ def test_any_length_and_any_keep(kind: str, length: int, keep: int, make_tokens:
 def test_short_documents_pass_unchanged(kind: str, make_tokens: Callable[..., Tokens]) -> None:
     pooler = build(kind, 20)
     short = make_tokens(20, 11)
-    pooled = pooler(short)
+    pooled = pooler(short).tokens
     assert torch.equal(pooled.states[short.mask], short.states[short.mask])
-    beside_long = pooler(make_tokens(20, 11, 200))
+    beside_long = pooler(make_tokens(20, 11, 200)).tokens
     assert beside_long.mask.sum(1).tolist() == [20, 11, 20]
     assert torch.equal(beside_long.states[:2][short.mask], short.states[short.mask])
 
@@ -54,9 +55,9 @@ def test_padding_and_batch_mates_change_nothing(
     kind: str, lengths: tuple[int, ...], make_tokens: Callable[..., Tokens], alone: Callable[[Tokens, int], Tokens]
 ) -> None:
     pooler = build(kind, 24)
-    together = pooler(make_tokens(*lengths))
+    together = pooler(make_tokens(*lengths)).tokens
     for number in range(len(lengths)):
-        single = pooler(alone(make_tokens(*lengths), number))
+        single = pooler(alone(make_tokens(*lengths), number)).tokens
         kept = single.states.size(1)
         assert int(together.mask[number].sum()) == kept
         torch.testing.assert_close(together.states[number, :kept], single.states[0], atol=1e-12, rtol=0)
@@ -67,8 +68,8 @@ def test_padding_and_batch_mates_change_nothing(
 @pytest.mark.parametrize("kind", KINDS)
 def test_what_stands_in_the_padding_changes_no_bit(kind: str, make_tokens: Callable[..., Tokens]) -> None:
     pooler = build(kind, 24)
-    clean = pooler(make_tokens(37, 80))
-    hostile = pooler(make_tokens(37, 80, pad=torch.nan))
+    clean = pooler(make_tokens(37, 80)).tokens
+    hostile = pooler(make_tokens(37, 80, pad=torch.nan)).tokens
     assert torch.equal(clean.states, hostile.states)
     assert torch.equal(clean.origin[clean.mask], hostile.origin[hostile.mask])
 
@@ -76,7 +77,7 @@ def test_what_stands_in_the_padding_changes_no_bit(kind: str, make_tokens: Calla
 @pytest.mark.parametrize("kind", KINDS)
 def test_every_parameter_gets_a_finite_gradient(kind: str, make_tokens: Callable[..., Tokens]) -> None:
     pooler = build(kind, 10)
-    pooled = pooler(make_tokens(100, 13, 4))
+    pooled = pooler(make_tokens(100, 13, 4)).tokens
     pooled.states[pooled.mask].square().sum().backward()
     for name, parameter in pooler.named_parameters():
         assert parameter.grad is not None, name
@@ -86,6 +87,6 @@ def test_every_parameter_gets_a_finite_gradient(kind: str, make_tokens: Callable
 
 @pytest.mark.parametrize("kind", KINDS)
 def test_a_document_without_tokens_stays_empty(kind: str, make_tokens: Callable[..., Tokens]) -> None:
-    pooled = build(kind, 10)(make_tokens(50, 0, pad=torch.nan))
+    pooled = build(kind, 10)(make_tokens(50, 0, pad=torch.nan)).tokens
     assert pooled.mask[1].sum() == 0
     assert pooled.states.isfinite().all()

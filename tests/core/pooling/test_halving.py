@@ -3,10 +3,10 @@ from collections.abc import Callable
 
 import pytest
 import torch
-from torch import Tensor
+from torch import Tensor, nn
 
 from sumpool.core.pooling import halving
-from sumpool.core.pooling.halving import HalvingConfig, HalvingPooler, Peak, combine, halve
+from sumpool.core.pooling.halving import HalvingConfig, HalvingPooler, Peak, halve
 from sumpool.core.tokens import Tokens
 
 PEAK = Peak()
@@ -48,7 +48,7 @@ def naive(states: Tensor, scores: Tensor, keep: int) -> Tensor:
 def test_equals_the_algorithm_played_by_hand(length: int, keep: int) -> None:
     states = torch.randn(2, length, 5, dtype=torch.float64)
     scores = torch.rand(2, length, dtype=torch.float64)
-    survivors = combine(states, halve(scores, real(scores), keep, PEAK))
+    survivors = halve(scores, real(scores), keep, PEAK).mixture.combine(states)
     for number in range(2):
         expected = naive(states[number], scores[number], keep)
         torch.testing.assert_close(survivors[number, : len(expected)], expected)
@@ -73,7 +73,7 @@ def test_the_other_peaks() -> None:
 def test_survivors_resemble_the_best_as_in_the_paper(keep: int, expected: float) -> None:
     scores = torch.rand(16, 2048).sort(dim=1, descending=True).values
     states = torch.rand(16, 2048, 32) * 2 - 1
-    survivors = combine(states, halve(scores, real(scores), keep, PEAK))
+    survivors = halve(scores, real(scores), keep, PEAK).mixture.combine(states)
     best = torch.nn.functional.normalize(states[:, :keep], dim=-1)
     found = torch.nn.functional.normalize(survivors, dim=-1)
     nccs = (best @ found.transpose(1, 2)).amax(-1).mean().item()
@@ -86,7 +86,7 @@ def test_gradient_is_exact() -> None:
     mask = torch.arange(11)[None] < torch.tensor([11, 6])[:, None]
 
     def pool(states: Tensor, scores: Tensor) -> Tensor:
-        return combine(states, halve(scores, mask, 4, PEAK))
+        return halve(scores, mask, 4, PEAK).mixture.combine(states)
 
     assert torch.autograd.gradcheck(pool, (states, scores))
 
@@ -112,10 +112,10 @@ def test_weights_sum_to_one_and_every_token_counts_once() -> None:
     scores = torch.rand(3, 100, dtype=torch.float64)
     mask = torch.arange(100)[None] < torch.tensor([100, 40, 7])[:, None]
     tournament = halve(scores, mask, 12, PEAK)
-    sums = tournament.weights.sum(-1)
-    torch.testing.assert_close(sums, tournament.mask.double())
+    sums = tournament.mixture.weights.sum(-1)
+    torch.testing.assert_close(sums, tournament.mixture.mask.double())
     for number, length in enumerate([100, 40, 7]):
-        behind = tournament.members[number][tournament.weights[number] > 0]
+        behind = tournament.mixture.members[number][tournament.mixture.weights[number] > 0]
         assert len(behind) == len(behind.unique())
         assert behind.max() < length
 
@@ -125,16 +125,16 @@ def test_hard_is_top_k() -> None:
     tournament = halve(scores, real(scores), 17, PEAK, hard=True)
     best = scores.topk(17, dim=1).indices.sort(dim=1).values
     assert torch.equal(tournament.heaviest, best)
-    assert set(tournament.weights.unique().tolist()) == {0.0, 1.0}
+    assert set(tournament.mixture.weights.unique().tolist()) == {0.0, 1.0}
 
 
 def test_hard_inference_leaves_training_soft(make_tokens: Callable[..., Tokens]) -> None:
-    pooler = HalvingConfig(keep=5, inference="hard").build(16).double()
+    pooler = HalvingConfig(keep=5, inference="hard").build(nn.Embedding(9, 16)).double()
     assert isinstance(pooler, HalvingPooler)
     tokens = make_tokens(40)
     source = {tuple(vector.tolist()) for vector in tokens.states[0]}
-    soft = pooler.train()(tokens).states[0]
-    hard = pooler.eval()(tokens).states[0]
+    soft = pooler.train()(tokens).tokens.states[0]
+    hard = pooler.eval()(tokens).tokens.states[0]
     assert all(tuple(vector.tolist()) in source for vector in hard)
     assert not any(tuple(vector.tolist()) in source for vector in soft)
 
