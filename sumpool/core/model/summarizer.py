@@ -134,7 +134,9 @@ class Summarizer(nn.Module):
         inputs = F.pad(target[:, :-1], (1, 0), value=BEGIN)
         history = torch.stack([inputs, F.pad(inputs[:, :-1], (1, 0), value=PAD)], dim=-1)
         states = self.decoder(inputs, self.decoder.remember(memory.tokens))
-        return self.output.score(states, history, self.output.remember(memory.ids, memory.source), target)
+        return self.output.score(
+            states, history, self.output.remember(memory.ids, memory.source, memory.tokens), target
+        )
 
     def forward(
         self, ids: Tensor, mask: Tensor, sentences: Tensor, target: Tensor, phrases: Tensor | None = None
@@ -148,7 +150,7 @@ class Summarizer(nn.Module):
         documents = memory.ids.size(0)
         return DecoderState(
             seen=self.decoder.remember(memory.tokens),
-            copied=self.output.remember(memory.ids, memory.source),
+            copied=self.output.remember(memory.ids, memory.source, memory.tokens),
             before=memory.ids.new_full((documents * beams, 1), PAD),
             documents=documents,
         )
