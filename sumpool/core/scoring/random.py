@@ -45,4 +45,4 @@ def _uniform(numbers: Tensor) -> Tensor:
     hashed = numbers + 1  # the hash of 0 is 0
     for shift, factor in ((16, 0x85EBCA6B), (13, 0xC2B2AE35)):
         hashed = ((hashed ^ (hashed >> shift)) * factor) & 0xFFFFFFFF
-    return (hashed ^ (hashed >> 16)).bitwise_right_shift(8).float() / 2**24
+    return ((hashed ^ (hashed >> 16)) >> 8).float() / 2**24
