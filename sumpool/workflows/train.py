@@ -10,6 +10,7 @@ import torch
 
 from sumpool.bench.memory import peak
 from sumpool.core.model.summarizer import Summarizer
+from sumpool.data.encoding import PHRASES
 from sumpool.data.prepare import prepare
 from sumpool.data.report import DataReport
 from sumpool.data.shards import Shard
@@ -17,6 +18,7 @@ from sumpool.evaluation.scorer import Scorer
 from sumpool.interruption import Check, go_on
 from sumpool.progress import Progress, Report, silent
 from sumpool.recipe.schema import Recipe
+from sumpool.text.phrases import Phrases
 from sumpool.text.tokenizer import Tokenizer
 from sumpool.training.checkpoint import Checkpoints
 from sumpool.training.feed import Material
@@ -163,7 +165,14 @@ def _gather(recipe: Recipe, report: Report, check: Check) -> _Materials:
         data_report=data_report,
         tokenizer=tokenizer,
         shard=validation,
-        material=Material(training, validation, recipe.model.source_length, recipe.model.target_length, recipe.seed),
+        material=Material(
+            training=training,
+            validation=validation,
+            source_length=recipe.model.source_length,
+            target_length=recipe.model.target_length,
+            seed=recipe.seed,
+            teacher=Phrases.load(prepared / PHRASES) if recipe.data.phrases else None,
+        ),
         model=Summarizer(recipe.model, tokenizer.vocabulary, torch.tensor(tokenizer.word_starts())),
     )
 
