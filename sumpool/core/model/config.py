@@ -57,6 +57,9 @@ class ModelConfig(Settings):
     """Tokens of a summary that the model learns from or writes, its end included."""
     encoder: tuple[EncoderLayerConfig, ...] = Field(min_length=1)
     """The encoder's layers, first to last."""
+    restore: bool = False
+    """Whether the decoder sees every source token again: its vector before the first pooling plus the one that it was
+    pooled into (Dai et al., 2020)."""
     decoder: DecoderConfig = DecoderConfig()
     """The decoder."""
     output: Annotated[OutputConfig, OneOf("sumpool.core.output")] = PointerConfig()

@@ -1,5 +1,6 @@
 """The encoder: attention layer by layer, with poolings between them."""
 
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from typing import final
@@ -11,7 +12,7 @@ from sumpool.core.nn.blocks import Residual
 from sumpool.core.nn.feed_forward import FeedForward
 from sumpool.core.nn.masking import hide
 from sumpool.core.nn.positions import sinusoid
-from sumpool.core.pooling._base import Pooled
+from sumpool.core.pooling._base import Mixture, Pooled
 from sumpool.core.tokens import Tokens
 
 
@@ -22,10 +23,12 @@ class Encoded:
     Attributes:
         memory: The vectors that cross-attention sees, after every layer and every pooling.
         source: The vectors before the first pooling, one for each source token; whoever reads them normalises them.
+        mixtures: What each pooling, first to last, made of the vectors before it.
     """
 
     memory: Tokens
     source: Tokens
+    mixtures: list[Callable[[], Mixture]]
 
 
 @final
@@ -59,6 +62,7 @@ class Encoder(nn.Module):
         super().__init__()
         self.embedding = embedding
         self.positions = config.positions
+        self.restore = config.restore
         self.dropout = nn.Dropout(config.dropout)
         self.layers = nn.ModuleList(EncoderLayer(layer, config) for layer in config.encoder)
         self.poolers = nn.ModuleDict(
@@ -73,13 +77,18 @@ class Encoder(nn.Module):
         `phrases` (batch, length) numbers the phrases of a teacher of boundaries.
         """
         tokens = self._embed(ids, mask, sentences, phrases)
-        source: Tokens | None = None
+        before: list[Tokens] = []
+        mixtures: list[Callable[[], Mixture]] = []
         for number, layer in enumerate(self.layers):
             tokens = layer(tokens)
             if str(number) in self.poolers:
-                source = source or tokens
-                tokens = self._pool(tokens, number).tokens
-        return Encoded(tokens.with_states(self.norm(tokens.states)), source or tokens)
+                before.append(tokens)
+                pooled = self._pool(tokens, number)
+                tokens, mixtures = pooled.tokens, [*mixtures, pooled.mixture]
+        source = before[0] if before else tokens
+        if self.restore and before:
+            tokens = _restore(tokens, before, mixtures)
+        return Encoded(tokens.with_states(self.norm(tokens.states)), source, mixtures)
 
     def _embed(self, ids: Tensor, mask: Tensor, sentences: Tensor, phrases: Tensor | None) -> Tokens:
         states = self.embedding(ids) * self.embedding.embedding_dim**0.5
@@ -97,3 +106,12 @@ class Encoder(nn.Module):
             losses[name] = losses[name] + loss if name in losses else loss
         figures = {f"layer_{number + 1}.{name}": figure for name, figure in pooled.tokens.figures.items()}
         return replace(pooled, tokens=replace(pooled.tokens, losses=losses, figures=tokens.figures | figures))
+
+
+def _restore(tokens: Tokens, before: Sequence[Tokens], mixtures: Sequence[Callable[[], Mixture]]) -> Tokens:
+    """Undo the poolings, last to first, and add what the first of them was given."""
+    states = tokens.states
+    for earlier, mixture in zip(reversed(before), reversed(mixtures), strict=True):
+        states = mixture().spread(states, earlier.mask.size(1))
+    source = before[0]
+    return replace(source, states=source.states + states, losses=tokens.losses, figures=tokens.figures)

@@ -1,5 +1,6 @@
 """The whole model: documents in, log-probabilities of summaries out."""
 
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 from typing import final
 
@@ -11,6 +12,7 @@ from sumpool.core.model.config import ModelConfig
 from sumpool.core.model.decoder import Decoder, Written
 from sumpool.core.model.encoder import Encoded, Encoder
 from sumpool.core.output._base import Scores
+from sumpool.core.pooling._base import Mixture
 from sumpool.core.tokens import Tokens
 from sumpool.pieces import BEGIN, PAD
 
@@ -23,11 +25,13 @@ class Memory:
         tokens: What pooling left; cross-attention sees it.
         source: The states before the first pooling; a head that copies sees them.
         ids: (batch, length), the source.
+        mixtures: What each pooling, first to last, made of the vectors before it.
     """
 
     tokens: Tokens
     source: Tokens
     ids: Tensor
+    mixtures: Sequence[Callable[[], Mixture]] = ()
 
 
 @dataclass(frozen=True)
@@ -122,7 +126,7 @@ class Summarizer(nn.Module):
         if ids.size(1) > self.config.source_length:
             raise ValueError(f"length must be at most source_length = {self.config.source_length}, got {ids.size(1)}")
         encoded: Encoded = self.encoder(ids, mask, sentences, phrases)
-        return Memory(encoded.memory, encoded.source, ids)
+        return Memory(encoded.memory, encoded.source, ids, encoded.mixtures)
 
     def score(self, memory: Memory, target: Tensor) -> Scores:
         """Score references, each token given those before it.
@@ -134,7 +138,9 @@ class Summarizer(nn.Module):
         inputs = F.pad(target[:, :-1], (1, 0), value=BEGIN)
         history = torch.stack([inputs, F.pad(inputs[:, :-1], (1, 0), value=PAD)], dim=-1)
         states = self.decoder(inputs, self.decoder.remember(memory.tokens))
-        return self.output.score(states, history, self.output.remember(memory.ids, memory.source), target)
+        return self.output.score(
+            states, history, self.output.remember(memory.ids, memory.source, memory.tokens), target
+        )
 
     def forward(
         self, ids: Tensor, mask: Tensor, sentences: Tensor, target: Tensor, phrases: Tensor | None = None
@@ -148,7 +154,7 @@ class Summarizer(nn.Module):
         documents = memory.ids.size(0)
         return DecoderState(
             seen=self.decoder.remember(memory.tokens),
-            copied=self.output.remember(memory.ids, memory.source),
+            copied=self.output.remember(memory.ids, memory.source, memory.tokens),
             before=memory.ids.new_full((documents * beams, 1), PAD),
             documents=documents,
         )

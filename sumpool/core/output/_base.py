@@ -40,12 +40,13 @@ class Output(nn.Module, ABC):
     """
 
     @abstractmethod
-    def remember(self, ids: Tensor, source: Tokens) -> dict[str, Tensor]:
+    def remember(self, ids: Tensor, source: Tokens, memory: Tokens) -> dict[str, Tensor]:
         """Keep what may be copied.
 
         Args:
             ids: (batch, length), the source.
             source: The encoder's states of the source, before the first pooling.
+            memory: The vectors that cross-attention sees, after every pooling.
 
         Returns:
             Tensors, batch first, shared by all beams of a document.

@@ -35,20 +35,23 @@ class PointerConfig(OutputConfig):
     """Features that compare meaning."""
     preceding: int = Field(64, ge=1)
     """Features that compare each of the two preceding tokens."""
+    copies: Literal["source", "memory"] = "source"
+    """What may be copied: every source token, or only the heaviest one behind each vector that pooling left."""
 
     def build(self, embedding: nn.Embedding) -> "PointerOutput":
         """Build the head."""
-        return PointerOutput(embedding, self.key, self.preceding)
+        return PointerOutput(embedding, self)
 
 
 @final
 class PointerOutput(Output):
     """Writes from the vocabulary or copies from the source."""
 
-    def __init__(self, embedding: nn.Embedding, key: int, preceding: int) -> None:
+    def __init__(self, embedding: nn.Embedding, config: PointerConfig) -> None:
         super().__init__()
-        dim = embedding.embedding_dim
+        dim, key, preceding = embedding.embedding_dim, config.key, config.preceding
         self.embedding = embedding
+        self.copies = config.copies
         self.norm = nn.LayerNorm(dim)  # pre-norm layers leave their sums unnormalised
         self.query = nn.Linear(dim, key)
         self.key = nn.Linear(dim, key, bias=False)
@@ -64,11 +67,16 @@ class PointerOutput(Output):
             assert isinstance(part, nn.Linear)
             nn.init.normal_(part.weight, std=(MATCH / part.out_features) ** 0.5)
 
-    def remember(self, ids: Tensor, source: Tokens) -> dict[str, Tensor]:
-        """Keep the keys (batch, length, key + 2 * preceding), the ids (batch, length) and the mask."""
-        before = torch.stack([F.pad(ids, (back, -back), value=PAD) for back in (1, 2)], dim=-1)  # (batch, length, 2)
-        key = self.key(self.norm(hide(source.states, source.mask))) / self.key.out_features**0.5
-        return {"key": torch.cat([key, self._precede(before)], dim=-1), "ids": ids, "mask": source.mask}
+    def remember(self, ids: Tensor, source: Tokens, memory: Tokens) -> dict[str, Tensor]:
+        """Keep the keys (batch, length, key + 2 * preceding), the ids (batch, length) and the mask.
+
+        What stands before a vector of the memory is what stood before its token in the source.
+        """
+        seen = memory if self.copies == "memory" else source
+        before = [F.pad(ids, (back, -back), value=PAD).gather(1, seen.origin) for back in (1, 2)]
+        key = self.key(self.norm(hide(seen.states, seen.mask))) / self.key.out_features**0.5
+        key = torch.cat([key, self._precede(torch.stack(before, dim=-1))], dim=-1)
+        return {"key": key, "ids": ids.gather(1, seen.origin), "mask": seen.mask}
 
     def forward(self, states: Tensor, history: Tensor, remembered: dict[str, Tensor]) -> Tensor:
         """Give log-probabilities (batch, target, vocab)."""

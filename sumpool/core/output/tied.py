@@ -29,9 +29,9 @@ class TiedOutput(Output):
         super().__init__()
         self.embedding = embedding
 
-    def remember(self, ids: Tensor, source: Tokens) -> dict[str, Tensor]:
+    def remember(self, ids: Tensor, source: Tokens, memory: Tokens) -> dict[str, Tensor]:
         """Keep nothing: this head does not look at the source."""
-        del ids, source
+        del ids, source, memory
         return {}
 
     def forward(self, states: Tensor, history: Tensor, remembered: dict[str, Tensor]) -> Tensor:

@@ -47,6 +47,26 @@ class Mixture:
         behind = states.gather(1, index).view(batch, keep, members, -1)  # (batch, keep, members, dim)
         return hide((behind * self.weights[..., None].to(states.dtype)).sum(2), self.mask)
 
+    def spread(self, states: Tensor, length: int) -> Tensor:
+        """Undo the pooling as far as that can be done: every vector before it gets back those that it stands behind.
+
+        Args:
+            states: (batch, keep, dim), one for every vector that is left.
+            length: Vectors before the pooling.
+
+        Returns:
+            (batch, length, dim), the mean by weight; 0 where a vector stands behind none. No gradient reaches the
+            weights.
+        """
+        batch = self.members.size(0)
+        weights = self.weights.detach().to(states.dtype) * self.mask[..., None]
+        index = self.members.reshape(batch, -1)  # (batch, keep * members)
+        given = (hide(states, self.mask)[:, :, None] * weights[..., None]).flatten(1, 2)  # (batch, keep * members, dim)
+        total = weights.new_zeros(batch, length).scatter_add(1, index, weights.reshape(batch, -1))
+        spread = states.new_zeros(batch, length, states.size(2))
+        spread = spread.scatter_add(1, index[..., None].expand(-1, -1, states.size(2)), given)
+        return spread / total.masked_fill(total == 0, 1.0)[..., None]
+
 
 @dataclass(frozen=True)
 class Pooled:

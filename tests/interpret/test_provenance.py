@@ -1,0 +1,80 @@
+"""The sources of pooled vectors."""
+
+from collections.abc import Callable, Sequence
+
+import numpy as np
+import pytest
+import torch
+from torch import Tensor, nn
+
+from sumpool.core.model.config import ModelConfig
+from sumpool.core.model.summarizer import Memory, Summarizer
+from sumpool.core.pooling._base import Mixture, PoolerConfig
+from sumpool.core.tokens import Tokens
+from sumpool.interpret.provenance import provenance
+from sumpool.variants import config_class, kinds
+
+VOCAB = 60
+LINEAR = [kind for kind in kinds("sumpool.core.pooling") if kind != "funnel"]
+
+
+def make_memory(encoder: Sequence[object], *lengths: int) -> Memory:
+    torch.manual_seed(1)
+    sizes = {"dim": 16, "heads": 2, "feed_forward": 32, "source_length": 300}
+    model = Summarizer(ModelConfig.model_validate({**sizes, "encoder": encoder}), VOCAB).eval()
+    mask = torch.arange(max(lengths))[None] < torch.tensor(lengths)[:, None]
+    ids = torch.randint(5, VOCAB, mask.shape).masked_fill(~mask, 0)
+    return model.encode(ids, mask, torch.arange(max(lengths)).expand(mask.shape) // 7)
+
+
+def pooled(keep: int) -> dict[str, object]:
+    return {"attention": {"kind": "blockwise", "block": 16}, "pool": {"kind": "halving", "keep": keep}}
+
+
+def test_rows_sum_to_one_through_three_poolings() -> None:
+    memory = make_memory([pooled(100), pooled(30), pooled(7)], 256, 90, 5, 31)
+    for number, matrix in enumerate(provenance(memory)):
+        length = int(memory.source.mask[number].sum())
+        assert matrix.shape == (min(length, 7), length)
+        np.testing.assert_allclose(matrix.sum(1), 1, rtol=0, atol=1e-12)
+        assert (matrix.data > 0).all()
+        assert matrix.nnz <= length, "a token of a tournament stands behind one survivor only"
+
+
+def test_the_heaviest_source_token_is_the_origin_of_one_pooling() -> None:
+    memory = make_memory([pooled(12)], 200, 33)
+    for number, matrix in enumerate(provenance(memory)):
+        heaviest = matrix.toarray().argmax(1)
+        assert heaviest.tolist() == memory.tokens.origin[number, : len(heaviest)].tolist()
+
+
+def test_without_a_pooling_every_vector_is_its_own_source() -> None:
+    memory = make_memory([{"attention": {"kind": "vanilla"}}], 9, 4)
+    for matrix, length in zip(provenance(memory), (9, 4), strict=True):
+        assert np.array_equal(matrix.toarray(), np.eye(length))
+
+
+@pytest.mark.parametrize("kind", LINEAR)
+def test_the_product_makes_the_pooled_vectors_of_the_source(kind: str) -> None:
+    torch.manual_seed(2)
+    config = config_class("sumpool.core.pooling", kind)
+    settings = [{"keep": keep} if "keep" in config.model_fields else {} for keep in (40, 9)]
+    built = [config.model_validate(each) for each in settings]
+    poolers = [each.build(nn.Embedding(VOCAB, 16)).double().eval() for each in built if isinstance(each, PoolerConfig)]
+    tokens = source = make_tokens(150, 61, 9, 3)
+    mixtures: list[Callable[[], Mixture]] = []
+    for pooler in poolers:
+        found = pooler(tokens)
+        tokens, mixtures = found.tokens, [*mixtures, found.mixture]
+    for number, matrix in enumerate(provenance(Memory(tokens, source, source.ids, mixtures))):
+        vectors, length = matrix.shape
+        expected = tokens.states[number, :vectors].detach().numpy()
+        np.testing.assert_allclose(matrix @ source.states[number, :length].numpy(), expected, rtol=0, atol=1e-12)
+        assert vectors == int(tokens.mask[number].sum())
+
+
+def make_tokens(*lengths: int) -> Tokens:
+    mask = torch.arange(max(lengths))[None] < torch.tensor(lengths)[:, None]
+    numbers: Tensor = torch.arange(max(lengths)).expand(mask.shape)
+    states = torch.randn(*mask.shape, 16, dtype=torch.float64)
+    return Tokens.from_source(states, mask, numbers // 9, numbers // 2, numbers % VOCAB)
