@@ -51,6 +51,22 @@ class Material:
         """Plan the batches of every epoch."""
         return BatchPlan(np.minimum(self.training.lengths, self.source_length), batch_tokens, self.seed)
 
+    def updates_for(self, source_tokens: int, batch_tokens: int, batches: int) -> int:
+        """Count the updates that it takes to read a budget of source tokens, padding not counted.
+
+        Args:
+            source_tokens: The budget; the last of the updates reaches it.
+            batch_tokens: Most tokens of a batch, padding included.
+            batches: Batches per update.
+        """
+        lengths = np.minimum(self.training.lengths, self.source_length)
+        tokens = 0
+        for updates, (numbers, _) in enumerate(updates_from(Place(), self.plan(batch_tokens), batches), 1):
+            tokens += int(lengths[np.concatenate(numbers)].sum())
+            if tokens >= source_tokens:
+                return updates
+        raise AssertionError("updates have no end")
+
     def batch(self, documents: Documents, numbers: Sequence[int]) -> Batch:
         """Make a batch of some of the documents and their summaries."""
         return collate([documents[number] for number in numbers], self.source_length, self.target_length)

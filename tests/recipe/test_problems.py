@@ -20,7 +20,11 @@ from sumpool.recipe.load import load_recipe
         ("model.encoder[0].attention={}", "model.encoder[0].attention.kind is missing; it must be one of blockwise,"),
         ("model.encoder[1].pool.scorer={kind: linaer}", "got 'linaer' (did you mean linear?)"),
         ("model.encoder[1].pool.kep=3", "model.encoder[1].pool.kep is not a setting of halving (did you mean keep?)"),
-        ("model.encoder[1].pool.keep=0", "model.encoder[1].pool.keep must be a whole number of at least 1, got 0"),
+        (
+            "model.encoder[1].pool.keep=0",
+            "keep must be a whole number of at least 1 or a number above 0 and below 1, got 0",
+        ),
+        ("model.encoder[1].pool.keep=1.0", "at least 1 or a number above 0 and below 1, got 1.0"),
         ("model.encoder[0].atention=3", "is not a setting of model.encoder[0] (did you mean attention?)"),
         ("model.heads=3", "model.heads must divide dim = 16, got 3"),
         ("train=3", "train must be a section of settings, got 3"),

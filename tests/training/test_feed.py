@@ -47,3 +47,16 @@ def test_random_numbers_depend_on_seed_and_step_alone() -> None:
 
     assert draw(1, 1) == draw(1, 1)
     assert len({draw(seed, step) for seed in range(4) for step in range(4)}) == 16
+
+
+@pytest.mark.parametrize("batches", [1, 3])
+def test_a_budget_is_reached_by_its_last_update_and_not_before(batches: int) -> None:
+    updates = updates_from(Place(), MATERIAL.plan(batch_tokens=64), batches)
+    read = [
+        sum(int(MATERIAL.batch(MATERIAL.training, numbers).mask.sum()) for numbers in next(updates)[0])
+        for _ in range(40)
+    ]
+    for count in (1, 2, 17, 40):
+        assert MATERIAL.updates_for(sum(read[:count]), 64, batches) == count
+        assert MATERIAL.updates_for(sum(read[:count]) - 1, 64, batches) == count
+        assert MATERIAL.updates_for(sum(read[:count]) + 1, 64, batches) == count + 1

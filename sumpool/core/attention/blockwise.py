@@ -7,6 +7,8 @@ Departures from the released code: a remainder makes a shorter last block (there
 masked (there, it is not), and no token of a block is overwritten.
 """
 
+from collections.abc import Callable
+from functools import partial
 from typing import Literal, final
 
 from pydantic import Field
@@ -16,6 +18,7 @@ from torch.nn import functional as F
 from sumpool.core.attention._base import Attention, AttentionConfig
 from sumpool.core.nn.heads import merge_heads, split_heads
 from sumpool.core.nn.masking import attend, mass
+from sumpool.core.nn.positions import PositionsKind, build_positions
 
 
 @final
@@ -26,51 +29,64 @@ class BlockwiseConfig(AttentionConfig):
     block: int = Field(512, ge=1)
     """Tokens of a block."""
 
+    positions: PositionsKind = "none"
+    """How attention knows the places of vectors in the source: rotary turns queries and keys, relative adds a learned
+    number for every distance, none leaves it to what was added to the embeddings."""
+
     def build(self, dim: int, heads: int) -> "BlockwiseAttention":
         """Build the layer."""
-        return BlockwiseAttention(dim, heads, self.block)
+        return BlockwiseAttention(dim, heads, self.block, self.positions)
 
 
 @final
 class BlockwiseAttention(Attention):
     """Tokens see the tokens of their own block."""
 
-    def __init__(self, dim: int, heads: int, block: int) -> None:
+    def __init__(self, dim: int, heads: int, block: int, positions: PositionsKind = "none") -> None:
         super().__init__()
         self.heads = heads
         self.block = block
         self.project = nn.Linear(dim, 3 * dim)
         self.out = nn.Linear(dim, dim)
+        self.positions = build_positions(positions, heads, dim // heads)
 
     def forward(self, states: Tensor, mask: Tensor, positions: Tensor) -> Tensor:
         """Mix (batch, length, dim) block by block; see `Attention.forward`."""
-        del positions
-        batch, length, dim = states.shape
-        states, mask = self._cut(states, mask)
-        real = mask.any(1).nonzero().squeeze(1)  # blocks with a real token
-        if len(real) == len(mask):
-            mixed = self._mix(states, mask)
-        else:
-            some = self._mix(states[real], mask[real])
-            mixed = some.new_zeros(states.shape).index_copy(0, real, some)
-        return mixed.view(batch, -1, dim)[:, :length]
+        return self._by_block(self._mix, states, mask, positions)
 
     def mass(self, states: Tensor, mask: Tensor, positions: Tensor, itself: bool) -> Tensor:
         """Sum what every token gets from its block; O(length * block * dim) again."""
-        del positions
-        batch, length, _ = states.shape
-        states, mask = self._cut(states, mask)
-        query, key, _ = (split_heads(part, self.heads) for part in self.project(states).chunk(3, dim=-1))
-        return mass(query, key, mask, itself).view(batch, -1)[:, :length]
 
-    def _cut(self, states: Tensor, mask: Tensor) -> tuple[Tensor, Tensor]:
-        """Cut into blocks: (batch * blocks, block, dim) and (batch * blocks, block)."""
-        length = states.size(1)
+        def receive(states: Tensor, mask: Tensor, positions: Tensor) -> Tensor:
+            query, key, _ = self._project(states, positions)
+            return mass(query, key, mask, itself, partial(self.positions.bias, positions))
+
+        return self._by_block(receive, states, mask, positions)
+
+    def _by_block(
+        self, work: Callable[[Tensor, Tensor, Tensor], Tensor], states: Tensor, mask: Tensor, positions: Tensor
+    ) -> Tensor:
+        """Work on all blocks that hold a real token as if they were documents; the others get zeros."""
+        batch, length, _ = states.shape
         block = min(self.block, length)
         rest = -length % block
-        return F.pad(states, (0, 0, 0, rest)).view(-1, block, states.size(2)), F.pad(mask, (0, rest)).view(-1, block)
+        states = F.pad(states, (0, 0, 0, rest)).view(-1, block, states.size(2))  # (batch * blocks, block, dim)
+        mask, positions = (F.pad(numbers, (0, rest)).view(-1, block) for numbers in (mask, positions))
+        real = mask.any(1).nonzero().squeeze(1)
+        if len(real) == len(mask):
+            done = work(states, mask, positions)
+        else:
+            some = work(states[real], mask[real], positions[real])
+            done = some.new_zeros(len(mask), *some.shape[1:]).index_copy(0, real, some)
+        return done.view(batch, -1, *done.shape[2:])[:, :length]
 
-    def _mix(self, states: Tensor, mask: Tensor) -> Tensor:
-        query, key, value = (split_heads(part, self.heads) for part in self.project(states).chunk(3, dim=-1))
-        mixed: Tensor = self.out(merge_heads(attend(query, key, value, None if mask.all() else mask)))
+    def _mix(self, states: Tensor, mask: Tensor, positions: Tensor) -> Tensor:
+        query, key, value = self._project(states, positions)
+        seen = attend(query, key, value, None if mask.all() else mask, self.positions.bias(positions))
+        mixed: Tensor = self.out(merge_heads(seen))
         return mixed
+
+    def _project(self, states: Tensor, positions: Tensor) -> tuple[Tensor, Tensor, Tensor]:
+        """Make queries, keys and values, (batch * blocks, heads, block, head_dim) each."""
+        query, key, value = (split_heads(part, self.heads) for part in self.project(states).chunk(3, dim=-1))
+        return self.positions.turn(query, positions), self.positions.turn(key, positions), value

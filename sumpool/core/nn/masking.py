@@ -1,9 +1,20 @@
 """Keeping padding out of results."""
 
 import math
+from collections.abc import Callable
 
+import torch
 from torch import Tensor
 from torch.nn import functional as F
+from torch.utils.checkpoint import checkpoint
+
+from sumpool.core.nn.precision import at_least_float32
+
+Bias = Callable[[slice], Tensor | None]
+"""Says what is added to the scores of a range of queries, (batch, heads, queries, length); None for nothing."""
+
+_WEIGHTS_AT_ONCE = 2**24
+"""Attention weights that are held at a time, over batch, heads, queries and keys: 64 MB in float32."""
 
 
 def hide(states: Tensor, mask: Tensor) -> Tensor:
@@ -16,7 +27,7 @@ def hide(states: Tensor, mask: Tensor) -> Tensor:
     return states.masked_fill(~mask[..., None], 0.0)
 
 
-def attend(query: Tensor, key: Tensor, value: Tensor, mask: Tensor | None) -> Tensor:
+def attend(query: Tensor, key: Tensor, value: Tensor, mask: Tensor | None, bias: Tensor | None = None) -> Tensor:
     """Scaled dot-product attention; a document without a real token gets zeros.
 
     Args:
@@ -24,33 +35,58 @@ def attend(query: Tensor, key: Tensor, value: Tensor, mask: Tensor | None) -> Te
         key: (batch, heads, length, head_dim).
         value: (batch, heads, length, head_dim), finite everywhere.
         mask: (batch, length), True at the keys that may be seen; None where all may, which is faster.
+        bias: (batch, heads, target, length), added to the scaled products; None for nothing, which is faster.
 
     Returns:
         (batch, heads, target, head_dim).
     """
+    if bias is not None:
+        bias = bias.to(query.dtype)
     if mask is None:
-        return F.scaled_dot_product_attention(query, key, value)
-    seen = F.scaled_dot_product_attention(query, key, value, attn_mask=mask[:, None, None, :])
-    return seen.masked_fill(~mask.any(1)[:, None, None, None], 0.0)  # softmax over nothing is no number
+        return F.scaled_dot_product_attention(query, key, value, attn_mask=bias)
+    seen = mask[:, None, None, :]
+    mixed = F.scaled_dot_product_attention(
+        query, key, value, attn_mask=seen if bias is None else bias.masked_fill(~seen, -math.inf)
+    )
+    return mixed.masked_fill(~mask.any(1)[:, None, None, None], 0.0)  # softmax over nothing is no number
 
 
-def mass(query: Tensor, key: Tensor, mask: Tensor, itself: bool) -> Tensor:
+def mass(query: Tensor, key: Tensor, mask: Tensor, itself: bool, bias: Bias) -> Tensor:
     """Sum the attention that every key gets from all real queries of scaled dot-product attention.
+
+    As many queries at a time as fit into a fixed number of weights, worked out once more on the way back: memory stays
+    O(length), at any length.
 
     Args:
         query: (batch, heads, length, head_dim).
         key: (batch, heads, length, head_dim).
         mask: (batch, length), True at real tokens.
         itself: Whether what a token gives itself counts.
+        bias: What is added to the scaled products.
 
     Returns:
         (batch, length), averaged over the heads; 0 at padding.
     """
-    total = query.new_zeros(mask.shape)
-    for head_query, head_key in zip(query.unbind(1), key.unbind(1), strict=True):  # one (length, length) at a time
-        scores = head_query @ head_key.transpose(1, 2) / math.sqrt(query.size(-1))
-        weights = scores.masked_fill(~mask[:, None], -math.inf).softmax(-1).masked_fill(~mask[..., None], 0.0)
-        if not itself:
-            weights = weights - weights.diagonal(dim1=1, dim2=2).diag_embed()
-        total = total + weights.sum(1)
-    return (total / query.size(1)).masked_fill(~mask, 0.0)
+    batch, heads, length, _ = query.shape
+    step = max(1, _WEIGHTS_AT_ONCE // max(1, batch * heads * length))
+    total = at_least_float32(query.new_zeros(mask.shape))
+    for first in range(0, length, step):
+        some = slice(first, first + step)
+        total = total + checkpoint(
+            _given, query, key, mask, itself, bias, some, use_reentrant=False, preserve_rng_state=False
+        )
+    return total / heads
+
+
+def _given(query: Tensor, key: Tensor, mask: Tensor, itself: bool, bias: Bias, queries: slice) -> Tensor:
+    """Sum the attention that every key gets from some queries, over the heads: (batch, length)."""
+    scores = at_least_float32(query[:, :, queries] @ key.transpose(2, 3) / math.sqrt(query.size(-1)))
+    added = bias(queries)
+    if added is not None:
+        scores = scores + added
+    weights = scores.masked_fill(~mask[:, None, None], -math.inf).softmax(-1)  # (batch, heads, queries, length)
+    counted = (mask[:, queries, None] & mask[:, None])[:, None]
+    if not itself:
+        numbers = torch.arange(mask.size(1), device=mask.device)
+        counted = counted & (numbers[queries, None] != numbers)
+    return weights.masked_fill(~counted, 0.0).sum((1, 2))

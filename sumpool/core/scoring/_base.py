@@ -26,5 +26,6 @@ class Scorer(nn.Module, ABC):
         """Score.
 
         Returns:
-            (batch, length), in (0, 1) at real tokens; any value at padding.
+            (batch, length), in [0, 1] at real tokens; any value at padding. A scorer draws at random in training only,
+            from torch's generator; in evaluation mode a score depends on nothing but its document.
         """

@@ -6,31 +6,39 @@ from torch import Tensor
 
 from sumpool.core.attention.blockwise import BlockwiseAttention
 from sumpool.core.attention.vanilla import VanillaAttention
+from sumpool.core.nn.positions import PositionsKind
 from sumpool.core.tokens import Tokens
 
 
-def vanilla_twin(attention: BlockwiseAttention) -> VanillaAttention:
-    twin = VanillaAttention(16, 4).double()
-    twin.load_state_dict(attention.state_dict())
-    return twin
+def twins(block: int, positions: PositionsKind) -> tuple[BlockwiseAttention, VanillaAttention]:
+    """Both kinds with the same parameters."""
+    attention = BlockwiseAttention(16, 4, block, positions).double()
+    for parameter in attention.positions.parameters():
+        torch.nn.init.normal_(parameter)
+    vanilla = VanillaAttention(16, 4, positions).double()
+    vanilla.load_state_dict(attention.state_dict())
+    return attention, vanilla
 
 
+@pytest.mark.parametrize("positions", ["none", "rotary", "relative"])
 @pytest.mark.parametrize("block", [1, 7, 32, 100])
-def test_equals_full_attention_in_each_block(block: int, make_tokens: Callable[..., Tokens]) -> None:
-    attention = BlockwiseAttention(16, 4, block).double()
-    twin = vanilla_twin(attention)
+def test_equals_full_attention_in_each_block(
+    block: int, positions: PositionsKind, make_tokens: Callable[..., Tokens]
+) -> None:
+    attention, vanilla = twins(block, positions)
     tokens = make_tokens(75)
-    pieces = [
-        twin(piece, torch.ones(1, piece.size(1), dtype=torch.bool), torch.arange(piece.size(1))[None])
-        for piece in tokens.states.split(block, 1)
-    ]
-    torch.testing.assert_close(attention(tokens.states, tokens.mask, tokens.positions), torch.cat(pieces, dim=1))
+    places = torch.randint(0, 5000, (1, 75)).sort(1).values
+    pieces = list(zip(tokens.states.split(block, 1), tokens.mask.split(block, 1), places.split(block, 1), strict=True))
+    expected = torch.cat([vanilla(*piece) for piece in pieces], dim=1)
+    torch.testing.assert_close(attention(tokens.states, tokens.mask, places), expected)
+    received = torch.cat([vanilla.mass(*piece, itself=True) for piece in pieces], dim=1)
+    torch.testing.assert_close(attention.mass(tokens.states, tokens.mask, places, itself=True), received)
 
 
 def test_one_block_is_vanilla(make_tokens: Callable[..., Tokens]) -> None:
-    attention = BlockwiseAttention(16, 4, 64).double()
+    attention, vanilla = twins(64, "none")
     tokens = make_tokens(64, 20)
-    expected = vanilla_twin(attention)(tokens.states, tokens.mask, tokens.positions)
+    expected = vanilla(tokens.states, tokens.mask, tokens.positions)
     torch.testing.assert_close(
         attention(tokens.states, tokens.mask, tokens.positions)[tokens.mask], expected[tokens.mask]
     )
@@ -42,7 +50,8 @@ def test_blocks_of_padding_are_skipped(make_tokens: Callable[..., Tokens]) -> No
     attention.project.register_forward_pre_hook(lambda _, given: entered.append(given[0].size(0)))
     tokens = make_tokens(80, 3, 17)
     attention(tokens.states, tokens.mask, tokens.positions)
-    assert entered == [10 + 1 + 3]
+    attention.mass(tokens.states, tokens.mask, tokens.positions, itself=True)
+    assert entered == [10 + 1 + 3] * 2
 
 
 def test_gradient_is_exact(make_tokens: Callable[..., Tokens]) -> None:

@@ -19,4 +19,5 @@ def test_dim_must_be_even() -> None:
 def test_a_variant_keeps_its_settings_through_a_dump() -> None:
     config = ModelConfig.model_validate({"encoder": [{"attention": {"kind": "blockwise", "block": 7}}]})
     assert ModelConfig.model_validate(config.model_dump()) == config
-    assert config.model_dump()["encoder"][0]["attention"] == {"kind": "blockwise", "block": 7}
+    attention = config.model_dump()["encoder"][0]["attention"]
+    assert attention == {"kind": "blockwise", "block": 7, "positions": "none"}

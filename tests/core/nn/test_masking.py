@@ -1,6 +1,13 @@
+import pytest
 import torch
+from torch import Tensor
 
-from sumpool.core.nn.masking import attend, hide
+from sumpool.core.nn import masking
+from sumpool.core.nn.masking import attend, hide, mass
+
+
+def no_bias(queries: slice) -> None:
+    del queries
 
 
 def test_hide_puts_zero_over_anything() -> None:
@@ -8,18 +15,87 @@ def test_hide_puts_zero_over_anything() -> None:
     assert hide(states, torch.tensor([[True, False]])).tolist() == [[[1.0, 2.0], [0.0, 0.0]]]
 
 
-def test_attend_equals_a_softmax_over_real_keys() -> None:
+@pytest.mark.parametrize("biased", [True, False])
+def test_attend_equals_a_softmax_over_real_keys(biased: bool) -> None:
     query, key, value = torch.randn(3, 2, 4, 7, 8, dtype=torch.float64)
+    bias = torch.randn(2, 4, 7, 7, dtype=torch.float64) if biased else None
     mask = torch.rand(2, 7) < 0.6
     mask[:, 0] = True
-    logits = (query @ key.transpose(2, 3) / 8**0.5).masked_fill(~mask[:, None, None], -torch.inf)
-    torch.testing.assert_close(attend(query, key, value, mask), logits.softmax(-1) @ value)
+    logits = query @ key.transpose(2, 3) / 8**0.5 + (0.0 if bias is None else bias)
+    expected = logits.masked_fill(~mask[:, None, None], -torch.inf).softmax(-1) @ value
+    torch.testing.assert_close(attend(query, key, value, mask, bias), expected)
+    torch.testing.assert_close(attend(query, key, value, None, bias), logits.softmax(-1) @ value)
 
 
-def test_attend_gives_zeros_to_a_document_without_tokens() -> None:
-    query, key, value = torch.randn(3, 2, 1, 5, 4)
+@pytest.mark.parametrize("biased", [True, False])
+def test_attend_gives_zeros_to_a_document_without_tokens(biased: bool) -> None:
+    query, key, value = (states.requires_grad_() for states in torch.randn(3, 2, 1, 5, 4).unbind())
+    bias = torch.randn(2, 1, 5, 5, requires_grad=True) if biased else None
     mask = torch.zeros(2, 5, dtype=torch.bool)
     mask[0] = True
-    seen = attend(query, key, value, mask)
+    seen = attend(query, key, value, mask, bias)
     assert seen[0].abs().min() > 0
     assert torch.equal(seen[1], torch.zeros_like(seen[1]))
+    seen.square().sum().backward()
+    for given in (query, key, value, bias):
+        assert given is None or (given.grad is not None and given.grad.isfinite().all())
+
+
+def naive_mass(query: Tensor, key: Tensor, real: int, itself: bool, bias: Tensor) -> Tensor:
+    """Loop over heads and real queries of one document (heads, length, head_dim)."""
+    heads, length, head_dim = query.shape
+    total = query.new_zeros(length)
+    for head in range(heads):
+        for asking in range(real):
+            logits = key[head, :real] @ query[head, asking] / head_dim**0.5 + bias[head, asking, :real]
+            weights = logits.exp() / logits.exp().sum()
+            if not itself:
+                weights[asking] = 0.0
+            total[:real] += weights / heads
+    return total
+
+
+@pytest.mark.parametrize("itself", [True, False])
+@pytest.mark.parametrize("at_once", [1, 200, 10**6])
+def test_mass_equals_a_loop_and_what_it_leaves_in_memory_changes_nothing(
+    itself: bool, at_once: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(masking, "_WEIGHTS_AT_ONCE", at_once)
+    query, key = torch.randn(2, 3, 4, 11, 8, dtype=torch.float64)
+    bias = torch.randn(3, 4, 11, 11, dtype=torch.float64)
+    reals = [11, 6, 0]
+    mask = torch.arange(11) < torch.tensor(reals)[:, None]
+    query[1, :, 6:] = torch.inf  # padding
+    found = mass(query, key, mask, itself, lambda queries: bias[:, :, queries])
+    for number, real in enumerate(reals):
+        expected = naive_mass(query[number], key[number], real, itself, bias[number])
+        torch.testing.assert_close(found[number], expected, atol=1e-12, rtol=0)
+
+
+def test_mass_is_differentiable_though_its_weights_are_thrown_away(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(masking, "_WEIGHTS_AT_ONCE", 60)
+    query, key = torch.randn(2, 2, 2, 5, 4, dtype=torch.float64)
+    bias = torch.randn(2, 2, 5, 5, dtype=torch.float64)
+    mask = torch.arange(5) < torch.tensor([[5], [3]])
+
+    def weighed(query: Tensor, key: Tensor, bias: Tensor) -> Tensor:
+        return mass(query, key, mask, False, lambda queries: bias[:, :, queries])
+
+    assert torch.autograd.gradcheck(weighed, [part.requires_grad_() for part in (query, key, bias)])
+
+
+def test_mass_holds_few_weights_at_a_time(monkeypatch: pytest.MonkeyPatch) -> None:
+    """What is kept for the way back does not grow with the square of the length."""
+    monkeypatch.setattr(masking, "_WEIGHTS_AT_ONCE", 2**12)
+    largest = 0
+
+    def pack(kept: Tensor) -> Tensor:
+        nonlocal largest
+        largest = max(largest, kept.numel())
+        return kept
+
+    query, key = torch.randn(2, 1, 2, 512, 4, requires_grad=True).unbind()
+    with torch.autograd.graph.saved_tensors_hooks(pack, lambda kept: kept):
+        received = mass(query, key, torch.ones(1, 512, dtype=torch.bool), True, no_bias)
+    received.square().sum().backward()
+    assert largest <= 2**12

@@ -1,10 +1,14 @@
 """What every scorer keeps, tested on every variant found in the folder."""
 
 from collections.abc import Callable
+from dataclasses import replace
+from functools import partial
 
 import pytest
 import torch
 
+from sumpool.core.attention.vanilla import VanillaAttention
+from sumpool.core.nn.masking import hide
 from sumpool.core.scoring._base import Scorer, ScorerConfig
 from sumpool.core.tokens import Tokens
 from sumpool.variants import config_class, kinds
@@ -15,23 +19,72 @@ KINDS = kinds("sumpool.core.scoring")
 def build(kind: str) -> Scorer:
     config = config_class("sumpool.core.scoring", kind)()
     assert isinstance(config, ScorerConfig)
-    return config.build(16).double()
+    return config.build(16).double().eval()
+
+
+@pytest.fixture
+def attended() -> Callable[[Tokens], Tokens]:
+    """Tokens as an encoder's layer hands them to a pooler: padding hidden, attention received."""
+    attention = VanillaAttention(16, 4).double()
+
+    def attend(tokens: Tokens) -> Tokens:
+        states = hide(tokens.states, tokens.mask)
+        received = partial(attention.mass, states, tokens.mask, tokens.positions)
+        return replace(tokens, states=states, received=received)
+
+    return attend
 
 
 def test_the_family_is_found() -> None:
-    assert "linear" in KINDS
+    assert {"linear", "nonlinear", "attention_mass", "coordinate", "random", "strided"} <= set(KINDS)
 
 
 @pytest.mark.parametrize("kind", KINDS)
 @pytest.mark.parametrize("length", [1, 37, 64, 1000])
-def test_scores_are_shares_and_belong_to_their_document(
-    kind: str, length: int, make_tokens: Callable[..., Tokens], alone: Callable[[Tokens, int], Tokens]
+@pytest.mark.parametrize("training", [True, False])
+def test_scores_are_shares(
+    kind: str,
+    length: int,
+    training: bool,
+    make_tokens: Callable[..., Tokens],
+    attended: Callable[[Tokens], Tokens],
+) -> None:
+    tokens = attended(make_tokens(length, 1 + length // 2, length=length + 9))
+    scores = build(kind).train(training)(tokens)
+    assert scores.shape == tokens.mask.shape
+    assert ((scores >= 0) & (scores <= 1))[tokens.mask].all()
+
+
+@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("lengths", [(1, 37), (64, 64, 3), (700, 1000, 20)])
+def test_padding_and_batch_mates_change_nothing(
+    kind: str,
+    lengths: tuple[int, ...],
+    make_tokens: Callable[..., Tokens],
+    attended: Callable[[Tokens], Tokens],
+    alone: Callable[[Tokens, int], Tokens],
 ) -> None:
     scorer = build(kind)
-    tokens = make_tokens(length, 1 + length // 2, length=length + 9)
-    scores = scorer(tokens)
-    assert scores.shape == tokens.mask.shape
-    assert ((scores > 0) & (scores < 1))[tokens.mask].all()
-    for number in range(2):
-        expected = scorer(alone(tokens, number))[0]
-        torch.testing.assert_close(scores[number, : len(expected)], expected, atol=1e-12, rtol=0)
+    together = make_tokens(*lengths)
+    hostile = make_tokens(*lengths, length=max(lengths) + 50, pad=torch.nan)
+    for number, length in enumerate(lengths):
+        expected = scorer(attended(alone(together, number)))[0]
+        for tokens in (together, hostile):
+            scores = scorer(attended(tokens))[number, :length]
+            torch.testing.assert_close(scores, expected, atol=1e-12, rtol=0)
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_every_parameter_gets_a_finite_gradient(
+    kind: str, make_tokens: Callable[..., Tokens], attended: Callable[[Tokens], Tokens]
+) -> None:
+    scorer = build(kind).train()
+    tokens = attended(make_tokens(100, 13))
+    states = tokens.states.requires_grad_()
+    (scorer(tokens)[tokens.mask].square().sum() + states.sum()).backward()
+    assert states.grad is not None
+    assert states.grad.isfinite().all()
+    for name, parameter in scorer.named_parameters():
+        assert parameter.grad is not None, name
+        assert parameter.grad.isfinite().all(), name
+        assert parameter.grad.abs().max() > 0, name

@@ -1,0 +1,48 @@
+"""Random scorer (Pietruszka et al., appendix A): scores drawn from the uniform distribution.
+
+The baseline that every learned scorer must beat. In training each pass draws anew from torch's generator. In
+evaluation the score is a fixed hash of the vector's number in its document, which is as good as a draw and leaves no
+room for chance: neither padding nor batch mates nor a second run change a summary. No parameters.
+"""
+
+from typing import Literal, final
+
+import torch
+from torch import Tensor
+
+from sumpool.core.nn.precision import at_least_float32
+from sumpool.core.scoring._base import Scorer, ScorerConfig
+from sumpool.core.tokens import Tokens
+
+
+@final
+class RandomConfig(ScorerConfig):
+    """No settings."""
+
+    kind: Literal["random"] = "random"
+
+    def build(self, dim: int) -> "RandomScorer":
+        """Build the scorer."""
+        del dim
+        return RandomScorer()
+
+
+@final
+class RandomScorer(Scorer):
+    """Scores a vector by chance."""
+
+    def forward(self, tokens: Tokens) -> Tensor:
+        """Score (batch, length, dim) as (batch, length), in [0, 1)."""
+        like = at_least_float32(tokens.states[..., 0])
+        if self.training:
+            return torch.rand_like(like)
+        numbers = torch.arange(like.size(1), device=like.device)
+        return _uniform(numbers).to(like.dtype).expand_as(like)
+
+
+def _uniform(numbers: Tensor) -> Tensor:
+    """Scatter numbers (...) over [0, 1): the finalizer of MurmurHash3 (Appleby, 2011) on 32 bits, 24 of them kept."""
+    hashed = numbers + 1  # the hash of 0 is 0
+    for shift, factor in ((16, 0x85EBCA6B), (13, 0xC2B2AE35)):
+        hashed = ((hashed ^ (hashed >> shift)) * factor) & 0xFFFFFFFF
+    return ((hashed ^ (hashed >> 16)) >> 8).float() / 2**24
