@@ -33,6 +33,11 @@ from sumpool.recipe.load import load_recipe
         ("summarize.min_length=long", "summarize.min_length must be a whole number of at least 0 or auto, got 'long'"),
         ("evaluate.stemmer=perhaps", "evaluate.stemmer must be true or false, got 'perhaps'"),
         ("data={}", "data.source is missing (Where the documents and their summaries are); it must be a section with"),
+        (
+            "model.encoder[1].pool={kind: segments, boundaries: {kind: unigram}}",
+            "data.phrases must be above data.vocabulary = 300, got 0; they teach model.encoder[1].pool.boundaries",
+        ),
+        ("data.phrases=300", "data.phrases must be 0 or more than vocabulary = 300, got 300"),
         ("steps=3", "steps is not a setting of a recipe (did you mean train.steps?)"),
         ("zzz=3", "zzz is not a setting of a recipe; its settings are name, seed, data, model, train,"),
         ("name=3", "name must be text that matches ^[A-Za-z0-9][A-Za-z0-9._-]{0,63}$, got 3; put it in quotes"),

@@ -1,9 +1,12 @@
+from dataclasses import replace
 from itertools import islice
+from pathlib import Path
 
 import pytest
 import torch
 
 from sumpool.errors import DataError
+from sumpool.text.phrases import Phrases
 from sumpool.training.feed import Material, Place, reseed, updates_from
 from tests.training.toy import MATERIAL, Documents
 
@@ -32,6 +35,16 @@ def test_batches_are_cut_to_what_the_model_reads() -> None:
     assert batch.target is not None
     assert batch.target.size(1) == MATERIAL.target_length
     assert len(MATERIAL.plan(64).longest()) == 64 // MATERIAL.source_length
+
+
+def test_phrases_are_taught_in_training_only(tmp_path: Path) -> None:
+    read = [(item.ids, item.sentences) for item in map(MATERIAL.training.__getitem__, range(30))]
+    material = replace(MATERIAL, teacher=Phrases.train(read, tmp_path / "phrases.model", 60))
+    batch = material.batch(material.training, [0, 1])
+    assert batch.phrases is not None
+    assert batch.phrases.shape == batch.ids.shape
+    assert material.batch(material.validation, [0, 1]).phrases is None
+    assert MATERIAL.batch(MATERIAL.training, [0, 1]).phrases is None
 
 
 @pytest.mark.parametrize(("training", "validation", "split"), [(0, 2, "training"), (2, 0, "validation")])
