@@ -148,6 +148,12 @@ def test_winner_share_is_that_of_real_pairs() -> None:
     assert swapped.heaviest.tolist() == [[1]]
 
 
+def test_winner_share_counts_every_pair_once_whatever_the_batch_mates() -> None:
+    scores = torch.rand(3, 64, dtype=torch.float64)
+    mask = torch.arange(64) < torch.tensor([64, 7, 1])[:, None]  # the short ones already have no more than they keep
+    assert halve(scores, mask, 8, PEAK).winner_share == halve(scores[:1], mask[:1], 8, PEAK).winner_share
+
+
 def test_nobody_met_nobody_won() -> None:
     scores = torch.rand(2, 5)
     tournament = halve(scores, real(scores), 8, PEAK)
