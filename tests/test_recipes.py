@@ -1,4 +1,4 @@
-"""Every variant has a recipe, and every recipe can be used."""
+"""Every variant has a recipe, and every recipe and sweep can be used."""
 
 from importlib import import_module
 from pathlib import Path
@@ -6,11 +6,14 @@ from pkgutil import iter_modules
 
 import pytest
 
+from sumpool.data.config import DataConfig
 from sumpool.recipe.load import dump_recipe, load_recipe
+from sumpool.recipe.sweep import is_sweep, load_sweep
 from sumpool.variants import kinds
 
 RECIPES = Path(__file__).parents[1] / "recipes"
-FILES = sorted(RECIPES.rglob("*.yaml"))
+SWEEPS = sorted(path for path in RECIPES.rglob("*.yaml") if is_sweep(path))
+FILES = sorted({*RECIPES.rglob("*.yaml")} - {*SWEEPS})
 
 
 def families() -> list[str]:
@@ -27,6 +30,13 @@ def test_every_variant_has_a_recipe_and_every_such_recipe_a_variant() -> None:
     assert len(found) >= 7
 
 
+def test_the_readme_has_a_row_for_every_variant() -> None:
+    rows = (RECIPES.parent / "README.md").read_text().splitlines()
+    for family in families():
+        for kind in kinds(f"sumpool.core.{family}"):
+            assert any(row.startswith(f"| `{kind}` |") for row in rows), f"{family}/{kind}"
+
+
 @pytest.mark.parametrize("path", FILES, ids=lambda path: str(path.relative_to(RECIPES)))
 def test_recipe_loads_and_is_dumped_to_an_equal_one(path: Path, tmp_path: Path) -> None:
     recipe = load_recipe(path)
@@ -38,15 +48,20 @@ def test_recipe_loads_and_is_dumped_to_an_equal_one(path: Path, tmp_path: Path) 
         assert recipe.name == f"{path.parent.name}-{path.stem}"
 
 
+@pytest.mark.parametrize("path", SWEEPS, ids=lambda path: str(path.relative_to(RECIPES)))
+def test_sweep_loads_and_is_called_as_its_file(path: Path) -> None:
+    assert load_sweep(path).settings.sweep == path.stem
+
+
 def test_names_are_unique() -> None:
-    names = [load_recipe(path).name for path in FILES]
+    names = [load_recipe(path).name for path in FILES] + [load_sweep(path).settings.sweep for path in SWEEPS]
     assert len(set(names)) == len(names) >= 9
 
 
 def test_recipes_that_share_prepared_data_agree_on_it() -> None:
     by_folder: dict[Path, set[str]] = {}
-    for path in FILES:
-        data = load_recipe(path).data
+    found: list[DataConfig] = [load_recipe(path).data for path in FILES]
+    for data in found + [load_sweep(path).rows[0].recipe.data for path in SWEEPS]:
         if data.prepared:
             by_folder.setdefault(data.prepared, set()).add(data.model_dump_json())
     assert by_folder

@@ -66,6 +66,8 @@ class Terminal(Screen):
             self._finish_vague_tasks()
             self._tasks[progress.task] = self._bars.add_task(inert(progress.task), total=None, figures="")
         task = self._bars.tasks[self._tasks[progress.task]]
+        if progress.done < task.completed:  # the same work begins again, for another run
+            self._bars.reset(task.id)
         self._bars.update(
             task.id, completed=progress.done, total=progress.total, figures=figures or task.fields["figures"]
         )
@@ -110,6 +112,8 @@ class Log(Screen):
                 self._line(f"{progress.task} ...")
             return
         now = time.monotonic()
+        if progress.done < self._spoken.get(progress.task, (now, 0))[1]:  # it begins again, for another run
+            del self._spoken[progress.task], self._started[progress.task]
         self._started.setdefault(progress.task, (now, progress.done))
         spoken, done = self._spoken.setdefault(progress.task, (now, -1))
         if progress.done == done:

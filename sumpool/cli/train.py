@@ -1,4 +1,4 @@
-"""`sumpool train`: a recipe in, a run folder out."""
+"""`sumpool train`: a recipe in, a run folder out; or a sweep in, several runs and a table out."""
 
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
@@ -7,6 +7,7 @@ import typer
 
 from sumpool.cli.console import screen
 from sumpool.cli.options import Changes, RecipePath
+from sumpool.cli.sweep import train_sweep
 from sumpool.cli.text import complain, table
 
 if TYPE_CHECKING:
@@ -27,13 +28,18 @@ def train(
 ) -> None:
     """Train a model, or go on where training stopped.
 
-    Ctrl-C finishes the step and saves; the same command goes on as if nothing had happened.
+    Ctrl-C finishes the step and saves; the same command goes on as if nothing had happened. A file with `sweep` at its
+    top holds several runs: all are trained and evaluated, and one table compares them.
     """
     from sumpool.interruption import interruptible
     from sumpool.recipe.load import load_recipe
+    from sumpool.recipe.sweep import is_sweep, load_sweep
     from sumpool.workflows import train as workflow
 
     with screen() as shown, interruptible() as interruption:
+        if is_sweep(recipe):
+            shown.result(train_sweep(load_sweep(recipe, changes or ()), out, dry_run, shown, interruption.check))
+            return
         loaded = load_recipe(recipe, changes or ())
         if dry_run:
             result = _forecast(

@@ -13,6 +13,7 @@ from torch import Tensor
 
 from sumpool.data.shards import Item
 from sumpool.pieces import END, PAD
+from sumpool.text.phrases import Phrases
 
 _WINDOW = 32
 """Batches whose documents are sorted together: more waste less on padding and mix less."""
@@ -48,7 +49,7 @@ class Batch:
         return Batch(ids, mask, sentences, target, self.documents, phrases)
 
 
-def collate(items: Sequence[Item], source_length: int, target_length: int) -> Batch:
+def collate(items: Sequence[Item], source_length: int, target_length: int, teacher: Phrases | None = None) -> Batch:
     """Pad documents into a batch, as wide as the longest one needs.
 
     Args:
@@ -56,6 +57,7 @@ def collate(items: Sequence[Item], source_length: int, target_length: int) -> Ba
         source_length: Tokens of a document that are read; later ones are left out.
         target_length: Tokens of a summary that are learnt from, its end included. A summary that is cut has no END,
             because its last token here is not where it ends.
+        teacher: Numbers the phrases of the documents, where boundaries learn from them.
 
     Raises:
         ValueError: If there are no documents or only some have a summary.
@@ -69,7 +71,15 @@ def collate(items: Sequence[Item], source_length: int, target_length: int) -> Ba
     targets = [_ended(item.target, target_length) for item in items if item.target is not None]
     if len(targets) not in (0, len(items)):
         raise ValueError(f"all items or none must have a target, got {len(targets)} of {len(items)}")
-    return Batch(ids, mask, sentences, _pad(targets) if targets else None, tuple(item.id for item in items))
+    phrases = [teacher.numbers(item.ids[:source_length], item.sentences[:source_length]) for item in items if teacher]
+    return Batch(
+        ids=ids,
+        mask=mask,
+        sentences=sentences,
+        target=_pad(targets) if targets else None,
+        documents=tuple(item.id for item in items),
+        phrases=_pad(phrases) if phrases else None,
+    )
 
 
 class BatchPlan:

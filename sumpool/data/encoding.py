@@ -18,6 +18,7 @@ from sumpool.text.tokenizer import Tokenizer
 
 TOKENIZER = "tokenizer.model"
 SENTENCES = "sentences.json"
+PHRASES = "phrases.model"
 _SPAN_BYTES = 1 << 18
 """Text of a span: a fraction of a second of work, so that a signal is answered soon."""
 

@@ -22,6 +22,7 @@ def fingerprint(config: DataConfig) -> str:
         "sumpool": sumpool.__version__,
         "source": config.source.model_dump(mode="json"),
         "vocabulary": config.vocabulary,
+        **({"phrases": config.phrases} if config.phrases else {}),  # data without them is what it was before them
         "files": [_state(path) for path in config.source.files()],
     }
     return hashlib.sha256(json.dumps(about, sort_keys=True).encode()).hexdigest()

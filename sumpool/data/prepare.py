@@ -1,6 +1,7 @@
 """From a source of documents to a prepared folder that training, summarising and evaluation read.
 
     tokenizer.model, sentences.json   learnt from the training split
+    phrases.model                     the same, where data.phrases asks for it
     <split>/texts.jsonl, texts.bin    documents and summaries, for people and for evaluation
     <split>/*.bin, shard.json         the same as ids, see `sumpool.data.shards`
     rejects.jsonl                     rows that could not be used
@@ -20,12 +21,12 @@ import numpy as np
 
 from sumpool.data import contamination, manifest
 from sumpool.data.config import DataConfig
-from sumpool.data.encoding import SENTENCES, TOKENIZER, Encoder, spans
+from sumpool.data.encoding import PHRASES, SENTENCES, TOKENIZER, Encoder, spans
 from sumpool.data.figures import Figures
 from sumpool.data.processes import caller, ordered_map
 from sumpool.data.reading import Reading, read
 from sumpool.data.report import DataReport, SplitReport, summarize_split
-from sumpool.data.shards import ShardWriter
+from sumpool.data.shards import Shard, ShardWriter
 from sumpool.data.sources._base import SPLITS, Split
 from sumpool.data.staging import alone, disk_errors, staged
 from sumpool.data.texts import Texts
@@ -33,6 +34,7 @@ from sumpool.errors import DataError
 from sumpool.interruption import Check, go_on
 from sumpool.progress import Progress, Report
 from sumpool.text.fragments import words
+from sumpool.text.phrases import Phrases
 from sumpool.text.sentences import SentenceSplitter
 from sumpool.text.tokenizer import Tokenizer
 
@@ -85,6 +87,11 @@ def _encode_all(config: DataConfig, folder: Path, reading: Reading, report: Repo
     _learn(folder, config.vocabulary, min(workers, 2), report, check)
     vocabulary = Tokenizer.load(folder / TOKENIZER).vocabulary
     splits = _write_shards(folder, texts, vocabulary, workers, report, check)
+    if config.phrases:
+        report(Progress("prepare: phrases"))
+        tasks = [partial(_learn_phrases, folder, config.phrases)]
+        for _ in ordered_map(caller, tasks, min(workers, 1), check):
+            report(Progress("prepare: phrases"))
     notes = (*config.source.notes(), *_notes(config, vocabulary, reading))
     for note in notes:
         report(Progress("prepare", note=note))
@@ -105,6 +112,12 @@ def _learn_vocabulary(folder: Path, vocabulary: int) -> None:
 
 def _learn_sentences(folder: Path) -> None:
     SentenceSplitter.train(_training_texts(folder), folder / SENTENCES)
+
+
+def _learn_phrases(folder: Path, phrases: int) -> None:
+    shard = Shard.open(folder, "train")
+    items = (shard[number] for number in range(len(shard)))
+    Phrases.train(((item.ids, item.sentences) for item in items), folder / PHRASES, phrases, _LEARNING_THREADS)
 
 
 def _training_texts(folder: Path) -> Iterator[str]:

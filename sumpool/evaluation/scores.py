@@ -48,15 +48,7 @@ class ScoreFile:
         Raises:
             DataError: If a line is damaged.
         """
-        with self.path.open("rb") as lines:
-            for number, line in enumerate(lines, 1):
-                try:
-                    yield _LINE.validate_json(line)
-                except ValidationError as error:
-                    raise DataError(
-                        f"{self.path}:{number} must be a line of scores, got {line[:60]!r}; "
-                        "evaluate without --resume to start anew"
-                    ) from error
+        yield from read_scores(self.path)
 
     def add(self, scored: ScoredDocument) -> None:
         """Append a document; a kill right after this loses nothing."""
@@ -70,6 +62,26 @@ class ScoreFile:
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
         self._file.close()
+
+
+def read_scores(path: Path) -> Iterator[ScoredDocument]:
+    """Read the figures of each document of an evaluation, one at a time.
+
+    Args:
+        path: A `documents.jsonl`.
+
+    Raises:
+        DataError: If a line is damaged.
+    """
+    with path.open("rb") as lines:
+        for number, line in enumerate(lines, 1):
+            try:
+                yield _LINE.validate_json(line)
+            except ValidationError as error:
+                raise DataError(
+                    f"{path}:{number} must be a line of scores, got {line[:60]!r}; "
+                    "evaluate without --resume to start anew"
+                ) from error
 
 
 def replace_text(path: Path, text: str) -> None:

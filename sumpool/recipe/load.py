@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 from pathlib import Path
+from typing import Any
 
 from pydantic import ValidationError
 
@@ -26,12 +27,7 @@ def load_recipe(path: Path, overrides: Sequence[str] = ()) -> Recipe:
         RecipeError: If the file cannot be read or any setting in it is wrong; names all problems.
     """
     path = path / "recipe.yaml" if path.is_dir() else path
-    try:
-        tree = parse(_read(path))
-    except ValueError as error:
-        raise RecipeError(f"{path} {error}") from error
-    if not isinstance(tree, dict):
-        raise RecipeError(f"{path} must be a mapping of settings, got {show(tree)}")
+    tree = read_tree(path)
     problems = []
     for assignment in overrides:
         try:
@@ -43,8 +39,33 @@ def load_recipe(path: Path, overrides: Sequence[str] = ()) -> Recipe:
     except ValidationError as error:
         problems += sentences(error, Recipe)
     if problems:
-        raise RecipeError(_report(path, problems))
+        raise RecipeError(report(path, problems))
     return recipe
+
+
+def read_tree(path: Path) -> dict[str, Any]:
+    """Read a file of settings as YAML gives it.
+
+    Raises:
+        RecipeError: If the file cannot be read or is no mapping.
+    """
+    try:
+        tree = parse(_read(path))
+    except ValueError as error:
+        raise RecipeError(f"{path} {error}") from error
+    if not isinstance(tree, dict):
+        raise RecipeError(f"{path} must be a mapping of settings, got {show(tree)}")
+    return tree
+
+
+def report(path: Path, problems: Sequence[str]) -> str:
+    """Say in one message everything that is wrong in a file."""
+    if len(problems) == 1:
+        return f"{path}: {problems[0]}"
+    lines = [f"  - {problem}" for problem in problems[:_LISTED]]
+    if len(problems) > _LISTED:
+        lines.append(f"  - and {len(problems) - _LISTED} more")
+    return "\n".join([f"{path}: {len(problems)} problems", *lines])
 
 
 def dump_recipe(recipe: Recipe) -> str:
@@ -66,15 +87,6 @@ def _read(path: Path) -> str:
         raise RecipeError(f"{path} must be UTF-8 text, got byte {content[error.start]:#04x}") from error
     except (OSError, ValueError) as error:  # ValueError: a NUL in the path
         raise RecipeError(f"{path} must be a recipe that can be read, got: {error}") from error
-
-
-def _report(path: Path, problems: list[str]) -> str:
-    if len(problems) == 1:
-        return f"{path}: {problems[0]}"
-    lines = [f"  - {problem}" for problem in problems[:_LISTED]]
-    if len(problems) > _LISTED:
-        lines.append(f"  - and {len(problems) - _LISTED} more")
-    return "\n".join([f"{path}: {len(problems)} problems", *lines])
 
 
 def _plain(value: object, *, inline: bool) -> object:

@@ -65,10 +65,11 @@ def _echoes(detail: ErrorDetails) -> bool:
 
 def _sentence(detail: ErrorDetails, schema: type[Settings]) -> str:
     place, value = _locate(detail["loc"], schema), detail["input"]
+    whole = f"a {schema.__name__.lower()}"
     allowed = rule(place.annotation, place.metadata)
     match detail["type"]:
         case "extra_forbidden":
-            return f"{place.path} is not a setting of {place.owner_name or 'a recipe'}{_nearest(place, schema)}"
+            return f"{place.path} is not a setting of {place.owner_name or whole}{_nearest(place, schema)}"
         case "missing":
             return f"{place.path} is missing{place.about and f' ({place.about})'}; it must be {allowed}"
         case "union_tag_not_found" | "union_tag_invalid":
@@ -76,7 +77,7 @@ def _sentence(detail: ErrorDetails, schema: type[Settings]) -> str:
         case "value_error":
             return _own_sentence(place, str(detail["ctx"]["error"]))
     quotes = "; put it in quotes" if allowed.startswith("text") and isinstance(value, int | float) else ""
-    return f"{place.path or 'a recipe'} must be {allowed}, got {show(value)}{quotes}"
+    return f"{place.path or whole} must be {allowed}, got {show(value)}{quotes}"
 
 
 def _own_sentence(place: _Place, message: str) -> str:

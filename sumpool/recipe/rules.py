@@ -57,7 +57,7 @@ def _type_rule(annotation: object, metadata: Sequence[object]) -> str:
     if origin is Literal:
         return str(inner[0]) if len(inner) == 1 else f"one of {', '.join(map(str, sorted(inner)))}"
     if origin is dict:
-        return "a section of names and numbers"
+        return f"a section of names and {'numbers' if inner[1] is float else 'settings'}"
     found = family(annotation, metadata)
     if found:
         return f"a section with a kind, one of {', '.join(kinds(found.package))}"

@@ -1,10 +1,14 @@
 """A whole recipe: one section per package. Only the command line and the workflows ever see it."""
 
-from pydantic import Field
+from typing import Self
+
+from pydantic import Field, model_validator
 
 from sumpool.bench.config import BenchConfig
+from sumpool.core.boundaries.unigram import UnigramConfig
 from sumpool.core.decoding.config import DecodingConfig
 from sumpool.core.model.config import ModelConfig
+from sumpool.core.pooling.segments import SegmentsConfig
 from sumpool.data.config import DataConfig
 from sumpool.evaluation.config import EvaluationConfig
 from sumpool.settings import Settings
@@ -30,3 +34,15 @@ class Recipe(Settings):
     """How summaries are scored."""
     bench: BenchConfig = BenchConfig()
     """What is measured."""
+
+    @model_validator(mode="after")
+    def _boundaries_have_a_teacher(self) -> Self:
+        for number, layer in enumerate(self.model.encoder):
+            boundaries = layer.pool.boundaries if isinstance(layer.pool, SegmentsConfig) else None
+            if isinstance(boundaries, UnigramConfig) and not self.data.phrases:
+                pieces = self.data.vocabulary
+                raise ValueError(
+                    f"data.phrases must be above data.vocabulary = {pieces}, got 0; they teach "
+                    f"model.encoder[{number}].pool.boundaries, and {5 * pieces} are a good start"
+                )
+        return self

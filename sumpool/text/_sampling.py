@@ -16,12 +16,22 @@ def sample_lines(texts: Iterable[str], lines: int, longest: int) -> list[str]:
         lines: Most lines to keep; with fewer in the texts all are kept, in order.
         longest: Characters of a line; a longer paragraph becomes several lines, so that none is left out.
     """
+    return sample(_lines(texts, longest), lines)
+
+
+def sample(lines: Iterable[str], most: int) -> list[str]:
+    """Draw lines; with no more than `most` of them all are kept, in order.
+
+    Args:
+        lines: Any number, read once.
+        most: Lines that are kept, and held in memory.
+    """
     generator = random.Random(_SEED)
     kept: list[str] = []
-    for seen, line in enumerate(_lines(texts, longest)):
-        if len(kept) < lines:
+    for seen, line in enumerate(lines):
+        if len(kept) < most:
             kept.append(line)
-        elif (place := generator.randrange(seen + 1)) < lines:
+        elif (place := generator.randrange(seen + 1)) < most:
             kept[place] = line
     return kept
 

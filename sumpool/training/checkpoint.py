@@ -170,13 +170,26 @@ def load_weights(run: Path, model: nn.Module) -> None:
     Raises:
         CheckpointError: If a file is missing, damaged, or belongs to another model.
     """
+    set_weights(model, read_weights(run), str(run / MODEL))
+
+
+def read_weights(run: Path) -> dict[str, Tensor]:
+    """Read the best weights of a run, after checking every file that the run folder's manifest names.
+
+    Args:
+        run: The run folder.
+
+    Raises:
+        CheckpointError: If a file is missing or damaged.
+    """
     path = run / MODEL
     manifest, content = Manifest.read(run), _read(path)
     if Content.of_bytes(content) not in manifest.accepted(MODEL):
         manifest = Manifest.read(run)  # a training run may just have put better weights there, and says so by now
     manifest.verify(run, manifest.files.keys() - {MODEL})
     manifest.compare(path, Content.of_bytes(content))
-    set_weights(model, safetensors.torch.load(content), str(path))
+    weights: dict[str, Tensor] = safetensors.torch.load(content)
+    return weights
 
 
 def _fill(half: Path, step: int, checkpoint: Checkpoint) -> None:

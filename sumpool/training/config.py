@@ -1,5 +1,6 @@
 """The settings of training: the `train` section of a recipe."""
 
+from pathlib import Path
 from typing import Literal
 
 from pydantic import Field
@@ -23,6 +24,8 @@ class TrainConfig(Settings):
 
     steps: int = Field(1000, ge=1)
     """Updates of the weights."""
+    init_from: Path | None = None
+    """Run folder, of the same vocabulary, whose weights are the first ones; by default they are random."""
     batch_tokens: int = Field(16384, ge=1)
     """Source tokens of a batch, padding included."""
     accumulate: int = Field(1, ge=1)

@@ -10,6 +10,7 @@ import torch
 from sumpool.data.batches import Batch, BatchPlan, collate
 from sumpool.data.shards import Item
 from sumpool.errors import DataError
+from sumpool.text.phrases import Phrases
 
 
 class Documents(Protocol):
@@ -34,6 +35,7 @@ class Material:
         source_length: Tokens of a document that the model reads.
         target_length: Tokens of a summary that the model learns from, its end included.
         seed: Seed of the order of documents and of everything random in an update.
+        teacher: Numbers the phrases of training documents, where boundaries learn from them.
     """
 
     training: Documents
@@ -41,6 +43,7 @@ class Material:
     source_length: int
     target_length: int
     seed: int
+    teacher: Phrases | None = None
 
     def __post_init__(self) -> None:
         for split, documents in (("training", self.training), ("validation", self.validation)):
@@ -51,9 +54,26 @@ class Material:
         """Plan the batches of every epoch."""
         return BatchPlan(np.minimum(self.training.lengths, self.source_length), batch_tokens, self.seed)
 
+    def updates_for(self, source_tokens: int, batch_tokens: int, batches: int) -> int:
+        """Count the updates that it takes to read a budget of source tokens, padding not counted.
+
+        Args:
+            source_tokens: The budget; the last of the updates reaches it.
+            batch_tokens: Most tokens of a batch, padding included.
+            batches: Batches per update.
+        """
+        lengths = np.minimum(self.training.lengths, self.source_length)
+        tokens = 0
+        for updates, (numbers, _) in enumerate(updates_from(Place(), self.plan(batch_tokens), batches), 1):
+            tokens += int(lengths[np.concatenate(numbers)].sum())
+            if tokens >= source_tokens:
+                return updates
+        raise AssertionError("updates have no end")
+
     def batch(self, documents: Documents, numbers: Sequence[int]) -> Batch:
         """Make a batch of some of the documents and their summaries."""
-        return collate([documents[number] for number in numbers], self.source_length, self.target_length)
+        teacher = self.teacher if documents is self.training else None
+        return collate([documents[number] for number in numbers], self.source_length, self.target_length, teacher)
 
 
 @dataclass(frozen=True)

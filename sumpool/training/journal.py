@@ -4,6 +4,7 @@ import json
 from pathlib import Path
 from typing import Any
 
+from sumpool.errors import CheckpointError
 from sumpool.training.durable import on_disk, replace, sync
 
 
@@ -25,6 +26,18 @@ class Journal:
         line = json.dumps({"kind": kind, "step": step, **figures}) + "\n"
         with on_disk(self.path), self.path.open("a", encoding="utf-8") as file:
             file.write(line)
+
+    def read(self) -> list[dict[str, Any]]:
+        """Read the records; half a line, from a crash, is passed over.
+
+        Raises:
+            CheckpointError: If there is no journal.
+        """
+        try:
+            lines = self.path.read_bytes().split(b"\n")[:-1]
+        except OSError as error:
+            raise CheckpointError(f"{self.path} must be the journal of a run, got: {error}") from error
+        return [record for line in lines if (record := _parse(line))]
 
     def rewind(self, step: int) -> None:
         """Forget what came after a checkpoint, which is of the moment before the validation of its step.
@@ -49,9 +62,16 @@ class Journal:
 
 
 def _precedes(line: bytes, step: int) -> bool:
+    record = _parse(line)
+    # A checkpoint is of the moment after its step and before the validation of that step.
+    return record is not None and (record["step"], record["kind"] != "step") <= (step, False)
+
+
+def _parse(line: bytes) -> dict[str, Any] | None:
+    """Read a record; None for anything else, such as half a line that a crash left."""
     try:
         record = json.loads(line)
-        # A checkpoint is of the moment after its step and before the validation of that step.
-        return (record["step"], record["kind"] != "step") <= (step, False)
-    except (ValueError, LookupError, TypeError):
-        return False  # half a line, from a crash
+    except ValueError:
+        return None
+    whole = isinstance(record, dict) and isinstance(record.get("kind"), str) and isinstance(record.get("step"), int)
+    return record if whole else None

@@ -38,5 +38,25 @@ def set_weights(model: nn.Module, saved: Mapping[str, Tensor], origin: str) -> N
             tensor.copy_(saved[name])
 
 
+def adopt_weights(model: nn.Module, saved: Mapping[str, Tensor], origin: str) -> tuple[list[str], list[str]]:
+    """Copy those saved weights into a model that it has a place for.
+
+    Args:
+        model: The model, perhaps with other parts.
+        saved: What `weights_of` gave.
+        origin: Where the weights come from, for the error.
+
+    Returns:
+        Names that keep what they were, and names that the model does not have.
+
+    Raises:
+        CheckpointError: If a shape or a type differs; the model is then as it was.
+    """
+    own = weights_of(model)
+    shared = {name: saved[name] for name in own if name in saved}
+    set_weights(model, own | shared, origin)
+    return sorted(own.keys() - saved.keys()), sorted(saved.keys() - own.keys())
+
+
 def _describe(tensor: Tensor | None) -> str:
     return "absent" if tensor is None else f"{tuple(tensor.shape)} {str(tensor.dtype).removeprefix('torch.')}"

@@ -16,7 +16,7 @@ CARD = "README.md"
 _TEXT = """\
 # {name}
 
-A model that summarises long documents, trained from nothing with sumpool {version} (torch {torch}).
+A model that summarises long documents, trained from {beginning} with sumpool {version} (torch {torch}).
 
     sumpool summarize document.txt --model {run}
     sumpool evaluate {run}
@@ -58,6 +58,7 @@ def write_model_card(run: Path, recipe: Recipe, model: nn.Module, state: State) 
     heading, *rows = data.rows()
     card = _TEXT.format(
         name=recipe.name,
+        beginning=f"the weights of {recipe.train.init_from}" if recipe.train.init_from else "nothing",
         version=sumpool.__version__,
         torch=torch.__version__,
         run=run,

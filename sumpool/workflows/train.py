@@ -10,6 +10,7 @@ import torch
 
 from sumpool.bench.memory import peak
 from sumpool.core.model.summarizer import Summarizer
+from sumpool.data.encoding import PHRASES
 from sumpool.data.prepare import prepare
 from sumpool.data.report import DataReport
 from sumpool.data.shards import Shard
@@ -17,14 +18,17 @@ from sumpool.evaluation.scorer import Scorer
 from sumpool.interruption import Check, go_on
 from sumpool.progress import Progress, Report, silent
 from sumpool.recipe.schema import Recipe
+from sumpool.text.phrases import Phrases
 from sumpool.text.tokenizer import Tokenizer
+from sumpool.training.checkpoint import Checkpoints
 from sumpool.training.feed import Material
-from sumpool.training.fit import fit
+from sumpool.training.fit import CHECKPOINTS, fit
 from sumpool.training.hardware import choose_device, reproducible
 from sumpool.training.lock import exclusive
 from sumpool.training.optimizer import build_optimizer
 from sumpool.training.update import Updater
 from sumpool.training.validation import validation_batches
+from sumpool.workflows.first_weights import take_weights
 from sumpool.workflows.loading import RUNS, choose_lengths
 from sumpool.workflows.model_card import write_model_card
 from sumpool.workflows.prepare import prepared_folder
@@ -80,9 +84,9 @@ def train(recipe: Recipe, out: Path | None = None, *, report: Report = silent, c
         The run folder.
 
     Raises:
-        RecipeError: If the recipe does not fit the machine, the model, or the run that is in the folder.
+        RecipeError: If the recipe does not fit the machine, the model, or the run that is in the folder or begun with.
         DataError: If the data cannot be used.
-        CheckpointError: If the run folder is damaged or in use.
+        CheckpointError: If the run folder is damaged or in use, or the one that it begins with is.
         NonFiniteError: If a loss or a gradient is not finite.
         ResourceError: If memory or disk runs out.
         Interrupted: If a signal has come; the work is saved.
@@ -91,6 +95,8 @@ def train(recipe: Recipe, out: Path | None = None, *, report: Report = silent, c
     # 1. What it takes: a device, prepared data, a model with its first weights.
     choose_device(recipe.train.device)
     materials = _gather(recipe, report, check)
+    if recipe.train.init_from and not Checkpoints(run / CHECKPOINTS, recipe.train.keep).steps():
+        take_weights(materials.model, recipe.train.init_from, materials.prepared, report)
     # 2. A run folder of this recipe and this data, for this process alone.
     claim(run)
     with exclusive(run):
@@ -159,7 +165,14 @@ def _gather(recipe: Recipe, report: Report, check: Check) -> _Materials:
         data_report=data_report,
         tokenizer=tokenizer,
         shard=validation,
-        material=Material(training, validation, recipe.model.source_length, recipe.model.target_length, recipe.seed),
+        material=Material(
+            training=training,
+            validation=validation,
+            source_length=recipe.model.source_length,
+            target_length=recipe.model.target_length,
+            seed=recipe.seed,
+            teacher=Phrases.load(prepared / PHRASES) if recipe.data.phrases else None,
+        ),
         model=Summarizer(recipe.model, tokenizer.vocabulary, torch.tensor(tokenizer.word_starts())),
     )
 

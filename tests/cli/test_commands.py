@@ -144,3 +144,22 @@ def test_what_a_user_can_mend_is_told_in_a_sentence(words: tuple[str, ...], kind
     assert isinstance(result.exception, SumpoolError)
     assert isinstance(result.exception, kind)
     assert sentence in explain(result.exception)[1]
+
+
+def test_train_takes_a_sweep() -> None:
+    recipe = "\n".join(f"  {line}" for line in RECIPE.replace("steps: 2, ", "").splitlines()[1:])
+    Path("sweep.yaml").write_text(
+        f"sweep: two\nsource_tokens: 100\nrecipe:\n{recipe}\nrows: {{one: {{}}, two: {{train.clip: 0.5}}}}\n"
+    )
+    words = ("train", "sweep.yaml", "--set", "data.prepared=prepared/tiny", "--set", "evaluate.resamples=100")
+    dry = run(*words, "--dry-run")
+    assert dry.exit_code == 0, dry.output
+    assert [line.split()[0] for line in dry.stdout.splitlines()[2:]] == ["one-seed1", "two-seed1", "all"]
+    assert not Path("runs/two").exists()
+    failing = run(*words, "--dry-run", "--set", "train.loss_weights={nothing: 1}")
+    assert "must name losses of the model" in failing.stdout
+    result = run(*words, "--set", "seeds=[3]")
+    assert result.exit_code == 0, result.output
+    assert [line.split()[0] for line in result.stdout.splitlines()[3:5]] == ["one", "two"]
+    assert "validation loss" in Path("runs/two/table.md").read_text()
+    assert Path("runs/two/one-seed3/model.safetensors").exists()

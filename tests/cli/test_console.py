@@ -30,6 +30,17 @@ def test_log_speaks_every_ten_seconds_and_at_the_end(
     ]
 
 
+def test_work_that_begins_again_is_told_as_if_it_were_new(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    log = Log()
+    for second, done in enumerate([0, 1, 0, 1]):
+        monkeypatch.setattr("time.monotonic", lambda now=11.0 * second: now)
+        log.report(Progress("evaluate", done, 1))
+    log.close()
+    assert [line[9:] for line in capsys.readouterr().err.splitlines()] == ["evaluate  1/1", "evaluate  1/1"]
+
+
 def test_log_says_what_an_unfinished_task_reached(capsys: pytest.CaptureFixture[str]) -> None:
     log = Log()
     log.report(Progress("read", 5000))

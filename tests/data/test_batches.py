@@ -1,4 +1,5 @@
 from itertools import islice, pairwise
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -7,6 +8,7 @@ import torch
 from sumpool.data.batches import BatchPlan, collate
 from sumpool.data.shards import Item
 from sumpool.pieces import END, PAD
+from sumpool.text.phrases import Phrases
 
 
 def item(name: str, length: int, target: list[int] | None = None) -> Item:
@@ -57,6 +59,17 @@ def test_ids_above_int16_survive() -> None:
     assert batch.ids.tolist() == [[65535]]
     assert batch.target is not None
     assert batch.target.tolist() == [[40000, END]]
+
+
+def test_a_teacher_numbers_the_phrases_of_what_is_read(tmp_path: Path) -> None:
+    documents = [item("a", 9), item("b", 5)]
+    teacher = Phrases.train([(each.ids, each.sentences) for each in documents] * 50, tmp_path / "phrases.model", 20)
+    batch = collate(documents, source_length=6, target_length=10, teacher=teacher)
+    assert batch.phrases is not None
+    expected = [teacher.numbers(each.ids[:6], each.sentences[:6]).tolist() for each in documents]
+    assert batch.phrases.tolist() == [expected[0], [*expected[1], 0]]
+    assert batch.phrases.dtype is torch.int64
+    assert collate(documents, source_length=6, target_length=10).phrases is None
 
 
 def test_collate_needs_documents_of_one_kind() -> None:

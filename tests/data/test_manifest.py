@@ -32,9 +32,11 @@ def source(tmp_path: Path) -> Path:
     return path
 
 
-def fingerprint(path: Path, field: str = "text", vocabulary: int = 400, workers: int = 2) -> str:
+def fingerprint(path: Path, field: str = "text", vocabulary: int = 400, phrases: int = 0, workers: int = 2) -> str:
     source = FileConfig(path=path, field=field)
-    return manifest.fingerprint(DataConfig.model_construct(source=source, vocabulary=vocabulary, workers=workers))
+    return manifest.fingerprint(
+        DataConfig.model_construct(source=source, vocabulary=vocabulary, phrases=phrases, workers=workers)
+    )
 
 
 def test_the_fingerprint_changes_with_what_matters(source: Path) -> None:
@@ -43,6 +45,7 @@ def test_the_fingerprint_changes_with_what_matters(source: Path) -> None:
     assert fingerprint(source, workers=7) == before
     assert fingerprint(source, vocabulary=401) != before
     assert fingerprint(source, field="body") != before
+    assert len({before, fingerprint(source, phrases=500), fingerprint(source, phrases=501)}) == 3
     os.utime(source, ns=(1, 1))
     touched = fingerprint(source)
     assert touched != before

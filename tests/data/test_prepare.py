@@ -22,6 +22,7 @@ from sumpool.data.sources._base import Example, Reject, SourceConfig, Split
 from sumpool.errors import DataError, Interrupted, ResourceError
 from sumpool.progress import Progress
 from sumpool.text.document import encode_document
+from sumpool.text.phrases import Phrases
 from sumpool.text.sentences import SentenceSplitter
 from sumpool.text.tokenizer import Tokenizer
 
@@ -151,6 +152,23 @@ def test_workers_change_no_byte(tmp_path: Path, prepared: Path, monkeypatch: pyt
     alone, spread = everything(prepared), everything(tmp_path / "prepared")
     assert alone.pop("manifest.json") != spread.pop("manifest.json")  # the source is another file
     assert alone == spread
+
+
+def test_phrases_are_learnt_where_they_are_asked_for(
+    tmp_path: Path, prepared: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    settings = write(tmp_path / "data", corpus()).model_copy(update={"phrases": 420})
+    run(settings, tmp_path / "here")
+    monkeypatch.setattr(sumpool.data.prepare, "_SMALL_BYTES", 0)
+    run(settings, tmp_path / "elsewhere")
+    with_phrases = everything(tmp_path / "here")
+    assert everything(tmp_path / "elsewhere") == with_phrases
+    assert with_phrases.keys() - everything(prepared).keys() == {"phrases.model"}
+    shard = Shard.open(tmp_path / "here", "train")
+    found = Phrases.load(tmp_path / "here" / "phrases.model").numbers(shard[0].ids, shard[0].sentences)
+    assert len(found) == len(shard[0].ids)
+    assert len(set(found.tolist())) < len(found)
+    assert set(found.tolist()) != set(shard[0].sentences.tolist())  # more than one to a sentence
 
 
 def test_a_second_run_does_nothing(tmp_path: Path) -> None:

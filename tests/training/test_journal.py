@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from sumpool.errors import ResourceError
+from sumpool.errors import CheckpointError, ResourceError
 from sumpool.training.journal import Journal
 
 
@@ -56,3 +56,13 @@ def test_a_failing_disk_is_a_sentence(journal: Journal, monkeypatch: pytest.Monk
     assert journal.path.read_bytes() == before
     with pytest.raises(ResourceError, match="must be written whole"):
         Journal(journal.path.parent / "missing" / "metrics.jsonl").append("step", 1, {})
+
+
+def test_records_are_read_and_half_a_line_is_passed_over(tmp_path: Path) -> None:
+    journal = Journal(tmp_path / "metrics.jsonl")
+    with pytest.raises(CheckpointError, match=r"metrics\.jsonl must be the journal of a run, got: "):
+        journal.read()
+    journal.append("step", 1, {"loss": 2.0})
+    with journal.path.open("ab") as file:
+        file.write(b'{"kind": "st\n[]\n{"step": 2}\n{"kind": "step", "step": 3')
+    assert journal.read() == [{"kind": "step", "step": 1, "loss": 2.0}]

@@ -5,7 +5,7 @@ import torch
 from torch import nn
 
 from sumpool.errors import CheckpointError
-from sumpool.training.weights import set_weights, weights_of
+from sumpool.training.weights import adopt_weights, set_weights, weights_of
 from tests.training.toy import new_model
 
 
@@ -42,3 +42,15 @@ def test_weights_of_another_model_change_nothing(saved: dict[str, torch.Tensor],
     with pytest.raises(CheckpointError, match=re.escape(message)):
         set_weights(model, saved, "here")
     assert torch.equal(model.weight, before)
+
+
+def test_weights_of_a_like_model_are_taken_where_there_is_a_place() -> None:
+    model = nn.Linear(3, 2)
+    bias = model.bias.clone()
+    saved = {"weight": torch.ones(2, 3), "zoom": torch.zeros(1)}
+    assert adopt_weights(model, saved, "here") == (["bias"], ["zoom"])
+    assert torch.equal(model.weight, saved["weight"])
+    assert torch.equal(model.bias, bias)
+    with pytest.raises(CheckpointError, match=r"here: weight must be \(2, 3\) float32 in this model, got \(3, 3\)"):
+        adopt_weights(model, {"weight": torch.zeros(3, 3), "bias": torch.zeros(2)}, "here")
+    assert torch.equal(model.bias, bias)

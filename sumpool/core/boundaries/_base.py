@@ -4,7 +4,9 @@ from abc import ABC, abstractmethod
 from dataclasses import dataclass, field
 
 from torch import Tensor, nn
+from torch.nn import functional as F
 
+from sumpool.core.nn.precision import at_least_float32
 from sumpool.core.tokens import Tokens
 from sumpool.settings import Settings
 
@@ -39,3 +41,28 @@ class Boundaries(nn.Module, ABC):
     @abstractmethod
     def forward(self, tokens: Tokens) -> Segmentation:
         """Cut (batch, length, dim) into segments."""
+
+
+def ends_of_runs(numbers: Tensor, mask: Tensor) -> Tensor:
+    """Mark the tokens whose successor has another number, and the last real token: (batch, length).
+
+    Args:
+        numbers: (batch, length), such as the numbers of sentences; any value at padding.
+        mask: (batch, length), True at real tokens.
+    """
+    goes_on = (numbers[:, 1:] == numbers[:, :-1]) & mask[:, 1:]
+    return ~F.pad(goes_on, (0, 1))
+
+
+def document_mean(values: Tensor, counted: Tensor) -> Tensor:
+    """Average over the counted tokens of each document, then over the documents; one without any counts as 0.
+
+    Args:
+        values: (batch, length), any value where `counted` is False.
+        counted: (batch, length).
+
+    Returns:
+        A scalar in at least single precision.
+    """
+    total = at_least_float32(values).masked_fill(~counted, 0.0).sum(1)
+    return (total / counted.sum(1).clamp(min=1)).mean()

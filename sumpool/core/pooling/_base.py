@@ -1,19 +1,24 @@
 """What every pooler is."""
 
+import math
 from abc import ABC, abstractmethod
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import Annotated
 
+import torch
 from pydantic import Field
 from torch import Tensor, nn
+from torch.nn import functional as F
 
 from sumpool.core.nn.masking import hide
 from sumpool.core.tokens import Tokens
 from sumpool.settings import Settings
 
-Keep = Annotated[int, Field(ge=1)] | Annotated[float, Field(gt=0, lt=1)]
-"""Vectors that stay: a number, or a share of the real vectors of each document."""
+Keep = Annotated[int, Field(ge=1, strict=True)] | Annotated[float, Field(gt=0, lt=1)]
+"""Vectors that stay: a number, or a share of the real vectors of each document (1.0 might mean either: refused)."""
+
+_MARGIN = 1e-9  # in double precision a share times a length is off by less
 
 
 class PoolerConfig(Settings, ABC):
@@ -43,9 +48,15 @@ class Mixture:
     def combine(self, states: Tensor) -> Tensor:
         """Mix the vectors (batch, length, dim) behind every one that is left: (batch, keep, dim), 0 at padding."""
         batch, keep, members = self.members.shape
-        index = self.members.reshape(batch, -1, 1).expand(-1, -1, states.size(2))
-        behind = states.gather(1, index).view(batch, keep, members, -1)  # (batch, keep, members, dim)
-        return hide((behind * self.weights[..., None].to(states.dtype)).sum(2), self.mask)
+        first = torch.arange(batch, device=states.device)[:, None, None] * states.size(1)
+        # A bag reads every vector once and never lays (batch, keep, members, dim) out in memory.
+        mixed = F.embedding_bag(
+            (self.members + first).view(batch * keep, members),
+            states.flatten(0, 1),  # (batch * length, dim)
+            per_sample_weights=self.weights.reshape(batch * keep, members).to(states.dtype),
+            mode="sum",
+        )
+        return hide(mixed.view(batch, keep, -1), self.mask)
 
     def spread(self, states: Tensor, length: int) -> Tensor:
         """Undo the pooling as far as that can be done: every vector before it gets back those that it stands behind.
@@ -103,8 +114,28 @@ def kept(keep: Keep, mask: Tensor) -> Tensor:
     real = mask.sum(1)
     if isinstance(keep, int):
         return real.clamp(max=keep)
-    # In double precision, where a share times a length is off by less than the margin.
-    return (real.double() * keep - 1e-9).ceil().long().clamp(min=0)
+    return (real.double() * keep - _MARGIN).ceil().long().clamp(min=0)
+
+
+def most_kept(keep: Keep, length: int) -> int:
+    """Vectors that a document keeps that fills the whole length."""
+    return min(keep, length) if isinstance(keep, int) else math.ceil(length * keep - _MARGIN)
+
+
+def best(scores: Tensor, mask: Tensor, keep: Keep) -> tuple[Tensor, Tensor]:
+    """Find the best vectors of each document.
+
+    Args:
+        scores: (batch, length), any value at padding.
+        mask: (batch, length), True at real vectors.
+        keep: How many; of equal scores the first in the source counts as better.
+
+    Returns:
+        Index of each (batch, keep), the best first, and True where a document has so many, (batch, keep).
+    """
+    ranked = scores.detach().masked_fill(~mask, -math.inf).argsort(dim=1, descending=True, stable=True)
+    found = ranked[:, : most_kept(keep, scores.size(1))]
+    return found, torch.arange(found.size(1), device=scores.device) < kept(keep, mask)[:, None]
 
 
 def leave(tokens: Tokens, states: Tensor, mask: Tensor, heaviest: Tensor) -> Tokens:

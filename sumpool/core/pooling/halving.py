@@ -20,7 +20,17 @@ from torch.nn import functional as F
 
 from sumpool.core.nn.masking import hide
 from sumpool.core.nn.precision import at_least_float32
-from sumpool.core.pooling._base import Mixture, Pooled, Pooler, PoolerConfig, leave, unchanged
+from sumpool.core.pooling._base import (
+    Keep,
+    Mixture,
+    Pooled,
+    Pooler,
+    PoolerConfig,
+    kept,
+    leave,
+    most_kept,
+    unchanged,
+)
 from sumpool.core.scoring._base import Scorer, ScorerConfig
 from sumpool.core.scoring.linear import LinearConfig
 from sumpool.core.tokens import Tokens
@@ -28,6 +38,7 @@ from sumpool.settings import Settings
 from sumpool.variants import OneOf
 
 PeakKind = Literal["double_exponential", "scaled", "plain"]
+Sort = Literal["each_round", "once", "never"]
 
 
 class Peak(Settings):
@@ -38,12 +49,12 @@ class Peak(Settings):
     base: float = Field(20.0, gt=1)
     """Base of the exponential, or the factor of scaled; plain has none."""
 
-    def share(self, better: Tensor, worse: Tensor) -> Tensor:
-        """Weigh pairs of scores, shapes alike, in [0.5, 1]."""
+    def share(self, left: Tensor, right: Tensor) -> Tensor:
+        """Weigh the left halves of pairs of scores, shapes alike: at least .5 where the left is the better."""
         if self.kind == "double_exponential":
-            return (self.base**better - self.base**worse).sigmoid()
+            return (self.base**left - self.base**right).sigmoid()
         factor = self.base if self.kind == "scaled" else 1.0
-        return (factor * (better - worse)).sigmoid()
+        return (factor * (left - right)).sigmoid()
 
 
 @final
@@ -51,12 +62,15 @@ class HalvingConfig(PoolerConfig):
     """Settings of successive halving."""
 
     kind: Literal["halving"] = "halving"
-    keep: int = Field(512, ge=1)
-    """Vectors that stay."""
+    keep: Keep = 512
+    """Vectors that stay: a number, or a share of each document's own."""
     scorer: Annotated[ScorerConfig, OneOf("sumpool.core.scoring")] = LinearConfig()
     """What a vector is worth."""
     peak: Peak = Peak()
     """How much of a pair its better half takes."""
+    sort: Sort = "each_round"
+    """When the best are made to meet the worst: each_round (the paper), once (whoever won goes on in the rank of the
+    better half), or never (the first place meets the last, the paper's ablation)."""
     inference: Literal["soft", "hard"] = "soft"
     """Whether a trained model still combines pairs (as the paper does) or the better half takes all."""
 
@@ -82,88 +96,97 @@ class Tournament:
 
 
 @dataclass(frozen=True)
-class _Players:
-    """Those still in the tournament; (batch, players) or (batch, players, members)."""
+class _Round:
+    """Who met whom, and what came of it.
 
-    scores: Tensor
-    mask: Tensor
-    members: Tensor
-    weights: Tensor
-    heaviest: Tensor
-    """Source index of the heaviest member; padding stands behind everything real."""
-    heaviest_weight: Tensor
+    Attributes:
+        ranked: (batch, players), who stood at each rank; None where players stand in the order of the round before.
+        places: (batch, 1), ranks after the round; rank i met rank 2 * places - 1 - i.
+        share: (batch, players / 2), what the lower rank of a pair took; 1 where it met nobody.
+    """
+
+    ranked: Tensor | None
+    places: Tensor
+    share: Tensor
 
 
-def halve(scores: Tensor, mask: Tensor, keep: int, peak: Peak, hard: bool = False) -> Tournament:
+def halve(
+    scores: Tensor, mask: Tensor, keep: Keep, peak: Peak, hard: bool = False, sort: Sort = "each_round"
+) -> Tournament:
     """Play the tournament on scores.
+
+    Every document plays its own, to its own size: with `rounds` rounds it has kept * 2 ** rounds places, at least as
+    many as vectors, and whose place at the other end is empty goes on unchanged.
 
     Args:
         scores: (batch, length), any value at padding.
-        mask: (batch, length), True at real tokens; a real token always beats padding and takes all.
+        mask: (batch, length), True at real tokens, which stand first.
         keep: Survivors; fewer where a document has fewer real tokens.
         peak: How much of a pair its better half takes.
-        hard: The better half takes all, which is exactly top-k.
+        hard: The better half takes all, which is exactly top-k unless `sort` is never.
+        sort: When the best are made to meet the worst.
 
     Returns:
         Survivors in source order.
     """
-    batch, length = scores.shape
-    rounds = max(0, math.ceil(math.log2(length / keep)))
-    rest = keep * 2**rounds - length
-    scores = F.pad(at_least_float32(scores), (0, rest))
-    mask = F.pad(mask, (0, rest))
-    index = torch.arange(length + rest, device=scores.device).expand(batch, -1)
-    players = _Players(
-        scores=scores,
-        mask=mask,
-        members=index.clamp(max=length - 1)[..., None],
-        weights=mask[..., None].to(scores.dtype),
-        heaviest=index + (length + rest) * ~mask,
-        heaviest_weight=mask.to(scores.dtype).detach(),
-    )
-    shares: list[tuple[Tensor, Tensor]] = []
-    for _ in range(rounds):
-        players, share, met = _play_round(players, peak, hard)
-        shares.append(((share * met).sum(), met.sum()))
-    total = sum((pairs for _, pairs in shares), start=mask.new_zeros((), dtype=torch.long))
-    winner_share = sum((share for share, _ in shares), start=scores.new_zeros(())) / total
-    mixture = Mixture(players.members, players.weights, players.mask)
-    return Tournament(mixture, players.heaviest, winner_share.detach())
+    most = most_kept(keep, scores.size(1))
+    ratio = scores.size(1) / keep if isinstance(keep, int) else 1 / keep
+    rounds = max(0, math.ceil(math.log2(ratio)))
+    players = F.pad(at_least_float32(scores).masked_fill(~mask, 0.0), (0, most * 2**rounds - scores.size(1)))
+    places = kept(keep, mask)[:, None] << rounds  # (batch, 1)
+    real = mask.sum(1, keepdim=True)
+    played: list[_Round] = []
+    total, pairs = players.new_zeros(()), real.new_zeros(())
+    for number in range(rounds):
+        ranked: Tensor | None = None
+        if sort == "each_round" or (sort == "once" and number == 0):
+            players, ranked = _rank(players, real)
+        places = places // 2
+        players, share, met = _meet(players, real, places, peak, hard)
+        real = real.minimum(places)
+        played.append(_Round(ranked, places, share))
+        winners = torch.where(met, share.detach().maximum(1 - share.detach()), 0.0)
+        total, pairs = total + winners.sum(), pairs + met.sum()
+    mask = torch.arange(most, device=real.device) < real  # (batch, keep)
+    mixture, heaviest = _trace(played, mask, scores.size(1), players.dtype)
+    return Tournament(mixture, heaviest, total / pairs)
 
 
-def _play_round(players: _Players, peak: Peak, hard: bool) -> tuple[_Players, Tensor, Tensor]:
-    """Play one round: half the players, in source order, the share of each better half, and which pairs were real."""
-    ranked = players.scores.detach().masked_fill(~players.mask, -math.inf).argsort(dim=1, descending=True, stable=True)
-    better, worse = ranked.chunk(2, dim=1)
-    left, right = _take(players, better), _take(players, worse.flip(1))
-    met = right.mask
-    share = left.scores.new_ones(()) if hard else peak.share(left.scores, right.scores)
-    share = torch.where(met, share, 1.0)  # (batch, players / 2)
-    scores = torch.where(met, share * left.scores + (1 - share) * right.scores, left.scores)
-    left_weight = share.detach() * left.heaviest_weight
-    right_weight = (1 - share.detach()) * right.heaviest_weight
-    joined = _Players(
-        scores=scores,
-        mask=left.mask,
-        members=torch.cat([left.members, right.members], dim=2),
-        weights=torch.cat([share[..., None] * left.weights, (1 - share)[..., None] * right.weights], dim=2),
-        heaviest=torch.where(left_weight >= right_weight, left.heaviest, right.heaviest),
-        heaviest_weight=torch.maximum(left_weight, right_weight),
-    )
-    return _take(joined, joined.heaviest.argsort(dim=1)), share, met
+def _rank(scores: Tensor, real: Tensor) -> tuple[Tensor, Tensor]:
+    """Sort the first `real` (batch, 1) of the scores (batch, players), best first; of equals the first stays first."""
+    absent = torch.arange(scores.size(1), device=scores.device) >= real
+    ranked = scores.masked_fill(absent, -math.inf).sort(dim=1, descending=True, stable=True)
+    return ranked.values.masked_fill(absent, 0.0), ranked.indices
 
 
-def _take(players: _Players, index: Tensor) -> _Players:
-    """Pick players by index (batch, picked)."""
-    deep = index[..., None].expand(-1, -1, players.members.size(2))
-    return _Players(
-        scores=players.scores.gather(1, index),
-        mask=players.mask.gather(1, index),
-        members=players.members.gather(1, deep),
-        weights=players.weights.gather(1, deep),
-        heaviest=players.heaviest.gather(1, index),
-        heaviest_weight=players.heaviest_weight.gather(1, index),
-    )
+def _meet(scores: Tensor, real: Tensor, places: Tensor, peak: Peak, hard: bool) -> tuple[Tensor, Tensor, Tensor]:
+    """Let rank i meet rank 2 * places - 1 - i: scores of those that go on, share of the lower rank, who met."""
+    rank = torch.arange(scores.size(1) // 2, device=scores.device)
+    partner = 2 * places - 1 - rank  # (batch, players / 2)
+    met = (rank < places) & (partner < real)
+    left = scores[:, : len(rank)]
+    right = scores.gather(1, partner.clamp(min=0))
+    share = (left >= right).to(scores.dtype) if hard else peak.share(left, right)
+    share = torch.where(met, share, 1.0)
+    return torch.lerp(right, left, share), share, met
+
+
+def _trace(played: list[_Round], mask: Tensor, length: int, dtype: torch.dtype) -> tuple[Mixture, Tensor]:
+    """Go back from the survivors, True in mask (batch, keep), to the vectors behind them."""
+    members = mask.new_ones(mask.shape).cumsum(1)[..., None] - 1  # (batch, keep, 1)
+    weights = mask[..., None].to(dtype)
+    for each in reversed(played):
+        share = each.share.gather(1, members.flatten(1)).view_as(members)
+        partner = (2 * each.places[..., None] - 1 - members).clamp(min=0)
+        members = torch.cat([members, partner], dim=2)  # (batch, keep, twice as many)
+        weights = torch.cat([weights * share, weights * (1 - share)], dim=2)
+        if each.ranked is not None:
+            members = each.ranked.gather(1, members.flatten(1)).view_as(members)
+    members = members.clamp(max=length - 1)
+    heaviest = members.gather(2, weights.detach().argmax(2, keepdim=True))[..., 0]
+    heaviest, order = heaviest.masked_fill(~mask, length).sort(dim=1)
+    deep = order[..., None].expand_as(members)
+    return Mixture(members.gather(1, deep), weights.gather(1, deep), mask), heaviest
 
 
 @final
@@ -177,12 +200,12 @@ class HalvingPooler(Pooler):
 
     def forward(self, tokens: Tokens) -> Pooled:
         """Pool (batch, length, dim) to (batch, keep, dim)."""
-        if tokens.states.size(1) <= self.config.keep:
+        if most_kept(self.config.keep, tokens.mask.size(1)) == tokens.mask.size(1):
             return unchanged(tokens)
         hard = self.config.inference == "hard" and not self.training
         states = hide(tokens.states, tokens.mask)
         scores = self.scorer(tokens.with_states(states))
-        tournament = halve(scores, tokens.mask, self.config.keep, self.config.peak, hard)
+        tournament = halve(scores, tokens.mask, self.config.keep, self.config.peak, hard, self.config.sort)
         mixture = tournament.mixture
         left = leave(tokens, mixture.combine(states), mixture.mask, tournament.heaviest)
         return Pooled(replace(left, figures={"winner_share": tournament.winner_share}), lambda: mixture)

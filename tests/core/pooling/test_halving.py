@@ -1,12 +1,12 @@
 import math
 from collections.abc import Callable
+from typing import get_args
 
 import pytest
 import torch
 from torch import Tensor, nn
 
-from sumpool.core.pooling import halving
-from sumpool.core.pooling.halving import HalvingConfig, HalvingPooler, Peak, halve
+from sumpool.core.pooling.halving import HalvingConfig, HalvingPooler, Peak, Sort, halve
 from sumpool.core.tokens import Tokens
 
 PEAK = Peak()
@@ -16,42 +16,49 @@ def real(scores: Tensor) -> Tensor:
     return torch.ones_like(scores, dtype=torch.bool)
 
 
-def naive(states: Tensor, scores: Tensor, keep: int) -> Tensor:
+def naive(states: Tensor, scores: Tensor, keep: int, sort: Sort = "each_round") -> Tensor:
     """Algorithm 1 on one document (length, dim), vector by vector, with the order of the heaviest source token."""
     weights = torch.eye(len(scores), dtype=scores.dtype)
     rounds = max(0, math.ceil(math.log2(len(scores) / keep)))
     slots = keep * 2**rounds
-    for _ in range(rounds):
-        order = scores.argsort(descending=True, stable=True).tolist()
-        padded = [*order, *[None] * (slots - len(order))]
+    for number in range(rounds):
+        if sort == "each_round" or (sort == "once" and number == 0):
+            order = scores.argsort(descending=True, stable=True)
+            weights, scores = weights[order], scores[order]
         slots //= 2
-        pairs = []
-        for rank in range(slots):
-            best, worst = padded[rank], padded[2 * slots - 1 - rank]
-            if best is None:
-                continue
-            share = torch.ones((), dtype=scores.dtype)
-            if worst is not None:
-                share = torch.sigmoid(20 ** scores[best] - 20 ** scores[worst])
-                row = share * weights[best] + (1 - share) * weights[worst]
-                pairs.append((row, share * scores[best] + (1 - share) * scores[worst]))
-            else:
-                pairs.append((weights[best], scores[best]))
-        pairs.sort(key=lambda pair: int(pair[0].argmax()))
-        weights = torch.stack([row for row, _ in pairs])
-        scores = torch.stack([score for _, score in pairs])
-    return weights @ states
+        for left, right in enumerate(range(2 * slots - 1, slots - 1, -1)):
+            if right < len(scores):
+                share = torch.sigmoid(20 ** scores[left] - 20 ** scores[right])
+                weights[left] = share * weights[left] + (1 - share) * weights[right]
+                scores[left] = share * scores[left] + (1 - share) * scores[right]
+        weights, scores = weights[:slots], scores[:slots]
+    return weights[weights.argmax(1).argsort()] @ states
 
 
+@pytest.mark.parametrize("sort", get_args(Sort))
 @pytest.mark.parametrize("length", [3, 16, 37, 100, 129])
 @pytest.mark.parametrize("keep", [1, 2, 7, 16, 50])
-def test_equals_the_algorithm_played_by_hand(length: int, keep: int) -> None:
+def test_equals_the_algorithm_played_by_hand(length: int, keep: int, sort: Sort) -> None:
     states = torch.randn(2, length, 5, dtype=torch.float64)
     scores = torch.rand(2, length, dtype=torch.float64)
-    survivors = halve(scores, real(scores), keep, PEAK).mixture.combine(states)
+    survivors = halve(scores, real(scores), keep, PEAK, sort=sort).mixture.combine(states)
     for number in range(2):
-        expected = naive(states[number], scores[number], keep)
+        expected = naive(states[number], scores[number].clone(), keep, sort)
         torch.testing.assert_close(survivors[number, : len(expected)], expected)
+
+
+@pytest.mark.parametrize("sort", get_args(Sort))
+@pytest.mark.parametrize("keep", [0.03, 0.25, 0.3, 0.5, 0.9])
+def test_every_document_plays_to_its_own_share(keep: float, sort: Sort) -> None:
+    lengths = [1, 2, 3, 37, 64, 150]
+    states = torch.randn(len(lengths), 150, 5, dtype=torch.float64)
+    scores = torch.rand(len(lengths), 150, dtype=torch.float64)
+    mask = torch.arange(150) < torch.tensor(lengths)[:, None]
+    mixture = halve(scores, mask, keep, PEAK, sort=sort).mixture
+    survivors = mixture.combine(states)
+    for number, length in enumerate(lengths):
+        expected = naive(states[number, :length], scores[number, :length].clone(), math.ceil(keep * length), sort)
+        torch.testing.assert_close(survivors[number][mixture.mask[number]], expected)
 
 
 @pytest.mark.parametrize(
@@ -80,32 +87,24 @@ def test_survivors_resemble_the_best_as_in_the_paper(keep: int, expected: float)
     assert nccs == pytest.approx(expected, abs=0.008)
 
 
-def test_gradient_is_exact() -> None:
+@pytest.mark.parametrize("sort", get_args(Sort))
+def test_gradient_is_exact(sort: Sort) -> None:
     scores = torch.rand(2, 11, dtype=torch.float64, requires_grad=True)
     states = torch.randn(2, 11, 3, dtype=torch.float64, requires_grad=True)
     mask = torch.arange(11)[None] < torch.tensor([11, 6])[:, None]
 
     def pool(states: Tensor, scores: Tensor) -> Tensor:
-        return halve(scores, mask, 4, PEAK).mixture.combine(states)
+        return halve(scores, mask, 4, PEAK, sort=sort).mixture.combine(states)
 
     assert torch.autograd.gradcheck(pool, (states, scores))
 
 
-def test_survivors_are_in_source_order_after_every_round(monkeypatch: pytest.MonkeyPatch) -> None:
-    rounds: list[Tensor] = []
-    play = halving._play_round
-
-    def watch(*given: object) -> object:
-        played = play(*given)  # type: ignore[arg-type]
-        rounds.append(played[0].heaviest)
-        return played
-
-    monkeypatch.setattr(halving, "_play_round", watch)
+@pytest.mark.parametrize("keep", [960, 480, 240, 120, 60, 30])
+def test_survivors_are_in_source_order_after_any_number_of_rounds(keep: int) -> None:
     scores = torch.rand(8, 1000)
-    halve(scores, real(scores), 30, PEAK)
-    assert [survivors.size(1) for survivors in rounds] == [960, 480, 240, 120, 60, 30][-len(rounds) :]
-    for survivors in rounds:
-        assert (survivors.diff(dim=1) > 0).all()
+    survivors = halve(scores, real(scores), keep, PEAK).heaviest
+    assert survivors.shape == (8, keep)
+    assert (survivors.diff(dim=1) > 0).all()
 
 
 def test_weights_sum_to_one_and_every_token_counts_once() -> None:
@@ -120,9 +119,10 @@ def test_weights_sum_to_one_and_every_token_counts_once() -> None:
         assert behind.max() < length
 
 
-def test_hard_is_top_k() -> None:
+@pytest.mark.parametrize("sort", ["each_round", "once"])
+def test_hard_is_top_k(sort: Sort) -> None:
     scores = torch.rand(4, 301)
-    tournament = halve(scores, real(scores), 17, PEAK, hard=True)
+    tournament = halve(scores, real(scores), 17, PEAK, hard=True, sort=sort)
     best = scores.topk(17, dim=1).indices.sort(dim=1).values
     assert torch.equal(tournament.heaviest, best)
     assert set(tournament.mixture.weights.unique().tolist()) == {0.0, 1.0}
@@ -143,3 +143,19 @@ def test_winner_share_is_that_of_real_pairs() -> None:
     scores = torch.tensor([[0.6, 0.4, 0.0, 0.0]], dtype=torch.float64)
     mask = torch.tensor([[True, True, False, False]])
     assert halve(scores, mask, 1, PEAK).winner_share.item() == pytest.approx(0.9382, abs=1e-4)
+    swapped = halve(scores[:, [1, 0, 2, 3]], mask, 1, PEAK, sort="never")
+    assert swapped.winner_share.item() == pytest.approx(0.9382, abs=1e-4)
+    assert swapped.heaviest.tolist() == [[1]]
+
+
+def test_winner_share_counts_every_pair_once_whatever_the_batch_mates() -> None:
+    scores = torch.rand(3, 64, dtype=torch.float64)
+    mask = torch.arange(64) < torch.tensor([64, 7, 1])[:, None]  # the short ones already have no more than they keep
+    assert halve(scores, mask, 8, PEAK).winner_share == halve(scores[:1], mask[:1], 8, PEAK).winner_share
+
+
+def test_nobody_met_nobody_won() -> None:
+    scores = torch.rand(2, 5)
+    tournament = halve(scores, real(scores), 8, PEAK)
+    assert tournament.heaviest.tolist() == [[0, 1, 2, 3, 4]] * 2
+    assert tournament.winner_share.isnan()

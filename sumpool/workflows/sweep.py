@@ -1,0 +1,176 @@
+"""`sumpool train sweep.yaml`: several recipes under one budget in, one table out."""
+
+import json
+from collections.abc import Iterator
+from dataclasses import asdict, dataclass
+from pathlib import Path
+
+from sumpool.data.sources._base import Split
+from sumpool.errors import DataError, Interrupted, SumpoolError, is_out_of_memory
+from sumpool.evaluation.scores import read_scores
+from sumpool.interruption import Check, go_on
+from sumpool.progress import Progress, Report, silent
+from sumpool.recipe.sweep import LoadedSweep
+from sumpool.training.durable import on_disk, replace
+from sumpool.training.fit import JOURNAL
+from sumpool.training.journal import Journal
+from sumpool.training.manifest import Manifest
+from sumpool.workflows.evaluate import Results, evaluate_run
+from sumpool.workflows.loading import RUNS
+from sumpool.workflows.sweep_plan import PlannedRun, plan
+from sumpool.workflows.sweep_table import SCORES, Measured, Outcome, SweepTable, read_journal, tabulate
+from sumpool.workflows.train import DryRun, dry_run, train
+
+TRIED = "dry_run.json"
+"""What an update of a run takes, measured once."""
+
+
+@dataclass(frozen=True)
+class Forecast:
+    """What a run would take.
+
+    Attributes:
+        run: The run.
+        tried: An update with its longest batch; None if that failed.
+        failure: Why it failed.
+    """
+
+    run: PlannedRun
+    tried: DryRun | None
+    failure: str = ""
+
+
+def sweep(loaded: LoadedSweep, out: Path | None = None, *, report: Report = silent, check: Check = go_on) -> SweepTable:
+    """Train and evaluate every row with every seed, or go on where that stopped.
+
+    A run that fails becomes a line with its reason, and is tried again by the next call.
+
+    Args:
+        loaded: The sweep.
+        out: Folder of the runs and of `table.md` and `table.json`, which are written after every run; runs/NAME of the
+            sweep by default.
+        report: Hears how it goes.
+        check: Called where the work may stop.
+
+    Raises:
+        RecipeError: If a row does not fit the machine, or no model can be built from it.
+        DataError: If the data cannot be used.
+        ResourceError: If the disk does not take the table.
+        Interrupted: If a signal has come; the work is saved.
+    """
+    settings, folder = loaded.settings, out or RUNS / loaded.settings.sweep
+    target = None if settings.target_loss == "auto" else settings.target_loss
+    resamples = loaded.rows[0].recipe.evaluate.resamples
+    # 1. Data and models of all rows, and the updates that spend the budget.
+    runs = plan(loaded, folder, report, check)
+    # 2. One run after the other; the table is drawn up after each.
+    outcomes: list[Outcome] = []
+    table = tabulate(outcomes, target, resamples)
+    for number, run in enumerate(runs):
+        report(Progress("sweep", number, len(runs), note=f"{run.recipe.name}: run {number + 1} of {len(runs)}"))
+        outcomes.append(_attempt(run, settings.split, report, check))
+        if outcomes[-1].failure:
+            report(Progress("sweep", note=f"{run.recipe.name} failed: {outcomes[-1].failure}"))
+        table = tabulate(outcomes, target, resamples, _notes(loaded, outcomes))
+        with on_disk(folder):
+            folder.mkdir(parents=True, exist_ok=True)
+            replace(folder / "table.md", table.to_markdown().encode())
+            replace(folder / "table.json", table.to_json().encode())
+    report(Progress("sweep", len(runs), len(runs)))
+    return table
+
+
+def forecast(loaded: LoadedSweep, *, report: Report = silent, check: Check = go_on) -> list[Forecast]:
+    """Try an update of every row with its first seed; nothing is kept.
+
+    Args:
+        loaded: The sweep.
+        report: Hears how it goes.
+        check: Called where the work may stop.
+
+    Returns:
+        One for every row and seed.
+
+    Raises:
+        RecipeError: If a row does not fit the machine, or no model can be built from it.
+        DataError: If the data cannot be used.
+        Interrupted: If a signal has come.
+    """
+    found: list[Forecast] = []
+    for run in plan(loaded, RUNS / loaded.settings.sweep, report, check):
+        if found and found[-1].run.row == run.row:
+            found.append(Forecast(run, found[-1].tried, found[-1].failure))
+            continue
+        report(Progress("sweep", note=f"trying {run.row}"))
+        try:
+            found.append(Forecast(run, dry_run(run.recipe, report=report, check=check)))
+        except Exception as error:
+            found.append(Forecast(run, None, _reason(error)))
+    return found
+
+
+def _attempt(run: PlannedRun, split: Split, report: Report, check: Check) -> Outcome:
+    """Train and judge one run; what stops this run alone becomes its reason."""
+    recipe = run.recipe
+    measured, failure = None, ""
+    try:
+        measured = _measure(run, split, report, check)
+    except Exception as error:
+        failure = _reason(error)
+    return Outcome(run.row, recipe.seed, run.parameters, recipe.train.steps, measured, failure)
+
+
+def _reason(error: Exception) -> str:
+    """Say why one run failed, or raise again what stops the sweep: an interruption, or a bug."""
+    if isinstance(error, Interrupted) or not (isinstance(error, SumpoolError) or is_out_of_memory(error)):
+        raise error
+    return str(error) or "memory ran out"
+
+
+def _measure(run: PlannedRun, split: Split, report: Report, check: Check) -> Measured:
+    # 1. Trained, unless it is; then an update is measured alone, once.
+    train(run.recipe, run.folder, report=report, check=check)
+    path = run.folder / TRIED
+    if not path.exists():
+        tried = dry_run(run.recipe, report=report, check=check)
+        with on_disk(path):
+            replace(path, json.dumps(asdict(tried)).encode())
+    # 2. Judged, going on where that stopped.
+    _evaluate(run, split, report, check)
+    # 3. What the files say.
+    losses, speeds, health = read_journal(Journal(run.folder / JOURNAL).read())
+    return Measured(
+        rouge=dict(_scores(run.folder / "evaluation" / split / "documents.jsonl")),
+        loss=Manifest.read(run.folder).facts["validation_loss"],
+        losses=losses,
+        tokens_per_second=speeds,
+        peak_memory=json.loads(path.read_bytes())["peak_memory"],
+        health=health,
+    )
+
+
+def _evaluate(run: PlannedRun, split: Split, report: Report, check: Check) -> None:
+    try:
+        evaluate_run(run.folder, split, results=Results(resume=True), report=report, check=check)
+    except DataError:  # what is there was written under other settings, which a recipe may change
+        evaluate_run(run.folder, split, report=report, check=check)
+
+
+def _scores(path: Path) -> Iterator[tuple[str, tuple[float, ...]]]:
+    for scored in read_scores(path):
+        rouge = scored.systems["model"].rouge
+        yield scored.id, tuple(rouge[name].f1 for name in SCORES)
+
+
+def _notes(loaded: LoadedSweep, outcomes: list[Outcome]) -> list[str]:
+    settings = loaded.settings
+    documents = max((len(outcome.measured.rouge) for outcome in outcomes if outcome.measured), default=0)
+    return [
+        f"every run reads {settings.source_tokens:,} source tokens, padding not counted; seeds "
+        f"{', '.join(map(str, settings.seeds))}; {documents:,} documents of {settings.split} are scored",
+        "±: half of the range over the seeds; [ ]: 95 % interval over documents, whose scores are means over the seeds",
+        "validation loss: nats per token, of the weights that are scored; the seconds to a loss are those of updates "
+        "alone, without validating and saving",
+        "tokens/s: source tokens, median over updates; peak: an update with the longest batch, weights and moments not "
+        "counted",
+    ]

@@ -1,0 +1,109 @@
+"""What every source of boundaries keeps, tested on every variant found in the folder."""
+
+from collections.abc import Callable
+from dataclasses import replace
+
+import pytest
+import torch
+from torch import nn
+
+from sumpool.core.pooling.segments import SegmentsConfig, SegmentsPooler
+from sumpool.core.tokens import Tokens
+from sumpool.variants import kinds
+
+KINDS = kinds("sumpool.core.boundaries")
+
+
+def build(kind: str) -> SegmentsPooler:
+    config = SegmentsConfig.model_validate({"boundaries": {"kind": kind}})
+    return config.build(nn.Embedding(50, 16)).double()
+
+
+def test_the_family_is_found() -> None:
+    assert "fixed" in KINDS
+
+
+@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("length", [1, 37, 64, 1000])
+@pytest.mark.parametrize("training", [True, False])
+def test_any_length_has_a_segment_and_keeps_its_order(
+    kind: str, length: int, training: bool, make_tokens: Callable[..., Tokens]
+) -> None:
+    pooler = build(kind).train(training)
+    left = pooler(make_tokens(length, 1, 0, length=length + 3)).tokens
+    segments = left.mask.sum(1)
+    assert 1 <= segments[0] <= length
+    assert segments[1:].tolist() == [1, 0]
+    assert left.states.isfinite().all()
+    assert (left.origin[0, : segments[0]].diff() > 0).all()
+    assert left.origin[0, segments[0] - 1] == length - 1
+
+
+@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("lengths", [(37, 64), (1000, 130, 61), (8, 500)])
+def test_padding_and_batch_mates_change_nothing(
+    kind: str, lengths: tuple[int, ...], make_tokens: Callable[..., Tokens], alone: Callable[[Tokens, int], Tokens]
+) -> None:
+    pooler = build(kind).eval()
+    together = pooler(make_tokens(*lengths)).tokens
+    for number in range(len(lengths)):
+        single = pooler(alone(make_tokens(*lengths), number)).tokens
+        kept = single.states.size(1)
+        assert int(together.mask[number].sum()) == kept
+        torch.testing.assert_close(together.states[number, :kept], single.states[0], atol=1e-12, rtol=0)
+        assert torch.equal(together.origin[number, :kept], single.origin[0])
+
+
+@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("training", [True, False])
+def test_what_stands_in_the_padding_changes_no_bit(
+    kind: str, training: bool, make_tokens: Callable[..., Tokens]
+) -> None:
+    pooler = build(kind).train(training)
+    found = []
+    for pad in (0.0, torch.nan):
+        torch.manual_seed(3)
+        found.append(pooler(make_tokens(37, 80, length=90, pad=pad)).tokens)
+    clean, hostile = found
+    assert torch.equal(clean.states, hostile.states)
+    assert torch.equal(clean.origin[clean.mask], hostile.origin[hostile.mask])
+    assert clean.losses == hostile.losses
+
+
+@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("lengths", [(1,), (37, 64), (1000, 5)])
+def test_every_parameter_gets_a_finite_gradient(
+    kind: str, lengths: tuple[int, ...], make_tokens: Callable[..., Tokens]
+) -> None:
+    pooler = build(kind).train()
+    tokens = make_tokens(*lengths)
+    states = tokens.states.clone().requires_grad_()
+    left = pooler(replace(tokens, states=states, phrases=tokens.positions // 3)).tokens
+    loss = left.states[left.mask].square().sum() + sum(left.losses.values())
+    loss.backward()
+    assert states.grad is not None
+    assert states.grad.isfinite().all()
+    assert not states.grad[~tokens.mask].any()
+    for name, parameter in pooler.named_parameters():
+        assert parameter.grad is not None, name
+        assert parameter.grad.isfinite().all(), name
+        assert sum(lengths) == 1 or parameter.grad.any(), name
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_losses_are_means_over_documents(
+    kind: str,
+    make_tokens: Callable[..., Tokens],
+    alone: Callable[[Tokens, int], Tokens],
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(torch, "rand_like", lambda like: torch.full_like(like, 0.5))  # the same chance for every token
+    pooler = build(kind).train()
+    tokens = make_tokens(37, 64, length=70)
+    together = pooler(replace(tokens, phrases=tokens.positions // 3)).tokens.losses
+    single = []
+    for number in range(2):
+        document = alone(tokens, number)
+        single.append(pooler(replace(document, phrases=document.positions // 3)).tokens.losses)
+    for name, loss in together.items():
+        assert loss.item() == pytest.approx((single[0][name] + single[1][name]).item() / 2)

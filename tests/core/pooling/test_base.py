@@ -1,0 +1,52 @@
+import math
+
+import pytest
+import torch
+from torch import Tensor
+
+from sumpool.core.pooling._base import Keep, Mixture, best, kept, most_kept
+
+
+def test_mixture_combines_as_a_matrix_would() -> None:
+    states = torch.randn(2, 9, 4, dtype=torch.float64, requires_grad=True)
+    members = torch.tensor([[[0, 3], [8, 8], [5, 1]], [[2, 7], [4, 6], [0, 0]]])
+    weights = torch.rand(2, 3, 2, dtype=torch.float64, requires_grad=True)
+    mask = torch.tensor([[True, True, True], [True, True, False]])
+    matrix = torch.zeros(2, 3, 9, dtype=torch.float64).scatter_add(2, members, weights) * mask[..., None]
+    torch.testing.assert_close(Mixture(members, weights, mask).combine(states), matrix @ states)
+
+    def combine(states: Tensor, weights: Tensor) -> Tensor:
+        return Mixture(members, weights, mask).combine(states)
+
+    assert torch.autograd.gradcheck(combine, (states, weights))
+
+
+@pytest.mark.parametrize("dtype", [torch.float16, torch.bfloat16])
+def test_mixture_combines_half_precision(dtype: torch.dtype) -> None:
+    mixture = Mixture(torch.tensor([[[0, 1]]]), torch.tensor([[[0.25, 0.75]]]), torch.tensor([[True]]))
+    states = torch.tensor([[[4.0, 0.0], [0.0, 4.0]]], dtype=dtype, requires_grad=True)
+    mixed = mixture.combine(states)
+    mixed.sum().backward()
+    assert mixed.dtype == dtype
+    assert mixed.tolist() == [[[1.0, 3.0]]]
+    assert states.grad is not None
+    assert states.grad.tolist() == [[[0.25, 0.25], [0.75, 0.75]]]
+
+
+@pytest.mark.parametrize("keep", [1, 4, 50, 0.01, 0.1, 0.25, 1 / 3, 0.999])
+def test_kept_is_the_number_or_the_share_rounded_up(keep: Keep) -> None:
+    lengths = [0, 1, 3, 4, 10, 30, 100]
+    mask = torch.arange(100) < torch.tensor(lengths)[:, None]
+    expected = [min(keep, n) if isinstance(keep, int) else math.ceil(round(n * keep, 6)) for n in lengths]
+    assert kept(keep, mask).tolist() == expected
+    assert [most_kept(keep, length) for length in lengths] == expected
+
+
+def test_best_ranks_real_vectors_and_prefers_the_first_of_equals() -> None:
+    scores = torch.tensor([[0.5, 0.9, 0.5, 0.5, 0.1], [0.2, 0.3, torch.nan, torch.inf, 1.0]])
+    mask = torch.tensor([[True] * 5, [True, True, False, False, False]])
+    found, real = best(scores, mask, 3)
+    assert found[0].tolist() == [1, 0, 2]
+    assert found[1, :2].tolist() == [1, 0]
+    assert real.tolist() == [[True] * 3, [True, True, False]]
+    assert best(scores, mask, 0.5)[1].tolist() == [[True] * 3, [True, False, False]]

@@ -1,0 +1,79 @@
+from collections.abc import Callable
+
+import pytest
+import torch
+from torch import Tensor, nn
+
+from sumpool.core.pooling._base import Keep
+from sumpool.core.pooling.iterative import IterativeConfig, iterate, suffix_means
+from sumpool.core.tokens import Tokens
+
+LENGTHS = [100, 41, 1, 0]
+
+
+def draw(dtype: torch.dtype = torch.float64) -> tuple[Tensor, Tensor, Tensor]:
+    mask = torch.arange(100) < torch.tensor(LENGTHS)[:, None]
+    return torch.randn(4, 100, 5, dtype=dtype), torch.rand(4, 100, dtype=dtype), mask
+
+
+def naive(states: Tensor, scores: Tensor, keep: int, sharpness: float) -> Tensor:
+    """One document (length, dim), vector by vector."""
+    left = list(range(len(scores)))
+    rows = []
+    for _ in range(min(keep, len(scores))):
+        weights = torch.softmax(sharpness * scores[left], dim=0)
+        rows.append(weights @ states[left])
+        left.pop(int(weights.argmax()))
+    return torch.stack(rows) if rows else states[:0]
+
+
+@pytest.mark.parametrize("pool", [iterate, suffix_means])
+@pytest.mark.parametrize("keep", [1, 7, 60, 100, 0.25])
+@pytest.mark.parametrize("sharpness", [0.1, 1, 20, 100])
+def test_equals_the_published_loop(pool: Callable[..., Tensor], keep: Keep, sharpness: float) -> None:
+    states, scores, mask = draw()
+    rows = pool(states, scores, mask, keep, sharpness)
+    for number, length in enumerate(LENGTHS):
+        count = min(keep, length) if isinstance(keep, int) else -(-length // 4)
+        expected = naive(states[number, :length], scores[number, :length], count, sharpness)
+        torch.testing.assert_close(rows[number, :count], expected)
+        assert not rows[number, count:].any()
+
+
+@pytest.mark.parametrize("sharpness", [1, 100])
+def test_suffix_sums_are_precise_where_the_scores_are_far_apart(sharpness: float) -> None:
+    states = torch.randn(2, 3000, 4)
+    scores = torch.rand(2, 3000).round()  # nothing between 0 and 1
+    mask = torch.ones(2, 3000, dtype=torch.bool)
+    exact = suffix_means(states.double(), scores.double(), mask, 2500, sharpness)
+    torch.testing.assert_close(suffix_means(states, scores, mask, 2500, sharpness).double(), exact, atol=1e-4, rtol=0)
+
+
+def test_gradient_is_exact() -> None:
+    states = torch.randn(2, 11, 3, dtype=torch.float64, requires_grad=True)
+    scores = torch.rand(2, 11, dtype=torch.float64, requires_grad=True)
+    mask = torch.arange(11) < torch.tensor([11, 6])[:, None]
+
+    def pool(states: Tensor, scores: Tensor) -> Tensor:
+        return suffix_means(states, scores, mask, 4, 3.0)
+
+    assert torch.autograd.gradcheck(pool, (states, scores))
+
+
+def test_rows_stand_where_their_heaviest_vector_stood(make_tokens: Callable[..., Tokens]) -> None:
+    tokens = make_tokens(60, 9)
+    pooler = IterativeConfig(keep=12, sharpness=5).build(nn.Embedding(9, 16)).double()
+    pooled = pooler(tokens).tokens
+    scores = pooler.scorer(tokens)
+    ranked = scores[0].argsort(descending=True)[:12]
+    assert torch.equal(pooled.origin[0], ranked.sort().values)
+    rows = naive(tokens.states[0], scores[0], 12, 5)[ranked.argsort()]
+    torch.testing.assert_close(pooled.states[0], rows)
+    assert torch.equal(pooled.states[1, :9], tokens.states[1, :9])
+
+
+def test_the_sharper_the_nearer_to_top_k(make_tokens: Callable[..., Tokens]) -> None:
+    tokens = make_tokens(20)
+    states, scores = tokens.states, torch.linspace(1, 0, 20, dtype=torch.float64)[None]
+    rows = suffix_means(states, scores, tokens.mask, 4, 100)
+    torch.testing.assert_close(rows, states[:, :4], atol=0.05, rtol=0)

@@ -1,0 +1,128 @@
+"""From a file with several runs to the recipes of its rows, or to a sentence for everything that is wrong in it."""
+
+from pathlib import Path
+
+import pytest
+
+from sumpool.errors import RecipeError
+from sumpool.recipe.sweep import is_sweep, load_sweep
+
+SWEEP = """\
+sweep: toy
+seeds: [1, 2]
+source_tokens: 500
+recipe:
+  data: {source: {kind: jsonl, path: train.jsonl}, vocabulary: 300}
+  model:
+    dim: 16
+    heads: 2
+    source_length: 64
+    encoder:
+      - {attention: {kind: blockwise, block: 16}}
+      - {attention: {kind: blockwise, block: 16}}
+  train: {batch_tokens: 256}
+rows:
+  blockwise:
+  halving: {"model.encoder[1].pool": {kind: halving, keep: 8}, train.clip: 0.5}
+"""
+
+
+@pytest.fixture
+def file(tmp_path: Path) -> Path:
+    path = tmp_path / "sweep.yaml"
+    path.write_text(SWEEP)
+    return path
+
+
+def problems_of(path: Path, text: str, *overrides: str) -> str:
+    path.write_text(text)
+    with pytest.raises(RecipeError) as caught:
+        load_sweep(path, overrides)
+    return str(caught.value).removeprefix(f"{path}: ")
+
+
+def test_a_row_is_the_recipe_with_its_own_settings(file: Path) -> None:
+    loaded = load_sweep(file)
+    blockwise, halving = loaded.rows
+    assert loaded.settings.seeds == (1, 2)
+    assert (loaded.settings.split, loaded.settings.target_loss) == ("validation", "auto")
+    assert (blockwise.name, halving.name) == ("blockwise", "halving")
+    assert [layer.pool for layer in blockwise.recipe.model.encoder] == [None, None]
+    assert halving.recipe.model.encoder[1].pool is not None
+    assert halving.recipe.train.clip == 0.5
+    assert blockwise.recipe.name == halving.recipe.name == "toy"
+    unlike = {"model": blockwise.recipe.model, "train": blockwise.recipe.train}
+    assert halving.recipe.model_copy(update=unlike) == blockwise.recipe
+
+
+def test_overrides_change_the_sweep_or_the_recipe_of_all_rows_that_do_not_say_otherwise(file: Path) -> None:
+    loaded = load_sweep(file, ["seeds=[3]", "train.clip=2.0", "train.learning_rate=0.5", "model.encoder[0].pool=null"])
+    assert loaded.settings.seeds == (3,)
+    assert [row.recipe.train.clip for row in loaded.rows] == [2.0, 0.5]
+    assert {row.recipe.train.learning_rate for row in loaded.rows} == {0.5}
+
+
+def test_problems_of_all_rows_are_told_at_once_with_their_names(file: Path) -> None:
+    text = (
+        SWEEP.replace("batch_tokens: 256", "batch_tokens: 0, steps: 3")
+        .replace("blockwise:\n", "blockwise: {train.stpes: 3}\n", 1)
+        .replace("clip: 0.5", "clip: -1")
+        + '  "../up": {seed: 3, "train[0]": 1, "no path": 2, "model.encoder[7].pool": null, data.vocabulary: 301}\n'
+    )
+    assert problems_of(file, text, "train.schedule", "model.encoder[9].pool=null").splitlines() == [
+        "11 problems",
+        "  - --set must look like section.setting=value, got 'train.schedule'",
+        "  - --set model.encoder[9].pool: model.encoder must have an entry 9, got 2 counted from 0",
+        "  - recipe: train.steps must be left to the sweep's source_tokens",
+        "  - recipe: train.batch_tokens must be a whole number of at least 1, got 0",
+        "  - rows.blockwise: train.stpes is not a setting of train (did you mean steps?)",
+        "  - rows.halving: train.clip must be a number of at least 0, got -1",
+        "  - rows.../up: its name must match [A-Za-z0-9][A-Za-z0-9._-]{0,47}, got '../up'",
+        "  - rows.../up: train[0]: train must be a list to have an entry 0, got {'batch_tokens': 0, 'steps': 3}",
+        "  - rows.../up: no path: a path must look like section.setting, got 'no path'",
+        "  - rows.../up: model.encoder[7].pool: model.encoder must have an entry 7, got 2 counted from 0",
+        "  - rows.../up: seed must be left to the sweep's seeds",
+    ]
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "message"),
+    [
+        ("seeds: [1, 2]", "seeds: [1, 1]", "seeds must be different, got [1, 1]"),
+        ("seeds: [1, 2]", "seed: [1]", "seed is not a setting of a sweep (did you mean seeds?)"),
+        ("source_tokens: 500", "", "source_tokens is missing (Source tokens that every run reads"),
+        ("recipe:", "recipes: [a.yaml]\nrecipe:", "recipes must stand alone, got recipe or rows beside it"),
+        ("rows:", "target_loss: 1.0\nrows: {}\nsplit: train\n#", "a sweep must have recipe and rows, or recipes"),
+        ("rows:", "rows: []\nsplit: test\n#", "rows must be a section of names and settings, got []"),
+        ("sweep: toy", "sweep: ../up", "sweep must be text that matches"),
+        ("train.clip: 0.5", "data.vocabulary: 301", "rows.halving: data must be the same in every row"),
+    ],
+)
+def test_what_is_wrong_with_the_sweep_itself(file: Path, old: str, new: str, message: str) -> None:
+    text = SWEEP.replace(old, new)
+    if "#" in new:
+        text = text[: text.index("#")]
+    assert problems_of(file, text).startswith(message)
+
+
+def test_rows_may_be_files_of_their_own(file: Path, tiny_recipe: Path) -> None:
+    other = tiny_recipe.with_name("other.yaml")
+    other.write_text(tiny_recipe.read_text().replace("name: tiny", "name: other"))
+    text = f"sweep: two\nsource_tokens: 500\nrecipes: [{tiny_recipe}, {other}]\n"
+    file.write_text(text)
+    assert [row.name for row in load_sweep(file, ["model.dim=32"]).rows] == ["tiny", "other"]
+    assert load_sweep(file, ["model.dim=32"]).rows[1].recipe.model.dim == 32
+    other.write_text(tiny_recipe.read_text())
+    assert "recipes[1] must have a short name of its own, got 'tiny'" in problems_of(file, text)
+    other.unlink()
+    assert "no such file" in problems_of(file, text)
+
+
+def test_only_a_file_that_says_so_is_a_sweep(file: Path, tiny_recipe: Path, tmp_path: Path) -> None:
+    assert is_sweep(file)
+    assert not is_sweep(tiny_recipe)
+    assert not is_sweep(tmp_path)
+    assert not is_sweep(tmp_path / "nothing.yaml")
+    assert not is_sweep(Path("\0"))
+    file.write_text("sweep: {")
+    assert not is_sweep(file)

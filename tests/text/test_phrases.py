@@ -1,0 +1,96 @@
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from sumpool.errors import DataError
+from sumpool.text import phrases
+from sumpool.text.phrases import Phrases
+
+WORDS = ([7, 8, 9], [300, 5], [44], [44, 61, 12, 13], [2000, 2001, 2002])
+
+
+def document(seed: int, words: int = 60) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Ids, sentence numbers and word numbers of random words, ten to a sentence."""
+    random = np.random.default_rng(seed)
+    said = [WORDS[choice] for choice in random.integers(len(WORDS), size=words)]
+    ids = np.concatenate(said).astype(np.uint16)
+    word = np.repeat(np.arange(words), [len(each) for each in said])
+    return ids, word // 10, word
+
+
+@pytest.fixture(scope="module")
+def model(tmp_path_factory: pytest.TempPathFactory) -> Phrases:
+    path = tmp_path_factory.mktemp("phrases") / "phrases.model"
+    return Phrases.train((document(seed)[:2] for seed in range(200)), path, 20)
+
+
+def test_phrases_are_the_words_that_the_documents_are_made_of(model: Phrases) -> None:
+    ids, sentences, words = document(1000)
+    found = model.numbers(ids, sentences)
+    assert found.dtype == np.int32
+    assert len(found) == len(ids)
+    assert set(np.diff(found).tolist()) <= {0, 1}
+    assert found.tolist() == words.tolist()
+
+
+def test_a_phrase_ends_with_its_sentence(model: Phrases) -> None:
+    ids = np.array([7, 8, 9, 7, 8, 9])
+    assert model.numbers(ids, np.zeros(6, int)).tolist() == [0, 0, 0, 1, 1, 1]
+    assert model.numbers(ids, np.array([0, 0, 1, 1, 3, 3])).tolist() in ([0, 0, 1, 2, 3, 4], [0, 1, 2, 3, 4, 5])
+
+
+def test_no_tokens_no_phrases(model: Phrases) -> None:
+    assert model.numbers(np.zeros(0, np.uint16), np.zeros(0, np.int32)).tolist() == []
+
+
+def test_unknown_tokens_in_a_row_are_one_phrase(model: Phrases) -> None:
+    assert model.numbers(np.array([7, 8, 9, 4000, 4001, 44]), np.zeros(6, int)).tolist() == [0, 0, 0, 1, 1, 2]
+
+
+def test_any_id_of_the_largest_vocabulary_is_one_character(tmp_path: Path) -> None:
+    """No token is normalised away, merged with its neighbour by its script, or split."""
+    for ids in (np.arange(50_000), np.array([255_999, 65_536, 0])):
+        line = phrases._lines(ids.astype(np.int32), np.zeros(len(ids), int))
+        assert [len(each) for each in line] == [len(ids)]
+    pairs = np.arange(2000, 44_000, 2)[:, None] + np.arange(2)
+    several = np.concatenate([np.tile(pair, 4) for pair in pairs[::400]])
+    sentences = np.arange(len(several)) // 8
+    found = Phrases.train([(several, sentences)] * 20, tmp_path / "model", 300).numbers(several, sentences)
+    assert len(np.unique(found)) <= len(several) / 2
+    assert len(found) == len(several)
+
+
+def test_training_twice_gives_the_same_file_and_prints_nothing(
+    tmp_path: Path, capfd: pytest.CaptureFixture[str]
+) -> None:
+    for name in ("one", "two"):
+        Phrases.train([document(seed)[:2] for seed in range(20)], tmp_path / name, 20, 2)
+    assert (tmp_path / "one").read_bytes() == (tmp_path / "two").read_bytes()
+    assert capfd.readouterr() == ("", "")
+
+
+def test_a_long_sentence_is_not_left_out_of_training(tmp_path: Path) -> None:
+    ids, _, _ = document(1, 3000)
+    one_sentence = np.zeros(len(ids), int)
+    model = Phrases.train([(ids, one_sentence)], tmp_path / "model", 20)
+    assert len(set(model.numbers(ids, one_sentence))) > 1000  # unknown tokens would be a single phrase
+
+
+def test_training_needs_tokens(tmp_path: Path) -> None:
+    with pytest.raises(DataError, match="must hold some text, got none"):
+        Phrases.train([(np.zeros(0, int), np.zeros(0, int))], tmp_path / "model", 300)
+
+
+def test_fewer_phrases_than_tokens_are_refused(tmp_path: Path) -> None:
+    ids = np.arange(500)
+    with pytest.raises(DataError, match=r"data\.phrases must hold every token .*, got 300; take a larger one"):
+        Phrases.train([(ids, ids // 20)], tmp_path / "model", 300)
+
+
+def test_a_file_that_is_no_model_is_refused(tmp_path: Path) -> None:
+    with pytest.raises(DataError, match="must be a SentencePiece model"):
+        Phrases.load(tmp_path / "missing")
+    (tmp_path / "broken").write_bytes(b"no model")
+    with pytest.raises(DataError, match="must be a SentencePiece model"):
+        Phrases.load(tmp_path / "broken")

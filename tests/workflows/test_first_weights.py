@@ -1,0 +1,131 @@
+"""Runs that begin with the weights of another one."""
+
+import shutil
+import signal
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+import torch
+
+from sumpool.core.model.summarizer import Summarizer
+from sumpool.data.report import DataReport
+from sumpool.errors import CheckpointError, Interrupted, RecipeError
+from sumpool.progress import Progress
+from sumpool.recipe.load import load_recipe
+from sumpool.recipe.schema import Recipe
+from sumpool.training.checkpoint import load_weights
+from sumpool.training.weights import weights_of
+from sumpool.workflows.first_weights import take_weights
+from sumpool.workflows.train import train
+from tests.workflows.test_train import notes_of, write_rows
+
+RECIPE = """\
+name: toy
+data: {{source: {{kind: jsonl, path: {folder}/rows.jsonl}}, prepared: {folder}/prepared, vocabulary: 320, workers: 1}}
+model:
+  dim: 16
+  heads: 2
+  feed_forward: 16
+  source_length: 64
+  target_length: 16
+  encoder: [{{attention: {{kind: blockwise, block: 16}}}}]
+  decoder: {{layers: 1}}
+train: {{steps: 3, batch_tokens: 256, validate_every: 2, rouge_documents: 0, device: cpu, precision: fp32}}
+"""
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A folder with documents, a recipe, prepared data and a finished run without pooling."""
+    folder = tmp_path_factory.mktemp("first")
+    write_rows(folder / "rows.jsonl", seed=1)
+    (folder / "toy.yaml").write_text(RECIPE.format(folder=folder))
+    train(load_recipe(folder / "toy.yaml"), folder / "run")
+    return folder
+
+
+@pytest.fixture
+def recipe_with(folder: Path) -> Callable[..., Recipe]:
+    """The recipe of a run that begins with the finished one, and with other settings."""
+
+    def change(*overrides: str) -> Recipe:
+        return load_recipe(folder / "toy.yaml", (f"train.init_from={folder / 'run'}", "name=next", *overrides))
+
+    return change
+
+
+def weights_in(run: Path) -> dict[str, torch.Tensor]:
+    vocabulary = DataReport.load(run).vocabulary
+    model = Summarizer(load_recipe(run).model, vocabulary)
+    load_weights(run, model)
+    return weights_of(model)
+
+
+def test_a_run_begins_where_the_other_ended(folder: Path, tmp_path: Path, recipe_with: Callable[..., Recipe]) -> None:
+    still = ("train.steps=1", "train.learning_rate=1e-30", "train.weight_decay=0")
+    pool = "model.encoder[0].pool={kind: halving, keep: 16}"
+    notes = notes_of(recipe_with(*still, pool), tmp_path / "run")
+    before, after = weights_in(folder / "run"), weights_in(tmp_path / "run")
+    assert all(torch.equal(after[name], tensor) for name, tensor in before.items())
+    fresh = sorted(after.keys() - before.keys())
+    assert fresh
+    begun = f"began with the weights of {folder / 'run'}"
+    assert f"{begun}; fresh: {', '.join(fresh)}; left out: none" in notes
+    assert f"trained from the weights of {folder / 'run'} with" in (tmp_path / "run/README.md").read_text()
+    notes = notes_of(recipe_with(*still, "model.output={kind: tied}"), tmp_path / "tied")
+    assert any(note.startswith(f"{begun}; fresh: none; left out: output.gate.bias, ") for note in notes)
+
+
+def test_a_run_that_goes_on_does_not_load_again(
+    folder: Path, tmp_path: Path, recipe_with: Callable[..., Recipe]
+) -> None:
+    other = Path(shutil.copytree(folder / "run", tmp_path / "other"))
+    recipe = recipe_with(f"train.init_from={other}", "train.checkpoint_every=1")
+
+    def stop(progress: Progress) -> None:
+        if progress.task == "train" and progress.done == 2:
+            raise Interrupted(signal.SIGINT)
+
+    notes_of(recipe, tmp_path / "whole")
+    with pytest.raises(Interrupted):
+        train(recipe, tmp_path / "run", report=stop)
+    shutil.rmtree(other)
+    notes = notes_of(recipe, tmp_path / "run")
+    assert "going on from step 2" in notes
+    assert not any(note.startswith("began with") for note in notes)
+    weights = [(tmp_path / name / "model.safetensors").read_bytes() for name in ("whole", "run")]
+    assert weights[0] == weights[1]
+
+
+def test_no_run_is_refused_before_a_folder_is_made(tmp_path: Path, recipe_with: Callable[..., Recipe]) -> None:
+    with pytest.raises(RecipeError, match=r"train\.init_from must be a run folder with model\.safetensors, got .*none"):
+        train(recipe_with(f"train.init_from={tmp_path}/none"), tmp_path / "run")
+    assert not (tmp_path / "run").exists()
+
+
+def test_another_vocabulary_is_refused(tmp_path: Path, recipe_with: Callable[..., Recipe]) -> None:
+    other = recipe_with("data.vocabulary=310", f"data.prepared={tmp_path}/other")
+    with pytest.raises(RecipeError, match=r"must be a run with the vocabulary of .*other, but .*tokenizer\.model is"):
+        train(other, tmp_path / "run")
+
+
+def test_another_shape_is_refused(tmp_path: Path, recipe_with: Callable[..., Recipe]) -> None:
+    with pytest.raises(CheckpointError, match=r"model\.safetensors: .* must be \(16, 32\) float32 in this model, got"):
+        train(recipe_with("model.feed_forward=32"), tmp_path / "run")
+
+
+def test_damaged_weights_are_refused(folder: Path, tmp_path: Path, recipe_with: Callable[..., Recipe]) -> None:
+    other = Path(shutil.copytree(folder / "run", tmp_path / "other"))
+    damaged = bytearray((other / "model.safetensors").read_bytes())
+    damaged[-1] ^= 1
+    (other / "model.safetensors").write_bytes(damaged)
+    with pytest.raises(CheckpointError, match=r"model\.safetensors must hold .* bytes with SHA-256"):
+        train(recipe_with(f"train.init_from={other}"), tmp_path / "run")
+
+
+def test_many_names_are_counted(folder: Path) -> None:
+    heard: list[Progress] = []
+    take_weights(torch.nn.Linear(2, 2), folder / "run", folder / "prepared", heard.append)
+    assert "; fresh: bias, weight; left out: " in heard[0].note
+    assert heard[0].note.endswith(f" and {len(weights_in(folder / 'run')) - 8} more")

@@ -1,0 +1,219 @@
+"""A sweep as a command sees it: several rows and seeds on toy data, to the end, stopped, and with rows that fail."""
+
+import json
+import signal
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from sumpool.data.shards import Shard
+from sumpool.errors import Interrupted, NonFiniteError, RecipeError
+from sumpool.interruption import go_on
+from sumpool.progress import Progress, silent
+from sumpool.recipe.load import load_recipe
+from sumpool.recipe.sweep import LoadedSweep, load_sweep
+from sumpool.training.feed import Material, Place, updates_from
+from sumpool.workflows import sweep as workflow
+from sumpool.workflows.sweep import forecast, sweep
+from sumpool.workflows.sweep_plan import plan
+from sumpool.workflows.train import train
+from tests.workflows.test_train import write_rows
+
+TOKENS = 500
+
+
+@pytest.fixture(scope="module")
+def corner(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A folder with documents, prepared by the first sweep that needs them."""
+    folder = tmp_path_factory.mktemp("sweep")
+    write_rows(folder / "rows.jsonl", seed=1, count=120)
+    (folder / "toy.yaml").write_text(
+        f"""
+sweep: toy
+seeds: [1, 2]
+source_tokens: {TOKENS}
+recipe:
+  data: {{source: {{kind: jsonl, path: {folder}/rows.jsonl}}, prepared: {folder}/prepared, vocabulary: 320, workers: 1}}
+  model:
+    dim: 16
+    heads: 2
+    feed_forward: 16
+    source_length: 64
+    target_length: 16
+    encoder: [{{attention: {{kind: blockwise, block: 16}}}}]
+    decoder: {{layers: 1}}
+  train: {{batch_tokens: 128, validate_every: 2, rouge_documents: 0, device: cpu, precision: fp32}}
+  summarize: {{beams: 1}}
+  evaluate: {{resamples: 100}}
+rows:
+  blockwise:
+  halving: {{"model.encoder[0].pool": {{kind: halving, keep: 16}}}}
+"""
+    )
+    return folder
+
+
+@pytest.fixture
+def sweep_with(corner: Path) -> Callable[..., LoadedSweep]:
+    """The sweep with other settings."""
+
+    def change(*overrides: str) -> LoadedSweep:
+        return load_sweep(corner / "toy.yaml", overrides)
+
+    return change
+
+
+class Ears:
+    """Hears progress, and may interrupt."""
+
+    def __init__(self, stop: Callable[[Progress], bool] | None = None) -> None:
+        self.notes: list[str] = []
+        self._stop = stop
+
+    def __call__(self, progress: Progress) -> None:
+        if progress.note:
+            self.notes.append(progress.note)
+        if self._stop and self._stop(progress):
+            raise Interrupted(signal.SIGINT)
+
+
+def weights_of(folder: Path) -> dict[str, bytes]:
+    return {path.parent.name: path.read_bytes() for path in folder.glob("*/model.safetensors")}
+
+
+def table_of(folder: Path) -> Any:  # noqa: ANN401 - JSON
+    return json.loads((folder / "table.json").read_text())
+
+
+def test_every_row_and_seed_is_trained_scored_and_tabulated(
+    corner: Path, tmp_path: Path, sweep_with: Callable[..., LoadedSweep]
+) -> None:
+    table = sweep(sweep_with(), tmp_path / "toy")
+    assert [system.name for system in table.systems] == ["blockwise", "halving"]
+    blockwise, halving = table.systems
+    assert halving.parameters == blockwise.parameters + 17  # the scorer of 16 features
+    for system in table.systems:
+        assert system.seeds == [1, 2]
+        assert all(0 <= score.low <= score.mean <= score.high <= 1 for score in system.rouge.values())
+        for name, score in system.rouge.items():
+            assert score.mean == pytest.approx(sum(system.rouge_by_seed[name]) / 2)
+        assert len(system.validation_loss) == 2
+        assert None not in system.seconds_to_target
+        assert system.tokens_per_second
+    assert list(halving.health) == ["layer_1.winner_share"]
+    assert blockwise.health == {}
+    lines = (tmp_path / "toy" / "table.md").read_text().splitlines()
+    assert [line.split(" | ")[0] for line in lines[:4]] == ["| row", "| ---", "| blockwise", "| halving"]
+    assert {line.count(" | ") for line in lines[:4]} == {9}
+    assert table_of(tmp_path / "toy")["systems"][1]["name"] == "halving"
+    recipe = load_recipe(tmp_path / "toy" / "halving-seed2")
+    assert (recipe.name, recipe.seed, recipe.data.prepared) == ("halving-seed2", 2, corner / "prepared")
+
+
+def test_a_run_makes_the_fewest_updates_that_read_the_budget(
+    corner: Path, sweep_with: Callable[..., LoadedSweep]
+) -> None:
+    loaded = sweep_with("train.accumulate=2")
+    for run in plan(loaded, corner, silent, go_on):
+        config = run.recipe.train
+        shards = Shard.open(corner / "prepared", "train"), Shard.open(corner / "prepared", "validation")
+        material = Material(*shards, 64, 16, run.recipe.seed)
+        updates = updates_from(Place(), material.plan(config.batch_tokens), 2)
+        read = [
+            sum(int(material.batch(material.training, batch).mask.sum()) for batch in next(updates)[0])
+            for _ in range(config.steps)
+        ]
+        assert sum(read[:-1]) < TOKENS <= sum(read)
+
+
+def test_a_stopped_sweep_goes_on_and_repeats_nothing(tmp_path: Path, sweep_with: Callable[..., LoadedSweep]) -> None:
+    sweep(sweep_with(), tmp_path / "whole")
+    runs: list[str] = []
+
+    def third_update_of_the_third_run(progress: Progress) -> bool:
+        runs.extend([progress.note] if ": run " in progress.note else [])
+        return len(runs) == 3 and progress.task == "train" and progress.done == 3
+
+    with pytest.raises(Interrupted, match="SIGINT"):
+        sweep(sweep_with(), tmp_path / "toy", report=Ears(third_update_of_the_third_run))
+    assert [system["name"] for system in table_of(tmp_path / "toy")["systems"]] == ["blockwise"]
+    finished = tmp_path / "toy" / "blockwise-seed1"
+    before = {path: path.stat().st_mtime_ns for path in finished.iterdir() if path.is_file() and path.name != ".lock"}
+    ears = Ears()
+    table = sweep(sweep_with(), tmp_path / "toy", report=ears)
+    assert f"{finished} is finished; nothing is left to do" in ears.notes
+    assert "going on from step 3" in ears.notes
+    assert {path: path.stat().st_mtime_ns for path in before} == before
+    assert weights_of(tmp_path / "toy") == weights_of(tmp_path / "whole")
+    whole = table_of(tmp_path / "whole")
+    assert [system.validation_loss for system in table.systems] == [
+        system["validation_loss"] for system in whole["systems"]
+    ]
+    assert [system.rouge_by_seed for system in table.systems] == [
+        system["rouge_by_seed"] for system in whole["systems"]
+    ]
+
+
+def test_a_row_that_fails_is_a_line_and_is_tried_again(
+    tmp_path: Path, sweep_with: Callable[..., LoadedSweep], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def overflow(recipe: Any, *arguments: Any, report: Any, check: Any) -> Path:  # noqa: ANN401
+        if recipe.name == "blockwise-seed1":
+            raise NonFiniteError("loss and gradient of step 4 must be finite, got loss nan")
+        if recipe.name.startswith("halving"):
+            raise MemoryError
+        return train(recipe, *arguments, report=report, check=check)
+
+    monkeypatch.setattr(workflow, "train", overflow)
+    ears = Ears()
+    blockwise, halving = sweep(sweep_with(), tmp_path / "toy", report=ears).systems
+    assert (blockwise.seeds, halving.seeds) == ([2], [])
+    assert halving.failures == {1: "memory ran out", 2: "memory ran out"}
+    assert "blockwise-seed1 failed: loss and gradient of step 4 must be finite, got loss nan" in ears.notes
+    written = (tmp_path / "toy" / "table.md").read_text()
+    assert "| failed with seed 1: loss and gradient of step 4" in written
+    assert "| - | failed with seed 1, 2: memory ran out |" in written
+    monkeypatch.undo()
+    assert [system.seeds for system in sweep(sweep_with(), tmp_path / "toy").systems] == [[1, 2], [1, 2]]
+
+
+def test_other_ways_of_writing_are_scored_anew(tmp_path: Path, sweep_with: Callable[..., LoadedSweep]) -> None:
+    overrides = ("seeds=[1]", "source_tokens=1")
+    sweep(sweep_with(*overrides), tmp_path / "toy")
+    sweep(sweep_with(*overrides, "summarize.max_length=2", "summarize.min_length=2"), tmp_path / "toy")
+    identity = json.loads((tmp_path / "toy/blockwise-seed1/evaluation/validation/evaluation.json").read_text())
+    assert json.loads(identity["decoding"])["max_length"] == 2
+
+
+def test_a_bug_is_no_line_of_the_table(
+    tmp_path: Path, sweep_with: Callable[..., LoadedSweep], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def fail(*arguments: Any, report: Any, check: Any) -> Path:  # noqa: ANN401
+        raise ZeroDivisionError(arguments, report, check)
+
+    monkeypatch.setattr(workflow, "train", fail)
+    with pytest.raises(ZeroDivisionError):
+        sweep(sweep_with(), tmp_path / "toy")
+
+
+def test_rows_that_the_machine_cannot_train_are_named_before_anything_runs(
+    tmp_path: Path, sweep_with: Callable[..., LoadedSweep], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("torch.cuda.is_available", lambda: False)
+    with pytest.raises(RecipeError, match=r"(?s)2 rows cannot be trained.*rows\.blockwise: .*cuda.*rows\.halving: "):
+        sweep(sweep_with("train.device=cuda"), tmp_path / "toy")
+    assert not (tmp_path / "toy").exists()
+
+
+def test_a_forecast_keeps_nothing(corner: Path, sweep_with: Callable[..., LoadedSweep]) -> None:
+    before = sorted(corner.rglob("*"))
+    found = forecast(sweep_with("model.encoder[0].pool={kind: halving, keep: 8}"))
+    assert sorted(corner.rglob("*")) == before
+    assert [each.run.recipe.name for each in found] == [
+        *("blockwise-seed1", "blockwise-seed2", "halving-seed1", "halving-seed2")
+    ]
+    assert all(each.tried and each.tried.parameters == each.run.parameters for each in found)
+    unknown = forecast(sweep_with("train.loss_weights={nothing: 1.0}"))
+    assert all(each.tried is None and "must name losses of the model" in each.failure for each in unknown)
