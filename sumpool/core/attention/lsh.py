@@ -92,7 +92,7 @@ class LshAttention(Attention):
         self.project = nn.Linear(dim, 2 * dim)
         self.out = nn.Linear(dim, dim)
         generator = torch.Generator().manual_seed(config.seed)
-        rotations = torch.randn(config.hashes, dim // heads, _DIRECTIONS, generator=generator)
+        rotations = torch.randn(config.hashes, dim // heads, _DIRECTIONS, generator=generator, device="cpu")
         self.register_buffer("rotations", rotations, persistent=False)
 
     def forward(self, states: Tensor, mask: Tensor, positions: Tensor) -> Tensor:
