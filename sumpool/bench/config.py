@@ -38,10 +38,10 @@ class OperatorsConfig(Settings):
     """Documents at once."""
     dim: int = Field(32, ge=1)
     """Features of a vector."""
-    repeats: int = Field(5, ge=1)
+    repeats: int = Field(20, ge=1)
     """Measured repetitions after one that is not counted; fewer where they take too long."""
-    seconds: float = Field(0.5, gt=0)
-    """After which an operator is not repeated again; one that would take longer even once is left out."""
+    seconds: float = Field(0.25, gt=0)
+    """After which an operator is not repeated again; one that would take four times as long even once is left out."""
 
 
 class ComplexityConfig(Settings):

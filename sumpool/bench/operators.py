@@ -30,6 +30,8 @@ DRAWS = 16
 """Batches, at most, that a similarity is averaged over; 16 of 16 documents are as many as the authors draw."""
 AT_ONCE = 2**24
 """Cosines, at most, that are worked out at once."""
+PATIENCE = 4
+"""Times `seconds` that an operator may take once."""
 SHARPNESS = 1.0
 """Factor of the scores in iterative pooling, as the authors set it."""
 
@@ -51,7 +53,7 @@ def measure_operators(
     cells = [(length, keep) for length in sorted(set(settings.lengths)) for keep in _kept(length)]
     rows: list[OperatorRow] = []
     for done, (length, keep) in enumerate(cells, start=1):
-        rows += _measure(length, keep, settings, conditions, _Foresight(rows, settings.seconds), check)
+        rows += _measure(length, keep, settings, conditions, _Foresight(rows, PATIENCE * settings.seconds), check)
         report(Progress("bench", done, len(cells), {"vectors": f"{length:,} to {keep:,}"}))
     return FoundOperators(tuple(rows))
 
@@ -122,7 +124,7 @@ class _Foresight:
         last = self._last.get(operator)
         if operator != LOOP or last is None or last.timing is None:
             return ""
-        foreseen = last.timing.median * (length * keep) / (last.length * last.keep)
+        foreseen = last.timing.fastest * (length * keep) / (last.length * last.keep)
         return f"would take {foreseen:.1f} s" if foreseen > self._most else ""
 
 
@@ -162,7 +164,7 @@ def _draw(length: int, keep: int, settings: OperatorsConfig, conditions: Conditi
 def _similarity(pool: Pool, draws: list[tuple[Tensor, Tensor]], keep: int, timing: Timing, seconds: float) -> float:
     """Average over the draws, over as many as the time allows, and over about ROWS vectors of each."""
     documents = max(1, ROWS // keep)
-    affordable = max(1, int(seconds / max(timing.median, 1e-9)))
+    affordable = max(1, int(PATIENCE * seconds / max(timing.fastest, 1e-9)))
     found = [
         similarity(states[:documents], scores[:documents], pool(states[:documents], scores[:documents], keep))
         for states, scores in draws[:affordable]

@@ -13,12 +13,12 @@ from sumpool.bench.config import TablesConfig
 from sumpool.bench.paper import BASE, GENERATION_BATCH, TRAINING_BATCH, PaperRow, Published, rows
 from sumpool.bench.result import Found
 from sumpool.bench.table import MISSING, Table, number, ratio
-from sumpool.bench.timing import Timing, Work, interleave
+from sumpool.bench.timing import Steps, Timing, Work, interleave
 from sumpool.bench.workload import Conditions, Documents, Subject
 from sumpool.core.model.config import ModelConfig
 from sumpool.errors import is_out_of_memory
 from sumpool.interruption import Check, go_on
-from sumpool.progress import Progress, Report, silent
+from sumpool.progress import Report, silent
 
 _LENGTHS = {"keep", "block", "bucket", "source_length", "target_length"}
 _MULTIPLE = 16
@@ -119,11 +119,12 @@ def measure_tables(
         if row.config:
             scaled = scale(row.config, settings)
             models.setdefault(scaled, Subject(scaled, narrow))
-    ticks = _Ticks(3 * len(models) * (settings.repeats + 1), report, check)
+    steps = Steps(3 * len(models) * (settings.repeats + 2), report, check)
     found = [
-        _measure(works, settings, narrow, ticks)
+        _measure(works, settings, narrow, steps)
         for works in (_training(models, settings, narrow), *_generations(models, settings, narrow))
     ]
+    steps.finish()
 
     def time(row: PaperRow) -> TimeRow:
         plain = TimeRow(row.number, row.name, row.published, note=row.note)
@@ -195,28 +196,14 @@ def _scaled(length: int, settings: TablesConfig) -> int:
     return max(1, round(length * settings.scale))
 
 
-@dataclass
-class _Ticks:
-    """Counts repetitions for the report."""
-
-    total: int
-    report: Report
-    check: Check
-    done: int = 0
-
-    def tick(self) -> None:
-        self.check()
-        self.report(Progress("bench", self.done, self.total))
-        self.done += 1
-
-
 def _measure(
-    works: Works, settings: TablesConfig, conditions: Conditions, ticks: _Ticks
+    works: Works, settings: TablesConfig, conditions: Conditions, steps: Steps
 ) -> dict[ModelConfig, Timing | str]:
     """Measure one work of all models in turns; a model that does not fit has a sentence instead of a timing."""
     found: dict[ModelConfig, Timing | str] = {}
     fitting: dict[str, Work] = {}
     for place, (config, work) in enumerate(works):
+        steps()
         try:
             work()
         except (RuntimeError, MemoryError) as error:
@@ -225,7 +212,7 @@ def _measure(
             found[config] = "memory ended"
         else:
             fitting[str(place)] = work
-    timings = interleave(fitting, settings.repeats, conditions.device, ticks.tick, settings.seconds)
+    timings = interleave(fitting, settings.repeats, conditions.device, steps, settings.seconds)
     return found | {works[int(place)][0]: timing for place, timing in timings.items()}
 
 

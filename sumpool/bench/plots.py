@@ -55,14 +55,15 @@ def draw(found: Found, path: Path) -> None:
 def _operators(figure: "Figure", found: FoundOperators) -> None:
     """Figures 5 and 6 of Pietruszka et al. side by side."""
     time, similarity = figure.subplots(1, 2)
-    kept = sorted({row.keep for row in found.operators})
+    lengths = {keep: {row.length for row in found.operators if row.keep == keep} for _, keep in found.cells()}
+    kept = sorted(keep for keep in lengths if len(lengths[keep]) > 1) or sorted(lengths)  # one point is no line
     chosen = kept[:: -(-len(kept) // _MOST_KEPT)]
     colours = dict(zip(chosen, _COLOURS, strict=False))
     names = [name for name in found.names() if name in _STYLES]
     for name in names:
         for keep in chosen:
             rows = [row for row in found.operators if (row.operator, row.keep) == (name, keep) and row.timing]
-            _line(time, rows, [1000 * row.timing.median for row in rows if row.timing], colours[keep])
+            _line(time, rows, [1000 * row.timing.fastest for row in rows if row.timing], colours[keep])
             _line(similarity, rows, [row.similarity or 0.0 for row in rows], colours[keep])
     for axes, title in (
         (time, f"time of a batch of {found.operators[0].batch}, milliseconds"),

@@ -16,12 +16,12 @@ from sumpool.bench.config import ShorteningConfig
 from sumpool.bench.memory import peak
 from sumpool.bench.result import Found
 from sumpool.bench.table import Table, number, ratio
-from sumpool.bench.timing import Timing, Work, interleave
+from sumpool.bench.timing import Steps, Timing, Work, interleave
 from sumpool.bench.workload import Conditions, Documents, Subject
 from sumpool.core.model.config import ModelConfig
 from sumpool.errors import is_out_of_memory
 from sumpool.interruption import Check, go_on
-from sumpool.progress import Progress, Report, silent
+from sumpool.progress import Report, silent
 
 FIRST, MIDDLE, LAST = 2, 8, 2
 """Layers before the pooling, after it, and of the decoder."""
@@ -98,21 +98,14 @@ def measure_shortening(
     factors = sorted({1, *settings.factors})
     subjects = {factor: Subject(model(factor, settings), here) for factor in factors}
     works = {str(factor): partial(subject.train, documents) for factor, subject in subjects.items()}
-    total = len(factors) * (settings.repeats + 2)
-    done = 0
-
-    def tick() -> None:
-        nonlocal done
-        check()
-        report(Progress("bench", done, total))
-        done += 1
-
+    steps = Steps(len(factors) * (settings.repeats + 2), report, check)
     rows = {}
     for factor in reversed(factors):  # the cheapest first, so that libraries are warm
-        tick()
+        steps()
         rows[factor] = _remember(ShorteningRow(factor), works[str(factor)], here, warm=factor != factors[-1])
     fitting = {name: work for name, work in works.items() if not rows[int(name)].note}
-    timings = interleave(fitting, settings.repeats, here.device, tick)
+    timings = interleave(fitting, settings.repeats, here.device, steps)
+    steps.finish()
     found = tuple(replace(rows[factor], timing=timings.get(str(factor))) for factor in factors)
     return FoundShortening(found, _describe(settings))
 

@@ -13,6 +13,7 @@ from dataclasses import dataclass
 import torch
 
 from sumpool.interruption import Check, go_on
+from sumpool.progress import Progress, Report
 
 Work = Callable[[], object]
 """One repetition of what is measured; its result is thrown away."""
@@ -47,6 +48,33 @@ class Timing:
     def spread(self) -> float:
         """Slowest over fastest: 1 is a quiet machine, above 1.5 nothing should be concluded."""
         return self.slowest / max(self.fastest, 1e-9)
+
+
+@dataclass
+class Steps:
+    """A check that also counts: called before every step of long work, it stops it or says how far it is.
+
+    Attributes:
+        total: Steps in all, at most.
+        report: Told how far it is.
+        check: May raise to stop.
+        done: Steps done so far.
+    """
+
+    total: int
+    report: Report
+    check: Check
+    done: int = 0
+
+    def __call__(self) -> None:
+        """Begin a step."""
+        self.check()
+        self.report(Progress("bench", self.done, self.total))
+        self.done += 1
+
+    def finish(self) -> None:
+        """Say that all is done, whatever was left out."""
+        self.report(Progress("bench", self.total, self.total))
 
 
 def synchronize(device: torch.device) -> None:
