@@ -30,6 +30,13 @@ def test_every_variant_has_a_recipe_and_every_such_recipe_a_variant() -> None:
     assert len(found) >= 7
 
 
+def test_the_readme_has_a_row_for_every_variant() -> None:
+    rows = (RECIPES.parent / "README.md").read_text().splitlines()
+    for family in families():
+        for kind in kinds(f"sumpool.core.{family}"):
+            assert any(row.startswith(f"| `{kind}` |") for row in rows), f"{family}/{kind}"
+
+
 @pytest.mark.parametrize("path", FILES, ids=lambda path: str(path.relative_to(RECIPES)))
 def test_recipe_loads_and_is_dumped_to_an_equal_one(path: Path, tmp_path: Path) -> None:
     recipe = load_recipe(path)

@@ -1,16 +1,19 @@
-"""What is measured: the `bench` section of a recipe."""
+"""What is measured: the `bench` section of a recipe, and the settings of each suite that needs no recipe."""
 
-from typing import Annotated
+from typing import Annotated, Literal, Self
 
-from pydantic import Field
+from pydantic import Field, model_validator
 
 from sumpool.settings import Settings
 
+Count = Annotated[int, Field(ge=1)]
+Suite = Literal["operators", "complexity", "tables", "shortening"]
+
 
 class BenchConfig(Settings):
-    """Lengths, repetitions and sizes of a benchmark."""
+    """Lengths, repetitions and sizes of a benchmark of one model."""
 
-    lengths: tuple[Annotated[int, Field(ge=1)], ...] = Field((1024, 2048, 4096, 8192), min_length=1)
+    lengths: tuple[Count, ...] = Field((1024, 2048, 4096, 8192), min_length=1)
     """Source tokens."""
     batch: int = Field(1, ge=1)
     """Documents at once."""
@@ -22,3 +25,117 @@ class BenchConfig(Settings):
     """Summary tokens of a training step."""
     repeats: int = Field(5, ge=1)
     """Measured repetitions after one that is not counted."""
+
+
+class OperatorsConfig(Settings):
+    """Which vectors are pooled, and how long that may take."""
+
+    lengths: tuple[Annotated[int, Field(ge=4)], ...] = Field(
+        (128, 256, 512, 1024, 2048, 4096, 8192, 16384), min_length=1
+    )
+    """Vectors before pooling; every power of two up to half of them is kept in turn."""
+    batch: int = Field(16, ge=1)
+    """Documents at once."""
+    dim: int = Field(32, ge=1)
+    """Features of a vector."""
+    repeats: int = Field(5, ge=1)
+    """Measured repetitions after one that is not counted; fewer where they take too long."""
+    seconds: float = Field(0.5, gt=0)
+    """After which an operator is not repeated again; one that would take longer even once is left out."""
+
+
+class ComplexityConfig(Settings):
+    """Sizes of the models whose operations are counted."""
+
+    length: int = Field(8192, ge=2)
+    """Source tokens."""
+    keep: int = Field(512, ge=1)
+    """Vectors that a pooling leaves."""
+    block: int = Field(512, ge=1)
+    """Tokens of a block."""
+    target: int = Field(512, ge=1)
+    """Summary tokens."""
+    dim: int = Field(768, ge=2)
+    """Features of a vector."""
+    heads: int = Field(8, ge=1)
+    """Attention heads; must divide dim."""
+    feed_forward: int = Field(3072, ge=1)
+    """Width of the feed-forward layers; dim must divide it."""
+    layers: int = Field(6, ge=1)
+    """Layers of the encoder and of the decoder."""
+
+    @model_validator(mode="after")
+    def _widths_divide(self) -> Self:
+        _require_heads(self.dim, self.heads)
+        if self.feed_forward % self.dim:
+            raise ValueError(f"feed_forward must be a multiple of dim = {self.dim}, got {self.feed_forward}")
+        return self
+
+
+class TablesConfig(Settings):
+    """Which table of the paper, and by how much everything is made smaller."""
+
+    table: Literal[2, 7, 8, 10] = 2
+    """Table of Pietruszka et al.; 10 has the rows of all others."""
+    scale: float = Field(0.25, gt=0, le=1)
+    """Factor of lengths: of the source, of blocks and poolings, of the summary, of the tokens that are written."""
+    width: float = Field(0.25, gt=0, le=1)
+    """Factor of widths: of vectors, feed-forward layers and the vocabulary; equal to scale keeps every proportion."""
+    batch: int = Field(4, ge=1)
+    """Documents of a training step; the paper has 64."""
+    generate_batch: int = Field(8, ge=1)
+    """Documents that are written about at once."""
+    generate: tuple[Count, Count] = (256, 512)
+    """Tokens that are written, before scale."""
+    beams: int = Field(1, ge=1)
+    """Hypotheses of a generation."""
+    target: int = Field(512, ge=1)
+    """Summary tokens of a training step, before scale."""
+    repeats: int = Field(3, ge=1)
+    """Measured repetitions after one that is not counted; fewer where they take too long."""
+    seconds: float = Field(20.0, gt=0)
+    """After which a row is not repeated again."""
+
+
+class ShorteningConfig(Settings):
+    """Sizes of the model that pools less and more."""
+
+    factors: tuple[Count, ...] = Field((1, 2, 3, 4, 6, 8), min_length=1)
+    """Vectors that one mean stands for; 1 pools nothing, is always measured, and is what the others are compared to."""
+    attention: Literal["vanilla", "blockwise"] = "vanilla"
+    """Attention of the encoder."""
+    block: int = Field(512, ge=1)
+    """Tokens of a block, where attention has blocks."""
+    length: int = Field(2048, ge=1)
+    """Source tokens."""
+    target: int = Field(2048, ge=1)
+    """Summary tokens."""
+    batch: int = Field(1, ge=1)
+    """Documents at once."""
+    dim: int = Field(256, ge=2)
+    """Features of a vector; the paper has 512."""
+    heads: int = Field(8, ge=1)
+    """Attention heads; must divide dim."""
+    feed_forward: int = Field(1024, ge=1)
+    """Width of the feed-forward layers; the paper has 2048."""
+    vocabulary: int = Field(64, ge=8)
+    """Pieces; the paper's are characters."""
+    repeats: int = Field(3, ge=1)
+    """Measured repetitions after one that is not counted."""
+
+    @model_validator(mode="after")
+    def _heads_divide_dim(self) -> Self:
+        _require_heads(self.dim, self.heads)
+        return self
+
+
+def _require_heads(dim: int, heads: int) -> None:
+    """Refuse widths that no model can have.
+
+    Raises:
+        ValueError: If heads do not divide dim, or dim is odd.
+    """
+    if dim % heads:
+        raise ValueError(f"heads must divide dim = {dim}, got {heads}")
+    if dim % 2:
+        raise ValueError(f"dim must be even, got {dim}")

@@ -5,18 +5,59 @@ whatever kernel computes it; a mask saves nothing. Not counted are softmax, norm
 work that grows with single numbers. A fused attention recomputes its scores on the way back, and that counts.
 """
 
+from collections.abc import Mapping
+from dataclasses import dataclass
+
 import torch
 from torch import Size
 from torch.utils.flop_counter import FlopCounterMode
 
 from sumpool.bench.timing import Work
 
+ALL = "Global"
+"""torch's name for everything that was counted."""
+
+
+@dataclass(frozen=True)
+class Operations:
+    """Operations of some work.
+
+    Attributes:
+        maps: Of linear maps: vectors times weights that are learned.
+        products: Of products of activations with each other: scores, and the mixing of values.
+    """
+
+    maps: int = 0
+    products: int = 0
+
+    @property
+    def total(self) -> int:
+        """All of them."""
+        return self.maps + self.products
+
+    def __add__(self, other: "Operations") -> "Operations":
+        return Operations(self.maps + other.maps, self.products + other.products)
+
+    def __sub__(self, other: "Operations") -> "Operations":
+        return Operations(self.maps - other.maps, self.products - other.products)
+
 
 def count(work: Work) -> int:
     """Run the work once and count its operations, those of its backward pass included."""
+    return count_modules(work)[ALL].total
+
+
+def count_modules(work: Work) -> dict[str, Operations]:
+    """Run the work once and count the operations of every module that it calls, by path from the outermost, and ALL."""
     with FlopCounterMode(display=False, custom_mapping=_CPU_ATTENTION) as counter:
         work()
-    return int(counter.get_total_flops())
+    return {path: _sort(found) for path, found in ({ALL: {}} | counter.get_flop_counts()).items()}
+
+
+def _sort(found: Mapping[object, int]) -> Operations:
+    """Tell maps from products by the kernel: weights are multiplied by two of them, and by no other."""
+    maps = sum(operations for kernel, operations in found.items() if kernel in _MAPS)
+    return Operations(maps, sum(found.values()) - maps)
 
 
 def _product(query: Size, key: Size) -> int:
@@ -52,6 +93,7 @@ def _attention_backward(
     return 5 * _product(query, key)
 
 
+_MAPS = {torch.ops.aten.mm, torch.ops.aten.addmm}
 # torch's own table knows the attention kernels of CUDA only; queries, keys and values share one head_dim here.
 _CPU_ATTENTION = {
     torch.ops.aten._scaled_dot_product_flash_attention_for_cpu: _attention,

@@ -4,6 +4,7 @@ What is compared takes turns in one process (A B C A B C ...): a slow minute slo
 are reported with their spread, because on a shared machine single figures drift by a third between minutes.
 """
 
+import math
 import statistics
 import time
 from collections.abc import Callable, Mapping
@@ -55,7 +56,11 @@ def synchronize(device: torch.device) -> None:
 
 
 def interleave(
-    works: Mapping[str, Work], repeats: int, device: torch.device, check: Check = go_on
+    works: Mapping[str, Work],
+    repeats: int,
+    device: torch.device,
+    check: Check = go_on,
+    enough: float = math.inf,
 ) -> dict[str, Timing]:
     """Measure several works in turns, after one repetition of each that is not counted.
 
@@ -64,6 +69,7 @@ def interleave(
         repeats: Counted repetitions of each.
         device: Where they run.
         check: Called before every repetition; it may raise to stop.
+        enough: Counted seconds after which a work is not repeated again.
 
     Raises:
         ValueError: If repeats is below 1.
@@ -73,6 +79,8 @@ def interleave(
     seconds: dict[str, list[float]] = {name: [] for name in works}
     for turn in range(repeats + 1):
         for name, work in works.items():
+            if sum(seconds[name]) >= enough:
+                continue
             check()
             took = _clock(work, device)
             if turn:

@@ -1,7 +1,7 @@
-"""`sumpool bench`: a recipe or a run in, tables of what its model costs out."""
+"""`sumpool bench`: a recipe, a run or the name of a suite in, tables of what it costs out."""
 
 from pathlib import Path
-from typing import Annotated, Literal
+from typing import TYPE_CHECKING, Annotated, Literal, get_args
 
 import typer
 
@@ -9,49 +9,75 @@ from sumpool.cli.console import screen
 from sumpool.cli.options import Changes
 from sumpool.cli.text import table
 
+if TYPE_CHECKING:
+    from sumpool.bench.result import BenchReport
+
+Suite = Literal["operators", "complexity", "tables", "shortening"]
+SUITES: tuple[Suite, ...] = get_args(Suite)
+
 
 def bench(
     target: Annotated[
-        Path | None,
+        str | None,
         typer.Argument(
-            metavar="RUN|RECIPE", help="A recipe or a run folder; by default the newest run.", show_default=False
+            metavar="[SUITE|RUN|RECIPE]",
+            help=f"One of {', '.join(SUITES)}; or a run folder or recipe, by default the newest run.",
+            show_default=False,
         ),
     ] = None,
-    suite: Annotated[
-        Literal["model", "operators"], typer.Option(help="The model beside its twins, or pooling of random vectors.")
-    ] = "model",
     lengths: Annotated[
         list[int] | None,
         typer.Option("--length", metavar="TOKENS", help="Source tokens; may be given often.", show_default=False),
     ] = None,
+    number: Annotated[
+        int | None,
+        typer.Option("--table", metavar="2|7|8|10", help="Which table of the paper (tables).", show_default=False),
+    ] = None,
     out: Annotated[
         Path | None, typer.Option(metavar="FILE", help="Also write everything as JSON.", show_default=False)
+    ] = None,
+    plot: Annotated[
+        Path | None,
+        typer.Option(metavar="FILE.png", help="Also draw a picture (operators, shortening).", show_default=False),
     ] = None,
     json: Annotated[bool, typer.Option("--json", help="Print JSON instead of tables.")] = False,
     changes: Changes = None,
 ) -> None:
-    """Measure time, memory and operations of a model by length.
+    """Measure a model by length, or one of the papers' benchmarks.
 
-    Beside it stands the same model without pooling, with blockwise and with vanilla attention. Weights and documents
-    are random. Batch, beams and repetitions change with --set bench.batch=8.
+    operators pools random vectors; complexity counts operations and bytes of every variant; tables times the models of
+    a table of the paper; shortening pools less and more. A run or recipe is measured beside the same model without
+    pooling. Weights and documents are random. Sizes and repetitions change with --set bench.batch=8.
     """
-    from sumpool.bench.table import tables
+    from sumpool.bench.plots import draw, require_plots
     from sumpool.interruption import interruptible
     from sumpool.workflows import bench as workflow
 
+    suite = next((name for name in SUITES if name == target), None)
+    if plot:
+        require_plots(suite or "a model", plot)
+    overrides = [*(changes or ()), *([] if number is None else [f"bench.table={number}"])]
     with screen() as shown, interruptible() as interruption:
-        report = workflow.bench(
-            target,
-            suite,
-            overrides=changes or (),
-            lengths=lengths or (),
-            report=shown.report,
-            check=interruption.check,
-        )
+        if suite:
+            report = workflow.bench_suite(
+                suite, overrides=overrides, lengths=lengths or (), report=shown.report, check=interruption.check
+            )
+        else:
+            report = workflow.bench(
+                Path(target) if target else None,
+                overrides=overrides,
+                lengths=lengths or (),
+                report=shown.report,
+                check=interruption.check,
+            )
+    if plot:
+        draw(report.found, plot)
     if out:
         out.write_text(report.to_json() + "\n", encoding="utf-8")
-    if json:
-        shown.result(report.to_json())
-        return
-    for part in tables(report):
-        shown.result("\n".join([table(part.columns, part.rows, part.title), *part.notes, ""]))
+    shown.result(report.to_json() if json else _tables(report))
+
+
+def _tables(report: "BenchReport") -> str:
+    return "\n".join(
+        "\n".join([table(part.columns, part.rows, part.title), *part.notes, ""]) for part in report.tables()
+    )

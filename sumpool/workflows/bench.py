@@ -1,16 +1,22 @@
-"""`sumpool bench`: a recipe or a run in, what its model costs out."""
+"""`sumpool bench`: a recipe, a run or the name of a suite in, what it costs out."""
 
 import signal
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from pathlib import Path
-from typing import Literal
 
 import torch
 
+from sumpool.bench.complexity import count_complexity
+from sumpool.bench.config import ComplexityConfig, OperatorsConfig, ShorteningConfig, Suite, TablesConfig
 from sumpool.bench.machine import describe, versions
-from sumpool.bench.operator import measure_operators
-from sumpool.bench.result import BenchReport, ModelRow, OperatorRow
-from sumpool.bench.suites import fit_growth, measure_models
+from sumpool.bench.model_rows import FoundModels
+from sumpool.bench.models import fit_growth, measure_models
+from sumpool.bench.operators import measure_operators
+from sumpool.bench.paper import VOCABULARY
+from sumpool.bench.paper_times import measure_tables
+from sumpool.bench.result import BenchReport, Found
+from sumpool.bench.shortening import measure_shortening
 from sumpool.bench.workload import Conditions
 from sumpool.errors import Interrupted
 from sumpool.interruption import Check, go_on
@@ -18,26 +24,23 @@ from sumpool.progress import Report, silent
 from sumpool.recipe.load import load_recipe
 from sumpool.training.hardware import choose_device, choose_precision
 from sumpool.workflows.loading import RUNS, newest_run
-
-Suite = Literal["model", "operators"]
+from sumpool.workflows.suite_settings import SuiteConfig, load_suite
 
 
 def bench(
     target: Path | None = None,
-    suite: Suite = "model",
     *,
     overrides: Sequence[str] = (),
     lengths: Sequence[int] = (),
     report: Report = silent,
     check: Check = go_on,
 ) -> BenchReport:
-    """Measure a model beside its twins without pooling, or the pooling operators alone.
+    """Measure a model beside its twins without pooling: encoding, a training step and generation by length.
 
     Weights and documents are random; device and precision are those of the recipe's `train` section.
 
     Args:
         target: A recipe, or a run folder; None takes the newest run.
-        suite: "model" measures encoding, training and generation by length; "operators" pools random vectors.
         overrides: Settings to change, each like `bench.batch=8`.
         lengths: Source tokens; by default those of the recipe's `bench` section.
         report: Hears how it goes.
@@ -48,37 +51,94 @@ def bench(
         CheckpointError: If no target is given and there is no run.
         Interrupted: If a signal has come; nothing is kept.
     """
-    # 1. What is measured, and where.
-    chosen = (f"bench.lengths={list(lengths)}",) if lengths else ()
-    recipe = load_recipe(target or newest_run(RUNS), (*overrides, *chosen))
+    recipe = load_recipe(target or newest_run(RUNS), (*overrides, *_chosen(lengths)))
     device = choose_device(recipe.train.device)
-    precision = choose_precision(recipe.train.precision, device)
-    conditions = Conditions(recipe.data.vocabulary, device, precision, recipe.seed)
-    # 2. Figures of models and how they grow, or of operators.
-    models: tuple[ModelRow, ...] = ()
-    operators: tuple[OperatorRow, ...] = ()
+    conditions = Conditions(
+        recipe.data.vocabulary, device, choose_precision(recipe.train.precision, device), recipe.seed
+    )
+    with _keeping_nothing():
+        models = measure_models(recipe.model, recipe.bench, conditions, report, check)
+    found = FoundModels(models, fit_growth(models), recipe.bench.generate, recipe.bench.beams)
+    settings = {
+        "bench": recipe.bench.model_dump(),
+        "model": recipe.model.model_dump(),
+        "vocabulary": recipe.data.vocabulary,
+    }
+    return _report(recipe.name, "model", conditions, settings, found)
+
+
+def bench_suite(
+    suite: Suite,
+    *,
+    overrides: Sequence[str] = (),
+    lengths: Sequence[int] = (),
+    report: Report = silent,
+    check: Check = go_on,
+) -> BenchReport:
+    """Measure what the papers measure, without a recipe.
+
+    Args:
+        suite: "operators" pools random vectors, "complexity" counts operations, "tables" times the models of a table,
+            "shortening" a model that pools less and more.
+        overrides: Settings of the suite to change, each like `bench.repeats=3` or `train.device=cuda`.
+        lengths: Sets `bench.lengths`, where the suite has it.
+        report: Hears how it goes.
+        check: Called between repetitions; when it raises, nothing is kept.
+
+    Raises:
+        RecipeError: If a setting is wrong, or does not fit the machine.
+        Interrupted: If a signal has come; nothing is kept.
+    """
+    settings = load_suite(suite, (*overrides, *_chosen(lengths)))
+    device = choose_device(settings.train.device)
+    precision = choose_precision(settings.train.precision, device)
+    if isinstance(settings.bench, OperatorsConfig | ComplexityConfig):
+        precision = torch.float32  # no products of matrices are timed
+    conditions = Conditions(VOCABULARY, device, precision, settings.seed)
+    with _keeping_nothing():
+        found = _measure(settings.bench, conditions, report, check)
+    return _report("", suite, conditions, {"bench": settings.bench.model_dump(), "seed": settings.seed}, found)
+
+
+def _measure(settings: SuiteConfig, conditions: Conditions, report: Report, check: Check) -> Found:
+    match settings:
+        case OperatorsConfig():
+            return measure_operators(settings, conditions, report, check)
+        case ComplexityConfig():
+            return count_complexity(settings, report, check)
+        case TablesConfig():
+            return measure_tables(settings, conditions, report, check)
+        case ShorteningConfig():
+            return measure_shortening(settings, conditions, report, check)
+
+
+def _chosen(lengths: Sequence[int]) -> tuple[str, ...]:
+    return (f"bench.lengths={list(lengths)}",) if lengths else ()
+
+
+@contextmanager
+def _keeping_nothing() -> Iterator[None]:
+    """Say of a signal that what was measured is lost.
+
+    Raises:
+        Interrupted: If a signal has come.
+    """
     try:
-        if suite == "operators":
-            operators = measure_operators(recipe.bench.repeats, device, recipe.seed, check)
-        else:
-            models = measure_models(recipe.model, recipe.bench, conditions, report, check)
+        yield
     except Interrupted as stop:
         name = signal.Signals(stop.number).name
         raise Interrupted(stop.number, f"stopped by {name}; a benchmark that is not finished keeps nothing") from stop
-    # 3. Everything that it takes to read them.
+
+
+def _report(recipe: str, suite: str, conditions: Conditions, settings: dict[str, object], found: Found) -> BenchReport:
+    """Add everything that it takes to read the figures."""
     return BenchReport(
-        recipe=recipe.name,
+        recipe=recipe,
         suite=suite,
-        machine=describe(device),
+        machine=describe(conditions.device),
         versions=versions(),
-        device=device.type,
-        precision="bf16" if precision is torch.bfloat16 and suite == "model" else "fp32",
-        settings={
-            "bench": recipe.bench.model_dump(),
-            "model": recipe.model.model_dump(),
-            "vocabulary": recipe.data.vocabulary,
-        },
-        models=models,
-        growth=fit_growth(models),
-        operators=operators,
+        device=conditions.device.type,
+        precision="bf16" if conditions.precision is torch.bfloat16 else "fp32",
+        settings=settings,
+        found=found,
     )

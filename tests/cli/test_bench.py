@@ -1,9 +1,13 @@
 import json
 from pathlib import Path
+from typing import get_args
 
+import pytest
 from typer.testing import CliRunner
 
+from sumpool.bench.config import Suite
 from sumpool.cli.app import app
+from sumpool.cli.bench import SUITES
 
 SMALL = ["--length", "32", "--set", "bench.target=4", "--set", "bench.generate=2", "--set", "bench.repeats=1"]
 
@@ -23,7 +27,29 @@ def test_json(tiny_recipe: Path) -> None:
     assert {row["length"] for row in json.loads(result.stdout)["models"]} == {32}
 
 
-def test_operators(tiny_recipe: Path) -> None:
-    result = CliRunner().invoke(app, ["bench", str(tiny_recipe), "--suite", "operators", *SMALL])
+def test_a_suite_by_name() -> None:
+    result = CliRunner().invoke(app, ["bench", "operators", "--length", "16", "--set", "bench.repeats=1"])
     assert result.exit_code == 0, result.output
-    assert "halving, hard" in result.stdout
+    assert "similarity to exact top-k" in result.stdout
+
+
+def test_table_is_a_setting_of_its_suite() -> None:
+    result = CliRunner().invoke(app, ["bench", "tables", "--table", "3"])
+    assert "bench.table must be" in str(result.exception)
+
+
+def test_suites_are_those_of_the_settings() -> None:
+    assert get_args(Suite) == SUITES
+
+
+def test_picture(tmp_path: Path) -> None:
+    pytest.importorskip("matplotlib")
+    path = tmp_path / "operators.png"
+    words = ["bench", "operators", "--length", "16", "--set", "bench.repeats=1", "--plot", str(path)]
+    assert CliRunner().invoke(app, words).exit_code == 0
+    assert path.read_bytes().startswith(b"\x89PNG")
+
+
+def test_a_picture_is_refused_before_anything_is_measured(tmp_path: Path) -> None:
+    result = CliRunner().invoke(app, ["bench", "complexity", "--plot", str(tmp_path / "x.png")])
+    assert "--plot must go with one of operators, shortening, got complexity" in str(result.exception)

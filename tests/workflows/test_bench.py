@@ -4,10 +4,11 @@ from pathlib import Path
 
 import pytest
 
-from sumpool.bench.table import tables
+from sumpool.bench.config import Suite
+from sumpool.bench.model_rows import FoundModels
 from sumpool.errors import CheckpointError, Interrupted, RecipeError
 from sumpool.progress import Progress
-from sumpool.workflows.bench import Suite, bench
+from sumpool.workflows.bench import bench, bench_suite
 
 SMALL = ("bench.target=4", "bench.generate=2", "bench.repeats=1")
 
@@ -15,27 +16,92 @@ SMALL = ("bench.target=4", "bench.generate=2", "bench.repeats=1")
 def test_a_recipe_needs_no_data(tiny_recipe: Path) -> None:
     heard: list[Progress] = []
     found = bench(tiny_recipe, overrides=SMALL, lengths=(32, 64), report=heard.append)
-    assert {(row.model, row.length) for row in found.models} == {
+    assert isinstance(found.found, FoundModels)
+    assert {(row.model, row.length) for row in found.found.models} == {
         (model, length) for model in ("model", "blockwise", "vanilla") for length in (32, 64)
     }
     assert [(each.done, each.total) for each in heard] == [(done, 6) for done in range(1, 7)]
     assert found.settings["bench"]["lengths"] == (32, 64)
     assert json.loads(found.to_json())["recipe"] == "tiny"
-    assert len(tables(found)) == 4
+    assert len(found.tables()) == 4
 
 
 def test_a_run_folder_is_a_recipe_too(run_folder: Path) -> None:
     found = bench(run_folder, overrides=(*SMALL, "train.precision=bf16"), lengths=(300,))
     assert found.recipe == "random"
     assert found.precision == "bf16"
-    assert {row.length for row in found.models} == {300}  # more than the model reads in use
+    assert {row["length"] for row in json.loads(found.to_json())["models"]} == {300}  # more than the model reads in use
 
 
-def test_operators_need_a_recipe_for_device_and_repetitions_only(tiny_recipe: Path) -> None:
-    found = bench(tiny_recipe, "operators", overrides=SMALL)
-    assert found.models == ()
-    assert {len(row.timing.seconds) for row in found.operators} == {1}
-    assert len(tables(found)) == 2
+QUICK: dict[Suite, tuple[str, ...]] = {
+    "operators": ("bench.lengths=[8, 16]", "bench.repeats=1", "bench.batch=2"),
+    "complexity": (
+        "bench.length=32",
+        "bench.keep=8",
+        "bench.block=8",
+        "bench.dim=32",
+        "bench.feed_forward=32",
+        "bench.target=8",
+    ),
+    "tables": (
+        "bench.table=8",
+        "bench.scale=0.02",
+        "bench.width=0.04",
+        "bench.batch=1",
+        "bench.repeats=1",
+        "bench.generate=[50, 100]",
+    ),
+    "shortening": (
+        "bench.length=24",
+        "bench.target=4",
+        "bench.dim=16",
+        "bench.feed_forward=16",
+        "bench.repeats=1",
+        "bench.factors=[2]",
+    ),
+}
+
+
+@pytest.mark.parametrize("suite", list(QUICK))
+def test_a_suite_needs_no_recipe(suite: Suite) -> None:
+    heard: list[Progress] = []
+    found = bench_suite(suite, overrides=QUICK[suite], report=heard.append)
+    assert (found.recipe, found.suite) == ("", suite)
+    assert found.tables()[0].title == f"bench of {suite}"
+    assert len(found.tables()) > 1
+    for table in found.tables():
+        assert {len(row) for row in table.rows} == {len(table.columns)}
+    assert json.loads(found.to_json())["settings"]["seed"] == 1
+    assert heard
+    assert all(each.total and each.done <= each.total for each in heard)
+
+
+def test_device_and_precision_are_set_as_in_a_recipe() -> None:
+    found = bench_suite("tables", overrides=(*QUICK["tables"], "train.device=cpu", "train.precision=bf16", "seed=3"))
+    assert (found.device, found.precision, found.settings["seed"]) == ("cpu", "bf16", 3)
+
+
+def test_lengths_of_a_suite() -> None:
+    found = bench_suite("operators", overrides=QUICK["operators"], lengths=(32,))
+    assert found.settings["bench"]["lengths"] == (32,)
+
+
+@pytest.mark.parametrize(
+    ("suite", "change", "message"),
+    [
+        ("operators", "bench.repeat=3", r"bench operators: bench\.repeat is not a setting of bench .*repeats"),
+        ("operators", "bench.lengths=[2]", r"bench\.lengths\[0\] must be .* 4, got 2"),
+        ("tables", "bench.table=3", r"bench\.table must be .*2, 7, 8.*10, got 3"),
+        ("complexity", "bench.heads=7", r"heads must divide dim = 768, got 7"),
+        ("complexity", "bench.feed_forward=100", r"feed_forward must be a multiple of dim = 768, got 100"),
+        ("shortening", "bench.dim=15", r"heads must divide dim = 15, got 8"),
+        ("operators", "nonsense", "--set must look like"),
+        ("operators", "train.steps=3", r"train\.steps is not a setting"),
+    ],
+)
+def test_settings_of_a_suite_are_checked(suite: Suite, change: str, message: str) -> None:
+    with pytest.raises(RecipeError, match=message):
+        bench_suite(suite, overrides=(change,))
 
 
 @pytest.mark.parametrize(
@@ -52,10 +118,16 @@ def test_without_a_target_there_must_be_a_run(tmp_path: Path, monkeypatch: pytes
         bench()
 
 
-@pytest.mark.parametrize("suite", ["model", "operators"])
-def test_a_signal_leaves_nothing(tiny_recipe: Path, suite: Suite) -> None:
-    def check() -> None:
-        raise Interrupted(signal.SIGTERM)
+def stop() -> None:
+    raise Interrupted(signal.SIGTERM)
 
+
+def test_a_signal_leaves_nothing(tiny_recipe: Path) -> None:
     with pytest.raises(Interrupted, match="stopped by SIGTERM; a benchmark that is not finished keeps nothing"):
-        bench(tiny_recipe, suite, overrides=SMALL, lengths=(32,), check=check)
+        bench(tiny_recipe, overrides=SMALL, lengths=(32,), check=stop)
+
+
+@pytest.mark.parametrize("suite", list(QUICK))
+def test_a_signal_stops_a_suite(suite: Suite) -> None:
+    with pytest.raises(Interrupted, match="keeps nothing"):
+        bench_suite(suite, overrides=QUICK[suite], check=stop)

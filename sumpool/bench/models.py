@@ -10,7 +10,7 @@ from sumpool.bench.config import BenchConfig
 from sumpool.bench.cost import count
 from sumpool.bench.growth import fit
 from sumpool.bench.memory import available, peak
-from sumpool.bench.result import GrowthRow, ModelRow
+from sumpool.bench.model_rows import GrowthRow, ModelRow
 from sumpool.bench.timing import Work, interleave
 from sumpool.bench.workload import WORKS, Conditions, Documents, Subject, WorkName, twins
 from sumpool.core.model.config import ModelConfig

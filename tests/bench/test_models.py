@@ -4,10 +4,10 @@ from unittest.mock import Mock
 import pytest
 import torch
 
-from sumpool.bench import suites
+from sumpool.bench import models
 from sumpool.bench.config import BenchConfig
-from sumpool.bench.result import ModelRow
-from sumpool.bench.suites import _with_steps, fit_growth, measure_models
+from sumpool.bench.model_rows import ModelRow
+from sumpool.bench.models import _with_steps, fit_growth, measure_models
 from sumpool.bench.timing import Timing, Work
 from sumpool.bench.workload import WORKS, Conditions, Subject
 from sumpool.core.attention.blockwise import BlockwiseConfig
@@ -78,8 +78,8 @@ def test_a_length_that_may_not_fit_is_left_out(monkeypatch: pytest.MonkeyPatch) 
         work()
         return 2**30
 
-    monkeypatch.setattr(suites, "peak", peak)
-    monkeypatch.setattr(suites, "available", Mock(return_value=4 * 2**30))
+    monkeypatch.setattr(models, "peak", peak)
+    monkeypatch.setattr(models, "available", Mock(return_value=4 * 2**30))
     rows = measure_models(CONFIG, QUICK.model_copy(update={"lengths": (32, 64)}), CONDITIONS)
     assert {row.note for row in rows if row.length == 32} == {""}
     assert {row.note for row in rows if row.length == 64} == {"may need 4.0 GiB, 4.0 GiB are free"}
@@ -100,7 +100,7 @@ def test_the_end_of_memory_is_said(monkeypatch: pytest.MonkeyPatch, error: Excep
 def test_libraries_are_warm_before_memory_is_measured(monkeypatch: pytest.MonkeyPatch) -> None:
     encode = Mock()
     monkeypatch.setattr(Subject, "encode", encode)
-    monkeypatch.setattr(suites, "peak", Mock(side_effect=MemoryError))
+    monkeypatch.setattr(models, "peak", Mock(side_effect=MemoryError))
     measure_models(CONFIG, QUICK, CONDITIONS)
     assert [call.args[0].ids.shape for call in encode.call_args_list] == [(1, 32)]
 

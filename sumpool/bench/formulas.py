@@ -1,0 +1,148 @@
+"""Operations and bytes of every variant in closed form, as a check on what is counted, and to say what is held.
+
+Operations are those of `sumpool.bench.cost`: two for a multiplication and an addition, linear maps apart from products
+of activations. Bytes are of float32. Everything is for one document and one layer.
+
+Table 1 of Pietruszka et al. gives the products alone, without the two (scores, mixing of values) and without the maps.
+"""
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+
+from sumpool.bench.cost import Operations
+from sumpool.core.attention._base import AttentionConfig
+from sumpool.core.attention.blockwise import BlockwiseConfig
+from sumpool.core.model.config import ModelConfig
+from sumpool.core.pooling._base import PoolerConfig
+
+BYTES = 4
+
+
+@dataclass(frozen=True)
+class Held:
+    """Numbers that a layer holds for its backward pass.
+
+    Attributes:
+        keys_values: Keys and values.
+        weights: Attention weights, where the kernel does not work them out again (a fused one does).
+        activations: What else is needed: the inputs of the linear maps, and queries.
+    """
+
+    keys_values: int = 0
+    weights: int = 0
+    activations: int = 0
+
+    def __add__(self, other: "Held") -> "Held":
+        return Held(
+            self.keys_values + other.keys_values, self.weights + other.weights, self.activations + other.activations
+        )
+
+
+@dataclass(frozen=True)
+class Cost:
+    """What one part of a layer computes and holds."""
+
+    operations: Operations
+    held: Held = Held()
+
+    def __add__(self, other: "Cost") -> "Cost":
+        return Cost(self.operations + other.operations, self.held + other.held)
+
+
+NOTHING = Cost(Operations())
+
+
+def linear(rows: int, inputs: int, outputs: int) -> int:
+    """Operations of a linear map of so many vectors."""
+    return 2 * rows * inputs * outputs
+
+
+def attend(queries: int, keys: int, dim: int) -> int:
+    """Operations of scores and mixing: two products of queries and keys over all heads together."""
+    return 2 * 2 * queries * keys * dim
+
+
+def self_attention(attention: AttentionConfig, length: int, dim: int, heads: int) -> Cost | None:
+    """Cost of one self-attention; None where no formula is known for its kind."""
+    formula = _SELF_ATTENTION.get(attention.kind)
+    return formula(attention, length, dim, heads) if formula else None
+
+
+def pooling(pool: PoolerConfig, length: int, dim: int) -> Cost | None:
+    """Cost of one pooling; None where no formula is known for its kind or that of its scorer.
+
+    A linear scorer is a product with one direction. Mixing what stands behind a vector reads every vector once, which
+    is no product of matrices and is not counted.
+    """
+    scorer = getattr(pool, "scorer", None)
+    if pool.kind not in _POOLERS or (scorer and scorer.kind not in _SCORERS):
+        return None
+    return Cost(Operations(maps=linear(length, dim, 1) if scorer and scorer.kind == "linear" else 0))
+
+
+def feed_forward(length: int, dim: int, width: int) -> Cost:
+    """Cost of two linear maps."""
+    return Cost(Operations(maps=2 * linear(length, dim, width)), Held(activations=length * (dim + width)))
+
+
+def cross_attention(target: int, length: int, dim: int, heads: int) -> Cost:
+    """Cost of full cross-attention of a summary with a memory of so many vectors, their projection included."""
+    maps = 2 * linear(target, dim, dim) + linear(length, dim, 2 * dim)
+    held = Held(2 * length * dim, heads * target * length, 3 * target * dim)
+    return Cost(Operations(maps, attend(target, length, dim)), held)
+
+
+def encoder(config: ModelConfig, lengths: tuple[int, ...]) -> Cost | None:
+    """Cost of a whole encoder; None where one of its parts has no formula.
+
+    Args:
+        config: The model.
+        lengths: Vectors that enter each layer.
+    """
+    total = NOTHING
+    for layer, length in zip(config.encoder, lengths, strict=True):
+        attention = self_attention(layer.attention, length, config.dim, config.heads)
+        pooled = pooling(layer.pool, length, config.dim) if layer.pool else NOTHING
+        if attention is None or pooled is None:
+            return None
+        total += attention + pooled + feed_forward(length, config.dim, config.feed_forward)
+    return total
+
+
+def decoder(config: ModelConfig, target: int, memory: int) -> Cost:
+    """Cost of a whole decoder over a memory, without the output head; a causal mask saves nothing."""
+    self_attention = _vanilla(config, target, config.dim, config.heads)
+    layer = (
+        self_attention
+        + cross_attention(target, memory, config.dim, config.heads)
+        + feed_forward(target, config.dim, config.feed_forward)
+    )
+    total = NOTHING
+    for _ in range(config.decoder.layers):
+        total += layer
+    return total
+
+
+def _vanilla(settings: object, length: int, dim: int, heads: int) -> Cost:
+    del settings
+    return _dense(length, length, dim, heads)
+
+
+def _blockwise(settings: AttentionConfig, length: int, dim: int, heads: int) -> Cost:
+    assert isinstance(settings, BlockwiseConfig)
+    block = min(settings.block, length)
+    return _dense(-(-length // block) * block, block, dim, heads)  # the last block is filled up
+
+
+def _dense(length: int, seen: int, dim: int, heads: int) -> Cost:
+    """Cost of a self-attention in which every token sees so many."""
+    operations = Operations(linear(length, dim, 4 * dim), attend(length, seen, dim))
+    return Cost(operations, Held(2 * length * dim, heads * length * seen, 3 * length * dim))
+
+
+_SELF_ATTENTION: Mapping[str, Callable[[AttentionConfig, int, int, int], Cost]] = {
+    "vanilla": _vanilla,
+    "blockwise": _blockwise,
+}
+_POOLERS = {"halving"}
+_SCORERS = {"linear"}

@@ -1,0 +1,170 @@
+"""How close poolings come to exact top-k on random vectors, and how long they take (Pietruszka et al., Appendix B.5).
+
+The measure is their normalised chamfer cosine similarity: for each of the `keep` best-scored vectors the highest
+cosine to any vector that is left, averaged. As in their benchmark vectors are drawn from U[-1, 1] with 32 features,
+and scores from U[0, 1].
+"""
+
+import math
+from collections.abc import Callable, Iterator, Mapping
+from functools import partial
+
+import torch
+from torch import Tensor
+from torch.nn import functional as F
+
+from sumpool.bench.config import OperatorsConfig
+from sumpool.bench.operator_rows import BY_DOCUMENT, HARD, LOOP, NEVER, ONCE, SORTED, SUMS, FoundOperators, OperatorRow
+from sumpool.bench.timing import Timing, interleave
+from sumpool.bench.workload import Conditions
+from sumpool.core.pooling.halving import Peak, Sort, halve
+from sumpool.core.pooling.iterative import iterate, suffix_means
+from sumpool.interruption import Check, go_on
+from sumpool.progress import Progress, Report, silent
+
+Pool = Callable[[Tensor, Tensor, int], Tensor]
+"""Vectors (batch, length, dim), their scores (batch, length), and how many to keep: (batch, keep, dim)."""
+ROWS = 8192
+"""Best-scored vectors, about, that a similarity is averaged over."""
+DRAWS = 16
+"""Batches, at most, that a similarity is averaged over; 16 of 16 documents are as many as the authors draw."""
+AT_ONCE = 2**24
+"""Cosines, at most, that are worked out at once."""
+SHARPNESS = 1.0
+"""Factor of the scores in iterative pooling, as the authors set it."""
+
+
+def measure_operators(
+    settings: OperatorsConfig,
+    conditions: Conditions,
+    report: Report = silent,
+    check: Check = go_on,
+) -> FoundOperators:
+    """Measure every operator at every length and number kept, those of one cell in turns.
+
+    Args:
+        settings: Lengths, batch, repetitions and the time that they may take.
+        conditions: Device and seed; vectors are float32.
+        report: Told of every cell.
+        check: Called between repetitions; it may raise to stop.
+    """
+    cells = [(length, keep) for length in sorted(set(settings.lengths)) for keep in _kept(length)]
+    rows: list[OperatorRow] = []
+    for done, (length, keep) in enumerate(cells, start=1):
+        rows += _measure(length, keep, settings, conditions, _Foresight(rows, settings.seconds), check)
+        report(Progress("bench", done, len(cells), {"vectors": f"{length:,} to {keep:,}"}))
+    return FoundOperators(tuple(rows))
+
+
+def similarity(states: Tensor, scores: Tensor, left: Tensor) -> Tensor:
+    """Compare what is left with exact top-k.
+
+    Args:
+        states: (batch, length, dim).
+        scores: (batch, length).
+        left: (batch, keep, dim).
+
+    Returns:
+        (batch,), in [-1, 1]; 1 where every one of the best vectors is left.
+    """
+    keep = left.size(1)
+    best = scores.topk(keep).indices  # (batch, keep)
+    target = F.normalize(states.gather(1, best[..., None].expand(-1, -1, states.size(2))), dim=-1)  # (batch, keep, dim)
+    left = F.normalize(left, dim=-1).transpose(1, 2)  # (batch, dim, keep)
+    parts = target.split(max(1, AT_ONCE // (len(left) * keep)), dim=1)
+    return torch.cat([(part @ left).amax(-1) for part in parts], dim=1).mean(-1)
+
+
+def _loop(states: Tensor, scores: Tensor, keep: int) -> Tensor:
+    return iterate(states, scores, torch.ones_like(scores, dtype=torch.bool), keep, SHARPNESS)
+
+
+def _sums(states: Tensor, scores: Tensor, keep: int) -> Tensor:
+    return suffix_means(states, scores, torch.ones_like(scores, dtype=torch.bool), keep, SHARPNESS)
+
+
+def _halve(states: Tensor, scores: Tensor, keep: int, sort: Sort, hard: bool = False) -> Tensor:
+    mask = torch.ones_like(scores, dtype=torch.bool)
+    return halve(scores, mask, keep, Peak(), hard, sort).mixture.combine(states)
+
+
+def _by_document(states: Tensor, scores: Tensor, keep: int) -> Tensor:
+    """Halve one document after the other, as the released code does."""
+    pairs = zip(states.split(1), scores.split(1), strict=True)
+    return torch.cat([_halve(*document, keep, "each_round") for document in pairs])
+
+
+OPERATORS: Mapping[str, Pool] = {
+    SORTED: partial(_halve, sort="each_round"),
+    ONCE: partial(_halve, sort="once"),
+    NEVER: partial(_halve, sort="never"),
+    HARD: partial(_halve, sort="each_round", hard=True),
+    BY_DOCUMENT: _by_document,
+    LOOP: _loop,
+    SUMS: _sums,
+}
+
+
+def _kept(length: int) -> Iterator[int]:
+    """Powers of two from 2 to half of the length."""
+    return (2**power for power in range(1, int(math.log2(length // 2)) + 1))
+
+
+class _Foresight:
+    """Foresees what an operator will take from what it took last: at most in proportion to length * keep."""
+
+    def __init__(self, rows: list[OperatorRow], most: float) -> None:
+        self._last = {row.operator: row for row in rows if row.timing}
+        self._most = most
+
+    def too_long(self, operator: str, length: int, keep: int) -> str:
+        """Say why an operator is left out; empty where it is not."""
+        last = self._last.get(operator)
+        if operator != LOOP or last is None or last.timing is None:
+            return ""
+        foreseen = last.timing.median * (length * keep) / (last.length * last.keep)
+        return f"would take {foreseen:.1f} s" if foreseen > self._most else ""
+
+
+def _measure(
+    length: int,
+    keep: int,
+    settings: OperatorsConfig,
+    conditions: Conditions,
+    foresight: _Foresight,
+    check: Check,
+) -> Iterator[OperatorRow]:
+    """Measure all operators at one length and number kept."""
+    notes = {name: foresight.too_long(name, length, keep) for name in OPERATORS}
+    pools = {name: pool for name, pool in OPERATORS.items() if not notes[name]}
+    draws = list(_draw(length, keep, settings, conditions))
+    with torch.inference_mode():
+        works = {name: partial(pool, *draws[0], keep) for name, pool in pools.items()}
+        timings = interleave(works, settings.repeats, conditions.device, check, settings.seconds)
+        similar = {}
+        for name, pool in pools.items():
+            check()
+            similar[name] = _similarity(pool, draws, keep, timings[name], settings.seconds)
+    rounds = math.ceil(math.log2(length / keep))
+    for name, note in notes.items():
+        yield OperatorRow(name, length, keep, settings.batch, rounds, similar.get(name), timings.get(name), note)
+
+
+def _draw(length: int, keep: int, settings: OperatorsConfig, conditions: Conditions) -> Iterator[tuple[Tensor, Tensor]]:
+    """Draw as many batches as it takes for ROWS best-scored vectors."""
+    generator = torch.Generator().manual_seed(conditions.seed)
+    for _ in range(min(DRAWS, math.ceil(ROWS / (settings.batch * keep)))):
+        states = torch.rand(settings.batch, length, settings.dim, generator=generator) * 2 - 1
+        scores = torch.rand(settings.batch, length, generator=generator)
+        yield states.to(conditions.device), scores.to(conditions.device)
+
+
+def _similarity(pool: Pool, draws: list[tuple[Tensor, Tensor]], keep: int, timing: Timing, seconds: float) -> float:
+    """Average over the draws, over as many as the time allows, and over about ROWS vectors of each."""
+    documents = max(1, ROWS // keep)
+    affordable = max(1, int(seconds / max(timing.median, 1e-9)))
+    found = [
+        similarity(states[:documents], scores[:documents], pool(states[:documents], scores[:documents], keep))
+        for states, scores in draws[:affordable]
+    ]
+    return float(torch.cat(found).mean())

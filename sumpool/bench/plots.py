@@ -1,0 +1,120 @@
+"""Pictures of what a suite found; matplotlib, which is optional, is imported only here and only when one is drawn."""
+
+from collections.abc import Mapping, Sequence
+from importlib.util import find_spec
+from pathlib import Path
+from typing import TYPE_CHECKING, Literal
+
+from sumpool.bench.operator_rows import LOOP, NEVER, SORTED, SUMS, FoundOperators, OperatorRow
+from sumpool.bench.result import Found
+from sumpool.bench.shortening import PUBLISHED, FoundShortening
+from sumpool.errors import RecipeError
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
+
+DRAWN = ("operators", "shortening")
+"""Suites that have a picture."""
+Style = Literal["-", "--", ":", "-."]
+_STYLES: Mapping[str, Style] = {SORTED: "-", NEVER: "--", LOOP: ":", SUMS: "-."}
+_COLOURS = ("#0072b2", "#e69f00", "#009e73", "#cc79a7", "#56b4e9", "#d55e00")
+"""Told apart by colour-blind readers too (Okabe and Ito)."""
+_MOST_KEPT = 5
+"""Numbers kept, at most, that are drawn."""
+
+
+def require_plots(suite: str, path: Path) -> None:
+    """Make sure, before anything is measured, that there will be a picture.
+
+    Raises:
+        RecipeError: If the suite has none, the file is no PNG, its folder is not there, or matplotlib is not installed.
+    """
+    if suite not in DRAWN:
+        raise RecipeError(f"--plot must go with one of {', '.join(DRAWN)}, got {suite}")
+    if path.suffix != ".png":
+        raise RecipeError(f"--plot must name a .png file, got {path}")
+    if not path.parent.is_dir():
+        raise RecipeError(f"--plot must name a file in a folder that is there, got {path}")
+    if find_spec("matplotlib") is None:
+        raise RecipeError("--plot must have matplotlib, which is not installed: pip install 'sumpool[plots]'")
+
+
+def draw(found: Found, path: Path) -> None:
+    """Draw what a suite found as a PNG; needs no display."""
+    from matplotlib.figure import Figure
+
+    figure = Figure(figsize=(13, 5.2), dpi=120, layout="constrained")
+    if isinstance(found, FoundOperators):
+        _operators(figure, found)
+    if isinstance(found, FoundShortening):
+        _shortening(figure, found)
+    figure.savefig(path, format="png")
+
+
+def _operators(figure: "Figure", found: FoundOperators) -> None:
+    """Figures 5 and 6 of Pietruszka et al. side by side."""
+    time, similarity = figure.subplots(1, 2)
+    kept = sorted({row.keep for row in found.operators})
+    chosen = kept[:: -(-len(kept) // _MOST_KEPT)]
+    colours = dict(zip(chosen, _COLOURS, strict=False))
+    names = [name for name in found.names() if name in _STYLES]
+    for name in names:
+        for keep in chosen:
+            rows = [row for row in found.operators if (row.operator, row.keep) == (name, keep) and row.timing]
+            _line(time, rows, [1000 * row.timing.median for row in rows if row.timing], colours[keep])
+            _line(similarity, rows, [row.similarity or 0.0 for row in rows], colours[keep])
+    for axes, title in (
+        (time, f"time of a batch of {found.operators[0].batch}, milliseconds"),
+        (similarity, "similarity to exact top-k (nCCS)"),
+    ):
+        axes.set_title(title)
+        _octaves(axes, "vectors", sorted({row.length for row in found.operators}))
+    time.set_yscale("log")
+    similarity.set_ylim(0, 1.02)
+    _legend(figure, {f"keep {keep:,}": colours[keep] for keep in chosen}, {name: _STYLES[name] for name in names})
+
+
+def _line(axes: "Axes", rows: Sequence[OperatorRow], values: Sequence[float], colour: str) -> None:
+    if rows:
+        style = _STYLES[rows[0].operator]
+        axes.plot([row.length for row in rows], values, style, color=colour, marker="o", markersize=3)
+
+
+def _legend(figure: "Figure", colours: Mapping[str, str], styles: Mapping[str, Style]) -> None:
+    """Explain colours and styles beside the axes."""
+    from matplotlib.lines import Line2D
+
+    handles = [Line2D([], [], color=colour, label=name) for name, colour in colours.items()]
+    handles += [Line2D([], [], color="black", linestyle=style, label=name) for name, style in styles.items()]
+    figure.legend(handles=handles, loc="outside right upper", frameon=False)
+
+
+def _octaves(axes: "Axes", name: str, places: Sequence[int]) -> None:
+    """Give the horizontal axis a logarithmic scale that is labelled at every place."""
+    axes.set_xscale("log", base=2)
+    axes.set_xticks(places, [str(place) for place in places])
+    axes.set_xlabel(name)
+    axes.grid(alpha=0.3)
+
+
+def _shortening(figure: "Figure", found: FoundShortening) -> None:
+    """Figure 5 of Nawrot et al.: time and memory in proportion to no shortening."""
+    time, memory = figure.subplots(1, 2)
+    base = found.shortening[0]
+    times = {
+        row.factor: row.timing.median / base.timing.median for row in found.shortening if row.timing and base.timing
+    }
+    memories = {row.factor: row.memory / base.memory for row in found.shortening if row.memory and base.memory}
+    for axes, values, place, title in (
+        (time, times, 0, "time of a training step / no shortening"),
+        (memory, memories, 1, "peak memory of a training step / no shortening"),
+    ):
+        axes.plot(list(values), list(values.values()), "-", color=_COLOURS[0], marker="o", label="measured")
+        axes.plot(
+            list(PUBLISHED), [both[place] for both in PUBLISHED.values()], "D", color=_COLOURS[5], label="published"
+        )
+        axes.set_title(title)
+        axes.set_ylim(0, 1.05)
+        _octaves(axes, "shortening factor", [row.factor for row in found.shortening])
+    figure.legend(*time.get_legend_handles_labels(), loc="outside right upper", frameon=False)

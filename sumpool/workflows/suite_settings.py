@@ -1,0 +1,70 @@
+"""The settings of a suite that needs no recipe: what is measured, on which device, and from which seed."""
+
+from collections.abc import Sequence
+from typing import Any, Generic, Literal, TypeVar
+
+from pydantic import Field, ValidationError
+
+from sumpool.bench.config import ComplexityConfig, OperatorsConfig, ShorteningConfig, Suite, TablesConfig
+from sumpool.errors import RecipeError
+from sumpool.recipe.overrides import override
+from sumpool.recipe.problems import sentences
+from sumpool.settings import Settings
+
+SuiteConfig = OperatorsConfig | ComplexityConfig | TablesConfig | ShorteningConfig
+Config = TypeVar("Config", bound=SuiteConfig)
+
+
+class Hardware(Settings):
+    """Where it is measured, as in a recipe."""
+
+    device: Literal["auto", "cpu", "cuda"] = "auto"
+    """Where the models run; auto takes a GPU if there is one."""
+    precision: Literal["auto", "fp32", "bf16"] = "auto"
+    """Precision of matrix products; auto takes bf16 where it is fast."""
+
+
+class SuiteSettings(Settings, Generic[Config]):
+    """Everything that a suite depends on."""
+
+    seed: int = Field(1, ge=0, lt=2**31)
+    """Seed of everything random."""
+    train: Hardware = Hardware()
+    """Where it is measured."""
+    bench: Config
+    """What is measured."""
+
+
+_SCHEMAS: dict[Suite, type[SuiteSettings[Any]]] = {
+    "operators": SuiteSettings[OperatorsConfig],
+    "complexity": SuiteSettings[ComplexityConfig],
+    "tables": SuiteSettings[TablesConfig],
+    "shortening": SuiteSettings[ShorteningConfig],
+}
+
+
+def load_suite(suite: Suite, overrides: Sequence[str] = ()) -> SuiteSettings[SuiteConfig]:
+    """Make the settings of a suite.
+
+    Args:
+        suite: Its name.
+        overrides: Settings to change, each like `bench.repeats=3` or `train.device=cuda`.
+
+    Raises:
+        RecipeError: If a setting is wrong; names all problems.
+    """
+    tree: dict[str, Any] = {"bench": {}}
+    problems = []
+    for assignment in overrides:
+        try:
+            override(tree, assignment)
+        except ValueError as error:
+            problems.append(str(error))
+    schema = _SCHEMAS[suite]
+    try:
+        settings: SuiteSettings[SuiteConfig] = schema.model_validate(tree)
+    except ValidationError as error:
+        problems += sentences(error, schema)
+    if problems:
+        raise RecipeError(f"bench {suite}: {'; '.join(problems)}")
+    return settings

@@ -1,0 +1,75 @@
+import pytest
+import torch
+
+from sumpool.bench import operators
+from sumpool.bench.config import OperatorsConfig
+from sumpool.bench.operator_rows import HARD, LOOP, PUBLISHED, SORTED
+from sumpool.bench.operators import measure_operators, similarity
+from sumpool.bench.workload import Conditions
+
+CONDITIONS = Conditions(vocabulary=8, device=torch.device("cpu"), precision=torch.float32)
+SMALL = OperatorsConfig(lengths=(32, 8), batch=3, repeats=1)
+
+
+def test_exact_top_k_is_one_in_any_order_and_scale() -> None:
+    states = torch.randn(2, 6, 4)
+    scores = torch.rand(2, 6)
+    best = scores.topk(3).indices.flip(1)
+    left = 5 * states.gather(1, best[..., None].expand(-1, -1, 4))
+    assert similarity(states, scores, left) == pytest.approx(torch.ones(2))
+
+
+def test_rows_that_are_lost_count_what_is_nearest_to_them() -> None:
+    states = torch.eye(4)[None]
+    scores = torch.tensor([[0.9, 0.8, 0.1, 0.2]])
+    left = torch.stack([states[0, 0], (states[0, 1] + states[0, 2]) / 2])[None]
+    assert float(similarity(states, scores, left)) == pytest.approx((1 + 0.5**0.5) / 2)
+
+
+@pytest.mark.parametrize("at_once", [1, 7, 2**24])
+def test_similarity_is_the_same_in_parts(monkeypatch: pytest.MonkeyPatch, at_once: int) -> None:
+    states, scores, left = torch.randn(2, 9, 4), torch.rand(2, 9), torch.randn(2, 5, 4)
+    cosine = torch.nn.functional.cosine_similarity
+    expected = [
+        sum(
+            max(float(cosine(states[row, best], one, dim=0)) for one in left[row])
+            for best in scores[row].topk(5).indices
+        )
+        / 5
+        for row in range(2)
+    ]
+    monkeypatch.setattr(operators, "AT_ONCE", at_once)
+    assert similarity(states, scores, left).tolist() == pytest.approx(expected, abs=1e-6)
+
+
+def test_every_operator_at_every_length_and_number_kept() -> None:
+    found = measure_operators(SMALL, CONDITIONS)
+    assert list(found.cells()) == [(8, 2), (8, 4), (32, 2), (32, 4), (32, 8), (32, 16)]
+    assert {tuple(rows) for rows in found.cells().values()} == {tuple(operators.OPERATORS)}
+    assert all(row.timing and row.similarity for row in found.operators)
+
+
+def test_halving_is_as_close_to_top_k_as_its_authors_report() -> None:
+    settings = OperatorsConfig(lengths=(512,), repeats=1)
+    cells = measure_operators(settings, CONDITIONS).cells()
+    for keep, tolerance in ((256, 0.002), (128, 0.002), (32, 0.005), (2, 0.05)):
+        row = cells[512, keep][SORTED]
+        assert row.similarity == pytest.approx(PUBLISHED[512, keep], abs=tolerance)
+        assert cells[512, keep][HARD].similarity == pytest.approx(1.0)
+    assert cells[512, 2][SORTED].rounds == 8
+
+
+def test_what_would_take_too_long_is_left_out_with_a_note() -> None:
+    rows = measure_operators(SMALL.model_copy(update={"seconds": 1e-9}), CONDITIONS).cells()
+    assert rows[8, 2][LOOP].timing
+    assert rows[32, 16][LOOP].note.startswith("would take")
+    assert rows[32, 16][LOOP].timing is None
+    assert rows[32, 16][SORTED].timing
+
+
+def test_check_may_stop_it() -> None:
+    def check() -> None:
+        raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        measure_operators(SMALL, CONDITIONS, check=check)

@@ -1,0 +1,67 @@
+from unittest.mock import Mock
+
+import pytest
+
+from sumpool.bench import paper
+from sumpool.bench.paper import SAME, Number, rows
+from sumpool.core.model.config import ModelConfig
+
+
+def profile(config: ModelConfig) -> list[int]:
+    """Vectors that enter each encoder layer, and those that the decoder sees, where poolers keep a number."""
+    lengths = [config.source_length]
+    for layer in config.encoder:
+        lengths.append(int(getattr(layer.pool, "keep", lengths[-1])))
+    return lengths
+
+
+@pytest.mark.parametrize(("table", "numbers"), [(2, (1, 20)), (7, (21, 26)), (8, (27, 32)), (10, (1, 32))])
+def test_a_table_has_its_rows(table: Number, numbers: tuple[int, int]) -> None:
+    found = [row.number for row in rows(table)]
+    assert found == list(range(numbers[0], numbers[1] + 1))
+
+
+@pytest.mark.parametrize(
+    ("number", "lengths"),
+    [
+        (5, [8192, 8192, 8192]),
+        (7, [8192, 8192, 512]),
+        (21, [8192, 2048, 512]),
+        (22, [8192, 8192, 2048, 512]),
+        (23, [8192, 8192, 2048, 512, 128]),
+        (24, [8192, 8192, 4096, 2048]),
+        (25, [8192, 8192, 2048]),
+        (26, [8192, 8192, 8192, 2048]),
+        (30, [2048, 2048, 512]),
+    ],
+)
+def test_lengths_are_those_of_the_paper(number: int, lengths: list[int]) -> None:
+    config = rows(10)[number - 1].config
+    assert config is not None
+    assert profile(config) == lengths
+
+
+def test_settings_are_those_of_table_5() -> None:
+    for row in rows(10):
+        if row.config:
+            assert (row.config.dim, row.config.heads, row.config.feed_forward) == (512, 8, 2048)
+            assert (row.config.norm, row.config.activation, row.config.output.kind) == ("post", "relu", "tied")
+            assert (row.config.decoder.layers, row.config.decoder.positions) == (2, "none")
+
+
+def test_rows_that_are_printed_twice_are_the_same_model() -> None:
+    found = {row.number: row for row in rows(10)}
+    for again, first in SAME.items():
+        assert (found[again].config, found[again].published) == (found[first].config, found[first].published)
+
+
+def test_a_row_that_cannot_be_built_says_what_it_lacks(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(paper, "kinds", Mock(return_value=["blockwise", "halving", "linear"]))
+    found = {row.number: row for row in rows(2)}
+    assert (found[15].config, found[15].note) == (None, "not built: pooling hard, scoring attention_mass")
+    assert found[9].note == "not built: attention lsh"
+    assert found[7].config is not None
+
+
+def test_a_misprint_is_named() -> None:
+    assert "misprint" in rows(10)[10].note or "not built" in rows(10)[10].note
