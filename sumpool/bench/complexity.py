@@ -48,7 +48,13 @@ def count_complexity(settings: ComplexityConfig, report: Report = silent, check:
 def systems(settings: ComplexityConfig) -> dict[str, ModelConfig]:
     """Build a model for every variant: each attention without pooling, each pooling after the last blockwise layer."""
     window = -(-settings.length // settings.keep)
-    sizes = {"block": settings.block, "keep": settings.keep, "window": window, "stride": window}
+    sizes: dict[str, Any] = {
+        "block": settings.block,
+        "keep": settings.keep,
+        "window": window,
+        "stride": window,
+        "boundaries": {"kind": "fixed", "size": window},
+    }
     found = {
         f"attention {kind}": _model(settings, [{"attention": _sized("attention", kind, sizes)}] * settings.layers)
         for kind in sorted(kinds("sumpool.core.attention"), key=lambda kind: kind != "vanilla")
@@ -60,7 +66,7 @@ def systems(settings: ComplexityConfig) -> dict[str, ModelConfig]:
     return found | deep_pyramidions(found["attention blockwise"], settings)
 
 
-def _sized(family: str, kind: str, sizes: dict[str, int]) -> dict[str, Any]:
+def _sized(family: str, kind: str, sizes: dict[str, Any]) -> dict[str, Any]:
     """Settings of a variant, with those sizes that it has."""
     fields = config_class(f"sumpool.core.{family}", kind).model_fields
     return {"kind": kind} | {name: size for name, size in sizes.items() if name in fields}

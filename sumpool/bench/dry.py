@@ -28,7 +28,12 @@ class WithoutProducts(TorchDispatchMode):
         """Answer products, and let everything else be computed."""
         del types
         zeros = _ZEROS.get(func.overloadpacket)
-        return zeros(*args) if zeros else func(*args, **(kwargs or {}))
+        if zeros:
+            return zeros(*args)
+        settings = kwargs or {}
+        with self:  # outside autograd a linear layer comes as one operator, and holds its product inside
+            parts = func.decompose(*args, **settings)
+        return func(*args, **settings) if parts is NotImplemented else parts
 
 
 def _mm(left: Tensor, right: Tensor) -> Tensor:

@@ -69,15 +69,17 @@ def self_attention(attention: AttentionConfig, length: int, dim: int, heads: int
 
 
 def pooling(pool: PoolerConfig, length: int, dim: int) -> Cost | None:
-    """Cost of one pooling; None where no formula is known for its kind or that of its scorer.
+    """Cost of one pooling; None where no formula is known for its kind, its scorer or its boundaries.
 
     A linear scorer is a product with one direction. Mixing what stands behind a vector reads every vector once, which
-    is no product of matrices and is not counted.
+    is no product of matrices and is not counted; but iterative pooling sums up all that it never takes out by one.
     """
-    scorer = getattr(pool, "scorer", None)
-    if pool.kind not in _POOLERS or (scorer and scorer.kind not in _SCORERS):
+    parts = (getattr(pool, "scorer", None), getattr(pool, "boundaries", None))
+    if pool.kind not in _POOLERS or any(part and part.kind not in _FREE | {"linear"} for part in parts):
         return None
-    return Cost(Operations(maps=linear(length, dim, 1) if scorer and scorer.kind == "linear" else 0))
+    linear_scorer = any(part and part.kind == "linear" for part in parts)
+    once = linear(length, dim, 1)
+    return Cost(Operations(once if linear_scorer else 0, once if pool.kind == "iterative" else 0))
 
 
 def feed_forward(length: int, dim: int, width: int) -> Cost:
@@ -140,9 +142,18 @@ def _dense(length: int, seen: int, dim: int, heads: int) -> Cost:
     return Cost(operations, Held(2 * length * dim, heads * length * seen, 3 * length * dim))
 
 
+def _efficient(settings: AttentionConfig, length: int, dim: int, heads: int) -> Cost:
+    """Templates of the document, and every query's mixture of them: head_dim takes the place of the keys."""
+    del settings
+    operations = Operations(linear(length, dim, 4 * dim), attend(length, dim // heads, dim))
+    return Cost(operations, Held(2 * length * dim, dim * dim // heads, 3 * length * dim))
+
+
 _SELF_ATTENTION: Mapping[str, Callable[[AttentionConfig, int, int, int], Cost]] = {
     "vanilla": _vanilla,
     "blockwise": _blockwise,
+    "efficient": _efficient,
 }
-_POOLERS = {"halving"}
-_SCORERS = {"linear"}
+_POOLERS = {"halving", "hard", "iterative", "funnel", "segments"}
+_FREE = {"strided", "random", "fixed"}
+"""Scorers and boundaries without a product of matrices."""

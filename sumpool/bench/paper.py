@@ -179,7 +179,7 @@ def _halving(keep: int) -> dict[str, Any]:
 
 
 def _power(keep: int) -> dict[str, Any]:
-    return {"kind": "hard", "keep": keep, "scorer": {"kind": "attention_mass"}}
+    return {"kind": "hard", "keep": keep, "scorer": {"kind": "attention_mass"}, "gradient": "none"}
 
 
 def _funnel(window: int) -> dict[str, Any]:

@@ -1,3 +1,5 @@
+import time
+
 import pytest
 import torch
 
@@ -34,3 +36,9 @@ def test_figures_of_a_timing() -> None:
 def test_no_repetition_is_refused() -> None:
     with pytest.raises(ValueError, match="repeats must be at least 1, got 0"):
         interleave({}, 0, CPU)
+
+
+def test_a_slow_work_is_not_repeated_again() -> None:
+    works = {"slow": lambda: time.sleep(0.02), "fast": lambda: None}
+    timings = interleave(works, 3, CPU, enough=0.01)
+    assert (len(timings["slow"].seconds), len(timings["fast"].seconds)) == (1, 3)

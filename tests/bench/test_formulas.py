@@ -1,0 +1,65 @@
+from dataclasses import replace
+
+import pytest
+
+from sumpool.bench import complexity
+from sumpool.bench.complexity import count_complexity, systems
+from sumpool.bench.config import ComplexityConfig
+from sumpool.bench.formulas import Held, cross_attention, self_attention
+from sumpool.core.attention.blockwise import BlockwiseConfig
+from sumpool.core.attention.efficient import EfficientConfig
+from sumpool.core.attention.vanilla import VanillaConfig
+from sumpool.variants import kinds
+
+SMALL = ComplexityConfig(length=48, keep=8, block=16, target=10, dim=32, heads=4, feed_forward=64, layers=5)
+ODD = SMALL.model_copy(update={"length": 37, "keep": 5, "block": 11, "target": 3})
+"""Nothing divides anything, and the last block is filled up."""
+
+
+@pytest.mark.parametrize("settings", [SMALL, ODD])
+def test_both_counters_agree_on_every_variant(settings: ComplexityConfig) -> None:
+    found = count_complexity(settings)
+    without_formula = {row.name for row in found.complexity if row.encoder.agrees is None}
+    assert without_formula <= {"attention lsh"}
+    for row in found.complexity:
+        assert row.decoder.agrees is True, row
+        assert row.name in without_formula or row.encoder.agrees is True, row
+
+
+def test_every_variant_is_counted() -> None:
+    expected = {f"attention {kind}" for kind in kinds("sumpool.core.attention")}
+    expected |= {f"pooling {kind}" for kind in kinds("sumpool.core.pooling")}
+    expected |= {"DeepPyramidion, leaving", "DeepPyramidion, entering"}
+    assert set(systems(SMALL)) == expected
+    assert not any("Deep" in name for name in systems(SMALL.model_copy(update={"layers": 4})))
+
+
+def test_counters_that_disagree_are_seen(monkeypatch: pytest.MonkeyPatch) -> None:
+    def wrong(*sizes: int) -> object:
+        right = cross_attention(*sizes)
+        return replace(right, operations=replace(right.operations, maps=right.operations.maps + 1))
+
+    monkeypatch.setattr(complexity, "cross_attention", wrong)
+    assert {row.decoder.agrees for row in count_complexity(SMALL).complexity} == {False}
+
+
+def test_products_are_those_of_table_1() -> None:
+    length, dim, heads, block = 48, 32, 4, 16
+    seen = {
+        length: self_attention(VanillaConfig(), length, dim, heads),
+        block: self_attention(BlockwiseConfig(block=block), length, dim, heads),
+        dim // heads: self_attention(EfficientConfig(), length, dim, heads),
+    }
+    for keys, cost in seen.items():
+        assert cost is not None
+        assert cost.operations.products == 2 * 2 * length * keys * dim
+        assert cost.operations.maps == 2 * length * 4 * dim * dim
+
+
+def test_what_is_held() -> None:
+    dense, blocks = (self_attention(config, 48, 32, 4) for config in (VanillaConfig(), BlockwiseConfig(block=16)))
+    assert dense is not None
+    assert blocks is not None
+    assert dense.held == Held(keys_values=2 * 48 * 32, weights=4 * 48 * 48, activations=3 * 48 * 32)
+    assert blocks.held.weights == 4 * 48 * 16
+    assert cross_attention(10, 8, 32, 4).held.keys_values == 2 * 8 * 32

@@ -1,0 +1,56 @@
+import struct
+from pathlib import Path
+from unittest.mock import Mock
+
+import pytest
+import torch
+
+from sumpool.bench import plots
+from sumpool.bench.config import OperatorsConfig
+from sumpool.bench.operators import measure_operators
+from sumpool.bench.plots import draw, require_plots
+from sumpool.bench.result import Found
+from sumpool.bench.shortening import FoundShortening, ShorteningRow
+from sumpool.bench.timing import Timing
+from sumpool.bench.workload import Conditions
+from sumpool.errors import RecipeError
+
+
+def operators() -> Found:
+    conditions = Conditions(vocabulary=8, device=torch.device("cpu"), precision=torch.float32)
+    return measure_operators(OperatorsConfig(lengths=(8, 16), batch=1, repeats=1), conditions)
+
+
+def shortening() -> Found:
+    rows = (ShorteningRow(1, Timing((2.0,)), 100), ShorteningRow(2, Timing((1.0,)), 50), ShorteningRow(4, note="none"))
+    return FoundShortening(rows, "")
+
+
+@pytest.mark.parametrize("found", [operators(), shortening(), FoundShortening((ShorteningRow(1, note="none"),), "")])
+def test_a_picture_is_drawn_without_a_display(found: Found, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    pytest.importorskip("matplotlib")
+    monkeypatch.delenv("DISPLAY", raising=False)
+    path = tmp_path / "picture.png"
+    draw(found, path)
+    head = path.read_bytes()[:24]
+    assert head.startswith(b"\x89PNG")
+    assert min(struct.unpack(">II", head[16:])) > 400
+
+
+def test_matplotlib_is_named_where_it_is_missing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(plots, "find_spec", Mock(return_value=None))
+    with pytest.raises(RecipeError, match=r"matplotlib, which is not installed: pip install 'sumpool\[plots\]'"):
+        require_plots("operators", tmp_path / "x.png")
+
+
+@pytest.mark.parametrize(
+    ("suite", "name", "message"),
+    [
+        ("complexity", "x.png", "--plot must go with one of operators, shortening, got complexity"),
+        ("operators", "x.pdf", r"--plot must name a \.png file, got .*x\.pdf"),
+        ("operators", "nowhere/x.png", "--plot must name a file in a folder that is there"),
+    ],
+)
+def test_what_cannot_be_drawn_is_refused(suite: str, name: str, message: str, tmp_path: Path) -> None:
+    with pytest.raises(RecipeError, match=message):
+        require_plots(suite, tmp_path / name)

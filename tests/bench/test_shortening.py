@@ -1,0 +1,67 @@
+from unittest.mock import Mock
+
+import pytest
+import torch
+
+from sumpool.bench import shortening
+from sumpool.bench.config import ShorteningConfig
+from sumpool.bench.shortening import FoundShortening, ShorteningRow, measure_shortening, model
+from sumpool.bench.timing import Timing
+from sumpool.bench.workload import Conditions, Subject
+from sumpool.core.attention.blockwise import BlockwiseConfig
+from sumpool.core.pooling.funnel import FunnelConfig
+
+CONDITIONS = Conditions(vocabulary=8, device=torch.device("cpu"), precision=torch.float32)
+SMALL = ShorteningConfig(
+    factors=(4, 2), length=24, target=4, dim=16, heads=2, feed_forward=16, repeats=1, attention="blockwise", block=8
+)
+
+
+def test_layers_are_those_of_the_paper() -> None:
+    layers = model(4, SMALL).encoder
+    assert len(layers) == 10
+    assert [place for place, layer in enumerate(layers) if layer.pool] == [1]
+    assert layers[1].pool == FunnelConfig(window=4, stride=4)
+    assert {layer.attention for layer in layers} == {BlockwiseConfig(block=8)}
+    assert not any(layer.pool for layer in model(1, SMALL).encoder)
+
+
+def test_every_factor_is_compared_to_none() -> None:
+    found = measure_shortening(SMALL, CONDITIONS)
+    assert [row.factor for row in found.shortening] == [1, 2, 4]
+    assert all(row.timing and len(row.timing.seconds) == 1 for row in found.shortening)
+
+
+def test_pooled_memory_is_shorter(monkeypatch: pytest.MonkeyPatch) -> None:
+    lengths = []
+    score = Subject.train
+
+    def train(self: Subject, documents: object) -> None:
+        encoder = self.model.encoder
+        lengths.append(encoder(documents.ids, documents.mask, documents.sentences).memory.states.size(1))  # type: ignore[attr-defined]
+        score(self, documents)  # type: ignore[arg-type]
+
+    monkeypatch.setattr(Subject, "train", train)
+    measure_shortening(SMALL, CONDITIONS)
+    assert set(lengths) == {24, 12, 6}
+
+
+def test_a_factor_that_does_not_fit_is_left_out(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(shortening, "peak", Mock(side_effect=MemoryError))
+    found = measure_shortening(SMALL, CONDITIONS)
+    assert {row.note for row in found.shortening} == {"memory ended"}
+    (table,) = found.tables()
+    assert table.rows[0] == ("1", "-", "-", "-", "-", "-", "-", "-")
+    assert "4 was left out: memory ended" in table.notes
+
+
+def test_other_errors_are_raised(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(shortening, "peak", Mock(side_effect=RuntimeError("shapes do not fit")))
+    with pytest.raises(RuntimeError, match="shapes do not fit"):
+        measure_shortening(SMALL, CONDITIONS)
+
+
+def test_ratios_stand_beside_those_of_the_paper() -> None:
+    rows = (ShorteningRow(1, Timing((2.0,)), 200 * 2**20), ShorteningRow(4, Timing((1.0,)), 50 * 2**20))
+    (table,) = FoundShortening(rows, "sizes").tables()
+    assert table.rows[1] == ("4", "1.000", "1.00", "0.50", "0.40", "50", "0.25", "0.47")
