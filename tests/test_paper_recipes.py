@@ -5,6 +5,7 @@ from pathlib import Path
 import pytest
 import torch
 
+from sumpool.bench import paper
 from sumpool.core.model.config import ModelConfig
 from sumpool.core.model.summarizer import Summarizer
 from sumpool.recipe.load import load_recipe
@@ -69,3 +70,32 @@ def test_shallow_models_have_nearly_the_32_million_of_table_5() -> None:
 def test_every_row_of_a_sweep_builds(path: Path) -> None:
     for row in load_sweep(path).rows:
         assert parameters(row.recipe.model, row.recipe.data.vocabulary) > 0
+
+
+def test_shallow_rows_are_the_models_that_are_benchmarked() -> None:
+    rows = {int(row.name[:2]): row for row in load_sweep(PAPERS / "shallow.yaml").rows}
+    published = {row.number: row for row in paper.rows(10)}
+    twice = {*paper.SAME, 28}
+    assert rows.keys() == published.keys() - twice
+    assert published[28].config == published[4].config
+    for number, row in rows.items():
+        config = published[number].config
+        assert config is not None, published[number].note
+        ours, theirs = (each.model_dump() for each in (row.recipe.model, config))
+        for layer in (*ours["encoder"], *theirs["encoder"]):
+            if layer["pool"]:  # PoWER's selection has no gradient, which a model that is only timed need not say
+                layer["pool"].pop("gradient", None)
+        assert ours == theirs, row.name
+
+
+def test_power_is_fine_tuned_from_a_row_above_it_with_its_own_length() -> None:
+    loaded = load_sweep(PAPERS / "shallow.yaml")
+    above: dict[Path, Recipe] = {}
+    begun = []
+    for row in loaded.rows:
+        if row.recipe.train.init_from:
+            begun.append(row.name)
+            first = above[row.recipe.train.init_from]
+            assert first.model.source_length == row.recipe.model.source_length
+        above[Path("runs/shallow") / f"{row.name}-seed{loaded.settings.seeds[0]}"] = row.recipe
+    assert len(begun) == 3
