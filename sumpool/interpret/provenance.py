@@ -12,7 +12,7 @@ from scipy.sparse import csr_array, eye_array
 from torch import Tensor
 
 from sumpool.core.model.summarizer import Memory
-from sumpool.core.pooling._base import Mixture
+from sumpool.core.nn.mixture import Mixture
 
 
 def provenance(memory: Memory) -> list[csr_array]:

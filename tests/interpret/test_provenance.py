@@ -9,7 +9,8 @@ from torch import Tensor, nn
 
 from sumpool.core.model.config import ModelConfig
 from sumpool.core.model.summarizer import Memory, Summarizer
-from sumpool.core.pooling._base import Mixture, PoolerConfig
+from sumpool.core.nn.mixture import Mixture
+from sumpool.core.pooling._base import PoolerConfig
 from sumpool.core.tokens import Tokens
 from sumpool.interpret.provenance import provenance
 from sumpool.variants import config_class, kinds

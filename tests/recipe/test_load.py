@@ -6,6 +6,7 @@ import pytest
 
 from sumpool.errors import RecipeError
 from sumpool.recipe.load import dump_recipe, load_recipe
+from sumpool.variants import kinds
 
 
 def problems_of(text: str, folder: Path, *overrides: str) -> str:
@@ -43,8 +44,8 @@ def test_all_problems_are_told_at_once_in_sentences(tiny_recipe: Path) -> None:
         .replace("steps: 4", "stpes: 4, label_smothing: 0.1")
     )
     assert problems_of(text, tiny_recipe.parent).splitlines()[1:] == [
-        "  - model.encoder[0].attention.kind must be one of blockwise, vanilla, got 'blockwize' "
-        "(did you mean blockwise?)",
+        f"  - model.encoder[0].attention.kind must be one of {', '.join(kinds('sumpool.core.attention'))}, "
+        "got 'blockwize' (did you mean blockwise?)",
         "  - train.stpes is not a setting of train (did you mean steps?)",
         "  - train.label_smothing is not a setting of train (did you mean label_smoothing?)",
     ]

@@ -70,11 +70,14 @@ class Ears:
 
     def __init__(self, stop: Callable[[Progress], bool] | None = None) -> None:
         self.notes: list[str] = []
+        self.evaluated: list[tuple[int, int | None]] = []
         self._stop = stop
 
     def __call__(self, progress: Progress) -> None:
         if progress.note:
             self.notes.append(progress.note)
+        if progress.task == "evaluate":
+            self.evaluated.append((progress.done, progress.total))
         if self._stop and self._stop(progress):
             raise Interrupted(signal.SIGINT)
 
@@ -145,6 +148,7 @@ def test_a_stopped_sweep_goes_on_and_repeats_nothing(tmp_path: Path, sweep_with:
     table = sweep(sweep_with(), tmp_path / "toy", report=ears)
     assert f"{finished} is finished; nothing is left to do" in ears.notes
     assert "going on from step 3" in ears.notes
+    assert ears.evaluated[0][0] == ears.evaluated[0][1]
     assert {path: path.stat().st_mtime_ns for path in before} == before
     assert weights_of(tmp_path / "toy") == weights_of(tmp_path / "whole")
     whole = table_of(tmp_path / "whole")

@@ -2,7 +2,9 @@
 
 from typing import Annotated, Literal, Self
 
+import torch
 from pydantic import Field, model_validator
+from torch import nn
 
 from sumpool.core.attention._base import AttentionConfig
 from sumpool.core.cross_attention._base import CrossAttentionConfig
@@ -71,4 +73,18 @@ class ModelConfig(Settings):
             raise ValueError(f"heads must divide dim = {self.dim}, got {self.heads}")
         if self.dim % 2:
             raise ValueError(f"dim must be even for sinusoidal positions, got {self.dim}")
+        return self
+
+    @model_validator(mode="after")
+    def _layers_suit_dim(self) -> Self:
+        """Let every layer say what it cannot be built with, before there are data or a device."""
+        with torch.device("meta"):  # takes neither memory nor random numbers
+            embedding = nn.Embedding(1, self.dim)
+            for number, layer in enumerate(self.encoder):
+                try:
+                    layer.attention.build(self.dim, self.heads)
+                    if layer.pool:
+                        layer.pool.build(embedding)
+                except ValueError as error:
+                    raise ValueError(f"encoder[{number}]: {error}") from error
         return self

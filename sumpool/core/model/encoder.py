@@ -11,8 +11,9 @@ from sumpool.core.model.config import EncoderLayerConfig, ModelConfig
 from sumpool.core.nn.blocks import Residual
 from sumpool.core.nn.feed_forward import FeedForward
 from sumpool.core.nn.masking import hide
+from sumpool.core.nn.mixture import Mixture, Mixtures
 from sumpool.core.nn.positions import sinusoid
-from sumpool.core.pooling._base import Mixture, Pooled
+from sumpool.core.pooling._base import Pooled
 from sumpool.core.tokens import Tokens
 
 
@@ -23,12 +24,12 @@ class Encoded:
     Attributes:
         memory: The vectors that cross-attention sees, after every layer and every pooling.
         source: The vectors before the first pooling, one for each source token; whoever reads them normalises them.
-        mixtures: What each pooling, first to last, made of the vectors before it.
+        mixtures: What each pooling, first to last, made of the vectors before it; none where `restore` has undone them.
     """
 
     memory: Tokens
     source: Tokens
-    mixtures: list[Callable[[], Mixture]]
+    mixtures: Mixtures
 
 
 @final
@@ -87,7 +88,7 @@ class Encoder(nn.Module):
                 tokens, mixtures = pooled.tokens, [*mixtures, pooled.mixture]
         source = before[0] if before else tokens
         if self.restore and before:
-            tokens = _restore(tokens, before, mixtures)
+            tokens, mixtures = _restore(tokens, before, mixtures), []
         return Encoded(tokens.with_states(self.norm(tokens.states)), source, mixtures)
 
     def _embed(self, ids: Tensor, mask: Tensor, sentences: Tensor, phrases: Tensor | None) -> Tokens:
@@ -108,7 +109,7 @@ class Encoder(nn.Module):
         return replace(pooled, tokens=replace(pooled.tokens, losses=losses, figures=tokens.figures | figures))
 
 
-def _restore(tokens: Tokens, before: Sequence[Tokens], mixtures: Sequence[Callable[[], Mixture]]) -> Tokens:
+def _restore(tokens: Tokens, before: Sequence[Tokens], mixtures: Mixtures) -> Tokens:
     """Undo the poolings, last to first, and add what the first of them was given."""
     states = tokens.states
     for earlier, mixture in zip(reversed(before), reversed(mixtures), strict=True):

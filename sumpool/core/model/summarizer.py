@@ -1,6 +1,5 @@
 """The whole model: documents in, log-probabilities of summaries out."""
 
-from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 from typing import final
 
@@ -11,8 +10,8 @@ from torch.nn import functional as F
 from sumpool.core.model.config import ModelConfig
 from sumpool.core.model.decoder import Decoder, Written
 from sumpool.core.model.encoder import Encoded, Encoder
+from sumpool.core.nn.mixture import Mixtures
 from sumpool.core.output._base import Scores
-from sumpool.core.pooling._base import Mixture
 from sumpool.core.tokens import Tokens
 from sumpool.pieces import BEGIN, PAD
 
@@ -31,7 +30,7 @@ class Memory:
     tokens: Tokens
     source: Tokens
     ids: Tensor
-    mixtures: Sequence[Callable[[], Mixture]] = ()
+    mixtures: Mixtures = ()
 
 
 @dataclass(frozen=True)
@@ -139,7 +138,7 @@ class Summarizer(nn.Module):
         history = torch.stack([inputs, F.pad(inputs[:, :-1], (1, 0), value=PAD)], dim=-1)
         states = self.decoder(inputs, self.decoder.remember(memory.tokens))
         return self.output.score(
-            states, history, self.output.remember(memory.ids, memory.source, memory.tokens), target
+            states, history, self.output.remember(memory.ids, memory.source, memory.tokens, memory.mixtures), target
         )
 
     def forward(
@@ -154,7 +153,7 @@ class Summarizer(nn.Module):
         documents = memory.ids.size(0)
         return DecoderState(
             seen=self.decoder.remember(memory.tokens),
-            copied=self.output.remember(memory.ids, memory.source, memory.tokens),
+            copied=self.output.remember(memory.ids, memory.source, memory.tokens, memory.mixtures),
             before=memory.ids.new_full((documents * beams, 1), PAD),
             documents=documents,
         )

@@ -58,8 +58,8 @@ def mass(query: Tensor, key: Tensor, mask: Tensor, itself: bool, bias: Bias) -> 
     O(length), at any length.
 
     Args:
-        query: (batch, heads, length, head_dim).
-        key: (batch, heads, length, head_dim).
+        query: (batch, heads, length, head_dim), finite everywhere.
+        key: (batch, heads, length, head_dim), finite everywhere.
         mask: (batch, length), True at real tokens.
         itself: Whether what a token gives itself counts.
         bias: What is added to the scaled products.
@@ -80,13 +80,14 @@ def mass(query: Tensor, key: Tensor, mask: Tensor, itself: bool, bias: Bias) -> 
 
 def _given(query: Tensor, key: Tensor, mask: Tensor, itself: bool, bias: Bias, queries: slice) -> Tensor:
     """Sum the attention that every key gets from some queries, over the heads: (batch, length)."""
-    scores = at_least_float32(query[:, :, queries] @ key.transpose(2, 3) / math.sqrt(query.size(-1)))
+    scores = at_least_float32(query[:, :, queries] / math.sqrt(query.size(-1)) @ key.transpose(2, 3))
     added = bias(queries)
     if added is not None:
         scores = scores + added
-    weights = scores.masked_fill(~mask[:, None, None], -math.inf).softmax(-1)  # (batch, heads, queries, length)
-    counted = (mask[:, queries, None] & mask[:, None])[:, None]
+    weights = scores.masked_fill_(~mask[:, None, None], -math.inf).softmax(-1)  # (batch, heads, queries, length)
     if not itself:
         numbers = torch.arange(mask.size(1), device=mask.device)
-        counted = counted & (numbers[queries, None] != numbers)
-    return weights.masked_fill(~counted, 0.0).sum((1, 2))
+        weights = weights.masked_fill(numbers[queries, None] == numbers, 0.0)
+    asking = mask[:, None, None, queries].to(weights.dtype)
+    with torch.autocast(query.device.type, enabled=False):  # would round the weights
+        return (asking @ weights).sum((1, 2)).masked_fill(~mask, 0.0)

@@ -5,6 +5,7 @@ from dataclasses import dataclass
 
 from torch import Tensor, nn
 
+from sumpool.core.nn.mixture import Mixtures
 from sumpool.core.tokens import Tokens
 from sumpool.settings import Settings
 
@@ -40,13 +41,14 @@ class Output(nn.Module, ABC):
     """
 
     @abstractmethod
-    def remember(self, ids: Tensor, source: Tokens, memory: Tokens) -> dict[str, Tensor]:
+    def remember(self, ids: Tensor, source: Tokens, memory: Tokens, mixtures: Mixtures) -> dict[str, Tensor]:
         """Keep what may be copied.
 
         Args:
             ids: (batch, length), the source.
             source: The encoder's states of the source, before the first pooling.
             memory: The vectors that cross-attention sees, after every pooling.
+            mixtures: What each pooling, first to last, made of the vectors before it.
 
         Returns:
             Tensors, batch first, shared by all beams of a document.

@@ -17,6 +17,7 @@ from torch import Tensor, nn
 from torch.nn import functional as F
 
 from sumpool.core.nn.masking import hide
+from sumpool.core.nn.mixture import Mixtures, compose
 from sumpool.core.nn.precision import at_least_float32
 from sumpool.core.output._base import Output, OutputConfig, Scores
 from sumpool.core.tokens import Tokens
@@ -36,7 +37,8 @@ class PointerConfig(OutputConfig):
     preceding: int = Field(64, ge=1)
     """Features that compare each of the two preceding tokens."""
     copies: Literal["source", "memory"] = "source"
-    """What may be copied: every source token, or only the heaviest one behind each vector that pooling left."""
+    """What is pointed at: every source token, or every vector that pooling left, which stands for the source tokens
+    behind it by their weights."""
 
     def build(self, embedding: nn.Embedding) -> "PointerOutput":
         """Build the head."""
@@ -67,22 +69,29 @@ class PointerOutput(Output):
             assert isinstance(part, nn.Linear)
             nn.init.normal_(part.weight, std=(MATCH / part.out_features) ** 0.5)
 
-    def remember(self, ids: Tensor, source: Tokens, memory: Tokens) -> dict[str, Tensor]:
-        """Keep the keys (batch, length, key + 2 * preceding), the ids (batch, length) and the mask.
+    def remember(self, ids: Tensor, source: Tokens, memory: Tokens, mixtures: Mixtures) -> dict[str, Tensor]:
+        """Keep keys (batch, keys, key + 2 * preceding), their mask (batch, keys), and the ids (batch, length).
 
-        What stands before a vector of the memory is what stood before its token in the source.
+        Keys are source positions; or vectors of the memory, whose preceding tokens are those of the source tokens
+        behind them, by weight. Then `spread` (batch, keys, length) has the weights.
         """
-        seen = memory if self.copies == "memory" else source
-        before = [F.pad(ids, (back, -back), value=PAD).gather(1, seen.origin) for back in (1, 2)]
+        spread = compose(mixtures, ids.size(1)) if self.copies == "memory" else None
+        seen = source if spread is None else memory
+        before = torch.stack([F.pad(ids, (back, -back), value=PAD) for back in (1, 2)], dim=-1)  # (batch, length, 2)
+        preceding = self._precede(before)
+        if spread is not None:
+            preceding = spread.to(preceding.dtype) @ preceding
         key = self.key(self.norm(hide(seen.states, seen.mask))) / self.key.out_features**0.5
-        key = torch.cat([key, self._precede(torch.stack(before, dim=-1))], dim=-1)
-        return {"key": key, "ids": ids.gather(1, seen.origin), "mask": seen.mask}
+        kept = {"key": torch.cat([key, preceding], dim=-1), "mask": seen.mask, "ids": ids}
+        return kept if spread is None else {**kept, "spread": spread}
 
     def forward(self, states: Tensor, history: Tensor, remembered: dict[str, Tensor]) -> Tensor:
         """Give log-probabilities (batch, target, vocab)."""
         write, copy = self._gate(states, remembered)
         written = write + self._vocabulary(states)  # (batch, target, vocab)
-        attention = self._attend(states, history, remembered).softmax(-1).nan_to_num()  # (batch, target, length)
+        attention = self._attend(states, history, remembered).softmax(-1).nan_to_num()  # (batch, target, keys)
+        if "spread" in remembered:
+            attention = attention @ remembered["spread"].to(attention.dtype)  # (batch, target, length)
         ids = remembered["ids"][:, None].expand_as(attention)
         # Sums of probabilities after the softmax: below the smallest float a copy adds nothing to any sum of logs.
         copied = torch.zeros_like(written).scatter_add(-1, ids, attention)
@@ -93,11 +102,17 @@ class PointerOutput(Output):
         write, copy = (part.squeeze(-1) for part in self._gate(states, remembered))  # (batch, target) each
         vocabulary = self._vocabulary(states)  # (batch, target, vocab)
         written = write + vocabulary.gather(-1, target[..., None]).squeeze(-1)
-        attention = self._attend(states, history, remembered)  # (batch, target, length)
-        match = (remembered["ids"][:, None] == target[..., None]) & remembered["mask"][:, None]
+        attention = self._attend(states, history, remembered)  # (batch, target, keys)
+        match = remembered["ids"][:, None] == target[..., None]  # (batch, target, length)
+        shared = attention
+        if "spread" in remembered:
+            share = match.to(attention.dtype) @ remembered["spread"].to(attention.dtype).transpose(1, 2)
+            match = share > 0  # (batch, target, keys)
+            shared = attention + share.masked_fill(~match, 1.0).log()
+        match = match & remembered["mask"][:, None]
         found = match.any(-1)
         # Where nothing matches, the sums run over zeros: a logsumexp of nothing has no gradient that is a number.
-        matched = attention.masked_fill(~match, -torch.inf).masked_fill(~found[..., None], 0.0).logsumexp(-1)
+        matched = shared.masked_fill(~match, -torch.inf).masked_fill(~found[..., None], 0.0).logsumexp(-1)
         whole = attention.masked_fill(~found[..., None], 0.0).logsumexp(-1)
         copied = torch.where(found, copy + matched - whole, -torch.inf)
         return Scores(torch.logaddexp(written, copied), vocabulary.mean(-1))

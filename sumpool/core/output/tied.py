@@ -5,6 +5,7 @@ from typing import Literal, final
 from torch import Tensor, nn
 from torch.nn import functional as F
 
+from sumpool.core.nn.mixture import Mixtures
 from sumpool.core.nn.precision import at_least_float32
 from sumpool.core.output._base import Output, OutputConfig, Scores
 from sumpool.core.tokens import Tokens
@@ -29,9 +30,9 @@ class TiedOutput(Output):
         super().__init__()
         self.embedding = embedding
 
-    def remember(self, ids: Tensor, source: Tokens, memory: Tokens) -> dict[str, Tensor]:
+    def remember(self, ids: Tensor, source: Tokens, memory: Tokens, mixtures: Mixtures) -> dict[str, Tensor]:
         """Keep nothing: this head does not look at the source."""
-        del ids, source, memory
+        del ids, source, memory, mixtures
         return {}
 
     def forward(self, states: Tensor, history: Tensor, remembered: dict[str, Tensor]) -> Tensor:

@@ -17,8 +17,9 @@ from pydantic import Field
 from torch import Tensor, nn
 from torch.nn import functional as F
 
+from sumpool.core.nn.mixture import Mixture
 from sumpool.core.nn.precision import at_least_float32
-from sumpool.core.pooling._base import Mixture, Pooled, Pooler, PoolerConfig, leave
+from sumpool.core.pooling._base import Pooled, Pooler, PoolerConfig, leave
 from sumpool.core.tokens import Tokens
 
 

@@ -19,18 +19,9 @@ from torch import Tensor, nn
 from torch.nn import functional as F
 
 from sumpool.core.nn.masking import hide
+from sumpool.core.nn.mixture import Mixture
 from sumpool.core.nn.precision import at_least_float32
-from sumpool.core.pooling._base import (
-    Keep,
-    Mixture,
-    Pooled,
-    Pooler,
-    PoolerConfig,
-    kept,
-    leave,
-    most_kept,
-    unchanged,
-)
+from sumpool.core.pooling._base import Keep, Pooled, Pooler, PoolerConfig, kept, leave, most_kept, unchanged
 from sumpool.core.scoring._base import Scorer, ScorerConfig
 from sumpool.core.scoring.linear import LinearConfig
 from sumpool.core.tokens import Tokens

@@ -13,7 +13,8 @@ import torch
 from torch import Tensor, nn
 
 from sumpool.core.nn.masking import hide
-from sumpool.core.pooling._base import Keep, Mixture, Pooled, Pooler, PoolerConfig, best, leave, most_kept, unchanged
+from sumpool.core.nn.mixture import Mixture
+from sumpool.core.pooling._base import Keep, Pooled, Pooler, PoolerConfig, best, leave, most_kept, unchanged
 from sumpool.core.scoring._base import Scorer, ScorerConfig
 from sumpool.core.scoring.linear import LinearConfig
 from sumpool.core.tokens import Tokens
@@ -57,10 +58,11 @@ class HardPooler(Pooler):
             scores = self.scorer(tokens.with_states(states))
         found, mask = best(scores, tokens.mask, self.config.keep)
         found = found.masked_fill(~mask, length).sort(dim=1).values.clamp(max=length - 1)  # in source order
-        picked = states.gather(1, found[..., None].expand(-1, -1, states.size(2)))  # (batch, keep, dim)
+        weights = mask.to(states.dtype)
         if learns:
-            picked = picked * _one(scores.gather(1, found).masked_fill(~mask, 0.0))[..., None].to(picked.dtype)
-        mixture = Mixture(found[..., None], mask[..., None].to(states.dtype), mask)
+            weights = weights * _one(scores.gather(1, found).masked_fill(~mask, 0.0)).to(states.dtype)
+        picked = states.gather(1, found[..., None].expand(-1, -1, states.size(2))) * weights[..., None]
+        mixture = Mixture(found[..., None], weights[..., None], mask)
         return Pooled(leave(tokens, picked, mask, found), lambda: mixture)
 
 

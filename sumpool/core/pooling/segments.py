@@ -23,8 +23,9 @@ from torch.nn import functional as F
 from sumpool.core.boundaries._base import Boundaries, BoundariesConfig
 from sumpool.core.boundaries.fixed import FixedConfig
 from sumpool.core.nn.masking import hide
+from sumpool.core.nn.mixture import Mixture
 from sumpool.core.nn.precision import at_least_float32
-from sumpool.core.pooling._base import Mixture, Pooled, Pooler, PoolerConfig, leave
+from sumpool.core.pooling._base import Pooled, Pooler, PoolerConfig, leave
 from sumpool.core.tokens import Tokens
 from sumpool.variants import OneOf
 

@@ -1,4 +1,5 @@
 import pytest
+import torch
 from pydantic import ValidationError
 
 from sumpool.core.model.config import ModelConfig
@@ -21,3 +22,24 @@ def test_a_variant_keeps_its_settings_through_a_dump() -> None:
     assert ModelConfig.model_validate(config.model_dump()) == config
     attention = config.model_dump()["encoder"][0]["attention"]
     assert attention == {"kind": "blockwise", "block": 7, "positions": "none"}
+
+
+@pytest.mark.parametrize(
+    ("layer", "message"),
+    [
+        ({"attention": {"kind": "lsh", "local_heads": 4}}, r"local_heads must be less than heads = 4, got 4; lower it"),
+        ({"attention": {"kind": "vanilla", "positions": "rotary"}}, r"dim / heads must be even for rotary positions"),
+        (
+            {
+                "attention": {"kind": "vanilla"},
+                "pool": {"kind": "halving", "scorer": {"kind": "coordinate", "feature": 12}},
+            },
+            r"feature must be less than model\.dim = 12, got 12",
+        ),
+    ],
+)
+def test_a_layer_that_cannot_be_built_is_named(layer: dict[str, object], message: str) -> None:
+    state = torch.random.get_rng_state()
+    with pytest.raises(ValidationError, match=r"encoder\[1\]: " + message):
+        ModelConfig.model_validate({"dim": 12, "heads": 4, "encoder": [{"attention": {"kind": "vanilla"}}, layer]})
+    assert torch.equal(torch.random.get_rng_state(), state)

@@ -9,7 +9,7 @@ from torch import Tensor
 from sumpool.core.model.config import ModelConfig
 from sumpool.core.model.encoder import Encoder
 from sumpool.core.model.summarizer import Summarizer
-from sumpool.core.pooling._base import Mixture
+from sumpool.core.nn.mixture import Mixture
 
 VOCAB = 60
 TWO_POOLINGS = [

@@ -65,7 +65,7 @@ def test_mass_equals_a_loop_and_what_it_leaves_in_memory_changes_nothing(
     bias = torch.randn(3, 4, 11, 11, dtype=torch.float64)
     reals = [11, 6, 0]
     mask = torch.arange(11) < torch.tensor(reals)[:, None]
-    query[1, :, 6:] = torch.inf  # padding
+    query[1, :, 6:] = key[1, :, 6:] = 1e3  # padding
     found = mass(query, key, mask, itself, lambda queries: bias[:, :, queries])
     for number, real in enumerate(reals):
         expected = naive_mass(query[number], key[number], real, itself, bias[number])
@@ -82,6 +82,14 @@ def test_mass_is_differentiable_though_its_weights_are_thrown_away(monkeypatch: 
         return mass(query, key, mask, False, lambda queries: bias[:, :, queries])
 
     assert torch.autograd.gradcheck(weighed, [part.requires_grad_() for part in (query, key, bias)])
+
+
+def test_mass_is_as_exact_under_autocast() -> None:
+    query, key = torch.randn(2, 1, 2, 64, 8)
+    with torch.autocast("cpu", torch.bfloat16):
+        received = mass(query, key, torch.ones(1, 64, dtype=torch.bool), True, no_bias)
+    assert received.dtype == torch.float32
+    torch.testing.assert_close(received.sum(), torch.tensor(64.0), atol=1e-4, rtol=0)
 
 
 def test_mass_holds_few_weights_at_a_time(monkeypatch: pytest.MonkeyPatch) -> None:

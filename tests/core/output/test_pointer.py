@@ -1,9 +1,11 @@
 from collections.abc import Callable
 from dataclasses import replace
+from functools import partial
 
 import torch
 from torch import Tensor, nn
 
+from sumpool.core.nn.mixture import Mixture
 from sumpool.core.output.pointer import PointerConfig, PointerOutput
 from sumpool.core.tokens import Tokens
 from sumpool.pieces import PAD
@@ -46,7 +48,7 @@ def test_equals_the_mixture_by_hand(make_tokens: Callable[..., Tokens]) -> None:
     ids = torch.randint(5, 12, (1, 12))
     states = torch.randn(1, 4, 16, dtype=torch.float64)
     history = torch.randint(5, 12, (1, 4, 2))
-    log_probs = head(states, history, head.remember(ids, tokens, tokens))
+    log_probs = head(states, history, head.remember(ids, tokens, tokens, ()))
     torch.testing.assert_close(log_probs[0].exp(), naive(head, tokens, ids, states, history))
 
 
@@ -57,7 +59,9 @@ def test_before_training_it_points_behind_a_bigram_just_written() -> None:
     tokens = Tokens.from_source(torch.randn(1, 800, 64, dtype=torch.float64), mask, ids, ids, ids)
     places = torch.tensor([10, 300, 799])
     history = torch.stack([ids[:, places - 1], ids[:, places - 2]], dim=-1)
-    attention = head._attend(torch.randn(1, 3, 64, dtype=torch.float64), history, head.remember(ids, tokens, tokens))
+    attention = head._attend(
+        torch.randn(1, 3, 64, dtype=torch.float64), history, head.remember(ids, tokens, tokens, ())
+    )
     assert attention.argmax(-1).tolist() == [places.tolist()]
 
 
@@ -66,21 +70,67 @@ def test_a_piece_that_is_nowhere_cannot_be_copied(make_tokens: Callable[..., Tok
     ids = torch.full((1, 6), 7)
     states, history = torch.randn(1, 1, 16, dtype=torch.float64), torch.zeros(1, 1, 2, dtype=torch.long)
     written = torch.nn.functional.logsigmoid(head.gate(states)) + head._vocabulary(states)
-    log_probs = head(states, history, head.remember(ids, tokens, tokens))
+    log_probs = head(states, history, head.remember(ids, tokens, tokens, ()))
     elsewhere = torch.arange(40) != 7
     torch.testing.assert_close(log_probs[..., elsewhere], written[..., elsewhere])
     assert log_probs[0, 0, 7] > written[0, 0, 7]
 
 
-def test_copying_from_the_memory_reads_the_source_at_its_origins(make_tokens: Callable[..., Tokens]) -> None:
+def make_memory_head(head: PointerOutput) -> PointerOutput:
+    twin = PointerOutput(head.embedding, PointerConfig(key=8, preceding=64, copies="memory")).double()
+    twin.load_state_dict(head.state_dict())
+    return twin
+
+
+def make_mixtures(length: int, *keeps: int) -> list[Callable[[], Mixture]]:
+    """Poolings whose every vector is a random sum of three before it."""
+    found: list[Callable[[], Mixture]] = []
+    for keep in keeps:
+        members = torch.rand(1, keep, length).topk(3).indices
+        weights = torch.rand(1, keep, 3, dtype=torch.float64).softmax(-1)
+        mixture = Mixture(members, weights.requires_grad_(), torch.ones(1, keep, dtype=torch.bool))
+        found.append(partial(replace, mixture))
+        length = keep
+    return found
+
+
+def test_copying_from_the_memory_goes_through_the_weights(make_tokens: Callable[..., Tokens]) -> None:
+    head, tokens, memory = make_head(), make_tokens(12), make_tokens(4)
+    from_memory, mixtures = make_memory_head(head), make_mixtures(12, 6, 4)
+    ids = torch.randint(5, 12, (1, 12))
+    states, history = torch.randn(1, 3, 16, dtype=torch.float64), torch.randint(5, 12, (1, 3, 2))
+    remembered = from_memory.remember(ids, tokens, memory, mixtures)
+    weights = mixtures[1]().matrix(6)[0] @ mixtures[0]().matrix(12)[0]  # (keep, length)
+    preceding = head.remember(ids, tokens, tokens, ())["key"][0, :, 8:]  # (length, 2 * preceding)
+    for place, row in enumerate(from_memory(states, history, remembered)[0].exp()):
+        asked = torch.cat([head.query(states[0, place]), head._precede(history)[0, place]])
+        meaning = head.key(head.norm(memory.states[0])) / 8**0.5
+        attention = (torch.cat([meaning, weights @ preceding], dim=1) @ asked).softmax(0)
+        gate = head.gate(states[0, place]).sigmoid()
+        expected = gate * (states[0, place] @ head.embedding.weight.T).softmax(0)
+        expected = expected.index_add(0, ids[0], (1 - gate) * (attention @ weights))
+        torch.testing.assert_close(row, expected)
+
+
+def test_scores_through_the_memory_agree_and_teach_the_weights(make_tokens: Callable[..., Tokens]) -> None:
+    head, tokens, memory = make_memory_head(make_head()), make_tokens(12), make_tokens(4)
+    mixtures = make_mixtures(12, 4)
+    ids, target = torch.randint(5, 12, (1, 12)), torch.randint(5, 20, (1, 9))
+    states, history = torch.randn(1, 9, 16, dtype=torch.float64), torch.randint(5, 12, (1, 9, 2))
+    remembered = head.remember(ids, tokens, memory, mixtures)
+    scores = head.score(states, history, remembered, target)
+    whole = head(states, history, remembered).gather(-1, target[..., None])[..., 0]
+    torch.testing.assert_close(scores.log_prob, whole)
+    scores.log_prob.sum().backward()
+    gradient = mixtures[0]().weights.grad
+    assert gradient is not None
+    assert gradient.isfinite().all()
+    assert (gradient != 0).any(-1).all()
+
+
+def test_without_a_pooling_the_memory_is_the_source(make_tokens: Callable[..., Tokens]) -> None:
     head, tokens = make_head(), make_tokens(12)
-    from_memory = PointerOutput(head.embedding, PointerConfig(key=8, preceding=64, copies="memory")).double()
-    from_memory.load_state_dict(head.state_dict())
     ids = torch.randint(5, 40, (1, 12))
-    everything = head.remember(ids, tokens, tokens)
-    origin = torch.tensor([[1, 4, 9]])
-    states = tokens.states.gather(1, origin[..., None].expand(-1, -1, 16))
-    left = replace(tokens, states=states, mask=tokens.mask[:, :3], origin=origin)
-    some = from_memory.remember(ids, tokens, left)
-    for name in ("key", "ids"):
-        torch.testing.assert_close(some[name], everything[name][:, origin[0]])
+    plain, twin = (each.remember(ids, tokens, tokens, ()) for each in (head, make_memory_head(head)))
+    assert plain.keys() == twin.keys()
+    assert all(torch.equal(plain[name], twin[name]) for name in plain)

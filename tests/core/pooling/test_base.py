@@ -4,7 +4,8 @@ import pytest
 import torch
 from torch import Tensor
 
-from sumpool.core.pooling._base import Keep, Mixture, best, kept, most_kept
+from sumpool.core.nn.mixture import Mixture
+from sumpool.core.pooling._base import Keep, best, kept, most_kept
 
 
 def test_mixture_combines_as_a_matrix_would() -> None:

@@ -1,0 +1,101 @@
+"""The recipes of the papers' models: their sizes, and that the same model is the same everywhere."""
+
+from pathlib import Path
+
+import pytest
+import torch
+
+from sumpool.bench import paper
+from sumpool.core.model.config import ModelConfig
+from sumpool.core.model.summarizer import Summarizer
+from sumpool.recipe.load import load_recipe
+from sumpool.recipe.schema import Recipe
+from sumpool.recipe.sweep import load_sweep
+from tests.test_recipes import RECIPES, SWEEPS
+
+PAPERS = RECIPES / "papers"
+DATA = ("arxiv", "pubmed", "rfc")
+MODELS = sorted(path.stem for path in (PAPERS / "arxiv").glob("*.yaml"))
+DEEP = {"deep_blockwise", "deep_pyramidion"}
+
+
+def paper_recipe(data: str, model: str) -> Recipe:
+    return load_recipe(PAPERS / data / f"{model}.yaml")
+
+
+def parameters(config: ModelConfig, vocabulary: int) -> int:
+    with torch.device("meta"):
+        model = Summarizer(config, vocabulary)
+    return sum(parameter.numel() for parameter in model.parameters())
+
+
+def test_every_model_has_a_recipe_for_every_set_of_documents() -> None:
+    found = {path.relative_to(PAPERS) for path in PAPERS.glob("*/*.yaml")}
+    assert found == {Path(data) / f"{model}.yaml" for data in DATA for model in MODELS}
+    assert {"blockwise", "pyramidion", "transpooler"} | DEEP <= set(MODELS)
+
+
+@pytest.mark.parametrize("model", MODELS)
+def test_a_model_is_the_same_for_all_documents(model: str) -> None:
+    arxiv, *others = (paper_recipe(data, model) for data in DATA)
+    by_documents = {"accumulate", "checkpoint_every", "init_from", "steps", "validate_every"}
+    for other in others:
+        assert other.model == arxiv.model
+        assert other.summarize == arxiv.summarize
+        assert other.train.model_dump(exclude=by_documents) == arxiv.train.model_dump(exclude=by_documents)
+
+
+@pytest.mark.parametrize("model", MODELS)
+def test_models_of_a_size_share_the_settings_of_their_table(model: str) -> None:
+    recipe, like = (paper_recipe("arxiv", name) for name in (model, "deep_blockwise" if model in DEEP else "blockwise"))
+    assert recipe.model.model_copy(update={"encoder": like.model.encoder}) == like.model
+    assert recipe.summarize == like.summarize
+    fine_tuned = {"steps", "init_from", "validate_every"}
+    assert recipe.train.model_dump(exclude=fine_tuned) == like.train.model_dump(exclude=fine_tuned)
+
+
+def test_deep_models_have_the_124_million_parameters_of_table_6() -> None:
+    for model in DEEP:
+        assert parameters(paper_recipe("arxiv", model).model, 32_000) == pytest.approx(124e6, rel=0.005)
+
+
+def test_shallow_models_have_nearly_the_32_million_of_table_5() -> None:
+    """31.1 million, 2.8 % fewer; if their 32k were 32,768 pieces, 31.5. No layer of their size has the rest."""
+    config = paper_recipe("arxiv", "blockwise").model
+    assert parameters(config, 32_000) == 31_096_832
+    assert parameters(config, 32_768) == pytest.approx(32e6, rel=0.017)
+
+
+@pytest.mark.parametrize("path", SWEEPS, ids=lambda path: path.stem)
+def test_every_row_of_a_sweep_builds(path: Path) -> None:
+    for row in load_sweep(path).rows:
+        assert parameters(row.recipe.model, row.recipe.data.vocabulary) > 0
+
+
+def test_shallow_rows_are_the_models_that_are_benchmarked() -> None:
+    rows = {int(row.name[:2]): row for row in load_sweep(PAPERS / "shallow.yaml").rows}
+    published = {row.number: row for row in paper.rows(10)}
+    twice = {*paper.SAME, 28}
+    assert rows.keys() == published.keys() - twice
+    assert published[28].config == published[4].config
+    for number, row in rows.items():
+        config = published[number].config
+        assert config is not None, published[number].note
+        ours, theirs = (each.model_dump() for each in (row.recipe.model, config))
+        for layer in (*ours["encoder"], *theirs["encoder"]):
+            if layer["pool"]:  # PoWER's selection has no gradient, which a model that is only timed need not say
+                layer["pool"].pop("gradient", None)
+        assert ours == theirs, row.name
+
+
+def test_power_is_fine_tuned_from_a_row_above_it_with_its_own_length() -> None:
+    loaded = load_sweep(PAPERS / "shallow.yaml")
+    above: dict[Path, Recipe] = {}
+    begun = []
+    for row in loaded.rows:
+        if row.recipe.train.init_from:
+            begun.append(row.name)
+            first = above[row.recipe.train.init_from]
+            assert first.model.source_length == row.recipe.model.source_length
+        above[Path("runs/shallow") / f"{row.name}-seed{loaded.settings.seeds[0]}"] = row.recipe
+    assert len(begun) == 3
