@@ -1,5 +1,6 @@
 """`sumpool bench`: a recipe, a run or the name of a suite in, tables of what it costs out."""
 
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Literal, get_args
 
@@ -57,19 +58,11 @@ def bench(
     if plot:
         require_plots(suite or "a model", plot)
     overrides = [*(changes or ()), *([] if number is None else [f"bench.table={number}"])]
+    measure = (
+        partial(workflow.bench_suite, suite) if suite else partial(workflow.bench, Path(target) if target else None)
+    )
     with screen() as shown, interruptible() as interruption:
-        if suite:
-            report = workflow.bench_suite(
-                suite, overrides=overrides, lengths=lengths or (), report=shown.report, check=interruption.check
-            )
-        else:
-            report = workflow.bench(
-                Path(target) if target else None,
-                overrides=overrides,
-                lengths=lengths or (),
-                report=shown.report,
-                check=interruption.check,
-            )
+        report = measure(overrides=overrides, lengths=lengths or (), report=shown.report, check=interruption.check)
     if plot:
         draw(report.found, plot)
     if out:

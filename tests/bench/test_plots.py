@@ -1,4 +1,5 @@
 import struct
+from collections.abc import Callable
 from pathlib import Path
 from unittest.mock import Mock
 
@@ -26,12 +27,18 @@ def shortening() -> Found:
     return FoundShortening(rows, "")
 
 
-@pytest.mark.parametrize("found", [operators(), shortening(), FoundShortening((ShorteningRow(1, note="none"),), "")])
-def test_a_picture_is_drawn_without_a_display(found: Found, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def nothing() -> Found:
+    return FoundShortening((ShorteningRow(1, note="none"),), "")
+
+
+@pytest.mark.parametrize("measured", [operators, shortening, nothing])
+def test_a_picture_is_drawn_without_a_display(
+    measured: Callable[[], Found], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     pytest.importorskip("matplotlib")
     monkeypatch.delenv("DISPLAY", raising=False)
     path = tmp_path / "picture.png"
-    draw(found, path)
+    draw(measured(), path)
     head = path.read_bytes()[:24]
     assert head.startswith(b"\x89PNG")
     assert min(struct.unpack(">II", head[16:])) > 400
