@@ -5,7 +5,9 @@ soft on the way back, so that the summary's loss moves it, and a Binomial prior 
 Cost: O(length * dim * hidden).
 
 Departures: a trained model decides without chance, an end wherever one is more likely than not; the released code
-draws in evaluation too, which `inference: sample` does. The prior's loss counts real tokens only.
+draws in evaluation too, which `inference: sample` does. Where the network is not sure of itself no token reaches one
+half, and the whole document becomes one vector; `inference: expected` ends as many segments as the coin would on
+average. The prior's loss counts real tokens only.
 """
 
 import math
@@ -31,8 +33,9 @@ class GumbelConfig(BoundariesConfig):
     """Width of the network that decides."""
     temperature: float = Field(0.5, gt=0)
     """How soft the coin is on the way back."""
-    inference: Literal["hard", "sample"] = "hard"
-    """Whether a trained model takes the likelier decision or tosses the coin as in training."""
+    inference: Literal["hard", "expected", "sample"] = "hard"
+    """How a trained model decides: each token by itself (above one half); for the likeliest, as many as are expected;
+    or by the coin, as in training."""
 
     def build(self, embedding: nn.Embedding) -> "GumbelBoundaries":
         """Build it."""
@@ -51,11 +54,25 @@ class GumbelBoundaries(Boundaries):
     def forward(self, tokens: Tokens) -> Segmentation:
         """Cut (batch, length, dim) into segments."""
         logits = self.predictor(tokens)
+        if not self.training and self.config.inference == "expected":
+            return Segmentation(likeliest(logits, tokens.mask).to(logits.dtype))
         if self.training or self.config.inference == "sample":
             logits = logits + torch.rand_like(logits).logit(eps=1e-6)  # a logistic number: the difference of two Gumbel
         soft = (logits / self.config.temperature).sigmoid()
         ends = (logits > 0).to(soft.dtype) + soft - soft.detach()
         return Segmentation(ends, {"boundaries": surprise_of_count(ends, tokens.mask, self.config.rate)})
+
+
+def likeliest(logits: Tensor, mask: Tensor) -> Tensor:
+    """Mark the likeliest ends, as many as the probabilities of a document sum up to: (batch, length).
+
+    Args:
+        logits: (batch, length), finite everywhere; the first of equals counts as likelier.
+        mask: (batch, length), True at real tokens.
+    """
+    expected = logits.sigmoid().masked_fill(~mask, 0.0).sum(1, keepdim=True).round()
+    order = logits.masked_fill(~mask, -math.inf).argsort(dim=1, descending=True, stable=True)
+    return order.argsort(dim=1) < expected
 
 
 def surprise_of_count(ends: Tensor, mask: Tensor, rate: float) -> Tensor:

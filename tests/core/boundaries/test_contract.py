@@ -76,7 +76,7 @@ def test_every_parameter_gets_a_finite_gradient(
     kind: str, lengths: tuple[int, ...], make_tokens: Callable[..., Tokens]
 ) -> None:
     pooler = build(kind).train()
-    tokens = make_tokens(*lengths)
+    tokens = make_tokens(*lengths, pad=torch.nan)
     states = tokens.states.clone().requires_grad_()
     left = pooler(replace(tokens, states=states, phrases=tokens.positions // 3)).tokens
     loss = left.states[left.mask].square().sum() + sum(left.losses.values())

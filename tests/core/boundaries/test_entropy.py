@@ -77,4 +77,6 @@ def test_the_language_model_learns_what_follows_and_is_not_asked_in_evaluation(
         optimizer.step()
     assert loss.item() < 0.5
     monkeypatch.setattr(LanguageModel, "forward", None)
-    assert boundaries.eval()(tokens).losses == {}
+    found = boundaries.eval()(tokens)
+    assert found.losses == {}
+    assert torch.equal(found.ends > 0.5, boundaries.predictor(tokens).sigmoid() > 0.5)

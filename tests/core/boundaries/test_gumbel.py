@@ -1,3 +1,4 @@
+import math
 from collections.abc import Callable
 
 import pytest
@@ -5,7 +6,7 @@ import torch
 from scipy.stats import binom
 from torch import nn
 
-from sumpool.core.boundaries.gumbel import GumbelBoundaries, GumbelConfig, surprise_of_count
+from sumpool.core.boundaries.gumbel import GumbelBoundaries, GumbelConfig, likeliest, surprise_of_count
 from sumpool.core.tokens import Tokens
 
 
@@ -61,6 +62,23 @@ def test_a_trained_model_takes_the_likelier_decision(make_tokens: Callable[..., 
     ends = boundaries(tokens).ends
     torch.testing.assert_close(ends, (boundaries.predictor(tokens).sigmoid() > 0.5).double())
     assert 0 < ends.mean() < 1
+
+
+def test_the_likeliest_ends_are_as_many_as_expected() -> None:
+    logits = torch.tensor([[0.3, 0.2, 0.45, 0.1, 0.4], [0.4, 0.4, 0.4, 0.9, 0.9], [0.9, 0.9, 0.9, 0.9, 0.9]]).logit()
+    mask = torch.arange(5)[None] < torch.tensor([5, 3, 0])[:, None]
+    assert likeliest(logits, mask).int().tolist() == [[0, 0, 1, 0, 0], [1, 0, 0, 0, 0], [0, 0, 0, 0, 0]]
+    assert likeliest(logits + 1, mask).int().sum(1).tolist() == [3, 2, 0]
+
+
+def test_an_unsure_model_still_ends_segments_where_it_expects_them(make_tokens: Callable[..., Tokens]) -> None:
+    tokens = make_tokens(400, 100, length=450, pad=torch.nan)
+    unsure, sure = build(inference="expected").eval(), build().eval()
+    for boundaries in (unsure, sure):
+        load(boundaries, -1.0)
+    assert not sure(tokens).ends.any()
+    ends = unsure(tokens).ends.masked_fill(~tokens.mask, 0)
+    assert ends.sum(1).tolist() == [round(400 / (1 + math.e)), round(100 / (1 + math.e))]
 
 
 def test_the_gradient_is_that_of_the_soft_coin(make_tokens: Callable[..., Tokens]) -> None:

@@ -40,6 +40,9 @@ def test_the_loss_is_cross_entropy_on_logits(make_tokens: Callable[..., Tokens])
 
 def test_without_a_teacher_it_decides_alone_and_passes_no_gradient(make_tokens: Callable[..., Tokens]) -> None:
     boundaries = UnigramConfig().build(nn.Embedding(50, 16)).double()
-    found = boundaries(make_tokens(30))
+    tokens = make_tokens(300)
+    found = boundaries(tokens)
     assert found.losses == {}
+    assert torch.equal(found.ends > 0.5, boundaries.predictor(tokens).sigmoid() > 0.5)
+    assert 0 < found.ends.mean() < 1
     assert not found.ends.requires_grad
