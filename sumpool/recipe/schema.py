@@ -36,13 +36,21 @@ class Recipe(Settings):
     """What is measured."""
 
     @model_validator(mode="after")
-    def _boundaries_have_a_teacher(self) -> Self:
+    def _boundaries_can_learn(self) -> Self:
         for number, layer in enumerate(self.model.encoder):
-            boundaries = layer.pool.boundaries if isinstance(layer.pool, SegmentsConfig) else None
+            if not isinstance(layer.pool, SegmentsConfig):
+                continue
+            boundaries, path = layer.pool.boundaries, f"model.encoder[{number}].pool.boundaries"
             if isinstance(boundaries, UnigramConfig) and not self.data.phrases:
                 pieces = self.data.vocabulary
                 raise ValueError(
-                    f"data.phrases must be above data.vocabulary = {pieces}, got 0; they teach "
-                    f"model.encoder[{number}].pool.boundaries, and {5 * pieces} are a good start"
+                    f"data.phrases must be above data.vocabulary = {pieces}, got 0; they teach {path}, "
+                    f"and {5 * pieces} are a good start"
+                )
+            unweighed = [name for name in boundaries.losses if name not in self.train.loss_weights]
+            if unweighed:
+                raise ValueError(
+                    f"train.loss_weights must name {' and '.join(unweighed)}, by which {path} learn, got "
+                    f"{', '.join(self.train.loss_weights) or 'nothing'}; 1 is usual, and 0 leaves a loss out"
                 )
         return self

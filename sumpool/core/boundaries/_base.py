@@ -2,6 +2,7 @@
 
 from abc import ABC, abstractmethod
 from dataclasses import dataclass, field
+from typing import ClassVar
 
 from torch import Tensor, nn
 from torch.nn import functional as F
@@ -15,6 +16,9 @@ class BoundariesConfig(Settings, ABC):
     """Settings of one source of boundaries."""
 
     kind: str
+
+    losses: ClassVar[tuple[str, ...]] = ()
+    """Auxiliary losses that it learns by."""
 
     @abstractmethod
     def build(self, embedding: nn.Embedding) -> "Boundaries":

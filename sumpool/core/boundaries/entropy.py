@@ -9,7 +9,7 @@ is that of a small causal language model beside it, which learns meanwhile. As i
 with those before it only (the paper speaks of a window); unlike it, cross-entropy is taken on logits.
 """
 
-from typing import Literal, final
+from typing import ClassVar, Literal, final
 
 import torch
 from pydantic import Field
@@ -31,6 +31,7 @@ class EntropyConfig(BoundariesConfig):
     """Settings of boundaries at entropy spikes."""
 
     kind: Literal["entropy"] = "entropy"
+    losses: ClassVar[tuple[str, ...]] = ("boundaries", "language_model")
     window: int = Field(2, ge=1)
     """Tokens before a spike that have a lower entropy."""
     hidden: int = Field(2048, ge=1)

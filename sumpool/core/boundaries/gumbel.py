@@ -11,7 +11,7 @@ average. The prior's loss counts real tokens only.
 """
 
 import math
-from typing import Literal, final
+from typing import ClassVar, Literal, final
 
 import torch
 from pydantic import Field
@@ -27,6 +27,7 @@ class GumbelConfig(BoundariesConfig):
     """Settings of boundaries learnt from the task."""
 
     kind: Literal["gumbel"] = "gumbel"
+    losses: ClassVar[tuple[str, ...]] = ("boundaries",)
     rate: float = Field(0.2, gt=0, lt=1)
     """Share of tokens that end a segment, as the prior has it; the loss `boundaries` holds them to it."""
     hidden: int = Field(2048, ge=1)

@@ -8,7 +8,7 @@ logits, so that it only cuts where the teacher would with a probability above .6
 pieces instead of characters.
 """
 
-from typing import Literal, final
+from typing import ClassVar, Literal, final
 
 from pydantic import Field
 from torch import nn
@@ -23,6 +23,7 @@ class UnigramConfig(BoundariesConfig):
     """Settings of boundaries learnt from phrases; `data.phrases` says how many there are."""
 
     kind: Literal["unigram"] = "unigram"
+    losses: ClassVar[tuple[str, ...]] = ("boundaries",)
     hidden: int = Field(2048, ge=1)
     """Width of the network that decides; the loss `boundaries` teaches it."""
 
