@@ -54,6 +54,7 @@ def systems(settings: ComplexityConfig) -> dict[str, ModelConfig]:
         "window": window,
         "stride": window,
         "boundaries": {"kind": "fixed", "size": window},
+        "local_heads": min(2, settings.heads - 1),
     }
     found = {
         f"attention {kind}": _model(settings, [{"attention": _sized("attention", kind, sizes)}] * settings.layers)

@@ -24,7 +24,7 @@ class Operations:
 
     Attributes:
         maps: Of linear maps: vectors times weights that are learned.
-        products: Of products of activations with each other: scores, and the mixing of values.
+        products: Of all other products: scores, the mixing of values, and the rotations of hashing.
     """
 
     maps: int = 0
@@ -55,7 +55,7 @@ def count_modules(work: Work) -> dict[str, Operations]:
 
 
 def _sort(found: Mapping[object, int]) -> Operations:
-    """Tell maps from products by the kernel: weights are multiplied by two of them, and by no other."""
+    """Tell maps from products by the kernel: what has a batch of matrices is no map."""
     maps = sum(operations for kernel, operations in found.items() if kernel in _MAPS)
     return Operations(maps, sum(found.values()) - maps)
 

@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from sumpool.bench.cost import Operations
 from sumpool.core.attention._base import AttentionConfig
 from sumpool.core.attention.blockwise import BlockwiseConfig
+from sumpool.core.attention.lsh import LshConfig
 from sumpool.core.model.config import ModelConfig
 from sumpool.core.pooling._base import PoolerConfig
 
@@ -149,10 +150,26 @@ def _efficient(settings: AttentionConfig, length: int, dim: int, heads: int) -> 
     return Cost(operations, Held(2 * length * dim, dim * dim // heads, 3 * length * dim))
 
 
+def _lsh(settings: AttentionConfig, length: int, dim: int, heads: int) -> Cost:
+    """Heads that hash see two chunks in each round, local ones three; every round turns the queries."""
+    assert isinstance(settings, LshConfig)
+    bucket, local = settings.bucket, settings.local_heads
+    filled = -(-length // bucket) * bucket
+    directions = min(-(-length // (2 * bucket)), 512)
+    hashing = settings.hashes * (heads - local)
+    chunks = 2 * hashing + 3 * local
+    operations = Operations(
+        linear(filled, dim, 3 * dim),
+        attend(filled, bucket * chunks, dim // heads) + hashing * linear(filled, dim // heads, directions),
+    )
+    return Cost(operations, Held(2 * length * dim, filled * bucket * chunks, 2 * length * dim))
+
+
 _SELF_ATTENTION: Mapping[str, Callable[[AttentionConfig, int, int, int], Cost]] = {
     "vanilla": _vanilla,
     "blockwise": _blockwise,
     "efficient": _efficient,
+    "lsh": _lsh,
 }
 _POOLERS = {"halving", "hard", "iterative", "funnel", "segments"}
 _FREE = {"strided", "random", "fixed"}
