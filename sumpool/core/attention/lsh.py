@@ -175,11 +175,12 @@ def _weigh(query: Tensor, mask: Tensor, rounds: list[_Round]) -> list[Tensor]:
     company = torch.stack([_take(some.sum(3) > 1, this.chunk) for some, this in zip(seen, rounds, strict=True)]).any(0)
     scores: list[Tensor] = []
     for this, some in zip(rounds, seen, strict=True):
-        products = _take(query, this.queries) @ _take(key, this.keys).transpose(3, 4) / math.sqrt(query.size(3))
+        products = _take(query, this.queries) @ _take(key, this.keys).transpose(3, 4)
+        products = at_least_float32(products) / math.sqrt(query.size(3))
         itself = this.queries[..., None] == this.keys[..., None, :]
         hidden = ~some[..., None, :] | (itself & _take(company, this.queries)[..., None])
-        often = _count(this, rounds).log().to(key.dtype)
-        scores.append((at_least_float32(products) - often).masked_fill(hidden, _HIDDEN))
+        often = _count(this, rounds).to(products.dtype)
+        scores.append((products - often.log()).masked_fill(hidden, _HIDDEN))
     sums = [_take(some.logsumexp(4).flatten(2), this.place) for some, this in zip(scores, rounds, strict=True)]
     total = torch.stack(sums).logsumexp(0)  # (batch, heads, length)
     return [(some - _take(total, this.queries)[..., None]).exp() for some, this in zip(scores, rounds, strict=True)]
