@@ -37,7 +37,9 @@ class OperatorsConfig(Settings):
     batch: int = Field(16, ge=1)
     """Documents at once."""
     dim: int = Field(32, ge=1)
-    """Features of a vector."""
+    """Features of a vector, as few as the paper's benchmark has."""
+    wide: int = Field(512, ge=1)
+    """Features of a model's vectors, with which the number kept is sought from which on halving is faster."""
     repeats: int = Field(20, ge=1)
     """Measured repetitions after one that is not counted; fewer where they take too long."""
     seconds: float = Field(0.25, gt=0)

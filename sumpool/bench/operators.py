@@ -55,7 +55,11 @@ def measure_operators(
     for done, (length, keep) in enumerate(cells, start=1):
         rows += _measure(length, keep, settings, conditions, _Foresight(rows, PATIENCE * settings.seconds), check)
         report(Progress("bench", done, len(cells), {"vectors": f"{length:,} to {keep:,}"}))
-    return FoundOperators(tuple(rows))
+    crossings = {}
+    for length in sorted(set(settings.lengths)):
+        crossings[length] = _crossing(length, settings, conditions, check)
+        report(Progress("bench", len(cells), len(cells), {f"vectors of {settings.wide:,} features": f"{length:,}"}))
+    return FoundOperators(tuple(rows), settings.wide, crossings)
 
 
 def similarity(states: Tensor, scores: Tensor, left: Tensor) -> Tensor:
@@ -150,6 +154,22 @@ def _measure(
     rounds = math.ceil(math.log2(length / keep))
     for name, note in notes.items():
         yield OperatorRow(name, length, keep, settings.batch, rounds, similar.get(name), timings.get(name), note)
+
+
+def _crossing(length: int, settings: OperatorsConfig, conditions: Conditions, check: Check) -> int | None:
+    """Seek the smallest number kept at which halving is faster than the loop, with the features of a model.
+
+    The loop's time grows with the number kept and halving's does not, so that the first one found is the answer.
+    """
+    wide = settings.model_copy(update={"dim": settings.wide})
+    with torch.inference_mode():
+        for keep in _kept(length):
+            states, scores = next(_draw(length, keep, wide, conditions))
+            works = {name: partial(OPERATORS[name], states, scores, keep) for name in (SORTED, LOOP)}
+            timings = interleave(works, settings.repeats, conditions.device, check, settings.seconds)
+            if timings[SORTED].fastest < timings[LOOP].fastest:
+                return keep
+    return None
 
 
 def _draw(length: int, keep: int, settings: OperatorsConfig, conditions: Conditions) -> Iterator[tuple[Tensor, Tensor]]:

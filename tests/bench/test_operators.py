@@ -1,11 +1,17 @@
+from collections.abc import Mapping
+from functools import partial
+
 import pytest
 import torch
+from torch import Tensor
 
 from sumpool.bench import operators
 from sumpool.bench.config import OperatorsConfig
 from sumpool.bench.operator_rows import HARD, LOOP, PUBLISHED, SORTED
 from sumpool.bench.operators import measure_operators, similarity
+from sumpool.bench.timing import Timing
 from sumpool.bench.workload import Conditions
+from sumpool.interruption import go_on
 
 CONDITIONS = Conditions(vocabulary=8, device=torch.device("cpu"), precision=torch.float32)
 SMALL = OperatorsConfig(lengths=(32, 8), batch=3, repeats=1)
@@ -65,6 +71,20 @@ def test_what_would_take_too_long_is_left_out_with_a_note() -> None:
     assert rows[32, 16][LOOP].note.startswith("would take")
     assert rows[32, 16][LOOP].timing is None
     assert rows[32, 16][SORTED].timing
+
+
+@pytest.mark.parametrize(("faster", "expected"), [(4, 4), (2, 2), (None, None)])
+def test_the_first_number_at_which_halving_is_faster_is_found(
+    monkeypatch: pytest.MonkeyPatch, faster: int | None, expected: int | None
+) -> None:
+    def clocked(works: Mapping[str, partial[Tensor]], *_: object) -> dict[str, Timing]:
+        keep = works[LOOP].args[2]
+        assert works[LOOP].args[0].size(2) == SMALL.wide
+        wins = faster is not None and keep >= faster
+        return {SORTED: Timing((1.0 if wins else 3.0,)), LOOP: Timing((2.0,))}
+
+    monkeypatch.setattr(operators, "interleave", clocked)
+    assert operators._crossing(16, SMALL, CONDITIONS, go_on) == expected
 
 
 def test_check_may_stop_it() -> None:
