@@ -9,6 +9,7 @@ import typer
 from sumpool.cli.console import screen
 from sumpool.cli.options import Changes
 from sumpool.cli.text import table
+from sumpool.errors import RecipeError
 
 if TYPE_CHECKING:
     from sumpool.bench.result import BenchReport
@@ -52,9 +53,15 @@ def bench(
     """
     from sumpool.bench.plots import draw, require_plots
     from sumpool.interruption import interruptible
+    from sumpool.recipe.problems import hint
     from sumpool.workflows import bench as workflow
 
     suite = next((name for name in SUITES if name == target), None)
+    if target and not suite and not Path(target).exists():
+        kinds = ", ".join(SUITES)
+        raise RecipeError(
+            f"{target} must be one of {kinds}, or a run folder or recipe that is there{hint(target, SUITES)}"
+        )
     if plot:
         require_plots(suite or "a model", plot)
     overrides = [*(changes or ()), *([] if number is None else [f"bench.table={number}"])]

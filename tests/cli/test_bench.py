@@ -1,4 +1,5 @@
 import json
+import re
 from pathlib import Path
 from typing import get_args
 
@@ -53,3 +54,9 @@ def test_picture(tmp_path: Path) -> None:
 def test_a_picture_is_refused_before_anything_is_measured(tmp_path: Path) -> None:
     result = CliRunner().invoke(app, ["bench", "complexity", "--plot", str(tmp_path / "x.png")])
     assert "--plot must go with one of operators, shortening, got complexity" in str(result.exception)
+
+
+def test_a_target_that_is_nothing_is_said_with_what_was_meant() -> None:
+    result = CliRunner().invoke(app, ["bench", "operator"])
+    expected = "operator must be one of operators, complexity, .* or a run folder or recipe .*did you mean operators"
+    assert re.search(expected, str(result.exception))
