@@ -18,7 +18,7 @@ def test_a_shared_tensor_is_kept_once_and_stays_shared() -> None:
             parameter.zero_()
     set_weights(model, weights, "here")
     assert all(torch.equal(tensor, weights[name]) for name, tensor in weights_of(model).items())
-    assert model.encoder.embedding.weight is model.embedding.weight
+    assert model.encoder.embed.embedding.weight is model.embedding.weight
 
 
 @pytest.mark.parametrize(

@@ -1,11 +1,40 @@
 """What every cross-attention is."""
 
 from abc import ABC, abstractmethod
+from dataclasses import dataclass, field
 
 from torch import Tensor, nn
 
 from sumpool.core.tokens import Tokens
 from sumpool.settings import Settings
+
+Held = dict[str, Tensor]
+"""What a cross-attention keeps from one step of a search to the next, (batch * beams, ...) each."""
+
+
+@dataclass(frozen=True)
+class Seen:
+    """What summaries saw of their documents.
+
+    Attributes:
+        states: (batch, target, dim).
+        losses: Auxiliary losses by name, scalars, each a mean over the documents; the decoder takes their mean over its
+            layers.
+        figures: Signs of health by name, detached scalars; the journal shows them.
+    """
+
+    states: Tensor
+    losses: dict[str, Tensor] = field(default_factory=dict)
+    figures: dict[str, Tensor] = field(default_factory=dict)
+
+
+class Reader(nn.Module):
+    """Looks at the memory once for all layers of the decoder; this one has nothing to look for."""
+
+    def forward(self, memory: Tokens) -> dict[str, Tensor]:
+        """Give what all layers share, batch first."""
+        del memory
+        return {}
 
 
 class CrossAttentionConfig(Settings, ABC):
@@ -15,24 +44,45 @@ class CrossAttentionConfig(Settings, ABC):
 
     @abstractmethod
     def build(self, dim: int, heads: int) -> "CrossAttention":
-        """Build the layer for vectors of `dim` features."""
+        """Build one layer for vectors of `dim` features."""
+
+    def build_reader(self, dim: int) -> Reader:
+        """Build what all layers share."""
+        del dim
+        return Reader()
 
 
 class CrossAttention(nn.Module, ABC):
     """Lets the summary see the document; owns its projections and what it keeps of the document."""
 
     @abstractmethod
-    def remember(self, memory: Tokens) -> dict[str, Tensor]:
-        """Project the document once; each value is batch first and is shared by all beams of a document."""
-
-    @abstractmethod
-    def forward(self, queries: Tensor, remembered: dict[str, Tensor]) -> Tensor:
-        """See.
+    def remember(self, memory: Tokens, shared: dict[str, Tensor]) -> dict[str, Tensor]:
+        """Project the document once; each value is batch first and belongs to all beams of a document.
 
         Args:
-            queries: (batch, target, dim); a search folds its beams into `target`.
+            memory: What the encoder left.
+            shared: What the reader of the same settings found in it.
+        """
+
+    @abstractmethod
+    def forward(self, queries: Tensor, remembered: dict[str, Tensor], mask: Tensor | None = None) -> Seen:
+        """Let whole summaries see, as in training.
+
+        Args:
+            queries: (batch, target, dim).
             remembered: What `remember` returned for these documents.
+            mask: (batch, target), True at the real tokens, which alone count in losses and figures; None where all are.
+        """
+
+    def step(self, queries: Tensor, remembered: dict[str, Tensor], held: Held) -> tuple[Tensor, Held]:
+        """Let the newest token of every hypothesis see; never slower than `forward`, and the same where it is faster.
+
+        Args:
+            queries: (batch, beams, dim).
+            remembered: What `remember` returned for these documents.
+            held: What the last step gave, for the same hypotheses; empty at first.
 
         Returns:
-            (batch, target, dim).
+            (batch, beams, dim), and what the next step is to be given.
         """
+        return self.forward(queries, remembered).states, held

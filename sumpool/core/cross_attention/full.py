@@ -4,7 +4,7 @@ from typing import Literal, final
 
 from torch import Tensor, nn
 
-from sumpool.core.cross_attention._base import CrossAttention, CrossAttentionConfig
+from sumpool.core.cross_attention._base import CrossAttention, CrossAttentionConfig, Seen
 from sumpool.core.nn.heads import merge_heads, split_heads
 from sumpool.core.nn.masking import attend, hide
 from sumpool.core.tokens import Tokens
@@ -32,14 +32,15 @@ class FullCrossAttention(CrossAttention):
         self.key_value = nn.Linear(dim, 2 * dim)
         self.out = nn.Linear(dim, dim)
 
-    def remember(self, memory: Tokens) -> dict[str, Tensor]:
+    def remember(self, memory: Tokens, shared: dict[str, Tensor]) -> dict[str, Tensor]:
         """Project keys and values once, (batch, heads, length, head_dim) each."""
+        del shared
         key, value = self.key_value(hide(memory.states, memory.mask)).chunk(2, dim=-1)
         return {"key": split_heads(key, self.heads), "value": split_heads(value, self.heads), "mask": memory.mask}
 
-    def forward(self, queries: Tensor, remembered: dict[str, Tensor]) -> Tensor:
-        """See (batch, target, dim); see `CrossAttention.forward`."""
+    def forward(self, queries: Tensor, remembered: dict[str, Tensor], mask: Tensor | None = None) -> Seen:
+        """See; see `CrossAttention.forward`."""
+        del mask
         query = split_heads(self.query(queries), self.heads)  # (batch, heads, target, head_dim)
         seen = attend(query, remembered["key"], remembered["value"], remembered["mask"])
-        out: Tensor = self.out(merge_heads(seen))
-        return out
+        return Seen(self.out(merge_heads(seen)))

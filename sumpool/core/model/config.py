@@ -15,6 +15,8 @@ from sumpool.core.pooling._base import PoolerConfig
 from sumpool.settings import Settings
 from sumpool.variants import OneOf
 
+PositionsOfTokens = Literal["sinusoidal", "learned", "none"]
+
 
 class EncoderLayerConfig(Settings):
     """One encoder layer, and the pooling after it."""
@@ -32,8 +34,8 @@ class DecoderConfig(Settings):
     """Decoder layers."""
     cross_attention: Annotated[CrossAttentionConfig, OneOf("sumpool.core.cross_attention")] = FullConfig()
     """How the summary sees the document."""
-    positions: Literal["sinusoidal", "none"] = "sinusoidal"
-    """Positions of the summary's tokens; the paper's models have none."""
+    positions: PositionsOfTokens = "sinusoidal"
+    """Positions of the summary's tokens: waves, a vector learnt for each place, or none as in the paper's models."""
 
 
 class ModelConfig(Settings):
@@ -47,8 +49,13 @@ class ModelConfig(Settings):
     """Width of the feed-forward layers."""
     activation: Literal["relu", "gelu"] = "relu"
     """Non-linearity of the feed-forward layers."""
-    positions: Literal["sinusoidal", "none"] = "sinusoidal"
-    """Positions added to the source's embeddings; none leaves them to attentions that have their own."""
+    positions: PositionsOfTokens = "sinusoidal"
+    """Positions added to the source's embeddings: waves, a vector learnt for each place, or none, which leaves them to
+    attentions that have their own."""
+    scale_embedding: bool = True
+    """Whether embeddings are multiplied by the root of dim, so that positions do not drown them."""
+    embedding_norm: bool = False
+    """Whether embeddings are normalised before the first layer, in encoder and decoder."""
     norm: Literal["pre", "post"] = "pre"
     """Where layer normalisation stands: before each sub-layer, or after its residual sum."""
     dropout: float = Field(0.1, ge=0, lt=1)
@@ -80,6 +87,11 @@ class ModelConfig(Settings):
         """Let every layer say what it cannot be built with, before there are data or a device."""
         with torch.device("meta"):  # takes neither memory nor random numbers
             embedding = nn.Embedding(1, self.dim)
+            try:
+                self.decoder.cross_attention.build(self.dim, self.heads)
+                self.decoder.cross_attention.build_reader(self.dim)
+            except ValueError as error:
+                raise ValueError(f"decoder: {error}") from error
             for number, layer in enumerate(self.encoder):
                 try:
                     layer.attention.build(self.dim, self.heads)

@@ -1,36 +1,45 @@
 """The decoder: writes a summary token by token from what the encoder left."""
 
-from dataclasses import dataclass
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
 from typing import final
 
 import torch
 from torch import Tensor, nn
 from torch.nn import functional as F
 
+from sumpool.core.cross_attention._base import Held, Seen
 from sumpool.core.model.config import ModelConfig
+from sumpool.core.model.embed import Embed
 from sumpool.core.nn.blocks import Residual
 from sumpool.core.nn.feed_forward import FeedForward
 from sumpool.core.nn.heads import merge_heads, split_heads
-from sumpool.core.nn.masking import hide
-from sumpool.core.nn.positions import sinusoid
 from sumpool.core.tokens import Tokens
 from sumpool.pieces import PAD
 
 
 @dataclass(frozen=True)
 class Written:
-    """Keys and values of what one layer has written so far, (rows, heads, written, head_dim) each."""
+    """What one layer keeps of the hypotheses so far; rows are hypotheses.
+
+    Attributes:
+        key: (rows, heads, written, head_dim), of what was written.
+        value: (rows, heads, written, head_dim).
+        held: What the cross-attention keeps from step to step.
+    """
 
     key: Tensor
     value: Tensor
+    held: Held = field(default_factory=dict)
 
     def append(self, key: Tensor, value: Tensor) -> "Written":
         """Add the newest token's, (rows, heads, 1, head_dim) each."""
-        return Written(torch.cat([self.key, key], dim=2), torch.cat([self.value, value], dim=2))
+        return Written(torch.cat([self.key, key], dim=2), torch.cat([self.value, value], dim=2), self.held)
 
     def take(self, rows: Tensor) -> "Written":
         """Follow other hypotheses."""
-        return Written(self.key.index_select(0, rows), self.value.index_select(0, rows))
+        held = {name: value.index_select(0, rows) for name, value in self.held.items()}
+        return Written(self.key.index_select(0, rows), self.value.index_select(0, rows), held)
 
 
 @final
@@ -73,11 +82,12 @@ class DecoderLayer(nn.Module):
         self.around_cross_attention = Residual(config.dim, config.norm, config.dropout)
         self.around_feed_forward = Residual(config.dim, config.norm, config.dropout)
 
-    def forward(self, states: Tensor, remembered: dict[str, Tensor]) -> Tensor:
-        """Read a whole summary (batch, target, dim)."""
+    def forward(self, states: Tensor, remembered: dict[str, Tensor], mask: Tensor | None) -> Seen:
+        """Read whole summaries (batch, target, dim), True in mask (batch, target) at real tokens."""
         states = self.around_attention(states, self.attention)
-        states = self.around_cross_attention(states, lambda queries: self.cross_attention(queries, remembered))
-        return self._feed(states)
+        seen: Seen = self.cross_attention(self.around_cross_attention.prepare(states), remembered, mask)
+        states = self.around_cross_attention.add(states, seen.states)
+        return replace(seen, states=self._feed(states))
 
     def step(
         self, states: Tensor, written: Written | None, remembered: dict[str, Tensor], batch: int
@@ -87,8 +97,9 @@ class DecoderLayer(nn.Module):
         states = self.around_attention.add(states, mixed)
         queries = self.around_cross_attention.prepare(states)
         folded = queries.view(batch, -1, queries.size(-1))  # (batch, beams, dim)
-        states = self.around_cross_attention.add(states, self.cross_attention(folded, remembered).view(queries.shape))
-        return self._feed(states), written
+        seen, held = self.cross_attention.step(folded, remembered, written.held)
+        states = self.around_cross_attention.add(states, seen.view(queries.shape))
+        return self._feed(states), replace(written, held=held)
 
     def _feed(self, states: Tensor) -> Tensor:
         fed: Tensor = self.around_feed_forward(states, self.feed_forward)
@@ -101,23 +112,38 @@ class Decoder(nn.Module):
 
     def __init__(self, config: ModelConfig, embedding: nn.Embedding) -> None:
         super().__init__()
-        self.embedding = embedding
-        self.dropout = nn.Dropout(config.dropout)
+        self.embed = Embed(embedding, config, config.decoder.positions, config.target_length)
+        self.reader = config.decoder.cross_attention.build_reader(config.dim)
         self.layers = nn.ModuleList(DecoderLayer(config) for _ in range(config.decoder.layers))
         self.norm = nn.LayerNorm(config.dim) if config.norm == "pre" else nn.Identity()
-        self.positions = config.decoder.positions
 
     def remember(self, memory: Tokens) -> list[dict[str, Tensor]]:
         """Let every layer project the memory once."""
-        return [layer.cross_attention.remember(memory) for layer in self._layers()]
+        shared = self.reader(memory)
+        return [layer.cross_attention.remember(memory, shared) for layer in self._layers()]
 
-    def forward(self, tokens: Tensor, remembered: list[dict[str, Tensor]]) -> Tensor:
-        """Read summaries (batch, target): states (batch, target, dim)."""
+    def forward(self, tokens: Tensor, remembered: list[dict[str, Tensor]], mask: Tensor | None = None) -> Seen:
+        """Read summaries.
+
+        Args:
+            tokens: (batch, target).
+            remembered: What `remember` returned for their documents.
+            mask: (batch, target), True at the tokens that count in losses and figures; None where all do.
+
+        Returns:
+            States (batch, target, dim), losses as means over the layers, and figures named after them.
+        """
         states = self._embed(tokens, first=0)
-        for layer, seen in zip(self._layers(), remembered, strict=True):
-            states = layer(states, seen)
-        normed: Tensor = self.norm(states)
-        return normed
+        found: list[Seen] = []
+        for layer, kept in zip(self._layers(), remembered, strict=True):
+            found.append(layer(states, kept, mask))
+            states = found[-1].states
+        figures = {
+            f"decoder_{number}.{name}": figure
+            for number, seen in enumerate(found, 1)
+            for name, figure in seen.figures.items()
+        }
+        return Seen(self.norm(states), _means([seen.losses for seen in found]), figures)
 
     def step(
         self, tokens: Tensor, written: list[Written], remembered: list[dict[str, Tensor]], batch: int
@@ -134,9 +160,11 @@ class Decoder(nn.Module):
         return [layer for layer in self.layers if isinstance(layer, DecoderLayer)]
 
     def _embed(self, tokens: Tensor, first: int) -> Tensor:
-        states = hide(self.embedding(tokens), tokens != PAD) * self.embedding.embedding_dim**0.5
-        if self.positions == "sinusoidal":
-            places = torch.arange(first, first + tokens.size(1), device=tokens.device)
-            states = states + sinusoid(places, states.size(-1)).to(states.dtype)
-        dropped: Tensor = self.dropout(states)
-        return dropped
+        places = torch.arange(first, first + tokens.size(1), device=tokens.device).expand(tokens.shape)
+        embedded: Tensor = self.embed(tokens, tokens != PAD, places)
+        return embedded
+
+
+def _means(losses: Sequence[dict[str, Tensor]]) -> dict[str, Tensor]:
+    """Take the mean of each loss over the layers, which all have the same."""
+    return {name: torch.stack([layer[name] for layer in losses]).mean() for name in losses[0]}

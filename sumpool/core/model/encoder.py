@@ -5,14 +5,15 @@ from dataclasses import dataclass, replace
 from functools import partial
 from typing import final
 
+import torch
 from torch import Tensor, nn
 
 from sumpool.core.model.config import EncoderLayerConfig, ModelConfig
+from sumpool.core.model.embed import Embed
 from sumpool.core.nn.blocks import Residual
 from sumpool.core.nn.feed_forward import FeedForward
 from sumpool.core.nn.masking import hide
 from sumpool.core.nn.mixture import Mixture, Mixtures
-from sumpool.core.nn.positions import sinusoid
 from sumpool.core.pooling._base import Pooled
 from sumpool.core.tokens import Tokens
 
@@ -61,10 +62,8 @@ class Encoder(nn.Module):
 
     def __init__(self, config: ModelConfig, embedding: nn.Embedding, word_starts: Tensor) -> None:
         super().__init__()
-        self.embedding = embedding
-        self.positions = config.positions
+        self.embed = Embed(embedding, config, config.positions, config.source_length)
         self.restore = config.restore
-        self.dropout = nn.Dropout(config.dropout)
         self.layers = nn.ModuleList(EncoderLayer(layer, config) for layer in config.encoder)
         self.poolers = nn.ModuleDict(
             {str(number): layer.pool.build(embedding) for number, layer in enumerate(config.encoder) if layer.pool}
@@ -92,12 +91,9 @@ class Encoder(nn.Module):
         return Encoded(tokens.with_states(self.norm(tokens.states)), source, mixtures)
 
     def _embed(self, ids: Tensor, mask: Tensor, sentences: Tensor, phrases: Tensor | None) -> Tokens:
-        states = self.embedding(ids) * self.embedding.embedding_dim**0.5
+        places = torch.arange(ids.size(1), device=ids.device).expand(ids.shape)
         words = self.word_starts[ids].cumsum(1)
-        tokens = Tokens.from_source(states, mask, sentences, words, ids, phrases)
-        if self.positions == "sinusoidal":
-            states = states + sinusoid(tokens.positions, states.size(-1)).to(states.dtype)
-        return tokens.with_states(self.dropout(states))
+        return Tokens.from_source(self.embed(ids, mask, places), mask, sentences, words, ids, phrases)
 
     def _pool(self, tokens: Tokens, number: int) -> Pooled:
         """Pool after a layer; its losses join those before it, and its figures are named after the layer."""

@@ -7,6 +7,7 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional as F
 
+from sumpool.core.cross_attention._base import Seen
 from sumpool.core.model.config import ModelConfig
 from sumpool.core.model.decoder import Decoder, Written
 from sumpool.core.model.encoder import Encoded, Encoder
@@ -101,12 +102,15 @@ class Summarizer(nn.Module):
 
     def _initialise(self) -> None:
         """Xavier for the maps of the layers; a new embedding has vectors of length one, padding is zero."""
-        for part in (self.encoder.layers, self.decoder.layers):
+        for part in (self.encoder.layers, self.decoder.layers, self.decoder.reader):
             for module in part.modules():
                 if isinstance(module, nn.Linear):
                     nn.init.xavier_uniform_(module.weight)
                     nn.init.zeros_(module.bias)
         nn.init.normal_(self.embedding.weight, std=self.config.dim**-0.5)
+        for embed in (self.encoder.embed, self.decoder.embed):
+            if embed.positions is not None:
+                nn.init.normal_(embed.positions.weight, std=embed.scale * self.config.dim**-0.5)
         with torch.no_grad():
             self.embedding.weight[PAD].zero_()
 
@@ -136,17 +140,18 @@ class Summarizer(nn.Module):
         """
         inputs = F.pad(target[:, :-1], (1, 0), value=BEGIN)
         history = torch.stack([inputs, F.pad(inputs[:, :-1], (1, 0), value=PAD)], dim=-1)
-        states = self.decoder(inputs, self.decoder.remember(memory.tokens))
-        return self.output.score(
-            states, history, self.output.remember(memory.ids, memory.source, memory.tokens, memory.mixtures), target
-        )
+        decoded: Seen = self.decoder(inputs, self.decoder.remember(memory.tokens), target != PAD)
+        copied = self.output.remember(memory.ids, memory.source, memory.tokens, memory.mixtures)
+        scores = self.output.score(decoded.states, history, copied, target)
+        return replace(scores, losses=decoded.losses, figures=decoded.figures)
 
     def forward(
         self, ids: Tensor, mask: Tensor, sentences: Tensor, target: Tensor, phrases: Tensor | None = None
     ) -> tuple[Scores, dict[str, Tensor], dict[str, Tensor]]:
         """Encode and score in one call: scores of the references, auxiliary losses, and signs of health."""
         memory = self.encode(ids, mask, sentences, phrases)
-        return self.score(memory, target), memory.tokens.losses, memory.tokens.figures
+        scores = self.score(memory, target)
+        return scores, memory.tokens.losses | scores.losses, memory.tokens.figures | scores.figures
 
     def start(self, memory: Memory, beams: int) -> DecoderState:
         """Begin a search of `beams` hypotheses per document."""

@@ -1,7 +1,7 @@
 """What every output head is."""
 
 from abc import ABC, abstractmethod
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from torch import Tensor, nn
 
@@ -27,10 +27,14 @@ class Scores:
     Attributes:
         log_prob: (batch, target), log-probability of each reference token, in nats.
         uniform: (batch, target), mean log-probability over the vocabulary, for label smoothing.
+        losses: Auxiliary losses of the decoder by name, scalars.
+        figures: Signs of health of the decoder by name, detached scalars.
     """
 
     log_prob: Tensor
     uniform: Tensor
+    losses: dict[str, Tensor] = field(default_factory=dict)
+    figures: dict[str, Tensor] = field(default_factory=dict)
 
 
 class Output(nn.Module, ABC):

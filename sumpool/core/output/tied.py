@@ -2,6 +2,7 @@
 
 from typing import Literal, final
 
+import torch
 from torch import Tensor, nn
 from torch.nn import functional as F
 
@@ -13,22 +14,27 @@ from sumpool.core.tokens import Tokens
 
 @final
 class TiedConfig(OutputConfig):
-    """No settings."""
+    """Settings of the softmax."""
 
     kind: Literal["tied"] = "tied"
+    bias: bool = False
+    """Whether a fixed number is added to the score of every piece, as in imported models; -inf takes one out."""
 
     def build(self, embedding: nn.Embedding) -> "TiedOutput":
         """Build the head."""
-        return TiedOutput(embedding)
+        return TiedOutput(embedding, self.bias)
 
 
 @final
 class TiedOutput(Output):
     """Writes from the vocabulary alone."""
 
-    def __init__(self, embedding: nn.Embedding) -> None:
+    bias: Tensor | None
+
+    def __init__(self, embedding: nn.Embedding, bias: bool = False) -> None:
         super().__init__()
         self.embedding = embedding
+        self.register_buffer("bias", torch.zeros(embedding.num_embeddings) if bias else None)
 
     def remember(self, ids: Tensor, source: Tokens, memory: Tokens, mixtures: Mixtures) -> dict[str, Tensor]:
         """Keep nothing: this head does not look at the source."""
@@ -38,9 +44,11 @@ class TiedOutput(Output):
     def forward(self, states: Tensor, history: Tensor, remembered: dict[str, Tensor]) -> Tensor:
         """Give log-probabilities (batch, target, vocab)."""
         del history, remembered
-        return at_least_float32(F.linear(states, self.embedding.weight)).log_softmax(-1)
+        return at_least_float32(F.linear(states, self.embedding.weight, self.bias)).log_softmax(-1)
 
     def score(self, states: Tensor, history: Tensor, remembered: dict[str, Tensor], target: Tensor) -> Scores:
         """Score the reference (batch, target)."""
         log_probs = self(states, history, remembered)
-        return Scores(log_probs.gather(-1, target[..., None]).squeeze(-1), log_probs.mean(-1))
+        possible = log_probs > -torch.inf
+        uniform = log_probs.masked_fill(~possible, 0.0).sum(-1) / possible.sum(-1)
+        return Scores(log_probs.gather(-1, target[..., None]).squeeze(-1), uniform)

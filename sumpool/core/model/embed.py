@@ -1,0 +1,44 @@
+"""From vocabulary pieces to the vectors that the first layer is given."""
+
+from typing import final
+
+from torch import Tensor, nn
+
+from sumpool.core.model.config import ModelConfig, PositionsOfTokens
+from sumpool.core.nn.masking import hide
+from sumpool.core.nn.positions import sinusoid
+
+
+@final
+class Embed(nn.Module):
+    """The embedding of each token plus that of its place, normalised where the settings say so."""
+
+    def __init__(
+        self, embedding: nn.Embedding, config: ModelConfig, positions: PositionsOfTokens, longest: int
+    ) -> None:
+        super().__init__()
+        self.embedding = embedding
+        self.scale = embedding.embedding_dim**0.5 if config.scale_embedding else 1.0
+        self.kind = positions
+        self.positions = nn.Embedding(longest, config.dim) if positions == "learned" else None
+        self.norm = nn.LayerNorm(config.dim) if config.embedding_norm else nn.Identity()
+        self.dropout = nn.Dropout(config.dropout)
+
+    def forward(self, ids: Tensor, mask: Tensor, places: Tensor) -> Tensor:
+        """Embed.
+
+        Args:
+            ids: (batch, length).
+            mask: (batch, length), True at real tokens.
+            places: (batch, length), counted from 0.
+
+        Returns:
+            (batch, length, dim).
+        """
+        states = hide(self.embedding(ids), mask) * self.scale
+        if self.positions is not None:
+            states = states + self.positions(places)
+        elif self.kind == "sinusoidal":
+            states = states + sinusoid(places, states.size(-1)).to(states.dtype)
+        embedded: Tensor = self.dropout(self.norm(states))
+        return embedded

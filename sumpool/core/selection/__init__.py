@@ -1,0 +1,1 @@
+"""Which sentences of the document a token of the summary sees."""

@@ -1,0 +1,42 @@
+"""The sentences that full attention would give most (Manakul and Gales, 2021, Equations 4 and 6).
+
+Scores every word, so that it saves nothing: the bound that other selections are measured by.
+"""
+
+from typing import Literal, final
+
+import torch
+from torch import Tensor
+
+from sumpool.core.nn.sentences import Sentences
+from sumpool.core.selection._base import Selection, SelectionConfig
+
+
+@final
+class IdealConfig(SelectionConfig):
+    """No settings."""
+
+    kind: Literal["ideal"] = "ideal"
+
+    def build(self, dim: int, heads: int) -> "IdealSelection":
+        """Build it."""
+        del dim, heads
+        return IdealSelection()
+
+
+@final
+class IdealSelection(Selection):
+    """Sums full attention over the words of each sentence."""
+
+    def remember(self, key: Tensor, mask: Tensor, sentences: Sentences, vectors: Tensor | None) -> dict[str, Tensor]:
+        """Keep the keys, and which words belong to which sentence."""
+        del vectors
+        return {"key": key, "mask": mask, "membership": sentences.membership(mask, key.dtype)}
+
+    def forward(self, states: Tensor, query: Tensor, remembered: dict[str, Tensor]) -> Tensor:
+        """Share out; see `Selection.forward`."""
+        del states
+        scores = query @ remembered["key"].transpose(2, 3) / query.size(-1) ** 0.5
+        weights = scores.masked_fill(~remembered["mask"][:, None, None], -torch.inf).softmax(-1).nan_to_num()
+        shares: Tensor = weights @ remembered["membership"][:, None]  # (batch, heads, target, sentences)
+        return shares.log()

@@ -1,0 +1,1 @@
+"""One vector for every sentence of the document."""

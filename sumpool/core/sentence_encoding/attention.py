@@ -1,0 +1,55 @@
+"""Attention pooling: a sentence is the weighted mean of its vectors, by one learned query.
+
+O(length * dim) and one map per sentence, where the paper's GRU costs O(length * dim^2) and, being recurrent, eats what
+selecting sentences gains (Manakul and Gales, 2021, section 4.1, ask for something cheaper).
+"""
+
+from typing import Literal, final
+
+import torch
+from torch import Tensor, nn
+
+from sumpool.core.nn.masking import hide
+from sumpool.core.nn.precision import at_least_float32
+from sumpool.core.nn.sentences import Sentences
+from sumpool.core.sentence_encoding._base import SentenceEncoder, SentenceEncoderConfig
+from sumpool.core.tokens import Tokens
+
+
+@final
+class AttentionConfig(SentenceEncoderConfig):
+    """No settings."""
+
+    kind: Literal["attention"] = "attention"
+
+    def build(self, dim: int) -> "AttentionSentenceEncoder":
+        """Build it."""
+        return AttentionSentenceEncoder(dim)
+
+
+@final
+class AttentionSentenceEncoder(SentenceEncoder):
+    """Mixes the vectors of each sentence by learned weights."""
+
+    def __init__(self, dim: int) -> None:
+        super().__init__()
+        self.weigh = nn.Linear(dim, 1)
+        self.out = nn.Linear(dim, dim)
+
+    def forward(self, memory: Tokens, sentences: Sentences) -> Tensor:
+        """Encode; see `SentenceEncoder.forward`."""
+        states = hide(memory.states, memory.mask)
+        scores = at_least_float32(self.weigh(states).squeeze(-1)).masked_fill(~memory.mask, -torch.inf)
+        # Within each sentence: the highest score is taken away first, so that nothing overflows.
+        highest = scores.new_full(sentences.count.shape, -torch.inf).scatter_reduce(
+            1, sentences.number, scores.detach(), "amax"
+        )
+        weights = (scores - highest.gather(1, sentences.number)).exp().masked_fill(~memory.mask, 0.0)
+        total = torch.zeros_like(highest).scatter_add(1, sentences.number, weights)
+        weights = weights / total.gather(1, sentences.number).masked_fill(~memory.mask, 1.0)  # (batch, length)
+        index = sentences.number[..., None].expand_as(states)
+        mixed = states.new_zeros(*sentences.count.shape, states.size(2)).scatter_add(
+            1, index, states * weights.to(states.dtype)[..., None]
+        )
+        vectors: Tensor = self.out(mixed)  # (batch, sentences, dim)
+        return vectors

@@ -1,0 +1,1 @@
+"""Models that were trained elsewhere, read from their folders: Hugging Face BART and LED."""
