@@ -1,8 +1,8 @@
 """The pieces of another model's vocabulary under our numbers.
 
-`sumpool.pieces` fixes the first five numbers, another model has others; so its pieces are renumbered once, in vocabulary
-and weights alike, and nothing else ever knows. BEGIN is a piece of its own: other models begin with a piece that also
-has another meaning.
+`sumpool.pieces` fixes the first five numbers, another model has others; so its pieces are renumbered once, in
+vocabulary and weights alike, and nothing else ever knows. BEGIN is a piece of its own: other models begin with a piece
+that also has another meaning.
 """
 
 from sumpool.pieces import BEGIN, END, PAD, PARAGRAPH, UNKNOWN
@@ -19,8 +19,8 @@ def renumber(vocabulary: int, pad: int, unknown: int, end: int, paragraph: int |
         paragraph: Its number of a line feed; None where it has none.
 
     Returns:
-        By our number the number in the other model; None at BEGIN, and at PARAGRAPH where it has no line feed. The pieces
-        after the first five keep their order.
+        By our number the number in the other model; None at BEGIN, and at PARAGRAPH where it has no line feed. The
+        pieces after the first five keep their order.
     """
     first: dict[int, int | None] = {PAD: pad, UNKNOWN: unknown, BEGIN: None, END: end, PARAGRAPH: paragraph}
     rest = [number for number in range(vocabulary) if number not in first.values()]
