@@ -119,6 +119,6 @@ class SentenceCrossAttention(CrossAttention):
 
     def _choose(self, shares: Tensor) -> Tensor:
         """Choose the sentences with the highest shares, averaged over the heads: (batch, target, sentences)."""
-        mean = shares.exp().mean(1)  # (batch, target, sentences)
+        mean = shares.logsumexp(1)  # (batch, target, sentences); of what no document has -inf
         best = mean.topk(min(self.config.sentences, mean.size(-1)), dim=-1).indices
         return torch.zeros_like(mean, dtype=torch.bool).scatter(2, best, value=True) & (mean > -torch.inf)
