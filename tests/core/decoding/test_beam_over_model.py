@@ -14,10 +14,14 @@ from sumpool.pieces import END
 
 VOCAB = 60
 LENGTHS = Lengths(3, 14)
+CROSS_ATTENTIONS = {
+    "full": {"kind": "full"},
+    "sentence": {"kind": "sentence", "sentences": 2, "selection": {"kind": "approximate"}},
+}
 
 
-@pytest.fixture(scope="module")
-def model() -> Summarizer:
+@pytest.fixture(scope="module", params=["full", "sentence"])
+def model(request: pytest.FixtureRequest) -> Summarizer:
     """A model that knows nothing but is sure of it, so that a summary is decided and not a tie."""
     torch.manual_seed(5)
     settings = {
@@ -29,7 +33,7 @@ def model() -> Summarizer:
             {"attention": {"kind": "blockwise", "block": 16}, "pool": {"kind": "halving", "keep": 40}},
             {"attention": {"kind": "vanilla"}, "pool": {"kind": "halving", "keep": 13}},
         ],
-        "decoder": {"layers": 2},
+        "decoder": {"layers": 2, "cross_attention": CROSS_ATTENTIONS[request.param]},
     }
     model = Summarizer(ModelConfig.model_validate(settings), VOCAB).eval().requires_grad_(False)
     model.embedding.weight *= 2
