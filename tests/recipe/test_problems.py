@@ -41,6 +41,10 @@ from sumpool.recipe.load import load_recipe
             "model.encoder[1].pool={kind: segments, boundaries: {kind: entropy}}",
             "train.loss_weights must name boundaries and language_model, by which model.encoder[1].pool.bound",
         ),
+        (
+            "model.decoder.cross_attention={kind: sentence, selection: {kind: approximate}}",
+            "train.loss_weights must name selection, by which model.decoder.cross_attention.selection learns, got",
+        ),
         ("data.phrases=300", "data.phrases must be 0 or more than vocabulary = 300, got 300"),
         ("steps=3", "steps is not a setting of a recipe (did you mean train.steps?)"),
         ("zzz=3", "zzz is not a setting of a recipe; its settings are name, seed, data, model, train,"),
