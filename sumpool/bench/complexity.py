@@ -72,7 +72,7 @@ def systems(settings: ComplexityConfig) -> dict[str, ModelConfig]:
     for kind in kinds("sumpool.core.pooling"):
         last = blockwise | {"pool": _sized("pooling", kind, kept)}
         found[f"pooling {kind}"] = _model(settings, [*[blockwise] * (settings.layers - 1), last])
-    for kind in CROSS_ATTENTION.keys() - {"full"}:
+    for kind in [kind for kind in CROSS_ATTENTION if kind != "full"]:
         found[f"cross-attention {kind}"] = _model(settings, [blockwise] * settings.layers, {"kind": kind})
     return found | deep_pyramidions(found["attention blockwise"], settings)
 
