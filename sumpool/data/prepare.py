@@ -21,7 +21,7 @@ import numpy as np
 
 from sumpool.data import contamination, manifest
 from sumpool.data.config import DataConfig
-from sumpool.data.encoding import PHRASES, SENTENCES, TOKENIZER, Encoder, spans
+from sumpool.data.encoding import PHRASES, SENTENCES, Encoder, spans
 from sumpool.data.figures import Figures
 from sumpool.data.processes import caller, ordered_map
 from sumpool.data.reading import Reading, read
@@ -35,8 +35,9 @@ from sumpool.interruption import Check, go_on
 from sumpool.progress import Progress, Report
 from sumpool.text.fragments import words
 from sumpool.text.phrases import Phrases
+from sumpool.text.sentence_pieces import SentencePieces
 from sumpool.text.sentences import SentenceSplitter
-from sumpool.text.tokenizer import Tokenizer
+from sumpool.text.tokenizer import SENTENCE_PIECES, load_tokenizer
 
 _EVALUATION: tuple[Split, ...] = ("validation", "test")
 _SMALL_BYTES = 1 << 19
@@ -85,7 +86,7 @@ def _encode_all(config: DataConfig, folder: Path, reading: Reading, report: Repo
     texts = {split: Texts.open(folder, split) for split in SPLITS}
     workers = config.workers if sum(int(texts[split].sizes().sum()) for split in SPLITS) > _SMALL_BYTES else 0
     _learn(folder, config.vocabulary, min(workers, 2), report, check)
-    vocabulary = Tokenizer.load(folder / TOKENIZER).vocabulary
+    vocabulary = load_tokenizer(folder).vocabulary
     splits = _write_shards(folder, texts, vocabulary, workers, report, check)
     if config.phrases:
         report(Progress("prepare: phrases"))
@@ -107,7 +108,7 @@ def _learn(folder: Path, vocabulary: int, processes: int, report: Report, check:
 
 
 def _learn_vocabulary(folder: Path, vocabulary: int) -> None:
-    Tokenizer.train(_training_texts(folder), folder / TOKENIZER, vocabulary, _LEARNING_THREADS)
+    SentencePieces.train(_training_texts(folder), folder / SENTENCE_PIECES, vocabulary, _LEARNING_THREADS)
 
 
 def _learn_sentences(folder: Path) -> None:

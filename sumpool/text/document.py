@@ -27,9 +27,9 @@ class EncodedDocument:
 
 
 def encode_document(text: str, tokenizer: Tokenizer, splitter: SentenceSplitter) -> EncodedDocument:
-    """Spell a document sentence by sentence; PARAGRAPH follows the last sentence of each paragraph."""
+    """Spell a document sentence by sentence, within the tokenizer's frame; nothing has no frame."""
     # A sentence of characters that normalisation drops has no pieces, and takes no number.
-    spelt = [ids for ids in tokenizer.encode_all(splitter.split(text)) if ids]
+    spelt = [ids for ids in tokenizer.encode_sentences(text, splitter) if ids]
     lengths = [len(ids) for ids in spelt]
     return EncodedDocument(
         ids=np.fromiter(chain.from_iterable(spelt), id_type(tokenizer.vocabulary), sum(lengths)),

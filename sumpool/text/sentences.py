@@ -78,6 +78,17 @@ class SentenceSplitter:
             sentences[-1] += "\n"
         return sentences
 
+    def split_line(self, text: str) -> list[str]:
+        """Split a text into sentences that, joined, are the whole text in one line with single spaces."""
+        line = " ".join(paragraphs(clean(text)))
+        parts: list[str] = []
+        start = 0
+        for sentence in self.split(text):
+            end = start + line.startswith(" ", start) + len(sentence.removesuffix("\n"))
+            parts.append(line[start:end])
+            start = end
+        return parts
+
     def _split_paragraph(self, paragraph: str) -> Iterator[str]:
         start = 0
         while len(paragraph) - start > LONGEST_SENTENCE:

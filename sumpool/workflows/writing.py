@@ -49,7 +49,7 @@ class Writer:
         self._lengths = lengths
         self._constraints: list[Constraint] = []
         if config.no_repeat_words:
-            self._constraints.append(NoRepeatWords(config.no_repeat_words, WordPieces(tokenizer.pieces())))
+            self._constraints.append(NoRepeatWords(config.no_repeat_words, WordPieces(tokenizer.surfaces())))
 
     def write(self, passages: Sequence[Item]) -> list[Written]:
         """Summarise a batch of passages; no summary is longer than its passage.

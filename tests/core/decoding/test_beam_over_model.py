@@ -57,7 +57,7 @@ def summaries(model: Summarizer, documents: Sequence[torch.Tensor], beams: int) 
         log_probs, state = model.step(last, state)
         return with_ends(log_probs), state
 
-    rule = NoRepeatWords(1, WordPieces([f"▁{number}" for number in range(VOCAB)]))
+    rule = NoRepeatWords(1, WordPieces([f" {number}".encode() if number > END else b"" for number in range(VOCAB)]))
     state = model.start(read(model, documents), beams)
     return search(step, state, [LENGTHS] * len(documents), beams=beams, constraints=[rule])
 
