@@ -48,21 +48,24 @@ def count_complexity(settings: ComplexityConfig, report: Report = silent, check:
 def systems(settings: ComplexityConfig) -> dict[str, ModelConfig]:
     """Build a model for every variant: each attention without pooling, each pooling after the last blockwise layer."""
     window = -(-settings.length // settings.keep)
-    sizes: dict[str, Any] = {
+    local: dict[str, Any] = {
         "block": settings.block,
+        "window": 2 * settings.block,
+        "local_heads": min(2, settings.heads - 1),
+    }
+    kept: dict[str, Any] = {
         "keep": settings.keep,
         "window": window,
         "stride": window,
         "boundaries": {"kind": "fixed", "size": window},
-        "local_heads": min(2, settings.heads - 1),
     }
     found = {
-        f"attention {kind}": _model(settings, [{"attention": _sized("attention", kind, sizes)}] * settings.layers)
+        f"attention {kind}": _model(settings, [{"attention": _sized("attention", kind, local)}] * settings.layers)
         for kind in sorted(kinds("sumpool.core.attention"), key=lambda kind: kind != "vanilla")
     }
-    blockwise = {"attention": _sized("attention", "blockwise", sizes)}
+    blockwise = {"attention": _sized("attention", "blockwise", local)}
     for kind in kinds("sumpool.core.pooling"):
-        last = blockwise | {"pool": _sized("pooling", kind, sizes)}
+        last = blockwise | {"pool": _sized("pooling", kind, kept)}
         found[f"pooling {kind}"] = _model(settings, [*[blockwise] * (settings.layers - 1), last])
     return found | deep_pyramidions(found["attention blockwise"], settings)
 

@@ -13,6 +13,7 @@ from sumpool.bench.cost import Operations
 from sumpool.core.attention._base import AttentionConfig
 from sumpool.core.attention.blockwise import BlockwiseConfig
 from sumpool.core.attention.lsh import LshConfig
+from sumpool.core.attention.sliding_window import SlidingWindowConfig
 from sumpool.core.model.config import ModelConfig
 from sumpool.core.pooling._base import PoolerConfig
 
@@ -137,6 +138,22 @@ def _blockwise(settings: AttentionConfig, length: int, dim: int, heads: int) -> 
     return _dense(-(-length // block) * block, block, dim, heads)  # the last block is filled up
 
 
+def _sliding_window(settings: AttentionConfig, length: int, dim: int, heads: int) -> Cost:
+    """Chunks of half a window see themselves and their neighbours; linear maps are not filled up, chunks are.
+
+    The first token's own projections act on its query and on what each of its heads mixes, twice dim by dim.
+    """
+    assert isinstance(settings, SlidingWindowConfig)
+    reach = settings.window // 2
+    whole = length <= 3 * reach
+    chunk, seen = (length, length) if whole else (reach, 3 * reach)
+    filled = -(-length // chunk) * chunk
+    operations = Operations(linear(length, dim, 4 * dim), attend(filled, seen + settings.global_first, dim))
+    if settings.global_first:
+        operations += Operations(linear(1, dim, dim), 2 * linear(1, dim, dim) + attend(heads, length, dim))
+    return Cost(operations, Held(2 * length * dim, heads * filled * seen, 3 * length * dim))
+
+
 def _dense(length: int, seen: int, dim: int, heads: int) -> Cost:
     """Cost of a self-attention in which every token sees so many."""
     operations = Operations(linear(length, dim, 4 * dim), attend(length, seen, dim))
@@ -168,6 +185,7 @@ def _lsh(settings: AttentionConfig, length: int, dim: int, heads: int) -> Cost:
 _SELF_ATTENTION: Mapping[str, Callable[[AttentionConfig, int, int, int], Cost]] = {
     "vanilla": _vanilla,
     "blockwise": _blockwise,
+    "sliding_window": _sliding_window,
     "efficient": _efficient,
     "lsh": _lsh,
 }

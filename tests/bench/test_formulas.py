@@ -1,13 +1,16 @@
 from dataclasses import replace
 
 import pytest
+import torch
 
 from sumpool.bench import complexity
 from sumpool.bench.complexity import count_complexity, systems
 from sumpool.bench.config import ComplexityConfig
+from sumpool.bench.cost import ALL, count_modules
 from sumpool.bench.formulas import Held, cross_attention, self_attention
 from sumpool.core.attention.blockwise import BlockwiseConfig
 from sumpool.core.attention.efficient import EfficientConfig
+from sumpool.core.attention.sliding_window import SlidingWindowConfig
 from sumpool.core.attention.vanilla import VanillaConfig
 from sumpool.variants import kinds
 
@@ -59,3 +62,14 @@ def test_what_is_held() -> None:
     assert dense.held == Held(keys_values=2 * 48 * 32, weights=4 * 48 * 48, activations=3 * 48 * 32)
     assert blocks.held.weights == 4 * 48 * 16
     assert cross_attention(10, 8, 32, 4).held.keys_values == 2 * 8 * 32
+
+
+@pytest.mark.parametrize("length", [12, 13, 187])
+def test_a_first_token_that_all_see_is_counted(length: int) -> None:
+    config = SlidingWindowConfig(window=8, global_first=True)
+    attention, places = config.build(32, 4), torch.arange(length)[None]
+    with torch.inference_mode():
+        counted = count_modules(lambda: attention(torch.randn(1, length, 32), places >= 0, places))[ALL]
+    cost = self_attention(config, length, 32, 4)
+    assert cost is not None
+    assert counted == cost.operations

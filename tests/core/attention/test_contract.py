@@ -11,7 +11,8 @@ from sumpool.core.tokens import Tokens
 from sumpool.variants import config_class, kinds
 
 KINDS = kinds("sumpool.core.attention")
-PLACED = [f"{kind} {positions}" for kind in ("vanilla", "blockwise") for positions in ("rotary", "relative")]
+ALIKE = ("vanilla", "blockwise", "sliding_window")
+PLACED = [f"{kind} {positions}" for kind in ALIKE for positions in ("rotary", "relative")]
 VARIANTS = KINDS + PLACED
 
 

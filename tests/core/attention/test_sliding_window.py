@@ -1,0 +1,164 @@
+import math
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+import torch
+from pydantic import ValidationError
+from torch import Tensor
+from transformers import LEDConfig
+from transformers.models.led.modeling_led import LEDEncoderAttention
+
+from sumpool.core.attention import sliding_window
+from sumpool.core.attention.sliding_window import SlidingWindowAttention, SlidingWindowConfig
+from sumpool.core.attention.vanilla import VanillaAttention
+from sumpool.core.tokens import Tokens
+
+
+def build(window: int, **settings: Any) -> SlidingWindowAttention:  # noqa: ANN401 - settings of any type
+    attention = SlidingWindowConfig(window=window, **settings).build(16, 4).double()
+    for parameter in attention.positions.parameters():
+        torch.nn.init.normal_(parameter)
+    return attention
+
+
+def naive(attention: SlidingWindowAttention, states: Tensor, places: Tensor) -> tuple[Tensor, Tensor]:
+    """Write all weights of one document (length, dim) out: what is mixed, and the weights (heads, length, length)."""
+
+    def heads(projected: Tensor) -> Tensor:
+        return projected.view(len(states), -1, 4).transpose(0, 1)[None]  # (1, heads, length, head_dim)
+
+    query, key, value = (heads(part) for part in attention.project(states).chunk(3, dim=-1))
+    query, key = (attention.positions.turn(part, places[None]) for part in (query, key))
+    scores = query @ key.transpose(2, 3) / 2
+    bias = attention.positions.bias(places[None])
+    scores = scores if bias is None else scores + bias
+    numbers = torch.arange(len(states))
+    seen = (numbers[:, None] - numbers).abs() <= attention.reach
+    if attention.first:
+        seen[:, 0] = True
+    weights = scores.masked_fill(~seen, -math.inf).softmax(-1)[0]
+    mixed = torch.einsum("hqk,hkd->qhd", weights, value[0])
+    if attention.first:
+        query = heads(attention.first.query(states))
+        key, value = (heads(part) for part in attention.first.key_value(states).chunk(2, dim=-1))
+        first = (query[0, :, :1] @ key[0].transpose(1, 2) / 2).softmax(-1)  # (heads, 1, length)
+        weights = torch.cat([first, weights[:, 1:]], dim=1)
+        mixed = torch.cat([torch.einsum("hqk,hkd->qhd", first, value[0]), mixed[1:]])
+    return attention.out(mixed.flatten(1)), weights
+
+
+@pytest.mark.parametrize("positions", ["none", "rotary", "relative"])
+@pytest.mark.parametrize("global_first", [False, True])
+@pytest.mark.parametrize("window", [2, 16, 64])
+@pytest.mark.parametrize("length", [1, 37, 64, 1000])
+def test_equals_full_attention_with_a_band(
+    length: int, window: int, global_first: bool, positions: str, make_tokens: Callable[..., Tokens]
+) -> None:
+    attention = build(window, global_first=global_first, positions=positions)
+    lengths = (length, max(1, length // 3), 1)
+    tokens = make_tokens(*lengths, length=length + 9, pad=7.0)
+    places = torch.randint(0, 5000, tokens.mask.shape).sort(1).values
+    mixed = attention(tokens.states, tokens.mask, places)
+    masses = [attention.mass(tokens.states, tokens.mask, places, itself) for itself in (True, False)]
+    assert mixed.isfinite().all()
+    for number, real in enumerate(lengths):
+        expected, weights = naive(attention, tokens.states[number, :real], places[number, :real])
+        torch.testing.assert_close(mixed[number, :real], expected)
+        for received, given in zip(masses, (weights, weights - weights.diagonal(0, 1, 2).diag_embed()), strict=True):
+            torch.testing.assert_close(received[number, :real], given.mean(0).sum(0))
+            assert (received[number, real:] == 0).all()
+
+
+LED: Callable[..., LEDEncoderAttention] = LEDEncoderAttention
+
+
+def twin(attention: SlidingWindowAttention) -> LEDEncoderAttention:
+    """The attention of LED with the same weights."""
+    window = 2 * attention.reach
+    config = LEDConfig(d_model=16, encoder_attention_heads=4, attention_window=[window])
+    led = LED(config, layer_id=0).double().eval()
+    own = led.longformer_self_attn
+    first = attention.first or sliding_window.FirstToken(16, 4).double()
+    pairs = [
+        ((own.query, own.key, own.value), attention.project),
+        ((own.query_global,), first.query),
+        ((own.key_global, own.value_global), first.key_value),
+        ((led.output,), attention.out),
+    ]
+    with torch.no_grad():
+        for theirs, ours in pairs:
+            for name in ("weight", "bias"):
+                for part, copied in zip(theirs, getattr(ours, name).chunk(len(theirs)), strict=True):
+                    getattr(part, name).copy_(copied)
+    return led
+
+
+@pytest.mark.parametrize("global_first", [False, True])
+@pytest.mark.parametrize("window", [4, 16, 64])
+def test_equals_led(window: int, global_first: bool, make_tokens: Callable[..., Tokens]) -> None:
+    """That of transformers takes multiples of the window, and none of 2; the shorter documents are padded."""
+    attention = build(window, global_first=global_first)
+    tokens = make_tokens(192, 190, 37, 3, pad=3.0)
+    wanted = torch.zeros(tokens.mask.shape, dtype=torch.float64).masked_fill(~tokens.mask, -10000.0)
+    if global_first:
+        wanted[:, 0] = 10000.0
+    expected = twin(attention)(
+        tokens.states,
+        attention_mask=wanted,
+        is_index_masked=wanted < 0,
+        is_index_global_attn=wanted > 0,
+        is_global_attn=global_first,
+    )[0]
+    mixed = attention(tokens.states, tokens.mask, tokens.positions)
+    # Its softmax is in single precision.
+    torch.testing.assert_close(mixed[tokens.mask], expected[tokens.mask], atol=1e-6, rtol=0)
+
+
+def test_a_window_that_holds_all_is_vanilla(make_tokens: Callable[..., Tokens]) -> None:
+    attention, vanilla = build(128), VanillaAttention(16, 4).double()
+    vanilla.load_state_dict(attention.state_dict())
+    tokens = make_tokens(64, 20)
+    expected = vanilla(tokens.states, tokens.mask, tokens.positions)
+    mixed = attention(tokens.states, tokens.mask, tokens.positions)
+    torch.testing.assert_close(mixed[tokens.mask], expected[tokens.mask])
+
+
+@pytest.mark.parametrize("global_first", [False, True])
+def test_gradient_is_exact(global_first: bool, make_tokens: Callable[..., Tokens]) -> None:
+    attention = build(2, global_first=global_first)
+    tokens = make_tokens(7, 3)
+
+    def mix(states: Tensor) -> Tensor:
+        mixed: Tensor = attention(states, tokens.mask, tokens.positions)
+        return mixed[tokens.mask]
+
+    assert torch.autograd.gradcheck(mix, tokens.states.requires_grad_())
+
+
+@pytest.mark.parametrize("global_first", [False, True])
+def test_a_document_without_tokens_has_a_finite_gradient(
+    global_first: bool, make_tokens: Callable[..., Tokens]
+) -> None:
+    attention = build(2, global_first=global_first)
+    tokens = make_tokens(9, 0)
+    states = tokens.states.requires_grad_()
+    attention(states, tokens.mask, tokens.positions).square().sum().backward()
+    assert states.grad is not None
+    assert states.grad.isfinite().all()
+    assert all(part.grad is not None and part.grad.isfinite().all() for part in attention.parameters())
+
+
+def test_weights_are_summed_some_windows_at_a_time(
+    monkeypatch: pytest.MonkeyPatch, make_tokens: Callable[..., Tokens]
+) -> None:
+    attention, tokens = build(4, positions="relative"), make_tokens(50, 12)
+    given = (tokens.states, tokens.mask, tokens.positions)
+    expected = attention.mass(*given, itself=True)
+    monkeypatch.setattr(sliding_window, "_WEIGHTS_AT_ONCE", 4 * 2 * 6 * 3)  # three windows
+    torch.testing.assert_close(attention.mass(*given, itself=True), expected)
+
+
+def test_the_window_must_have_two_halves() -> None:
+    with pytest.raises(ValidationError, match="window must be even, got 7; half of it lies on either side"):
+        SlidingWindowConfig(window=7)
