@@ -62,7 +62,8 @@ class Encoder:
 
     def _encode(self, example: Example) -> Encoded:
         document = encode_document(example.document, self._tokenizer, self._splitter)
-        target = np.array(self._tokenizer.encode(example.summary), document.ids.dtype)
+        summary = [*self._tokenizer.frame.first, *self._tokenizer.encode(example.summary)]  # END comes with the batch
+        target = np.array(summary, document.ids.dtype)
         item = Item(example.id, document.ids, document.sentences, target)
         said = words(example.document)
         found = (

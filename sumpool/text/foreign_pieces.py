@@ -18,8 +18,18 @@ from sumpool.text.tokenizer import BYTE_PAIRS, Frame
 
 _LINE_FEED = "Ċ"
 """How byte-level BPE writes a line feed."""
-_NAMES = {"bos_token": "<s>", "pad_token": "<pad>", "eos_token": "</s>", "unk_token": "<unk>", "mask_token": "<mask>"}
+_USUAL = {
+    "bos_token": "<s>",
+    "cls_token": "<s>",
+    "pad_token": "<pad>",
+    "eos_token": "</s>",
+    "sep_token": "</s>",
+    "unk_token": "<unk>",
+    "mask_token": "<mask>",
+}
 """What BART calls its special pieces."""
+_TELLING = ("special_tokens_map.json", "tokenizer_config.json")
+"""Files that say what they are called; the later outranks the earlier."""
 _LACKING = {BEGIN: "<|begin|>", PARAGRAPH: "<|paragraph|>"}
 """Names of the pieces that only we have; other rows without a piece are called by their number."""
 _OFF = ("dropout", "continuing_subword_prefix", "end_of_word_suffix", "byte_fallback", "ignore_merges")
@@ -85,7 +95,7 @@ class ForeignPieces:
             for our, number in enumerate(renumbered)
         ]
         added = [{**piece, "id": ours[self.numbers[piece["content"]]]} for piece in self.added]
-        added += [_special(name, our) for our, name in enumerate(names) if name not in self.numbers]
+        added += [_added(name, our) for our, name in enumerate(names) if name not in self.numbers]
         frame = Frame(*(tuple(ours[number] for number in part) for part in self.frame))
         path.write_text(json.dumps(_content(names, self, added, frame), ensure_ascii=False), "utf-8")
         return BytePairs.load(path)
@@ -98,9 +108,9 @@ def read_pieces(folder: Path) -> ForeignPieces:
         DataError: If there is none, it is damaged, or it is no byte-level BPE that frames a text as BART does.
     """
     try:
-        names = _special_names(folder)
-        tree = _json(folder / BYTE_PAIRS) if (folder / BYTE_PAIRS).is_file() else _tree(folder, names)
-        return _read(folder, tree, names)
+        told = {name: value for file in _TELLING for name, value in _json_if_there(folder / file).items()}
+        tree = _json(folder / BYTE_PAIRS) if (folder / BYTE_PAIRS).is_file() else _tree(folder, told)
+        return _read(folder, tree, told)
     except (OSError, ValueError, LookupError, TypeError, AttributeError) as error:
         raise DataError(
             f"{folder} must hold byte-level BPE as tokenizer.json, or as vocab.json and merges.txt, got {error!r}; "
@@ -108,8 +118,8 @@ def read_pieces(folder: Path) -> ForeignPieces:
         ) from error
 
 
-def _read(folder: Path, tree: Mapping[str, Any], names: Mapping[str, str]) -> ForeignPieces:
-    """Read what stands in a `tokenizer.json`."""
+def _read(folder: Path, tree: Mapping[str, Any], told: Mapping[str, Any]) -> ForeignPieces:
+    """Read what stands in a `tokenizer.json`; its neighbours outrank it, as in transformers."""
     model, splitting, added = tree["model"], tree["pre_tokenizer"], tree["added_tokens"]
     odd = [name for name in _OFF if model.get(name)] + ["normalizer"] * bool(tree.get("normalizer"))
     if (model["type"], splitting["type"], splitting.get("use_regex", True), *odd) != ("BPE", "ByteLevel", True):
@@ -120,7 +130,7 @@ def _read(folder: Path, tree: Mapping[str, Any], names: Mapping[str, str]) -> Fo
     ]
     if spaced:
         raise ValueError(f"added piece {spaced[0]!r} with white space")
-    pad, unknown, end = (numbers[names[name]] for name in ("pad_token", "unk_token", "eos_token"))
+    pad, unknown, end = (numbers[_names(told)[name]] for name in ("pad_token", "unk_token", "eos_token"))
     frame = read_frame(tree.get("post_processor"), numbers)
     if len({pad, unknown, end}) < 3 or frame.last not in ((), (end,)):
         raise ValueError(f"pad {pad}, unknown {unknown}, end {end}, texts end with {frame.last}")
@@ -129,7 +139,7 @@ def _read(folder: Path, tree: Mapping[str, Any], names: Mapping[str, str]) -> Fo
         numbers=numbers,
         merges=[_pair(merge) for merge in model["merges"]],
         added=added,
-        add_prefix_space=bool(splitting["add_prefix_space"]),
+        add_prefix_space=bool(told.get("add_prefix_space", splitting["add_prefix_space"])),
         pad=pad,
         unknown=unknown,
         end=end,
@@ -138,20 +148,20 @@ def _read(folder: Path, tree: Mapping[str, Any], names: Mapping[str, str]) -> Fo
     )
 
 
-def _tree(folder: Path, names: Mapping[str, str]) -> dict[str, Any]:
+def _tree(folder: Path, told: Mapping[str, Any]) -> dict[str, Any]:
     """Say in the words of `tokenizer.json` what the lists of a folder hold; its frame is that of BART."""
     lines = (folder / "merges.txt").read_text("utf-8").split("\n")
-    beside = _json_if_there(folder / "added_tokens.json")
-    numbers = {**_json(folder / "vocab.json"), **beside}
-    special = [name for name in dict.fromkeys(names.values()) if name in numbers]
-    plain = [{**_special(name, number), "special": False} for name, number in beside.items() if name not in special]
-    first, last = names["bos_token"], names["eos_token"]
+    named = [*_names(told).values(), *map(_text, told.get("additional_special_tokens") or [])]
+    numbers = {**_json(folder / "vocab.json"), **_json_if_there(folder / "added_tokens.json")}
+    added = {name: _added(name, number) for name, number in numbers.items() if name in named}
+    for name, number in _json_if_there(folder / "added_tokens.json").items():
+        added.setdefault(name, {**_added(name, number), "special": False})
+    for number, piece in told.get("added_tokens_decoder", {}).items():
+        added[piece["content"]] = {**piece, "id": int(number)}
+    first, last = (_names(told)[name] for name in ("cls_token", "sep_token"))
     return {
-        "added_tokens": [*(_special(name, numbers[name]) for name in special), *plain],
-        "pre_tokenizer": {
-            "type": "ByteLevel",
-            "add_prefix_space": _json_if_there(folder / "tokenizer_config.json").get("add_prefix_space", False),
-        },
+        "added_tokens": list(added.values()),
+        "pre_tokenizer": {"type": "ByteLevel", "add_prefix_space": False},
         "post_processor": {"type": "RobertaProcessing", "cls": [first, numbers[first]], "sep": [last, numbers[last]]},
         "model": {
             "type": "BPE",
@@ -161,11 +171,13 @@ def _tree(folder: Path, names: Mapping[str, str]) -> dict[str, Any]:
     }
 
 
-def _special_names(folder: Path) -> dict[str, str]:
+def _names(told: Mapping[str, Any]) -> dict[str, str]:
     """Find out what the special pieces are called."""
-    told = {**_json_if_there(folder / "special_tokens_map.json"), **_json_if_there(folder / "tokenizer_config.json")}
-    named = {name: told.get(name) or usual for name, usual in _NAMES.items()}
-    return {name: value if isinstance(value, str) else str(value["content"]) for name, value in named.items()}
+    return {name: _text(told.get(name) or usual) for name, usual in _USUAL.items()}
+
+
+def _text(piece: Any) -> str:  # noqa: ANN401 - any JSON
+    return piece if isinstance(piece, str) else str(piece["content"])
 
 
 def _content(
@@ -197,7 +209,7 @@ def _content(
     }
 
 
-def _special(name: str, number: int) -> dict[str, Any]:
+def _added(name: str, number: int) -> dict[str, Any]:
     return {"id": number, "content": name, "special": True, **dict.fromkeys(_SWITCHES, False)}
 
 

@@ -160,17 +160,21 @@ def export(run: Path, model: nn.Module, facts: Mapping[str, Any]) -> None:
         put_in_place(path, facts)
 
 
-def load_weights(run: Path, model: nn.Module) -> None:
+def load_weights(run: Path, model: nn.Module, *, leave_out: bool = False) -> None:
     """Give a model the best weights of a run, after checking every file that the run folder's manifest names.
 
     Args:
         run: The run folder.
         model: A model built from the folder's recipe.
+        leave_out: Whether weights of parts that the model does not have are left out.
 
     Raises:
         CheckpointError: If a file is missing, damaged, or belongs to another model.
     """
-    set_weights(model, read_weights(run), str(run / MODEL))
+    weights = read_weights(run)
+    if leave_out:
+        weights = {name: weights[name] for name in weights_of(model) if name in weights}
+    set_weights(model, weights, str(run / MODEL))
 
 
 def read_weights(run: Path) -> dict[str, Tensor]:

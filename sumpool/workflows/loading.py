@@ -70,7 +70,8 @@ def load_model(folder: Path | None = None, overrides: Sequence[str] = ()) -> Loa
         raise CheckpointError(f"{folder} must hold {MODEL}, but its training has saved no model yet; let it go on")
     tokenizer = load_tokenizer(folder)
     model = Summarizer(recipe.model, tokenizer.vocabulary, torch.tensor(tokenizer.word_starts()))
-    load_weights(folder, model)
+    # A model that is asked for in another form may do with fewer parts, such as a selection that learns nothing.
+    load_weights(folder, model, leave_out=any(change.startswith("model.") for change in overrides))
     for name, weights in model.named_parameters():
         if not weights.isfinite().all():
             raise CheckpointError(f"{folder / MODEL} must hold finite weights, got others in {name}; train again")

@@ -68,6 +68,13 @@ def test_a_damaged_model_is_refused(copy: Path) -> None:
         load_model(copy)
 
 
+def test_a_model_in_another_form_does_without_some_weights_but_invents_none(run_folder: Path) -> None:
+    changed = load_model(run_folder, ["model.output={kind: tied}"])
+    assert torch.equal(changed.model.embedding.weight, load_model(run_folder).model.embedding.weight)
+    with pytest.raises(CheckpointError, match=r"decoder\.layers\.[1-9].* must be .* in this model, got absent"):
+        load_model(run_folder, ["model.decoder.layers=9"])
+
+
 def test_weights_that_are_no_numbers_are_refused(copy: Path) -> None:
     loaded = load_model(copy)
     broken = Summarizer(loaded.recipe.model, loaded.model.vocabulary)

@@ -6,10 +6,13 @@ document has no more sentences than may be seen, this is full cross-attention.
 
 In training all words are scored, since the losses compare the selection with the attention that full sight gives:
 `sparsity` is the entropy of that attention over sentences (Equation 5), `selection` the divergence of the selection
-from it (Equation 11), at `temperature` (Equation 15).
+from it (Equation 11), at `temperature` (Equation 15). The choice has no gradient, so that the cross-entropy never
+reaches the selection, while the divergence reaches the decoder too (Equations 13 and 14). The figure `kept` is the
+share of full attention that the selection's choice holds.
 
 Departures from the released code: heads are split before sentences are, hypotheses of a beam each select for
-themselves, a batch may hold any number of documents, and padding is in no sentence.
+themselves, a batch may hold any number of documents, and padding is in no sentence. As there, each update makes the
+sum of all losses smaller, where the paper speaks of turns.
 """
 
 from typing import Annotated, Literal, final
@@ -19,9 +22,10 @@ from pydantic import Field
 from torch import Tensor, nn
 
 from sumpool.core.cross_attention._base import CrossAttention, CrossAttentionConfig, Held, Reader, Seen
+from sumpool.core.nn.divergence import divergence, entropy, mean_over_documents, sharpen
 from sumpool.core.nn.heads import merge_heads, split_heads
-from sumpool.core.nn.masking import hide
-from sumpool.core.nn.sentences import Sentences
+from sumpool.core.nn.masking import attend, hide
+from sumpool.core.nn.sentences import Sentences, share_words
 from sumpool.core.selection._base import SelectionConfig
 from sumpool.core.selection.ideal import IdealConfig
 from sumpool.core.sentence_encoding._base import SentenceEncoder
@@ -42,7 +46,8 @@ class SentenceConfig(CrossAttentionConfig):
     """What is seen in training: everything, the sentences that full sight gives most attention, those that the
     selection chooses, or for each document one of the two, ever more often the latter."""
     mix_steps: int = Field(10_000, ge=1)
-    """Batches of training after which mix has become selection."""
+    """Batches of training after which mix has become selection; before, a document sees the ideal sentences with a
+    probability that falls from 1 to 0 in a straight line."""
     temperature: float = Field(0.5, gt=0)
     """Temperature of the attention that the loss `selection` compares with; below 1 it is sharper."""
     divergence: Literal["distribution", "element"] = "distribution"
@@ -55,22 +60,37 @@ class SentenceConfig(CrossAttentionConfig):
 
     def build_reader(self, dim: int) -> "SentenceReader":
         """Build what finds and encodes sentences for all layers."""
-        return SentenceReader(self.selection.build_encoder(dim))
+        return SentenceReader(self.selection.build_encoder(dim), self.mix_steps if self.training == "mix" else None)
 
 
 @final
 class SentenceReader(Reader):
     """Finds the sentences of the memory and encodes them once for all layers."""
 
-    def __init__(self, encoder: SentenceEncoder | None) -> None:
+    batches: Tensor
+
+    def __init__(self, encoder: SentenceEncoder | None, mix_steps: int | None) -> None:
         super().__init__()
         self.encoder = encoder
+        self.mix_steps = mix_steps
+        if mix_steps:
+            self.register_buffer("batches", torch.zeros((), dtype=torch.long))  # saved, so that a run can go on
 
     def forward(self, memory: Tokens) -> dict[str, Tensor]:
-        """Give number, first and count of `Sentences`, and vectors (batch, sentences, dim) where one is needed."""
+        """Find sentences.
+
+        Returns:
+            number, first and count of `Sentences`; vectors (batch, sentences, dim) where a selection needs them; in
+            training with mix ideal (batch,), True where a document sees its ideal sentences in all layers.
+        """
         sentences = Sentences.find(memory)
         found = {"number": sentences.number, "first": sentences.first, "count": sentences.count}
-        return found if self.encoder is None else {**found, "vectors": self.encoder(memory, sentences)}
+        if self.encoder is not None:
+            found["vectors"] = self.encoder(memory, sentences)
+        if self.training and self.mix_steps:
+            found["ideal"] = torch.rand(len(memory.mask), device=memory.mask.device) >= self.batches / self.mix_steps
+            self.batches += 1
+        return found
 
 
 @final
@@ -97,14 +117,14 @@ class SentenceCrossAttention(CrossAttention):
 
     def forward(self, queries: Tensor, remembered: dict[str, Tensor], mask: Tensor | None = None) -> Seen:
         """See; see `CrossAttention.forward`."""
-        del mask
         query = split_heads(self.query(queries), self.heads)  # (batch, heads, target, head_dim)
-        chosen = self._choose(self._select(queries, query, remembered))  # (batch, target, sentences)
-        number = remembered["number"][:, None].expand(-1, queries.size(1), -1)
-        seen = chosen.gather(2, number) & remembered["mask"][:, None]  # (batch, target, length)
-        scores = query @ remembered["key"].transpose(2, 3) / query.size(-1) ** 0.5
-        weights = scores.masked_fill(~seen[:, None], -torch.inf).softmax(-1).nan_to_num()
-        return Seen(self.out(merge_heads(weights @ remembered["value"])))
+        shares = self._select(queries, query, remembered)
+        chosen = self._choose(shares)
+        if not self.training:
+            return Seen(self._see(query, chosen, remembered))
+        full = self._share_fully(query, remembered)
+        losses, figures = self._judge(shares, chosen, full, remembered, mask)
+        return Seen(self._see(query, self._show(chosen, full, remembered), remembered), losses, figures)
 
     def step(self, queries: Tensor, remembered: dict[str, Tensor], held: Held) -> tuple[Tensor, Held]:
         """See; keys and values of the chosen sentences alone are read."""
@@ -119,6 +139,45 @@ class SentenceCrossAttention(CrossAttention):
 
     def _choose(self, shares: Tensor) -> Tensor:
         """Choose the sentences with the highest shares, averaged over the heads: (batch, target, sentences)."""
-        mean = shares.exp().mean(1)  # (batch, target, sentences)
+        mean = shares.logsumexp(1)  # (batch, target, sentences); -inf where there is none
         best = mean.topk(min(self.config.sentences, mean.size(-1)), dim=-1).indices
         return torch.zeros_like(mean, dtype=torch.bool).scatter(2, best, value=True) & (mean > -torch.inf)
+
+    def _see(self, query: Tensor, chosen: Tensor, remembered: dict[str, Tensor]) -> Tensor:
+        """Attend to the words of the chosen sentences: (batch, target, dim)."""
+        number = remembered["number"][:, None].expand(-1, chosen.size(1), -1)
+        hidden = ~chosen.gather(2, number)  # (batch, target, length)
+        bias = query.new_zeros(hidden.shape).masked_fill(hidden, -torch.inf)[:, None]
+        mixed = attend(query, remembered["key"], remembered["value"], remembered["mask"], bias)
+        seen: Tensor = self.out(merge_heads(mixed))
+        return seen
+
+    def _show(self, chosen: Tensor, full: Tensor, remembered: dict[str, Tensor]) -> Tensor:
+        """Say which sentences are seen in training: (batch, target, sentences)."""
+        match self.config.training:
+            case "full":
+                return torch.ones_like(chosen)
+            case "ideal":
+                return self._choose(full)
+            case "selection":
+                return chosen
+            case "mix":
+                return torch.where(remembered["ideal"][:, None, None], self._choose(full), chosen)
+
+    def _share_fully(self, query: Tensor, remembered: dict[str, Tensor]) -> Tensor:
+        """Share out what full attention gives: logarithms (batch, heads, target, sentences)."""
+        scores = query @ remembered["key"].transpose(2, 3) / query.size(-1) ** 0.5
+        sentences = Sentences(remembered["number"], remembered["first"], remembered["count"])
+        return share_words(scores, remembered["mask"], sentences.membership(remembered["mask"], scores.dtype))
+
+    def _judge(
+        self, shares: Tensor, chosen: Tensor, full: Tensor, remembered: dict[str, Tensor], mask: Tensor | None
+    ) -> tuple[dict[str, Tensor], dict[str, Tensor]]:
+        """Compare the selection with full attention: losses and figures."""
+        exists = remembered["count"] > 0  # (batch, sentences)
+        apart = divergence(sharpen(full, self.config.temperature, exists), shares)  # (batch, heads, target)
+        if self.config.divergence == "element":
+            apart = apart / exists.sum(1).clamp_min(1)[:, None, None]
+        kept = (full.detach().exp() * chosen[:, None]).sum(-1)
+        losses = {"sparsity": mean_over_documents(entropy(full), mask), "selection": mean_over_documents(apart, mask)}
+        return losses, {"kept": mean_over_documents(kept, mask)}

@@ -1,4 +1,4 @@
-"""Where the sentences of a document stand among its vectors."""
+"""Where the sentences of a document stand among its vectors, and how attention is shared out among them."""
 
 from dataclasses import dataclass
 
@@ -6,6 +6,7 @@ import torch
 from torch import Tensor
 from torch.nn import functional as F
 
+from sumpool.core.nn.precision import at_least_float32
 from sumpool.core.tokens import Tokens
 
 
@@ -49,3 +50,39 @@ class Sentences:
         """
         one_hot = self.number[..., None] == torch.arange(self.count.size(1), device=mask.device)
         return (one_hot & mask[..., None]).to(dtype)
+
+
+def share_out(scores: Tensor, exists: Tensor) -> Tensor:
+    """Share attention out among the sentences of each document, by a softmax over them.
+
+    Args:
+        scores: (batch, heads, target, sentences), finite everywhere.
+        exists: (batch, sentences), True where a document has such a sentence.
+
+    Returns:
+        (batch, heads, target, sentences), logarithms of shares in at least single precision; -inf where a document has
+        no such sentence.
+    """
+    scores, absent = at_least_float32(scores), ~exists[:, None, None]
+    # The least finite number, not -inf: a document without sentences must not become NaN on its way.
+    shares = scores.masked_fill(absent, torch.finfo(scores.dtype).min).log_softmax(-1)
+    return shares.masked_fill(absent, -torch.inf)
+
+
+def share_words(scores: Tensor, mask: Tensor, membership: Tensor) -> Tensor:
+    """Sum attention to the vectors of each sentence (Manakul and Gales, 2021, Equation 4).
+
+    Args:
+        scores: (batch, heads, target, length), finite everywhere.
+        mask: (batch, length), True at real vectors.
+        membership: (batch, length, sentences), as `Sentences.membership` gives it.
+
+    Returns:
+        (batch, heads, target, sentences), as `share_out` gives it.
+    """
+    scores, membership = at_least_float32(scores), at_least_float32(membership)
+    weights = scores.masked_fill(~mask[:, None, None], torch.finfo(scores.dtype).min).softmax(-1)
+    with torch.autocast(scores.device.type, enabled=False):  # would round the weights
+        shares = weights @ membership[:, None]  # (batch, heads, target, sentences)
+    absent = ~(membership > 0).any(1)[:, None, None]
+    return shares.clamp_min(torch.finfo(shares.dtype).tiny).log().masked_fill(absent, -torch.inf)

@@ -10,6 +10,7 @@ from typing import Literal, final
 import torch
 from torch import Tensor
 
+from sumpool.core.nn.chance import uniform
 from sumpool.core.nn.precision import at_least_float32
 from sumpool.core.scoring._base import Scorer, ScorerConfig
 from sumpool.core.tokens import Tokens
@@ -37,12 +38,4 @@ class RandomScorer(Scorer):
         if self.training:
             return torch.rand_like(like)
         numbers = torch.arange(like.size(1), device=like.device)
-        return _uniform(numbers).to(like.dtype).expand_as(like)
-
-
-def _uniform(numbers: Tensor) -> Tensor:
-    """Scatter numbers (...) over [0, 1): the finalizer of MurmurHash3 (Appleby, 2011) on 32 bits, 24 of them kept."""
-    hashed = numbers + 1  # the hash of 0 is 0
-    for shift, factor in ((16, 0x85EBCA6B), (13, 0xC2B2AE35)):
-        hashed = ((hashed ^ (hashed >> shift)) * factor) & 0xFFFFFFFF
-    return ((hashed ^ (hashed >> 16)) >> 8).float() / 2**24
+        return uniform(numbers).to(like.dtype).expand_as(like)

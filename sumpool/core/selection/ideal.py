@@ -5,10 +5,9 @@ Scores every word, so that it saves nothing: the bound that other selections are
 
 from typing import Literal, final
 
-import torch
 from torch import Tensor
 
-from sumpool.core.nn.sentences import Sentences
+from sumpool.core.nn.sentences import Sentences, share_words
 from sumpool.core.selection._base import Selection, SelectionConfig
 
 
@@ -37,6 +36,4 @@ class IdealSelection(Selection):
         """Share out; see `Selection.forward`."""
         del states
         scores = query @ remembered["key"].transpose(2, 3) / query.size(-1) ** 0.5
-        weights = scores.masked_fill(~remembered["mask"][:, None, None], -torch.inf).softmax(-1).nan_to_num()
-        shares: Tensor = weights @ remembered["membership"][:, None]  # (batch, heads, target, sentences)
-        return shares.log()
+        return share_words(scores, remembered["mask"], remembered["membership"])

@@ -1,0 +1,54 @@
+"""Selection without a model (Manakul and Gales, 2021, Appendix D, Equation 19).
+
+With phi = ELU + 1 in place of the exponential, what a query gives a sentence is phi(query) times the sum of phi over
+the keys of its words, which is taken once per document: O(target * sentences * dim). Nothing is learnt, and in the
+paper's Table 6 it gains a fifth of what lies between chance and the ideal.
+"""
+
+from typing import Literal, final
+
+import torch
+from torch import Tensor
+from torch.nn import functional as F
+
+from sumpool.core.nn.precision import at_least_float32
+from sumpool.core.nn.sentences import Sentences, share_out
+from sumpool.core.selection._base import Selection, SelectionConfig
+
+
+@final
+class ModelFreeConfig(SelectionConfig):
+    """No settings."""
+
+    kind: Literal["model_free"] = "model_free"
+
+    def build(self, dim: int, heads: int) -> "ModelFreeSelection":
+        """Build it."""
+        del dim, heads
+        return ModelFreeSelection()
+
+
+@final
+class ModelFreeSelection(Selection):
+    """Sums features of keys over the words of each sentence."""
+
+    def remember(self, key: Tensor, mask: Tensor, sentences: Sentences, vectors: Tensor | None) -> dict[str, Tensor]:
+        """Keep the sum of each sentence, (batch, heads, sentences, head_dim), and which sentences there are."""
+        del vectors
+        features = _positive(key)
+        membership = sentences.membership(mask, features.dtype).transpose(1, 2)  # (batch, sentences, length)
+        with torch.autocast(key.device.type, enabled=False):  # would round the features
+            return {"features": membership[:, None] @ features, "exists": sentences.mask}
+
+    def forward(self, states: Tensor, query: Tensor, remembered: dict[str, Tensor]) -> Tensor:
+        """Share out; see `Selection.forward`."""
+        del states
+        features = _positive(query / query.size(-1) ** 0.5)
+        with torch.autocast(query.device.type, enabled=False):
+            scores = features @ remembered["features"].transpose(2, 3)  # (batch, heads, target, sentences)
+        return share_out(scores.clamp_min(torch.finfo(scores.dtype).tiny).log(), remembered["exists"])
+
+
+def _positive(states: Tensor) -> Tensor:
+    """ELU + 1."""
+    return F.elu(at_least_float32(states)) + 1

@@ -1,0 +1,68 @@
+"""Recurrent sentence encoder (Manakul and Gales, 2021, Equation 10 and appendix A.1): two bidirectional layers of GRU.
+
+A sentence is what was read forwards up to its last vector beside what was read backwards down to its first, mapped back
+to `dim` features: O(length * dim^2), one step for each vector of the longest sentence.
+
+Departures from the released code: all sentences of a batch are read at once, each as long as it is, where a loop read
+one after the other.
+"""
+
+from typing import Literal, final
+
+import torch
+from pydantic import Field
+from torch import Tensor, nn
+from torch.nn.utils.rnn import PackedSequence
+
+from sumpool.core.nn.sentences import Sentences
+from sumpool.core.sentence_encoding._base import SentenceEncoder, SentenceEncoderConfig
+from sumpool.core.tokens import Tokens
+
+
+@final
+class GruConfig(SentenceEncoderConfig):
+    """Settings of the recurrent sentence encoder."""
+
+    kind: Literal["gru"] = "gru"
+    dropout: float = Field(0.1, ge=0, lt=1)
+    """Dropout between its two layers."""
+
+    def build(self, dim: int) -> "GruSentenceEncoder":
+        """Build it."""
+        return GruSentenceEncoder(dim, self.dropout)
+
+
+@final
+class GruSentenceEncoder(SentenceEncoder):
+    """Reads each sentence forwards and backwards."""
+
+    def __init__(self, dim: int, dropout: float) -> None:
+        super().__init__()
+        self.read = nn.GRU(dim, dim, num_layers=2, bidirectional=True, dropout=dropout)
+        self.out = nn.Linear(2 * dim, dim)
+        for parameter in self.read.parameters():
+            if parameter.dim() > 1:
+                nn.init.xavier_normal_(parameter)
+            else:
+                nn.init.zeros_(parameter)
+
+    def forward(self, memory: Tokens, sentences: Sentences) -> Tensor:
+        """Encode; see `SentenceEncoder.forward`."""
+        vectors = memory.states.new_zeros(*sentences.count.shape, memory.states.size(2))
+        if not memory.mask.any():
+            return vectors
+        _, ends = self.read(self._pack(memory.states, sentences))  # (layers * directions, real sentences, dim)
+        encoded = self.out(torch.cat([ends[-2], ends[-1]], dim=-1))  # (real sentences, dim)
+        return vectors.to(encoded.dtype).masked_scatter(sentences.mask[..., None], encoded)
+
+    def _pack(self, states: Tensor, sentences: Sentences) -> PackedSequence:
+        """Lay out first vectors of all sentences, then their second ones and so on, the longest sentence first."""
+        length = states.size(1)
+        starts = sentences.first + torch.arange(len(states), device=states.device)[:, None] * length
+        count, starts = sentences.count[sentences.mask], starts[sentences.mask]  # (real sentences,)
+        count, order = count.sort(descending=True, stable=True)
+        places = torch.arange(int(count[0]), device=states.device)[:, None]
+        goes_on = places < count  # (words of the longest, real sentences)
+        index = (starts[order] + places)[goes_on]
+        data = states.flatten(0, 1)[index].to(self.out.weight.dtype)
+        return PackedSequence(data, goes_on.sum(1).cpu(), sorted_indices=order, unsorted_indices=order.argsort())

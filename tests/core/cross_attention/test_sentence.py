@@ -1,0 +1,252 @@
+"""Sentence-selective cross-attention: what is seen, what is learnt from, and where gradients go."""
+
+from collections.abc import Callable
+from dataclasses import replace
+
+import pytest
+import torch
+from torch import Tensor, nn
+
+from sumpool.core.cross_attention._base import Seen
+from sumpool.core.cross_attention.full import FullCrossAttention
+from sumpool.core.cross_attention.sentence import SentenceConfig, SentenceReader
+from sumpool.core.tokens import Tokens
+from sumpool.variants import kinds
+
+DIM, HEADS, TARGET = 16, 4, 6
+SIZE = DIM // HEADS
+SELECTIONS = kinds("sumpool.core.selection")
+MODES = ("full", "ideal", "selection", "mix")
+
+
+class Attending(nn.Module):
+    """One layer of cross-attention with what reads the memory for it, and sharp enough to have favourites."""
+
+    def __init__(self, selection: str = "approximate", **settings: object) -> None:
+        super().__init__()
+        config = SentenceConfig.model_validate({"sentences": 3, "selection": {"kind": selection}, **settings})
+        self.reader = config.build_reader(DIM)
+        self.layer = config.build(DIM, HEADS)
+        with torch.no_grad():
+            self.layer.query.weight *= 4
+        self.double()
+
+    def forward(self, queries: Tensor, memory: Tokens, mask: Tensor | None = None) -> Seen:
+        seen: Seen = self.layer(queries, self.layer.remember(memory, self.reader(memory)), mask)
+        return seen
+
+    def own(self) -> dict[str, nn.Parameter]:
+        """The parameters that approximate."""
+        parts = {"reader": self.reader, "selection": self.layer.selection}
+        return {f"{part}.{name}": p for part, module in parts.items() for name, p in module.named_parameters()}
+
+
+@pytest.fixture
+def memory(make_tokens: Callable[..., Tokens]) -> Tokens:
+    """Three documents of 9, 3 and no sentences, numbered with gaps, nan in their padding."""
+    tokens = make_tokens(36, 3, 0, length=40, pad=torch.nan)
+    places = torch.arange(40)
+    return replace(tokens, sentences=((2 * places).sqrt().long() * 3).expand(tokens.mask.shape))
+
+
+@pytest.fixture
+def queries() -> Tensor:
+    return torch.randn(3, TARGET, DIM, dtype=torch.float64)
+
+
+MASK = torch.arange(TARGET)[None] < torch.tensor([TARGET, 4, 2])[:, None]
+
+
+def word_attention(attending: Attending, queries: Tensor, memory: Tokens, document: int, head: int) -> Tensor:
+    """Full attention of a head, (target, real words)."""
+    part = slice(head * SIZE, (head + 1) * SIZE)
+    words = memory.states[document, memory.mask[document]]
+    key = attending.layer.key_value(words)[:, :DIM][:, part]
+    weights: Tensor = (attending.layer.query(queries[document])[:, part] @ key.T / SIZE**0.5).softmax(-1)
+    return weights
+
+
+def sentence_attention(attending: Attending, queries: Tensor, memory: Tokens, document: int) -> Tensor:
+    """Full attention to sentences, (heads, target, sentences)."""
+    numbers = memory.sentences[document, memory.mask[document]]
+    member = (numbers[:, None] == numbers.unique()).double()
+    return torch.stack([word_attention(attending, queries, memory, document, head) @ member for head in range(HEADS)])
+
+
+@pytest.mark.parametrize("selection", SELECTIONS)
+@pytest.mark.parametrize("training", [False, True])
+def test_sight_of_every_sentence_is_full_cross_attention(
+    selection: str, training: bool, memory: Tokens, queries: Tensor
+) -> None:
+    attending = Attending(selection, sentences=9).train(training)
+    full = FullCrossAttention(DIM, HEADS).double()
+    full.load_state_dict({name: p for name, p in attending.layer.state_dict().items() if "selection" not in name})
+    expected = full(queries, full.remember(memory, {})).states
+    torch.testing.assert_close(attending(queries, memory).states, expected, atol=1e-12, rtol=0)
+
+
+@pytest.mark.parametrize("selection", SELECTIONS)
+def test_padding_and_batch_mates_change_nothing(
+    selection: str, memory: Tokens, queries: Tensor, alone: Callable[[Tokens, int], Tokens]
+) -> None:
+    attending = Attending(selection).eval()
+    seen = attending(queries, memory).states
+    for number in range(3):
+        expected = attending(queries[number : number + 1], alone(memory, number)).states
+        torch.testing.assert_close(seen[number : number + 1], expected, atol=1e-12, rtol=0)
+
+
+@pytest.mark.parametrize("training", [False, True])
+def test_the_best_sentences_are_seen_and_no_other(training: bool, memory: Tokens, queries: Tensor) -> None:
+    attending = Attending("ideal", sentences=2).train(training)
+    seen = attending(queries, memory).states
+    values = attending.layer.key_value(memory.states[0, memory.mask[0]])[:, DIM:]
+    numbers = memory.sentences[0, memory.mask[0]]
+    shares = sentence_attention(attending, queries, memory, 0)
+    for place in range(TARGET):
+        best = numbers.unique()[shares[:, place].mean(0).topk(2).indices]
+        hidden = ~torch.isin(numbers, best)
+        heads = []
+        for head in range(HEADS):
+            weights = word_attention(attending, queries, memory, 0, head)[place].masked_fill(hidden, 0.0)
+            heads.append(weights / weights.sum() @ values[:, head * SIZE : (head + 1) * SIZE])
+        expected = attending.layer.out(torch.cat(heads))
+        torch.testing.assert_close(seen[0, place], expected, atol=1e-12, rtol=0)
+
+
+def test_what_is_seen_in_training_is_a_setting(memory: Tokens, queries: Tensor) -> None:
+    attending = {mode: Attending(training=mode, sentences=2).train() for mode in MODES}
+    for other in attending.values():
+        other.load_state_dict(attending["full"].state_dict(), strict=False)
+    ideal = Attending("ideal", sentences=2).eval()
+    ideal.load_state_dict(attending["full"].state_dict(), strict=False)
+    seen = {mode: model(queries, memory).states for mode, model in attending.items()}
+    full = FullCrossAttention(DIM, HEADS).double()
+    full.load_state_dict(ideal.layer.state_dict())
+    torch.testing.assert_close(seen["full"], full(queries, full.remember(memory, {})).states, atol=1e-12, rtol=0)
+    torch.testing.assert_close(seen["ideal"], ideal(queries, memory).states, atol=1e-12, rtol=0)
+    assert torch.equal(seen["mix"], seen["ideal"])  # the first batch
+    assert torch.equal(seen["selection"], attending["selection"].eval()(queries, memory).states)
+    assert len({float(states[0].detach().sum()) for states in seen.values()}) == 3
+
+
+def test_mix_draws_for_each_document_and_ever_more_often_the_selection(memory: Tokens) -> None:
+    reader = Attending(training="mix", mix_steps=4).train().reader
+    assert isinstance(reader, SentenceReader)
+    many = replace(memory, **{name: getattr(memory, name)[:1].expand(4000, *getattr(memory, name).shape[1:]) for name in
+                              ("states", "mask", "positions", "sentences", "words", "ids", "origin")})  # fmt: skip
+    shares = [float(reader(many)["ideal"].double().mean()) for _ in range(6)]
+    assert shares == pytest.approx([1.0, 0.75, 0.5, 0.25, 0.0, 0.0], abs=0.03)
+    assert "ideal" not in reader.eval()(memory)
+    assert int(reader.state_dict()["batches"]) == 6
+
+
+def test_mix_mixes_documents(memory: Tokens, queries: Tensor) -> None:
+    attending = Attending(training="mix", sentences=2).train()
+    reader = attending.reader(memory)
+    choices = torch.tensor([[True] * 3, [False] * 3, [True, False, True]])
+    ideal, selected, mixed = (
+        attending.layer(queries, attending.layer.remember(memory, {**reader, "ideal": ideal})).states
+        for ideal in choices
+    )
+    assert not torch.equal(ideal[0], selected[0])
+    assert torch.equal(mixed[0], ideal[0])
+    assert torch.equal(mixed[1], selected[1])
+
+
+@pytest.mark.parametrize("divergence", ["distribution", "element"])
+def test_losses_and_figures_are_those_of_the_equations(divergence: str, memory: Tokens, queries: Tensor) -> None:
+    attending = Attending(divergence=divergence, temperature=0.7, sentences=2).train()
+    found = attending(queries, memory, MASK)
+    remembered = attending.layer.remember(memory, attending.reader(memory))
+    vectors, asks = remembered["selection.key"], attending.layer.selection.get_submodule("query")
+    sparsity, apart, kept = [], [], []
+    for document in (0, 1):
+        real = int(MASK[document].sum())
+        shares = sentence_attention(attending, queries, memory, document)[:, :real]
+        query = asks(queries[document, :real]).view(real, HEADS, SIZE).transpose(0, 1)
+        number = shares.size(-1)
+        approximate = (query @ vectors[document, :, :number].transpose(1, 2) / SIZE**0.5).softmax(-1)
+        target = shares ** (1 / 0.7) / (shares ** (1 / 0.7)).sum(-1, keepdim=True)
+        sparsity.append(-(shares * shares.log()).sum(-1).mean())
+        terms = target * (target / approximate).log()
+        apart.append(terms.sum(-1).mean() if divergence == "distribution" else terms.mean())
+        best = approximate.mean(0).topk(2).indices
+        kept.append(shares.mean(0).gather(1, best).sum(-1).mean())
+    for loss, values in (("sparsity", sparsity), ("selection", apart)):
+        torch.testing.assert_close(found.losses[loss], torch.stack(values).sum() / 3, atol=1e-12, rtol=0)
+    torch.testing.assert_close(found.figures["kept"], torch.stack(kept).sum() / 3, atol=1e-12, rtol=0)
+    assert not found.figures["kept"].requires_grad
+
+
+def test_padding_of_the_target_changes_no_loss(memory: Tokens, queries: Tensor) -> None:
+    attending = Attending().train()
+    losses = attending(queries, memory, MASK).losses
+    other = attending(queries.masked_fill(~MASK[..., None], 50.0), memory, MASK).losses
+    assert all(torch.equal(losses[name], other[name]) for name in losses)
+    everything = attending(queries, memory).losses
+    same = attending(queries, memory, torch.ones_like(MASK)).losses
+    for name in losses:
+        torch.testing.assert_close(everything[name], same[name], atol=1e-12, rtol=0)
+
+
+def test_evaluation_has_no_losses(memory: Tokens, queries: Tensor) -> None:
+    for mode in MODES:
+        found = Attending(training=mode).eval()(queries, memory, MASK)
+        assert found.losses == found.figures == {}
+
+
+@pytest.mark.parametrize("mode", MODES)
+def test_what_is_seen_never_moves_the_approximation(mode: str, memory: Tokens, queries: Tensor) -> None:
+    """Equation 14: the cross-entropy has no gradient there, whatever is seen."""
+    attending = Attending(training=mode).train()
+    attending(queries, memory, MASK).states.square().sum().backward()
+    assert attending.own()
+    assert all(parameter.grad is None for parameter in attending.own().values())
+    assert attending.layer.query.weight.grad is not None
+
+
+@pytest.mark.parametrize("mode", MODES)
+def test_the_approximation_moves_by_its_divergence_and_so_does_the_decoder(
+    mode: str, memory: Tokens, queries: Tensor
+) -> None:
+    """Equations 13 and 14; the gradient of the whole loss is taken at a weight of 0.2."""
+    attending = Attending(training=mode).train()
+    own, query = attending.own(), attending.layer.query.weight
+
+    def gradients(weight: float, surprise: float) -> list[Tensor]:
+        torch.manual_seed(4)
+        found = attending(queries, memory, MASK)
+        loss = surprise * found.states.square().sum() + weight * found.losses["selection"]
+        return list(torch.autograd.grad(loss, [*own.values(), query], allow_unused=True))
+
+    *divergence, moved = gradients(1.0, 0.0)
+    *whole, together = gradients(0.2, 1.0)
+    for name, expected, found in zip(own, divergence, whole, strict=True):
+        assert name.endswith("bias") or expected.abs().max() > 1e-6, name  # most add the same to all scores
+        torch.testing.assert_close(found, 0.2 * expected, atol=1e-15, rtol=1e-12)
+    *_, alone = gradients(0.0, 1.0)
+    assert moved.abs().max() > 1e-6
+    torch.testing.assert_close(together, alone + 0.2 * moved, atol=1e-12, rtol=1e-12)
+
+
+@pytest.mark.parametrize("selection", SELECTIONS)
+@pytest.mark.parametrize("mode", MODES)
+def test_every_parameter_gets_a_finite_gradient(selection: str, mode: str, memory: Tokens, queries: Tensor) -> None:
+    for scale in (1.0, 1e3):
+        attending = Attending(selection, training=mode).train()
+        states = memory.states.masked_fill(~memory.mask[..., None], torch.nan).requires_grad_()
+        found = attending((scale * queries).requires_grad_(), memory.with_states(states), MASK)
+        (found.states.square().sum() + found.losses["selection"] + found.losses["sparsity"]).backward()
+        assert states.grad is not None
+        assert states.grad.isfinite().all()
+        for name, parameter in attending.named_parameters():
+            assert parameter.grad is not None, name
+            assert parameter.grad.isfinite().all(), name
+
+
+def test_half_precision_gives_finite_losses(make_tokens: Callable[..., Tokens]) -> None:
+    attending = Attending().float().train()
+    with torch.autocast("cpu", torch.bfloat16):
+        found = attending(torch.randn(2, TARGET, DIM), make_tokens(36, 3, dtype=torch.float32))
+    assert all(loss.dtype is torch.float32 and loss.isfinite() for loss in found.losses.values())

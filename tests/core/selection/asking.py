@@ -1,0 +1,43 @@
+"""Selections as a cross-attention asks them."""
+
+from dataclasses import replace
+
+import torch
+from torch import Tensor, nn
+
+from sumpool.core.nn.heads import split_heads
+from sumpool.core.nn.masking import hide
+from sumpool.core.nn.sentences import Sentences
+from sumpool.core.selection._base import Selection, SelectionConfig
+from sumpool.core.sentence_encoding._base import SentenceEncoder
+from sumpool.core.tokens import Tokens
+from sumpool.variants import config_class
+
+DIM, HEADS = 16, 4
+
+
+class Asking(nn.Module):
+    """A selection with its encoder of sentences and the word attention whose queries and keys it is given."""
+
+    def __init__(self, kind: str) -> None:
+        super().__init__()
+        config = config_class("sumpool.core.selection", kind)()
+        assert isinstance(config, SelectionConfig)
+        self.selection: Selection = config.build(DIM, HEADS)
+        self.encoder: SentenceEncoder | None = config.build_encoder(DIM)
+        self.query, self.key = nn.Linear(DIM, DIM), nn.Linear(DIM, DIM)
+
+    def forward(self, states: Tensor, memory: Tokens) -> Tensor:
+        """Share out: (batch, target, dim) -> (batch, heads, target, sentences)."""
+        sentences = Sentences.find(memory)
+        vectors = self.encoder(memory, sentences) if self.encoder else None
+        key = split_heads(self.key(hide(memory.states, memory.mask)), HEADS)
+        remembered = self.selection.remember(key, memory.mask, sentences, vectors)
+        shares: Tensor = self.selection(states, split_heads(self.query(states), HEADS), remembered)
+        return shares
+
+
+def in_sentences(tokens: Tokens) -> Tokens:
+    """The same tokens in sentences of 1, 2, 3 ... tokens, numbered with gaps."""
+    places = torch.arange(tokens.mask.size(1))
+    return replace(tokens, sentences=((2 * places).sqrt().long() * 3).expand(tokens.mask.shape))

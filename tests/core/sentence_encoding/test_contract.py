@@ -1,0 +1,106 @@
+"""What every sentence encoder keeps, tested on every variant found in the folder."""
+
+from collections.abc import Callable
+from dataclasses import replace
+
+import pytest
+import torch
+
+from sumpool.core.nn.sentences import Sentences
+from sumpool.core.sentence_encoding._base import SentenceEncoder, SentenceEncoderConfig
+from sumpool.core.tokens import Tokens
+from sumpool.variants import config_class, kinds
+
+KINDS = kinds("sumpool.core.sentence_encoding")
+every_kind = pytest.mark.parametrize("kind", KINDS)
+
+
+def build(kind: str) -> SentenceEncoder:
+    config = config_class("sumpool.core.sentence_encoding", kind)()
+    assert isinstance(config, SentenceEncoderConfig)
+    return config.build(16).double().eval()
+
+
+def uneven(tokens: Tokens) -> Tokens:
+    """The same tokens in sentences of 1, 2, 3 ... tokens, numbered with gaps."""
+    places = torch.arange(tokens.mask.size(1))
+    return replace(tokens, sentences=((2 * places).sqrt().long() * 3).expand(tokens.mask.shape))
+
+
+def test_the_family_is_found() -> None:
+    assert {"attention", "gru"} <= set(KINDS)
+
+
+@every_kind
+@pytest.mark.parametrize("lengths", [(1, 37), (64, 300, 3, 0)])
+def test_padding_and_batch_mates_change_nothing(
+    kind: str, lengths: tuple[int, ...], make_tokens: Callable[..., Tokens], alone: Callable[[Tokens, int], Tokens]
+) -> None:
+    encoder = build(kind)
+    together = uneven(make_tokens(*lengths))
+    hostile = uneven(make_tokens(*lengths, length=max(lengths) + 50, pad=torch.nan))
+    for number, length in enumerate(lengths):
+        single = alone(together, number)
+        found = Sentences.find(single)
+        expected = encoder(single, found)[0, found.mask[0]]
+        assert expected.size(0) == len(set(single.sentences[0].tolist())) <= length
+        for tokens in (together, hostile):
+            sentences = Sentences.find(tokens)
+            vectors = encoder(tokens, sentences)
+            assert vectors.shape == (*sentences.count.shape, 16)
+            assert vectors.isfinite().all()
+            torch.testing.assert_close(vectors[number, sentences.mask[number]], expected, atol=1e-12, rtol=0)
+
+
+@every_kind
+def test_nan_in_the_padding_changes_no_bit(kind: str, make_tokens: Callable[..., Tokens]) -> None:
+    encoder = build(kind).float()
+    quiet, hostile = (uneven(make_tokens(40, 7, pad=pad, dtype=torch.float32)) for pad in (0.0, torch.nan))
+    sentences = Sentences.find(quiet)
+    assert torch.equal(encoder(quiet, sentences), encoder(hostile, sentences))
+
+
+@every_kind
+def test_a_sentence_is_encoded_whatever_stands_beside_it(
+    kind: str, make_tokens: Callable[..., Tokens], alone: Callable[[Tokens, int], Tokens]
+) -> None:
+    encoder = build(kind)
+    tokens = uneven(make_tokens(60))
+    sentences = Sentences.find(tokens)
+    vectors = encoder(tokens, sentences)
+    for number in range(sentences.count.size(1)):
+        first, count = (int(part[0, number]) for part in (sentences.first, sentences.count))
+        states = tokens.states[:, first : first + count]
+        single = replace(alone(make_tokens(count), 0), states=states, sentences=torch.zeros(1, count, dtype=torch.long))
+        expected = encoder(single, Sentences.find(single))[0, 0]
+        torch.testing.assert_close(vectors[0, number], expected, atol=1e-12, rtol=0)
+
+
+@every_kind
+def test_documents_without_tokens_have_no_sentences(kind: str, make_tokens: Callable[..., Tokens]) -> None:
+    tokens = make_tokens(0, 0, length=4, pad=torch.nan)
+    vectors = build(kind)(tokens, Sentences.find(tokens))
+    assert vectors.shape[::2] == (2, 16)
+    assert vectors.isfinite().all()
+
+
+@every_kind
+def test_every_parameter_gets_a_finite_gradient(kind: str, make_tokens: Callable[..., Tokens]) -> None:
+    encoder = build(kind).train()
+    tokens = uneven(make_tokens(40, 13))
+    states = tokens.states.requires_grad_()
+    sentences = Sentences.find(tokens)
+    encoder(tokens, sentences)[sentences.mask].square().sum().backward()
+    assert states.grad is not None
+    assert states.grad.isfinite().all()
+    assert (states.grad.abs().sum(-1) > 0)[tokens.mask].all()
+    for name, parameter in encoder.named_parameters():
+        assert parameter.grad is not None, name
+        assert parameter.grad.isfinite().all(), name
+
+
+@every_kind
+def test_half_precision_gives_finite_vectors(kind: str, make_tokens: Callable[..., Tokens]) -> None:
+    tokens = make_tokens(40, 13, dtype=torch.float32)
+    with torch.autocast("cpu", torch.bfloat16):
+        assert build(kind).float()(tokens, Sentences.find(tokens)).isfinite().all()

@@ -1,0 +1,33 @@
+"""Each sentence encoder beside a naive version of it."""
+
+from collections.abc import Callable
+
+import torch
+
+from sumpool.core.nn.sentences import Sentences
+from sumpool.core.sentence_encoding.attention import AttentionSentenceEncoder
+from sumpool.core.sentence_encoding.gru import GruSentenceEncoder
+from sumpool.core.tokens import Tokens
+
+
+def test_gru_reads_each_sentence_from_both_ends(make_tokens: Callable[..., Tokens]) -> None:
+    encoder = GruSentenceEncoder(16, 0.0).double()
+    tokens = make_tokens(33, 12)
+    sentences = Sentences.find(tokens)
+    vectors = encoder(tokens, sentences)
+    for document, number in sentences.mask.nonzero().tolist():
+        words = tokens.states[document, tokens.mask[document] & (tokens.sentences[document] == number)]
+        forwards, backwards = encoder.read(words)[0].split(16, dim=-1)
+        expected = encoder.out(torch.cat([forwards[-1], backwards[0]]))
+        torch.testing.assert_close(vectors[document, number], expected, atol=1e-12, rtol=0)
+
+
+def test_attention_pooling_is_a_weighted_mean(make_tokens: Callable[..., Tokens]) -> None:
+    encoder = AttentionSentenceEncoder(16).double()
+    tokens = make_tokens(33, 12)
+    sentences = Sentences.find(tokens)
+    vectors = encoder(tokens, sentences)
+    for document, number in sentences.mask.nonzero().tolist():
+        words = tokens.states[document, tokens.mask[document] & (tokens.sentences[document] == number)]
+        expected = encoder.out(encoder.weigh(words).softmax(0).T @ words)[0]
+        torch.testing.assert_close(vectors[document, number], expected, atol=1e-12, rtol=0)
