@@ -4,13 +4,13 @@ The file is one of the `tokenizers` library, with the pieces under our numbers (
 the frame of the original as its post-processor. Text is not normalised beyond `clean`, and only the file's own
 post-processor makes special pieces: "</s>" in a document is four characters like any others.
 
-A paragraph has the same pieces sentence by sentence as at once, because the original cuts at single spaces anyway.
-There are two exceptions. A sentence that was cut inside a word, beyond 10,000 characters without a space, is cut there;
-and so is one that follows another without a space where both sides of the cut are letters, digits or marks alike.
+A document has the same pieces sentence by sentence as at once: sentences are cut before single spaces only, where the
+original cuts too, and the space belongs to the word behind it. They differ from those of the text as it stands where
+that has line feeds, or several spaces in a row.
 
-Between paragraphs stands a space and not PARAGRAPH: these models were trained on text without line feeds, so that their
-vector of it has hardly learnt anything (BART's vocabulary, in order of frequency, has it among the last two hundred).
-Line feeds of a summary do become PARAGRAPH, since they are for the new model to learn.
+Between paragraphs stands a space and not PARAGRAPH: BART was trained on text without line feeds, so that its vector of
+one has hardly learnt anything (its vocabulary, in order of frequency, has "Ċ" among the last two hundred of 50,265).
+Line feeds of a summary do become PARAGRAPH, for a new model to learn.
 """
 
 import json

@@ -9,6 +9,7 @@ import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any
 
 from sumpool.errors import DataError
@@ -94,7 +95,7 @@ class ForeignPieces:
             _LACKING.get(our, f"<|unused {our}|>") if number not in texts else texts[number]
             for our, number in enumerate(renumbered)
         ]
-        added = [{**piece, "id": ours[self.numbers[piece["content"]]]} for piece in self.added]
+        added = [_added(piece["content"], ours[self.numbers[piece["content"]]], piece) for piece in self.added]
         added += [_added(name, our) for our, name in enumerate(names) if name not in self.numbers]
         frame = Frame(*(tuple(ours[number] for number in part) for part in self.frame))
         path.write_text(json.dumps(_content(names, self, added, frame), ensure_ascii=False), "utf-8")
@@ -155,7 +156,7 @@ def _tree(folder: Path, told: Mapping[str, Any]) -> dict[str, Any]:
     numbers = {**_json(folder / "vocab.json"), **_json_if_there(folder / "added_tokens.json")}
     added = {name: _added(name, number) for name, number in numbers.items() if name in named}
     for name, number in _json_if_there(folder / "added_tokens.json").items():
-        added.setdefault(name, {**_added(name, number), "special": False})
+        added.setdefault(name, _added(name, number, {"special": False}))
     for number, piece in told.get("added_tokens_decoder", {}).items():
         added[piece["content"]] = {**piece, "id": int(number)}
     first, last = (_names(told)[name] for name in ("cls_token", "sep_token"))
@@ -209,8 +210,10 @@ def _content(
     }
 
 
-def _added(name: str, number: int) -> dict[str, Any]:
-    return {"id": number, "content": name, "special": True, **dict.fromkeys(_SWITCHES, False)}
+def _added(name: str, number: int, like: Mapping[str, bool] = MappingProxyType({})) -> dict[str, Any]:
+    """Describe a piece beside the learnt ones; it is special unless the one that it is like is not."""
+    switches = {switch: bool(like.get(switch, False)) for switch in _SWITCHES}
+    return {"id": number, "content": name, **switches, "special": bool(like.get("special", True))}
 
 
 def _pair(merge: Any) -> tuple[str, str]:  # noqa: ANN401 - any JSON
