@@ -44,8 +44,8 @@ class Recipe(Settings):
             if isinstance(boundaries, UnigramConfig) and not self.data.phrases:
                 pieces = self.data.vocabulary
                 raise ValueError(
-                    f"data.phrases must be above data.vocabulary = {pieces}, got 0; they teach {path}, "
-                    f"and {5 * pieces} are a good start"
+                    f"data.phrases must be above data.vocabulary{f' = {pieces}' if pieces else ''}, got 0; they teach "
+                    f"{path}, and {5 * pieces if pieces else 'five times as many'} are a good start"
                 )
             unweighed = [name for name in boundaries.losses if name not in self.train.loss_weights]
             if unweighed:
