@@ -13,8 +13,7 @@ from types import MappingProxyType
 from typing import Any
 
 from sumpool.errors import DataError
-from sumpool.pieces import BEGIN, PARAGRAPH
-from sumpool.text.byte_pairs import BytePairs, read_frame, require_library, write_frame
+from sumpool.text.byte_pairs import LACKING, BytePairs, read_frame, require_library, write_frame
 from sumpool.text.tokenizer import BYTE_PAIRS, Frame
 
 _LINE_FEED = "Ċ"
@@ -31,8 +30,6 @@ _USUAL = {
 """What BART calls its special pieces."""
 _TELLING = ("special_tokens_map.json", "tokenizer_config.json")
 """Files that say what they are called; the later outranks the earlier."""
-_LACKING = {BEGIN: "<|begin|>", PARAGRAPH: "<|paragraph|>"}
-"""Names of the pieces that only we have; other rows without a piece are called by their number."""
 _OFF = ("dropout", "continuing_subword_prefix", "end_of_word_suffix", "byte_fallback", "ignore_merges")
 """Settings of BPE that byte-level BPE leaves off."""
 _SWITCHES = ("single_word", "lstrip", "rstrip", "normalized")
@@ -92,7 +89,7 @@ class ForeignPieces:
             )
         texts = {number: text for text, number in self.numbers.items()}
         names = [
-            _LACKING.get(our, f"<|unused {our}|>") if number not in texts else texts[number]
+            LACKING.get(our, f"<|unused {our}|>") if number not in texts else texts[number]
             for our, number in enumerate(renumbered)
         ]
         added = [_added(piece["content"], ours[self.numbers[piece["content"]]], piece) for piece in self.added]

@@ -41,6 +41,14 @@ from sumpool.recipe.load import load_recipe
             "model.encoder[1].pool={kind: segments, boundaries: {kind: entropy}}",
             "train.loss_weights must name boundaries and language_model, by which model.encoder[1].pool.bound",
         ),
+        (
+            "data.vocabulary=null",
+            "data.vocabulary must be the number of pieces that are learnt, got null; 8000 is usual",
+        ),
+        (
+            "data.vocabulary=3",
+            "data.vocabulary must be a whole number of at least 300 and at most 256000 or null, got 3",
+        ),
         ("data.phrases=300", "data.phrases must be 0 or more than vocabulary = 300, got 300"),
         ("steps=3", "steps is not a setting of a recipe (did you mean train.steps?)"),
         ("zzz=3", "zzz is not a setting of a recipe; its settings are name, seed, data, model, train,"),
