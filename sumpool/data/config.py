@@ -6,6 +6,7 @@ from typing import Annotated, Any, Self
 from pydantic import Field, model_validator
 
 from sumpool.data.sources._base import SourceConfig
+from sumpool.errors import RecipeError
 from sumpool.settings import Settings
 from sumpool.variants import OneOf
 
@@ -13,8 +14,8 @@ from sumpool.variants import OneOf
 class DataConfig(Settings):
     """One set of documents with summaries."""
 
-    source: Annotated[SourceConfig, OneOf("sumpool.data.sources")]
-    """Where the documents and their summaries are."""
+    source: Annotated[SourceConfig, OneOf("sumpool.data.sources")] | None = None
+    """Where the documents and their summaries are; only an imported model has none."""
     prepared: Path | None = None
     """Folder of the prepared data; by default prepared/<name of the recipe>."""
     tokenizer: Path | None = None
@@ -42,3 +43,16 @@ class DataConfig(Settings):
         if self.vocabulary and 0 < self.phrases <= self.vocabulary:
             raise ValueError(f"phrases must be 0 or more than vocabulary = {self.vocabulary}, got {self.phrases}")
         return self
+
+    def documents(self) -> SourceConfig:
+        """Say where the documents are, as preparing them needs it.
+
+        Raises:
+            RecipeError: If the recipe does not say it.
+        """
+        if self.source is None:
+            raise RecipeError(
+                "data.source must say where the documents and their summaries are, got nothing: an imported model has "
+                "none of its own; train a recipe with a source and with train.init_from naming the model"
+            )
+        return self.source

@@ -18,13 +18,14 @@ _BLOCK = 1 << 20
 
 def fingerprint(config: DataConfig) -> str:
     """Sum up everything that prepared data depends on: settings, source files (names, sizes, times) and version."""
+    source = config.documents()
     about = {
         "schema": _SCHEMA,
         "sumpool": sumpool.__version__,
-        "source": config.source.model_dump(mode="json"),
+        "source": source.model_dump(mode="json"),
         **({"tokenizer": _digest(config.tokenizer)} if config.tokenizer else {"vocabulary": config.vocabulary}),
         **({"phrases": config.phrases} if config.phrases else {}),  # data without them is what it was before them
-        "files": [_state(path) for path in config.source.files()],
+        "files": [_state(path) for path in source.files()],
     }
     return hashlib.sha256(json.dumps(about, sort_keys=True).encode()).hexdigest()
 

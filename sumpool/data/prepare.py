@@ -74,7 +74,7 @@ def prepare(config: DataConfig, folder: Path, *, skip_bad_rows: bool, report: Re
         if config.tokenizer:
             _refuse_another_size(config, load_tokenizer(config.tokenizer).vocabulary)
         with staged(folder) as new:
-            reading = read(config.source, new, skip_bad_rows=skip_bad_rows, report=report, check=check)
+            reading = read(config.documents(), new, skip_bad_rows=skip_bad_rows, report=report, check=check)
             data_report = _encode_all(config, new, reading, report, check)
             data_report.save(new)
             manifest.write(new, made_from, check)
@@ -98,7 +98,7 @@ def _encode_all(config: DataConfig, folder: Path, reading: Reading, report: Repo
         tasks = [partial(_learn_phrases, folder, config.phrases)]
         for _ in ordered_map(caller, tasks, min(workers, 1), check):
             report(Progress("prepare: phrases"))
-    notes = (*config.source.notes(), *_notes(config, vocabulary, reading))
+    notes = (*config.documents().notes(), *_notes(config, vocabulary, reading))
     for note in notes:
         report(Progress("prepare", note=note))
     return DataReport(reading.kept + reading.rejected, reading.kept, reading.rejected, vocabulary, splits, notes)

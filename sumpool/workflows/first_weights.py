@@ -9,7 +9,7 @@ from sumpool.errors import RecipeError
 from sumpool.progress import Progress, Report
 from sumpool.text.tokenizer import tokenizer_file
 from sumpool.training.checkpoint import MODEL, read_weights
-from sumpool.training.weights import adopt_weights
+from sumpool.training.weights import adopt_weights, select_by_words, weights_of
 
 _NAMED = 8
 """Weights that a note names before it says how many more there are."""
@@ -17,6 +17,8 @@ _NAMED = 8
 
 def take_weights(model: nn.Module, run: Path, prepared: Path, report: Report) -> None:
     """Give a new model the best weights of another run; what that run lacks keeps its random start.
+
+    Selections of sentences that it lacks begin with how its cross-attention sees words.
 
     Args:
         model: The model.
@@ -37,6 +39,7 @@ def take_weights(model: nn.Module, run: Path, prepared: Path, report: Report) ->
             f"train.init_from must be a run with the vocabulary of {prepared}, but {tokenizer} is another one: "
             "name the prepared data of that run as data.prepared"
         )
+    weights = select_by_words(weights_of(model), weights)
     fresh, left_out = adopt_weights(model, weights, str(run / MODEL))
     note = f"began with the weights of {run}; fresh: {_listed(fresh)}; left out: {_listed(left_out)}"
     report(Progress("train", note=note))

@@ -6,8 +6,8 @@ from pathlib import Path
 
 import torch
 
-from sumpool.core.decoding.beam import Lengths
 from sumpool.core.decoding.config import DecodingConfig
+from sumpool.core.decoding.ranking import Lengths
 from sumpool.core.model.summarizer import Summarizer
 from sumpool.data.report import DataReport
 from sumpool.errors import CheckpointError, RecipeError

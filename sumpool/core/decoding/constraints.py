@@ -110,6 +110,41 @@ class NoRepeatWords:
         return (*self._context, self._word)[-(self.length - 1) :] if self.length > 1 else ()
 
 
+@final
+@dataclass(frozen=True)
+class NoRepeatTokens:
+    """No run of `length` pieces occurs twice in a summary: `no_repeat_ngram_size` of transformers.
+
+    The piece that decoders begin with stands in no run. Where another model begins with its end, a `length` of 1 would
+    there forbid the end for ever; every greater length is the same rule.
+
+    Attributes:
+        length: Pieces of the run, at least 1.
+    """
+
+    length: int
+    _context: tuple[int, ...] = ()
+    """The last `length` - 1 pieces, fewer at the beginning."""
+    _followers: Mapping[tuple[int, ...], tuple[int, ...]] = field(default_factory=dict)
+    """What has followed each run of `length` - 1 pieces."""
+
+    def __post_init__(self) -> None:
+        if self.length < 1:
+            raise ValueError(f"length must be at least 1, got {self.length}")
+
+    def after(self, piece: int) -> "NoRepeatTokens":
+        """The constraint once this piece is written."""
+        context = (*self._context, piece)[-(self.length - 1) :] if self.length > 1 else ()
+        if len(self._context) < self.length - 1 or piece in self.forbidden():
+            return replace(self, _context=context)
+        followers = {**self._followers, self._context: (*self.forbidden(), piece)}
+        return NoRepeatTokens(self.length, context, followers)
+
+    def forbidden(self) -> tuple[int, ...]:
+        """Pieces that have followed the same pieces before."""
+        return self._followers.get(self._context, ())
+
+
 def _part(surface: bytes) -> bytes:
     """Take the white space before a word away, and that of a piece which is nothing else, whichever spaces it holds."""
     part = surface.lstrip()

@@ -6,7 +6,7 @@ import time
 
 import pytest
 
-from sumpool.core.decoding.constraints import NoRepeatWords, WordPieces
+from sumpool.core.decoding.constraints import NoRepeatTokens, NoRepeatWords, WordPieces
 
 SPECIAL = ["<pad>", "<unk>", "<s>", "</s>"]
 # few letters, so that words meet again often and in many spellings: by pieces, by bytes, across line breaks
@@ -128,9 +128,27 @@ def test_a_piece_of_white_space_ends_a_word_whatever_its_spaces() -> None:
     assert vocabulary.parts == [b"a", b"", no_break, b"\xe2", "—".encode()]  # only what no word can hold is taken off
 
 
+@pytest.mark.parametrize("length", [1, 2, 3, 4])
+def test_runs_of_pieces_are_forbidden_as_defined(length: int) -> None:
+    choice = random.Random(length)
+    for _ in range(60):
+        pieces: list[int] = []
+        rule = NoRepeatTokens(length)
+        for _ in range(40):
+            runs = [tuple(pieces[start : start + length]) for start in range(len(pieces) - length + 1)]
+            context = tuple(pieces[len(pieces) - length + 1 :]) if len(pieces) >= length - 1 else None
+            expected = {run[-1] for run in runs if run[:-1] == context}
+            assert len(rule.forbidden()) == len(expected)
+            assert set(rule.forbidden()) == expected
+            pieces.append(choice.randrange(4, 4 + 2 * length))  # forbidden ones too, as forced pieces may be
+            rule = rule.after(pieces[-1])
+
+
 def test_arguments_out_of_range_are_refused() -> None:
     with pytest.raises(ValueError, match="length must be at least 1, got 0"):
         NoRepeatWords(0, WordPieces(SURFACES))
     for piece in (b" of the", b"of ", b"a\n"):
         with pytest.raises(ValueError, match="surfaces must hold white space before a word only, got"):
             WordPieces([b"", piece])
+    with pytest.raises(ValueError, match="length must be at least 1, got 0"):
+        NoRepeatTokens(0)
