@@ -19,7 +19,8 @@ class DataConfig(Settings):
     prepared: Path | None = None
     """Folder of the prepared data; by default prepared/<name of the recipe>."""
     tokenizer: Path | None = None
-    """Folder of a run or an imported model whose tokenizer is used; by default a vocabulary is learnt."""
+    """Folder of a run or an imported model whose tokenizer is used; by default a vocabulary is learnt. Where
+    sentences end is learnt in any case."""
     vocabulary: Annotated[int, Field(ge=300, le=256000)] | None = None
     """Pieces of the vocabulary, the 256 bytes included; 8000 by default, and with `tokenizer` as many as that has."""
     phrases: int = Field(0, ge=0, le=1_000_000)
