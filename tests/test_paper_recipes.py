@@ -69,6 +69,7 @@ def test_shallow_models_have_nearly_the_32_million_of_table_5() -> None:
 @pytest.mark.parametrize("path", SWEEPS, ids=lambda path: path.stem)
 def test_every_row_of_a_sweep_builds(path: Path) -> None:
     for row in load_sweep(path).rows:
+        assert row.recipe.data.vocabulary
         assert parameters(row.recipe.model, row.recipe.data.vocabulary) > 0
 
 

@@ -26,6 +26,8 @@ class TrainConfig(Settings):
     """Updates of the weights."""
     init_from: Path | None = None
     """Run folder, of the same vocabulary, whose weights are the first ones; by default they are random."""
+    trainable: tuple[str, ...] = Field(("*",), min_length=1)
+    """Shell patterns of the names of weights that learn, such as `decoder.*`; the others stay as they are."""
     batch_tokens: int = Field(16384, ge=1)
     """Source tokens of a batch, padding included."""
     accumulate: int = Field(1, ge=1)

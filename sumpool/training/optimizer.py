@@ -7,13 +7,22 @@ from torch import Tensor, nn
 
 from sumpool.errors import CheckpointError
 from sumpool.training.config import TrainConfig
+from sumpool.training.trainable import freeze
 
 
 def build_optimizer(model: nn.Module, config: TrainConfig) -> torch.optim.AdamW:
-    """Build AdamW with weight decay on matrices only: biases and norms have no reason to be small.
+    """Build AdamW for what learns, with weight decay on matrices only: biases and norms have no reason to be small.
 
     The fused kernel is as reproducible as the plain one, and it can be told on the device to leave everything as it is.
+
+    Args:
+        model: The model; all but what is trainable is frozen from here on.
+        config: The settings.
+
+    Raises:
+        RecipeError: If `trainable` names weights that the model does not have.
     """
+    freeze(model, config.trainable)
     parameters = [parameter for parameter in model.parameters() if parameter.requires_grad]
     groups = [
         {"params": [p for p in parameters if p.dim() >= 2], "weight_decay": config.weight_decay},

@@ -9,7 +9,7 @@ import torch
 from torch import Tensor, nn
 
 from sumpool.data.batches import Batch
-from sumpool.errors import ResourceError, is_out_of_memory
+from sumpool.errors import RecipeError, ResourceError, is_out_of_memory
 from sumpool.pieces import PAD
 from sumpool.training.config import TrainConfig
 from sumpool.training.hardware import autocast, choose_precision
@@ -81,6 +81,7 @@ class Updater:
             rate: Learning rate.
 
         Raises:
+            RecipeError: If no loss depends on what learns.
             ResourceError: If memory runs out.
         """
         self.model.train()
@@ -111,6 +112,11 @@ class Updater:
             loss = surprise(scores, batch.target, self.config.label_smoothing) / tokens
             share = len(batch.documents) / documents
             loss = loss + weigh(losses, self.config.loss_weights) * share
+        if not loss.requires_grad:
+            raise RecipeError(
+                f"train.trainable must match weights that a loss depends on, got {', '.join(self.config.trainable)}: "
+                f"match more of them, or give the loss that reaches these a weight in train.loss_weights"
+            )
         loss.backward()
         nats = surprise(scores, batch.target) / tokens
         health = {name: (figure * share).to(loss.dtype) for name, figure in {**losses, **figures}.items()}

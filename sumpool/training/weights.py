@@ -1,6 +1,6 @@
 """The weights of a model by name, each tensor once."""
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 
 import torch
 from torch import Tensor, nn
@@ -56,6 +56,28 @@ def adopt_weights(model: nn.Module, saved: Mapping[str, Tensor], origin: str) ->
     shared = {name: saved[name] for name in own if name in saved}
     set_weights(model, own | shared, origin)
     return sorted(own.keys() - saved.keys()), sorted(saved.keys() - own.keys())
+
+
+def select_by_words(names: Iterable[str], saved: Mapping[str, Tensor]) -> dict[str, Tensor]:
+    """Add maps of an approximate selection of sentences that are those of the words in the same cross-attention.
+
+    A selection that begins so is near the ideal one where a vector of a sentence is near those of its words (Manakul
+    and Gales, 2021, appendix A.1).
+
+    Args:
+        names: Weights of a model.
+        saved: What `weights_of` gave of one that may have no such selection.
+
+    Returns:
+        What was saved, and the queries and keys that it lacks of selections whose cross-attention was saved.
+    """
+    added: dict[str, Tensor] = {}
+    for name in set(names) - saved.keys():
+        attention, _, own = name.partition(".selection.")
+        words = saved.get(f"{attention}.{own.replace('key.', 'key_value.')}")
+        if own.startswith(("query.", "key.")) and words is not None:
+            added[name] = words.chunk(2)[0] if own.startswith("key.") else words
+    return {**saved, **added}
 
 
 def _describe(tensor: Tensor | None) -> str:

@@ -19,13 +19,14 @@ from sumpool.interruption import Check, go_on
 from sumpool.progress import Progress, Report, silent
 from sumpool.recipe.schema import Recipe
 from sumpool.text.phrases import Phrases
-from sumpool.text.tokenizer import Tokenizer
+from sumpool.text.tokenizer import Tokenizer, load_tokenizer
 from sumpool.training.checkpoint import Checkpoints
 from sumpool.training.feed import Material
 from sumpool.training.fit import CHECKPOINTS, fit
 from sumpool.training.hardware import choose_device, reproducible
 from sumpool.training.lock import exclusive
 from sumpool.training.optimizer import build_optimizer
+from sumpool.training.trainable import freeze
 from sumpool.training.update import Updater
 from sumpool.training.validation import validation_batches
 from sumpool.workflows.first_weights import take_weights
@@ -97,6 +98,7 @@ def train(recipe: Recipe, out: Path | None = None, *, report: Report = silent, c
     materials = _gather(recipe, report, check)
     if recipe.train.init_from and not Checkpoints(run / CHECKPOINTS, recipe.train.keep).steps():
         take_weights(materials.model, recipe.train.init_from, materials.prepared, report)
+    freeze(materials.model, recipe.train.trainable)
     # 2. A run folder of this recipe and this data, for this process alone.
     claim(run)
     with exclusive(run):
@@ -143,7 +145,7 @@ def dry_run(recipe: Recipe, *, report: Report = silent, check: Check = go_on) ->
         seconds = time.perf_counter() - start
     assert batch.target is not None
     return DryRun(
-        parameters=sum(parameter.numel() for parameter in model.parameters()),
+        parameters=sum(parameter.numel() for parameter in model.parameters() if parameter.requires_grad),
         documents=len(batch.documents),
         source_tokens=batch.ids.size(1),
         target_tokens=batch.target.size(1),
@@ -157,7 +159,7 @@ def _gather(recipe: Recipe, report: Report, check: Check) -> _Materials:
     """Prepare the data if that is not done, and build the model; the same seed gives the same first weights."""
     prepared = prepared_folder(recipe)
     data_report = prepare(recipe.data, prepared, skip_bad_rows=False, report=report, check=check)
-    tokenizer = Tokenizer.load(prepared / "tokenizer.model")
+    tokenizer = load_tokenizer(prepared)
     training, validation = (Shard.open(prepared, split) for split in ("train", "validation"))
     torch.manual_seed(recipe.seed)
     return _Materials(

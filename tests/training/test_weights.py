@@ -4,9 +4,11 @@ import pytest
 import torch
 from torch import nn
 
+from sumpool.core.model.config import ModelConfig
+from sumpool.core.model.summarizer import Summarizer
 from sumpool.errors import CheckpointError
-from sumpool.training.weights import adopt_weights, set_weights, weights_of
-from tests.training.toy import new_model
+from sumpool.training.weights import adopt_weights, select_by_words, set_weights, weights_of
+from tests.training.toy import VOCABULARY, new_model
 
 
 def test_a_shared_tensor_is_kept_once_and_stays_shared() -> None:
@@ -54,3 +56,28 @@ def test_weights_of_a_like_model_are_taken_where_there_is_a_place() -> None:
     with pytest.raises(CheckpointError, match=r"here: weight must be \(2, 3\) float32 in this model, got \(3, 3\)"):
         adopt_weights(model, {"weight": torch.zeros(3, 3), "bias": torch.zeros(2)}, "here")
     assert torch.equal(model.bias, bias)
+
+
+def test_a_selection_begins_with_how_words_are_seen() -> None:
+    full = new_model()
+    settings = full.config.model_dump()
+    settings["decoder"]["cross_attention"] = {"kind": "sentence", "selection": {"kind": "approximate"}}
+    config = ModelConfig.model_validate(settings)
+    model, saved = Summarizer(config, VOCABULARY), weights_of(full)
+    fresh, left_out = adopt_weights(model, select_by_words(weights_of(model), saved), "here")
+    assert fresh == [
+        f"decoder.reader.encoder.{name}.{part}" for name in ("out", "weigh") for part in ("bias", "weight")
+    ]
+    assert left_out == []
+    seeing = full.decoder.layers[0].get_submodule("cross_attention")
+    states = torch.randn(3, config.dim)
+    selection = model.decoder.layers[0].get_submodule("cross_attention.selection")
+    key = seeing.get_submodule("key_value")(states).chunk(2, dim=-1)[0]
+    torch.testing.assert_close(selection.get_submodule("query")(states), seeing.get_submodule("query")(states))
+    torch.testing.assert_close(selection.get_submodule("key")(states), key)
+
+
+def test_a_selection_that_was_saved_is_kept() -> None:
+    saved = {f"a.{name}.weight": torch.zeros(2) for name in ("query", "key_value", "selection.query")}
+    found = select_by_words(["a.selection.query.weight", "a.selection.weigh.weight", "b.selection.key.weight"], saved)
+    assert found == saved

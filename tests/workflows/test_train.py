@@ -218,3 +218,12 @@ def test_a_dry_run_says_what_training_would_take_and_leaves_nothing(
 def test_weights_of_losses_that_the_model_lacks_are_refused(tmp_path: Path, recipe_with: Callable[..., Recipe]) -> None:
     with pytest.raises(RecipeError, match=r"train\.loss_weights must name losses of the model"):
         train(recipe_with("train.loss_weights.kl=0.5"), tmp_path / "run")
+
+
+def test_names_of_no_weight_are_refused_before_a_folder_is_made(
+    tmp_path: Path, recipe_with: Callable[..., Recipe]
+) -> None:
+    with pytest.raises(RecipeError, match=r"train\.trainable must match names of weights, got .*did you mean decoder"):
+        train(recipe_with("train.trainable=[decodr.*]"), tmp_path / "run")
+    assert not (tmp_path / "run").exists()
+    assert 0 < dry_run(recipe_with("train.trainable=['decoder.*']")).parameters < dry_run(recipe_with()).parameters

@@ -51,7 +51,8 @@ class ApproximateSelection(Selection):
         """Project the sentences once, (batch, heads, sentences, head_dim), and keep which there are."""
         del key, mask
         assert vectors is not None, "settings that build this selection build an encoder of sentences"
-        return {"key": split_heads(self.key(vectors), self.heads), "exists": sentences.mask}
+        own = split_heads(self.key(vectors), self.heads).contiguous()  # or every step would copy it
+        return {"key": own, "exists": sentences.mask}
 
     def forward(self, states: Tensor, query: Tensor, remembered: dict[str, Tensor]) -> Tensor:
         """Share out; see `Selection.forward`."""

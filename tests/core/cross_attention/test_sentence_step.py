@@ -1,0 +1,170 @@
+"""Sentence-selective cross-attention step by step: the same as whole summaries at once, whatever is read for it."""
+
+from collections.abc import Callable
+from dataclasses import replace
+
+import pytest
+import torch
+from torch import Tensor
+
+from sumpool.core.cross_attention._base import Held
+from sumpool.core.cross_attention.sentence import SentenceConfig, SentenceCrossAttention
+from sumpool.core.decoding.beam import Lengths, search
+from sumpool.core.model.config import ModelConfig
+from sumpool.core.model.summarizer import Summarizer
+from sumpool.core.tokens import Tokens
+from sumpool.variants import kinds
+
+DIM, HEADS, BEAMS = 16, 4, 5
+SELECTIONS = kinds("sumpool.core.selection")
+LENGTHS = (203, 61, 0, 7)
+
+
+def build(selection: str, sentences: int = 2, hold: int = 1) -> tuple[SentenceCrossAttention, SentenceConfig]:
+    config = SentenceConfig.model_validate({"sentences": sentences, "hold": hold, "selection": {"kind": selection}})
+    torch.manual_seed(3)
+    return config.build(DIM, HEADS).double().eval(), config
+
+
+def remember(layer: SentenceCrossAttention, config: SentenceConfig, memory: Tokens) -> dict[str, Tensor]:
+    torch.manual_seed(4)
+    return layer.remember(memory, config.build_reader(DIM).double().eval()(memory))
+
+
+@pytest.fixture
+def memory(make_tokens: Callable[..., Tokens]) -> Tokens:
+    """Documents of 20, 11, no and 4 sentences that grow ever longer, nan in their padding."""
+    tokens = make_tokens(*LENGTHS, length=208, pad=torch.nan)
+    places = torch.arange(tokens.mask.size(1))
+    return replace(tokens, sentences=((2 * places).sqrt().long() * 3).expand(tokens.mask.shape))
+
+
+@pytest.fixture
+def queries() -> Tensor:
+    """Hypotheses that ask for different sentences, the last two for the same."""
+    asked = 4 * torch.randn(len(LENGTHS), BEAMS, DIM, dtype=torch.float64)
+    asked[:, -1] = asked[:, -2]
+    return asked
+
+
+@pytest.mark.parametrize("selection", SELECTIONS)
+@pytest.mark.parametrize("sentences", [1, 2, 8, 50])
+def test_a_step_is_the_same_as_forward(selection: str, sentences: int, memory: Tokens, queries: Tensor) -> None:
+    layer, config = build(selection, sentences)
+    remembered = remember(layer, config, memory)
+    stepped, held = layer.step(queries, remembered, {})
+    torch.testing.assert_close(stepped, layer(queries, remembered).states, atol=1e-12, rtol=0)
+    assert held == {}
+
+
+@pytest.mark.parametrize("selection", SELECTIONS)
+def test_a_hypothesis_selects_for_itself(selection: str, memory: Tokens, queries: Tensor) -> None:
+    layer, config = build(selection)
+    remembered = remember(layer, config, memory)
+    together, _ = layer.step(queries, remembered, {})
+    for beam in range(BEAMS):
+        one, _ = layer.step(queries[:, beam : beam + 1], remembered, {})
+        torch.testing.assert_close(together[:, beam : beam + 1], one, atol=1e-12, rtol=0)
+
+
+@pytest.mark.parametrize("selection", SELECTIONS)
+def test_batch_mates_change_nothing(
+    selection: str, memory: Tokens, queries: Tensor, alone: Callable[[Tokens, int], Tokens]
+) -> None:
+    layer, config = build(selection)
+    together, _ = layer.step(queries, remember(layer, config, memory), {})
+    for number, length in enumerate(LENGTHS):
+        one, _ = layer.step(queries[number : number + 1], remember(layer, config, alone(memory, number)), {})
+        assert one.isfinite().all(), length
+        torch.testing.assert_close(together[number : number + 1], one, atol=1e-12, rtol=0)
+
+
+def test_a_document_without_tokens_gives_nothing(memory: Tokens, queries: Tensor) -> None:
+    layer, config = build("approximate")
+    stepped, _ = layer.step(queries, remember(layer, config, memory), {})
+    assert torch.equal(stepped[2], layer.out.bias.expand(BEAMS, DIM))
+
+
+def test_only_what_is_chosen_is_read(memory: Tokens, queries: Tensor) -> None:
+    layer, config = build("approximate")
+    remembered = remember(layer, config, memory)
+    expected, _ = layer.step(queries[:1], _first(remembered), {})
+    chosen = layer._choose(layer._select(queries, queries, remembered)).any(1)
+    unread = ~chosen.gather(1, remembered["number"])[0]
+    assert unread[: LENGTHS[0]].any()
+    words = remembered["words"].clone()
+    words[0, unread] = torch.nan
+    found, _ = layer.step(queries[:1], _first({**remembered, "words": words}), {})
+    assert torch.equal(found, expected)
+
+
+def _first(remembered: dict[str, Tensor]) -> dict[str, Tensor]:
+    return {name: tensor[:1] for name, tensor in remembered.items()}
+
+
+def steps(
+    layer: SentenceCrossAttention, queries: list[Tensor], remembered: dict[str, Tensor], orders: list[Tensor]
+) -> list[Tensor]:
+    """Search on, row i from row orders[i]."""
+    held: Held = {}
+    found = []
+    for asked, order in zip(queries, orders, strict=True):
+        held = {name: tensor.index_select(0, order) for name, tensor in held.items()}
+        states, held = layer.step(asked, remembered, held)
+        found.append(states)
+    return found
+
+
+@pytest.mark.parametrize("hold", [1, 2, 3])
+def test_a_choice_is_held_for_so_many_steps(hold: int, memory: Tokens, queries: Tensor) -> None:
+    layer, config = build("approximate", hold=hold)
+    remembered = remember(layer, config, memory)
+    same = torch.arange(len(LENGTHS) * BEAMS)
+    asked = [queries.roll(step, 1) * (1 + step) for step in range(7)]
+    for step, states in enumerate(steps(layer, asked, remembered, [same] * 7)):
+        first = asked[step - step % hold]
+        chosen = layer._choose(layer._select(first, first, remembered))
+        query = layer.query(asked[step]).view(len(LENGTHS), BEAMS, HEADS, -1).transpose(1, 2)
+        expected = layer._see(query, chosen, remembered)
+        torch.testing.assert_close(states, expected, atol=1e-12, rtol=0)
+
+
+def test_what_is_held_follows_its_hypothesis(memory: Tokens, queries: Tensor) -> None:
+    layer, config = build("approximate", hold=4)
+    remembered = remember(layer, config, memory)
+    backwards = torch.arange(len(LENGTHS) * BEAMS).view(-1, BEAMS).flip(1).flatten()
+    same = torch.arange(len(LENGTHS) * BEAMS)
+    straight = steps(layer, [queries, queries], remembered, [same, same])[1]
+    turned = steps(layer, [queries, queries.flip(1)], remembered, [same, backwards])[1]
+    torch.testing.assert_close(turned.flip(1), straight, atol=1e-12, rtol=0)
+    anew = steps(layer, [queries, queries.flip(1)], remembered, [same, same])[1]
+    assert not torch.allclose(anew.flip(1), straight)
+
+
+@pytest.mark.parametrize("hold", [1, 3])
+def test_a_whole_search_is_that_of_each_document_alone(hold: int) -> None:
+    cross_attention = {"kind": "sentence", "sentences": 2, "hold": hold, "selection": {"kind": "approximate"}}
+    settings = {
+        "dim": DIM,
+        "heads": HEADS,
+        "feed_forward": 32,
+        "encoder": [{"attention": {"kind": "vanilla"}}],
+        "decoder": {"layers": 2, "cross_attention": cross_attention},
+    }
+    model = Summarizer(ModelConfig.model_validate(settings), 40).double().eval()
+    with torch.no_grad():
+        model.embedding.weight *= 8  # so that hypotheses differ
+    lengths = (90, 33, 150)
+    mask = torch.arange(150) < torch.tensor(lengths)[:, None]
+    ids = torch.randint(5, 40, mask.shape).masked_fill(~mask, 0)
+    sentences = (torch.arange(150) // 7).expand(mask.shape)
+    bounds = [Lengths(2 + 3 * number, 4 + 3 * number) for number in range(3)]  # ended at different steps
+
+    def written(rows: slice) -> list[list[tuple[int, ...]]]:
+        memory = model.encode(ids[rows], mask[rows], sentences[rows])
+        found = search(model.step, model.start(memory, BEAMS), bounds[rows], beams=BEAMS)
+        return [[hypothesis.tokens for hypothesis in document] for document in found]
+
+    with torch.inference_mode():
+        together = written(slice(None))
+        assert together == [written(slice(number, number + 1))[0] for number in range(3)]
