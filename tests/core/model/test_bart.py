@@ -37,7 +37,8 @@ def make_theirs(scaled: bool) -> BartForConditionalGeneration:
         bos_token_id=BEGIN,
         decoder_start_token_id=BEGIN,
     )
-    model = BartForConditionalGeneration(config).train(False)
+    model = BartForConditionalGeneration(config)
+    model.train(False)
     with torch.no_grad():
         for parameter in model.parameters():
             parameter.add_(torch.randn_like(parameter) * 0.1)

@@ -1,0 +1,102 @@
+"""The recipes of paper 3 for BART and LoBART: their sizes, and that each step goes on where the one before it ended."""
+
+from pathlib import Path
+
+import pytest
+import torch
+from transformers import BartConfig, BartForConditionalGeneration
+
+from sumpool.core.cross_attention.full import FullConfig
+from sumpool.core.cross_attention.sentence import SentenceConfig
+from sumpool.core.model.config import ModelConfig
+from sumpool.core.model.summarizer import Summarizer
+from sumpool.recipe.load import load_recipe
+from sumpool.recipe.schema import Recipe
+from sumpool.training.config import ScheduleConfig
+from sumpool.training.schedule import factor
+from sumpool.training.trainable import freeze
+from tests.test_recipes import RECIPES
+
+DATA = ("cnn_dailymail", "xsum", "arxiv")
+VOCABULARY = 50_265
+"""Pieces of BART-large."""
+
+
+def recipe(data: str, step: str) -> Recipe:
+    return load_recipe(RECIPES / "papers" / f"{data}-{step}.yaml")
+
+
+def build(config: ModelConfig) -> Summarizer:
+    with torch.device("meta"):
+        return Summarizer(config, VOCABULARY)
+
+
+def size(model: Summarizer, learning: bool = False) -> int:
+    return sum(part.numel() for part in model.parameters() if part.requires_grad or not learning)
+
+
+def fully(config: ModelConfig) -> ModelConfig:
+    """The model that a step begins with."""
+    return config.model_copy(update={"decoder": config.decoder.model_copy(update={"cross_attention": FullConfig()})})
+
+
+@pytest.mark.parametrize("data", DATA)
+def test_each_step_begins_with_the_one_before(data: str) -> None:
+    first, second = recipe(data, "kl_only"), recipe(data, "integrated")
+    assert second.train.init_from == Path("runs") / first.name
+    assert fully(second.model) == fully(first.model)
+    assert second.data == first.data
+    assert second.summarize == first.summarize
+    if data == "arxiv":
+        base = recipe(data, "lobart")
+        assert first.train.init_from == Path("runs") / base.name
+        assert (base.model, base.data, base.summarize) == (fully(first.model), first.data, first.summarize)
+        assert base.train.init_from == base.data.tokenizer
+    else:
+        assert first.train.init_from == first.data.tokenizer
+
+
+@pytest.mark.parametrize("data", DATA)
+def test_the_selection_has_the_58_8_million_parameters_of_appendix_a(data: str) -> None:
+    model = build(recipe(data, "kl_only").model)
+    added = size(model) - size(build(fully(recipe(data, "kl_only").model)))
+    assert added == pytest.approx(58.8e6, rel=0.001)
+    freeze(model, recipe(data, "kl_only").train.trainable)
+    assert size(model, learning=True) == added
+
+
+def test_the_base_is_bart_large() -> None:
+    """The sizes of transformers' BART are those of BART-large unless told otherwise."""
+    with torch.device("meta"):
+        theirs = BartForConditionalGeneration(BartConfig())
+    never_read = 2 * 2 * 1024  # two rows of positions on either side
+    ours = build(fully(recipe("xsum", "kl_only").model))
+    assert size(ours) == sum(part.numel() for part in theirs.parameters()) - never_read
+
+
+@pytest.mark.parametrize("data", DATA)
+def test_encoder_and_embeddings_are_frozen_in_integrated_training(data: str) -> None:
+    integrated = recipe(data, "integrated")
+    model = build(integrated.model)
+    freeze(model, integrated.train.trainable)
+    learning = {name for name, part in model.named_parameters() if part.requires_grad}
+    assert learning == {name for name, _ in model.decoder.named_parameters(prefix="decoder") if ".embed." not in name}
+
+
+@pytest.mark.parametrize("data", DATA)
+def test_selections_are_trained_as_in_the_paper(data: str) -> None:
+    for step, seen in (("kl_only", "full"), ("integrated", "mix")):
+        attention = recipe(data, step).model.decoder.cross_attention
+        assert isinstance(attention, SentenceConfig)
+        assert (attention.training, attention.sentences, attention.temperature) == (seen, 5, 0.5)
+
+
+@pytest.mark.parametrize("updates", [1, 500, 9_999, 10_001, 40_000])
+def test_the_learning_rate_is_the_papers(updates: int) -> None:
+    """There, a step is a document, of which an update has two."""
+    train = recipe("xsum", "kl_only").train
+    assert train.schedule == ScheduleConfig(kind="inverse_sqrt", warmup=10_000)
+    step = 2 * updates
+    expected = 0.002 * min(step**-0.5, step * 20_000**-1.5)
+    rate = train.learning_rate * factor(updates - 1, train.schedule, train.steps)
+    assert rate == pytest.approx(expected, rel=0.001)
