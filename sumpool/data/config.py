@@ -53,6 +53,6 @@ class DataConfig(Settings):
         if self.source is None:
             raise RecipeError(
                 "data.source must say where the documents and their summaries are, got nothing: an imported model has "
-                "none of its own; train a recipe with a source and with train.init_from naming the model"
+                "none of its own; train a recipe with a source, whose data.tokenizer and train.init_from name the model"
             )
         return self.source
