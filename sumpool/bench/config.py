@@ -7,7 +7,7 @@ from pydantic import Field, model_validator
 from sumpool.settings import Settings
 
 Count = Annotated[int, Field(ge=1)]
-Suite = Literal["operators", "complexity", "tables", "shortening"]
+Suite = Literal["operators", "complexity", "tables", "shortening", "selection"]
 
 
 class BenchConfig(Settings):
@@ -124,6 +124,46 @@ class ShorteningConfig(Settings):
     """Pieces; the paper's are characters."""
     repeats: int = Field(3, ge=1)
     """Measured repetitions after one that is not counted."""
+
+    @model_validator(mode="after")
+    def _heads_divide_dim(self) -> Self:
+        _require_heads(self.dim, self.heads)
+        return self
+
+
+class SelectionConfig(Settings):
+    """Sizes of the decoder that selects sentences; those of BART-base by default."""
+
+    lengths: tuple[Count, ...] = Field((1024, 2048, 4096, 8192), min_length=1)
+    """Source tokens."""
+    sentence: int = Field(40, ge=1)
+    """Tokens of a sentence."""
+    sentences: tuple[Count, ...] = Field((5, 10, 20, 30), min_length=1)
+    """Sentences that a token of the summary sees, in a step of one layer."""
+    generate_sentences: int = Field(10, ge=1)
+    """Sentences that it sees in whole generations, and where the choice is held."""
+    holds: tuple[Count, ...] = Field((1, 2, 4, 8), min_length=1)
+    """Steps for which a choice is held; 1 chooses at every step, is always measured, and what the others compare to."""
+    apart: float = Field(0.1, ge=0)
+    """How far the states of the hypotheses of a document, and of the steps of a hypothesis, stand from their centre, in
+    proportion to its length. At 0.1 four hypotheses choose about 1.3 times as many sentences as one; in models of three
+    layers and less that were trained on RFCs it were 1.04 to 1.26."""
+    batch: int = Field(4, ge=1)
+    """Documents at once."""
+    beams: int = Field(4, ge=1)
+    """Hypotheses of each document."""
+    dim: int = Field(768, ge=2)
+    """Features of a vector."""
+    heads: int = Field(12, ge=1)
+    """Attention heads; must divide dim."""
+    feed_forward: int = Field(3072, ge=1)
+    """Width of the feed-forward layers."""
+    layers: int = Field(6, ge=1)
+    """Decoder layers of whole generations; each keeps keys and values of all documents, for every selection."""
+    generate: int = Field(256, ge=1)
+    """Tokens of whole generations."""
+    repeats: int = Field(9, ge=1)
+    """Measured repetitions of a step after one that is not counted; generations take turns token by token instead."""
 
     @model_validator(mode="after")
     def _heads_divide_dim(self) -> Self:

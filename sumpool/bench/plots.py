@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Literal
 
 from sumpool.bench.operator_rows import LOOP, NEVER, SORTED, SUMS, FoundOperators, OperatorRow
 from sumpool.bench.result import Found
+from sumpool.bench.selection_rows import APPROXIMATE, FULL, FoundSelection
 from sumpool.bench.shortening import PUBLISHED, FoundShortening
 from sumpool.errors import RecipeError
 
@@ -14,7 +15,7 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
-DRAWN = ("operators", "shortening")
+DRAWN = ("operators", "shortening", "selection")
 """Suites that have a picture."""
 Style = Literal["-", "--", ":", "-."]
 _STYLES: Mapping[str, Style] = {SORTED: "-", NEVER: "--", LOOP: ":", SUMS: "-."}
@@ -49,6 +50,8 @@ def draw(found: Found, path: Path) -> None:
         _operators(figure, found)
     if isinstance(found, FoundShortening):
         _shortening(figure, found)
+    if isinstance(found, FoundSelection):
+        _selection(figure, found)
     figure.savefig(path, format="png")
 
 
@@ -119,3 +122,30 @@ def _shortening(figure: "Figure", found: FoundShortening) -> None:
         axes.set_ylim(0, 1.05)
         _octaves(axes, "shortening factor", [row.factor for row in found.shortening])
     figure.legend(*time.get_legend_handles_labels(), loc="outside right upper", frameon=False)
+
+
+def _selection(figure: "Figure", found: FoundSelection) -> None:
+    """How many times faster a step is, and how long a whole generation takes."""
+    step, whole = figure.subplots(1, 2)
+    lengths = found.lengths()
+    colours = dict(zip(found.sizes["sentences"], _COLOURS, strict=False))
+    kinds: dict[str, Style] = {"much in common": "-", "nothing in common": "--"}
+    for sentences, colour in colours.items():
+        for independent, style in enumerate(kinds.values()):
+            rows = [found.step(length, APPROXIMATE, sentences, bool(independent)) for length in lengths]
+            full = [found.step(length, FULL, 0, bool(independent)) for length in lengths]
+            faster = [base.timing.median / max(row.timing.median, 1e-9) for base, row in zip(full, rows, strict=True)]
+            step.plot(lengths, faster, style, color=colour, marker="o", markersize=3)
+    step.axhline(1, color="black", linewidth=0.8)
+    step.set_yscale("log", base=2)
+    step.set_title("a step of one layer: times faster than full (approximate)")
+    names = list(dict.fromkeys(row.selection for row in found.generations))
+    for name, colour in zip(names, _COLOURS, strict=False):
+        seconds = [found.generation(length, name).seconds for length in lengths]
+        whole.plot(lengths, seconds, color=colour, marker="o", markersize=3, label=name)
+    whole.set_title(f"{found.sizes['generate']} tokens, {found.sizes['generate_sentences']} sentences: seconds")
+    whole.set_ylim(bottom=0)
+    whole.legend(frameon=False)
+    for axes in (step, whole):
+        _octaves(axes, "source tokens", lengths)
+    _legend(figure, {f"{sentences} sentences": colour for sentences, colour in colours.items()}, kinds)

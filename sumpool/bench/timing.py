@@ -7,8 +7,9 @@ are reported with their spread, because on a shared machine single figures drift
 import math
 import statistics
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Hashable, Mapping
 from dataclasses import dataclass
+from typing import TypeVar
 
 import torch
 
@@ -17,6 +18,7 @@ from sumpool.progress import Progress, Report
 
 Work = Callable[[], object]
 """One repetition of what is measured; its result is thrown away."""
+Name = TypeVar("Name", bound=Hashable)
 
 
 @dataclass(frozen=True)
@@ -48,6 +50,10 @@ class Timing:
     def spread(self) -> float:
         """Slowest over fastest: 1 is a quiet machine, above 1.5 nothing should be concluded."""
         return self.slowest / max(self.fastest, 1e-9)
+
+    def part(self, parts: int) -> "Timing":
+        """What one of several equal parts of the work took."""
+        return Timing(tuple(taken / parts for taken in self.seconds))
 
 
 @dataclass
@@ -84,12 +90,12 @@ def synchronize(device: torch.device) -> None:
 
 
 def interleave(
-    works: Mapping[str, Work],
+    works: Mapping[Name, Work],
     repeats: int,
     device: torch.device,
     check: Check = go_on,
     enough: float = math.inf,
-) -> dict[str, Timing]:
+) -> dict[Name, Timing]:
     """Measure several works in turns, after one repetition of each that is not counted.
 
     Args:
@@ -104,19 +110,20 @@ def interleave(
     """
     if repeats < 1:
         raise ValueError(f"repeats must be at least 1, got {repeats}")
-    seconds: dict[str, list[float]] = {name: [] for name in works}
+    seconds: dict[Name, list[float]] = {name: [] for name in works}
     for turn in range(repeats + 1):
         for name, work in works.items():
             if sum(seconds[name]) >= enough:
                 continue
             check()
-            took = _clock(work, device)
+            took = clock(work, device)
             if turn:
                 seconds[name].append(took)
     return {name: Timing(tuple(taken)) for name, taken in seconds.items()}
 
 
-def _clock(work: Work, device: torch.device) -> float:
+def clock(work: Work, device: torch.device) -> float:
+    """Measure one repetition, in seconds."""
     synchronize(device)
     start = time.perf_counter()
     work()

@@ -40,6 +40,10 @@ class Conditions:
     precision: torch.dtype
     seed: int = 1
 
+    def autocast(self) -> torch.autocast:
+        """The precision of matrix products, as a context."""
+        return torch.autocast(self.device.type, torch.bfloat16, enabled=self.precision is torch.bfloat16)
+
 
 @dataclass(frozen=True)
 class Documents:
@@ -83,13 +87,13 @@ class Subject:
     def encode(self, documents: Documents) -> None:
         """Read the documents."""
         self.model.eval()
-        with torch.inference_mode(), self._autocast():
+        with torch.inference_mode(), self.conditions.autocast():
             self._read(documents)
 
     def train(self, documents: Documents) -> None:
         """Run forward and backward of one training step; the update, which no variant changes, is left out."""
         self.model.train()
-        with self._autocast():
+        with self.conditions.autocast():
             scores, losses, _ = self.model(documents.ids, documents.mask, documents.sentences, documents.target)
             loss = sum(losses.values(), start=-scores.log_prob.float().mean())
         torch.autograd.backward(loss)
@@ -99,17 +103,13 @@ class Subject:
         """Read the documents and write `tokens` tokens about each, no fewer and no more."""
         self.model.eval()
         batch = documents.ids.size(0)
-        with torch.inference_mode(), self._autocast():
+        with torch.inference_mode(), self.conditions.autocast():
             state = self.model.start(self._read(documents), beams)
             lengths = [Lengths(tokens, tokens)] * batch
             search(self.model.step, state, lengths, Ranking(beams), device=documents.ids.device)
 
     def _read(self, documents: Documents) -> Memory:
         return self.model.encode(documents.ids, documents.mask, documents.sentences)
-
-    def _autocast(self) -> torch.autocast:
-        enabled = self.conditions.precision is torch.bfloat16
-        return torch.autocast(self.conditions.device.type, torch.bfloat16, enabled=enabled)
 
 
 def twins(config: ModelConfig, longest: int) -> dict[str, ModelConfig]:

@@ -14,7 +14,7 @@ from sumpool.errors import RecipeError
 if TYPE_CHECKING:
     from sumpool.bench.result import BenchReport
 
-Suite = Literal["operators", "complexity", "tables", "shortening"]
+Suite = Literal["operators", "complexity", "tables", "shortening", "selection"]
 SUITES: tuple[Suite, ...] = get_args(Suite)
 
 
@@ -40,7 +40,9 @@ def bench(
     ] = None,
     plot: Annotated[
         Path | None,
-        typer.Option(metavar="FILE.png", help="Also draw a picture (operators, shortening).", show_default=False),
+        typer.Option(
+            metavar="FILE.png", help="Also draw a picture (operators, shortening, selection).", show_default=False
+        ),
     ] = None,
     json: Annotated[bool, typer.Option("--json", help="Print JSON instead of tables.")] = False,
     changes: Changes = None,
@@ -48,8 +50,9 @@ def bench(
     """Measure a model by length, or one of the papers' benchmarks.
 
     operators pools random vectors; complexity counts operations and bytes of every variant; tables times the models of
-    a table of the paper; shortening pools less and more. A run or recipe is measured beside the same model without
-    pooling. Weights and documents are random. Sizes and repetitions change with --set bench.batch=8.
+    a table of the paper; shortening pools less and more; selection lets a summary see some sentences only. A run or
+    recipe is measured beside the same model without pooling. Weights and documents are random. Sizes and repetitions
+    change with --set bench.batch=8.
     """
     from sumpool.bench.plots import draw, require_plots
     from sumpool.interruption import interruptible

@@ -19,7 +19,8 @@ class DataConfig(Settings):
     prepared: Path | None = None
     """Folder of the prepared data; by default prepared/<name of the recipe>."""
     tokenizer: Path | None = None
-    """Folder of a run or an imported model whose tokenizer is used; by default a vocabulary is learnt."""
+    """Folder of a run or an imported model whose tokenizer is used; by default a vocabulary is learnt. Where
+    sentences end is learnt in any case."""
     vocabulary: Annotated[int, Field(ge=300, le=256000)] | None = None
     """Pieces of the vocabulary, the 256 bytes included; 8000 by default, and with `tokenizer` as many as that has."""
     phrases: int = Field(0, ge=0, le=1_000_000)
@@ -53,6 +54,6 @@ class DataConfig(Settings):
         if self.source is None:
             raise RecipeError(
                 "data.source must say where the documents and their summaries are, got nothing: an imported model has "
-                "none of its own; train a recipe with a source and with train.init_from naming the model"
+                "none of its own; train a recipe with a source, whose data.tokenizer and train.init_from name the model"
             )
         return self.source

@@ -18,16 +18,20 @@ from collections.abc import Mapping, Sequence
 from importlib.util import find_spec
 from itertools import chain
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, final
+from typing import TYPE_CHECKING, Any, Final, final
 
 from sumpool.errors import DataError
-from sumpool.pieces import END
+from sumpool.pieces import BEGIN, END, PARAGRAPH
 from sumpool.text.cleaning import clean
 from sumpool.text.sentences import SentenceSplitter
 from sumpool.text.tokenizer import Frame, Tokenizer
 
 if TYPE_CHECKING:
     import tokenizers
+
+
+LACKING: Final = {BEGIN: "<|begin|>", PARAGRAPH: "<|paragraph|>"}
+"""Names of the pieces that only we have."""
 
 
 @final
@@ -44,9 +48,12 @@ class BytePairs(Tokenizer):
         tree = json.loads(content)
         added = {piece["content"]: bool(piece["special"]) for piece in tree["added_tokens"]}
         vocabulary = tree["model"]["vocab"]
-        self._surfaces = [_spelt(piece, added) for piece in sorted(vocabulary, key=vocabulary.__getitem__)]
-        if sorted(vocabulary.values()) != list(range(len(vocabulary))) or any(self._surfaces[: END + 1]):
+        names = sorted(vocabulary, key=vocabulary.__getitem__)
+        if [vocabulary[name] for name in names] != list(range(len(names))) or names[BEGIN] != LACKING[BEGIN]:
             raise ValueError("pieces under other numbers")
+        self._surfaces = [_spelt(name, added) for name in names]
+        if any(self._surfaces[: END + 1]):
+            raise ValueError("first pieces that are not special")
         self._frame = read_frame(tree["post_processor"], vocabulary)
 
     @classmethod

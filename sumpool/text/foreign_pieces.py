@@ -13,8 +13,7 @@ from types import MappingProxyType
 from typing import Any
 
 from sumpool.errors import DataError
-from sumpool.pieces import BEGIN, PARAGRAPH
-from sumpool.text.byte_pairs import BytePairs, read_frame, require_library, write_frame
+from sumpool.text.byte_pairs import LACKING, BytePairs, read_frame, require_library, write_frame
 from sumpool.text.tokenizer import BYTE_PAIRS, Frame
 
 _LINE_FEED = "Ċ"
@@ -31,8 +30,6 @@ _USUAL = {
 """What BART calls its special pieces."""
 _TELLING = ("special_tokens_map.json", "tokenizer_config.json")
 """Files that say what they are called; the later outranks the earlier."""
-_LACKING = {BEGIN: "<|begin|>", PARAGRAPH: "<|paragraph|>"}
-"""Names of the pieces that only we have; other rows without a piece are called by their number."""
 _OFF = ("dropout", "continuing_subword_prefix", "end_of_word_suffix", "byte_fallback", "ignore_merges")
 """Settings of BPE that byte-level BPE leaves off."""
 _SWITCHES = ("single_word", "lstrip", "rstrip", "normalized")
@@ -78,24 +75,26 @@ class ForeignPieces:
         Args:
             path: The file.
             renumbered: By our number the number here, as `sumpool.pretrained.renumbering` gives it; None where there is
-                no piece. Rows of the model without a piece here are allowed.
+                no piece. Rows of the model without a piece here are allowed; special pieces without a row, such as
+                <mask> in models that were trained on for summaries, are left out.
 
         Raises:
-            DataError: If a piece here has no row in the model, or the `tokenizers` library is not installed.
+            DataError: If another piece here has no row in the model, or the `tokenizers` library is not installed.
         """
         require_library(path)
         ours = {number: our for our, number in enumerate(renumbered) if number is not None}
-        if not ours.keys() >= set(self.numbers.values()):
+        special = {piece["content"] for piece in self.added if piece["special"]}
+        if any(number not in ours for name, number in self.numbers.items() if name not in special):
             raise DataError(
                 f"{self.folder} must have no more pieces than the model has rows, {len(ours):,}, got "
                 f"{self.vocabulary:,}; take the tokenizer that belongs to the model"
             )
         texts = {number: text for text, number in self.numbers.items()}
         names = [
-            _LACKING.get(our, f"<|unused {our}|>") if number not in texts else texts[number]
+            LACKING.get(our, f"<|unused {our}|>") if number not in texts else texts[number]
             for our, number in enumerate(renumbered)
         ]
-        added = [_added(piece["content"], ours[self.numbers[piece["content"]]], piece) for piece in self.added]
+        added = [_added(piece["content"], ours[piece["id"]], piece) for piece in self.added if piece["id"] in ours]
         added += [_added(name, our) for our, name in enumerate(names) if name not in self.numbers]
         frame = Frame(*(tuple(ours[number] for number in part) for part in self.frame))
         path.write_text(json.dumps(_content(names, self, added, frame), ensure_ascii=False), "utf-8")
@@ -123,8 +122,12 @@ def _read(folder: Path, tree: Mapping[str, Any], told: Mapping[str, Any]) -> For
     """Read what stands in a `tokenizer.json`; its neighbours outrank it, as in transformers."""
     model, splitting, added = tree["model"], tree["pre_tokenizer"], tree["added_tokens"]
     odd = [name for name in _OFF if model.get(name)] + ["normalizer"] * bool(tree.get("normalizer"))
-    if (model["type"], splitting["type"], splitting.get("use_regex", True), *odd) != ("BPE", "ByteLevel", True):
-        raise ValueError(" ".join([model["type"], splitting["type"], *odd]))
+    if (model.get("type", "BPE"), splitting["type"], splitting.get("use_regex", True), *odd) != (
+        "BPE",
+        "ByteLevel",
+        True,
+    ):
+        raise ValueError(" ".join([model.get("type", "BPE"), splitting["type"], *odd]))
     numbers: dict[str, int] = {**model["vocab"], **{piece["content"]: piece["id"] for piece in added}}
     spaced = [
         piece["content"] for piece in added if not piece["special"] and piece["content"].split() != [piece["content"]]

@@ -39,7 +39,7 @@ class SentenceSplitter:
     @classmethod
     def default(cls) -> "SentenceSplitter":
         """Give the parameters for general English that the package ships."""
-        return cls(_from_json(files("sumpool.text").joinpath("english.json").read_text("utf-8")))
+        return cls(_from_json(shipped()))
 
     @classmethod
     def load(cls, path: Path) -> "SentenceSplitter":
@@ -115,6 +115,11 @@ class SentenceSplitter:
             return [window]
         sentences: list[str] = self._punkt.tokenize(window)
         return sentences
+
+
+def shipped() -> str:
+    """Give the parameter file for general English that the package ships."""
+    return files("sumpool.text").joinpath("english.json").read_text("utf-8")
 
 
 def learn(texts: Iterable[str]) -> PunktParameters:

@@ -8,7 +8,14 @@ from pathlib import Path
 import torch
 
 from sumpool.bench.complexity import count_complexity
-from sumpool.bench.config import ComplexityConfig, OperatorsConfig, ShorteningConfig, Suite, TablesConfig
+from sumpool.bench.config import (
+    ComplexityConfig,
+    OperatorsConfig,
+    SelectionConfig,
+    ShorteningConfig,
+    Suite,
+    TablesConfig,
+)
 from sumpool.bench.machine import describe, versions
 from sumpool.bench.model_rows import FoundModels
 from sumpool.bench.models import fit_growth, measure_models
@@ -16,6 +23,7 @@ from sumpool.bench.operators import measure_operators
 from sumpool.bench.paper import VOCABULARY
 from sumpool.bench.paper_times import measure_tables
 from sumpool.bench.result import BenchReport, Found
+from sumpool.bench.selection import measure_selection
 from sumpool.bench.shortening import measure_shortening
 from sumpool.bench.workload import Conditions
 from sumpool.errors import Interrupted
@@ -81,7 +89,7 @@ def bench_suite(
 
     Args:
         suite: "operators" pools random vectors, "complexity" counts operations, "tables" times the models of a table,
-            "shortening" a model that pools less and more.
+            "shortening" a model that pools less and more, "selection" cross-attentions that see some sentences.
         overrides: Settings of the suite to change, each like `bench.repeats=3` or `train.device=cuda`.
         lengths: Sets `bench.lengths`, where the suite has it.
         report: Hears how it goes.
@@ -112,6 +120,8 @@ def _measure(settings: SuiteConfig, conditions: Conditions, report: Report, chec
             return measure_tables(settings, conditions, report, check)
         case ShorteningConfig():
             return measure_shortening(settings, conditions, report, check)
+        case SelectionConfig():
+            return measure_selection(settings, conditions, report, check)
 
 
 def _vocabulary(recipe: Recipe) -> int:

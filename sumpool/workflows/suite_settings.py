@@ -5,13 +5,20 @@ from typing import Any, Generic, Literal, TypeVar
 
 from pydantic import Field, ValidationError
 
-from sumpool.bench.config import ComplexityConfig, OperatorsConfig, ShorteningConfig, Suite, TablesConfig
+from sumpool.bench.config import (
+    ComplexityConfig,
+    OperatorsConfig,
+    SelectionConfig,
+    ShorteningConfig,
+    Suite,
+    TablesConfig,
+)
 from sumpool.errors import RecipeError
 from sumpool.recipe.overrides import override
 from sumpool.recipe.problems import sentences
 from sumpool.settings import Settings
 
-SuiteConfig = OperatorsConfig | ComplexityConfig | TablesConfig | ShorteningConfig
+SuiteConfig = OperatorsConfig | ComplexityConfig | TablesConfig | ShorteningConfig | SelectionConfig
 Config = TypeVar("Config", bound=SuiteConfig)
 
 
@@ -40,6 +47,7 @@ _SCHEMAS: dict[Suite, type[SuiteSettings[Any]]] = {
     "complexity": SuiteSettings[ComplexityConfig],
     "tables": SuiteSettings[TablesConfig],
     "shortening": SuiteSettings[ShorteningConfig],
+    "selection": SuiteSettings[SelectionConfig],
 }
 
 

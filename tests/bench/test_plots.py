@@ -7,10 +7,11 @@ import pytest
 import torch
 
 from sumpool.bench import plots
-from sumpool.bench.config import OperatorsConfig
+from sumpool.bench.config import OperatorsConfig, SelectionConfig
 from sumpool.bench.operators import measure_operators
 from sumpool.bench.plots import draw, require_plots
 from sumpool.bench.result import Found
+from sumpool.bench.selection import measure_selection
 from sumpool.bench.shortening import FoundShortening, ShorteningRow
 from sumpool.bench.timing import Timing
 from sumpool.bench.workload import Conditions
@@ -27,11 +28,18 @@ def shortening() -> Found:
     return FoundShortening(rows, "")
 
 
+def selection() -> Found:
+    conditions = Conditions(vocabulary=8, device=torch.device("cpu"), precision=torch.float32)
+    sizes = {"dim": 16, "heads": 2, "feed_forward": 16, "layers": 1, "generate": 2, "repeats": 1, "batch": 1}
+    settings = SelectionConfig.model_validate({"lengths": [32, 64], "sentence": 4, "sentences": [2, 3], **sizes})
+    return measure_selection(settings, conditions)
+
+
 def nothing() -> Found:
     return FoundShortening((ShorteningRow(1, note="none"),), "")
 
 
-@pytest.mark.parametrize("measured", [operators, shortening, nothing])
+@pytest.mark.parametrize("measured", [operators, shortening, selection, nothing])
 def test_a_picture_is_drawn_without_a_display(
     measured: Callable[[], Found], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -53,7 +61,7 @@ def test_matplotlib_is_named_where_it_is_missing(tmp_path: Path, monkeypatch: py
 @pytest.mark.parametrize(
     ("suite", "name", "message"),
     [
-        ("complexity", "x.png", "--plot must go with one of operators, shortening, got complexity"),
+        ("complexity", "x.png", "--plot must go with one of operators, shortening, selection, got complexity"),
         ("operators", "x.pdf", r"--plot must name a \.png file, got .*x\.pdf"),
         ("operators", "nowhere/x.png", "--plot must name a file in a folder that is there"),
     ],

@@ -53,7 +53,7 @@ def test_picture(tmp_path: Path) -> None:
 
 def test_a_picture_is_refused_before_anything_is_measured(tmp_path: Path) -> None:
     result = CliRunner().invoke(app, ["bench", "complexity", "--plot", str(tmp_path / "x.png")])
-    assert "--plot must go with one of operators, shortening, got complexity" in str(result.exception)
+    assert "--plot must go with one of operators, shortening, selection, got complexity" in str(result.exception)
 
 
 def test_a_target_that_is_nothing_is_said_with_what_was_meant() -> None:

@@ -43,6 +43,14 @@ from sumpool.recipe.load import load_recipe
             "train.loss_weights must name boundaries and language_model, by which model.encoder[1].pool.bound",
         ),
         (
+            "data.vocabulary=null",
+            "data.vocabulary must be the number of pieces that are learnt, got null; 8000 is usual",
+        ),
+        (
+            "data.vocabulary=3",
+            "data.vocabulary must be a whole number of at least 300 and at most 256000 or null, got 3",
+        ),
+        (
             "model.decoder.cross_attention={kind: sentence, selection: {kind: approximate}}",
             "train.loss_weights must name selection, by which model.decoder.cross_attention.selection learns, got",
         ),

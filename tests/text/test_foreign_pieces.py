@@ -193,6 +193,23 @@ def test_more_pieces_than_rows_are_refused(bart: Path, tmp_path: Path) -> None:
         pieces.write(tmp_path / "tokenizer.json", numbers(pieces, rows=-1))
 
 
+def test_special_pieces_without_a_row_are_left_out(bart: Path, tmp_path: Path) -> None:
+    edit(bart / "added_tokens.json", lambda tree: tree.update({"<cover>": 340}))
+    edit(bart / "tokenizer_config.json", lambda tree: tree.update(mask_token="<cover>"))
+    pieces = read_pieces(bart)
+    ours = pieces.write(tmp_path / "tokenizer.json", numbers(pieces, rows=-1))
+    assert "<cover>" not in (tmp_path / "tokenizer.json").read_text()
+    assert ours.decode(ours.encode("The <cover> end")) == "The <cover> end"
+
+
+def test_old_files_do_not_name_their_model(whole: Path, tmp_path: Path) -> None:
+    take_over(whole, tmp_path / "one")
+    edit(whole / "tokenizer.json", lambda tree: tree["model"].pop("type"))
+    edit(whole / "tokenizer.json", lambda tree: tree["pre_tokenizer"].pop("use_regex"))
+    take_over(whole, tmp_path / "two")
+    assert (tmp_path / "one/tokenizer.json").read_bytes() == (tmp_path / "two/tokenizer.json").read_bytes()
+
+
 def test_writing_needs_the_library(bart: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(byte_pairs, "find_spec", lambda _: None)
     with pytest.raises(DataError, match=r"must have tokenizers to read it, .* pip install 'sumpool\[hub\]'"):

@@ -80,7 +80,7 @@ def judge(model: Summarizer, batch: Batch) -> tuple[float, float, float]:
     def compare(module: nn.Module, given: tuple[Tensor, dict[str, Tensor], Tensor], found: object) -> None:
         del found
         queries, remembered, _ = given
-        key = remembered["key"]
+        key = split_heads(remembered["words"].chunk(2, dim=-1)[0], 4)
         query = split_heads(module.get_submodule("query")(queries), 4)
         words = (query @ key.transpose(2, 3) / key.size(3) ** 0.5).softmax(-1)
         ideal = words.unflatten(-1, (SENTENCES, WORDS)).sum(-1).mean(1).topk(2).indices

@@ -59,6 +59,17 @@ QUICK: dict[Suite, tuple[str, ...]] = {
         "bench.repeats=1",
         "bench.factors=[2]",
     ),
+    "selection": (
+        "bench.lengths=[64]",
+        "bench.sentence=4",
+        "bench.sentences=[2]",
+        "bench.dim=16",
+        "bench.heads=2",
+        "bench.feed_forward=16",
+        "bench.layers=1",
+        "bench.generate=2",
+        "bench.repeats=1",
+    ),
 }
 
 
@@ -95,6 +106,7 @@ def test_lengths_of_a_suite() -> None:
         ("complexity", "bench.heads=7", r"heads must divide dim = 768, got 7"),
         ("complexity", "bench.feed_forward=100", r"feed_forward must be a multiple of dim = 768, got 100"),
         ("shortening", "bench.dim=15", r"heads must divide dim = 15, got 8"),
+        ("selection", "bench.heads=7", r"heads must divide dim = 768, got 7"),
         ("operators", "nonsense", "--set must look like"),
         ("operators", "train.steps=3", r"train\.steps is not a setting"),
     ],

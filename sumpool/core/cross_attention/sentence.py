@@ -142,6 +142,11 @@ class SentenceCrossAttention(CrossAttention):
         mixed = attend_to_groups(query, remembered["words"], remembered["mask"], remembered["number"], chosen)
         return self.out(merge_heads(mixed)), held
 
+    def choose(self, queries: Tensor, remembered: dict[str, Tensor]) -> Tensor:
+        """Choose what each query sees: (batch, target, sentences), True at the chosen sentences."""
+        query = split_heads(self.query(queries), self.heads)  # (batch, heads, target, head_dim)
+        return self._choose(self._select(queries, query, remembered))
+
     def _keep(self, queries: Tensor, query: Tensor, remembered: dict[str, Tensor], held: Held) -> tuple[Tensor, Held]:
         """Choose sentences, (batch, beams, sentences), unless a choice is to be kept, and say what is held of it."""
         if self.config.hold == 1:

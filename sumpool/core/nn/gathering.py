@@ -30,9 +30,9 @@ def attend_to_groups(query: Tensor, words: Tensor, mask: Tensor, group: Tensor, 
     Returns:
         (batch, heads, queries, head_dim).
     """
-    read = chosen.any(1).gather(1, group) & mask  # (batch, length)
+    read = words_read(mask, group, chosen)
     most = int(read.sum(1).max()) if read.numel() else 0
-    if 2 * most >= read.size(1):  # to copy and to read costs twice what reading does
+    if not is_worth_copying(most, read.size(1)):
         key, value = (split_heads(part, query.size(1)) for part in words.chunk(2, dim=-1))
         return _attend(query, key, value, _seen(chosen, group) & mask[:, None])
     index, real = pack(read, most)
@@ -41,6 +41,16 @@ def attend_to_groups(query: Tensor, words: Tensor, mask: Tensor, group: Tensor, 
     first = torch.arange(len(index), device=index.device)[:, None] * words.size(1)
     parts = zip(query.split(some), (first + index).split(some), seen.split(some), strict=True)
     return torch.cat([_attend(few, *_copy(words, rows, query.size(1)), visible) for few, rows, visible in parts])
+
+
+def words_read(mask: Tensor, group: Tensor, chosen: Tensor) -> Tensor:
+    """Say which words the queries of a document see between them, (batch, length); arguments as above."""
+    return chosen.any(1).gather(1, group) & mask
+
+
+def is_worth_copying(words: int, length: int) -> bool:
+    """Say whether to copy so many words of a document and to read the copy takes less time than to read them all."""
+    return 2 * words < length
 
 
 def pack(kept: Tensor, most: int) -> tuple[Tensor, Tensor]:

@@ -90,7 +90,7 @@ def test_only_what_is_chosen_is_read(memory: Tokens, queries: Tensor) -> None:
     layer, config = build("approximate")
     remembered = remember(layer, config, memory)
     expected, _ = layer.step(queries[:1], _first(remembered), {})
-    chosen = layer._choose(layer._select(queries, queries, remembered)).any(1)
+    chosen = layer.choose(queries, remembered).any(1)
     unread = ~chosen.gather(1, remembered["number"])[0]
     assert unread[: LENGTHS[0]].any()
     words = remembered["words"].clone()
@@ -124,7 +124,7 @@ def test_a_choice_is_held_for_so_many_steps(hold: int, memory: Tokens, queries: 
     asked = [queries.roll(step, 1) * (1 + step) for step in range(7)]
     for step, states in enumerate(steps(layer, asked, remembered, [same] * 7)):
         first = asked[step - step % hold]
-        chosen = layer._choose(layer._select(first, first, remembered))
+        chosen = layer.choose(first, remembered)
         query = layer.query(asked[step]).view(len(LENGTHS), BEAMS, HEADS, -1).transpose(1, 2)
         expected = layer._see(query, chosen, remembered)
         torch.testing.assert_close(states, expected, atol=1e-12, rtol=0)

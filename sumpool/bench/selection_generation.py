@@ -1,0 +1,117 @@
+"""Whole generations with every selection: they take turns token by token, so that a slow minute slows all of them.
+
+Every token is forced, drawn for each hypothesis on its own from a vocabulary whose vectors stand around one centre.
+Hypotheses go on from others of their document at every step, as in a search.
+"""
+
+from collections.abc import Mapping
+from functools import partial
+from typing import final
+
+import torch
+from torch import Tensor, nn
+
+from sumpool.bench.config import SelectionConfig
+from sumpool.bench.selection_rows import GenerationRow
+from sumpool.bench.timing import Steps, clock
+from sumpool.bench.workload import Conditions
+from sumpool.core.cross_attention._base import CrossAttentionConfig
+from sumpool.core.model.config import ModelConfig
+from sumpool.core.model.decoder import Decoder, DecoderLayer, Written
+from sumpool.core.tokens import Tokens
+from sumpool.pieces import PARAGRAPH
+
+_VOCABULARY = 512
+"""Pieces; how many there are changes no time, since there is no output head."""
+
+
+def measure_generations(
+    systems: Mapping[str, CrossAttentionConfig],
+    memory: Tokens,
+    settings: SelectionConfig,
+    conditions: Conditions,
+    progress: Steps,
+) -> list[GenerationRow]:
+    """Let every system write `settings.generate` tokens about the same documents.
+
+    Args:
+        systems: Cross-attentions by name.
+        memory: What the encoder left of the documents.
+        settings: Sizes.
+        conditions: Device and seed.
+        progress: Called before every token.
+    """
+    writers: dict[str, _Writer] = {}
+    for name, config in systems.items():
+        progress.check()
+        writers[name] = _Writer(_decoder(config, settings, conditions), memory, conditions.device)
+    generator = torch.Generator().manual_seed(conditions.seed)
+    rows = settings.batch * settings.beams
+    first = torch.arange(settings.batch).repeat_interleave(settings.beams) * settings.beams
+    for _ in range(settings.generate):
+        progress()
+        tokens = torch.randint(PARAGRAPH + 1, _VOCABULARY, (rows, 1), generator=generator).to(conditions.device)
+        origins = (first + torch.randint(settings.beams, (rows,), generator=generator)).to(conditions.device)
+        for writer in writers.values():
+            writer.write(tokens, origins)
+    length = memory.states.size(1)
+    return [
+        GenerationRow(length, name, writer.reading, writer.remembering, tuple(writer.steps))
+        for name, writer in writers.items()
+    ]
+
+
+def _decoder(config: CrossAttentionConfig, settings: SelectionConfig, conditions: Conditions) -> Decoder:
+    """Build a decoder with random weights; what all cross-attentions have in common costs the same in each."""
+    torch.manual_seed(conditions.seed)
+    embedding = nn.Embedding(_VOCABULARY, settings.dim)
+    with torch.no_grad():
+        centre = torch.randn(settings.dim)
+        embedding.weight.copy_((centre + settings.apart * torch.randn_like(embedding.weight)) * settings.dim**-0.5)
+    model = ModelConfig.model_validate(
+        {
+            "dim": settings.dim,
+            "heads": settings.heads,
+            "feed_forward": settings.feed_forward,
+            "target_length": settings.generate,
+            "encoder": [{"attention": {"kind": "vanilla"}}],
+            "decoder": {"layers": settings.layers, "cross_attention": config.model_dump()},
+        }
+    )
+    return Decoder(model, embedding).to(conditions.device).eval()
+
+
+@final
+class _Writer:
+    """One system at work.
+
+    Attributes:
+        reading: Seconds in which what all layers share was read from the documents: the sentences.
+        remembering: Seconds in which the layers projected the documents.
+        steps: Seconds of each token.
+    """
+
+    def __init__(self, decoder: Decoder, memory: Tokens, device: torch.device) -> None:
+        self.decoder, self.documents, self.device = decoder, len(memory.mask), device
+        self.shared: dict[str, Tensor] = {}
+        self.remembered: list[dict[str, Tensor]] = []
+        self.written: list[Written] = []
+        self.reading = clock(partial(self._read, memory), device)
+        self.remembering = clock(partial(self._remember, memory), device)
+        self.steps: list[float] = []
+
+    def write(self, tokens: Tensor, origins: Tensor) -> None:
+        """Write tokens (rows, 1), each after row origins[i] of (rows,)."""
+        self.steps.append(clock(partial(self._step, tokens, origins), self.device))
+
+    def _read(self, memory: Tokens) -> None:
+        self.shared = self.decoder.reader(memory)
+
+    def _remember(self, memory: Tokens) -> None:
+        for layer in self.decoder.layers:
+            assert isinstance(layer, DecoderLayer)
+            self.remembered.append(layer.cross_attention.remember(memory, self.shared))
+
+    def _step(self, tokens: Tensor, origins: Tensor) -> None:
+        written = [layer.take(origins) for layer in self.written]
+        _, self.written = self.decoder.step(tokens, written, self.remembered, self.documents)
