@@ -2,13 +2,16 @@
 
 import json
 import shutil
+import subprocess
+import sys
+from itertools import takewhile
 from pathlib import Path
 
 import pytest
 import torch
 from safetensors.torch import load_file
 from tokenizers import ByteLevelBPETokenizer
-from transformers import BartForConditionalGeneration, BartTokenizer, GenerationConfig, PreTrainedModel
+from transformers import BartForConditionalGeneration, BartTokenizer, GenerationConfig, LEDForConditionalGeneration
 from typer.testing import CliRunner
 
 from sumpool.cli.app import app
@@ -32,7 +35,7 @@ from sumpool.workflows.model_card import CARD
 from sumpool.workflows.passages import Reader
 from sumpool.workflows.summarize import write_summaries
 from sumpool.workflows.train import train
-from tests.pretrained.originals import both, random_bart, random_led
+from tests.pretrained.originals import Theirs, TheirsT, both, random_bart, random_led
 from tests.workflows.conftest import story
 from tests.workflows.test_train import write_rows
 
@@ -65,7 +68,7 @@ def vocabulary(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return folder
 
 
-def save(model: PreTrainedModel, vocabulary: Path, folder: Path, **generation: object) -> Path:
+def save(model: Theirs, vocabulary: Path, folder: Path, **generation: object) -> Path:
     """Save a model with its tokenizer and its settings for writing."""
     model.generation_config = GenerationConfig(**{**GENERATION, **generation})
     model.save_pretrained(folder)
@@ -79,10 +82,21 @@ def pieces(vocabulary: Path) -> int:
 
 
 def writing_bart(seed: int, vocabulary: Path) -> BartForConditionalGeneration:
-    """A BART that never writes what our searches leave out, in doubt enough for beams to differ and to end anywhere."""
-    model = random_bart(seed, vocab_size=pieces(vocabulary), max_position_embeddings=128, **both(layers=1))
+    """A BART that writes like `writing`."""
+    sizes = {"vocab_size": pieces(vocabulary), "max_position_embeddings": 128, **both(layers=1)}
+    return writing(random_bart(seed, **sizes))
+
+
+def writing_led(seed: int, vocabulary: Path) -> LEDForConditionalGeneration:
+    """An LED that writes like `writing`."""
+    sizes = {"vocab_size": pieces(vocabulary), "max_encoder_position_embeddings": 256, "attention_window": 8}
+    return writing(random_led(seed, **sizes, **both(layers=1)))
+
+
+def writing(model: TheirsT) -> TheirsT:
+    """Let a model never write what our searches leave out, and be in doubt, so that beams differ and end anywhere."""
     with torch.no_grad():
-        model.model.decoder.layers[-1].final_layer_norm.weight *= 0.4
+        model.get_decoder().layers[-1].final_layer_norm.weight *= 0.4
     model.final_logits_bias[:, [PAD, UNKNOWN]] = -torch.inf
     model.final_logits_bias[:, END] = 4.0
     return model
@@ -110,26 +124,56 @@ def written(loaded: LoadedModel, texts: list[str]) -> list[tuple[int, ...]]:
                 config.beams, config.length_penalty, config.length_formula, config.early_stopping, config.force_end
             ),
             prefix=config.begin_with,
-            constraints=[NoRepeatTokens(config.no_repeat_tokens)],
+            constraints=[NoRepeatTokens(config.no_repeat_tokens)] if config.no_repeat_tokens else [],
         )
     return [best.tokens for best, *_ in found]
+
+
+def compare(theirs: Theirs, loaded: LoadedModel, seed: int, vocabulary: Path) -> None:
+    """Let both write about five documents, and see that they write the same pieces and the same words."""
+    texts = [story(5 * seed + number, 6 + number).replace("\n\n", " ") for number in range(5)]
+    tokenizer = BartTokenizer.from_pretrained(vocabulary)
+    read = tokenizer(texts, padding=True, return_tensors="pt")
+    first = {}
+    if theirs.config.model_type == "led":
+        first["global_attention_mask"] = torch.zeros_like(read.input_ids).index_fill(1, torch.tensor(0), 1)
+    expected = theirs.generate(input_ids=read.input_ids, attention_mask=read.attention_mask, **first)
+    numbers = renumber(pieces(vocabulary), PAD, UNKNOWN, END, read_pieces(vocabulary).paragraph)
+    found = [[numbers[piece] for piece in summary] for summary in written(loaded, texts)]
+    assert found == [list(takewhile(lambda piece: piece not in (PAD, END), row[1:])) for row in expected.tolist()]
+    said = tokenizer.batch_decode(expected, skip_special_tokens=True, clean_up_tokenization_spaces=False)
+    summaries = write_summaries([Document(text, text) for text in texts], loaded)
+    assert [summary.summary for summary in summaries] == [text.strip() for text in said]
 
 
 @pytest.mark.parametrize("seed", range(20))
 def test_summaries_are_those_of_generate(seed: int, vocabulary: Path, tmp_path: Path) -> None:
     theirs = writing_bart(seed, vocabulary)
-    loaded = load_model(import_model(str(save(theirs, vocabulary, tmp_path / "bart")), tmp_path / "run"))
-    texts = [story(5 * seed + number, 6 + number).replace("\n\n", " ") for number in range(5)]
-    tokenizer = BartTokenizer.from_pretrained(vocabulary)
-    read = tokenizer(texts, padding=True, return_tensors="pt")
-    expected = theirs.generate(input_ids=read.input_ids, attention_mask=read.attention_mask)
-    numbers = renumber(pieces(vocabulary), PAD, UNKNOWN, END, read_pieces(vocabulary).paragraph)
-    for summary, row in zip(written(loaded, texts), expected.tolist(), strict=True):
-        ended = [END, *(numbers[piece] for piece in summary), END]
-        assert ended + [PAD] * (len(row) - len(ended)) == row
-    summaries = write_summaries([Document(text, text) for text in texts], loaded)
-    said = tokenizer.batch_decode(expected, skip_special_tokens=True, clean_up_tokenization_spaces=False)
-    assert [summary.summary for summary in summaries] == [text.strip() for text in said]
+    run = import_model(str(save(theirs, vocabulary, tmp_path / "bart")), tmp_path / "run")
+    compare(theirs, load_model(run), seed, vocabulary)
+
+
+@pytest.mark.parametrize(
+    "settings",
+    [
+        {"num_beams": 1, "length_penalty": 1.0, "early_stopping": False, "forced_bos_token_id": None},
+        {"num_beams": 3, "forced_eos_token_id": None, "early_stopping": False, "length_penalty": 0.6},
+        {"num_beams": 5, "max_length": None, "max_new_tokens": 9, "min_new_tokens": 3, "early_stopping": False},
+    ],
+)
+def test_other_settings_are_those_of_generate_too(
+    vocabulary: Path, tmp_path: Path, settings: dict[str, object]
+) -> None:
+    theirs = writing_bart(30, vocabulary)
+    run = import_model(str(save(theirs, vocabulary, tmp_path / "bart", **settings)), tmp_path / "run")
+    compare(theirs, load_model(run), 30, vocabulary)
+
+
+@pytest.mark.parametrize("seed", range(2))
+def test_summaries_of_led_are_those_of_generate(seed: int, vocabulary: Path, tmp_path: Path) -> None:
+    theirs = writing_led(seed, vocabulary)
+    run = import_model(str(save(theirs, vocabulary, tmp_path / "led")), tmp_path / "run")
+    compare(theirs, load_model(run), seed, vocabulary)
 
 
 def test_an_import_is_a_whole_run_folder(bart: Path, tmp_path: Path) -> None:
@@ -167,15 +211,20 @@ def test_what_is_otherwise_than_in_the_original_is_said(vocabulary: Path, tmp_pa
     assert load_model(run).recipe.model.source_length == 300
 
 
-def test_led_summarises(vocabulary: Path, tmp_path: Path) -> None:
-    theirs = random_led(3, vocab_size=pieces(vocabulary), max_encoder_position_embeddings=256)
-    folder = save(theirs, vocabulary, tmp_path / "led", early_stopping="never")
+def test_led_may_read_less_and_in_other_windows(vocabulary: Path, tmp_path: Path) -> None:
+    folder = save(writing_led(3, vocabulary), vocabulary, tmp_path / "led", early_stopping="never")
     heard: list[Progress] = []
-    loaded = load_model(import_model(str(folder), tmp_path / "run", Changes(positions=200), report=heard.append))
-    assert [progress.note.split()[0] for progress in heard] == ["The", "It", "Searches"]
-    summaries = list(write_summaries([Document("a", story(1, 12)), Document("b", story(2, 50))], loaded))
-    assert all(summary.summary for summary in summaries)
-    assert summaries[1].tokens_read == 200
+    changes = Changes("sliding_window", 12, 150)
+    loaded = load_model(import_model(str(folder), tmp_path / "run", changes, report=heard.append))
+    assert [progress.note for progress in heard] == [
+        "The encoder's attention is sliding_window over 12 tokens, with all weights and biases of the original's.",
+        "The first token of a document sees all others and is seen by them, as transformers does it on demand.",
+        "It reads 150 tokens of a document: the last 106 learned positions are left out.",
+        "Searches end as with early_stopping = never, but an end that the longest length forces is not free.",
+    ]
+    short, long = write_summaries([Document("a", story(1, 12)), Document("b", story(2, 50))], loaded)
+    assert short.summary
+    assert long.tokens_read == 150
 
 
 def test_a_tokenizer_may_have_a_mask_that_the_model_lacks(vocabulary: Path, tmp_path: Path) -> None:
@@ -303,3 +352,14 @@ def test_the_command_prints_the_folder(bart: Path, tmp_path: Path) -> None:
     assert f"next: sumpool summarize --model {out} doc.txt" in result.stderr
     attention = load_recipe(Path(out)).model.encoder[0].attention
     assert attention.model_dump(include={"kind", "window"}) == {"kind": "sliding_window", "window": 8}
+
+
+def test_the_help_of_the_command_imports_no_torch() -> None:
+    code = (
+        "import sys; from sumpool.cli.app import app\n"
+        "try: app(['import', '--help'])\n"
+        "finally: sys.stderr.write(' '.join({'torch', 'numpy', 'safetensors'} & set(sys.modules)))"
+    )
+    shown = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert "--attention" in shown.stdout
+    assert shown.stderr == ""
