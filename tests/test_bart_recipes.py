@@ -27,7 +27,7 @@ LOBART = Changes(attention="sliding_window", window=1024, positions=4096, extend
 
 
 def recipe(data: str, step: str) -> Recipe:
-    return load_recipe(RECIPES / "papers" / f"{data}-{step}.yaml")
+    return load_recipe(RECIPES / "papers" / "bart" / f"{data}-{step}.yaml")
 
 
 def build(config: ModelConfig) -> Summarizer:
