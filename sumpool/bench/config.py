@@ -171,6 +171,29 @@ class SelectionConfig(Settings):
         return self
 
 
+class SparsityConfig(Settings):
+    """How much of a trained model's attention is looked at, and which lengths its shape is timed at."""
+
+    documents: int = Field(50, ge=1)
+    """Validation documents, evenly spread."""
+    shown: tuple[Count, ...] = Field((1, 2, 3, 5, 10, 15, 20, 25, 30), min_length=1)
+    """Numbers of sentences in the table; JSON and picture have all."""
+    sentences: int = Field(5, ge=1)
+    """Sentences that are seen where a choice is held."""
+    holds: tuple[Count, ...] = Field((2, 4, 8), min_length=1)
+    """Steps for which a choice is held."""
+    length: int = Field(1024, ge=1)
+    """Source tokens where summaries grow alone."""
+    targets: tuple[Count, ...] = Field((50, 100, 150, 200, 250, 300), min_length=3)
+    """Summary tokens."""
+    surface_lengths: tuple[Count, ...] = Field((256, 448, 640, 832, 1024), min_length=3)
+    """Source tokens where both grow; with 6 targets they make the paper's 30 samples."""
+    batch: int = Field(1, ge=1)
+    """Documents at once."""
+    repeats: int = Field(5, ge=1)
+    """Measured repetitions after one that is not counted; the paper has 100."""
+
+
 def _require_heads(dim: int, heads: int) -> None:
     """Refuse widths that no model can have.
 

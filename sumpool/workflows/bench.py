@@ -25,6 +25,7 @@ from sumpool.bench.paper_times import measure_tables
 from sumpool.bench.result import BenchReport, Found
 from sumpool.bench.selection import measure_selection
 from sumpool.bench.shortening import measure_shortening
+from sumpool.bench.sparsity import measure_sparsity
 from sumpool.bench.workload import Conditions
 from sumpool.errors import Interrupted
 from sumpool.interruption import Check, go_on
@@ -33,8 +34,9 @@ from sumpool.recipe.load import load_recipe
 from sumpool.recipe.schema import Recipe
 from sumpool.text.tokenizer import load_tokenizer
 from sumpool.training.hardware import choose_device, choose_precision
-from sumpool.workflows.loading import RUNS, newest_run
-from sumpool.workflows.suite_settings import SuiteConfig, load_suite
+from sumpool.workflows.attention import watch_sentences
+from sumpool.workflows.loading import RUNS, load_model, newest_run
+from sumpool.workflows.suite_settings import SuiteConfig, load_sparsity, load_suite
 
 
 def bench(
@@ -108,6 +110,42 @@ def bench_suite(
     with _keeping_nothing():
         found = _measure(settings.bench, conditions, report, check)
     return _report("", suite, conditions, {"bench": settings.bench.model_dump(), "seed": settings.seed}, found)
+
+
+def bench_sparsity(
+    run: Path | None = None,
+    *,
+    overrides: Sequence[str] = (),
+    lengths: Sequence[int] = (),
+    report: Report = silent,
+    check: Check = go_on,
+) -> BenchReport:
+    """Measure how few sentences hold a trained model's attention, and what a decoder of its shape costs.
+
+    Args:
+        run: A run folder; None takes the newest run.
+        overrides: Settings to change, each like `bench.documents=20`, or `data.prepared=folder` of the run.
+        lengths: Sets `bench.surface_lengths`.
+        report: Hears how it goes.
+        check: Called between documents and repetitions; when it raises, nothing is kept.
+
+    Raises:
+        CheckpointError: If there is no model, or it is damaged.
+        DataError: If the run's prepared data is missing or has no validation documents.
+        RecipeError: If a setting is wrong, or the model's cross-attention has no query and key of each word.
+        Interrupted: If a signal has come; nothing is kept.
+    """
+    of_run = [each for each in overrides if each.startswith("data.")]
+    chosen = [f"bench.surface_lengths={list(lengths)}"] if lengths else []
+    settings = load_sparsity([*(each for each in overrides if each not in of_run), *chosen])
+    loaded = load_model(run, [*of_run, f"summarize.device={settings.train.device}"])
+    precision = choose_precision(settings.train.precision, loaded.device)
+    conditions = Conditions(loaded.tokenizer.vocabulary, loaded.device, precision, settings.seed)
+    with _keeping_nothing():
+        attention = watch_sentences(loaded, settings.bench.documents)
+        found = measure_sparsity(attention, loaded.recipe.model, settings.bench, conditions, report, check)
+    kept: dict[str, object] = {"bench": settings.bench.model_dump(), "model": loaded.recipe.model.model_dump()}
+    return _report(loaded.recipe.name, "sparsity", conditions, kept, found)
 
 
 def _measure(settings: SuiteConfig, conditions: Conditions, report: Report, check: Check) -> Found:
