@@ -30,7 +30,7 @@ def parameters(config: ModelConfig, vocabulary: int) -> int:
 
 
 def test_every_model_has_a_recipe_for_every_set_of_documents() -> None:
-    found = {path.relative_to(PAPERS) for path in PAPERS.glob("*/*.yaml")}
+    found = {path.relative_to(PAPERS) for data in DATA for path in (PAPERS / data).glob("*.yaml")}
     assert found == {Path(data) / f"{model}.yaml" for data in DATA for model in MODELS}
     assert {"blockwise", "pyramidion", "transpooler"} | DEEP <= set(MODELS)
 
@@ -69,6 +69,7 @@ def test_shallow_models_have_nearly_the_32_million_of_table_5() -> None:
 @pytest.mark.parametrize("path", SWEEPS, ids=lambda path: path.stem)
 def test_every_row_of_a_sweep_builds(path: Path) -> None:
     for row in load_sweep(path).rows:
+        assert row.recipe.data.vocabulary
         assert parameters(row.recipe.model, row.recipe.data.vocabulary) > 0
 
 

@@ -4,7 +4,7 @@ Two counters check each other. torch's FlopCounterMode sees every product of mat
 size with `WithoutProducts`, so that none of them is computed. The formulas of `sumpool.bench.formulas` are ours.
 """
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -16,7 +16,7 @@ from sumpool.bench.complexity_rows import ComplexityRow, FoundComplexity, Side
 from sumpool.bench.config import ComplexityConfig
 from sumpool.bench.cost import ALL, Operations, count_modules
 from sumpool.bench.dry import WithoutProducts
-from sumpool.bench.formulas import NOTHING, Cost, cross_attention, decoder, encoder, self_attention
+from sumpool.bench.formulas import CROSS_ATTENTION, NOTHING, Cost, cross_attention, decoder, encoder, self_attention
 from sumpool.bench.workload import Conditions, Documents, Subject
 from sumpool.core.model.config import ModelConfig
 from sumpool.core.tokens import Tokens
@@ -26,10 +26,11 @@ from sumpool.progress import Progress, Report, silent
 from sumpool.variants import config_class, kinds
 
 _VOCABULARY = PARAGRAPH + 2
+_FULL = {"kind": "full"}
 
 
 def count_complexity(settings: ComplexityConfig, report: Report = silent, check: Check = go_on) -> FoundComplexity:
-    """Count every attention, every pooling over blockwise attention, and DeepPyramidion.
+    """Count every attention, every pooling and cross-attention over blockwise attention, and DeepPyramidion.
 
     Args:
         settings: Sizes.
@@ -46,7 +47,11 @@ def count_complexity(settings: ComplexityConfig, report: Report = silent, check:
 
 
 def systems(settings: ComplexityConfig) -> dict[str, ModelConfig]:
-    """Build a model for every variant: each attention without pooling, each pooling after the last blockwise layer."""
+    """Build a model for every variant.
+
+    Each attention without pooling, each pooling after the last blockwise layer, each cross-attention over blockwise
+    layers but the full one, which all others have, and those whose cost depends on the document.
+    """
     window = -(-settings.length // settings.keep)
     local: dict[str, Any] = {
         "block": settings.block,
@@ -67,6 +72,8 @@ def systems(settings: ComplexityConfig) -> dict[str, ModelConfig]:
     for kind in kinds("sumpool.core.pooling"):
         last = blockwise | {"pool": _sized("pooling", kind, kept)}
         found[f"pooling {kind}"] = _model(settings, [*[blockwise] * (settings.layers - 1), last])
+    for kind in [kind for kind in CROSS_ATTENTION if kind != "full"]:
+        found[f"cross-attention {kind}"] = _model(settings, [blockwise] * settings.layers, {"kind": kind})
     return found | deep_pyramidions(found["attention blockwise"], settings)
 
 
@@ -76,7 +83,9 @@ def _sized(family: str, kind: str, sizes: dict[str, Any]) -> dict[str, Any]:
     return {"kind": kind} | {name: size for name, size in sizes.items() if name in fields}
 
 
-def _model(settings: ComplexityConfig, layers: Sequence[dict[str, Any]]) -> ModelConfig:
+def _model(
+    settings: ComplexityConfig, layers: Sequence[dict[str, Any]], cross_attention: Mapping[str, Any] = _FULL
+) -> ModelConfig:
     return ModelConfig.model_validate(
         {
             "dim": settings.dim,
@@ -84,7 +93,7 @@ def _model(settings: ComplexityConfig, layers: Sequence[dict[str, Any]]) -> Mode
             "feed_forward": settings.feed_forward,
             "source_length": settings.length,
             "encoder": layers,
-            "decoder": {"layers": settings.layers},
+            "decoder": {"layers": settings.layers, "cross_attention": cross_attention},
             "output": {"kind": "tied"},
         }
     )
@@ -96,9 +105,10 @@ def _row(name: str, config: ModelConfig, settings: ComplexityConfig) -> Complexi
     for layer, length in zip(config.encoder, counted.lengths, strict=True):
         one = self_attention(layer.attention, length, config.dim, config.heads)
         attention = attention + one if attention and one else None
-    cross = NOTHING
+    cross: Cost | None = NOTHING
     for _ in range(config.decoder.layers):
-        cross += cross_attention(settings.target, counted.memory, config.dim, config.heads)
+        one = cross_attention(config.decoder.cross_attention, settings.target, counted.memory, config.dim, config.heads)
+        cross = cross + one if cross and one else None
     whole = decoder(config, settings.target, counted.memory)
     return ComplexityRow(
         name,

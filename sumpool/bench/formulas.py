@@ -14,6 +14,8 @@ from sumpool.core.attention._base import AttentionConfig
 from sumpool.core.attention.blockwise import BlockwiseConfig
 from sumpool.core.attention.lsh import LshConfig
 from sumpool.core.attention.sliding_window import SlidingWindowConfig
+from sumpool.core.cross_attention._base import CrossAttentionConfig
+from sumpool.core.cross_attention.hepos import HeposConfig
 from sumpool.core.model.config import ModelConfig
 from sumpool.core.pooling._base import PoolerConfig
 
@@ -89,11 +91,13 @@ def feed_forward(length: int, dim: int, width: int) -> Cost:
     return Cost(Operations(maps=2 * linear(length, dim, width)), Held(activations=length * (dim + width)))
 
 
-def cross_attention(target: int, length: int, dim: int, heads: int) -> Cost:
-    """Cost of full cross-attention of a summary with a memory of so many vectors, their projection included."""
-    maps = 2 * linear(target, dim, dim) + linear(length, dim, 2 * dim)
-    held = Held(2 * length * dim, heads * target * length, 3 * target * dim)
-    return Cost(Operations(maps, attend(target, length, dim)), held)
+def cross_attention(config: CrossAttentionConfig, target: int, length: int, dim: int, heads: int) -> Cost | None:
+    """Cost of a cross-attention of a summary with a memory of so many vectors, their projection included.
+
+    None where no formula is known for its kind.
+    """
+    formula = CROSS_ATTENTION.get(config.kind)
+    return formula(config, target, length, dim, heads) if formula else None
 
 
 def encoder(config: ModelConfig, lengths: tuple[int, ...]) -> Cost | None:
@@ -113,14 +117,16 @@ def encoder(config: ModelConfig, lengths: tuple[int, ...]) -> Cost | None:
     return total
 
 
-def decoder(config: ModelConfig, target: int, memory: int) -> Cost:
-    """Cost of a whole decoder over a memory, without the output head; a causal mask saves nothing."""
+def decoder(config: ModelConfig, target: int, memory: int) -> Cost | None:
+    """Cost of a whole decoder over a memory, without the output head; a causal mask saves nothing.
+
+    None where its cross-attention has no formula.
+    """
     self_attention = _vanilla(config, target, config.dim, config.heads)
-    layer = (
-        self_attention
-        + cross_attention(target, memory, config.dim, config.heads)
-        + feed_forward(target, config.dim, config.feed_forward)
-    )
+    seen = cross_attention(config.decoder.cross_attention, target, memory, config.dim, config.heads)
+    if seen is None:
+        return None
+    layer = self_attention + seen + feed_forward(target, config.dim, config.feed_forward)
     total = NOTHING
     for _ in range(config.decoder.layers):
         total += layer
@@ -182,6 +188,19 @@ def _lsh(settings: AttentionConfig, length: int, dim: int, heads: int) -> Cost:
     return Cost(operations, Held(2 * length * dim, filled * bucket * chunks, 2 * length * dim))
 
 
+def _full(settings: CrossAttentionConfig, target: int, length: int, dim: int, heads: int) -> Cost:
+    del settings
+    maps = 2 * linear(target, dim, dim) + linear(length, dim, 2 * dim)
+    held = Held(2 * length * dim, heads * target * length, 3 * target * dim)
+    return Cost(Operations(maps, attend(target, length, dim)), held)
+
+
+def _hepos(settings: CrossAttentionConfig, target: int, length: int, dim: int, heads: int) -> Cost:
+    """Each head projects and sees a stride of the memory, filled up to a whole one."""
+    assert isinstance(settings, HeposConfig)
+    return _full(settings, target, -(-length // settings.stride), dim, heads)
+
+
 _SELF_ATTENTION: Mapping[str, Callable[[AttentionConfig, int, int, int], Cost]] = {
     "vanilla": _vanilla,
     "blockwise": _blockwise,
@@ -189,6 +208,11 @@ _SELF_ATTENTION: Mapping[str, Callable[[AttentionConfig, int, int, int], Cost]] 
     "efficient": _efficient,
     "lsh": _lsh,
 }
+CROSS_ATTENTION: Mapping[str, Callable[[CrossAttentionConfig, int, int, int, int], Cost]] = {
+    "full": _full,
+    "hepos": _hepos,
+}
+"""Cross-attentions whose cost does not depend on what a document says."""
 _POOLERS = {"halving", "hard", "iterative", "funnel", "segments"}
 _FREE = {"strided", "random", "fixed"}
 """Scorers and boundaries without a product of matrices."""

@@ -12,7 +12,8 @@ from torch import Tensor
 
 from sumpool.core.attention.blockwise import BlockwiseConfig
 from sumpool.core.attention.vanilla import VanillaConfig
-from sumpool.core.decoding.beam import Lengths, search
+from sumpool.core.decoding.beam import search
+from sumpool.core.decoding.ranking import Lengths, Ranking
 from sumpool.core.model.config import EncoderLayerConfig, ModelConfig
 from sumpool.core.model.summarizer import Memory, Summarizer
 from sumpool.pieces import PARAGRAPH
@@ -115,7 +116,7 @@ class Subject:
         with torch.inference_mode(), self.conditions.autocast():
             state = self.model.start(self._read(documents), beams)
             lengths = [Lengths(tokens, tokens)] * batch
-            search(self.model.step, state, lengths, beams=beams, device=documents.ids.device)
+            search(self.model.step, state, lengths, Ranking(beams), device=documents.ids.device)
 
     def _read(self, documents: Documents) -> Memory:
         return self.model.encode(documents.ids, documents.mask, documents.sentences)

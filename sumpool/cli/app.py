@@ -9,6 +9,7 @@ import typer
 from sumpool import __version__
 from sumpool.cli.bench import bench
 from sumpool.cli.evaluate import evaluate
+from sumpool.cli.import_model import import_model
 from sumpool.cli.prepare import prepare
 from sumpool.cli.summarize import summarize
 from sumpool.cli.text import complain
@@ -26,6 +27,7 @@ app = typer.Typer(
 
 for command in (prepare, train, summarize, evaluate, bench):
     app.command()(command)
+app.command("import")(import_model)  # a word that no function can have as its name
 
 _RESOURCE_EXIT = 6
 _NO_SPACE = {errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.ENOMEM}
@@ -47,6 +49,7 @@ def sumpool(
     """Learn to summarise long documents from your own data, from nothing, on one machine.
 
     The way: prepare, train, summarize, evaluate, bench. Begin with: sumpool train recipes/quickstart.yaml
+    A BART or LED of Hugging Face comes in with: sumpool import FOLDER OUT
     """
     del version, debug  # both are dealt with before a command runs
 

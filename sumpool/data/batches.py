@@ -13,6 +13,7 @@ from torch import Tensor
 
 from sumpool.data.shards import Item
 from sumpool.pieces import END, PAD
+from sumpool.text.document import EncodedDocument
 from sumpool.text.phrases import Phrases
 
 _WINDOW = 32
@@ -54,7 +55,7 @@ def collate(items: Sequence[Item], source_length: int, target_length: int, teach
 
     Args:
         items: The documents; all with a summary or all without.
-        source_length: Tokens of a document that are read; later ones are left out.
+        source_length: Tokens of a document that are read; later ones are left out, but for END at its end.
         target_length: Tokens of a summary that are learnt from, its end included. A summary that is cut has no END,
             because its last token here is not where it ends.
         teacher: Numbers the phrases of the documents, where boundaries learn from them.
@@ -64,14 +65,15 @@ def collate(items: Sequence[Item], source_length: int, target_length: int, teach
     """
     if not items:
         raise ValueError("items must hold a document, got none")
-    lengths = torch.tensor([min(len(item.ids), source_length) for item in items])
-    ids = _pad([item.ids[:source_length] for item in items])
-    sentences = _pad([item.sentences[:source_length] for item in items])
+    read = [EncodedDocument(item.ids, item.sentences).cut(source_length) for item in items]
+    ids = _pad([document.ids for document in read])
+    sentences = _pad([document.sentences for document in read])
+    lengths = torch.tensor([len(document.ids) for document in read])
     mask = torch.arange(ids.size(1)) < lengths[:, None]  # (batch, length)
     targets = [_ended(item.target, target_length) for item in items if item.target is not None]
     if len(targets) not in (0, len(items)):
         raise ValueError(f"all items or none must have a target, got {len(targets)} of {len(items)}")
-    phrases = [teacher.numbers(item.ids[:source_length], item.sentences[:source_length]) for item in items if teacher]
+    phrases = [teacher.numbers(document.ids, document.sentences) for document in read if teacher]
     return Batch(
         ids=ids,
         mask=mask,

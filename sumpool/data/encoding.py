@@ -14,9 +14,8 @@ from sumpool.data.texts import Texts
 from sumpool.text.document import encode_document
 from sumpool.text.fragments import words
 from sumpool.text.sentences import SentenceSplitter
-from sumpool.text.tokenizer import Tokenizer
+from sumpool.text.tokenizer import load_tokenizer
 
-TOKENIZER = "tokenizer.model"
 SENTENCES = "sentences.json"
 PHRASES = "phrases.model"
 _SPAN_BYTES = 1 << 18
@@ -51,7 +50,7 @@ class Encoder:
     """Encodes spans of the texts in a folder with the tokenizer and the sentence splitter beside them."""
 
     def __init__(self, folder: Path, sought: Mapping[Split, np.ndarray]) -> None:
-        self._tokenizer = Tokenizer.load(folder / TOKENIZER)
+        self._tokenizer = load_tokenizer(folder)
         self._splitter = SentenceSplitter.load(folder / SENTENCES)
         self._texts = {split: Texts.open(folder, split) for split in SPLITS}
         self._sought = sought
@@ -63,7 +62,8 @@ class Encoder:
 
     def _encode(self, example: Example) -> Encoded:
         document = encode_document(example.document, self._tokenizer, self._splitter)
-        target = np.array(self._tokenizer.encode(example.summary), document.ids.dtype)
+        summary = [*self._tokenizer.frame.first, *self._tokenizer.encode(example.summary)]  # END comes with the batch
+        target = np.array(summary, document.ids.dtype)
         item = Item(example.id, document.ids, document.sentences, target)
         said = words(example.document)
         found = (

@@ -9,6 +9,7 @@ from typing import Any
 import sumpool
 from sumpool.data.config import DataConfig
 from sumpool.interruption import Check
+from sumpool.text.tokenizer import tokenizer_file
 
 NAME = "manifest.json"
 _SCHEMA = 1
@@ -17,13 +18,14 @@ _BLOCK = 1 << 20
 
 def fingerprint(config: DataConfig) -> str:
     """Sum up everything that prepared data depends on: settings, source files (names, sizes, times) and version."""
+    source = config.documents()
     about = {
         "schema": _SCHEMA,
         "sumpool": sumpool.__version__,
-        "source": config.source.model_dump(mode="json"),
-        "vocabulary": config.vocabulary,
+        "source": source.model_dump(mode="json"),
+        **({"tokenizer": _digest(config.tokenizer)} if config.tokenizer else {"vocabulary": config.vocabulary}),
         **({"phrases": config.phrases} if config.phrases else {}),  # data without them is what it was before them
-        "files": [_state(path) for path in config.source.files()],
+        "files": [_state(path) for path in source.files()],
     }
     return hashlib.sha256(json.dumps(about, sort_keys=True).encode()).hexdigest()
 
@@ -65,6 +67,13 @@ def _state(path: Path) -> tuple[str, int, int]:
     except OSError:
         return str(path), -1, -1  # the source says what is missing, and in better words
     return str(path), status.st_size, status.st_mtime_ns
+
+
+def _digest(folder: Path) -> str:
+    try:
+        return hashlib.sha256(tokenizer_file(folder).read_bytes()).hexdigest()
+    except OSError:
+        return ""  # whoever loads it says what is missing
 
 
 def _content(path: Path, check: Check) -> dict[str, Any]:

@@ -1,6 +1,6 @@
 """From a source of documents to a prepared folder that training, summarising and evaluation read.
 
-    tokenizer.model, sentences.json   learnt from the training split
+    tokenizer.model, sentences.json   learnt from the training split; with data.tokenizer, the former is that one's file
     phrases.model                     the same, where data.phrases asks for it
     <split>/texts.jsonl, texts.bin    documents and summaries, for people and for evaluation
     <split>/*.bin, shard.json         the same as ids, see `sumpool.data.shards`
@@ -11,6 +11,7 @@
 What is prepared depends on the `data` section alone and not on a seed: runs that differ in their seed share it.
 """
 
+import shutil
 from collections.abc import Iterator, Mapping
 from contextlib import closing
 from functools import partial
@@ -21,7 +22,7 @@ import numpy as np
 
 from sumpool.data import contamination, manifest
 from sumpool.data.config import DataConfig
-from sumpool.data.encoding import PHRASES, SENTENCES, TOKENIZER, Encoder, spans
+from sumpool.data.encoding import PHRASES, SENTENCES, Encoder, spans
 from sumpool.data.figures import Figures
 from sumpool.data.processes import caller, ordered_map
 from sumpool.data.reading import Reading, read
@@ -30,13 +31,14 @@ from sumpool.data.shards import Shard, ShardWriter
 from sumpool.data.sources._base import SPLITS, Split
 from sumpool.data.staging import alone, disk_errors, staged
 from sumpool.data.texts import Texts
-from sumpool.errors import DataError
+from sumpool.errors import DataError, RecipeError
 from sumpool.interruption import Check, go_on
 from sumpool.progress import Progress, Report
 from sumpool.text.fragments import words
 from sumpool.text.phrases import Phrases
+from sumpool.text.sentence_pieces import SentencePieces
 from sumpool.text.sentences import SentenceSplitter
-from sumpool.text.tokenizer import Tokenizer
+from sumpool.text.tokenizer import SENTENCE_PIECES, load_tokenizer, tokenizer_file
 
 _EVALUATION: tuple[Split, ...] = ("validation", "test")
 _SMALL_BYTES = 1 << 19
@@ -59,7 +61,9 @@ def prepare(config: DataConfig, folder: Path, *, skip_bad_rows: bool, report: Re
         check: Called several times a second; what it raises stops the work.
 
     Raises:
-        DataError: If a row cannot be used, there is nothing to train on, or the folder holds something else.
+        DataError: If a row cannot be used, there is nothing to train on, the folder holds something else, or the
+            tokenizer that is taken over is none.
+        RecipeError: If that has another number of pieces than the settings say.
         ResourceError: If memory or disk run out.
     """
     with disk_errors(folder), alone(folder, check):
@@ -67,8 +71,10 @@ def prepare(config: DataConfig, folder: Path, *, skip_bad_rows: bool, report: Re
         if manifest.holds(folder, made_from, check):
             return DataReport.load(folder)
         _refuse_other_content(folder)
+        if config.tokenizer:
+            _refuse_another_size(config, load_tokenizer(config.tokenizer).vocabulary)
         with staged(folder) as new:
-            reading = read(config.source, new, skip_bad_rows=skip_bad_rows, report=report, check=check)
+            reading = read(config.documents(), new, skip_bad_rows=skip_bad_rows, report=report, check=check)
             data_report = _encode_all(config, new, reading, report, check)
             data_report.save(new)
             manifest.write(new, made_from, check)
@@ -84,30 +90,36 @@ def _encode_all(config: DataConfig, folder: Path, reading: Reading, report: Repo
     """Learn vocabulary and sentences from the texts in a folder, and write the shards beside them."""
     texts = {split: Texts.open(folder, split) for split in SPLITS}
     workers = config.workers if sum(int(texts[split].sizes().sum()) for split in SPLITS) > _SMALL_BYTES else 0
-    _learn(folder, config.vocabulary, min(workers, 2), report, check)
-    vocabulary = Tokenizer.load(folder / TOKENIZER).vocabulary
+    _learn(folder, config, min(workers, 2), report, check)
+    vocabulary = load_tokenizer(folder).vocabulary
     splits = _write_shards(folder, texts, vocabulary, workers, report, check)
     if config.phrases:
         report(Progress("prepare: phrases"))
         tasks = [partial(_learn_phrases, folder, config.phrases)]
         for _ in ordered_map(caller, tasks, min(workers, 1), check):
             report(Progress("prepare: phrases"))
-    notes = (*config.source.notes(), *_notes(config, vocabulary, reading))
+    notes = (*config.documents().notes(), *_notes(config, vocabulary, reading))
     for note in notes:
         report(Progress("prepare", note=note))
     return DataReport(reading.kept + reading.rejected, reading.kept, reading.rejected, vocabulary, splits, notes)
 
 
-def _learn(folder: Path, vocabulary: int, processes: int, report: Report, check: Check) -> None:
-    """Learn the vocabulary and the ends of sentences from the training split, side by side."""
+def _learn(folder: Path, config: DataConfig, processes: int, report: Report, check: Check) -> None:
+    """Learn the vocabulary, or take it over, and the ends of sentences from the training split, side by side."""
     report(Progress("prepare: vocabulary"))
-    tasks = (partial(_learn_vocabulary, folder, vocabulary), partial(_learn_sentences, folder))
+    tasks = [partial(_learn_sentences, folder)]
+    if config.tokenizer:
+        tokenizer = tokenizer_file(config.tokenizer)
+        shutil.copyfile(tokenizer, folder / tokenizer.name)
+    else:
+        assert config.vocabulary, "without a tokenizer, settings say how many pieces are learnt"
+        tasks.insert(0, partial(_learn_vocabulary, folder, config.vocabulary))
     for _ in ordered_map(caller, tasks, processes, check):
         report(Progress("prepare: vocabulary"))
 
 
 def _learn_vocabulary(folder: Path, vocabulary: int) -> None:
-    Tokenizer.train(_training_texts(folder), folder / TOKENIZER, vocabulary, _LEARNING_THREADS)
+    SentencePieces.train(_training_texts(folder), folder / SENTENCE_PIECES, vocabulary, _LEARNING_THREADS)
 
 
 def _learn_sentences(folder: Path) -> None:
@@ -165,7 +177,7 @@ def _share(found: np.ndarray) -> float:
 
 
 def _notes(config: DataConfig, vocabulary: int, reading: Reading) -> Iterator[str]:
-    if vocabulary < config.vocabulary:
+    if config.vocabulary and vocabulary < config.vocabulary:
         yield (
             f"the vocabulary has {vocabulary:,} pieces instead of data.vocabulary = {config.vocabulary:,}: "
             "the training documents hold no more"
@@ -175,6 +187,14 @@ def _notes(config: DataConfig, vocabulary: int, reading: Reading) -> Iterator[st
     for split in _EVALUATION:
         if not reading.documents[split]:
             yield f"the {split} split is empty"
+
+
+def _refuse_another_size(config: DataConfig, vocabulary: int) -> None:
+    if config.vocabulary not in (None, vocabulary):
+        raise RecipeError(
+            f"data.vocabulary must be left out or {vocabulary}, the pieces of {config.tokenizer}, "
+            f"got {config.vocabulary}"
+        )
 
 
 def _refuse_other_content(folder: Path) -> None:

@@ -6,9 +6,11 @@ from pydantic import Field, model_validator
 
 from sumpool.bench.config import BenchConfig
 from sumpool.core.boundaries.unigram import UnigramConfig
+from sumpool.core.cross_attention.sentence import SentenceConfig
 from sumpool.core.decoding.config import DecodingConfig
 from sumpool.core.model.config import ModelConfig
 from sumpool.core.pooling.segments import SegmentsConfig
+from sumpool.core.selection.approximate import ApproximateConfig
 from sumpool.data.config import DataConfig
 from sumpool.evaluation.config import EvaluationConfig
 from sumpool.settings import Settings
@@ -44,8 +46,8 @@ class Recipe(Settings):
             if isinstance(boundaries, UnigramConfig) and not self.data.phrases:
                 pieces = self.data.vocabulary
                 raise ValueError(
-                    f"data.phrases must be above data.vocabulary = {pieces}, got 0; they teach {path}, "
-                    f"and {5 * pieces} are a good start"
+                    f"data.phrases must be above data.vocabulary{f' = {pieces}' if pieces else ''}, got 0; they teach "
+                    f"{path}, and {5 * pieces if pieces else 'five times as many'} are a good start"
                 )
             unweighed = [name for name in boundaries.losses if name not in self.train.loss_weights]
             if unweighed:
@@ -53,4 +55,17 @@ class Recipe(Settings):
                     f"train.loss_weights must name {' and '.join(unweighed)}, by which {path} learn, got "
                     f"{', '.join(self.train.loss_weights) or 'nothing'}; 1 is usual, and 0 leaves a loss out"
                 )
+        return self
+
+    @model_validator(mode="after")
+    def _selections_can_learn(self) -> Self:
+        path = "model.decoder.cross_attention"
+        attention = self.model.decoder.cross_attention
+        if not isinstance(attention, SentenceConfig) or not isinstance(attention.selection, ApproximateConfig):
+            return self
+        if "selection" not in self.train.loss_weights:
+            raise ValueError(
+                f"train.loss_weights must name selection, by which {path}.selection learns, got "
+                f"{', '.join(self.train.loss_weights) or 'nothing'}; 0.1 is a good start, and 0 leaves the loss out"
+            )
         return self

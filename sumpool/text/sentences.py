@@ -8,6 +8,7 @@ of some thousand characters, and a sentence that fills a whole window ends there
 import json
 from collections.abc import Iterable, Iterator
 from importlib.resources import files
+from itertools import pairwise
 from pathlib import Path
 from typing import Final, final
 
@@ -38,7 +39,7 @@ class SentenceSplitter:
     @classmethod
     def default(cls) -> "SentenceSplitter":
         """Give the parameters for general English that the package ships."""
-        return cls(_from_json(files("sumpool.text").joinpath("english.json").read_text("utf-8")))
+        return cls(_from_json(shipped()))
 
     @classmethod
     def load(cls, path: Path) -> "SentenceSplitter":
@@ -78,6 +79,21 @@ class SentenceSplitter:
             sentences[-1] += "\n"
         return sentences
 
+    def split_line(self, text: str) -> list[str]:
+        """Split a text into sentences that, joined, are the whole text in one line with single spaces.
+
+        Each but the first begins with a space: one that follows another without a space is a part of it.
+        """
+        line = " ".join(paragraphs(clean(text)))
+        starts = [0]
+        end = 0
+        for sentence in self.split(text):
+            if line.startswith(" ", end):
+                starts.append(end)
+                end += 1
+            end += len(sentence.removesuffix("\n"))
+        return [line[start:stop] for start, stop in pairwise([*starts, end]) if stop]
+
     def _split_paragraph(self, paragraph: str) -> Iterator[str]:
         start = 0
         while len(paragraph) - start > LONGEST_SENTENCE:
@@ -99,6 +115,11 @@ class SentenceSplitter:
             return [window]
         sentences: list[str] = self._punkt.tokenize(window)
         return sentences
+
+
+def shipped() -> str:
+    """Give the parameter file for general English that the package ships."""
+    return files("sumpool.text").joinpath("english.json").read_text("utf-8")
 
 
 def learn(texts: Iterable[str]) -> PunktParameters:

@@ -1,115 +1,61 @@
-"""Text to vocabulary pieces and back: SentencePiece, a unigram model with byte fallback.
+"""Text to vocabulary pieces and back, whatever the pieces are: what every tokenizer does, and which one a folder holds.
 
-The vocabulary begins with the pieces of `sumpool.pieces` and the 256 bytes. A character without a piece is spelt in
-bytes, so every text has ids and UNKNOWN is never among them. Text is normalised as SentencePiece's `nmt_nfkc` does it:
-NFKC, single spaces, no difference between composed and decomposed letters.
+The file in a folder says what it is: `tokenizer.model` is SentencePiece, learnt here; `tokenizer.json` is byte-level
+BPE, taken over from another model. Both begin with the pieces of `sumpool.pieces`.
 """
 
-import io
-from collections.abc import Iterable, Sequence
-from itertools import chain, islice
+from abc import ABC, abstractmethod
+from collections.abc import Sequence
 from pathlib import Path
-from typing import final
+from typing import NamedTuple
 
-import sentencepiece
+from sumpool.text.sentences import SentenceSplitter
 
-from sumpool.errors import DataError
-from sumpool.pieces import BEGIN, END, PAD, PARAGRAPH, UNKNOWN
-from sumpool.text._sampling import sample_lines
-from sumpool.text.cleaning import clean
-
-# About 20 million characters of ordinary prose: more changes the pieces little, and training takes 16 bytes for each.
-_SAMPLE_LINES = 50_000
-_LONGEST_LINE = 1000
-_LONGEST_LINE_BYTES = 4 * _LONGEST_LINE
+SENTENCE_PIECES = "tokenizer.model"
+BYTE_PAIRS = "tokenizer.json"
+TOKENIZERS = (SENTENCE_PIECES, BYTE_PAIRS)
+"""Names of the files, of which a folder holds one."""
 
 
-@final
-class Tokenizer:
-    """A trained vocabulary."""
+class Frame(NamedTuple):
+    """Pieces that stand around a text.
 
-    def __init__(self, model: bytes) -> None:
-        """Use a serialised SentencePiece model; `load` and `train` are the usual ways to get one."""
-        self._processor = sentencepiece.SentencePieceProcessor(model_proto=model)
+    Attributes:
+        first: Before a document, and before a summary.
+        last: After a document; what ends a summary is END, framed or not.
+    """
 
-    @classmethod
-    def load(cls, path: Path) -> "Tokenizer":
-        """Read a model file.
+    first: tuple[int, ...] = ()
+    last: tuple[int, ...] = ()
 
-        Raises:
-            DataError: If the file is missing, is no SentencePiece model or begins with other pieces.
-        """
-        try:
-            tokenizer = cls(path.read_bytes())
-        except (OSError, RuntimeError) as error:
-            raise DataError(f"{path} must be a SentencePiece model, got {error}; prepare the data again") from error
-        first = tokenizer._first_pieces()
-        if first != _FIRST_PIECES:
-            raise DataError(f"{path} must begin with the pieces {_FIRST_PIECES}, got {first}; prepare the data again")
-        return tokenizer
 
-    @classmethod
-    def train(cls, texts: Iterable[str], path: Path, vocabulary: int, workers: int = 1) -> "Tokenizer":
-        """Learn a vocabulary and write its model file.
-
-        The same texts and number of workers give the same file. Long streams are sampled, so memory is bounded.
-
-        Args:
-            texts: Documents, read once.
-            path: Where the model is written.
-            vocabulary: Pieces wanted; texts with little in them give fewer.
-            workers: Threads.
-
-        Raises:
-            DataError: If there is no text, or if the vocabulary cannot hold the characters of the texts.
-        """
-        lines = sample_lines(texts, _SAMPLE_LINES, _LONGEST_LINE)
-        if not lines:
-            raise DataError("the training documents must hold some text, got none; check the source of the data")
-        model = io.BytesIO()
-        try:
-            sentencepiece.SentencePieceTrainer.train(
-                sentence_iterator=iter(lines),
-                model_writer=model,
-                model_type="unigram",
-                vocab_size=vocabulary,
-                hard_vocab_limit=False,
-                byte_fallback=True,
-                pad_id=PAD,
-                unk_id=UNKNOWN,
-                bos_id=BEGIN,
-                eos_id=END,
-                user_defined_symbols=["\n"],
-                max_sentence_length=_LONGEST_LINE_BYTES,
-                num_threads=workers,
-                minloglevel=2,
-            )
-        except RuntimeError as error:
-            raise DataError(
-                f"data.vocabulary must hold the 256 bytes and every common character, got {vocabulary}; "
-                f"take a larger one ({error})"
-            ) from error
-        path.write_bytes(model.getvalue())
-        return cls.load(path)
+class Tokenizer(ABC):
+    """A vocabulary."""
 
     @property
+    def frame(self) -> Frame:
+        """What the model expects around a text; nothing, unless it was trained elsewhere."""
+        return Frame()
+
+    @property
+    @abstractmethod
     def vocabulary(self) -> int:
         """Number of pieces."""
-        return int(self._processor.vocab_size())
 
     def encode(self, text: str) -> list[int]:
-        """Spell a text in pieces; every line feed becomes PARAGRAPH."""
+        """Spell a text in pieces, without a frame."""
         return self.encode_all([text])[0]
 
+    @abstractmethod
     def encode_all(self, texts: Sequence[str]) -> list[list[int]]:
         """Spell many texts, each as `encode` does; much faster than one by one."""
-        # One line at a time: within a text SentencePiece glues the first word to the line feed before it.
-        lines = [clean(text).split("\n") for text in texts]
-        spelt = iter(self._processor.encode(list(chain.from_iterable(lines)), num_threads=1))
-        return [_join(islice(spelt, len(part))) for part in lines]
+
+    @abstractmethod
+    def encode_sentences(self, text: str, splitter: SentenceSplitter) -> list[list[int]]:
+        """Spell a document sentence by sentence, without a frame; a sentence may have no pieces."""
 
     def decode(self, ids: Sequence[int]) -> str:
-        """Put pieces together again; PAD, BEGIN and END are silent, PARAGRAPH is a line feed.
+        """Put pieces together again; those that spell nothing, such as PAD, BEGIN, END and the frame, are silent.
 
         Raises:
             ValueError: If an id is not in the vocabulary.
@@ -118,32 +64,37 @@ class Tokenizer:
         wrong = [piece for piece in ids if not 0 <= piece < self.vocabulary]
         if wrong:
             raise ValueError(f"ids must be from 0 to {self.vocabulary - 1}, got {wrong[0]}")
-        lines: list[list[int]] = [[]]
-        for piece in ids:
-            if piece == PARAGRAPH:
-                lines.append([])
-            else:
-                lines[-1].append(piece)
-        return "\n".join(self._processor.decode(lines))
+        return self._decode(ids)
 
-    def pieces(self) -> list[str]:
-        """Give the surface of every id; "▁" marks a word's start, and bytes look like "<0x0A>"."""
-        return [self._processor.id_to_piece(piece) for piece in range(self.vocabulary)]
+    @abstractmethod
+    def _decode(self, ids: list[int]) -> str:
+        """Put pieces of the vocabulary together again."""
 
+    @abstractmethod
+    def surfaces(self) -> list[bytes]:
+        """Give what every piece spells, in UTF-8; a piece need not hold whole characters, and may spell nothing."""
+
+    @abstractmethod
     def word_starts(self) -> list[bool]:
-        """Say of every id whether its piece begins a word; PARAGRAPH is a word of its own."""
-        return [piece == PARAGRAPH or surface.startswith("▁") for piece, surface in enumerate(self.pieces())]
-
-    def _first_pieces(self) -> list[str]:
-        return self.pieces()[: len(_FIRST_PIECES)]
+        """Say of every id whether its piece begins a word."""
 
 
-def _join(lines: Iterable[list[int]]) -> list[int]:
-    ids: list[int] = []
-    for line in lines:
-        ids += line
-        ids.append(PARAGRAPH)
-    return ids[:-1]
+def load_tokenizer(folder: Path) -> Tokenizer:
+    """Read the tokenizer of a folder, of whichever kind.
+
+    Raises:
+        DataError: If there is none, it is damaged, or a library that reads it is not installed.
+    """
+    path = tokenizer_file(folder)
+    if path.name == BYTE_PAIRS:
+        from sumpool.text.byte_pairs import BytePairs  # here, because both kinds are built on this module
+
+        return BytePairs.load(path)
+    from sumpool.text.sentence_pieces import SentencePieces
+
+    return SentencePieces.load(path)
 
 
-_FIRST_PIECES = ["<pad>", "<unk>", "<s>", "</s>", "\n"]
+def tokenizer_file(folder: Path) -> Path:
+    """Say where the tokenizer of a folder is, or would be if one were learnt."""
+    return next((path for name in TOKENIZERS if (path := folder / name).is_file()), folder / SENTENCE_PIECES)

@@ -31,6 +31,8 @@ from sumpool.errors import Interrupted
 from sumpool.interruption import Check, go_on
 from sumpool.progress import Report, silent
 from sumpool.recipe.load import load_recipe
+from sumpool.recipe.schema import Recipe
+from sumpool.text.tokenizer import load_tokenizer
 from sumpool.training.hardware import choose_device, choose_precision
 from sumpool.workflows.attention import watch_sentences
 from sumpool.workflows.loading import RUNS, load_model, newest_run
@@ -59,20 +61,20 @@ def bench(
     Raises:
         RecipeError: If the recipe or a setting is wrong, or does not fit the machine.
         CheckpointError: If no target is given and there is no run.
+        DataError: If the tokenizer that the recipe names is missing or damaged.
         Interrupted: If a signal has come; nothing is kept.
     """
     recipe = load_recipe(target or newest_run(RUNS), (*overrides, *_chosen(lengths)))
     device = choose_device(recipe.train.device)
-    conditions = Conditions(
-        recipe.data.vocabulary, device, choose_precision(recipe.train.precision, device), recipe.seed
-    )
+    vocabulary = _vocabulary(recipe)
+    conditions = Conditions(vocabulary, device, choose_precision(recipe.train.precision, device), recipe.seed)
     with _keeping_nothing():
         models = measure_models(recipe.model, recipe.bench, conditions, report, check)
     found = FoundModels(models, fit_growth(models), recipe.bench.generate, recipe.bench.beams)
     settings = {
         "bench": recipe.bench.model_dump(),
         "model": recipe.model.model_dump(),
-        "vocabulary": recipe.data.vocabulary,
+        "vocabulary": vocabulary,
     }
     return _report(recipe.name, "model", conditions, settings, found)
 
@@ -158,6 +160,14 @@ def _measure(settings: SuiteConfig, conditions: Conditions, report: Report, chec
             return measure_shortening(settings, conditions, report, check)
         case SelectionConfig():
             return measure_selection(settings, conditions, report, check)
+
+
+def _vocabulary(recipe: Recipe) -> int:
+    """Find out how many pieces the model of a recipe knows."""
+    if recipe.data.vocabulary is None:
+        assert recipe.data.tokenizer, "one of the two is set"
+        return load_tokenizer(recipe.data.tokenizer).vocabulary
+    return recipe.data.vocabulary
 
 
 def _chosen(lengths: Sequence[int]) -> tuple[str, ...]:

@@ -70,7 +70,7 @@ def evaluate_run(
     # 1. A model, and documents of its data.
     loaded = load_model(run, overrides)
     recipe = loaded.recipe
-    prepared = prepared_folder(recipe)
+    prepared = _documents_of(loaded)
     texts = Texts.open(prepared, split)
     numbers = _spread(len(texts), limit)
     if not numbers:
@@ -158,6 +158,17 @@ class _Task:
     candidates: Callable[[Set[str]], Iterator[Candidate]]
     identity: Mapping[str, str]
     notes: Sequence[str] = ()
+
+
+def _documents_of(loaded: LoadedModel) -> Path:
+    """Find the prepared data of a model; one that was imported has none unless the settings name it."""
+    data = loaded.recipe.data
+    if data.source is None and data.prepared is None:
+        raise RecipeError(
+            f"data.prepared must be a folder of prepared data, got nothing: {loaded.folder} was imported and has no "
+            "documents of its own; name some with --set data.prepared=FOLDER"
+        )
+    return prepared_folder(loaded.recipe)
 
 
 def _evaluate(

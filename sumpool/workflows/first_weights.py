@@ -5,9 +5,9 @@ from pathlib import Path
 
 from torch import nn
 
-from sumpool.data.encoding import TOKENIZER
 from sumpool.errors import RecipeError
 from sumpool.progress import Progress, Report
+from sumpool.text.tokenizer import tokenizer_file
 from sumpool.training.checkpoint import MODEL, read_weights
 from sumpool.training.weights import adopt_weights, select_by_words, weights_of
 
@@ -33,9 +33,10 @@ def take_weights(model: nn.Module, run: Path, prepared: Path, report: Report) ->
     if not (run / MODEL).is_file():
         raise RecipeError(f"train.init_from must be a run folder with {MODEL}, got {run}")
     weights = read_weights(run)
-    if (run / TOKENIZER).read_bytes() != (prepared / TOKENIZER).read_bytes():
+    tokenizer = tokenizer_file(run)
+    if tokenizer.read_bytes() != tokenizer_file(prepared).read_bytes():
         raise RecipeError(
-            f"train.init_from must be a run with the vocabulary of {prepared}, but {run / TOKENIZER} is another one: "
+            f"train.init_from must be a run with the vocabulary of {prepared}, but {tokenizer} is another one: "
             "name the prepared data of that run as data.prepared"
         )
     weights = select_by_words(weights_of(model), weights)

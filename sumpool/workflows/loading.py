@@ -6,15 +6,15 @@ from pathlib import Path
 
 import torch
 
-from sumpool.core.decoding.beam import Lengths
 from sumpool.core.decoding.config import DecodingConfig
+from sumpool.core.decoding.ranking import Lengths
 from sumpool.core.model.summarizer import Summarizer
 from sumpool.data.report import DataReport
 from sumpool.errors import CheckpointError, RecipeError
 from sumpool.recipe.load import load_recipe
 from sumpool.recipe.schema import Recipe
 from sumpool.text.sentences import SentenceSplitter
-from sumpool.text.tokenizer import Tokenizer
+from sumpool.text.tokenizer import Tokenizer, load_tokenizer
 from sumpool.training.checkpoint import MODEL, load_weights
 from sumpool.training.hardware import choose_device
 
@@ -68,7 +68,7 @@ def load_model(folder: Path | None = None, overrides: Sequence[str] = ()) -> Loa
     recipe = load_recipe(folder, overrides)
     if not (folder / MODEL).is_file():
         raise CheckpointError(f"{folder} must hold {MODEL}, but its training has saved no model yet; let it go on")
-    tokenizer = Tokenizer.load(folder / "tokenizer.model")
+    tokenizer = load_tokenizer(folder)
     model = Summarizer(recipe.model, tokenizer.vocabulary, torch.tensor(tokenizer.word_starts()))
     # A model that is asked for in another form may do with fewer parts, such as a selection that learns nothing.
     load_weights(folder, model, leave_out=any(change.startswith("model.") for change in overrides))

@@ -1,11 +1,13 @@
 """The README of a run folder: what the model is, what it learnt from, how good it is, how it is used."""
 
+from collections.abc import Sequence
 from pathlib import Path
 
 import torch
 from torch import nn
 
 import sumpool
+from sumpool.core.model.summarizer import Summarizer
 from sumpool.data.report import DataReport
 from sumpool.recipe.schema import Recipe
 from sumpool.training.durable import on_disk, replace
@@ -47,6 +49,40 @@ the licence of the documents asks for holds for text that the model copies from 
 `manifest.json` the size and SHA-256 of every file that summaries depend on. No file holds code.
 """
 
+_IMPORTED = """\
+# {name}
+
+A model that summarises documents, imported from {origin} with sumpool {version}.
+
+    sumpool summarize document.txt --model {run}
+    sumpool evaluate {run} --set data.prepared=FOLDER
+
+| | |
+|---|---|
+| parameters | {parameters:,} |
+| reads | up to {source_length:,} tokens of a document |
+| writes | up to {target_length:,} tokens |
+| vocabulary | {vocabulary:,} pieces |
+
+## What it is
+
+{differences}
+
+What it learnt from, what it is good for and under which licence it may be used, the page of the original says.
+
+To train it on documents of your own, give a recipe the model of `recipe.yaml`, `data.tokenizer: {run}` and
+`train.init_from: {run}`.
+
+## Limits
+
+A summary may say what the document does not: compare it with the source before anybody relies on it.
+
+## Files
+
+`recipe.yaml` is the whole recipe, `manifest.json` the size and SHA-256 of every file that summaries depend on. No file
+holds code.
+"""
+
 
 def write_model_card(run: Path, recipe: Recipe, model: nn.Module, state: State) -> None:
     """Describe a finished run in its folder.
@@ -76,6 +112,29 @@ def write_model_card(run: Path, recipe: Recipe, model: nn.Module, state: State) 
     )
     with on_disk(run):
         replace(run / CARD, card.encode())
+
+
+def imported_card(recipe: Recipe, run: Path, origin: str, model: Summarizer, differences: Sequence[str]) -> str:
+    """Describe an imported model.
+
+    Args:
+        recipe: Its recipe.
+        run: Its folder.
+        origin: Where it comes from.
+        model: The model.
+        differences: Sentences on what it does otherwise than the original.
+    """
+    return _IMPORTED.format(
+        name=recipe.name,
+        origin=origin,
+        version=sumpool.__version__,
+        run=run,
+        parameters=sum(parameter.numel() for parameter in model.parameters()),
+        source_length=recipe.model.source_length,
+        target_length=recipe.model.target_length,
+        vocabulary=model.vocabulary,
+        differences="\n".join(f"- {difference}" for difference in differences) or "It computes what the original does.",
+    )
 
 
 def _row(cells: list[str] | tuple[str, ...]) -> str:

@@ -8,7 +8,7 @@ import numpy as np
 
 from sumpool.data.shards import Item
 from sumpool.documents import Document
-from sumpool.text.document import encode_document
+from sumpool.text.document import EncodedDocument, spell_document
 from sumpool.workflows.loading import LoadedModel
 
 _MOST = 64
@@ -52,22 +52,26 @@ class Reader:
         start = time.perf_counter()
         if document.error:
             return Reading(document.id, (), 0, 0, 0.0, document.error)
-        encoded = encode_document(document.text, self._tokenizer, self._splitter)
-        total, most = len(encoded.ids), self._source_length
-        bounds, reason = [(0, min(total, most))], ""
+        whole = spell_document(document.text, self._tokenizer, self._splitter)
+        framed = whole.framed(self._tokenizer.frame)
+        total, most = len(framed.ids), self._source_length
+        parts, reason = [framed.cut(most)], ""
         if not total:
-            bounds, reason = [], "the document must hold text, got none"
+            parts, reason = [], "the document must hold text, got none"
         elif total > most and self._on_overflow == "error":
             advice = "take truncate or window for what is longer"
-            bounds, reason = [], f"the document must have at most {most:,} tokens, got {total:,}; {advice}"
+            parts, reason = [], f"the document must have at most {most:,} tokens, got {total:,}; {advice}"
         elif total > most and self._on_overflow == "window":
-            bounds = list(windows(encoded.sentences, most))
-        passages = tuple(
-            Item(document.id, encoded.ids[first:last], encoded.sentences[first:last] - encoded.sentences[first], None)
-            for first, last in bounds
-        )
-        read = bounds[-1][1] if bounds else 0
-        return Reading(document.id, passages, read, total, time.perf_counter() - start, reason)
+            parts = self._windows(whole)
+        passages = tuple(Item(document.id, part.ids, part.sentences, None) for part in parts)
+        read = total if len(parts) > 1 else min(total, most)
+        return Reading(document.id, passages, read if parts else 0, total, time.perf_counter() - start, reason)
+
+    def _windows(self, whole: EncodedDocument) -> list[EncodedDocument]:
+        """Cut a document into windows, each with a frame of its own."""
+        frame = self._tokenizer.frame
+        most = max(1, self._source_length - len(frame.first) - len(frame.last))
+        return [whole.part(*bounds).framed(frame) for bounds in windows(whole.sentences, most)]
 
 
 def windows(sentences: np.ndarray, source_length: int) -> Iterator[tuple[int, int]]:

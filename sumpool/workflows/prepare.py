@@ -15,7 +15,7 @@ def prepare(recipe: Recipe, *, skip_bad_rows: bool = False, report: Report = sil
     """Prepare the data of a recipe, unless that is done.
 
     1. Read every row of the source into the texts of its split.
-    2. Learn the vocabulary and the ends of sentences from the training split.
+    2. Learn the vocabulary, or take one over, and the ends of sentences from the training split.
     3. Turn every text into ids, and count what the report shows.
     4. Move the finished folder into place.
 
@@ -28,7 +28,9 @@ def prepare(recipe: Recipe, *, skip_bad_rows: bool = False, report: Report = sil
         The prepared folder and the data report.
 
     Raises:
-        DataError: If a row cannot be used, there is nothing to train on, or the folder holds something else.
+        DataError: If a row cannot be used, there is nothing to train on, the folder holds something else, or the
+            tokenizer that is taken over is none.
+        RecipeError: If that has another number of pieces than the recipe says.
         ResourceError: If memory or disk run out.
         Interrupted: If a signal came; nothing half made is left.
     """

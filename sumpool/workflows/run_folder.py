@@ -6,11 +6,12 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-from sumpool.data.encoding import SENTENCES, TOKENIZER
+from sumpool.data.encoding import SENTENCES
 from sumpool.data.report import NAME as REPORT
 from sumpool.errors import DataError, RecipeError
 from sumpool.recipe.load import dump_recipe, load_recipe
 from sumpool.recipe.schema import Recipe
+from sumpool.text.tokenizer import TOKENIZERS, tokenizer_file
 from sumpool.training.checkpoint import MODEL
 from sumpool.training.durable import TEMPORARY, beside, on_disk, remove_half_written, replace
 from sumpool.training.lock import LOCK
@@ -19,8 +20,8 @@ from sumpool.training.manifest import Content, Manifest, put_in_place
 from sumpool.training.state import State
 
 RECIPE = "recipe.yaml"
-COPIED = (TOKENIZER, SENTENCES, REPORT)
-"""What a run folder takes from the prepared data, so that it can be used without it."""
+COPIED = (*TOKENIZERS, SENTENCES, REPORT)
+"""What a run folder takes from the prepared data, so that it can be used without it; of the tokenizers there is one."""
 FREE = (
     "data.",  # the content of the prepared data is compared instead
     "summarize.",
@@ -146,9 +147,10 @@ def _refuse_another_run(run: Path, recipe: Recipe, prepared: Path) -> None:
 def _begin(run: Path, recipe: Recipe, prepared: Path) -> None:
     """Fill the folder; only the manifest, written last, makes it a run."""
     replace(run / RECIPE, dump_recipe(recipe).encode())
-    for name in COPIED:
+    copied = (tokenizer_file(prepared).name, SENTENCES, REPORT)
+    for name in copied:
         replace(run / name, (prepared / name).read_bytes())
-    files = {name: Content.of(run / name) for name in (RECIPE, *COPIED)}
+    files = {name: Content.of(run / name) for name in (RECIPE, *copied)}
     Manifest(files, {"data": contents(prepared)}).write(run)
 
 

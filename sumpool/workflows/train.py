@@ -19,7 +19,7 @@ from sumpool.interruption import Check, go_on
 from sumpool.progress import Progress, Report, silent
 from sumpool.recipe.schema import Recipe
 from sumpool.text.phrases import Phrases
-from sumpool.text.tokenizer import Tokenizer
+from sumpool.text.tokenizer import Tokenizer, load_tokenizer
 from sumpool.training.checkpoint import Checkpoints
 from sumpool.training.feed import Material
 from sumpool.training.fit import CHECKPOINTS, fit
@@ -159,7 +159,7 @@ def _gather(recipe: Recipe, report: Report, check: Check) -> _Materials:
     """Prepare the data if that is not done, and build the model; the same seed gives the same first weights."""
     prepared = prepared_folder(recipe)
     data_report = prepare(recipe.data, prepared, skip_bad_rows=False, report=report, check=check)
-    tokenizer = Tokenizer.load(prepared / "tokenizer.model")
+    tokenizer = load_tokenizer(prepared)
     training, validation = (Shard.open(prepared, split) for split in ("train", "validation"))
     torch.manual_seed(recipe.seed)
     return _Materials(

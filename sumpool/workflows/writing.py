@@ -6,9 +6,10 @@ from typing import final
 
 import torch
 
-from sumpool.core.decoding.beam import Lengths, search
+from sumpool.core.decoding.beam import search
 from sumpool.core.decoding.config import DecodingConfig
-from sumpool.core.decoding.constraints import Constraint, NoRepeatWords, WordPieces
+from sumpool.core.decoding.constraints import Constraint, NoRepeatTokens, NoRepeatWords, WordPieces
+from sumpool.core.decoding.ranking import Lengths, Ranking
 from sumpool.core.model.summarizer import Summarizer
 from sumpool.data.batches import collate
 from sumpool.data.shards import Item
@@ -23,7 +24,7 @@ class Written:
 
     Attributes:
         text: The summary.
-        score: sum(log p) / length ** length_penalty, in nats.
+        score: By the length formula of the settings; higher is better.
     """
 
     text: str
@@ -49,7 +50,12 @@ class Writer:
         self._lengths = lengths
         self._constraints: list[Constraint] = []
         if config.no_repeat_words:
-            self._constraints.append(NoRepeatWords(config.no_repeat_words, WordPieces(tokenizer.pieces())))
+            self._constraints.append(NoRepeatWords(config.no_repeat_words, WordPieces(tokenizer.surfaces())))
+        if config.no_repeat_tokens:
+            self._constraints.append(NoRepeatTokens(config.no_repeat_tokens))
+        self._ranking = Ranking(
+            config.beams, config.length_penalty, config.length_formula, config.early_stopping, config.force_end
+        )
 
     def write(self, passages: Sequence[Item]) -> list[Written]:
         """Summarise a batch of passages; no summary is longer than its passage.
@@ -84,8 +90,8 @@ class Writer:
                 self._model.step,
                 self._model.start(memory, self._config.beams),
                 lengths,
-                beams=self._config.beams,
-                length_penalty=self._config.length_penalty,
+                self._ranking,
+                prefix=self._config.begin_with,
                 constraints=self._constraints,
                 device=device,
             )

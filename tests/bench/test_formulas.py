@@ -12,6 +12,9 @@ from sumpool.core.attention.blockwise import BlockwiseConfig
 from sumpool.core.attention.efficient import EfficientConfig
 from sumpool.core.attention.sliding_window import SlidingWindowConfig
 from sumpool.core.attention.vanilla import VanillaConfig
+from sumpool.core.cross_attention._base import CrossAttentionConfig
+from sumpool.core.cross_attention.full import FullConfig
+from sumpool.core.cross_attention.hepos import HeposConfig
 from sumpool.variants import kinds
 
 SMALL = ComplexityConfig(length=48, keep=8, block=16, target=10, dim=32, heads=4, feed_forward=64, layers=5)
@@ -28,14 +31,16 @@ def test_both_counters_agree_on_every_variant(settings: ComplexityConfig) -> Non
 def test_every_variant_is_counted() -> None:
     expected = {f"attention {kind}" for kind in kinds("sumpool.core.attention")}
     expected |= {f"pooling {kind}" for kind in kinds("sumpool.core.pooling")}
+    expected |= {"cross-attention hepos"}
     expected |= {"DeepPyramidion, leaving", "DeepPyramidion, entering"}
     assert set(systems(SMALL)) == expected
     assert not any("Deep" in name for name in systems(SMALL.model_copy(update={"layers": 4})))
 
 
 def test_counters_that_disagree_are_seen(monkeypatch: pytest.MonkeyPatch) -> None:
-    def wrong(*sizes: int) -> object:
-        right = cross_attention(*sizes)
+    def wrong(config: CrossAttentionConfig, *sizes: int) -> object:
+        right = cross_attention(config, *sizes)
+        assert right
         return replace(right, operations=replace(right.operations, maps=right.operations.maps + 1))
 
     monkeypatch.setattr(complexity, "cross_attention", wrong)
@@ -61,7 +66,10 @@ def test_what_is_held() -> None:
     assert blocks is not None
     assert dense.held == Held(keys_values=2 * 48 * 32, weights=4 * 48 * 48, activations=3 * 48 * 32)
     assert blocks.held.weights == 4 * 48 * 16
-    assert cross_attention(10, 8, 32, 4).held.keys_values == 2 * 8 * 32
+    full, strides = (cross_attention(config, 10, 9, 32, 4) for config in (FullConfig(), HeposConfig(stride=4)))
+    assert full is not None
+    assert strides is not None
+    assert (full.held.keys_values, strides.held.keys_values) == (2 * 9 * 32, 2 * 3 * 32)
 
 
 @pytest.mark.parametrize("length", [12, 13, 187])

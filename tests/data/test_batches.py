@@ -34,6 +34,13 @@ def test_collate_cuts_what_the_model_does_not_read() -> None:
     assert batch.sentences[0].tolist() == [0, 0, 0, 1]
 
 
+def test_collate_keeps_the_end_of_a_document_that_it_cuts() -> None:
+    whole = Item("a", np.array([5, 7, 8, 9, END], np.uint16), np.array([0, 0, 1, 2, 2], np.int32), None)
+    batch = collate([whole, item("b", 9)], source_length=4, target_length=10)
+    assert batch.ids.tolist() == [[5, 7, 8, END], [10, 11, 12, 13]]
+    assert batch.sentences.tolist() == [[0, 0, 1, 1], [0, 0, 0, 1]]
+
+
 def test_only_a_whole_summary_teaches_its_end() -> None:
     items = [item("short", 1, [7]), item("fits", 1, [7, 8, 9]), item("cut", 1, [7, 8, 9, 10, 11])]
     batch = collate(items, source_length=4, target_length=4)

@@ -56,6 +56,20 @@ def test_the_fingerprint_changes_with_what_matters(source: Path) -> None:
     assert len(fingerprint(source)) == len(before)  # the source itself says what is missing
 
 
+def test_the_fingerprint_holds_what_is_in_a_tokenizer(source: Path, tmp_path: Path) -> None:
+    def taken(folder: Path, vocabulary: int | None = None) -> str:
+        source_config = FileConfig(path=source, field="text")
+        return manifest.fingerprint(
+            DataConfig.model_construct(source=source_config, tokenizer=folder, vocabulary=vocabulary)
+        )
+
+    for name, content in (("one", "a"), ("copy", "a"), ("other", "b")):
+        (tmp_path / name).mkdir()
+        (tmp_path / name / "tokenizer.json").write_text(content)
+    assert taken(tmp_path / "one") == taken(tmp_path / "copy") == taken(tmp_path / "one", 400)
+    assert len({taken(tmp_path / name) for name in ("one", "other", "none")} | {fingerprint(source)}) == 4
+
+
 @pytest.fixture
 def folder(tmp_path: Path) -> Path:
     folder = tmp_path / "folder"

@@ -24,7 +24,7 @@ from sumpool.progress import Progress
 from sumpool.text.document import encode_document
 from sumpool.text.phrases import Phrases
 from sumpool.text.sentences import SentenceSplitter
-from sumpool.text.tokenizer import Tokenizer
+from sumpool.text.tokenizer import load_tokenizer
 
 WORDS = (
     "router",
@@ -104,7 +104,7 @@ def prepared(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def test_shards_hold_every_document_in_order_as_text_and_as_ids(prepared: Path) -> None:
-    tokenizer = Tokenizer.load(prepared / "tokenizer.model")
+    tokenizer = load_tokenizer(prepared)
     splitter = SentenceSplitter.load(prepared / "sentences.json")
     for split in ("train", "validation", "test"):
         expected = [example for example in corpus() if example.split == split]

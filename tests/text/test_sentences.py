@@ -82,6 +82,20 @@ def test_time_is_linear_on_hostile_text(unit: str) -> None:
     assert large < 0.02 or large / small < 8, f"four times the text took {large / small:.1f} times the time"
 
 
+@given(st.lists(st.sampled_from(["So", "e.g.", "no.", " ", "\n", "\n\n", '"', ")", "7", "!", "x" * 4000])).map("".join))
+@settings(deadline=None)
+def test_a_line_is_cut_at_spaces_only(text: str) -> None:
+    parts = DEFAULT.split_line(text)
+    assert "".join(parts) == " ".join(text.split())
+    assert [part.startswith(" ") for part in parts] == [False, *[True] * (len(parts) - 1)][: len(parts)]
+
+
+def test_a_sentence_that_follows_without_a_space_is_a_part_of_the_last() -> None:
+    text = 'He left. "Why?"(So it is.\n\nThe end. So'
+    assert len(DEFAULT.split(text)) == 5
+    assert DEFAULT.split_line(text) == ["He left.", ' "Why?"(So it is.', " The end.", " So"]
+
+
 def test_training_learns_abbreviations_and_keeps_the_shipped_ones(tmp_path: Path) -> None:
     text = " ".join(f"The zorblz. {name} came. It was good and it was a zorblz. again." for name in ("one", "two") * 40)
     splitter = SentenceSplitter.train([text], tmp_path / "sentences.json")

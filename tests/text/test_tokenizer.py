@@ -1,106 +1,36 @@
 from pathlib import Path
 
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
 
 from sumpool.errors import DataError
-from sumpool.pieces import PARAGRAPH, UNKNOWN
-from sumpool.text.tokenizer import Tokenizer
+from sumpool.text.byte_pairs import BytePairs
+from sumpool.text.sentence_pieces import SentencePieces
+from sumpool.text.tokenizer import Frame, load_tokenizer, tokenizer_file
+from tests.text.bart import learn, take_over
 
-TEXTS = [f"The {noun} of a long document is short, and number {n} is not. Why?" for n, noun in enumerate("abcdefgh")]
-
-
-@pytest.fixture(scope="module")
-def tokenizer(tmp_path_factory: pytest.TempPathFactory) -> Tokenizer:
-    return Tokenizer.train(TEXTS, tmp_path_factory.mktemp("tokenizer") / "tokenizer.model", 295, 1)
+TEXTS = ["The end of a document is short. Why?", "Another number is not."]
 
 
-def test_the_first_pieces_have_fixed_ids(tokenizer: Tokenizer) -> None:
-    assert tokenizer.pieces()[:6] == ["<pad>", "<unk>", "<s>", "</s>", "\n", "<0x00>"]
-    assert tokenizer.vocabulary == len(tokenizer.pieces()) == 295
+def test_a_folder_is_read_with_the_tokenizer_that_it_holds(tmp_path: Path) -> None:
+    (tmp_path / "learnt").mkdir()
+    SentencePieces.train(TEXTS, tmp_path / "learnt" / "tokenizer.model", 290)
+    take_over(learn(TEXTS, tmp_path / "bart"), tmp_path / "taken")
+    assert isinstance(load_tokenizer(tmp_path / "learnt"), SentencePieces)
+    assert isinstance(load_tokenizer(tmp_path / "taken"), BytePairs)
+    assert tokenizer_file(tmp_path / "taken").name == "tokenizer.json"
 
 
-def test_line_feeds_are_paragraph_pieces_and_the_next_word_starts_a_word(tokenizer: Tokenizer) -> None:
-    first, second = tokenizer.encode("The document"), tokenizer.encode("is short")
-    assert tokenizer.encode("The document\n\nis short\n") == [*first, PARAGRAPH, PARAGRAPH, *second, PARAGRAPH]
-    assert tokenizer.decode(tokenizer.encode("The document\nis short\n")) == "The document\nis short\n"
+def test_a_learnt_vocabulary_has_no_frame(tmp_path: Path) -> None:
+    assert SentencePieces.train(TEXTS, tmp_path / "tokenizer.model", 290).frame == Frame()
 
 
-@given(st.text(max_size=60))
-@settings(max_examples=50, deadline=None)
-def test_every_text_has_pieces_and_many_texts_have_the_same_as_one(tokenizer: Tokenizer, text: str) -> None:
-    ids = tokenizer.encode(text)
-    assert UNKNOWN not in ids
-    assert tokenizer.encode_all([text, "other", text]) == [ids, tokenizer.encode("other"), ids]
+def test_surfaces_spell_what_is_decoded(tmp_path: Path) -> None:
+    tokenizer = SentencePieces.train(TEXTS, tmp_path / "tokenizer.model", 290)
+    ids = tokenizer.encode("The \u6f22\nend")
+    assert b"".join(tokenizer.surfaces()[piece] for piece in ids).decode().replace("\n ", "\n") == " The \u6f22\nend"
+    assert tokenizer.surfaces()[:6] == [b"", b"", b"", b"", b"\n", b"\0"]
 
 
-def test_characters_without_a_piece_come_back(tokenizer: Tokenizer) -> None:
-    assert tokenizer.decode(tokenizer.encode("漢字 😀 naïve <s> <0x41>")) == "漢字 😀 naïve <s> <0x41>"
-
-
-def test_composed_and_decomposed_letters_are_the_same(tokenizer: Tokenizer) -> None:
-    assert tokenizer.encode("e\u0301") == tokenizer.encode("é")
-
-
-def test_invisible_characters_have_no_pieces(tokenizer: Tokenizer) -> None:
-    assert tokenizer.encode("The\u202e docu\u200dment\ud800") == tokenizer.encode("The document")
-
-
-def test_control_pieces_are_silent(tokenizer: Tokenizer) -> None:
-    ids = tokenizer.encode("The document")
-    assert tokenizer.decode([2, *ids, 3, 0, 0]) == "The document"
-    assert tokenizer.decode([]) == ""
-
-
-def test_ids_outside_the_vocabulary_are_refused(tokenizer: Tokenizer) -> None:
-    with pytest.raises(ValueError, match="ids must be from 0 to 294, got 295"):
-        tokenizer.decode([5, 295])
-
-
-def test_training_twice_gives_the_same_file_and_prints_nothing(
-    tmp_path: Path, capfd: pytest.CaptureFixture[str]
-) -> None:
-    Tokenizer.train(TEXTS, tmp_path / "one", 295, 2)
-    Tokenizer.train(iter(TEXTS), tmp_path / "two", 295, 2)
-    assert (tmp_path / "one").read_bytes() == (tmp_path / "two").read_bytes()
-    assert capfd.readouterr() == ("", "")
-
-
-def test_a_long_paragraph_is_not_left_out_of_training(tmp_path: Path) -> None:
-    tokenizer = Tokenizer.train([*TEXTS, "xylophone " * 5000], tmp_path / "model", 330)
-    assert "▁xylophone" in tokenizer.pieces()
-
-
-def test_few_texts_give_fewer_pieces(tmp_path: Path) -> None:
-    assert Tokenizer.train(["a b"], tmp_path / "model", 8000).vocabulary < 300
-
-
-def test_training_needs_text(tmp_path: Path) -> None:
-    with pytest.raises(DataError, match="must hold some text, got none"):
-        Tokenizer.train(["", " \n"], tmp_path / "model", 300)
-
-
-def test_a_vocabulary_too_small_for_the_characters_is_refused(tmp_path: Path) -> None:
-    letters = " ".join(chr(0x4E00 + number) for number in range(200))
-    with pytest.raises(DataError, match=r"data\.vocabulary must hold .* got 300; take a larger one"):
-        Tokenizer.train([letters], tmp_path / "model", 300)
-
-
-def test_a_file_that_is_no_model_is_refused(tmp_path: Path) -> None:
-    with pytest.raises(DataError, match="must be a SentencePiece model"):
-        Tokenizer.load(tmp_path / "missing")
-    (tmp_path / "broken").write_bytes(b"no model")
-    with pytest.raises(DataError, match="must be a SentencePiece model"):
-        Tokenizer.load(tmp_path / "broken")
-
-
-def test_a_model_with_other_first_pieces_is_refused(tmp_path: Path) -> None:
-    import sentencepiece
-
-    with (tmp_path / "other").open("wb") as file:
-        sentencepiece.SentencePieceTrainer.train(
-            sentence_iterator=iter(TEXTS), model_writer=file, vocab_size=60, hard_vocab_limit=False, minloglevel=2
-        )
-    with pytest.raises(DataError, match="must begin with the pieces"):
-        Tokenizer.load(tmp_path / "other")
+def test_a_folder_without_a_tokenizer_is_refused(tmp_path: Path) -> None:
+    with pytest.raises(DataError, match=r"tokenizer\.model must be a SentencePiece model, got .*No such file"):
+        load_tokenizer(tmp_path)

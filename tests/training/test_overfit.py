@@ -7,7 +7,8 @@ import pytest
 import torch
 
 from sumpool.core.attention.blockwise import BlockwiseConfig
-from sumpool.core.decoding.beam import Lengths, search
+from sumpool.core.decoding.beam import search
+from sumpool.core.decoding.ranking import Lengths, Ranking
 from sumpool.core.model.config import DecoderConfig, EncoderLayerConfig, ModelConfig
 from sumpool.core.model.summarizer import Summarizer
 from sumpool.core.output._base import OutputConfig
@@ -61,7 +62,7 @@ def test_eight_documents_are_learnt_by_heart(output: OutputConfig, tmp_path: Pat
     with torch.no_grad():
         memory = model.encode(batch.ids, batch.mask, batch.sentences)
         start = model.start(memory, 1)
-        found = search(model.step, start, [Lengths(1, 8)] * 8, beams=1, length_penalty=1.0, constraints=[], device=CPU)
+        found = search(model.step, start, [Lengths(1, 8)] * 8, Ranking(1), device=CPU)
     for document, hypotheses in zip(documents.items, found, strict=True):
         assert document.target is not None
         assert list(hypotheses[0].tokens) == document.target.tolist()

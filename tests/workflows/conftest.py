@@ -9,8 +9,8 @@ import torch
 from sumpool.core.model.summarizer import Summarizer
 from sumpool.data.report import DataReport, summarize_split
 from sumpool.recipe.load import load_recipe
+from sumpool.text.sentence_pieces import SentencePieces
 from sumpool.text.sentences import SentenceSplitter
-from sumpool.text.tokenizer import Tokenizer
 from sumpool.training.checkpoint import export
 from sumpool.training.manifest import Content, Manifest
 
@@ -47,7 +47,7 @@ def run_folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder.mkdir()
     (folder / "recipe.yaml").write_text(RECIPE)
     texts = [story(number, 40) for number in range(20)]
-    tokenizer = Tokenizer.train(texts, folder / "tokenizer.model", 400)
+    tokenizer = SentencePieces.train(texts, folder / "tokenizer.model", 400)
     SentenceSplitter.train(texts, folder / "sentences.json")
     empty = summarize_split([], [], None)
     DataReport(0, 0, 0, tokenizer.vocabulary, {"train": empty, "validation": empty, "test": empty}, ()).save(folder)

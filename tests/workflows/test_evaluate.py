@@ -213,3 +213,9 @@ def test_missing_summaries_are_an_error_unless_they_are_skipped(files: tuple[Pat
     with pytest.raises(DataError, match=r"got none for 1 \(rfc0\)"):
         evaluate_predictions(*files)
     assert evaluate_predictions(*files, skip_missing=True).documents == DOCUMENTS - 1
+
+
+def test_a_model_without_documents_needs_some(run: Path) -> None:
+    with pytest.raises(RecipeError, match=r"data\.prepared must be a folder of prepared data, got nothing: .*tiny was"):
+        evaluate_run(run, overrides=["data.source=null", "data.prepared=null"])
+    assert evaluate_run(run, overrides=["data.source=null", "evaluate.resamples=100"]).documents == DOCUMENTS

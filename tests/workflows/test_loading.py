@@ -5,8 +5,8 @@ from pathlib import Path
 import pytest
 import torch
 
-from sumpool.core.decoding.beam import Lengths
 from sumpool.core.decoding.config import DecodingConfig
+from sumpool.core.decoding.ranking import Lengths
 from sumpool.core.model.summarizer import Summarizer
 from sumpool.data.report import DataReport, SplitReport, Spread, summarize_split
 from sumpool.errors import CheckpointError, DataError, RecipeError

@@ -1,13 +1,16 @@
 import random
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
 import pytest
 
 from sumpool.documents import Document
+from sumpool.pieces import END
 from sumpool.text.document import encode_document
-from sumpool.workflows.loading import load_model
+from sumpool.workflows.loading import LoadedModel, load_model
 from sumpool.workflows.passages import Reader, Reading, gather, stretches, windows
+from tests.text.bart import learn, take_over
 from tests.workflows.conftest import story
 
 
@@ -34,6 +37,27 @@ def test_every_window_numbers_its_sentences_from_zero(run_folder: Path) -> None:
     assert np.concatenate([passage.ids for passage in reading.passages]).tolist() == whole.ids.tolist()
     assert all(passage.sentences[0] == 0 for passage in reading.passages)
     assert sum(passage.sentences[-1] + 1 for passage in reading.passages) == whole.sentences[-1] + 1
+
+
+def test_every_window_has_a_frame_of_its_own(run_folder: Path, tmp_path: Path) -> None:
+    loaded = replace(load_model(run_folder), tokenizer=take_over(learn([story(1, 40)], tmp_path / "bart"), tmp_path))
+    document = Document("long", story(1, 200))
+    whole = encode_document(document.text, loaded.tokenizer, loaded.splitter)
+    (cut,) = Reader(loaded).read(document).passages
+    assert cut.ids.tolist() == [*whole.ids[:199], END]
+    reading = Reader(with_settings(loaded, on_overflow="window")).read(document)
+    assert len(reading.passages) > 2
+    assert reading.read == reading.total == len(whole.ids)
+    for passage in reading.passages:
+        assert len(passage.ids) <= 200
+        assert (passage.ids[0], passage.ids[-1], passage.sentences[0]) == (5, END, 0)
+    inner = np.concatenate([passage.ids[1:-1] for passage in reading.passages])
+    assert inner.tolist() == whole.ids[1:-1].tolist()
+
+
+def with_settings(loaded: LoadedModel, **settings: object) -> LoadedModel:
+    summarize = loaded.recipe.summarize.model_copy(update=settings)
+    return replace(loaded, recipe=loaded.recipe.model_copy(update={"summarize": summarize}))
 
 
 def test_windows_are_of_about_equal_length() -> None:

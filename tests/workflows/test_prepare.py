@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from sumpool.data.shards import Shard
-from sumpool.errors import DataError, Interrupted
+from sumpool.errors import DataError, Interrupted, RecipeError
 from sumpool.progress import Progress
 from sumpool.recipe.load import load_recipe
 from sumpool.workflows.prepare import prepare, prepared_folder
@@ -63,3 +63,9 @@ def test_a_signal_stops_and_nothing_is_left(recipe_with_data: Path, number: sign
     assert caught.value.status == 128 + number
     assert not Path("prepared/tiny").exists()
     prepare(recipe)
+
+
+def test_a_recipe_without_a_source_cannot_be_prepared(recipe_with_data: Path) -> None:
+    recipe = load_recipe(recipe_with_data, ["data.source=null"])
+    with pytest.raises(RecipeError, match=r"data\.source must say where .*, got nothing: an imported model has none"):
+        prepare(recipe)

@@ -6,8 +6,10 @@ import pytest
 import torch
 from torch import Tensor
 
-from sumpool.core.decoding.beam import Lengths
+from sumpool.core.decoding import beam
 from sumpool.core.decoding.config import DecodingConfig
+from sumpool.core.decoding.constraints import NoRepeatTokens
+from sumpool.core.decoding.ranking import Lengths, Ranking
 from sumpool.core.model.summarizer import Memory
 from sumpool.data.shards import Item
 from sumpool.errors import ResourceError
@@ -46,6 +48,17 @@ def test_lengths_are_kept(loaded: LoadedModel) -> None:
 def test_the_rule_against_repeats_can_be_set(loaded: LoadedModel) -> None:
     assert repeats(write(loaded, Lengths(24, 24), no_repeat_words=0)) > 0
     assert repeats(write(loaded, Lengths(24, 24), no_repeat_words=1)) == 0
+
+
+def test_the_settings_reach_the_search(loaded: LoadedModel, monkeypatch: pytest.MonkeyPatch) -> None:
+    search = Mock(side_effect=beam.search)
+    monkeypatch.setattr("sumpool.workflows.writing.search", search)
+    first = loaded.tokenizer.encode("hosts")[0]
+    settings = {"length_penalty": 2.0, "length_formula": "gnmt", "early_stopping": True, "force_end": False}
+    texts = write(loaded, Lengths(6, 9), beams=2, begin_with=[first], no_repeat_words=0, no_repeat_tokens=2, **settings)
+    assert all(text.startswith(loaded.tokenizer.decode([first])) for text in texts)
+    assert search.call_args.args[3] == Ranking(2, 2.0, "gnmt", early_stopping=True, force_end=False)
+    assert search.call_args.kwargs["constraints"] == [NoRepeatTokens(2)]
 
 
 def test_a_summary_is_no_longer_than_its_document(loaded: LoadedModel) -> None:

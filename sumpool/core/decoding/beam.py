@@ -4,41 +4,21 @@ The search knows neither model nor tokenizer: it is handed a function that gives
 and a state that it can only reorder and shrink. Each document is searched on its own, so that its batch mates decide
 nothing, and leaves the batch as soon as its own search is over.
 
-An ended hypothesis scores sum(log p) / length ** length_penalty, where length counts pieces and end (Wu et al., 2016,
-arXiv:1609.08144, without the constants); a penalty above 1 favours long summaries, 0 compares plain probabilities.
-Log-probabilities are at most 0, so that sum(log p) / (longest length) ** length_penalty bounds all that a live
-hypothesis can become: the search of a document is over when as many hypotheses as it has beams have ended and no live
-one can still beat the worst of them (or would have to grow beyond its likely length to do so, where one is given). With
-one beam the search is greedy and is over at the first end.
+The search of a document is over when as many hypotheses as it has beams have ended and no live one is hoped to beat
+the worst of them, as `ranking` says. With one beam the search is greedy and is over at the first end.
 """
 
 import math
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from typing import NamedTuple
 
 import torch
 from torch import Tensor
 
 from sumpool.core.decoding.constraints import Constraint
+from sumpool.core.decoding.ranking import Lengths, Ranking
 from sumpool.core.decoding.step import StateT, Step
 from sumpool.pieces import BEGIN, END, PAD, UNKNOWN
-
-
-class Lengths(NamedTuple):
-    """How many pieces a summary may have, its end not counted.
-
-    Attributes:
-        minimum: Fewest.
-        maximum: Most.
-        likely: How many the search waits for: a live hypothesis is credited with this length, and with its own from
-            there on, when it is asked whether it can still beat those that ended. None credits it with `maximum`,
-            which misses nothing and mostly searches to the very end.
-    """
-
-    minimum: int
-    maximum: int
-    likely: int | None = None
 
 
 @dataclass(frozen=True)
@@ -46,9 +26,9 @@ class Hypothesis:
     """An ended summary.
 
     Attributes:
-        tokens: Its pieces, without begin and end.
-        score: sum(log p) / length ** length_penalty; higher is better.
-        log_prob: sum(log p), in nats, its end included.
+        tokens: Its pieces, forced first ones included, without begin and end.
+        score: By the length formula; higher is better.
+        log_prob: sum(log p), in nats, its end included; forced first pieces add nothing.
     """
 
     tokens: tuple[int, ...]
@@ -66,19 +46,23 @@ class _Live:
 class _Document:
     """The search of one document: hypotheses that live and hypotheses that ended, each list best first."""
 
-    def __init__(self, lengths: Lengths, beams: int, length_penalty: float, constraints: Sequence[Constraint]) -> None:
+    def __init__(self, lengths: Lengths, ranking: Ranking, first: _Live) -> None:
         self.lengths = lengths
-        self.live = [_Live((), 0.0, tuple(constraints))]
+        self.live = [first]
         self.ended: list[Hypothesis] = []
-        self._beams = beams
-        self._length_penalty = length_penalty
+        self._ranking = ranking
 
     @property
     def over(self) -> bool:
-        """Whether nothing better can come."""
-        if not self.live or (self._beams == 1 and self.ended):
+        """Whether nothing better is to come."""
+        ranking = self._ranking
+        if not self.live or (ranking.beams == 1 and self.ended):
             return True
-        return len(self.ended) == self._beams and self._bound() <= self.ended[-1].score
+        if len(self.ended) < ranking.beams:
+            return False
+        first = self.live[0]
+        hope = ranking.hope(first.log_prob, len(first.tokens), self.lengths)
+        return ranking.early_stopping or hope <= self.ended[-1].score
 
     def advance(self, candidates: Iterable[tuple[float, int, int]]) -> list[int]:
         """Continue with the best candidates.
@@ -89,33 +73,26 @@ class _Document:
         Returns:
             The row that each beam comes from; beams without a hypothesis repeat the first.
         """
-        live: list[_Live] = []
+        beams, before = self._ranking.beams, self.live
+        last = not self._ranking.force_end and len(before[0].tokens) + 1 == self.lengths.maximum
+        self.live = []
         rows: list[int] = []
         for rank, (log_prob, row, piece) in enumerate(candidates):
-            before = self.live[row]
-            if piece != END and len(live) < self._beams:
-                constraints = tuple(constraint.after(piece) for constraint in before.constraints)
-                live.append(_Live((*before.tokens, piece), log_prob, constraints))
+            tokens = before[row].tokens
+            if piece == END or last:
+                if rank < beams:  # an end outside the beam is no better than what left the beam
+                    self.end(tokens if piece == END else (*tokens, piece), log_prob, len(tokens) + 1)
+            elif len(rows) < beams:
+                constraints = tuple(constraint.after(piece) for constraint in before[row].constraints)
+                self.live.append(_Live((*tokens, piece), log_prob, constraints))
                 rows.append(row)
-            elif piece == END and rank < self._beams:  # an end outside the beam is no better than what left the beam
-                self.end(before, log_prob)
-        self.live = live
-        return rows + rows[:1] * (self._beams - len(rows))
+        return rows + rows[:1] * (beams - len(rows))
 
-    def end(self, hypothesis: _Live, log_prob: float) -> None:
+    def end(self, tokens: tuple[int, ...], log_prob: float, length: int) -> None:
         """Note a hypothesis that ended with this log-probability; of equals the one that ended first is kept."""
-        score = self._score(log_prob, len(hypothesis.tokens) + 1)
-        self.ended.append(Hypothesis(hypothesis.tokens, score, log_prob))
+        self.ended.append(Hypothesis(tokens, self._ranking.score(log_prob, length), log_prob))
         self.ended.sort(key=lambda ended: -ended.score)
-        del self.ended[self._beams :]
-
-    def _bound(self) -> float:
-        first, likely = self.live[0], self.lengths.likely
-        length = self.lengths.maximum if likely is None else max(likely, len(first.tokens))
-        return self._score(first.log_prob, length + 1)
-
-    def _score(self, log_prob: float, length: int) -> float:
-        return log_prob / math.pow(length, self._length_penalty)
+        del self.ended[self._ranking.beams :]
 
 
 @torch.inference_mode()
@@ -123,9 +100,9 @@ def search(
     step: Step[StateT],
     state: StateT,
     lengths: Sequence[Lengths],
+    ranking: Ranking,
     *,
-    beams: int,
-    length_penalty: float = 1.0,
+    prefix: Sequence[int] = (),
     constraints: Sequence[Constraint] = (),
     device: torch.device | str = "cpu",
 ) -> list[list[Hypothesis]]:
@@ -136,26 +113,34 @@ def search(
 
     Args:
         step: Gives log-probabilities of the next piece.
-        state: The state before the first piece, `beams` rows for each document.
+        state: The state before the first piece, `ranking.beams` rows for each document.
         lengths: Shortest and longest summary of each document.
-        beams: Hypotheses that each document's search follows; 1 is greedy.
-        length_penalty: Exponent of the length in the score, at least 0.
+        ranking: How many hypotheses are followed, how they compare and when they end.
+        prefix: Pieces that every summary begins with, whatever the model foresees. They are shown to it and to the
+            constraints, count as pieces of the summary, and add nothing to its log-probability.
         constraints: What no summary may write, as of its beginning.
         device: Where `step` wants its input.
 
     Returns:
-        For each document one to `beams` hypotheses, best first.
+        For each document one to `ranking.beams` hypotheses, best first.
 
     Raises:
-        ValueError: If an argument is out of its range, or `step` gives NaN.
+        ValueError: If a length is out of its range, or `step` gives NaN.
     """
-    _check(lengths, beams, length_penalty)
-    documents = [_Document(bounds, beams, length_penalty, constraints) for bounds in lengths]
+    for bounds in lengths:
+        if not 0 <= bounds.minimum <= bounds.maximum:
+            raise ValueError(f"lengths must keep 0 <= minimum <= maximum, got {bounds.minimum} and {bounds.maximum}")
+    beams = ranking.beams
+    first = _begin(prefix, constraints)
+    documents = [_Document(bounds, ranking, first) for bounds in lengths]
     active = documents
     last = torch.full((len(documents) * beams,), BEGIN, device=device)
+    for piece in prefix if documents else ():
+        _, state = step(last, state)
+        last = torch.full_like(last, piece)
     while active:
         log_probs, state = step(last, state)
-        origins = _advance(active, log_probs.float(), beams)
+        origins = _advance(active, log_probs.float(), ranking)
         going = [place for place, document in enumerate(active) if not document.over]
         if len(going) < len(active):
             active = [active[place] for place in going]
@@ -169,14 +154,10 @@ def search(
     return [document.ended for document in documents]
 
 
-def _check(lengths: Sequence[Lengths], beams: int, length_penalty: float) -> None:
-    if beams < 1:
-        raise ValueError(f"beams must be at least 1, got {beams}")
-    if length_penalty < 0:
-        raise ValueError(f"length_penalty must be at least 0, got {length_penalty}")
-    for bounds in lengths:
-        if not 0 <= bounds.minimum <= bounds.maximum:
-            raise ValueError(f"lengths must keep 0 <= minimum <= maximum, got {bounds.minimum} and {bounds.maximum}")
+def _begin(prefix: Sequence[int], constraints: Sequence[Constraint]) -> _Live:
+    for piece in prefix:
+        constraints = [constraint.after(piece) for constraint in constraints]
+    return _Live(tuple(prefix), 0.0, tuple(constraints))
 
 
 def _rows(document: _Document, beams: int) -> list[_Live]:
@@ -184,11 +165,11 @@ def _rows(document: _Document, beams: int) -> list[_Live]:
     return document.live + document.live[:1] * (beams - len(document.live))
 
 
-def _advance(active: Sequence[_Document], log_probs: Tensor, beams: int) -> list[list[int]]:
+def _advance(active: Sequence[_Document], log_probs: Tensor, ranking: Ranking) -> list[list[int]]:
     """Let every document continue with its best candidates; return the row each of its beams comes from."""
-    vocab = log_probs.size(-1)
+    beams, vocab = ranking.beams, log_probs.size(-1)
     ends = log_probs[:, END].clone()
-    _forbid(active, log_probs, beams)
+    _forbid(active, log_probs, ranking)
     so_far = [[live.log_prob for live in document.live] for document in active]
     so_far = [sums + [-math.inf] * (beams - len(sums)) for sums in so_far]
     totals = log_probs.view(len(active), beams, vocab) + log_probs.new_tensor(so_far)[..., None]
@@ -202,27 +183,29 @@ def _advance(active: Sequence[_Document], log_probs: Tensor, beams: int) -> list
         first = document.live[0]
         origins.append(document.advance((total, *divmod(place, vocab)) for total, place in ranked if total > -math.inf))
         if not document.live and not document.ended:
-            document.end(first, first.log_prob + float(ends[index * beams]))
+            document.end(first.tokens, first.log_prob + float(ends[index * beams]), len(first.tokens) + 1)
     return origins
 
 
-def _forbid(active: Sequence[_Document], log_probs: Tensor, beams: int) -> None:
+def _forbid(active: Sequence[_Document], log_probs: Tensor, ranking: Ranking) -> None:
     """Set to -inf what may not come next: log_probs (batch * beams, vocab)."""
     log_probs[:, [PAD, UNKNOWN, BEGIN]] = -math.inf
-    by_document = log_probs.view(len(active), beams, -1)
+    by_document = log_probs.view(len(active), ranking.beams, -1)
     written = len(active[0].live[0].tokens)  # the same for all: they began together
     too_short = [place for place, document in enumerate(active) if written < document.lengths.minimum]
     by_document[too_short, :, END] = -math.inf
     full = [place for place, document in enumerate(active) if written >= document.lengths.maximum]
     by_document[full, :, :END] = -math.inf
     by_document[full, :, END + 1 :] = -math.inf
+    if ranking.forced_end_is_free:
+        by_document[full, :, END] = 0.0
     rows: list[int] = []
     pieces: list[int] = []
     for place, document in enumerate(active):
         for row, live in enumerate(document.live):
             for constraint in live.constraints:
                 forbidden = constraint.forbidden()
-                rows.extend([place * beams + row] * len(forbidden))
+                rows.extend([place * ranking.beams + row] * len(forbidden))
                 pieces.extend(forbidden)
     if rows:
         log_probs[rows, pieces] = -math.inf

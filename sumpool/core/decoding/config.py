@@ -4,6 +4,7 @@ from typing import Annotated, Literal
 
 from pydantic import Field
 
+from sumpool.core.decoding.ranking import LengthFormula
 from sumpool.settings import Settings
 
 
@@ -13,14 +14,26 @@ class DecodingConfig(Settings):
     beams: int = Field(4, ge=1, le=64)
     """Hypotheses per document; 1 is greedy search."""
     length_penalty: float = Field(1.0, ge=0, le=10)
-    """Exponent p of the score sum(log p) / length ** p; above 1 favours long summaries, 0 is off."""
+    """Exponent of the length in the score, sum(log p) / length ** penalty; above 1 favours long summaries, 0 is off."""
+    length_formula: LengthFormula = "sumpool"
+    """How the length counts: sumpool divides by (pieces + end) ** penalty, as fairseq; transformers does so too, but
+    takes a forced end for sure and stops sooner, as `generate` does; gnmt divides by ((5 + pieces + end) / 6) **
+    penalty (Wu et al., 2016)."""
+    early_stopping: bool = False
+    """Whether a search stops as soon as `beams` hypotheses have ended, whatever could still come."""
     min_length: Annotated[int, Field(ge=0)] | Literal["auto"] = "auto"
     """Fewest tokens of a summary, its end not counted; auto is 0.85 times the mean of the training summaries."""
     max_length: Annotated[int, Field(ge=1)] | Literal["auto"] = "auto"
     """Most tokens of a summary, its end not counted; auto is twice what 90 % of the training summaries keep below, and
     the search does not wait for hypotheses that need more than the mean to win, as it does for a length fixed here."""
+    force_end: bool = True
+    """Whether a summary of the longest length must still write its end, likely or not; else it is cut there."""
+    begin_with: tuple[Annotated[int, Field(ge=0)], ...] = ()
+    """Tokens that every summary begins with, by number, as imported models want it; they count as tokens of it."""
     no_repeat_words: int = Field(3, ge=0)
     """No run of this many words occurs twice in a summary; 0 is off."""
+    no_repeat_tokens: int = Field(0, ge=0)
+    """No run of this many tokens occurs twice in a summary, as imported models want it; 0 is off."""
     batch_tokens: int = Field(32768, ge=1)
     """Source tokens that travel together, padding included."""
     on_overflow: Literal["truncate", "error", "window"] = "truncate"

@@ -4,15 +4,9 @@ A constraint is a value that travels with a hypothesis: `after` gives the constr
 `forbidden` names the pieces that may not come next. Values never change, so that beams share them freely.
 """
 
-import re
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Protocol, Self, final
-
-from sumpool.pieces import END
-
-_BYTE = re.compile(r"<0x([0-9A-Fa-f]{2})>")
-_WORD_START = "▁"
 
 
 class Constraint(Protocol):
@@ -36,11 +30,11 @@ class WordPieces:
         continuing: By surface, the pieces that write it right behind what stands there.
     """
 
-    def __init__(self, pieces: Sequence[str]) -> None:
+    def __init__(self, surfaces: Sequence[bytes]) -> None:
         """Read the vocabulary.
 
         Args:
-            pieces: Surface of every piece; "▁" is a space, `<0x41>` a byte.
+            surfaces: What every piece spells, in UTF-8; a piece need not hold whole characters.
 
         Raises:
             ValueError: If a piece holds white space behind a word.
@@ -49,11 +43,8 @@ class WordPieces:
         self.parts: list[bytes] = []
         self.starting: dict[bytes, list[int]] = {}
         self.continuing: dict[bytes, list[int]] = {}
-        for number, piece in enumerate(pieces):
-            surface = _surface(piece) if number > END else b""
-            part = surface.lstrip()
-            if part.split() not in ([], [part]):
-                raise ValueError(f"pieces must hold white space before a word only, got {piece!r}")
+        for number, surface in enumerate(surfaces):
+            part = _part(surface)
             self.starts.append(part != surface)
             self.parts.append(part)
             if part:
@@ -119,6 +110,46 @@ class NoRepeatWords:
         return (*self._context, self._word)[-(self.length - 1) :] if self.length > 1 else ()
 
 
-def _surface(piece: str) -> bytes:
-    byte = _BYTE.fullmatch(piece)
-    return bytes([int(byte[1], 16)]) if byte else piece.replace(_WORD_START, " ").encode()
+@final
+@dataclass(frozen=True)
+class NoRepeatTokens:
+    """No run of `length` pieces occurs twice in a summary: `no_repeat_ngram_size` of transformers.
+
+    The piece that decoders begin with stands in no run. Where another model begins with its end, a `length` of 1 would
+    there forbid the end for ever; every greater length is the same rule.
+
+    Attributes:
+        length: Pieces of the run, at least 1.
+    """
+
+    length: int
+    _context: tuple[int, ...] = ()
+    """The last `length` - 1 pieces, fewer at the beginning."""
+    _followers: Mapping[tuple[int, ...], tuple[int, ...]] = field(default_factory=dict)
+    """What has followed each run of `length` - 1 pieces."""
+
+    def __post_init__(self) -> None:
+        if self.length < 1:
+            raise ValueError(f"length must be at least 1, got {self.length}")
+
+    def after(self, piece: int) -> "NoRepeatTokens":
+        """The constraint once this piece is written."""
+        context = (*self._context, piece)[-(self.length - 1) :] if self.length > 1 else ()
+        if len(self._context) < self.length - 1 or piece in self.forbidden():
+            return replace(self, _context=context)
+        followers = {**self._followers, self._context: (*self.forbidden(), piece)}
+        return NoRepeatTokens(self.length, context, followers)
+
+    def forbidden(self) -> tuple[int, ...]:
+        """Pieces that have followed the same pieces before."""
+        return self._followers.get(self._context, ())
+
+
+def _part(surface: bytes) -> bytes:
+    """Take the white space before a word away, and that of a piece which is nothing else, whichever spaces it holds."""
+    part = surface.lstrip()
+    if part.split() in ([], [part]):
+        return part
+    if surface.decode(errors="ignore").isspace():
+        return b""
+    raise ValueError(f"surfaces must hold white space before a word only, got {surface!r}")

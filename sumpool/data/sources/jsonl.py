@@ -1,24 +1,14 @@
 """JSON lines: one document with its summary a line."""
 
-import hashlib
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import Literal, final
 
 from pydantic import Field, model_validator
 
-from sumpool.data.sources._base import Example, Reject, SourceConfig, Split
-from sumpool.data.sources._split import split_of
-from sumpool.documents.json_lines import (
-    DOCUMENT_FIELDS,
-    ID_FIELDS,
-    SUMMARY_FIELDS,
-    Line,
-    guess_field,
-    read_lines,
-    text_of,
-)
-from sumpool.errors import DataError
+from sumpool.data.sources._base import Example, Reject, SourceConfig
+from sumpool.data.sources._fields import Fields, examples, files_of_splits
+from sumpool.documents.json_lines import Line, read_lines
 
 
 @final
@@ -47,10 +37,7 @@ class JsonlConfig(SourceConfig):
 
     @model_validator(mode="after")
     def _one_way_to_split(self) -> "JsonlConfig":
-        if (self.path is None) == (self.train is None):
-            raise ValueError("must have either path, or train with validation and test")
-        if self.path and (self.validation or self.test):
-            raise ValueError("must have either path, or train with validation and test, got path and one of those")
+        files_of_splits(self.path, self.train, self.validation, self.test)
         return self
 
     def rows(self) -> Iterator[Example | Reject]:
@@ -59,17 +46,9 @@ class JsonlConfig(SourceConfig):
         Raises:
             DataError: If a file is missing or breaks off, or if no field looks like a document or a summary.
         """
-        seen: set[bytes] = set()
-        for path, split in self._paths():
-            names = self._names(path)
-            for line in read_lines(path):
-                row = self._row(line, names, split) if isinstance(line, Line) else Reject(line.where, line.reason)
-                if isinstance(row, Example):
-                    key = hashlib.blake2b(row.id.encode(), digest_size=16).digest()
-                    if key in seen:
-                        row = Reject(line.where, f"id must be unique, got {row.id!r} a second time")
-                    seen.add(key)
-                yield row
+        files = files_of_splits(self.path, self.train, self.validation, self.test)
+        read = ((self._fields(path), split, read_lines(path)) for path, split in files)
+        yield from examples(read, self.validation_share, self.test_share)
 
     def notes(self) -> Iterable[str]:
         """Say which fields were guessed.
@@ -77,53 +56,14 @@ class JsonlConfig(SourceConfig):
         Raises:
             DataError: As `rows`.
         """
-        for path, _ in self._paths():
-            document, summary, name = self._names(path)
-            if None in (self.document, self.summary, self.id):
-                of_id = f"{name!r} as id" if name else "the place in the file as id"
-                yield f"{path}: read {document!r} as document, {summary!r} as summary and {of_id}"
+        for path, _ in files_of_splits(self.path, self.train, self.validation, self.test):
+            yield from self._chosen.note(self._fields(path), path)
 
-    def _paths(self) -> list[tuple[Path, Split | None]]:
-        """Give every file with its split, None where that goes by the id."""
-        if self.path:
-            return [(self.path, None)]
-        files: tuple[tuple[Path | None, Split], ...] = (
-            (self.train, "train"),
-            (self.validation, "validation"),
-            (self.test, "test"),
-        )
-        return [(path, split) for path, split in files if path]
+    @property
+    def _chosen(self) -> Fields:
+        return Fields(self.document, self.summary, self.id)
 
-    def _names(self, path: Path) -> tuple[str, str, str | None]:
-        """Give the fields of document, summary and id; those not set are guessed from the first line that is whole."""
+    def _fields(self, path: Path) -> Fields:
+        """Guess what is not set from the first line that is whole."""
         first = next((line.fields for line in read_lines(path) if isinstance(line, Line)), {})
-        document = self.document or guess_field(first, DOCUMENT_FIELDS)
-        summary = self.summary or guess_field(first, SUMMARY_FIELDS)
-        if first and not (document and summary):
-            missing = "summary" if document else "document"
-            raise DataError(
-                f"{path} must have a field that looks like a {missing}, got {', '.join(map(repr, list(first)[:12]))}; "
-                f"set data.source.{missing} to its name"
-            )
-        return document or "document", summary or "summary", self.id or guess_field(first, ID_FIELDS)
-
-    def _row(self, line: Line, names: tuple[str, str, str | None], split: Split | None) -> Example | Reject:
-        document, summary, id_field = names
-        try:
-            name = _id(line, id_field)
-            return Example(
-                name,
-                text_of(line.fields, document),
-                text_of(line.fields, summary),
-                split or split_of(name, self.validation_share, self.test_share),
-            )
-        except ValueError as error:
-            return Reject(line.where, str(error))
-
-
-def _id(line: Line, field: str | None) -> str:
-    """Give the id of a line; a whole number will do."""
-    if field is None:
-        return line.where
-    value = line.fields.get(field)
-    return str(value) if isinstance(value, int) and not isinstance(value, bool) else text_of(line.fields, field)
+        return self._chosen.guess(first, path)

@@ -9,7 +9,8 @@ from torch import Tensor
 
 from sumpool.core.cross_attention._base import Held
 from sumpool.core.cross_attention.sentence import SentenceConfig, SentenceCrossAttention
-from sumpool.core.decoding.beam import Lengths, search
+from sumpool.core.decoding.beam import search
+from sumpool.core.decoding.ranking import Lengths, Ranking
 from sumpool.core.model.config import ModelConfig
 from sumpool.core.model.summarizer import Summarizer
 from sumpool.core.tokens import Tokens
@@ -162,7 +163,7 @@ def test_a_whole_search_is_that_of_each_document_alone(hold: int) -> None:
 
     def written(rows: slice) -> list[list[tuple[int, ...]]]:
         memory = model.encode(ids[rows], mask[rows], sentences[rows])
-        found = search(model.step, model.start(memory, BEAMS), bounds[rows], beams=BEAMS)
+        found = search(model.step, model.start(memory, BEAMS), bounds[rows], Ranking(BEAMS))
         return [[hypothesis.tokens for hypothesis in document] for document in found]
 
     with torch.inference_mode():

@@ -2,66 +2,28 @@
 
 import itertools
 import math
-from collections.abc import Collection, Sequence
+from collections.abc import Collection
 from dataclasses import dataclass
 
 import pytest
 import torch
 from torch import Tensor
 
-from sumpool.core.decoding.beam import Lengths, search
+from sumpool.core.decoding.beam import search
 from sumpool.core.decoding.constraints import NoRepeatWords, WordPieces
+from sumpool.core.decoding.ranking import LengthFormula, Lengths, Ranking
 from sumpool.pieces import BEGIN, END
-
-WORDS = (4, 5, 6, 7)
-VOCAB = 8
-PIECES = ["", "", "", "", "▁a", "▁b", "▁c", "d"]
+from tests.core.decoding.random_steps import PIECES, VOCAB, WORDS, Written, next_log_probs, probability, step, table
 
 
-@dataclass(frozen=True)
-class Written:
-    """A state that remembers what each row wrote."""
+def brute_force(
+    document: int, lengths: Lengths, length_penalty: float, formula: LengthFormula
+) -> list[tuple[float, tuple[int, ...]]]:
+    def divisor(length: int) -> float:
+        return float(((5 + length) / 6 if formula == "gnmt" else length) ** length_penalty)
 
-    rows: tuple[tuple[int, ...], ...]
-    beams: int
-
-    @classmethod
-    def start(cls, documents: Sequence[int], beams: int) -> "Written":
-        return cls(tuple((document,) for document in documents for _ in range(beams)), beams)
-
-    def reorder(self, rows: Tensor) -> "Written":
-        taken = [self.rows[row] for row in rows.tolist()]
-        assert [row[0] for row in taken] == [row[0] for row in self.rows], "a row left its document"
-        return Written(tuple(taken), self.beams)
-
-    def select(self, documents: Tensor) -> "Written":
-        kept = [self.rows[self.beams * place + beam] for place in documents.tolist() for beam in range(self.beams)]
-        return Written(tuple(kept), self.beams)
-
-
-def next_log_probs(written: tuple[int, ...]) -> Tensor:
-    """A random model: any prefix (the document's number and its pieces) has its own distribution over the pieces."""
-    seed = 0
-    for piece in written:
-        seed = (seed * 31 + piece + 1) % 2**60
-    generator = torch.Generator().manual_seed(seed)
-    return (2 * torch.randn(VOCAB, generator=generator, dtype=torch.float64)).log_softmax(-1).float()
-
-
-def step(last: Tensor, state: Written) -> tuple[Tensor, Written]:
-    rows = tuple((*row, piece) for row, piece in zip(state.rows, last.tolist(), strict=True))
-    return torch.stack([next_log_probs(row) for row in rows]), Written(rows, state.beams)
-
-
-def probability(document: int, pieces: Sequence[int]) -> float:
-    written = (document, BEGIN, *pieces)
-    ended = (*pieces, END)
-    return math.fsum(float(next_log_probs(written[: place + 2])[piece]) for place, piece in enumerate(ended))
-
-
-def brute_force(document: int, lengths: Lengths, length_penalty: float) -> list[tuple[float, tuple[int, ...]]]:
     every = [
-        (probability(document, pieces) / (len(pieces) + 1) ** length_penalty, pieces)
+        (probability(document, pieces) / divisor(len(pieces) + 1), pieces)
         for length in range(lengths.minimum, lengths.maximum + 1)
         for pieces in itertools.product(WORDS, repeat=length)
     ]
@@ -70,11 +32,14 @@ def brute_force(document: int, lengths: Lengths, length_penalty: float) -> list[
 
 @pytest.mark.parametrize("length_penalty", [0.0, 0.7, 1.0, 2.0])
 @pytest.mark.parametrize("lengths", [Lengths(0, 4), Lengths(2, 4), Lengths(3, 3), Lengths(0, 0)])
-def test_equals_brute_force_where_every_prefix_fits_the_beam(lengths: Lengths, length_penalty: float) -> None:
+@pytest.mark.parametrize("formula", ["sumpool", "gnmt"])
+def test_equals_brute_force_where_every_prefix_fits_the_beam(
+    lengths: Lengths, length_penalty: float, formula: LengthFormula
+) -> None:
     beams = 5 * len(WORDS) ** 3
-    found = search(step, Written.start([1, 2], beams), [lengths] * 2, beams=beams, length_penalty=length_penalty)
+    found = search(step, Written.start([1, 2], beams), [lengths] * 2, Ranking(beams, length_penalty, formula))
     for document, hypotheses in zip([1, 2], found, strict=True):
-        expected = brute_force(document, lengths, length_penalty)[:beams]
+        expected = brute_force(document, lengths, length_penalty, formula)[:beams]
         assert [hypothesis.tokens for hypothesis in hypotheses[:20]] == [pieces for _, pieces in expected[:20]]
         scores = [hypothesis.score for hypothesis in hypotheses]
         assert scores == pytest.approx([score for score, _ in expected], abs=1e-5)
@@ -97,7 +62,7 @@ def greedy(document: int, lengths: Lengths) -> tuple[int, ...]:
 
 def test_one_beam_is_greedy() -> None:
     lengths = [Lengths(number % 5, 5 + number % 20) for number in range(40)]
-    found = search(step, Written.start(range(40), 1), lengths, beams=1)
+    found = search(step, Written.start(range(40), 1), lengths, Ranking(1))
     assert [hypotheses[0].tokens for hypotheses in found] == [greedy(*pair) for pair in enumerate(lengths)]
     assert all(len(hypotheses) == 1 for hypotheses in found)
 
@@ -106,19 +71,20 @@ def test_one_beam_is_greedy() -> None:
 def test_company_and_order_change_nothing(beams: int) -> None:
     lengths = [Lengths(document % 4, 4 + document % 11) for document in range(30)]
     alone = [
-        search(step, Written.start([document], beams), [lengths[document]], beams=beams)[0] for document in range(30)
+        search(step, Written.start([document], beams), [lengths[document]], Ranking(beams))[0] for document in range(30)
     ]
     for size in (7, 30):
         for first in range(0, 30, size):
             mates = list(reversed(range(first, min(first + size, 30))))
-            together = search(step, Written.start(mates, beams), [lengths[mate] for mate in mates], beams=beams)
+            together = search(step, Written.start(mates, beams), [lengths[mate] for mate in mates], Ranking(beams))
             assert together == [alone[mate] for mate in mates]
 
 
 def test_more_beams_find_no_worse_summaries_here() -> None:
     totals = [
         sum(
-            found[0].score for found in search(step, Written.start(range(20), beams), [Lengths(3, 9)] * 20, beams=beams)
+            found[0].score
+            for found in search(step, Written.start(range(20), beams), [Lengths(3, 9)] * 20, Ranking(beams))
         )
         for beams in (1, 4, 64)
     ]
@@ -136,23 +102,14 @@ def test_the_search_ends_as_soon_as_nothing_better_can_come() -> None:
         return log_probs, state
 
     # sum / length: a live hypothesis of -20 could come down to -20 / 10, which -0.001 / 1 and -20.001 / 2 beat or not
-    search(counted, Written.start([0], 1), [Lengths(0, 9)], beams=1)
+    search(counted, Written.start([0], 1), [Lengths(0, 9)], Ranking(1))
     assert steps == 1
     steps = 0
-    search(counted, Written.start([0], 2), [Lengths(0, 9)], beams=2, length_penalty=0)
+    search(counted, Written.start([0], 2), [Lengths(0, 9)], Ranking(2, 0))
     assert steps == 2
     steps = 0
-    search(counted, Written.start([0], 2), [Lengths(0, 9)], beams=2, length_penalty=1)
+    search(counted, Written.start([0], 2), [Lengths(0, 9)], Ranking(2, 1))
     assert steps > 2
-
-
-def table(rows: dict[int, dict[int, float]], last: Tensor) -> Tensor:
-    """Log-probabilities by last piece and next piece; -50 where nothing is said."""
-    log_probs = torch.full((len(last), VOCAB), -50.0)
-    for row, piece in enumerate(last.tolist()):
-        for following, log_prob in rows.get(piece, {}).items():
-            log_probs[row, following] = log_prob
-    return log_probs
 
 
 def test_a_late_winner_is_waited_for() -> None:
@@ -163,10 +120,10 @@ def test_a_late_winner_is_waited_for() -> None:
             log_probs[:, END] = 0.0
         return log_probs, state
 
-    found = search(late, Written.start([0], 2), [Lengths(0, 9)], beams=2)[0]
+    found = search(late, Written.start([0], 2), [Lengths(0, 9)], Ranking(2))[0]
     assert found[0].tokens == (4,) * 9  # -3 / 10 beats -0.4 / 1 and -0.8 / 2, which ended first
     assert found[0].score == pytest.approx(-0.3)
-    found = search(late, Written.start([0], 2), [Lengths(0, 9, 6)], beams=2)[0]
+    found = search(late, Written.start([0], 2), [Lengths(0, 9, 6)], Ranking(2))[0]
     assert found[0].tokens == ()  # -3 / 7 does not
 
 
@@ -174,7 +131,7 @@ def test_an_end_outside_the_beam_does_not_count() -> None:
     def early(last: Tensor, state: Written) -> tuple[Tensor, Written]:
         return table({BEGIN: {4: -1.0, 5: -1.1, END: -1.2}, 4: {END: -5.0}, 5: {END: -5.0}}, last), state
 
-    found = search(early, Written.start([0], 2), [Lengths(0, 1)], beams=2, length_penalty=0)[0]
+    found = search(early, Written.start([0], 2), [Lengths(0, 1)], Ranking(2, 0))[0]
     assert [hypothesis.tokens for hypothesis in found] == [(4,), (5,)]
 
 
@@ -183,9 +140,9 @@ def flat(last: Tensor, state: Written) -> tuple[Tensor, Written]:
 
 
 def test_equals_are_broken_by_index() -> None:
-    found = search(flat, Written.start([0], 3), [Lengths(3, 3)], beams=3)[0]
+    found = search(flat, Written.start([0], 3), [Lengths(3, 3)], Ranking(3))[0]
     assert [hypothesis.tokens for hypothesis in found] == [(4, 4, 4), (4, 4, 5), (4, 4, 6)]
-    assert search(flat, Written.start([0], 1), [Lengths(2, 9)], beams=1)[0][0].tokens == (4, 4)
+    assert search(flat, Written.start([0], 1), [Lengths(2, 9)], Ranking(1))[0][0].tokens == (4, 4)
 
 
 @dataclass(frozen=True)
@@ -204,7 +161,7 @@ class Mute:
 
 @pytest.mark.parametrize("beams", [1, 3])
 def test_where_every_piece_is_forbidden_the_summary_ends(beams: int) -> None:
-    found = search(step, Written.start([1, 2], beams), [Lengths(5, 9)] * 2, beams=beams, constraints=[Mute(2)])
+    found = search(step, Written.start([1, 2], beams), [Lengths(5, 9)] * 2, Ranking(beams), constraints=[Mute(2)])
     for document, hypotheses in zip([1, 2], found, strict=True):
         assert [len(hypothesis.tokens) for hypothesis in hypotheses] == [2]
         assert hypotheses[0].log_prob == pytest.approx(probability(document, hypotheses[0].tokens), abs=1e-5)
@@ -212,14 +169,14 @@ def test_where_every_piece_is_forbidden_the_summary_ends(beams: int) -> None:
 
 def test_constraints_hold_along_every_beam() -> None:
     words = NoRepeatWords(1, WordPieces(PIECES))
-    found = search(step, Written.start(range(20), 4), [Lengths(0, 8)] * 20, beams=4, constraints=[words])
+    found = search(step, Written.start(range(20), 4), [Lengths(0, 8)] * 20, Ranking(4), constraints=[words])
     for hypothesis in itertools.chain.from_iterable(found):
-        text = "".join(PIECES[piece] for piece in hypothesis.tokens).replace("▁", " ").split()
+        text = b"".join(PIECES[piece] for piece in hypothesis.tokens).split()
         assert len(set(text)) == len(text)
 
 
 def test_no_documents_have_no_summaries() -> None:
-    assert search(step, Written.start([], 4), [], beams=4) == []
+    assert search(step, Written.start([], 4), [], Ranking(4)) == []
 
 
 @pytest.mark.parametrize(
@@ -233,7 +190,7 @@ def test_no_documents_have_no_summaries() -> None:
 )
 def test_arguments_out_of_range_are_refused(lengths: Lengths, beams: int, length_penalty: float, message: str) -> None:
     with pytest.raises(ValueError, match=message):
-        search(step, Written.start([1], beams), [lengths], beams=beams, length_penalty=length_penalty)
+        search(step, Written.start([1], beams), [lengths], Ranking(beams, length_penalty))
 
 
 @pytest.mark.parametrize("beams", [1, 4])
@@ -242,4 +199,4 @@ def test_a_model_that_gives_no_numbers_is_refused(beams: int) -> None:
         return torch.full((len(last), VOCAB), math.nan), state
 
     with pytest.raises(ValueError, match="step must give log-probabilities, got NaN after 0 pieces"):
-        search(broken, Written.start([1], beams), [Lengths(0, 4)], beams=beams)
+        search(broken, Written.start([1], beams), [Lengths(0, 4)], Ranking(beams))

@@ -6,18 +6,23 @@ from collections.abc import Sequence
 import pytest
 import torch
 
-from sumpool.core.decoding.beam import Hypothesis, Lengths, search
+from sumpool.core.decoding.beam import Hypothesis, search
 from sumpool.core.decoding.constraints import NoRepeatWords, WordPieces
+from sumpool.core.decoding.ranking import Lengths, Ranking
 from sumpool.core.model.config import ModelConfig
 from sumpool.core.model.summarizer import DecoderState, Memory, Summarizer
 from sumpool.pieces import END
 
 VOCAB = 60
 LENGTHS = Lengths(3, 14)
+CROSS_ATTENTIONS = {
+    "full": {"kind": "full"},
+    "sentence": {"kind": "sentence", "sentences": 2, "selection": {"kind": "approximate"}},
+}
 
 
-@pytest.fixture(scope="module")
-def model() -> Summarizer:
+@pytest.fixture(scope="module", params=["full", "sentence"])
+def model(request: pytest.FixtureRequest) -> Summarizer:
     """A model that knows nothing but is sure of it, so that a summary is decided and not a tie."""
     torch.manual_seed(5)
     settings = {
@@ -29,7 +34,7 @@ def model() -> Summarizer:
             {"attention": {"kind": "blockwise", "block": 16}, "pool": {"kind": "halving", "keep": 40}},
             {"attention": {"kind": "vanilla"}, "pool": {"kind": "halving", "keep": 13}},
         ],
-        "decoder": {"layers": 2},
+        "decoder": {"layers": 2, "cross_attention": CROSS_ATTENTIONS[request.param]},
     }
     model = Summarizer(ModelConfig.model_validate(settings), VOCAB).eval().requires_grad_(False)
     model.embedding.weight *= 2
@@ -57,9 +62,9 @@ def summaries(model: Summarizer, documents: Sequence[torch.Tensor], beams: int) 
         log_probs, state = model.step(last, state)
         return with_ends(log_probs), state
 
-    rule = NoRepeatWords(1, WordPieces([f"▁{number}" for number in range(VOCAB)]))
+    rule = NoRepeatWords(1, WordPieces([f" {number}".encode() if number > END else b"" for number in range(VOCAB)]))
     state = model.start(read(model, documents), beams)
-    return search(step, state, [LENGTHS] * len(documents), beams=beams, constraints=[rule])
+    return search(step, state, [LENGTHS] * len(documents), Ranking(beams), constraints=[rule])
 
 
 def with_ends(log_probs: torch.Tensor) -> torch.Tensor:

@@ -7,6 +7,7 @@ from torch import Tensor
 from sumpool.core.model.config import ModelConfig
 from sumpool.core.model.summarizer import Memory, Summarizer
 from sumpool.pieces import BEGIN, PAD
+from sumpool.variants import kinds
 
 VOCAB = 60
 ENCODERS = {
@@ -16,9 +17,18 @@ ENCODERS = {
         {"attention": {"kind": "vanilla"}, "pool": {"kind": "halving", "keep": 13}},
     ],
 }
+CROSS_ATTENTIONS = {
+    "full": {"kind": "full"},
+    **{
+        selection: {"kind": "sentence", "sentences": 2, "selection": {"kind": selection}}
+        for selection in kinds("sumpool.core.selection")
+    },
+}
 
 
-def make_model(encoder: str = "pooled", norm: str = "pre", output: str = "pointer") -> Summarizer:
+def make_model(
+    encoder: str = "pooled", norm: str = "pre", output: str = "pointer", cross_attention: str = "full"
+) -> Summarizer:
     torch.manual_seed(1)
     settings = {
         "dim": 32,
@@ -27,7 +37,7 @@ def make_model(encoder: str = "pooled", norm: str = "pre", output: str = "pointe
         "norm": norm,
         "source_length": 2000,
         "encoder": ENCODERS[encoder],
-        "decoder": {"layers": 2},
+        "decoder": {"layers": 2, "cross_attention": CROSS_ATTENTIONS[cross_attention]},
         "output": {"kind": output},
     }
     return Summarizer(ModelConfig.model_validate(settings), VOCAB).eval()
@@ -45,9 +55,11 @@ def make_documents(*lengths: int) -> tuple[Tensor, Tensor, Tensor]:
 
 @pytest.mark.parametrize("norm", ["pre", "post"])
 @pytest.mark.parametrize("encoder", ENCODERS)
-@pytest.mark.parametrize("output", ["tied", "pointer"])
-def test_a_cached_step_equals_reading_it_all_again(norm: str, encoder: str, output: str) -> None:
-    model = make_model(encoder, norm, output)
+@pytest.mark.parametrize(
+    ("output", "cross_attention"), [("tied", "full"), *(("pointer", kind) for kind in CROSS_ATTENTIONS)]
+)
+def test_a_cached_step_equals_reading_it_all_again(norm: str, encoder: str, output: str, cross_attention: str) -> None:
+    model = make_model(encoder, norm, output, cross_attention)
     memory = model.encode(*make_documents(70, 40, 9))
     target = torch.randint(5, VOCAB, (3, 64))
     state, last = model.start(memory, 1), torch.full((3,), BEGIN)
@@ -60,8 +72,9 @@ def test_a_cached_step_equals_reading_it_all_again(norm: str, encoder: str, outp
             torch.testing.assert_close(found, scores.log_prob[:, place], atol=1e-5, rtol=0)
 
 
-def test_beams_are_hypotheses_of_their_own_and_can_be_followed() -> None:
-    model = make_model().double()
+@pytest.mark.parametrize("cross_attention", CROSS_ATTENTIONS)
+def test_beams_are_hypotheses_of_their_own_and_can_be_followed(cross_attention: str) -> None:
+    model = make_model(cross_attention=cross_attention).double()
     memory = model.encode(*make_documents(70, 40))
     words = torch.randint(5, VOCAB, (2, 3, 5))  # (batch, beams, written)
     state, last = model.start(memory, 3), torch.full((6,), BEGIN)
@@ -86,9 +99,11 @@ def test_beams_are_hypotheses_of_their_own_and_can_be_followed() -> None:
                 torch.testing.assert_close(chosen[beam], expected[0])
 
 
-@pytest.mark.parametrize("encoder", ENCODERS)
-def test_fifty_documents_do_not_notice_their_batch(encoder: str) -> None:
-    model = make_model(encoder)
+@pytest.mark.parametrize(
+    ("encoder", "cross_attention"), [("blockwise", "full"), *(("pooled", kind) for kind in CROSS_ATTENTIONS)]
+)
+def test_fifty_documents_do_not_notice_their_batch(encoder: str, cross_attention: str) -> None:
+    model = make_model(encoder, cross_attention=cross_attention)
     lengths = [*torch.randint(1, 180, (50,)).tolist(), 1800]
     documents = make_documents(*lengths)
     target = torch.randint(5, VOCAB, (51, 12))
@@ -111,8 +126,9 @@ def test_fifty_documents_do_not_notice_their_batch(encoder: str) -> None:
 
 
 @pytest.mark.parametrize("encoder", ENCODERS)
-def test_nan_in_the_padding_changes_no_bit(encoder: str) -> None:
-    model = make_model(encoder)
+@pytest.mark.parametrize("cross_attention", CROSS_ATTENTIONS)
+def test_nan_in_the_padding_changes_no_bit(encoder: str, cross_attention: str) -> None:
+    model = make_model(encoder, cross_attention=cross_attention)
     ids, mask, sentences = make_documents(70, 40, 9)
     target = torch.randint(5, VOCAB, (3, 12)).masked_fill(torch.arange(12) > 7, PAD)
 

@@ -1,0 +1,113 @@
+"""The files of a model that was trained elsewhere: JSON and safetensors, whole or in parts, and never a pickle."""
+
+import json
+import re
+from pathlib import Path
+from typing import Any
+
+import torch
+from safetensors import SafetensorError, safe_open
+from torch import Tensor
+
+from sumpool.errors import CheckpointError
+
+WEIGHTS = "model.safetensors"
+INDEX = "model.safetensors.index.json"
+_PREFIX = re.compile(r"^(model|led)\.")
+_FLOATS = (torch.float32, torch.float64, torch.float16, torch.bfloat16)
+_PICKLES = ("pytorch_model.bin", "pytorch_model.bin.index.json", "model.bin")
+
+
+def read_json(path: Path) -> dict[str, Any]:
+    """Read a file that holds an object.
+
+    Raises:
+        CheckpointError: If it is missing, damaged, or holds anything else.
+    """
+    try:
+        tree = json.loads(path.read_bytes())
+    except (OSError, ValueError, RecursionError) as error:
+        raise CheckpointError(f"{path} must be JSON that can be read, got: {error}") from error
+    if not isinstance(tree, dict):
+        raise CheckpointError(f"{path} must hold an object in JSON, got a {type(tree).__name__}")
+    return tree
+
+
+class Tensors:
+    """The tensors of a folder, read one by one as they are taken, so that the whole model never lies in memory twice.
+
+    They go by their names within the bare model: a file has a prefix more where a language head is saved with it.
+    """
+
+    def __init__(self, folder: Path) -> None:
+        """Find them.
+
+        Args:
+            folder: Holds `model.safetensors`, or an index of its parts.
+
+        Raises:
+            CheckpointError: If there are none, they are pickles, or a file is damaged.
+        """
+        self.folder = folder
+        self._files: dict[str, tuple[Any, str]] = {}
+        for path in _weight_files(folder):
+            try:
+                file: Any = safe_open(path, framework="pt")
+            except (OSError, SafetensorError) as error:
+                raise CheckpointError(f"{path} must be a safetensors file, got: {error}; download it again") from error
+            self._files |= {_PREFIX.sub("", name): (file, name) for name in file.keys()}  # noqa: SIM118 - no mapping
+
+    def __contains__(self, name: str) -> bool:
+        return name in self._files
+
+    def names(self) -> list[str]:
+        """Name the tensors that nobody has taken."""
+        return sorted(self._files)
+
+    def take(self, name: str, shape: tuple[int, ...], *, endless: bool = False) -> Tensor:
+        """Read a tensor, in float32, and forget it.
+
+        Args:
+            name: Its name.
+            shape: What it must have.
+            endless: Whether it may hold -inf, which stands for what is never written.
+
+        Raises:
+            CheckpointError: If it is missing, damaged, of another shape, or holds anything but finite numbers.
+        """
+        if name not in self._files:
+            raise CheckpointError(f"{self.folder} must hold the tensor {name} {shape}, but it is missing")
+        file, full_name = self._files.pop(name)
+        where = f"{self.folder}: {full_name}"
+        try:
+            tensor: Tensor = file.get_tensor(full_name)
+        except (OSError, SafetensorError, ValueError) as error:
+            raise CheckpointError(f"{where} must be readable, got: {error}; download it again") from error
+        if tuple(tensor.shape) != shape:
+            raise CheckpointError(f"{where} must be {shape}, as config.json has it, got {tuple(tensor.shape)}")
+        if tensor.dtype not in _FLOATS:
+            raise CheckpointError(f"{where} must be of floating point, got {tensor.dtype}; take weights not quantised")
+        tensor = tensor.to(torch.float32)
+        if not (tensor.isfinite() | (tensor.isneginf() & endless)).all():
+            raise CheckpointError(f"{where} must hold finite numbers, got others; download it again")
+        return tensor
+
+
+def _weight_files(folder: Path) -> list[Path]:
+    """Find the files with weights, in order."""
+    if (folder / WEIGHTS).is_file():
+        return [folder / WEIGHTS]
+    index = folder / INDEX
+    if index.is_file():
+        parts = read_json(index).get("weight_map")
+        names = set(parts.values()) if isinstance(parts, dict) else set()
+        if not names or not all(isinstance(name, str) and Path(name).name == name for name in names):
+            raise CheckpointError(f"{index} must map the tensors to files beside it, got {parts!r:.60}")
+        return [folder / name for name in sorted(names)]
+    pickles = [name for name in _PICKLES if (folder / name).is_file()]
+    if pickles:
+        raise CheckpointError(
+            f"{folder} must hold {WEIGHTS}, got {pickles[0]}, a pickle, which could run anything: convert it where you "
+            f"trust it, with transformers' BartForConditionalGeneration.from_pretrained(...).save_pretrained(...)"
+        )
+    raise CheckpointError(f"{folder} must hold {WEIGHTS}, or {INDEX} and its parts, got neither")

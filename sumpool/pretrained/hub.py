@@ -1,0 +1,67 @@
+"""Models by their names on the Hugging Face hub, where its library is installed and a network answers.
+
+One short question comes first: the library's own downloads ask again and again where nobody answers, for minutes.
+"""
+
+from fnmatch import fnmatch
+from importlib.util import find_spec
+from pathlib import Path
+
+from sumpool.errors import CheckpointError
+from sumpool.progress import Progress, Report
+
+_WANTED = (
+    *("config.json", "generation_config.json", "model.safetensors", "model.safetensors.index.json"),
+    *("model-*.safetensors", "tokenizer.json", "tokenizer_config.json", "vocab.json", "merges.txt"),
+    *("special_tokens_map.json", "added_tokens.json"),
+)
+"""Files that an import reads."""
+_PATIENCE = 5.0
+"""Seconds that the hub has for its first answer."""
+
+
+def fetch(name: str, report: Report) -> Path:
+    """Bring a model from the hub into the library's cache, unless it is there.
+
+    Args:
+        name: Its name, such as facebook/bart-large-cnn.
+        report: Hears of every file.
+
+    Returns:
+        The folder in the cache, which is named after the model's revision.
+
+    Raises:
+        CheckpointError: If the library is not installed, the hub does not answer and the model is not in the cache, or
+            it has no safetensors.
+    """
+    if find_spec("huggingface_hub") is None:
+        raise CheckpointError(
+            f"{name} must be a folder with a model, got none; to look for it on the hub, pip install 'sumpool[hub]'"
+        )
+    from huggingface_hub import HfApi, hf_hub_download, snapshot_download
+
+    try:
+        found = HfApi().model_info(name, timeout=_PATIENCE)
+        names = [file.rfilename for file in found.siblings or ()]
+        wanted = [file for file in names if any(fnmatch(file, pattern) for pattern in _WANTED)]
+        if not any(file.endswith(".safetensors") for file in wanted):
+            raise CheckpointError(
+                f"{name} must have model.safetensors on the hub, got {', '.join(names[:8]) or 'no files'}; "
+                "take another revision of it, or convert it and import the folder"
+            )
+        paths = []
+        for number, file in enumerate(wanted):
+            report(Progress("download", number, len(wanted), note=f"{name}: {file}"))
+            paths.append(hf_hub_download(name, file, revision=found.sha))
+        return Path(paths[0]).parent
+    except CheckpointError:
+        raise
+    except Exception as error:  # of the library that carries its requests, which is another one by version
+        try:
+            return Path(snapshot_download(name, local_files_only=True))
+        except Exception:
+            reason = str(error).strip().split("\n")[0] or type(error).__name__
+            raise CheckpointError(
+                f"{name} must be a folder, or a model on the Hugging Face hub or in its cache, but there is no such "
+                f"folder, and the hub gave: {reason}"
+            ) from error

@@ -1,0 +1,73 @@
+import math
+from collections.abc import Callable
+
+import pytest
+import torch
+from torch import Tensor
+
+from sumpool.core.cross_attention.full import FullCrossAttention
+from sumpool.core.cross_attention.hepos import HeposConfig, HeposCrossAttention
+from sumpool.core.tokens import Tokens
+
+
+def build(stride: int, heads: int = 4) -> HeposCrossAttention:
+    return HeposConfig(stride=stride).build(16, heads).double()
+
+
+def naive(attention: HeposCrossAttention, queries: Tensor, states: Tensor) -> Tensor:
+    """Loop over the heads of one document: (length, dim) seen by (target, dim)."""
+    heads, stride = attention.heads, attention.stride
+    query = attention.query(queries).view(len(queries), heads, 16 // heads)
+    key, value = (part.view(len(states), heads, 16 // heads) for part in attention.key_value(states).chunk(2, dim=-1))
+    mixed = torch.zeros_like(query)
+    for head in range(heads):
+        seen = [place for place in range(len(states)) if place % stride == head % stride]
+        if seen:
+            scores = query[:, head] @ key[seen, head].T / math.sqrt(query.size(2))
+            mixed[:, head] = scores.softmax(-1) @ value[seen, head]
+    out: Tensor = attention.out(mixed.flatten(1))
+    return out
+
+
+@pytest.mark.parametrize("heads", [2, 4, 8])
+@pytest.mark.parametrize("stride", [1, 2, 3, 4, 7])
+def test_equals_loops_over_heads(stride: int, heads: int, make_tokens: Callable[..., Tokens]) -> None:
+    attention = build(stride, heads)
+    lengths = (84, 37, 2, 1, 0)  # a multiple of every stride, and too few for some heads
+    tokens = make_tokens(*lengths, pad=torch.nan)
+    queries = torch.randn(len(lengths), 6, 16, dtype=torch.float64)
+    remembered = attention.remember(tokens, {})
+    seen = attention(queries, remembered).states
+    for number, real in enumerate(lengths):
+        expected = naive(attention, queries[number], tokens.states[number, :real])
+        torch.testing.assert_close(seen[number], expected)
+    for place in range(6):
+        step, held = attention.step(queries[:, place : place + 1], remembered, {})
+        torch.testing.assert_close(step, seen[:, place : place + 1])
+        assert held == {}
+
+
+@pytest.mark.parametrize(("length", "places"), [(8, 2), (9, 3), (11, 3), (1, 1)])
+def test_a_stride_of_the_memory_is_kept(length: int, places: int, make_tokens: Callable[..., Tokens]) -> None:
+    remembered = build(4, heads=8).remember(make_tokens(length, 1), {})
+    shapes = {name: tuple(kept.shape) for name, kept in remembered.items()}
+    assert shapes == {"key": (2, 8, places, 2), "value": (2, 8, places, 2), "mask": (2, 8, places)}
+
+
+def test_a_stride_of_one_is_full_attention(make_tokens: Callable[..., Tokens]) -> None:
+    attention, full = build(1), FullCrossAttention(16, 4).double()
+    full.load_state_dict(attention.state_dict())
+    tokens, queries = make_tokens(30, 7), torch.randn(2, 6, 16, dtype=torch.float64)
+    expected = full(queries, full.remember(tokens, {})).states
+    torch.testing.assert_close(attention(queries, attention.remember(tokens, {})).states, expected)
+
+
+def test_gradient_is_exact(make_tokens: Callable[..., Tokens]) -> None:
+    attention, tokens = build(3), make_tokens(7, 2)
+
+    def see(queries: Tensor, states: Tensor) -> Tensor:
+        seen: Tensor = attention(queries, attention.remember(tokens.with_states(states), {})).states
+        return seen
+
+    queries = torch.randn(2, 3, 16, dtype=torch.float64, requires_grad=True)
+    assert torch.autograd.gradcheck(see, (queries, tokens.states.requires_grad_()))

@@ -1,0 +1,58 @@
+import torch
+from torch import nn
+
+from sumpool.core.output.tied import TiedConfig, TiedOutput
+from sumpool.pieces import PAD
+from sumpool.training.loss import surprise
+
+VOCAB, MISSING = 30, (2, 7)
+
+
+def build() -> TiedOutput:
+    """A head that two pieces are taken out of."""
+    head = TiedConfig(bias=True).build(nn.Embedding(VOCAB, 16)).double()
+    assert head.bias is not None
+    head.bias.normal_()
+    head.bias[list(MISSING)] = -torch.inf
+    return head
+
+
+def make_states() -> torch.Tensor:
+    return torch.randn(3, 9, 16, dtype=torch.float64, requires_grad=True)
+
+
+HISTORY = torch.zeros(3, 9, 2, dtype=torch.long)
+
+
+def test_the_bias_is_added_and_what_it_takes_out_has_no_probability() -> None:
+    head, states = build(), make_states()
+    assert head.bias is not None
+    log_probs = head(states, HISTORY, {})
+    assert (log_probs[..., list(MISSING)] == -torch.inf).all()
+    kept = [piece for piece in range(VOCAB) if piece not in MISSING]
+    expected = (states @ head.embedding.weight[kept].T + head.bias[kept]).log_softmax(-1)
+    torch.testing.assert_close(log_probs[..., kept], expected)
+
+
+def test_smoothing_is_uniform_over_what_can_be_written() -> None:
+    head, states = build(), make_states()
+    target = torch.randint(8, VOCAB, (3, 9)).masked_fill(torch.arange(9) > 6, PAD)
+    scores = head.score(states, HISTORY, {}, target)
+    kept = [piece for piece in range(VOCAB) if piece not in MISSING]
+    torch.testing.assert_close(scores.uniform, head(states, HISTORY, {})[..., kept].mean(-1))
+    loss = surprise(scores, target, smoothing=0.1)
+    loss.backward()
+    assert loss.isfinite()
+    assert states.grad is not None
+    assert states.grad.isfinite().all()
+    assert states.grad[:, :7].abs().amin() > 0
+    gradient = head.embedding.weight.grad
+    assert gradient is not None
+    assert gradient.isfinite().all()
+    assert (gradient[list(MISSING)] == 0).all()
+
+
+def test_the_bias_is_saved_but_does_not_learn() -> None:
+    assert "bias" in build().state_dict()
+    assert {name for name, _ in build().named_parameters()} == {"embedding.weight"}
+    assert "bias" not in TiedConfig().build(nn.Embedding(VOCAB, 16)).state_dict()

@@ -1,0 +1,193 @@
+import builtins
+import random
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+from pydantic import ValidationError
+
+from sumpool.data.sources._base import Example, Reject
+from sumpool.data.sources.parquet import ParquetConfig
+from sumpool.errors import DataError, RecipeError
+
+Row = dict[str, Any]
+
+
+def write(path: Path, *rows: Row, group: int = 3) -> Path:
+    """Write rows in small groups."""
+    pq.write_table(pa.Table.from_pylist(list(rows)), path, row_group_size=group)
+    return path
+
+
+def row(name: object = "a", document: object = "A document.", summary: object = "A summary.") -> Row:
+    return {"id": name, "document": document, "summary": summary}
+
+
+def test_each_split_has_its_files(tmp_path: Path) -> None:
+    for number in (2, 1):
+        write(tmp_path / f"train-{number:05}.parquet", row(f"{number}a"), row(f"{number}b"))
+    config = ParquetConfig(
+        train=tmp_path / "train-*.parquet",
+        validation=write(tmp_path / "validation.parquet", row("3")),
+        test=write(tmp_path / "[test].parquet", row("4")),
+    )
+    found = [(each.id, each.split) for each in config.rows() if isinstance(each, Example)]
+    assert found == [(name, "train") for name in ("1a", "1b", "2a", "2b")] + [("3", "validation"), ("4", "test")]
+    assert [path.name for path in config.files()] == [
+        "train-00001.parquet",
+        "train-00002.parquet",
+        "validation.parquet",
+        "[test].parquet",
+    ]
+
+
+def test_a_pattern_may_be_relative(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    write(tmp_path / "a.parquet", row())
+    monkeypatch.chdir(tmp_path)
+    assert list(ParquetConfig(path=Path("?.parquet")).files()) == [Path("a.parquet")]
+
+
+def test_files_of_no_split_are_split_by_the_id(tmp_path: Path) -> None:
+    path = write(tmp_path / "a.parquet", *(row(str(number)) for number in range(200)))
+    config = ParquetConfig(path=path, validation_share=0.2, test_share=0.2)
+    assert {found.split for found in config.rows() if isinstance(found, Example)} == {"train", "validation", "test"}
+
+
+def test_usual_column_names_are_guessed_and_said(tmp_path: Path) -> None:
+    path = write(tmp_path / "x.parquet", {"title": "t", "article": "Text.", "highlights": "Short.", "article_id": 7})
+    config = ParquetConfig(train=path)
+    assert list(config.rows()) == [Example("7", "Text.", "Short.", "train")]
+    assert list(config.notes()) == [
+        f"{path}: read 'article' as document, 'highlights' as summary and 'article_id' as id"
+    ]
+
+
+def test_column_names_can_be_set_and_are_no_guess_then(tmp_path: Path) -> None:
+    path = write(tmp_path / "x.parquet", {"key": "k", "long": "Text.", "short": "Short.", "document": "no"})
+    config = ParquetConfig(train=path, document="long", summary="short", id="key")
+    assert list(config.rows()) == [Example("k", "Text.", "Short.", "train")]
+    assert list(config.notes()) == []
+
+
+def test_without_an_id_the_place_is_the_id_whatever_the_groups(tmp_path: Path) -> None:
+    path = write(tmp_path / "x.parquet", *({"text": f"Text {n}.", "summary": "S."} for n in range(200)), group=70)
+    assert [each.id for each in ParquetConfig(train=path).rows() if isinstance(each, Example)] == [
+        f"{path}:{number}" for number in range(1, 201)
+    ]
+
+
+@pytest.mark.parametrize(
+    ("bad", "reason"),
+    [
+        (row(document=""), "'document' must hold some text"),
+        (row(summary=None), "'summary' must be text, got NoneType"),
+        (row(document="a\0"), "'document' must be text, got a null character"),
+        (row("good"), "id must be unique, got 'good' a second time"),
+    ],
+)
+def test_a_bad_row_is_rejected_with_its_number(tmp_path: Path, bad: Row, reason: str) -> None:
+    path = write(tmp_path / "x.parquet", row("good"), bad, row("last"))
+    good, rejected, last = ParquetConfig(train=path).rows()
+    assert isinstance(good, Example)
+    assert isinstance(last, Example)
+    assert isinstance(rejected, Reject)
+    assert rejected.where == f"{path}:2"
+    assert reason in rejected.reason
+
+
+def test_a_column_of_lists_is_no_text(tmp_path: Path) -> None:
+    path = write(tmp_path / "x.parquet", row(document=["a", "b"]))
+    assert list(ParquetConfig(train=path).rows()) == [Reject(f"{path}:1", "'document' must be text, got list")]
+
+
+def test_bytes_that_are_no_utf_8_are_rejected_with_their_row(tmp_path: Path) -> None:
+    bad = pa.Array.from_buffers(pa.string(), 2, pa.array([b"fine", b"a\xff"]).buffers())
+    table = pa.table({"id": ["1", "2"], "document": bad, "summary": ["S.", "S."]})
+    pq.write_table(table, tmp_path / "x.parquet")
+    config = ParquetConfig(train=tmp_path / "x.parquet")
+    found, rejected = config.rows()
+    assert found == Example("1", "fine", "S.", "train")
+    assert rejected == Reject(f"{tmp_path / 'x.parquet'}:2", "must be UTF-8, got byte 0xff at position 1; convert it")
+
+
+def test_only_a_little_of_a_large_group_is_held(tmp_path: Path) -> None:
+    letters = random.Random(1)
+    texts = [letters.randbytes(5000).hex() for _ in range(2000)]  # 20 MB a column
+    table = pa.table({"document": texts, "summary": texts})
+    path = tmp_path / "x.parquet"
+    pq.write_table(table, path, row_group_size=2000, use_dictionary=False, write_batch_size=32)
+    del table
+    before, most = pa.total_allocated_bytes(), 0
+    for found, text in zip(ParquetConfig(train=path).rows(), texts, strict=True):
+        assert isinstance(found, Example)
+        assert found.document == text
+        most = max(most, pa.total_allocated_bytes() - before)
+    assert most < 8e6
+
+
+@pytest.mark.parametrize(("columns", "missing"), [({"summary": "s"}, "document"), ({"text": "t"}, "summary")])
+def test_columns_of_no_usual_name_are_an_error(tmp_path: Path, columns: Row, missing: str) -> None:
+    path = write(tmp_path / "x.parquet", {"other": "o", **columns})
+    message = f"must have a field that looks like a {missing}, got 'other', .*; set data.source.{missing} to its name"
+    with pytest.raises(DataError, match=message):
+        list(ParquetConfig(path=path).rows())
+
+
+@pytest.mark.parametrize("setting", ["document", "summary", "id"])
+def test_a_missing_column_is_an_error(tmp_path: Path, setting: str) -> None:
+    config = ParquetConfig.model_validate({"path": write(tmp_path / "x.parquet", row()), setting: "nmae"})
+    message = f"must have a column 'nmae', got 'id', 'document', 'summary'; set data.source.{setting} to its name"
+    for ask in (config.rows, config.notes):
+        with pytest.raises(DataError, match=message):
+            list(ask())
+
+
+def test_a_pattern_that_names_nothing_is_an_error(tmp_path: Path) -> None:
+    config = ParquetConfig(train=write(tmp_path / "a.parquet", row()), test=tmp_path / "test-*.parquet")
+    for ask in (config.rows, config.notes, config.files):
+        with pytest.raises(DataError, match=r"test-\*\.parquet must name a file, got none; check data\.source\.test"):
+            list(ask())
+
+
+def test_another_file_is_an_error(tmp_path: Path) -> None:
+    path = tmp_path / "x.parquet"
+    path.write_text('{"document": "Text."}')
+    with pytest.raises(DataError, match=r"x\.parquet must be a Parquet file, got: [^\n]*; get the file again$"):
+        list(ParquetConfig(path=path).rows())
+    path.unlink()
+    path.mkdir()
+    with pytest.raises(DataError, match=r"x\.parquet must be a Parquet file, got: "):
+        list(ParquetConfig(path=path).rows())
+
+
+def test_a_damaged_file_is_an_error_that_says_where(tmp_path: Path) -> None:
+    path = write(tmp_path / "x.parquet", *(row(str(number)) for number in range(200)), group=70)
+    content = bytearray(path.read_bytes())
+    start = pq.ParquetFile(path).metadata.row_group(2).column(1).dictionary_page_offset
+    content[start : start + 60] = bytes(60)
+    path.write_bytes(content)
+    # Rows come 64 at a time, across groups.
+    with pytest.raises(DataError, match=r"x\.parquet must be whole, got: [^\n]* after row 128; get the file again$"):
+        list(ParquetConfig(path=path).rows())
+
+
+def test_without_pyarrow_it_says_what_to_install(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    path, real = write(tmp_path / "x.parquet", row()), builtins.__import__
+
+    def without(name: str, *details: Any) -> object:  # noqa: ANN401 - whatever an import is told
+        if name.startswith("pyarrow"):
+            raise ModuleNotFoundError(name)
+        return real(name, *details)
+
+    monkeypatch.setattr(builtins, "__import__", without)
+    with pytest.raises(RecipeError, match=r"must have pyarrow, .*: pip install 'sumpool\[parquet\]'"):
+        list(ParquetConfig(path=path).rows())
+
+
+def test_the_files_are_one_or_one_for_each_split(tmp_path: Path) -> None:
+    with pytest.raises(ValidationError, match="must have either path, or train with validation and test"):
+        ParquetConfig()
+    with pytest.raises(ValidationError, match="must have either path, or train with validation and test, got path"):
+        ParquetConfig(path=tmp_path, test=tmp_path)

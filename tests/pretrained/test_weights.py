@@ -1,0 +1,204 @@
+"""Imported models compute what the originals compute."""
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+import torch
+from safetensors.torch import load_file, save_file
+from torch import Tensor
+
+from sumpool.core.model.summarizer import Summarizer
+from sumpool.errors import CheckpointError
+from sumpool.pieces import BEGIN, END, PARAGRAPH
+from sumpool.pretrained.config import Changes, read_original, settings_of
+from sumpool.pretrained.folder import Tensors
+from sumpool.pretrained.renumbering import renumber
+from sumpool.pretrained.weights import translate
+from tests.pretrained.originals import (
+    NOTHING,
+    PIECES,
+    VOCABULARY,
+    Batch,
+    Theirs,
+    both,
+    built,
+    imported,
+    random_bart,
+    random_batch,
+    random_led,
+)
+
+SHAPES: list[dict[str, Any]] = [
+    {},
+    {"d_model": 32, **both(attention_heads=4, ffn_dim=64, layers=3), "scale_embedding": True},
+    {"d_model": 8, **both(attention_heads=1, ffn_dim=6, layers=1), "activation_function": "relu"},
+]
+LENGTHS = ((17,), (40, 3, 21))
+
+
+def encode(model: Summarizer, batch: Batch) -> tuple[Tensor, Tensor]:
+    """Our encoder's states (batch, length, dim), and log-probabilities of all pieces (batch, target, vocab)."""
+    with torch.inference_mode():
+        memory = model.encode(batch.ids, batch.mask, torch.zeros_like(batch.ids))
+        read = torch.nn.functional.pad(batch.target[:, :-1], (1, 0), value=BEGIN)
+        decoded = model.decoder(read, model.decoder.remember(memory.tokens))
+        return memory.tokens.states, model.output(decoded.states, torch.empty(0), {})
+
+
+def encode_theirs(model: Theirs, batch: Batch) -> tuple[Tensor, Tensor]:
+    """The same of theirs, the pieces by our numbers."""
+    first = {"global_attention_mask": torch.zeros_like(batch.theirs)} if model.config.model_type == "led" else {}
+    for mask in first.values():
+        mask[:, 0] = 1
+    with torch.inference_mode():
+        found = model(input_ids=batch.theirs, attention_mask=batch.mask.long(), decoder_input_ids=batch.read, **first)
+    log_probs = found.logits.log_softmax(-1)
+    absent = torch.full_like(log_probs[..., :1], -torch.inf)
+    numbers = [log_probs.size(-1) if number is None else number for number in PIECES]
+    return found.encoder_last_hidden_state, torch.cat([log_probs, absent], dim=-1)[..., numbers]
+
+
+def farthest(ours: Summarizer, theirs: Theirs, batch: Batch) -> float:
+    """The largest difference at real tokens, of states and log-probabilities."""
+    states, log_probs = encode(ours, batch)
+    their_states, their_log_probs = encode_theirs(theirs, batch)
+    assert torch.equal(log_probs.isneginf(), their_log_probs.isneginf())
+    assert their_states[batch.mask].std() > 0.3
+    assert their_log_probs[their_log_probs.isfinite()].std() > 0.3
+    differences = (log_probs - their_log_probs).nan_to_num()
+    return max(float((states - their_states)[batch.mask].abs().max()), float(differences.abs().max()))
+
+
+LED_SHAPES: list[dict[str, Any]] = [
+    {},
+    {"d_model": 32, **both(attention_heads=4, ffn_dim=64, layers=3), "attention_window": 12},
+    {"d_model": 8, **both(attention_heads=1, ffn_dim=6, layers=1), "attention_window": 32},
+]
+
+
+@pytest.mark.parametrize("lengths", LENGTHS)
+@pytest.mark.parametrize("settings", SHAPES)
+@pytest.mark.parametrize("seed", range(3))
+def test_bart_is_imported_exactly(
+    tmp_path: Path, seed: int, settings: dict[str, Any], lengths: tuple[int, ...]
+) -> None:
+    theirs = random_bart(seed, **settings)
+    theirs.save_pretrained(tmp_path)
+    ours, batch = imported(tmp_path), random_batch(seed, lengths)
+    assert farthest(ours, theirs, batch) < 1e-4
+    assert farthest(ours.double(), theirs.double(), batch) < 1e-11
+
+
+@pytest.mark.parametrize("lengths", [*LENGTHS, (96, 1, 60)])
+@pytest.mark.parametrize("settings", LED_SHAPES)
+@pytest.mark.parametrize("seed", range(3))
+def test_led_is_imported_exactly(tmp_path: Path, seed: int, settings: dict[str, Any], lengths: tuple[int, ...]) -> None:
+    theirs = random_led(seed, **settings)
+    theirs.save_pretrained(tmp_path)
+    ours, batch = imported(tmp_path), random_batch(seed, lengths)
+    assert farthest(ours, theirs, batch) < 1e-4
+    assert farthest(ours.double(), theirs.double(), batch) < 1e-4  # theirs rounds the weights to float32
+
+
+def test_weights_in_parts_are_the_same(tmp_path: Path) -> None:
+    theirs = random_bart(5)
+    theirs.save_pretrained(tmp_path / "whole")
+    theirs.save_pretrained(tmp_path / "parts", max_shard_size="8KB")
+    assert len(list((tmp_path / "parts").glob("model-*.safetensors"))) > 2
+    whole, parts = (imported(tmp_path / name).state_dict() for name in ("whole", "parts"))
+    assert all(torch.equal(tensor, parts[name]) for name, tensor in whole.items())
+
+
+def test_a_model_saved_without_its_head_is_the_same(tmp_path: Path) -> None:
+    theirs = random_bart(6)
+    theirs.final_logits_bias.zero_()
+    theirs.save_pretrained(tmp_path / "whole")
+    theirs.model.save_pretrained(tmp_path / "bare")
+    whole, bare = (imported(tmp_path / name).state_dict() for name in ("whole", "bare"))
+    assert all(torch.equal(tensor, bare[name]) for name, tensor in whole.items())
+
+
+@pytest.mark.parametrize("extend", ["repeat", "flip"])
+def test_more_positions_leave_documents_within_the_learned_ones_as_they_were(tmp_path: Path, extend: Any) -> None:  # noqa: ANN401
+    theirs = random_bart(7)
+    theirs.save_pretrained(tmp_path)
+    ours = imported(tmp_path, Changes(positions=150, extend=extend))
+    assert farthest(ours, theirs, random_batch(7, (48, 20))) < 1e-4
+    states, log_probs = encode(ours, random_batch(7, (150,)))
+    assert states.isfinite().all()
+    assert not log_probs.isnan().any()
+    learned = theirs.model.encoder.embed_positions.weight[2:]
+    extended = ours.encoder.embed.positions
+    assert extended is not None
+    second = learned if extend == "repeat" else learned.flip(0)
+    assert torch.equal(extended.weight[:96], torch.cat([learned, second]))
+
+
+def test_lobart_is_bart_within_half_a_window_and_sees_no_farther(tmp_path: Path) -> None:
+    """Every vector of a document no longer than half a window and one sees all others."""
+    theirs = random_bart(8)
+    theirs.save_pretrained(tmp_path)
+    ours = imported(tmp_path, Changes("sliding_window", 20, positions=96))
+    assert farthest(ours, theirs, random_batch(8, (11, 3, 8))) < 1e-4
+    batch = random_batch(8, (40,))
+    assert (encode(ours, batch)[0] - encode_theirs(theirs, batch)[0]).abs().max() > 0.01
+    blocks = imported(tmp_path, Changes("blockwise", 11))
+    assert farthest(blocks, theirs, random_batch(8, (11, 3, 8))) < 1e-4
+
+
+def test_queries_keys_and_values_keep_their_biases(tmp_path: Path) -> None:
+    theirs = random_bart(9)
+    theirs.save_pretrained(tmp_path)
+    weights = imported(tmp_path, Changes("sliding_window", 8)).state_dict()
+    attention = theirs.model.encoder.layers[1].self_attn
+    biases = torch.cat([attention.q_proj.bias, attention.k_proj.bias, attention.v_proj.bias])
+    assert torch.equal(weights["encoder.layers.1.attention.project.bias"], biases)
+    assert torch.equal(weights["encoder.layers.1.attention.out.bias"], attention.out_proj.bias)
+
+
+def test_pieces_that_the_original_lacks_are_never_written(tmp_path: Path) -> None:
+    random_bart(10).save_pretrained(tmp_path)
+    original = read_original(tmp_path)
+    config = settings_of(original, NOTHING, tmp_path)
+    pieces = renumber(VOCABULARY + 2, pad=1, unknown=3, end=2, paragraph=None)  # a tokenizer with two pieces more
+    ours = built(config, translate(Tensors(tmp_path), original, config, pieces, "repeat"), len(pieces))
+    bias = ours.output.state_dict()["bias"]
+    assert bias.isneginf().nonzero().flatten().tolist() == [BEGIN, PARAGRAPH, len(pieces) - 2, len(pieces) - 1]
+    assert torch.equal(ours.embedding.weight[BEGIN], ours.embedding.weight[END])  # what their decoder begins with
+
+
+@pytest.mark.parametrize(
+    ("change", "sentence"),
+    [
+        (
+            {"model.decoder.layers.1.fc1.bias": None},
+            r"must hold the tensor decoder\.layers\.1\.fc1\.bias \(24,\), but it",
+        ),
+        (
+            {"model.shared.weight": torch.ones(60, 8)},
+            r"model\.shared\.weight must be \(60, 16\), as config\.json has it",
+        ),
+        ({"lm_head.weight": torch.ones(60, 16)}, r"lm_head\.weight must be the same matrix as shared\.weight, got"),
+        (
+            {"classifier.weight": torch.ones(3)},
+            r"must hold the weights of BART with its language head and no others, got",
+        ),
+        (
+            {"model.encoder.layers.2.fc1.bias": torch.ones(3), "x": torch.ones(1)},
+            r"got encoder\.layers\.2\.fc1\.bias and 1",
+        ),
+    ],
+)
+def test_tensors_that_do_not_fit_are_refused(tmp_path: Path, change: dict[str, Tensor | None], sentence: str) -> None:
+    random_bart(11).save_pretrained(tmp_path)
+    tensors = {**load_file(tmp_path / "model.safetensors"), **change}
+    save_file({name: tensor for name, tensor in tensors.items() if tensor is not None}, tmp_path / "model.safetensors")
+    with pytest.raises(CheckpointError, match=sentence):
+        imported(tmp_path)
+
+
+def test_half_precision_is_read(tmp_path: Path) -> None:
+    theirs = random_bart(12).half()
+    theirs.save_pretrained(tmp_path)
+    assert farthest(imported(tmp_path), theirs.float(), random_batch(12, (20, 7))) < 1e-4

@@ -1,0 +1,124 @@
+"""The recipes of paper 3 for BART and LoBART: their sizes, and that each step goes on where the one before it ended."""
+
+from pathlib import Path
+
+import pytest
+import torch
+from transformers import BartConfig
+
+from sumpool.core.cross_attention.full import FullConfig
+from sumpool.core.cross_attention.sentence import SentenceConfig
+from sumpool.core.model.config import ModelConfig
+from sumpool.core.model.summarizer import Summarizer
+from sumpool.pretrained.config import Changes, read_original, settings_of
+from sumpool.pretrained.generation import Generation, writes_like
+from sumpool.pretrained.renumbering import renumber
+from sumpool.recipe.load import load_recipe
+from sumpool.recipe.schema import Recipe
+from sumpool.training.config import ScheduleConfig
+from sumpool.training.schedule import factor
+from sumpool.training.trainable import freeze
+from tests.test_recipes import RECIPES
+
+DATA = ("cnn_dailymail", "xsum", "arxiv")
+VOCABULARY = 50_265
+"""Pieces of BART-large."""
+LOBART = Changes(attention="sliding_window", window=1024, positions=4096, extend="flip")
+
+
+def recipe(data: str, step: str) -> Recipe:
+    return load_recipe(RECIPES / "papers" / "bart" / f"{data}-{step}.yaml")
+
+
+def build(config: ModelConfig) -> Summarizer:
+    with torch.device("meta"):
+        return Summarizer(config, VOCABULARY)
+
+
+def size(model: Summarizer, learning: bool = False) -> int:
+    return sum(part.numel() for part in model.parameters() if part.requires_grad or not learning)
+
+
+def fully(config: ModelConfig) -> ModelConfig:
+    """The model that a step begins with."""
+    return config.model_copy(update={"decoder": config.decoder.model_copy(update={"cross_attention": FullConfig()})})
+
+
+@pytest.mark.parametrize("data", DATA)
+def test_each_step_begins_with_the_one_before(data: str) -> None:
+    first, second = recipe(data, "kl_only"), recipe(data, "integrated")
+    assert second.train.init_from == Path("runs") / first.name
+    assert fully(second.model) == fully(first.model)
+    assert second.data == first.data
+    assert second.summarize == first.summarize
+    if data == "arxiv":
+        base = recipe(data, "lobart")
+        assert first.train.init_from == Path("runs") / base.name
+        assert (base.model, base.data, base.summarize) == (fully(first.model), first.data, first.summarize)
+        assert base.train.init_from == base.data.tokenizer
+    else:
+        assert first.train.init_from == first.data.tokenizer
+
+
+@pytest.mark.parametrize(("data", "changes"), [("xsum", Changes()), ("arxiv", LOBART)])
+def test_the_base_is_what_importing_bart_large_gives(data: str, changes: Changes, tmp_path: Path) -> None:
+    BartConfig().save_pretrained(tmp_path)  # the sizes are those of BART-large unless told otherwise
+    imported = settings_of(read_original(tmp_path), changes, tmp_path)
+    assert fully(recipe(data, "kl_only").model) == imported
+
+
+@pytest.mark.parametrize(
+    ("data", "shortest", "longest"), [("cnn_dailymail", 50, 200), ("xsum", 11, 62), ("arxiv", 56, 400)]
+)
+def test_summaries_are_written_as_generate_does_with_the_papers_settings(
+    data: str, shortest: int, longest: int
+) -> None:
+    generation = Generation(
+        num_beams=4,
+        length_penalty=2.0,
+        early_stopping=True,
+        no_repeat_ngram_size=3,
+        min_length=shortest,
+        max_length=longest,
+        forced_bos_token_id=0,
+        forced_eos_token_id=2,
+    )
+    ours = {number: piece for piece, number in enumerate(renumber(VOCABULARY, 1, 3, 2, None)) if number is not None}
+    assert recipe(data, "kl_only").summarize == writes_like(generation, ours, target_length=1024)
+
+
+@pytest.mark.parametrize("data", DATA)
+def test_the_selection_has_the_58_8_million_parameters_of_appendix_a(data: str) -> None:
+    model = build(recipe(data, "kl_only").model)
+    added = size(model) - size(build(fully(recipe(data, "kl_only").model)))
+    assert added == pytest.approx(58.8e6, rel=0.001)
+    freeze(model, recipe(data, "kl_only").train.trainable)
+    assert size(model, learning=True) == added
+
+
+@pytest.mark.parametrize("data", DATA)
+def test_encoder_and_embeddings_are_frozen_in_integrated_training(data: str) -> None:
+    integrated = recipe(data, "integrated")
+    model = build(integrated.model)
+    freeze(model, integrated.train.trainable)
+    learning = {name for name, part in model.named_parameters() if part.requires_grad}
+    assert learning == {name for name, _ in model.decoder.named_parameters(prefix="decoder") if ".embed." not in name}
+
+
+@pytest.mark.parametrize("data", DATA)
+def test_selections_are_trained_as_in_the_paper(data: str) -> None:
+    for step, seen in (("kl_only", "full"), ("integrated", "mix")):
+        attention = recipe(data, step).model.decoder.cross_attention
+        assert isinstance(attention, SentenceConfig)
+        assert (attention.training, attention.sentences, attention.temperature) == (seen, 5, 0.5)
+
+
+@pytest.mark.parametrize("updates", [1, 500, 9_999, 10_001, 40_000])
+def test_the_learning_rate_is_the_papers(updates: int) -> None:
+    """There, a step is a document, of which an update has two."""
+    train = recipe("xsum", "kl_only").train
+    assert train.schedule == ScheduleConfig(kind="inverse_sqrt", warmup=10_000)
+    step = 2 * updates
+    expected = 0.002 * min(step**-0.5, step * 20_000**-1.5)
+    rate = train.learning_rate * factor(updates - 1, train.schedule, train.steps)
+    assert rate == pytest.approx(expected, rel=0.001)

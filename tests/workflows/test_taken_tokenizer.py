@@ -1,0 +1,102 @@
+"""From documents to summaries with the byte pairs of another model."""
+
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from sumpool.bench.model_rows import FoundModels
+from sumpool.documents import Document
+from sumpool.errors import RecipeError
+from sumpool.recipe.load import dump_recipe, load_recipe
+from sumpool.recipe.schema import Recipe
+from sumpool.text.byte_pairs import BytePairs
+from sumpool.workflows.bench import bench
+from sumpool.workflows.loading import load_model
+from sumpool.workflows.summarize import summarize
+from sumpool.workflows.train import train
+from tests.text.bart import learn, take_over
+from tests.workflows.test_first_weights import RECIPE
+from tests.workflows.test_train import WORDS, notes_of, write_rows
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A folder with documents, a recipe, a tokenizer and a run that was trained with it."""
+    folder = tmp_path_factory.mktemp("pairs")
+    write_rows(folder / "rows.jsonl", seed=1)
+    take_over(learn([" ".join(WORDS)] * 3, folder / "bart", 300), folder / "taken")
+    recipe = RECIPE.replace("vocabulary: 320", "tokenizer: {folder}/taken").replace("steps: 3", "steps: 2")
+    (folder / "toy.yaml").write_text(recipe.format(folder=folder))
+    train(load_recipe(folder / "toy.yaml"), folder / "run")
+    return folder
+
+
+@pytest.fixture
+def recipe_with(folder: Path) -> Callable[..., Recipe]:
+    """The recipe with other settings."""
+
+    def change(*overrides: str) -> Recipe:
+        return load_recipe(folder / "toy.yaml", overrides)
+
+    return change
+
+
+def test_a_run_holds_the_tokenizer_and_summarises_with_it(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    run = folder / "run"
+    assert (run / "tokenizer.json").read_bytes() == (folder / "taken" / "tokenizer.json").read_bytes()
+    assert not (run / "tokenizer.model").exists()
+    monkeypatch.chdir(run)  # nothing beside the run is needed
+    loaded = load_model(run)
+    assert isinstance(loaded.tokenizer, BytePairs)
+    documents = [
+        Document("short", "A router drops."),
+        Document("long", "Router sends packet. " * 60),
+        Document("no", ""),
+    ]
+    settings = ["summarize.on_overflow=window", "summarize.no_repeat_words=2", "summarize.min_length=5"]
+    found = list(summarize(documents, run, overrides=settings))
+    assert [bool(each.summary) for each in found] == [True, True, False]
+    assert found[1].tokens_read == found[1].tokens_total > 64
+
+
+def test_a_run_goes_on_and_begins_another(folder: Path, tmp_path: Path, recipe_with: Callable[..., Recipe]) -> None:
+    assert any("is finished" in note for note in notes_of(recipe_with(), folder / "run"))
+    other = recipe_with(
+        f"data.tokenizer={folder}/run", f"data.prepared={tmp_path}/data", f"train.init_from={folder}/run"
+    )
+    assert any(note.startswith("began with") for note in notes_of(other, tmp_path / "run"))
+
+
+def test_a_run_with_another_vocabulary_is_no_beginning(
+    folder: Path, tmp_path: Path, recipe_with: Callable[..., Recipe]
+) -> None:
+    take_over(learn(["other words"], tmp_path / "bart", 300), tmp_path / "taken")
+    overrides = (f"data.tokenizer={tmp_path}/taken", f"data.prepared={tmp_path}/data", f"train.init_from={folder}/run")
+    with pytest.raises(RecipeError, match=r"must be a run with the vocabulary of .*data, but .*tokenizer\.json is"):
+        train(recipe_with(*overrides), tmp_path / "run")
+
+
+def test_a_recipe_without_the_number_of_pieces_is_dumped_without(
+    tmp_path: Path, recipe_with: Callable[..., Recipe]
+) -> None:
+    recipe = recipe_with()
+    (tmp_path / "recipe.yaml").write_text(dump_recipe(recipe))
+    assert "vocabulary" not in dump_recipe(recipe)
+    assert load_recipe(tmp_path) == recipe
+    assert recipe_with("data.tokenizer=null").data.vocabulary == 8000
+
+
+def test_phrases_may_be_few_where_nobody_knows_the_pieces(recipe_with: Callable[..., Recipe]) -> None:
+    pool = "model.encoder[0].pool={kind: segments, boundaries: {kind: unigram}}"
+    with pytest.raises(
+        RecipeError, match=r"data\.phrases must be above data\.vocabulary, got 0; .* five times as many"
+    ):
+        recipe_with(pool)
+
+
+def test_a_bench_counts_the_pieces_of_the_tokenizer(folder: Path) -> None:
+    settings = ("bench.target=4", "bench.generate=2", "bench.repeats=1")
+    found = bench(folder / "toy.yaml", overrides=settings, lengths=(32,))
+    assert isinstance(found.found, FoundModels)
+    assert found.settings["vocabulary"] == load_model(folder / "run").tokenizer.vocabulary
