@@ -1,4 +1,4 @@
-"""Something to learn from documents alone: sentences in disorder are to be written in order (Lewis et al., 2020, "BART").
+"""Something to learn from documents alone: to write shuffled sentences in order (Lewis et al., 2020, "BART").
 
 Of the noises of BART's pretraining (section 2.2) this is the one that makes a decoder read: every word that it writes
 stands in what it was given, in another place, so that cross-attention is learnt in minutes where summaries alone would
