@@ -7,7 +7,7 @@ from pydantic import Field, model_validator
 from sumpool.settings import Settings
 
 Count = Annotated[int, Field(ge=1)]
-Suite = Literal["operators", "complexity", "tables", "shortening", "selection"]
+Suite = Literal["operators", "complexity", "tables", "shortening", "selection", "transformers"]
 
 
 class BenchConfig(Settings):
@@ -164,6 +164,36 @@ class SelectionConfig(Settings):
     """Tokens of whole generations."""
     repeats: int = Field(9, ge=1)
     """Measured repetitions of a step after one that is not counted; generations take turns token by token instead."""
+
+    @model_validator(mode="after")
+    def _heads_divide_dim(self) -> Self:
+        _require_heads(self.dim, self.heads)
+        return self
+
+
+class TransformersConfig(Settings):
+    """Sizes of a BART that is imported, those of BART-base, and of what it reads and writes."""
+
+    length: int = Field(1024, ge=1)
+    """Source tokens."""
+    batch: int = Field(8, ge=1)
+    """Documents at once."""
+    beams: int = Field(4, ge=2)
+    """Hypotheses of each document."""
+    generate: int = Field(64, ge=1)
+    """Tokens of a summary, no fewer and no more."""
+    layers: int = Field(6, ge=1)
+    """Layers of the encoder and of the decoder."""
+    dim: int = Field(768, ge=2)
+    """Features of a vector."""
+    heads: int = Field(12, ge=1)
+    """Attention heads; must divide dim."""
+    feed_forward: int = Field(3072, ge=1)
+    """Width of the feed-forward layers."""
+    vocabulary: int = Field(50265, ge=16)
+    """Pieces."""
+    repeats: int = Field(3, ge=1)
+    """Measured repetitions after one that is not counted."""
 
     @model_validator(mode="after")
     def _heads_divide_dim(self) -> Self:

@@ -14,7 +14,7 @@ from sumpool.errors import RecipeError
 if TYPE_CHECKING:
     from sumpool.bench.result import BenchReport
 
-Suite = Literal["operators", "complexity", "tables", "shortening", "selection"]
+Suite = Literal["operators", "complexity", "tables", "shortening", "selection", "transformers"]
 SUITES: tuple[Suite, ...] = get_args(Suite)
 SPARSITY = "sparsity"
 """What is measured of a run's weights."""
@@ -58,10 +58,10 @@ def bench(
     """Measure a model by length, or one of the papers' benchmarks.
 
     operators pools random vectors; complexity counts operations and bytes of every variant; tables times the models of
-    a table of the paper; shortening pools less and more; selection lets a summary see some sentences only. A run or
-    recipe is measured beside the same model without pooling. All of these have random weights and documents; sparsity
-    tells of a run's own weights how few sentences hold its attention. Sizes and repetitions change with
-    --set bench.batch=8.
+    a table of the paper; shortening pools less and more; selection lets a summary see some sentences only;
+    transformers writes with a BART of theirs and with ours made from it. A run or recipe is measured beside the same
+    model without pooling. All of these have random weights and documents; sparsity tells of a run's own weights how few
+    sentences hold its attention. Sizes and repetitions change with --set bench.batch=8.
     """
     from sumpool.bench.plots import draw, require_plots
     from sumpool.interruption import interruptible

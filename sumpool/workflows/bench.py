@@ -3,6 +3,7 @@
 import signal
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
+from dataclasses import replace
 from pathlib import Path
 
 import torch
@@ -15,6 +16,7 @@ from sumpool.bench.config import (
     ShorteningConfig,
     Suite,
     TablesConfig,
+    TransformersConfig,
 )
 from sumpool.bench.machine import describe, versions
 from sumpool.bench.model_rows import FoundModels
@@ -26,6 +28,7 @@ from sumpool.bench.result import BenchReport, Found
 from sumpool.bench.selection import measure_selection
 from sumpool.bench.shortening import measure_shortening
 from sumpool.bench.sparsity import measure_sparsity
+from sumpool.bench.transformers import measure_transformers
 from sumpool.bench.workload import Conditions
 from sumpool.errors import Interrupted
 from sumpool.interruption import Check, go_on
@@ -36,6 +39,7 @@ from sumpool.text.tokenizer import load_tokenizer
 from sumpool.training.hardware import choose_device, choose_precision
 from sumpool.workflows.attention import compare_selections, watch_sentences
 from sumpool.workflows.loading import RUNS, load_model, newest_run
+from sumpool.workflows.original import random_pair
 from sumpool.workflows.suite_settings import SuiteConfig, load_sparsity, load_suite
 
 
@@ -87,11 +91,12 @@ def bench_suite(
     report: Report = silent,
     check: Check = go_on,
 ) -> BenchReport:
-    """Measure what the papers measure, without a recipe.
+    """Measure what the papers measure, and how a peer compares, without a recipe.
 
     Args:
         suite: "operators" pools random vectors, "complexity" counts operations, "tables" times the models of a table,
-            "shortening" a model that pools less and more, "selection" cross-attentions that see some sentences.
+            "shortening" a model that pools less and more, "selection" cross-attentions that see some sentences,
+            "transformers" an imported model beside the original.
         overrides: Settings of the suite to change, each like `bench.repeats=3` or `train.device=cuda`.
         lengths: Sets `bench.lengths`, where the suite has it.
         report: Hears how it goes.
@@ -104,8 +109,8 @@ def bench_suite(
     settings = load_suite(suite, (*overrides, *_chosen(lengths)))
     device = choose_device(settings.train.device)
     precision = choose_precision(settings.train.precision, device)
-    if isinstance(settings.bench, OperatorsConfig | ComplexityConfig):
-        precision = torch.float32  # no products of matrices are timed
+    if isinstance(settings.bench, OperatorsConfig | ComplexityConfig | TransformersConfig):
+        precision = torch.float32  # no products of matrices are timed, or their results are compared
     conditions = Conditions(VOCABULARY, device, precision, settings.seed)
     with _keeping_nothing():
         found = _measure(settings.bench, conditions, report, check)
@@ -161,6 +166,10 @@ def _measure(settings: SuiteConfig, conditions: Conditions, report: Report, chec
             return measure_shortening(settings, conditions, report, check)
         case SelectionConfig():
             return measure_selection(settings, conditions, report, check)
+        case TransformersConfig():
+            pair = random_pair(settings, conditions.seed)
+            here = replace(conditions, vocabulary=len(pair.numbers))
+            return measure_transformers(pair, settings, here, report, check)
 
 
 def _vocabulary(recipe: Recipe) -> int:

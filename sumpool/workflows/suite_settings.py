@@ -13,13 +13,16 @@ from sumpool.bench.config import (
     SparsityConfig,
     Suite,
     TablesConfig,
+    TransformersConfig,
 )
 from sumpool.errors import RecipeError
 from sumpool.recipe.overrides import override
 from sumpool.recipe.problems import sentences
 from sumpool.settings import Settings
 
-SuiteConfig = OperatorsConfig | ComplexityConfig | TablesConfig | ShorteningConfig | SelectionConfig
+SuiteConfig = (
+    OperatorsConfig | ComplexityConfig | TablesConfig | ShorteningConfig | SelectionConfig | TransformersConfig
+)
 Config = TypeVar("Config", bound=SuiteConfig | SparsityConfig)
 
 
@@ -49,6 +52,7 @@ _SCHEMAS: dict[Suite, type[SuiteSettings[Any]]] = {
     "tables": SuiteSettings[TablesConfig],
     "shortening": SuiteSettings[ShorteningConfig],
     "selection": SuiteSettings[SelectionConfig],
+    "transformers": SuiteSettings[TransformersConfig],
 }
 
 
