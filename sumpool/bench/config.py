@@ -210,6 +210,8 @@ class SparsityConfig(Settings):
     """Numbers of sentences in the table; JSON and picture have all."""
     sentences: int = Field(5, ge=1)
     """Sentences that are seen where a choice is held."""
+    seen: tuple[Count, ...] = Field((1, 5), min_length=1)
+    """Numbers of sentences that are seen where selections are compared by their loss."""
     holds: tuple[Count, ...] = Field((2, 4, 8), min_length=1)
     """Steps for which a choice is held."""
     length: int = Field(1024, ge=1)

@@ -15,7 +15,7 @@ from torch import Tensor
 
 from sumpool.bench.config import SparsityConfig
 from sumpool.bench.regression import regress
-from sumpool.bench.sparsity_rows import MODES, FoundSparsity, KeptRow, ModeRow, SurfaceRow
+from sumpool.bench.sparsity_rows import MODES, FoundSparsity, KeptRow, LossRow, ModeRow, SurfaceRow
 from sumpool.bench.timing import Steps, Work, interleave
 from sumpool.bench.workload import Conditions, Documents, Subject
 from sumpool.core.model.config import ModelConfig
@@ -25,6 +25,7 @@ from sumpool.progress import Report, silent
 
 def measure_sparsity(
     attention: Iterable[Sequence[Tensor]],
+    losses: Iterable[LossRow],
     config: ModelConfig,
     settings: SparsityConfig,
     conditions: Conditions,
@@ -35,6 +36,7 @@ def measure_sparsity(
 
     Args:
         attention: For each document, for each layer of the decoder, shares (target, sentences); at least one document.
+        losses: What choosing sentences costs the model, by selection.
         config: The model.
         settings: Numbers of sentences, lengths and repetitions.
         conditions: Device, precision, seed and vocabulary.
@@ -48,6 +50,7 @@ def measure_sparsity(
     for layers in attention:
         steps()
         documents.append(layers)
+    compared = tuple(losses)
     kept = tuple(_keep(number, layers, settings) for number, layers in enumerate(zip(*documents, strict=True), 1))
     longest = max(settings.length, *settings.surface_lengths)
     sizes = {"source_length": longest, "target_length": max(settings.targets)}
@@ -56,7 +59,7 @@ def measure_sparsity(
     surfaces = _time_surface(subject, settings, steps)
     steps.finish()
     sentences = sum(layers[0].size(1) for layers in documents) / len(documents)
-    return FoundSparsity(kept, modes, surfaces, len(documents), sentences, settings.model_dump())
+    return FoundSparsity(kept, compared, modes, surfaces, len(documents), sentences, settings.model_dump())
 
 
 def _keep(number: int, documents: Sequence[Tensor], settings: SparsityConfig) -> KeptRow:

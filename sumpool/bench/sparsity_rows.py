@@ -42,6 +42,19 @@ class KeptRow:
 
 
 @dataclass(frozen=True)
+class LossRow:
+    """How well the same weights foresee summaries if a token sees chosen sentences only.
+
+    Attributes:
+        selection: How they are chosen; "full" where all are seen.
+        nats: By number of sentences seen, mean surprise at a token of the reference.
+    """
+
+    selection: str
+    nats: dict[int, float]
+
+
+@dataclass(frozen=True)
 class ModeRow:
     """Time by tokens of the summary, M, in one mode.
 
@@ -78,6 +91,7 @@ class FoundSparsity(Found):
 
     Attributes:
         layers: What the best sentences hold, by layer.
+        losses: What the choice of sentences costs, by selection.
         modes: Time by tokens of the summary.
         surface: Time by tokens of both.
         documents: Validation documents that were read.
@@ -86,6 +100,7 @@ class FoundSparsity(Found):
     """
 
     layers: tuple[KeptRow, ...]
+    losses: tuple[LossRow, ...]
     modes: tuple[ModeRow, ...]
     surface: SurfaceRow
     documents: int
@@ -93,8 +108,9 @@ class FoundSparsity(Found):
     sizes: dict[str, Any]
 
     def tables(self) -> Iterator[Table]:
-        """Figure 1, held choices, Table 1 and Appendix B."""
+        """Figure 1, the loss by selection, held choices, Table 1 and Appendix B."""
         yield self._kept()
+        yield self._losses()
         yield self._held()
         yield self._times()
         yield self._surface()
@@ -107,6 +123,13 @@ class FoundSparsity(Found):
             "memory; the paper's BART needs 25 of 29 sentences for 90 % on CNN/DailyMail",
         )
         return Table("attention that the best sentences hold", ("sentences", *self._names()), tuple(rows), notes)
+
+    def _losses(self) -> Table:
+        seen = sorted(self.losses[0].nats)
+        rows = tuple((row.selection, *(number(row.nats[sentences], 5) for sentences in seen)) for row in self.losses)
+        names = [f"{sentences} sentence{'s' * (sentences > 1)}" for sentences in seen]
+        note = f"nats per token of the reference, the same weights and {self.documents} validation documents for all"
+        return Table("loss where a token sees chosen sentences only", ("selection", *names), rows, (note,))
 
     def _held(self) -> Table:
         rows = tuple(

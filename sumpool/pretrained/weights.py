@@ -59,8 +59,7 @@ def translate(
         tensors: The original's; all of them are taken.
         original: Its configuration.
         model: Our settings, of the same sizes.
-        pieces: By our number that of the original, as `renumber` gives it; None where the original has no such piece,
-            and so are numbers beyond its rows.
+        pieces: By our number that of the original, as `renumber` gives it; None where the original has no such piece.
         how: How positions beyond the original's are made.
 
     Returns:
@@ -101,7 +100,7 @@ def _vocabulary(tensors: Tensors, original: Original, pieces: Sequence[int | Non
     bias = torch.zeros(1, rows)
     if "final_logits_bias" in tensors:
         bias = tensors.take("final_logits_bias", (1, rows), endless=True)
-    numbers = torch.tensor([rows if number is None or number >= rows else number for number in pieces])
+    numbers = torch.tensor([rows if number is None else number for number in pieces])
     renumbered = torch.cat([embedding, embedding.new_zeros(1, dim)])[numbers]
     renumbered[BEGIN] = embedding[original.decoder_start_token_id]
     return {

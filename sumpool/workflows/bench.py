@@ -37,7 +37,7 @@ from sumpool.recipe.load import load_recipe
 from sumpool.recipe.schema import Recipe
 from sumpool.text.tokenizer import load_tokenizer
 from sumpool.training.hardware import choose_device, choose_precision
-from sumpool.workflows.attention import watch_sentences
+from sumpool.workflows.attention import compare_selections, watch_sentences
 from sumpool.workflows.loading import RUNS, load_model, newest_run
 from sumpool.workflows.original import random_pair
 from sumpool.workflows.suite_settings import SuiteConfig, load_sparsity, load_suite
@@ -148,7 +148,8 @@ def bench_sparsity(
     conditions = Conditions(loaded.tokenizer.vocabulary, loaded.device, precision, settings.seed)
     with _keeping_nothing():
         attention = watch_sentences(loaded, settings.bench.documents)
-        found = measure_sparsity(attention, loaded.recipe.model, settings.bench, conditions, report, check)
+        losses = compare_selections(loaded, settings.bench.documents, settings.bench.seen, check)
+        found = measure_sparsity(attention, losses, loaded.recipe.model, settings.bench, conditions, report, check)
     kept: dict[str, object] = {"bench": settings.bench.model_dump(), "model": loaded.recipe.model.model_dump()}
     return _report(loaded.recipe.name, "sparsity", conditions, kept, found)
 

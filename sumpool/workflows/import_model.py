@@ -42,7 +42,7 @@ _GENTLE = 3e-5
 
 _FEWEST_PIECES = 300
 """What a recipe may say of a vocabulary at least."""
-_HUB_NAME = re.compile(r"[\w.-]+(/[\w.-]+)?")
+_HUB_NAME = re.compile(r"\w[\w.-]*(/\w[\w.-]*)?")
 
 
 @dataclass(frozen=True)
@@ -135,7 +135,11 @@ def _find(source: str, report: Report) -> _Source:
                 f"{folder / CONFIG}: {name} must be as in the tokenizer beside it, {number}, got "
                 f"{getattr(original, name)}"
             )
-    rows = max(original.vocab_size, pieces.vocabulary)
+    rows, needed = original.vocab_size, max(pieces.unknown, pieces.paragraph or 0)
+    if needed >= rows:
+        raise CheckpointError(
+            f"{folder / CONFIG}: vocab_size must be above {needed}, a piece of the tokenizer beside it, got {rows}"
+        )
     numbers = renumber(rows, pieces.pad, pieces.unknown, pieces.end, pieces.paragraph)
     return _Source(folder, Path(source).resolve().name, origin, original, pieces, numbers)
 

@@ -14,6 +14,7 @@ from sumpool.bench.result import Found
 from sumpool.bench.selection import measure_selection
 from sumpool.bench.shortening import FoundShortening, ShorteningRow
 from sumpool.bench.sparsity import measure_sparsity
+from sumpool.bench.sparsity_rows import LossRow
 from sumpool.bench.timing import Timing
 from sumpool.bench.workload import Conditions
 from sumpool.core.model.config import ModelConfig
@@ -42,7 +43,7 @@ def sparsity() -> Found:
     sizes = {"dim": 16, "heads": 2, "feed_forward": 16, "decoder": {"layers": 2}}
     model = ModelConfig.model_validate({**sizes, "encoder": [{"attention": {"kind": "vanilla"}}]})
     settings = SparsityConfig(documents=1, length=8, targets=(1, 2, 3), surface_lengths=(4, 6, 8), repeats=1)
-    return measure_sparsity([[torch.full((3, 7), 1 / 7)] * 2], model, settings, conditions)
+    return measure_sparsity([[torch.full((3, 7), 1 / 7)] * 2], [LossRow("full", {1: 2.0})], model, settings, conditions)
 
 
 def nothing() -> Found:

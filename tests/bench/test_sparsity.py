@@ -6,7 +6,7 @@ import torch
 from sumpool.bench.config import SparsityConfig
 from sumpool.bench.regression import Regression
 from sumpool.bench.sparsity import measure_sparsity
-from sumpool.bench.sparsity_rows import FoundSparsity, KeptRow, ModeRow
+from sumpool.bench.sparsity_rows import FoundSparsity, KeptRow, LossRow, ModeRow
 from sumpool.bench.workload import Conditions
 from sumpool.core.model.config import ModelConfig
 from sumpool.progress import Progress
@@ -17,6 +17,7 @@ MODEL = ModelConfig.model_validate(
     {"dim": 16, "heads": 2, "feed_forward": 16, "source_length": 4, "target_length": 2, "decoder": {"layers": 2},
      "encoder": [{"attention": {"kind": "vanilla"}}]}
 )  # fmt: skip
+LOSSES = [LossRow("full", {1: 2.0, 5: 2.0}), LossRow("random", {1: 2.5, 5: 2.25})]
 
 
 @pytest.fixture(scope="module")
@@ -27,7 +28,7 @@ def measured() -> tuple[FoundSparsity, list[Progress]]:
     conditions = Conditions(vocabulary=8, device=torch.device("cpu"), precision=torch.float32)
     heard: list[Progress] = []
     layers = [[SHORT, SHORT.flip(0)], [LONG, LONG]]
-    return measure_sparsity(layers, MODEL, settings, conditions, heard.append), heard
+    return measure_sparsity(layers, LOSSES, MODEL, settings, conditions, heard.append), heard
 
 
 def test_what_the_best_hold_is_a_mean_over_tokens_then_documents(
@@ -58,9 +59,11 @@ def test_every_length_is_timed(measured: tuple[FoundSparsity, list[Progress]]) -
 
 
 def test_tables_stand_beside_those_of_the_paper(measured: tuple[FoundSparsity, list[Progress]]) -> None:
-    kept, held, times, surface = measured[0].tables()
+    kept, losses, held, times, surface = measured[0].tables()
+    assert losses.columns == ("selection", "1 sentence", "5 sentences")
+    assert losses.rows == (("full", "2.00000", "2.00000"), ("random", "2.50000", "2.25000"))
     assert kept.columns == ("sentences", "layer 1", "layer 2")
-    assert kept.rows[0] == ("1", "0.487", "0.487")
+    assert kept.rows[1] == ("2", "0.775", "0.775")
     assert kept.rows[-1] == ("for 90 %", "3", "3")
     assert held.rows[0] == ("2", "75.0 %", "75.0 %")
     assert times.rows[2][0] == "inference"
@@ -71,6 +74,6 @@ def test_tables_stand_beside_those_of_the_paper(measured: tuple[FoundSparsity, l
 def test_what_is_not_known_is_not_told(measured: tuple[FoundSparsity, list[Progress]]) -> None:
     noise = ModeRow("forward", (1.0, 2.0, 3.0), Regression((-1.0, 1.0, 1.0), 0.5))
     layers = (KeptRow(1, (1.0,), {2: None, 3: None}),)
-    _, held, times, _ = replace(measured[0], layers=layers, modes=(noise,)).tables()
+    _, _, held, times, _ = replace(measured[0], layers=layers, modes=(noise,)).tables()
     assert [row[1] for row in held.rows] == ["-", "-"]
     assert times.rows[0][1:3] == ("-", "-")

@@ -46,8 +46,20 @@ def test_a_trained_model_is_looked_at_and_its_shape_is_timed(run_folder: Path, t
     assert list(kept) == sorted(kept)
     assert kept[-1] == pytest.approx(1)
     assert json.loads(found.to_json())["settings"]["bench"]["documents"] == 3
-    assert len(found.tables()) == 5
+    assert len(found.tables()) == 6
     assert heard[-1].done == heard[-1].total
+
+
+def test_selections_are_compared_by_the_loss_of_the_same_weights(run_folder: Path, tmp_path: Path) -> None:
+    found = bench_sparsity(run_folder, overrides=[*prepare(tmp_path, 7), "bench.seen=[1, 30]"]).found
+    assert isinstance(found, FoundSparsity)
+    losses = {row.selection: row.nats for row in found.losses}
+    assert list(losses) == ["full", "ideal", "random", "model_free"]
+    full = losses.pop("full")
+    assert full[1] == full[30]
+    for nats in losses.values():
+        assert nats[30] == pytest.approx(full[30], abs=1e-5)  # no document has so many sentences
+        assert nats[1] != pytest.approx(full[1], abs=1e-5)
 
 
 def test_progress_ends_where_there_are_fewer_documents(run_folder: Path, tmp_path: Path) -> None:

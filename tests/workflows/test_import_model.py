@@ -1,0 +1,305 @@
+"""A BART of transformers becomes a run folder that summarises, evaluates and is trained on."""
+
+import json
+import shutil
+from pathlib import Path
+
+import pytest
+import torch
+from safetensors.torch import load_file
+from tokenizers import ByteLevelBPETokenizer
+from transformers import BartForConditionalGeneration, BartTokenizer, GenerationConfig, PreTrainedModel
+from typer.testing import CliRunner
+
+from sumpool.cli.app import app
+from sumpool.core.decoding.beam import search
+from sumpool.core.decoding.constraints import NoRepeatTokens
+from sumpool.core.decoding.ranking import Lengths, Ranking
+from sumpool.data.batches import collate
+from sumpool.documents import Document
+from sumpool.errors import CheckpointError, DataError, RecipeError
+from sumpool.pretrained.config import Changes
+from sumpool.pretrained.renumbering import renumber
+from sumpool.progress import Progress
+from sumpool.recipe.load import load_recipe
+from sumpool.text.foreign_pieces import read_pieces
+from sumpool.training.manifest import Manifest
+from sumpool.workflows import import_model as workflow
+from sumpool.workflows.evaluate import evaluate_run
+from sumpool.workflows.import_model import import_model
+from sumpool.workflows.loading import LoadedModel, load_model
+from sumpool.workflows.model_card import CARD
+from sumpool.workflows.passages import Reader
+from sumpool.workflows.summarize import write_summaries
+from sumpool.workflows.train import train
+from tests.pretrained.originals import both, random_bart, random_led
+from tests.workflows.conftest import story
+from tests.workflows.test_train import write_rows
+
+SPECIAL = ["<s>", "<pad>", "</s>", "<unk>", "<mask>"]
+BOS, PAD, END, UNKNOWN = range(4)
+GENERATION = {
+    "num_beams": 4,
+    "length_penalty": 2.0,
+    "no_repeat_ngram_size": 3,
+    "min_length": 5,
+    "max_length": 18,
+    "early_stopping": True,
+    "forced_bos_token_id": BOS,
+    "forced_eos_token_id": END,
+    "decoder_start_token_id": END,
+    "bos_token_id": BOS,
+    "pad_token_id": PAD,
+    "eos_token_id": END,
+}
+
+
+@pytest.fixture(scope="module")
+def vocabulary(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A folder with the tokenizer of a BART."""
+    folder = tmp_path_factory.mktemp("vocabulary")
+    learner = ByteLevelBPETokenizer()
+    texts = [story(number, 20) for number in range(20)]
+    learner.train_from_iterator(texts, vocab_size=400, special_tokens=SPECIAL, show_progress=False)
+    learner.save_model(str(folder))
+    return folder
+
+
+def save(model: PreTrainedModel, vocabulary: Path, folder: Path, **generation: object) -> Path:
+    """Save a model with its tokenizer and its settings for writing."""
+    model.generation_config = GenerationConfig(**{**GENERATION, **generation})
+    model.save_pretrained(folder)
+    for path in vocabulary.iterdir():
+        (folder / path.name).write_bytes(path.read_bytes())
+    return folder
+
+
+def pieces(vocabulary: Path) -> int:
+    return read_pieces(vocabulary).vocabulary
+
+
+def writing_bart(seed: int, vocabulary: Path) -> BartForConditionalGeneration:
+    """A BART that never writes what our searches leave out, in doubt enough for beams to differ and to end anywhere."""
+    model = random_bart(seed, vocab_size=pieces(vocabulary), max_position_embeddings=128, **both(layers=1))
+    with torch.no_grad():
+        model.model.decoder.layers[-1].final_layer_norm.weight *= 0.4
+    model.final_logits_bias[:, [PAD, UNKNOWN]] = -torch.inf
+    model.final_logits_bias[:, END] = 4.0
+    return model
+
+
+@pytest.fixture(scope="module")
+def bart(vocabulary: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A folder of Hugging Face; whoever changes it takes a copy."""
+    return save(writing_bart(1, vocabulary), vocabulary, tmp_path_factory.mktemp("hub") / "tiny-bart")
+
+
+def written(loaded: LoadedModel, texts: list[str]) -> list[tuple[int, ...]]:
+    """What our search finds with the settings of the imported recipe."""
+    config = loaded.recipe.summarize
+    reader = Reader(loaded)
+    items = [reader.read(Document("a", text)).passages[0] for text in texts]
+    batch = collate(items, loaded.recipe.model.source_length, loaded.recipe.model.target_length)
+    with torch.inference_mode():
+        memory = loaded.model.encode(batch.ids, batch.mask, batch.sentences)
+        found = search(
+            loaded.model.step,
+            loaded.model.start(memory, config.beams),
+            [loaded.lengths] * len(texts),
+            Ranking(
+                config.beams, config.length_penalty, config.length_formula, config.early_stopping, config.force_end
+            ),
+            prefix=config.begin_with,
+            constraints=[NoRepeatTokens(config.no_repeat_tokens)],
+        )
+    return [best.tokens for best, *_ in found]
+
+
+@pytest.mark.parametrize("seed", range(20))
+def test_summaries_are_those_of_generate(seed: int, vocabulary: Path, tmp_path: Path) -> None:
+    theirs = writing_bart(seed, vocabulary)
+    loaded = load_model(import_model(str(save(theirs, vocabulary, tmp_path / "bart")), tmp_path / "run"))
+    texts = [story(5 * seed + number, 6 + number).replace("\n\n", " ") for number in range(5)]
+    tokenizer = BartTokenizer.from_pretrained(vocabulary)
+    read = tokenizer(texts, padding=True, return_tensors="pt")
+    expected = theirs.generate(input_ids=read.input_ids, attention_mask=read.attention_mask)
+    numbers = renumber(pieces(vocabulary), PAD, UNKNOWN, END, read_pieces(vocabulary).paragraph)
+    for summary, row in zip(written(loaded, texts), expected.tolist(), strict=True):
+        ended = [END, *(numbers[piece] for piece in summary), END]
+        assert ended + [PAD] * (len(row) - len(ended)) == row
+    summaries = write_summaries([Document(text, text) for text in texts], loaded)
+    said = tokenizer.batch_decode(expected, skip_special_tokens=True, clean_up_tokenization_spaces=False)
+    assert [summary.summary for summary in summaries] == [text.strip() for text in said]
+
+
+def test_an_import_is_a_whole_run_folder(bart: Path, tmp_path: Path) -> None:
+    heard: list[Progress] = []
+    run = import_model(str(bart), tmp_path / "runs" / "bart", report=heard.append)
+    assert heard == []  # nothing is otherwise than in the original
+    assert sorted(path.name for path in run.parent.iterdir()) == ["bart"]
+    names = ["README.md", "manifest.json", "model.safetensors", "recipe.yaml", "sentences.json", "tokenizer.json"]
+    assert sorted(path.name for path in run.iterdir()) == names
+    manifest = Manifest.read(run)
+    manifest.verify(run, [name for name in names if name not in ("README.md", "manifest.json")])
+    assert manifest.facts["imported"] == str(bart)
+    loaded = load_model(run)
+    assert (loaded.recipe.name, loaded.recipe.data.source) == ("tiny-bart", None)
+    assert loaded.lengths == Lengths(4, 16)
+    assert loaded.model.vocabulary == pieces(bart) + 1
+    card = (run / "README.md").read_text()
+    assert f"imported from {bart} with sumpool" in card
+    assert "It computes what the original does." in card
+
+
+def test_what_is_otherwise_than_in_the_original_is_said(vocabulary: Path, tmp_path: Path) -> None:
+    folder = save(writing_bart(2, vocabulary), vocabulary, tmp_path / "bart", repetition_penalty=1.5, max_length=None)
+    heard: list[Progress] = []
+    run = import_model(str(folder), tmp_path / "run", Changes("sliding_window", 16, 300, "flip"), report=heard.append)
+    notes = [
+        "The encoder's attention is sliding_window over 16 tokens, with all weights and biases of the original's.",
+        "It reads 300 tokens of a document: after the 128 learned positions come copies of them, every second one back "
+        "to front.",
+        "Nothing says how long its summaries are; set summarize.max_length.",
+        "Of its settings for writing these are not taken over: repetition_penalty.",
+    ]
+    assert [progress.note for progress in heard] == notes
+    assert all(f"- {note}\n" in (run / "README.md").read_text() for note in notes)
+    assert load_model(run).recipe.model.source_length == 300
+
+
+def test_led_summarises(vocabulary: Path, tmp_path: Path) -> None:
+    theirs = random_led(3, vocab_size=pieces(vocabulary), max_encoder_position_embeddings=256)
+    folder = save(theirs, vocabulary, tmp_path / "led", early_stopping="never")
+    heard: list[Progress] = []
+    loaded = load_model(import_model(str(folder), tmp_path / "run", Changes(positions=200), report=heard.append))
+    assert [progress.note.split()[0] for progress in heard] == ["The", "It", "Searches"]
+    summaries = list(write_summaries([Document("a", story(1, 12)), Document("b", story(2, 50))], loaded))
+    assert all(summary.summary for summary in summaries)
+    assert summaries[1].tokens_read == 200
+
+
+def test_a_tokenizer_may_have_a_mask_that_the_model_lacks(vocabulary: Path, tmp_path: Path) -> None:
+    """As with bart-large-cnn, whose rows end before <mask>."""
+    rows = pieces(vocabulary) - 1
+    folder = save(random_bart(4, vocab_size=rows), vocabulary, tmp_path / "bart")
+    numbers = json.loads((vocabulary / "vocab.json").read_text())
+    last = {
+        name: rows if name == "<mask>" else number - (number > numbers["<mask>"]) for name, number in numbers.items()
+    }
+    (folder / "vocab.json").write_text(json.dumps(last))
+    assert load_model(import_model(str(folder), tmp_path / "run")).model.vocabulary == rows + 1
+
+
+@pytest.mark.parametrize(
+    ("rows", "error", "sentence"),
+    [
+        (100, CheckpointError, r"vocab_size must be above \d+, a piece of the tokenizer beside it, got 100"),
+        (300, DataError, r"must have no more pieces than the model has rows, 300, got \d+"),
+    ],
+)
+def test_a_tokenizer_of_another_model_is_refused(
+    vocabulary: Path, tmp_path: Path, rows: int, error: type[Exception], sentence: str
+) -> None:
+    folder = save(random_bart(4, vocab_size=rows), vocabulary, tmp_path / "bart")
+    with pytest.raises(error, match=sentence):
+        import_model(str(folder), tmp_path / "run")
+
+
+@pytest.mark.parametrize("form", ["pooling", "sentences"])
+def test_training_goes_on_from_an_import(bart: Path, tmp_path: Path, form: str) -> None:
+    write_rows(tmp_path / "rows.jsonl", seed=1)
+    run = import_model(str(bart), tmp_path / "bart", Changes("sliding_window", 8))
+    sentences = "model.decoder.cross_attention={kind: sentence, sentences: 2, selection: {kind: approximate}}"
+    parts = {
+        "pooling": ["model.encoder[0].pool={kind: halving, keep: 16}"],
+        "sentences": [sentences, "train.loss_weights={selection: 0.1}"],
+    }
+    data = f"{{source: {{kind: jsonl, path: {tmp_path}/rows.jsonl}}, tokenizer: {run}, prepared: {tmp_path}/data}}"
+    still = f"{{steps: 2, learning_rate: 1e-30, weight_decay: 0, init_from: {run}}}"
+    recipe = load_recipe(run, [f"data={data}", f"train={still}", *parts[form]])
+    heard: list[Progress] = []
+    trained = train(recipe, tmp_path / "next", report=heard.append)
+    before, after = (load_file(folder / "model.safetensors") for folder in (run, trained))
+    assert all(torch.equal(after[name], weights) for name, weights in before.items())
+    assert any(f"began with the weights of {run}; fresh: " in progress.note for progress in heard)
+    assert (trained / "tokenizer.json").read_bytes() == (run / "tokenizer.json").read_bytes()
+    report = evaluate_run(run, overrides=[f"data.prepared={tmp_path}/data", "evaluate.resamples=100"], limit=1)
+    assert report.documents == 1
+
+
+@pytest.mark.parametrize("content", ["file", "folder"])
+def test_a_folder_with_something_in_it_is_refused(bart: Path, tmp_path: Path, content: str) -> None:
+    out = tmp_path / "out"
+    if content == "folder":
+        out.mkdir()
+    (out / "x" if content == "folder" else out).write_text("mine")
+    with pytest.raises(RecipeError, match=r"out must be new or an empty folder, got something else: name another"):
+        import_model(str(bart), out)
+
+
+def test_a_failed_import_leaves_nothing(bart: Path, tmp_path: Path) -> None:
+    broken = Path(shutil.copytree(bart, tmp_path / "broken"))
+    (broken / "model.safetensors").write_bytes(b"no weights")
+    (tmp_path / "out").mkdir()
+    with pytest.raises(CheckpointError, match=r"model\.safetensors must be a safetensors file"):
+        import_model(str(broken), tmp_path / "out")
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["broken", "out"]
+    assert list((tmp_path / "out").iterdir()) == []
+
+
+@pytest.mark.parametrize(
+    ("changes", "error", "sentence"),
+    [
+        ({"pad_token_id": 4}, CheckpointError, r"pad_token_id must be as in the tokenizer beside it, 1, got 4"),
+        ({"eos_token_id": 5, "forced_eos_token_id": 5}, CheckpointError, r"eos_token_id must be as in the tokenizer"),
+        ({"model_type": "pegasus"}, CheckpointError, r"model_type must be 'bart' or 'led', got 'pegasus'"),
+    ],
+)
+def test_configurations_that_do_not_fit_are_refused(
+    bart: Path, tmp_path: Path, changes: dict[str, object], error: type[Exception], sentence: str
+) -> None:
+    folder = Path(shutil.copytree(bart, tmp_path / "changed"))
+    (folder / "generation_config.json").unlink()
+    tree = json.loads((folder / "config.json").read_text())
+    (folder / "config.json").write_text(json.dumps({**tree, **changes}))
+    with pytest.raises(error, match=sentence):
+        import_model(str(folder), tmp_path / "out")
+
+
+def test_settings_for_writing_that_we_cannot_have_are_refused(bart: Path, tmp_path: Path) -> None:
+    folder = Path(shutil.copytree(bart, tmp_path / "changed"))
+    (folder / "generation_config.json").write_text(json.dumps({**GENERATION, "length_penalty": -1.0}))
+    with pytest.raises(CheckpointError, match=r"changed must write as sumpool can: length_penalty must be greater"):
+        import_model(str(folder), tmp_path / "out")
+
+
+def test_a_folder_without_vocabulary_is_refused(bart: Path, tmp_path: Path) -> None:
+    folder = Path(shutil.copytree(bart, tmp_path / "changed"))
+    (folder / "vocab.json").unlink()
+    with pytest.raises(DataError, match=r"changed must hold byte-level BPE"):
+        import_model(str(folder), tmp_path / "out")
+
+
+def test_names_are_tried_on_the_hub(bart: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(workflow, "fetch", lambda name, report: bart)  # noqa: ARG005
+    run = import_model("somebody/model", tmp_path / "out")
+    assert load_recipe(run).name == "model"
+    assert "imported from somebody/model on the Hugging Face hub, revision tiny-bart with" in (run / CARD).read_text()
+    for path in ("./nowhere", "/a/b", "a/b/c", str(bart / "config.json")):
+        with pytest.raises(CheckpointError, match=r"must be a folder with config\.json, but there is no such folder"):
+            import_model(path, tmp_path / "other")
+
+
+def test_a_bad_name_is_refused(bart: Path, tmp_path: Path) -> None:
+    with pytest.raises(RecipeError, match=r"--name must be text that matches .*, got 'a b'"):
+        import_model(str(bart), tmp_path / "out", name="a b")
+    assert load_recipe(import_model(str(bart), tmp_path / "out", name="mine")).name == "mine"
+
+
+def test_the_command_prints_the_folder(bart: Path, tmp_path: Path) -> None:
+    out = str(tmp_path / "out")
+    result = CliRunner().invoke(app, ["import", str(bart), out, "--attention", "sliding_window", "--window", "8"])
+    assert (result.exit_code, result.stdout) == (0, f"{out}\n"), result.output
+    assert f"next: sumpool summarize --model {out} doc.txt" in result.stderr
+    attention = load_recipe(Path(out)).model.encoder[0].attention
+    assert attention.model_dump(include={"kind", "window"}) == {"kind": "sliding_window", "window": 8}
