@@ -30,7 +30,7 @@ def parameters(config: ModelConfig, vocabulary: int) -> int:
 
 
 def test_every_model_has_a_recipe_for_every_set_of_documents() -> None:
-    found = {path.relative_to(PAPERS) for path in PAPERS.glob("*/*.yaml")}
+    found = {path.relative_to(PAPERS) for data in DATA for path in (PAPERS / data).glob("*.yaml")}
     assert found == {Path(data) / f"{model}.yaml" for data in DATA for model in MODELS}
     assert {"blockwise", "pyramidion", "transpooler"} | DEEP <= set(MODELS)
 

@@ -7,7 +7,7 @@ from pydantic import Field, model_validator
 from sumpool.settings import Settings
 
 Count = Annotated[int, Field(ge=1)]
-Suite = Literal["operators", "complexity", "tables", "shortening", "selection"]
+Suite = Literal["operators", "complexity", "tables", "shortening", "selection", "transformers"]
 
 
 class BenchConfig(Settings):
@@ -169,6 +169,61 @@ class SelectionConfig(Settings):
     def _heads_divide_dim(self) -> Self:
         _require_heads(self.dim, self.heads)
         return self
+
+
+class TransformersConfig(Settings):
+    """Sizes of a BART that is imported, those of BART-base, and of what it reads and writes."""
+
+    length: int = Field(1024, ge=1)
+    """Source tokens."""
+    batch: int = Field(8, ge=1)
+    """Documents at once."""
+    beams: int = Field(4, ge=2)
+    """Hypotheses of each document."""
+    generate: int = Field(64, ge=1)
+    """Tokens of a summary, no fewer and no more."""
+    layers: int = Field(6, ge=1)
+    """Layers of the encoder and of the decoder."""
+    dim: int = Field(768, ge=2)
+    """Features of a vector."""
+    heads: int = Field(12, ge=1)
+    """Attention heads; must divide dim."""
+    feed_forward: int = Field(3072, ge=1)
+    """Width of the feed-forward layers."""
+    vocabulary: int = Field(50265, ge=16)
+    """Pieces."""
+    repeats: int = Field(3, ge=1)
+    """Measured repetitions after one that is not counted."""
+
+    @model_validator(mode="after")
+    def _heads_divide_dim(self) -> Self:
+        _require_heads(self.dim, self.heads)
+        return self
+
+
+class SparsityConfig(Settings):
+    """How much of a trained model's attention is looked at, and which lengths its shape is timed at."""
+
+    documents: int = Field(50, ge=1)
+    """Validation documents, evenly spread."""
+    shown: tuple[Count, ...] = Field((1, 2, 3, 5, 10, 15, 20, 25, 30), min_length=1)
+    """Numbers of sentences in the table; JSON and picture have all."""
+    sentences: int = Field(5, ge=1)
+    """Sentences that are seen where a choice is held."""
+    seen: tuple[Count, ...] = Field((1, 5), min_length=1)
+    """Numbers of sentences that are seen where selections are compared by their loss."""
+    holds: tuple[Count, ...] = Field((2, 4, 8), min_length=1)
+    """Steps for which a choice is held."""
+    length: int = Field(1024, ge=1)
+    """Source tokens where summaries grow alone."""
+    targets: tuple[Count, ...] = Field((50, 100, 150, 200, 250, 300), min_length=3)
+    """Summary tokens."""
+    surface_lengths: tuple[Count, ...] = Field((256, 448, 640, 832, 1024), min_length=3)
+    """Source tokens where both grow; with 6 targets they make the paper's 30 samples."""
+    batch: int = Field(1, ge=1)
+    """Documents at once."""
+    repeats: int = Field(5, ge=1)
+    """Measured repetitions after one that is not counted; the paper has 100."""
 
 
 def _require_heads(dim: int, heads: int) -> None:

@@ -9,13 +9,14 @@ from sumpool.bench.operator_rows import LOOP, NEVER, SORTED, SUMS, FoundOperator
 from sumpool.bench.result import Found
 from sumpool.bench.selection_rows import APPROXIMATE, FULL, FoundSelection
 from sumpool.bench.shortening import PUBLISHED, FoundShortening
+from sumpool.bench.sparsity_rows import FoundSparsity
 from sumpool.errors import RecipeError
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
-DRAWN = ("operators", "shortening", "selection")
+DRAWN = ("operators", "shortening", "selection", "sparsity")
 """Suites that have a picture."""
 Style = Literal["-", "--", ":", "-."]
 _STYLES: Mapping[str, Style] = {SORTED: "-", NEVER: "--", LOOP: ":", SUMS: "-."}
@@ -52,6 +53,8 @@ def draw(found: Found, path: Path) -> None:
         _shortening(figure, found)
     if isinstance(found, FoundSelection):
         _selection(figure, found)
+    if isinstance(found, FoundSparsity):
+        _sparsity(figure, found)
     figure.savefig(path, format="png")
 
 
@@ -149,3 +152,27 @@ def _selection(figure: "Figure", found: FoundSelection) -> None:
     for axes in (step, whole):
         _octaves(axes, "source tokens", lengths)
     _legend(figure, {f"{sentences} sentences": colour for sentences, colour in colours.items()}, kinds)
+
+
+def _sparsity(figure: "Figure", found: FoundSparsity) -> None:
+    """Figure 1 of Manakul and Gales, and the times that Table 1 is fitted to."""
+    kept, time = figure.subplots(1, 2)
+    for number, layer in enumerate(found.layers):
+        places = range(1, len(layer.kept) + 1)
+        kept.plot(places, layer.kept, color=_COLOURS[number % len(_COLOURS)], label=f"layer {layer.layer}")
+    kept.set_title(f"attention that the best sentences hold, {found.documents} documents")
+    kept.set_xlabel("sentences")
+    kept.set_ylim(0, 1.02)
+    kept.set_xlim(left=1)
+    targets = found.sizes["targets"]
+    for mode, colour in zip(found.modes, _COLOURS, strict=False):
+        one, two, three = mode.fitted.coefficients
+        fitted = [1000 * (one + two * target + three * target**2) for target in targets]
+        time.plot(targets, [1000 * taken for taken in mode.times], "o", color=colour, label=mode.mode)
+        time.plot(targets, fitted, "-", color=colour)
+    time.set_title(f"milliseconds, {found.sizes['length']:,} source tokens; lines are fitted")
+    time.set_xlabel("summary tokens")
+    time.set_yscale("log")
+    for axes in (kept, time):
+        axes.grid(alpha=0.3)
+        axes.legend(frameon=False)

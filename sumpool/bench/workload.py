@@ -99,6 +99,16 @@ class Subject:
         torch.autograd.backward(loss)
         self.model.zero_grad(set_to_none=True)
 
+    def score(self, documents: Documents) -> None:
+        """Run forward alone, the reference summaries given."""
+        self.model.eval()
+        with torch.inference_mode(), self.conditions.autocast():
+            self.model(documents.ids, documents.mask, documents.sentences, documents.target)
+
+    def generate_greedily(self, documents: Documents) -> None:
+        """Write as many tokens about each document as its reference summary has, by one hypothesis."""
+        self.generate(documents, 1, documents.target.size(1))
+
     def generate(self, documents: Documents, beams: int, tokens: int) -> None:
         """Read the documents and write `tokens` tokens about each, no fewer and no more."""
         self.model.eval()

@@ -49,7 +49,8 @@ def sumpool(
     """Learn to summarise long documents from your own data, from nothing, on one machine.
 
     The way: prepare, train, summarize, evaluate, bench. Begin with: sumpool train recipes/quickstart.yaml
-    A BART or LED of Hugging Face comes in with: sumpool import FOLDER OUT
+
+    A BART or LED of Hugging Face comes in by import.
     """
     del version, debug  # both are dealt with before a command runs
 

@@ -14,8 +14,10 @@ from sumpool.errors import RecipeError
 if TYPE_CHECKING:
     from sumpool.bench.result import BenchReport
 
-Suite = Literal["operators", "complexity", "tables", "shortening", "selection"]
+Suite = Literal["operators", "complexity", "tables", "shortening", "selection", "transformers"]
 SUITES: tuple[Suite, ...] = get_args(Suite)
+SPARSITY = "sparsity"
+"""What is measured of a run's weights."""
 
 
 def bench(
@@ -23,9 +25,13 @@ def bench(
         str | None,
         typer.Argument(
             metavar="[SUITE|RUN|RECIPE]",
-            help=f"One of {', '.join(SUITES)}; or a run folder or recipe, by default the newest run.",
+            help=f"One of {', '.join(SUITES)}, {SPARSITY}; or a run folder or recipe, by default the newest run.",
             show_default=False,
         ),
+    ] = None,
+    run: Annotated[
+        Path | None,
+        typer.Argument(metavar="[RUN]", help=f"The run ({SPARSITY}), by default the newest.", show_default=False),
     ] = None,
     lengths: Annotated[
         list[int] | None,
@@ -41,7 +47,9 @@ def bench(
     plot: Annotated[
         Path | None,
         typer.Option(
-            metavar="FILE.png", help="Also draw a picture (operators, shortening, selection).", show_default=False
+            metavar="FILE.png",
+            help="Also draw a picture (operators, shortening, selection, sparsity).",
+            show_default=False,
         ),
     ] = None,
     json: Annotated[bool, typer.Option("--json", help="Print JSON instead of tables.")] = False,
@@ -50,9 +58,10 @@ def bench(
     """Measure a model by length, or one of the papers' benchmarks.
 
     operators pools random vectors; complexity counts operations and bytes of every variant; tables times the models of
-    a table of the paper; shortening pools less and more; selection lets a summary see some sentences only. A run or
-    recipe is measured beside the same model without pooling. Weights and documents are random. Sizes and repetitions
-    change with --set bench.batch=8.
+    a table of the paper; shortening pools less and more; selection lets a summary see some sentences only;
+    transformers writes with a BART of theirs and with ours made from it. A run or recipe is measured beside the same
+    model without pooling. All of these have random weights and documents; sparsity tells of a run's own weights how few
+    sentences hold its attention. Sizes and repetitions change with --set bench.batch=8.
     """
     from sumpool.bench.plots import draw, require_plots
     from sumpool.interruption import interruptible
@@ -60,17 +69,21 @@ def bench(
     from sumpool.workflows import bench as workflow
 
     suite = next((name for name in SUITES if name == target), None)
-    if target and not suite and not Path(target).exists():
-        kinds = ", ".join(SUITES)
-        raise RecipeError(
-            f"{target} must be one of {kinds}, or a run folder or recipe that is there{hint(target, SUITES)}"
-        )
+    if target and target not in (*SUITES, SPARSITY) and not Path(target).exists():
+        kinds = ", ".join((*SUITES, SPARSITY))
+        meant = hint(target, (*SUITES, SPARSITY))
+        raise RecipeError(f"{target} must be one of {kinds}, or a run folder or recipe that is there{meant}")
+    if run and target != SPARSITY:
+        raise RecipeError(f"a second name must follow {SPARSITY} only, got {run} after {target}")
     if plot:
-        require_plots(suite or "a model", plot)
+        require_plots(SPARSITY if target == SPARSITY else suite or "a model", plot)
     overrides = [*(changes or ()), *([] if number is None else [f"bench.table={number}"])]
-    measure = (
-        partial(workflow.bench_suite, suite) if suite else partial(workflow.bench, Path(target) if target else None)
-    )
+    if target == SPARSITY:
+        measure = partial(workflow.bench_sparsity, run)
+    elif suite:
+        measure = partial(workflow.bench_suite, suite)
+    else:
+        measure = partial(workflow.bench, Path(target) if target else None)
     with screen() as shown, interruptible() as interruption:
         report = measure(overrides=overrides, lengths=lengths or (), report=shown.report, check=interruption.check)
     if plot:

@@ -1,11 +1,13 @@
 """Where documents come from and how they are prepared: the `data` section of a recipe."""
 
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Annotated, Any, Self
 
 from pydantic import Field, model_validator
 
-from sumpool.data.sources._base import SourceConfig
+from sumpool.data.shuffled import ShuffledConfig, shuffle
+from sumpool.data.sources._base import Example, Reject, SourceConfig
 from sumpool.errors import RecipeError
 from sumpool.settings import Settings
 from sumpool.variants import OneOf
@@ -16,6 +18,8 @@ class DataConfig(Settings):
 
     source: Annotated[SourceConfig, OneOf("sumpool.data.sources")] | None = None
     """Where the documents and their summaries are; only an imported model has none."""
+    shuffled: ShuffledConfig | None = None
+    """What is learnt in place of summaries: to put shuffled sentences in order; by default summaries are."""
     prepared: Path | None = None
     """Folder of the prepared data; by default prepared/<name of the recipe>."""
     tokenizer: Path | None = None
@@ -44,6 +48,15 @@ class DataConfig(Settings):
         if self.vocabulary and 0 < self.phrases <= self.vocabulary:
             raise ValueError(f"phrases must be 0 or more than vocabulary = {self.vocabulary}, got {self.phrases}")
         return self
+
+    def rows(self) -> Iterator[Example | Reject]:
+        """Read every row of the source, one at a time, as what is to be learnt.
+
+        Raises:
+            RecipeError: If there is no source.
+        """
+        rows = self.documents().rows()
+        return rows if self.shuffled is None else shuffle(rows, self.shuffled)
 
     def documents(self) -> SourceConfig:
         """Say where the documents are, as preparing them needs it.

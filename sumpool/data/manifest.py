@@ -25,6 +25,7 @@ def fingerprint(config: DataConfig) -> str:
         "source": source.model_dump(mode="json"),
         **({"tokenizer": _digest(config.tokenizer)} if config.tokenizer else {"vocabulary": config.vocabulary}),
         **({"phrases": config.phrases} if config.phrases else {}),  # data without them is what it was before them
+        **({"shuffled": config.shuffled.model_dump(mode="json")} if config.shuffled else {}),
         "files": [_state(path) for path in source.files()],
     }
     return hashlib.sha256(json.dumps(about, sort_keys=True).encode()).hexdigest()

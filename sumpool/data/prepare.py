@@ -74,7 +74,7 @@ def prepare(config: DataConfig, folder: Path, *, skip_bad_rows: bool, report: Re
         if config.tokenizer:
             _refuse_another_size(config, load_tokenizer(config.tokenizer).vocabulary)
         with staged(folder) as new:
-            reading = read(config.documents(), new, skip_bad_rows=skip_bad_rows, report=report, check=check)
+            reading = read(config.rows(), new, skip_bad_rows=skip_bad_rows, report=report, check=check)
             data_report = _encode_all(config, new, reading, report, check)
             data_report.save(new)
             manifest.write(new, made_from, check)

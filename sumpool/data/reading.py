@@ -1,12 +1,13 @@
 """The first pass: rows of a source become texts, each document in its split."""
 
 import json
+from collections.abc import Iterator
 from contextlib import ExitStack
 from dataclasses import dataclass
 from pathlib import Path
 
 from sumpool.data.figures import text_digest
-from sumpool.data.sources._base import SPLITS, Example, Reject, SourceConfig, Split
+from sumpool.data.sources._base import SPLITS, Example, Reject, Split
 from sumpool.data.texts import TextsWriter
 from sumpool.errors import DataError
 from sumpool.interruption import Check
@@ -36,11 +37,13 @@ class Reading:
         return sum(self.documents.values())
 
 
-def read(source: SourceConfig, folder: Path, *, skip_bad_rows: bool, report: Report, check: Check) -> Reading:
+def read(
+    source: Iterator[Example | Reject], folder: Path, *, skip_bad_rows: bool, report: Report, check: Check
+) -> Reading:
     """Write the texts of every split, and a line for every row that cannot be used.
 
     Args:
-        source: Where the rows come from; they are read one at a time.
+        source: The rows; they are read one at a time.
         folder: Where the texts go.
         skip_bad_rows: Whether to go on after a row that cannot be used.
         report: Told of progress.
@@ -54,7 +57,7 @@ def read(source: SourceConfig, folder: Path, *, skip_bad_rows: bool, report: Rep
     with ExitStack() as files:
         rejects = files.enter_context((folder / REJECTS).open("w"))
         writers = {split: files.enter_context(TextsWriter(folder, split)) for split in SPLITS}
-        for rows, row in enumerate(source.rows(), start=1):
+        for rows, row in enumerate(source, start=1):
             check()
             found = _checked(row, known)
             if isinstance(found, Example):

@@ -1,1 +1,1 @@
-"""Why a summary says what it says: where every vector of the memory comes from."""
+"""Why a summary says what it says: where the vectors of the memory come from, and which sentences were looked at."""

@@ -10,16 +10,20 @@ from sumpool.bench.config import (
     OperatorsConfig,
     SelectionConfig,
     ShorteningConfig,
+    SparsityConfig,
     Suite,
     TablesConfig,
+    TransformersConfig,
 )
 from sumpool.errors import RecipeError
 from sumpool.recipe.overrides import override
 from sumpool.recipe.problems import sentences
 from sumpool.settings import Settings
 
-SuiteConfig = OperatorsConfig | ComplexityConfig | TablesConfig | ShorteningConfig | SelectionConfig
-Config = TypeVar("Config", bound=SuiteConfig)
+SuiteConfig = (
+    OperatorsConfig | ComplexityConfig | TablesConfig | ShorteningConfig | SelectionConfig | TransformersConfig
+)
+Config = TypeVar("Config", bound=SuiteConfig | SparsityConfig)
 
 
 class Hardware(Settings):
@@ -48,6 +52,7 @@ _SCHEMAS: dict[Suite, type[SuiteSettings[Any]]] = {
     "tables": SuiteSettings[TablesConfig],
     "shortening": SuiteSettings[ShorteningConfig],
     "selection": SuiteSettings[SelectionConfig],
+    "transformers": SuiteSettings[TransformersConfig],
 }
 
 
@@ -61,6 +66,17 @@ def load_suite(suite: Suite, overrides: Sequence[str] = ()) -> SuiteSettings[Sui
     Raises:
         RecipeError: If a setting is wrong; names all problems.
     """
+    settings: SuiteSettings[SuiteConfig] = _load(suite, _SCHEMAS[suite], overrides)
+    return settings
+
+
+def load_sparsity(overrides: Sequence[str] = ()) -> SuiteSettings[SparsityConfig]:
+    """Make the settings of what is measured of a trained model; see `load_suite`."""
+    settings: SuiteSettings[SparsityConfig] = _load("sparsity", SuiteSettings[SparsityConfig], overrides)
+    return settings
+
+
+def _load(name: str, schema: type[SuiteSettings[Any]], overrides: Sequence[str]) -> SuiteSettings[Any]:
     tree: dict[str, Any] = {"bench": {}}
     problems = []
     for assignment in overrides:
@@ -68,11 +84,10 @@ def load_suite(suite: Suite, overrides: Sequence[str] = ()) -> SuiteSettings[Sui
             override(tree, assignment)
         except ValueError as error:
             problems.append(str(error))
-    schema = _SCHEMAS[suite]
     try:
-        settings: SuiteSettings[SuiteConfig] = schema.model_validate(tree)
+        settings: SuiteSettings[Any] = schema.model_validate(tree)
     except ValidationError as error:
         problems += sentences(error, schema)
     if problems:
-        raise RecipeError(f"bench {suite}: {'; '.join(problems)}")
+        raise RecipeError(f"bench {name}: {'; '.join(problems)}")
     return settings

@@ -9,7 +9,7 @@ import torch
 from sumpool.core.decoding.beam import search
 from sumpool.core.decoding.config import DecodingConfig
 from sumpool.core.decoding.constraints import Constraint, NoRepeatTokens, NoRepeatWords, WordPieces
-from sumpool.core.decoding.ranking import Lengths, Ranking
+from sumpool.core.decoding.ranking import Lengths
 from sumpool.core.model.summarizer import Summarizer
 from sumpool.data.batches import collate
 from sumpool.data.shards import Item
@@ -53,9 +53,6 @@ class Writer:
             self._constraints.append(NoRepeatWords(config.no_repeat_words, WordPieces(tokenizer.surfaces())))
         if config.no_repeat_tokens:
             self._constraints.append(NoRepeatTokens(config.no_repeat_tokens))
-        self._ranking = Ranking(
-            config.beams, config.length_penalty, config.length_formula, config.early_stopping, config.force_end
-        )
 
     def write(self, passages: Sequence[Item]) -> list[Written]:
         """Summarise a batch of passages; no summary is longer than its passage.
@@ -90,7 +87,7 @@ class Writer:
                 self._model.step,
                 self._model.start(memory, self._config.beams),
                 lengths,
-                self._ranking,
+                self._config.ranking(),
                 prefix=self._config.begin_with,
                 constraints=self._constraints,
                 device=device,

@@ -7,14 +7,17 @@ import pytest
 import torch
 
 from sumpool.bench import plots
-from sumpool.bench.config import OperatorsConfig, SelectionConfig
+from sumpool.bench.config import OperatorsConfig, SelectionConfig, SparsityConfig
 from sumpool.bench.operators import measure_operators
 from sumpool.bench.plots import draw, require_plots
 from sumpool.bench.result import Found
 from sumpool.bench.selection import measure_selection
 from sumpool.bench.shortening import FoundShortening, ShorteningRow
+from sumpool.bench.sparsity import measure_sparsity
+from sumpool.bench.sparsity_rows import LossRow
 from sumpool.bench.timing import Timing
 from sumpool.bench.workload import Conditions
+from sumpool.core.model.config import ModelConfig
 from sumpool.errors import RecipeError
 
 
@@ -35,11 +38,19 @@ def selection() -> Found:
     return measure_selection(settings, conditions)
 
 
+def sparsity() -> Found:
+    conditions = Conditions(vocabulary=8, device=torch.device("cpu"), precision=torch.float32)
+    sizes = {"dim": 16, "heads": 2, "feed_forward": 16, "decoder": {"layers": 2}}
+    model = ModelConfig.model_validate({**sizes, "encoder": [{"attention": {"kind": "vanilla"}}]})
+    settings = SparsityConfig(documents=1, length=8, targets=(1, 2, 3), surface_lengths=(4, 6, 8), repeats=1)
+    return measure_sparsity([[torch.full((3, 7), 1 / 7)] * 2], [LossRow("full", {1: 2.0})], model, settings, conditions)
+
+
 def nothing() -> Found:
     return FoundShortening((ShorteningRow(1, note="none"),), "")
 
 
-@pytest.mark.parametrize("measured", [operators, shortening, selection, nothing])
+@pytest.mark.parametrize("measured", [operators, shortening, selection, sparsity, nothing])
 def test_a_picture_is_drawn_without_a_display(
     measured: Callable[[], Found], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -61,7 +72,11 @@ def test_matplotlib_is_named_where_it_is_missing(tmp_path: Path, monkeypatch: py
 @pytest.mark.parametrize(
     ("suite", "name", "message"),
     [
-        ("complexity", "x.png", "--plot must go with one of operators, shortening, selection, got complexity"),
+        (
+            "complexity",
+            "x.png",
+            "--plot must go with one of operators, shortening, selection, sparsity, got complexity",
+        ),
         ("operators", "x.pdf", r"--plot must name a \.png file, got .*x\.pdf"),
         ("operators", "nowhere/x.png", "--plot must name a file in a folder that is there"),
     ],

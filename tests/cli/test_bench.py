@@ -53,10 +53,22 @@ def test_picture(tmp_path: Path) -> None:
 
 def test_a_picture_is_refused_before_anything_is_measured(tmp_path: Path) -> None:
     result = CliRunner().invoke(app, ["bench", "complexity", "--plot", str(tmp_path / "x.png")])
-    assert "--plot must go with one of operators, shortening, selection, got complexity" in str(result.exception)
+    assert "--plot must go with one of operators, shortening, selection, sparsity, got complexity" in str(
+        result.exception
+    )
 
 
 def test_a_target_that_is_nothing_is_said_with_what_was_meant() -> None:
     result = CliRunner().invoke(app, ["bench", "operator"])
     expected = "operator must be one of operators, complexity, .* or a run folder or recipe .*did you mean operators"
     assert re.search(expected, str(result.exception))
+
+
+def test_a_run_follows_sparsity_only() -> None:
+    result = CliRunner().invoke(app, ["bench", "operators", "runs/mine"])
+    assert "a second name must follow sparsity only, got runs/mine after operators" in str(result.exception)
+
+
+def test_sparsity_needs_a_run(tmp_path: Path) -> None:
+    result = CliRunner().invoke(app, ["bench", "sparsity", str(tmp_path)])
+    assert "must be a run folder" in str(result.exception)

@@ -29,7 +29,7 @@ def never() -> None:
 
 def test_read_is_kept_and_rejected(tmp_path: Path) -> None:
     told: list[Progress] = []
-    reading = read(CountConfig(documents=100), tmp_path, skip_bad_rows=True, report=told.append, check=never)
+    reading = read(CountConfig(documents=100).rows(), tmp_path, skip_bad_rows=True, report=told.append, check=never)
     assert (reading.kept, reading.rejected) == (90, 10)
     assert reading.documents == {"train": 60, "validation": 0, "test": 30}
     assert len((tmp_path / "rejects.jsonl").read_text().splitlines()) == 10
@@ -39,7 +39,7 @@ def test_read_is_kept_and_rejected(tmp_path: Path) -> None:
 
 def test_the_first_bad_row_stops(tmp_path: Path) -> None:
     with pytest.raises(DataError, match=r"file:10: row must be good; mend it, or leave such rows out with --skip-bad"):
-        read(CountConfig(documents=100), tmp_path, skip_bad_rows=False, report=silent, check=never)
+        read(CountConfig(documents=100).rows(), tmp_path, skip_bad_rows=False, report=silent, check=never)
 
 
 def test_reading_can_be_stopped_at_every_row(tmp_path: Path) -> None:
@@ -52,4 +52,4 @@ def test_reading_can_be_stopped_at_every_row(tmp_path: Path) -> None:
             raise Interrupted(2)
 
     with pytest.raises(Interrupted):
-        read(CountConfig(documents=100), tmp_path, skip_bad_rows=True, report=silent, check=stop)
+        read(CountConfig(documents=100).rows(), tmp_path, skip_bad_rows=True, report=silent, check=stop)

@@ -70,6 +70,18 @@ QUICK: dict[Suite, tuple[str, ...]] = {
         "bench.generate=2",
         "bench.repeats=1",
     ),
+    "transformers": (
+        "bench.length=16",
+        "bench.batch=2",
+        "bench.beams=2",
+        "bench.generate=4",
+        "bench.layers=1",
+        "bench.dim=16",
+        "bench.heads=2",
+        "bench.feed_forward=16",
+        "bench.vocabulary=60",
+        "bench.repeats=1",
+    ),
 }
 
 
@@ -107,6 +119,7 @@ def test_lengths_of_a_suite() -> None:
         ("complexity", "bench.feed_forward=100", r"feed_forward must be a multiple of dim = 768, got 100"),
         ("shortening", "bench.dim=15", r"heads must divide dim = 15, got 8"),
         ("selection", "bench.heads=7", r"heads must divide dim = 768, got 7"),
+        ("transformers", "bench.heads=7", r"heads must divide dim = 768, got 7"),
         ("operators", "nonsense", "--set must look like"),
         ("operators", "train.steps=3", r"train\.steps is not a setting"),
     ],

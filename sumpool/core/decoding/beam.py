@@ -172,7 +172,7 @@ def _advance(active: Sequence[_Document], log_probs: Tensor, ranking: Ranking) -
     _forbid(active, log_probs, ranking)
     so_far = [[live.log_prob for live in document.live] for document in active]
     so_far = [sums + [-math.inf] * (beams - len(sums)) for sums in so_far]
-    totals = log_probs.view(len(active), beams, vocab) + log_probs.new_tensor(so_far)[..., None]
+    totals = log_probs.view(len(active), beams, vocab).add_(log_probs.new_tensor(so_far)[..., None])
     # an end takes at most one candidate of each row, so that `beams` others are always among twice as many
     best, places = _top(totals.flatten(1), min(2 * beams if beams > 1 else 1, beams * vocab))  # (batch, candidates)
     origins = []

@@ -4,7 +4,7 @@ from typing import Annotated, Literal
 
 from pydantic import Field
 
-from sumpool.core.decoding.ranking import LengthFormula
+from sumpool.core.decoding.ranking import LengthFormula, Ranking
 from sumpool.settings import Settings
 
 
@@ -43,3 +43,7 @@ class DecodingConfig(Settings):
     """bf16 computes under autocast and may differ between batches; fp32 never does."""
     device: Literal["auto", "cpu", "cuda"] = "auto"
     """Where to summarise; auto takes a GPU if there is one."""
+
+    def ranking(self) -> Ranking:
+        """Say how hypotheses compare and end."""
+        return Ranking(self.beams, self.length_penalty, self.length_formula, self.early_stopping, self.force_end)

@@ -22,24 +22,38 @@ from sumpool.pieces import PAD
 class Written:
     """What one layer keeps of the hypotheses so far; rows are hypotheses.
 
+    A change of hypotheses waits for the next token, which needs longer tensors anyway: rows are copied once a step.
+
     Attributes:
         key: (rows, heads, written, head_dim), of what was written.
         value: (rows, heads, written, head_dim).
         held: What the cross-attention keeps from step to step.
+        rows: (hypotheses,), the row of key and value that each goes on from; None where they go on as they stand.
     """
 
     key: Tensor
     value: Tensor
     held: Held = field(default_factory=dict)
+    rows: Tensor | None = None
 
     def append(self, key: Tensor, value: Tensor) -> "Written":
-        """Add the newest token's, (rows, heads, 1, head_dim) each."""
-        return Written(torch.cat([self.key, key], dim=2), torch.cat([self.value, value], dim=2), self.held)
+        """Add the newest token's, (hypotheses, heads, 1, head_dim) each."""
+        return Written(self._longer(self.key, key), self._longer(self.value, value), self.held)
 
     def take(self, rows: Tensor) -> "Written":
         """Follow other hypotheses."""
         held = {name: value.index_select(0, rows) for name, value in self.held.items()}
-        return Written(self.key.index_select(0, rows), self.value.index_select(0, rows), held)
+        return replace(self, held=held, rows=rows if self.rows is None else self.rows.index_select(0, rows))
+
+    def _longer(self, before: Tensor, newest: Tensor) -> Tensor:
+        if self.rows is None or torch.is_grad_enabled():  # a gradient would not find its way through `out`
+            taken = before if self.rows is None else before.index_select(0, self.rows)
+            return torch.cat([taken, newest], dim=2)
+        size = before.size(2)
+        longer = newest.new_empty(*newest.shape[:2], size + 1, newest.size(3))
+        torch.index_select(before, 0, self.rows, out=longer[:, :, :size])
+        longer[:, :, size:] = newest
+        return longer
 
 
 @final

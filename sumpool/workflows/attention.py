@@ -1,0 +1,107 @@
+"""What the decoder of a trained model attends to in new documents, and what it could do without."""
+
+from collections.abc import Iterator, Sequence
+
+import torch
+from torch import Tensor
+
+from sumpool.bench.sparsity_rows import LossRow
+from sumpool.core.cross_attention._base import CrossAttentionConfig
+from sumpool.core.cross_attention.full import FullConfig
+from sumpool.core.cross_attention.sentence import SentenceConfig
+from sumpool.core.model.summarizer import Summarizer
+from sumpool.core.selection._base import SelectionConfig
+from sumpool.core.selection.ideal import IdealConfig
+from sumpool.core.selection.model_free import ModelFreeConfig
+from sumpool.core.selection.random import RandomConfig
+from sumpool.data.batches import collate
+from sumpool.data.shards import Shard
+from sumpool.errors import DataError, RecipeError
+from sumpool.interpret.sentence_attention import sentence_attention
+from sumpool.interruption import Check
+from sumpool.training.feed import Material
+from sumpool.training.validation import validate
+from sumpool.training.weights import set_weights, weights_of
+from sumpool.workflows.loading import LoadedModel
+from sumpool.workflows.prepare import prepared_folder
+
+
+def watch_sentences(loaded: LoadedModel, documents: int) -> Iterator[list[Tensor]]:
+    """Read validation summaries, evenly spread, and share out the attention of every layer among sentences.
+
+    Args:
+        loaded: The model.
+        documents: How many to read, at most.
+
+    Yields:
+        For each document, for each layer of the decoder, (target, sentences).
+
+    Raises:
+        DataError: If the prepared data is missing, or has no validation document.
+        RecipeError: If the cross-attention has no query and key of each word.
+    """
+    shard = _validation(loaded)
+    taken = min(documents, len(shard))
+    config = loaded.recipe.model
+    for place in range(taken):
+        batch = collate([shard[place * len(shard) // taken]], config.source_length, config.target_length)
+        try:
+            (layers,) = sentence_attention(loaded.model, batch.to(loaded.device))
+        except ValueError as error:
+            raise RecipeError(f"bench sparsity: {error}") from error
+        yield layers
+
+
+def compare_selections(
+    loaded: LoadedModel, documents: int, sentences: Sequence[int], check: Check
+) -> Iterator[LossRow]:
+    """Take the loss at validation summaries whose tokens see chosen sentences only, for one selection after the other.
+
+    Args:
+        loaded: The model; the weights of its word attention serve all selections.
+        documents: How many summaries, at most.
+        sentences: Numbers of sentences seen.
+        check: Called between batches.
+
+    Yields:
+        Full attention first; the model's own selection last, if it has one that learns.
+
+    Raises:
+        DataError: If the prepared data is missing, or has no validation document.
+        RecipeError: If the cross-attention has no query and key of each word.
+    """
+    own = loaded.recipe.model.decoder.cross_attention
+    selections: dict[str, SelectionConfig] = {
+        each.kind: each for each in (IdealConfig(), RandomConfig(), ModelFreeConfig())
+    }
+    if isinstance(own, SentenceConfig):
+        selections[own.selection.kind] = own.selection
+    yield LossRow("full", dict.fromkeys(sentences, _loss(loaded, FullConfig(), documents, check)))
+    for kind, selection in selections.items():
+        seen = {each: SentenceConfig(sentences=each, selection=selection) for each in sentences}
+        yield LossRow(kind, {each: _loss(loaded, config, documents, check) for each, config in seen.items()})
+
+
+def _loss(loaded: LoadedModel, cross_attention: CrossAttentionConfig, documents: int, check: Check) -> float:
+    """Take the validation loss of the model with another cross-attention."""
+    config = loaded.recipe.model
+    decoder = config.decoder.model_copy(update={"cross_attention": cross_attention})
+    weights = weights_of(loaded.model)
+    with torch.device(loaded.device):
+        model = Summarizer(
+            config.model_copy(update={"decoder": decoder}), loaded.model.vocabulary, loaded.model.encoder.word_starts
+        )
+    needed = {name: weights[name] for name in weights_of(model) if name in weights}
+    set_weights(model, needed, str(loaded.folder))
+    shard = _validation(loaded)
+    material = Material(shard, shard, config.source_length, config.target_length, loaded.recipe.seed)
+    settings = loaded.recipe.train.model_copy(update={"validate_documents": documents})
+    return validate(model, material, settings, loaded.device, check)
+
+
+def _validation(loaded: LoadedModel) -> Shard:
+    prepared = prepared_folder(loaded.recipe)
+    shard = Shard.open(prepared, "validation")
+    if not len(shard):
+        raise DataError(f"{prepared / 'validation'} must hold a document with a summary, got none: prepare more data")
+    return shard

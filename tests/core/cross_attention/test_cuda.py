@@ -1,0 +1,58 @@
+"""Cross-attention on a GPU: the same as on the CPU, for whole summaries and step by step, with gradients under bf16."""
+
+from collections.abc import Callable
+from dataclasses import replace
+from typing import Any
+
+import pytest
+import torch
+from torch import Tensor, nn
+
+from sumpool.core.cross_attention._base import CrossAttentionConfig
+from sumpool.core.cross_attention.full import FullConfig
+from sumpool.core.cross_attention.hepos import HeposConfig
+from sumpool.core.cross_attention.sentence import SentenceConfig
+from sumpool.core.tokens import Tokens
+from sumpool.variants import kinds
+
+pytestmark = [pytest.mark.gpu, pytest.mark.skipif(not torch.cuda.is_available(), reason="needs a CUDA device")]
+
+SELECTIONS: list[dict[str, Any]] = [
+    *({"kind": kind} for kind in kinds("sumpool.core.selection")),
+    {"kind": "approximate", "encoder": {"kind": "gru"}},
+]
+CONFIGS: list[CrossAttentionConfig] = [
+    FullConfig(),
+    HeposConfig(),
+    *(SentenceConfig.model_validate({"sentences": 3, "selection": selection}) for selection in SELECTIONS),
+]
+
+
+def to_gpu(tokens: Tokens) -> Tokens:
+    parts = ("states", "mask", "positions", "sentences", "words", "ids", "origin")
+    return replace(tokens, **{name: getattr(tokens, name).cuda() for name in parts})
+
+
+@pytest.mark.parametrize("config", CONFIGS, ids=str)
+def test_a_gpu_sees_what_a_cpu_sees(config: CrossAttentionConfig, make_tokens: Callable[..., Tokens]) -> None:
+    tokens = make_tokens(120, 61, 7, length=128)
+    queries = torch.randn(3, 5, 16, dtype=torch.float64)
+    layer, reader = config.build(16, 4).double().eval(), config.build_reader(16).double().eval()
+    remembered = layer.remember(tokens, reader(tokens))
+    expected, stepped = layer(queries, remembered).states, layer.step(queries, remembered, {})[0]
+    layer, reader, tokens = layer.cuda(), reader.cuda(), to_gpu(tokens)
+    remembered = layer.remember(tokens, reader(tokens))
+    torch.testing.assert_close(layer(queries.cuda(), remembered).states.cpu(), expected, atol=1e-10, rtol=0)
+    torch.testing.assert_close(layer.step(queries.cuda(), remembered, {})[0].cpu(), stepped, atol=1e-10, rtol=0)
+
+
+@pytest.mark.parametrize("config", CONFIGS, ids=str)
+def test_gradients_under_bf16_are_finite(config: CrossAttentionConfig, make_tokens: Callable[..., Tokens]) -> None:
+    tokens = to_gpu(make_tokens(120, 61, 7, length=128, dtype=torch.float32))
+    layer, reader = config.build(16, 4).cuda(), config.build_reader(16).cuda()
+    with torch.autocast("cuda", torch.bfloat16):
+        seen = layer(torch.randn(3, 5, 16, device="cuda"), layer.remember(tokens, reader(tokens)))
+        loss: Tensor = seen.states.float().square().sum() + sum(seen.losses.values())
+    loss.backward()
+    for name, parameter in nn.ModuleList([layer, reader]).named_parameters():
+        assert parameter.grad is None or parameter.grad.isfinite().all(), name

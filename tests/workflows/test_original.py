@@ -1,0 +1,28 @@
+import pytest
+import torch
+
+from sumpool.bench.config import TransformersConfig
+from sumpool.errors import RecipeError
+from sumpool.workflows import original
+from sumpool.workflows.original import random_pair
+
+SMALL = TransformersConfig(layers=1, dim=16, heads=2, feed_forward=16, vocabulary=60, length=12, generate=9)
+
+
+def test_ours_has_the_weights_and_settings_of_theirs() -> None:
+    pair = random_pair(SMALL, 1)
+    assert torch.equal(pair.ours.embedding.weight[5:], pair.theirs.model.shared.weight[pair.numbers[5:]])
+    writing = pair.writing
+    assert (writing.beams, writing.length_penalty, writing.early_stopping, writing.no_repeat_tokens) == (
+        4,
+        2.0,
+        True,
+        3,
+    )
+    assert (writing.min_length, writing.max_length, pair.numbers[list(writing.begin_with)].tolist()) == (10, 10, [0])
+
+
+def test_without_transformers_there_is_no_bench(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(original, "find_spec", lambda _: None)
+    with pytest.raises(RecipeError, match="bench transformers must have transformers, which is not installed: pip"):
+        random_pair(SMALL, 1)
