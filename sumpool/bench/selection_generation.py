@@ -1,7 +1,8 @@
-"""Whole generations with every selection: they take turns token by token, so that a slow minute slows all of them.
+"""Whole generations with every selection, in turns: layer by layer and token by token.
 
-Every token is forced, drawn for each hypothesis on its own from a vocabulary whose vectors stand around one centre.
-Hypotheses go on from others of their document at every step, as in a search.
+So a slow minute slows all of them; only the sentences are read in one piece. Every token is forced, drawn for each
+hypothesis on its own from a vocabulary whose vectors stand around one centre. Hypotheses go on from others of their
+document at every step, as in a search.
 """
 
 from collections.abc import Mapping
@@ -45,6 +46,10 @@ def measure_generations(
     for name, config in systems.items():
         progress.check()
         writers[name] = _Writer(_decoder(config, settings, conditions), memory, conditions.device)
+    for layer in range(settings.layers):
+        for writer in writers.values():
+            progress.check()
+            writer.remember(layer)
     generator = torch.Generator().manual_seed(conditions.seed)
     rows = settings.batch * settings.beams
     first = torch.arange(settings.batch).repeat_interleave(settings.beams) * settings.beams
@@ -92,26 +97,30 @@ class _Writer:
     """
 
     def __init__(self, decoder: Decoder, memory: Tokens, device: torch.device) -> None:
-        self.decoder, self.documents, self.device = decoder, len(memory.mask), device
+        self.decoder, self.memory, self.device = decoder, memory, device
         self.shared: dict[str, Tensor] = {}
         self.remembered: list[dict[str, Tensor]] = []
         self.written: list[Written] = []
-        self.reading = clock(partial(self._read, memory), device)
-        self.remembering = clock(partial(self._remember, memory), device)
+        self.reading = clock(self._read, device)
+        self.remembering = 0.0
         self.steps: list[float] = []
+
+    def remember(self, layer: int) -> None:
+        """Let one layer project the documents."""
+        self.remembering += clock(partial(self._remember, layer), self.device)
 
     def write(self, tokens: Tensor, origins: Tensor) -> None:
         """Write tokens (rows, 1), each after row origins[i] of (rows,)."""
         self.steps.append(clock(partial(self._step, tokens, origins), self.device))
 
-    def _read(self, memory: Tokens) -> None:
-        self.shared = self.decoder.reader(memory)
+    def _read(self) -> None:
+        self.shared = self.decoder.reader(self.memory)
 
-    def _remember(self, memory: Tokens) -> None:
-        for layer in self.decoder.layers:
-            assert isinstance(layer, DecoderLayer)
-            self.remembered.append(layer.cross_attention.remember(memory, self.shared))
+    def _remember(self, number: int) -> None:
+        layer = self.decoder.layers[number]
+        assert isinstance(layer, DecoderLayer)
+        self.remembered.append(layer.cross_attention.remember(self.memory, self.shared))
 
     def _step(self, tokens: Tensor, origins: Tensor) -> None:
         written = [layer.take(origins) for layer in self.written]
-        _, self.written = self.decoder.step(tokens, written, self.remembered, self.documents)
+        _, self.written = self.decoder.step(tokens, written, self.remembered, len(self.memory.mask))
