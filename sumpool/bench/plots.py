@@ -141,6 +141,7 @@ def _selection(figure: "Figure", found: FoundSelection) -> None:
             step.plot(lengths, faster, style, color=colour, marker="o", markersize=3)
     step.axhline(1, color="black", linewidth=0.8)
     step.set_yscale("log", base=2)
+    step.yaxis.set_major_formatter("{x:g}")
     step.set_title("a step of one layer: times faster than full (approximate)")
     names = list(dict.fromkeys(row.selection for row in found.generations))
     for name, colour in zip(names, _COLOURS, strict=False):
