@@ -19,7 +19,7 @@ from sumpool.errors import CheckpointError
 from sumpool.progress import Progress, Report, silent
 from sumpool.training.durable import beside, move, on_disk, remove_half_written, require_space, sync
 from sumpool.training.manifest import Content, Manifest, put_in_place
-from sumpool.training.weights import set_weights, weights_of
+from sumpool.training.weights import needed_weights, set_weights, weights_of
 
 MODEL = "model.safetensors"
 OPTIMIZER = "optimizer.safetensors"
@@ -173,7 +173,7 @@ def load_weights(run: Path, model: nn.Module, *, leave_out: bool = False) -> Non
     """
     weights = read_weights(run)
     if leave_out:
-        weights = {name: weights[name] for name in weights_of(model) if name in weights}
+        weights = needed_weights(model, weights)
     set_weights(model, weights, str(run / MODEL))
 
 

@@ -38,6 +38,11 @@ def set_weights(model: nn.Module, saved: Mapping[str, Tensor], origin: str) -> N
             tensor.copy_(saved[name])
 
 
+def needed_weights(model: nn.Module, saved: Mapping[str, Tensor]) -> dict[str, Tensor]:
+    """Give those saved weights that the model has a place for."""
+    return {name: saved[name] for name in weights_of(model) if name in saved}
+
+
 def adopt_weights(model: nn.Module, saved: Mapping[str, Tensor], origin: str) -> tuple[list[str], list[str]]:
     """Copy those saved weights into a model that it has a place for.
 
@@ -53,8 +58,7 @@ def adopt_weights(model: nn.Module, saved: Mapping[str, Tensor], origin: str) ->
         CheckpointError: If a shape or a type differs; the model is then as it was.
     """
     own = weights_of(model)
-    shared = {name: saved[name] for name in own if name in saved}
-    set_weights(model, own | shared, origin)
+    set_weights(model, own | needed_weights(model, saved), origin)
     return sorted(own.keys() - saved.keys()), sorted(saved.keys() - own.keys())
 
 

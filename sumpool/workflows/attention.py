@@ -21,7 +21,7 @@ from sumpool.interpret.sentence_attention import sentence_attention
 from sumpool.interruption import Check
 from sumpool.training.feed import Material
 from sumpool.training.validation import validate
-from sumpool.training.weights import set_weights, weights_of
+from sumpool.training.weights import needed_weights, set_weights, weights_of
 from sumpool.workflows.loading import LoadedModel
 from sumpool.workflows.prepare import prepared_folder
 
@@ -76,27 +76,29 @@ def compare_selections(
     }
     if isinstance(own, SentenceConfig):
         selections[own.selection.kind] = own.selection
-    yield LossRow("full", dict.fromkeys(sentences, _loss(loaded, FullConfig(), documents, check)))
+    shard, config = _validation(loaded), loaded.recipe.model
+    material = Material(shard, shard, config.source_length, config.target_length, loaded.recipe.seed)
+    settings = loaded.recipe.train.model_copy(update={"validate_documents": documents})
+
+    def lose(cross_attention: CrossAttentionConfig) -> float:
+        return validate(_with(loaded, cross_attention), material, settings, loaded.device, check)
+
+    yield LossRow("full", dict.fromkeys(sentences, lose(FullConfig())))
     for kind, selection in selections.items():
         seen = {each: SentenceConfig(sentences=each, selection=selection) for each in sentences}
-        yield LossRow(kind, {each: _loss(loaded, config, documents, check) for each, config in seen.items()})
+        yield LossRow(kind, {each: lose(cross_attention) for each, cross_attention in seen.items()})
 
 
-def _loss(loaded: LoadedModel, cross_attention: CrossAttentionConfig, documents: int, check: Check) -> float:
-    """Take the validation loss of the model with another cross-attention."""
+def _with(loaded: LoadedModel, cross_attention: CrossAttentionConfig) -> Summarizer:
+    """Build the model with another cross-attention and the same weights."""
     config = loaded.recipe.model
     decoder = config.decoder.model_copy(update={"cross_attention": cross_attention})
-    weights = weights_of(loaded.model)
     with torch.device(loaded.device):
         model = Summarizer(
             config.model_copy(update={"decoder": decoder}), loaded.model.vocabulary, loaded.model.encoder.word_starts
         )
-    needed = {name: weights[name] for name in weights_of(model) if name in weights}
-    set_weights(model, needed, str(loaded.folder))
-    shard = _validation(loaded)
-    material = Material(shard, shard, config.source_length, config.target_length, loaded.recipe.seed)
-    settings = loaded.recipe.train.model_copy(update={"validate_documents": documents})
-    return validate(model, material, settings, loaded.device, check)
+    set_weights(model, needed_weights(model, weights_of(loaded.model)), str(loaded.folder))
+    return model
 
 
 def _validation(loaded: LoadedModel) -> Shard:

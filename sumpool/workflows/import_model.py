@@ -1,7 +1,7 @@
 """`sumpool import`: a BART or LED of Hugging Face in, a run folder out."""
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -19,6 +19,7 @@ from sumpool.pretrained.config import CONFIG, Changes, Original, describe, read_
 from sumpool.pretrained.folder import Tensors
 from sumpool.pretrained.generation import writes_like
 from sumpool.pretrained.hub import fetch
+from sumpool.pretrained.positions import Extension
 from sumpool.pretrained.renumbering import renumber
 from sumpool.pretrained.weights import translate
 from sumpool.progress import Progress, Report, silent
@@ -111,7 +112,7 @@ def import_model(
             (new / SENTENCES).write_text(shipped(), "utf-8")
             found.pieces.write(new / BYTE_PAIRS, found.numbers)
             check()
-            model = _translated(found, recipe, changes)
+            model = translated(found.folder, found.original, recipe.model, found.numbers, changes.extend)
             require_space(new, sum(weights.nbytes for weights in weights_of(model).values()))
             files = {each: Content.of(new / each) for each in (RECIPE, SENTENCES, BYTE_PAIRS)}
             Manifest(files, {"imported": found.origin}).write(new)
@@ -164,13 +165,26 @@ def _recipe(found: _Source, changes: Changes, name: str | None) -> Recipe:
         raise RecipeError(f"--{sentences(error, Recipe)[0]}") from error
 
 
-def _translated(found: _Source, recipe: Recipe, changes: Changes) -> Summarizer:
-    """Build our model with the weights of the other."""
-    weights = translate(Tensors(found.folder), found.original, recipe.model, found.numbers, changes.extend)
+def translated(
+    folder: Path, original: Original, config: ModelConfig, numbers: Sequence[int | None], how: Extension
+) -> Summarizer:
+    """Build our model with the weights of the other.
+
+    Args:
+        folder: The other's.
+        original: Its configuration.
+        config: Our settings, of the same sizes.
+        numbers: By our number of each piece its own; None where it has no such piece.
+        how: How positions beyond its own are made.
+
+    Raises:
+        CheckpointError: If its weights are missing, damaged or others.
+    """
+    weights = translate(Tensors(folder), original, config, numbers, how)
     with torch.device("meta"):  # random weights for nobody would take their time
-        model = Summarizer(recipe.model, len(found.numbers))
+        model = Summarizer(config, len(numbers))
     model.to_empty(device="cpu")
-    set_weights(model, weights, str(found.folder))
+    set_weights(model, weights, str(folder))
     return model
 
 

@@ -9,14 +9,11 @@ import torch
 
 from sumpool.bench.config import TransformersConfig
 from sumpool.bench.transformers import Pair
-from sumpool.core.model.summarizer import Summarizer
 from sumpool.errors import RecipeError
 from sumpool.pretrained.config import Changes, read_original, settings_of
-from sumpool.pretrained.folder import Tensors
 from sumpool.pretrained.generation import writes_like
 from sumpool.pretrained.renumbering import renumber
-from sumpool.pretrained.weights import translate
-from sumpool.training.weights import set_weights
+from sumpool.workflows.import_model import translated
 
 BEGIN, PAD, END, UNKNOWN = 0, 1, 2, 3
 """Pieces of BART by its own numbers."""
@@ -73,10 +70,7 @@ def _imported(theirs: object, folder: Path) -> Pair:
     original, changes = read_original(folder), Changes()
     config = settings_of(original, changes, folder)
     numbers = renumber(original.vocab_size, PAD, UNKNOWN, END, None)
-    with torch.device("meta"):
-        ours = Summarizer(config, len(numbers))
-    ours.to_empty(device="cpu")
-    set_weights(ours, translate(Tensors(folder), original, config, numbers, changes.extend), str(folder))
+    ours = translated(folder, original, config, numbers, changes.extend)
     our_number = {number: our for our, number in enumerate(numbers) if number is not None}
     writing = writes_like(original.generation, our_number, config.target_length)
     return Pair(theirs, ours, torch.tensor([number or 0 for number in numbers]), END, writing, version("transformers"))
