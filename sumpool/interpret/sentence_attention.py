@@ -47,11 +47,12 @@ def sentence_attention(model: Summarizer, batch: Batch) -> list[list[Tensor]]:
     finally:
         for hook in hooks:
             hook.remove()
+    found = Sentences.find(memory.tokens)
     shares = [
-        _share_out(query[number](asked[number]), key[number], memory.tokens, model.config.heads)
+        _share_out(query[number](asked[number]), key[number], memory.tokens, found, model.config.heads)
         for number in range(len(layers))
     ]
-    sentences, real = Sentences.find(memory.tokens).mask.sum(1), (batch.target != PAD).sum(1)
+    sentences, real = found.mask.sum(1), (batch.target != PAD).sum(1)
     return [
         [layer[number, : real[number], : sentences[number]] for layer in shares]
         for number in range(len(batch.documents))
@@ -73,10 +74,10 @@ def _note(asked: dict[int, Tensor], number: int) -> Callable[[nn.Module, tuple[T
     return note
 
 
-def _share_out(query: Tensor, key_value: nn.Linear, memory: Tokens, heads: int) -> Tensor:
+def _share_out(query: Tensor, key_value: nn.Linear, memory: Tokens, sentences: Sentences, heads: int) -> Tensor:
     """Sum full attention over sentences, mean over the heads: (batch, target, sentences)."""
     key, _ = key_value(hide(memory.states, memory.mask)).chunk(2, dim=-1)
     query, key = split_heads(query, heads), split_heads(key, heads)
     scores = query @ key.transpose(2, 3) / query.size(-1) ** 0.5  # (batch, heads, target, length)
-    membership = Sentences.find(memory).membership(memory.mask, scores.dtype)
+    membership = sentences.membership(memory.mask, scores.dtype)
     return share_words(scores, memory.mask, membership).exp().mean(1)
