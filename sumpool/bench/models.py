@@ -1,12 +1,14 @@
 """A model beside its twins: encoding, a training step and generation at several lengths."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
+from types import MappingProxyType
 
 import torch
 
 from sumpool.bench.config import BenchConfig
+from sumpool.bench.contender import Contender
 from sumpool.bench.cost import count
 from sumpool.bench.growth import fit
 from sumpool.bench.memory import available, peak
@@ -26,16 +28,19 @@ SHORT = 64
 """Tokens, at most, of the document that everything is tried on first."""
 HEADROOM = 0.9
 """Share of the free memory that a benchmark may plan to use."""
+NOBODY: Mapping[str, Contender] = MappingProxyType({})
+"""No peers."""
 
 
 def measure_models(
     config: ModelConfig,
     settings: BenchConfig,
     conditions: Conditions,
+    peers: Mapping[str, Contender] = NOBODY,
     report: Report = silent,
     check: Check = go_on,
 ) -> tuple[ModelRow, ...]:
-    """Measure a model and its twins.
+    """Measure a model, its twins and its peers, all in the same turns.
 
     A length whose memory may not suffice is left out with a note instead of being tried: what a shorter length took
     grows at most with the square of the length.
@@ -44,6 +49,7 @@ def measure_models(
         config: The model.
         settings: Lengths, batch, sizes and repetitions.
         conditions: Vocabulary, device, precision and seed.
+        peers: Other systems by name; a work that one cannot do is left out with its reason.
         report: Told of every work at every length.
         check: Called between repetitions; it may raise to stop.
 
@@ -52,14 +58,15 @@ def measure_models(
     """
     lengths = sorted(set(settings.lengths))
     subjects = {name: Subject(twin, conditions) for name, twin in twins(config, lengths[-1]).items()}
-    climbs = {(work, name): _Climb(conditions.device) for work in WORKS for name in subjects}
+    contenders: dict[str, Contender] = {**subjects, **peers}
+    climbs = {(work, name): _Climb(conditions.device) for work in WORKS for name in contenders}
     _warm_up(subjects["model"], min(SHORT, lengths[0]), settings)
     rows: list[ModelRow] = []
     done = 0
     for length in _with_steps(lengths):
         documents = Documents.random(settings.batch, length, settings.target, conditions)
         for work in WORKS:
-            runs = {name: _run(subject, work, documents, settings) for name, subject in subjects.items()}
+            runs = {name: _run(contender, work, documents, settings) for name, contender in contenders.items()}
             tried = {}
             for name, run in runs.items():
                 check()
@@ -110,12 +117,14 @@ class _Climb:
         counted: list[int] = []
         try:
             memory = peak(lambda: counted.append(count(run)), self.device)
+        except NotImplementedError as error:
+            return replace(row, note=str(error))
         except (RuntimeError, MemoryError) as error:
             if not is_out_of_memory(error):
                 raise
             return replace(row, note="memory ended")
         self.length, self.memory = row.length, memory
-        return replace(row, memory=memory, operations=counted[0])
+        return replace(row, memory=memory, operations=counted[0] or None)
 
 
 def _warm_up(subject: Subject, length: int, settings: BenchConfig) -> None:
@@ -136,8 +145,8 @@ def _with_steps(lengths: Sequence[int]) -> list[int]:
     return steps
 
 
-def _run(subject: Subject, work: WorkName, documents: Documents, settings: BenchConfig) -> Callable[[], None]:
+def _run(contender: Contender, work: WorkName, documents: Documents, settings: BenchConfig) -> Callable[[], None]:
     """One repetition of a work."""
     if work == "generate":
-        return partial(subject.generate, documents, settings.beams, settings.generate)
-    return partial(subject.train if work == "train" else subject.encode, documents)
+        return partial(contender.generate, documents, settings.beams, settings.generate)
+    return partial(contender.train if work == "train" else contender.encode, documents)

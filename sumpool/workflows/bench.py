@@ -73,7 +73,7 @@ def bench(
     vocabulary = _vocabulary(recipe)
     conditions = Conditions(vocabulary, device, choose_precision(recipe.train.precision, device), recipe.seed)
     with _keeping_nothing():
-        models = measure_models(recipe.model, recipe.bench, conditions, report, check)
+        models = measure_models(recipe.model, recipe.bench, conditions, report=report, check=check)
     found = FoundModels(models, fit_growth(models), recipe.bench.generate, recipe.bench.beams)
     settings = {
         "bench": recipe.bench.model_dump(),

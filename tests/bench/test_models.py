@@ -9,7 +9,7 @@ from sumpool.bench.config import BenchConfig
 from sumpool.bench.model_rows import ModelRow
 from sumpool.bench.models import _with_steps, fit_growth, measure_models
 from sumpool.bench.timing import Timing, Work
-from sumpool.bench.workload import WORKS, Conditions, Subject
+from sumpool.bench.workload import WORKS, Conditions, Documents, Subject
 from sumpool.core.attention.blockwise import BlockwiseConfig
 from sumpool.core.model.config import DecoderConfig, EncoderLayerConfig, ModelConfig
 from sumpool.core.output.tied import TiedConfig
@@ -109,6 +109,31 @@ def test_other_errors_are_not_taken_for_the_end_of_memory(monkeypatch: pytest.Mo
     monkeypatch.setattr(Subject, "encode", Mock(side_effect=RuntimeError("shapes do not fit")))
     with pytest.raises(RuntimeError, match="shapes do not fit"):
         measure_models(CONFIG, QUICK, CONDITIONS)
+
+
+class Reader:
+    """A peer that only reads, outside torch."""
+
+    def encode(self, documents: Documents) -> None:
+        assert documents.ids.shape == (1, 32)
+
+    def train(self, documents: Documents) -> None:
+        raise NotImplementedError("it does not learn")
+
+    def generate(self, documents: Documents, beams: int, tokens: int) -> None:
+        raise NotImplementedError("it does not write")
+
+
+def test_peers_take_part_and_say_what_they_cannot() -> None:
+    rows = measure_models(CONFIG, QUICK, CONDITIONS, {"theirs": Reader()})
+    theirs = {row.work: row for row in rows if row.model == "theirs"}
+    assert theirs["encode"].timing is not None
+    assert theirs["encode"].operations is None  # nothing that is counted took place
+    assert {work: row.note for work, row in theirs.items()} == {
+        "encode": "",
+        "train": "it does not learn",
+        "generate": "it does not write",
+    }
 
 
 def test_check_may_stop_it() -> None:
