@@ -47,6 +47,15 @@ def test_writes_as_many_tokens_as_asked_for(build: Build, documents: Documents, 
     assert END not in found
 
 
+def test_never_ends_early(documents: Documents) -> None:
+    def build(config: ModelConfig, vocabulary: int) -> torch.nn.Module:
+        model: torch.nn.Module = bart(config, vocabulary)
+        model.get_buffer("final_logits_bias")[:, END] = 9
+        return model
+
+    assert END not in TransformersPeer(build, CONFIG, CONDITIONS).write(documents, 2, 6)
+
+
 def test_reads_once_and_runs_the_decoder_once_a_token(build: Build, documents: Documents) -> None:
     peer = TransformersPeer(build, CONFIG, CONDITIONS)
     calls = {"encoder": 0, "decoder": 0}
