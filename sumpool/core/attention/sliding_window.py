@@ -22,6 +22,7 @@ from torch.utils.checkpoint import checkpoint
 
 from sumpool.core.attention._base import Attention, AttentionConfig
 from sumpool.core.nn.heads import merge_heads, split_heads
+from sumpool.core.nn.packed import OpenLinear
 from sumpool.core.nn.positions import PositionsKind, build_positions
 from sumpool.core.nn.precision import at_least_float32
 from sumpool.core.nn.windows import Windows, without_first
@@ -128,7 +129,7 @@ class FirstToken(nn.Module):
         super().__init__()
         self.heads = heads
         self.query = nn.Linear(dim, dim)
-        self.key_value = nn.Linear(dim, 2 * dim)
+        self.key_value = OpenLinear(dim, 2 * dim)
 
     def forward(self, states: Tensor, mask: Tensor) -> Tensor:
         """See (batch, length, dim), True in mask (batch, length) at real tokens: (batch, dim)."""
