@@ -75,7 +75,7 @@ def test_matplotlib_is_named_where_it_is_missing(tmp_path: Path, monkeypatch: py
         (
             "complexity",
             "x.png",
-            "--plot must go with one of operators, shortening, selection, sparsity, got complexity",
+            "--plot must go with one of a model, operators, shortening, selection, sparsity, got complexity",
         ),
         ("operators", "x.pdf", r"--plot must name a \.png file, got .*x\.pdf"),
         ("operators", "nowhere/x.png", "--plot must name a file in a folder that is there"),

@@ -89,7 +89,7 @@ def test_what_reads_and_writes_is_packed(precision: Precision) -> None:
     subject.generate(documents, 2, 3)
     subject.train(documents)
     assert subject.writer is not subject.model
-    assert type(subject.model.decoder.layers[0].feed_forward.widen) is nn.Linear
+    assert type(subject.model.get_submodule("decoder.layers.0.feed_forward.widen")) is nn.Linear
     weights = sum(weights.numel() for weights in subject.model.parameters())
     assert subject.weights("train") == 4 * weights
     assert subject.weights("encode") == {"fp32": 4, "bf16": 2, "int8": 1}[precision] * weights

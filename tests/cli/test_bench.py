@@ -54,7 +54,7 @@ def test_picture(tmp_path: Path) -> None:
 
 def test_a_picture_is_refused_before_anything_is_measured(tmp_path: Path) -> None:
     result = CliRunner().invoke(app, ["bench", "complexity", "--plot", str(tmp_path / "x.png")])
-    assert "--plot must go with one of operators, shortening, selection, sparsity, got complexity" in str(
+    assert "--plot must go with one of a model, operators, shortening, selection, sparsity, got complexity" in str(
         result.exception
     )
 

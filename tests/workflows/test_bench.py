@@ -8,7 +8,8 @@ from sumpool.bench.config import Suite
 from sumpool.bench.found_models import FoundModels
 from sumpool.errors import CheckpointError, Interrupted, RecipeError
 from sumpool.progress import Progress
-from sumpool.workflows.bench import bench, bench_suite
+from sumpool.workflows.bench import bench
+from sumpool.workflows.bench_suites import bench_suite
 
 pytestmark = pytest.mark.usefixtures("small_probes")
 SMALL = ("bench.target=4", "bench.generate=2", "bench.repeats=1")
