@@ -111,9 +111,7 @@ class Subject:
 
     def encode(self, documents: Documents) -> None:
         """Read the documents."""
-        self.model.eval()
-        with torch.inference_mode(), self.reading.autocast():
-            self._read(documents)
+        self.read(documents)
 
     def train(self, documents: Documents) -> None:
         """Run forward and backward of one training step; the update, which no variant changes, is left out."""
@@ -136,15 +134,21 @@ class Subject:
 
     def generate(self, documents: Documents, beams: int, tokens: int) -> None:
         """Read the documents and write `tokens` tokens about each, no fewer and no more."""
-        self.model.eval()
-        batch = documents.ids.size(0)
-        with torch.inference_mode(), self.reading.autocast():
-            state = self.model.start(self._read(documents), beams)
-            lengths = [Lengths(tokens, tokens)] * batch
-            search(self.model.step, state, lengths, Ranking(beams), device=documents.ids.device)
+        self.write(self.read(documents), beams, tokens)
 
-    def _read(self, documents: Documents) -> Memory:
-        return self.model.encode(documents.ids, documents.mask, documents.sentences)
+    def read(self, documents: Documents) -> Memory:
+        """Give what is written about."""
+        self.model.eval()
+        with torch.inference_mode(), self.reading.autocast():
+            return self.model.encode(documents.ids, documents.mask, documents.sentences)
+
+    def write(self, memory: Memory, beams: int, tokens: int) -> None:
+        """Write `tokens` tokens about each document, no fewer and no more."""
+        self.model.eval()
+        with torch.inference_mode(), self.reading.autocast():
+            state = self.model.start(memory, beams)
+            lengths = [Lengths(tokens, tokens)] * memory.ids.size(0)
+            search(self.model.step, state, lengths, Ranking(beams), device=memory.ids.device)
 
 
 def twins(config: ModelConfig, longest: int) -> dict[str, ModelConfig]:
