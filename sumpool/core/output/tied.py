@@ -6,6 +6,7 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional as F
 
+from sumpool.core.nn.cross_entropy import cross_entropy
 from sumpool.core.nn.mixture import Mixtures
 from sumpool.core.nn.precision import at_least_float32
 from sumpool.core.output._base import Output, OutputConfig, Scores
@@ -46,9 +47,9 @@ class TiedOutput(Output):
         del history, remembered
         return at_least_float32(F.linear(states, self.embedding.weight, self.bias)).log_softmax(-1)
 
-    def score(self, states: Tensor, history: Tensor, remembered: dict[str, Tensor], target: Tensor) -> Scores:
+    def score(
+        self, states: Tensor, history: Tensor, remembered: dict[str, Tensor], target: Tensor, smoothing: float = 0.0
+    ) -> Scores:
         """Score the reference (batch, target)."""
-        log_probs = self(states, history, remembered)
-        possible = log_probs > -torch.inf
-        uniform = log_probs.masked_fill(~possible, 0.0).sum(-1) / possible.sum(-1)
-        return Scores(log_probs.gather(-1, target[..., None]).squeeze(-1), uniform)
+        del history, remembered
+        return Scores(*cross_entropy(states, self.embedding.weight, self.bias, target, smoothing))
