@@ -118,7 +118,7 @@ class Subject:
         self.model.train()
         with self.conditions.autocast():
             scores, losses, _ = self.model(documents.ids, documents.mask, documents.sentences, documents.target)
-            loss = sum(losses.values(), start=-scores.log_prob.float().mean())
+            loss = sum(losses.values(), start=scores.surprise / scores.log_prob.numel())
         torch.autograd.backward(loss)
         self.model.zero_grad(set_to_none=True)
 
