@@ -117,16 +117,14 @@ class Subject:
 
     def encode(self, documents: Documents) -> None:
         """Read the documents."""
-        self.writer.eval()
-        with torch.inference_mode(), self.writing.autocast():
-            self._read(documents)
+        self.read(documents)
 
     def train(self, documents: Documents) -> None:
         """Run forward and backward of one training step; the update, which no variant changes, is left out."""
         self.model.train()
         with self.conditions.autocast():
             scores, losses, _ = self.model(documents.ids, documents.mask, documents.sentences, documents.target)
-            loss = sum(losses.values(), start=-scores.log_prob.float().mean())
+            loss = sum(losses.values(), start=scores.surprise / scores.log_prob.numel())
         torch.autograd.backward(loss)
         self.model.zero_grad(set_to_none=True)
 
@@ -142,15 +140,21 @@ class Subject:
 
     def generate(self, documents: Documents, beams: int, tokens: int) -> None:
         """Read the documents and write `tokens` tokens about each, no fewer and no more."""
-        self.writer.eval()
-        batch = documents.ids.size(0)
-        with torch.inference_mode(), self.writing.autocast():
-            state = self.writer.start(self._read(documents), beams)
-            lengths = [Lengths(tokens, tokens)] * batch
-            search(self.writer.step, state, lengths, Ranking(beams), device=documents.ids.device)
+        self.write(self.read(documents), beams, tokens)
 
-    def _read(self, documents: Documents) -> Memory:
-        return self.writer.encode(documents.ids, documents.mask, documents.sentences)
+    def read(self, documents: Documents) -> Memory:
+        """Give what is written about."""
+        self.writer.eval()
+        with torch.inference_mode(), self.writing.autocast():
+            return self.writer.encode(documents.ids, documents.mask, documents.sentences)
+
+    def write(self, memory: Memory, beams: int, tokens: int) -> None:
+        """Write `tokens` tokens about each document, no fewer and no more."""
+        self.writer.eval()
+        with torch.inference_mode(), self.writing.autocast():
+            state = self.writer.start(memory, beams)
+            lengths = [Lengths(tokens, tokens)] * memory.ids.size(0)
+            search(self.writer.step, state, lengths, Ranking(beams), device=memory.ids.device)
 
 
 def twins(config: ModelConfig, longest: int) -> dict[str, ModelConfig]:

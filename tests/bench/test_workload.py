@@ -99,7 +99,6 @@ def test_what_reads_and_writes_is_packed(precision: Precision) -> None:
 def test_packed_or_not_it_computes_the_same() -> None:
     plain, packed = Subject(CONFIG, CONDITIONS), Subject(CONFIG, CONDITIONS, "fp32")
     documents = Documents.random(2, 20, 5, CONDITIONS)
-    plain.model.eval()
     with torch.inference_mode():
-        ours, theirs = (each._read(documents).tokens.states for each in (plain, packed))
+        ours, theirs = (each.read(documents).tokens.states for each in (plain, packed))
     torch.testing.assert_close(ours, theirs)
