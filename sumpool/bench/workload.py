@@ -4,12 +4,15 @@ Weights and documents are random, because what they hold changes no cost: summar
 every document is as long as the batch.
 """
 
-from dataclasses import dataclass
-from typing import Literal, final
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from typing import final
 
 import torch
 from torch import Tensor
 
+from sumpool.bench.config import WorkName
+from sumpool.bench.rates import Precision
 from sumpool.core.attention.blockwise import BlockwiseConfig
 from sumpool.core.attention.vanilla import VanillaConfig
 from sumpool.core.decoding.beam import search
@@ -18,10 +21,14 @@ from sumpool.core.model.config import EncoderLayerConfig, ModelConfig
 from sumpool.core.model.summarizer import Memory, Summarizer
 from sumpool.pieces import PARAGRAPH
 
-WorkName = Literal["encode", "train", "generate"]
 WORKS: tuple[WorkName, ...] = ("encode", "train", "generate")
 SENTENCE = 24
 """Tokens of a random sentence."""
+NAMES: Mapping[torch.dtype, Precision] = {torch.float32: "fp32", torch.bfloat16: "bf16"}
+DTYPES: Mapping[Precision, torch.dtype] = {"fp32": torch.float32, "bf16": torch.bfloat16, "int8": torch.float32}
+"""What everything but the weights of linear maps is kept in."""
+SIZES: Mapping[Precision, int] = {"fp32": 4, "bf16": 2, "int8": 1}
+"""Bytes of a weight."""
 
 
 @dataclass(frozen=True)
@@ -79,10 +86,28 @@ class Documents:
 class Subject:
     """A model with random weights, and the works that are measured on it."""
 
-    def __init__(self, config: ModelConfig, conditions: Conditions) -> None:
+    def __init__(self, config: ModelConfig, conditions: Conditions, precision: Precision | None = None) -> None:
+        """Build.
+
+        Args:
+            config: The model's settings.
+            conditions: Under what it is measured.
+            precision: Of encoding and generation; None is that of the conditions.
+        """
         torch.manual_seed(conditions.seed)
         self.model = Summarizer(config, conditions.vocabulary).to(conditions.device)
         self.conditions = conditions
+        self.precision: Precision = precision or NAMES[conditions.precision]
+        self.reading = replace(conditions, precision=DTYPES[self.precision])
+
+    def precision_of(self, work: WorkName) -> Precision:
+        """The precision that a work computes in."""
+        return NAMES[self.conditions.precision] if work == "train" else self.precision
+
+    def weights(self, work: WorkName) -> int:
+        """Bytes of the weights of a work; training keeps them in single precision."""
+        numbers = sum(weights.numel() for weights in self.model.parameters())
+        return numbers * (4 if work == "train" else SIZES[self.precision])
 
     def encode(self, documents: Documents) -> None:
         """Read the documents."""
@@ -114,13 +139,13 @@ class Subject:
     def read(self, documents: Documents) -> Memory:
         """Give what is written about."""
         self.model.eval()
-        with torch.inference_mode(), self.conditions.autocast():
+        with torch.inference_mode(), self.reading.autocast():
             return self.model.encode(documents.ids, documents.mask, documents.sentences)
 
     def write(self, memory: Memory, beams: int, tokens: int) -> None:
         """Write `tokens` tokens about each document, no fewer and no more."""
         self.model.eval()
-        with torch.inference_mode(), self.conditions.autocast():
+        with torch.inference_mode(), self.reading.autocast():
             state = self.model.start(memory, beams)
             lengths = [Lengths(tokens, tokens)] * memory.ids.size(0)
             search(self.model.step, state, lengths, Ranking(beams), device=memory.ids.device)

@@ -36,6 +36,10 @@ def summarize(
         Literal["truncate", "error", "window"] | None,
         typer.Option(help="What happens to a document that is longer than the model reads."),
     ] = None,
+    precision: Annotated[
+        Literal["auto", "fp32", "bf16", "int8"] | None,
+        typer.Option(help="What weights are rounded to; by default int8 on a CPU and bf16 on a GPU."),
+    ] = None,
     changes: Changes = None,
 ) -> None:
     """Summarise documents with a trained model.
@@ -46,7 +50,13 @@ def summarize(
     from sumpool.interruption import interruptible
     from sumpool.workflows.summarize import summarize as write_summaries
 
-    shortcuts = {"beams": beams, "min_length": min_length, "max_length": max_length, "on_overflow": on_overflow}
+    shortcuts = {
+        "beams": beams,
+        "min_length": min_length,
+        "max_length": max_length,
+        "on_overflow": on_overflow,
+        "precision": precision,
+    }
     given = [f"summarize.{name}={value}" for name, value in shortcuts.items() if value is not None]
     names = files or ["-"]
     single = len(names) == 1 and not Path(names[0]).is_dir() and ".jsonl" not in names[0]

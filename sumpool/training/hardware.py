@@ -1,4 +1,4 @@
-"""Which device trains, and in which precision."""
+"""Which device trains and writes, and in which precision."""
 
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -7,6 +7,7 @@ from typing import Any, Literal
 
 import torch
 
+from sumpool.core.nn.packed import Precision, has_int8
 from sumpool.errors import RecipeError
 
 CPU_INFORMATION = Path("/proc/cpuinfo")
@@ -30,6 +31,27 @@ def choose_precision(name: Literal["auto", "fp32", "bf16"], device: torch.device
         fast = torch.cuda.is_bf16_supported(False) if device.type == "cuda" else _has_fast_bf16()
         return torch.bfloat16 if fast else torch.float32
     return torch.bfloat16 if name == "bf16" else torch.float32
+
+
+def choose_writing(name: Literal["auto"] | Precision, device: torch.device) -> Precision:
+    """Find the precision in which summaries are written.
+
+    Args:
+        name: What the recipe says; auto is int8 on a CPU and bf16 on a GPU, and fp32 where that is not to be had.
+        device: Where they are written.
+
+    Raises:
+        RecipeError: If it is int8, and there are no products of integers.
+    """
+    integers = device.type == "cpu" and has_int8()
+    if name == "auto":
+        return "int8" if integers else "bf16" if choose_precision("auto", device) is torch.bfloat16 else "fp32"
+    if name == "int8" and not integers:
+        raise RecipeError(
+            f"summarize.precision must be 'auto', 'fp32' or 'bf16' on this {device.type}, for which torch has no fast "
+            "products of integers, got 'int8'"
+        )
+    return name
 
 
 def autocast(device: torch.device, precision: torch.dtype) -> torch.autocast:

@@ -19,8 +19,7 @@ from sumpool.bench.config import (
     TransformersConfig,
 )
 from sumpool.bench.machine import describe, versions
-from sumpool.bench.model_rows import FoundModels
-from sumpool.bench.models import fit_growth, measure_models
+from sumpool.bench.models import measure_models
 from sumpool.bench.operators import measure_operators
 from sumpool.bench.paper import VOCABULARY
 from sumpool.bench.paper_times import measure_tables
@@ -73,8 +72,7 @@ def bench(
     vocabulary = _vocabulary(recipe)
     conditions = Conditions(vocabulary, device, choose_precision(recipe.train.precision, device), recipe.seed)
     with _keeping_nothing():
-        models = measure_models(recipe.model, recipe.bench, conditions, report=report, check=check)
-    found = FoundModels(models, fit_growth(models), recipe.bench.generate, recipe.bench.beams)
+        found = measure_models(recipe.model, recipe.bench, conditions, report=report, check=check)
     settings = {
         "bench": recipe.bench.model_dump(),
         "model": recipe.model.model_dump(),

@@ -20,7 +20,7 @@ from sumpool.evaluation.scorer import Candidate, Scorer
 from sumpool.evaluation.scores import ScoreFile, replace_text
 from sumpool.interruption import Check, go_on
 from sumpool.progress import Progress, Report, silent
-from sumpool.workflows.loading import LoadedModel, load_model
+from sumpool.workflows.loading import LoadedModel, load_writer
 from sumpool.workflows.prepare import prepared_folder
 from sumpool.workflows.summarize import write_summaries
 
@@ -68,7 +68,7 @@ def evaluate_run(
         DataError: If the prepared data is missing, or the results to resume are of another evaluation.
     """
     # 1. A model, and documents of its data.
-    loaded = load_model(run, overrides)
+    loaded = load_writer(run, overrides)
     recipe = loaded.recipe
     prepared = _documents_of(loaded)
     texts = Texts.open(prepared, split)

@@ -159,7 +159,7 @@ def _recipe(found: _Source, changes: Changes, name: str | None) -> Recipe:
             data=DataConfig(vocabulary=max(_FEWEST_PIECES, len(found.numbers))),
             model=model,
             train=TrainConfig(learning_rate=_GENTLE),
-            summarize=writing,
+            summarize=writing.model_copy(update={"precision": "fp32"}),  # the original's tokens, to the last one
         )
     except ValidationError as error:
         raise RecipeError(f"--{sentences(error, Recipe)[0]}") from error

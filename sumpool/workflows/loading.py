@@ -9,6 +9,7 @@ import torch
 from sumpool.core.decoding.config import DecodingConfig
 from sumpool.core.decoding.ranking import Lengths
 from sumpool.core.model.summarizer import Summarizer
+from sumpool.core.nn.packed import pack
 from sumpool.data.report import DataReport
 from sumpool.errors import CheckpointError, RecipeError
 from sumpool.recipe.load import load_recipe
@@ -16,7 +17,7 @@ from sumpool.recipe.schema import Recipe
 from sumpool.text.sentences import SentenceSplitter
 from sumpool.text.tokenizer import Tokenizer, load_tokenizer
 from sumpool.training.checkpoint import MODEL, load_weights
-from sumpool.training.hardware import choose_device
+from sumpool.training.hardware import choose_device, choose_writing
 
 RUNS = Path("runs")
 """Where training puts its runs."""
@@ -85,6 +86,23 @@ def load_model(folder: Path | None = None, overrides: Sequence[str] = ()) -> Loa
         lengths=_lengths(folder, recipe),
         device=device,
     )
+
+
+def load_writer(folder: Path | None = None, overrides: Sequence[str] = ()) -> LoadedModel:
+    """Load a run folder to write summaries, in the precision of its settings: the model is of no other use.
+
+    Args:
+        folder: The run folder; None takes the newest one that holds a model.
+        overrides: Settings to change, each like `summarize.precision=fp32`.
+
+    Raises:
+        CheckpointError: As `load_model` does.
+        DataError: As `load_model` does.
+        RecipeError: As `load_model` does, or if the device does not have the precision.
+    """
+    loaded = load_model(folder, overrides)
+    pack(loaded.model, choose_writing(loaded.recipe.summarize.precision, loaded.device))
+    return loaded
 
 
 _ADVICE = "run `make demo`, or `sumpool train recipe.yaml` with a recipe of your own, or name a run with --model"

@@ -7,7 +7,7 @@ from pathlib import Path
 from sumpool.documents import Document
 from sumpool.interruption import Check, go_on
 from sumpool.progress import Progress, Report, silent
-from sumpool.workflows.loading import LoadedModel, load_model
+from sumpool.workflows.loading import LoadedModel, load_writer
 from sumpool.workflows.passages import Reader, Reading, gather, stretches
 from sumpool.workflows.summaries import Summary, SummaryFile
 from sumpool.workflows.writing import Writer, Written
@@ -47,7 +47,7 @@ def summarize(
         ResourceError: If `out` cannot be written.
     """
     # 1. The model and the file: what is wrong with them shows before the first document is read.
-    loaded = load_model(folder, overrides)
+    loaded = load_writer(folder, overrides)
     file = SummaryFile(out, resume=resume) if out else None
     # 2. Summaries as they are asked for.
     if file is None:

@@ -23,7 +23,7 @@ from sumpool.text.tokenizer import Tokenizer, load_tokenizer
 from sumpool.training.checkpoint import Checkpoints
 from sumpool.training.feed import Material
 from sumpool.training.fit import CHECKPOINTS, fit
-from sumpool.training.hardware import choose_device, reproducible
+from sumpool.training.hardware import autocast, choose_device, choose_precision, reproducible
 from sumpool.training.lock import exclusive
 from sumpool.training.optimizer import build_optimizer
 from sumpool.training.trainable import freeze
@@ -189,13 +189,15 @@ def _sampled_rouge(recipe: Recipe, materials: _Materials, check: Check) -> Calla
     greedy = recipe.summarize.model_copy(update={"beams": 1})
     writer = Writer(materials.model, materials.tokenizer, greedy, lengths)
     rouge = Scorer(recipe.evaluate).rouge
+    device = choose_device(config.device)
     shard = materials.shard
 
     def score() -> dict[str, float]:
         found = []
         for numbers in validation_batches(materials.material, config):
             check()
-            written = writer.write([shard[number] for number in numbers])
+            with autocast(device, choose_precision(config.precision, device)):
+                written = writer.write([shard[number] for number in numbers])
             for number, summary in zip(numbers, written, strict=True):
                 found.append(rouge.score(summary.text, shard.text(number).summary))
         return {name: 100 * fmean(scores[name].f1 for scores in found) for name in ("rouge1", "rouge2", "rougeLsum")}

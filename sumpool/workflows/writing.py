@@ -15,7 +15,6 @@ from sumpool.data.batches import collate
 from sumpool.data.shards import Item
 from sumpool.errors import ResourceError, is_out_of_memory
 from sumpool.text.tokenizer import Tokenizer
-from sumpool.training.hardware import autocast, choose_precision
 
 
 @dataclass(frozen=True)
@@ -41,7 +40,7 @@ class Writer:
         Args:
             model: The model, where it is; `write` expects it in evaluation mode.
             tokenizer: Its vocabulary.
-            config: How to write; its lengths are not read.
+            config: How to write; its lengths are not read, nor is its precision, which is the model's own.
             lengths: Shortest and longest summary.
         """
         self._model = model
@@ -81,17 +80,16 @@ class Writer:
         device = self._model.embedding.weight.device
         batch = collate(passages, source_length, self._model.config.target_length).to(device)
         lengths = [_within(self._lengths, len(passage.ids)) for passage in passages]
-        with autocast(device, choose_precision(self._config.precision, device)):
-            memory = self._model.encode(batch.ids, batch.mask, batch.sentences)
-            found = search(
-                self._model.step,
-                self._model.start(memory, self._config.beams),
-                lengths,
-                self._config.ranking(),
-                prefix=self._config.begin_with,
-                constraints=self._constraints,
-                device=device,
-            )
+        memory = self._model.encode(batch.ids, batch.mask, batch.sentences)
+        found = search(
+            self._model.step,
+            self._model.start(memory, self._config.beams),
+            lengths,
+            self._config.ranking(),
+            prefix=self._config.begin_with,
+            constraints=self._constraints,
+            device=device,
+        )
         return [Written(self._tokenizer.decode(best.tokens).strip(), best.score) for best, *_ in found]
 
 

@@ -10,6 +10,7 @@ from sumpool.bench.config import Suite
 from sumpool.cli.app import app
 from sumpool.cli.bench import SUITES
 
+pytestmark = pytest.mark.usefixtures("small_probes")
 SMALL = ["--length", "32", "--set", "bench.target=4", "--set", "bench.generate=2", "--set", "bench.repeats=1"]
 
 

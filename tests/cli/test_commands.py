@@ -81,7 +81,8 @@ def test_dry_run_says_what_training_takes() -> None:
 
 def test_one_document_gives_its_summary_alone() -> None:
     Path("doc.txt").write_text(text(random.Random(2), 5))
-    result = run("summarize", "doc.txt", "--beams", "2", "--min-length", "3", "--max-length", "8")
+    settings = ("--beams", "2", "--min-length", "3", "--max-length", "8", "--precision", "fp32")
+    result = run("summarize", "doc.txt", *settings)
     assert result.exit_code == 0
     assert len(result.stdout.splitlines()) == 1
     assert result.stdout.strip()

@@ -6,7 +6,7 @@ import torch
 
 from sumpool.errors import RecipeError
 from sumpool.training import hardware
-from sumpool.training.hardware import autocast, choose_device, choose_precision, reproducible
+from sumpool.training.hardware import autocast, choose_device, choose_precision, choose_writing, reproducible
 
 CPU = torch.device("cpu")
 
@@ -37,6 +37,27 @@ def test_auto_takes_bf16_where_the_processor_multiplies_it(
     assert choose_precision("bf16", CPU) == torch.bfloat16
     monkeypatch.setattr(hardware, "CPU_INFORMATION", tmp_path / "missing")
     assert choose_precision("auto", CPU) == torch.float32
+
+
+def test_summaries_are_written_with_the_fewest_bytes_that_the_device_multiplies_fast(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(torch.cuda, "is_bf16_supported", lambda _: True)
+    monkeypatch.setattr(hardware, "has_int8", lambda: True)
+    assert choose_writing("auto", CPU) == "int8"
+    assert choose_writing("auto", torch.device("cuda")) == "bf16"
+    assert choose_writing("fp32", CPU) == "fp32"
+    assert choose_writing("bf16", CPU) == "bf16"
+    monkeypatch.setattr(hardware, "has_int8", lambda: False)
+    monkeypatch.setattr(hardware, "CPU_INFORMATION", Path("missing"))
+    assert choose_writing("auto", CPU) == "fp32"
+    with pytest.raises(RecipeError, match=r"summarize\.precision must be 'auto', .* on this cpu, .* got 'int8'"):
+        choose_writing("int8", CPU)
+
+
+def test_whole_numbers_are_not_multiplied_on_a_gpu() -> None:
+    with pytest.raises(RecipeError, match=r"summarize\.precision must be 'auto', .* on this cuda, .* got 'int8'"):
+        choose_writing("int8", torch.device("cuda"))
 
 
 @pytest.mark.parametrize("precision", [torch.bfloat16, torch.float32])

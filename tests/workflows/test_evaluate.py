@@ -61,11 +61,11 @@ def run(tmp_path: Path, tiny_recipe: Path, monkeypatch: pytest.MonkeyPatch) -> P
         for number in range(DOCUMENTS):
             texts.add(example(number))
 
-    def load_model(folder: Path, overrides: tuple[str, ...]) -> LoadedModel:
+    def load_writer(folder: Path, overrides: tuple[str, ...]) -> LoadedModel:
         recipe = load_recipe(tiny_recipe, [f"data.prepared={prepared}", *overrides])
         return cast(LoadedModel, SimpleNamespace(folder=folder, recipe=recipe))
 
-    monkeypatch.setattr(evaluate, "load_model", load_model)
+    monkeypatch.setattr(evaluate, "load_writer", load_writer)
     monkeypatch.setattr(evaluate, "write_summaries", write_summaries)
     return folder
 

@@ -30,7 +30,7 @@ from sumpool.training.manifest import Manifest
 from sumpool.workflows import import_model as workflow
 from sumpool.workflows.evaluate import evaluate_run
 from sumpool.workflows.import_model import import_model
-from sumpool.workflows.loading import LoadedModel, load_model
+from sumpool.workflows.loading import LoadedModel, load_model, load_writer
 from sumpool.workflows.model_card import CARD
 from sumpool.workflows.passages import Reader
 from sumpool.workflows.summarize import write_summaries
@@ -150,7 +150,7 @@ def compare(theirs: Theirs, loaded: LoadedModel, seed: int, vocabulary: Path) ->
 def test_summaries_are_those_of_generate(seed: int, vocabulary: Path, tmp_path: Path) -> None:
     theirs = writing_bart(seed, vocabulary)
     run = import_model(str(save(theirs, vocabulary, tmp_path / "bart")), tmp_path / "run")
-    compare(theirs, load_model(run), seed, vocabulary)
+    compare(theirs, load_writer(run), seed, vocabulary)
 
 
 @pytest.mark.parametrize(
@@ -166,14 +166,14 @@ def test_other_settings_are_those_of_generate_too(
 ) -> None:
     theirs = writing_bart(30, vocabulary)
     run = import_model(str(save(theirs, vocabulary, tmp_path / "bart", **settings)), tmp_path / "run")
-    compare(theirs, load_model(run), 30, vocabulary)
+    compare(theirs, load_writer(run), 30, vocabulary)
 
 
 @pytest.mark.parametrize("seed", range(2))
 def test_summaries_of_led_are_those_of_generate(seed: int, vocabulary: Path, tmp_path: Path) -> None:
     theirs = writing_led(seed, vocabulary)
     run = import_model(str(save(theirs, vocabulary, tmp_path / "led")), tmp_path / "run")
-    compare(theirs, load_model(run), seed, vocabulary)
+    compare(theirs, load_writer(run), seed, vocabulary)
 
 
 def test_an_import_is_a_whole_run_folder(bart: Path, tmp_path: Path) -> None:
@@ -188,6 +188,7 @@ def test_an_import_is_a_whole_run_folder(bart: Path, tmp_path: Path) -> None:
     assert manifest.facts["imported"] == str(bart)
     loaded = load_model(run)
     assert (loaded.recipe.name, loaded.recipe.data.source) == ("tiny-bart", None)
+    assert loaded.recipe.summarize.precision == "fp32"
     assert loaded.lengths == Lengths(4, 16)
     assert loaded.model.vocabulary == pieces(bart) + 1
     card = (run / "README.md").read_text()

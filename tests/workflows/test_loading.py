@@ -1,20 +1,28 @@
+import operator
 import os
 import shutil
 from pathlib import Path
 
 import pytest
 import torch
+from torch import nn
 
 from sumpool.core.decoding.config import DecodingConfig
 from sumpool.core.decoding.ranking import Lengths
 from sumpool.core.model.summarizer import Summarizer
+from sumpool.core.nn.packed import Int8Linear, PackedLinear, has_int8
 from sumpool.data.report import DataReport, SplitReport, Spread, summarize_split
+from sumpool.documents import Document
 from sumpool.errors import CheckpointError, DataError, RecipeError
 from sumpool.recipe.load import load_recipe
 from sumpool.training.checkpoint import export
 from sumpool.training.manifest import Content, Manifest
 from sumpool.workflows import loading
-from sumpool.workflows.loading import choose_lengths, load_model, newest_run
+from sumpool.workflows.loading import choose_lengths, load_model, load_writer, newest_run
+from sumpool.workflows.summarize import write_summaries
+from tests.workflows.conftest import story
+
+INT8 = pytest.mark.skipif(not has_int8(), reason="needs fbgemm")
 
 
 @pytest.fixture
@@ -29,6 +37,30 @@ def test_a_loaded_model_is_ready_for_use(run_folder: Path) -> None:
     assert loaded.model.vocabulary == loaded.tokenizer.vocabulary
     assert not loaded.model.training
     assert not any(weights.requires_grad for weights in loaded.model.parameters())
+
+
+@pytest.mark.parametrize("precision", ["fp32", "bf16", pytest.param("int8", marks=INT8)])
+def test_a_writer_is_packed_in_the_precision_of_its_settings(run_folder: Path, precision: str) -> None:
+    plain, writer = load_model(run_folder), load_writer(run_folder, [f"summarize.precision={precision}"])
+    assert writer.recipe.summarize.precision == precision
+    widen = writer.model.decoder.layers[0].get_submodule("feed_forward.widen")
+    assert type(widen) is {"fp32": PackedLinear, "bf16": nn.Linear, "int8": Int8Linear}[precision]
+    assert (writer.model.embedding.weight.dtype == torch.bfloat16) == (precision == "bf16")
+    stories = [Document(str(number), story(number, 12)) for number in range(10)]
+    expected = [summary.summary for summary in write_summaries(stories, plain)]
+    found = [summary.summary for summary in write_summaries(stories, writer)]
+    same = sum(map(operator.eq, found, expected))
+    assert all(found)
+    assert same == 10 if precision == "fp32" else same >= 5
+
+
+@INT8
+def test_batch_mates_change_nothing_in_int8(run_folder: Path) -> None:
+    stories = [Document(str(number), story(number, 3 + number)) for number in range(10)]
+    together = load_writer(run_folder, ["summarize.precision=int8"])
+    apart = load_writer(run_folder, ["summarize.precision=int8", "summarize.batch_tokens=1"])
+    summaries = [(each.summary, each.score) for each in write_summaries(stories, together)]
+    assert summaries == [(each.summary, each.score) for each in write_summaries(stories, apart)]
 
 
 def test_without_a_name_the_newest_model_is_taken(copy: Path, monkeypatch: pytest.MonkeyPatch) -> None:

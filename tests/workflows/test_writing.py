@@ -69,10 +69,6 @@ def test_a_summary_is_no_longer_than_its_document(loaded: LoadedModel) -> None:
     assert long > 10
 
 
-def test_lower_precision_writes_as_well(loaded: LoadedModel) -> None:
-    assert all(write(loaded, Lengths(4, 9), precision="bf16"))
-
-
 def test_a_batch_that_memory_cannot_hold_is_halved(loaded: LoadedModel, monkeypatch: pytest.MonkeyPatch) -> None:
     encode, sizes = loaded.model.encode, []
 

@@ -18,6 +18,7 @@ from torch.nn import functional as F
 from sumpool.core.cross_attention._base import CrossAttention, CrossAttentionConfig, Seen
 from sumpool.core.nn.heads import merge_heads, split_heads
 from sumpool.core.nn.masking import attend, hide
+from sumpool.core.nn.packed import OpenLinear
 from sumpool.core.tokens import Tokens
 
 
@@ -43,7 +44,7 @@ class HeposCrossAttention(CrossAttention):
         self.heads = heads
         self.stride = stride
         self.query = nn.Linear(dim, dim)
-        self.key_value = nn.Linear(dim, 2 * dim)
+        self.key_value = OpenLinear(dim, 2 * dim)
         self.out = nn.Linear(dim, dim)
 
     def remember(self, memory: Tokens, shared: dict[str, Tensor]) -> dict[str, Tensor]:

@@ -19,6 +19,7 @@ from torch.nn import functional as F
 from sumpool.core.nn.masking import hide
 from sumpool.core.nn.mixture import Mixtures, compose
 from sumpool.core.nn.precision import at_least_float32
+from sumpool.core.nn.vocabulary import VocabularyMap
 from sumpool.core.output._base import Output, OutputConfig, Scores
 from sumpool.core.tokens import Tokens
 from sumpool.pieces import PAD
@@ -53,6 +54,7 @@ class PointerOutput(Output):
         super().__init__()
         dim, key, preceding = embedding.embedding_dim, config.key, config.preceding
         self.embedding = embedding
+        self.vocabulary = VocabularyMap(embedding)
         self.copies = config.copies
         self.norm = nn.LayerNorm(dim)  # pre-norm layers leave their sums unnormalised
         self.query = nn.Linear(dim, key)
@@ -118,7 +120,7 @@ class PointerOutput(Output):
         return Scores(torch.logaddexp(written, copied), vocabulary.mean(-1))
 
     def _vocabulary(self, states: Tensor) -> Tensor:
-        return at_least_float32(F.linear(states, self.embedding.weight)).log_softmax(-1)
+        return at_least_float32(self.vocabulary(states)).log_softmax(-1)
 
     def _precede(self, tokens: Tensor) -> Tensor:
         """Project a token and the one before it (batch, length, 2): (batch, length, 2 * preceding)."""

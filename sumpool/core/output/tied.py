@@ -4,10 +4,10 @@ from typing import Literal, final
 
 import torch
 from torch import Tensor, nn
-from torch.nn import functional as F
 
 from sumpool.core.nn.mixture import Mixtures
 from sumpool.core.nn.precision import at_least_float32
+from sumpool.core.nn.vocabulary import VocabularyMap
 from sumpool.core.output._base import Output, OutputConfig, Scores
 from sumpool.core.tokens import Tokens
 
@@ -34,6 +34,7 @@ class TiedOutput(Output):
     def __init__(self, embedding: nn.Embedding, bias: bool = False) -> None:
         super().__init__()
         self.embedding = embedding
+        self.vocabulary = VocabularyMap(embedding)
         self.register_buffer("bias", torch.zeros(embedding.num_embeddings) if bias else None)
 
     def remember(self, ids: Tensor, source: Tokens, memory: Tokens, mixtures: Mixtures) -> dict[str, Tensor]:
@@ -44,7 +45,8 @@ class TiedOutput(Output):
     def forward(self, states: Tensor, history: Tensor, remembered: dict[str, Tensor]) -> Tensor:
         """Give log-probabilities (batch, target, vocab)."""
         del history, remembered
-        return at_least_float32(F.linear(states, self.embedding.weight, self.bias)).log_softmax(-1)
+        scores = at_least_float32(self.vocabulary(states))
+        return (scores if self.bias is None else scores + self.bias).log_softmax(-1)
 
     def score(self, states: Tensor, history: Tensor, remembered: dict[str, Tensor], target: Tensor) -> Scores:
         """Score the reference (batch, target)."""

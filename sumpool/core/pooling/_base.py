@@ -111,6 +111,8 @@ def leave(tokens: Tokens, states: Tensor, mask: Tensor, heaviest: Tensor) -> Tok
         origin=tokens.origin.gather(1, index),
         phrases=None if tokens.phrases is None else tokens.phrases.gather(1, index),
         received=None,
+        first=None,
+        full=False,
     )
 
 

@@ -64,5 +64,5 @@ class GruSentenceEncoder(SentenceEncoder):
         places = torch.arange(int(count[0]), device=states.device)[:, None]
         goes_on = places < count  # (words of the longest, real sentences)
         index = (starts[order] + places)[goes_on]
-        data = states.flatten(0, 1)[index].to(self.out.weight.dtype)
+        data = states.flatten(0, 1)[index].to(next(self.read.parameters()).dtype)
         return PackedSequence(data, goes_on.sum(1).cpu(), sorted_indices=order, unsorted_indices=order.argsort())
