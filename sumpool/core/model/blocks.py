@@ -77,12 +77,11 @@ class Chunk:
 class Blocks:
     """The real blocks of a batch, in chunks."""
 
-    def __init__(self, mask: Tensor, lengths: Sequence[int], block: int, most: int) -> None:
+    def __init__(self, mask: Tensor, block: int, most: int) -> None:
         """Cut.
 
         Args:
             mask: (batch, length), True at real tokens, which stand first.
-            lengths: Real tokens of each document.
             block: Tokens of a block; a document's last one may be shorter.
             most: Tokens of a chunk; one block may be longer.
         """
@@ -90,7 +89,7 @@ class Blocks:
         block = max(1, min(block, mask.size(1)))
         cut = [
             Block(document, first, min(block, size - first))
-            for document, size in enumerate(lengths)
+            for document, size in enumerate(mask.sum(1).tolist())
             for first in range(0, size, block)
         ]
         cut.sort(key=lambda each: each.size, reverse=True)

@@ -24,7 +24,7 @@ class Memory:
 
     Attributes:
         tokens: What pooling left; cross-attention sees it.
-        source: The states before the first pooling; a head that copies sees them.
+        source: What the output head takes of the vectors before the first pooling.
         ids: (batch, length), the source.
         mixtures: What each pooling, first to last, made of the vectors before it.
     """
@@ -126,7 +126,7 @@ class Summarizer(nn.Module):
         """
         if ids.size(1) > self.config.source_length:
             raise ValueError(f"length must be at most source_length = {self.config.source_length}, got {ids.size(1)}")
-        encoded: Encoded = self.encoder(ids, mask, sentences, phrases)
+        encoded: Encoded = self.encoder(ids, mask, sentences, phrases, self.output.see)
         return Memory(encoded.memory, encoded.source, ids, encoded.mixtures)
 
     def score(self, memory: Memory, target: Tensor, smoothing: float = 0.0) -> Scores:

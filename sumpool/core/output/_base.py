@@ -45,12 +45,23 @@ class Output(nn.Module, ABC):
     """
 
     @abstractmethod
+    def see(self, states: Tensor) -> Tensor:
+        """Take what is needed of source vectors before the first pooling, each by itself.
+
+        Args:
+            states: (..., dim), finite everywhere.
+
+        Returns:
+            (..., features); no features where nothing is needed.
+        """
+
+    @abstractmethod
     def remember(self, ids: Tensor, source: Tokens, memory: Tokens, mixtures: Mixtures) -> dict[str, Tensor]:
         """Keep what may be copied.
 
         Args:
             ids: (batch, length), the source.
-            source: The encoder's states of the source, before the first pooling.
+            source: What `see` took of the source's vectors, before the first pooling; finite everywhere.
             memory: The vectors that cross-attention sees, after every pooling.
             mixtures: What each pooling, first to last, made of the vectors before it.
 

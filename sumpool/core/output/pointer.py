@@ -72,6 +72,11 @@ class PointerOutput(Output):
             assert isinstance(part, nn.Linear)
             nn.init.normal_(part.weight, std=(MATCH / part.out_features) ** 0.5)
 
+    def see(self, states: Tensor) -> Tensor:
+        """Take the part of the key that compares meaning: (..., dim) -> (..., key)."""
+        key: Tensor = self.key(self.norm(states)) / self.key.out_features**0.5
+        return key
+
     def remember(self, ids: Tensor, source: Tokens, memory: Tokens, mixtures: Mixtures) -> dict[str, Tensor]:
         """Keep keys (batch, keys, key + 2 * preceding), their mask (batch, keys), and the ids (batch, length).
 
@@ -79,13 +84,12 @@ class PointerOutput(Output):
         behind them, by weight. Then `spread` (batch, keys, length) has the weights.
         """
         spread = compose(mixtures, ids.size(1)) if self.copies == "memory" else None
-        seen = source if spread is None else memory
+        seen = source if spread is None else memory.with_states(self.see(hide(memory.states, memory.mask)))
         before = torch.stack([F.pad(ids, (back, -back), value=PAD) for back in (1, 2)], dim=-1)  # (batch, length, 2)
         preceding = self._precede(before)
         if spread is not None:
             preceding = spread.to(preceding.dtype) @ preceding
-        key = self.key(self.norm(hide(seen.states, seen.mask))) / self.key.out_features**0.5
-        kept = {"key": torch.cat([key, preceding], dim=-1), "mask": seen.mask, "ids": ids}
+        kept = {"key": torch.cat([seen.states, preceding], dim=-1), "mask": seen.mask, "ids": ids}
         return kept if spread is None else {**kept, "spread": spread}
 
     def forward(self, states: Tensor, history: Tensor, remembered: dict[str, Tensor]) -> Tensor:

@@ -38,6 +38,10 @@ class TiedOutput(Output):
         self.vocabulary = VocabularyMap(embedding)
         self.register_buffer("bias", torch.zeros(embedding.num_embeddings) if bias else None)
 
+    def see(self, states: Tensor) -> Tensor:
+        """Take nothing."""
+        return states[..., :0]
+
     def remember(self, ids: Tensor, source: Tokens, memory: Tokens, mixtures: Mixtures) -> dict[str, Tensor]:
         """Keep nothing: this head does not look at the source."""
         del ids, source, memory, mixtures

@@ -10,7 +10,8 @@ from torch import Tensor
 from sumpool.core.model import encoder as module
 from sumpool.core.model.blocks import Blocks
 from sumpool.core.model.config import ModelConfig
-from sumpool.core.model.encoder import Encoder, EncoderLayer
+from sumpool.core.model.encoder import Encoder, Room
+from sumpool.core.model.runs import EncoderLayer
 from sumpool.core.model.summarizer import Summarizer
 from sumpool.core.tokens import Tokens
 
@@ -72,7 +73,7 @@ every_encoder = pytest.mark.parametrize("layers", ENCODERS.values(), ids=ENCODER
 def test_equals_reading_whole_documents(
     layers: list[dict[str, object]], rows: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(module, "_BYTES_AT_ONCE", rows * 16 * 8)
+    monkeypatch.setattr(module, "CPU", Room(rows * 16 * 8, 2**30))
     encoder, documents = make_encoder(*layers).eval(), make_documents(*LENGTHS)
     with torch.no_grad():
         found, expected = encoder(*documents).memory, read_whole(encoder, *documents)
@@ -113,7 +114,7 @@ def test_layers_run_together_until_vectors_are_pooled_or_seen_from_afar() -> Non
 def test_blocks_know_where_they_stand(make_tokens: Callable[..., Tokens]) -> None:
     tokens = make_tokens(20, 9, 1)
     tokens = replace(tokens, states=torch.stack([tokens.origin, tokens.words], dim=-1).double())
-    blocks = Blocks(tokens.mask, [20, 9, 1], 8, 16)
+    blocks = Blocks(tokens.mask, 8, 16)
     taken = [chunk.take(tokens) for chunk in blocks.chunks]
     assert [piece.mask.sum(1).tolist() for piece in taken] == [[8, 8], [8], [4, 1, 1]]
     assert [piece.full for piece in taken] == [True, True, False]
