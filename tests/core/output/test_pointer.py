@@ -147,10 +147,10 @@ def test_learns_as_from_the_whole_distribution(smoothing: float, make_tokens: Ca
     target = torch.randint(5, 20, (3, 9)).masked_fill(torch.arange(9) > 6, PAD)
     learning = [states, *head.parameters()]
 
-    remembered = head.remember(ids, tokens, tokens, ())
+    remembered = head.remember(ids, seen(head, tokens), tokens, ())
     log_probs = head(states, history, remembered).gather(-1, target[..., None]).squeeze(-1)
     expected = ((smoothing - 1) * log_probs - smoothing * head._vocabulary(states).mean(-1))[target != PAD].sum()
     gradients = torch.autograd.grad(expected, learning)
-    scores = head.score(states, history, head.remember(ids, tokens, tokens, ()), target, smoothing)
+    scores = head.score(states, history, head.remember(ids, seen(head, tokens), tokens, ()), target, smoothing)
     torch.testing.assert_close(scores.surprise, expected, atol=1e-12, rtol=1e-12)
     torch.testing.assert_close(torch.autograd.grad(scores.surprise, learning), gradients, atol=1e-12, rtol=1e-9)
