@@ -45,7 +45,7 @@ REPORT = BenchReport(
     versions=versions(),
     device="cpu",
     precision="fp32",
-    settings={"bench": {"generate": 64, "beams": 2}},
+    settings={"bench": {"generate": 64, "beams": 2}, "model": {"dim": 8}, "vocabulary": 40},
     found=FOUND,
 )
 
