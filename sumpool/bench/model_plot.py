@@ -18,7 +18,7 @@ _COSTS: Mapping[str, Callable[[ModelRow], float | None]] = {
 }
 _STYLES = ("-", "--", ":")
 """Of lines; the next one begins where all colours are taken."""
-_APART = 0.055
+APART = 0.055
 """Least distance of two labels, in heights of the axes."""
 
 Look = tuple[str, str]
@@ -110,13 +110,13 @@ def spread(heights: Mapping[str, float]) -> dict[str, float]:
     groups: list[tuple[list[str], float]] = []
     for name in sorted(heights, key=lambda name: heights[name]):
         names, middle = [name], heights[name]
-        while groups and middle - groups[-1][1] < _APART * (len(names) + len(groups[-1][0])) / 2:
+        while groups and middle - groups[-1][1] < APART * (len(names) + len(groups[-1][0])) / 2:
             below, their_middle = groups.pop()
             middle = (middle * len(names) + their_middle * len(below)) / (len(names) + len(below))
             names = below + names
         groups.append((names, middle))
     return {
-        name: middle + _APART * (place - (len(names) - 1) / 2)
+        name: middle + APART * (place - (len(names) - 1) / 2)
         for names, middle in groups
         for place, name in enumerate(names)
     }
