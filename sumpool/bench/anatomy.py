@@ -2,6 +2,8 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
+from itertools import accumulate
 from typing import Any
 
 import torch
@@ -12,7 +14,7 @@ from sumpool.bench.cost import count
 from sumpool.bench.dry import WithoutProducts
 from sumpool.bench.workload import Documents
 from sumpool.core.model.summarizer import Memory, Summarizer
-from sumpool.core.tokens import Tokens
+from sumpool.core.pooling._base import Pooled
 from sumpool.pieces import BEGIN
 
 _LOOKUPS = {torch.ops.aten.embedding, torch.ops.aten.index_select, torch.ops.aten.index, torch.ops.aten.gather}
@@ -39,18 +41,19 @@ class Anatomy:
 def dissect(model: Summarizer, document: Documents, beams: int) -> Anatomy:
     """Look at a model with one document (batch of 1) and the first step of a search."""
     memories: list[Memory] = []
-    entered: list[int] = []
+    pooled: dict[str, int] = {}
 
     def read() -> None:
         memories.append(model.encode(document.ids, document.mask, document.sentences))
 
-    def note(layer: nn.Module, given: tuple[Tokens, ...]) -> None:
-        del layer
-        entered.append(given[0].states.size(1))
+    def note(number: str, pooler: nn.Module, given: object, found: Pooled) -> None:
+        del pooler, given
+        pooled[number] = found.tokens.mask.size(1)
 
     training = model.training
     model.eval()
-    hooks = [layer.register_forward_pre_hook(note) for layer in model.encoder.layers]
+    poolers = model.encoder.poolers
+    hooks = [pooler.register_forward_hook(partial(note, number)) for number, pooler in poolers.items()]
     with torch.inference_mode(), WithoutProducts():
         operations = count(read)
         state = model.start(memories[0], beams)
@@ -63,10 +66,16 @@ def dissect(model: Summarizer, document: Documents, beams: int) -> Anatomy:
     weights = {_storage(weights) for weights in model.parameters()}
     return Anatomy(
         operations,
-        (*entered[1:], memories[0].tokens.states.size(1)),
+        _layout(document.ids.size(1), len(model.encoder.layers), pooled),
         sum(numbers for storage, numbers in reads.numbers().items() if storage in weights),
         sum(numbers for storage, numbers in reads.numbers().items() if storage not in weights),
     )
+
+
+def _layout(length: int, layers: int, pooled: Mapping[str, int]) -> tuple[int, ...]:
+    """Say how many vectors leave each layer, given what was pooled after some, by number."""
+    leaving = accumulate(range(layers), lambda before, number: pooled.get(str(number), before), initial=length)
+    return tuple(leaving)[1:]
 
 
 class _Reads(TorchDispatchMode):

@@ -12,7 +12,7 @@ from sumpool.bench.climb import Climb
 from sumpool.bench.config import BenchConfig, WorkName
 from sumpool.bench.contender import Contender
 from sumpool.bench.model_rows import MODEL, ModelRow
-from sumpool.bench.rates import RateRow, probes
+from sumpool.bench.rates import Rate, RateRow, probes
 from sumpool.bench.table import significant
 from sumpool.bench.timing import Timing, Work, clock
 from sumpool.bench.workload import DTYPES, SIZES, WORKS, Conditions, Documents, Subject
@@ -120,15 +120,16 @@ class Ascent:
         """Measure in turns with the machine itself; what is slow is not repeated once its part of the time is spent."""
         kept = self._keep(length, runs)
         seconds: dict[Cell, list[float]] = {cell: [] for cell in runs}
-        machine: dict[str, list[float]] = {rate: [] for rate in self.probes}
+        machine: dict[Rate, list[float]] = {rate: [] for rate in self.probes}
         for turn in range(self.settings.repeats):
             for rate, probe in self.probes.items():
-                machine[rate].append(clock(probe.work, self.conditions.device))
+                if not turn or self.budget.left() - kept > machine[rate][-1]:
+                    self.check()
+                    machine[rate].append(clock(probe.work, self.conditions.device))
             for cell, run in runs.items():
-                if turn and self.budget.left() - kept < seconds[cell][-1]:
-                    continue
-                self._begin(cell, length, unit)
-                seconds[cell].append(clock(run, self.conditions.device))
+                if not turn or self.budget.left() - kept > seconds[cell][-1]:
+                    self._begin(cell, length, unit)
+                    seconds[cell].append(clock(run, self.conditions.device))
         self.rates += [
             RateRow(rate, length, probe.amount, Timing(tuple(machine[rate]))) for rate, probe in self.probes.items()
         ]

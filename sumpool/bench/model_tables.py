@@ -42,7 +42,8 @@ def work_table(title: str, rows: Sequence[ModelRow]) -> Table:
     measured = ("tokens", "model", "seconds", "spread", "documents/s", "tokens/s", "peak MiB", "/ weights")
     columns = (*measured, *(("matrix rate",) if shared else ()), f"x {MODEL}")
     base = {row.length: row.timing for row in rows if row.model == MODEL}
-    cells = tuple(_cells(row, base.get(row.length), shared=shared) for row in rows)
+    measured_once = {row.model for row in rows if row.timing}
+    cells = tuple(_cells(row, base.get(row.length), shared=shared) for row in rows if row.model in measured_once)
     notes = _left_out(rows)
     runs = sorted({len(row.timing.seconds) for row in rows if row.timing})
     if runs:
@@ -120,11 +121,15 @@ def _cells(row: ModelRow, base: Timing | None, *, shared: bool) -> tuple[str, ..
 
 def _left_out(rows: Sequence[ModelRow]) -> list[str]:
     """Say once of every system why which lengths are missing."""
-    found: dict[str, list[str]] = {}
+    found: dict[str, dict[str, list[str]]] = {}
     for row in rows:
         if row.note:
-            found.setdefault(row.model, []).append(f"{row.length:,} tokens ({row.note})")
-    return [f"{model} was left out at {', '.join(reasons)}" for model, reasons in found.items()]
+            found.setdefault(row.model, {}).setdefault(row.note, []).append(f"{row.length:,}")
+    sentences = []
+    for model, reasons in found.items():
+        places = [f"{', '.join(lengths)} tokens ({reason})" for reason, lengths in reasons.items()]
+        sentences.append(f"{model} was left out at {', at '.join(places)}")
+    return sentences
 
 
 def _ratio(value: float) -> str:

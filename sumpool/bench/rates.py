@@ -9,11 +9,11 @@ from functools import partial
 from typing import Literal
 
 import torch
-from torch import Tensor
+from torch import Tensor, nn
 
 from sumpool.bench.timing import Timing, Work
+from sumpool.core.nn.packed import Precision, pack
 
-Precision = Literal["fp32", "bf16", "int8"]
 Rate = Literal["fp32 products", "bf16 products", "int8 products", "memory read", "memory copied"]
 PRECISIONS: tuple[Precision, ...] = ("fp32", "bf16", "int8")
 PRODUCTS: dict[Precision, Rate] = {"fp32": "fp32 products", "bf16": "bf16 products", "int8": "int8 products"}
@@ -78,7 +78,16 @@ def probes(device: torch.device, precisions: Sequence[Precision]) -> dict[Rate, 
 
 
 def _product(side: int, precision: Precision, device: torch.device) -> Work:
+    if precision == "int8":
+        return _map_of_integers(side, device)
     dtype = torch.bfloat16 if precision == "bf16" else torch.float32
     left, right = (torch.randn(side, side, device=device).to(dtype) for _ in range(2))
     product: Tensor = torch.empty_like(left)
     return partial(torch.mm, left, right, out=product)
+
+
+def _map_of_integers(side: int, device: torch.device) -> Work:
+    """A map as models have it: there is no plain product of integers."""
+    maps = nn.Sequential(nn.Linear(side, side, bias=False, device=device)).eval().requires_grad_(False)
+    pack(maps, "int8")
+    return partial(maps, torch.randn(side, side, device=device))

@@ -20,6 +20,8 @@ FOUND = FoundModels(
         ModelRow("encode", "theirs", 1024, 4, Timing((1.0, 3.0)), None, None),
         ModelRow("encode", "theirs", 2048, 4, note="memory ended"),
         ModelRow("encode", "theirs", 4096, 4, note="memory ended"),
+        ModelRow("encode", "others", 1024, 4, note="nothing to read"),
+        ModelRow("encode", "others", 2048, 4, note="memory ended"),
         ModelRow("generate", "model", 1024, 4, Timing((2.0,))),
     ),
     growth=(
@@ -45,7 +47,7 @@ REPORT = BenchReport(
     versions=versions(),
     device="cpu",
     precision="fp32",
-    settings={"bench": {"generate": 64, "beams": 2}},
+    settings={"bench": {"generate": 64, "beams": 2}, "model": {"dim": 8}, "vocabulary": 40},
     found=FOUND,
 )
 
@@ -80,7 +82,8 @@ def test_works() -> None:
         ("4,096", "theirs", "-", "-", "-", "-", "-", "-", "-", "-"),
     )
     assert encode.notes == (
-        "theirs was left out at 2,048 tokens (memory ended), 4,096 tokens (memory ended)",
+        "theirs was left out at 2,048, 4,096 tokens (memory ended)",
+        "others was left out at 1,024 tokens (nothing to read), at 2,048 tokens (memory ended)",
         "medians of 2 to 3 repetitions; x model: how many times as long as the model",
         "matrix rate: operations a second over those of a large product in the same precision",
         "?: slowest over fastest above 1.5; measure again on a quiet machine",

@@ -10,8 +10,8 @@ CPU = torch.device("cpu")
 
 @pytest.mark.usefixtures("small_probes")
 def test_probes_of_the_machine() -> None:
-    found = probes(CPU, ["fp32", "bf16", "fp32"])
-    assert list(found) == ["fp32 products", "bf16 products", "memory read", "memory copied"]
+    found = probes(CPU, ["fp32", "bf16", "int8", "fp32"])
+    assert list(found) == ["fp32 products", "bf16 products", "int8 products", "memory read", "memory copied"]
     assert found["fp32 products"].amount == 2 * 8**3
     assert (found["memory read"].amount, found["memory copied"].amount) == (1024, 2048)
     for probe in found.values():

@@ -129,26 +129,33 @@ class Summarizer(nn.Module):
         encoded: Encoded = self.encoder(ids, mask, sentences, phrases, self.output.see)
         return Memory(encoded.memory, encoded.source, ids, encoded.mixtures)
 
-    def score(self, memory: Memory, target: Tensor) -> Scores:
+    def score(self, memory: Memory, target: Tensor, smoothing: float = 0.0) -> Scores:
         """Score references, each token given those before it.
 
         Args:
             memory: The documents.
             target: (batch, target), closed by END and padded; the first token is foreseen from BEGIN.
+            smoothing: Weight of the uniform distribution in what is to be foreseen, in [0, 1).
         """
         inputs = F.pad(target[:, :-1], (1, 0), value=BEGIN)
         history = torch.stack([inputs, F.pad(inputs[:, :-1], (1, 0), value=PAD)], dim=-1)
         decoded: Seen = self.decoder(inputs, self.decoder.remember(memory.tokens), target != PAD)
         copied = self.output.remember(memory.ids, memory.source, memory.tokens, memory.mixtures)
-        scores = self.output.score(decoded.states, history, copied, target)
+        scores = self.output.score(decoded.states, history, copied, target, smoothing)
         return replace(scores, losses=decoded.losses, figures=decoded.figures)
 
     def forward(
-        self, ids: Tensor, mask: Tensor, sentences: Tensor, target: Tensor, phrases: Tensor | None = None
+        self,
+        ids: Tensor,
+        mask: Tensor,
+        sentences: Tensor,
+        target: Tensor,
+        phrases: Tensor | None = None,
+        smoothing: float = 0.0,
     ) -> tuple[Scores, dict[str, Tensor], dict[str, Tensor]]:
         """Encode and score in one call: scores of the references, auxiliary losses, and signs of health."""
         memory = self.encode(ids, mask, sentences, phrases)
-        scores = self.score(memory, target)
+        scores = self.score(memory, target, smoothing)
         return scores, memory.tokens.losses | scores.losses, memory.tokens.figures | scores.figures
 
     def start(self, memory: Memory, beams: int) -> DecoderState:

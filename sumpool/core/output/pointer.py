@@ -16,6 +16,7 @@ from pydantic import Field
 from torch import Tensor, nn
 from torch.nn import functional as F
 
+from sumpool.core.nn.cross_entropy import cross_entropy
 from sumpool.core.nn.masking import hide
 from sumpool.core.nn.mixture import Mixtures, compose
 from sumpool.core.nn.precision import at_least_float32
@@ -103,11 +104,22 @@ class PointerOutput(Output):
         copied = torch.zeros_like(written).scatter_add(-1, ids, attention)
         return torch.logaddexp(written, copy + copied.clamp_min(torch.finfo(copied.dtype).tiny).log())
 
-    def score(self, states: Tensor, history: Tensor, remembered: dict[str, Tensor], target: Tensor) -> Scores:
-        """Score the reference (batch, target); `uniform` is that of writing, since copying has no spread to smooth."""
+    def score(
+        self, states: Tensor, history: Tensor, remembered: dict[str, Tensor], target: Tensor, smoothing: float = 0.0
+    ) -> Scores:
+        """Score the reference (batch, target); smoothing is that of writing, since copying has no spread to smooth."""
         write, copy = (part.squeeze(-1) for part in self._gate(states, remembered))  # (batch, target) each
-        vocabulary = self._vocabulary(states)  # (batch, target, vocab)
-        written = write + vocabulary.gather(-1, target[..., None]).squeeze(-1)
+        found, copied = self._copy(states, history, remembered, target)
+        # log(w v + c) = log w + log(v + c / w): what writing finds in the vocabulary, v, never leaves its chunk.
+        odds = torch.where(found, copy - write + copied, -torch.inf)
+        surprise, log_prob = cross_entropy(states, self.embedding.weight, None, target, smoothing, odds)
+        write = write.masked_fill(target == PAD, 0.0)
+        return Scores(surprise - (1 - smoothing) * write.sum(), log_prob + write.detach())
+
+    def _copy(
+        self, states: Tensor, history: Tensor, remembered: dict[str, Tensor], target: Tensor
+    ) -> tuple[Tensor, Tensor]:
+        """Say whether a copy can be the reference, and the log-probability that it is, (batch, target) each."""
         attention = self._attend(states, history, remembered)  # (batch, target, keys)
         match = remembered["ids"][:, None] == target[..., None]  # (batch, target, length)
         shared = attention
@@ -120,8 +132,7 @@ class PointerOutput(Output):
         # Where nothing matches, the sums run over zeros: a logsumexp of nothing has no gradient that is a number.
         matched = shared.masked_fill(~match, -torch.inf).masked_fill(~found[..., None], 0.0).logsumexp(-1)
         whole = attention.masked_fill(~found[..., None], 0.0).logsumexp(-1)
-        copied = torch.where(found, copy + matched - whole, -torch.inf)
-        return Scores(torch.logaddexp(written, copied), vocabulary.mean(-1))
+        return found, matched - whole
 
     def _vocabulary(self, states: Tensor) -> Tensor:
         return at_least_float32(self.vocabulary(states)).log_softmax(-1)

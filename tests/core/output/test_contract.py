@@ -51,7 +51,8 @@ def test_score_agrees_with_the_whole_distribution(kind: str, make_tokens: Callab
     expected = head(states, history, remembered).gather(-1, target[..., None]).squeeze(-1)
     scores = head.score(states, history, remembered, target)
     torch.testing.assert_close(scores.log_prob, expected, atol=1e-12, rtol=0)
-    assert scores.uniform.shape == expected.shape
+    torch.testing.assert_close(scores.surprise, -expected.sum(), atol=0, rtol=1e-12)
+    assert not scores.log_prob.requires_grad
 
 
 @pytest.mark.parametrize("kind", KINDS)
@@ -74,7 +75,7 @@ def test_every_parameter_gets_a_finite_gradient(kind: str, make_tokens: Callable
     head, tokens = build(kind), make_tokens(37, 5, 0)
     ids, states, history, target = make_input(tokens)
     scores = head.score(states, history, head.remember(ids, seen(head, tokens), tokens, ()), target)
-    (scores.log_prob.sum() + scores.uniform.sum()).backward()
+    scores.surprise.backward()
     for name, parameter in head.named_parameters():
         assert parameter.grad is not None, name
         assert parameter.grad.isfinite().all(), name

@@ -2,6 +2,7 @@ from collections.abc import Callable
 from dataclasses import replace
 from functools import partial
 
+import pytest
 import torch
 from torch import Tensor, nn
 
@@ -122,7 +123,7 @@ def test_scores_through_the_memory_agree_and_teach_the_weights(make_tokens: Call
     scores = head.score(states, history, remembered, target)
     whole = head(states, history, remembered).gather(-1, target[..., None])[..., 0]
     torch.testing.assert_close(scores.log_prob, whole)
-    scores.log_prob.sum().backward()
+    scores.surprise.backward()
     gradient = mixtures[0]().weights.grad
     assert gradient is not None
     assert gradient.isfinite().all()
@@ -135,3 +136,21 @@ def test_without_a_pooling_the_memory_is_the_source(make_tokens: Callable[..., T
     plain, twin = (each.remember(ids, seen(each, tokens), tokens, ()) for each in (head, make_memory_head(head)))
     assert plain.keys() == twin.keys()
     assert all(torch.equal(plain[name], twin[name]) for name in plain)
+
+
+@pytest.mark.parametrize("smoothing", [0.0, 0.1])
+def test_learns_as_from_the_whole_distribution(smoothing: float, make_tokens: Callable[..., Tokens]) -> None:
+    head, tokens = make_head(), make_tokens(12, 5, 0)
+    ids = torch.randint(5, 12, (3, 12)).masked_fill(~tokens.mask, PAD)
+    states, history = torch.randn(3, 9, 16, dtype=torch.float64), torch.randint(5, 12, (3, 9, 2))
+    states.requires_grad_()
+    target = torch.randint(5, 20, (3, 9)).masked_fill(torch.arange(9) > 6, PAD)
+    learning = [states, *head.parameters()]
+
+    remembered = head.remember(ids, seen(head, tokens), tokens, ())
+    log_probs = head(states, history, remembered).gather(-1, target[..., None]).squeeze(-1)
+    expected = ((smoothing - 1) * log_probs - smoothing * head._vocabulary(states).mean(-1))[target != PAD].sum()
+    gradients = torch.autograd.grad(expected, learning)
+    scores = head.score(states, history, head.remember(ids, seen(head, tokens), tokens, ()), target, smoothing)
+    torch.testing.assert_close(scores.surprise, expected, atol=1e-12, rtol=1e-12)
+    torch.testing.assert_close(torch.autograd.grad(scores.surprise, learning), gradients, atol=1e-12, rtol=1e-9)
