@@ -47,7 +47,8 @@ def work_table(title: str, rows: Sequence[ModelRow]) -> Table:
     notes = _left_out(rows)
     runs = sorted({len(row.timing.seconds) for row in rows if row.timing})
     if runs:
-        notes.append(f"medians of {runs[0]}{f' to {runs[-1]}' if len(runs) > 1 else ''} repetitions; {_TIMES}")
+        medians = f"medians of {runs[0]}{f' to {runs[-1]}' if len(runs) > 1 else ''} repetitions"
+        notes.append(f"{medians if runs[-1] > 1 else 'single repetitions'}; {_TIMES}")
     if shared:
         notes.append("matrix rate: operations a second over those of a large product in the same precision")
     if any(cell.endswith("?") for row_cells in cells for cell in row_cells):

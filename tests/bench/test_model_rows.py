@@ -89,7 +89,7 @@ def test_works() -> None:
         "?: slowest over fastest above 1.5; measure again on a quiet machine",
     )
     assert generate.title == "reading documents and writing 64 tokens about each with 2 beams, batch 4"
-    assert generate.notes == ("medians of 1 repetitions; x model: how many times as long as the model",)
+    assert generate.notes == ("single repetitions; x model: how many times as long as the model",)
 
 
 def test_steps() -> None:
