@@ -7,7 +7,6 @@ activations are small enough to stay near the processor.
 
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
-from functools import cached_property
 from typing import final
 
 import torch
@@ -46,9 +45,9 @@ class Chunk:
         self._length = length
         self.mask = inside < size[:, None]  # (blocks, longest)
 
-    @cached_property
+    @property
     def places(self) -> Tensor:
-        """Where the real tokens stand when the documents are laid end to end."""
+        """Where the real tokens stand when the documents are laid end to end, (real,)."""
         return self.real(self._document * self._length + self._number)
 
     def take(self, tokens: Tokens) -> Tokens:

@@ -1,5 +1,6 @@
 """The position-wise feed-forward layer."""
 
+from functools import partial
 from typing import Literal, final
 
 from torch import Tensor, nn
@@ -16,7 +17,8 @@ class FeedForward(nn.Module):
         super().__init__()
         self.widen = nn.Linear(dim, width)
         self.narrow = nn.Linear(width, dim)
-        self.activation = F.relu if activation == "relu" else F.gelu
+        # In place: no gradient needs what the first map gave.
+        self.activation = partial(F.relu, inplace=True) if activation == "relu" else F.gelu
 
     def forward(self, states: Tensor) -> Tensor:
         """Map every vector by itself."""
