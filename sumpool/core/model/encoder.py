@@ -12,6 +12,7 @@ from sumpool.core.model.config import ModelConfig
 from sumpool.core.model.embed import Embed
 from sumpool.core.model.reading import Reading
 from sumpool.core.model.runs import EncoderLayer, Run, find_runs
+from sumpool.core.nn.checkpointing import call
 from sumpool.core.nn.mixture import Mixture, Mixtures
 from sumpool.core.nn.vectors import AtHand, Vectors
 from sumpool.core.pooling._base import Pooler
@@ -76,6 +77,7 @@ class Encoder(nn.Module):
         super().__init__()
         self.embed = Embed(embedding, config, config.positions, config.source_length)
         self.restore = config.restore
+        self.checkpoint_activations = False
         layers = [EncoderLayer(layer, config) for layer in config.encoder]
         self.layers = nn.ModuleList(layers)
         self.poolers = nn.ModuleDict(
@@ -145,7 +147,7 @@ class Encoder(nn.Module):
         if run.layers.start == 0:
             tokens = tokens.with_states(self.embed(tokens.ids, tokens.mask, tokens.positions))
         for number in run.layers:
-            tokens = self.layers[number](tokens)
+            tokens = call(self.layers[number], tokens, again=self.checkpoint_activations)
         return tokens
 
     def _pooler(self, run: Run) -> Pooler | None:
