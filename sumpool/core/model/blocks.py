@@ -36,14 +36,15 @@ class Chunk:
             length: Of the documents, padding included.
             device: Where the documents are.
         """
-        self.blocks = blocks
         self.full = blocks[-1].size == blocks[0].size > 0
-        document, first, size = torch.tensor([(each.document, each.first, each.size) for each in blocks]).to(device).T
-        inside = torch.arange(max(1, blocks[0].size), device=device)
-        self._document = document[:, None]
-        self._number = first[:, None] + inside  # (blocks, longest), place of each token in its document
+        document, first, size = torch.tensor([(each.document, each.first, each.size) for each in blocks]).T
+        inside = torch.arange(max(1, blocks[0].size))
+        mask = inside < size[:, None]  # (blocks, longest)
+        self.mask = mask.to(device)
+        self._real = None if self.full else mask.flatten().nonzero()[:, 0].to(device)  # no need to ask the device
+        self._document = document[:, None].to(device)
+        self._number = (first[:, None] + inside).to(device)  # (blocks, longest), place of each token in its document
         self._length = length
-        self.mask = inside < size[:, None]  # (blocks, longest)
 
     @property
     def places(self) -> Tensor:
@@ -69,7 +70,8 @@ class Chunk:
 
     def real(self, values: Tensor) -> Tensor:
         """Lay the values of all real tokens end to end: (blocks, longest, ...) -> (real, ...)."""
-        return values.flatten(0, 1) if self.full else values[self.mask]
+        rows = values.flatten(0, 1)
+        return rows if self._real is None else rows.index_select(0, self._real)
 
 
 @final
