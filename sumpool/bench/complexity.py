@@ -136,11 +136,10 @@ def _count(config: ModelConfig, settings: ComplexityConfig) -> _Counted:
     conditions = Conditions(_VOCABULARY, torch.device("cpu"), torch.float32)
     model = Subject(config, conditions).model.eval()
     documents = Documents.random(1, settings.length, settings.target, conditions)
-    lengths: list[int] = []
+    given = dict.fromkeys(model.encoder.layers, 0)
 
-    def note(layer: nn.Module, given: tuple[Tokens, ...]) -> None:
-        del layer
-        lengths.append(given[0].states.size(1))
+    def note(layer: nn.Module, tokens: tuple[Tokens, ...]) -> None:
+        given[layer] += int(tokens[0].mask.sum())  # the layer may be given the document piece by piece
 
     for layer in model.encoder.layers:
         layer.register_forward_pre_hook(note)
@@ -155,7 +154,7 @@ def _count(config: ModelConfig, settings: ComplexityConfig) -> _Counted:
     inside, writing = counted["Encoder"], counted["Decoder"]
     remembering = counted[ALL] - inside - writing  # keys and values of the memory, before the decoder is called
     return _Counted(
-        tuple(lengths),
+        tuple(given.values()),
         memory[0].states.size(1),
         _within(counted, "Encoder.layers", "attention"),
         inside,

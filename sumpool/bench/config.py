@@ -7,14 +7,19 @@ from pydantic import Field, model_validator
 from sumpool.settings import Settings
 
 Count = Annotated[int, Field(ge=1)]
+WorkName = Literal["encode", "train", "generate"]
 Suite = Literal["operators", "complexity", "tables", "shortening", "selection", "transformers"]
 
 
 class BenchConfig(Settings):
     """Lengths, repetitions and sizes of a benchmark of one model."""
 
-    lengths: tuple[Count, ...] = Field((1024, 2048, 4096, 8192), min_length=1)
+    lengths: tuple[Count, ...] = Field((1024, 2048, 4096, 8192, 16384), min_length=1)
     """Source tokens."""
+    works: tuple[WorkName, ...] = Field(("encode", "train", "generate"), min_length=1)
+    """What is measured."""
+    precision: Literal["auto", "fp32", "bf16", "int8"] = "auto"
+    """Precision of encoding and generation; auto is what is fast on the device. A training step has its own."""
     batch: int = Field(1, ge=1)
     """Documents at once."""
     beams: int = Field(2, ge=1)
@@ -24,7 +29,10 @@ class BenchConfig(Settings):
     target: int = Field(128, ge=1)
     """Summary tokens of a training step."""
     repeats: int = Field(5, ge=1)
-    """Measured repetitions after one that is not counted."""
+    """Measured repetitions after one that is not counted; fewer where time ends."""
+    seconds: Annotated[float, Field(gt=0)] | Literal["auto"] = "auto"
+    """Time for everything, as far as it can be foreseen; auto is nine minutes on a CPU, 100 seconds on a GPU, and six
+    times as much with peers."""
 
 
 class OperatorsConfig(Settings):

@@ -5,6 +5,8 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal
 
+from sumpool.bench.found_models import FoundModels
+from sumpool.bench.model_plot import draw_models
 from sumpool.bench.operator_rows import LOOP, NEVER, SORTED, SUMS, FoundOperators, OperatorRow
 from sumpool.bench.result import Found
 from sumpool.bench.selection_rows import APPROXIMATE, FULL, FoundSelection
@@ -16,8 +18,9 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
-DRAWN = ("operators", "shortening", "selection", "sparsity")
-"""Suites that have a picture."""
+A_MODEL = "a model"
+DRAWN = (A_MODEL, "operators", "shortening", "selection", "sparsity")
+"""What has a picture."""
 Style = Literal["-", "--", ":", "-."]
 _STYLES: Mapping[str, Style] = {SORTED: "-", NEVER: "--", LOOP: ":", SUMS: "-."}
 _COLOURS = ("#0072b2", "#e69f00", "#009e73", "#cc79a7", "#56b4e9", "#d55e00")
@@ -47,6 +50,8 @@ def draw(found: Found, path: Path) -> None:
     from matplotlib.figure import Figure
 
     figure = Figure(figsize=(13, 5.2), dpi=120, layout="constrained")
+    if isinstance(found, FoundModels):
+        draw_models(figure, found, _COLOURS)
     if isinstance(found, FoundOperators):
         _operators(figure, found)
     if isinstance(found, FoundShortening):

@@ -9,6 +9,9 @@ from typing import Any
 from sumpool.bench.machine import Machine
 from sumpool.bench.table import Table
 
+SCHEMA = 2
+"""Of the files; 1 had no shares, steps and rates, and said nothing of itself."""
+
 
 @dataclass(frozen=True)
 class Found(ABC):
@@ -58,4 +61,4 @@ class BenchReport:
     def to_json(self) -> str:
         """Write everything, each single repetition included, as one JSON object."""
         whole = asdict(self)
-        return json.dumps(whole | whole.pop("found"), indent=2, ensure_ascii=False)
+        return json.dumps({"schema": SCHEMA} | whole | whole.pop("found"), indent=2, ensure_ascii=False)

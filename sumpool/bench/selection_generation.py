@@ -18,7 +18,8 @@ from sumpool.bench.timing import Steps, clock
 from sumpool.bench.workload import Conditions
 from sumpool.core.cross_attention._base import CrossAttentionConfig
 from sumpool.core.model.config import ModelConfig
-from sumpool.core.model.decoder import Decoder, DecoderLayer, Written
+from sumpool.core.model.decoder import Decoder, DecoderLayer
+from sumpool.core.model.written import Written
 from sumpool.core.tokens import Tokens
 from sumpool.pieces import PARAGRAPH
 
@@ -45,7 +46,7 @@ def measure_generations(
     writers: dict[str, _Writer] = {}
     for name, config in systems.items():
         progress.check()
-        writers[name] = _Writer(_decoder(config, settings, conditions), memory, conditions.device)
+        writers[name] = _Writer(_decoder(config, settings, conditions), memory, settings.beams, conditions.device)
     for layer in range(settings.layers):
         for writer in writers.values():
             progress.check()
@@ -55,10 +56,10 @@ def measure_generations(
     first = torch.arange(settings.batch).repeat_interleave(settings.beams) * settings.beams
     for _ in range(settings.generate):
         progress()
-        tokens = torch.randint(PARAGRAPH + 1, _VOCABULARY, (rows, 1), generator=generator).to(conditions.device)
+        tokens = torch.randint(PARAGRAPH + 1, _VOCABULARY, (settings.batch, settings.beams), generator=generator)
         origins = (first + torch.randint(settings.beams, (rows,), generator=generator)).to(conditions.device)
         for writer in writers.values():
-            writer.write(tokens, origins)
+            writer.write(tokens.to(conditions.device), origins)
     length = memory.states.size(1)
     return [
         GenerationRow(length, name, writer.reading, writer.remembering, tuple(writer.steps))
@@ -96,11 +97,11 @@ class _Writer:
         steps: Seconds of each token.
     """
 
-    def __init__(self, decoder: Decoder, memory: Tokens, device: torch.device) -> None:
+    def __init__(self, decoder: Decoder, memory: Tokens, beams: int, device: torch.device) -> None:
         self.decoder, self.memory, self.device = decoder, memory, device
         self.shared: dict[str, Tensor] = {}
         self.remembered: list[dict[str, Tensor]] = []
-        self.written: list[Written] = []
+        self.written = Written.nothing(len(memory.mask), beams, device)
         self.reading = clock(self._read, device)
         self.remembering = 0.0
         self.steps: list[float] = []
@@ -110,7 +111,7 @@ class _Writer:
         self.remembering += clock(partial(self._remember, layer), self.device)
 
     def write(self, tokens: Tensor, origins: Tensor) -> None:
-        """Write tokens (rows, 1), each after row origins[i] of (rows,)."""
+        """Write tokens (batch, beams), each after row origins[i] of (batch * beams,)."""
         self.steps.append(clock(partial(self._step, tokens, origins), self.device))
 
     def _read(self) -> None:
@@ -122,5 +123,5 @@ class _Writer:
         self.remembered.append(layer.cross_attention.remember(self.memory, self.shared))
 
     def _step(self, tokens: Tensor, origins: Tensor) -> None:
-        written = [layer.take(origins) for layer in self.written]
-        _, self.written = self.decoder.step(tokens, written, self.remembered, len(self.memory.mask))
+        written = self.written.take(origins)
+        _, self.written = self.decoder.step(tokens, written, self.remembered)

@@ -1,5 +1,6 @@
 """A table, as headings and cells; whoever prints it lays it out."""
 
+import math
 from dataclasses import dataclass
 
 MISSING = "-"
@@ -31,3 +32,16 @@ def number(value: float | None, digits: int) -> str:
 def ratio(value: float | None, base: float | None, digits: int = 2) -> str:
     """Write value / base, or that one of them is missing."""
     return number(value / base if value is not None and base else None, digits)
+
+
+def significant(value: float | None, digits: int = 3) -> str:
+    """Write a number with so many digits that count, and none of a whole number left out: 0.0123, 4.56, 12,345."""
+    if value is None:
+        return MISSING
+    places = digits - 1 - math.floor(math.log10(abs(value))) if value else 0
+    return f"{value:,.{max(places, 0)}f}"
+
+
+def percent(value: float | None) -> str:
+    """Write a share as whole percents."""
+    return MISSING if value is None else f"{100 * value:.0f} %"

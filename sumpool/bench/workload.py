@@ -4,24 +4,32 @@ Weights and documents are random, because what they hold changes no cost: summar
 every document is as long as the batch.
 """
 
-from dataclasses import dataclass
-from typing import Literal, final
+from collections.abc import Mapping
+from copy import deepcopy
+from dataclasses import dataclass, replace
+from typing import final
 
 import torch
 from torch import Tensor
 
+from sumpool.bench.config import WorkName
 from sumpool.core.attention.blockwise import BlockwiseConfig
 from sumpool.core.attention.vanilla import VanillaConfig
 from sumpool.core.decoding.beam import search
 from sumpool.core.decoding.ranking import Lengths, Ranking
 from sumpool.core.model.config import EncoderLayerConfig, ModelConfig
 from sumpool.core.model.summarizer import Memory, Summarizer
+from sumpool.core.nn.packed import Precision, pack
 from sumpool.pieces import PARAGRAPH
 
-WorkName = Literal["encode", "train", "generate"]
 WORKS: tuple[WorkName, ...] = ("encode", "train", "generate")
 SENTENCE = 24
 """Tokens of a random sentence."""
+NAMES: Mapping[torch.dtype, Precision] = {torch.float32: "fp32", torch.bfloat16: "bf16"}
+DTYPES: Mapping[Precision, torch.dtype] = {"fp32": torch.float32, "bf16": torch.bfloat16, "int8": torch.float32}
+"""What everything but the weights of linear maps is kept in."""
+SIZES: Mapping[Precision, int] = {"fp32": 4, "bf16": 2, "int8": 1}
+"""Bytes of a weight."""
 
 
 @dataclass(frozen=True)
@@ -79,23 +87,44 @@ class Documents:
 class Subject:
     """A model with random weights, and the works that are measured on it."""
 
-    def __init__(self, config: ModelConfig, conditions: Conditions) -> None:
+    def __init__(self, config: ModelConfig, conditions: Conditions, precision: Precision | None = None) -> None:
+        """Build.
+
+        Args:
+            config: The model's settings.
+            conditions: Under what it is measured.
+            precision: Of encoding and generation, by weights that are packed for it; None leaves the weights as they
+                are, and has the products of the conditions.
+        """
         torch.manual_seed(conditions.seed)
         self.model = Summarizer(config, conditions.vocabulary).to(conditions.device)
-        self.conditions = conditions
+        self.writer = self.model
+        self.conditions = self.writing = conditions
+        self.precision: Precision = precision or NAMES[conditions.precision]
+        if precision:
+            self.writer = deepcopy(self.model).eval().requires_grad_(False)
+            pack(self.writer, precision)
+            self.writing = replace(conditions, precision=torch.float32)  # what is packed needs no autocast
+
+    def precision_of(self, work: WorkName) -> Precision:
+        """The precision that a work computes in."""
+        return NAMES[self.conditions.precision] if work == "train" else self.precision
+
+    def weights(self, work: WorkName) -> int:
+        """Bytes of the weights of a work; training keeps them in single precision."""
+        numbers = sum(weights.numel() for weights in self.model.parameters())
+        return numbers * (4 if work == "train" else SIZES[self.precision])
 
     def encode(self, documents: Documents) -> None:
         """Read the documents."""
-        self.model.eval()
-        with torch.inference_mode(), self.conditions.autocast():
-            self._read(documents)
+        self.read(documents)
 
     def train(self, documents: Documents) -> None:
         """Run forward and backward of one training step; the update, which no variant changes, is left out."""
         self.model.train()
         with self.conditions.autocast():
             scores, losses, _ = self.model(documents.ids, documents.mask, documents.sentences, documents.target)
-            loss = sum(losses.values(), start=-scores.log_prob.float().mean())
+            loss = sum(losses.values(), start=scores.surprise / scores.log_prob.numel())
         torch.autograd.backward(loss)
         self.model.zero_grad(set_to_none=True)
 
@@ -111,15 +140,21 @@ class Subject:
 
     def generate(self, documents: Documents, beams: int, tokens: int) -> None:
         """Read the documents and write `tokens` tokens about each, no fewer and no more."""
-        self.model.eval()
-        batch = documents.ids.size(0)
-        with torch.inference_mode(), self.conditions.autocast():
-            state = self.model.start(self._read(documents), beams)
-            lengths = [Lengths(tokens, tokens)] * batch
-            search(self.model.step, state, lengths, Ranking(beams), device=documents.ids.device)
+        self.write(self.read(documents), beams, tokens)
 
-    def _read(self, documents: Documents) -> Memory:
-        return self.model.encode(documents.ids, documents.mask, documents.sentences)
+    def read(self, documents: Documents) -> Memory:
+        """Give what is written about."""
+        self.writer.eval()
+        with torch.inference_mode(), self.writing.autocast():
+            return self.writer.encode(documents.ids, documents.mask, documents.sentences)
+
+    def write(self, memory: Memory, beams: int, tokens: int) -> None:
+        """Write `tokens` tokens about each document, no fewer and no more."""
+        self.writer.eval()
+        with torch.inference_mode(), self.writing.autocast():
+            state = self.writer.start(memory, beams)
+            lengths = [Lengths(tokens, tokens)] * memory.ids.size(0)
+            search(self.writer.step, state, lengths, Ranking(beams), device=memory.ids.device)
 
 
 def twins(config: ModelConfig, longest: int) -> dict[str, ModelConfig]:

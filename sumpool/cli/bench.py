@@ -1,5 +1,6 @@
-"""`sumpool bench`: a recipe, a run or the name of a suite in, tables of what it costs out."""
+"""`sumpool bench`: a recipe, a run, the name of a suite or nothing in, tables of what it costs out."""
 
+from collections.abc import Mapping
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Literal, get_args
@@ -12,12 +13,17 @@ from sumpool.cli.text import table
 from sumpool.errors import RecipeError
 
 if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+
     from sumpool.bench.result import BenchReport
+    from sumpool.bench.table import Table
 
 Suite = Literal["operators", "complexity", "tables", "shortening", "selection", "transformers"]
 SUITES: tuple[Suite, ...] = get_args(Suite)
 SPARSITY = "sparsity"
 """What is measured of a run's weights."""
+SAVED = ".json"
+"""How the name of a benchmark that was kept ends."""
 
 
 def bench(
@@ -25,7 +31,8 @@ def bench(
         str | None,
         typer.Argument(
             metavar="[SUITE|RUN|RECIPE]",
-            help=f"One of {', '.join(SUITES)}, {SPARSITY}; or a run folder or recipe, by default the newest run.",
+            help=f"One of {', '.join(SUITES)}, {SPARSITY}; or a run folder or recipe, by default the newest run; or a "
+            "FILE.json to show again.",
             show_default=False,
         ),
     ] = None,
@@ -48,7 +55,19 @@ def bench(
         Path | None,
         typer.Option(
             metavar="FILE.png",
-            help="Also draw a picture (operators, shortening, selection, sparsity).",
+            help="Also draw a picture (of a model, operators, shortening, selection, sparsity).",
+            show_default=False,
+        ),
+    ] = None,
+    peers: Annotated[
+        bool, typer.Option("--peers", help="Measure models of transformers and CTranslate2 beside it.")
+    ] = False,
+    before: Annotated[
+        Path | None,
+        typer.Option(
+            "--compare",
+            metavar="FILE.json",
+            help="Also show what changed since; without a target its model is measured again.",
             show_default=False,
         ),
     ] = None,
@@ -57,43 +76,97 @@ def bench(
 ) -> None:
     """Measure a model by length, or one of the papers' benchmarks.
 
+    Alone, it measures the newest run, or a small built-in model: encoding, a training step and generation, beside the
+    same model without pooling, as shares of what the machine can do.
+
     operators pools random vectors; complexity counts operations and bytes of every variant; tables times the models of
     a table of the paper; shortening pools less and more; selection lets a summary see some sentences only;
-    transformers writes with a BART of theirs and with ours made from it. A run or recipe is measured beside the same
-    model without pooling. All of these have random weights and documents; sparsity tells of a run's own weights how few
-    sentences hold its attention. Sizes and repetitions change with --set bench.batch=8.
-    """
-    from sumpool.bench.plots import draw, require_plots
-    from sumpool.interruption import interruptible
-    from sumpool.recipe.problems import hint
-    from sumpool.workflows import bench as workflow
+    transformers writes with a BART of theirs and with ours made from it. All of these have random weights and
+    documents; sparsity tells of a run's own weights how few sentences hold its attention.
 
-    suite = next((name for name in SUITES if name == target), None)
-    if target and target not in (*SUITES, SPARSITY) and not Path(target).exists():
-        kinds = ", ".join((*SUITES, SPARSITY))
-        meant = hint(target, (*SUITES, SPARSITY))
-        raise RecipeError(f"{target} must be one of {kinds}, or a run folder or recipe that is there{meant}")
-    if run and target != SPARSITY:
-        raise RecipeError(f"a second name must follow {SPARSITY} only, got {run} after {target}")
+    Sizes and repetitions change with --set bench.batch=8, works with --set bench.works=[generate], and the time for
+    all of it with --set bench.seconds=60.
+    """
+    from sumpool.bench.comparison import compare_reports
+    from sumpool.bench.plots import A_MODEL, draw, require_plots
+    from sumpool.bench.saved import load_saved
+    from sumpool.interruption import interruptible
+
+    of_model = target not in (*SUITES, SPARSITY)
+    settings = [*(changes or ()), *([] if number is None else [f"bench.table={number}"])]
+    _check_target(target, run)
+    _check_options(target, {"--peers": peers, "--compare": before, "--length": lengths, "--set": settings})
+    if out and not out.parent.is_dir():
+        raise RecipeError(f"--out must name a file in a folder that is there, got {out}")
     if plot:
-        require_plots(SPARSITY if target == SPARSITY else suite or "a model", plot)
-    overrides = [*(changes or ()), *([] if number is None else [f"bench.table={number}"])]
-    if target == SPARSITY:
-        measure = partial(workflow.bench_sparsity, run)
-    elif suite:
-        measure = partial(workflow.bench_suite, suite)
+        require_plots(A_MODEL if of_model else str(target), plot)
+    earlier = load_saved(before) if before else None
+    if target and target.endswith(SAVED):
+        report = load_saved(Path(target))
     else:
-        measure = partial(workflow.bench, Path(target) if target else None)
-    with screen() as shown, interruptible() as interruption:
-        report = measure(overrides=overrides, lengths=lengths or (), report=shown.report, check=interruption.check)
+        measure = _choose(target, run, earlier, peers=peers)
+        with screen() as shown, interruptible() as interruption:
+            report = measure(overrides=settings, lengths=lengths or (), report=shown.report, check=interruption.check)
     if plot:
         draw(report.found, plot)
     if out:
         out.write_text(report.to_json() + "\n", encoding="utf-8")
-    shown.result(report.to_json() if json else _tables(report))
+    comparison = compare_reports(earlier, report) if earlier else None
+    with screen() as shown:
+        if json:
+            shown.result((comparison or report).to_json())
+        else:
+            shown.result(_lay_out([*report.tables(), *(comparison.tables() if comparison else ())]))
 
 
-def _tables(report: "BenchReport") -> str:
-    return "\n".join(
-        "\n".join([table(part.columns, part.rows, part.title), *part.notes, ""]) for part in report.tables()
-    )
+def _check_target(target: str | None, run: Path | None) -> None:
+    """Refuse what is neither a benchmark nor a file.
+
+    Raises:
+        RecipeError: If the target is nothing that is known or there, or a run follows anything but sparsity.
+    """
+    from sumpool.recipe.problems import hint
+
+    known = (*SUITES, SPARSITY)
+    if target and target not in known and not Path(target).exists():
+        raise RecipeError(
+            f"{target} must be one of {', '.join(known)}, or a run folder or recipe that is there{hint(target, known)}"
+        )
+    if run and target != SPARSITY:
+        raise RecipeError(f"a second name must follow {SPARSITY} only, got {run} after {target}")
+
+
+def _check_options(target: str | None, given: Mapping[str, object]) -> None:
+    """Refuse options that would change nothing.
+
+    Raises:
+        RecipeError: If an option does not go with the target.
+    """
+    chosen = [name for name, value in given.items() if value]
+    if target in (*SUITES, SPARSITY):
+        wrong = [name for name in chosen if name in ("--peers", "--compare")]
+        if wrong:
+            raise RecipeError(f"{wrong[0]} must go with a model, got {target}")
+    elif target and target.endswith(SAVED):
+        wrong = [name for name in chosen if name != "--compare"]
+        if wrong:
+            raise RecipeError(f"{wrong[0]} must go with something to measure, got {target}, which was measured before")
+
+
+def _choose(
+    target: str | None, run: Path | None, earlier: "BenchReport | None", *, peers: bool
+) -> "Callable[..., BenchReport]":
+    """Find what measures the target; without one an earlier benchmark is repeated."""
+    from sumpool.workflows.bench import bench as bench_model
+    from sumpool.workflows.bench_suites import bench_sparsity, bench_suite
+
+    suite = next((name for name in SUITES if name == target), None)
+    if suite:
+        return partial(bench_suite, suite)
+    if target == SPARSITY:
+        return partial(bench_sparsity, run)
+    return partial(bench_model, Path(target) if target else earlier, peers=peers)
+
+
+def _lay_out(tables: "Sequence[Table]") -> str:
+    return "\n".join("\n".join([table(part.columns, part.rows, part.title), *part.notes, ""]) for part in tables)

@@ -26,6 +26,9 @@ class Tokens:
             nobody teaches.
         received: The attention that each token got in the layer before, worked out when it is called; None where no
             layer came before.
+        first: (batch,), number of each row's first vector in its document, where rows are blocks of documents; None
+            where they are whole.
+        full: Whether no row has padding, as far as is known without asking the device.
         losses: Auxiliary losses by name, scalars; `train.loss_weights` weighs them.
         figures: Signs of health by name, detached scalars; the journal shows them.
     """
@@ -39,6 +42,8 @@ class Tokens:
     origin: Tensor
     phrases: Tensor | None = None
     received: Received | None = None
+    first: Tensor | None = None
+    full: bool = False
     losses: dict[str, Tensor] = field(default_factory=dict)
     figures: dict[str, Tensor] = field(default_factory=dict)
 
@@ -55,6 +60,12 @@ class Tokens:
         """Start the way through the encoder: every vector is its own source token."""
         positions = torch.arange(states.size(1), device=states.device).expand(mask.shape)
         return cls(states, mask, positions, sentences, words, ids, positions, phrases)
+
+    @property
+    def numbers(self) -> Tensor:
+        """(batch, length), the number of each vector in its document."""
+        inside = torch.arange(self.mask.size(1), device=self.mask.device)
+        return inside.expand(self.mask.shape) if self.first is None else self.first[:, None] + inside
 
     def with_states(self, states: Tensor) -> "Tokens":
         """The same tokens with other vectors (batch, length, dim)."""

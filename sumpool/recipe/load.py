@@ -27,7 +27,20 @@ def load_recipe(path: Path, overrides: Sequence[str] = ()) -> Recipe:
         RecipeError: If the file cannot be read or any setting in it is wrong; names all problems.
     """
     path = path / "recipe.yaml" if path.is_dir() else path
-    tree = read_tree(path)
+    return make_recipe(read_tree(path), overrides, path)
+
+
+def make_recipe(tree: dict[str, Any], overrides: Sequence[str], path: Path) -> Recipe:
+    """Make a recipe of a tree of settings.
+
+    Args:
+        tree: The settings; changed in place by the overrides.
+        overrides: As in `load_recipe`.
+        path: Where the settings come from, for what is said of them.
+
+    Raises:
+        RecipeError: If any setting is wrong; names all problems.
+    """
     problems = []
     for assignment in overrides:
         try:

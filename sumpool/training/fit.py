@@ -43,6 +43,7 @@ class _Pending:
     source_tokens: int
     target_tokens: int
     rate: float
+    loading: float
     figures: Arriving
 
 
@@ -160,13 +161,15 @@ class _Run:
         step = self.state.step + 1
         reseed(self.material.seed, step)
         rate = self.config.learning_rate * factor(self.state.step, self.config.schedule, self.config.steps)
+        begin = time.perf_counter()
         batches = [self.material.batch(self.material.training, batch) for batch in numbers]
+        loading = time.perf_counter() - begin
         figures = self.updater.update(batches, rate)
         documents = tuple(name for batch in batches for name in batch.documents)
         source_tokens = sum(int(batch.mask.sum()) for batch in batches)
         target_tokens = sum(count_target_tokens(batch) for batch in batches)
         self._settle()
-        self.pending = _Pending(step, documents, source_tokens, target_tokens, rate, figures)
+        self.pending = _Pending(step, documents, source_tokens, target_tokens, rate, loading, figures)
         self.state = replace(self.state, step=step, place=place)
         if self.device.type == "cpu":
             self._settle()
@@ -190,6 +193,7 @@ class _Run:
             "learning_rate": done.rate,
             "target_tokens": done.target_tokens,
             "seconds": round(seconds, 6),
+            "loading": round(done.loading, 6),
             "tokens_per_second": round(done.source_tokens / seconds),
         }
         self.journal.append("step", done.step, record)

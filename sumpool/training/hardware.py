@@ -33,12 +33,15 @@ def choose_precision(name: Literal["auto", "fp32", "bf16"], device: torch.device
     return torch.bfloat16 if name == "bf16" else torch.float32
 
 
-def choose_writing(name: Literal["auto"] | Precision, device: torch.device) -> Precision:
+def choose_writing(
+    name: Literal["auto"] | Precision, device: torch.device, setting: str = "summarize.precision"
+) -> Precision:
     """Find the precision in which summaries are written.
 
     Args:
         name: What the recipe says; auto is int8 on a CPU and bf16 on a GPU, and fp32 where that is not to be had.
         device: Where they are written.
+        setting: Where the recipe says it.
 
     Raises:
         RecipeError: If it is int8, and there are no products of integers.
@@ -48,7 +51,7 @@ def choose_writing(name: Literal["auto"] | Precision, device: torch.device) -> P
         return "int8" if integers else "bf16" if choose_precision("auto", device) is torch.bfloat16 else "fp32"
     if name == "int8" and not integers:
         raise RecipeError(
-            f"summarize.precision must be 'auto', 'fp32' or 'bf16' on this {device.type}, for which torch has no fast "
+            f"{setting} must be 'auto', 'fp32' or 'bf16' on this {device.type}, for which torch has no fast "
             "products of integers, got 'int8'"
         )
     return name

@@ -11,7 +11,9 @@ from sumpool.training.durable import on_disk, replace, sync
 class Journal:
     """Appends records, each with its `kind` and its `step`.
 
-    Kinds are "step" (an update), "validation" (made after that step) and "stopped" (why a run ended early).
+    Kinds are "step" (an update), "validation" (made after that step) and "stopped" (why a run ended early). Of the
+    `seconds` of an update `loading` says how many were spent on reading and padding its documents; on a GPU that goes
+    on while the update before is computed.
     """
 
     def __init__(self, path: Path) -> None:

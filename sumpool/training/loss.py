@@ -1,32 +1,10 @@
-"""What training makes small: the surprise at the reference summary, with label smoothing and auxiliary losses."""
+"""What training makes small beside the surprise at the reference summary: auxiliary losses, by their weights."""
 
 from collections.abc import Mapping
 
 from torch import Tensor
 
-from sumpool.core.nn.precision import at_least_float32
-from sumpool.core.output._base import Scores
 from sumpool.errors import RecipeError
-from sumpool.pieces import PAD
-
-
-def surprise(scores: Scores, target: Tensor, smoothing: float = 0.0) -> Tensor:
-    """Sum the cross-entropy over the real tokens of a target.
-
-    With label smoothing the reference is a mixture of the true token and the uniform distribution over the vocabulary.
-
-    Args:
-        scores: Log-probabilities, each (batch, target).
-        target: (batch, target), padding after the end.
-        smoothing: Weight of the uniform distribution, in [0, 1).
-
-    Returns:
-        A scalar in nats, in at least single precision.
-    """
-    log_prob = scores.log_prob
-    if smoothing:
-        log_prob = (1 - smoothing) * log_prob + smoothing * scores.uniform
-    return -at_least_float32(log_prob).masked_fill(target == PAD, 0.0).sum()
 
 
 def weigh(losses: Mapping[str, Tensor], weights: Mapping[str, float]) -> Tensor | float:

@@ -13,7 +13,7 @@ from sumpool.errors import RecipeError, ResourceError, is_out_of_memory
 from sumpool.pieces import PAD
 from sumpool.training.config import TrainConfig
 from sumpool.training.hardware import autocast, choose_precision
-from sumpool.training.loss import surprise, weigh
+from sumpool.training.loss import weigh
 
 
 @dataclass(frozen=True)
@@ -108,17 +108,18 @@ class Updater:
         batch = to_device(batch, self.device)
         assert batch.target is not None
         with autocast(self.device, self.precision):
-            scores, losses, figures = self.model(batch.ids, batch.mask, batch.sentences, batch.target, batch.phrases)
-            loss = surprise(scores, batch.target, self.config.label_smoothing) / tokens
+            scores, losses, figures = self.model(
+                batch.ids, batch.mask, batch.sentences, batch.target, batch.phrases, self.config.label_smoothing
+            )
             share = len(batch.documents) / documents
-            loss = loss + weigh(losses, self.config.loss_weights) * share
+            loss = scores.surprise / tokens + weigh(losses, self.config.loss_weights) * share
         if not loss.requires_grad:
             raise RecipeError(
                 f"train.trainable must match weights that a loss depends on, got {', '.join(self.config.trainable)}: "
                 f"match more of them, or give the loss that reaches these a weight in train.loss_weights"
             )
         loss.backward()
-        nats = surprise(scores, batch.target) / tokens
+        nats = -scores.log_prob.sum() / tokens
         health = {name: (figure * share).to(loss.dtype) for name, figure in {**losses, **figures}.items()}
         return {name: figure.detach() for name, figure in {"loss": loss, "nats": nats, **health}.items()}
 

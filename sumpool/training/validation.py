@@ -8,7 +8,6 @@ from sumpool.interruption import Check
 from sumpool.training.config import TrainConfig
 from sumpool.training.feed import Material, reseed
 from sumpool.training.hardware import autocast, choose_precision
-from sumpool.training.loss import surprise
 from sumpool.training.update import count_target_tokens, enough_memory, to_device
 
 
@@ -47,5 +46,5 @@ def validate(model: nn.Module, material: Material, config: TrainConfig, device: 
             assert sent.target is not None
             with autocast(device, precision):
                 scores, *_ = model(sent.ids, sent.mask, sent.sentences, sent.target)
-            total += surprise(scores, sent.target)
+            total -= scores.log_prob.sum()
     return float(total) / tokens

@@ -1,175 +1,122 @@
-"""`sumpool bench`: a recipe, a run or the name of a suite in, what it costs out."""
+"""`sumpool bench`: a recipe, a run or nothing in, a model beside its twins and peers out."""
 
-import signal
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Sequence
 from dataclasses import replace
+from importlib.metadata import version
+from importlib.util import find_spec
 from pathlib import Path
 
-import torch
-
-from sumpool.bench.complexity import count_complexity
-from sumpool.bench.config import (
-    ComplexityConfig,
-    OperatorsConfig,
-    SelectionConfig,
-    ShorteningConfig,
-    Suite,
-    TablesConfig,
-    TransformersConfig,
-)
-from sumpool.bench.machine import describe, versions
-from sumpool.bench.model_rows import FoundModels
-from sumpool.bench.models import fit_growth, measure_models
-from sumpool.bench.operators import measure_operators
-from sumpool.bench.paper import VOCABULARY
-from sumpool.bench.paper_times import measure_tables
-from sumpool.bench.result import BenchReport, Found
-from sumpool.bench.selection import measure_selection
-from sumpool.bench.shortening import measure_shortening
-from sumpool.bench.sparsity import measure_sparsity
-from sumpool.bench.transformers import measure_transformers
+from sumpool.bench.builtin import NAME, QUICKSTART, VOCABULARY
+from sumpool.bench.contender import Contender
+from sumpool.bench.models import NOBODY, measure_models
+from sumpool.bench.result import BenchReport
 from sumpool.bench.workload import Conditions
-from sumpool.errors import Interrupted
+from sumpool.core.nn.packed import Precision
+from sumpool.errors import CheckpointError
 from sumpool.interruption import Check, go_on
-from sumpool.progress import Report, silent
-from sumpool.recipe.load import load_recipe
+from sumpool.progress import Progress, Report, silent
+from sumpool.recipe.load import load_recipe, make_recipe
 from sumpool.recipe.schema import Recipe
 from sumpool.text.tokenizer import load_tokenizer
-from sumpool.training.hardware import choose_device, choose_precision
-from sumpool.workflows.attention import compare_selections, watch_sentences
-from sumpool.workflows.loading import RUNS, load_model, newest_run
-from sumpool.workflows.original import random_pair
-from sumpool.workflows.suite_settings import SuiteConfig, load_sparsity, load_suite
+from sumpool.training.hardware import choose_device, choose_precision, choose_writing
+from sumpool.workflows.bench_report import chosen_lengths, compose, keeping_nothing
+from sumpool.workflows.loading import RUNS, newest_run
+
+_LIBRARIES = ("transformers", "ctranslate2")
+"""Where peers come from."""
 
 
 def bench(
-    target: Path | None = None,
+    target: Path | BenchReport | None = None,
     *,
     overrides: Sequence[str] = (),
     lengths: Sequence[int] = (),
+    peers: bool = False,
     report: Report = silent,
     check: Check = go_on,
 ) -> BenchReport:
     """Measure a model beside its twins without pooling: encoding, a training step and generation by length.
 
-    Weights and documents are random; device and precision are those of the recipe's `train` section.
+    Weights and documents are random. Device and precision of a training step are those of the recipe's `train` section.
 
     Args:
-        target: A recipe, or a run folder; None takes the newest run.
+        target: A recipe, a run folder, or an earlier benchmark, whose model and settings are taken; None takes the
+            newest run, or a small built-in model where there is none.
         overrides: Settings to change, each like `bench.batch=8`.
-        lengths: Source tokens; by default those of the recipe's `bench` section.
+        lengths: Source tokens; by default those of the `bench` section.
+        peers: Whether models of transformers and CTranslate2 in the same sizes take part.
         report: Hears how it goes.
         check: Called between repetitions; when it raises, nothing is kept.
 
     Raises:
-        RecipeError: If the recipe or a setting is wrong, or does not fit the machine.
-        CheckpointError: If no target is given and there is no run.
+        RecipeError: If the recipe or a setting is wrong, or does not fit the machine; or if peers are not installed.
         DataError: If the tokenizer that the recipe names is missing or damaged.
         Interrupted: If a signal has come; nothing is kept.
     """
-    recipe = load_recipe(target or newest_run(RUNS), (*overrides, *_chosen(lengths)))
+    recipe = _recipe(target, (*overrides, *chosen_lengths(lengths)), report)
     device = choose_device(recipe.train.device)
     vocabulary = _vocabulary(recipe)
     conditions = Conditions(vocabulary, device, choose_precision(recipe.train.precision, device), recipe.seed)
-    with _keeping_nothing():
-        models = measure_models(recipe.model, recipe.bench, conditions, report, check)
-    found = FoundModels(models, fit_growth(models), recipe.bench.generate, recipe.bench.beams)
-    settings = {
+    writing = choose_writing(recipe.bench.precision, device, "bench.precision")
+    contenders = _peers(recipe, conditions, report) if peers else NOBODY
+    with keeping_nothing():
+        settings = recipe.bench.model_copy(update={"precision": writing})
+        found = measure_models(recipe.model, settings, conditions, contenders, report, check)
+    kept = {
         "bench": recipe.bench.model_dump(),
         "model": recipe.model.model_dump(),
         "vocabulary": vocabulary,
+        "recipe": recipe.model_dump(mode="json", exclude_none=True),
     }
-    return _report(recipe.name, "model", conditions, settings, found)
+    composed = compose(recipe.name, "model", conditions, kept, found)
+    libraries = {name: version(name) for name in _LIBRARIES if contenders and find_spec(name)}
+    return replace(
+        composed,
+        precision=_precisions(writing, composed.precision, peers=peers),
+        versions=composed.versions | libraries,
+    )
 
 
-def bench_suite(
-    suite: Suite,
-    *,
-    overrides: Sequence[str] = (),
-    lengths: Sequence[int] = (),
-    report: Report = silent,
-    check: Check = go_on,
-) -> BenchReport:
-    """Measure what the papers measure, and how a peer compares, without a recipe.
-
-    Args:
-        suite: "operators" pools random vectors, "complexity" counts operations, "tables" times the models of a table,
-            "shortening" a model that pools less and more, "selection" cross-attentions that see some sentences,
-            "transformers" an imported model beside the original.
-        overrides: Settings of the suite to change, each like `bench.repeats=3` or `train.device=cuda`.
-        lengths: Sets `bench.lengths`, where the suite has it.
-        report: Hears how it goes.
-        check: Called between repetitions; when it raises, nothing is kept.
-
-    Raises:
-        RecipeError: If a setting is wrong, or does not fit the machine.
-        Interrupted: If a signal has come; nothing is kept.
-    """
-    settings = load_suite(suite, (*overrides, *_chosen(lengths)))
-    device = choose_device(settings.train.device)
-    precision = choose_precision(settings.train.precision, device)
-    if isinstance(settings.bench, OperatorsConfig | ComplexityConfig | TransformersConfig):
-        precision = torch.float32  # no products of matrices are timed, or their results are compared
-    conditions = Conditions(VOCABULARY, device, precision, settings.seed)
-    with _keeping_nothing():
-        found = _measure(settings.bench, conditions, report, check)
-    return _report("", suite, conditions, {"bench": settings.bench.model_dump(), "seed": settings.seed}, found)
+def _precisions(writing: Precision, training: str, *, peers: bool) -> str:
+    """Say who computes in which precision."""
+    others = " and of the peers" if peers else ""
+    if writing == training:
+        return writing
+    return f"{writing} of reading and writing, {training} of training{others}"
 
 
-def bench_sparsity(
-    run: Path | None = None,
-    *,
-    overrides: Sequence[str] = (),
-    lengths: Sequence[int] = (),
-    report: Report = silent,
-    check: Check = go_on,
-) -> BenchReport:
-    """Measure how few sentences hold a trained model's attention, and what a decoder of its shape costs.
-
-    Args:
-        run: A run folder; None takes the newest run.
-        overrides: Settings to change, each like `bench.documents=20`, or `data.prepared=folder` of the run.
-        lengths: Sets `bench.surface_lengths`.
-        report: Hears how it goes.
-        check: Called between documents and repetitions; when it raises, nothing is kept.
-
-    Raises:
-        CheckpointError: If there is no model, or it is damaged.
-        DataError: If the run's prepared data is missing or has no validation documents.
-        RecipeError: If a setting is wrong, or the model's cross-attention has no query and key of each word.
-        Interrupted: If a signal has come; nothing is kept.
-    """
-    of_run = [each for each in overrides if each.startswith("data.")]
-    chosen = [f"bench.surface_lengths={list(lengths)}"] if lengths else []
-    settings = load_sparsity([*(each for each in overrides if each not in of_run), *chosen])
-    loaded = load_model(run, [*of_run, f"summarize.device={settings.train.device}"])
-    precision = choose_precision(settings.train.precision, loaded.device)
-    conditions = Conditions(loaded.tokenizer.vocabulary, loaded.device, precision, settings.seed)
-    with _keeping_nothing():
-        attention = watch_sentences(loaded, settings.bench.documents)
-        losses = compare_selections(loaded, settings.bench.documents, settings.bench.seen, check)
-        found = measure_sparsity(attention, losses, loaded.recipe.model, settings.bench, conditions, report, check)
-    kept: dict[str, object] = {"bench": settings.bench.model_dump(), "model": loaded.recipe.model.model_dump()}
-    return _report(loaded.recipe.name, "sparsity", conditions, kept, found)
+def _recipe(target: Path | BenchReport | None, overrides: Sequence[str], report: Report) -> Recipe:
+    """Find what is measured."""
+    if isinstance(target, BenchReport):
+        return _again(target, overrides)
+    if target is not None:
+        return load_recipe(target, overrides)
+    try:
+        folder = newest_run(RUNS)
+    except CheckpointError:
+        report(Progress("bench", note=f"there is no run in {RUNS}: measuring {NAME}, a small model that is built in"))
+        tree = {"name": NAME, "data": {"vocabulary": VOCABULARY}, "model": dict(QUICKSTART)}
+        return make_recipe(tree, overrides, Path(NAME))
+    report(Progress("bench", note=f"measuring the newest run, {folder}"))
+    return load_recipe(folder, overrides)
 
 
-def _measure(settings: SuiteConfig, conditions: Conditions, report: Report, check: Check) -> Found:
-    match settings:
-        case OperatorsConfig():
-            return measure_operators(settings, conditions, report, check)
-        case ComplexityConfig():
-            return count_complexity(settings, report, check)
-        case TablesConfig():
-            return measure_tables(settings, conditions, report, check)
-        case ShorteningConfig():
-            return measure_shortening(settings, conditions, report, check)
-        case SelectionConfig():
-            return measure_selection(settings, conditions, report, check)
-        case TransformersConfig():
-            pair = random_pair(settings, conditions.seed)
-            here = replace(conditions, vocabulary=len(pair.numbers))
-            return measure_transformers(pair, settings, here, report, check)
+def _again(before: BenchReport, overrides: Sequence[str]) -> Recipe:
+    """Take the model and the settings of an earlier benchmark; the first ones kept no recipe."""
+    settings = before.settings
+    tree = {"name": before.recipe, "bench": settings["bench"], **settings.get("recipe", {}), "model": settings["model"]}
+    tree["data"] = {"phrases": tree.get("data", {}).get("phrases", 0), "vocabulary": settings["vocabulary"]}
+    return make_recipe(tree, overrides, Path(before.recipe))
+
+
+def _peers(recipe: Recipe, conditions: Conditions, report: Report) -> dict[str, Contender]:
+    """Let the peers in that are installed."""
+    from sumpool.bench.peers.build import build_peers, require_peers
+
+    for sentence in require_peers():
+        report(Progress("bench", note=sentence))
+    tokens = max(recipe.bench.generate, recipe.bench.target)
+    return build_peers(recipe.model, max(recipe.bench.lengths), conditions, tokens)
 
 
 def _vocabulary(recipe: Recipe) -> int:
@@ -178,35 +125,3 @@ def _vocabulary(recipe: Recipe) -> int:
         assert recipe.data.tokenizer, "one of the two is set"
         return load_tokenizer(recipe.data.tokenizer).vocabulary
     return recipe.data.vocabulary
-
-
-def _chosen(lengths: Sequence[int]) -> tuple[str, ...]:
-    return (f"bench.lengths={list(lengths)}",) if lengths else ()
-
-
-@contextmanager
-def _keeping_nothing() -> Iterator[None]:
-    """Say of a signal that what was measured is lost.
-
-    Raises:
-        Interrupted: If a signal has come.
-    """
-    try:
-        yield
-    except Interrupted as stop:
-        name = signal.Signals(stop.number).name
-        raise Interrupted(stop.number, f"stopped by {name}; a benchmark that is not finished keeps nothing") from stop
-
-
-def _report(recipe: str, suite: str, conditions: Conditions, settings: dict[str, object], found: Found) -> BenchReport:
-    """Add everything that it takes to read the figures."""
-    return BenchReport(
-        recipe=recipe,
-        suite=suite,
-        machine=describe(conditions.device),
-        versions=versions(),
-        device=conditions.device.type,
-        precision="bf16" if conditions.precision is torch.bfloat16 else "fp32",
-        settings=settings,
-        found=found,
-    )

@@ -4,17 +4,19 @@ from unittest.mock import Mock
 import pytest
 import torch
 
-from sumpool.bench import models
+from sumpool.bench import climb
 from sumpool.bench.config import BenchConfig
+from sumpool.bench.found_models import FoundModels
 from sumpool.bench.model_rows import ModelRow
-from sumpool.bench.models import _with_steps, fit_growth, measure_models
-from sumpool.bench.timing import Timing, Work
-from sumpool.bench.workload import WORKS, Conditions, Subject
+from sumpool.bench.models import measure_models
+from sumpool.bench.timing import Work
+from sumpool.bench.workload import WORKS, Conditions, Documents, Subject
 from sumpool.core.attention.blockwise import BlockwiseConfig
 from sumpool.core.model.config import DecoderConfig, EncoderLayerConfig, ModelConfig
 from sumpool.core.output.tied import TiedConfig
 from sumpool.core.pooling.halving import HalvingConfig
 
+pytestmark = pytest.mark.usefixtures("small_probes")
 CONDITIONS = Conditions(vocabulary=40, device=torch.device("cpu"), precision=torch.float32)
 SETTINGS = BenchConfig(lengths=(64, 16, 32), batch=3, target=5, generate=2, repeats=2)
 QUICK = BenchConfig(lengths=(32,), target=5, generate=2, repeats=1)
@@ -40,8 +42,18 @@ def encode_operations(length: int, seen: int, scored: int) -> int:
 
 
 @pytest.fixture(scope="module")
-def rows() -> tuple[ModelRow, ...]:
+def found(small_probes: None) -> FoundModels:
+    del small_probes
     return measure_models(CONFIG, SETTINGS, CONDITIONS)
+
+
+@pytest.fixture(scope="module")
+def rows(found: FoundModels) -> tuple[ModelRow, ...]:
+    return found.models
+
+
+def quick(settings: BenchConfig = QUICK) -> tuple[ModelRow, ...]:
+    return measure_models(CONFIG, settings, CONDITIONS).models
 
 
 def test_every_model_is_measured_at_every_work_and_length(rows: tuple[ModelRow, ...]) -> None:
@@ -61,15 +73,31 @@ def test_counted_operations_are_those_of_the_hand_formula(rows: tuple[ModelRow, 
         assert counted["vanilla", length] == encode_operations(length, length, scored=0)
 
 
-def test_growth_of_what_was_measured(rows: tuple[ModelRow, ...]) -> None:
-    found = {(row.work, row.model, row.cost): row for row in fit_growth(rows)}
-    assert found["encode", "model", "operations"].growth.exponent == pytest.approx(1.0)
-    assert found["encode", "vanilla", "operations"].growth.exponent > 1.2
-    assert found["train", "model", "seconds"].lengths == (16, 32, 64)
+def test_growth_of_what_was_measured(found: FoundModels) -> None:
+    growth = {(row.work, row.model, row.cost): row for row in found.growth}
+    assert growth["encode", "model", "operations"].growth.exponent == pytest.approx(1.0)
+    assert growth["encode", "vanilla", "operations"].growth.exponent > 1.2
+    assert growth["train", "model", "seconds"].lengths == (16, 32, 64)
 
 
-def test_no_growth_through_two_lengths(rows: tuple[ModelRow, ...]) -> None:
-    assert fit_growth([row for row in rows if row.length > 16]) == ()
+def test_layout_is_what_leaves_each_layer(rows: tuple[ModelRow, ...]) -> None:
+    found = {(row.model, row.length): row.layout for row in rows}
+    assert found["model", 64] == (64, KEEP)
+    assert found["vanilla", 32] == (32, 32)
+
+
+def test_the_machine_takes_part_at_every_length(found: FoundModels) -> None:
+    assert {(row.rate, row.length) for row in found.rates} == {
+        (rate, length) for rate in ("fp32 products", "memory read", "memory copied") for length in (16, 32, 64)
+    }
+    assert {len(row.timing.seconds) for row in found.rates} == {2}
+
+
+def test_works_are_chosen(small_probes: None) -> None:
+    del small_probes
+    found = measure_models(CONFIG, QUICK.model_copy(update={"works": ("generate",)}), CONDITIONS)
+    assert {row.work for row in found.models} == {"generate"}
+    assert found.steps == ()
 
 
 def test_a_length_that_may_not_fit_is_left_out(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -78,9 +106,9 @@ def test_a_length_that_may_not_fit_is_left_out(monkeypatch: pytest.MonkeyPatch) 
         work()
         return 2**30
 
-    monkeypatch.setattr(models, "peak", peak)
-    monkeypatch.setattr(models, "available", Mock(return_value=4 * 2**30))
-    rows = measure_models(CONFIG, QUICK.model_copy(update={"lengths": (32, 64)}), CONDITIONS)
+    monkeypatch.setattr(climb, "peak", peak)
+    monkeypatch.setattr(climb, "available", Mock(return_value=4 * 2**30))
+    rows = quick(QUICK.model_copy(update={"lengths": (32, 64)}))
     assert {row.note for row in rows if row.length == 32} == {""}
     assert {row.note for row in rows if row.length == 64} == {"may need 4.0 GiB, 4.0 GiB are free"}
     assert all(row.timing is None and row.operations is None for row in rows if row.length == 64)
@@ -91,8 +119,8 @@ def test_a_length_that_may_not_fit_is_left_out(monkeypatch: pytest.MonkeyPatch) 
     [MemoryError(), torch.OutOfMemoryError(), RuntimeError("DefaultCPUAllocator: can't allocate memory: 1 bytes")],
 )
 def test_the_end_of_memory_is_said(monkeypatch: pytest.MonkeyPatch, error: Exception) -> None:
-    monkeypatch.setattr(Subject, "train", Mock(side_effect=chain([None], repeat(error))))  # warms up, then fails
-    rows = measure_models(CONFIG, QUICK, CONDITIONS)
+    monkeypatch.setattr(Subject, "train", Mock(side_effect=chain([None] * 3, repeat(error))))  # warms up, then fails
+    rows = quick()
     assert {row.note for row in rows if row.work == "train"} == {"memory ended"}
     assert all(row.timing for row in rows if row.work != "train")
 
@@ -100,9 +128,9 @@ def test_the_end_of_memory_is_said(monkeypatch: pytest.MonkeyPatch, error: Excep
 def test_libraries_are_warm_before_memory_is_measured(monkeypatch: pytest.MonkeyPatch) -> None:
     encode = Mock()
     monkeypatch.setattr(Subject, "encode", encode)
-    monkeypatch.setattr(models, "peak", Mock(side_effect=MemoryError))
-    measure_models(CONFIG, QUICK, CONDITIONS)
-    assert [call.args[0].ids.shape for call in encode.call_args_list] == [(1, 32)]
+    monkeypatch.setattr(climb, "peak", Mock(side_effect=MemoryError))
+    quick()
+    assert [call.args[0].ids.shape for call in encode.call_args_list] == [(1, 32)] * 3
 
 
 def test_other_errors_are_not_taken_for_the_end_of_memory(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -111,30 +139,34 @@ def test_other_errors_are_not_taken_for_the_end_of_memory(monkeypatch: pytest.Mo
         measure_models(CONFIG, QUICK, CONDITIONS)
 
 
+class Reader:
+    """A peer that only reads, outside torch."""
+
+    def encode(self, documents: Documents) -> None:
+        assert documents.ids.shape == (1, 32)
+
+    def train(self, documents: Documents) -> None:
+        raise NotImplementedError("it does not learn")
+
+    def generate(self, documents: Documents, beams: int, tokens: int) -> None:
+        raise NotImplementedError("it does not write")
+
+
+def test_peers_take_part_and_say_what_they_cannot() -> None:
+    rows = measure_models(CONFIG, QUICK, CONDITIONS, {"theirs": Reader()}).models
+    theirs = {row.work: row for row in rows if row.model == "theirs"}
+    assert theirs["encode"].timing is not None
+    assert theirs["encode"].operations is None  # nothing that is counted took place
+    assert {work: row.note for work, row in theirs.items()} == {
+        "encode": "",
+        "train": "it does not learn",
+        "generate": "it does not write",
+    }
+
+
 def test_check_may_stop_it() -> None:
     def check() -> None:
         raise KeyboardInterrupt
 
     with pytest.raises(KeyboardInterrupt):
         measure_models(CONFIG, QUICK, CONDITIONS, check=check)
-
-
-@pytest.mark.parametrize(
-    ("lengths", "steps"),
-    [
-        ([512, 1024], [512, 1024]),
-        ([65536], [1024, 4096, 16384, 65536]),
-        ([64, 8192], [64, 256, 1024, 4096, 8192]),
-        ([5000], [1024, 4096, 5000]),
-    ],
-)
-def test_long_documents_are_approached_in_steps(lengths: list[int], steps: list[int]) -> None:
-    assert _with_steps(lengths) == steps
-
-
-def test_growth_leaves_out_what_was_not_measured() -> None:
-    rows = [ModelRow("encode", "model", 2**n, 1, Timing((2.0**n,))) for n in range(4)]
-    rows.append(ModelRow("encode", "model", 16, 1, note="memory ended"))
-    (found,) = fit_growth(rows)
-    assert (found.cost, found.lengths) == ("seconds", (1, 2, 4, 8))
-    assert found.growth.exponent == pytest.approx(1.0)

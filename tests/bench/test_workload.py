@@ -8,6 +8,7 @@ from sumpool.bench.workload import Conditions, Documents, Subject, twins
 from sumpool.core.attention.blockwise import BlockwiseConfig
 from sumpool.core.attention.vanilla import VanillaConfig
 from sumpool.core.model.config import DecoderConfig, EncoderLayerConfig, ModelConfig
+from sumpool.core.nn.packed import Precision
 from sumpool.core.pooling.halving import HalvingConfig
 from sumpool.pieces import PARAGRAPH
 
@@ -78,3 +79,26 @@ def test_precision_is_that_of_the_products() -> None:
                 module.register_forward_hook(note)
         subject.train(Documents.random(1, 20, 5, CONDITIONS))
         assert seen == {precision}
+
+
+@pytest.mark.parametrize("precision", ["fp32", "bf16", "int8"])
+def test_what_reads_and_writes_is_packed(precision: Precision) -> None:
+    subject = Subject(CONFIG, CONDITIONS, precision)
+    documents = Documents.random(2, 20, 5, CONDITIONS)
+    subject.encode(documents)
+    subject.generate(documents, 2, 3)
+    subject.train(documents)
+    assert subject.writer is not subject.model
+    assert type(subject.model.get_submodule("decoder.layers.0.feed_forward.widen")) is nn.Linear
+    weights = sum(weights.numel() for weights in subject.model.parameters())
+    assert subject.weights("train") == 4 * weights
+    assert subject.weights("encode") == {"fp32": 4, "bf16": 2, "int8": 1}[precision] * weights
+    assert (subject.precision_of("generate"), subject.precision_of("train")) == (precision, "fp32")
+
+
+def test_packed_or_not_it_computes_the_same() -> None:
+    plain, packed = Subject(CONFIG, CONDITIONS), Subject(CONFIG, CONDITIONS, "fp32")
+    documents = Documents.random(2, 20, 5, CONDITIONS)
+    with torch.inference_mode():
+        ours, theirs = (each.read(documents).tokens.states for each in (plain, packed))
+    torch.testing.assert_close(ours, theirs)

@@ -53,6 +53,7 @@ def test_a_run_learns_and_leaves_a_journal(run: Path) -> None:
     assert [record["step"] for record in steps] == list(range(1, CONFIG.steps + 1))
     assert steps[-1]["nats"] < 0.7 * steps[0]["nats"]
     assert {"loss", "nats", "norm", "learning_rate", "target_tokens", "seconds", "tokens_per_second"} < steps[0].keys()
+    assert all(0 < record["loading"] < record["seconds"] for record in steps)
     assert steps[0]["learning_rate"] < CONFIG.learning_rate / 2
     assert [record["step"] for record in journal_of(run, "validation")] == [6, 12, 18]
     assert state.step == CONFIG.steps

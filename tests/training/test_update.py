@@ -4,6 +4,7 @@ import pytest
 import torch
 from torch import Tensor, nn
 
+from sumpool.core.output._base import Scores
 from sumpool.data.batches import Batch
 from sumpool.errors import ResourceError
 from sumpool.training.config import TrainConfig
@@ -51,16 +52,17 @@ def test_auxiliary_losses_weigh_alike_however_the_documents_are_batched() -> Non
             self.scale = nn.Parameter(torch.ones(1))
 
         def forward(
-            self, ids: Tensor, mask: Tensor, sentences: Tensor, target: Tensor, phrases: Tensor | None
-        ) -> tuple[object, object, object]:
-            del ids, sentences, phrases
+            self,
+            ids: Tensor,
+            mask: Tensor,
+            sentences: Tensor,
+            target: Tensor,
+            phrases: Tensor | None,
+            smoothing: float,
+        ) -> tuple[Scores, dict[str, Tensor], dict[str, Tensor]]:
+            del ids, sentences, phrases, smoothing
             length = mask.sum(1).float().mean()
-            scores = self.scale * torch.zeros(target.shape)
-            return (
-                type("Scores", (), {"log_prob": scores, "uniform": scores}),
-                {"length": self.scale.sum() * length},
-                {},
-            )
+            return Scores(0.0 * self.scale.sum(), torch.zeros(target.shape)), {"length": self.scale.sum() * length}, {}
 
     config = CONFIG.model_copy(update={"loss_weights": {"length": 0.5}, "clip": 0.0})
     found = []

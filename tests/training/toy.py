@@ -91,6 +91,6 @@ def trace(run: Path) -> dict[str, str]:
     files = sorted(path for path in run.rglob("*") if path.is_file() and path.name != "metrics.jsonl")
     hashes = {str(path.relative_to(run)): sha256(path.read_bytes()).hexdigest() for path in files}
     records = [json.loads(line) for line in (run / "metrics.jsonl").read_text().splitlines()]
-    timed = {"seconds", "tokens_per_second"}
+    timed = {"seconds", "loading", "tokens_per_second"}
     journal = [{name: value for name, value in record.items() if name not in timed} for record in records]
     return {**hashes, "journal": json.dumps(journal)}

@@ -13,7 +13,7 @@ from sumpool.data.sources._base import Example
 from sumpool.data.texts import TextsWriter
 from sumpool.errors import DataError, Interrupted, RecipeError
 from sumpool.progress import Progress
-from sumpool.workflows.bench import bench_sparsity
+from sumpool.workflows.bench_suites import bench_sparsity
 
 SMALL = (
     "bench.documents=3",

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from sumpool.bench.model_rows import FoundModels
+from sumpool.bench.found_models import FoundModels
 from sumpool.documents import Document
 from sumpool.errors import RecipeError
 from sumpool.recipe.load import dump_recipe, load_recipe
@@ -95,6 +95,7 @@ def test_phrases_may_be_few_where_nobody_knows_the_pieces(recipe_with: Callable[
         recipe_with(pool)
 
 
+@pytest.mark.usefixtures("small_probes")
 def test_a_bench_counts_the_pieces_of_the_tokenizer(folder: Path) -> None:
     settings = ("bench.target=4", "bench.generate=2", "bench.repeats=1")
     found = bench(folder / "toy.yaml", overrides=settings, lengths=(32,))

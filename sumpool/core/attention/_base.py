@@ -2,6 +2,7 @@
 
 from abc import ABC, abstractmethod
 
+import torch
 from torch import Tensor, nn
 
 from sumpool.settings import Settings
@@ -20,13 +21,16 @@ class AttentionConfig(Settings, ABC):
 class Attention(nn.Module, ABC):
     """Mixes the vectors of one document with each other; owns its projections."""
 
+    block: int | None = None
+    """A document may be cut after every so many tokens, and none sees across a cut; None where all may be seen."""
+
     @abstractmethod
-    def forward(self, states: Tensor, mask: Tensor, positions: Tensor) -> Tensor:
+    def forward(self, states: Tensor, mask: Tensor | None, positions: Tensor) -> Tensor:
         """Mix.
 
         Args:
             states: (batch, length, dim), finite everywhere.
-            mask: (batch, length), True at real tokens.
+            mask: (batch, length), True at real tokens; None where all are, which is faster.
             positions: (batch, length), places in the source; after pooling they have gaps.
 
         Returns:
@@ -39,10 +43,15 @@ class Attention(nn.Module, ABC):
 
         Args:
             states: As for `forward`.
-            mask: As for `forward`.
+            mask: (batch, length), True at real tokens.
             positions: As for `forward`.
             itself: Whether what a token gives itself counts.
 
         Returns:
             (batch, length), one on average where `itself` counts; 0 at padding.
         """
+
+
+def all_real(states: Tensor) -> Tensor:
+    """Make the mask of documents (batch, length, dim) without padding."""
+    return torch.ones(states.shape[:2], dtype=torch.bool, device=states.device)

@@ -15,7 +15,7 @@ from pydantic import Field
 from torch import Tensor, nn
 from torch.nn import functional as F
 
-from sumpool.core.attention._base import Attention, AttentionConfig
+from sumpool.core.attention._base import Attention, AttentionConfig, all_real
 from sumpool.core.nn.heads import merge_heads, split_heads
 from sumpool.core.nn.masking import attend, mass
 from sumpool.core.nn.positions import PositionsKind, build_positions
@@ -42,6 +42,8 @@ class BlockwiseConfig(AttentionConfig):
 class BlockwiseAttention(Attention):
     """Tokens see the tokens of their own block."""
 
+    block: int
+
     def __init__(self, dim: int, heads: int, block: int, positions: PositionsKind = "none") -> None:
         super().__init__()
         self.heads = heads
@@ -50,9 +52,11 @@ class BlockwiseAttention(Attention):
         self.out = nn.Linear(dim, dim)
         self.positions = build_positions(positions, heads, dim // heads)
 
-    def forward(self, states: Tensor, mask: Tensor, positions: Tensor) -> Tensor:
+    def forward(self, states: Tensor, mask: Tensor | None, positions: Tensor) -> Tensor:
         """Mix (batch, length, dim) block by block; see `Attention.forward`."""
-        return self._by_block(self._mix, states, mask, positions)
+        if mask is None and states.size(1) <= self.block:
+            return self._mix(states, None, positions)
+        return self._by_block(self._mix, states, all_real(states) if mask is None else mask, positions)
 
     def mass(self, states: Tensor, mask: Tensor, positions: Tensor, itself: bool) -> Tensor:
         """Sum what every token gets from its block; O(length * block * dim) again."""
@@ -80,9 +84,11 @@ class BlockwiseAttention(Attention):
             done = some.new_zeros(len(mask), *some.shape[1:]).index_copy(0, real, some)
         return done.view(batch, -1, *done.shape[2:])[:, :length]
 
-    def _mix(self, states: Tensor, mask: Tensor, positions: Tensor) -> Tensor:
+    def _mix(self, states: Tensor, mask: Tensor | None, positions: Tensor) -> Tensor:
         query, key, value = self._project(states, positions)
-        seen = attend(query, key, value, None if mask.all() else mask, self.positions.bias(positions))
+        if mask is not None and mask.all():
+            mask = None
+        seen = attend(query, key, value, mask, self.positions.bias(positions))
         mixed: Tensor = self.out(merge_heads(seen))
         return mixed
 

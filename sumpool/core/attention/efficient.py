@@ -14,7 +14,7 @@ from typing import Literal, final
 import torch
 from torch import Tensor, nn
 
-from sumpool.core.attention._base import Attention, AttentionConfig
+from sumpool.core.attention._base import Attention, AttentionConfig, all_real
 from sumpool.core.nn.heads import merge_heads, split_heads
 from sumpool.core.nn.precision import at_least_float32
 
@@ -40,10 +40,10 @@ class EfficientAttention(Attention):
         self.project = nn.Linear(dim, 3 * dim)
         self.out = nn.Linear(dim, dim)
 
-    def forward(self, states: Tensor, mask: Tensor, positions: Tensor) -> Tensor:
+    def forward(self, states: Tensor, mask: Tensor | None, positions: Tensor) -> Tensor:
         """Mix (batch, length, dim); see `Attention.forward`."""
         del positions
-        query, key, value = self._project(states, mask)
+        query, key, value = self._project(states, all_real(states) if mask is None else mask)
         templates = key.to(value.dtype).transpose(2, 3) @ value  # (batch, heads, head_dim, head_dim)
         mixed: Tensor = self.out(merge_heads(query.to(value.dtype) @ templates))
         return mixed

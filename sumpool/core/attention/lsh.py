@@ -22,7 +22,7 @@ from pydantic import Field
 from torch import Tensor, nn
 from torch.nn import functional as F
 
-from sumpool.core.attention._base import Attention, AttentionConfig
+from sumpool.core.attention._base import Attention, AttentionConfig, all_real
 from sumpool.core.nn.heads import merge_heads, split_heads
 from sumpool.core.nn.precision import at_least_float32
 
@@ -95,11 +95,11 @@ class LshAttention(Attention):
         rotations = torch.randn(config.hashes, dim // heads, _DIRECTIONS, generator=generator, device="cpu")
         self.register_buffer("rotations", rotations, persistent=False)
 
-    def forward(self, states: Tensor, mask: Tensor, positions: Tensor) -> Tensor:
+    def forward(self, states: Tensor, mask: Tensor | None, positions: Tensor) -> Tensor:
         """Mix (batch, length, dim); see `Attention.forward`."""
         del positions
         length = states.size(1)
-        query, value, mask = self._project(states, mask)
+        query, value, mask = self._project(states, all_real(states) if mask is None else mask)
         hashing, local = self._look(query, mask)
         mixed = [
             _mix(query[:, : self.hashing], value[:, : self.hashing], mask, hashing),

@@ -20,7 +20,7 @@ from torch import Tensor, nn
 from torch.nn import functional as F
 from torch.utils.checkpoint import checkpoint
 
-from sumpool.core.attention._base import Attention, AttentionConfig
+from sumpool.core.attention._base import Attention, AttentionConfig, all_real
 from sumpool.core.nn.heads import merge_heads, split_heads
 from sumpool.core.nn.packed import OpenLinear
 from sumpool.core.nn.positions import PositionsKind, build_positions
@@ -69,8 +69,9 @@ class SlidingWindowAttention(Attention):
         self.positions = build_positions(config.positions, heads, dim // heads)
         self.first = FirstToken(dim, heads) if config.global_first else None
 
-    def forward(self, states: Tensor, mask: Tensor, positions: Tensor) -> Tensor:
+    def forward(self, states: Tensor, mask: Tensor | None, positions: Tensor) -> Tensor:
         """Mix (batch, length, dim) window by window; see `Attention.forward`."""
+        mask = all_real(states) if mask is None else mask
         windows = Windows(mask, self.reach, first=self.first is not None)
         query, key, value = self._project(states, positions, windows)
         seen = windows.seen[:, None]  # (windows, 1, chunk, keys)

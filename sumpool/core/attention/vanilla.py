@@ -36,7 +36,7 @@ class VanillaAttention(Attention):
         self.out = nn.Linear(dim, dim)
         self.positions = build_positions(positions, heads, dim // heads)
 
-    def forward(self, states: Tensor, mask: Tensor, positions: Tensor) -> Tensor:
+    def forward(self, states: Tensor, mask: Tensor | None, positions: Tensor) -> Tensor:
         """Mix (batch, length, dim); see `Attention.forward`."""
         query, key, value = self._project(states, positions)
         mixed: Tensor = self.out(merge_heads(attend(query, key, value, mask, self.positions.bias(positions))))

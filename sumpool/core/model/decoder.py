@@ -1,7 +1,7 @@
 """The decoder: writes a summary token by token from what the encoder left."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
 from typing import final
 
 import torch
@@ -11,49 +11,12 @@ from torch.nn import functional as F
 from sumpool.core.cross_attention._base import Held, Seen
 from sumpool.core.model.config import ModelConfig
 from sumpool.core.model.embed import Embed
+from sumpool.core.model.written import Written
 from sumpool.core.nn.blocks import Residual
 from sumpool.core.nn.feed_forward import FeedForward
 from sumpool.core.nn.heads import merge_heads, split_heads
 from sumpool.core.tokens import Tokens
 from sumpool.pieces import PAD
-
-
-@dataclass(frozen=True)
-class Written:
-    """What one layer keeps of the hypotheses so far; rows are hypotheses.
-
-    A change of hypotheses waits for the next token, which needs longer tensors anyway: rows are copied once a step.
-
-    Attributes:
-        key: (rows, heads, written, head_dim), of what was written.
-        value: (rows, heads, written, head_dim).
-        held: What the cross-attention keeps from step to step.
-        rows: (hypotheses,), the row of key and value that each goes on from; None where they go on as they stand.
-    """
-
-    key: Tensor
-    value: Tensor
-    held: Held = field(default_factory=dict)
-    rows: Tensor | None = None
-
-    def append(self, key: Tensor, value: Tensor) -> "Written":
-        """Add the newest token's, (hypotheses, heads, 1, head_dim) each."""
-        return Written(self._longer(self.key, key), self._longer(self.value, value), self.held)
-
-    def take(self, rows: Tensor) -> "Written":
-        """Follow other hypotheses."""
-        held = {name: value.index_select(0, rows) for name, value in self.held.items()}
-        return replace(self, held=held, rows=rows if self.rows is None else self.rows.index_select(0, rows))
-
-    def _longer(self, before: Tensor, newest: Tensor) -> Tensor:
-        if self.rows is None or torch.is_grad_enabled():  # a gradient would not find its way through `out`
-            taken = before if self.rows is None else before.index_select(0, self.rows)
-            return torch.cat([taken, newest], dim=2)
-        size = before.size(2)
-        longer = newest.new_empty(*newest.shape[:2], size + 1, newest.size(3))
-        torch.index_select(before, 0, self.rows, out=longer[:, :, :size])
-        longer[:, :, size:] = newest
-        return longer
 
 
 @final
@@ -72,12 +35,14 @@ class CausalAttention(nn.Module):
         mixed: Tensor = self.out(merge_heads(F.scaled_dot_product_attention(query, key, value, is_causal=True)))
         return mixed
 
-    def step(self, states: Tensor, written: Written | None) -> tuple[Tensor, Written]:
-        """Mix the newest token (rows, 1, dim) with what was written."""
-        query, key, value = self._split(states)
-        written = written.append(key, value) if written else Written(key, value)
-        mixed: Tensor = self.out(merge_heads(F.scaled_dot_product_attention(query, written.key, written.value)))
-        return mixed, written
+    def step(self, states: Tensor, written: Written, layer: int) -> Tensor:
+        """Mix the newest token of every hypothesis (batch, beams, dim) with what it wrote before."""
+        projected = self.project(states).unflatten(2, (3, self.heads, -1)).permute(2, 0, 3, 1, 4)
+        key, value = written.add(layer, projected[1:])
+        past = written.past[:, None, :, : key.size(2)]  # (batch, 1, beams, slots)
+        mixed = F.scaled_dot_product_attention(projected[0], key, value, attn_mask=past)
+        added: Tensor = self.out(merge_heads(mixed))
+        return added
 
     def _split(self, states: Tensor) -> tuple[Tensor, ...]:
         return tuple(split_heads(part, self.heads) for part in self.project(states).chunk(3, dim=-1))
@@ -103,17 +68,18 @@ class DecoderLayer(nn.Module):
         states = self.around_cross_attention.add(states, seen.states)
         return replace(seen, states=self._feed(states))
 
-    def step(
-        self, states: Tensor, written: Written | None, remembered: dict[str, Tensor], batch: int
-    ) -> tuple[Tensor, Written]:
-        """Read the newest token (batch * beams, 1, dim); the beams of a document share what is remembered of it."""
-        mixed, written = self.attention.step(self.around_attention.prepare(states), written)
-        states = self.around_attention.add(states, mixed)
+    def step(self, states: Tensor, written: Written, layer: int, remembered: dict[str, Tensor]) -> tuple[Tensor, Held]:
+        """Read the newest token of every hypothesis (batch, beams, dim), as the layer of this number.
+
+        Returns:
+            (batch, beams, dim), and what the cross-attention keeps.
+        """
+        states = self.around_attention.add(
+            states, self.attention.step(self.around_attention.prepare(states), written, layer)
+        )
         queries = self.around_cross_attention.prepare(states)
-        folded = queries.view(batch, -1, queries.size(-1))  # (batch, beams, dim)
-        seen, held = self.cross_attention.step(folded, remembered, written.held)
-        states = self.around_cross_attention.add(states, seen.view(queries.shape))
-        return self._feed(states), replace(written, held=held)
+        seen, held = self.cross_attention.step(queries, remembered, written.held[layer] if written.held else {})
+        return self._feed(self.around_cross_attention.add(states, seen)), held
 
     def _feed(self, states: Tensor) -> Tensor:
         fed: Tensor = self.around_feed_forward(states, self.feed_forward)
@@ -147,7 +113,7 @@ class Decoder(nn.Module):
         Returns:
             States (batch, target, dim), losses as means over the layers, and figures named after them.
         """
-        states = self._embed(tokens, first=0)
+        states = self._embed(tokens, torch.arange(tokens.size(1), device=tokens.device).expand(tokens.shape))
         found: list[Seen] = []
         for layer, kept in zip(self._layers(), remembered, strict=True):
             found.append(layer(states, kept, mask))
@@ -159,22 +125,20 @@ class Decoder(nn.Module):
         }
         return Seen(self.norm(states), _means([seen.losses for seen in found]), figures)
 
-    def step(
-        self, tokens: Tensor, written: list[Written], remembered: list[dict[str, Tensor]], batch: int
-    ) -> tuple[Tensor, list[Written]]:
-        """Read the newest token of every hypothesis (batch * beams, 1): states (batch * beams, 1, dim)."""
-        states = self._embed(tokens, first=written[0].key.size(2) if written else 0)
-        grown: list[Written] = []
+    def step(self, tokens: Tensor, written: Written, remembered: list[dict[str, Tensor]]) -> tuple[Tensor, Written]:
+        """Read the newest token of every hypothesis (batch, beams): states (batch, beams, dim)."""
+        states = self._embed(tokens, torch.full_like(tokens, written.length))
+        written = written.advance()
+        held: list[Held] = []
         for number, (layer, seen) in enumerate(zip(self._layers(), remembered, strict=True)):
-            states, longer = layer.step(states, written[number] if written else None, seen, batch)
-            grown.append(longer)
-        return self.norm(states), grown
+            states, kept = layer.step(states, written, number, seen)
+            held.append(kept)
+        return self.norm(states), replace(written, held=held)
 
     def _layers(self) -> list[DecoderLayer]:
         return [layer for layer in self.layers if isinstance(layer, DecoderLayer)]
 
-    def _embed(self, tokens: Tensor, first: int) -> Tensor:
-        places = torch.arange(first, first + tokens.size(1), device=tokens.device).expand(tokens.shape)
+    def _embed(self, tokens: Tensor, places: Tensor) -> Tensor:
         embedded: Tensor = self.embed(tokens, tokens != PAD, places)
         return embedded
 

@@ -1,21 +1,44 @@
 """The encoder: attention layer by layer, with poolings between them."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
-from functools import partial
 from typing import final
 
 import torch
 from torch import Tensor, nn
 
-from sumpool.core.model.config import EncoderLayerConfig, ModelConfig
+from sumpool.core.model.blocks import Blocks
+from sumpool.core.model.config import ModelConfig
 from sumpool.core.model.embed import Embed
-from sumpool.core.nn.blocks import Residual
-from sumpool.core.nn.feed_forward import FeedForward
+from sumpool.core.model.rereading import Reread
+from sumpool.core.model.runs import EncoderLayer, Run, find_runs
 from sumpool.core.nn.masking import hide
 from sumpool.core.nn.mixture import Mixture, Mixtures
-from sumpool.core.pooling._base import Pooled
-from sumpool.core.tokens import Tokens
+from sumpool.core.pooling._base import Pooled, Pooler
+from sumpool.core.tokens import Received, Tokens
+
+See = Callable[[Tensor], Tensor]
+"""What somebody wants of every vector, each by itself: (..., dim) -> (..., features)."""
+
+
+@dataclass(frozen=True)
+class Room:
+    """How much memory vectors may take.
+
+    Attributes:
+        at_once: Bytes of those that run through the layers together.
+        held: Bytes of one document's; of a longer one they are worked out twice instead of held, where that can be.
+    """
+
+    at_once: int
+    held: int
+
+
+CPU = Room(at_once=6 * 2**20, held=2**29)
+"""2,048 vectors of dim 768 at once: linear maps run fastest at 512 to 2,048 rows, and what one leaves is still in the
+cache when the next one reads it. Held: 174,762 of dim 768."""
+GPU = Room(at_once=2**28, held=2**33)
+"""87,381 vectors of dim 768 at once fill any device. Held: 2,796,202 of dim 768, on a device of tens of gigabytes."""
 
 
 @dataclass(frozen=True)
@@ -24,7 +47,7 @@ class Encoded:
 
     Attributes:
         memory: The vectors that cross-attention sees, after every layer and every pooling.
-        source: The vectors before the first pooling, one for each source token; whoever reads them normalises them.
+        source: What was wanted of the vectors before the first pooling, one for each source token.
         mixtures: What each pooling, first to last, made of the vectors before it; none where `restore` has undone them.
     """
 
@@ -33,25 +56,9 @@ class Encoded:
     mixtures: Mixtures
 
 
-@final
-class EncoderLayer(nn.Module):
-    """Self-attention and feed-forward, each in a residual sum: Tokens -> Tokens of the same length."""
-
-    def __init__(self, layer: EncoderLayerConfig, model: ModelConfig) -> None:
-        super().__init__()
-        self.attention = layer.attention.build(model.dim, model.heads)
-        self.feed_forward = FeedForward(model.dim, model.feed_forward, model.activation)
-        self.around_attention = Residual(model.dim, model.norm, model.dropout)
-        self.around_feed_forward = Residual(model.dim, model.norm, model.dropout)
-
-    def forward(self, tokens: Tokens) -> Tokens:
-        """Mix the vectors of each document."""
-        states = hide(tokens.states, tokens.mask)
-        prepared = self.around_attention.prepare(states)
-        mixed = self.attention(prepared, tokens.mask, tokens.positions)
-        states = self.around_attention.add(states, mixed)
-        received = partial(self.attention.mass, prepared, tokens.mask, tokens.positions)
-        return replace(tokens, states=self.around_feed_forward(states, self.feed_forward), received=received)
+def everything(states: Tensor) -> Tensor:
+    """Want the vectors as they are."""
+    return states
 
 
 @final
@@ -64,45 +71,120 @@ class Encoder(nn.Module):
         super().__init__()
         self.embed = Embed(embedding, config, config.positions, config.source_length)
         self.restore = config.restore
-        self.layers = nn.ModuleList(EncoderLayer(layer, config) for layer in config.encoder)
+        layers = [EncoderLayer(layer, config) for layer in config.encoder]
+        self.layers = nn.ModuleList(layers)
         self.poolers = nn.ModuleDict(
             {str(number): layer.pool.build(embedding) for number, layer in enumerate(config.encoder) if layer.pool}
         )
         self.norm = nn.LayerNorm(config.dim) if config.norm == "pre" else nn.Identity()
         self.register_buffer("word_starts", word_starts, persistent=False)
+        self.runs = find_runs(layers, [int(number) for number in self.poolers])
 
-    def forward(self, ids: Tensor, mask: Tensor, sentences: Tensor, phrases: Tensor | None = None) -> Encoded:
-        """Encode ids (batch, length), True in mask at real tokens, with the sentence number of each.
+    def forward(
+        self, ids: Tensor, mask: Tensor, sentences: Tensor, phrases: Tensor | None = None, see: See = everything
+    ) -> Encoded:
+        """Encode.
 
-        `phrases` (batch, length) numbers the phrases of a teacher of boundaries.
+        Args:
+            ids: (batch, length).
+            mask: (batch, length), True at real tokens.
+            sentences: (batch, length), sentence number of each token.
+            phrases: (batch, length), numbers of the phrases of a teacher of boundaries.
+            see: What is wanted of the vectors before the first pooling.
         """
-        tokens = self._embed(ids, mask, sentences, phrases)
+        words = self.word_starts[ids].cumsum(1)
+        nothing = self.embed.embedding.weight.new_empty(*ids.shape, 0)  # the first layers make the vectors
+        tokens = Tokens.from_source(nothing, mask, sentences, words, ids, phrases)
+        source: Tokens | None = None
         before: list[Tokens] = []
         mixtures: list[Callable[[], Mixture]] = []
-        for number, layer in enumerate(self.layers):
-            tokens = layer(tokens)
-            if str(number) in self.poolers:
-                before.append(tokens)
-                pooled = self._pool(tokens, number)
-                tokens, mixtures = pooled.tokens, [*mixtures, pooled.mixture]
-        source = before[0] if before else tokens
-        if self.restore and before:
+        for run in self.runs:
+            reread = self._reread(tokens, run, see)
+            if reread:
+                source, pooled = reread
+            else:
+                tokens = self._read(tokens, run)
+                pooler = self._pooler(run)
+                if pooler is None:
+                    continue
+                source = source or _seen(tokens, see)
+                before += [tokens] if self.restore else []
+                pooled = pooler(replace(tokens, losses={}, figures={}))
+            tokens, mixtures = _join(tokens, pooled, run), [*mixtures, pooled.mixture]
+        source = source or _seen(tokens, see)
+        if before:
             tokens, mixtures = _restore(tokens, before, mixtures), []
         return Encoded(tokens.with_states(self.norm(tokens.states)), source, mixtures)
 
-    def _embed(self, ids: Tensor, mask: Tensor, sentences: Tensor, phrases: Tensor | None) -> Tokens:
-        places = torch.arange(ids.size(1), device=ids.device).expand(ids.shape)
-        words = self.word_starts[ids].cumsum(1)
-        return Tokens.from_source(self.embed(ids, mask, places), mask, sentences, words, ids, phrases)
+    def _read(self, tokens: Tokens, run: Run) -> Tokens:
+        """Run documents through some layers, taken apart into blocks where these do not see further."""
+        if run.block is None:
+            return self._pass(replace(tokens, full=bool(tokens.mask.all())), run)
+        blocks = self._cut(tokens, run.block)
+        received: list[Received] = []
 
-    def _pool(self, tokens: Tokens, number: int) -> Pooled:
-        """Pool after a layer; its losses join those before it, and its figures are named after the layer."""
-        pooled: Pooled = self.poolers[str(number)](replace(tokens, losses={}, figures={}))
-        losses = dict(tokens.losses)
-        for name, loss in pooled.tokens.losses.items():
-            losses[name] = losses[name] + loss if name in losses else loss
-        figures = {f"layer_{number + 1}.{name}": figure for name, figure in pooled.tokens.figures.items()}
-        return replace(pooled, tokens=replace(pooled.tokens, losses=losses, figures=tokens.figures | figures))
+        def parts() -> Iterator[Tensor]:
+            for chunk in blocks.chunks:
+                found = self._pass(chunk.take(tokens), run)
+                assert found.received is not None
+                received.append(found.received)
+                yield found.states
+
+        states = blocks.join(parts())
+        return replace(tokens, states=states, received=lambda itself: blocks.join(give(itself) for give in received))
+
+    def _reread(self, tokens: Tokens, run: Run, see: See) -> tuple[Tokens, Pooled] | None:
+        """Read and pool documents too long to hold their vectors; None where there are none, or it takes all of them.
+
+        Returns:
+            What is wanted of the vectors before the pooling, and what is left by it.
+        """
+        pooler, vector = self._pooler(run), self.embed.embedding.weight[0]
+        held = tokens.mask.size(1) * vector.numel() * vector.element_size() <= self._room.held
+        if held or not pooler or not run.block or run.layers.start or self.restore or torch.is_grad_enabled():
+            return None
+        vectors = Reread(tokens, self._cut(tokens, run.block), lambda chunk: self._pass(chunk, run), see)
+        pooled = pooler.pool(tokens, vectors)
+        return (tokens.with_states(vectors.seen()), pooled) if pooled else None
+
+    def _pass(self, tokens: Tokens, run: Run) -> Tokens:
+        """Run documents, or blocks as if they were documents, through some layers; the first begin with ids."""
+        if run.layers.start == 0:
+            tokens = tokens.with_states(self.embed(tokens.ids, tokens.mask, tokens.positions))
+        for number in run.layers:
+            tokens = self.layers[number](tokens)
+        return tokens
+
+    def _cut(self, tokens: Tokens, block: int) -> Blocks:
+        vector = self.embed.embedding.weight[0]
+        return Blocks(tokens.mask, block, self._room.at_once // (vector.numel() * vector.element_size()))
+
+    @property
+    def _room(self) -> Room:
+        return GPU if self.embed.embedding.weight.is_cuda else CPU
+
+    def _pooler(self, run: Run) -> Pooler | None:
+        """Find what pools after some layers."""
+        number = str(run.layers[-1])
+        if number not in self.poolers:
+            return None
+        pooler = self.poolers[number]
+        assert isinstance(pooler, Pooler)
+        return pooler
+
+
+def _seen(tokens: Tokens, see: See) -> Tokens:
+    """Keep what is wanted of the vectors."""
+    return replace(tokens, states=see(hide(tokens.states, tokens.mask)), received=None)
+
+
+def _join(tokens: Tokens, pooled: Pooled, run: Run) -> Tokens:
+    """Let the losses of a pooling join those before it; its figures are named after the layer."""
+    losses = dict(tokens.losses)
+    for name, loss in pooled.tokens.losses.items():
+        losses[name] = losses[name] + loss if name in losses else loss
+    figures = {f"layer_{run.layers.stop}.{name}": figure for name, figure in pooled.tokens.figures.items()}
+    return replace(pooled.tokens, losses=losses, figures=tokens.figures | figures)
 
 
 def _restore(tokens: Tokens, before: Sequence[Tokens], mixtures: Mixtures) -> Tokens:

@@ -1,6 +1,6 @@
 """The whole model: documents in, log-probabilities of summaries out."""
 
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from typing import final
 
 import torch
@@ -9,8 +9,9 @@ from torch.nn import functional as F
 
 from sumpool.core.cross_attention._base import Seen
 from sumpool.core.model.config import ModelConfig
-from sumpool.core.model.decoder import Decoder, Written
+from sumpool.core.model.decoder import Decoder
 from sumpool.core.model.encoder import Encoded, Encoder
+from sumpool.core.model.written import Written
 from sumpool.core.nn.mixture import Mixtures
 from sumpool.core.output._base import Scores
 from sumpool.core.tokens import Tokens
@@ -23,7 +24,7 @@ class Memory:
 
     Attributes:
         tokens: What pooling left; cross-attention sees it.
-        source: The states before the first pooling; a head that copies sees them.
+        source: What the output head takes of the vectors before the first pooling.
         ids: (batch, length), the source.
         mixtures: What each pooling, first to last, made of the vectors before it.
     """
@@ -38,35 +39,32 @@ class Memory:
 class DecoderState:
     """Where a search stands: rows are hypotheses, those of one document together, (batch * beams, ...).
 
+    A search goes on from every state at most once, as what is written is kept in place.
+
     Attributes:
         seen: For each layer, what its cross-attention remembers of the documents; shared by their beams.
         copied: What the output head remembers of the documents.
-        before: (batch * beams, 1), the token before the last one.
-        documents: Documents still searched.
-        written: For each layer, keys and values of what was written; empty before the first step.
+        before: (batch, beams), the token before the last one.
+        written: What the layers keep of what was written.
     """
 
     seen: list[dict[str, Tensor]]
     copied: dict[str, Tensor]
     before: Tensor
-    documents: int
-    written: list[Written] = field(default_factory=list)
+    written: Written
 
     def reorder(self, rows: Tensor) -> "DecoderState":
         """Follow other hypotheses: row i goes on from row rows[i], of the same document."""
-        return replace(
-            self, before=self.before.index_select(0, rows), written=[layer.take(rows) for layer in self.written]
-        )
+        before = self.before.flatten().index_select(0, rows).view(self.before.shape)
+        return replace(self, before=before, written=self.written.take(rows))
 
     def select(self, documents: Tensor) -> "DecoderState":
         """Go on with these documents only, (fewer,) indices."""
-        beams = self.before.size(0) // self.documents
-        rows = (documents[:, None] * beams + torch.arange(beams, device=documents.device)).flatten()
-        return replace(
-            self.reorder(rows),
+        return DecoderState(
             seen=[_pick(layer, documents) for layer in self.seen],
             copied=_pick(self.copied, documents),
-            documents=len(documents),
+            before=self.before.index_select(0, documents),
+            written=self.written.select(documents),
         )
 
 
@@ -128,29 +126,36 @@ class Summarizer(nn.Module):
         """
         if ids.size(1) > self.config.source_length:
             raise ValueError(f"length must be at most source_length = {self.config.source_length}, got {ids.size(1)}")
-        encoded: Encoded = self.encoder(ids, mask, sentences, phrases)
+        encoded: Encoded = self.encoder(ids, mask, sentences, phrases, self.output.see)
         return Memory(encoded.memory, encoded.source, ids, encoded.mixtures)
 
-    def score(self, memory: Memory, target: Tensor) -> Scores:
+    def score(self, memory: Memory, target: Tensor, smoothing: float = 0.0) -> Scores:
         """Score references, each token given those before it.
 
         Args:
             memory: The documents.
             target: (batch, target), closed by END and padded; the first token is foreseen from BEGIN.
+            smoothing: Weight of the uniform distribution in what is to be foreseen, in [0, 1).
         """
         inputs = F.pad(target[:, :-1], (1, 0), value=BEGIN)
         history = torch.stack([inputs, F.pad(inputs[:, :-1], (1, 0), value=PAD)], dim=-1)
         decoded: Seen = self.decoder(inputs, self.decoder.remember(memory.tokens), target != PAD)
         copied = self.output.remember(memory.ids, memory.source, memory.tokens, memory.mixtures)
-        scores = self.output.score(decoded.states, history, copied, target)
+        scores = self.output.score(decoded.states, history, copied, target, smoothing)
         return replace(scores, losses=decoded.losses, figures=decoded.figures)
 
     def forward(
-        self, ids: Tensor, mask: Tensor, sentences: Tensor, target: Tensor, phrases: Tensor | None = None
+        self,
+        ids: Tensor,
+        mask: Tensor,
+        sentences: Tensor,
+        target: Tensor,
+        phrases: Tensor | None = None,
+        smoothing: float = 0.0,
     ) -> tuple[Scores, dict[str, Tensor], dict[str, Tensor]]:
         """Encode and score in one call: scores of the references, auxiliary losses, and signs of health."""
         memory = self.encode(ids, mask, sentences, phrases)
-        scores = self.score(memory, target)
+        scores = self.score(memory, target, smoothing)
         return scores, memory.tokens.losses | scores.losses, memory.tokens.figures | scores.figures
 
     def start(self, memory: Memory, beams: int) -> DecoderState:
@@ -159,8 +164,8 @@ class Summarizer(nn.Module):
         return DecoderState(
             seen=self.decoder.remember(memory.tokens),
             copied=self.output.remember(memory.ids, memory.source, memory.tokens, memory.mixtures),
-            before=memory.ids.new_full((documents * beams, 1), PAD),
-            documents=documents,
+            before=memory.ids.new_full((documents, beams), PAD),
+            written=Written.nothing(documents, beams, memory.ids.device),
         )
 
     def step(self, last: Tensor, state: DecoderState) -> tuple[Tensor, DecoderState]:
@@ -173,9 +178,8 @@ class Summarizer(nn.Module):
         Returns:
             Log-probabilities (batch * beams, vocab), and the state with `last` written.
         """
-        newest = last[:, None]
-        states, written = self.decoder.step(newest, state.written, state.seen, state.documents)
-        states = states.view(state.documents, -1, states.size(-1))  # (batch, beams, dim)
-        history = torch.stack([newest, state.before], dim=-1).view(state.documents, -1, 2)  # (batch, beams, 2)
+        newest = last.view(state.before.shape)  # (batch, beams)
+        states, written = self.decoder.step(newest, state.written, state.seen)
+        history = torch.stack([newest, state.before], dim=-1)  # (batch, beams, 2)
         log_probs: Tensor = self.output(states, history, state.copied)  # (batch, beams, vocab)
         return log_probs.flatten(0, 1), replace(state, before=newest, written=written)

@@ -25,14 +25,14 @@ class Scores:
     """How well the reference was foreseen.
 
     Attributes:
-        log_prob: (batch, target), log-probability of each reference token, in nats.
-        uniform: (batch, target), mean log-probability over the vocabulary, for label smoothing.
+        surprise: Scalar, the cross-entropy summed over the real tokens of all references, in nats; what is learnt from.
+        log_prob: (batch, target), log-probability of each reference token, in nats, without a gradient; 0 at padding.
         losses: Auxiliary losses of the decoder by name, scalars.
         figures: Signs of health of the decoder by name, detached scalars.
     """
 
+    surprise: Tensor
     log_prob: Tensor
-    uniform: Tensor
     losses: dict[str, Tensor] = field(default_factory=dict)
     figures: dict[str, Tensor] = field(default_factory=dict)
 
@@ -45,12 +45,23 @@ class Output(nn.Module, ABC):
     """
 
     @abstractmethod
+    def see(self, states: Tensor) -> Tensor:
+        """Take what is needed of source vectors before the first pooling, each by itself.
+
+        Args:
+            states: (..., dim), finite everywhere.
+
+        Returns:
+            (..., features); no features where nothing is needed.
+        """
+
+    @abstractmethod
     def remember(self, ids: Tensor, source: Tokens, memory: Tokens, mixtures: Mixtures) -> dict[str, Tensor]:
         """Keep what may be copied.
 
         Args:
             ids: (batch, length), the source.
-            source: The encoder's states of the source, before the first pooling.
+            source: What `see` took of the source's vectors, before the first pooling; finite everywhere.
             memory: The vectors that cross-attention sees, after every pooling.
             mixtures: What each pooling, first to last, made of the vectors before it.
 
@@ -63,5 +74,11 @@ class Output(nn.Module, ABC):
         """Give every piece of the vocabulary its log-probability: (batch, target, dim) -> (batch, target, vocab)."""
 
     @abstractmethod
-    def score(self, states: Tensor, history: Tensor, remembered: dict[str, Tensor], target: Tensor) -> Scores:
-        """Give the reference `target` (batch, target) its log-probabilities, without all the others' where it can."""
+    def score(
+        self, states: Tensor, history: Tensor, remembered: dict[str, Tensor], target: Tensor, smoothing: float = 0.0
+    ) -> Scores:
+        """Give the reference `target` (batch, target) its log-probabilities, and never hold all the others'.
+
+        With label smoothing the reference is a mixture of the true token and, with that weight, the uniform
+        distribution over the vocabulary.
+        """

@@ -16,6 +16,7 @@ from pydantic import Field
 from torch import Tensor, nn
 from torch.nn import functional as F
 
+from sumpool.core.nn.cross_entropy import cross_entropy
 from sumpool.core.nn.masking import hide
 from sumpool.core.nn.mixture import Mixtures, compose
 from sumpool.core.nn.precision import at_least_float32
@@ -71,6 +72,11 @@ class PointerOutput(Output):
             assert isinstance(part, nn.Linear)
             nn.init.normal_(part.weight, std=(MATCH / part.out_features) ** 0.5)
 
+    def see(self, states: Tensor) -> Tensor:
+        """Take the part of the key that compares meaning: (..., dim) -> (..., key)."""
+        key: Tensor = self.key(self.norm(states)) / self.key.out_features**0.5
+        return key
+
     def remember(self, ids: Tensor, source: Tokens, memory: Tokens, mixtures: Mixtures) -> dict[str, Tensor]:
         """Keep keys (batch, keys, key + 2 * preceding), their mask (batch, keys), and the ids (batch, length).
 
@@ -78,13 +84,12 @@ class PointerOutput(Output):
         behind them, by weight. Then `spread` (batch, keys, length) has the weights.
         """
         spread = compose(mixtures, ids.size(1)) if self.copies == "memory" else None
-        seen = source if spread is None else memory
+        seen = source if spread is None else memory.with_states(self.see(hide(memory.states, memory.mask)))
         before = torch.stack([F.pad(ids, (back, -back), value=PAD) for back in (1, 2)], dim=-1)  # (batch, length, 2)
         preceding = self._precede(before)
         if spread is not None:
             preceding = spread.to(preceding.dtype) @ preceding
-        key = self.key(self.norm(hide(seen.states, seen.mask))) / self.key.out_features**0.5
-        kept = {"key": torch.cat([key, preceding], dim=-1), "mask": seen.mask, "ids": ids}
+        kept = {"key": torch.cat([seen.states, preceding], dim=-1), "mask": seen.mask, "ids": ids}
         return kept if spread is None else {**kept, "spread": spread}
 
     def forward(self, states: Tensor, history: Tensor, remembered: dict[str, Tensor]) -> Tensor:
@@ -96,14 +101,27 @@ class PointerOutput(Output):
             attention = attention @ remembered["spread"].to(attention.dtype)  # (batch, target, length)
         ids = remembered["ids"][:, None].expand_as(attention)
         # Sums of probabilities after the softmax: below the smallest float a copy adds nothing to any sum of logs.
-        copied = torch.zeros_like(written).scatter_add(-1, ids, attention)
-        return torch.logaddexp(written, copy + copied.clamp_min(torch.finfo(copied.dtype).tiny).log())
+        copied = torch.zeros_like(written).scatter_add_(-1, ids, attention).gather(-1, ids)
+        copied = copy + copied.clamp_min(torch.finfo(copied.dtype).tiny).log()  # (batch, target, length)
+        # What the source does not hold cannot be copied, and most of the vocabulary is not in it.
+        return written.scatter_(-1, ids, torch.logaddexp(written.gather(-1, ids), copied))
 
-    def score(self, states: Tensor, history: Tensor, remembered: dict[str, Tensor], target: Tensor) -> Scores:
-        """Score the reference (batch, target); `uniform` is that of writing, since copying has no spread to smooth."""
+    def score(
+        self, states: Tensor, history: Tensor, remembered: dict[str, Tensor], target: Tensor, smoothing: float = 0.0
+    ) -> Scores:
+        """Score the reference (batch, target); smoothing is that of writing, since copying has no spread to smooth."""
         write, copy = (part.squeeze(-1) for part in self._gate(states, remembered))  # (batch, target) each
-        vocabulary = self._vocabulary(states)  # (batch, target, vocab)
-        written = write + vocabulary.gather(-1, target[..., None]).squeeze(-1)
+        found, copied = self._copy(states, history, remembered, target)
+        # log(w v + c) = log w + log(v + c / w): what writing finds in the vocabulary, v, never leaves its chunk.
+        odds = torch.where(found, copy - write + copied, -torch.inf)
+        surprise, log_prob = cross_entropy(states, self.embedding.weight, None, target, smoothing, odds)
+        write = write.masked_fill(target == PAD, 0.0)
+        return Scores(surprise - (1 - smoothing) * write.sum(), log_prob + write.detach())
+
+    def _copy(
+        self, states: Tensor, history: Tensor, remembered: dict[str, Tensor], target: Tensor
+    ) -> tuple[Tensor, Tensor]:
+        """Say whether a copy can be the reference, and the log-probability that it is, (batch, target) each."""
         attention = self._attend(states, history, remembered)  # (batch, target, keys)
         match = remembered["ids"][:, None] == target[..., None]  # (batch, target, length)
         shared = attention
@@ -116,8 +134,7 @@ class PointerOutput(Output):
         # Where nothing matches, the sums run over zeros: a logsumexp of nothing has no gradient that is a number.
         matched = shared.masked_fill(~match, -torch.inf).masked_fill(~found[..., None], 0.0).logsumexp(-1)
         whole = attention.masked_fill(~found[..., None], 0.0).logsumexp(-1)
-        copied = torch.where(found, copy + matched - whole, -torch.inf)
-        return Scores(torch.logaddexp(written, copied), vocabulary.mean(-1))
+        return found, matched - whole
 
     def _vocabulary(self, states: Tensor) -> Tensor:
         return at_least_float32(self.vocabulary(states)).log_softmax(-1)

@@ -5,6 +5,7 @@ from typing import Literal, final
 import torch
 from torch import Tensor, nn
 
+from sumpool.core.nn.cross_entropy import cross_entropy
 from sumpool.core.nn.mixture import Mixtures
 from sumpool.core.nn.precision import at_least_float32
 from sumpool.core.nn.vocabulary import VocabularyMap
@@ -37,6 +38,10 @@ class TiedOutput(Output):
         self.vocabulary = VocabularyMap(embedding)
         self.register_buffer("bias", torch.zeros(embedding.num_embeddings) if bias else None)
 
+    def see(self, states: Tensor) -> Tensor:
+        """Take nothing."""
+        return states[..., :0]
+
     def remember(self, ids: Tensor, source: Tokens, memory: Tokens, mixtures: Mixtures) -> dict[str, Tensor]:
         """Keep nothing: this head does not look at the source."""
         del ids, source, memory, mixtures
@@ -48,9 +53,9 @@ class TiedOutput(Output):
         scores = at_least_float32(self.vocabulary(states))
         return (scores if self.bias is None else scores + self.bias).log_softmax(-1)
 
-    def score(self, states: Tensor, history: Tensor, remembered: dict[str, Tensor], target: Tensor) -> Scores:
+    def score(
+        self, states: Tensor, history: Tensor, remembered: dict[str, Tensor], target: Tensor, smoothing: float = 0.0
+    ) -> Scores:
         """Score the reference (batch, target)."""
-        log_probs = self(states, history, remembered)
-        possible = log_probs > -torch.inf
-        uniform = log_probs.masked_fill(~possible, 0.0).sum(-1) / possible.sum(-1)
-        return Scores(log_probs.gather(-1, target[..., None]).squeeze(-1), uniform)
+        del history, remembered
+        return Scores(*cross_entropy(states, self.embedding.weight, self.bias, target, smoothing))

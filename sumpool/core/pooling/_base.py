@@ -12,6 +12,7 @@ from torch import Tensor, nn
 
 from sumpool.core.nn.masking import hide
 from sumpool.core.nn.mixture import Mixture
+from sumpool.core.nn.vectors import Vectors
 from sumpool.core.tokens import Tokens
 from sumpool.settings import Settings
 
@@ -54,6 +55,19 @@ class Pooler(nn.Module, ABC):
     @abstractmethod
     def forward(self, tokens: Tokens) -> Pooled:
         """Pool (batch, length, dim) to (batch, fewer, dim)."""
+
+    def pool(self, tokens: Tokens, vectors: Vectors) -> Pooled | None:
+        """Pool vectors by scores and by weighted sums of which each has one part at most: few need be held at a time.
+
+        Args:
+            tokens: What is known of them; its own `states` are not looked at.
+            vectors: Read once for each thing that is asked of them.
+
+        Returns:
+            What `forward` would; None where that is nothing, or takes more than scores and sums.
+        """
+        del tokens, vectors
+        return None
 
 
 def kept(keep: Keep, mask: Tensor) -> Tensor:
@@ -111,6 +125,8 @@ def leave(tokens: Tokens, states: Tensor, mask: Tensor, heaviest: Tensor) -> Tok
         origin=tokens.origin.gather(1, index),
         phrases=None if tokens.phrases is None else tokens.phrases.gather(1, index),
         received=None,
+        first=None,
+        full=False,
     )
 
 

@@ -21,6 +21,7 @@ from torch.nn import functional as F
 from sumpool.core.nn.masking import hide
 from sumpool.core.nn.mixture import Mixture
 from sumpool.core.nn.precision import at_least_float32
+from sumpool.core.nn.vectors import AtHand, Vectors
 from sumpool.core.pooling._base import Keep, Pooled, Pooler, PoolerConfig, kept, leave, most_kept, unchanged
 from sumpool.core.scoring._base import Scorer, ScorerConfig
 from sumpool.core.scoring.linear import LinearConfig
@@ -191,12 +192,16 @@ class HalvingPooler(Pooler):
 
     def forward(self, tokens: Tokens) -> Pooled:
         """Pool (batch, length, dim) to (batch, keep, dim)."""
+        tokens = tokens.with_states(hide(tokens.states, tokens.mask))
+        return self.pool(tokens, AtHand(tokens)) or unchanged(tokens)
+
+    def pool(self, tokens: Tokens, vectors: Vectors) -> Pooled | None:
+        """Play the tournament on scores, then read the vectors once more; see `Pooler.pool`."""
         if most_kept(self.config.keep, tokens.mask.size(1)) == tokens.mask.size(1):
-            return unchanged(tokens)
+            return None
         hard = self.config.inference == "hard" and not self.training
-        states = hide(tokens.states, tokens.mask)
-        scores = self.scorer(tokens.with_states(states))
+        scores = vectors.score(self.scorer)
         tournament = halve(scores, tokens.mask, self.config.keep, self.config.peak, hard, self.config.sort)
         mixture = tournament.mixture
-        left = leave(tokens, mixture.combine(states), mixture.mask, tournament.heaviest)
+        left = leave(tokens, vectors.mix(mixture), mixture.mask, tournament.heaviest)
         return Pooled(replace(left, figures={"winner_share": tournament.winner_share}), lambda: mixture)

@@ -14,6 +14,7 @@ from torch import Tensor, nn
 
 from sumpool.core.nn.masking import hide
 from sumpool.core.nn.mixture import Mixture
+from sumpool.core.nn.vectors import AtHand, Vectors
 from sumpool.core.pooling._base import Keep, Pooled, Pooler, PoolerConfig, best, leave, most_kept, unchanged
 from sumpool.core.scoring._base import Scorer, ScorerConfig
 from sumpool.core.scoring.linear import LinearConfig
@@ -49,21 +50,24 @@ class HardPooler(Pooler):
 
     def forward(self, tokens: Tokens) -> Pooled:
         """Pool (batch, length, dim) to (batch, keep, dim)."""
+        tokens = tokens.with_states(hide(tokens.states, tokens.mask))
+        return self.pool(tokens, AtHand(tokens)) or unchanged(tokens)
+
+    def pool(self, tokens: Tokens, vectors: Vectors) -> Pooled | None:
+        """Find the best by their scores, then take them; see `Pooler.pool`."""
         length = tokens.mask.size(1)
         if most_kept(self.config.keep, length) == length:
-            return unchanged(tokens)
-        states = hide(tokens.states, tokens.mask)
+            return None
         learns = self.config.gradient == "straight_through"
         with torch.set_grad_enabled(learns and torch.is_grad_enabled()):
-            scores = self.scorer(tokens.with_states(states))
+            scores = vectors.score(self.scorer)
         found, mask = best(scores, tokens.mask, self.config.keep)
         found = found.masked_fill(~mask, length).sort(dim=1).values.clamp(max=length - 1)  # in source order
-        weights = mask.to(states.dtype)
+        weights = mask.to(tokens.states.dtype)
         if learns:
-            weights = weights * _one(scores.gather(1, found).masked_fill(~mask, 0.0)).to(states.dtype)
-        picked = states.gather(1, found[..., None].expand(-1, -1, states.size(2))) * weights[..., None]
+            weights = weights * _one(scores.gather(1, found).masked_fill(~mask, 0.0)).to(weights.dtype)
         mixture = Mixture(found[..., None], weights[..., None], mask)
-        return Pooled(leave(tokens, picked, mask, found), lambda: mixture)
+        return Pooled(leave(tokens, vectors.mix(mixture), mask, found), lambda: mixture)
 
 
 def _one(scores: Tensor) -> Tensor:

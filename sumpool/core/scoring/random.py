@@ -37,5 +37,4 @@ class RandomScorer(Scorer):
         like = at_least_float32(tokens.states[..., 0])
         if self.training:
             return torch.rand_like(like)
-        numbers = torch.arange(like.size(1), device=like.device)
-        return uniform(numbers).to(like.dtype).expand_as(like)
+        return uniform(tokens.numbers).to(like.dtype)

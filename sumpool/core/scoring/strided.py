@@ -6,7 +6,6 @@ stride survive, and the attentions before learn to write into each what stands a
 
 from typing import Literal, final
 
-import torch
 from pydantic import Field
 from torch import Tensor
 
@@ -38,5 +37,4 @@ class StridedScorer(Scorer):
 
     def forward(self, tokens: Tokens) -> Tensor:
         """Score (batch, length, dim) as (batch, length), 0 or 1."""
-        numbers = torch.arange(tokens.mask.size(1), device=tokens.mask.device)
-        return (numbers % self.every == 0).to(tokens.states.dtype).expand(tokens.mask.shape)
+        return (tokens.numbers % self.every == 0).to(tokens.states.dtype)

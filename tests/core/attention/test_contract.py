@@ -57,6 +57,26 @@ def test_padding_and_batch_mates_change_nothing(
 
 
 @pytest.mark.parametrize("variant", VARIANTS)
+@pytest.mark.parametrize("length", [1, 37, 512, 1100])
+def test_no_mask_is_one_that_is_true_everywhere(variant: str, length: int, make_tokens: Callable[..., Tokens]) -> None:
+    attention, tokens = build(variant), make_tokens(length, length)
+    expected = attention(tokens.states, tokens.mask, tokens.positions)
+    torch.testing.assert_close(attention(tokens.states, None, tokens.positions), expected, atol=1e-12, rtol=0)
+
+
+@pytest.mark.parametrize("variant", VARIANTS)
+def test_nobody_sees_across_a_cut(variant: str, make_tokens: Callable[..., Tokens]) -> None:
+    attention, tokens = build(variant), make_tokens(1100)
+    if attention.block is None:
+        pytest.skip("sees whole documents")
+    mixed = attention(tokens.states, tokens.mask, tokens.positions)
+    parts = zip(
+        *(part.split(attention.block, 1) for part in (tokens.states, tokens.mask, tokens.positions)), strict=True
+    )
+    torch.testing.assert_close(torch.cat([attention(*part) for part in parts], dim=1), mixed, atol=1e-12, rtol=0)
+
+
+@pytest.mark.parametrize("variant", VARIANTS)
 def test_every_parameter_gets_a_finite_gradient(variant: str, make_tokens: Callable[..., Tokens]) -> None:
     attention = build(variant)
     tokens = make_tokens(700, 40)

@@ -6,11 +6,12 @@ from functools import partial
 import pytest
 import torch
 from torch import Tensor, nn
+from torch.nn import functional as F
 from transformers import BartConfig, BartForConditionalGeneration
 
 from sumpool.core.model.config import ModelConfig
 from sumpool.core.model.decoder import DecoderLayer
-from sumpool.core.model.encoder import EncoderLayer
+from sumpool.core.model.runs import EncoderLayer
 from sumpool.core.model.summarizer import Summarizer
 from sumpool.pieces import BEGIN, PAD
 
@@ -125,9 +126,10 @@ def test_equals_the_model_of_transformers(dtype: torch.dtype, scaled: bool) -> N
     same(memory.tokens.states[mask], found.encoder_last_hidden_state[mask])
     decoded = ours.decoder(written, ours.decoder.remember(memory.tokens)).states
     same(decoded, found.decoder_hidden_states[-1])
-    score = ours.score(memory, target)
+    score = ours.score(memory, target, smoothing=0.1)
     same(score.log_prob, expected.gather(2, target[..., None]).squeeze(2))
-    same(score.uniform, expected.mean(-1))
+    smooth = F.cross_entropy(found.logits.flatten(0, 1), target.flatten(), reduction="sum", label_smoothing=0.1)
+    torch.testing.assert_close(score.surprise, smooth, atol=0, rtol=TOLERANCE[dtype])
 
     state = ours.start(memory, 1)
     for place in range(target.size(1)):

@@ -154,7 +154,7 @@ def test_every_parameter_gets_a_finite_gradient() -> None:
             model = make_model(norm=norm, output=output).train()
             scores, losses, _ = model(*make_documents(70, 40, 9), torch.randint(5, VOCAB, (3, 12)))
             assert losses == {}
-            (scores.log_prob.sum() + scores.uniform.sum()).backward()
+            scores.surprise.backward()
             for name, parameter in model.named_parameters():
                 assert parameter.grad is not None, name
                 assert parameter.grad.isfinite().all(), name

@@ -10,6 +10,7 @@ from sumpool.core.output._base import Output, OutputConfig
 from sumpool.core.tokens import Tokens
 from sumpool.pieces import PAD
 from sumpool.variants import config_class, kinds
+from tests.core.output.seeing import seen
 
 KINDS = kinds("sumpool.core.output")
 VOCAB = 40
@@ -37,7 +38,7 @@ def test_the_family_is_found() -> None:
 def test_probabilities_sum_to_one(kind: str, make_tokens: Callable[..., Tokens]) -> None:
     head, tokens = build(kind), make_tokens(37, 5, 0)
     ids, states, history, _ = make_input(tokens)
-    log_probs = head(states, history, head.remember(ids, tokens, tokens, ()))
+    log_probs = head(states, history, head.remember(ids, seen(head, tokens), tokens, ()))
     assert log_probs.shape == (3, 9, VOCAB)
     torch.testing.assert_close(log_probs.logsumexp(-1), torch.zeros(3, 9, dtype=torch.float64), atol=1e-12, rtol=0)
 
@@ -46,11 +47,12 @@ def test_probabilities_sum_to_one(kind: str, make_tokens: Callable[..., Tokens])
 def test_score_agrees_with_the_whole_distribution(kind: str, make_tokens: Callable[..., Tokens]) -> None:
     head, tokens = build(kind), make_tokens(37, 5, 0)
     ids, states, history, target = make_input(tokens)
-    remembered = head.remember(ids, tokens, tokens, ())
+    remembered = head.remember(ids, seen(head, tokens), tokens, ())
     expected = head(states, history, remembered).gather(-1, target[..., None]).squeeze(-1)
     scores = head.score(states, history, remembered, target)
     torch.testing.assert_close(scores.log_prob, expected, atol=1e-12, rtol=0)
-    assert scores.uniform.shape == expected.shape
+    torch.testing.assert_close(scores.surprise, -expected.sum(), atol=0, rtol=1e-12)
+    assert not scores.log_prob.requires_grad
 
 
 @pytest.mark.parametrize("kind", KINDS)
@@ -59,11 +61,11 @@ def test_padding_and_batch_mates_change_nothing(
 ) -> None:
     head, tokens = build(kind), make_tokens(37, 5, 20, pad=torch.nan)
     ids, states, history, target = make_input(tokens)
-    scores = head.score(states, history, head.remember(ids, tokens, tokens, ()), target)
+    scores = head.score(states, history, head.remember(ids, seen(head, tokens), tokens, ()), target)
     for number, length in enumerate([37, 5, 20]):
         row = slice(number, number + 1)
         single_tokens = alone(tokens, number)
-        remembered = head.remember(ids[row, :length], single_tokens, single_tokens, ())
+        remembered = head.remember(ids[row, :length], seen(head, single_tokens), single_tokens, ())
         single = head.score(states[row], history[row], remembered, target[row])
         torch.testing.assert_close(scores.log_prob[row], single.log_prob, atol=1e-12, rtol=0)
 
@@ -72,8 +74,8 @@ def test_padding_and_batch_mates_change_nothing(
 def test_every_parameter_gets_a_finite_gradient(kind: str, make_tokens: Callable[..., Tokens]) -> None:
     head, tokens = build(kind), make_tokens(37, 5, 0)
     ids, states, history, target = make_input(tokens)
-    scores = head.score(states, history, head.remember(ids, tokens, tokens, ()), target)
-    (scores.log_prob.sum() + scores.uniform.sum()).backward()
+    scores = head.score(states, history, head.remember(ids, seen(head, tokens), tokens, ()), target)
+    scores.surprise.backward()
     for name, parameter in head.named_parameters():
         assert parameter.grad is not None, name
         assert parameter.grad.isfinite().all(), name

@@ -3,7 +3,6 @@ from torch import nn
 
 from sumpool.core.output.tied import TiedConfig, TiedOutput
 from sumpool.pieces import PAD
-from sumpool.training.loss import surprise
 
 VOCAB, MISSING = 30, (2, 7)
 
@@ -37,12 +36,12 @@ def test_the_bias_is_added_and_what_it_takes_out_has_no_probability() -> None:
 def test_smoothing_is_uniform_over_what_can_be_written() -> None:
     head, states = build(), make_states()
     target = torch.randint(8, VOCAB, (3, 9)).masked_fill(torch.arange(9) > 6, PAD)
-    scores = head.score(states, HISTORY, {}, target)
+    scores = head.score(states, HISTORY, {}, target, smoothing=0.1)
     kept = [piece for piece in range(VOCAB) if piece not in MISSING]
-    torch.testing.assert_close(scores.uniform, head(states, HISTORY, {})[..., kept].mean(-1))
-    loss = surprise(scores, target, smoothing=0.1)
-    loss.backward()
-    assert loss.isfinite()
+    uniform = head(states, HISTORY, {})[..., kept].mean(-1)
+    expected = (-0.9 * scores.log_prob - 0.1 * uniform).masked_fill(target == PAD, 0.0).sum()
+    torch.testing.assert_close(scores.surprise, expected)
+    scores.surprise.backward()
     assert states.grad is not None
     assert states.grad.isfinite().all()
     assert states.grad[:, :7].abs().amin() > 0

@@ -1,0 +1,66 @@
+import importlib.util
+import subprocess
+import sys
+from importlib.machinery import ModuleSpec
+
+import pytest
+import torch
+
+from sumpool.bench.peers.build import build_peers, require_peers
+from sumpool.bench.workload import Conditions, Documents
+from sumpool.core.attention.blockwise import BlockwiseConfig
+from sumpool.core.model.config import DecoderConfig, EncoderLayerConfig, ModelConfig
+from sumpool.errors import RecipeError
+
+CONDITIONS = Conditions(vocabulary=40, device=torch.device("cpu"), precision=torch.float32)
+CONFIG = ModelConfig(
+    dim=16,
+    heads=2,
+    feed_forward=24,
+    source_length=8,
+    target_length=4,
+    encoder=(EncoderLayerConfig(attention=BlockwiseConfig(block=8)),),
+    decoder=DecoderConfig(layers=1),
+)
+OF_TRANSFORMERS = ["LED", "PEGASUS-X", "LongT5", "BART"]
+
+
+def test_every_peer_reads_the_longest_and_writes_all_tokens() -> None:
+    documents = Documents.random(1, 29, 11, CONDITIONS)
+    peers = build_peers(CONFIG, longest=29, conditions=CONDITIONS, tokens=11)
+    assert list(peers) == [*OF_TRANSFORMERS, "CTranslate2 float32", "CTranslate2 int8"]
+    for peer in peers.values():
+        peer.generate(documents, beams=2, tokens=11)
+    for name in OF_TRANSFORMERS:
+        peers[name].encode(documents)
+        peers[name].train(documents)
+
+
+def hide(monkeypatch: pytest.MonkeyPatch, *hidden: str) -> None:
+    """Let it look as if these were not installed."""
+
+    def find(name: str) -> ModuleSpec | None:
+        return None if name in hidden else importlib.util.find_spec(name)
+
+    monkeypatch.setattr("sumpool.bench.peers.build.find_spec", find)
+
+
+def test_without_transformers_there_are_no_peers(monkeypatch: pytest.MonkeyPatch) -> None:
+    hide(monkeypatch, "transformers")
+    with pytest.raises(RecipeError, match=r"--peers must have transformers .*: pip install 'sumpool\[peers\]'"):
+        require_peers()
+
+
+def test_without_ctranslate2_there_are_the_others(monkeypatch: pytest.MonkeyPatch) -> None:
+    hide(monkeypatch, "ctranslate2")
+    assert require_peers() == ("CTranslate2 is left out, ctranslate2 is not installed: pip install 'sumpool[peers]'",)
+    assert list(build_peers(CONFIG, 8, CONDITIONS, 4)) == OF_TRANSFORMERS
+
+
+def test_with_both_nothing_is_left_out() -> None:
+    assert require_peers() == ()
+
+
+def test_no_library_is_imported_before_it_is_asked_for() -> None:
+    script = "import sys, sumpool.bench.peers.build; sys.exit(bool({'transformers', 'ctranslate2'} & set(sys.modules)))"
+    assert subprocess.run([sys.executable, "-c", script], check=False).returncode == 0

@@ -1,0 +1,117 @@
+import gc
+import weakref
+
+import pytest
+import torch
+
+from sumpool.bench.peers.transformers_models import bart, led, long_t5, pegasus_x
+from sumpool.bench.peers.transformers_peer import Build, TransformersPeer
+from sumpool.bench.workload import Conditions, Documents
+from sumpool.core.attention.blockwise import BlockwiseConfig
+from sumpool.core.model.config import DecoderConfig, EncoderLayerConfig, ModelConfig
+from sumpool.pieces import END
+
+CONDITIONS = Conditions(vocabulary=40, device=torch.device("cpu"), precision=torch.float32)
+CONFIG = ModelConfig(
+    dim=16,
+    heads=2,
+    feed_forward=24,
+    source_length=24,
+    target_length=9,
+    encoder=(EncoderLayerConfig(attention=BlockwiseConfig(block=8)),) * 2,
+    decoder=DecoderConfig(layers=1),
+)
+BUILDS = {"LED": led, "PEGASUS-X": pegasus_x, "LongT5": long_t5, "BART": bart}
+
+
+@pytest.fixture(params=BUILDS)
+def build(request: pytest.FixtureRequest) -> Build:
+    return BUILDS[request.param]
+
+
+@pytest.fixture(params=[24, 21, 5], ids=["full", "odd", "short"])
+def documents(request: pytest.FixtureRequest) -> Documents:
+    return Documents.random(2, request.param, 7, CONDITIONS)
+
+
+def test_reads_every_token(build: Build, documents: Documents) -> None:
+    found = TransformersPeer(build, CONFIG, CONDITIONS).read(documents)
+    assert found.shape == (*documents.ids.shape, CONFIG.dim)
+    assert found.isfinite().all()
+
+
+@pytest.mark.parametrize(("beams", "tokens"), [(1, 9), (3, 4)])
+def test_writes_as_many_tokens_as_asked_for(build: Build, documents: Documents, beams: int, tokens: int) -> None:
+    found = TransformersPeer(build, CONFIG, CONDITIONS).write(documents, beams, tokens)
+    assert found.shape == (2, tokens)
+    assert END not in found
+
+
+def test_never_ends_early(documents: Documents) -> None:
+    def build(config: ModelConfig, vocabulary: int) -> torch.nn.Module:
+        model: torch.nn.Module = bart(config, vocabulary)
+        model.get_buffer("final_logits_bias")[:, END] = 9
+        return model
+
+    assert END not in TransformersPeer(build, CONFIG, CONDITIONS).write(documents, 2, 6)
+
+
+def test_reads_once_and_runs_the_decoder_once_a_token(build: Build, documents: Documents) -> None:
+    peer = TransformersPeer(build, CONFIG, CONDITIONS)
+    calls = {"encoder": 0, "decoder": 0}
+    for name, module in (("encoder", peer.model.get_encoder()), ("decoder", peer.model.get_decoder())):
+        module.register_forward_pre_hook(lambda *_, name=name: calls.update({name: calls[name] + 1}))
+    peer.generate(documents, beams=2, tokens=6)
+    assert calls == {"encoder": 1, "decoder": 6}
+
+
+def test_training_goes_forward_and_back_and_leaves_no_gradients(build: Build, documents: Documents) -> None:
+    peer = TransformersPeer(build, CONFIG, CONDITIONS)
+    seen: list[torch.Size] = []
+    weight = peer.model.get_input_embeddings().weight
+    weight.register_hook(lambda gradient: seen.append(gradient.shape))
+    peer.encode(documents)
+    peer.train(documents)
+    assert peer.model.training
+    assert seen == [weight.shape]
+    assert all(weights.grad is None for weights in peer.model.parameters())
+
+
+def test_learns_from_the_reference_summaries(build: Build, documents: Documents) -> None:
+    peer = TransformersPeer(build, CONFIG, CONDITIONS)
+    logits: list[torch.Tensor] = []
+    peer.model.get_output_embeddings().register_forward_hook(lambda _module, _given, found: logits.append(found))
+    peer.train(documents)
+    assert logits[0].shape == (*documents.target.shape, CONDITIONS.vocabulary)
+
+
+def test_weights_have_the_precision(build: Build, documents: Documents) -> None:
+    conditions = Conditions(40, torch.device("cpu"), torch.bfloat16)
+    peer = TransformersPeer(build, CONFIG, conditions)
+    peer.train(documents)
+    assert {weights.dtype for weights in peer.model.parameters()} == {torch.bfloat16}
+    assert peer.read(documents).dtype is torch.bfloat16
+    assert peer.write(documents, 2, 4).shape == (2, 4)
+
+
+def test_equal_seeds_give_equal_weights(build: Build) -> None:
+    first, second = (TransformersPeer(build, CONFIG, CONDITIONS).model for _ in range(2))
+    assert all(map(torch.equal, first.parameters(), second.parameters()))
+
+
+def test_weights_are_made_late_and_go_with_the_peer(documents: Documents) -> None:
+    built: list[weakref.ref[torch.nn.Module]] = []
+
+    def build(config: ModelConfig, vocabulary: int) -> torch.nn.Module:
+        model: torch.nn.Module = led(config, vocabulary)
+        built.append(weakref.ref(model))
+        return model
+
+    peer = TransformersPeer(build, CONFIG, CONDITIONS)
+    assert not built
+    peer.encode(documents)
+    peer.encode(documents)
+    assert len(built) == 1
+    del peer
+    gc.collect()
+    assert built[0]() is None

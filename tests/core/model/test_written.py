@@ -1,0 +1,91 @@
+"""What hypotheses have written, beside a plain list for each of them."""
+
+from collections.abc import Iterator
+
+import pytest
+import torch
+from torch import Tensor
+
+from sumpool.core.model.written import Written
+
+CUDA = pytest.param(
+    "cuda",
+    marks=[pytest.mark.gpu, pytest.mark.skipif(not torch.cuda.is_available(), reason="needs a CUDA device")],
+)
+HEADS, HEAD_DIM, LAYERS = 2, 3, 2
+
+
+class Plain:
+    """Every hypothesis has its own keys, (heads, head_dim) a token, layer by layer; its values are their negatives."""
+
+    def __init__(self, documents: int, beams: int) -> None:
+        self.beams = beams
+        self.keys: list[list[Tensor]] = [[] for _ in range(documents * beams)]
+
+    def add(self, newest: Tensor) -> None:
+        """Add tokens (layers, documents, heads, beams, head_dim)."""
+        rows = newest.permute(1, 3, 0, 2, 4).flatten(0, 1)
+        self.keys = [[*keys, row] for keys, row in zip(self.keys, rows, strict=True)]
+
+    def take(self, rows: Tensor) -> None:
+        self.keys = [self.keys[row] for row in rows.tolist()]
+
+
+def both(documents: int, beams: int, steps: int, device: str) -> Iterator[tuple[Written, list[Tensor], Plain]]:
+    """Write at random, and give what is written and what it shows after every step: keys (documents, ...) by layer."""
+    torch.manual_seed(beams)
+    written = Written.nothing(documents, beams, torch.device(device))
+    plain = Plain(documents, beams)
+    for step in range(steps):
+        newest = torch.randn(LAYERS, len(written.past), HEADS, beams, HEAD_DIM, device=device)
+        written = written.advance()
+        shown = [written.add(layer, torch.stack([key, -key])) for layer, key in enumerate(newest)]
+        assert all(torch.equal(key, -value) for key, value in shown)
+        plain.add(newest)
+        yield written, [key for key, _ in shown], plain
+        if step % 3:
+            first = torch.arange(len(newest[0]))[:, None] * beams
+            rows = (first + torch.randint(beams, (len(first), beams))).flatten()
+            written = written.take(rows.to(device))
+            plain.take(rows)
+        if step % 17 == 16:
+            kept = torch.randperm(len(written.past))[1:]
+            written = written.select(kept.to(device))
+            plain.take((kept[:, None] * beams + torch.arange(beams)).flatten())
+
+
+@pytest.mark.parametrize("device", ["cpu", CUDA])
+@pytest.mark.parametrize("beams", [1, 2, 5])
+def test_a_hypothesis_sees_exactly_what_it_descends_from(beams: int, device: str) -> None:
+    for step, (written, shown, plain) in enumerate(both(7, beams, 100, device)):
+        assert written.length == step + 1
+        for row, own in enumerate(plain.keys):
+            document, beam = divmod(row, beams)
+            seen = written.past[document, beam]
+            assert int(seen.sum()) == step + 1
+            for layer, keys in enumerate(shown):
+                found = keys[document].transpose(0, 1)[seen[: keys.size(2)]]  # (tokens, heads, head_dim)
+                expected = torch.stack([key[layer] for key in own])
+                order, expected_order = (part[:, 0, 0].argsort() for part in (found, expected))
+                assert torch.equal(found[order], expected[expected_order])
+
+
+def test_room_is_made_for_what_somebody_descends_from() -> None:
+    sizes = [keys[0].size(2) for _, keys, _ in both(1, 4, 300, "cpu")]
+    assert max(sizes) < 600, "of 1,200 tokens, hypotheses of one document share nearly all that they kept"
+
+
+def test_what_no_step_has_filled_is_no_number() -> None:
+    for written, shown, _ in both(3, 3, 100, "cpu"):
+        for key in shown:
+            assert key.isfinite().all(), "a weight of zero would let NaN through"
+        for room in written.rooms:
+            room[:, :, :, written.filled :] = torch.nan
+
+
+def test_what_is_held_follows_its_hypothesis() -> None:
+    written = Written.nothing(3, 2, torch.device("cpu"))
+    written.held.append({"choice": torch.arange(6)})
+    written = written.take(torch.tensor([1, 0, 2, 2, 5, 4]))
+    assert written.held[0]["choice"].tolist() == [1, 0, 2, 2, 5, 4]
+    assert written.select(torch.tensor([2, 0])).held[0]["choice"].tolist() == [5, 4, 1, 0]

@@ -1,0 +1,154 @@
+from collections.abc import Callable
+
+import pytest
+import torch
+from torch import Tensor
+from torch.nn import functional as F
+from torch.utils._python_dispatch import TorchDispatchMode
+
+from sumpool.core.nn import cross_entropy as module
+from sumpool.core.nn.cross_entropy import cross_entropy
+from sumpool.pieces import PAD
+
+VOCAB, DIM = 300, 8
+
+
+def plain(
+    states: Tensor, matrix: Tensor, bias: Tensor | None, target: Tensor, smoothing: float, otherwise: Tensor | None
+) -> tuple[Tensor, Tensor]:
+    """The whole distribution of every token."""
+    log_probs = F.linear(states, matrix, bias).log_softmax(-1)
+    possible = log_probs > -torch.inf
+    uniform = log_probs.masked_fill(~possible, 0.0).sum(-1) / possible.sum(-1)
+    log_prob = log_probs.gather(-1, target[..., None]).squeeze(-1).masked_fill(target == PAD, 0.0)
+    if otherwise is not None:
+        log_prob = torch.logaddexp(log_prob, otherwise)
+    surprise = ((smoothing - 1) * log_prob - smoothing * uniform).masked_fill(target == PAD, 0.0).sum()
+    return surprise, log_prob.masked_fill(target == PAD, 0.0).detach()
+
+
+def make_input(batch: int = 5, target: int = 60, dtype: torch.dtype = torch.float64) -> tuple[Tensor, Tensor, Tensor]:
+    """States, a matrix, and references of many lengths, one of them empty and one with padding at its beginning."""
+    states = torch.randn(batch, target, DIM, dtype=dtype, requires_grad=True)
+    matrix = torch.randn(VOCAB, DIM, dtype=dtype, requires_grad=True)
+    lengths = torch.randint(0, target, (batch, 1))
+    lengths[0] = 0
+    reference = torch.randint(5, VOCAB, (batch, target)).masked_fill(torch.arange(target) >= lengths, PAD)
+    reference[-1] = torch.randint(5, VOCAB, (target,))
+    reference[-1, 0] = PAD
+    return states, matrix, reference
+
+
+@pytest.fixture(params=[1, 64 * VOCAB, 2**24], ids=["least", "few", "all"])
+def _chunks(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(module, "_AT_ONCE", request.param)
+
+
+@pytest.mark.usefixtures("_chunks")
+@pytest.mark.parametrize("smoothing", [0.0, 0.1])
+@pytest.mark.parametrize("biased", [False, True])
+@pytest.mark.parametrize("mixed", [False, True])
+def test_equals_the_whole_distribution(smoothing: float, biased: bool, mixed: bool) -> None:
+    states, matrix, target = make_input()
+    bias = torch.randn(VOCAB, dtype=torch.float64).index_fill(0, torch.tensor([PAD, 2]), -torch.inf) if biased else None
+    otherwise = None
+    if mixed:
+        some = torch.rand(target.shape) < 0.5
+        otherwise = torch.randn(target.shape, dtype=torch.float64).masked_fill(some, -torch.inf).requires_grad_()
+    learning = [states, matrix] if otherwise is None else [states, matrix, otherwise]
+    found = cross_entropy(states, matrix, bias, target, smoothing, otherwise)
+    expected = plain(states, matrix, bias, target, smoothing, otherwise)
+    torch.testing.assert_close(found, expected, atol=1e-12, rtol=1e-12)
+    gradients = torch.autograd.grad(3 * found[0], learning)
+    torch.testing.assert_close(gradients, torch.autograd.grad(3 * expected[0], learning), atol=1e-12, rtol=1e-12)
+
+
+def test_padding_in_the_middle_of_a_gpu_batch_counts_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
+    states, matrix, target = make_input()
+    expected = cross_entropy(states, matrix, None, target, 0.1)
+    gradients = torch.autograd.grad(expected[0], (states, matrix))
+
+    class Everything(module._Work):
+        def chunks(self, vocabulary: int) -> tuple[Tensor, ...]:
+            del vocabulary
+            chunks: tuple[Tensor, ...] = torch.arange(len(self.target)).split(64)
+            return chunks
+
+    monkeypatch.setattr(module, "_Work", Everything)
+    found = cross_entropy(states, matrix, None, target, 0.1)
+    torch.testing.assert_close(found, expected, atol=1e-12, rtol=1e-12)
+    torch.testing.assert_close(torch.autograd.grad(found[0], (states, matrix)), gradients, atol=1e-12, rtol=1e-12)
+
+
+@pytest.mark.parametrize("learner", [0, 1, 2])
+def test_what_does_not_learn_gets_no_gradient(learner: int) -> None:
+    states, matrix, target = make_input()
+    parts = [states, matrix, torch.randn(target.shape, dtype=torch.float64, requires_grad=True)]
+    expected = torch.autograd.grad(cross_entropy(parts[0], parts[1], None, target, 0.1, parts[2])[0], parts)[learner]
+    alone = [part if number == learner else part.detach() for number, part in enumerate(parts)]
+    surprise, _ = cross_entropy(alone[0], alone[1], None, target, 0.1, alone[2])
+    assert torch.equal(torch.autograd.grad(surprise, alone[learner])[0], expected)
+
+
+def test_nothing_to_foresee_is_no_surprise() -> None:
+    states, matrix, target = make_input()
+    surprise, log_prob = cross_entropy(states, matrix, None, torch.full_like(target, PAD), 0.1)
+    assert surprise == 0
+    assert (log_prob == 0).all()
+    assert all((gradient == 0).all() for gradient in torch.autograd.grad(surprise, (states, matrix)))
+
+
+def test_one_way_back_only() -> None:
+    states, matrix, target = make_input()
+    surprise, _ = cross_entropy(states, matrix, None, target)
+    surprise.backward(retain_graph=True)
+    with pytest.raises(RuntimeError, match="modified by an inplace operation"):
+        surprise.backward()
+
+
+@pytest.mark.usefixtures("_chunks")
+@pytest.mark.parametrize("weights", [torch.float32, torch.bfloat16])
+def test_half_precision_sums_in_single(weights: torch.dtype) -> None:
+    states, matrix, target = make_input(dtype=torch.float32)
+    states, matrix = (part.detach().to(weights).requires_grad_() for part in (states, matrix))
+    bias = torch.randint(-2, 3, (VOCAB,)).to(weights)
+    with torch.autocast("cpu", torch.bfloat16, enabled=weights == torch.float32):
+        found = cross_entropy(states, matrix, bias, target, 0.1)
+    wide = [part.detach().bfloat16().double().requires_grad_() for part in (states, matrix)]
+    expected = plain(wide[0], wide[1], bias.double(), target, 0.1, None)
+    assert found[0].dtype == found[1].dtype == torch.float32
+    torch.testing.assert_close(found[0].double(), expected[0], atol=0, rtol=1e-3)
+    learnt, right = torch.autograd.grad(found[0], (states, matrix)), torch.autograd.grad(expected[0], wide)
+    for gradient, part in zip(learnt, right, strict=True):
+        assert gradient.dtype == weights
+        assert (gradient.double() - part).norm() < 0.01 * part.norm()
+
+
+class Largest(TorchDispatchMode):
+    """Notes the largest tensor that is made."""
+
+    def __init__(self) -> None:
+        super().__init__()  # type: ignore[no-untyped-call]
+        self.numbers = 0
+
+    def __torch_dispatch__(
+        self,
+        func: Callable[..., object],
+        types: object,
+        args: tuple[object, ...] = (),
+        kwargs: dict[str, object] | None = None,
+    ) -> object:
+        made = func(*args, **(kwargs or {}))
+        for part in made if isinstance(made, tuple) else [made]:
+            if isinstance(part, Tensor):
+                self.numbers = max(self.numbers, part.numel())
+        return made
+
+
+def test_no_more_than_a_chunk_is_held(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(module, "_AT_ONCE", 64 * VOCAB)
+    states, matrix, target = make_input(batch=50)
+    with Largest() as seen:
+        cross_entropy(states, matrix, None, target, 0.1)[0].backward()
+    assert states.size(0) * states.size(1) > 1000
+    assert seen.numbers == max(64 * VOCAB, states.numel())
