@@ -83,8 +83,9 @@ class Int8Linear(nn.Module):
         """Map (..., in_features) to (..., out_features)."""
         if rows.shape[:-1].numel() <= _ROWS_AT_ONCE:
             return self._map(rows)
-        mapped = torch.cat([self._map(some) for some in rows.flatten(0, -2).split(_ROWS_AT_ONCE)])
-        return mapped.view(*rows.shape[:-1], self.out_features)
+        pieces = [self._map(some) for some in rows.flatten(0, -2).split(_ROWS_AT_ONCE)]
+        mapped: Tensor = torch.cat(pieces).unflatten(0, rows.shape[:-1])
+        return mapped
 
     def _map(self, rows: Tensor) -> Tensor:
         largest = rows.abs().amax(-1, keepdim=True).clamp_min(torch.finfo(rows.dtype).tiny)  # (..., 1); zeros stay so
