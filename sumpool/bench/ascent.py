@@ -12,7 +12,7 @@ from sumpool.bench.climb import Climb
 from sumpool.bench.config import BenchConfig, WorkName
 from sumpool.bench.contender import Contender
 from sumpool.bench.model_rows import MODEL, ModelRow
-from sumpool.bench.rates import RateRow, probes
+from sumpool.bench.rates import Rate, RateRow, probes
 from sumpool.bench.table import significant
 from sumpool.bench.timing import Timing, Work, clock
 from sumpool.bench.workload import DTYPES, SIZES, WORKS, Conditions, Documents, Subject
@@ -25,6 +25,8 @@ STEP = 4
 """Most that the length may grow between two attempts, so that the next one can be foreseen."""
 SHORT = 64
 """Tokens, at most, of the document that everything is tried on first."""
+FEW = 2
+"""Tokens that are written about it."""
 
 Cell = tuple[WorkName, str]
 """A work and the name of a system."""
@@ -86,7 +88,7 @@ class Ascent:
         for cell in self.climbs:
             self.check()
             with suppress(NotImplementedError):
-                self._run(cell, documents)()
+                self._run(cell, documents, FEW)()
         for probe in self.probes.values():
             probe.work()
 
@@ -120,15 +122,16 @@ class Ascent:
         """Measure in turns with the machine itself; what is slow is not repeated once its part of the time is spent."""
         kept = self._keep(length, runs)
         seconds: dict[Cell, list[float]] = {cell: [] for cell in runs}
-        machine: dict[str, list[float]] = {rate: [] for rate in self.probes}
+        machine: dict[Rate, list[float]] = {rate: [] for rate in self.probes}
         for turn in range(self.settings.repeats):
             for rate, probe in self.probes.items():
-                machine[rate].append(clock(probe.work, self.conditions.device))
+                if not turn or self.budget.left() - kept > machine[rate][-1]:
+                    self.check()
+                    machine[rate].append(clock(probe.work, self.conditions.device))
             for cell, run in runs.items():
-                if turn and self.budget.left() - kept < seconds[cell][-1]:
-                    continue
-                self._begin(cell, length, unit)
-                seconds[cell].append(clock(run, self.conditions.device))
+                if not turn or self.budget.left() - kept > seconds[cell][-1]:
+                    self._begin(cell, length, unit)
+                    seconds[cell].append(clock(run, self.conditions.device))
         self.rates += [
             RateRow(rate, length, probe.amount, Timing(tuple(machine[rate]))) for rate, probe in self.probes.items()
         ]
@@ -142,12 +145,12 @@ class Ascent:
             row = replace(row, precision=subject.precision_of(work), weights=subject.weights(work))
         return row
 
-    def _run(self, cell: Cell, documents: Documents) -> Work:
-        """One repetition of a work."""
+    def _run(self, cell: Cell, documents: Documents, tokens: int | None = None) -> Work:
+        """One repetition of a work, with fewer tokens written if that is asked for."""
         work, name = cell
         contender = self.contenders[name]
         if work == "generate":
-            return partial(contender.generate, documents, self.settings.beams, self.settings.generate)
+            return partial(contender.generate, documents, self.settings.beams, tokens or self.settings.generate)
         return partial(contender.train if work == "train" else contender.encode, documents)
 
     def _dissect(self, name: str, length: int) -> Anatomy | None:

@@ -18,7 +18,7 @@ _COSTS: Mapping[str, Callable[[ModelRow], float | None]] = {
 }
 _STYLES = ("-", "--", ":")
 """Of lines; the next one begins where all colours are taken."""
-_APART = 0.055
+APART = 0.055
 """Least distance of two labels, in heights of the axes."""
 
 Look = tuple[str, str]
@@ -88,7 +88,7 @@ def _lines(axes: "Axes", points: Mapping[str, Sequence[tuple[int, float]]], look
         _name(axes, system, (last, exp(low + height * (high - low))), looks[system][1])
     for system, own in points.items():
         if system not in ends:  # others go on to the right of it
-            _name(axes, system, own[-1], looks[system][1], above=True)
+            _name(axes, system, own[-1], looks[system][1], above=len(own) > 1)
 
 
 def _name(axes: "Axes", system: str, place: tuple[float, float], colour: str, *, above: bool = False) -> None:
@@ -110,13 +110,13 @@ def spread(heights: Mapping[str, float]) -> dict[str, float]:
     groups: list[tuple[list[str], float]] = []
     for name in sorted(heights, key=lambda name: heights[name]):
         names, middle = [name], heights[name]
-        while groups and middle - groups[-1][1] < _APART * (len(names) + len(groups[-1][0])) / 2:
+        while groups and middle - groups[-1][1] < APART * (len(names) + len(groups[-1][0])) / 2:
             below, their_middle = groups.pop()
             middle = (middle * len(names) + their_middle * len(below)) / (len(names) + len(below))
             names = below + names
         groups.append((names, middle))
     return {
-        name: middle + _APART * (place - (len(names) - 1) / 2)
+        name: middle + APART * (place - (len(names) - 1) / 2)
         for names, middle in groups
         for place, name in enumerate(names)
     }

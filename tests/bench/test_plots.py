@@ -8,6 +8,9 @@ import torch
 
 from sumpool.bench import plots
 from sumpool.bench.config import OperatorsConfig, SelectionConfig, SparsityConfig
+from sumpool.bench.found_models import FoundModels
+from sumpool.bench.model_plot import APART, spread
+from sumpool.bench.model_rows import ModelRow
 from sumpool.bench.operators import measure_operators
 from sumpool.bench.plots import draw, require_plots
 from sumpool.bench.result import Found
@@ -46,11 +49,26 @@ def sparsity() -> Found:
     return measure_sparsity([[torch.full((3, 7), 1 / 7)] * 2], [LossRow("full", {1: 2.0})], model, settings, conditions)
 
 
+def models() -> Found:
+    timing = Timing((1.0,))
+    rows = [ModelRow("encode", model, length, 1, timing, 2**20) for model in "abcdefgh" for length in (512, 1024, 2048)]
+    rows += [ModelRow("train", "model", 512, 1, timing), ModelRow("train", "model", 1024, 1, note="memory ended")]
+    return FoundModels((*rows, ModelRow("train", "b", 1024, 1, timing, 5)), (), generate=2, beams=2)
+
+
+def test_names_at_the_ends_of_lines_stand_apart() -> None:
+    assert spread({"a": 0.5, "b": 0.2}) == {"a": 0.5, "b": 0.2}
+    together = spread({"a": 0.5, "b": 0.5, "c": 0.5, "d": 0.9})
+    assert [together[name] for name in "abcd"] == pytest.approx([0.5 - APART, 0.5, 0.5 + APART, 0.9])
+    pushed = spread({"a": 0.5, "b": 0.5, "c": 0.5 + 1.2 * APART})  # it is in the way of the others
+    assert pushed["c"] - pushed["b"] == pytest.approx(APART)
+
+
 def nothing() -> Found:
     return FoundShortening((ShorteningRow(1, note="none"),), "")
 
 
-@pytest.mark.parametrize("measured", [operators, shortening, selection, sparsity, nothing])
+@pytest.mark.parametrize("measured", [operators, shortening, selection, sparsity, models, nothing])
 def test_a_picture_is_drawn_without_a_display(
     measured: Callable[[], Found], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -73,3 +73,40 @@ def test_a_run_follows_sparsity_only() -> None:
 def test_sparsity_needs_a_run(tmp_path: Path) -> None:
     result = CliRunner().invoke(app, ["bench", "sparsity", str(tmp_path)])
     assert "must be a run folder" in str(result.exception)
+
+
+def test_keep_show_and_compare(tiny_recipe: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    few = [*SMALL, "--set", "bench.works=[encode]"]
+    run = CliRunner().invoke
+    assert run(app, ["bench", str(tiny_recipe), "--out", "old.json", *few]).exit_code == 0
+    shown = run(app, ["bench", "old.json"])
+    assert "reading documents, batch 1" in shown.stdout
+    again = run(app, ["bench", "--compare", "old.json", "--out", "new.json", "--set", "bench.batch=2"])
+    assert again.exit_code == 0, again.output
+    assert "what changed" in again.stdout
+    assert "different: bench.batch was 1, is 2" in again.stdout
+    compared = run(app, ["bench", "new.json", "--compare", "old.json", "--json"])
+    assert json.loads(compared.stdout)["differences"] == ["bench.batch was 1, is 2"]
+
+
+@pytest.mark.parametrize(
+    ("words", "message"),
+    [
+        (["operators", "--peers"], "--peers must go with a model, got operators"),
+        (["sparsity", "--compare", "old.json"], "--compare must go with a model, got sparsity"),
+        (["old.json", "--length", "3"], "--length must go with something to measure, got old.json"),
+        (["old.json", "--peers"], "--peers must go with something to measure, got old.json"),
+        (["--out", "nowhere/x.json"], "--out must name a file in a folder that is there, got nowhere/x.json"),
+        (["--compare", "old.json"], "old.json must be a benchmark of a model that --out wrote"),
+        (["old.json"], "old.json must be a benchmark of a model that --out wrote"),
+        (["recipe.yaml", "--compare", "none.json"], "none.json must be a benchmark that --out wrote"),
+    ],
+)
+def test_words_that_do_not_fit_are_said_before_anything_is_measured(
+    words: list[str], message: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    for name in ("old.json", "recipe.yaml"):
+        Path(name).write_text("{}")
+    assert message in str(CliRunner().invoke(app, ["bench", *words]).exception)

@@ -4,10 +4,16 @@ from pathlib import Path
 
 import pytest
 
+from sumpool.bench.comparison import compare_reports
 from sumpool.bench.config import Suite
+from sumpool.bench.contender import Contender
 from sumpool.bench.found_models import FoundModels
-from sumpool.errors import CheckpointError, Interrupted, RecipeError
+from sumpool.bench.saved import load_saved
+from sumpool.bench.workload import Conditions, Documents
+from sumpool.core.model.config import ModelConfig
+from sumpool.errors import Interrupted, RecipeError
 from sumpool.progress import Progress
+from sumpool.workflows import bench as workflow
 from sumpool.workflows.bench import bench
 from sumpool.workflows.bench_suites import bench_suite
 
@@ -22,6 +28,7 @@ def test_a_recipe_needs_no_data(tiny_recipe: Path) -> None:
     assert {(row.model, row.length) for row in found.found.models} == {
         (model, length) for model in ("model", "blockwise", "vanilla") for length in (32, 64)
     }
+    assert heard.pop(0).note == "this takes at most about 540 s; bench.seconds changes that"
     assert [each.done for each in heard] == sorted(each.done for each in heard)
     assert {each.total for each in heard} == {heard[-1].done} == {2 * 9 + 2 * 2 * 9}  # 64 tokens count twice
     assert {"encode": "64 tokens, vanilla"} in [each.figures for each in heard]
@@ -31,7 +38,7 @@ def test_a_recipe_needs_no_data(tiny_recipe: Path) -> None:
 
 
 def test_a_run_folder_is_a_recipe_too(run_folder: Path) -> None:
-    found = bench(run_folder, overrides=(*SMALL, "train.precision=bf16"), lengths=(300,))
+    found = bench(run_folder, overrides=(*SMALL, "train.precision=bf16", "bench.precision=bf16"), lengths=(300,))
     assert found.recipe == "random"
     assert found.precision == "bf16"
     assert {row["length"] for row in json.loads(found.to_json())["models"]} == {300}  # more than the model reads in use
@@ -141,10 +148,87 @@ def test_lengths_are_checked(tiny_recipe: Path, lengths: tuple[int, ...], messag
         bench(tiny_recipe, lengths=lengths)
 
 
-def test_without_a_target_there_must_be_a_run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_without_a_run_a_small_model_is_measured(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
-    with pytest.raises(CheckpointError, match="must hold a trained model, got none"):
-        bench()
+    heard: list[Progress] = []
+    found = bench(overrides=(*SMALL, "model.dim=16", "bench.works=[encode]"), lengths=(32,), report=heard.append)
+    assert found.recipe == "quickstart"
+    assert found.settings["vocabulary"] == 6000
+    assert heard[0].note == "there is no run in runs: measuring quickstart, a small model that is built in"
+
+
+def test_without_a_target_the_newest_run_is_measured(run_folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(workflow, "RUNS", run_folder.parent)
+    heard: list[Progress] = []
+    found = bench(overrides=(*SMALL, "bench.works=[encode]"), lengths=(32,), report=heard.append)
+    assert found.recipe == "random"
+    assert heard[0].note == f"measuring the newest run, {run_folder}"
+
+
+def test_an_earlier_benchmark_is_repeated(tiny_recipe: Path, tmp_path: Path) -> None:
+    first = bench(tiny_recipe, overrides=(*SMALL, "bench.works=[encode]", "seed=5"), lengths=(32,))
+    path = tmp_path / "kept.json"
+    path.write_text(first.to_json())
+    again = bench(load_saved(path), overrides=("bench.batch=2",))
+    assert json.loads(again.to_json())["settings"]["model"] == json.loads(first.to_json())["settings"]["model"]
+    assert compare_reports(load_saved(path), again).differences == ("bench.batch was 1, is 2",)
+    assert again.settings["recipe"]["seed"] == 5
+
+
+def test_the_first_benchmarks_kept_no_recipe(tiny_recipe: Path, tmp_path: Path) -> None:
+    tree = json.loads(bench(tiny_recipe, overrides=(*SMALL, "bench.works=[encode]"), lengths=(32,)).to_json())
+    del tree["settings"]["recipe"]
+    path = tmp_path / "kept.json"
+    path.write_text(json.dumps(tree))
+    again = bench(load_saved(path))
+    assert again.recipe == "tiny"
+    assert compare_reports(load_saved(path), again).differences == ()
+
+
+def test_precision_of_reading_and_writing(tiny_recipe: Path) -> None:
+    found = bench(tiny_recipe, overrides=(*SMALL, "bench.precision=bf16", "train.precision=fp32"), lengths=(32,))
+    assert found.precision == "bf16 of reading and writing, fp32 of training"
+    assert isinstance(found.found, FoundModels)
+    assert {(row.work, row.precision) for row in found.found.models} == {
+        ("encode", "bf16"),
+        ("train", "fp32"),
+        ("generate", "bf16"),
+    }
+
+
+def test_a_precision_that_is_not_to_be_had(tiny_recipe: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("sumpool.training.hardware.has_int8", lambda: False)
+    with pytest.raises(RecipeError, match=r"bench\.precision must be 'auto', .* got 'int8'"):
+        bench(tiny_recipe, overrides=("bench.precision=int8",))
+
+
+class Peer:
+    """A peer that takes no time."""
+
+    def encode(self, documents: Documents) -> None: ...
+
+    def train(self, documents: Documents) -> None: ...
+
+    def generate(self, documents: Documents, beams: int, tokens: int) -> None: ...
+
+
+def test_peers_take_part(tiny_recipe: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    asked: list[tuple[int, int]] = []
+
+    def build(config: ModelConfig, longest: int, conditions: Conditions, tokens: int) -> dict[str, Contender]:
+        del config, conditions
+        asked.append((longest, tokens))
+        return {"theirs": Peer()}
+
+    monkeypatch.setattr("sumpool.bench.peers.build.build_peers", build)
+    monkeypatch.setattr("sumpool.bench.peers.build.require_peers", lambda: ("one is missing",))
+    heard: list[Progress] = []
+    found = bench(tiny_recipe, overrides=SMALL, lengths=(32, 64), peers=True, report=heard.append)
+    assert isinstance(found.found, FoundModels)
+    assert [row.length for row in found.found.models if row.model == "theirs"] == [32, 64] * 3
+    assert asked == [(64, 4)]
+    assert heard[0].note == "one is missing"
+    assert found.precision.endswith("and of the peers")
 
 
 def stop() -> None:

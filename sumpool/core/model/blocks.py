@@ -7,7 +7,6 @@ activations are small enough to stay near the processor.
 
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
-from functools import cached_property
 from typing import final
 
 import torch
@@ -37,18 +36,19 @@ class Chunk:
             length: Of the documents, padding included.
             device: Where the documents are.
         """
-        self.blocks = blocks
         self.full = blocks[-1].size == blocks[0].size > 0
-        document, first, size = torch.tensor([(each.document, each.first, each.size) for each in blocks]).to(device).T
-        inside = torch.arange(max(1, blocks[0].size), device=device)
-        self._document = document[:, None]
-        self._number = first[:, None] + inside  # (blocks, longest), place of each token in its document
+        document, first, size = torch.tensor([(each.document, each.first, each.size) for each in blocks]).T
+        inside = torch.arange(max(1, blocks[0].size))
+        mask = inside < size[:, None]  # (blocks, longest)
+        self.mask = mask.to(device)
+        self._real = None if self.full else mask.flatten().nonzero()[:, 0].to(device)  # no need to ask the device
+        self._document = document[:, None].to(device)
+        self._number = (first[:, None] + inside).to(device)  # (blocks, longest), place of each token in its document
         self._length = length
-        self.mask = inside < size[:, None]  # (blocks, longest)
 
-    @cached_property
+    @property
     def places(self) -> Tensor:
-        """Where the real tokens stand when the documents are laid end to end."""
+        """Where the real tokens stand when the documents are laid end to end, (real,)."""
         return self.real(self._document * self._length + self._number)
 
     def take(self, tokens: Tokens) -> Tokens:
@@ -70,7 +70,8 @@ class Chunk:
 
     def real(self, values: Tensor) -> Tensor:
         """Lay the values of all real tokens end to end: (blocks, longest, ...) -> (real, ...)."""
-        return values.flatten(0, 1) if self.full else values[self.mask]
+        rows = values.flatten(0, 1)
+        return rows if self._real is None else rows.index_select(0, self._real)
 
 
 @final

@@ -13,6 +13,7 @@ from sumpool.core.model.config import ModelConfig
 from sumpool.core.model.embed import Embed
 from sumpool.core.model.written import Written
 from sumpool.core.nn.blocks import Residual
+from sumpool.core.nn.checkpointing import call
 from sumpool.core.nn.feed_forward import FeedForward
 from sumpool.core.nn.heads import merge_heads, split_heads
 from sumpool.core.tokens import Tokens
@@ -37,11 +38,12 @@ class CausalAttention(nn.Module):
 
     def step(self, states: Tensor, written: Written, layer: int) -> Tensor:
         """Mix the newest token of every hypothesis (batch, beams, dim) with what it wrote before."""
-        query, newest_key, newest_value = self._split(states)
-        key, value = written.add(layer, newest_key, newest_value)
+        projected = self.project(states).unflatten(2, (3, self.heads, -1)).permute(2, 0, 3, 1, 4)
+        key, value = written.add(layer, projected[1:])
         past = written.past[:, None, :, : key.size(2)]  # (batch, 1, beams, slots)
-        mixed: Tensor = self.out(merge_heads(F.scaled_dot_product_attention(query, key, value, attn_mask=past)))
-        return mixed
+        mixed = F.scaled_dot_product_attention(projected[0], key, value, attn_mask=past)
+        added: Tensor = self.out(merge_heads(mixed))
+        return added
 
     def _split(self, states: Tensor) -> tuple[Tensor, ...]:
         return tuple(split_heads(part, self.heads) for part in self.project(states).chunk(3, dim=-1))
@@ -93,6 +95,7 @@ class Decoder(nn.Module):
         super().__init__()
         self.embed = Embed(embedding, config, config.decoder.positions, config.target_length)
         self.reader = config.decoder.cross_attention.build_reader(config.dim)
+        self.checkpoint_activations = False
         self.layers = nn.ModuleList(DecoderLayer(config) for _ in range(config.decoder.layers))
         self.norm = nn.LayerNorm(config.dim) if config.norm == "pre" else nn.Identity()
 
@@ -115,7 +118,7 @@ class Decoder(nn.Module):
         states = self._embed(tokens, torch.arange(tokens.size(1), device=tokens.device).expand(tokens.shape))
         found: list[Seen] = []
         for layer, kept in zip(self._layers(), remembered, strict=True):
-            found.append(layer(states, kept, mask))
+            found.append(call(layer, states, kept, mask, again=self.checkpoint_activations))
             states = found[-1].states
         figures = {
             f"decoder_{number}.{name}": figure

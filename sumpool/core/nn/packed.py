@@ -3,10 +3,10 @@
 A step of a search takes two to some dozen rows through all weights of the decoder, and its time is that of reading
 them. In the plain layout that goes at a fraction of the memory's speed; in a packed one, or with fewer bytes, faster.
 
-int8: weights are whole numbers of 7 bits times a scale for each output, rows of the input whole numbers of 8 bits times
-the largest value of the row. Their products are summed as integers, exactly, so that a row's result does not depend on
-what else is in the batch, not even in its last bit. The seventh bit of the weights goes to the rows, which need it
-more: before AVX512-VNNI a processor adds two products in 16 bits, 2 * 255 * 64 at most, and more than 15 bits clip.
+int8: weights are whole numbers times a scale for each output, rows of the input whole numbers times the largest value
+of the row. Their products are summed as integers, exactly, so that a row's result does not depend on what else is in
+the batch, not even in its last bit. Before AVX512-VNNI a processor sums the products of two neighbours in 16 bits with
+a sign, which numbers of 8 bits may clip; the scale is such that two neighbours together have no more than 8 bits.
 """
 
 import warnings
@@ -14,16 +14,19 @@ from typing import Literal, final
 
 import torch
 from torch import Tensor, nn
+from torch.nn import functional as F
 
 from sumpool.core.nn.vocabulary import VocabularyMap
 
 Precision = Literal["fp32", "bf16", "int8"]
 
 _FEWEST_OUTPUTS = 16
-"""Maps of fewer outputs stay as they are: they score, gate and weigh, take no time, and a small error there shows."""
+"""Maps of fewer outputs are never rounded: they score, gate and weigh, take no time, and a small error there shows."""
 
-_WEIGHT_LEVELS = 64
-_ROW_LEVELS = 127
+_ROWS_AT_ONCE = 512
+"""Rows that are rounded, multiplied and scaled while they are in the processor's cache."""
+
+_LEVELS = 127
 _ZERO = 128
 """Zero, among numbers of 8 bits without a sign."""
 
@@ -72,29 +75,37 @@ class Int8Linear(nn.Module):
         """
         super().__init__()
         self.out_features, self.in_features = weight.shape
-        scale = (weight.detach().abs().amax(1) / _WEIGHT_LEVELS).clamp_min(torch.finfo(weight.dtype).tiny)
+        scale = _scale(weight.detach())
         self.packed = _prepack((weight.detach() / scale[:, None]).round().to(torch.int8), scale)
         self.register_buffer("bias", bias if bias is None else bias.detach())
 
     def forward(self, rows: Tensor) -> Tensor:
         """Map (..., in_features) to (..., out_features)."""
+        if rows.shape[:-1].numel() <= _ROWS_AT_ONCE:
+            return self._map(rows)
+        mapped = torch.cat([self._map(some) for some in rows.flatten(0, -2).split(_ROWS_AT_ONCE)])
+        return mapped.unflatten(0, rows.shape[:-1])
+
+    def _map(self, rows: Tensor) -> Tensor:
         largest = rows.abs().amax(-1, keepdim=True).clamp_min(torch.finfo(rows.dtype).tiny)  # (..., 1); zeros stay so
         multiply = torch.ops.quantized.linear_with_input_q_dq_qweight_dq_output_fp32
-        mapped: Tensor = multiply(rows / largest, 1 / _ROW_LEVELS, _ZERO, self.packed)
+        mapped: Tensor = multiply(rows / largest, 1 / _LEVELS, _ZERO, self.packed)
         return mapped.mul_(largest) if self.bias is None else torch.addcmul(self.bias, mapped, largest)
 
 
 def has_int8() -> bool:
     """Whether this build of torch has the integer products of fbgemm; those for ARM do not."""
-    return "fbgemm" in torch.backends.quantized.supported_engines
+    known = hasattr(torch.ops.quantized, "linear_with_input_q_dq_qweight_dq_output_fp32")
+    return known and "fbgemm" in torch.backends.quantized.supported_engines
 
 
 def pack(model: nn.Module, precision: Precision) -> None:
     """Let the linear maps of a model compute in a precision, map by map, so that memory never holds both forms of all.
 
-    What is not a linear map stays in single precision with fp32 and int8. The maps of `encoder` stay as they are with
-    fp32, for they see so many rows at once that nothing is gained; and on a GPU all maps do. With bf16 all weights are
-    rounded; softmax, norms and log-probabilities are computed in single precision nevertheless.
+    With fp32 the maps of `encoder` stay as they are, for they see so many rows at once that nothing is gained, and so
+    do all maps on a GPU. With int8 only linear maps are rounded, and of those of `output` only the product with the
+    vocabulary: what compares an output with the source is small, and half of the whole error comes from it. With bf16
+    all weights are; softmax, norms and log-probabilities are computed in single precision nevertheless.
 
     Args:
         model: The model, where it is to be used. It cannot be trained, saved or moved afterwards.
@@ -111,20 +122,21 @@ def pack(model: nn.Module, precision: Precision) -> None:
     on_cpu = next(model.parameters()).device.type == "cpu"
     if precision == "int8" and not (on_cpu and has_int8()):
         raise ValueError("precision must be fp32 or bf16 on a GPU, or where torch comes without fbgemm, got int8")
-    if precision == "fp32" and not (on_cpu and torch.backends.mkldnn.is_available()):
+    if not on_cpu:
         return
-    for name in [name for name, part in model.named_modules() if _gains(name, part, precision)]:
+    for name in [name for name, part in model.named_modules() if type(part) in (nn.Linear, VocabularyMap)]:
         parent, _, own = name.rpartition(".")
-        weight, bias = _weights(model.get_submodule(name))
-        packed = PackedLinear(weight, bias) if precision == "fp32" else Int8Linear(weight, bias)
+        packed = _packed(name, model.get_submodule(name), precision)
         setattr(model.get_submodule(parent), own, packed.eval())
 
 
-def _gains(name: str, part: nn.Module, precision: Precision) -> bool:
-    """Whether a part of the model is a linear map that is faster when packed."""
-    if type(part) not in (nn.Linear, VocabularyMap):
-        return False
-    return len(_weights(part)[0]) >= _FEWEST_OUTPUTS and (precision == "int8" or not name.startswith("encoder."))
+def _packed(name: str, plain: nn.Module, precision: Precision) -> nn.Module:
+    """Pack a linear map in what suits its place in the model, or give it back as it is."""
+    weight, bias = _weights(plain)
+    reads, points = name.startswith("encoder."), name.startswith("output.") and not isinstance(plain, VocabularyMap)
+    if precision == "int8" and not points and len(weight) >= _FEWEST_OUTPUTS:
+        return Int8Linear(weight, bias)
+    return plain if reads or not torch.backends.mkldnn.is_available() else PackedLinear(weight, bias)
 
 
 def _weights(part: nn.Module) -> tuple[Tensor, Tensor | None]:
@@ -133,6 +145,13 @@ def _weights(part: nn.Module) -> tuple[Tensor, Tensor | None]:
         return part.embedding.weight, None
     assert isinstance(part, nn.Linear)
     return part.weight, part.bias
+
+
+def _scale(weight: Tensor) -> Tensor:
+    """Choose the scale of each output (out_features,), so that no two neighbours of one sign make more than 127."""
+    pairs = F.pad(weight, (0, weight.size(1) % 2)).unflatten(1, (-1, 2))  # (out_features, in_features / 2, 2)
+    largest = torch.maximum(pairs.relu().sum(2), pairs.neg().relu().sum(2)).amax(1)
+    return (largest / _LEVELS).clamp_min(torch.finfo(weight.dtype).tiny)
 
 
 def _prepack(weight: Tensor, scale: Tensor) -> torch.ScriptObject:

@@ -1,0 +1,126 @@
+import json
+from dataclasses import replace
+
+import pytest
+
+from sumpool.bench.comparison import Comparison, compare_reports
+from sumpool.bench.found_models import FoundModels
+from sumpool.bench.model_rows import ModelRow
+from sumpool.bench.rates import RateRow
+from sumpool.bench.result import BenchReport
+from sumpool.bench.timing import Timing
+from tests.bench.test_model_rows import REPORT
+
+SETTINGS = {"bench": {"batch": 1, "lengths": (16,)}, "model": {"dim": 8, "encoder": [{"block": 4}]}, "vocabulary": 40}
+STEADY = (1.0, 1.01, 0.99, 1.02, 0.98)
+
+
+def row(factor: float = 1.0, model: str = "model", memory: int | None = 2**20, operations: int = 10**9) -> ModelRow:
+    timing = Timing(tuple(factor * seconds for seconds in STEADY))
+    return ModelRow("encode", model, 16, 1, timing, memory, operations, precision="fp32")
+
+
+def report(*rows: ModelRow, rates: tuple[RateRow, ...] = ()) -> BenchReport:
+    return replace(REPORT, settings=SETTINGS, found=FoundModels(rows, (), 2, 2, rates=rates))
+
+
+def lines(comparison: Comparison) -> tuple[tuple[str, ...], ...]:
+    (table,) = comparison.tables()
+    assert {len(line) for line in table.rows} <= {len(table.columns)}
+    return table.rows
+
+
+def notes(comparison: Comparison) -> tuple[str, ...]:
+    (table,) = comparison.tables()
+    return table.notes
+
+
+@pytest.mark.parametrize(
+    ("factor", "ratio", "verdict"),
+    [(1.0, "1.00", "no change"), (1.3, "1.30", "slower"), (0.5, "0.50", "faster")],
+)
+def test_a_row_says_what_changed(factor: float, ratio: str, verdict: str) -> None:
+    ((work, model, tokens, before, _, found, between, said, memory, operations),) = lines(
+        compare_reports(report(row()), report(row(factor)))
+    )
+    assert (work, model, tokens, before) == ("encode", "model", "16", "1.00")
+    assert (found, said) == (ratio, verdict)
+    low, high = map(float, between.split(" to "))
+    assert low <= float(ratio) <= high
+    assert (memory, operations) == ("1.00", "1.00")
+
+
+def test_memory_and_operations_that_changed() -> None:
+    now = row(memory=3 * 2**20, operations=5 * 10**8)
+    ((*_, memory, operations),) = lines(compare_reports(report(row()), report(now)))
+    assert (memory, operations) == ("1.00 to 3.00", "1.00 to 0.500")
+    ((*_, memory, _),) = lines(compare_reports(report(row()), report(row(memory=None))))
+    assert memory == "-"
+
+
+def test_few_repetitions_tell_nothing() -> None:
+    few = replace(row(), timing=Timing((1.0, 1.0, 1.0)))
+    ((*_, between, said, _, _),) = lines(compare_reports(report(few), report(few)))
+    assert (between, said) == ("-", "too few repetitions")
+
+
+def test_rows_of_one_of_them() -> None:
+    left_out = ModelRow("encode", "vanilla", 16, 1, note="memory ended")
+    old, new = report(row(), row(model="blockwise"), left_out), report(row(), row(model="vanilla"))
+    found = compare_reports(old, new)
+    assert (found.gone, found.new) == (("encode blockwise at 16 tokens",), ("encode vanilla at 16 tokens",))
+    assert notes(found)[:2] == ("gone: encode blockwise at 16 tokens", "new: encode vanilla at 16 tokens")
+
+
+def test_the_machine_itself_stands_first() -> None:
+    def rates(factor: float, amount: int = 100) -> tuple[RateRow, ...]:
+        seconds = [factor * second for second in STEADY]
+        read = RateRow("memory read", 16, amount, Timing(tuple(seconds)))
+        return (replace(read, timing=Timing(tuple(seconds[:2]))), replace(read, timing=Timing(tuple(seconds[2:]))))
+
+    slower = compare_reports(report(row(), rates=rates(1)), report(row(), rates=rates(1.5)))
+    assert lines(slower)[0][:3] == ("memory read", "", "-")
+    assert lines(slower)[0][5] == "1.50"
+    assert notes(slower)[-1] == "the machine itself changed: no row can tell a change below its own"
+    same = compare_reports(report(row(), rates=rates(1)), report(row(), rates=rates(1)))
+    assert "machine" not in notes(same)[-1]
+    other = compare_reports(report(row(), rates=rates(1)), report(row(), rates=rates(1, amount=200)))
+    assert len(lines(other)) == 1
+
+
+def test_what_else_is_different_stands_below() -> None:
+    old = report(row())
+    settings = {
+        "bench": {"batch": 8, "lengths": (32,), "new": 1},
+        "model": {"dim": 8, "encoder": [{"block": 2}]},
+        "vocabulary": 40,
+    }
+    new = replace(
+        report(replace(row(), precision="int8")),
+        machine=replace(REPORT.machine, processor="another"),
+        versions={**REPORT.versions, "torch": "9", "transformers": "5"},
+        settings=settings,
+    )
+    found = compare_reports(old, new)
+    assert found.differences == (
+        f"machine.processor was {REPORT.machine.processor}, is another",
+        f"versions.torch was {REPORT.versions['torch']}, is 9",
+        "precision.encode was fp32, is int8",
+        "bench.batch was 1, is 8",
+        "model.encoder[0].block was 4, is 2",
+    )
+    assert notes(found)[0] == f"different: {found.differences[0]}"
+    assert compare_reports(old, old).differences == ()
+
+
+def test_a_long_list_of_differences_is_cut() -> None:
+    many = {"bench": {str(place): place for place in range(20)}, "model": {}, "vocabulary": 1}
+    others = {"bench": {str(place): -1 for place in range(20)}, "model": {}, "vocabulary": 1}
+    found = compare_reports(replace(report(row()), settings=many), replace(report(row()), settings=others))
+    assert len(found.differences) == 20
+    assert notes(found)[8] == "different: 12 more"
+
+
+def test_json() -> None:
+    found = json.loads(compare_reports(report(row()), report(row(2.0))).to_json())
+    assert found["changes"][0]["ratio"]["middle"] == 2.0
