@@ -25,6 +25,8 @@ STEP = 4
 """Most that the length may grow between two attempts, so that the next one can be foreseen."""
 SHORT = 64
 """Tokens, at most, of the document that everything is tried on first."""
+FEW = 2
+"""Tokens that are written about it."""
 
 Cell = tuple[WorkName, str]
 """A work and the name of a system."""
@@ -86,7 +88,7 @@ class Ascent:
         for cell in self.climbs:
             self.check()
             with suppress(NotImplementedError):
-                self._run(cell, documents)()
+                self._run(cell, documents, FEW)()
         for probe in self.probes.values():
             probe.work()
 
@@ -143,12 +145,12 @@ class Ascent:
             row = replace(row, precision=subject.precision_of(work), weights=subject.weights(work))
         return row
 
-    def _run(self, cell: Cell, documents: Documents) -> Work:
-        """One repetition of a work."""
+    def _run(self, cell: Cell, documents: Documents, tokens: int | None = None) -> Work:
+        """One repetition of a work, with fewer tokens written if that is asked for."""
         work, name = cell
         contender = self.contenders[name]
         if work == "generate":
-            return partial(contender.generate, documents, self.settings.beams, self.settings.generate)
+            return partial(contender.generate, documents, self.settings.beams, tokens or self.settings.generate)
         return partial(contender.train if work == "train" else contender.encode, documents)
 
     def _dissect(self, name: str, length: int) -> Anatomy | None:

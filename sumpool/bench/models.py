@@ -12,7 +12,7 @@ from sumpool.bench.model_shares import fit_growth, share_rates, step_rows
 from sumpool.bench.workload import WORKS, Conditions, Subject, twins
 from sumpool.core.model.config import ModelConfig
 from sumpool.interruption import Check, go_on
-from sumpool.progress import Report, silent
+from sumpool.progress import Progress, Report, silent
 
 SECONDS = {"cpu": 540.0, "cuda": 100.0}
 """Time that everything may take."""
@@ -46,9 +46,12 @@ def measure_models(
     if seconds == "auto":
         seconds = SECONDS[conditions.device.type] * (WITH_PEERS if peers else 1)
     budget = Budget(seconds)
+    report(Progress("bench", note=f"this takes at most about {seconds:,.0f} s; bench.seconds changes that"))
     precision = None if settings.precision == "auto" else settings.precision
     longest = max(settings.lengths)
-    subjects = {name: Subject(twin, conditions, precision) for name, twin in twins(config, longest).items()}
+    found = twins(config, longest)
+    chosen = {name: found[name] for name in ("model", *settings.twins) if name in found}
+    subjects = {name: Subject(each, conditions, precision) for name, each in chosen.items()}
     ascent = Ascent({**subjects, **peers}, settings, conditions, budget, report, check)
     ascent.climb()
     rows = sorted(ascent.rows, key=lambda row: (WORKS.index(row.work), row.length))

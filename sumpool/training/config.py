@@ -53,6 +53,8 @@ class TrainConfig(Settings):
     memory for more time, and the same weights to the last bit."""
     device: Literal["auto", "cpu", "cuda"] = "auto"
     """Where to train; auto takes a GPU if there is one."""
+    compile: bool = False
+    """Whether layers are compiled first, which takes a minute and a C++ compiler; for a GPU, on a CPU it loses."""
     validate_every: int = Field(500, ge=1)
     """Steps between validations."""
     validate_documents: int = Field(200, ge=1)

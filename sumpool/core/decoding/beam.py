@@ -193,11 +193,13 @@ def _forbid(active: Sequence[_Document], log_probs: Tensor, ranking: Ranking) ->
     by_document = log_probs.view(len(active), ranking.beams, -1)
     written = len(active[0].live[0].tokens)  # the same for all: they began together
     too_short = [place for place, document in enumerate(active) if written < document.lengths.minimum]
-    by_document[too_short, :, END] = -math.inf
+    if too_short:
+        by_document[too_short, :, END] = -math.inf
     full = [place for place, document in enumerate(active) if written >= document.lengths.maximum]
-    by_document[full, :, :END] = -math.inf
-    by_document[full, :, END + 1 :] = -math.inf
-    if ranking.forced_end_is_free:
+    if full:
+        by_document[full, :, :END] = -math.inf
+        by_document[full, :, END + 1 :] = -math.inf
+    if full and ranking.forced_end_is_free:
         by_document[full, :, END] = 0.0
     rows: list[int] = []
     pieces: list[int] = []

@@ -38,11 +38,12 @@ class CausalAttention(nn.Module):
 
     def step(self, states: Tensor, written: Written, layer: int) -> Tensor:
         """Mix the newest token of every hypothesis (batch, beams, dim) with what it wrote before."""
-        query, newest_key, newest_value = self._split(states)
-        key, value = written.add(layer, newest_key, newest_value)
+        projected = self.project(states).unflatten(2, (3, self.heads, -1)).permute(2, 0, 3, 1, 4)
+        key, value = written.add(layer, projected[1:])
         past = written.past[:, None, :, : key.size(2)]  # (batch, 1, beams, slots)
-        mixed: Tensor = self.out(merge_heads(F.scaled_dot_product_attention(query, key, value, attn_mask=past)))
-        return mixed
+        mixed = F.scaled_dot_product_attention(projected[0], key, value, attn_mask=past)
+        added: Tensor = self.out(merge_heads(mixed))
+        return added
 
     def _split(self, states: Tensor) -> tuple[Tensor, ...]:
         return tuple(split_heads(part, self.heads) for part in self.project(states).chunk(3, dim=-1))

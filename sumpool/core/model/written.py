@@ -34,14 +34,14 @@ class Written:
         past: (documents, beams, slots), True at the slots that each hypothesis descends from.
         filled: Slots that hold something.
         length: Tokens that every hypothesis has.
-        rooms: Keys and values of each layer, (documents, heads, slots, head_dim) each; empty before the first step.
+        rooms: Keys and values of each layer, (2, documents, heads, slots, head_dim); none before the first step.
         held: What the cross-attention of each layer keeps from step to step, (documents * beams, ...) each.
     """
 
     past: Tensor
     filled: int = 0
     length: int = 0
-    rooms: list[tuple[Tensor, Tensor]] = field(default_factory=list)
+    rooms: list[Tensor] = field(default_factory=list)
     held: list[Held] = field(default_factory=list)
 
     @classmethod
@@ -57,22 +57,19 @@ class Written:
         found.past[:, :, slots] = torch.eye(beams, dtype=torch.bool, device=self.past.device)
         return replace(found, filled=slots.stop, length=self.length + 1)
 
-    def add(self, layer: int, key: Tensor, value: Tensor) -> tuple[Tensor, Tensor]:
-        """Note a layer's keys and values of the newest tokens, (documents, heads, beams, head_dim) each.
+    def add(self, layer: int, newest: Tensor) -> tuple[Tensor, Tensor]:
+        """Note a layer's keys and values of the newest tokens, (2, documents, heads, beams, head_dim).
 
         Returns:
             Keys and values of all slots that hold something, views of (documents, heads, filled, head_dim).
         """
-        documents, heads, beams, head_dim = key.shape
+        beams = newest.size(3)
         if layer == len(self.rooms):  # only now is it known in which precision they come
-            slots = self.past.size(2)
-            self.rooms.append(
-                (key.new_empty(documents, heads, slots, head_dim), value.new_empty(documents, heads, slots, head_dim))
-            )
-        keys, values = (room[:, :, : self.filled] for room in self.rooms[layer])
-        keys[:, :, -beams:] = key
-        values[:, :, -beams:] = value
-        return keys, values
+            self.rooms.append(newest.new_empty(*newest.shape[:3], self.past.size(2), newest.size(4)))
+        room = self.rooms[layer]
+        room[:, :, :, self.filled - beams : self.filled] = newest
+        key, value = room[:, :, :, : self.filled].unbind()
+        return key, value
 
     def take(self, rows: Tensor) -> "Written":
         """Follow other hypotheses (documents * beams,), each of the same document."""
@@ -84,7 +81,7 @@ class Written:
         """Go on with these documents only, (fewer,)."""
         beams = self.past.size(1)
         rows = (documents[:, None] * beams + torch.arange(beams, device=documents.device)).flatten()
-        rooms = [(key.index_select(0, documents), value.index_select(0, documents)) for key, value in self.rooms]
+        rooms = [room.index_select(1, documents) for room in self.rooms]
         held = [{name: value.index_select(0, rows) for name, value in layer.items()} for layer in self.held]
         return replace(self, past=self.past.index_select(0, documents), rooms=rooms, held=held)
 
@@ -95,13 +92,12 @@ class Written:
         most = int(lived.sum(1).max()) if len(lived) else 0
         index, real = pack(lived, most + _STEPS * beams)
         past = self.past.gather(2, index[:, None].expand(-1, beams, -1)) & real[:, None]
-        rooms = [(_take_slots(key, index), _take_slots(value, index)) for key, value in self.rooms]
-        return replace(self, past=past, filled=most, rooms=rooms)
+        return replace(self, past=past, filled=most, rooms=[_take_slots(room, index) for room in self.rooms])
 
 
 def _take_slots(room: Tensor, index: Tensor) -> Tensor:
-    """Copy slots (documents, some) of a room (documents, heads, slots, head_dim)."""
-    heads, slots, head_dim = room.shape[1:]
-    first = torch.arange(room.size(0) * heads, device=room.device).view(-1, heads, 1) * slots
-    taken = room.view(-1, head_dim).index_select(0, (first + index[:, None]).flatten())
-    return taken.view(-1, heads, index.size(1), head_dim)
+    """Copy slots (documents, some) of a room (2, documents, heads, slots, head_dim)."""
+    slots, head_dim = room.shape[3:]
+    first = torch.arange(room.shape[:3].numel(), device=room.device).view(*room.shape[:3], 1) * slots
+    places = first + index[:, None]  # (2, documents, heads, some), of rows of head_dim numbers
+    return room.view(-1, head_dim).index_select(0, places.flatten()).view(*places.shape, head_dim)

@@ -101,8 +101,10 @@ class PointerOutput(Output):
             attention = attention @ remembered["spread"].to(attention.dtype)  # (batch, target, length)
         ids = remembered["ids"][:, None].expand_as(attention)
         # Sums of probabilities after the softmax: below the smallest float a copy adds nothing to any sum of logs.
-        copied = torch.zeros_like(written).scatter_add(-1, ids, attention)
-        return torch.logaddexp(written, copy + copied.clamp_min(torch.finfo(copied.dtype).tiny).log())
+        copied = torch.zeros_like(written).scatter_add_(-1, ids, attention).gather(-1, ids)
+        copied = copy + copied.clamp_min(torch.finfo(copied.dtype).tiny).log()  # (batch, target, length)
+        # What the source does not hold cannot be copied, and most of the vocabulary is not in it.
+        return written.scatter_(-1, ids, torch.logaddexp(written.gather(-1, ids), copied))
 
     def score(
         self, states: Tensor, history: Tensor, remembered: dict[str, Tensor], target: Tensor, smoothing: float = 0.0

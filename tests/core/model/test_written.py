@@ -39,7 +39,7 @@ def both(documents: int, beams: int, steps: int, device: str) -> Iterator[tuple[
     for step in range(steps):
         newest = torch.randn(LAYERS, len(written.past), HEADS, beams, HEAD_DIM, device=device)
         written = written.advance()
-        shown = [written.add(layer, key, -key) for layer, key in enumerate(newest)]
+        shown = [written.add(layer, torch.stack([key, -key])) for layer, key in enumerate(newest)]
         assert all(torch.equal(key, -value) for key, value in shown)
         plain.add(newest)
         yield written, [key for key, _ in shown], plain
@@ -80,8 +80,7 @@ def test_what_no_step_has_filled_is_no_number() -> None:
         for key in shown:
             assert key.isfinite().all(), "a weight of zero would let NaN through"
         for room in written.rooms:
-            for part in room:
-                part[:, :, written.filled :] = torch.nan
+            room[:, :, :, written.filled :] = torch.nan
 
 
 def test_what_is_held_follows_its_hypothesis() -> None:
