@@ -101,17 +101,23 @@ class Blocks:
 
         Where no gradient is wanted, a part is put back as soon as it comes, so that few are held at a time.
         """
-        rows = (chunk.real(part) for chunk, part in zip(self.chunks, parts, strict=True))
         if torch.is_grad_enabled():
-            together = torch.cat(list(rows))
+            together = torch.cat([chunk.real(part) for chunk, part in zip(self.chunks, parts, strict=True)])
             places = torch.cat([chunk.places for chunk in self.chunks])
             return self._documents(self._empty(together).index_copy(0, places, together))
-        first = next(rows)
-        joined = self._empty(first)
-        joined[self.chunks[0].places] = first
-        for chunk, part in zip(self.chunks[1:], rows, strict=True):
-            joined[chunk.places] = part
-        return self._documents(joined)
+        joined: Tensor | None = None
+        for chunk, part in zip(self.chunks, parts, strict=True):
+            joined = self.put(chunk, part, joined)
+        assert joined is not None, "there is always a chunk"
+        return joined
+
+    def put(self, chunk: Chunk, part: Tensor, joined: Tensor | None) -> Tensor:
+        """Put what became of a chunk back into `joined` (batch, length, ...), or into zeros where there is none yet."""
+        rows = chunk.real(part)
+        if joined is None:
+            joined = self._documents(self._empty(rows))
+        joined.flatten(0, 1)[chunk.places] = rows
+        return joined
 
     def _empty(self, like: Tensor) -> Tensor:
         return like.new_zeros(self.shape.numel(), *like.shape[1:])

@@ -13,7 +13,7 @@ from typing import final
 import torch
 from torch import Tensor
 
-from sumpool.core.model.blocks import Blocks
+from sumpool.core.model.blocks import Blocks, Chunk
 from sumpool.core.nn.mixture import Mixture
 from sumpool.core.nn.vectors import Vectors
 from sumpool.core.tokens import Received, Tokens
@@ -50,18 +50,18 @@ class Reading(Vectors):
 
     def score(self, scorer: Callable[[Tokens], Tensor]) -> Tensor:
         """Score one chunk after another."""
-        scores: list[Tensor] = []
-
-        def parts() -> Iterator[Tensor]:
-            for found in self._chunks():
-                scores.append(scorer(found))
-                yield found.states if self._hold else self._see(found.states)
-
+        scores: Tensor | None = None
+        kept: Tensor | None = None
+        for chunk, found in self._chunks():
+            # At once into one tensor each: small ones between large ones would keep memory from being used again.
+            scores = self._blocks.put(chunk, scorer(found), scores)
+            kept = self._blocks.put(chunk, found.states if self._hold else self._see(found.states), kept)
         if self._hold:
-            self._held = self._blocks.join(parts())
+            self._held = kept
         else:
-            self._seen = self._blocks.join(parts())
-        return self._blocks.join(scores)
+            self._seen = kept
+        assert scores is not None, "there is always a chunk"
+        return scores
 
     def mix(self, mixture: Mixture) -> Tensor:
         """Mix those that are held, or add one chunk after another to the sums that its vectors go into."""
@@ -76,7 +76,7 @@ class Reading(Vectors):
         weight = mixture.weights.new_zeros(len(number))
         weight[place] = mixture.weights[used]
         sums: Tensor | None = None
-        for chunk, found in zip(self._blocks.chunks, self._chunks(), strict=True):
+        for chunk, found in self._chunks():
             rows, places = chunk.real(found.states), chunk.places
             sums = rows.new_zeros(shape.numel(), rows.size(1)) if sums is None else sums
             sums.index_add_(0, number[places], rows * weight[places, None].to(rows.dtype))
@@ -88,7 +88,7 @@ class Reading(Vectors):
         received: list[Received] = []
 
         def parts() -> Iterator[Tensor]:
-            for found in self._chunks():
+            for _, found in self._chunks():
                 assert found.received is not None
                 received.append(found.received)
                 yield found.states
@@ -107,5 +107,6 @@ class Reading(Vectors):
         assert self._seen is not None, "vectors must be scored or held before it is known what is seen of them"
         return self._seen
 
-    def _chunks(self) -> Iterator[Tokens]:
-        return (self._read(chunk.take(self._tokens)) for chunk in self._blocks.chunks)
+    def _chunks(self) -> Iterator[tuple[Chunk, Tokens]]:
+        """Run the chunks through the layers, one when it is asked for."""
+        return ((chunk, self._read(chunk.take(self._tokens))) for chunk in self._blocks.chunks)
