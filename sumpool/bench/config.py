@@ -36,8 +36,7 @@ class BenchConfig(Settings):
     repeats: int = Field(5, ge=1)
     """Measured repetitions after one that is not counted; fewer where time ends."""
     seconds: Annotated[float, Field(gt=0)] | Literal["auto"] = "auto"
-    """Time for everything, as far as it can be foreseen; auto is nine minutes on a CPU, 100 seconds on a GPU, and six
-    times as much with peers."""
+    """Time for everything; auto is nine minutes on a CPU, 100 seconds on a GPU, and six times as much with peers."""
 
 
 class OperatorsConfig(Settings):
