@@ -8,6 +8,7 @@ from sumpool.settings import Settings
 
 Count = Annotated[int, Field(ge=1)]
 WorkName = Literal["encode", "train", "generate"]
+TwinName = Literal["blockwise", "vanilla"]
 Suite = Literal["operators", "complexity", "tables", "shortening", "selection", "transformers"]
 
 
@@ -18,6 +19,10 @@ class BenchConfig(Settings):
     """Source tokens."""
     works: tuple[WorkName, ...] = Field(("encode", "train", "generate"), min_length=1)
     """What is measured."""
+    twins: tuple[TwinName, ...] = ("blockwise", "vanilla")
+    """Models without pooling that stand beside it, named after the attention of all their layers."""
+    peers: tuple[str, ...] = ()
+    """Names of the systems that `--peers` compares with, such as LED; all that are installed by default."""
     precision: Literal["auto", "fp32", "bf16", "int8"] = "auto"
     """Precision of encoding and generation; auto is what is fast on the device. A training step has its own."""
     batch: int = Field(1, ge=1)
@@ -31,8 +36,7 @@ class BenchConfig(Settings):
     repeats: int = Field(5, ge=1)
     """Measured repetitions after one that is not counted; fewer where time ends."""
     seconds: Annotated[float, Field(gt=0)] | Literal["auto"] = "auto"
-    """Time for everything, as far as it can be foreseen; auto is nine minutes on a CPU, 100 seconds on a GPU, and six
-    times as much with peers."""
+    """Time for everything; auto is nine minutes on a CPU, 100 seconds on a GPU, and six times as much with peers."""
 
 
 class OperatorsConfig(Settings):

@@ -141,7 +141,8 @@ def _vanilla(settings: object, length: int, dim: int, heads: int) -> Cost:
 def _blockwise(settings: AttentionConfig, length: int, dim: int, heads: int) -> Cost:
     assert isinstance(settings, BlockwiseConfig)
     block = min(settings.block, length)
-    return _dense(-(-length // block) * block, block, dim, heads)  # the last block is filled up
+    rest = length % block  # tokens of a shorter last block
+    return _dense(length - rest, block, dim, heads) + _dense(rest, rest, dim, heads)
 
 
 def _sliding_window(settings: AttentionConfig, length: int, dim: int, heads: int) -> Cost:

@@ -88,7 +88,7 @@ def _lines(axes: "Axes", points: Mapping[str, Sequence[tuple[int, float]]], look
         _name(axes, system, (last, exp(low + height * (high - low))), looks[system][1])
     for system, own in points.items():
         if system not in ends:  # others go on to the right of it
-            _name(axes, system, own[-1], looks[system][1], above=True)
+            _name(axes, system, own[-1], looks[system][1], above=len(own) > 1)
 
 
 def _name(axes: "Axes", system: str, place: tuple[float, float], colour: str, *, above: bool = False) -> None:

@@ -27,13 +27,15 @@ def rates_table(rows: Sequence[RateRow]) -> Table:
 
 
 def systems_table(rows: Sequence[ModelRow]) -> Table:
-    """The models, and how many vectors leave their layers at the longest length."""
-    longest = max(row.length for row in rows if row.layout)
-    found = {row.model: row for row in reversed(rows) if row.layout and row.length == longest}
+    """The models, and how many vectors leave their layers at the longest length that they were measured at."""
+    found: dict[str, ModelRow] = {}
+    for row in rows:
+        if row.layout and (row.model not in found or row.length > found[row.model].length):
+            found[row.model] = row
     cells = tuple(
-        (name, _mebi(row.weights), row.precision, _layout(row.layout)) for name, row in reversed(found.items())
+        (name, _mebi(row.weights), row.precision, f"{row.length:,}", _layout(row.layout)) for name, row in found.items()
     )
-    return Table("models", ("", "weights MiB", "precision", f"vectors leaving each layer, of {longest:,}"), cells)
+    return Table("models", ("", "weights MiB", "precision", "tokens", "vectors leaving each layer"), cells)
 
 
 def work_table(title: str, rows: Sequence[ModelRow]) -> Table:
@@ -42,8 +44,7 @@ def work_table(title: str, rows: Sequence[ModelRow]) -> Table:
     measured = ("tokens", "model", "seconds", "spread", "documents/s", "tokens/s", "peak MiB", "/ weights")
     columns = (*measured, *(("matrix rate",) if shared else ()), f"x {MODEL}")
     base = {row.length: row.timing for row in rows if row.model == MODEL}
-    measured_once = {row.model for row in rows if row.timing}
-    cells = tuple(_cells(row, base.get(row.length), shared=shared) for row in rows if row.model in measured_once)
+    cells = tuple(_cells(row, row.timing, base.get(row.length), shared=shared) for row in rows if row.timing)
     notes = _left_out(rows)
     runs = sorted({len(row.timing.seconds) for row in rows if row.timing})
     if runs:
@@ -101,35 +102,40 @@ def growth_table(rows: Sequence[GrowthRow]) -> Table:
     return Table("growth with the length of the document", ("", "model", "tokens", *costs), cells, (note,))
 
 
-def _cells(row: ModelRow, base: Timing | None, *, shared: bool) -> tuple[str, ...]:
-    timing = row.timing
-    times, compared = (MISSING,) * 4, MISSING
-    if timing:
-        each = row.batch / timing.median
-        times = (
-            significant(timing.median),
-            _spread(timing.spread),
-            significant(each),
-            significant(each * row.length),
-        )
-    if timing and base:
+def _cells(row: ModelRow, timing: Timing, base: Timing | None, *, shared: bool) -> tuple[str, ...]:
+    compared = MISSING
+    if base:
         doubt = "?" if row.model != MODEL and max(timing.spread, base.spread) > NOISY else ""
         compared = f"{_ratio(timing.median / base.median)}{doubt}"
+    each = row.batch / timing.median
     over = _ratio(row.memory / row.weights) if row.memory is not None and row.weights else MISSING
-    share = (percent(row.share),) if shared else ()
-    return (f"{row.length:,}", row.model, *times, _mebi(row.memory), over, *share, compared)
+    return (
+        f"{row.length:,}",
+        row.model,
+        significant(timing.median),
+        _spread(timing.spread),
+        significant(each),
+        significant(each * row.length),
+        _mebi(row.memory),
+        over,
+        *((percent(row.share),) if shared else ()),
+        compared,
+    )
 
 
 def _left_out(rows: Sequence[ModelRow]) -> list[str]:
-    """Say once of every system why which lengths are missing."""
-    found: dict[str, dict[str, list[str]]] = {}
-    for row in rows:
-        if row.note:
-            found.setdefault(row.model, {}).setdefault(row.note, []).append(f"{row.length:,}")
+    """Say of every system which lengths are missing and why; where longer ones are too, the shortest says enough."""
     sentences = []
-    for model, reasons in found.items():
-        places = [f"{', '.join(lengths)} tokens ({reason})" for reason, lengths in reasons.items()]
-        sentences.append(f"{model} was left out at {', at '.join(places)}")
+    for model in dict.fromkeys(row.model for row in rows if row.note):
+        own = [row for row in rows if row.model == model]
+        missing = [row for row in own if row.note]
+        if len(missing) == len(own):
+            where = ""
+        elif len(missing) > 1 and missing == own[-len(missing) :]:
+            where = f" from {missing[0].length:,} tokens on"
+        else:
+            where = f" at {', '.join(f'{row.length:,}' for row in missing)} tokens"
+        sentences.append(f"{model} was left out{where}: {missing[0].note}")
     return sentences
 
 

@@ -49,7 +49,9 @@ def measure_models(
     report(Progress("bench", note=f"this takes at most about {seconds:,.0f} s; bench.seconds changes that"))
     precision = None if settings.precision == "auto" else settings.precision
     longest = max(settings.lengths)
-    subjects = {name: Subject(twin, conditions, precision) for name, twin in twins(config, longest).items()}
+    found = twins(config, longest)
+    chosen = {name: found[name] for name in ("model", *settings.twins) if name in found}
+    subjects = {name: Subject(each, conditions, precision) for name, each in chosen.items()}
     ascent = Ascent({**subjects, **peers}, settings, conditions, budget, report, check)
     ascent.climb()
     rows = sorted(ascent.rows, key=lambda row: (WORKS.index(row.work), row.length))

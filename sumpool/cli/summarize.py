@@ -38,7 +38,7 @@ def summarize(
     ] = None,
     precision: Annotated[
         Literal["auto", "fp32", "bf16", "int8"] | None,
-        typer.Option(help="What weights are rounded to; by default int8 on a CPU and bf16 on a GPU."),
+        typer.Option(help="What weights are rounded to; auto is int8 on a CPU and bf16 on a GPU."),
     ] = None,
     changes: Changes = None,
 ) -> None:

@@ -48,8 +48,13 @@ class TrainConfig(Settings):
     """Weights of auxiliary losses by name; one that is not named here weighs nothing."""
     precision: Literal["auto", "fp32", "bf16"] = "auto"
     """bf16 computes under autocast and keeps fp32 weights; auto is bf16 where the hardware has it."""
+    checkpoint_activations: bool = False
+    """Whether only what each layer was given is held on the way to a gradient, and the rest worked out again: less
+    memory for more time, and the same weights to the last bit."""
     device: Literal["auto", "cpu", "cuda"] = "auto"
     """Where to train; auto takes a GPU if there is one."""
+    compile: bool = False
+    """Whether layers are compiled first, which takes a minute and a C++ compiler; for a GPU, on a CPU it loses."""
     validate_every: int = Field(500, ge=1)
     """Steps between validations."""
     validate_documents: int = Field(200, ge=1)

@@ -13,6 +13,7 @@ from sumpool.errors import Interrupted, NonFiniteError
 from sumpool.interruption import Check, go_on
 from sumpool.progress import Progress, Report, silent
 from sumpool.training.checkpoint import Checkpoint, Checkpoints, export
+from sumpool.training.compilation import compile_layers
 from sumpool.training.config import TrainConfig
 from sumpool.training.durable import on_disk, remove_half_written
 from sumpool.training.feed import Material, Place, reseed, updates_from
@@ -82,6 +83,8 @@ def fit(
     """
     device = choose_device(config.device)
     with reproducible(device):
+        if config.compile:
+            compile_layers(model)
         training = _Run(model.to(device), config, material, run, report)
         training.resume()
         try:

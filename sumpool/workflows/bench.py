@@ -12,7 +12,7 @@ from sumpool.bench.models import NOBODY, measure_models
 from sumpool.bench.result import BenchReport
 from sumpool.bench.workload import Conditions
 from sumpool.core.nn.packed import Precision
-from sumpool.errors import CheckpointError
+from sumpool.errors import CheckpointError, RecipeError
 from sumpool.interruption import Check, go_on
 from sumpool.progress import Progress, Report, silent
 from sumpool.recipe.load import load_recipe, make_recipe
@@ -110,13 +110,21 @@ def _again(before: BenchReport, overrides: Sequence[str]) -> Recipe:
 
 
 def _peers(recipe: Recipe, conditions: Conditions, report: Report) -> dict[str, Contender]:
-    """Let the peers in that are installed."""
+    """Let the peers in that are installed, or some of them.
+
+    Raises:
+        RecipeError: If there are none, or one that is asked for is not among them.
+    """
     from sumpool.bench.peers.build import build_peers, require_peers
 
     for sentence in require_peers():
         report(Progress("bench", note=sentence))
     tokens = max(recipe.bench.generate, recipe.bench.target)
-    return build_peers(recipe.model, max(recipe.bench.lengths), conditions, tokens)
+    peers = build_peers(recipe.model, max(recipe.bench.lengths), conditions, tokens)
+    unknown = [name for name in recipe.bench.peers if name not in peers]
+    if unknown:
+        raise RecipeError(f"bench.peers must name some of {', '.join(peers)}, got {', '.join(unknown)}")
+    return {name: peers[name] for name in recipe.bench.peers or peers}
 
 
 def _vocabulary(recipe: Recipe) -> int:

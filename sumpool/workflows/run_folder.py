@@ -31,6 +31,7 @@ FREE = (
     "train.validate_every",
     "train.rouge_documents",
     "train.patience",
+    "train.checkpoint_activations",
     "train.checkpoint_every",
     "train.keep",
 )

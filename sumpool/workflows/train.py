@@ -162,6 +162,8 @@ def _gather(recipe: Recipe, report: Report, check: Check) -> _Materials:
     tokenizer = load_tokenizer(prepared)
     training, validation = (Shard.open(prepared, split) for split in ("train", "validation"))
     torch.manual_seed(recipe.seed)
+    model = Summarizer(recipe.model, tokenizer.vocabulary, torch.tensor(tokenizer.word_starts()))
+    model.checkpoint_activations(recipe.train.checkpoint_activations)
     return _Materials(
         prepared=prepared,
         data_report=data_report,
@@ -175,7 +177,7 @@ def _gather(recipe: Recipe, report: Report, check: Check) -> _Materials:
             seed=recipe.seed,
             teacher=Phrases.load(prepared / PHRASES) if recipe.data.phrases else None,
         ),
-        model=Summarizer(recipe.model, tokenizer.vocabulary, torch.tensor(tokenizer.word_starts())),
+        model=model,
     )
 
 

@@ -19,7 +19,7 @@ from sumpool.variants import kinds
 
 SMALL = ComplexityConfig(length=48, keep=8, block=16, target=10, dim=32, heads=4, feed_forward=64, layers=5)
 ODD = SMALL.model_copy(update={"length": 187, "keep": 5, "block": 11, "target": 3})
-"""Nothing divides anything, and the last block is filled up."""
+"""Nothing divides anything, and the last block is shorter."""
 
 
 @pytest.mark.parametrize("settings", [SMALL, ODD])

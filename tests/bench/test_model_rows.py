@@ -22,6 +22,8 @@ FOUND = FoundModels(
         ModelRow("encode", "theirs", 4096, 4, note="memory ended"),
         ModelRow("encode", "others", 1024, 4, note="nothing to read"),
         ModelRow("encode", "others", 2048, 4, note="memory ended"),
+        ModelRow("encode", "some", 1024, 4, note="a repetition would take about 3 s"),
+        ModelRow("encode", "some", 2048, 4, Timing((1.0, 1.0))),
         ModelRow("generate", "model", 1024, 4, Timing((2.0,))),
     ),
     growth=(
@@ -66,8 +68,10 @@ def test_what_the_machine_does_is_the_median_of_all_turns() -> None:
 
 def test_models_and_their_layouts() -> None:
     _, models, *_ = FOUND.tables()
-    assert models.columns == ("", "weights MiB", "precision", "vectors leaving each layer, of 1,024")
-    assert models.rows == (("model", "2", "fp32", "1,024, 64"), ("blockwise", "2", "fp32", "2 x 1,024"))
+    assert models.rows == (
+        ("model", "2", "fp32", "1,024", "1,024, 64"),
+        ("blockwise", "2", "fp32", "1,024", "2 x 1,024"),
+    )
 
 
 def test_works() -> None:
@@ -78,12 +82,12 @@ def test_works() -> None:
         ("1,024", "model", "0.500", "1.20", "8.00", "8,192", "3", "1.50", "50 %", "1.00"),
         ("1,024", "blockwise", "1.10", "1.20", "3.64", "3,724", "6", "3.00", "-", "2.20"),
         ("1,024", "theirs", "2.00", "3.00?", "2.00", "2,048", "-", "-", "-", "4.00?"),
-        ("2,048", "theirs", "-", "-", "-", "-", "-", "-", "-", "-"),
-        ("4,096", "theirs", "-", "-", "-", "-", "-", "-", "-", "-"),
+        ("2,048", "some", "1.00", "1.00", "4.00", "8,192", "-", "-", "-", "-"),
     )
     assert encode.notes == (
-        "theirs was left out at 2,048, 4,096 tokens (memory ended)",
-        "others was left out at 1,024 tokens (nothing to read), at 2,048 tokens (memory ended)",
+        "theirs was left out from 2,048 tokens on: memory ended",
+        "others was left out: nothing to read",
+        "some was left out at 1,024 tokens: a repetition would take about 3 s",
         "medians of 2 to 3 repetitions; x model: how many times as long as the model",
         "matrix rate: operations a second over those of a large product in the same precision",
         "?: slowest over fastest above 1.5; measure again on a quiet machine",

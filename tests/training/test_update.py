@@ -1,9 +1,13 @@
+from collections import Counter
+from collections.abc import Callable
 from dataclasses import replace
 
 import pytest
 import torch
 from torch import Tensor, nn
+from torch.utils._python_dispatch import TorchDispatchMode
 
+from sumpool.core.model import encoder
 from sumpool.core.output._base import Scores
 from sumpool.data.batches import Batch
 from sumpool.errors import ResourceError
@@ -105,6 +109,41 @@ def test_bf16_keeps_weights_and_moments_in_single_precision() -> None:
     figures = updater.update([batch_of([0, 1])], rate=0.01).read()
     assert figures.loss == pytest.approx(gradients([batch_of([0, 1])])[1], rel=0.02)
     assert {tensor.dtype for tensor in moments_of(updater.optimizer, model).values()} == {torch.float32}
+
+
+class Rounded(TorchDispatchMode):
+    """Counts how often what lies where is rounded to bf16."""
+
+    def __init__(self) -> None:
+        super().__init__()  # type: ignore[no-untyped-call]
+        self.times: Counter[int] = Counter()
+
+    def __torch_dispatch__(
+        self,
+        func: Callable[..., object],
+        types: object,
+        args: tuple[object, ...] = (),
+        kwargs: dict[str, object] | None = None,
+    ) -> object:
+        if func is torch.ops.aten._to_copy.default and kwargs and kwargs["dtype"] is torch.bfloat16:
+            assert isinstance(args[0], Tensor)
+            self.times[args[0].data_ptr()] += 1
+        return func(*args, **(kwargs or {}))
+
+
+def test_bf16_rounds_every_weight_once_and_leaves_its_gradient_in_single_precision(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(
+        encoder, "CPU", encoder.Room(at_once=1, held=2**20)
+    )  # so that every layer is used several times
+    model = new_model()
+    updater = new_updater(model, CONFIG.model_copy(update={"precision": "bf16"}))
+    with Rounded() as seen:
+        updater.update([batch_of([0, 1, 2])], rate=0.01)
+    times = {name: seen.times[parameter.data_ptr()] for name, parameter in model.named_parameters()}
+    assert {name for name, count in times.items() if count != 1} == {name for name in times if "norm" in name}
+    assert {parameter.grad.dtype for parameter in model.parameters() if parameter.grad is not None} == {torch.float32}
 
 
 @pytest.mark.parametrize("error", [MemoryError(), RuntimeError("DefaultCPUAllocator: can't allocate memory: 9 bytes")])

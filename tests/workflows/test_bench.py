@@ -218,17 +218,21 @@ def test_peers_take_part(tiny_recipe: Path, monkeypatch: pytest.MonkeyPatch) -> 
     def build(config: ModelConfig, longest: int, conditions: Conditions, tokens: int) -> dict[str, Contender]:
         del config, conditions
         asked.append((longest, tokens))
-        return {"theirs": Peer()}
+        return {"theirs": Peer(), "others": Peer()}
 
     monkeypatch.setattr("sumpool.bench.peers.build.build_peers", build)
     monkeypatch.setattr("sumpool.bench.peers.build.require_peers", lambda: ("one is missing",))
     heard: list[Progress] = []
-    found = bench(tiny_recipe, overrides=SMALL, lengths=(32, 64), peers=True, report=heard.append)
+    chosen = [*SMALL, "bench.peers=[theirs]", "bench.twins=[vanilla]"]
+    found = bench(tiny_recipe, overrides=chosen, lengths=(32, 64), peers=True, report=heard.append)
     assert isinstance(found.found, FoundModels)
+    assert {row.model for row in found.found.models} == {"model", "vanilla", "theirs"}
     assert [row.length for row in found.found.models if row.model == "theirs"] == [32, 64] * 3
     assert asked == [(64, 4)]
     assert heard[0].note == "one is missing"
     assert found.precision.endswith("and of the peers")
+    with pytest.raises(RecipeError, match=r"bench\.peers must name some of theirs, others, got LSD"):
+        bench(tiny_recipe, overrides=[*SMALL, "bench.peers=[LSD]"], lengths=(32,), peers=True)
 
 
 def stop() -> None:

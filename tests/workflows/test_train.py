@@ -125,7 +125,7 @@ def test_the_same_recipe_and_seed_give_the_same_weights(
 
     with pytest.raises(Interrupted, match="SIGINT"):
         train(recipe_with(), tmp_path / "run", report=stop)
-    notes = notes_of(recipe_with(), tmp_path / "run")
+    notes = notes_of(recipe_with("train.checkpoint_activations=true"), tmp_path / "run")
     assert "going on from step 3" in notes
     weights = [(folder / "model.safetensors").read_bytes() for folder in (workshop / "run", tmp_path / "run")]
     assert weights[0] == weights[1]
@@ -145,7 +145,9 @@ def test_a_changed_recipe_is_refused_by_the_names_of_its_changes(run: Path, reci
 
 
 def test_settings_that_no_update_depends_on_may_change(run: Path, recipe_with: Callable[..., Recipe]) -> None:
-    changed = recipe_with("train.keep=5", "train.checkpoint_every=1", "summarize.beams=2")
+    changed = recipe_with(
+        "train.keep=5", "train.checkpoint_every=1", "train.checkpoint_activations=true", "summarize.beams=2"
+    )
     notes_of(changed, run)
     assert load_recipe(run) == changed
 

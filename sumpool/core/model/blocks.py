@@ -36,14 +36,15 @@ class Chunk:
             length: Of the documents, padding included.
             device: Where the documents are.
         """
-        self.blocks = blocks
         self.full = blocks[-1].size == blocks[0].size > 0
-        document, first, size = torch.tensor([(each.document, each.first, each.size) for each in blocks]).to(device).T
-        inside = torch.arange(max(1, blocks[0].size), device=device)
-        self._document = document[:, None]
-        self._number = first[:, None] + inside  # (blocks, longest), place of each token in its document
+        document, first, size = torch.tensor([(each.document, each.first, each.size) for each in blocks]).T
+        inside = torch.arange(max(1, blocks[0].size))
+        mask = inside < size[:, None]  # (blocks, longest)
+        self.mask = mask.to(device)
+        self._real = None if self.full else mask.flatten().nonzero()[:, 0].to(device)  # no need to ask the device
+        self._document = document[:, None].to(device)
+        self._number = (first[:, None] + inside).to(device)  # (blocks, longest), place of each token in its document
         self._length = length
-        self.mask = inside < size[:, None]  # (blocks, longest)
 
     @property
     def places(self) -> Tensor:
@@ -69,7 +70,8 @@ class Chunk:
 
     def real(self, values: Tensor) -> Tensor:
         """Lay the values of all real tokens end to end: (blocks, longest, ...) -> (real, ...)."""
-        return values.flatten(0, 1) if self.full else values[self.mask]
+        rows = values.flatten(0, 1)
+        return rows if self._real is None else rows.index_select(0, self._real)
 
 
 @final
@@ -99,17 +101,23 @@ class Blocks:
 
         Where no gradient is wanted, a part is put back as soon as it comes, so that few are held at a time.
         """
-        rows = (chunk.real(part) for chunk, part in zip(self.chunks, parts, strict=True))
         if torch.is_grad_enabled():
-            together = torch.cat(list(rows))
+            together = torch.cat([chunk.real(part) for chunk, part in zip(self.chunks, parts, strict=True)])
             places = torch.cat([chunk.places for chunk in self.chunks])
             return self._documents(self._empty(together).index_copy(0, places, together))
-        first = next(rows)
-        joined = self._empty(first)
-        joined[self.chunks[0].places] = first
-        for chunk, part in zip(self.chunks[1:], rows, strict=True):
-            joined[chunk.places] = part
-        return self._documents(joined)
+        joined: Tensor | None = None
+        for chunk, part in zip(self.chunks, parts, strict=True):
+            joined = self.put(chunk, part, joined)
+        assert joined is not None, "there is always a chunk"
+        return joined
+
+    def put(self, chunk: Chunk, part: Tensor, joined: Tensor | None) -> Tensor:
+        """Put what became of a chunk back into `joined` (batch, length, ...), or into zeros where there is none yet."""
+        rows = chunk.real(part)
+        if joined is None:
+            joined = self._documents(self._empty(rows))
+        joined.flatten(0, 1)[chunk.places] = rows
+        return joined
 
     def _empty(self, like: Tensor) -> Tensor:
         return like.new_zeros(self.shape.numel(), *like.shape[1:])

@@ -13,6 +13,7 @@ from sumpool.core.model.config import ModelConfig
 from sumpool.core.model.embed import Embed
 from sumpool.core.model.written import Written, WrittenT
 from sumpool.core.nn.blocks import Residual
+from sumpool.core.nn.checkpointing import call
 from sumpool.core.nn.feed_forward import FeedForward
 from sumpool.core.nn.heads import merge_heads, split_heads
 from sumpool.core.tokens import Tokens
@@ -93,6 +94,7 @@ class Decoder(nn.Module):
         super().__init__()
         self.embed = Embed(embedding, config, config.decoder.positions, config.target_length)
         self.reader = config.decoder.cross_attention.build_reader(config.dim)
+        self.checkpoint_activations = False
         self.layers = nn.ModuleList(DecoderLayer(config) for _ in range(config.decoder.layers))
         self.norm = nn.LayerNorm(config.dim) if config.norm == "pre" else nn.Identity()
 
@@ -120,7 +122,7 @@ class Decoder(nn.Module):
         states = self._embed(tokens, torch.arange(tokens.size(1), device=tokens.device).expand(tokens.shape))
         found: list[Seen] = []
         for layer, kept in zip(self._layers(), remembered, strict=True):
-            found.append(layer(states, kept, mask))
+            found.append(call(layer, states, kept, mask, again=self.checkpoint_activations))
             states = found[-1].states
         figures = {
             f"decoder_{number}.{name}": figure

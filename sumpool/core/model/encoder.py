@@ -1,6 +1,6 @@
 """The encoder: attention layer by layer, with poolings between them."""
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from typing import final
 
@@ -10,12 +10,13 @@ from torch import Tensor, nn
 from sumpool.core.model.blocks import Blocks
 from sumpool.core.model.config import ModelConfig
 from sumpool.core.model.embed import Embed
-from sumpool.core.model.rereading import Reread
+from sumpool.core.model.reading import Reading
 from sumpool.core.model.runs import EncoderLayer, Run, find_runs
-from sumpool.core.nn.masking import hide
+from sumpool.core.nn.checkpointing import call
 from sumpool.core.nn.mixture import Mixture, Mixtures
-from sumpool.core.pooling._base import Pooled, Pooler
-from sumpool.core.tokens import Received, Tokens
+from sumpool.core.nn.vectors import AtHand, Vectors
+from sumpool.core.pooling._base import Pooler
+from sumpool.core.tokens import Tokens
 
 See = Callable[[Tensor], Tensor]
 """What somebody wants of every vector, each by itself: (..., dim) -> (..., features)."""
@@ -61,6 +62,11 @@ def everything(states: Tensor) -> Tensor:
     return states
 
 
+def nothing(states: Tensor) -> Tensor:
+    """Want nothing of the vectors."""
+    return states[..., :0]
+
+
 @final
 class Encoder(nn.Module):
     """Reads whole documents."""
@@ -71,6 +77,7 @@ class Encoder(nn.Module):
         super().__init__()
         self.embed = Embed(embedding, config, config.positions, config.source_length)
         self.restore = config.restore
+        self.checkpoint_activations = False
         layers = [EncoderLayer(layer, config) for layer in config.encoder]
         self.layers = nn.ModuleList(layers)
         self.poolers = nn.ModuleDict(
@@ -93,75 +100,55 @@ class Encoder(nn.Module):
             see: What is wanted of the vectors before the first pooling.
         """
         words = self.word_starts[ids].cumsum(1)
-        nothing = self.embed.embedding.weight.new_empty(*ids.shape, 0)  # the first layers make the vectors
-        tokens = Tokens.from_source(nothing, mask, sentences, words, ids, phrases)
+        empty = self.embed.embedding.weight.new_empty(*ids.shape, 0)  # the first layers make the vectors
+        tokens = Tokens.from_source(empty, mask, sentences, words, ids, phrases)
         source: Tokens | None = None
         before: list[Tokens] = []
         mixtures: list[Callable[[], Mixture]] = []
+        losses: dict[str, Tensor] = {}
+        figures: dict[str, Tensor] = {}
         for run in self.runs:
-            reread = self._reread(tokens, run, see)
-            if reread:
-                source, pooled = reread
-            else:
-                tokens = self._read(tokens, run)
-                pooler = self._pooler(run)
-                if pooler is None:
-                    continue
-                source = source or _seen(tokens, see)
-                before += [tokens] if self.restore else []
-                pooled = pooler(replace(tokens, losses={}, figures={}))
-            tokens, mixtures = _join(tokens, pooled, run), [*mixtures, pooled.mixture]
-        source = source or _seen(tokens, see)
+            vectors = self._read(tokens, run, see if source is None else nothing)
+            pooler = self._pooler(run)
+            if pooler is None:
+                tokens = vectors.all()
+                continue
+            if self.restore or torch.is_grad_enabled():  # which need the vectors again
+                vectors = AtHand(vectors.all())
+            before += [vectors.all()] if self.restore else []
+            pooled = pooler(tokens, vectors)
+            source = source or tokens.with_states(_seen(vectors, see))
+            tokens, mixtures = replace(pooled.tokens, losses={}, figures={}), [*mixtures, pooled.mixture]
+            for name, loss in pooled.tokens.losses.items():
+                losses[name] = losses[name] + loss if name in losses else loss
+            figures |= {f"layer_{run.layers.stop}.{name}": value for name, value in pooled.tokens.figures.items()}
+        source = source or tokens.with_states(_seen(AtHand(tokens), see))
         if before:
             tokens, mixtures = _restore(tokens, before, mixtures), []
-        return Encoded(tokens.with_states(self.norm(tokens.states)), source, mixtures)
+        memory = replace(tokens, states=self.norm(tokens.states), losses=losses, figures=figures)
+        return Encoded(memory, source, mixtures)
 
-    def _read(self, tokens: Tokens, run: Run) -> Tokens:
+    def _read(self, tokens: Tokens, run: Run, see: See) -> Vectors:
         """Run documents through some layers, taken apart into blocks where these do not see further."""
         if run.block is None:
-            return self._pass(replace(tokens, full=bool(tokens.mask.all())), run)
-        blocks = self._cut(tokens, run.block)
-        received: list[Received] = []
-
-        def parts() -> Iterator[Tensor]:
-            for chunk in blocks.chunks:
-                found = self._pass(chunk.take(tokens), run)
-                assert found.received is not None
-                received.append(found.received)
-                yield found.states
-
-        states = blocks.join(parts())
-        return replace(tokens, states=states, received=lambda itself: blocks.join(give(itself) for give in received))
-
-    def _reread(self, tokens: Tokens, run: Run, see: See) -> tuple[Tokens, Pooled] | None:
-        """Read and pool documents too long to hold their vectors; None where there are none, or it takes all of them.
-
-        Returns:
-            What is wanted of the vectors before the pooling, and what is left by it.
-        """
-        pooler, vector = self._pooler(run), self.embed.embedding.weight[0]
-        held = tokens.mask.size(1) * vector.numel() * vector.element_size() <= self._room.held
-        if held or not pooler or not run.block or run.layers.start or self.restore or torch.is_grad_enabled():
-            return None
-        vectors = Reread(tokens, self._cut(tokens, run.block), lambda chunk: self._pass(chunk, run), see)
-        pooled = pooler.pool(tokens, vectors)
-        return (tokens.with_states(vectors.seen()), pooled) if pooled else None
+            return AtHand(self._pass(replace(tokens, full=bool(tokens.mask.all())), run))
+        weight = self.embed.embedding.weight
+        size, room = weight.size(1) * weight.element_size(), GPU if weight.is_cuda else CPU
+        return Reading(
+            tokens,
+            Blocks(tokens.mask, run.block, room.at_once // size),
+            read=lambda chunk: self._pass(chunk, run),
+            see=see,
+            hold=tokens.mask.size(1) * size <= room.held,
+        )
 
     def _pass(self, tokens: Tokens, run: Run) -> Tokens:
         """Run documents, or blocks as if they were documents, through some layers; the first begin with ids."""
         if run.layers.start == 0:
             tokens = tokens.with_states(self.embed(tokens.ids, tokens.mask, tokens.positions))
         for number in run.layers:
-            tokens = self.layers[number](tokens)
+            tokens = call(self.layers[number], tokens, again=self.checkpoint_activations)
         return tokens
-
-    def _cut(self, tokens: Tokens, block: int) -> Blocks:
-        vector = self.embed.embedding.weight[0]
-        return Blocks(tokens.mask, block, self._room.at_once // (vector.numel() * vector.element_size()))
-
-    @property
-    def _room(self) -> Room:
-        return GPU if self.embed.embedding.weight.is_cuda else CPU
 
     def _pooler(self, run: Run) -> Pooler | None:
         """Find what pools after some layers."""
@@ -173,18 +160,9 @@ class Encoder(nn.Module):
         return pooler
 
 
-def _seen(tokens: Tokens, see: See) -> Tokens:
-    """Keep what is wanted of the vectors."""
-    return replace(tokens, states=see(hide(tokens.states, tokens.mask)), received=None)
-
-
-def _join(tokens: Tokens, pooled: Pooled, run: Run) -> Tokens:
-    """Let the losses of a pooling join those before it; its figures are named after the layer."""
-    losses = dict(tokens.losses)
-    for name, loss in pooled.tokens.losses.items():
-        losses[name] = losses[name] + loss if name in losses else loss
-    figures = {f"layer_{run.layers.stop}.{name}": figure for name, figure in pooled.tokens.figures.items()}
-    return replace(pooled.tokens, losses=losses, figures=tokens.figures | figures)
+def _seen(vectors: Vectors, see: See) -> Tensor:
+    """Give what is wanted of vectors that have been pooled or held."""
+    return vectors.seen() if isinstance(vectors, Reading) else see(vectors.all().states)
 
 
 def _restore(tokens: Tokens, before: Sequence[Tokens], mixtures: Mixtures) -> Tokens:
@@ -193,4 +171,4 @@ def _restore(tokens: Tokens, before: Sequence[Tokens], mixtures: Mixtures) -> To
     for earlier, mixture in zip(reversed(before), reversed(mixtures), strict=True):
         states = mixture().spread(states, earlier.mask.size(1))
     source = before[0]
-    return replace(source, states=source.states + states, losses=tokens.losses, figures=tokens.figures)
+    return source.with_states(source.states + states)

@@ -122,6 +122,10 @@ class Summarizer(nn.Module):
         with torch.no_grad():
             self.embedding.weight[PAD].zero_()
 
+    def checkpoint_activations(self, on: bool = True) -> None:
+        """Hold only what each layer was given on the way to a gradient, and work out again what happened inside."""
+        self.encoder.checkpoint_activations = self.decoder.checkpoint_activations = on
+
     def encode(self, ids: Tensor, mask: Tensor, sentences: Tensor, phrases: Tensor | None = None) -> Memory:
         """Read documents.
 

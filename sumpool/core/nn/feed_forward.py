@@ -1,8 +1,8 @@
 """The position-wise feed-forward layer."""
 
-from functools import partial
 from typing import Literal, final
 
+import torch
 from torch import Tensor, nn
 from torch.nn import functional as F
 
@@ -17,10 +17,14 @@ class FeedForward(nn.Module):
         super().__init__()
         self.widen = nn.Linear(dim, width)
         self.narrow = nn.Linear(width, dim)
-        # In place: no gradient needs what the first map gave.
-        self.activation = partial(F.relu, inplace=True) if activation == "relu" else F.gelu
+        self.activation = _relu if activation == "relu" else F.gelu
 
     def forward(self, states: Tensor) -> Tensor:
         """Map every vector by itself."""
         mapped: Tensor = self.narrow(self.activation(self.widen(states)))
         return mapped
+
+
+def _relu(widened: Tensor) -> Tensor:
+    """Overwrite what nobody else sees; a gradient would have to copy it first, because it is a view of a product."""
+    return F.relu(widened, inplace=not torch.is_grad_enabled())

@@ -23,6 +23,9 @@ Precision = Literal["fp32", "bf16", "int8"]
 _FEWEST_OUTPUTS = 16
 """Maps of fewer outputs are never rounded: they score, gate and weigh, take no time, and a small error there shows."""
 
+_ROWS_AT_ONCE = 512
+"""Rows that are rounded, multiplied and scaled while they are in the processor's cache."""
+
 _LEVELS = 127
 _ZERO = 128
 """Zero, among numbers of 8 bits without a sign."""
@@ -78,6 +81,13 @@ class Int8Linear(nn.Module):
 
     def forward(self, rows: Tensor) -> Tensor:
         """Map (..., in_features) to (..., out_features)."""
+        if rows.shape[:-1].numel() <= _ROWS_AT_ONCE:
+            return self._map(rows)
+        pieces = [self._map(some) for some in rows.flatten(0, -2).split(_ROWS_AT_ONCE)]
+        mapped: Tensor = torch.cat(pieces).unflatten(0, rows.shape[:-1])
+        return mapped
+
+    def _map(self, rows: Tensor) -> Tensor:
         largest = rows.abs().amax(-1, keepdim=True).clamp_min(torch.finfo(rows.dtype).tiny)  # (..., 1); zeros stay so
         multiply = torch.ops.quantized.linear_with_input_q_dq_qweight_dq_output_fp32
         mapped: Tensor = multiply(rows / largest, 1 / _LEVELS, _ZERO, self.packed)

@@ -6,28 +6,33 @@ from typing import final
 
 from torch import Tensor
 
+from sumpool.core.nn.masking import hide
 from sumpool.core.nn.mixture import Mixture
 from sumpool.core.tokens import Tokens
 
 
 class Vectors(ABC):
-    """The vectors (batch, length, dim) before a pooling, which need not all be held at the same time."""
+    """Vectors (batch, length, dim), which need not all be held where scores and sums are all that is asked for."""
 
     @abstractmethod
     def score(self, scorer: Callable[[Tokens], Tensor]) -> Tensor:
-        """Score each (batch, length); any value at padding."""
+        """Score each (batch, length), by itself or by its block; any value at padding."""
 
     @abstractmethod
     def mix(self, mixture: Mixture) -> Tensor:
         """Mix those behind every vector that is left, each behind one at most: (batch, keep, dim), 0 at padding."""
 
+    @abstractmethod
+    def all(self) -> Tokens:
+        """Hold them all, 0 at padding."""
+
 
 @final
 class AtHand(Vectors):
-    """Vectors that are held, those of `tokens`, which are 0 at padding."""
+    """Vectors that are held already."""
 
     def __init__(self, tokens: Tokens) -> None:
-        self._tokens = tokens
+        self._tokens = tokens.with_states(hide(tokens.states, tokens.mask))
 
     def score(self, scorer: Callable[[Tokens], Tensor]) -> Tensor:
         """Score them all at once."""
@@ -36,3 +41,7 @@ class AtHand(Vectors):
     def mix(self, mixture: Mixture) -> Tensor:
         """Mix them all at once."""
         return mixture.combine(self._tokens.states)
+
+    def all(self) -> Tokens:
+        """Give them."""
+        return self._tokens

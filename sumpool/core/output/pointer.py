@@ -92,8 +92,9 @@ class PointerOutput(Output):
         kept = {"key": torch.cat([seen.states, preceding], dim=-1), "mask": seen.mask, "ids": ids}
         return kept if spread is None else {**kept, "spread": spread}
 
+    @torch.no_grad()  # a piece that the source holds twice is written twice below, which would count its gradient twice
     def forward(self, states: Tensor, history: Tensor, remembered: dict[str, Tensor]) -> Tensor:
-        """Give log-probabilities (batch, target, vocab)."""
+        """Give log-probabilities (batch, target, vocab), for writing: without gradients, which `score` has."""
         write, copy = self._gate(states, remembered)
         written = write + self._vocabulary(states)  # (batch, target, vocab)
         attention = self._attend(states, history, remembered).softmax(-1).nan_to_num()  # (batch, target, keys)

@@ -53,21 +53,14 @@ class Pooler(nn.Module, ABC):
     """
 
     @abstractmethod
-    def forward(self, tokens: Tokens) -> Pooled:
-        """Pool (batch, length, dim) to (batch, fewer, dim)."""
-
-    def pool(self, tokens: Tokens, vectors: Vectors) -> Pooled | None:
-        """Pool vectors by scores and by weighted sums of which each has one part at most: few need be held at a time.
+    def forward(self, tokens: Tokens, vectors: Vectors | None = None) -> Pooled:
+        """Pool (batch, length, dim) to (batch, fewer, dim).
 
         Args:
-            tokens: What is known of them; its own `states` are not looked at.
-            vectors: Read once for each thing that is asked of them.
-
-        Returns:
-            What `forward` would; None where that is nothing, or takes more than scores and sums.
+            tokens: The tokens.
+            vectors: Where their vectors are to be had if not from `tokens`; a pooling for which scores and weighted
+                sums are enough asks for no more.
         """
-        del tokens, vectors
-        return None
 
 
 def kept(keep: Keep, mask: Tensor) -> Tensor:

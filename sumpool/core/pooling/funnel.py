@@ -19,6 +19,7 @@ from torch.nn import functional as F
 
 from sumpool.core.nn.mixture import Mixture
 from sumpool.core.nn.precision import at_least_float32
+from sumpool.core.nn.vectors import Vectors
 from sumpool.core.pooling._base import Pooled, Pooler, PoolerConfig, leave
 from sumpool.core.tokens import Tokens
 
@@ -49,8 +50,9 @@ class FunnelPooler(Pooler):
         super().__init__()
         self.config = config
 
-    def forward(self, tokens: Tokens) -> Pooled:
+    def forward(self, tokens: Tokens, vectors: Vectors | None = None) -> Pooled:
         """Pool (batch, length, dim) to (batch, windows, dim)."""
+        tokens = vectors.all() if vectors else tokens
         window, stride = self.config.window, self.config.stride
         length = tokens.mask.size(1)
         starts = torch.arange(0, min(length, max(1, length - window + stride)), stride, device=tokens.mask.device)

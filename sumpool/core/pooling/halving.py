@@ -18,7 +18,6 @@ from pydantic import Field
 from torch import Tensor, nn
 from torch.nn import functional as F
 
-from sumpool.core.nn.masking import hide
 from sumpool.core.nn.mixture import Mixture
 from sumpool.core.nn.precision import at_least_float32
 from sumpool.core.nn.vectors import AtHand, Vectors
@@ -190,15 +189,11 @@ class HalvingPooler(Pooler):
         self.config = config
         self.scorer = scorer
 
-    def forward(self, tokens: Tokens) -> Pooled:
-        """Pool (batch, length, dim) to (batch, keep, dim)."""
-        tokens = tokens.with_states(hide(tokens.states, tokens.mask))
-        return self.pool(tokens, AtHand(tokens)) or unchanged(tokens)
-
-    def pool(self, tokens: Tokens, vectors: Vectors) -> Pooled | None:
-        """Play the tournament on scores, then read the vectors once more; see `Pooler.pool`."""
+    def forward(self, tokens: Tokens, vectors: Vectors | None = None) -> Pooled:
+        """Pool (batch, length, dim) to (batch, keep, dim); see `Pooler.forward`."""
+        vectors = vectors or AtHand(tokens)
         if most_kept(self.config.keep, tokens.mask.size(1)) == tokens.mask.size(1):
-            return None
+            return unchanged(vectors.all())
         hard = self.config.inference == "hard" and not self.training
         scores = vectors.score(self.scorer)
         tournament = halve(scores, tokens.mask, self.config.keep, self.config.peak, hard, self.config.sort)

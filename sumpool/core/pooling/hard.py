@@ -12,7 +12,6 @@ from typing import Annotated, Literal, final
 import torch
 from torch import Tensor, nn
 
-from sumpool.core.nn.masking import hide
 from sumpool.core.nn.mixture import Mixture
 from sumpool.core.nn.vectors import AtHand, Vectors
 from sumpool.core.pooling._base import Keep, Pooled, Pooler, PoolerConfig, best, leave, most_kept, unchanged
@@ -48,16 +47,11 @@ class HardPooler(Pooler):
         self.config = config
         self.scorer = scorer
 
-    def forward(self, tokens: Tokens) -> Pooled:
-        """Pool (batch, length, dim) to (batch, keep, dim)."""
-        tokens = tokens.with_states(hide(tokens.states, tokens.mask))
-        return self.pool(tokens, AtHand(tokens)) or unchanged(tokens)
-
-    def pool(self, tokens: Tokens, vectors: Vectors) -> Pooled | None:
-        """Find the best by their scores, then take them; see `Pooler.pool`."""
-        length = tokens.mask.size(1)
+    def forward(self, tokens: Tokens, vectors: Vectors | None = None) -> Pooled:
+        """Pool (batch, length, dim) to (batch, keep, dim); see `Pooler.forward`."""
+        vectors, length = vectors or AtHand(tokens), tokens.mask.size(1)
         if most_kept(self.config.keep, length) == length:
-            return None
+            return unchanged(vectors.all())
         learns = self.config.gradient == "straight_through"
         with torch.set_grad_enabled(learns and torch.is_grad_enabled()):
             scores = vectors.score(self.scorer)

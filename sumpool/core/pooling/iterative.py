@@ -19,6 +19,7 @@ from torch import Tensor, nn
 from sumpool.core.nn.masking import hide
 from sumpool.core.nn.mixture import Mixture
 from sumpool.core.nn.precision import at_least_float32
+from sumpool.core.nn.vectors import Vectors
 from sumpool.core.pooling._base import Keep, Pooled, Pooler, PoolerConfig, best, kept, leave, most_kept, unchanged
 from sumpool.core.scoring._base import Scorer, ScorerConfig
 from sumpool.core.scoring.linear import LinearConfig
@@ -103,8 +104,9 @@ class IterativePooler(Pooler):
         self.config = config
         self.scorer = scorer
 
-    def forward(self, tokens: Tokens) -> Pooled:
+    def forward(self, tokens: Tokens, vectors: Vectors | None = None) -> Pooled:
         """Pool (batch, length, dim) to (batch, keep, dim)."""
+        tokens = vectors.all() if vectors else tokens
         length = tokens.mask.size(1)
         if most_kept(self.config.keep, length) == length:
             return unchanged(tokens)

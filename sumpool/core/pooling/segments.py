@@ -25,6 +25,7 @@ from sumpool.core.boundaries.fixed import FixedConfig
 from sumpool.core.nn.masking import hide
 from sumpool.core.nn.mixture import Mixture
 from sumpool.core.nn.precision import at_least_float32
+from sumpool.core.nn.vectors import Vectors
 from sumpool.core.pooling._base import Pooled, Pooler, PoolerConfig, leave
 from sumpool.core.tokens import Tokens
 from sumpool.variants import OneOf
@@ -133,8 +134,9 @@ class SegmentsPooler(Pooler):
         self.combine = config.combine
         self.boundaries = boundaries
 
-    def forward(self, tokens: Tokens) -> Pooled:
+    def forward(self, tokens: Tokens, vectors: Vectors | None = None) -> Pooled:
         """Pool (batch, length, dim) to (batch, segments, dim), as many as the document with the most has."""
+        tokens = vectors.all() if vectors else tokens
         found = self.boundaries(tokens)
         segments = Segments.of(found.ends, tokens.mask)
         if self.combine == "mean":

@@ -160,6 +160,25 @@ def test_every_parameter_gets_a_finite_gradient() -> None:
                 assert parameter.grad.isfinite().all(), name
 
 
+@pytest.mark.parametrize("encoder", ENCODERS)
+@pytest.mark.parametrize("cross_attention", CROSS_ATTENTIONS)
+def test_gradients_are_the_same_to_the_bit_when_activations_are_not_held(encoder: str, cross_attention: str) -> None:
+    documents, target = make_documents(70, 40, 9), torch.randint(5, VOCAB, (3, 12))
+    gradients = []
+    for checkpoint in (False, True):
+        model = make_model(encoder, cross_attention=cross_attention).train()
+        model.checkpoint_activations(checkpoint)
+        assert model.encoder.embed.dropout.p > 0
+        torch.manual_seed(5)
+        scores, losses, _ = model(*documents, target)
+        torch.stack([scores.surprise, *losses.values()]).sum().backward()
+        found = {name: parameter.grad for name, parameter in model.named_parameters()}
+        gradients.append({name: gradient for name, gradient in found.items() if gradient is not None})
+    assert gradients[0].keys() == gradients[1].keys() != set()
+    for name, gradient in gradients[0].items():
+        assert torch.equal(gradient, gradients[1][name]), name
+
+
 def test_a_document_too_long_is_refused() -> None:
     ids, mask, sentences = make_documents(2001)
     with pytest.raises(ValueError, match=re.escape("length must be at most source_length = 2000, got 2001")):

@@ -5,6 +5,7 @@ from functools import partial
 import pytest
 import torch
 from torch import Tensor, nn
+from torch.nn import functional as F
 
 from sumpool.core.nn.mixture import Mixture
 from sumpool.core.output.pointer import PointerConfig, PointerOutput
@@ -148,7 +149,11 @@ def test_learns_as_from_the_whole_distribution(smoothing: float, make_tokens: Ca
     learning = [states, *head.parameters()]
 
     remembered = head.remember(ids, seen(head, tokens), tokens, ())
-    log_probs = head(states, history, remembered).gather(-1, target[..., None]).squeeze(-1)
+    write, copy = head._gate(states, remembered)
+    attention = head._attend(states, history, remembered).softmax(-1).nan_to_num()
+    copied = attention @ F.one_hot(ids, 40).double()  # (batch, target, vocab)
+    whole = (write.exp() * head._vocabulary(states).exp() + copy.exp() * copied).log()
+    log_probs = whole.gather(-1, target[..., None]).squeeze(-1)
     expected = ((smoothing - 1) * log_probs - smoothing * head._vocabulary(states).mean(-1))[target != PAD].sum()
     gradients = torch.autograd.grad(expected, learning)
     scores = head.score(states, history, head.remember(ids, seen(head, tokens), tokens, ()), target, smoothing)
