@@ -19,7 +19,7 @@ from sumpool.bench.workload import Conditions
 from sumpool.core.cross_attention._base import CrossAttentionConfig
 from sumpool.core.model.config import ModelConfig
 from sumpool.core.model.decoder import Decoder, DecoderLayer
-from sumpool.core.model.written import Written
+from sumpool.core.model.written import MovingWritten
 from sumpool.core.tokens import Tokens
 from sumpool.pieces import PARAGRAPH
 
@@ -101,7 +101,7 @@ class _Writer:
         self.decoder, self.memory, self.device = decoder, memory, device
         self.shared: dict[str, Tensor] = {}
         self.remembered: list[dict[str, Tensor]] = []
-        self.written = Written.nothing(len(memory.mask), beams, device)
+        self.written = MovingWritten.nothing(len(memory.mask), beams, device)
         self.reading = clock(self._read, device)
         self.remembering = 0.0
         self.steps: list[float] = []

@@ -10,6 +10,7 @@ from sumpool.core.decoding.beam import search
 from sumpool.core.decoding.config import DecodingConfig
 from sumpool.core.decoding.constraints import Constraint, NoRepeatTokens, NoRepeatWords, WordPieces
 from sumpool.core.decoding.ranking import Lengths
+from sumpool.core.model.replay import Replayed
 from sumpool.core.model.summarizer import Summarizer
 from sumpool.data.batches import collate
 from sumpool.data.shards import Item
@@ -47,6 +48,7 @@ class Writer:
         self._tokenizer = tokenizer
         self._config = config
         self._lengths = lengths
+        self._steps = Replayed(model)
         self._constraints: list[Constraint] = []
         if config.no_repeat_words:
             self._constraints.append(NoRepeatWords(config.no_repeat_words, WordPieces(tokenizer.surfaces())))
@@ -81,9 +83,10 @@ class Writer:
         batch = collate(passages, source_length, self._model.config.target_length).to(device)
         lengths = [_within(self._lengths, len(passage.ids)) for passage in passages]
         memory = self._model.encode(batch.ids, batch.mask, batch.sentences)
+        longest = max(len(self._config.begin_with), *(bounds.maximum for bounds in lengths))
         found = search(
-            self._model.step,
-            self._model.start(memory, self._config.beams),
+            self._steps.step,
+            self._steps.start(memory, self._config.beams, longest),
             lengths,
             self._config.ranking(),
             prefix=self._config.begin_with,

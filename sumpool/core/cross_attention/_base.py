@@ -2,6 +2,7 @@
 
 from abc import ABC, abstractmethod
 from dataclasses import dataclass, field
+from typing import ClassVar
 
 from torch import Tensor, nn
 
@@ -53,7 +54,13 @@ class CrossAttentionConfig(Settings, ABC):
 
 
 class CrossAttention(nn.Module, ABC):
-    """Lets the summary see the document; owns its projections and what it keeps of the document."""
+    """Lets the summary see the document; owns its projections and what it keeps of the document.
+
+    Attributes:
+        has_fixed_shapes: Whether a step works in shapes that follow from those of what it is given, whatever is in it.
+    """
+
+    has_fixed_shapes: ClassVar[bool] = True
 
     @abstractmethod
     def remember(self, memory: Tokens, shared: dict[str, Tensor]) -> dict[str, Tensor]:

@@ -106,6 +106,8 @@ class SentenceReader(Reader):
 class SentenceCrossAttention(CrossAttention):
     """Sees the sentences that its selection chooses."""
 
+    has_fixed_shapes = False  # as many words are read as the chosen sentences have
+
     def __init__(self, dim: int, heads: int, config: SentenceConfig) -> None:
         super().__init__()
         self.heads = heads

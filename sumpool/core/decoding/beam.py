@@ -2,7 +2,7 @@
 
 The search knows neither model nor tokenizer: it is handed a function that gives every next piece its log-probability,
 and a state that it can only reorder and shrink. Each document is searched on its own, so that its batch mates decide
-nothing, and leaves the batch as soon as its own search is over.
+nothing, and leaves the batch when its own search is over.
 
 The search of a document is over when as many hypotheses as it has beams have ended and no live one is hoped to beat
 the worst of them, as `ranking` says. With one beam the search is greedy and is over at the first end.
@@ -19,6 +19,10 @@ from sumpool.core.decoding.constraints import Constraint
 from sumpool.core.decoding.ranking import Lengths, Ranking
 from sumpool.core.decoding.step import StateT, Step
 from sumpool.pieces import BEGIN, END, PAD, UNKNOWN
+
+_LEAVE_AT = {"cuda": 0.5}
+"""By device, the share of a batch that still goes on when those that are done leave it; at once elsewhere. On a GPU few
+rows take the time of many, and a step is recorded anew for every number of documents."""
 
 
 @dataclass(frozen=True)
@@ -86,7 +90,7 @@ class _Document:
                 constraints = tuple(constraint.after(piece) for constraint in before[row].constraints)
                 self.live.append(_Live((*tokens, piece), log_prob, constraints))
                 rows.append(row)
-        return rows + rows[:1] * (beams - len(rows))
+        return rows + (rows or [0])[:1] * (beams - len(rows))
 
     def end(self, tokens: tuple[int, ...], log_prob: float, length: int) -> None:
         """Note a hypothesis that ended with this log-probability; of equals the one that ended first is kept."""
@@ -130,7 +134,7 @@ def search(
     for bounds in lengths:
         if not 0 <= bounds.minimum <= bounds.maximum:
             raise ValueError(f"lengths must keep 0 <= minimum <= maximum, got {bounds.minimum} and {bounds.maximum}")
-    beams = ranking.beams
+    beams, leave_at = ranking.beams, _LEAVE_AT.get(torch.device(device).type, 1.0)
     first = _begin(prefix, constraints)
     documents = [_Document(bounds, ranking, first) for bounds in lengths]
     active = documents
@@ -142,15 +146,17 @@ def search(
         log_probs, state = step(last, state)
         origins = _advance(active, log_probs.float(), ranking)
         going = [place for place, document in enumerate(active) if not document.over]
-        if len(going) < len(active):
+        if not going:
+            break
+        if len(going) > leave_at * len(active):
+            going = list(range(len(active)))
+        elif len(going) < len(active):
             active = [active[place] for place in going]
-            if not active:
-                break
             state = state.select(torch.tensor(going, device=device))
         rows = [beams * place + row for place, kept in enumerate(going) for row in origins[kept]]
         if rows != list(range(len(rows))):
             state = state.reorder(torch.tensor(rows, device=device))
-        last = torch.tensor([live.tokens[-1] for document in active for live in _rows(document, beams)], device=device)
+        last = torch.tensor([piece for document in active for piece in _newest(document, beams)], device=device)
     return [document.ended for document in documents]
 
 
@@ -160,9 +166,10 @@ def _begin(prefix: Sequence[int], constraints: Sequence[Constraint]) -> _Live:
     return _Live(tuple(prefix), 0.0, tuple(constraints))
 
 
-def _rows(document: _Document, beams: int) -> list[_Live]:
-    """One hypothesis for each row of the document; rows beyond the live ones repeat the first and count for nothing."""
-    return document.live + document.live[:1] * (beams - len(document.live))
+def _newest(document: _Document, beams: int) -> list[int]:
+    """The last piece of every row; rows without a hypothesis repeat the first and count for nothing."""
+    pieces = [live.tokens[-1] for live in document.live] or [END]
+    return pieces + pieces[:1] * (beams - len(pieces))
 
 
 def _advance(active: Sequence[_Document], log_probs: Tensor, ranking: Ranking) -> list[list[int]]:
@@ -177,6 +184,9 @@ def _advance(active: Sequence[_Document], log_probs: Tensor, ranking: Ranking) -
     best, places = _top(totals.flatten(1), min(2 * beams if beams > 1 else 1, beams * vocab))  # (batch, candidates)
     origins = []
     for index, (document, *found) in enumerate(zip(active, best.tolist(), places.tolist(), strict=True)):
+        if document.over:  # it has not left the batch yet
+            origins.append(list(range(beams)))
+            continue
         if any(map(math.isnan, found[0])):
             raise ValueError(f"step must give log-probabilities, got NaN after {len(document.live[0].tokens)} pieces")
         ranked = sorted(zip(*found, strict=True), key=lambda candidate: (-candidate[0], candidate[1]))
@@ -191,7 +201,8 @@ def _forbid(active: Sequence[_Document], log_probs: Tensor, ranking: Ranking) ->
     """Set to -inf what may not come next: log_probs (batch * beams, vocab)."""
     log_probs[:, [PAD, UNKNOWN, BEGIN]] = -math.inf
     by_document = log_probs.view(len(active), ranking.beams, -1)
-    written = len(active[0].live[0].tokens)  # the same for all: they began together
+    # the same for all: they began together
+    written = next(len(document.live[0].tokens) for document in active if not document.over)
     too_short = [place for place, document in enumerate(active) if written < document.lengths.minimum]
     if too_short:
         by_document[too_short, :, END] = -math.inf

@@ -11,7 +11,7 @@ from torch.nn import functional as F
 from sumpool.core.cross_attention._base import Held, Seen
 from sumpool.core.model.config import ModelConfig
 from sumpool.core.model.embed import Embed
-from sumpool.core.model.written import Written
+from sumpool.core.model.written import Written, WrittenT
 from sumpool.core.nn.blocks import Residual
 from sumpool.core.nn.checkpointing import call
 from sumpool.core.nn.feed_forward import FeedForward
@@ -39,9 +39,8 @@ class CausalAttention(nn.Module):
     def step(self, states: Tensor, written: Written, layer: int) -> Tensor:
         """Mix the newest token of every hypothesis (batch, beams, dim) with what it wrote before."""
         projected = self.project(states).unflatten(2, (3, self.heads, -1)).permute(2, 0, 3, 1, 4)
-        key, value = written.add(layer, projected[1:])
-        past = written.past[:, None, :, : key.size(2)]  # (batch, 1, beams, slots)
-        mixed = F.scaled_dot_product_attention(projected[0], key, value, attn_mask=past)
+        key, value, past = written.add(layer, projected[1:])
+        mixed = F.scaled_dot_product_attention(projected[0], key, value, attn_mask=past[:, None])
         added: Tensor = self.out(merge_heads(mixed))
         return added
 
@@ -99,6 +98,11 @@ class Decoder(nn.Module):
         self.layers = nn.ModuleList(DecoderLayer(config) for _ in range(config.decoder.layers))
         self.norm = nn.LayerNorm(config.dim) if config.norm == "pre" else nn.Identity()
 
+    @property
+    def has_fixed_shapes(self) -> bool:
+        """Whether a step works in shapes that follow from those of what it is given."""
+        return all(layer.cross_attention.has_fixed_shapes for layer in self._layers())
+
     def remember(self, memory: Tokens) -> list[dict[str, Tensor]]:
         """Let every layer project the memory once."""
         shared = self.reader(memory)
@@ -127,10 +131,10 @@ class Decoder(nn.Module):
         }
         return Seen(self.norm(states), _means([seen.losses for seen in found]), figures)
 
-    def step(self, tokens: Tensor, written: Written, remembered: list[dict[str, Tensor]]) -> tuple[Tensor, Written]:
+    def step(self, tokens: Tensor, written: WrittenT, remembered: list[dict[str, Tensor]]) -> tuple[Tensor, WrittenT]:
         """Read the newest token of every hypothesis (batch, beams): states (batch, beams, dim)."""
-        states = self._embed(tokens, torch.full_like(tokens, written.length))
         written = written.advance()
+        states = self._embed(tokens, written.place.expand(tokens.shape))
         held: list[Held] = []
         for number, (layer, seen) in enumerate(zip(self._layers(), remembered, strict=True)):
             states, kept = layer.step(states, written, number, seen)

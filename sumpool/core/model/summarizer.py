@@ -1,5 +1,6 @@
 """The whole model: documents in, log-probabilities of summaries out."""
 
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import final
 
@@ -11,7 +12,7 @@ from sumpool.core.cross_attention._base import Seen
 from sumpool.core.model.config import ModelConfig
 from sumpool.core.model.decoder import Decoder
 from sumpool.core.model.encoder import Encoded, Encoder
-from sumpool.core.model.written import Written
+from sumpool.core.model.written import FixedWritten, MovingWritten, Written
 from sumpool.core.nn.mixture import Mixtures
 from sumpool.core.output._base import Scores
 from sumpool.core.tokens import Tokens
@@ -65,6 +66,15 @@ class DecoderState:
             copied=_pick(self.copied, documents),
             before=self.before.index_select(0, documents),
             written=self.written.select(documents),
+        )
+
+    def apply(self, change: Callable[[Tensor], Tensor]) -> "DecoderState":
+        """Change every tensor."""
+        return DecoderState(
+            seen=[{name: change(value) for name, value in layer.items()} for layer in self.seen],
+            copied={name: change(value) for name, value in self.copied.items()},
+            before=change(self.before),
+            written=self.written.apply(change),
         )
 
 
@@ -162,14 +172,23 @@ class Summarizer(nn.Module):
         scores = self.score(memory, target, smoothing)
         return scores, memory.tokens.losses | scores.losses, memory.tokens.figures | scores.figures
 
-    def start(self, memory: Memory, beams: int) -> DecoderState:
-        """Begin a search of `beams` hypotheses per document."""
-        documents = memory.ids.size(0)
+    def start(self, memory: Memory, beams: int, steps: int | None = None) -> DecoderState:
+        """Begin a search.
+
+        Args:
+            memory: The documents.
+            beams: Hypotheses that each document's search follows.
+            steps: Most steps of the search, BEGIN counted: then no step changes a shape, so that `Replayed` can record
+                one, and each does the work of the longest. None makes room as it is needed, faster on a CPU.
+        """
+        documents, device = memory.ids.size(0), memory.ids.device
         return DecoderState(
             seen=self.decoder.remember(memory.tokens),
             copied=self.output.remember(memory.ids, memory.source, memory.tokens, memory.mixtures),
             before=memory.ids.new_full((documents, beams), PAD),
-            written=Written.nothing(documents, beams, memory.ids.device),
+            written=MovingWritten.nothing(documents, beams, device)
+            if steps is None
+            else FixedWritten.nothing(documents, beams, steps, device),
         )
 
     def step(self, last: Tensor, state: DecoderState) -> tuple[Tensor, DecoderState]:

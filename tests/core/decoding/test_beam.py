@@ -9,7 +9,8 @@ import pytest
 import torch
 from torch import Tensor
 
-from sumpool.core.decoding.beam import search
+from sumpool.core.decoding import beam
+from sumpool.core.decoding.beam import Hypothesis, search
 from sumpool.core.decoding.constraints import NoRepeatWords, WordPieces
 from sumpool.core.decoding.ranking import LengthFormula, Lengths, Ranking
 from sumpool.pieces import BEGIN, END
@@ -78,6 +79,26 @@ def test_company_and_order_change_nothing(beams: int) -> None:
             mates = list(reversed(range(first, min(first + size, 30))))
             together = search(step, Written.start(mates, beams), [lengths[mate] for mate in mates], Ranking(beams))
             assert together == [alone[mate] for mate in mates]
+
+
+@pytest.mark.parametrize("beams", [1, 3])
+def test_documents_that_stay_when_they_are_done_change_nothing(beams: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    lengths = [Lengths(document % 4, 4 + document % 11) for document in range(30)]
+    sizes: list[list[int]] = [[], [], []]
+
+    def run(leave_at: float, seen: list[int]) -> list[list[Hypothesis]]:
+        def counted(last: Tensor, state: Written) -> tuple[Tensor, Written]:
+            seen.append(len(last) // beams)
+            return step(last, state)
+
+        monkeypatch.setitem(beam._LEAVE_AT, "cpu", leave_at)
+        return search(counted, Written.start(range(30), beams), lengths, Ranking(beams))
+
+    at_once, by_halves, never = (run(share, seen) for share, seen in zip((1.0, 0.5, 0.0), sizes, strict=True))
+    assert at_once == by_halves == never
+    assert set(sizes[2]) == {30}
+    assert 1 < len(set(sizes[1])) < len(set(sizes[0]))
+    assert all(2 * after <= before for before, after in itertools.pairwise(sizes[1]) if after < before)
 
 
 def test_more_beams_find_no_worse_summaries_here() -> None:

@@ -6,13 +6,14 @@ import pytest
 import torch
 from torch import Tensor
 
-from sumpool.core.model.written import Written
+from sumpool.core.model.written import FixedWritten, MovingWritten, Written
 
 CUDA = pytest.param(
     "cuda",
     marks=[pytest.mark.gpu, pytest.mark.skipif(not torch.cuda.is_available(), reason="needs a CUDA device")],
 )
 HEADS, HEAD_DIM, LAYERS = 2, 3, 2
+KINDS = ["moving", "fixed"]
 
 
 class Plain:
@@ -31,18 +32,26 @@ class Plain:
         self.keys = [self.keys[row] for row in rows.tolist()]
 
 
-def both(documents: int, beams: int, steps: int, device: str) -> Iterator[tuple[Written, list[Tensor], Plain]]:
-    """Write at random, and give what is written and what it shows after every step: keys (documents, ...) by layer."""
+def begin(kind: str, documents: int, beams: int, steps: int, device: str = "cpu") -> Written:
+    if kind == "moving":
+        return MovingWritten.nothing(documents, beams, torch.device(device))
+    return FixedWritten.nothing(documents, beams, steps, torch.device(device))
+
+
+def both(
+    documents: int, beams: int, steps: int, kind: str = "moving", device: str = "cpu"
+) -> Iterator[tuple[Written, list[tuple[Tensor, Tensor]], Plain]]:
+    """Write at random, and give what is written and what it shows after every step: keys and pasts by layer."""
     torch.manual_seed(beams)
-    written = Written.nothing(documents, beams, torch.device(device))
+    written = begin(kind, documents, beams, steps, device)
     plain = Plain(documents, beams)
     for step in range(steps):
         newest = torch.randn(LAYERS, len(written.past), HEADS, beams, HEAD_DIM, device=device)
         written = written.advance()
         shown = [written.add(layer, torch.stack([key, -key])) for layer, key in enumerate(newest)]
-        assert all(torch.equal(key, -value) for key, value in shown)
+        assert all(torch.equal(key, -value) for key, value, _ in shown)
         plain.add(newest)
-        yield written, [key for key, _ in shown], plain
+        yield written, [(key, past) for key, _, past in shown], plain
         if step % 3:
             first = torch.arange(len(newest[0]))[:, None] * beams
             rows = (first + torch.randint(beams, (len(first), beams))).flatten()
@@ -55,36 +64,46 @@ def both(documents: int, beams: int, steps: int, device: str) -> Iterator[tuple[
 
 
 @pytest.mark.parametrize("device", ["cpu", CUDA])
+@pytest.mark.parametrize("kind", KINDS)
 @pytest.mark.parametrize("beams", [1, 2, 5])
-def test_a_hypothesis_sees_exactly_what_it_descends_from(beams: int, device: str) -> None:
-    for step, (written, shown, plain) in enumerate(both(7, beams, 100, device)):
-        assert written.length == step + 1
+def test_a_hypothesis_sees_exactly_what_it_descends_from(beams: int, kind: str, device: str) -> None:
+    for step, (written, shown, plain) in enumerate(both(7, beams, 100, kind, device)):
+        assert int(written.place) == step
         for row, own in enumerate(plain.keys):
             document, beam = divmod(row, beams)
-            seen = written.past[document, beam]
-            assert int(seen.sum()) == step + 1
-            for layer, keys in enumerate(shown):
-                found = keys[document].transpose(0, 1)[seen[: keys.size(2)]]  # (tokens, heads, head_dim)
+            for layer, (keys, past) in enumerate(shown):
+                found = keys[document].transpose(0, 1)[past[document, beam]]  # (tokens, heads, head_dim)
                 expected = torch.stack([key[layer] for key in own])
                 order, expected_order = (part[:, 0, 0].argsort() for part in (found, expected))
                 assert torch.equal(found[order], expected[expected_order])
 
 
 def test_room_is_made_for_what_somebody_descends_from() -> None:
-    sizes = [keys[0].size(2) for _, keys, _ in both(1, 4, 300, "cpu")]
+    sizes = [shown[0][0].size(2) for _, shown, _ in both(1, 4, 300)]
     assert max(sizes) < 600, "of 1,200 tokens, hypotheses of one document share nearly all that they kept"
 
 
-def test_what_no_step_has_filled_is_no_number() -> None:
-    for written, shown, _ in both(3, 3, 100, "cpu"):
-        for key in shown:
-            assert key.isfinite().all(), "a weight of zero would let NaN through"
+def test_what_no_step_has_filled_is_not_read() -> None:
+    for written, shown, _ in both(3, 3, 100):
+        assert all(key.isfinite().all() for key, _ in shown)
         for room in written.rooms:
-            room[:, :, :, written.filled :] = torch.nan
+            room[:, :, :, shown[0][0].size(2) :] = torch.nan
 
 
-def test_what_is_held_follows_its_hypothesis() -> None:
-    written = Written.nothing(3, 2, torch.device("cpu"))
+def test_fixed_shapes_never_change() -> None:
+    written = begin("fixed", 3, 2, 20)
+    shapes = set()
+    for _ in range(20):
+        written = written.advance()
+        key, value, past = written.add(0, torch.randn(2, 3, HEADS, 2, HEAD_DIM))
+        shapes.add((key.shape, value.shape, past.shape, key.data_ptr()))
+        written = written.take(torch.tensor([1, 0, 2, 2, 5, 4]))
+    assert len(shapes) == 1
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_what_is_held_follows_its_hypothesis(kind: str) -> None:
+    written = begin(kind, 3, 2, 5)
     written.held.append({"choice": torch.arange(6)})
     written = written.take(torch.tensor([1, 0, 2, 2, 5, 4]))
     assert written.held[0]["choice"].tolist() == [1, 0, 2, 2, 5, 4]
