@@ -42,14 +42,15 @@ def test_what_a_step_reads(beams: int) -> None:
     projections = [part for name, part in model.decoder.named_modules() if name.endswith("key_value")]
     layers = numbers(model.decoder.layers) - sum(map(numbers, projections))
     assert found.weights == layers + numbers(model.decoder.norm) + model.embedding.weight.numel()
-    assert found.kept == LAYERS * 2 * KEEP * DIM  # keys and values, whatever the beams
+    hiding = LAYERS * KEEP + beams**2  # padding from all, what was written from those that do not descend from it
+    assert found.kept == LAYERS * 2 * KEEP * DIM + hiding  # keys and values, whatever the beams
     assert found.layout == (LENGTH, KEEP, KEEP)
 
 
 def test_a_head_that_copies_reads_its_keys() -> None:
     model = subject({"kind": "pointer", "key": 6, "preceding": 4}).model
     found = dissect(model, Documents.random(1, LENGTH, 1, CONDITIONS), 1)
-    assert found.kept == LAYERS * 2 * KEEP * DIM + LENGTH * (6 + 2 * 4)
+    assert found.kept == LAYERS * (2 * DIM + 1) * KEEP + 1 + LENGTH * (6 + 2 * 4)
 
 
 def test_operations_are_those_of_reading() -> None:

@@ -17,7 +17,7 @@ from torch.nn import functional as F
 
 from sumpool.core.cross_attention._base import CrossAttention, CrossAttentionConfig, Seen
 from sumpool.core.nn.heads import merge_heads, split_heads
-from sumpool.core.nn.masking import attend, hide
+from sumpool.core.nn.masking import hide, hide_once
 from sumpool.core.nn.packed import OpenLinear
 from sumpool.core.tokens import Tokens
 
@@ -48,7 +48,7 @@ class HeposCrossAttention(CrossAttention):
         self.out = nn.Linear(dim, dim)
 
     def remember(self, memory: Tokens, shared: dict[str, Tensor]) -> dict[str, Tensor]:
-        """Project what each head sees: keys and values (batch, heads, places, head_dim), mask (batch, heads, places).
+        """Project what each head sees: keys and values (batch, heads, places, head_dim), and what hides padding.
 
         There are length / stride places, rounded up.
         """
@@ -60,16 +60,15 @@ class HeposCrossAttention(CrossAttention):
         projected = [self._project(states[:, :, start], start) for start in range(min(self.stride, self.heads))]
         seen = [projected[start][:, :, :, head // self.stride] for head, start in enumerate(starts)]
         key, value = torch.stack(seen, dim=1).unbind(3)  # (batch, heads, places, head_dim) each
-        return {"key": key, "value": value, "mask": mask[:, :, starts].transpose(1, 2)}
+        bias, value = hide_once(mask[:, :, starts].transpose(1, 2), value)
+        return {"key": key, "value": value, "bias": bias}
 
     def forward(self, queries: Tensor, remembered: dict[str, Tensor], mask: Tensor | None = None) -> Seen:
         """See; see `CrossAttention.forward`."""
         del mask
         query = split_heads(self.query(queries), self.heads)  # (batch, heads, target, head_dim)
-        # What is hidden differs between heads: each is a document of its own with one head.
-        query, key, value = (part.flatten(0, 1)[:, None] for part in (query, remembered["key"], remembered["value"]))
-        seen = attend(query, key, value, remembered["mask"].flatten(0, 1))  # (batch * heads, 1, target, head_dim)
-        return Seen(self.out(merge_heads(seen.view(len(queries), self.heads, *seen.shape[2:]))))
+        seen = F.scaled_dot_product_attention(query, remembered["key"], remembered["value"], remembered["bias"])
+        return Seen(self.out(merge_heads(seen)))
 
     def _project(self, states: Tensor, start: int) -> Tensor:
         """Project the vectors of one start (batch, places, dim) for its heads: (batch, places, 2, heads, head_dim)."""

@@ -12,6 +12,7 @@ One layer of 8 heads and 768 features on one CPU core, beside copying the past o
 A GPU would rather do the same work at every step, from the same places: there one room has slots for all steps.
 """
 
+import math
 from abc import ABC, abstractmethod
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
@@ -34,7 +35,8 @@ class Written(ABC):
     Keys and values are filled in place: a search goes on from every state at most once.
 
     Attributes:
-        past: (documents, beams, slots), True at the slots that each hypothesis descends from.
+        past: (documents, beams, slots), 0 at the slots that each hypothesis descends from and -inf at others, to be
+            added to the scores of their keys.
         rooms: Keys and values of each layer, (2, documents, heads, slots, head_dim); none before the first step.
         held: What the cross-attention of each layer keeps from step to step, (documents * beams, ...) each.
     """
@@ -57,8 +59,8 @@ class Written(ABC):
         """Note a layer's keys and values of the newest tokens, (2, documents, heads, beams, head_dim).
 
         Returns:
-            Keys and values of the slots to read, (documents, heads, some, head_dim) each, and which of them each
-            hypothesis descends from, (documents, beams, some).
+            Keys and values of the slots to read, (documents, heads, some, head_dim) each, and their part of `past`,
+            (documents, beams, some).
         """
 
     def take(self, rows: Tensor) -> Self:
@@ -103,7 +105,7 @@ class MovingWritten(Written):
     @classmethod
     def nothing(cls, documents: int, beams: int, device: torch.device) -> Self:
         """Begin."""
-        return cls(torch.zeros(documents, beams, _STEPS * beams, dtype=torch.bool, device=device))
+        return cls(_nobody(documents, beams, _STEPS, device))
 
     @property
     def place(self) -> Tensor:
@@ -115,7 +117,7 @@ class MovingWritten(Written):
         beams = self.past.size(1)
         found = self if self.filled + beams <= self.past.size(2) else self._move()
         slots = slice(found.filled, found.filled + beams)
-        found.past[:, :, slots] = torch.eye(beams, dtype=torch.bool, device=self.past.device)
+        found.past[:, :, slots] = _own(beams, self.past.device)
         return replace(found, filled=slots.stop, length=self.length + 1)
 
     def add(self, layer: int, newest: Tensor) -> tuple[Tensor, Tensor, Tensor]:
@@ -123,15 +125,15 @@ class MovingWritten(Written):
         room = self._room(layer, newest)[:, :, :, : self.filled]
         room[:, :, :, -newest.size(3) :] = newest
         key, value = room.unbind()
-        return key, value, self.past[:, :, : self.filled]
+        return key, value, self.past[:, :, : self.filled].to(key.dtype)
 
     def _move(self) -> Self:
         """Move what hypotheses descend from to the beginning of a room with new slots."""
         beams = self.past.size(1)
-        lived = self.past.any(1)  # (documents, slots)
+        lived = (self.past == 0).any(1)  # (documents, slots)
         most = int(lived.sum(1).max()) if len(lived) else 0
         index, real = pack(lived, most + _STEPS * beams)
-        past = self.past.gather(2, index[:, None].expand(-1, beams, -1)) & real[:, None]
+        past = self.past.gather(2, index[:, None].expand(-1, beams, -1)).masked_fill_(~real[:, None], -math.inf)
         return replace(self, past=past, filled=most, rooms=[_take_slots(room, index) for room in self.rooms])
 
 
@@ -149,8 +151,8 @@ class FixedWritten(Written):
     @classmethod
     def nothing(cls, documents: int, beams: int, steps: int, device: torch.device) -> Self:
         """Begin to write at most so many tokens."""
-        past = torch.zeros(documents, beams, steps * beams, dtype=torch.bool, device=device)
-        return cls(past, length=torch.zeros((), dtype=torch.long, device=device))
+        length = torch.zeros((), dtype=torch.long, device=device)
+        return cls(_nobody(documents, beams, steps, device), length=length)
 
     @property
     def place(self) -> Tensor:
@@ -160,14 +162,14 @@ class FixedWritten(Written):
     def advance(self) -> Self:
         """See `Written.advance`."""
         beams = self.past.size(1)
-        newest = torch.eye(beams, dtype=torch.bool, device=self.past.device).expand(len(self.past), -1, -1)
+        newest = _own(beams, self.past.device).expand(len(self.past), -1, -1)
         found = replace(self, length=self.length + 1)
         return replace(found, past=self.past.index_copy(2, found._slots(), newest))
 
     def add(self, layer: int, newest: Tensor) -> tuple[Tensor, Tensor, Tensor]:
         """See `Written.add`."""
         key, value = self._room(layer, newest).index_copy_(3, self._slots(), newest).unbind()
-        return key, value, self.past
+        return key, value, self.past.to(key.dtype)
 
     def apply(self, change: Callable[[Tensor], Tensor]) -> Self:
         """See `Written.apply`."""
@@ -177,6 +179,16 @@ class FixedWritten(Written):
         """Slots of the newest tokens, (beams,)."""
         beams = self.past.size(1)
         return self.place * beams + torch.arange(beams, device=self.past.device)
+
+
+def _nobody(documents: int, beams: int, steps: int, device: torch.device) -> Tensor:
+    """Say that no hypothesis descends from any slot, (documents, beams, steps * beams)."""
+    return torch.full((documents, beams, steps * beams), -math.inf, device=device)
+
+
+def _own(beams: int, device: torch.device) -> Tensor:
+    """Say that each hypothesis descends from the slot of its own newest token, (beams, beams)."""
+    return torch.full((beams, beams), -math.inf, device=device).fill_diagonal_(0.0)
 
 
 def _take(held: list[Held], rows: Tensor) -> list[Held]:

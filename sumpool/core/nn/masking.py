@@ -51,6 +51,22 @@ def attend(query: Tensor, key: Tensor, value: Tensor, mask: Tensor | None, bias:
     return mixed.masked_fill(~mask.any(1)[:, None, None, None], 0.0)  # softmax over nothing is no number
 
 
+def hide_once(mask: Tensor, value: Tensor) -> tuple[Tensor, Tensor]:
+    """Work out once what `attend` would at every call, for keys and values that are asked again and again.
+
+    Args:
+        mask: (batch, heads or 1, length), True at the keys that may be seen.
+        value: (batch, heads, length, head_dim), finite everywhere.
+
+    Returns:
+        What to add to the scaled products, (batch, heads or 1, 1, length), and the values to mix, of which zeros come
+        where nothing may be seen.
+    """
+    some = mask.any(-1, keepdim=True)
+    bias = value.new_zeros(mask.shape).masked_fill_(~mask & some, -math.inf)
+    return bias[:, :, None], value.masked_fill(~some[..., None], 0.0)
+
+
 def mass(query: Tensor, key: Tensor, mask: Tensor, itself: bool, bias: Bias) -> Tensor:
     """Sum the attention that every key gets from all real queries of scaled dot-product attention.
 

@@ -27,6 +27,8 @@ _ROWS_AT_ONCE = 512
 """Rows that are rounded, multiplied and scaled while they are in the processor's cache."""
 
 _LEVELS = 127
+_TINY = torch.finfo(torch.float32).tiny
+"""What a row of zeros is divided by."""
 _ZERO = 128
 """Zero, among numbers of 8 bits without a sign."""
 
@@ -75,6 +77,8 @@ class Int8Linear(nn.Module):
         """
         super().__init__()
         self.out_features, self.in_features = weight.shape
+        # Without what torch does first around an operator that is given packed weights: a tenth of a small map's time.
+        self.multiply = torch.ops.quantized.linear_with_input_q_dq_qweight_dq_output_fp32.default._op
         scale = _scale(weight.detach())
         self.packed = _prepack((weight.detach() / scale[:, None]).round().to(torch.int8), scale)
         self.register_buffer("bias", bias if bias is None else bias.detach())
@@ -88,9 +92,8 @@ class Int8Linear(nn.Module):
         return mapped
 
     def _map(self, rows: Tensor) -> Tensor:
-        largest = rows.abs().amax(-1, keepdim=True).clamp_min(torch.finfo(rows.dtype).tiny)  # (..., 1); zeros stay so
-        multiply = torch.ops.quantized.linear_with_input_q_dq_qweight_dq_output_fp32
-        mapped: Tensor = multiply(rows / largest, 1 / _LEVELS, _ZERO, self.packed)
+        largest = rows.abs().amax(-1, keepdim=True).clamp_min_(_TINY)  # (..., 1)
+        mapped: Tensor = self.multiply(rows / largest, 1 / _LEVELS, _ZERO, self.packed)
         return mapped.mul_(largest) if self.bias is None else torch.addcmul(self.bias, mapped, largest)
 
 

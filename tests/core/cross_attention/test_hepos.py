@@ -51,7 +51,7 @@ def test_equals_loops_over_heads(stride: int, heads: int, make_tokens: Callable[
 def test_a_stride_of_the_memory_is_kept(length: int, places: int, make_tokens: Callable[..., Tokens]) -> None:
     remembered = build(4, heads=8).remember(make_tokens(length, 1), {})
     shapes = {name: tuple(kept.shape) for name, kept in remembered.items()}
-    assert shapes == {"key": (2, 8, places, 2), "value": (2, 8, places, 2), "mask": (2, 8, places)}
+    assert shapes == {"key": (2, 8, places, 2), "value": (2, 8, places, 2), "bias": (2, 8, 1, places)}
 
 
 def test_a_stride_of_one_is_full_attention(make_tokens: Callable[..., Tokens]) -> None:
