@@ -1,7 +1,6 @@
 """From the shortest documents to the longest: everything that is measured of a model, its twins and its peers."""
 
 from collections.abc import Collection, Mapping, Sequence
-from contextlib import suppress
 from dataclasses import replace
 from functools import partial
 from typing import final
@@ -83,12 +82,11 @@ class Ascent:
         self.report(Progress("bench", self.total, self.total))
 
     def _warm_up(self, length: int) -> None:
-        """Do everything once on a short document: what libraries keep from their first call is no memory of a model."""
+        """Do everything on a short document first."""
         documents = Documents.random(1, length, self.settings.target, self.conditions)
-        for cell in self.climbs:
+        for cell, climb in self.climbs.items():
             self.check()
-            with suppress(NotImplementedError):
-                self._run(cell, documents, FEW)()
+            climb.warm_up(self._run(cell, documents, FEW), length)
         for probe in self.probes.values():
             probe.work()
 

@@ -1,6 +1,7 @@
 """One system at one work, length by length: what shorter documents took foretells the next."""
 
 import math
+from contextlib import suppress
 from dataclasses import dataclass, field, replace
 
 import torch
@@ -22,7 +23,7 @@ class Climb:
     Attributes:
         device: Where it runs.
         seconds: Of a repetition, by length.
-        memory: Peak bytes, by length.
+        memory: Peak bytes, by length; the shortest is of a document that takes hardly more than the model itself.
     """
 
     device: torch.device
@@ -41,14 +42,25 @@ class Climb:
         growth: float = (length / last) ** min(max(exponent, 1.0), 2.0)
         return self.seconds[last] * growth
 
+    def warm_up(self, run: Work, length: int) -> None:
+        """Run twice with a short document: what libraries keep from their first call is no memory of a model."""
+        with suppress(NotImplementedError, MemoryError):  # a first attempt will tell of either
+            run()
+            memory = peak(run, self.device)
+            if memory is not None:
+                self.memory[length] = memory
+
     def attempt(self, run: Work, row: ModelRow) -> ModelRow:
         """Run once for memory and seconds, and the operations of a training step; or note why not.
 
-        A length whose memory may not suffice is not tried: what a shorter one took grows at most with the square.
+        A length whose memory may not suffice is not tried: what a shorter one took, beyond what the shortest does,
+        grows at most with the square.
         """
         if self.memory:
-            last = max(self.memory)
-            needed, free = self.memory[last] * (row.length / last) ** 2, available(self.device)
+            shortest, last = min(self.memory), max(self.memory)
+            least = self.memory[shortest] if shortest < last else 0
+            needed = least + max(0, self.memory[last] - least) * (row.length / last) ** 2
+            free = available(self.device)
             if needed > HEADROOM * free:
                 return replace(row, note=f"may need {needed / 2**30:.1f} GiB, {free / 2**30:.1f} GiB are free")
         counted: list[int] = []

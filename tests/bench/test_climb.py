@@ -1,7 +1,9 @@
 import pytest
 import torch
 
+from sumpool.bench import climb
 from sumpool.bench.climb import Climb
+from sumpool.bench.model_rows import ModelRow
 
 CPU = torch.device("cpu")
 
@@ -22,3 +24,16 @@ CPU = torch.device("cpu")
 )
 def test_seconds_are_foreseen_as_they_grew(known: dict[int, float], length: int, seconds: float) -> None:
     assert Climb(CPU, dict(known)).foresee(length) == pytest.approx(seconds)
+
+
+def test_only_what_grows_is_taken_to_grow(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(climb, "available", lambda _: 20 * 2**30)
+    row = ModelRow("train", "LED", 8192, 1)
+    ran: list[int] = []
+    known = Climb(CPU, {1024: 1.0}, {64: 2**30, 1024: 2**30 + 2**28})  # 1 GiB of gradients, whatever the length
+    assert known.attempt(lambda: ran.append(1), row).note == ""
+    assert ran
+    steep = Climb(CPU, {1024: 1.0}, {64: 2**30, 1024: 2**30 + 2**29})
+    assert steep.attempt(lambda: ran.append(2), row).note == "may need 33.0 GiB, 20.0 GiB are free"
+    alone = Climb(CPU, {1024: 1.0}, {1024: 2**29})
+    assert alone.attempt(lambda: ran.append(3), row).note == "may need 32.0 GiB, 20.0 GiB are free"

@@ -119,7 +119,9 @@ def test_a_length_that_may_not_fit_is_left_out(monkeypatch: pytest.MonkeyPatch) 
     [MemoryError(), torch.OutOfMemoryError(), RuntimeError("DefaultCPUAllocator: can't allocate memory: 1 bytes")],
 )
 def test_the_end_of_memory_is_said(monkeypatch: pytest.MonkeyPatch, error: Exception) -> None:
-    monkeypatch.setattr(Subject, "train", Mock(side_effect=chain([None] * 3, repeat(error))))  # warms up, then fails
+    monkeypatch.setattr(
+        Subject, "train", Mock(side_effect=chain([None] * 6, repeat(error)))
+    )  # warms up twice, then fails
     rows = quick()
     assert {row.note for row in rows if row.work == "train"} == {"memory ended"}
     assert all(row.timing for row in rows if row.work != "train")
