@@ -6,7 +6,7 @@ from typing import final
 
 import torch
 
-from sumpool.core.decoding.beam import search
+from sumpool.core.decoding.beam import Hypothesis, search
 from sumpool.core.decoding.config import DecodingConfig
 from sumpool.core.decoding.constraints import Constraint, NoRepeatTokens, NoRepeatWords, WordPieces
 from sumpool.core.decoding.ranking import Lengths
@@ -17,6 +17,9 @@ from sumpool.data.shards import Item
 from sumpool.errors import ResourceError, is_out_of_memory
 from sumpool.text.tokenizer import Tokenizer
 
+_SHORTEST, _LONGEST = 0.8, 1.25
+"""Bounds of a summary whose length is planned, times that length."""
+
 
 @dataclass(frozen=True)
 class Written:
@@ -25,10 +28,12 @@ class Written:
     Attributes:
         text: The summary.
         score: By the length formula of the settings; higher is better.
+        certainty: Mean log-probability of its tokens, its end included, in nats.
     """
 
     text: str
     score: float
+    certainty: float
 
 
 @final
@@ -81,8 +86,10 @@ class Writer:
         source_length = self._model.config.source_length
         device = self._model.embedding.weight.device
         batch = collate(passages, source_length, self._model.config.target_length).to(device)
-        lengths = [_within(self._lengths, len(passage.ids)) for passage in passages]
         memory = self._model.encode(batch.ids, batch.mask, batch.sentences)
+        planned = self._model.foresee_lengths(memory)
+        usual = [self._lengths] * len(passages) if planned is None else list(map(self._plan, planned.tolist()))
+        lengths = [_within(bounds, len(passage.ids)) for bounds, passage in zip(usual, passages, strict=True)]
         longest = max(len(self._config.begin_with), *(bounds.maximum for bounds in lengths))
         found = search(
             self._steps.step,
@@ -93,7 +100,19 @@ class Writer:
             constraints=self._constraints,
             device=device,
         )
-        return [Written(self._tokenizer.decode(best.tokens).strip(), best.score) for best, *_ in found]
+        return [self._spell(best) for best, *_ in found]
+
+    def _spell(self, found: Hypothesis) -> Written:
+        text = self._tokenizer.decode(found.tokens).strip()
+        return Written(text, found.score, found.log_prob / (len(found.tokens) + 1))
+
+    def _plan(self, planned: float) -> Lengths:
+        """Give a summary of so many tokens, its end counted, some room, within lengths that the settings fix."""
+        config, (least, most, _) = self._config, self._lengths
+        maximum = min(most, round(_LONGEST * planned)) if config.max_length == "auto" else most
+        minimum = round(_SHORTEST * planned) if config.min_length == "auto" else least
+        likely = max(minimum, min(round(planned), maximum)) if config.max_length == "auto" else None
+        return Lengths(min(minimum, maximum), maximum, likely)
 
 
 def _within(lengths: Lengths, most: int) -> Lengths:

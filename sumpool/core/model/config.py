@@ -36,6 +36,9 @@ class DecoderConfig(Settings):
     """How the summary sees the document."""
     positions: PositionsOfTokens = "sinusoidal"
     """Positions of the summary's tokens: waves, a vector learnt for each place, or none as in the paper's models."""
+    plan_length: bool = False
+    """Whether the model foresees how long the summary of a document is to become and is told at every token how many
+    are left; learnt by the loss `length`."""
 
 
 class ModelConfig(Settings):

@@ -11,6 +11,7 @@ from torch.nn import functional as F
 from sumpool.core.cross_attention._base import Held, Seen
 from sumpool.core.model.config import ModelConfig
 from sumpool.core.model.embed import Embed
+from sumpool.core.model.plan import LengthPlan
 from sumpool.core.model.written import Written, WrittenT
 from sumpool.core.nn.blocks import Residual
 from sumpool.core.nn.checkpointing import call
@@ -93,6 +94,7 @@ class Decoder(nn.Module):
     def __init__(self, config: ModelConfig, embedding: nn.Embedding) -> None:
         super().__init__()
         self.embed = Embed(embedding, config, config.decoder.positions, config.target_length)
+        self.plan = LengthPlan(config.dim) if config.decoder.plan_length else None
         self.reader = config.decoder.cross_attention.build_reader(config.dim)
         self.checkpoint_activations = False
         self.layers = nn.ModuleList(DecoderLayer(config) for _ in range(config.decoder.layers))
@@ -108,18 +110,29 @@ class Decoder(nn.Module):
         shared = self.reader(memory)
         return [layer.cross_attention.remember(memory, shared) for layer in self._layers()]
 
-    def forward(self, tokens: Tensor, remembered: list[dict[str, Tensor]], mask: Tensor | None = None) -> Seen:
+    def foresee(self, memory: Tokens) -> Tensor | None:
+        """Foresee how many tokens each summary will have (batch,), its end counted; None where lengths have no plan."""
+        return None if self.plan is None else self.plan(memory).exp()
+
+    def forward(
+        self,
+        tokens: Tensor,
+        remembered: list[dict[str, Tensor]],
+        mask: Tensor | None = None,
+        planned: Tensor | None = None,
+    ) -> Seen:
         """Read summaries.
 
         Args:
             tokens: (batch, target).
             remembered: What `remember` returned for their documents.
             mask: (batch, target), True at the tokens that count in losses and figures; None where all do.
+            planned: (batch,), how many tokens the summaries are to have; None where lengths have no plan.
 
         Returns:
             States (batch, target, dim), losses as means over the layers, and figures named after them.
         """
-        states = self._embed(tokens, torch.arange(tokens.size(1), device=tokens.device).expand(tokens.shape))
+        states = self._embed(tokens, torch.arange(tokens.size(1), device=tokens.device).expand(tokens.shape), planned)
         found: list[Seen] = []
         for layer, kept in zip(self._layers(), remembered, strict=True):
             found.append(call(layer, states, kept, mask, again=self.checkpoint_activations))
@@ -131,10 +144,12 @@ class Decoder(nn.Module):
         }
         return Seen(self.norm(states), _means([seen.losses for seen in found]), figures)
 
-    def step(self, tokens: Tensor, written: WrittenT, remembered: list[dict[str, Tensor]]) -> tuple[Tensor, WrittenT]:
+    def step(
+        self, tokens: Tensor, written: WrittenT, remembered: list[dict[str, Tensor]], planned: Tensor | None = None
+    ) -> tuple[Tensor, WrittenT]:
         """Read the newest token of every hypothesis (batch, beams): states (batch, beams, dim)."""
         written = written.advance()
-        states = self._embed(tokens, written.place.expand(tokens.shape))
+        states = self._embed(tokens, written.place.expand(tokens.shape), planned)
         held: list[Held] = []
         for number, (layer, seen) in enumerate(zip(self._layers(), remembered, strict=True)):
             states, kept = layer.step(states, written, number, seen)
@@ -144,9 +159,9 @@ class Decoder(nn.Module):
     def _layers(self) -> list[DecoderLayer]:
         return [layer for layer in self.layers if isinstance(layer, DecoderLayer)]
 
-    def _embed(self, tokens: Tensor, places: Tensor) -> Tensor:
+    def _embed(self, tokens: Tensor, places: Tensor, planned: Tensor | None) -> Tensor:
         embedded: Tensor = self.embed(tokens, tokens != PAD, places)
-        return embedded
+        return embedded if self.plan is None or planned is None else embedded + self.plan.left(planned, places)
 
 
 def _means(losses: Sequence[dict[str, Tensor]]) -> dict[str, Tensor]:

@@ -47,12 +47,14 @@ class DecoderState:
         copied: What the output head remembers of the documents.
         before: (batch, beams), the token before the last one.
         written: What the layers keep of what was written.
+        planned: (batch,), how many tokens each summary is to have; None where lengths have no plan.
     """
 
     seen: list[dict[str, Tensor]]
     copied: dict[str, Tensor]
     before: Tensor
     written: Written
+    planned: Tensor | None = None
 
     def reorder(self, rows: Tensor) -> "DecoderState":
         """Follow other hypotheses: row i goes on from row rows[i], of the same document."""
@@ -66,6 +68,7 @@ class DecoderState:
             copied=_pick(self.copied, documents),
             before=self.before.index_select(0, documents),
             written=self.written.select(documents),
+            planned=None if self.planned is None else self.planned.index_select(0, documents),
         )
 
     def apply(self, change: Callable[[Tensor], Tensor]) -> "DecoderState":
@@ -75,6 +78,7 @@ class DecoderState:
             copied={name: change(value) for name, value in self.copied.items()},
             before=change(self.before),
             written=self.written.apply(change),
+            planned=None if self.planned is None else change(self.planned),
         )
 
 
@@ -153,10 +157,23 @@ class Summarizer(nn.Module):
         """
         inputs = F.pad(target[:, :-1], (1, 0), value=BEGIN)
         history = torch.stack([inputs, F.pad(inputs[:, :-1], (1, 0), value=PAD)], dim=-1)
-        decoded: Seen = self.decoder(inputs, self.decoder.remember(memory.tokens), target != PAD)
+        planned, losses = self._plan(memory.tokens, target)
+        decoded: Seen = self.decoder(inputs, self.decoder.remember(memory.tokens), target != PAD, planned)
         copied = self.output.remember(memory.ids, memory.source, memory.tokens, memory.mixtures)
         scores = self.output.score(decoded.states, history, copied, target, smoothing)
-        return replace(scores, losses=decoded.losses, figures=decoded.figures)
+        return replace(scores, losses=decoded.losses | losses, figures=decoded.figures)
+
+    def _plan(self, memory: Tokens, target: Tensor) -> tuple[Tensor | None, dict[str, Tensor]]:
+        """Plan the lengths of references (batch, target) that are to be scored, and say how well they were foreseen."""
+        plan = self.decoder.plan
+        if plan is None:
+            return None, {}
+        foreseen = plan(memory)
+        return plan.vary(target) if self.training else foreseen.exp(), {"length": plan.loss(foreseen, target)}
+
+    def foresee_lengths(self, memory: Memory) -> Tensor | None:
+        """Foresee how many tokens each summary will have (batch,), its end counted; None where lengths have no plan."""
+        return self.decoder.foresee(memory.tokens)
 
     def forward(
         self,
@@ -189,6 +206,7 @@ class Summarizer(nn.Module):
             written=MovingWritten.nothing(documents, beams, device)
             if steps is None
             else FixedWritten.nothing(documents, beams, steps, device),
+            planned=self.foresee_lengths(memory),
         )
 
     def step(self, last: Tensor, state: DecoderState) -> tuple[Tensor, DecoderState]:
@@ -202,7 +220,7 @@ class Summarizer(nn.Module):
             Log-probabilities (batch * beams, vocab), and the state with `last` written.
         """
         newest = last.view(state.before.shape)  # (batch, beams)
-        states, written = self.decoder.step(newest, state.written, state.seen)
+        states, written = self.decoder.step(newest, state.written, state.seen, state.planned)
         history = torch.stack([newest, state.before], dim=-1)  # (batch, beams, 2)
         log_probs: Tensor = self.output(states, history, state.copied)  # (batch, beams, vocab)
         return log_probs.flatten(0, 1), replace(state, before=newest, written=written)
