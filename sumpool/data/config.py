@@ -6,6 +6,7 @@ from typing import Annotated, Any, Self
 
 from pydantic import Field, model_validator
 
+from sumpool.data.gap_sentences import GapSentencesConfig, take_out
 from sumpool.data.shuffled import ShuffledConfig, shuffle
 from sumpool.data.sources._base import Example, Reject, SourceConfig
 from sumpool.errors import RecipeError
@@ -20,6 +21,8 @@ class DataConfig(Settings):
     """Where the documents and their summaries are; only an imported model has none."""
     shuffled: ShuffledConfig | None = None
     """What is learnt in place of summaries: to put shuffled sentences in order; by default summaries are."""
+    gap_sentences: GapSentencesConfig | None = None
+    """What is learnt in place of summaries: to write sentences that were taken out; by default summaries are."""
     prepared: Path | None = None
     """Folder of the prepared data; by default prepared/<name of the recipe>."""
     tokenizer: Path | None = None
@@ -44,6 +47,12 @@ class DataConfig(Settings):
         return self
 
     @model_validator(mode="after")
+    def _learns_one_thing(self) -> Self:
+        if self.shuffled and self.gap_sentences:
+            raise ValueError("shuffled and gap_sentences must not both be there: a run learns one of them")
+        return self
+
+    @model_validator(mode="after")
     def _phrases_hold_pieces(self) -> Self:
         if self.vocabulary and 0 < self.phrases <= self.vocabulary:
             raise ValueError(f"phrases must be 0 or more than vocabulary = {self.vocabulary}, got {self.phrases}")
@@ -56,7 +65,9 @@ class DataConfig(Settings):
             RecipeError: If there is no source.
         """
         rows = self.documents().rows()
-        return rows if self.shuffled is None else shuffle(rows, self.shuffled)
+        if self.gap_sentences:
+            return take_out(rows, self.gap_sentences)
+        return shuffle(rows, self.shuffled) if self.shuffled else rows
 
     def documents(self) -> SourceConfig:
         """Say where the documents are, as preparing them needs it.
