@@ -34,14 +34,23 @@ def evaluate(
         bool, typer.Option("--skip-missing", help="Leave out references that have no summary.")
     ] = False,
     out: Annotated[Path | None, typer.Option(metavar="DIR", help="Folder of the results.", show_default=False)] = None,
+    against: Annotated[
+        Path | None,
+        typer.Option(
+            metavar="RUN|DIR",
+            help="Also compare, document by document, with what was evaluated there.",
+            show_default=False,
+        ),
+    ] = None,
     resume: Resume = False,
     json: Annotated[bool, typer.Option("--json", help="Print the report as JSON instead of a table.")] = False,
     changes: Changes = None,
 ) -> None:
-    """Score summaries beside LEAD and the oracle.
+    """Score summaries beside LEAD, LexRank and the oracle.
 
     ROUGE-1, -2, -L and -Lsum with 95 % intervals. Beams and the like change with --set summarize.beams=1.
     """
+    from sumpool.evaluation.against import difference_table
     from sumpool.interruption import interruptible
     from sumpool.workflows.evaluate import Results, evaluate_predictions, evaluate_run
 
@@ -49,7 +58,7 @@ def evaluate(
         raise RecipeError(f"{judged} must be a run folder, or come with --references REFS.jsonl, got a file alone")
     if references and (changes or not judged):
         raise RecipeError("--references must come with a file of summaries, and without --set")
-    results = Results(folder=out, resume=resume)
+    results = Results(folder=out, resume=resume, against=against)
     with screen() as shown, interruptible() as interruption:
         report_to, check = shown.report, interruption.check
         if judged and references:
@@ -70,4 +79,7 @@ def evaluate(
         shown.result(found.to_json().rstrip())
         return
     columns, rows = found.table()
-    shown.result("\n".join([table(columns, rows), *found.notes, found.signature]))
+    tables = [table(columns, rows)]
+    if found.differences:
+        tables.append(table(*difference_table(found.differences), title=f"\nmore than {against}"))
+    shown.result("\n".join([*tables, *found.notes, found.signature]))

@@ -1,8 +1,13 @@
 """How a summary is written, whatever it says: its length, what it repeats, what it copies."""
 
+import re
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 from sumpool.text.fragments import overlap, words
+
+_FACT = re.compile(r"(?<!\w)(?:\w*\d\w*|\w*[A-Z]\w*[A-Z]\w*|(?<=[\w,;)] )[A-Z]\w*)(?!\w)", re.ASCII)
+"""A word with a digit, one with two capitals, or one with a capital within a sentence."""
 
 
 @dataclass(frozen=True)
@@ -14,15 +19,19 @@ class Copying:
         density: Mean length of the fragment that a word belongs to, in words.
         novel_bigrams: Share of the pairs of words that the document lacks.
         leak: Share of the runs of eight words that stand in the document.
+        facts: Numbers and names, as far as their spelling tells.
+        unfounded: How many of them the document lacks.
     """
 
     coverage: float
     density: float
     novel_bigrams: float
     leak: float
+    facts: int
+    unfounded: int
 
 
-def copying(summary: str, document_words: list[str]) -> Copying:
+def copying(summary: str, document_words: Sequence[str]) -> Copying:
     """Compare a summary with its document.
 
     Args:
@@ -30,7 +39,10 @@ def copying(summary: str, document_words: list[str]) -> Copying:
         document_words: The document's `words`, split once for several summaries.
     """
     found = overlap(document_words, words(summary))
-    return Copying(found.coverage, found.density, found.novel_ngrams(2), found.leak)
+    facts = [fact.lower() for fact in _FACT.findall(summary)]
+    known = set(document_words) if facts else set()
+    unfounded = sum(fact not in known for fact in facts)
+    return Copying(found.coverage, found.density, found.novel_ngrams(2), found.leak, len(facts), unfounded)
 
 
 def repetition(summary: str) -> float:

@@ -13,7 +13,7 @@ class EvaluationConfig(Settings):
     resamples: int = Field(1000, ge=100)
     """Bootstrap resamples for a 95 % interval."""
     lead_words: int = Field(60, ge=1)
-    """Words of the LEAD baseline."""
+    """Words of the baselines LEAD and LexRank."""
     oracle_sentences: int = Field(3, ge=1)
     """Sentences of the greedy oracle."""
     low_leak: float = Field(0.2, ge=0, le=1)

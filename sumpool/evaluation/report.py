@@ -8,13 +8,11 @@ from dataclasses import asdict, dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from sumpool.evaluation.against import Difference
 from sumpool.evaluation.config import EvaluationConfig
 from sumpool.evaluation.rouge import TYPES
 from sumpool.evaluation.scorer import Measures, ScoredDocument
-from sumpool.evaluation.statistics import Comparison, Estimate, Floats, compare, estimate
-
-SEED = 1
-"""Of the intervals and tests; fixed, so that the same summaries give the same table everywhere."""
+from sumpool.evaluation.statistics import SEED, Comparison, Estimate, Floats, compare, estimate
 
 _TITLES = (
     "slice",
@@ -26,6 +24,7 @@ _TITLES = (
     "ROUGE-Lsum",
     "words",
     "repeated",
+    "unfounded",
     "p vs LEAD",
 )
 
@@ -44,6 +43,7 @@ class Row:
         coverage: Mean share of words that stand in fragments of the document; None without documents.
         density: Mean length of such a fragment, in words; None without documents.
         novel_bigrams: Mean share of pairs of words that the document lacks; None without documents.
+        unfounded: Share of all numbers and names that the document lacks; None without documents, or without any.
         against_lead: How far it is above LEAD, by name; empty for LEAD itself and without documents.
     """
 
@@ -56,6 +56,7 @@ class Row:
     coverage: float | None
     density: float | None
     novel_bigrams: float | None
+    unfounded: float | None
     against_lead: Mapping[str, Comparison]
 
 
@@ -68,12 +69,14 @@ class EvaluationReport:
         signature: Every setting behind the figures, in a line.
         documents: Documents scored.
         notes: What a reader should know before trusting the figures.
+        differences: To another system, slice by slice, where one was named.
     """
 
     rows: tuple[Row, ...]
     signature: str
     documents: int
     notes: tuple[str, ...]
+    differences: tuple[Difference, ...] = ()
 
     def to_json(self) -> str:
         """Write the report as JSON, figures unrounded."""
@@ -85,7 +88,7 @@ class EvaluationReport:
 
 
 class Figures:
-    """The figures of every document scored so far, and nothing else of them: some 200 bytes a document."""
+    """The figures of every document scored so far, and nothing else of them: some 400 bytes a document."""
 
     def __init__(self) -> None:
         self._columns: dict[str, array[float]] = {}
@@ -152,19 +155,21 @@ class Figures:
         return notes
 
 
-_WIDTH = len(TYPES) + 5
+_WIDTH = len(TYPES) + 7
 
 
 def _line(measures: Measures) -> list[float]:
     copying = measures.copying
-    copied = [copying.coverage, copying.density, copying.novel_bigrams] if copying else [float("nan")] * 3
+    copied = [float("nan")] * 5
+    if copying:
+        copied = [copying.coverage, copying.density, copying.novel_bigrams, copying.facts, copying.unfounded]
     return [*(measures.rouge[name].f1 for name in TYPES), measures.words, measures.repetition, *copied]
 
 
 def _row(title: str, system: str, values: Floats, lead: Floats | None, resamples: int) -> Row:
     scores = values[:, : len(TYPES)]
     words, repetition, *copied = map(float, values[:, len(TYPES) :].mean(axis=0))
-    coverage, density, novel_bigrams = (None if np.isnan(value) else value for value in copied)
+    coverage, density, novel_bigrams, facts, unfounded = (None if np.isnan(value) else value for value in copied)
     against = compare(scores, lead[:, : len(TYPES)], resamples, SEED) if lead is not None else []
     return Row(
         slice=title,
@@ -176,6 +181,7 @@ def _row(title: str, system: str, values: Floats, lead: Floats | None, resamples
         coverage=coverage,
         density=density,
         novel_bigrams=novel_bigrams,
+        unfounded=unfounded / facts if facts and unfounded is not None else None,
         against_lead=dict(zip(TYPES, against, strict=False)),
     )
 
@@ -190,5 +196,6 @@ def _cells(row: Row) -> tuple[str, ...]:
         *scores,
         f"{row.words:.0f}",
         f"{100 * row.repetition:.1f} %",
+        "" if row.unfounded is None else f"{100 * row.unfounded:.1f} %",
         " / ".join(f"{p:.3f}" for p in tested),
     )

@@ -1,10 +1,10 @@
-"""One document scored: the summary to judge, LEAD and the oracle, side by side."""
+"""One document scored: the summary to judge, LEAD, LexRank and the oracle, side by side."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
 
 from sumpool.evaluation.abstractiveness import Copying, copying, repetition
-from sumpool.evaluation.baselines import lead, oracle
+from sumpool.evaluation.baselines import lead, lexrank, oracle
 from sumpool.evaluation.config import EvaluationConfig
 from sumpool.evaluation.rouge import Rouge, Score
 from sumpool.text.fragments import words
@@ -57,7 +57,7 @@ class ScoredDocument:
         leak: Share of the reference's runs of eight words that stand in the document; None without a document.
         share_read: Share of the document that the model read; None where that is not known.
         visible: Whether the reference has a word that ROUGE can see.
-        systems: Measures of "model", and with a document of "lead" and "oracle".
+        systems: Measures of "model", and with a document of "lead", "lexrank" and "oracle".
     """
 
     id: str
@@ -87,9 +87,10 @@ class Scorer:
         self.names = {
             "model": "model",
             "lead": f"LEAD-{config.lead_words} words",
+            "lexrank": f"LexRank-{config.lead_words} words",
             "oracle": f"oracle-{config.oracle_sentences} sentences",
         }
-        self.signature = f"{self.rouge.signature} | {self.names['lead']} | {self.names['oracle']}"
+        self.signature = " | ".join([self.rouge.signature, *list(self.names.values())[1:]])
 
     def score(self, candidate: Candidate) -> ScoredDocument:
         """Score a summary, and the baselines of its document if that is known."""
@@ -98,7 +99,9 @@ class Scorer:
         if candidate.document is not None:
             document_words = words(candidate.document)
             texts["lead"] = lead(candidate.document, self._config.lead_words)
-            texts["oracle"] = self._oracle(candidate.document, candidate.reference)
+            sentences, tokenize = self._split(candidate.document), self.rouge.words.tokenize
+            texts["lexrank"] = lexrank(sentences, self._config.lead_words, tokenize)
+            texts["oracle"] = oracle(sentences, candidate.reference, self._config.oracle_sentences, tokenize)
         return ScoredDocument(
             id=candidate.id,
             summary=candidate.summary,
@@ -109,10 +112,6 @@ class Scorer:
                 system: self._measure(text, candidate.reference, document_words) for system, text in texts.items()
             },
         )
-
-    def _oracle(self, document: str, reference: str) -> str:
-        sentences = self._split(document)
-        return oracle(sentences, reference, self._config.oracle_sentences, self.rouge.words.tokenize)
 
     def _measure(self, text: str, reference: str, document_words: list[str] | None) -> Measures:
         return Measures(

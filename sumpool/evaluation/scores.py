@@ -15,6 +15,9 @@ from pydantic import TypeAdapter, ValidationError
 from sumpool.errors import DataError
 from sumpool.evaluation.scorer import ScoredDocument
 
+SCORES = "documents.jsonl"
+DESCRIBED = "evaluation.json"
+
 _LINE = TypeAdapter(ScoredDocument)
 
 
@@ -32,8 +35,8 @@ class ScoreFile:
 
     def __init__(self, folder: Path, identity: Mapping[str, str], *, resume: bool) -> None:
         folder.mkdir(parents=True, exist_ok=True)
-        self.path = folder / "documents.jsonl"
-        described = folder / "evaluation.json"
+        self.path = folder / SCORES
+        described = folder / DESCRIBED
         if resume and self.path.exists():
             _require_same(described, identity)
             _drop_torn_line(self.path)

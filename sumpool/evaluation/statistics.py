@@ -12,6 +12,8 @@ from numpy.typing import NDArray
 
 Floats = NDArray[np.float64]
 
+SEED = 1
+"""Of the intervals and tests in tables; fixed, so that the same summaries give the same table everywhere."""
 _CELLS = 1 << 20
 """Random numbers drawn at a time: bounds memory whatever the number of documents."""
 

@@ -6,18 +6,19 @@ Every document is a line in `documents.jsonl` as soon as it is scored; `report.j
 import hashlib
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence, Set
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from sumpool.data.sources._base import Example, Split
 from sumpool.data.texts import Texts
 from sumpool.documents import Document
 from sumpool.errors import DataError, RecipeError
+from sumpool.evaluation.against import differences
 from sumpool.evaluation.config import EvaluationConfig
 from sumpool.evaluation.predictions import join
 from sumpool.evaluation.report import EvaluationReport, Figures
 from sumpool.evaluation.scorer import Candidate, Scorer
-from sumpool.evaluation.scores import ScoreFile, replace_text
+from sumpool.evaluation.scores import SCORES, ScoreFile, replace_text
 from sumpool.interruption import Check, go_on
 from sumpool.progress import Progress, Report, silent
 from sumpool.workflows.loading import LoadedModel, load_writer
@@ -32,10 +33,13 @@ class Results:
     Attributes:
         folder: Holds `documents.jsonl` and `report.json`; None is a folder beside what is evaluated.
         resume: Go on where an evaluation into the same folder stopped, instead of starting anew.
+        against: Results of another evaluation of the same documents, to be compared with: their folder, or the run
+            folder that has them; None compares with none.
     """
 
     folder: Path | None = None
     resume: bool = False
+    against: Path | None = None
 
 
 _USUAL = Results()
@@ -85,6 +89,7 @@ def evaluate_run(
         system=recipe.name,
         folder=loaded.folder / "evaluation" / split,
         documents=len(numbers),
+        split=split,
         candidates=candidates,
         identity={
             "model": _digest(loaded.folder / "model.safetensors"),
@@ -131,6 +136,7 @@ def evaluate_predictions(
         system=name,
         folder=predictions.with_name(f"{name}-evaluation"),
         documents=joined.documents,
+        split="",
         candidates=joined.candidates,
         identity={"summaries": _digest(predictions), "references": _digest(references)},
         notes=joined.notes,
@@ -147,6 +153,7 @@ class _Task:
         system: What the table calls it.
         folder: Where its results go unless somebody says otherwise.
         documents: How many there are.
+        split: Part of a run's data that they are; empty where they are none.
         candidates: Gives the documents whose ids are not among those given.
         identity: What the figures depend on, to be compared before they are added to.
         notes: What a reader should know.
@@ -155,6 +162,7 @@ class _Task:
     system: str
     folder: Path
     documents: int
+    split: str
     candidates: Callable[[Set[str]], Iterator[Candidate]]
     identity: Mapping[str, str]
     notes: Sequence[str] = ()
@@ -175,6 +183,7 @@ def _evaluate(
     task: _Task, config: EvaluationConfig, results: Results, report: Report, check: Check
 ) -> EvaluationReport:
     folder = results.folder or task.folder
+    other = _results_of(results.against, task.split)
     scorer = Scorer(config)
     figures = Figures()
     done = set()
@@ -190,8 +199,27 @@ def _evaluate(
             report(Progress("evaluate", len(figures), task.documents))
             check()
     found = figures.report(config, {**scorer.names, "model": task.system}, scorer.signature, task.notes)
+    if other:
+        found = replace(found, differences=differences(folder, other, config))
     replace_text(folder / "report.json", found.to_json())
     return found
+
+
+def _results_of(against: Path | None, split: str) -> Path | None:
+    """Find the results of another evaluation before a long one begins.
+
+    Raises:
+        DataError: If there are none.
+    """
+    if against is None:
+        return None
+    for folder in (against, against / "evaluation" / split):
+        if (folder / SCORES).is_file():
+            return folder
+    raise DataError(
+        f"{against} must hold the results of an evaluation ({SCORES}) or be a run with those of the same split, got "
+        "neither; evaluate it first"
+    )
 
 
 def _summarized(examples: Iterable[Example], loaded: LoadedModel, check: Check) -> Iterator[Candidate]:

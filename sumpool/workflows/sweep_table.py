@@ -8,8 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from sumpool.evaluation.report import SEED
-from sumpool.evaluation.statistics import Estimate, estimate
+from sumpool.evaluation.statistics import SEED, Estimate, estimate
 
 SCORES = {"rouge1": "ROUGE-1", "rouge2": "ROUGE-2", "rougeLsum": "ROUGE-Lsum"}
 _LAST = 10

@@ -1,11 +1,13 @@
+import math
 import random
 import time
 from collections import Counter
 
+import numpy as np
 import pytest
 from rouge_score.rouge_scorer import RougeScorer
 
-from sumpool.evaluation.baselines import lead, lead_sentences, oracle
+from sumpool.evaluation.baselines import lead, lead_sentences, lexrank, oracle
 from sumpool.evaluation.rouge import Words
 
 tokenize = Words(stemmer=True).tokenize
@@ -22,6 +24,42 @@ def test_lead_of_a_short_document_is_the_document(text: str, expected: str) -> N
 
 def test_lead_takes_sentences() -> None:
     assert lead_sentences(["One.", "Two.\n", "Three.", "Four."], 3) == "One. Two.\nThree."
+
+
+def most_central(sentences: list[str], count: int) -> list[int]:
+    """LexRank with a matrix of cosines and the eigenvector of its walk."""
+    counts = [Counter(tokenize(sentence)) for sentence in sentences]
+    vocabulary = sorted(set().union(*counts))
+    inverse = {word: math.log(len(counts) / sum(word in each for each in counts)) for word in vocabulary}
+    vectors = np.array([[each[word] * inverse[word] for word in vocabulary] for each in counts])
+    vectors /= np.linalg.norm(vectors, axis=1, keepdims=True)
+    cosines = vectors @ vectors.T
+    walk = 0.85 * cosines / cosines.sum(1, keepdims=True) + 0.15 / len(counts)
+    values, columns = np.linalg.eig(walk.T)
+    visits = np.abs(columns[:, values.real.argmax()].real)
+    return sorted(np.argsort(-visits)[:count].tolist())
+
+
+@pytest.mark.parametrize("seed", range(5))
+def test_lexrank_takes_what_a_walk_by_cosines_visits_most(seed: int) -> None:
+    random.seed(seed)
+    sentences = [" ".join(random.choices("abcdefghijklmnopqrst", k=10)) for _ in range(30)]
+    expected = [sentences[place] for place in most_central(sentences, 4)]
+    assert lexrank(sentences, 40, tokenize) == " ".join(expected)
+
+
+def test_lexrank_cuts_what_is_beyond_the_words() -> None:
+    sentences = ["Hosts send packets to hosts.", "Apples fall.", "Hosts send to routers.", "Routers send packets."]
+    assert len(lexrank(sentences, 7, tokenize).split()) == 7
+    assert "Apples" not in lexrank(sentences, 7, tokenize)
+    assert lexrank(sentences, 60, tokenize) == " ".join(sentences)
+
+
+@pytest.mark.parametrize(
+    ("sentences", "expected"), [([], ""), (["...", "!"], "... !"), (["Same.", "Same."], "Same. Same.")]
+)
+def test_lexrank_of_sentences_without_a_difference_is_the_beginning(sentences: list[str], expected: str) -> None:
+    assert lexrank(sentences, 60, tokenize) == expected
 
 
 def test_the_oracle_keeps_the_order_of_the_document() -> None:

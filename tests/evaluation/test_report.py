@@ -14,7 +14,9 @@ CONFIG = EvaluationConfig(resamples=200)
 
 
 def measures(f1: float, *, document: bool = True) -> Measures:
-    copying = Copying(coverage=0.5, density=2.0, novel_bigrams=0.25, leak=0.0) if document else None
+    copying = (
+        Copying(coverage=0.5, density=2.0, novel_bigrams=0.25, leak=0.0, facts=4, unfounded=1) if document else None
+    )
     return Measures({name: Score(0.0, 0.0, f1) for name in TYPES}, words=40, repetition=0.02, copying=copying)
 
 
@@ -55,7 +57,7 @@ def test_figures_are_means_over_the_documents_of_the_slice() -> None:
     expected = [document.systems["model"].rouge["rougeL"].f1 for document in documents[:2]]
     assert row.rouge["rougeL"].mean == pytest.approx(np.mean(expected))
     assert min(expected) <= row.rouge["rougeL"].low <= row.rouge["rougeL"].high <= max(expected)
-    assert (row.words, row.coverage, row.density, row.novel_bigrams) == (40, 0.5, 2.0, 0.25)
+    assert (row.words, row.coverage, row.density, row.novel_bigrams, row.unfounded) == (40, 0.5, 2.0, 0.25, 0.25)
     assert row.repetition == pytest.approx(0.02)
 
 

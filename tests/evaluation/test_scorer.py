@@ -44,7 +44,7 @@ def test_without_a_document_there_are_no_baselines(scorer: Scorer) -> None:
 @pytest.mark.parametrize("text", ["", " \n", "文書", "a" * 100_000, "." * 100_000, "\x00\u2028", "one\n" * 2000])
 def test_odd_texts_are_scored(scorer: Scorer, text: str) -> None:
     scored = scorer.score(Candidate("odd", text[:1000], text[:1000], text))
-    assert set(scored.systems) == {"model", "lead", "oracle"}
+    assert set(scored.systems) == {"model", "lead", "lexrank", "oracle"}
 
 
 def test_a_reference_that_rouge_cannot_see_is_told(scorer: Scorer) -> None:
@@ -59,4 +59,6 @@ def test_summary_level_rouge_uses_the_sentences_of_a_text_in_one_line(scorer: Sc
 
 
 def test_the_signature_names_the_baselines_and_the_splitter(scorer: Scorer) -> None:
-    assert scorer.signature.endswith("Lsum:punkt (sumpool's English) | LEAD-5 words | oracle-2 sentences")
+    assert scorer.signature.endswith(
+        "Lsum:punkt (sumpool's English) | LEAD-5 words | LexRank-5 words | oracle-2 sentences"
+    )

@@ -103,7 +103,9 @@ class Stop:
 def test_a_run_is_evaluated_beside_its_baselines(run: Path) -> None:
     found = evaluate_run(run, overrides=["evaluate.resamples=100", "evaluate.lead_words=3"])
     assert [(row.slice, row.system) for row in found.rows] == [
-        (part, system) for part in ("all", "low-leak") for system in ("tiny", "LEAD-3 words", "oracle-3 sentences")
+        (part, system)
+        for part in ("all", "low-leak")
+        for system in ("tiny", "LEAD-3 words", "LexRank-3 words", "oracle-3 sentences")
     ]
     assert found.documents == DOCUMENTS
     assert found.rows[0].rouge["rouge1"].mean > found.rows[1].rouge["rouge1"].mean
@@ -118,7 +120,7 @@ def test_results_are_files(run: Path) -> None:
     lines = [json.loads(line) for line in (folder / "documents.jsonl").read_text().splitlines()]
     assert [line["id"] for line in lines] == [f"rfc{number}" for number in range(DOCUMENTS)]
     assert lines[3]["summary"] == written(example(3).document)
-    assert set(lines[3]["systems"]) == {"model", "lead", "oracle"}
+    assert set(lines[3]["systems"]) == {"model", "lead", "lexrank", "oracle"}
     assert (folder / "report.json").read_text() == found.to_json()
 
 
@@ -219,3 +221,14 @@ def test_a_model_without_documents_needs_some(run: Path) -> None:
     with pytest.raises(RecipeError, match=r"data\.prepared must be a folder of prepared data, got nothing: .*tiny was"):
         evaluate_run(run, overrides=["data.source=null", "data.prepared=null"])
     assert evaluate_run(run, overrides=["data.source=null", "evaluate.resamples=100"]).documents == DOCUMENTS
+
+
+def test_another_run_is_compared_with(run: Path, tmp_path: Path) -> None:
+    with pytest.raises(DataError, match=r"must hold the results of an evaluation .* evaluate it first"):
+        evaluate_run(run, results=Results(tmp_path / "now", against=tmp_path))
+    evaluate_run(run)
+    found = evaluate_run(run, results=Results(tmp_path / "now", against=run))
+    assert [(each.slice, each.rouge["rouge1"].difference.mean) for each in found.differences] == [
+        (part, 0.0) for part in dict.fromkeys(row.slice for row in found.rows)
+    ]
+    assert "differences" in json.loads((tmp_path / "now" / "report.json").read_text())
