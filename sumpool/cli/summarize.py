@@ -29,6 +29,10 @@ def summarize(
     ] = None,
     resume: Resume = False,
     limit: Annotated[int | None, typer.Option(min=1, help="Stop after this many documents.")] = None,
+    mode: Annotated[
+        Literal["abstractive", "extractive", "auto"] | None,
+        typer.Option(help="Words of the model's own, sentences of the document, or sentences where it is not sure."),
+    ] = None,
     beams: Annotated[int | None, typer.Option(help="Hypotheses per document; 1 is greedy search.")] = None,
     min_length: Annotated[str | None, typer.Option(metavar="TOKENS|auto", help="Fewest tokens of a summary.")] = None,
     max_length: Annotated[str | None, typer.Option(metavar="TOKENS|auto", help="Most tokens of a summary.")] = None,
@@ -51,6 +55,7 @@ def summarize(
     from sumpool.workflows.summarize import summarize as write_summaries
 
     shortcuts = {
+        "mode": mode,
         "beams": beams,
         "min_length": min_length,
         "max_length": max_length,

@@ -23,6 +23,7 @@ class Reading:
 
     Attributes:
         id: Name of the document.
+        text: The document.
         passages: What the model reads, one after the other; none of a document that cannot be summarised.
         read: Tokens that are read.
         total: Tokens of the document.
@@ -31,6 +32,7 @@ class Reading:
     """
 
     id: str
+    text: str
     passages: tuple[Item, ...]
     read: int
     total: int
@@ -51,7 +53,7 @@ class Reader:
         """Decide what is read of a document: all of it, or what `on_overflow` says if it is too long."""
         start = time.perf_counter()
         if document.error:
-            return Reading(document.id, (), 0, 0, 0.0, document.error)
+            return Reading(document.id, "", (), 0, 0, 0.0, document.error)
         whole = spell_document(document.text, self._tokenizer, self._splitter)
         framed = whole.framed(self._tokenizer.frame)
         total, most = len(framed.ids), self._source_length
@@ -65,7 +67,8 @@ class Reader:
             parts = self._windows(whole)
         passages = tuple(Item(document.id, part.ids, part.sentences, None) for part in parts)
         read = total if len(parts) > 1 else min(total, most)
-        return Reading(document.id, passages, read if parts else 0, total, time.perf_counter() - start, reason)
+        seconds = time.perf_counter() - start
+        return Reading(document.id, document.text, passages, read if parts else 0, total, seconds, reason)
 
     def _windows(self, whole: EncodedDocument) -> list[EncodedDocument]:
         """Cut a document into windows, each with a frame of its own."""

@@ -19,11 +19,12 @@ class Summary:
     Attributes:
         id: Name of the document.
         summary: The text; empty if there is a reason.
-        score: sum(log p) / length ** length_penalty, in nats; None if there is no summary.
+        score: sum(log p) / length ** length_penalty, in nats, of what the model wrote; None if there is no summary.
         tokens_read: Tokens of the document that the model read.
         tokens_total: Tokens of the document.
         seconds: Its share of the time.
         reason: Why the summary is empty; empty otherwise.
+        mode: What the summary is, "abstractive" or "extractive".
     """
 
     id: str
@@ -33,6 +34,7 @@ class Summary:
     tokens_total: int
     seconds: float
     reason: str = ""
+    mode: str = "abstractive"
 
     def as_json(self) -> str:
         """Write the summary as one line of JSON, without the line feed."""

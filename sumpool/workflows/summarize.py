@@ -7,7 +7,8 @@ from pathlib import Path
 from sumpool.documents import Document
 from sumpool.interruption import Check, go_on
 from sumpool.progress import Progress, Report, silent
-from sumpool.workflows.loading import LoadedModel, load_writer
+from sumpool.workflows.extracting import Extractor
+from sumpool.workflows.loading import SHIPPED, LoadedModel, load_writer
 from sumpool.workflows.passages import Reader, Reading, gather, stretches
 from sumpool.workflows.summaries import Summary, SummaryFile
 from sumpool.workflows.writing import Writer, Written
@@ -48,6 +49,8 @@ def summarize(
     """
     # 1. The model and the file: what is wrong with them shows before the first document is read.
     loaded = load_writer(folder, overrides)
+    if loaded.folder == SHIPPED and folder is None:
+        report(Progress("summarize", note="with the model that comes with sumpool, as there is no run of your own"))
     file = SummaryFile(out, resume=resume) if out else None
     # 2. Summaries as they are asked for.
     if file is None:
@@ -73,13 +76,15 @@ def write_summaries(
     reader = Reader(loaded)
     config = loaded.recipe.summarize
     writer = Writer(loaded.model, loaded.tokenizer, config, loaded.lengths)
+    extractor = Extractor(config, loaded.splitter)
     done = 0
     for stretch in stretches(map(reader.read, documents), _STRETCH * config.batch_tokens):
         for reading in stretch:
             if 0 < reading.read < reading.total:
                 share = f"{reading.read:,} of {reading.total:,} tokens ({reading.read / reading.total:.0%})"
                 report(Progress("summarize", done, total, note=f"{reading.id}: read {share}"))
-        for summary in _write(stretch, writer, config.batch_tokens, check):
+        for reading, written, seconds in _write(stretch, writer, config.batch_tokens, check):
+            summary = _summary(reading, written, seconds, extractor)
             done += 1
             report(Progress("summarize", done, total))
             yield summary
@@ -95,8 +100,14 @@ def _kept(
             yield summary
 
 
-def _write(stretch: Sequence[Reading], writer: Writer, batch_tokens: int, check: Check) -> Iterator[Summary]:
-    """Write about a stretch of documents, batch by batch; a document is given as soon as all before it are done."""
+def _write(
+    stretch: Sequence[Reading], writer: Writer, batch_tokens: int, check: Check
+) -> Iterator[tuple[Reading, list[Written], float]]:
+    """Write about a stretch of documents, batch by batch; a document is given as soon as all before it are done.
+
+    Yields:
+        A document, what was written about its passages, and its share of the seconds.
+    """
     passages = [passage for reading in stretch for passage in reading.passages]
     batches = iter(gather([len(passage.ids) for passage in passages], batch_tokens))
     written: dict[int, Written] = {}
@@ -110,19 +121,21 @@ def _write(stretch: Sequence[Reading], writer: Writer, batch_tokens: int, check:
             start = time.perf_counter()
             written.update(zip(batch, writer.write([passages[index] for index in batch]), strict=True))
             seconds.update(dict.fromkeys(batch, (time.perf_counter() - start) / len(batch)))
-        yield _summary(reading, [written[index] for index in own], sum(seconds[index] for index in own))
+        yield reading, [written[index] for index in own], sum(seconds[index] for index in own)
         first = own.stop
 
 
-def _summary(reading: Reading, written: Sequence[Written], seconds: float) -> Summary:
-    """Join what was written about the passages of a document, a line each."""
+def _summary(reading: Reading, written: Sequence[Written], seconds: float, extractor: Extractor) -> Summary:
+    """Join what was written about the passages of a document, a line each, or take sentences instead."""
     text = "\n".join(part.text for part in written if part.text)
+    extracted = extractor.extract(reading.text, written)
     return Summary(
         id=reading.id,
-        summary=text,
+        summary=extracted or text,
         score=sum(part.score for part in written) / len(written) if text else None,
         tokens_read=reading.read,
         tokens_total=reading.total,
         seconds=reading.seconds + seconds,
         reason=reading.reason if text or reading.reason else "the model must write a word, but it wrote none",
+        mode="extractive" if extracted else "abstractive",
     )

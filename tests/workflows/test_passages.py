@@ -89,7 +89,7 @@ def test_a_passage_beyond_the_budget_is_a_batch_of_its_own() -> None:
 
 
 def test_stretches_are_bounded() -> None:
-    readings = [Reading(str(number), (), 10 * number, 10 * number, 0.0) for number in range(600)]
+    readings = [Reading(str(number), "", (), 10 * number, 10 * number, 0.0) for number in range(600)]
     found = list(stretches(readings, 5000))
     assert [reading for stretch in found for reading in stretch] == readings
     assert all(sum(reading.read for reading in stretch[:-1]) < 5000 for stretch in found)

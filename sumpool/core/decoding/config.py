@@ -11,6 +11,11 @@ from sumpool.settings import Settings
 class DecodingConfig(Settings):
     """Beam search and the rules that a summary obeys."""
 
+    mode: Literal["abstractive", "extractive", "auto"] = "abstractive"
+    """Whether summaries are what the model writes, or those sentences of the document that agree with it most, which
+    say nothing that the document does not; auto takes sentences where the model is not sure of its words."""
+    sure: float = Field(-1.0, le=0)
+    """What auto calls sure: mean log-probability of the words of a summary, in nats a token, at least."""
     beams: int = Field(4, ge=1, le=64)
     """Hypotheses per document; 1 is greedy search."""
     length_penalty: float = Field(1.0, ge=0, le=10)
