@@ -9,6 +9,7 @@ import typer
 from sumpool import __version__
 from sumpool.cli.bench import bench
 from sumpool.cli.evaluate import evaluate
+from sumpool.cli.export import export
 from sumpool.cli.import_model import import_model
 from sumpool.cli.prepare import prepare
 from sumpool.cli.summarize import summarize
@@ -25,7 +26,7 @@ app = typer.Typer(
     context_settings={"help_option_names": ["-h", "--help"]},
 )
 
-for command in (prepare, train, summarize, evaluate, bench):
+for command in (prepare, train, summarize, evaluate, bench, export):
     app.command()(command)
 app.command("import")(import_model)  # a word that no function can have as its name
 

@@ -19,6 +19,11 @@ Changes = Annotated[
 ]
 Run = Annotated[
     Path | None,
-    typer.Option("--model", metavar="RUN", help="Run folder of the model; by default the newest.", show_default=False),
+    typer.Option(
+        "--model",
+        metavar="RUN",
+        help="Run folder of the model; by default the newest, or what comes with sumpool.",
+        show_default=False,
+    ),
 ]
 Resume = Annotated[bool, typer.Option("--resume", help="Go on where the same command stopped.")]

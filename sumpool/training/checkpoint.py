@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Any
 
 import safetensors.torch
+import torch
 from torch import Tensor, nn
 
 from sumpool.errors import CheckpointError
@@ -183,6 +184,9 @@ def read_weights(run: Path) -> dict[str, Tensor]:
     Args:
         run: The run folder.
 
+    Returns:
+        The weights by name, in single precision.
+
     Raises:
         CheckpointError: If a file is missing or damaged.
     """
@@ -193,7 +197,7 @@ def read_weights(run: Path) -> dict[str, Tensor]:
     manifest.verify(run, manifest.files.keys() - {MODEL})
     manifest.compare(path, Content.of_bytes(content))
     weights: dict[str, Tensor] = safetensors.torch.load(content)
-    return weights
+    return {name: weight.float() if weight.dtype == torch.bfloat16 else weight for name, weight in weights.items()}
 
 
 def _fill(half: Path, step: int, checkpoint: Checkpoint) -> None:

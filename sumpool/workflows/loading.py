@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from importlib.resources import files
 from pathlib import Path
 
 import torch
@@ -21,6 +22,9 @@ from sumpool.training.hardware import choose_device, choose_writing
 
 RUNS = Path("runs")
 """Where training puts its runs."""
+
+SHIPPED = Path(str(files("sumpool").joinpath("shipped")))
+"""The model that comes with the package, made by recipes/default.yaml."""
 
 # Greedy search that may stop at once stops after 10 to 25 words and loses 7 points of ROUGE-1; a minimum close to the
 # usual length brings them back, and a little below it leaves room for short summaries.
@@ -55,7 +59,7 @@ def load_model(folder: Path | None = None, overrides: Sequence[str] = ()) -> Loa
     """Load a run folder.
 
     Args:
-        folder: The run folder; None takes the newest one that holds a model.
+        folder: The run folder; None takes the newest one that holds a model, or the model that comes with the package.
         overrides: Settings to change, each like `summarize.beams=1`.
 
     Raises:
@@ -63,7 +67,7 @@ def load_model(folder: Path | None = None, overrides: Sequence[str] = ()) -> Loa
         DataError: If tokenizer, sentence splitter or data report is missing or damaged.
         RecipeError: If an override is wrong, or the lengths contradict each other.
     """
-    folder = folder or newest_run(RUNS)
+    folder = folder or usual_model(RUNS)
     if not (folder / "recipe.yaml").is_file():
         raise CheckpointError(f"{folder} must be a run folder with recipe.yaml and {MODEL}, got neither; {_ADVICE}")
     recipe = load_recipe(folder, overrides)
@@ -92,7 +96,7 @@ def load_writer(folder: Path | None = None, overrides: Sequence[str] = ()) -> Lo
     """Load a run folder to write summaries, in the precision of its settings: the model is of no other use.
 
     Args:
-        folder: The run folder; None takes the newest one that holds a model.
+        folder: The run folder; None takes the one that `load_model` does.
         overrides: Settings to change, each like `summarize.precision=fp32`.
 
     Raises:
@@ -105,7 +109,15 @@ def load_writer(folder: Path | None = None, overrides: Sequence[str] = ()) -> Lo
     return loaded
 
 
-_ADVICE = "run `make demo`, or `sumpool train recipe.yaml` with a recipe of your own, or name a run with --model"
+_ADVICE = "run `sumpool train recipes/quickstart.yaml`, or with a recipe of your own, or name a run with --model"
+
+
+def usual_model(runs: Path) -> Path:
+    """Find the run whose model was saved last; where there is none, the model that comes with the package."""
+    try:
+        return newest_run(runs)
+    except CheckpointError:
+        return SHIPPED
 
 
 def newest_run(runs: Path) -> Path:

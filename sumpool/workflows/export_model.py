@@ -1,0 +1,54 @@
+"""`sumpool export`: of a run folder what summarising takes, in half the bytes, to be handed on."""
+
+import shutil
+from pathlib import Path
+from typing import Literal
+
+import torch
+from torch import nn
+
+from sumpool.data.staging import staged
+from sumpool.errors import CheckpointError, RecipeError
+from sumpool.training.checkpoint import export
+from sumpool.training.durable import on_disk
+from sumpool.training.manifest import Content, Manifest
+from sumpool.workflows.loading import load_model
+from sumpool.workflows.model_card import CARD
+from sumpool.workflows.run_folder import COPIED, RECIPE
+
+
+def export_model(run: Path, out: Path, precision: Literal["bf16", "fp32"] = "bf16") -> Path:
+    """Make a folder that summarises as a run does, without what only its training needs.
+
+    Weights of 16 bits are those of 32 rounded to three decimal digits; everything is computed as before.
+
+    Args:
+        run: The run folder, which stays as it is.
+        out: The folder, new or empty.
+        precision: What weights are rounded to.
+
+    Returns:
+        The folder.
+
+    Raises:
+        CheckpointError: If there is no model in the run folder, or it is damaged.
+        RecipeError: If there is something in the new folder.
+        ResourceError: If the disk is full or fails.
+    """
+    if out.exists() and (not out.is_dir() or any(out.iterdir())):
+        raise RecipeError(f"{out} must be new or an empty folder, got something else: name another folder")
+    # 1. A model that is whole.
+    model: nn.Module = load_model(run).model.cpu()
+    names = [name for name in (RECIPE, *COPIED, CARD) if (run / name).is_file()]
+    if CARD not in names:
+        raise CheckpointError(f"{run} must have {CARD}, its model card, but its training has not ended; let it go on")
+    # 2. A folder that appears when everything is in it.
+    with on_disk(out):
+        out.parent.mkdir(parents=True, exist_ok=True)
+        with staged(out.resolve()) as new:
+            for name in names:
+                shutil.copyfile(run / name, new / name)
+            facts = {"exported": Manifest.read(run).facts}
+            Manifest({name: Content.of(new / name) for name in names if name != CARD}, facts).write(new)
+            export(new, model.to(torch.bfloat16) if precision == "bf16" else model, {})
+    return out

@@ -1,0 +1,62 @@
+import shutil
+from pathlib import Path
+
+import pytest
+import torch
+from safetensors.torch import load_file
+
+from sumpool.documents import Document
+from sumpool.errors import CheckpointError, RecipeError
+from sumpool.training.weights import weights_of
+from sumpool.workflows.export_model import export_model
+from sumpool.workflows.loading import load_model
+from sumpool.workflows.summarize import summarize
+from tests.workflows.conftest import story
+
+
+@pytest.fixture
+def run(run_folder: Path, tmp_path: Path) -> Path:
+    """A run that has ended, with what only its training needs."""
+    run = Path(shutil.copytree(run_folder, tmp_path / "run"))
+    (run / "README.md").write_text("# random\n")
+    (run / "metrics.jsonl").write_text("{}\n")
+    (run / "checkpoints").mkdir()
+    return run
+
+
+def test_half_the_bytes_hold_what_summarising_takes(run: Path, tmp_path: Path) -> None:
+    folder = export_model(run, tmp_path / "hand" / "on")
+    names = {"recipe.yaml", "tokenizer.model", "sentences.json", "report.json", "README.md"}
+    assert {path.name for path in folder.iterdir()} == {*names, "model.safetensors", "manifest.json"}
+    assert {weight.dtype for weight in load_file(folder / "model.safetensors").values()} == {torch.bfloat16}
+    before, now = (weights_of(load_model(each).model) for each in (run, folder))
+    for name, weight in before.items():
+        assert torch.equal(now[name], weight.bfloat16().float()), name
+    [summary] = summarize([Document("a", story(1, 12))], folder)
+    assert summary.summary
+
+
+def test_weights_that_are_not_rounded_are_the_same(run: Path, tmp_path: Path) -> None:
+    before, now = (weights_of(load_model(each).model) for each in (run, export_model(run, tmp_path / "on", "fp32")))
+    assert all(torch.equal(now[name], weight) for name, weight in before.items())
+
+
+def test_a_damaged_export_is_refused(run: Path, tmp_path: Path) -> None:
+    folder = export_model(run, tmp_path / "on")
+    (folder / "report.json").write_text("{}")
+    with pytest.raises(CheckpointError, match="it is damaged or was changed"):
+        load_model(folder)
+
+
+def test_nothing_is_overwritten(run: Path, tmp_path: Path) -> None:
+    (tmp_path / "on").mkdir()
+    (tmp_path / "on" / "mine").touch()
+    with pytest.raises(RecipeError, match="on must be new or an empty folder"):
+        export_model(run, tmp_path / "on")
+
+
+def test_a_run_that_has_not_ended_is_refused(run: Path, tmp_path: Path) -> None:
+    (run / "README.md").unlink()
+    with pytest.raises(CheckpointError, match="its training has not ended; let it go on"):
+        export_model(run, tmp_path / "on")
+    assert not (tmp_path / "on").exists()
