@@ -69,7 +69,7 @@ class Ascent:
     def climb(self) -> None:
         """Measure every length."""
         lengths = with_steps(self.wanted)
-        self._warm_up(min(SHORT, lengths[0]))
+        self._warm_up(min(SHORT, lengths[0] // 2))
         units = {length: max(1, length // lengths[0]) for length in lengths}  # seconds grow about so
         turns = {length: 1 + self.settings.repeats * (length in self.wanted) for length in lengths}
         ends = {length: units[length] * turns[length] * len(self.climbs) for length in lengths}
@@ -86,7 +86,7 @@ class Ascent:
         documents = Documents.random(1, length, self.settings.target, self.conditions)
         for cell, climb in self.climbs.items():
             self.check()
-            climb.warm_up(self._run(cell, documents, FEW), length)
+            climb.warm_up(self._run(cell, documents, FEW))
         for probe in self.probes.values():
             probe.work()
 

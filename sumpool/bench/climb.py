@@ -23,12 +23,14 @@ class Climb:
     Attributes:
         device: Where it runs.
         seconds: Of a repetition, by length.
-        memory: Peak bytes, by length; the shortest is of a document that takes hardly more than the model itself.
+        memory: Peak bytes, by length.
+        least: Peak bytes with a document that takes next to nothing, such as those of gradients.
     """
 
     device: torch.device
     seconds: dict[int, float] = field(default_factory=dict)
     memory: dict[int, int] = field(default_factory=dict)
+    least: int = 0
 
     def foresee(self, length: int) -> float:
         """Seconds of a repetition at a length: as measured, or as the last two grew; 0 if nothing is known."""
@@ -42,13 +44,11 @@ class Climb:
         growth: float = (length / last) ** min(max(exponent, 1.0), 2.0)
         return self.seconds[last] * growth
 
-    def warm_up(self, run: Work, length: int) -> None:
+    def warm_up(self, run: Work) -> None:
         """Run twice with a short document: what libraries keep from their first call is no memory of a model."""
         with suppress(NotImplementedError, MemoryError):  # a first attempt will tell of either
             run()
-            memory = peak(run, self.device)
-            if memory is not None:
-                self.memory[length] = memory
+            self.least = peak(run, self.device) or 0
 
     def attempt(self, run: Work, row: ModelRow) -> ModelRow:
         """Run once for memory and seconds, and the operations of a training step; or note why not.
@@ -57,10 +57,9 @@ class Climb:
         grows at most with the square.
         """
         if self.memory:
-            shortest, last = min(self.memory), max(self.memory)
-            least = self.memory[shortest] if shortest < last else 0
-            needed = least + max(0, self.memory[last] - least) * (row.length / last) ** 2
-            free = available(self.device)
+            last = max(self.memory)
+            grown, free = max(0, self.memory[last] - self.least), available(self.device)
+            needed = self.least + grown * (row.length / last) ** 2
             if needed > HEADROOM * free:
                 return replace(row, note=f"may need {needed / 2**30:.1f} GiB, {free / 2**30:.1f} GiB are free")
         counted: list[int] = []

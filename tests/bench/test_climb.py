@@ -30,10 +30,10 @@ def test_only_what_grows_is_taken_to_grow(monkeypatch: pytest.MonkeyPatch) -> No
     monkeypatch.setattr(climb, "available", lambda _: 20 * 2**30)
     row = ModelRow("train", "LED", 8192, 1)
     ran: list[int] = []
-    known = Climb(CPU, {1024: 1.0}, {64: 2**30, 1024: 2**30 + 2**28})  # 1 GiB of gradients, whatever the length
+    known = Climb(CPU, {1024: 1.0}, {1024: 2**30 + 2**28}, least=2**30)  # 1 GiB of gradients, whatever the length
     assert known.attempt(lambda: ran.append(1), row).note == ""
     assert ran
-    steep = Climb(CPU, {1024: 1.0}, {64: 2**30, 1024: 2**30 + 2**29})
+    steep = Climb(CPU, {1024: 1.0}, {1024: 2**30 + 2**29}, least=2**30)
     assert steep.attempt(lambda: ran.append(2), row).note == "may need 33.0 GiB, 20.0 GiB are free"
     alone = Climb(CPU, {1024: 1.0}, {1024: 2**29})
     assert alone.attempt(lambda: ran.append(3), row).note == "may need 32.0 GiB, 20.0 GiB are free"

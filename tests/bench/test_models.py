@@ -1,3 +1,4 @@
+from collections.abc import Iterator
 from itertools import chain, repeat
 from unittest.mock import Mock
 
@@ -104,13 +105,14 @@ def test_a_length_that_may_not_fit_is_left_out(monkeypatch: pytest.MonkeyPatch) 
     def peak(work: Work, device: torch.device) -> int:
         del device
         work()
-        return 2**30
+        return next(found)
 
+    found: Iterator[int] = chain([2**29] * 9, repeat(2**30))  # three models warm up at three works
     monkeypatch.setattr(climb, "peak", peak)
-    monkeypatch.setattr(climb, "available", Mock(return_value=4 * 2**30))
+    monkeypatch.setattr(climb, "available", Mock(return_value=2**31))
     rows = quick(QUICK.model_copy(update={"lengths": (32, 64)}))
     assert {row.note for row in rows if row.length == 32} == {""}
-    assert {row.note for row in rows if row.length == 64} == {"may need 4.0 GiB, 4.0 GiB are free"}
+    assert {row.note for row in rows if row.length == 64} == {"may need 2.5 GiB, 2.0 GiB are free"}
     assert all(row.timing is None and row.operations is None for row in rows if row.length == 64)
 
 
@@ -132,7 +134,7 @@ def test_libraries_are_warm_before_memory_is_measured(monkeypatch: pytest.Monkey
     monkeypatch.setattr(Subject, "encode", encode)
     monkeypatch.setattr(climb, "peak", Mock(side_effect=MemoryError))
     quick()
-    assert [call.args[0].ids.shape for call in encode.call_args_list] == [(1, 32)] * 3
+    assert [call.args[0].ids.shape for call in encode.call_args_list] == [(1, 16)] * 3
 
 
 def test_other_errors_are_not_taken_for_the_end_of_memory(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -145,7 +147,7 @@ class Reader:
     """A peer that only reads, outside torch."""
 
     def encode(self, documents: Documents) -> None:
-        assert documents.ids.shape == (1, 32)
+        assert documents.ids.shape in ((1, 16), (1, 32))  # it is warmed up with half of the length
 
     def train(self, documents: Documents) -> None:
         raise NotImplementedError("it does not learn")
