@@ -102,12 +102,13 @@ def test_works_are_chosen(small_probes: None) -> None:
 
 
 def test_a_length_that_may_not_fit_is_left_out(monkeypatch: pytest.MonkeyPatch) -> None:
+    found: Iterator[int] = chain([2**29] * 9, repeat(2**30))  # three models warm up at three works
+
     def peak(work: Work, device: torch.device) -> int:
         del device
         work()
         return next(found)
 
-    found: Iterator[int] = chain([2**29] * 9, repeat(2**30))  # three models warm up at three works
     monkeypatch.setattr(climb, "peak", peak)
     monkeypatch.setattr(climb, "available", Mock(return_value=2**31))
     rows = quick(QUICK.model_copy(update={"lengths": (32, 64)}))

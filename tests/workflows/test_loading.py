@@ -14,12 +14,13 @@ from sumpool.core.nn.packed import Int8Linear, PackedLinear, has_int8
 from sumpool.data.report import DataReport, SplitReport, Spread, summarize_split
 from sumpool.documents import Document
 from sumpool.errors import CheckpointError, DataError, RecipeError
+from sumpool.progress import Progress
 from sumpool.recipe.load import load_recipe
 from sumpool.training.checkpoint import export
 from sumpool.training.manifest import Content, Manifest
 from sumpool.workflows import loading
-from sumpool.workflows.loading import choose_lengths, load_model, load_writer, newest_run
-from sumpool.workflows.summarize import write_summaries
+from sumpool.workflows.loading import SHIPPED, choose_lengths, load_model, load_writer, newest_run
+from sumpool.workflows.summarize import summarize, write_summaries
 from tests.workflows.conftest import story
 
 INT8 = pytest.mark.skipif(not has_int8(), reason="needs fbgemm")
@@ -73,12 +74,16 @@ def test_without_a_name_the_newest_model_is_taken(copy: Path, monkeypatch: pytes
     assert load_model().folder == copy
 
 
-def test_without_any_model_the_error_says_how_to_get_one(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_without_any_run_the_model_of_the_package_is_taken(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(loading, "RUNS", tmp_path / "runs")
-    with pytest.raises(
-        CheckpointError, match="must hold a trained model, got none; run `make demo`, or `sumpool train"
-    ):
-        load_model()
+    with pytest.raises(CheckpointError, match="must hold a trained model, got none; run `sumpool train"):
+        newest_run(tmp_path / "runs")
+    assert load_model().folder == SHIPPED
+    assert sum(path.stat().st_size for path in SHIPPED.iterdir()) < 30e6
+    notes: list[Progress] = []
+    [summary] = summarize([Document("a", "This memo describes a protocol that routers speak.")], report=notes.append)
+    assert summary.summary
+    assert notes[0].note.startswith("with the model that comes with sumpool")
 
 
 def test_a_folder_that_is_no_run_is_refused(tmp_path: Path) -> None:
