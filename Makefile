@@ -21,7 +21,7 @@ demo: .venv/installed
 	$(BIN)/sumpool evaluate $(RUN) --split validation --resume
 
 test: lint
-	$(BIN)/python -m pytest
+	OMP_NUM_THREADS=1 $(BIN)/python -m pytest --numprocesses auto
 
 lint: .venv/installed-dev
 	$(BIN)/ruff check

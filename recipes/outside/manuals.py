@@ -1,6 +1,6 @@
 """Manual pages of this machine as documents unlike RFCs: how well does a model write about what it has not learnt?
 
-    python recipes/outside/manuals.py manuals 300
+    python recipes/outside/manuals.py manuals 130
     sumpool summarize manuals/documents.jsonl --model RUN --out manuals/summaries.jsonl
     sumpool evaluate manuals/summaries.jsonl --references manuals/references.jsonl
 
@@ -27,7 +27,8 @@ def main(folder: Path, wanted: int) -> None:
     """Write so many pages, spread evenly over all that are suited, into two files of JSON lines."""
     pages = sorted(path for section in SECTIONS for path in (ROOT / section).glob("*.gz") if not path.is_symlink())
     folder.mkdir(parents=True, exist_ok=True)
-    spread = (pages[place * len(pages) // (4 * wanted)] for place in range(4 * wanted))  # about a third are suited
+    tried = 10 * wanted  # about one in nine is suited
+    spread = (pages[place * len(pages) // tried] for place in range(tried))
     with (folder / "documents.jsonl").open("w") as documents, (folder / "references.jsonl").open("w") as references:
         for number, (name, document, reference) in enumerate(suited(dict.fromkeys(spread)), 1):
             documents.write(json.dumps({"id": name, "document": document}) + "\n")

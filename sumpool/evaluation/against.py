@@ -31,6 +31,23 @@ class Difference:
     rouge: Mapping[str, Comparison]
 
 
+def find_results(against: Path | None, split: str) -> Path | None:
+    """Find the results of another evaluation, in a folder or in that of the run which has them.
+
+    Raises:
+        DataError: If there are none.
+    """
+    if against is None:
+        return None
+    for folder in (against, against / "evaluation" / split):
+        if (folder / SCORES).is_file():
+            return folder
+    raise DataError(
+        f"{against} must hold the results of an evaluation ({SCORES}) or be a run with those of the same split, got "
+        "neither; evaluate it first"
+    )
+
+
 def differences(folder: Path, other: Path, config: EvaluationConfig) -> tuple[Difference, ...]:
     """Compare two folders of results, document by document.
 

@@ -13,12 +13,12 @@ from sumpool.data.sources._base import Example, Split
 from sumpool.data.texts import Texts
 from sumpool.documents import Document
 from sumpool.errors import DataError, RecipeError
-from sumpool.evaluation.against import differences
+from sumpool.evaluation.against import differences, find_results
 from sumpool.evaluation.config import EvaluationConfig
 from sumpool.evaluation.predictions import join
 from sumpool.evaluation.report import EvaluationReport, Figures
 from sumpool.evaluation.scorer import Candidate, Scorer
-from sumpool.evaluation.scores import SCORES, ScoreFile, replace_text
+from sumpool.evaluation.scores import ScoreFile, replace_text
 from sumpool.interruption import Check, go_on
 from sumpool.progress import Progress, Report, silent
 from sumpool.workflows.loading import LoadedModel, load_writer
@@ -183,7 +183,7 @@ def _evaluate(
     task: _Task, config: EvaluationConfig, results: Results, report: Report, check: Check
 ) -> EvaluationReport:
     folder = results.folder or task.folder
-    other = _results_of(results.against, task.split)
+    other = find_results(results.against, task.split)
     scorer = Scorer(config)
     figures = Figures()
     done = set()
@@ -203,23 +203,6 @@ def _evaluate(
         found = replace(found, differences=differences(folder, other, config))
     replace_text(folder / "report.json", found.to_json())
     return found
-
-
-def _results_of(against: Path | None, split: str) -> Path | None:
-    """Find the results of another evaluation before a long one begins.
-
-    Raises:
-        DataError: If there are none.
-    """
-    if against is None:
-        return None
-    for folder in (against, against / "evaluation" / split):
-        if (folder / SCORES).is_file():
-            return folder
-    raise DataError(
-        f"{against} must hold the results of an evaluation ({SCORES}) or be a run with those of the same split, got "
-        "neither; evaluate it first"
-    )
 
 
 def _summarized(examples: Iterable[Example], loaded: LoadedModel, check: Check) -> Iterator[Candidate]:

@@ -86,6 +86,9 @@ def write_summaries(
         for reading, written, seconds in _write(stretch, writer, config.batch_tokens, check):
             summary = _summary(reading, written, seconds, extractor)
             done += 1
+            if config.mode == "auto" and summary.mode == "extractive":
+                note = f"{summary.id}: sentences of the document, as the model is not sure of its own"
+                report(Progress("summarize", done, total, note=note))
             report(Progress("summarize", done, total))
             yield summary
 

@@ -40,6 +40,15 @@ def test_auto_keeps_what_the_model_is_sure_of(certainties: list[float], stays: b
     assert (extract(written, mode="auto", sure=-1.0) == "") == stays
 
 
+def test_auto_says_where_it_takes_sentences(run_folder: Path) -> None:
+    notes: list[str] = []
+    told = [Document("a", story(1, 12))]
+    for sure in (0, -100):
+        overrides = ["summarize.mode=auto", f"summarize.sure={sure}"]
+        list(summarize(told, run_folder, overrides=overrides, report=lambda progress: notes.append(progress.note)))
+    assert [note for note in notes if note] == ["a: sentences of the document, as the model is not sure of its own"]
+
+
 def test_summaries_say_what_they_are(run_folder: Path) -> None:
     told = [Document(str(number), story(number, 12)) for number in range(5)]
     for mode in ("abstractive", "extractive"):

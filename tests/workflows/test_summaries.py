@@ -23,6 +23,7 @@ def test_a_line_is_json_whatever_the_text_holds(tmp_path: Path) -> None:
         "tokens_total": 9,
         "seconds": 0.1235,
         "reason": "",
+        "mode": "abstractive",
     }
 
 
