@@ -161,7 +161,11 @@ class Decoder(nn.Module):
 
     def _embed(self, tokens: Tensor, places: Tensor, planned: Tensor | None) -> Tensor:
         embedded: Tensor = self.embed(tokens, tokens != PAD, places)
-        return embedded if self.plan is None or planned is None else embedded + self.plan.left(planned, places)
+        return (
+            embedded
+            if self.plan is None or planned is None
+            else embedded + self.plan.left(planned, places, embedded.dtype)
+        )
 
 
 def _means(losses: Sequence[dict[str, Tensor]]) -> dict[str, Tensor]:

@@ -57,10 +57,10 @@ class LengthPlan(nn.Module):
         lengths = _count(target)
         return lengths * (_INEXACT * torch.randn_like(lengths)).exp()
 
-    def left(self, planned: Tensor, places: Tensor) -> Tensor:
+    def left(self, planned: Tensor, places: Tensor, dtype: torch.dtype) -> Tensor:
         """Encode how many of the planned tokens (batch,) are left at places (batch, target): (batch, target, dim)."""
         left = (planned[:, None] - places).round().clamp_min(0)
-        told: Tensor = self.tell(sinusoid(left, self.tell.in_features).to(self.tell.weight.dtype))
+        told: Tensor = self.tell(sinusoid(left, self.tell.in_features).to(dtype))
         return told
 
 

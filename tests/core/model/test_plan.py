@@ -8,9 +8,11 @@ from torch.nn import functional as F
 from sumpool.core.model.config import ModelConfig
 from sumpool.core.model.plan import LengthPlan
 from sumpool.core.model.summarizer import DecoderState, Memory, Summarizer
+from sumpool.core.nn.packed import Precision, has_int8, pack
 from sumpool.core.nn.positions import sinusoid
 from sumpool.pieces import BEGIN, END, PAD
 
+INT8 = pytest.mark.skipif(not has_int8(), reason="needs fbgemm")
 VOCAB = 40
 LENGTHS = (50, 17)
 
@@ -45,7 +47,7 @@ def targets(*lengths: int) -> Tensor:
 
 def test_what_is_left_is_counted_down_to_nothing() -> None:
     plan = LengthPlan(8)
-    told = plan.left(torch.tensor([3.2, 1.0]), torch.arange(5).expand(2, 5))
+    told = plan.left(torch.tensor([3.2, 1.0]), torch.arange(5).expand(2, 5), torch.float32)
     expected = plan.tell(sinusoid(torch.tensor([[3, 2, 1, 0, 0], [1, 0, 0, 0, 0]]), 8))
     torch.testing.assert_close(told, expected)
 
@@ -84,6 +86,21 @@ def test_a_reference_is_scored_by_the_plan_that_a_search_follows() -> None:
         real = last != PAD
         found = log_probs.gather(1, last[:, None])[:, 0]
         torch.testing.assert_close(found[real], scores.log_prob[real, place])
+
+
+@torch.no_grad()
+@pytest.mark.parametrize("precision", ["fp32", "bf16", pytest.param("int8", marks=INT8)])
+def test_a_packed_model_plans_as_before(precision: Precision) -> None:
+    model = make_model()
+    expected = model.foresee_lengths(read(model))
+    pack(model, precision)
+    memory = read(model)
+    found = model.foresee_lengths(memory)
+    assert expected is not None
+    assert found is not None
+    torch.testing.assert_close(found.float(), expected, rtol=0.05, atol=0)
+    log_probs, _ = model.step(torch.full((4,), BEGIN), model.start(memory, 2))
+    assert log_probs.isfinite().all()
 
 
 def test_lengths_are_learnt_and_obeyed() -> None:
