@@ -25,8 +25,9 @@ quickstart: .venv/installed
 	$(BIN)/sumpool summarize prepared/sample/test/texts.jsonl --limit 3 --model $(RUN)
 	$(BIN)/sumpool evaluate $(RUN) --split validation --resume
 
+# Tests of a file stay together, because they share what the first of them made.
 test: lint
-	OMP_NUM_THREADS=1 $(BIN)/python -m pytest --numprocesses auto
+	OMP_NUM_THREADS=1 $(BIN)/python -m pytest --numprocesses auto --dist loadfile
 
 lint: .venv/installed-dev
 	$(BIN)/ruff check
