@@ -14,7 +14,7 @@ from pydantic import Field
 from sumpool.data.sources._base import Example, Reject
 from sumpool.settings import Settings
 from sumpool.text.fragments import words as words_of
-from sumpool.text.sentences import SentenceSplitter
+from sumpool.text.sentences import SentenceSplitter, join
 
 _SENTENCE_WORDS = range(6, 61)
 """Others are headings, drawings and lists rather than sentences."""
@@ -55,7 +55,8 @@ def take_out(rows: Iterator[Example | Reject], config: GapSentencesConfig) -> It
             gaps = set(principal(window, config.words))
             if gaps and sum(len(sentence.split()) for sentence in window) >= _LEAST * config.words:
                 summary = " ".join(window[place].strip() for place in sorted(gaps))
-                yield Example(f"{row.id}#{found}", _join(window, gaps), summary, row.split)
+                left = (sentence for place, sentence in enumerate(window) if place not in gaps)
+                yield Example(f"{row.id}#{found}", join(left, paragraph="\n\n"), summary, row.split)
                 found += 1
 
 
@@ -100,9 +101,3 @@ def _windows(sentences: Sequence[str], words: int) -> Iterator[list[str]]:
             window, size = [], 0
     if window:
         yield window
-
-
-def _join(window: Sequence[str], gaps: set[int]) -> str:
-    """Write down what is left; a sentence that ends a paragraph keeps its line feed."""
-    left = (sentence for place, sentence in enumerate(window) if place not in gaps)
-    return "".join(f"{sentence}\n" if sentence.endswith("\n") else f"{sentence} " for sentence in left).strip()

@@ -17,6 +17,8 @@ from itertools import chain, islice, pairwise
 import numpy as np
 from numpy.typing import NDArray
 
+from sumpool.text.sentences import join
+
 _WORD = re.compile(r"\S+")
 _DAMPING = 0.85
 """Share of the steps of the walk that go by likeness; the others go anywhere."""
@@ -39,7 +41,7 @@ def lead(text: str, words: int) -> str:
 
 def lead_sentences(sentences: Sequence[str], count: int) -> str:
     """Join the first sentences of a document."""
-    return _join(sentences[:count])
+    return join(sentences[:count])
 
 
 def lexrank(sentences: Sequence[str], words: int, tokenize: Callable[[str], list[str]]) -> str:
@@ -57,7 +59,7 @@ def lexrank(sentences: Sequence[str], words: int, tokenize: Callable[[str], list
             break
         taken.append(place)
         missing -= len(sentences[place].split())
-    return lead(_join([sentences[place] for place in sorted(taken)]), words)
+    return lead(join([sentences[place] for place in sorted(taken)]), words)
 
 
 def _centrality(sentences: Sequence[Counter[str]]) -> NDArray[np.float64]:
@@ -108,7 +110,7 @@ def oracle(sentences: Sequence[str], reference: str, count: int, tokenize: Calla
         chosen.append(candidate)
         unigrams.take(candidate)
         bigrams.take(candidate)
-    return _join([sentences[place] for place in sorted(chosen)])
+    return join([sentences[place] for place in sorted(chosen)])
 
 
 class _Matches:
@@ -140,8 +142,3 @@ class _Matches:
         """Add a sentence to what is taken."""
         self.taken += self.counts[sentence]
         self.taken_length += int(self.lengths[sentence])
-
-
-def _join(sentences: Sequence[str]) -> str:
-    # A sentence that ends a paragraph keeps its line break.
-    return "".join(sentence if sentence.endswith("\n") else f"{sentence} " for sentence in sentences).strip()

@@ -117,6 +117,17 @@ class SentenceSplitter:
         return sentences
 
 
+def join(sentences: Iterable[str], paragraph: str = "\n") -> str:
+    """Write sentences down one after the other, as `SentenceSplitter.split` gives them.
+
+    Args:
+        sentences: Sentences; one that ends a paragraph ends with a line feed.
+        paragraph: What stands between paragraphs; two line feeds keep them apart where the text is split once more.
+    """
+    each = (f"{text[:-1]}{paragraph}" if text.endswith("\n") else f"{text} " for text in sentences)
+    return "".join(each).strip()
+
+
 def shipped() -> str:
     """Give the parameter file for general English that the package ships."""
     return files("sumpool.text").joinpath("english.json").read_text("utf-8")

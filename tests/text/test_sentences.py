@@ -10,7 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from sumpool.errors import DataError
-from sumpool.text.sentences import LONGEST_SENTENCE, SentenceSplitter
+from sumpool.text.sentences import LONGEST_SENTENCE, SentenceSplitter, join
 
 DEFAULT = SentenceSplitter.default()
 
@@ -35,6 +35,12 @@ def test_closing_marks_stay_with_their_sentence() -> None:
 
 def test_a_line_feed_ends_the_last_sentence_of_a_paragraph_only() -> None:
     assert DEFAULT.split("One\nis one. Two.\n\n \n\nThree") == ["One is one.", "Two.\n", "Three\n"]
+
+
+def test_joined_sentences_are_a_text_again() -> None:
+    assert join(["One.", "Two.\n", "Three.", "Four.\n"]) == "One. Two.\nThree. Four."
+    assert join(["One.", "Two.\n", "Three.", "Four.\n"], paragraph="\n\n") == "One. Two.\n\nThree. Four."
+    assert join([]) == ""
 
 
 @pytest.mark.parametrize("text", ["", " ", "\n\n", "\u200b"])
