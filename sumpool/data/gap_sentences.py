@@ -11,10 +11,11 @@ from collections.abc import Iterator, Sequence
 
 from pydantic import Field
 
+from sumpool.data.excerpts import excerpts
 from sumpool.data.sources._base import Example, Reject
 from sumpool.settings import Settings
 from sumpool.text.fragments import words as words_of
-from sumpool.text.sentences import SentenceSplitter, join
+from sumpool.text.sentences import join
 
 _SENTENCE_WORDS = range(6, 61)
 """Others are headings, drawings and lists rather than sentences."""
@@ -34,30 +35,16 @@ class GapSentencesConfig(Settings):
 
 
 def take_out(rows: Iterator[Example | Reject], config: GapSentencesConfig) -> Iterator[Example | Reject]:
-    """Cut documents into windows and take their principal sentences out; the same document always gives the same.
+    """Cut documents into windows and take their principal sentences out; the same document always gives the same."""
 
-    Args:
-        rows: Documents, whose summaries are not looked at; a bad row stays what it is.
-        config: Sizes.
-
-    Yields:
-        Windows, named after their document and their number in it.
-    """
-    splitter = SentenceSplitter.default()
-    for row in rows:
-        if isinstance(row, Reject):
-            yield row
-            continue
-        found = 0
-        for window in _windows(splitter.split(row.document), config.window):
-            if found == config.windows:
-                break
+    def cut(_: str, sentences: list[str]) -> Iterator[tuple[str, str]]:
+        for window in _windows(sentences, config.window):
             gaps = set(principal(window, config.words))
             if gaps and sum(len(sentence.split()) for sentence in window) >= _LEAST * config.words:
-                summary = " ".join(window[place].strip() for place in sorted(gaps))
                 left = (sentence for place, sentence in enumerate(window) if place not in gaps)
-                yield Example(f"{row.id}#{found}", join(left, paragraph="\n\n"), summary, row.split)
-                found += 1
+                yield join(left, paragraph="\n\n"), " ".join(window[place].strip() for place in sorted(gaps))
+
+    return excerpts(rows, cut, config.windows)
 
 
 def principal(sentences: Sequence[str], words: int) -> list[int]:

@@ -6,15 +6,15 @@ take days. Documents are cut into short passages of whole sentences.
 """
 
 import random
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
 from pydantic import Field
 
+from sumpool.data.excerpts import excerpts
 from sumpool.data.sources._base import Example, Reject
 from sumpool.settings import Settings
-from sumpool.text.sentences import SentenceSplitter
 
-FEWEST_SENTENCES = 3
+_FEWEST_SENTENCES = 3
 """Of a passage; two in order are found by chance every other time."""
 _SENTENCE_WORDS = range(4, 31)
 """Others are headings, drawings and lists rather than sentences."""
@@ -30,42 +30,29 @@ class ShuffledConfig(Settings):
 
 
 def shuffle(rows: Iterator[Example | Reject], config: ShuffledConfig) -> Iterator[Example | Reject]:
-    """Cut documents into passages and shuffle their sentences; the same document gives the same passages.
+    """Cut documents into passages and shuffle their sentences; the same document gives the same passages."""
 
-    Args:
-        rows: Documents, whose summaries are not looked at; a bad row stays what it is.
-        config: Sizes.
+    def cut(name: str, sentences: list[str]) -> Iterator[tuple[str, str]]:
+        for number, passage in enumerate(_passages(sentences, config.words)):
+            disorder = random.Random(f"{name}#{number}").sample(passage, len(passage))
+            yield " ".join(disorder), " ".join(passage)
 
-    Yields:
-        Passages, named after their document and their number in it.
-    """
-    splitter = SentenceSplitter.default()
-    for row in rows:
-        if isinstance(row, Reject):
-            yield row
-            continue
-        for number, sentences in enumerate(_passages(row.document, splitter, config)):
-            name = f"{row.id}#{number}"
-            disorder = random.Random(name).sample(sentences, len(sentences))
-            yield Example(name, " ".join(disorder), " ".join(sentences), row.split)
+    return excerpts(rows, cut, config.passages)
 
 
-def _passages(document: str, splitter: SentenceSplitter, config: ShuffledConfig) -> Iterator[list[str]]:
+def _passages(sentences: Sequence[str], most: int) -> Iterator[list[str]]:
     """Gather sentences that follow each other until a passage is full."""
     passage: list[str] = []
-    size = found = 0
-    for sentence in splitter.split(document):
+    size = 0
+    for sentence in sentences:
         words = len(sentence.split())
         if words not in _SENTENCE_WORDS:
             continue
-        if size + words > config.words:
-            if len(passage) >= FEWEST_SENTENCES:
+        if size + words > most:
+            if len(passage) >= _FEWEST_SENTENCES:
                 yield passage
-                found += 1
             passage, size = [], 0
-        if found == config.passages:
-            return
         passage.append(sentence.strip())
         size += words
-    if len(passage) >= FEWEST_SENTENCES:
+    if len(passage) >= _FEWEST_SENTENCES:
         yield passage

@@ -4,7 +4,7 @@ import pytest
 
 from sumpool.data.config import DataConfig
 from sumpool.data.gap_sentences import GapSentencesConfig, principal, take_out
-from sumpool.data.sources._base import Example, Reject
+from sumpool.data.sources._base import Example
 
 APPLES = [f"Apples number {number} fall from high trees in autumn nights." for number in ("one", "two")]
 ROUTERS = [
@@ -61,11 +61,6 @@ def test_a_long_document_teaches_often() -> None:
 def test_what_has_no_sentences_or_too_few_words_teaches_nothing() -> None:
     assert windows(GapSentencesConfig(), Example("RFC1", TEXT, "", "train")) == []
     assert windows(GapSentencesConfig(), Example("RFC1", "1. Two. " * 500, "", "train")) == []
-
-
-def test_a_bad_row_stays_one() -> None:
-    reject = Reject("file:1", "it must be JSON")
-    assert list(take_out(iter([reject]), GapSentencesConfig())) == [reject]
 
 
 def test_the_data_section_says_what_is_learnt(tmp_path: Path) -> None:

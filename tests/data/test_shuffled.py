@@ -4,7 +4,7 @@ import pytest
 
 from sumpool.data.config import DataConfig
 from sumpool.data.shuffled import ShuffledConfig, shuffle
-from sumpool.data.sources._base import Example, Reject
+from sumpool.data.sources._base import Example
 
 SENTENCES = [f"Sentence number {number} stands in its place here." for number in range(40)]  # 8 words each
 DOCUMENT = Example("RFC1", " ".join(SENTENCES), "not looked at", "validation")
@@ -38,11 +38,6 @@ def test_only_the_first_passages_and_only_sentences_are_taken() -> None:
     assert [each.id for each in passages(ShuffledConfig(words=30, passages=2), DOCUMENT)] == ["RFC1#0", "RFC1#1"]
     headings = Example("RFC3", "1. Two. " * 50 + " ".join(["word"] * 200) + ".", "", "train")
     assert passages(ShuffledConfig(), headings) == []
-
-
-def test_a_bad_row_stays_one() -> None:
-    reject = Reject("file:1", "it must be JSON")
-    assert list(shuffle(iter([reject]), ShuffledConfig())) == [reject]
 
 
 def test_the_data_section_says_what_is_learnt(tmp_path: Path) -> None:
