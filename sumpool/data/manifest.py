@@ -25,11 +25,7 @@ def fingerprint(config: DataConfig) -> str:
         "source": source.model_dump(mode="json"),
         **({"tokenizer": _digest(config.tokenizer)} if config.tokenizer else {"vocabulary": config.vocabulary}),
         **({"phrases": config.phrases} if config.phrases else {}),  # data without them is what it was before them
-        **{
-            name: learnt.model_dump(mode="json")
-            for name, learnt in {"shuffled": config.shuffled, "gap_sentences": config.gap_sentences}.items()
-            if learnt
-        },
+        **config.model_dump(mode="json", include={"shuffled", "gap_sentences"}, exclude_none=True),
         "files": [_state(path) for path in source.files()],
     }
     return hashlib.sha256(json.dumps(about, sort_keys=True).encode()).hexdigest()
