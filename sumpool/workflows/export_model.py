@@ -7,14 +7,12 @@ from typing import Literal
 import torch
 from torch import nn
 
-from sumpool.data.staging import staged
-from sumpool.errors import CheckpointError, RecipeError
+from sumpool.errors import CheckpointError
 from sumpool.training.checkpoint import export
-from sumpool.training.durable import on_disk
 from sumpool.training.manifest import Content, Manifest
 from sumpool.workflows.loading import load_model
 from sumpool.workflows.model_card import CARD
-from sumpool.workflows.run_folder import COPIED, RECIPE
+from sumpool.workflows.run_folder import COPIED, RECIPE, made_whole, require_new
 
 
 def export_model(run: Path, out: Path, precision: Literal["bf16", "fp32"] = "bf16") -> Path:
@@ -35,20 +33,17 @@ def export_model(run: Path, out: Path, precision: Literal["bf16", "fp32"] = "bf1
         RecipeError: If there is something in the new folder.
         ResourceError: If the disk is full or fails.
     """
-    if out.exists() and (not out.is_dir() or any(out.iterdir())):
-        raise RecipeError(f"{out} must be new or an empty folder, got something else: name another folder")
+    require_new(out)
     # 1. A model that is whole.
     model: nn.Module = load_model(run).model.cpu()
     names = [name for name in (RECIPE, *COPIED, CARD) if (run / name).is_file()]
     if CARD not in names:
         raise CheckpointError(f"{run} must have {CARD}, its model card, but its training has not ended; let it go on")
     # 2. A folder that appears when everything is in it.
-    with on_disk(out):
-        out.parent.mkdir(parents=True, exist_ok=True)
-        with staged(out.resolve()) as new:
-            for name in names:
-                shutil.copyfile(run / name, new / name)
-            facts = {"exported": Manifest.read(run).facts}
-            Manifest({name: Content.of(new / name) for name in names if name != CARD}, facts).write(new)
-            export(new, model.to(torch.bfloat16) if precision == "bf16" else model, {})
+    with made_whole(out) as new:
+        for name in names:
+            shutil.copyfile(run / name, new / name)
+        facts = {"exported": Manifest.read(run).facts}
+        Manifest({name: Content.of(new / name) for name in names if name != CARD}, facts).write(new)
+        export(new, model.to(torch.bfloat16) if precision == "bf16" else model, {})
     return out

@@ -12,7 +12,6 @@ from sumpool.core.model.config import ModelConfig
 from sumpool.core.model.summarizer import Summarizer
 from sumpool.data.config import DataConfig
 from sumpool.data.encoding import SENTENCES
-from sumpool.data.staging import staged
 from sumpool.errors import CheckpointError, RecipeError
 from sumpool.interruption import Check, go_on
 from sumpool.pretrained.config import CONFIG, Changes, Original, describe, read_original, settings_of
@@ -31,11 +30,11 @@ from sumpool.text.sentences import shipped
 from sumpool.text.tokenizer import BYTE_PAIRS
 from sumpool.training.checkpoint import export
 from sumpool.training.config import TrainConfig
-from sumpool.training.durable import on_disk, require_space
+from sumpool.training.durable import require_space
 from sumpool.training.manifest import Content, Manifest
 from sumpool.training.weights import set_weights, weights_of
 from sumpool.workflows.model_card import CARD, imported_card
-from sumpool.workflows.run_folder import RECIPE
+from sumpool.workflows.run_folder import RECIPE, made_whole, require_new
 
 _UNCHANGED = Changes()
 _GENTLE = 3e-5
@@ -95,8 +94,7 @@ def import_model(
         DataError: If its vocabulary is missing, damaged or no byte-level BPE, or no library reads it.
         ResourceError: If memory or disk run out.
     """
-    if out.exists() and (not out.is_dir() or any(out.iterdir())):
-        raise RecipeError(f"{out} must be new or an empty folder, got something else: name another folder")
+    require_new(out)
     # 1. What is it, and what will it be?
     found = _find(source, report)
     recipe = _recipe(found, changes, name)
@@ -105,19 +103,17 @@ def import_model(
         report(Progress("import", note=difference))
     check()
     # 2. A folder that appears when everything is in it.
-    with on_disk(out):
-        out.parent.mkdir(parents=True, exist_ok=True)
-        with staged(out.resolve()) as new:
-            (new / RECIPE).write_text(dump_recipe(recipe), "utf-8")
-            (new / SENTENCES).write_text(shipped(), "utf-8")
-            found.pieces.write(new / BYTE_PAIRS, found.numbers)
-            check()
-            model = translated(found.folder, found.original, recipe.model, found.numbers, changes.extend)
-            require_space(new, sum(weights.nbytes for weights in weights_of(model).values()))
-            files = {each: Content.of(new / each) for each in (RECIPE, SENTENCES, BYTE_PAIRS)}
-            Manifest(files, {"imported": found.origin}).write(new)
-            export(new, model, {})
-            (new / CARD).write_text(imported_card(recipe, out, found.origin, model, differences), "utf-8")
+    with made_whole(out) as new:
+        (new / RECIPE).write_text(dump_recipe(recipe), "utf-8")
+        (new / SENTENCES).write_text(shipped(), "utf-8")
+        found.pieces.write(new / BYTE_PAIRS, found.numbers)
+        check()
+        model = translated(found.folder, found.original, recipe.model, found.numbers, changes.extend)
+        require_space(new, sum(weights.nbytes for weights in weights_of(model).values()))
+        files = {each: Content.of(new / each) for each in (RECIPE, SENTENCES, BYTE_PAIRS)}
+        Manifest(files, {"imported": found.origin}).write(new)
+        export(new, model, {})
+        (new / CARD).write_text(imported_card(recipe, out, found.origin, model, differences), "utf-8")
     return out
 
 

@@ -3,11 +3,13 @@
 import hashlib
 import json
 from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
 from sumpool.data.encoding import SENTENCES
 from sumpool.data.report import NAME as REPORT
+from sumpool.data.staging import staged
 from sumpool.errors import DataError, RecipeError
 from sumpool.recipe.load import dump_recipe, load_recipe
 from sumpool.recipe.schema import Recipe
@@ -53,6 +55,35 @@ def claim(run: Path) -> None:
     other = [name for name in names if name not in (RECIPE, *COPIED, LOCK) and not name.startswith(TEMPORARY)]
     if other and MANIFEST not in names:
         raise RecipeError(f"{run} must be new, empty or the folder of a run, got {other[0]}: name another with --out")
+
+
+def require_new(folder: Path) -> None:
+    """See that a folder may be made: that it is new or empty.
+
+    Raises:
+        RecipeError: If there is something in it, or it is a file.
+    """
+    if folder.exists() and (not folder.is_dir() or any(folder.iterdir())):
+        raise RecipeError(f"{folder} must be new or an empty folder, got something else: name another folder")
+
+
+@contextmanager
+def made_whole(folder: Path) -> Iterator[Path]:
+    """Make a folder that appears when everything is in it.
+
+    Args:
+        folder: Where it will be; `require_new` has seen it.
+
+    Yields:
+        The folder to fill.
+
+    Raises:
+        ResourceError: If the disk is full or fails.
+    """
+    with on_disk(folder):
+        folder.parent.mkdir(parents=True, exist_ok=True)
+        with staged(folder.resolve()) as new:
+            yield new
 
 
 def open_run(run: Path, recipe: Recipe, prepared: Path) -> Manifest:
