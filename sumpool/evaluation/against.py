@@ -10,7 +10,9 @@ import numpy as np
 from sumpool.errors import DataError
 from sumpool.evaluation.config import EvaluationConfig
 from sumpool.evaluation.rouge import TYPES
+from sumpool.evaluation.scorer import ScoredDocument
 from sumpool.evaluation.scores import DESCRIBED, SCORES, read_scores
+from sumpool.evaluation.slices import slices
 from sumpool.evaluation.statistics import SEED, Comparison, compare
 
 _TITLES = ("slice", "documents", "ROUGE-1", "ROUGE-2", "ROUGE-L", "ROUGE-Lsum", "p (1 / Lsum)")
@@ -62,36 +64,31 @@ def differences(folder: Path, other: Path, config: EvaluationConfig) -> tuple[Di
     ours, theirs = (_settings(each) for each in (folder, other))
     if ours != theirs:
         raise DataError(f"{other} must have been evaluated with the same settings, got {theirs!r} and here {ours!r}")
-    known = {scored.id: scored.systems["model"].rouge for scored in read_scores(other / SCORES)}
+    known = {scored.id: _f1(scored) for scored in read_scores(other / SCORES)}
     pairs = [
-        (
-            [scored.systems["model"].rouge[name].f1 for name in TYPES],
-            [known[scored.id][name].f1 for name in TYPES],
-            leak,
-        )
-        for scored in read_scores(folder / SCORES)
-        if scored.id in known
-        for leak in (1.0 if scored.leak is None else scored.leak,)
+        (_f1(scored), known[scored.id], scored.leak) for scored in read_scores(folder / SCORES) if scored.id in known
     ]
     if not pairs:
         raise DataError(f"{other} must hold documents that {folder} has too, got none")
-    system, rival = (np.array([pair[side] for pair in pairs]) for side in (0, 1))  # (documents, types)
-    leaks = np.array([leak for _, _, leak in pairs])
-    slices = {"all": np.ones(len(pairs), dtype=bool), "low-leak": leaks < config.low_leak}
+    # (documents, types) twice, (documents); None becomes NaN
+    system, rival, leaks = (np.array(column, dtype=np.float64) for column in zip(*pairs, strict=True))
     return tuple(
         Difference(
             title,
             int(members.sum()),
             dict(zip(TYPES, compare(system[members], rival[members], config.resamples, SEED), strict=True)),
         )
-        for title, members in slices.items()
-        if members.any()
+        for title, members in slices(leaks, config.low_leak).items()
     )
 
 
 def difference_table(found: Sequence[Difference]) -> tuple[tuple[str, ...], list[tuple[str, ...]]]:
     """Titles and cells as the terminal shows them: differences of ROUGE times 100."""
     return _TITLES, [_cells(difference) for difference in found]
+
+
+def _f1(scored: ScoredDocument) -> list[float]:
+    return [scored.systems["model"].rouge[name].f1 for name in TYPES]
 
 
 def _settings(folder: Path) -> str:

@@ -6,12 +6,12 @@ from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
 from sumpool.evaluation.against import Difference
 from sumpool.evaluation.config import EvaluationConfig
 from sumpool.evaluation.rouge import TYPES
 from sumpool.evaluation.scorer import Measures, ScoredDocument
+from sumpool.evaluation.slices import slices
 from sumpool.evaluation.statistics import SEED, Comparison, Estimate, Floats, compare, estimate
 
 _TITLES = (
@@ -104,8 +104,7 @@ class Figures:
         """Take in a document."""
         for system, measures in scored.systems.items():
             self._columns.setdefault(system, array("d")).extend(_line(measures))
-        if scored.leak is not None:
-            self._leaks.append(scored.leak)
+        self._leaks.append(np.nan if scored.leak is None else scored.leak)
         if scored.share_read is not None:
             self._shares_read.append(scored.share_read)
         self._invisible += not scored.visible
@@ -124,23 +123,17 @@ class Figures:
         """
         systems = {system: np.array(values).reshape(-1, _WIDTH) for system, values in self._columns.items()}
         rows: list[Row] = []
-        for title, members in self._slices(config).items():
+        for title, members in slices(self._leaks, config.low_leak).items():
             lead = systems["lead"][members] if "lead" in systems else None
-            for system, values in systems.items() if members.any() else ():
+            for system, values in systems.items():
                 tested = lead if system != "lead" else None
                 rows.append(_row(title, names[system], values[members], tested, config.resamples))
         drawn = f"interval:95 %, bootstrap, {config.resamples} resamples, seed {SEED} | p:paired permutation"
         return EvaluationReport(tuple(rows), f"{signature} | {drawn}", len(self), (*notes, *self._notes()))
 
-    def _slices(self, config: EvaluationConfig) -> dict[str, NDArray[np.bool_]]:
-        slices = {"all": np.ones(len(self), dtype=bool)}
-        if self._leaks:
-            slices["low-leak"] = np.array(self._leaks) < config.low_leak
-        return slices
-
     def _notes(self) -> list[str]:
         notes = []
-        if len(self) and not self._leaks:
+        if len(self) and np.isnan(self._leaks).all():
             notes.append("documents are not known: no baselines, no low-leak slice")
         shares = np.array(self._shares_read)
         if (shares < 1).any():

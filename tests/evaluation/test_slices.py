@@ -1,0 +1,16 @@
+import numpy as np
+
+from sumpool.evaluation.slices import slices
+
+
+def test_what_was_copied_is_not_low_leak_and_neither_is_what_is_not_known() -> None:
+    found = slices([0.0, 0.2, np.nan, 0.19], 0.2)
+    assert {title: members.tolist() for title, members in found.items()} == {
+        "all": [True] * 4,
+        "low-leak": [True, False, False, True],
+    }
+
+
+def test_a_slice_without_documents_is_left_out() -> None:
+    assert list(slices([np.nan, 0.9], 0.2)) == ["all"]
+    assert slices([], 0.2) == {}
