@@ -110,10 +110,6 @@ class Decoder(nn.Module):
         shared = self.reader(memory)
         return [layer.cross_attention.remember(memory, shared) for layer in self._layers()]
 
-    def foresee(self, memory: Tokens) -> Tensor | None:
-        """Foresee how many tokens each summary will have (batch,), its end counted; None where lengths have no plan."""
-        return None if self.plan is None else self.plan(memory).exp()
-
     def forward(
         self,
         tokens: Tensor,

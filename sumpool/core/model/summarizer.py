@@ -173,7 +173,8 @@ class Summarizer(nn.Module):
 
     def foresee_lengths(self, memory: Memory) -> Tensor | None:
         """Foresee how many tokens each summary will have (batch,), its end counted; None where lengths have no plan."""
-        return self.decoder.foresee(memory.tokens)
+        plan = self.decoder.plan
+        return None if plan is None else plan(memory.tokens).exp()
 
     def forward(
         self,
