@@ -46,8 +46,8 @@ class Writer:
         Args:
             model: The model, where it is; `write` expects it in evaluation mode.
             tokenizer: Its vocabulary.
-            config: How to write; its lengths are not read, nor is its precision, which is the model's own.
-            lengths: Shortest and longest summary.
+            config: How to write; of its lengths it is only read which are fixed, and its precision is the model's own.
+            lengths: Shortest and longest summary, as the settings fix them or leave them to the training summaries.
         """
         self._model = model
         self._tokenizer = tokenizer
@@ -109,12 +109,12 @@ class Writer:
     def _plan(self, planned: float) -> Lengths:
         """Give a summary of so many tokens, its end counted, some room, within lengths that the settings fix."""
         config, (least, most, _) = self._config, self._lengths
-        maximum = min(most, round(_LONGEST * planned)) if config.max_length == "auto" else most
-        minimum = round(_SHORTEST * planned) if config.min_length == "auto" else least
+        minimum = min(round(_SHORTEST * planned), most) if config.min_length == "auto" else least
+        maximum = max(minimum, min(round(_LONGEST * planned), most)) if config.max_length == "auto" else most
         likely = max(minimum, min(round(planned), maximum)) if config.max_length == "auto" else None
-        return Lengths(min(minimum, maximum), maximum, likely)
+        return Lengths(minimum, maximum, likely)
 
 
 def _within(lengths: Lengths, most: int) -> Lengths:
     minimum, maximum, likely = lengths
-    return Lengths(min(minimum, most), min(maximum, most), likely)
+    return Lengths(min(minimum, most), min(maximum, most), None if likely is None else min(likely, most))

@@ -7,6 +7,7 @@ import torch
 from torch import Tensor
 
 from sumpool.core.decoding import beam
+from sumpool.core.decoding.beam import Hypothesis
 from sumpool.core.decoding.config import DecodingConfig
 from sumpool.core.decoding.constraints import NoRepeatTokens
 from sumpool.core.decoding.ranking import Lengths, Ranking
@@ -67,6 +68,44 @@ def test_a_summary_is_no_longer_than_its_document(loaded: LoadedModel) -> None:
     short, long = (len(loaded.tokenizer.encode(text)) for text in texts)
     assert short <= len(loaded.tokenizer.encode("Hosts.")) + 1
     assert long > 10
+
+
+@pytest.mark.parametrize(
+    ("settings", "bounds", "planned", "expected"),
+    [
+        ({}, Lengths(6, 24, 12), 10.0, Lengths(8, 12, 10)),
+        ({}, Lengths(6, 24, 12), 30.0, Lengths(24, 24, 24)),
+        ({"max_length": 20}, Lengths(6, 20), 10.0, Lengths(8, 20)),
+        ({"max_length": 20}, Lengths(6, 20), 30.0, Lengths(20, 20)),
+        ({"min_length": 5}, Lengths(5, 24, 12), 10.0, Lengths(5, 12, 10)),
+        ({"min_length": 11}, Lengths(11, 24, 12), 10.0, Lengths(11, 12, 11)),
+        ({"min_length": 20}, Lengths(20, 24, 20), 10.0, Lengths(20, 20, 20)),
+        ({"min_length": 20, "max_length": 22}, Lengths(20, 22), 10.0, Lengths(20, 22)),
+    ],
+)
+def test_a_planned_length_leaves_those_that_are_fixed(
+    settings: dict[str, int],
+    bounds: Lengths,
+    planned: float,
+    expected: Lengths,
+    loaded: LoadedModel,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    search = Mock(return_value=[[Hypothesis((), 0.0, 0.0)]] * 10)
+    monkeypatch.setattr("sumpool.workflows.writing.search", search)
+    monkeypatch.setattr(loaded.model, "foresee_lengths", Mock(return_value=torch.full((10,), planned)))
+    write(loaded, bounds, **settings)
+    assert search.call_args.args[2] == [expected] * 10
+
+
+def test_no_search_waits_for_more_than_the_document_allows(
+    loaded: LoadedModel, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    search = Mock(return_value=[[Hypothesis((), 0.0, 0.0)]])
+    monkeypatch.setattr("sumpool.workflows.writing.search", search)
+    short = passage(loaded, "Hosts.")
+    Writer(loaded.model, loaded.tokenizer, DecodingConfig(), Lengths(20, 40, 30)).write([short])
+    assert search.call_args.args[2] == [Lengths(len(short.ids), len(short.ids), len(short.ids))]
 
 
 def test_a_batch_that_memory_cannot_hold_is_halved(loaded: LoadedModel, monkeypatch: pytest.MonkeyPatch) -> None:
