@@ -22,6 +22,16 @@ train: {steps: 4, batch_tokens: 256, learning_rate: 1e-3}
 """
 
 
+LONGEST_NAME = 60
+"""Characters of a parameter that name a test."""
+
+
+def pytest_make_parametrize_id(val: object) -> str | None:
+    """Name a test whose parameter is a long text after the beginning of it, so that its name fits a line."""
+    name = ascii(val).removeprefix("b")[1:-1] if isinstance(val, str | bytes) else ""
+    return f"{name[:LONGEST_NAME]}..." if len(name) > LONGEST_NAME else None
+
+
 @pytest.fixture
 def tiny_recipe(tmp_path: Path) -> Path:
     """A complete recipe of a model that trains in no time; it names data that is not there."""

@@ -17,15 +17,19 @@ from sumpool.variants import kinds
 
 pytestmark = [pytest.mark.gpu, pytest.mark.skipif(not torch.cuda.is_available(), reason="needs a CUDA device")]
 
-SELECTIONS: list[dict[str, Any]] = [
-    *({"kind": kind} for kind in kinds("sumpool.core.selection")),
-    {"kind": "approximate", "encoder": {"kind": "gru"}},
-]
-CONFIGS: list[CrossAttentionConfig] = [
-    FullConfig(),
-    HeposConfig(),
-    *(SentenceConfig.model_validate({"sentences": 3, "selection": selection}) for selection in SELECTIONS),
-]
+SELECTIONS: dict[str, dict[str, Any]] = {
+    **{kind: {"kind": kind} for kind in kinds("sumpool.core.selection")},
+    "approximate by gru": {"kind": "approximate", "encoder": {"kind": "gru"}},
+}
+CONFIGS: dict[str, CrossAttentionConfig] = {
+    "full": FullConfig(),
+    "hepos": HeposConfig(),
+    **{
+        name: SentenceConfig.model_validate({"sentences": 3, "selection": selection})
+        for name, selection in SELECTIONS.items()
+    },
+}
+every_config = pytest.mark.parametrize("config", CONFIGS.values(), ids=CONFIGS)
 
 
 def to_gpu(tokens: Tokens) -> Tokens:
@@ -33,7 +37,7 @@ def to_gpu(tokens: Tokens) -> Tokens:
     return replace(tokens, **{name: getattr(tokens, name).cuda() for name in parts})
 
 
-@pytest.mark.parametrize("config", CONFIGS, ids=str)
+@every_config
 def test_a_gpu_sees_what_a_cpu_sees(config: CrossAttentionConfig, make_tokens: Callable[..., Tokens]) -> None:
     tokens = make_tokens(120, 61, 7, length=128)
     queries = torch.randn(3, 5, 16, dtype=torch.float64)
@@ -46,7 +50,7 @@ def test_a_gpu_sees_what_a_cpu_sees(config: CrossAttentionConfig, make_tokens: C
     torch.testing.assert_close(layer.step(queries.cuda(), remembered, {})[0].cpu(), stepped, atol=1e-10, rtol=0)
 
 
-@pytest.mark.parametrize("config", CONFIGS, ids=str)
+@every_config
 def test_gradients_under_bf16_are_finite(config: CrossAttentionConfig, make_tokens: Callable[..., Tokens]) -> None:
     tokens = to_gpu(make_tokens(120, 61, 7, length=128, dtype=torch.float32))
     layer, reader = config.build(16, 4).cuda(), config.build_reader(16).cuda()

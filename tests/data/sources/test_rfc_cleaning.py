@@ -118,7 +118,9 @@ def test_unwrapping_keeps_hyphens() -> None:
 
 
 @pytest.mark.parametrize(
-    "line", [". " * 50_000 + "x", " " * 50_000 + "x", "1." * 50_000, "[Page 1]" * 10_000, "\f" * 50_000]
+    "line",
+    [". " * 50_000 + "x", " " * 50_000 + "x", "1." * 50_000, "[Page 1]" * 10_000, "\f" * 50_000],
+    ids=["dots", "spaces", "numbers", "pages", "form feeds"],
 )
 def test_hostile_lines_take_no_time(line: str) -> None:
     start = time.process_time()
