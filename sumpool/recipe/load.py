@@ -7,7 +7,7 @@ from typing import Any
 from pydantic import ValidationError
 
 from sumpool.errors import RecipeError
-from sumpool.recipe.overrides import override
+from sumpool.recipe.overrides import override_all
 from sumpool.recipe.problems import hint, sentences, show
 from sumpool.recipe.schema import Recipe
 from sumpool.recipe.yaml_text import CHARACTERS, Inline, parse, write
@@ -41,12 +41,7 @@ def make_recipe(tree: dict[str, Any], overrides: Sequence[str], path: Path) -> R
     Raises:
         RecipeError: If any setting is wrong; names all problems.
     """
-    problems = []
-    for assignment in overrides:
-        try:
-            override(tree, assignment)
-        except ValueError as error:
-            problems.append(str(error))
+    problems = override_all(tree, overrides)
     try:
         recipe = Recipe.model_validate(tree)
     except ValidationError as error:

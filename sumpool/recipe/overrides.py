@@ -1,11 +1,23 @@
 """One setting of a recipe, changed by its path: from the command line (`--set a.b=c`) or in a row of a sweep."""
 
 import re
+from collections.abc import Iterable
 from typing import Any
 
 from sumpool.recipe.yaml_text import parse
 
 _PATH = re.compile(r"[A-Za-z_]\w*(?:\.[A-Za-z_]\w*|\.\d+|\[\d+\])*")
+
+
+def override_all(tree: dict[str, Any], assignments: Iterable[str]) -> list[str]:
+    """Change values of a recipe's tree in place, each as `override` does; say what is wrong with those that fail."""
+    problems = []
+    for assignment in assignments:
+        try:
+            override(tree, assignment)
+        except ValueError as error:
+            problems.append(str(error))
+    return problems
 
 
 def override(tree: dict[str, Any], assignment: str) -> None:

@@ -17,7 +17,7 @@ from pydantic import Field, ValidationError, model_validator
 from sumpool.data.sources._base import Split
 from sumpool.errors import RecipeError
 from sumpool.recipe.load import load_recipe, read_tree, report
-from sumpool.recipe.overrides import assign, override
+from sumpool.recipe.overrides import assign, override_all
 from sumpool.recipe.problems import sentences, show
 from sumpool.recipe.schema import Recipe
 from sumpool.settings import Settings
@@ -102,16 +102,9 @@ def load_sweep(path: Path, overrides: Sequence[str] = ()) -> LoadedSweep:
         RecipeError: If the file cannot be read or anything in it is wrong; names the problems of all rows.
     """
     tree = read_tree(path)
-    problems: list[str] = []
-    for_rows = []
-    for assignment in overrides:
-        if _FIRST_WORD.match(assignment)[0] not in Sweep.model_fields:  # type: ignore[index] # matches always
-            for_rows.append(assignment)
-            continue
-        try:
-            override(tree, assignment)
-        except ValueError as error:
-            problems.append(str(error))
+    first_words = ((each, _FIRST_WORD.match(each)[0]) for each in overrides)  # type: ignore[index] # matches always
+    for_rows = [each for each, word in first_words if word not in Sweep.model_fields]
+    problems = override_all(tree, (each for each in overrides if each not in for_rows))
     try:
         sweep = Sweep.model_validate(tree)
     except ValidationError as error:
@@ -126,12 +119,7 @@ def load_sweep(path: Path, overrides: Sequence[str] = ()) -> LoadedSweep:
 def _changed(sweep: Sweep, overrides: Sequence[str]) -> tuple[list[Row], list[str]]:
     """Make the rows out of the file's own recipe; what is wrong with that is not said again for every row."""
     base = {"name": sweep.sweep, **copy.deepcopy(sweep.recipe or {})}
-    problems: list[str] = []
-    for assignment in overrides:
-        try:
-            override(base, assignment)
-        except ValueError as error:
-            problems.append(str(error))
+    problems = override_all(base, overrides)
     shared = _validate(base)[1]
     problems += [f"recipe: {problem}" for problem in shared]
     rows = []

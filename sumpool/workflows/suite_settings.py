@@ -16,7 +16,7 @@ from sumpool.bench.config import (
     TransformersConfig,
 )
 from sumpool.errors import RecipeError
-from sumpool.recipe.overrides import override
+from sumpool.recipe.overrides import override_all
 from sumpool.recipe.problems import sentences
 from sumpool.settings import Settings
 
@@ -78,12 +78,7 @@ def load_sparsity(overrides: Sequence[str] = ()) -> SuiteSettings[SparsityConfig
 
 def _load(name: str, schema: type[SuiteSettings[Any]], overrides: Sequence[str]) -> SuiteSettings[Any]:
     tree: dict[str, Any] = {"bench": {}}
-    problems = []
-    for assignment in overrides:
-        try:
-            override(tree, assignment)
-        except ValueError as error:
-            problems.append(str(error))
+    problems = override_all(tree, overrides)
     try:
         settings: SuiteSettings[Any] = schema.model_validate(tree)
     except ValidationError as error:
