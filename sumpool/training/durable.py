@@ -8,21 +8,13 @@ from pathlib import Path
 
 from safetensors import SafetensorError
 
+from sumpool.data.files import sync
 from sumpool.errors import ResourceError
 
 TEMPORARY = ".tmp-"
 """How the name of everything half written begins."""
 SPARE_BYTES = 1 << 20
 """Room for the small files that come with the large ones."""
-
-
-def sync(path: Path) -> None:
-    """Flush a file, or the names in a folder, to the disk."""
-    descriptor = os.open(path, os.O_RDONLY)
-    try:
-        os.fsync(descriptor)
-    finally:
-        os.close(descriptor)
 
 
 def beside(path: Path) -> Path:

@@ -4,8 +4,9 @@ import json
 from pathlib import Path
 from typing import Any
 
+from sumpool.data.files import sync
 from sumpool.errors import CheckpointError
-from sumpool.training.durable import on_disk, replace, sync
+from sumpool.training.durable import on_disk, replace
 
 
 class Journal:

@@ -10,8 +10,9 @@ from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
 
+from sumpool.data.files import sync
 from sumpool.errors import CheckpointError
-from sumpool.training.durable import beside, move, replace, sync
+from sumpool.training.durable import beside, move, replace
 
 NAME = "manifest.json"
 SCHEMA = 1
