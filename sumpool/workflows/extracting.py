@@ -1,14 +1,16 @@
 """Sentences of a document in place of those that the model writes: no claim that the document does not make.
 
 The model says what a summary should be about, and of the document's sentences those are taken that agree with it most,
-as the oracle of the evaluation agrees with a reference: so nothing is learnt for it, and nothing is spliced.
+as the oracle of the evaluation agrees with a reference: so nothing is learnt for it, and nothing is spliced. They are
+to agree not with the one summary that the model likes best but, on average, with several drawn from all that it might
+write: minimum Bayes risk (Kumar and Byrne, 2004; by samples Eikema and Aziz, 2020, arXiv:2005.10283).
 """
 
 from collections.abc import Sequence
 from typing import final
 
 from sumpool.core.decoding.config import DecodingConfig
-from sumpool.evaluation.baselines import oracle
+from sumpool.evaluation.agreement import Agreement
 from sumpool.evaluation.rouge import Words
 from sumpool.text.sentences import SentenceSplitter
 from sumpool.workflows.writing import Written
@@ -23,20 +25,22 @@ class Extractor:
 
     def __init__(self, config: DecodingConfig, splitter: SentenceSplitter) -> None:
         self._mode = config.mode
-        self._sure = config.sure
         self._splitter = splitter
         self._words = Words(stemmer=True)
 
     def extract(self, document: str, written: Sequence[Written]) -> str:
-        """Give the sentences of a document that agree most with what was written about its passages, in their order.
+        """Give the sentences of a document that agree most with what the model might write about its passages.
 
         Returns:
-            The sentences; empty where what was written is to stay, or no sentence shares a word with it.
+            The sentences in their order; empty where what was written is to stay, or no sentence shares a word with
+            what might be.
         """
-        if not written or self._mode == "abstractive" or (self._mode == "auto" and self._is_sure(written)):
+        if not written or self._mode == "abstractive":
             return ""
         sentences = [" ".join(sentence.split()) for sentence in self._splitter.split(document)]
-        return oracle(sentences, " ".join(part.text for part in written), _MOST, self._words.tokenize)
-
-    def _is_sure(self, written: Sequence[Written]) -> bool:
-        return sum(part.certainty for part in written) / len(written) >= self._sure
+        samples = [" ".join(texts) for texts in zip(*(part.samples for part in written), strict=True)]
+        agreement = Agreement(samples, self._words.tokenize)
+        taken = " ".join(sentences[place] for place in agreement.take(sentences, _MOST))
+        if self._mode == "auto" and agreement.of(" ".join(part.text for part in written)) > agreement.of(taken):
+            return ""
+        return taken
