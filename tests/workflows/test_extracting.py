@@ -34,21 +34,33 @@ def test_what_the_model_writes_stays_unless_sentences_are_wanted() -> None:
 
 
 def test_sentences_agree_with_all_that_might_be_written_and_not_with_what_is() -> None:
-    samples = ("Hosts send packets to gateways.", "Apples fall.", "Hosts send packets.")
-    assert extract([Written("Apples fall from trees.", -1.0, samples)]) == "Hosts send packets to gateways."
+    samples = ("Hosts send packets to gateways.",) * 4 + ("Apples fall from trees.",) * 2
+    assert "Hosts send packets" in extract([Written("Apples fall from trees.", -1.0, samples)])
+
+
+def test_the_beginning_has_a_say_where_the_model_is_at_a_loss() -> None:
+    samples = ("Apples fall from trees.", "Gateways send trees.", "Cherries ripen.")
+    assert extract([Written("Plums rot.", -1.0, samples)]) != "Apples fall from trees."
+    assert extract([Written("Apples fall from trees.", -1.0, samples[:1])]) == "Apples fall from trees."
 
 
 def test_samples_of_passages_are_joined() -> None:
-    parts = [Written("", -1.0, ("Hosts send packets to gateways.",)), Written("", -1.0, ("Gateways drop packets.",))]
-    assert extract(parts) == "Hosts send packets to gateways. Gateways drop packets that are too long."
+    texts = "Hosts send packets to gateways.", "Gateways drop packets."
+    assert (
+        extract([Written(text, -1.0, (text,)) for text in texts])
+        == "Hosts send packets to gateways. Gateways drop packets that are too long."
+    )
 
 
 @pytest.mark.parametrize(
-    ("text", "stays"), [("Hosts drop apples.", False), ("Gateways drop packets. Hosts fall.", True)]
+    ("text", "stays"), [("Gateways drop packets.", False), ("Gateways drop packets. Hosts fall.", True)]
 )
 def test_auto_keeps_what_agrees_more_than_sentences(text: str, stays: bool) -> None:
-    samples = ("Gateways drop packets. Hosts fall.", "Gateways drop packets. Apples.")
-    assert (extract([Written(text, -1.0, samples)], mode="auto") == "") == stays
+    samples = ("Gateways drop packets. Hosts fall.", "Gateways drop packets. Hosts fall.")
+    sentences = "Gateways drop packets. Hosts fall far."
+    config = DecodingConfig.model_validate({"mode": "auto"})
+    found = Extractor(config, SentenceSplitter.default()).extract(sentences, [Written(text, -1.0, samples)])
+    assert (found == "") == stays
 
 
 def test_auto_says_where_it_takes_sentences(run_folder: Path) -> None:
