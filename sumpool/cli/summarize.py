@@ -31,7 +31,9 @@ def summarize(
     limit: Annotated[int | None, typer.Option(min=1, help="Stop after this many documents.")] = None,
     mode: Annotated[
         Literal["abstractive", "extractive", "auto"] | None,
-        typer.Option(help="Words of the model's own, sentences of the document, or sentences where it is not sure."),
+        typer.Option(
+            help="Words of the model's own, sentences of the document, or what says better what it might write."
+        ),
     ] = None,
     beams: Annotated[int | None, typer.Option(help="Hypotheses per document; 1 is greedy search.")] = None,
     min_length: Annotated[str | None, typer.Option(metavar="TOKENS|auto", help="Fewest tokens of a summary.")] = None,

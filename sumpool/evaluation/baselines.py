@@ -4,19 +4,18 @@ LexRank takes the sentences that a walk over the document visits most, from each
 the cosine of their tf-idf vectors (Erkan and Radev, 2004, section 3.3, continuous). As every cosine counts, the walk
 goes by the words, from sentences to words and back, and no matrix of sentences by sentences is made.
 
-The oracle sees the reference. It takes sentences one by one, each time the one that raises ROUGE-1 F1 + ROUGE-2 F1
-most, and stops early when none does (Nallapati et al., 2017, arXiv:1611.04230; the sum of both as in Liu and Lapata,
-2019, arXiv:1908.08345). Pairs of words across two chosen sentences are not counted, as there.
+The oracle sees the reference, and takes the sentences that agree with it most.
 """
 
 import re
 from collections import Counter
 from collections.abc import Callable, Sequence
-from itertools import chain, islice, pairwise
+from itertools import chain, islice
 
 import numpy as np
 from numpy.typing import NDArray
 
+from sumpool.evaluation.agreement import Agreement
 from sumpool.text.sentences import join
 
 _WORD = re.compile(r"\S+")
@@ -24,8 +23,6 @@ _DAMPING = 0.85
 """Share of the steps of the walk that go by likeness; the others go anywhere."""
 _STEPS = 50
 """Steps of the walk: what they have not settled is below 0.85 ** 50 = .0003."""
-
-Ngram = tuple[str, ...]
 
 
 def lead(text: str, words: int) -> str:
@@ -95,50 +92,5 @@ def oracle(sentences: Sequence[str], reference: str, count: int, tokenize: Calla
     Returns:
         The sentences in the order of the document; empty where no sentence shares a word with the reference.
     """
-    words = [tokenize(sentence) for sentence in sentences]
-    unigrams = _Matches([list(zip(sentence)) for sentence in words], list(zip(tokenize(reference))))
-    bigrams = _Matches([list(pairwise(sentence)) for sentence in words], list(pairwise(tokenize(reference))))
-    chosen: list[int] = []
-    best = 0.0
-    while len(chosen) < min(count, len(sentences)):
-        gains = unigrams.f1() + bigrams.f1()  # (sentences)
-        gains[chosen] = 0.0
-        candidate = int(gains.argmax())  # the first of equals
-        if gains[candidate] <= best:
-            break
-        best = float(gains[candidate])
-        chosen.append(candidate)
-        unigrams.take(candidate)
-        bigrams.take(candidate)
-    return join([sentences[place] for place in sorted(chosen)])
-
-
-class _Matches:
-    """N-grams of a reference in each sentence of a document, and in the sentences taken so far."""
-
-    def __init__(self, sentences: Sequence[Sequence[Ngram]], reference: Sequence[Ngram]) -> None:
-        wanted = Counter(reference)
-        column = {ngram: place for place, ngram in enumerate(wanted)}
-        self.wanted = np.array(list(wanted.values()), dtype=np.int32)  # (ngrams)
-        cells = [
-            row * len(column) + column[ngram]
-            for row, sentence in enumerate(sentences)
-            for ngram in filter(column.__contains__, sentence)
-        ]
-        counts = np.bincount(np.array(cells, dtype=np.int64), minlength=len(sentences) * len(column))
-        self.counts = counts.astype(np.int32).reshape(len(sentences), len(column))  # (sentences, ngrams)
-        self.lengths = np.array([len(sentence) for sentence in sentences], dtype=np.int32)  # (sentences)
-        self.taken = np.zeros(len(column), dtype=np.int32)  # (ngrams)
-        self.taken_length = 0
-
-    def f1(self) -> NDArray[np.float64]:
-        """F1, (sentences), of what is taken and one more sentence."""
-        hits = np.minimum(self.counts + self.taken, self.wanted).sum(axis=1)  # (sentences)
-        total = self.lengths + self.taken_length + self.wanted.sum()  # (sentences)
-        f1: NDArray[np.float64] = 2 * hits / np.maximum(total, 1)  # 2PR / (P + R), P = hits / taken, R = hits / wanted
-        return f1
-
-    def take(self, sentence: int) -> None:
-        """Add a sentence to what is taken."""
-        self.taken += self.counts[sentence]
-        self.taken_length += int(self.lengths[sentence])
+    taken = Agreement([reference], tokenize).take(sentences, count)
+    return join([sentences[place] for place in taken])

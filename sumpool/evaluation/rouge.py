@@ -14,9 +14,9 @@ from dataclasses import dataclass
 from functools import lru_cache
 from importlib.metadata import version
 
-from nltk.stem.porter import PorterStemmer
-from rouge_score.rouge_scorer import RougeScorer
 from rouge_score.tokenize import tokenize
+
+from sumpool.text.nltk_parts import PorterStemmer
 
 TYPES = ("rouge1", "rouge2", "rougeL", "rougeLsum")
 
@@ -66,6 +66,8 @@ class Rouge:
     """
 
     def __init__(self, *, stemmer: bool, split: Split, splitter: str) -> None:
+        from rouge_score.rouge_scorer import RougeScorer  # imports all of nltk, if ours has not been before
+
         self.words = Words(stemmer)
         self._split = split
         self._scorer = RougeScorer(list(TYPES), tokenizer=self.words)

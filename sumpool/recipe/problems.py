@@ -1,9 +1,13 @@
 """From pydantic's errors to sentences that name the setting, the rule and the value."""
 
+import ast
+import inspect
 import reprlib
+import textwrap
 from collections.abc import Sequence
 from dataclasses import dataclass
 from difflib import get_close_matches
+from itertools import pairwise
 from typing import Any, get_args, get_origin
 
 from pydantic import ValidationError
@@ -119,12 +123,23 @@ def _locate(location: Sequence[int | str], schema: type[Settings]) -> _Place:
                 place.annotation, place.metadata, place.about = None, (), ""
                 break
             place.annotation, place.metadata = field.annotation, field.metadata
-            place.about = (field.description or "").split("\n")[0].rstrip(".")
+            place.about = _about(inside, step).split("\n")[0].rstrip(".")
             inside = section(field.annotation)
         elif get_origin(place.annotation) is dict:
             place.path += f".{step}"
             place.annotation, place.metadata = get_args(place.annotation)[1], ()
     return place
+
+
+def _about(owner: type[Settings], name: str) -> str:
+    """Find the docstring below a setting; pydantic would look for all of them whenever Python starts."""
+    for base in owner.__mro__[: owner.__mro__.index(Settings)]:
+        (tree,) = ast.parse(textwrap.dedent(inspect.getsource(base))).body
+        assert isinstance(tree, ast.ClassDef)
+        for setting, below in pairwise(tree.body):
+            if isinstance(setting, ast.AnnAssign) and ast.unparse(setting.target) == name:
+                return ast.literal_eval(below.value) if isinstance(below, ast.Expr) else ""
+    return ""
 
 
 def _nearest(place: _Place, schema: type[Settings]) -> str:

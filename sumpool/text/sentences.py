@@ -12,11 +12,10 @@ from itertools import pairwise
 from pathlib import Path
 from typing import Final, final
 
-from nltk.tokenize.punkt import PunktLanguageVars, PunktParameters, PunktSentenceTokenizer, PunktTrainer
-
 from sumpool.errors import DataError
 from sumpool.text._sampling import sample_lines
 from sumpool.text.cleaning import clean, paragraphs
+from sumpool.text.nltk_parts import PunktLanguageVars, PunktParameters, PunktSentenceTokenizer, PunktTrainer
 
 LONGEST_SENTENCE: Final = 10_000
 """Characters; a longer sentence is cut between words where it has any."""

@@ -10,6 +10,7 @@ from pydantic import ValidationError
 
 from sumpool.core.model.config import ModelConfig
 from sumpool.core.model.summarizer import Summarizer
+from sumpool.core.nn.unfilled import Unfilled
 from sumpool.data.config import DataConfig
 from sumpool.data.encoding import SENTENCES
 from sumpool.errors import CheckpointError, RecipeError
@@ -177,7 +178,7 @@ def translated(
         CheckpointError: If its weights are missing, damaged or others.
     """
     weights = translate(Tensors(folder), original, config, numbers, how)
-    with torch.device("meta"):  # random weights for nobody would take their time
+    with torch.device("meta"), Unfilled():  # random weights for nobody would take their time
         model = Summarizer(config, len(numbers))
     model.to_empty(device="cpu")
     set_weights(model, weights, str(folder))

@@ -11,6 +11,7 @@ from sumpool.core.decoding.config import DecodingConfig
 from sumpool.core.decoding.ranking import Lengths
 from sumpool.core.model.summarizer import Summarizer
 from sumpool.core.nn.packed import pack
+from sumpool.core.nn.unfilled import Unfilled
 from sumpool.data.report import DataReport
 from sumpool.errors import CheckpointError, RecipeError
 from sumpool.recipe.load import load_recipe
@@ -74,7 +75,8 @@ def load_model(folder: Path | None = None, overrides: Sequence[str] = ()) -> Loa
     if not (folder / MODEL).is_file():
         raise CheckpointError(f"{folder} must hold {MODEL}, but its training has saved no model yet; let it go on")
     tokenizer = load_tokenizer(folder)
-    model = Summarizer(recipe.model, tokenizer.vocabulary, torch.tensor(tokenizer.word_starts()))
+    with Unfilled():
+        model = Summarizer(recipe.model, tokenizer.vocabulary, torch.tensor(tokenizer.word_starts()))
     # A model that is asked for in another form may do with fewer parts, such as a selection that learns nothing.
     load_weights(folder, model, leave_out=any(change.startswith("model.") for change in overrides))
     for name, weights in model.named_parameters():

@@ -87,7 +87,7 @@ def write_summaries(
             summary = _summary(reading, written, seconds, extractor)
             done += 1
             if config.mode == "auto" and summary.mode == "extractive":
-                note = f"{summary.id}: sentences of the document, as the model is not sure of its own"
+                note = f"{summary.id}: sentences of the document, of which the model is surer than of its own"
                 report(Progress("summarize", done, total, note=note))
             report(Progress("summarize", done, total))
             yield summary

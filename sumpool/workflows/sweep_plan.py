@@ -6,6 +6,7 @@ from pathlib import Path
 import torch
 
 from sumpool.core.model.summarizer import Summarizer
+from sumpool.core.nn.unfilled import Unfilled
 from sumpool.data.prepare import prepare
 from sumpool.data.shards import Shard
 from sumpool.errors import RecipeError
@@ -65,7 +66,7 @@ def plan(loaded: LoadedSweep, folder: Path, report: Report, check: Check) -> lis
 def _count_parameters(row: Row, vocabulary: int) -> int:
     """Build the model without memory for its numbers."""
     choose_device(row.recipe.train.device)
-    with torch.device("meta"):
+    with torch.device("meta"), Unfilled():
         model = Summarizer(row.recipe.model, vocabulary)
     return sum(parameter.numel() for parameter in model.parameters())
 

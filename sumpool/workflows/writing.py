@@ -3,15 +3,18 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import final
+from zlib import crc32
 
+import numpy as np
 import torch
 
-from sumpool.core.decoding.beam import Hypothesis, search
+from sumpool.core.decoding.beam import search
 from sumpool.core.decoding.config import DecodingConfig
 from sumpool.core.decoding.constraints import Constraint, NoRepeatTokens, NoRepeatWords, WordPieces
 from sumpool.core.decoding.ranking import Lengths
+from sumpool.core.decoding.sampling import sample
 from sumpool.core.model.replay import Replayed
-from sumpool.core.model.summarizer import Summarizer
+from sumpool.core.model.summarizer import Memory, Summarizer
 from sumpool.data.batches import collate
 from sumpool.data.shards import Item
 from sumpool.errors import ResourceError, is_out_of_memory
@@ -28,12 +31,12 @@ class Written:
     Attributes:
         text: The summary.
         score: By the length formula of the settings; higher is better.
-        certainty: Mean log-probability of its tokens, its end included, in nats.
+        samples: Summaries drawn from all that the model might write, where sentences are to agree with them.
     """
 
     text: str
     score: float
-    certainty: float
+    samples: tuple[str, ...] = ()
 
 
 @final
@@ -100,11 +103,30 @@ class Writer:
             constraints=self._constraints,
             device=device,
         )
-        return [self._spell(best) for best, *_ in found]
+        texts = [self._spell(best.tokens) for best, *_ in found]
+        samples = self._sample(passages, memory, lengths) if self._config.mode != "abstractive" else [()] * len(found)
+        return [Written(text, best.score, drawn) for text, (best, *_), drawn in zip(texts, found, samples, strict=True)]
 
-    def _spell(self, found: Hypothesis) -> Written:
-        text = self._tokenizer.decode(found.tokens).strip()
-        return Written(text, found.score, found.log_prob / (len(found.tokens) + 1))
+    def _sample(self, passages: Sequence[Item], memory: Memory, lengths: Sequence[Lengths]) -> list[tuple[str, ...]]:
+        """Draw summaries of half the shortest to twice the longest length; a passage always gives the same."""
+        most = self._model.config.target_length
+        wide = [Lengths(shortest // 2, min(2 * longest, most - 1)) for shortest, longest, _ in lengths]
+        bounds = [_within(each, len(passage.ids)) for each, passage in zip(wide, passages, strict=True)]
+        seeds = [crc32(passage.ids.tobytes()) for passage in passages]
+        draws = [np.random.default_rng(seed).random((self._config.samples, most), np.float32) for seed in seeds]
+        drawn = sample(
+            self._steps.step,
+            self._steps.start(memory, self._config.samples, max(each.maximum for each in bounds)),
+            bounds,
+            torch.from_numpy(np.stack(draws)).to(memory.ids.device),
+            self._config.temperature,
+            prefix=self._config.begin_with,
+            constraints=self._constraints,
+        )
+        return [tuple(map(self._spell, tokens)) for tokens in drawn]
+
+    def _spell(self, tokens: Sequence[int]) -> str:
+        return self._tokenizer.decode(tokens).strip()
 
     def _plan(self, planned: float) -> Lengths:
         """Give a summary of so many tokens, its end counted, some room, within lengths that the settings fix."""

@@ -3,6 +3,7 @@ import resource
 import subprocess
 import sys
 import time
+from pathlib import Path
 
 import pytest
 from typer.testing import CliRunner
@@ -111,3 +112,16 @@ def test_help_is_quick_and_imports_no_torch() -> None:
     assert "prepare" in shown.stdout
     assert shown.stderr == ""
     assert computed < 0.5  # unlike the time on the clock, no matter what else the machine does
+
+
+def test_a_summary_waits_for_no_import_that_it_does_without(tmp_path: Path) -> None:
+    (tmp_path / "document.txt").write_text("Hosts send packets to gateways.")
+    code = (
+        "import sys; sys.argv = ['sumpool', 'summarize', 'document.txt', '--out', 'summary.jsonl']\n"
+        "from sumpool.cli.app import main\n"
+        "try: main()\n"
+        "finally: sys.stdout.write(' '.join({'torch._dynamo', 'sympy', 'scipy.stats'} & set(sys.modules)))"
+    )
+    shown = subprocess.run([sys.executable, "-c", code], cwd=tmp_path, capture_output=True, text=True, check=True)
+    assert "gateways" in (tmp_path / "summary.jsonl").read_text()
+    assert shown.stdout == ""

@@ -11,7 +11,8 @@ from sumpool.workflows.writing import Written
 from tests.workflows.conftest import story
 
 TEXT = "Hosts send packets to gateways.\nApples fall from trees. Gateways drop packets that are\ntoo long."
-WRITTEN = Written("Gateways drop packets that are long. Hosts send packets to trees.", -1.0, -1.0)
+AGREED = "Gateways drop packets that are long. Hosts send packets to trees."
+WRITTEN = Written(AGREED, -1.0, (AGREED,))
 
 
 def extract(written: list[Written], **settings: object) -> str:
@@ -24,7 +25,7 @@ def test_sentences_that_agree_are_taken_in_their_order() -> None:
 
 
 def test_nothing_is_taken_where_nothing_agrees() -> None:
-    assert extract([Written("Cherries ripen.", -1.0, -1.0)]) == ""
+    assert extract([Written("Cherries ripen.", -1.0, ("Cherries ripen.",))]) == ""
     assert extract([]) == ""
 
 
@@ -32,21 +33,53 @@ def test_what_the_model_writes_stays_unless_sentences_are_wanted() -> None:
     assert extract([WRITTEN], mode="abstractive") == ""
 
 
+def test_sentences_agree_with_all_that_might_be_written_and_not_with_what_is() -> None:
+    samples = ("Hosts send packets to gateways.",) * 4 + ("Apples fall from trees.",) * 2
+    assert "Hosts send packets" in extract([Written("Apples fall from trees.", -1.0, samples)])
+
+
+def test_the_beginning_has_a_say_where_the_model_is_at_a_loss() -> None:
+    samples = ("Apples fall from trees.", "Gateways send trees.", "Cherries ripen.")
+    assert extract([Written("Plums rot.", -1.0, samples)]) != "Apples fall from trees."
+    assert extract([Written("Apples fall from trees.", -1.0, samples[:1])]) == "Apples fall from trees."
+
+
+def test_samples_of_passages_are_joined() -> None:
+    texts = "Hosts send packets to gateways.", "Gateways drop packets."
+    assert (
+        extract([Written(text, -1.0, (text,)) for text in texts])
+        == "Hosts send packets to gateways. Gateways drop packets that are too long."
+    )
+
+
 @pytest.mark.parametrize(
-    ("certainties", "stays"), [([-0.9], True), ([-1.1], False), ([-0.5, -1.4], True), ([-0.5, -1.6], False)]
+    ("text", "stays"), [("Gateways drop packets.", False), ("Gateways drop packets. Hosts fall.", True)]
 )
-def test_auto_keeps_what_the_model_is_sure_of(certainties: list[float], stays: bool) -> None:
-    written = [Written(WRITTEN.text, -1.0, certainty) for certainty in certainties]
-    assert (extract(written, mode="auto", sure=-1.0) == "") == stays
+def test_auto_keeps_what_agrees_more_than_sentences(text: str, stays: bool) -> None:
+    samples = ("Gateways drop packets. Hosts fall.", "Gateways drop packets. Hosts fall.")
+    sentences = "Gateways drop packets. Hosts fall far."
+    config = DecodingConfig.model_validate({"mode": "auto"})
+    found = Extractor(config, SentenceSplitter.default()).extract(sentences, [Written(text, -1.0, samples)])
+    assert (found == "") == stays
 
 
 def test_auto_says_where_it_takes_sentences(run_folder: Path) -> None:
+    told = [Document(str(number), story(number, 12)) for number in range(8)]
     notes: list[str] = []
-    told = [Document("a", story(1, 12))]
-    for sure in (0, -100):
-        overrides = ["summarize.mode=auto", f"summarize.sure={sure}"]
-        list(summarize(told, run_folder, overrides=overrides, report=lambda progress: notes.append(progress.note)))
-    assert [note for note in notes if note] == ["a: sentences of the document, as the model is not sure of its own"]
+    overrides = ["summarize.mode=auto", "summarize.samples=3"]
+    found = list(summarize(told, run_folder, overrides=overrides, report=lambda progress: notes.append(progress.note)))
+    expected = [summary.id for summary in found if summary.mode == "extractive"]
+    reason = "sentences of the document, of which the model is surer than of its own"
+    assert [note for note in notes if note] == [f"{name}: {reason}" for name in expected]
+    assert expected
+
+
+def test_drawn_summaries_are_the_same_alone_and_in_company(run_folder: Path) -> None:
+    told = [Document(str(number), story(number, 4 + 3 * number)) for number in range(5)]
+    overrides = ["summarize.mode=extractive"]
+    together = [summary.summary for summary in summarize(told, run_folder, overrides=overrides)]
+    alone = [summary.summary for each in told for summary in summarize([each], run_folder, overrides=overrides)]
+    assert together == alone
 
 
 def test_summaries_say_what_they_are(run_folder: Path) -> None:

@@ -15,10 +15,10 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor
 
-from sumpool.core.decoding.constraints import Constraint
+from sumpool.core.decoding.constraints import Constraint, forbid
 from sumpool.core.decoding.ranking import Lengths, Ranking
 from sumpool.core.decoding.step import StateT, Step
-from sumpool.pieces import BEGIN, END, PAD, UNKNOWN
+from sumpool.pieces import BEGIN, END
 
 _LEAVE_AT = {"cuda": 0.5}
 """By device, the share of a batch that still goes on when those that are done leave it; at once elsewhere. On a GPU few
@@ -199,29 +199,13 @@ def _advance(active: Sequence[_Document], log_probs: Tensor, ranking: Ranking) -
 
 def _forbid(active: Sequence[_Document], log_probs: Tensor, ranking: Ranking) -> None:
     """Set to -inf what may not come next: log_probs (batch * beams, vocab)."""
-    log_probs[:, [PAD, UNKNOWN, BEGIN]] = -math.inf
-    by_document = log_probs.view(len(active), ranking.beams, -1)
     # the same for all: they began together
     written = next(len(document.live[0].tokens) for document in active if not document.over)
-    too_short = [place for place, document in enumerate(active) if written < document.lengths.minimum]
-    if too_short:
-        by_document[too_short, :, END] = -math.inf
-    full = [place for place, document in enumerate(active) if written >= document.lengths.maximum]
-    if full:
-        by_document[full, :, :END] = -math.inf
-        by_document[full, :, END + 1 :] = -math.inf
-    if full and ranking.forced_end_is_free:
-        by_document[full, :, END] = 0.0
-    rows: list[int] = []
-    pieces: list[int] = []
-    for place, document in enumerate(active):
-        for row, live in enumerate(document.live):
-            for constraint in live.constraints:
-                forbidden = constraint.forbidden()
-                rows.extend([place * ranking.beams + row] * len(forbidden))
-                pieces.extend(forbidden)
-    if rows:
-        log_probs[rows, pieces] = -math.inf
+    constraints = [[live.constraints for live in document.live] for document in active]
+    forbid(log_probs, written, [document.lengths for document in active], constraints)
+    if ranking.forced_end_is_free:
+        full = [place for place, document in enumerate(active) if written >= document.lengths.maximum]
+        log_probs.view(len(active), ranking.beams, -1)[full, :, END] = 0.0
 
 
 def _top(scores: Tensor, count: int) -> tuple[Tensor, Tensor]:

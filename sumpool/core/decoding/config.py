@@ -13,9 +13,11 @@ class DecodingConfig(Settings):
 
     mode: Literal["abstractive", "extractive", "auto"] = "abstractive"
     """Whether summaries are what the model writes, or those sentences of the document that agree with it most, which
-    say nothing that the document does not; auto takes sentences where the model is not sure of its words."""
-    sure: float = Field(-1.0, le=0)
-    """What auto calls sure: mean log-probability of the words of a summary, in nats a token, at least."""
+    say nothing that the document does not; auto takes whichever of both agrees more with all that it might write."""
+    samples: int = Field(8, ge=1, le=64)
+    """Summaries that are drawn to see what the model might write, for sentences to agree with."""
+    temperature: float = Field(0.7, gt=0)
+    """How freely they are drawn: 1 is as the model foresees them, less keeps closer to what is likely."""
     beams: int = Field(4, ge=1, le=64)
     """Hypotheses per document; 1 is greedy search."""
     length_penalty: float = Field(1.0, ge=0, le=10)

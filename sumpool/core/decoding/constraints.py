@@ -4,9 +4,15 @@ A constraint is a value that travels with a hypothesis: `after` gives the constr
 `forbidden` names the pieces that may not come next. Values never change, so that beams share them freely.
 """
 
+import math
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Protocol, Self, final
+
+from torch import Tensor
+
+from sumpool.core.decoding.ranking import Lengths
+from sumpool.pieces import BEGIN, END, PAD, UNKNOWN
 
 
 class Constraint(Protocol):
@@ -17,6 +23,41 @@ class Constraint(Protocol):
 
     def forbidden(self) -> Collection[int]:
         """Pieces that may not come next, each at most once."""
+
+
+def forbid(
+    log_probs: Tensor,
+    written: int,
+    lengths: Sequence[Lengths],
+    constraints: Sequence[Sequence[Sequence[Constraint]]],
+) -> None:
+    """Set to -inf what may not come next.
+
+    Args:
+        log_probs: (documents * rows, vocab), overwritten.
+        written: Pieces that every hypothesis has.
+        lengths: Shortest and longest summary of each document.
+        constraints: Of each document, of each of its first rows.
+    """
+    log_probs[:, [PAD, UNKNOWN, BEGIN]] = -math.inf
+    by_document = log_probs.view(len(lengths), -1, log_probs.size(-1))
+    too_short = [place for place, bounds in enumerate(lengths) if written < bounds.minimum]
+    if too_short:
+        by_document[too_short, :, END] = -math.inf
+    full = [place for place, bounds in enumerate(lengths) if written >= bounds.maximum]
+    if full:
+        by_document[full, :, :END] = -math.inf
+        by_document[full, :, END + 1 :] = -math.inf
+    rows: list[int] = []
+    pieces: list[int] = []
+    for place, document in enumerate(constraints):
+        for row, hypothesis in enumerate(document):
+            for constraint in hypothesis:
+                forbidden = constraint.forbidden()
+                rows.extend([place * by_document.size(1) + row] * len(forbidden))
+                pieces.extend(forbidden)
+    if rows:
+        log_probs[rows, pieces] = -math.inf
 
 
 @final

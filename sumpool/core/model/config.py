@@ -9,6 +9,7 @@ from torch import nn
 from sumpool.core.attention._base import AttentionConfig
 from sumpool.core.cross_attention._base import CrossAttentionConfig
 from sumpool.core.cross_attention.full import FullConfig
+from sumpool.core.nn.unfilled import Unfilled
 from sumpool.core.output._base import OutputConfig
 from sumpool.core.output.pointer import PointerConfig
 from sumpool.core.pooling._base import PoolerConfig
@@ -88,7 +89,7 @@ class ModelConfig(Settings):
     @model_validator(mode="after")
     def _layers_suit_dim(self) -> Self:
         """Let every layer say what it cannot be built with, before there are data or a device."""
-        with torch.device("meta"):  # takes neither memory nor random numbers
+        with torch.device("meta"), Unfilled():  # takes neither memory nor random numbers
             embedding = nn.Embedding(1, self.dim)
             try:
                 self.decoder.cross_attention.build(self.dim, self.heads)

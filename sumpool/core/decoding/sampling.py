@@ -1,0 +1,102 @@
+"""Summaries drawn from what a model foresees: not its best one, but a picture of all that it might write.
+
+Each is drawn on its own, piece by piece, from the probabilities of the model sharpened by a temperature. What decides
+is a number per piece that the caller has drawn, so that neither batch mates nor the order of work change a summary.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from itertools import chain
+
+import torch
+from torch import Tensor
+
+from sumpool.core.decoding.constraints import Constraint, forbid
+from sumpool.core.decoding.ranking import Lengths
+from sumpool.core.decoding.step import StateT, Step
+from sumpool.pieces import BEGIN, END
+
+
+@dataclass
+class _Sample:
+    tokens: tuple[int, ...]
+    constraints: tuple[Constraint, ...]
+    ended: bool = False
+
+    def advance(self, piece: int) -> int:
+        """Go on with a piece, or stay ended; return what is shown to the model."""
+        self.ended = self.ended or piece == END
+        if self.ended:
+            return END
+        self.tokens = (*self.tokens, piece)
+        self.constraints = tuple(constraint.after(piece) for constraint in self.constraints)
+        return piece
+
+
+@torch.inference_mode()
+def sample(
+    step: Step[StateT],
+    state: StateT,
+    lengths: Sequence[Lengths],
+    draws: Tensor,
+    temperature: float,
+    *,
+    prefix: Sequence[int] = (),
+    constraints: Sequence[Constraint] = (),
+) -> list[list[tuple[int, ...]]]:
+    """Draw summaries of a batch of documents.
+
+    Where a constraint forbids every piece, the summary ends as it stands.
+
+    Args:
+        step: Gives log-probabilities of the next piece.
+        state: The state before the first piece, as many rows for each document as summaries are drawn.
+        lengths: Shortest and longest summary of each document.
+        draws: (documents, samples, steps), numbers from 0 to below 1 in float32, where `step` wants its input: the
+            piece is taken at which the probabilities, added up in the order of the vocabulary, pass the number. There
+            is one step more than the longest summary has pieces.
+        temperature: Above 0; 1 draws from the model's own probabilities, less prefers what is likely.
+        prefix: Pieces that every summary begins with.
+        constraints: What no summary may write, as of its beginning.
+
+    Returns:
+        For each document its summaries, without begin and end.
+
+    Raises:
+        ValueError: If `step` gives NaN.
+    """
+    for piece in prefix:
+        constraints = [constraint.after(piece) for constraint in constraints]
+    rows, device = draws.size(1), draws.device
+    documents = [[_Sample(tuple(prefix), tuple(constraints)) for _ in range(rows)] for _ in lengths]
+    active = list(range(len(documents)))
+    last = torch.full((len(documents) * rows,), BEGIN, device=device)
+    for piece in prefix if documents else ():
+        _, state = step(last, state)
+        last = torch.full_like(last, piece)
+    written = len(prefix)
+    while active:
+        log_probs, state = step(last, state)
+        going = [documents[place] for place in active]
+        bounds = [lengths[place] for place in active]
+        forbid(log_probs, written, bounds, [[row.constraints for row in samples] for samples in going])
+        pieces = _draw(log_probs, draws[active, :, written].flatten(), temperature)
+        shown = [row.advance(piece) for row, piece in zip(chain.from_iterable(going), pieces, strict=True)]
+        written += 1
+        kept = [place for place, samples in enumerate(going) if not all(row.ended for row in samples)]
+        if 0 < len(kept) < len(active):
+            state = state.select(torch.tensor(kept, device=device))
+        active = [active[place] for place in kept]
+        last = torch.tensor([shown[place * rows + row] for place in kept for row in range(rows)], device=device)
+    return [[row.tokens for row in samples] for samples in documents]
+
+
+def _draw(log_probs: Tensor, draws: Tensor, temperature: float) -> list[int]:
+    """Take a piece for every row: log_probs (rows, vocab), draws (rows,); END where none is allowed."""
+    if log_probs.isnan().any():
+        raise ValueError("step must give log-probabilities, got NaN")
+    log_probs = log_probs.double()  # sums of thousands of pieces
+    best = log_probs.amax(-1, keepdim=True)
+    sums = ((log_probs - best) / temperature).exp().cumsum(-1)  # (rows, vocab)
+    pieces = torch.searchsorted(sums, draws[:, None] * sums[:, -1:], right=True).squeeze(-1)
+    return pieces.where(best.squeeze(-1) > -torch.inf, END).tolist()
