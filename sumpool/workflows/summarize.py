@@ -87,7 +87,7 @@ def write_summaries(
             summary = _summary(reading, written, seconds, extractor)
             done += 1
             if config.mode == "auto" and summary.mode == "extractive":
-                note = f"{summary.id}: sentences of the document, of which the model is surer than of its own"
+                note = f"{summary.id}: in sentences of the document"
                 report(Progress("summarize", done, total, note=note))
             report(Progress("summarize", done, total))
             yield summary
@@ -130,6 +130,7 @@ def _write(
 
 def _summary(reading: Reading, written: Sequence[Written], seconds: float, extractor: Extractor) -> Summary:
     """Join what was written about the passages of a document, a line each, or take sentences instead."""
+    start = time.perf_counter()
     text = "\n".join(part.text for part in written if part.text)
     extracted = extractor.extract(reading.text, written)
     return Summary(
@@ -138,7 +139,7 @@ def _summary(reading: Reading, written: Sequence[Written], seconds: float, extra
         score=sum(part.score for part in written) / len(written) if text else None,
         tokens_read=reading.read,
         tokens_total=reading.total,
-        seconds=reading.seconds + seconds,
+        seconds=reading.seconds + seconds + time.perf_counter() - start,
         reason=reading.reason if text or reading.reason else "the model must write a word, but it wrote none",
         mode="extractive" if extracted else "abstractive",
     )
