@@ -24,14 +24,15 @@ from sumpool.training.manifest import Manifest
 from sumpool.training.schedule import factor
 from sumpool.training.validation import validation_batches
 from sumpool.workflows.bench_report import compose, keeping_nothing
-from sumpool.workflows.judging import judge
+from sumpool.workflows.judging import judge, tried_before
 from sumpool.workflows.loading import RUNS, LoadedModel, load_model, newest_run
 from sumpool.workflows.passages import gather
 from sumpool.workflows.prepare import prepared_folder
 from sumpool.workflows.run_folder import contents
 from sumpool.workflows.suite_settings import load_trainer
 from sumpool.workflows.sweep_table import Measured
-from sumpool.workflows.trainer_rows import found_trainer
+from sumpool.workflows.train import dry_run
+from sumpool.workflows.trainer_rows import Shown, found_trainer
 
 _LIBRARIES = ("transformers", "accelerate")
 _OF_RUN = ("data.", "train.device=")
@@ -77,8 +78,10 @@ def bench_trainer(
     precision = choose_precision(recipe.train.precision, device)
     conditions = Conditions(loaded.tokenizer.vocabulary, device, precision, recipe.seed)
     with keeping_nothing():
-        # 2. What the run has shown.
+        # 2. What the run has shown, and how fast the machine is now beside what it was then.
         ours = judge(loaded.folder, recipe, settings.split, overrides=of_run, report=report, check=check)
+        now = dry_run(recipe, report=report, check=check).seconds
+        shown = Shown(ours, tried_before(loaded.folder).seconds, now)
         # 3. LED learns from the same documents for the same time.
         from sumpool.bench.peers.led_trainer import teach
 
@@ -88,7 +91,7 @@ def bench_trainer(
         shard = Shard.open(prepared_folder(recipe), settings.split)
         summaries = _write(learnt, loaded, shard, report, check)
     # 5. Side by side.
-    found = found_trainer(loaded, settings, lessons, ours, learnt, shard, summaries)
+    found = found_trainer(loaded, settings, lessons, shown, learnt, shard, summaries)
     kept: dict[str, object] = {"bench": settings.model_dump(), "recipe": recipe.model_dump(mode="json")}
     composed = compose(recipe.name, "trainer", conditions, kept, found)
     return replace(composed, versions=composed.versions | {name: version(name) for name in _LIBRARIES})

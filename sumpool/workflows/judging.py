@@ -17,7 +17,7 @@ from sumpool.training.journal import Journal
 from sumpool.training.manifest import Manifest
 from sumpool.workflows.evaluate import Results, evaluate_run
 from sumpool.workflows.sweep_table import SCORES, Measured, read_journal
-from sumpool.workflows.train import dry_run
+from sumpool.workflows.train import DryRun, dry_run
 
 TRIED = "dry_run.json"
 """What an update of a run takes, measured once."""
@@ -49,11 +49,10 @@ def judge(
         Interrupted: If a signal has come.
     """
     # 1. An update is measured alone, once.
-    path = folder / TRIED
-    if not path.exists():
+    if not (folder / TRIED).exists():
         tried = dry_run(recipe, report=report, check=check)
-        with on_disk(path):
-            replace(path, json.dumps(asdict(tried)).encode())
+        with on_disk(folder):
+            replace(folder / TRIED, json.dumps(asdict(tried)).encode())
     # 2. Summaries are scored, going on where that stopped.
     try:
         evaluate_run(folder, split, overrides=overrides, results=Results(resume=True), report=report, check=check)
@@ -66,9 +65,14 @@ def judge(
         loss=Manifest.read(folder).facts["validation_loss"],
         losses=losses,
         tokens_per_second=speeds,
-        peak_memory=json.loads(path.read_bytes())["peak_memory"],
+        peak_memory=tried_before(folder).peak_memory,
         health=health,
     )
+
+
+def tried_before(folder: Path) -> DryRun:
+    """Give what an update of a judged run took when it was measured."""
+    return DryRun(**json.loads((folder / TRIED).read_bytes()))
 
 
 def _scores(path: Path) -> Iterator[tuple[str, tuple[float, ...]]]:

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from typing import final
 
 from sumpool.bench.result import Found
-from sumpool.bench.table import Table, number
+from sumpool.bench.table import Table, number, significant
 from sumpool.bench.trainer import Learnt, Lessons, TrainerConfig
 from sumpool.core.output.tied import TiedConfig
 from sumpool.data.shards import Shard
@@ -17,6 +17,21 @@ from sumpool.workflows.sweep_table import HOW_TO_READ, SCORES, Measured, Outcome
 LED = "LED"
 _UPDATES = 6
 """Column of the sweep's table that the updates come before."""
+
+
+@dataclass(frozen=True)
+class Shown:
+    """What a run has shown.
+
+    Attributes:
+        measured: As in a sweep.
+        before: Seconds of an update with its longest batch, when it was judged first.
+        now: The same now: what else the machine does tells in both.
+    """
+
+    measured: Measured
+    before: float
+    now: float
 
 
 @final
@@ -55,7 +70,7 @@ def found_trainer(
     loaded: LoadedModel,
     settings: TrainerConfig,
     lessons: Lessons,
-    ours: Measured,
+    ours: Shown,
     learnt: Learnt,
     documents: Shard,
     summaries: Sequence[str],
@@ -82,14 +97,14 @@ def found_trainer(
     )
     parameters = sum(parameter.numel() for parameter in loaded.model.parameters())
     outcomes = [
-        Outcome(recipe.name, recipe.seed, parameters, len(ours.tokens_per_second), ours),
+        Outcome(recipe.name, recipe.seed, parameters, len(ours.measured.tokens_per_second), ours.measured),
         Outcome(LED, recipe.seed, learnt.parameters, learnt.updates, theirs),
     ]
     target = None if settings.loss == "auto" else settings.loss
     notes = _notes(loaded, settings, lessons, ours)
     return FoundTrainer(
         table=tabulate(outcomes, target, recipe.evaluate.resamples, notes),
-        losses=(tuple(ours.losses), learnt.losses),
+        losses=(tuple(ours.measured.losses), learnt.losses),
         summaries={documents[place].id: summary for place, summary in enumerate(summaries)},
     )
 
@@ -104,19 +119,21 @@ def _score(loaded: LoadedModel, documents: Shard, summaries: Sequence[str]) -> d
     return found
 
 
-def _notes(loaded: LoadedModel, settings: TrainerConfig, lessons: Lessons, ours: Measured) -> list[str]:
+def _notes(loaded: LoadedModel, settings: TrainerConfig, lessons: Lessons, ours: Shown) -> list[str]:
     recipe, descent = loaded.recipe, lessons.descent
-    seconds, _ = ours.losses[-1]
+    seconds, _ = ours.measured.losses[-1]
     precision = choose_writing(recipe.summarize.precision, loaded.device)
     is_tied = isinstance(recipe.model.output, TiedConfig)
     notes = [
         f"{LED} has the run's sizes, pieces, documents and seed; it learns from random weights for "
         f"{lessons.seconds:,.0f} s of updates, where the run took {seconds:,.0f}",
+        f"an update of the run with its longest batch took {significant(ours.before)} s when the run was judged, and "
+        f"{significant(ours.now)} s right before {LED} began: equal times are as equal as these two",
         f"its learning rate peaks at {descent.learning_rate:g} and follows the run's schedule by the share of that "
         f"time; {lessons.batch} documents a batch, as many as the run's have on average, of similar length",
         "a window as wide as the run's block, the first token global; learned positions and no head that copies, as "
         f"transformers offers it{'' if is_tied else ': among ours its peers are runs with model.output: {kind: tied}'}",
-        f"{len(ours.rouge):,} documents of {settings.split} are scored; [ ]: 95 % interval over documents",
+        f"{len(ours.measured.rouge):,} documents of {settings.split} are scored; [ ]: 95 % interval over documents",
         f"{LED} writes in fp32 with generate and the run in {precision} with its own search, under the same lengths, "
         "number of beams and rules against repetition",
         *HOW_TO_READ,

@@ -4,6 +4,7 @@ import importlib.util
 import json
 import shutil
 import signal
+from dataclasses import asdict
 from importlib.machinery import ModuleSpec
 from pathlib import Path
 
@@ -16,7 +17,7 @@ from sumpool.recipe.load import load_recipe
 from sumpool.workflows.bench_trainer import bench_trainer
 from sumpool.workflows.judging import TRIED
 from sumpool.workflows.suite_settings import load_trainer
-from sumpool.workflows.train import train
+from sumpool.workflows.train import DryRun, train
 from sumpool.workflows.trainer_rows import FoundTrainer
 from tests.workflows.test_train import write_rows
 
@@ -88,11 +89,13 @@ def lines(run: Path) -> list[dict[str, str]]:
 
 def test_the_figures_of_the_run_are_taken_from_its_folder(finished: Path, tmp_path: Path) -> None:
     run = shutil.copytree(finished, tmp_path / "run")
-    (run / TRIED).write_text(json.dumps({"peak_memory": 7 << 20}))
+    tried = DryRun(1, 1, 1, 1, seconds=123.0, peak_memory=7 << 20, device="cpu")
+    (run / TRIED).write_text(json.dumps(asdict(tried)))
     found = bench_trainer(run, overrides=["bench.seconds=0.1", "bench.loss=100"]).found
     assert isinstance(found, FoundTrainer)
     assert found.table.systems[0].peak_memory == 7 << 20
     assert found.table.target_loss == 100
+    assert any("longest batch took 123 s when the run was judged, and" in note for note in found.table.notes)
 
 
 def test_what_led_wrote_is_scored(finished: Path, monkeypatch: pytest.MonkeyPatch) -> None:
