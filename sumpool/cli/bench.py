@@ -20,8 +20,10 @@ if TYPE_CHECKING:
 
 Suite = Literal["operators", "complexity", "tables", "shortening", "selection", "transformers"]
 SUITES: tuple[Suite, ...] = get_args(Suite)
-SPARSITY = "sparsity"
-"""What is measured of a run's weights."""
+OfRun = Literal["sparsity", "trainer"]
+OF_RUN: tuple[OfRun, ...] = get_args(OfRun)
+"""What is measured of a run that is there."""
+NAMES = (*SUITES, *OF_RUN)
 SAVED = ".json"
 """How the name of a benchmark that was kept ends."""
 
@@ -31,14 +33,16 @@ def bench(
         str | None,
         typer.Argument(
             metavar="[SUITE|RUN|RECIPE]",
-            help=f"One of {', '.join(SUITES)}, {SPARSITY}; or a run folder or recipe, by default the newest run; or a "
+            help=f"One of {', '.join(NAMES)}; or a run folder or recipe, by default the newest run; or a "
             "FILE.json to show again.",
             show_default=False,
         ),
     ] = None,
     run: Annotated[
         Path | None,
-        typer.Argument(metavar="[RUN]", help=f"The run ({SPARSITY}), by default the newest.", show_default=False),
+        typer.Argument(
+            metavar="[RUN]", help=f"The run ({', '.join(OF_RUN)}), by default the newest.", show_default=False
+        ),
     ] = None,
     lengths: Annotated[
         list[int] | None,
@@ -82,7 +86,8 @@ def bench(
     operators pools random vectors; complexity counts operations and bytes of every variant; tables times the models of
     a table of the paper; shortening pools less and more; selection lets a summary see some sentences only;
     transformers writes with a BART of theirs and with ours made from it. All of these have random weights and
-    documents; sparsity tells of a run's own weights how few sentences hold its attention.
+    documents; sparsity tells of a run's own weights how few sentences hold its attention, and trainer trains LED of
+    transformers with its own Trainer on a run's data for the run's time, and puts a row of each side by side.
 
     Sizes and repetitions change with --set bench.batch=8, works with --set bench.works=[generate], and the time for
     all of it with --set bench.seconds=60.
@@ -92,7 +97,7 @@ def bench(
     from sumpool.bench.saved import load_saved
     from sumpool.interruption import interruptible
 
-    of_model = target not in (*SUITES, SPARSITY)
+    of_model = target not in NAMES
     settings = [*(changes or ()), *([] if number is None else [f"bench.table={number}"])]
     _check_target(target, run)
     _check_options(target, {"--peers": peers, "--compare": before, "--length": lengths, "--set": settings})
@@ -123,17 +128,16 @@ def _check_target(target: str | None, run: Path | None) -> None:
     """Refuse what is neither a benchmark nor a file.
 
     Raises:
-        RecipeError: If the target is nothing that is known or there, or a run follows anything but sparsity.
+        RecipeError: If the target is nothing that is known or there, or a run follows what takes none.
     """
     from sumpool.recipe.problems import hint
 
-    known = (*SUITES, SPARSITY)
-    if target and target not in known and not Path(target).exists():
+    if target and target not in NAMES and not Path(target).exists():
         raise RecipeError(
-            f"{target} must be one of {', '.join(known)}, or a run folder or recipe that is there{hint(target, known)}"
+            f"{target} must be one of {', '.join(NAMES)}, or a run folder or recipe that is there{hint(target, NAMES)}"
         )
-    if run and target != SPARSITY:
-        raise RecipeError(f"a second name must follow {SPARSITY} only, got {run} after {target}")
+    if run and target not in OF_RUN:
+        raise RecipeError(f"a second name must follow {' or '.join(OF_RUN)} only, got {run} after {target}")
 
 
 def _check_options(target: str | None, given: Mapping[str, object]) -> None:
@@ -143,7 +147,7 @@ def _check_options(target: str | None, given: Mapping[str, object]) -> None:
         RecipeError: If an option does not go with the target.
     """
     chosen = [name for name, value in given.items() if value]
-    if target in (*SUITES, SPARSITY):
+    if target in NAMES:
         wrong = [name for name in chosen if name in ("--peers", "--compare")]
         if wrong:
             raise RecipeError(f"{wrong[0]} must go with a model, got {target}")
@@ -159,12 +163,15 @@ def _choose(
     """Find what measures the target; without one an earlier benchmark is repeated."""
     from sumpool.workflows.bench import bench as bench_model
     from sumpool.workflows.bench_suites import bench_sparsity, bench_suite
+    from sumpool.workflows.bench_trainer import bench_trainer
 
     suite = next((name for name in SUITES if name == target), None)
     if suite:
         return partial(bench_suite, suite)
-    if target == SPARSITY:
+    if target == "sparsity":
         return partial(bench_sparsity, run)
+    if target == "trainer":
+        return partial(bench_trainer, run)
     return partial(bench_model, Path(target) if target else earlier, peers=peers)
 
 

@@ -15,6 +15,7 @@ from sumpool.bench.config import (
     TablesConfig,
     TransformersConfig,
 )
+from sumpool.bench.trainer import TrainerConfig
 from sumpool.errors import RecipeError
 from sumpool.recipe.overrides import override_all
 from sumpool.recipe.problems import sentences
@@ -23,6 +24,7 @@ from sumpool.settings import Settings
 SuiteConfig = (
     OperatorsConfig | ComplexityConfig | TablesConfig | ShorteningConfig | SelectionConfig | TransformersConfig
 )
+Schema = TypeVar("Schema", bound=Settings)
 Config = TypeVar("Config", bound=SuiteConfig | SparsityConfig)
 
 
@@ -44,6 +46,13 @@ class SuiteSettings(Settings, Generic[Config]):
     """Where it is measured."""
     bench: Config
     """What is measured."""
+
+
+class TrainerSettings(Settings):
+    """Everything that the trainer of transformers depends on, but for the run."""
+
+    bench: TrainerConfig
+    """How it learns."""
 
 
 _SCHEMAS: dict[Suite, type[SuiteSettings[Any]]] = {
@@ -76,11 +85,17 @@ def load_sparsity(overrides: Sequence[str] = ()) -> SuiteSettings[SparsityConfig
     return settings
 
 
-def _load(name: str, schema: type[SuiteSettings[Any]], overrides: Sequence[str]) -> SuiteSettings[Any]:
+def load_trainer(overrides: Sequence[str] = ()) -> TrainerConfig:
+    """Make the settings of the trainer of transformers; see `load_suite`."""
+    settings: TrainerSettings = _load("trainer", TrainerSettings, overrides)
+    return settings.bench
+
+
+def _load(name: str, schema: type[Schema], overrides: Sequence[str]) -> Schema:
     tree: dict[str, Any] = {"bench": {}}
     problems = override_all(tree, overrides)
     try:
-        settings: SuiteSettings[Any] = schema.model_validate(tree)
+        settings = schema.model_validate(tree)
     except ValidationError as error:
         problems += sentences(error, schema)
     if problems:

@@ -1,28 +1,19 @@
 """`sumpool train sweep.yaml`: several recipes under one budget in, one table out."""
 
-import json
-from collections.abc import Iterator
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from pathlib import Path
 
 from sumpool.data.sources._base import Split
-from sumpool.errors import DataError, Interrupted, SumpoolError, is_out_of_memory
-from sumpool.evaluation.scores import read_scores
+from sumpool.errors import Interrupted, SumpoolError, is_out_of_memory
 from sumpool.interruption import Check, go_on
 from sumpool.progress import Progress, Report, silent
 from sumpool.recipe.sweep import LoadedSweep
 from sumpool.training.durable import on_disk, replace
-from sumpool.training.fit import JOURNAL
-from sumpool.training.journal import Journal
-from sumpool.training.manifest import Manifest
-from sumpool.workflows.evaluate import Results, evaluate_run
+from sumpool.workflows.judging import judge
 from sumpool.workflows.loading import RUNS
 from sumpool.workflows.sweep_plan import PlannedRun, plan
-from sumpool.workflows.sweep_table import SCORES, Measured, Outcome, SweepTable, read_journal, tabulate
+from sumpool.workflows.sweep_table import HOW_TO_READ, Outcome, SweepTable, tabulate
 from sumpool.workflows.train import DryRun, dry_run, train
-
-TRIED = "dry_run.json"
-"""What an update of a run takes, measured once."""
 
 
 @dataclass(frozen=True)
@@ -114,7 +105,8 @@ def _attempt(run: PlannedRun, split: Split, report: Report, check: Check) -> Out
     recipe = run.recipe
     measured, failure = None, ""
     try:
-        measured = _measure(run, split, report, check)
+        train(recipe, run.folder, report=report, check=check)  # unless it is
+        measured = judge(run.folder, recipe, split, report=report, check=check)
     except Exception as error:
         failure = _reason(error)
     return Outcome(run.row, recipe.seed, run.parameters, recipe.train.steps, measured, failure)
@@ -127,41 +119,6 @@ def _reason(error: Exception) -> str:
     return str(error) or "memory ran out"
 
 
-def _measure(run: PlannedRun, split: Split, report: Report, check: Check) -> Measured:
-    # 1. Trained, unless it is; then an update is measured alone, once.
-    train(run.recipe, run.folder, report=report, check=check)
-    path = run.folder / TRIED
-    if not path.exists():
-        tried = dry_run(run.recipe, report=report, check=check)
-        with on_disk(path):
-            replace(path, json.dumps(asdict(tried)).encode())
-    # 2. Judged, going on where that stopped.
-    _evaluate(run, split, report, check)
-    # 3. What the files say.
-    losses, speeds, health = read_journal(Journal(run.folder / JOURNAL).read())
-    return Measured(
-        rouge=dict(_scores(run.folder / "evaluation" / split / "documents.jsonl")),
-        loss=Manifest.read(run.folder).facts["validation_loss"],
-        losses=losses,
-        tokens_per_second=speeds,
-        peak_memory=json.loads(path.read_bytes())["peak_memory"],
-        health=health,
-    )
-
-
-def _evaluate(run: PlannedRun, split: Split, report: Report, check: Check) -> None:
-    try:
-        evaluate_run(run.folder, split, results=Results(resume=True), report=report, check=check)
-    except DataError:  # what is there was written under other settings, which a recipe may change
-        evaluate_run(run.folder, split, report=report, check=check)
-
-
-def _scores(path: Path) -> Iterator[tuple[str, tuple[float, ...]]]:
-    for scored in read_scores(path):
-        rouge = scored.systems["model"].rouge
-        yield scored.id, tuple(rouge[name].f1 for name in SCORES)
-
-
 def _notes(loaded: LoadedSweep, outcomes: list[Outcome]) -> list[str]:
     settings = loaded.settings
     documents = max((len(outcome.measured.rouge) for outcome in outcomes if outcome.measured), default=0)
@@ -169,8 +126,5 @@ def _notes(loaded: LoadedSweep, outcomes: list[Outcome]) -> list[str]:
         f"every run reads {settings.source_tokens:,} source tokens, padding not counted; seeds "
         f"{', '.join(map(str, settings.seeds))}; {documents:,} documents of {settings.split} are scored",
         "±: half of the range over the seeds; [ ]: 95 % interval over documents, whose scores are means over the seeds",
-        "validation loss: nats per token, of the weights that are scored; the seconds to a loss are those of updates "
-        "alone, without validating and saving",
-        "tokens/s: source tokens, median over updates; peak: an update with the longest batch, weights and moments not "
-        "counted",
+        *HOW_TO_READ,
     ]

@@ -11,6 +11,12 @@ import numpy as np
 from sumpool.evaluation.statistics import SEED, Estimate, estimate
 
 SCORES = {"rouge1": "ROUGE-1", "rouge2": "ROUGE-2", "rougeLsum": "ROUGE-Lsum"}
+HOW_TO_READ = (
+    "validation loss: nats per token, of the weights that are scored; the seconds to a loss are those of updates "
+    "alone, without validating and saving",
+    "tokens/s: source tokens, median over updates; peak: an update with the longest batch, weights and moments not "
+    "counted",
+)
 _LAST = 10
 """Updates whose health figures are averaged: those at the end."""
 

@@ -30,6 +30,17 @@ def require_peers() -> tuple[str, ...]:
     return ()
 
 
+def require_trainer() -> None:
+    """Make sure, before anything is measured, that transformers can train.
+
+    Raises:
+        RecipeError: If it cannot.
+    """
+    for library in ("transformers", "accelerate"):
+        if find_spec(library) is None:
+            raise RecipeError(f"bench trainer must have {library}, which is not installed: {_INSTALL}")
+
+
 def build_peers(config: ModelConfig, longest: int, conditions: Conditions, tokens: int) -> dict[str, Contender]:
     """Build all peers that are installed; their weights are made when they are first needed.
 

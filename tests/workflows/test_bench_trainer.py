@@ -1,0 +1,178 @@
+"""A tiny run beside a tiny LED, to the end: both are real, and take seconds."""
+
+import importlib.util
+import json
+import shutil
+import signal
+from dataclasses import asdict
+from importlib.machinery import ModuleSpec
+from pathlib import Path
+
+import pytest
+
+from sumpool.bench.trainer import TrainerConfig
+from sumpool.errors import CheckpointError, DataError, Interrupted, RecipeError
+from sumpool.progress import Progress
+from sumpool.recipe.load import load_recipe
+from sumpool.workflows.bench_trainer import bench_trainer
+from sumpool.workflows.judging import TRIED
+from sumpool.workflows.suite_settings import load_trainer
+from sumpool.workflows.train import DryRun, train
+from sumpool.workflows.trainer_rows import FoundTrainer
+from tests.workflows.test_train import write_rows
+
+pytest.importorskip("transformers")
+pytest.importorskip("accelerate")
+
+
+@pytest.fixture(scope="module")
+def finished(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A run of six updates, validated twice, with documents longer than it reads."""
+    folder = tmp_path_factory.mktemp("trainer")
+    write_rows(folder / "rows.jsonl", seed=1, count=120)
+    (folder / "toy.yaml").write_text(
+        f"""
+name: toy
+data: {{source: {{kind: jsonl, path: {folder}/rows.jsonl}}, prepared: {folder}/prepared, vocabulary: 320, workers: 1}}
+model:
+  dim: 16
+  heads: 2
+  feed_forward: 16
+  source_length: 64
+  target_length: 16
+  encoder: [{{attention: {{kind: blockwise, block: 16}}}}]
+  decoder: {{layers: 1}}
+train: {{steps: 6, batch_tokens: 256, validate_every: 4, rouge_documents: 0, device: cpu, precision: fp32}}
+summarize: {{beams: 1}}
+evaluate: {{resamples: 100}}
+"""
+    )
+    train(load_recipe(folder / "toy.yaml"), folder / "run")
+    return folder / "run"
+
+
+def test_a_run_and_led_stand_side_by_side(finished: Path) -> None:
+    heard: list[Progress] = []
+    report = bench_trainer(finished, overrides=["bench.seconds=1"], report=heard.append)
+    assert (report.recipe, report.suite) == ("toy", "trainer")
+    assert {"transformers", "accelerate"} <= report.versions.keys()
+    found = report.found
+    assert isinstance(found, FoundTrainer)
+    run, led = found.table.systems
+    assert (run.name, led.name) == ("toy", "LED")
+    assert run.steps == [6]
+    assert led.steps[0] > 1
+    assert led.parameters != run.parameters
+    assert [len(losses) for losses in found.losses] == [2, 2]
+    assert found.table.target_loss == max(losses[-1][1] for losses in found.losses)
+    assert found.losses[1][-1][0] == pytest.approx(1, abs=0.5)
+    assert None not in (*run.seconds_to_target, *led.seconds_to_target)
+    assert led.validation_loss == [min(loss for _, loss in found.losses[1])]
+    assert found.summaries.keys() == {line["id"] for line in lines(finished)}
+    for system in (run, led):
+        assert system.tokens_per_second
+        assert all(0 <= score.low <= score.mean <= score.high <= 1 for score in system.rouge.values())
+    first, second, third = report.tables()
+    assert "machine" in first.columns
+    assert [row[0] for row in second.rows] == ["toy", "LED"]
+    assert dict(zip(second.columns, second.rows[0], strict=True))["updates"] == "6"
+    assert any("among ours its peers are runs with model.output: {kind: tied}" in note for note in second.notes)
+    assert len(third.rows) == 2
+    assert json.loads(report.to_json())["table"]["systems"][1]["name"] == "LED"
+    assert any(note.startswith("LED after") for note in (progress.note for progress in heard))
+
+
+def lines(run: Path) -> list[dict[str, str]]:
+    path = run / "evaluation" / "validation" / "documents.jsonl"
+    return [json.loads(line) for line in path.read_text().splitlines()]
+
+
+def test_the_figures_of_the_run_are_taken_from_its_folder(finished: Path, tmp_path: Path) -> None:
+    run = shutil.copytree(finished, tmp_path / "run")
+    tried = DryRun(1, 1, 1, 1, seconds=123.0, peak_memory=7 << 20, device="cpu")
+    (run / TRIED).write_text(json.dumps(asdict(tried)))
+    found = bench_trainer(run, overrides=["bench.seconds=0.1", "bench.loss=100"]).found
+    assert isinstance(found, FoundTrainer)
+    assert found.table.systems[0].peak_memory == 7 << 20
+    assert found.table.target_loss == 100
+    assert any("longest batch took 123 s when the run was judged, and" in note for note in found.table.notes)
+
+
+def test_what_led_wrote_is_scored(finished: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Were it the references themselves, nothing could be better."""
+    from sumpool.data.shards import Shard
+    from sumpool.workflows import bench_trainer as workflow
+
+    shard = Shard.open(load_recipe(finished).data.prepared or finished, "validation")
+    references = [shard.text(place).summary for place in range(len(shard))]
+    monkeypatch.setattr(workflow, "_write", lambda *_: references)
+    found = bench_trainer(finished, overrides=["bench.seconds=0.1"]).found
+    assert isinstance(found, FoundTrainer)
+    assert found.table.systems[1].rouge["rouge2"].mean == 1
+
+
+def test_a_run_must_be_finished(finished: Path, tmp_path: Path) -> None:
+    run = shutil.copytree(finished, tmp_path / "run")
+    manifest = json.loads((run / "manifest.json").read_text())
+    del manifest["facts"]["finished"]
+    del manifest["sha256"]
+    from sumpool.training.manifest import Content, Manifest
+
+    files = {name: Content(**content) for name, content in manifest["files"].items()}
+    Manifest(files, manifest["facts"]).write(run)
+    with pytest.raises(CheckpointError, match=r"run must be a run whose training is finished, .*; let it go on"):
+        bench_trainer(run)
+
+
+def test_other_data_is_refused(finished: Path, tmp_path: Path) -> None:
+    prepared = load_recipe(finished).data.prepared
+    assert prepared is not None
+    other = shutil.copytree(prepared, tmp_path / "other")
+    manifest = json.loads((other / "manifest.json").read_text())
+    manifest["files"] = {}
+    (other / "manifest.json").write_text(json.dumps(manifest))
+    with pytest.raises(DataError, match=r"other must hold the data that .*run was trained on, got other data"):
+        bench_trainer(finished, overrides=[f"data.prepared={other}"])
+
+
+@pytest.mark.parametrize("hidden", ["transformers", "accelerate"])
+def test_both_libraries_must_be_installed(hidden: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    def find(name: str) -> ModuleSpec | None:
+        return None if name == hidden else importlib.util.find_spec(name)
+
+    monkeypatch.setattr("sumpool.bench.peers.build.find_spec", find)
+    expected = rf"bench trainer must have {hidden}, which is not installed: pip install 'sumpool\[peers\]'"
+    with pytest.raises(RecipeError, match=expected):
+        bench_trainer()
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        ("bench.seconds=0", r"bench trainer: bench\.seconds must"),
+        ("model.dim=8", r"bench trainer: model is not a setting"),
+        ("bench.lengths=[3]", r"bench trainer: bench\.lengths is not a setting"),
+    ],
+)
+def test_settings_are_checked(change: str, message: str, finished: Path) -> None:
+    with pytest.raises(RecipeError, match=message):
+        bench_trainer(finished, overrides=[change])
+
+
+def test_the_run_decides_what_is_not_set() -> None:
+    assert load_trainer() == TrainerConfig(seconds="auto", learning_rate="auto", loss="auto", split="validation")
+
+
+def test_a_signal_leaves_nothing_of_led(finished: Path) -> None:
+    stopping = False
+
+    def stop() -> None:
+        if stopping:
+            raise Interrupted(signal.SIGTERM)
+
+    def hear(progress: Progress) -> None:
+        nonlocal stopping
+        stopping = progress.task == "LED"
+
+    with pytest.raises(Interrupted, match="keeps nothing"):
+        bench_trainer(finished, report=hear, check=stop)
