@@ -17,12 +17,8 @@ from torch import Tensor
 
 from sumpool.core.decoding.constraints import Constraint, forbid
 from sumpool.core.decoding.ranking import Lengths, Ranking
-from sumpool.core.decoding.step import StateT, Step
+from sumpool.core.decoding.step import StateT, Step, kept
 from sumpool.pieces import BEGIN, END
-
-_LEAVE_AT = {"cuda": 0.5}
-"""By device, the share of a batch that still goes on when those that are done leave it; at once elsewhere. On a GPU few
-rows take the time of many, and a step is recorded anew for every number of documents."""
 
 
 @dataclass(frozen=True)
@@ -134,7 +130,7 @@ def search(
     for bounds in lengths:
         if not 0 <= bounds.minimum <= bounds.maximum:
             raise ValueError(f"lengths must keep 0 <= minimum <= maximum, got {bounds.minimum} and {bounds.maximum}")
-    beams, leave_at = ranking.beams, _LEAVE_AT.get(torch.device(device).type, 1.0)
+    beams = ranking.beams
     first = _begin(prefix, constraints)
     documents = [_Document(bounds, ranking, first) for bounds in lengths]
     active = documents
@@ -145,15 +141,13 @@ def search(
     while active:
         log_probs, state = step(last, state)
         origins = _advance(active, log_probs.float(), ranking)
-        going = [place for place, document in enumerate(active) if not document.over]
+        going = kept([not document.over for document in active], device)
         if not going:
             break
-        if len(going) > leave_at * len(active):
-            going = list(range(len(active)))
-        elif len(going) < len(active):
+        if len(going) < len(active):
             active = [active[place] for place in going]
             state = state.select(torch.tensor(going, device=device))
-        rows = [beams * place + row for place, kept in enumerate(going) for row in origins[kept]]
+        rows = [beams * place + row for place, before in enumerate(going) for row in origins[before]]
         if rows != list(range(len(rows))):
             state = state.reorder(torch.tensor(rows, device=device))
         last = torch.tensor([piece for document in active for piece in _newest(document, beams)], device=device)

@@ -13,7 +13,7 @@ from torch import Tensor
 
 from sumpool.core.decoding.constraints import Constraint, forbid
 from sumpool.core.decoding.ranking import Lengths
-from sumpool.core.decoding.step import StateT, Step
+from sumpool.core.decoding.step import StateT, Step, kept
 from sumpool.pieces import BEGIN, END
 
 
@@ -83,11 +83,11 @@ def sample(
         pieces = _draw(log_probs, draws[active, :, written].flatten(), temperature)
         shown = [row.advance(piece) for row, piece in zip(chain.from_iterable(going), pieces, strict=True)]
         written += 1
-        kept = [place for place, samples in enumerate(going) if not all(row.ended for row in samples)]
-        if 0 < len(kept) < len(active):
-            state = state.select(torch.tensor(kept, device=device))
-        active = [active[place] for place in kept]
-        last = torch.tensor([shown[place * rows + row] for place in kept for row in range(rows)], device=device)
+        staying = kept([not all(row.ended for row in samples) for samples in going], device)
+        if 0 < len(staying) < len(active):
+            state = state.select(torch.tensor(staying, device=device))
+        active = [active[place] for place in staying]
+        last = torch.tensor([shown[place * rows + row] for place in staying for row in range(rows)], device=device)
     return [[row.tokens for row in samples] for samples in documents]
 
 

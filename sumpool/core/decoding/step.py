@@ -1,9 +1,14 @@
 """What a search asks of a model: a function that goes one piece further, and a state between two calls."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Protocol, Self, TypeVar
 
+import torch
 from torch import Tensor
+
+_LEAVE_AT = {"cuda": 0.5}
+"""By device, the share of a batch that still goes on when those that are done leave it; at once elsewhere. On a GPU few
+rows take the time of many, and a step is recorded anew for every number of documents."""
 
 
 class State(Protocol):
@@ -20,3 +25,10 @@ StateT = TypeVar("StateT", bound=State)
 Step = Callable[[Tensor, StateT], tuple[Tensor, StateT]]
 """Takes the last pieces (batch * beams,) and a state; gives log-probabilities (batch * beams, vocab), which the search
 overwrites, and the next state."""
+
+
+def kept(unfinished: Sequence[bool], device: torch.device | str) -> list[int]:
+    """Choose the places of a batch that stay in it: those that are not done, or all while few are done."""
+    going = [place for place, goes_on in enumerate(unfinished) if goes_on]
+    stays_whole = len(going) > _LEAVE_AT.get(torch.device(device).type, 1.0) * len(unfinished)
+    return list(range(len(unfinished))) if stays_whole else going

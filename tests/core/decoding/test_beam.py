@@ -9,7 +9,7 @@ import pytest
 import torch
 from torch import Tensor
 
-from sumpool.core.decoding import beam
+from sumpool.core.decoding import step as decoding_step
 from sumpool.core.decoding.beam import Hypothesis, search
 from sumpool.core.decoding.constraints import NoRepeatWords, WordPieces
 from sumpool.core.decoding.ranking import LengthFormula, Lengths, Ranking
@@ -91,7 +91,7 @@ def test_documents_that_stay_when_they_are_done_change_nothing(beams: int, monke
             seen.append(len(last) // beams)
             return step(last, state)
 
-        monkeypatch.setitem(beam._LEAVE_AT, "cpu", leave_at)
+        monkeypatch.setitem(decoding_step._LEAVE_AT, "cpu", leave_at)
         return search(counted, Written.start(range(30), beams), lengths, Ranking(beams))
 
     at_once, by_halves, never = (run(share, seen) for share, seen in zip((1.0, 0.5, 0.0), sizes, strict=True))

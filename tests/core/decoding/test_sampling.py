@@ -8,6 +8,7 @@ import pytest
 import torch
 from torch import Tensor
 
+from sumpool.core.decoding import step as decoding_step
 from sumpool.core.decoding.constraints import NoRepeatTokens
 from sumpool.core.decoding.ranking import Lengths
 from sumpool.core.decoding.sampling import sample
@@ -53,6 +54,16 @@ def test_batch_mates_decide_nothing() -> None:
     for document, limits, own, found in zip(documents, bounds, every, together, strict=True):
         assert [found] == sample(step, Written.start([document], 6), [limits], own[None], 0.8)
         assert all(limits.minimum <= len(tokens) <= limits.maximum for tokens in found)
+
+
+def test_documents_that_stay_when_they_are_done_change_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
+    bounds = [Lengths(0, 1), Lengths(3, 5), Lengths(0, 2)]
+    every = torch.cat([draws(document, 3) for document in (1, 2, 3)])
+    found = []
+    for leave_at in (1.0, 0.5, 0.0):
+        monkeypatch.setitem(decoding_step._LEAVE_AT, "cpu", leave_at)
+        found.append(sample(step, Written.start([1, 2, 3], 3), bounds, every, 1.0))
+    assert found[0] == found[1] == found[2]
 
 
 def test_constraints_and_first_pieces_hold() -> None:

@@ -6,7 +6,7 @@ import pytest
 import torch
 from torch import Tensor
 
-from sumpool.core.decoding import beam
+from sumpool.core.decoding import step as decoding_step
 from sumpool.core.decoding.beam import Hypothesis, search
 from sumpool.core.decoding.ranking import Lengths, Ranking
 from sumpool.core.model.replay import Foreseen, Replayed, record_graph
@@ -80,7 +80,7 @@ def test_a_replayed_search_finds_the_same(device: str, output: str, monkeypatch:
     for lengths in ([70, 40, 9, 12], [70, 41, 8, 30], [50, 40]):  # the second batch has the shapes of the first
         expected = summaries(model, plain, lengths)
         for share in (1.0, 0.5):
-            monkeypatch.setitem(beam._LEAVE_AT, device, share)
+            monkeypatch.setitem(decoding_step._LEAVE_AT, device, share)
             assert_same(summaries(model, replayed, lengths), expected)
 
 
