@@ -38,9 +38,6 @@ class PointerConfig(OutputConfig):
     """Features that compare meaning."""
     preceding: int = Field(64, ge=1)
     """Features that compare each of the two preceding tokens."""
-    weigh_preceding: bool = False
-    """Whether every decoder state decides how much each preceding token counts, from not at all, where it begins to
-    copy elsewhere, to twice as much; otherwise they always count the same."""
     copies: Literal["source", "memory"] = "source"
     """What is pointed at: every source token, or every vector that pooling left, which stands for the source tokens
     behind it by their weights."""
@@ -64,7 +61,6 @@ class PointerOutput(Output):
         self.query = nn.Linear(dim, key)
         self.key = nn.Linear(dim, key, bias=False)
         self.preceding = nn.ModuleList(nn.Linear(dim, preceding, bias=False) for _ in range(2))
-        self.weigh = nn.Linear(dim, 2) if config.weigh_preceding else None
         self.gate = nn.Linear(dim, 1)
         self.reset_parameters()
 
@@ -75,9 +71,6 @@ class PointerOutput(Output):
         for part in self.preceding:
             assert isinstance(part, nn.Linear)
             nn.init.normal_(part.weight, std=(MATCH / part.out_features) ** 0.5)
-        if self.weigh:  # every weight is 1 at first
-            nn.init.zeros_(self.weigh.weight)
-            nn.init.zeros_(self.weigh.bias)
 
     def see(self, states: Tensor) -> Tensor:
         """Take the part of the key that compares meaning: (..., dim) -> (..., key)."""
@@ -154,11 +147,7 @@ class PointerOutput(Output):
 
     def _attend(self, states: Tensor, history: Tensor, remembered: dict[str, Tensor]) -> Tensor:
         """Compare outputs with source positions: logits (batch, target, length), -inf at padding."""
-        preceding = self._precede(history)  # (batch, target, 2 * preceding)
-        if self.weigh:
-            weights = 2 * self.weigh(states).sigmoid()  # (batch, target, 2)
-            preceding = preceding * weights.repeat_interleave(preceding.size(-1) // 2, dim=-1)
-        query = torch.cat([self.query(states), preceding], dim=-1)  # (batch, target, key + 2 * preceding)
+        query = torch.cat([self.query(states), self._precede(history)], dim=-1)  # (batch, target, key + 2 * preceding)
         logits = at_least_float32(query @ remembered["key"].transpose(1, 2))
         return logits.masked_fill(~remembered["mask"][:, None], -torch.inf)
 

@@ -14,10 +14,10 @@ from sumpool.pieces import PAD
 from tests.core.output.seeing import seen
 
 
-def make_head(vocab: int = 40, dim: int = 16, weigh_preceding: bool = False) -> PointerOutput:
+def make_head(vocab: int = 40, dim: int = 16) -> PointerOutput:
     embedding = nn.Embedding(vocab, dim, padding_idx=PAD)
     nn.init.normal_(embedding.weight, std=dim**-0.5)
-    return PointerOutput(embedding, PointerConfig(key=8, preceding=64, weigh_preceding=weigh_preceding)).double()
+    return PointerOutput(embedding, PointerConfig(key=8, preceding=64)).double()
 
 
 def naive(head: PointerOutput, tokens: Tokens, ids: Tensor, states: Tensor, history: Tensor) -> Tensor:
@@ -30,13 +30,12 @@ def naive(head: PointerOutput, tokens: Tokens, ids: Tensor, states: Tensor, hist
 
     rows = []
     for place in range(states.size(1)):
-        weights = [1, 1] if head.weigh is None else (2 * head.weigh(states[0, place]).sigmoid()).tolist()
         logits = []
         for source in range(ids.size(1)):
             meaning = head.query(states[0, place]) @ head.key(head.norm(tokens.states[0, source])) / 8**0.5
             for number in range(2):
                 written = head.preceding[number](head.embedding.weight[history[0, place, number]])
-                meaning = meaning + weights[number] * written @ before(number, source - 1 - number)
+                meaning = meaning + written @ before(number, source - 1 - number)
             logits.append(meaning)
         attention = torch.stack(logits).softmax(0)
         gate = head.gate(states[0, place]).sigmoid()
@@ -47,11 +46,8 @@ def naive(head: PointerOutput, tokens: Tokens, ids: Tensor, states: Tensor, hist
     return torch.stack(rows)
 
 
-@pytest.mark.parametrize("weigh_preceding", [False, True])
-def test_equals_the_mixture_by_hand(make_tokens: Callable[..., Tokens], weigh_preceding: bool) -> None:
-    head, tokens = make_head(weigh_preceding=weigh_preceding), make_tokens(12)
-    if head.weigh:
-        nn.init.normal_(head.weigh.weight)
+def test_equals_the_mixture_by_hand(make_tokens: Callable[..., Tokens]) -> None:
+    head, tokens = make_head(), make_tokens(12)
     ids = torch.randint(5, 12, (1, 12))
     states = torch.randn(1, 4, 16, dtype=torch.float64)
     history = torch.randint(5, 12, (1, 4, 2))
@@ -70,19 +66,6 @@ def test_before_training_it_points_behind_a_bigram_just_written() -> None:
         torch.randn(1, 3, 64, dtype=torch.float64), history, head.remember(ids, seen(head, tokens), tokens, ())
     )
     assert attention.argmax(-1).tolist() == [places.tolist()]
-
-
-def test_preceding_tokens_weigh_the_same_at_first() -> None:
-    torch.manual_seed(3)
-    plain = make_head()
-    weighing = make_head(weigh_preceding=True)
-    missing, _ = weighing.load_state_dict(plain.state_dict(), strict=False)
-    assert missing == ["weigh.weight", "weigh.bias"]
-    ids, states = torch.randint(5, 40, (2, 9)), torch.randn(2, 4, 16, dtype=torch.float64)
-    tokens = Tokens.from_source(torch.randn(2, 9, 16, dtype=torch.float64), ids > 0, ids, ids, ids)
-    history = torch.randint(5, 40, (2, 4, 2))
-    both = [head(states, history, head.remember(ids, seen(head, tokens), tokens, ())) for head in (plain, weighing)]
-    torch.testing.assert_close(*both)
 
 
 def test_a_piece_that_is_nowhere_cannot_be_copied(make_tokens: Callable[..., Tokens]) -> None:
