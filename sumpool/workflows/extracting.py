@@ -4,7 +4,8 @@ The model says what a summary should be about, and of the document's sentences t
 as the oracle of the evaluation agrees with a reference: so nothing is learnt for it, and nothing is spliced. They are
 to agree not with the one summary that the model likes best but, on average, with several drawn from all that it might
 write: minimum Bayes risk (Kumar and Byrne, 2004; by samples Eikema and Aziz, 2020, arXiv:2005.10283). What is drawn
-about a text unlike those that were learnt from disagrees with itself, and then the beginning of the text has a say too.
+about a text unlike those that were learnt from has little to do with how the text begins, and then the beginning has a
+say too.
 """
 
 from collections.abc import Sequence
@@ -19,9 +20,6 @@ from sumpool.workflows.writing import Written
 
 _MOST = 12
 """Sentences that are taken at most; mostly one more would agree less long before."""
-_DOUBT = 0.6
-"""Agreement, from 0 to 2, of the summary that the model likes best with those that are drawn: below, the model is at a
-loss, as with a tenth of the RFCs and three quarters of the manual pages that it has not seen."""
 _BEGINNING = 60
 """Words of the beginning of a document that stand for a summary of it."""
 
@@ -32,6 +30,7 @@ class Extractor:
 
     def __init__(self, config: DecodingConfig, splitter: SentenceSplitter) -> None:
         self._mode = config.mode
+        self._doubt = config.doubt
         self._splitter = splitter
         self._words = Words(stemmer=True)
 
@@ -46,11 +45,12 @@ class Extractor:
             return ""
         sentences = [" ".join(sentence.split()) for sentence in self._splitter.split(document)]
         samples = [" ".join(texts) for texts in zip(*(part.samples for part in written), strict=True)]
-        own = " ".join(part.text for part in written)
+        own, beginning = " ".join(part.text for part in written), lead(document, _BEGINNING)
         agreement = Agreement(samples, self._words.tokenize)
-        if agreement.of(own) < _DOUBT:
-            agreement = Agreement([*samples, own, lead(document, _BEGINNING)], self._words.tokenize)
+        at_a_loss = agreement.of(beginning) < self._doubt
+        if at_a_loss:
+            agreement = Agreement([*samples, own, beginning, beginning], self._words.tokenize)
         taken = " ".join(sentences[place] for place in agreement.take(sentences, _MOST))
-        if self._mode == "auto" and agreement.of(own) > agreement.of(taken):
+        if self._mode == "auto" and not at_a_loss and agreement.of(own) > agreement.of(taken):
             return ""
         return taken

@@ -39,9 +39,16 @@ def test_sentences_agree_with_all_that_might_be_written_and_not_with_what_is() -
 
 
 def test_the_beginning_has_a_say_where_the_model_is_at_a_loss() -> None:
-    samples = ("Apples fall from trees.", "Gateways send trees.", "Cherries ripen.")
-    assert extract([Written("Plums rot.", -1.0, samples)]) != "Apples fall from trees."
-    assert extract([Written("Apples fall from trees.", -1.0, samples[:1])]) == "Apples fall from trees."
+    text = ("Hosts wait for answers from afar " * 12) + ". Apples rot. Gateways drop packets."
+    written = [Written("Plums fall.", -1.0, ("Gateways drop packets.",))]
+
+    def taken(mode: str, doubt: float) -> str:
+        config = DecodingConfig.model_validate({"mode": mode, "doubt": doubt})
+        return Extractor(config, SentenceSplitter.default()).extract(text, written)
+
+    assert taken("extractive", 0) == "Gateways drop packets."
+    assert "Hosts wait" in taken("extractive", 0.35)
+    assert "Hosts wait" in taken("auto", 0.35)
 
 
 def test_samples_of_passages_are_joined() -> None:
