@@ -31,6 +31,7 @@ class Extractor:
     def __init__(self, config: DecodingConfig, splitter: SentenceSplitter) -> None:
         self._mode = config.mode
         self._doubt = config.doubt
+        self._sure = config.sure
         self._splitter = splitter
         self._words = Words(stemmer=True)
 
@@ -51,6 +52,5 @@ class Extractor:
         if at_a_loss:
             agreement = Agreement([*samples, own, beginning, beginning], self._words.tokenize)
         taken = " ".join(sentences[place] for place in agreement.take(sentences, _MOST))
-        if self._mode == "auto" and not at_a_loss and agreement.of(own) > agreement.of(taken):
-            return ""
-        return taken
+        keeps = self._mode == "auto" and not at_a_loss and agreement.of(own) > max(self._sure, agreement.of(taken))
+        return "" if keeps else taken

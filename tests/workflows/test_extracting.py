@@ -65,9 +65,10 @@ def test_samples_of_passages_are_joined() -> None:
 def test_auto_keeps_what_agrees_more_than_sentences(text: str, stays: bool) -> None:
     samples = ("Gateways drop packets. Hosts fall.", "Gateways drop packets. Hosts fall.")
     sentences = "Gateways drop packets. Hosts fall far."
-    config = DecodingConfig.model_validate({"mode": "auto"})
-    found = Extractor(config, SentenceSplitter.default()).extract(sentences, [Written(text, -1.0, samples)])
-    assert (found == "") == stays
+    for sure in (0, 2):
+        config = DecodingConfig.model_validate({"mode": "auto", "sure": sure})
+        found = Extractor(config, SentenceSplitter.default()).extract(sentences, [Written(text, -1.0, samples)])
+        assert (found == "") == (stays and not sure)
 
 
 def test_auto_says_where_it_takes_sentences(run_folder: Path) -> None:

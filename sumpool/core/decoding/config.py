@@ -21,6 +21,8 @@ class DecodingConfig(Settings):
     doubt: float = Field(0.0, ge=0, le=2)
     """ROUGE-1 + ROUGE-2 F1 of the drawn summaries with the first 60 words of a document, below which the model is at a
     loss with it: then sentences agree with these words too, and auto takes sentences. 0 is off."""
+    sure: float = Field(0.0, ge=0, le=2)
+    """The same agreement of what the model writes with the drawn summaries, which auto asks for to keep it."""
     beams: int = Field(4, ge=1, le=64)
     """Hypotheses per document; 1 is greedy search."""
     length_penalty: float = Field(1.0, ge=0, le=10)
