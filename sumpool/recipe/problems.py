@@ -133,7 +133,9 @@ def _locate(location: Sequence[int | str], schema: type[Settings]) -> _Place:
 
 def _about(owner: type[Settings], name: str) -> str:
     """Find the docstring below a setting; pydantic would look for all of them whenever Python starts."""
-    for base in owner.__mro__[: owner.__mro__.index(Settings)]:
+    for base in owner.__mro__:
+        if not issubclass(base, Settings) or base.__pydantic_generic_metadata__["origin"]:
+            continue  # one with parameters has its source where the one without has it, which comes next
         (tree,) = ast.parse(textwrap.dedent(inspect.getsource(base))).body
         assert isinstance(tree, ast.ClassDef)
         for setting, below in pairwise(tree.body):

@@ -19,6 +19,7 @@ from sumpool.errors import (
     RecipeError,
     ResourceError,
 )
+from sumpool.workflows.loading import SHIPPED
 
 
 class OutOfMemoryError(RuntimeError):
@@ -115,13 +116,15 @@ def test_help_is_quick_and_imports_no_torch() -> None:
 
 
 def test_a_summary_waits_for_no_import_that_it_does_without(tmp_path: Path) -> None:
-    (tmp_path / "document.txt").write_text("Hosts send packets to gateways.")
+    document, out = tmp_path / "document.txt", tmp_path / "summary.jsonl"
+    document.write_text("Hosts send packets to gateways.")
+    command = ["sumpool", "summarize", str(document), "--out", str(out), "--model", str(SHIPPED)]
     code = (
-        "import sys; sys.argv = ['sumpool', 'summarize', 'document.txt', '--out', 'summary.jsonl']\n"
+        f"import sys; sys.argv = {command}\n"
         "from sumpool.cli.app import main\n"
         "try: main()\n"
         "finally: sys.stdout.write(' '.join({'torch._dynamo', 'sympy', 'scipy.stats'} & set(sys.modules)))"
     )
-    shown = subprocess.run([sys.executable, "-c", code], cwd=tmp_path, capture_output=True, text=True, check=True)
-    assert "gateways" in (tmp_path / "summary.jsonl").read_text()
+    shown = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert "gateways" in out.read_text()
     assert shown.stdout == ""
