@@ -6,8 +6,8 @@ sentences are not counted, as there.
 """
 
 from collections import Counter
-from collections.abc import Callable, Sequence
-from itertools import pairwise
+from collections.abc import Callable, Iterator, Sequence
+from itertools import chain, pairwise
 from typing import final
 
 import numpy as np
@@ -16,6 +16,13 @@ from numpy.typing import NDArray
 Ngram = tuple[str, ...]
 Tokenize = Callable[[str], list[str]]
 """Cuts a text into the words that ROUGE compares."""
+
+
+def _unigrams(words: Sequence[str]) -> Iterator[Ngram]:
+    return zip(words)
+
+
+_NGRAMS: tuple[Callable[[Sequence[str]], Iterator[Ngram]], ...] = (_unigrams, pairwise)
 
 
 @final
@@ -30,12 +37,12 @@ class Agreement:
             tokenize: Cuts a text into the words that are compared.
         """
         self._tokenize = tokenize
-        self._words = [tokenize(text) for text in texts]
+        words = [tokenize(text) for text in texts]
+        self._wanted = [_Wanted([Counter(ngrams(text)) for text in words]) for ngrams in _NGRAMS]
 
     def of(self, text: str) -> float:
         """Tell how far a text agrees, from 0 to 2."""
-        unigrams, bigrams = self._matches([text])
-        return float(unigrams.f1()[0] + bigrams.f1()[0])
+        return sum(float(matches.f1()[0]) for matches in self._matches([text]))
 
     def take(self, sentences: Sequence[str], count: int) -> list[int]:
         """Find the sentences that, taken greedily, agree most.
@@ -62,22 +69,27 @@ class Agreement:
             bigrams.take(candidate)
         return sorted(chosen)
 
-    def _matches(self, sentences: Sequence[str]) -> tuple["_Matches", "_Matches"]:
+    def _matches(self, sentences: Sequence[str]) -> list["_Matches"]:
         words = [self._tokenize(sentence) for sentence in sentences]
-        return (
-            _Matches([list(zip(each)) for each in words], [list(zip(text)) for text in self._words]),
-            _Matches([list(pairwise(each)) for each in words], [list(pairwise(text)) for text in self._words]),
-        )
+        return [
+            _Matches([list(ngrams(sentence)) for sentence in words], wanted)
+            for ngrams, wanted in zip(_NGRAMS, self._wanted, strict=True)
+        ]
+
+
+class _Wanted:
+    """N-grams of texts: the column of each, and how often each text has it (texts, ngrams)."""
+
+    def __init__(self, texts: Sequence[Counter[Ngram]]) -> None:
+        self.column = {ngram: place for place, ngram in enumerate(dict.fromkeys(chain.from_iterable(texts)))}
+        self.counts = np.array([[text[ngram] for ngram in self.column] for text in texts], dtype=np.int32)
 
 
 class _Matches:
     """N-grams of texts in each sentence of a document, and in the sentences taken so far."""
 
-    def __init__(self, sentences: Sequence[Sequence[Ngram]], texts: Sequence[Sequence[Ngram]]) -> None:
-        counted = [Counter(text) for text in texts]
-        column = {ngram: place for place, ngram in enumerate(sum(counted, Counter[Ngram]()))}
-        wanted = [[text[ngram] for ngram in column] for text in counted]
-        self.wanted = np.array(wanted, dtype=np.int32)  # (texts, ngrams)
+    def __init__(self, sentences: Sequence[Sequence[Ngram]], wanted: _Wanted) -> None:
+        column, self.wanted = wanted.column, wanted.counts
         cells = [
             row * len(column) + column[ngram]
             for row, sentence in enumerate(sentences)
