@@ -15,10 +15,10 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor
 
-from sumpool.core.decoding.constraints import Constraint, forbid
+from sumpool.core.decoding.constraints import Constraint, after_all, forbid
 from sumpool.core.decoding.ranking import Lengths, Ranking
-from sumpool.core.decoding.step import StateT, Step, kept
-from sumpool.pieces import BEGIN, END
+from sumpool.core.decoding.step import StateT, Step, begin, kept
+from sumpool.pieces import END
 
 
 @dataclass(frozen=True)
@@ -83,8 +83,7 @@ class _Document:
                 if rank < beams:  # an end outside the beam is no better than what left the beam
                     self.end(tokens if piece == END else (*tokens, piece), log_prob, len(tokens) + 1)
             elif len(rows) < beams:
-                constraints = tuple(constraint.after(piece) for constraint in before[row].constraints)
-                self.live.append(_Live((*tokens, piece), log_prob, constraints))
+                self.live.append(_Live((*tokens, piece), log_prob, after_all(before[row].constraints, [piece])))
                 rows.append(row)
         return rows + (rows or [0])[:1] * (beams - len(rows))
 
@@ -131,13 +130,10 @@ def search(
         if not 0 <= bounds.minimum <= bounds.maximum:
             raise ValueError(f"lengths must keep 0 <= minimum <= maximum, got {bounds.minimum} and {bounds.maximum}")
     beams = ranking.beams
-    first = _begin(prefix, constraints)
+    first = _Live(tuple(prefix), 0.0, after_all(constraints, prefix))
     documents = [_Document(bounds, ranking, first) for bounds in lengths]
     active = documents
-    last = torch.full((len(documents) * beams,), BEGIN, device=device)
-    for piece in prefix if documents else ():
-        _, state = step(last, state)
-        last = torch.full_like(last, piece)
+    last, state = begin(step, state, len(documents) * beams, prefix, device)
     while active:
         log_probs, state = step(last, state)
         origins = _advance(active, log_probs.float(), ranking)
@@ -152,12 +148,6 @@ def search(
             state = state.reorder(torch.tensor(rows, device=device))
         last = torch.tensor([piece for document in active for piece in _newest(document, beams)], device=device)
     return [document.ended for document in documents]
-
-
-def _begin(prefix: Sequence[int], constraints: Sequence[Constraint]) -> _Live:
-    for piece in prefix:
-        constraints = [constraint.after(piece) for constraint in constraints]
-    return _Live(tuple(prefix), 0.0, tuple(constraints))
 
 
 def _newest(document: _Document, beams: int) -> list[int]:

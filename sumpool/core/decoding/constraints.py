@@ -25,6 +25,13 @@ class Constraint(Protocol):
         """Pieces that may not come next, each at most once."""
 
 
+def after_all(constraints: Sequence[Constraint], pieces: Sequence[int]) -> tuple[Constraint, ...]:
+    """Give the constraints once these pieces are written."""
+    for piece in pieces:
+        constraints = [constraint.after(piece) for constraint in constraints]
+    return tuple(constraints)
+
+
 def forbid(
     log_probs: Tensor,
     written: int,

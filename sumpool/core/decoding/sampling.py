@@ -11,10 +11,10 @@ from itertools import chain
 import torch
 from torch import Tensor
 
-from sumpool.core.decoding.constraints import Constraint, forbid
+from sumpool.core.decoding.constraints import Constraint, after_all, forbid
 from sumpool.core.decoding.ranking import Lengths
-from sumpool.core.decoding.step import StateT, Step, kept
-from sumpool.pieces import BEGIN, END
+from sumpool.core.decoding.step import StateT, Step, begin, kept
+from sumpool.pieces import END
 
 
 @dataclass
@@ -29,7 +29,7 @@ class _Sample:
         if self.ended:
             return END
         self.tokens = (*self.tokens, piece)
-        self.constraints = tuple(constraint.after(piece) for constraint in self.constraints)
+        self.constraints = after_all(self.constraints, [piece])
         return piece
 
 
@@ -65,15 +65,11 @@ def sample(
     Raises:
         ValueError: If `step` gives NaN.
     """
-    for piece in prefix:
-        constraints = [constraint.after(piece) for constraint in constraints]
     rows, device = draws.size(1), draws.device
-    documents = [[_Sample(tuple(prefix), tuple(constraints)) for _ in range(rows)] for _ in lengths]
+    begun = after_all(constraints, prefix)
+    documents = [[_Sample(tuple(prefix), begun) for _ in range(rows)] for _ in lengths]
     active = list(range(len(documents)))
-    last = torch.full((len(documents) * rows,), BEGIN, device=device)
-    for piece in prefix if documents else ():
-        _, state = step(last, state)
-        last = torch.full_like(last, piece)
+    last, state = begin(step, state, len(documents) * rows, prefix, device)
     written = len(prefix)
     while active:
         log_probs, state = step(last, state)

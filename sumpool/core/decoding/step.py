@@ -6,6 +6,8 @@ from typing import Protocol, Self, TypeVar
 import torch
 from torch import Tensor
 
+from sumpool.pieces import BEGIN
+
 _LEAVE_AT = {"cuda": 0.5}
 """By device, the share of a batch that still goes on when those that are done leave it; at once elsewhere. On a GPU few
 rows take the time of many, and a step is recorded anew for every number of documents."""
@@ -25,6 +27,17 @@ StateT = TypeVar("StateT", bound=State)
 Step = Callable[[Tensor, StateT], tuple[Tensor, StateT]]
 """Takes the last pieces (batch * beams,) and a state; gives log-probabilities (batch * beams, vocab), which the search
 overwrites, and the next state."""
+
+
+def begin(
+    step: Step[StateT], state: StateT, rows: int, prefix: Sequence[int], device: torch.device | str
+) -> tuple[Tensor, StateT]:
+    """Show a model the pieces that every summary begins with: the newest one of each row (rows,), and the state."""
+    last = torch.full((rows,), BEGIN, device=device)
+    for piece in prefix if rows else ():
+        _, state = step(last, state)
+        last = torch.full_like(last, piece)
+    return last, state
 
 
 def kept(unfinished: Sequence[bool], device: torch.device | str) -> list[int]:
