@@ -23,7 +23,7 @@ from sumpool.training.hardware import choose_device, choose_precision
 from sumpool.training.manifest import Manifest
 from sumpool.training.schedule import factor
 from sumpool.training.validation import validation_batches
-from sumpool.workflows.bench_report import compose, keeping_nothing
+from sumpool.workflows.bench_report import chosen_lengths, compose, keeping_nothing
 from sumpool.workflows.judging import judge, tried_before
 from sumpool.workflows.loading import RUNS, LoadedModel, load_model, newest_run
 from sumpool.workflows.passages import gather
@@ -69,8 +69,7 @@ def bench_trainer(
     # 1. What can be wrong, first: libraries, settings, the run and its data.
     require_trainer()
     of_run = [each for each in overrides if each.startswith(_OF_RUN)]
-    chosen = [f"bench.lengths={list(lengths)}"] if lengths else []
-    settings = load_trainer([*(each for each in overrides if each not in of_run), *chosen])
+    settings = load_trainer([*(each for each in overrides if each not in of_run), *chosen_lengths(lengths)])
     loaded = load_model(run or newest_run(RUNS), of_run)
     recipe = loaded.recipe
     material = _material(loaded)
