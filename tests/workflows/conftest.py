@@ -30,6 +30,20 @@ summarize: {beams: 2, min_length: 6, max_length: 24}
 """
 WORDS = "hosts gateways routers send drop packets datagrams addresses over the a network link in every no"
 
+TOY = """\
+name: toy
+data: {{source: {{kind: jsonl, path: {folder}/rows.jsonl}}, prepared: {folder}/prepared, vocabulary: 320, workers: 1}}
+model:
+  dim: 16
+  heads: 2
+  feed_forward: 16
+  source_length: 64
+  target_length: 16
+  encoder: [{{attention: {{kind: blockwise, block: 16}}}}]
+  decoder: {{layers: 1}}
+"""
+"""A recipe of the smallest model, without training, for the documents that `test_train.write_rows` puts in a folder."""
+
 
 def story(number: int, sentences: int) -> str:
     """A text of the given length, the same one for the same number; a paragraph has four sentences."""

@@ -19,6 +19,7 @@ from sumpool.workflows.judging import TRIED
 from sumpool.workflows.suite_settings import load_trainer
 from sumpool.workflows.train import DryRun, train
 from sumpool.workflows.trainer_rows import FoundTrainer
+from tests.workflows.conftest import TOY
 from tests.workflows.test_train import write_rows
 
 pytest.importorskip("transformers")
@@ -31,20 +32,11 @@ def finished(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("trainer")
     write_rows(folder / "rows.jsonl", seed=1, count=120)
     (folder / "toy.yaml").write_text(
-        f"""
-name: toy
-data: {{source: {{kind: jsonl, path: {folder}/rows.jsonl}}, prepared: {folder}/prepared, vocabulary: 320, workers: 1}}
-model:
-  dim: 16
-  heads: 2
-  feed_forward: 16
-  source_length: 64
-  target_length: 16
-  encoder: [{{attention: {{kind: blockwise, block: 16}}}}]
-  decoder: {{layers: 1}}
-train: {{steps: 6, batch_tokens: 256, validate_every: 4, rouge_documents: 0, device: cpu, precision: fp32}}
-summarize: {{beams: 1}}
-evaluate: {{resamples: 100}}
+        TOY.format(folder=folder)
+        + """\
+train: {steps: 6, batch_tokens: 256, validate_every: 4, rouge_documents: 0, device: cpu, precision: fp32}
+summarize: {beams: 1}
+evaluate: {resamples: 100}
 """
     )
     train(load_recipe(folder / "toy.yaml"), folder / "run")

@@ -18,20 +18,11 @@ from sumpool.training.checkpoint import load_weights
 from sumpool.training.weights import weights_of
 from sumpool.workflows.first_weights import take_weights
 from sumpool.workflows.train import train
+from tests.workflows.conftest import TOY
 from tests.workflows.test_train import notes_of, write_rows
 
-RECIPE = """\
-name: toy
-data: {{source: {{kind: jsonl, path: {folder}/rows.jsonl}}, prepared: {folder}/prepared, vocabulary: 320, workers: 1}}
-model:
-  dim: 16
-  heads: 2
-  feed_forward: 16
-  source_length: 64
-  target_length: 16
-  encoder: [{{attention: {{kind: blockwise, block: 16}}}}]
-  decoder: {{layers: 1}}
-train: {{steps: 3, batch_tokens: 256, validate_every: 2, rouge_documents: 0, device: cpu, precision: fp32}}
+RECIPE = f"""{TOY}\
+train: {{{{steps: 3, batch_tokens: 256, validate_every: 2, rouge_documents: 0, device: cpu, precision: fp32}}}}
 """
 
 
