@@ -13,7 +13,7 @@ from torch import Tensor
 
 from sumpool.core.decoding.constraints import Constraint, after_all, forbid
 from sumpool.core.decoding.ranking import Lengths
-from sumpool.core.decoding.step import StateT, Step, begin, kept
+from sumpool.core.decoding.step import StateT, Step, begin, kept, widest
 from sumpool.pieces import END
 
 
@@ -67,24 +67,41 @@ def sample(
     """
     rows, device = draws.size(1), draws.device
     begun = after_all(constraints, prefix)
-    documents = [[_Sample(tuple(prefix), begun) for _ in range(rows)] for _ in lengths]
-    active = list(range(len(documents)))
-    last, state = begin(step, state, len(documents) * rows, prefix, device)
+    drawn = [_Sample(tuple(prefix), begun) for _ in range(len(lengths) * rows)]
+    active = [list(range(rows * place, rows * (place + 1))) for place in range(len(lengths))]  # those in the state
+    last, state = begin(step, state, len(drawn), prefix, device)
     written = len(prefix)
     while active:
         log_probs, state = step(last, state)
-        going = [documents[place] for place in active]
-        bounds = [lengths[place] for place in active]
-        forbid(log_probs, written, bounds, [[row.constraints for row in samples] for samples in going])
-        pieces = _draw(log_probs, draws[active, :, written].flatten(), temperature)
-        shown = [row.advance(piece) for row, piece in zip(chain.from_iterable(going), pieces, strict=True)]
+        bounds = [lengths[numbers[0] // rows] for numbers in active]
+        forbid(log_probs, written, bounds, [[drawn[number].constraints for number in numbers] for numbers in active])
+        going = list(chain.from_iterable(active))
+        pieces = _draw(log_probs, draws.flatten(0, 1)[going, written], temperature)
+        shown = {number: drawn[number].advance(piece) for number, piece in zip(going, pieces, strict=True)}
         written += 1
-        staying = kept([not all(row.ended for row in samples) for samples in going], device)
-        if 0 < len(staying) < len(active):
-            state = state.select(torch.tensor(staying, device=device))
-        active = [active[place] for place in staying]
-        last = torch.tensor([shown[place * rows + row] for place in staying for row in range(rows)], device=device)
-    return [[row.tokens for row in samples] for samples in documents]
+        active, state = _leave(active, [sample.ended for sample in drawn], state, device)
+        last = torch.tensor([shown[number] for number in chain.from_iterable(active)], device=device)
+    return [[sample.tokens for sample in drawn[first : first + rows]] for first in range(0, len(drawn), rows)]
+
+
+def _leave(
+    active: list[list[int]], ended: Sequence[bool], state: StateT, device: torch.device
+) -> tuple[list[list[int]], StateT]:
+    """Let documents leave whose summaries have all ended, then of each document as many that have as all can spare."""
+    staying = kept([not all(ended[number] for number in numbers) for numbers in active], device)
+    if 0 < len(staying) < len(active):
+        state = state.select(torch.tensor(staying, device=device))
+    active = [active[place] for place in staying]
+    width = widest([[not ended[number] for number in numbers] for numbers in active], device)
+    if not active or width == len(active[0]):
+        return active, state
+    fewer = [sorted(numbers, key=lambda number: ended[number])[:width] for numbers in active]  # those that go on first
+    places = [
+        place * len(numbers) + numbers.index(number)
+        for place, (numbers, some) in enumerate(zip(active, fewer, strict=True))
+        for number in some
+    ]
+    return fewer, state.reorder(torch.tensor(places, device=device))
 
 
 def _draw(log_probs: Tensor, draws: Tensor, temperature: float) -> list[int]:

@@ -17,7 +17,7 @@ class State(Protocol):
     """What a step function remembers; rows are documents times beams, the beams of a document side by side."""
 
     def reorder(self, rows: Tensor) -> Self:
-        """Continue from these rows (batch * beams,); every row stays with its document."""
+        """Continue from these rows (batch * beams,); every row stays with its document. There may be fewer beams."""
 
     def select(self, documents: Tensor) -> Self:
         """Keep these documents (fewer,), given by their place in the batch."""
@@ -45,3 +45,10 @@ def kept(unfinished: Sequence[bool], device: torch.device | str) -> list[int]:
     going = [place for place, goes_on in enumerate(unfinished) if goes_on]
     stays_whole = len(going) > _LEAVE_AT.get(torch.device(device).type, 1.0) * len(unfinished)
     return list(range(len(unfinished))) if stays_whole else going
+
+
+def widest(unfinished: Sequence[Sequence[bool]], device: torch.device | str) -> int:
+    """Say how many rows of each document (at least one) are needed for those that go on, or all where they stay."""
+    if torch.device(device).type in _LEAVE_AT:
+        return max((len(rows) for rows in unfinished), default=0)
+    return max(map(sum, unfinished), default=0)

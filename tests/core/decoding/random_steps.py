@@ -27,8 +27,12 @@ class Written:
 
     def reorder(self, rows: Tensor) -> "Written":
         taken = [self.rows[row] for row in rows.tolist()]
-        assert [row[0] for row in taken] == [row[0] for row in self.rows], "a row left its document"
-        return Written(tuple(taken), self.beams)
+        documents = len(self.rows) // self.beams
+        beams = len(taken) // documents
+        before, after = self.rows[:: self.beams], taken[::beams]
+        assert [row[0] for row in after for _ in range(beams)] == [row[0] for row in taken], "documents are mixed"
+        assert [row[0] for row in before] == [row[0] for row in after], "a row left its document"
+        return Written(tuple(taken), beams)
 
     def select(self, documents: Tensor) -> "Written":
         kept = [self.rows[self.beams * place + beam] for place in documents.tolist() for beam in range(self.beams)]

@@ -59,11 +59,23 @@ def test_batch_mates_decide_nothing() -> None:
 def test_documents_that_stay_when_they_are_done_change_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
     bounds = [Lengths(0, 1), Lengths(3, 5), Lengths(0, 2)]
     every = torch.cat([draws(document, 3) for document in (1, 2, 3)])
-    found = []
+    left = sample(step, Written.start([1, 2, 3], 3), bounds, every, 1.0)
     for leave_at in (1.0, 0.5, 0.0):
         monkeypatch.setitem(decoding_step._LEAVE_AT, "cpu", leave_at)
-        found.append(sample(step, Written.start([1, 2, 3], 3), bounds, every, 1.0))
-    assert found[0] == found[1] == found[2]
+        assert sample(step, Written.start([1, 2, 3], 3), bounds, every, 1.0) == left
+
+
+def test_no_step_is_taken_for_summaries_that_have_ended() -> None:
+    rows = []
+
+    def counted(last: Tensor, state: Written) -> tuple[Tensor, Written]:
+        rows.append(len(last))
+        return step(last, state)
+
+    (drawn,) = sample(counted, Written.start([2], 9), [Lengths(0, 12)], draws(1, 9, 13), 1.0)
+    lengths = [len(tokens) for tokens in drawn]
+    assert rows == [sum(length >= written for length in lengths) for written in range(max(lengths) + 1)]
+    assert len(set(rows)) > 2
 
 
 def test_constraints_and_first_pieces_hold() -> None:
