@@ -22,6 +22,8 @@ _MOST = 12
 """Sentences that are taken at most; mostly one more would agree less long before."""
 _BEGINNING = 60
 """Words of the beginning of a document that stand for a summary of it."""
+_DRAWN = 8
+"""Drawn summaries that the own one and twice the beginning are set beside where the model is at a loss."""
 
 
 @final
@@ -50,7 +52,8 @@ class Extractor:
         agreement = Agreement(samples, self._words.tokenize)
         at_a_loss = agreement.of(beginning) < self._doubt
         if at_a_loss:
-            agreement = Agreement([*samples, own, beginning, beginning], self._words.tokenize)
+            rest = [own, beginning, beginning] * -(-len(samples) // _DRAWN)
+            agreement = Agreement([*samples, *rest], self._words.tokenize)
         taken = " ".join(sentences[place] for place in agreement.take(sentences, _MOST))
         keeps = self._mode == "auto" and not at_a_loss and agreement.of(own) > max(self._sure, agreement.of(taken))
         return "" if keeps else taken

@@ -51,6 +51,14 @@ def test_the_beginning_has_a_say_where_the_model_is_at_a_loss() -> None:
     assert "Hosts wait" in taken("auto", 0.35)
 
 
+@pytest.mark.parametrize("drawn", [8, 64])
+def test_the_say_of_the_beginning_does_not_depend_on_how_many_are_drawn(drawn: int) -> None:
+    config = DecodingConfig.model_validate({"mode": "auto", "doubt": 2})
+    text = "Hosts wait for answers. Apples rot. Gateways drop packets."
+    written = [Written("Plums fall.", -1.0, ("Gateways sing loud songs.",) * drawn)]
+    assert Extractor(config, SentenceSplitter.default()).extract(text, written) == text
+
+
 def test_samples_of_passages_are_joined() -> None:
     texts = "Hosts send packets to gateways.", "Gateways drop packets."
     assert (
