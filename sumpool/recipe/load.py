@@ -106,7 +106,7 @@ def _plain(value: object, *, inline: bool) -> object:
         case tuple() | list() if any(isinstance(inner, dict) for inner in value):
             return [_plain(inner, inline=True) for inner in value]
         case tuple() | list():
-            return tuple(value)
+            return tuple(_plain(inner, inline=True) for inner in value)
         case Path():
             return str(value)
     return value

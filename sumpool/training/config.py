@@ -1,7 +1,7 @@
 """The settings of training: the `train` section of a recipe."""
 
 from pathlib import Path
-from typing import Literal
+from typing import Annotated, Literal
 
 from pydantic import Field
 
@@ -24,8 +24,9 @@ class TrainConfig(Settings):
 
     steps: int = Field(1000, ge=1)
     """Updates of the weights."""
-    init_from: Path | None = None
-    """Run folder, of the same vocabulary, whose weights are the first ones; by default they are random."""
+    init_from: Path | Annotated[tuple[Path, ...], Field(min_length=1)] | None = None
+    """Run folder, of the same vocabulary, whose weights are the first ones; by default they are random. Of several runs
+    it is the mean of their weights, which fits where they began alike and learnt with other seeds."""
     trainable: tuple[str, ...] = Field(("*",), min_length=1)
     """Shell patterns of the names of weights that learn, such as `decoder.*`; the others stay as they are."""
     batch_tokens: int = Field(16384, ge=1)

@@ -29,13 +29,30 @@ def set_weights(model: nn.Module, saved: Mapping[str, Tensor], origin: str) -> N
         CheckpointError: If names, shapes or types differ; the model is then as it was.
     """
     own = weights_of(model)
-    for name in sorted(own.keys() | saved.keys()):
-        expected, got = (_describe(tensors.get(name)) for tensors in (own, saved))
-        if expected != got:
-            raise CheckpointError(f"{origin}: {name} must be {expected} in this model, got {got}")
+    _compare(own, saved, "this model", origin)
     with torch.no_grad():
         for name, tensor in own.items():
             tensor.copy_(saved[name])
+
+
+def mean_weights(saved: Mapping[str, Mapping[str, Tensor]]) -> dict[str, Tensor]:
+    """Take the mean of the weights of several models (Wortsman et al., 2022, arXiv:2203.05482, a uniform soup).
+
+    Models that began alike and learnt from their data in another order lie around what they have in common.
+
+    Args:
+        saved: What `weights_of` gave of each, by where it comes from.
+
+    Raises:
+        CheckpointError: If names, shapes or types differ.
+    """
+    (first, model), *others = saved.items()
+    for origin, other in others:
+        _compare(model, other, first, origin)
+    return {
+        name: torch.stack([other[name].double() for other in saved.values()]).mean(0).to(tensor.dtype)
+        for name, tensor in model.items()
+    }
 
 
 def needed_weights(model: nn.Module, saved: Mapping[str, Tensor]) -> dict[str, Tensor]:
@@ -82,6 +99,13 @@ def select_by_words(names: Iterable[str], saved: Mapping[str, Tensor]) -> dict[s
         if own.startswith(("query.", "key.")) and words is not None:
             added[name] = words.chunk(2)[0] if own.startswith("key.") else words
     return {**saved, **added}
+
+
+def _compare(expected: Mapping[str, Tensor], got: Mapping[str, Tensor], place: str, origin: str) -> None:
+    for name in sorted(expected.keys() | got.keys()):
+        wanted, found = (_describe(tensors.get(name)) for tensors in (expected, got))
+        if wanted != found:
+            raise CheckpointError(f"{origin}: {name} must be {wanted} in {place}, got {found}")
 
 
 def _describe(tensor: Tensor | None) -> str:

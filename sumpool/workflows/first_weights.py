@@ -1,28 +1,28 @@
-"""The first weights of a run, taken from another one: `train.init_from`."""
+"""The first weights of a run, taken from another one or from several: `train.init_from`."""
 
 from collections.abc import Sequence
 from pathlib import Path
 
-from torch import nn
+from torch import Tensor, nn
 
 from sumpool.errors import RecipeError
 from sumpool.progress import Progress, Report
 from sumpool.text.tokenizer import tokenizer_file
 from sumpool.training.checkpoint import MODEL, read_weights
-from sumpool.training.weights import adopt_weights, select_by_words, weights_of
+from sumpool.training.weights import adopt_weights, mean_weights, select_by_words, weights_of
 
 _NAMED = 8
 """Weights that a note names before it says how many more there are."""
 
 
-def take_weights(model: nn.Module, run: Path, prepared: Path, report: Report) -> None:
-    """Give a new model the best weights of another run; what that run lacks keeps its random start.
+def take_weights(model: nn.Module, runs: Path | Sequence[Path], prepared: Path, report: Report) -> None:
+    """Give a new model the best weights of another run, or the mean of those of several; what they lack stays random.
 
-    Selections of sentences that it lacks begin with how its cross-attention sees words.
+    Selections of sentences that they lack begin with how their cross-attention sees words.
 
     Args:
         model: The model.
-        run: The other run's folder.
+        runs: The folder of the other run, or of each.
         prepared: Folder of the prepared data that the model will learn from.
         report: Hears which weights are fresh, and which were left out.
 
@@ -30,6 +30,22 @@ def take_weights(model: nn.Module, run: Path, prepared: Path, report: Report) ->
         RecipeError: If there is no such run with a model, or its vocabulary is another one.
         CheckpointError: If a file of it is damaged, or a weight has another shape.
     """
+    runs = [runs] if isinstance(runs, Path) else runs
+    weights = mean_weights({str(run / MODEL): _read(run, prepared) for run in runs})
+    fresh, left_out = adopt_weights(model, select_by_words(weights_of(model), weights), str(runs[0] / MODEL))
+    note = f"began with {weights_from(runs)}; fresh: {_listed(fresh)}; left out: {_listed(left_out)}"
+    report(Progress("train", note=note))
+
+
+def weights_from(runs: Path | Sequence[Path]) -> str:
+    """Say what a run began with."""
+    if isinstance(runs, Path) or len(runs) == 1:
+        return f"the weights of {runs if isinstance(runs, Path) else runs[0]}"
+    return f"the mean of the weights of {', '.join(map(str, runs[:-1]))} and {runs[-1]}"
+
+
+def _read(run: Path, prepared: Path) -> dict[str, Tensor]:
+    """Read the weights of a run."""
     if not (run / MODEL).is_file():
         raise RecipeError(f"train.init_from must be a run folder with {MODEL}, got {run}")
     weights = read_weights(run)
@@ -39,10 +55,7 @@ def take_weights(model: nn.Module, run: Path, prepared: Path, report: Report) ->
             f"train.init_from must be a run with the vocabulary of {prepared}, but {tokenizer} is another one: "
             "name the prepared data of that run as data.prepared"
         )
-    weights = select_by_words(weights_of(model), weights)
-    fresh, left_out = adopt_weights(model, weights, str(run / MODEL))
-    note = f"began with the weights of {run}; fresh: {_listed(fresh)}; left out: {_listed(left_out)}"
-    report(Progress("train", note=note))
+    return weights
 
 
 def _listed(names: Sequence[str]) -> str:

@@ -12,6 +12,7 @@ from sumpool.data.report import DataReport
 from sumpool.recipe.schema import Recipe
 from sumpool.training.durable import on_disk, replace
 from sumpool.training.state import State
+from sumpool.workflows.first_weights import weights_from
 
 CARD = "README.md"
 
@@ -94,7 +95,7 @@ def write_model_card(run: Path, recipe: Recipe, model: nn.Module, state: State) 
     heading, *rows = data.rows()
     card = _TEXT.format(
         name=recipe.name,
-        beginning=f"the weights of {recipe.train.init_from}" if recipe.train.init_from else "nothing",
+        beginning=weights_from(recipe.train.init_from) if recipe.train.init_from else "nothing",
         version=sumpool.__version__,
         torch=torch.__version__,
         run=run,

@@ -68,6 +68,26 @@ def test_a_run_begins_where_the_other_ended(folder: Path, tmp_path: Path, recipe
     assert any(note.startswith(f"{begun}; fresh: none; left out: output.gate.bias, ") for note in notes)
 
 
+def test_a_run_begins_with_the_mean_of_others(folder: Path, tmp_path: Path, recipe_with: Callable[..., Recipe]) -> None:
+    still = ("train.steps=1", "train.learning_rate=1e-30", "train.weight_decay=0")
+    others = [folder / "run", *(tmp_path / name for name in "ab")]
+    for seed, other in enumerate(others[1:], 2):
+        train(recipe_with("train.init_from=null", f"seed={seed}"), other)
+    runs = ", ".join(map(str, others))
+    notes = notes_of(recipe_with(*still, f"train.init_from=[{runs}]"), tmp_path / "run")
+    begun = f"the mean of the weights of {others[0]}, {others[1]} and {others[2]}"
+    assert f"began with {begun}; fresh: none; left out: none" in notes
+    assert f"trained from {begun} with" in (tmp_path / "run/README.md").read_text()
+    found, given = weights_in(tmp_path / "run"), [weights_in(other) for other in others]
+    for name, tensor in found.items():
+        mean = torch.stack([other[name] for other in given]).mean(0)
+        torch.testing.assert_close(tensor, mean, rtol=1e-6, atol=1e-8)
+    larger = recipe_with("train.init_from=null", "model.feed_forward=32")
+    train(larger, tmp_path / "other")
+    with pytest.raises(CheckpointError, match=r"other/model\.safetensors: .* must be .* in .*run/model"):
+        train(recipe_with(f"train.init_from=[{folder / 'run'}, {tmp_path / 'other'}]"), tmp_path / "next")
+
+
 def test_a_run_that_goes_on_does_not_load_again(
     folder: Path, tmp_path: Path, recipe_with: Callable[..., Recipe]
 ) -> None:
