@@ -16,7 +16,7 @@ from importlib.metadata import version
 
 from rouge_score.tokenize import tokenize
 
-from sumpool.text.nltk_parts import PorterStemmer
+from sumpool.text.nltk_parts import PorterStemmer, bare
 
 TYPES = ("rouge1", "rouge2", "rougeL", "rougeLsum")
 
@@ -66,7 +66,8 @@ class Rouge:
     """
 
     def __init__(self, *, stemmer: bool, split: Split, splitter: str) -> None:
-        from rouge_score.rouge_scorer import RougeScorer  # imports all of nltk, if ours has not been before
+        with bare("nltk", "nltk.stem"):
+            from rouge_score.rouge_scorer import RougeScorer
 
         self.words = Words(stemmer)
         self._split = split
