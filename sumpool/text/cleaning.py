@@ -17,6 +17,10 @@ _INVISIBLE = re.compile(
     "]+"
 )
 
+_HEADING = 8
+"""Words of a heading at most."""
+_MARKS = ".!?:;,"
+
 
 def clean(text: str) -> str:
     """Make line ends line feeds and take invisible characters out."""
@@ -34,3 +38,22 @@ def paragraphs(text: str) -> list[str]:
         elif found[-1]:
             found.append([])
     return [" ".join(words) for words in found if words]
+
+
+def without_headings(text: str) -> str:
+    """Take away headings in capitals, which are no sentences: alone in a paragraph or at its beginning.
+
+    A heading is a line of a few words, without small letters and without a mark at its end.
+    """
+    kept: list[str] = []
+    begins = True
+    for line in text.split("\n"):
+        if begins and _is_heading(line):
+            continue
+        begins = not line.strip()
+        kept.append(line)
+    return "\n".join(kept)
+
+
+def _is_heading(line: str) -> bool:
+    return line.isupper() and len(line.split()) <= _HEADING and line.rstrip()[-1] not in _MARKS

@@ -15,6 +15,7 @@ from sumpool.core.decoding.config import DecodingConfig
 from sumpool.evaluation.agreement import Agreement
 from sumpool.evaluation.baselines import lead
 from sumpool.evaluation.rouge import Words
+from sumpool.text.cleaning import without_headings
 from sumpool.text.sentences import SentenceSplitter
 from sumpool.workflows.writing import Written
 
@@ -46,7 +47,7 @@ class Extractor:
         """
         if not written or self._mode == "abstractive":
             return ""
-        sentences = [" ".join(sentence.split()) for sentence in self._splitter.split(document)]
+        sentences = [" ".join(sentence.split()) for sentence in self._splitter.split(without_headings(document))]
         samples = [" ".join(texts) for texts in zip(*(part.samples for part in written), strict=True)]
         own, beginning = " ".join(part.text for part in written), lead(document, _BEGINNING)
         agreement = Agreement(samples, self._words.tokenize)

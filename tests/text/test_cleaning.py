@@ -1,6 +1,6 @@
 import pytest
 
-from sumpool.text.cleaning import clean, paragraphs
+from sumpool.text.cleaning import clean, paragraphs, without_headings
 
 
 @pytest.mark.parametrize(
@@ -27,3 +27,23 @@ def test_ordinary_text_stays() -> None:
 def test_paragraphs_are_single_lines() -> None:
     assert paragraphs("\n\n one\n two \n \t\n\n three\u00a0four\n") == ["one two", "three four"]
     assert paragraphs(" \n\n ") == []
+
+
+def test_headings_go_alone_or_before_their_text() -> None:
+    text = "NAME\nls - list files\n\nSEE ALSO\n\n2. OPTIONS\n  ÜBERSICHT\n-l long\nUSE\nno more"
+    assert without_headings(text) == "ls - list files\n\n\n-l long\nUSE\nno more"
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "IN NO EVENT SHALL ANY OF THE AUTHORS BE LIABLE\nfor it",
+        "STOP.\nGO!",
+        "",
+        "123\n\n漢字",
+        "Name\nls",
+        "the\nTCP\nheader",
+    ],
+)
+def test_what_is_no_heading_stays(text: str) -> None:
+    assert without_headings(text) == text

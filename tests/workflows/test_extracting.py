@@ -24,6 +24,13 @@ def test_sentences_that_agree_are_taken_in_their_order() -> None:
     assert extract([WRITTEN]) == "Hosts send packets to gateways. Gateways drop packets that are too long."
 
 
+def test_headings_are_no_sentences() -> None:
+    text = "GATEWAYS DROP PACKETS\nGateways drop packets that are too long.\n\nHOSTS\nApples fall."
+    config = DecodingConfig(mode="extractive")
+    found = Extractor(config, SentenceSplitter.default()).extract(text, [WRITTEN])
+    assert found == "Gateways drop packets that are too long."
+
+
 def test_nothing_is_taken_where_nothing_agrees() -> None:
     assert extract([Written("Cherries ripen.", -1.0, ("Cherries ripen.",))]) == ""
     assert extract([]) == ""
