@@ -22,8 +22,8 @@ class ScheduleConfig(Settings):
 class TrainConfig(Settings):
     """One training run."""
 
-    steps: int = Field(1000, ge=1)
-    """Updates of the weights."""
+    steps: int = Field(1000, ge=0)
+    """Updates of the weights; with 0 they stay what `init_from` gives."""
     init_from: Path | Annotated[tuple[Path, ...], Field(min_length=1)] | None = None
     """Run folder, of the same vocabulary, whose weights are the first ones; by default they are random. Of several runs
     it is the mean of their weights, which fits where they began alike and learnt with other seeds."""

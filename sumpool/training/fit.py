@@ -157,8 +157,9 @@ class _Run:
         self.clock = time.perf_counter()
 
     def _is_due(self, every: int) -> bool:
-        step = self.state.step
-        return step > 0 and (step % every == 0 or step >= self.config.steps)
+        step, steps = self.state.step, self.config.steps
+        has_learnt = step > 0 or self.config.init_from is not None  # what another run has learnt may stay the best
+        return step >= steps or (has_learnt and step % every == 0)
 
     def _update(self, numbers: list[list[int]], place: Place) -> None:
         step = self.state.step + 1

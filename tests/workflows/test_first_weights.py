@@ -69,12 +69,11 @@ def test_a_run_begins_where_the_other_ended(folder: Path, tmp_path: Path, recipe
 
 
 def test_a_run_begins_with_the_mean_of_others(folder: Path, tmp_path: Path, recipe_with: Callable[..., Recipe]) -> None:
-    still = ("train.steps=1", "train.learning_rate=1e-30", "train.weight_decay=0")
     others = [folder / "run", *(tmp_path / name for name in "ab")]
     for seed, other in enumerate(others[1:], 2):
         train(recipe_with("train.init_from=null", f"seed={seed}"), other)
     runs = ", ".join(map(str, others))
-    notes = notes_of(recipe_with(*still, f"train.init_from=[{runs}]"), tmp_path / "run")
+    notes = notes_of(recipe_with("train.steps=0", f"train.init_from=[{runs}]"), tmp_path / "run")
     begun = f"the mean of the weights of {others[0]}, {others[1]} and {others[2]}"
     assert f"began with {begun}; fresh: none; left out: none" in notes
     assert f"trained from {begun} with" in (tmp_path / "run/README.md").read_text()
@@ -86,6 +85,16 @@ def test_a_run_begins_with_the_mean_of_others(folder: Path, tmp_path: Path, reci
     train(larger, tmp_path / "other")
     with pytest.raises(CheckpointError, match=r"other/model\.safetensors: .* must be .* in .*run/model"):
         train(recipe_with(f"train.init_from=[{folder / 'run'}, {tmp_path / 'other'}]"), tmp_path / "next")
+
+
+def test_what_a_run_begins_with_may_stay_its_best(
+    folder: Path, tmp_path: Path, recipe_with: Callable[..., Recipe]
+) -> None:
+    notes = notes_of(recipe_with("train.learning_rate=100", "train.clip=0"), tmp_path / "run")
+    validations = [note.partition(":")[0] for note in notes if "validation loss" in note]
+    assert validations == ["step 0", "step 2", "step 3"]
+    before, after = weights_in(folder / "run"), weights_in(tmp_path / "run")
+    assert all(torch.equal(after[name], tensor) for name, tensor in before.items())
 
 
 def test_a_run_that_goes_on_does_not_load_again(
