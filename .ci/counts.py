@@ -10,7 +10,7 @@ from pathlib import Path
 import torch
 
 from sumpool.bench.counts import count_model, differences
-from sumpool.bench.workload import Conditions
+from sumpool.bench.systems.workload import Conditions
 from sumpool.recipe.load import load_recipe
 
 HERE = Path(__file__).parent

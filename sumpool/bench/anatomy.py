@@ -12,7 +12,7 @@ from torch.utils._python_dispatch import TorchDispatchMode
 
 from sumpool.bench.cost import count
 from sumpool.bench.dry import WithoutProducts
-from sumpool.bench.workload import Documents
+from sumpool.bench.systems.workload import Documents
 from sumpool.core.model.summarizer import Memory, Summarizer
 from sumpool.core.pooling._base import Pooled
 from sumpool.pieces import BEGIN

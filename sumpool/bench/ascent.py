@@ -9,12 +9,12 @@ from sumpool.bench.anatomy import Anatomy, dissect
 from sumpool.bench.budget import FEWEST, Budget, afford
 from sumpool.bench.climb import Climb
 from sumpool.bench.config import BenchConfig, WorkName
-from sumpool.bench.contender import Contender
 from sumpool.bench.model_rows import MODEL, ModelRow
 from sumpool.bench.rates import Rate, RateRow, probes
+from sumpool.bench.systems.contender import Contender
+from sumpool.bench.systems.workload import DTYPES, SIZES, WORKS, Conditions, Documents, Subject
 from sumpool.bench.table import significant
 from sumpool.bench.timing import Timing, Work, clock
-from sumpool.bench.workload import DTYPES, SIZES, WORKS, Conditions, Documents, Subject
 from sumpool.interruption import Check
 from sumpool.progress import Progress, Report
 

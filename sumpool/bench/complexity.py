@@ -17,7 +17,7 @@ from sumpool.bench.config import ComplexityConfig
 from sumpool.bench.cost import ALL, Operations, count_modules
 from sumpool.bench.dry import WithoutProducts
 from sumpool.bench.formulas import CROSS_ATTENTION, NOTHING, Cost, cross_attention, decoder, encoder, self_attention
-from sumpool.bench.workload import Conditions, Documents, Subject
+from sumpool.bench.systems.workload import Conditions, Documents, Subject
 from sumpool.core.model.config import ModelConfig
 from sumpool.core.tokens import Tokens
 from sumpool.interruption import Check, go_on

@@ -6,10 +6,10 @@ from types import MappingProxyType
 from sumpool.bench.ascent import Ascent
 from sumpool.bench.budget import Budget
 from sumpool.bench.config import BenchConfig
-from sumpool.bench.contender import Contender
 from sumpool.bench.found_models import FoundModels
 from sumpool.bench.model_shares import fit_growth, share_rates, step_rows
-from sumpool.bench.workload import WORKS, Conditions, Subject, twins
+from sumpool.bench.systems.contender import Contender
+from sumpool.bench.systems.workload import WORKS, Conditions, Subject, twins
 from sumpool.core.model.config import ModelConfig
 from sumpool.interruption import Check, go_on
 from sumpool.progress import Progress, Report, silent

@@ -12,7 +12,7 @@ from typing import Annotated, Any, Literal, Protocol, final
 import numpy as np
 from pydantic import Field
 
-from sumpool.bench.workload import Conditions
+from sumpool.bench.systems.workload import Conditions
 from sumpool.core.model.config import ModelConfig
 from sumpool.data.shards import Item
 from sumpool.settings import Settings

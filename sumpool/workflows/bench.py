@@ -6,11 +6,11 @@ from importlib.metadata import version
 from importlib.util import find_spec
 from pathlib import Path
 
-from sumpool.bench.builtin import NAME, QUICKSTART, VOCABULARY
-from sumpool.bench.contender import Contender
 from sumpool.bench.models import NOBODY, measure_models
 from sumpool.bench.result import BenchReport
-from sumpool.bench.workload import Conditions
+from sumpool.bench.systems.builtin import NAME, QUICKSTART, VOCABULARY
+from sumpool.bench.systems.contender import Contender
+from sumpool.bench.systems.workload import Conditions
 from sumpool.core.nn.packed import Precision
 from sumpool.errors import CheckpointError, RecipeError
 from sumpool.interruption import Check, go_on

@@ -8,7 +8,7 @@ import torch
 
 from sumpool.bench.machine import describe, versions
 from sumpool.bench.result import BenchReport, Found
-from sumpool.bench.workload import Conditions
+from sumpool.bench.systems.workload import Conditions
 from sumpool.errors import Interrupted
 
 

@@ -23,8 +23,8 @@ from sumpool.bench.result import BenchReport, Found
 from sumpool.bench.selection import measure_selection
 from sumpool.bench.shortening import measure_shortening
 from sumpool.bench.sparsity import measure_sparsity
+from sumpool.bench.systems.workload import Conditions
 from sumpool.bench.transformers import measure_transformers
-from sumpool.bench.workload import Conditions
 from sumpool.interruption import Check, go_on
 from sumpool.progress import Report, silent
 from sumpool.training.hardware import choose_device, choose_precision

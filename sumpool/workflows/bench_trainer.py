@@ -10,8 +10,8 @@ import numpy as np
 
 from sumpool.bench.peers.build import require_trainer
 from sumpool.bench.result import BenchReport
+from sumpool.bench.systems.workload import Conditions
 from sumpool.bench.trainer import Descent, Learnt, Lessons, TrainerConfig
-from sumpool.bench.workload import Conditions
 from sumpool.core.decoding.constraints import WordPieces
 from sumpool.data.shards import Shard
 from sumpool.errors import CheckpointError, DataError

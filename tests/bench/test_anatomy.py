@@ -6,7 +6,7 @@ from torch import nn
 
 from sumpool.bench.anatomy import dissect
 from sumpool.bench.cost import count
-from sumpool.bench.workload import Conditions, Documents, Subject
+from sumpool.bench.systems.workload import Conditions, Documents, Subject
 from sumpool.core.model.config import ModelConfig
 
 CONDITIONS = Conditions(vocabulary=40, device=torch.device("cpu"), precision=torch.float32)

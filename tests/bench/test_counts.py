@@ -3,7 +3,7 @@ import torch
 from torch import nn
 
 from sumpool.bench.counts import Tally, count_model, count_work, differences
-from sumpool.bench.workload import Conditions
+from sumpool.bench.systems.workload import Conditions
 from sumpool.core.attention.blockwise import BlockwiseConfig
 from sumpool.core.model.config import DecoderConfig, EncoderLayerConfig, ModelConfig
 from sumpool.core.model.summarizer import Summarizer

@@ -18,8 +18,8 @@ from sumpool.bench.selection import measure_selection
 from sumpool.bench.shortening import FoundShortening, ShorteningRow
 from sumpool.bench.sparsity import measure_sparsity
 from sumpool.bench.sparsity_rows import LossRow
+from sumpool.bench.systems.workload import Conditions
 from sumpool.bench.timing import Timing
-from sumpool.bench.workload import Conditions
 from sumpool.core.model.config import ModelConfig
 from sumpool.errors import RecipeError
 

@@ -6,7 +6,7 @@ import torch
 from sumpool.bench.config import SelectionConfig
 from sumpool.bench.selection import SELECTIONS, measure_selection
 from sumpool.bench.selection_rows import APPROXIMATE, FULL, GRU, FoundSelection, break_even
-from sumpool.bench.workload import Conditions
+from sumpool.bench.systems.workload import Conditions
 from sumpool.progress import Progress
 
 BATCH, BEAMS, DIM, LENGTH, SENTENCE, GENERATE = 2, 3, 16, 240, 4, 5

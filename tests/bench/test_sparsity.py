@@ -7,7 +7,7 @@ from sumpool.bench.config import SparsityConfig
 from sumpool.bench.regression import Regression
 from sumpool.bench.sparsity import measure_sparsity
 from sumpool.bench.sparsity_rows import FoundSparsity, KeptRow, LossRow, ModeRow
-from sumpool.bench.workload import Conditions
+from sumpool.bench.systems.workload import Conditions
 from sumpool.core.model.config import ModelConfig
 from sumpool.progress import Progress
 

@@ -6,10 +6,10 @@ import pytest
 
 from sumpool.bench.comparison import compare_reports
 from sumpool.bench.config import Suite
-from sumpool.bench.contender import Contender
 from sumpool.bench.found_models import FoundModels
 from sumpool.bench.saved import load_saved
-from sumpool.bench.workload import Conditions, Documents
+from sumpool.bench.systems.contender import Contender
+from sumpool.bench.systems.workload import Conditions, Documents
 from sumpool.core.model.config import ModelConfig
 from sumpool.errors import Interrupted, RecipeError
 from sumpool.progress import Progress

@@ -2,11 +2,11 @@
 
 from importlib.util import find_spec
 
-from sumpool.bench.contender import Contender
 from sumpool.bench.peers.ctranslate2_peer import CTranslate2Peer, compute_types
 from sumpool.bench.peers.transformers_models import bart, led, long_t5, pegasus_x
 from sumpool.bench.peers.transformers_peer import Build, TransformersPeer
-from sumpool.bench.workload import Conditions
+from sumpool.bench.systems.contender import Contender
+from sumpool.bench.systems.workload import Conditions
 from sumpool.core.model.config import ModelConfig
 from sumpool.errors import RecipeError
 

@@ -11,7 +11,7 @@ import torch
 from torch import Tensor
 
 from sumpool.bench.peers.transformers_models import bart
-from sumpool.bench.workload import Conditions, Documents
+from sumpool.bench.systems.workload import Conditions, Documents
 from sumpool.core.model.config import ModelConfig
 from sumpool.pieces import BEGIN, END, UNKNOWN
 

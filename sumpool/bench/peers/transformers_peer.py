@@ -7,7 +7,7 @@ from typing import Any, final
 import torch
 from torch import Tensor
 
-from sumpool.bench.workload import Conditions, Documents
+from sumpool.bench.systems.workload import Conditions, Documents
 from sumpool.core.model.config import ModelConfig
 from sumpool.pieces import BEGIN, END, PAD
 

@@ -7,7 +7,7 @@ import pytest
 import torch
 
 from sumpool.bench.peers.build import build_peers, require_peers
-from sumpool.bench.workload import Conditions, Documents
+from sumpool.bench.systems.workload import Conditions, Documents
 from sumpool.core.attention.blockwise import BlockwiseConfig
 from sumpool.core.model.config import DecoderConfig, EncoderLayerConfig, ModelConfig
 from sumpool.errors import RecipeError

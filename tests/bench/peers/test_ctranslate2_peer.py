@@ -9,7 +9,7 @@ from sumpool.bench.peers import ctranslate2_peer
 from sumpool.bench.peers.ctranslate2_peer import CTranslate2Peer, compute_types
 from sumpool.bench.peers.transformers_models import bart
 from sumpool.bench.peers.transformers_peer import TransformersPeer
-from sumpool.bench.workload import Conditions, Documents
+from sumpool.bench.systems.workload import Conditions, Documents
 from sumpool.core.attention.blockwise import BlockwiseConfig
 from sumpool.core.model.config import DecoderConfig, EncoderLayerConfig, ModelConfig
 from sumpool.pieces import END

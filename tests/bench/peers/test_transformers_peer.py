@@ -6,7 +6,7 @@ import torch
 
 from sumpool.bench.peers.transformers_models import bart, led, long_t5, pegasus_x
 from sumpool.bench.peers.transformers_peer import Build, TransformersPeer
-from sumpool.bench.workload import Conditions, Documents
+from sumpool.bench.systems.workload import Conditions, Documents
 from sumpool.core.attention.blockwise import BlockwiseConfig
 from sumpool.core.model.config import DecoderConfig, EncoderLayerConfig, ModelConfig
 from sumpool.pieces import END

@@ -1,6 +1,6 @@
 from pathlib import Path
 
-from sumpool.bench.builtin import NAME, QUICKSTART, VOCABULARY
+from sumpool.bench.systems.builtin import NAME, QUICKSTART, VOCABULARY
 from sumpool.core.model.config import ModelConfig
 from sumpool.recipe.load import load_recipe
 

@@ -2,7 +2,7 @@
 
 from typing import Protocol
 
-from sumpool.bench.workload import Documents
+from sumpool.bench.systems.workload import Documents
 
 
 class Contender(Protocol):

@@ -4,7 +4,7 @@ import pytest
 import torch
 from torch import Tensor, nn
 
-from sumpool.bench.workload import Conditions, Documents, Subject, twins
+from sumpool.bench.systems.workload import Conditions, Documents, Subject, twins
 from sumpool.core.attention.blockwise import BlockwiseConfig
 from sumpool.core.attention.vanilla import VanillaConfig
 from sumpool.core.model.config import DecoderConfig, EncoderLayerConfig, ModelConfig
