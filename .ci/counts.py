@@ -9,7 +9,7 @@ from pathlib import Path
 
 import torch
 
-from sumpool.bench.counts import count_model, differences
+from sumpool.bench.measures.counts import count_model, differences
 from sumpool.bench.systems.workload import Conditions
 from sumpool.recipe.load import load_recipe
 

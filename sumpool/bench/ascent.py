@@ -5,16 +5,16 @@ from dataclasses import replace
 from functools import partial
 from typing import final
 
-from sumpool.bench.anatomy import Anatomy, dissect
 from sumpool.bench.budget import FEWEST, Budget, afford
 from sumpool.bench.climb import Climb
 from sumpool.bench.config import BenchConfig, WorkName
+from sumpool.bench.measures.anatomy import Anatomy, dissect
+from sumpool.bench.measures.rates import Rate, RateRow, probes
+from sumpool.bench.measures.timing import Timing, Work, clock
 from sumpool.bench.model_rows import MODEL, ModelRow
-from sumpool.bench.rates import Rate, RateRow, probes
 from sumpool.bench.systems.contender import Contender
 from sumpool.bench.systems.workload import DTYPES, SIZES, WORKS, Conditions, Documents, Subject
 from sumpool.bench.table import significant
-from sumpool.bench.timing import Timing, Work, clock
 from sumpool.interruption import Check
 from sumpool.progress import Progress, Report
 

@@ -6,10 +6,10 @@ from dataclasses import dataclass, field, replace
 
 import torch
 
-from sumpool.bench.cost import count
-from sumpool.bench.memory import available, peak
+from sumpool.bench.measures.cost import count
+from sumpool.bench.measures.memory import available, peak
+from sumpool.bench.measures.timing import Work, clock
 from sumpool.bench.model_rows import ModelRow
-from sumpool.bench.timing import Work, clock
 from sumpool.errors import is_out_of_memory
 
 HEADROOM = 0.9

@@ -5,12 +5,12 @@ from collections.abc import Iterator
 from dataclasses import asdict, dataclass
 
 from sumpool.bench.found_models import FoundModels
+from sumpool.bench.measures.ranks import Ratio, compare
+from sumpool.bench.measures.rates import RateRow
+from sumpool.bench.measures.timing import Timing
 from sumpool.bench.model_rows import MODEL, ModelRow
-from sumpool.bench.ranks import Ratio, compare
-from sumpool.bench.rates import RateRow
 from sumpool.bench.result import BenchReport
 from sumpool.bench.table import MISSING, Table, significant
-from sumpool.bench.timing import Timing
 
 _IN_ROWS = {"bench.lengths", "bench.works", "bench.repeats", "bench.seconds"}
 """Settings whose change shows in the rows."""

@@ -14,9 +14,9 @@ from torch import nn
 from sumpool.bench.claims import compare, deep_pyramidions
 from sumpool.bench.complexity_rows import ComplexityRow, FoundComplexity, Side
 from sumpool.bench.config import ComplexityConfig
-from sumpool.bench.cost import ALL, Operations, count_modules
-from sumpool.bench.dry import WithoutProducts
 from sumpool.bench.formulas import CROSS_ATTENTION, NOTHING, Cost, cross_attention, decoder, encoder, self_attention
+from sumpool.bench.measures.cost import ALL, Operations, count_modules
+from sumpool.bench.measures.dry import WithoutProducts
 from sumpool.bench.systems.workload import Conditions, Documents, Subject
 from sumpool.core.model.config import ModelConfig
 from sumpool.core.tokens import Tokens

@@ -4,8 +4,8 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import final
 
-from sumpool.bench.cost import Operations
 from sumpool.bench.formulas import BYTES, Cost
+from sumpool.bench.measures.cost import Operations
 from sumpool.bench.result import Found
 from sumpool.bench.table import MISSING, Table, number, ratio
 

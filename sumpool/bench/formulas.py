@@ -1,7 +1,7 @@
 """Operations and bytes of every variant in closed form, as a check on what is counted, and to say what is held.
 
-Operations are those of `sumpool.bench.cost`: two for a multiplication and an addition, linear maps apart from products
-of activations. Bytes are of float32. Everything is for one document and one layer.
+Operations are those of `sumpool.bench.measures.cost`: two for a multiplication and an addition, linear maps apart from
+products of activations. Bytes are of float32. Everything is for one document and one layer.
 
 Table 1 of Pietruszka et al. gives the products alone, without the two (scores, mixing of values) and without the maps.
 """
@@ -9,7 +9,7 @@ Table 1 of Pietruszka et al. gives the products alone, without the two (scores, 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
-from sumpool.bench.cost import Operations
+from sumpool.bench.measures.cost import Operations
 from sumpool.core.attention._base import AttentionConfig
 from sumpool.core.attention.blockwise import BlockwiseConfig
 from sumpool.core.attention.lsh import LshConfig

@@ -4,9 +4,9 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import final
 
+from sumpool.bench.measures.rates import RateRow
 from sumpool.bench.model_rows import GrowthRow, ModelRow, StepRow
 from sumpool.bench.model_tables import growth_table, rates_table, steps_table, systems_table, work_table
-from sumpool.bench.rates import RateRow
 from sumpool.bench.result import Found
 from sumpool.bench.table import Table
 

@@ -2,8 +2,8 @@
 
 from dataclasses import dataclass
 
-from sumpool.bench.growth import Growth
-from sumpool.bench.timing import Timing
+from sumpool.bench.measures.growth import Growth
+from sumpool.bench.measures.timing import Timing
 
 MODEL = "model"
 """The name of what all others are compared to."""

@@ -3,9 +3,9 @@
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
-from sumpool.bench.growth import fit
+from sumpool.bench.measures.growth import fit
+from sumpool.bench.measures.rates import PRECISIONS, PRODUCTS, Rate, RateRow
 from sumpool.bench.model_rows import GrowthRow, ModelRow, StepRow
-from sumpool.bench.rates import PRECISIONS, PRODUCTS, Rate, RateRow
 
 
 def share_rates(rows: Sequence[ModelRow], rates: Sequence[RateRow]) -> tuple[ModelRow, ...]:

@@ -3,10 +3,10 @@
 from collections.abc import Sequence
 from itertools import groupby
 
+from sumpool.bench.measures.rates import RateRow
+from sumpool.bench.measures.timing import Timing
 from sumpool.bench.model_rows import MODEL, GrowthRow, ModelRow, StepRow
-from sumpool.bench.rates import RateRow
 from sumpool.bench.table import MISSING, Table, number, percent, significant
-from sumpool.bench.timing import Timing
 
 NOISY = 1.5
 """Slowest over fastest repetition above which a figure is marked."""

@@ -5,9 +5,9 @@ from dataclasses import dataclass
 from statistics import fmean
 from typing import final
 
+from sumpool.bench.measures.timing import Timing
 from sumpool.bench.result import Found
 from sumpool.bench.table import MISSING, Table, number
-from sumpool.bench.timing import Timing
 
 SORTED = "halving, sorted each round"
 ONCE = "halving, sorted once"

@@ -8,10 +8,10 @@ from pydantic import BaseModel, Field, ValidationError
 
 from sumpool.bench.found_models import FoundModels
 from sumpool.bench.machine import Machine
+from sumpool.bench.measures.rates import RateRow
+from sumpool.bench.measures.timing import Timing
 from sumpool.bench.model_rows import GrowthRow, ModelRow, StepRow
-from sumpool.bench.rates import RateRow
 from sumpool.bench.result import SCHEMA, BenchReport
-from sumpool.bench.timing import Timing
 from sumpool.errors import DataError
 
 LARGEST = 2**26

@@ -17,10 +17,10 @@ import torch
 from torch import Tensor
 
 from sumpool.bench.config import SelectionConfig
+from sumpool.bench.measures.timing import Steps, Work, interleave
 from sumpool.bench.selection_generation import measure_generations
 from sumpool.bench.selection_rows import APPROXIMATE, FULL, GRU, FoundSelection, GenerationRow, HoldRow, StepRow
 from sumpool.bench.systems.workload import Conditions
-from sumpool.bench.timing import Steps, Work, interleave
 from sumpool.core.cross_attention._base import CrossAttentionConfig, Held
 from sumpool.core.cross_attention.full import FullConfig
 from sumpool.core.cross_attention.sentence import SentenceConfig, SentenceCrossAttention

@@ -13,9 +13,9 @@ import torch
 from torch import Tensor, nn
 
 from sumpool.bench.config import SelectionConfig
+from sumpool.bench.measures.timing import Steps, clock
 from sumpool.bench.selection_rows import GenerationRow
 from sumpool.bench.systems.workload import Conditions
-from sumpool.bench.timing import Steps, clock
 from sumpool.core.cross_attention._base import CrossAttentionConfig
 from sumpool.core.model.config import ModelConfig
 from sumpool.core.model.decoder import Decoder, DecoderLayer

@@ -5,9 +5,9 @@ from dataclasses import dataclass
 from itertools import pairwise
 from typing import Any, final
 
+from sumpool.bench.measures.timing import Timing
 from sumpool.bench.result import Found
 from sumpool.bench.table import Table, number, ratio
-from sumpool.bench.timing import Timing
 
 FULL = "full"
 APPROXIMATE, GRU = "approximate", "approximate, gru"

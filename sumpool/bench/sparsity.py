@@ -14,10 +14,10 @@ import torch
 from torch import Tensor
 
 from sumpool.bench.config import SparsityConfig
-from sumpool.bench.regression import regress
+from sumpool.bench.measures.regression import regress
+from sumpool.bench.measures.timing import Steps, Work, interleave
 from sumpool.bench.sparsity_rows import MODES, FoundSparsity, KeptRow, LossRow, ModeRow, SurfaceRow
 from sumpool.bench.systems.workload import Conditions, Documents, Subject
-from sumpool.bench.timing import Steps, Work, interleave
 from sumpool.core.model.config import ModelConfig
 from sumpool.interruption import Check, go_on
 from sumpool.progress import Report, silent

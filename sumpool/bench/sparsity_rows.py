@@ -4,7 +4,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any, final
 
-from sumpool.bench.regression import Regression
+from sumpool.bench.measures.regression import Regression
 from sumpool.bench.result import Found
 from sumpool.bench.table import MISSING, Table, number
 

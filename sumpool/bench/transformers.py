@@ -14,10 +14,10 @@ import torch
 from torch import Tensor
 
 from sumpool.bench.config import TransformersConfig
+from sumpool.bench.measures.timing import Steps, Timing, interleave
 from sumpool.bench.result import Found
 from sumpool.bench.systems.workload import Conditions, Documents
 from sumpool.bench.table import Table, number, ratio
-from sumpool.bench.timing import Steps, Timing, interleave
 from sumpool.core.decoding.beam import Hypothesis, search
 from sumpool.core.decoding.config import DecodingConfig
 from sumpool.core.decoding.constraints import NoRepeatTokens

@@ -8,7 +8,7 @@ from statistics import fmean
 
 import torch
 
-from sumpool.bench.memory import peak
+from sumpool.bench.measures.memory import peak
 from sumpool.core.model.summarizer import Summarizer
 from sumpool.data.encoding import PHRASES
 from sumpool.data.prepare import prepare

@@ -7,9 +7,9 @@ from sumpool.bench import ascent, climb
 from sumpool.bench.ascent import Ascent, with_steps
 from sumpool.bench.budget import Budget
 from sumpool.bench.config import BenchConfig
+from sumpool.bench.measures.timing import Work
 from sumpool.bench.model_rows import ModelRow
 from sumpool.bench.systems.workload import Conditions, Documents, Subject
-from sumpool.bench.timing import Work
 from sumpool.core.attention.blockwise import BlockwiseConfig
 from sumpool.core.model.config import DecoderConfig, EncoderLayerConfig, ModelConfig
 from sumpool.interruption import go_on

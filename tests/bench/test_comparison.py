@@ -5,10 +5,10 @@ import pytest
 
 from sumpool.bench.comparison import Comparison, compare_reports
 from sumpool.bench.found_models import FoundModels
+from sumpool.bench.measures.rates import RateRow
+from sumpool.bench.measures.timing import Timing
 from sumpool.bench.model_rows import ModelRow
-from sumpool.bench.rates import RateRow
 from sumpool.bench.result import BenchReport
-from sumpool.bench.timing import Timing
 from tests.bench.test_model_rows import REPORT
 
 SETTINGS = {"bench": {"batch": 1, "lengths": (16,)}, "model": {"dim": 8, "encoder": [{"block": 4}]}, "vocabulary": 40}

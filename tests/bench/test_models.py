@@ -8,10 +8,10 @@ import torch
 from sumpool.bench import climb
 from sumpool.bench.config import BenchConfig
 from sumpool.bench.found_models import FoundModels
+from sumpool.bench.measures.timing import Work
 from sumpool.bench.model_rows import ModelRow
 from sumpool.bench.models import measure_models
 from sumpool.bench.systems.workload import WORKS, Conditions, Documents, Subject
-from sumpool.bench.timing import Work
 from sumpool.core.attention.blockwise import BlockwiseConfig
 from sumpool.core.model.config import DecoderConfig, EncoderLayerConfig, ModelConfig
 from sumpool.core.output.tied import TiedConfig

@@ -7,10 +7,10 @@ from torch import Tensor
 
 from sumpool.bench import operators
 from sumpool.bench.config import OperatorsConfig
+from sumpool.bench.measures.timing import Timing
 from sumpool.bench.operator_rows import HARD, LOOP, PUBLISHED, SORTED
 from sumpool.bench.operators import measure_operators, similarity
 from sumpool.bench.systems.workload import Conditions
-from sumpool.bench.timing import Timing
 from sumpool.interruption import go_on
 
 CONDITIONS = Conditions(vocabulary=8, device=torch.device("cpu"), precision=torch.float32)

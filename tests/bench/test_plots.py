@@ -9,6 +9,7 @@ import torch
 from sumpool.bench import plots
 from sumpool.bench.config import OperatorsConfig, SelectionConfig, SparsityConfig
 from sumpool.bench.found_models import FoundModels
+from sumpool.bench.measures.timing import Timing
 from sumpool.bench.model_plot import APART, spread
 from sumpool.bench.model_rows import ModelRow
 from sumpool.bench.operators import measure_operators
@@ -19,7 +20,6 @@ from sumpool.bench.shortening import FoundShortening, ShorteningRow
 from sumpool.bench.sparsity import measure_sparsity
 from sumpool.bench.sparsity_rows import LossRow
 from sumpool.bench.systems.workload import Conditions
-from sumpool.bench.timing import Timing
 from sumpool.core.model.config import ModelConfig
 from sumpool.errors import RecipeError
 

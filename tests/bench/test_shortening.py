@@ -5,9 +5,9 @@ import torch
 
 from sumpool.bench import shortening
 from sumpool.bench.config import ShorteningConfig
+from sumpool.bench.measures.timing import Timing
 from sumpool.bench.shortening import FoundShortening, ShorteningRow, measure_shortening, model
 from sumpool.bench.systems.workload import Conditions, Subject
-from sumpool.bench.timing import Timing
 from sumpool.core.attention.blockwise import BlockwiseConfig
 from sumpool.core.pooling.funnel import FunnelConfig
 

@@ -4,7 +4,7 @@ import pytest
 import torch
 
 from sumpool.bench.config import SparsityConfig
-from sumpool.bench.regression import Regression
+from sumpool.bench.measures.regression import Regression
 from sumpool.bench.sparsity import measure_sparsity
 from sumpool.bench.sparsity_rows import FoundSparsity, KeptRow, LossRow, ModeRow
 from sumpool.bench.systems.workload import Conditions

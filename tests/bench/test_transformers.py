@@ -4,8 +4,8 @@ import pytest
 import torch
 
 from sumpool.bench.config import TransformersConfig
+from sumpool.bench.measures.timing import Timing
 from sumpool.bench.systems.workload import Conditions
-from sumpool.bench.timing import Timing
 from sumpool.bench.transformers import FoundTransformers, SystemRow, measure_transformers
 from sumpool.workflows.original import random_pair
 

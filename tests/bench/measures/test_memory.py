@@ -3,8 +3,8 @@ from pathlib import Path
 import pytest
 import torch
 
-from sumpool.bench import memory
-from sumpool.bench.memory import available, peak, physical
+from sumpool.bench.measures import memory
+from sumpool.bench.measures.memory import available, peak, physical
 
 CPU = torch.device("cpu")
 MEBI = 2**20

@@ -13,7 +13,7 @@ from pathlib import Path
 
 import torch
 
-from sumpool.bench.timing import Work, synchronize
+from sumpool.bench.measures.timing import Work, synchronize
 
 _STATUS = Path("/proc/self/status")
 _RESET = Path("/proc/self/clear_refs")

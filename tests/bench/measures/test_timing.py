@@ -3,7 +3,7 @@ import time
 import pytest
 import torch
 
-from sumpool.bench.timing import Timing, interleave
+from sumpool.bench.measures.timing import Timing, interleave
 
 CPU = torch.device("cpu")
 

@@ -2,7 +2,7 @@ import pytest
 import torch
 from torch import nn
 
-from sumpool.bench.counts import Tally, count_model, count_work, differences
+from sumpool.bench.measures.counts import Tally, count_model, count_work, differences
 from sumpool.bench.systems.workload import Conditions
 from sumpool.core.attention.blockwise import BlockwiseConfig
 from sumpool.core.model.config import DecoderConfig, EncoderLayerConfig, ModelConfig
@@ -29,7 +29,7 @@ CONFIG = ModelConfig(
 @pytest.fixture(autouse=True)
 def short(monkeypatch: pytest.MonkeyPatch) -> None:
     """Let little be written."""
-    monkeypatch.setattr("sumpool.bench.counts.TOKENS", 2)
+    monkeypatch.setattr("sumpool.bench.measures.counts.TOKENS", 2)
 
 
 def network() -> nn.Sequential:

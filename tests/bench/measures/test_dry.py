@@ -5,8 +5,8 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional as F
 
-from sumpool.bench.cost import count
-from sumpool.bench.dry import WithoutProducts
+from sumpool.bench.measures.cost import count
+from sumpool.bench.measures.dry import WithoutProducts
 
 
 @pytest.mark.parametrize(

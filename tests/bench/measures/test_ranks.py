@@ -3,7 +3,7 @@ from random import Random
 
 import pytest
 
-from sumpool.bench.ranks import compare, orderings
+from sumpool.bench.measures.ranks import compare, orderings
 
 
 @pytest.mark.parametrize(("first", "second"), [(1, 1), (2, 3), (3, 2), (4, 5), (5, 5)])

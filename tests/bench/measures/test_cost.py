@@ -6,7 +6,7 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional as F
 
-from sumpool.bench.cost import count
+from sumpool.bench.measures.cost import count
 
 BATCH, HEADS, LENGTH, HEAD_DIM = 2, 3, 16, 8
 PRODUCT = 2 * BATCH * HEADS * LENGTH * LENGTH * HEAD_DIM

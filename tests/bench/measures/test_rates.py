@@ -1,9 +1,9 @@
 import pytest
 import torch
 
-from sumpool.bench import rates
-from sumpool.bench.rates import PRODUCTS, RateRow, probes
-from sumpool.bench.timing import Timing
+from sumpool.bench.measures import rates
+from sumpool.bench.measures.rates import PRODUCTS, RateRow, probes
+from sumpool.bench.measures.timing import Timing
 
 CPU = torch.device("cpu")
 

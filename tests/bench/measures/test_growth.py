@@ -1,6 +1,6 @@
 import pytest
 
-from sumpool.bench.growth import fit
+from sumpool.bench.measures.growth import fit
 
 LENGTHS = (2048, 4096, 8192, 16384)
 

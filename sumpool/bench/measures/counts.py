@@ -15,9 +15,9 @@ from torch import Tensor, UntypedStorage
 from torch.utils._python_dispatch import TorchDispatchMode
 from torch.utils._pytree import tree_leaves
 
-from sumpool.bench.cost import count
+from sumpool.bench.measures.cost import count
+from sumpool.bench.measures.timing import Work
 from sumpool.bench.systems.workload import Conditions, Documents, Subject
-from sumpool.bench.timing import Work
 from sumpool.core.model.config import ModelConfig
 from sumpool.pieces import PAD
 

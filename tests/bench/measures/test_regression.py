@@ -1,6 +1,6 @@
 import pytest
 
-from sumpool.bench.regression import Regression, regress
+from sumpool.bench.measures.regression import Regression, regress
 
 LENGTHS = [50, 100, 150, 200, 250, 300]
 TERMS = [(1, length, length**2) for length in LENGTHS]

@@ -10,8 +10,8 @@ import torch
 from torch import Tensor, nn
 from torch.utils._python_dispatch import TorchDispatchMode
 
-from sumpool.bench.cost import count
-from sumpool.bench.dry import WithoutProducts
+from sumpool.bench.measures.cost import count
+from sumpool.bench.measures.dry import WithoutProducts
 from sumpool.bench.systems.workload import Documents
 from sumpool.core.model.summarizer import Memory, Summarizer
 from sumpool.core.pooling._base import Pooled

@@ -11,7 +11,7 @@ from typing import Literal
 import torch
 from torch import Tensor, nn
 
-from sumpool.bench.timing import Timing, Work
+from sumpool.bench.measures.timing import Timing, Work
 from sumpool.core.nn.packed import Precision, pack
 
 Rate = Literal["fp32 products", "bf16 products", "int8 products", "memory read", "memory copied"]

@@ -4,8 +4,8 @@ import pytest
 import torch
 from torch import nn
 
-from sumpool.bench.anatomy import dissect
-from sumpool.bench.cost import count
+from sumpool.bench.measures.anatomy import dissect
+from sumpool.bench.measures.cost import count
 from sumpool.bench.systems.workload import Conditions, Documents, Subject
 from sumpool.core.model.config import ModelConfig
 

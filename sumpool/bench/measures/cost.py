@@ -12,7 +12,7 @@ import torch
 from torch import Size
 from torch.utils.flop_counter import FlopCounterMode
 
-from sumpool.bench.timing import Work
+from sumpool.bench.measures.timing import Work
 
 ALL = "Global"
 """torch's name for everything that was counted."""
