@@ -12,9 +12,9 @@ from sumpool.bench.measures.anatomy import Anatomy, dissect
 from sumpool.bench.measures.rates import Rate, RateRow, probes
 from sumpool.bench.measures.timing import Timing, Work, clock
 from sumpool.bench.model_rows import MODEL, ModelRow
+from sumpool.bench.results.table import significant
 from sumpool.bench.systems.contender import Contender
 from sumpool.bench.systems.workload import DTYPES, SIZES, WORKS, Conditions, Documents, Subject
-from sumpool.bench.table import significant
 from sumpool.interruption import Check
 from sumpool.progress import Progress, Report
 

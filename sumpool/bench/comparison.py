@@ -9,8 +9,8 @@ from sumpool.bench.measures.ranks import Ratio, compare
 from sumpool.bench.measures.rates import RateRow
 from sumpool.bench.measures.timing import Timing
 from sumpool.bench.model_rows import MODEL, ModelRow
-from sumpool.bench.result import BenchReport
-from sumpool.bench.table import MISSING, Table, significant
+from sumpool.bench.results.result import BenchReport
+from sumpool.bench.results.table import MISSING, Table, significant
 
 _IN_ROWS = {"bench.lengths", "bench.works", "bench.repeats", "bench.seconds"}
 """Settings whose change shows in the rows."""

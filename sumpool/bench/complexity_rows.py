@@ -6,8 +6,8 @@ from typing import final
 
 from sumpool.bench.formulas import BYTES, Cost
 from sumpool.bench.measures.cost import Operations
-from sumpool.bench.result import Found
-from sumpool.bench.table import MISSING, Table, number, ratio
+from sumpool.bench.results.result import Found
+from sumpool.bench.results.table import MISSING, Table, number, ratio
 
 
 @dataclass(frozen=True)

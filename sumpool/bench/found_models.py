@@ -7,8 +7,8 @@ from typing import final
 from sumpool.bench.measures.rates import RateRow
 from sumpool.bench.model_rows import GrowthRow, ModelRow, StepRow
 from sumpool.bench.model_tables import growth_table, rates_table, steps_table, systems_table, work_table
-from sumpool.bench.result import Found
-from sumpool.bench.table import Table
+from sumpool.bench.results.result import Found
+from sumpool.bench.results.table import Table
 
 _TITLES = {
     "encode": "reading documents",

@@ -6,8 +6,8 @@ from statistics import fmean
 from typing import final
 
 from sumpool.bench.measures.timing import Timing
-from sumpool.bench.result import Found
-from sumpool.bench.table import MISSING, Table, number
+from sumpool.bench.results.result import Found
+from sumpool.bench.results.table import MISSING, Table, number
 
 SORTED = "halving, sorted each round"
 ONCE = "halving, sorted once"

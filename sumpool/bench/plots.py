@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Literal
 from sumpool.bench.found_models import FoundModels
 from sumpool.bench.model_plot import draw_models
 from sumpool.bench.operator_rows import LOOP, NEVER, SORTED, SUMS, FoundOperators, OperatorRow
-from sumpool.bench.result import Found
+from sumpool.bench.results.result import Found
 from sumpool.bench.selection_rows import APPROXIMATE, FULL, FoundSelection
 from sumpool.bench.shortening import PUBLISHED, FoundShortening
 from sumpool.bench.sparsity_rows import FoundSparsity

@@ -6,8 +6,8 @@ from itertools import pairwise
 from typing import Any, final
 
 from sumpool.bench.measures.timing import Timing
-from sumpool.bench.result import Found
-from sumpool.bench.table import Table, number, ratio
+from sumpool.bench.results.result import Found
+from sumpool.bench.results.table import Table, number, ratio
 
 FULL = "full"
 APPROXIMATE, GRU = "approximate", "approximate, gru"

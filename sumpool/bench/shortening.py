@@ -15,9 +15,9 @@ from typing import final
 from sumpool.bench.config import ShorteningConfig
 from sumpool.bench.measures.memory import peak
 from sumpool.bench.measures.timing import Steps, Timing, Work, interleave
-from sumpool.bench.result import Found
+from sumpool.bench.results.result import Found
+from sumpool.bench.results.table import Table, number, ratio
 from sumpool.bench.systems.workload import Conditions, Documents, Subject
-from sumpool.bench.table import Table, number, ratio
 from sumpool.core.model.config import ModelConfig
 from sumpool.errors import is_out_of_memory
 from sumpool.interruption import Check, go_on

@@ -5,8 +5,8 @@ from dataclasses import dataclass
 from typing import Any, final
 
 from sumpool.bench.measures.regression import Regression
-from sumpool.bench.result import Found
-from sumpool.bench.table import MISSING, Table, number
+from sumpool.bench.results.result import Found
+from sumpool.bench.results.table import MISSING, Table, number
 
 MODES = ("forward and backward", "forward", "inference")
 PUBLISHED = {"forward and backward": (1.08, 0.17), "forward": (1.14, 0.25), "inference": (9.96, 1.30)}

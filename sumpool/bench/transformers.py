@@ -15,9 +15,9 @@ from torch import Tensor
 
 from sumpool.bench.config import TransformersConfig
 from sumpool.bench.measures.timing import Steps, Timing, interleave
-from sumpool.bench.result import Found
+from sumpool.bench.results.result import Found
+from sumpool.bench.results.table import Table, number, ratio
 from sumpool.bench.systems.workload import Conditions, Documents
-from sumpool.bench.table import Table, number, ratio
 from sumpool.core.decoding.beam import Hypothesis, search
 from sumpool.core.decoding.config import DecodingConfig
 from sumpool.core.decoding.constraints import NoRepeatTokens

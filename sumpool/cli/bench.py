@@ -15,8 +15,8 @@ from sumpool.errors import RecipeError
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
-    from sumpool.bench.result import BenchReport
-    from sumpool.bench.table import Table
+    from sumpool.bench.results.result import BenchReport
+    from sumpool.bench.results.table import Table
 
 Suite = Literal["operators", "complexity", "tables", "shortening", "selection", "transformers"]
 SUITES: tuple[Suite, ...] = get_args(Suite)

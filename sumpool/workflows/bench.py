@@ -7,7 +7,7 @@ from importlib.util import find_spec
 from pathlib import Path
 
 from sumpool.bench.models import NOBODY, measure_models
-from sumpool.bench.result import BenchReport
+from sumpool.bench.results.result import BenchReport
 from sumpool.bench.systems.builtin import NAME, QUICKSTART, VOCABULARY
 from sumpool.bench.systems.contender import Contender
 from sumpool.bench.systems.workload import Conditions

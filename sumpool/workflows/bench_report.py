@@ -6,8 +6,8 @@ from contextlib import contextmanager
 
 import torch
 
-from sumpool.bench.machine import describe, versions
-from sumpool.bench.result import BenchReport, Found
+from sumpool.bench.results.machine import describe, versions
+from sumpool.bench.results.result import BenchReport, Found
 from sumpool.bench.systems.workload import Conditions
 from sumpool.errors import Interrupted
 

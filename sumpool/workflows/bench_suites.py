@@ -19,7 +19,7 @@ from sumpool.bench.config import (
 from sumpool.bench.operators import measure_operators
 from sumpool.bench.paper import VOCABULARY
 from sumpool.bench.paper_times import measure_tables
-from sumpool.bench.result import BenchReport, Found
+from sumpool.bench.results.result import BenchReport, Found
 from sumpool.bench.selection import measure_selection
 from sumpool.bench.shortening import measure_shortening
 from sumpool.bench.sparsity import measure_sparsity

@@ -9,7 +9,7 @@ from statistics import fmean
 import numpy as np
 
 from sumpool.bench.peers.build import require_trainer
-from sumpool.bench.result import BenchReport
+from sumpool.bench.results.result import BenchReport
 from sumpool.bench.systems.workload import Conditions
 from sumpool.bench.trainer import Descent, Learnt, Lessons, TrainerConfig
 from sumpool.core.decoding.constraints import WordPieces

@@ -4,8 +4,8 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import final
 
-from sumpool.bench.result import Found
-from sumpool.bench.table import Table, number, significant
+from sumpool.bench.results.result import Found
+from sumpool.bench.results.table import Table, number, significant
 from sumpool.bench.trainer import Learnt, Lessons, TrainerConfig
 from sumpool.core.output.tied import TiedConfig
 from sumpool.data.shards import Shard

@@ -8,7 +8,7 @@ from sumpool.bench.found_models import FoundModels
 from sumpool.bench.measures.rates import RateRow
 from sumpool.bench.measures.timing import Timing
 from sumpool.bench.model_rows import ModelRow
-from sumpool.bench.result import BenchReport
+from sumpool.bench.results.result import BenchReport
 from tests.bench.test_model_rows import REPORT
 
 SETTINGS = {"bench": {"batch": 1, "lengths": (16,)}, "model": {"dim": 8, "encoder": [{"block": 4}]}, "vocabulary": 40}

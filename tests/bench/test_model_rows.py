@@ -3,12 +3,12 @@ import json
 import torch
 
 from sumpool.bench.found_models import FoundModels
-from sumpool.bench.machine import describe, versions
 from sumpool.bench.measures.growth import Growth
 from sumpool.bench.measures.rates import RateRow
 from sumpool.bench.measures.timing import Timing
 from sumpool.bench.model_rows import GrowthRow, ModelRow, StepRow
-from sumpool.bench.result import BenchReport
+from sumpool.bench.results.machine import describe, versions
+from sumpool.bench.results.result import BenchReport
 
 MEBI = 2**20
 FOUND = FoundModels(

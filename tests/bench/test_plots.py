@@ -14,7 +14,7 @@ from sumpool.bench.model_plot import APART, spread
 from sumpool.bench.model_rows import ModelRow
 from sumpool.bench.operators import measure_operators
 from sumpool.bench.plots import draw, require_plots
-from sumpool.bench.result import Found
+from sumpool.bench.results.result import Found
 from sumpool.bench.selection import measure_selection
 from sumpool.bench.shortening import FoundShortening, ShorteningRow
 from sumpool.bench.sparsity import measure_sparsity

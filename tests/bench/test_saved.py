@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from sumpool.bench import saved
-from sumpool.bench.result import SCHEMA
+from sumpool.bench.results.result import SCHEMA
 from sumpool.bench.saved import load_saved
 from sumpool.errors import DataError
 from tests.bench.test_model_rows import REPORT

@@ -4,7 +4,7 @@ from dataclasses import asdict
 import torch
 
 from sumpool import __version__
-from sumpool.bench.machine import describe, versions
+from sumpool.bench.results.machine import describe, versions
 
 
 def test_this_machine() -> None:

@@ -1,6 +1,6 @@
 import pytest
 
-from sumpool.bench.table import percent, significant
+from sumpool.bench.results.table import percent, significant
 
 
 @pytest.mark.parametrize(

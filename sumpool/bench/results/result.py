@@ -6,8 +6,8 @@ from collections.abc import Iterable
 from dataclasses import asdict, dataclass
 from typing import Any
 
-from sumpool.bench.machine import Machine
-from sumpool.bench.table import Table
+from sumpool.bench.results.machine import Machine
+from sumpool.bench.results.table import Table
 
 SCHEMA = 2
 """Of the files; 1 had no shares, steps and rates, and said nothing of itself."""
