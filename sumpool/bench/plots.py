@@ -5,8 +5,8 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal
 
-from sumpool.bench.found_models import FoundModels
-from sumpool.bench.model_plot import draw_models
+from sumpool.bench.models.found import FoundModels
+from sumpool.bench.models.plot import draw_models
 from sumpool.bench.operator_rows import LOOP, NEVER, SORTED, SUMS, FoundOperators, OperatorRow
 from sumpool.bench.results.result import Found
 from sumpool.bench.selection_rows import APPROXIMATE, FULL, FoundSelection

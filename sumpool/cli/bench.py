@@ -92,9 +92,9 @@ def bench(
     Sizes and repetitions change with --set bench.batch=8, works with --set bench.works=[generate], and the time for
     all of it with --set bench.seconds=60.
     """
-    from sumpool.bench.comparison import compare_reports
+    from sumpool.bench.models.comparison import compare_reports
+    from sumpool.bench.models.saved import load_saved
     from sumpool.bench.plots import A_MODEL, draw, require_plots
-    from sumpool.bench.saved import load_saved
     from sumpool.interruption import interruptible
 
     of_model = target not in NAMES

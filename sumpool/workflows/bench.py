@@ -6,7 +6,7 @@ from importlib.metadata import version
 from importlib.util import find_spec
 from pathlib import Path
 
-from sumpool.bench.models import NOBODY, measure_models
+from sumpool.bench.models.measure import NOBODY, measure_models
 from sumpool.bench.results.result import BenchReport
 from sumpool.bench.systems.builtin import NAME, QUICKSTART, VOCABULARY
 from sumpool.bench.systems.contender import Contender

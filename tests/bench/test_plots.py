@@ -8,10 +8,10 @@ import torch
 
 from sumpool.bench import plots
 from sumpool.bench.config import OperatorsConfig, SelectionConfig, SparsityConfig
-from sumpool.bench.found_models import FoundModels
 from sumpool.bench.measures.timing import Timing
-from sumpool.bench.model_plot import APART, spread
-from sumpool.bench.model_rows import ModelRow
+from sumpool.bench.models.found import FoundModels
+from sumpool.bench.models.plot import APART, spread
+from sumpool.bench.models.rows import ModelRow
 from sumpool.bench.operators import measure_operators
 from sumpool.bench.plots import draw, require_plots
 from sumpool.bench.results.result import Found

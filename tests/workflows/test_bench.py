@@ -4,10 +4,10 @@ from pathlib import Path
 
 import pytest
 
-from sumpool.bench.comparison import compare_reports
 from sumpool.bench.config import Suite
-from sumpool.bench.found_models import FoundModels
-from sumpool.bench.saved import load_saved
+from sumpool.bench.models.comparison import compare_reports
+from sumpool.bench.models.found import FoundModels
+from sumpool.bench.models.saved import load_saved
 from sumpool.bench.systems.contender import Contender
 from sumpool.bench.systems.workload import Conditions, Documents
 from sumpool.core.model.config import ModelConfig

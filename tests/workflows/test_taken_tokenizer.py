@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from sumpool.bench.found_models import FoundModels
+from sumpool.bench.models.found import FoundModels
 from sumpool.documents import Document
 from sumpool.errors import RecipeError
 from sumpool.recipe.load import dump_recipe, load_recipe

@@ -3,13 +3,13 @@ from dataclasses import replace
 
 import pytest
 
-from sumpool.bench.comparison import Comparison, compare_reports
-from sumpool.bench.found_models import FoundModels
 from sumpool.bench.measures.rates import RateRow
 from sumpool.bench.measures.timing import Timing
-from sumpool.bench.model_rows import ModelRow
+from sumpool.bench.models.comparison import Comparison, compare_reports
+from sumpool.bench.models.found import FoundModels
+from sumpool.bench.models.rows import ModelRow
 from sumpool.bench.results.result import BenchReport
-from tests.bench.test_model_rows import REPORT
+from tests.bench.models.test_rows import REPORT
 
 SETTINGS = {"bench": {"batch": 1, "lengths": (16,)}, "model": {"dim": 8, "encoder": [{"block": 4}]}, "vocabulary": 40}
 STEADY = (1.0, 1.01, 0.99, 1.02, 0.98)

@@ -5,13 +5,13 @@ from dataclasses import replace
 from functools import partial
 from typing import final
 
-from sumpool.bench.budget import FEWEST, Budget, afford
-from sumpool.bench.climb import Climb
 from sumpool.bench.config import BenchConfig, WorkName
 from sumpool.bench.measures.anatomy import Anatomy, dissect
 from sumpool.bench.measures.rates import Rate, RateRow, probes
 from sumpool.bench.measures.timing import Timing, Work, clock
-from sumpool.bench.model_rows import MODEL, ModelRow
+from sumpool.bench.models.budget import FEWEST, Budget, afford
+from sumpool.bench.models.climb import Climb
+from sumpool.bench.models.rows import MODEL, ModelRow
 from sumpool.bench.results.table import significant
 from sumpool.bench.systems.contender import Contender
 from sumpool.bench.systems.workload import DTYPES, SIZES, WORKS, Conditions, Documents, Subject

@@ -4,11 +4,11 @@ import json
 from collections.abc import Iterator
 from dataclasses import asdict, dataclass
 
-from sumpool.bench.found_models import FoundModels
 from sumpool.bench.measures.ranks import Ratio, compare
 from sumpool.bench.measures.rates import RateRow
 from sumpool.bench.measures.timing import Timing
-from sumpool.bench.model_rows import MODEL, ModelRow
+from sumpool.bench.models.found import FoundModels
+from sumpool.bench.models.rows import MODEL, ModelRow
 from sumpool.bench.results.result import BenchReport
 from sumpool.bench.results.table import MISSING, Table, significant
 

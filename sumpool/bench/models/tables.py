@@ -5,7 +5,7 @@ from itertools import groupby
 
 from sumpool.bench.measures.rates import RateRow
 from sumpool.bench.measures.timing import Timing
-from sumpool.bench.model_rows import MODEL, GrowthRow, ModelRow, StepRow
+from sumpool.bench.models.rows import MODEL, GrowthRow, ModelRow, StepRow
 from sumpool.bench.results.table import MISSING, Table, number, percent, significant
 
 NOISY = 1.5

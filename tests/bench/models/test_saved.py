@@ -5,11 +5,11 @@ from typing import Any
 
 import pytest
 
-from sumpool.bench import saved
+from sumpool.bench.models import saved
+from sumpool.bench.models.saved import load_saved
 from sumpool.bench.results.result import SCHEMA
-from sumpool.bench.saved import load_saved
 from sumpool.errors import DataError
-from tests.bench.test_model_rows import REPORT
+from tests.bench.models.test_rows import REPORT
 
 
 @pytest.fixture

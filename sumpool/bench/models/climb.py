@@ -9,7 +9,7 @@ import torch
 from sumpool.bench.measures.cost import count
 from sumpool.bench.measures.memory import available, peak
 from sumpool.bench.measures.timing import Work, clock
-from sumpool.bench.model_rows import ModelRow
+from sumpool.bench.models.rows import ModelRow
 from sumpool.errors import is_out_of_memory
 
 HEADROOM = 0.9

@@ -3,11 +3,11 @@
 from collections.abc import Mapping
 from types import MappingProxyType
 
-from sumpool.bench.ascent import Ascent
-from sumpool.bench.budget import Budget
 from sumpool.bench.config import BenchConfig
-from sumpool.bench.found_models import FoundModels
-from sumpool.bench.model_shares import fit_growth, share_rates, step_rows
+from sumpool.bench.models.ascent import Ascent
+from sumpool.bench.models.budget import Budget
+from sumpool.bench.models.found import FoundModels
+from sumpool.bench.models.shares import fit_growth, share_rates, step_rows
 from sumpool.bench.systems.contender import Contender
 from sumpool.bench.systems.workload import WORKS, Conditions, Subject, twins
 from sumpool.core.model.config import ModelConfig

@@ -2,11 +2,11 @@ import json
 
 import torch
 
-from sumpool.bench.found_models import FoundModels
 from sumpool.bench.measures.growth import Growth
 from sumpool.bench.measures.rates import RateRow
 from sumpool.bench.measures.timing import Timing
-from sumpool.bench.model_rows import GrowthRow, ModelRow, StepRow
+from sumpool.bench.models.found import FoundModels
+from sumpool.bench.models.rows import GrowthRow, ModelRow, StepRow
 from sumpool.bench.results.machine import describe, versions
 from sumpool.bench.results.result import BenchReport
 

@@ -2,8 +2,8 @@ import pytest
 
 from sumpool.bench.measures.rates import RateRow
 from sumpool.bench.measures.timing import Timing
-from sumpool.bench.model_rows import ModelRow
-from sumpool.bench.model_shares import fit_growth, share_rates, step_rows
+from sumpool.bench.models.rows import ModelRow
+from sumpool.bench.models.shares import fit_growth, share_rates, step_rows
 
 RATES = (
     RateRow("fp32 products", 16, 100, Timing((1.0,))),

@@ -4,8 +4,8 @@ from collections.abc import Callable, Mapping, Sequence
 from math import exp, log
 from typing import TYPE_CHECKING
 
-from sumpool.bench.found_models import FoundModels
-from sumpool.bench.model_rows import MODEL, ModelRow
+from sumpool.bench.models.found import FoundModels
+from sumpool.bench.models.rows import MODEL, ModelRow
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

@@ -5,8 +5,8 @@ from dataclasses import dataclass
 from typing import final
 
 from sumpool.bench.measures.rates import RateRow
-from sumpool.bench.model_rows import GrowthRow, ModelRow, StepRow
-from sumpool.bench.model_tables import growth_table, rates_table, steps_table, systems_table, work_table
+from sumpool.bench.models.rows import GrowthRow, ModelRow, StepRow
+from sumpool.bench.models.tables import growth_table, rates_table, steps_table, systems_table, work_table
 from sumpool.bench.results.result import Found
 from sumpool.bench.results.table import Table
 

@@ -3,12 +3,12 @@ from dataclasses import dataclass
 import pytest
 import torch
 
-from sumpool.bench import ascent, climb
-from sumpool.bench.ascent import Ascent, with_steps
-from sumpool.bench.budget import Budget
 from sumpool.bench.config import BenchConfig
 from sumpool.bench.measures.timing import Work
-from sumpool.bench.model_rows import ModelRow
+from sumpool.bench.models import ascent, climb
+from sumpool.bench.models.ascent import Ascent, with_steps
+from sumpool.bench.models.budget import Budget
+from sumpool.bench.models.rows import ModelRow
 from sumpool.bench.systems.workload import Conditions, Documents, Subject
 from sumpool.core.attention.blockwise import BlockwiseConfig
 from sumpool.core.model.config import DecoderConfig, EncoderLayerConfig, ModelConfig

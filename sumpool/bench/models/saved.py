@@ -6,10 +6,10 @@ from typing import Annotated, Any, Literal
 
 from pydantic import BaseModel, Field, ValidationError
 
-from sumpool.bench.found_models import FoundModels
 from sumpool.bench.measures.rates import RateRow
 from sumpool.bench.measures.timing import Timing
-from sumpool.bench.model_rows import GrowthRow, ModelRow, StepRow
+from sumpool.bench.models.found import FoundModels
+from sumpool.bench.models.rows import GrowthRow, ModelRow, StepRow
 from sumpool.bench.results.machine import Machine
 from sumpool.bench.results.result import SCHEMA, BenchReport
 from sumpool.errors import DataError

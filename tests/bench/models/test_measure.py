@@ -5,12 +5,12 @@ from unittest.mock import Mock
 import pytest
 import torch
 
-from sumpool.bench import climb
 from sumpool.bench.config import BenchConfig
-from sumpool.bench.found_models import FoundModels
 from sumpool.bench.measures.timing import Work
-from sumpool.bench.model_rows import ModelRow
-from sumpool.bench.models import measure_models
+from sumpool.bench.models import climb
+from sumpool.bench.models.found import FoundModels
+from sumpool.bench.models.measure import measure_models
+from sumpool.bench.models.rows import ModelRow
 from sumpool.bench.systems.workload import WORKS, Conditions, Documents, Subject
 from sumpool.core.attention.blockwise import BlockwiseConfig
 from sumpool.core.model.config import DecoderConfig, EncoderLayerConfig, ModelConfig

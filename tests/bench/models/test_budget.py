@@ -1,6 +1,6 @@
 from itertools import count
 
-from sumpool.bench.budget import Budget, afford
+from sumpool.bench.models.budget import Budget, afford
 
 
 def nobody(name: str) -> bool:

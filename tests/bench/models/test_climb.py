@@ -1,9 +1,9 @@
 import pytest
 import torch
 
-from sumpool.bench import climb
-from sumpool.bench.climb import Climb
-from sumpool.bench.model_rows import ModelRow
+from sumpool.bench.models import climb
+from sumpool.bench.models.climb import Climb
+from sumpool.bench.models.rows import ModelRow
 
 CPU = torch.device("cpu")
 

@@ -5,7 +5,7 @@ from dataclasses import replace
 
 from sumpool.bench.measures.growth import fit
 from sumpool.bench.measures.rates import PRECISIONS, PRODUCTS, Rate, RateRow
-from sumpool.bench.model_rows import GrowthRow, ModelRow, StepRow
+from sumpool.bench.models.rows import GrowthRow, ModelRow, StepRow
 
 
 def share_rates(rows: Sequence[ModelRow], rates: Sequence[RateRow]) -> tuple[ModelRow, ...]:
