@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 import torch
 
-from sumpool.bench import paper
+from sumpool.bench.suites import paper
 from sumpool.core.model.config import ModelConfig
 from sumpool.core.model.summarizer import Summarizer
 from sumpool.recipe.load import load_recipe

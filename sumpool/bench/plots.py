@@ -7,11 +7,11 @@ from typing import TYPE_CHECKING, Literal
 
 from sumpool.bench.models.found import FoundModels
 from sumpool.bench.models.plot import draw_models
-from sumpool.bench.operator_rows import LOOP, NEVER, SORTED, SUMS, FoundOperators, OperatorRow
 from sumpool.bench.results.result import Found
-from sumpool.bench.selection_rows import APPROXIMATE, FULL, FoundSelection
-from sumpool.bench.shortening import PUBLISHED, FoundShortening
-from sumpool.bench.sparsity_rows import FoundSparsity
+from sumpool.bench.suites.operator_rows import LOOP, NEVER, SORTED, SUMS, FoundOperators, OperatorRow
+from sumpool.bench.suites.selection_rows import APPROXIMATE, FULL, FoundSelection
+from sumpool.bench.suites.shortening import PUBLISHED, FoundShortening
+from sumpool.bench.suites.sparsity_rows import FoundSparsity
 from sumpool.errors import RecipeError
 
 if TYPE_CHECKING:

@@ -5,7 +5,7 @@ from collections.abc import Iterator, Sequence
 import torch
 from torch import Tensor
 
-from sumpool.bench.sparsity_rows import LossRow
+from sumpool.bench.suites.sparsity_rows import LossRow
 from sumpool.core.cross_attention._base import CrossAttentionConfig
 from sumpool.core.cross_attention.full import FullConfig
 from sumpool.core.cross_attention.sentence import SentenceConfig

@@ -6,7 +6,6 @@ from pathlib import Path
 
 import torch
 
-from sumpool.bench.complexity import count_complexity
 from sumpool.bench.config import (
     ComplexityConfig,
     OperatorsConfig,
@@ -16,15 +15,16 @@ from sumpool.bench.config import (
     TablesConfig,
     TransformersConfig,
 )
-from sumpool.bench.operators import measure_operators
-from sumpool.bench.paper import VOCABULARY
-from sumpool.bench.paper_times import measure_tables
 from sumpool.bench.results.result import BenchReport, Found
-from sumpool.bench.selection import measure_selection
-from sumpool.bench.shortening import measure_shortening
-from sumpool.bench.sparsity import measure_sparsity
+from sumpool.bench.suites.complexity import count_complexity
+from sumpool.bench.suites.operators import measure_operators
+from sumpool.bench.suites.paper import VOCABULARY
+from sumpool.bench.suites.paper_times import measure_tables
+from sumpool.bench.suites.selection import measure_selection
+from sumpool.bench.suites.shortening import measure_shortening
+from sumpool.bench.suites.sparsity import measure_sparsity
+from sumpool.bench.suites.transformers import measure_transformers
 from sumpool.bench.systems.workload import Conditions
-from sumpool.bench.transformers import measure_transformers
 from sumpool.interruption import Check, go_on
 from sumpool.progress import Report, silent
 from sumpool.training.hardware import choose_device, choose_precision

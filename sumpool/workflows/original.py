@@ -8,7 +8,7 @@ from tempfile import TemporaryDirectory
 import torch
 
 from sumpool.bench.config import TransformersConfig
-from sumpool.bench.transformers import Pair
+from sumpool.bench.suites.transformers import Pair
 from sumpool.errors import RecipeError
 from sumpool.pretrained.config import Changes, read_original, settings_of
 from sumpool.pretrained.generation import writes_like

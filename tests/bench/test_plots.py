@@ -12,13 +12,13 @@ from sumpool.bench.measures.timing import Timing
 from sumpool.bench.models.found import FoundModels
 from sumpool.bench.models.plot import APART, spread
 from sumpool.bench.models.rows import ModelRow
-from sumpool.bench.operators import measure_operators
 from sumpool.bench.plots import draw, require_plots
 from sumpool.bench.results.result import Found
-from sumpool.bench.selection import measure_selection
-from sumpool.bench.shortening import FoundShortening, ShorteningRow
-from sumpool.bench.sparsity import measure_sparsity
-from sumpool.bench.sparsity_rows import LossRow
+from sumpool.bench.suites.operators import measure_operators
+from sumpool.bench.suites.selection import measure_selection
+from sumpool.bench.suites.shortening import FoundShortening, ShorteningRow
+from sumpool.bench.suites.sparsity import measure_sparsity
+from sumpool.bench.suites.sparsity_rows import LossRow
 from sumpool.bench.systems.workload import Conditions
 from sumpool.core.model.config import ModelConfig
 from sumpool.errors import RecipeError

@@ -7,7 +7,7 @@ from unittest.mock import Mock
 import numpy as np
 import pytest
 
-from sumpool.bench.sparsity_rows import FoundSparsity
+from sumpool.bench.suites.sparsity_rows import FoundSparsity
 from sumpool.data.shards import Item, ShardWriter
 from sumpool.data.sources._base import Example
 from sumpool.data.texts import TextsWriter

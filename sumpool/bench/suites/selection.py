@@ -18,8 +18,8 @@ from torch import Tensor
 
 from sumpool.bench.config import SelectionConfig
 from sumpool.bench.measures.timing import Steps, Work, interleave
-from sumpool.bench.selection_generation import measure_generations
-from sumpool.bench.selection_rows import APPROXIMATE, FULL, GRU, FoundSelection, GenerationRow, HoldRow, StepRow
+from sumpool.bench.suites.selection_generation import measure_generations
+from sumpool.bench.suites.selection_rows import APPROXIMATE, FULL, GRU, FoundSelection, GenerationRow, HoldRow, StepRow
 from sumpool.bench.systems.workload import Conditions
 from sumpool.core.cross_attention._base import CrossAttentionConfig, Held
 from sumpool.core.cross_attention.full import FullConfig

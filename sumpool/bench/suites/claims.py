@@ -6,9 +6,9 @@ the text and the released code say, or as what enters it, which is what "2.5 tim
 
 from collections.abc import Callable
 
-from sumpool.bench.complexity_rows import Claim, ComplexityRow
 from sumpool.bench.config import ComplexityConfig
-from sumpool.bench.formulas import attend
+from sumpool.bench.suites.complexity_rows import Claim, ComplexityRow
+from sumpool.bench.suites.formulas import attend
 from sumpool.core.model.config import EncoderLayerConfig, ModelConfig
 from sumpool.core.pooling.halving import HalvingConfig
 

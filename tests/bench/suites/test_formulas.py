@@ -3,11 +3,11 @@ from dataclasses import replace
 import pytest
 import torch
 
-from sumpool.bench import complexity
-from sumpool.bench.complexity import count_complexity, systems
 from sumpool.bench.config import ComplexityConfig
-from sumpool.bench.formulas import Held, cross_attention, self_attention
 from sumpool.bench.measures.cost import ALL, count_modules
+from sumpool.bench.suites import complexity
+from sumpool.bench.suites.complexity import count_complexity, systems
+from sumpool.bench.suites.formulas import Held, cross_attention, self_attention
 from sumpool.core.attention.blockwise import BlockwiseConfig
 from sumpool.core.attention.efficient import EfficientConfig
 from sumpool.core.attention.sliding_window import SlidingWindowConfig

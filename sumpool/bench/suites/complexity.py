@@ -1,7 +1,7 @@
 """Table 1 of Pietruszka et al., counted: operations and bytes of every variant, encoder and decoder apart.
 
 Two counters check each other. torch's FlopCounterMode sees every product of matrices of a model that runs at its true
-size with `WithoutProducts`, so that none of them is computed. The formulas of `sumpool.bench.formulas` are ours.
+size with `WithoutProducts`, so that none of them is computed. The formulas of `sumpool.bench.suites.formulas` are ours.
 """
 
 from collections.abc import Mapping, Sequence
@@ -11,12 +11,20 @@ from typing import Any
 import torch
 from torch import nn
 
-from sumpool.bench.claims import compare, deep_pyramidions
-from sumpool.bench.complexity_rows import ComplexityRow, FoundComplexity, Side
 from sumpool.bench.config import ComplexityConfig
-from sumpool.bench.formulas import CROSS_ATTENTION, NOTHING, Cost, cross_attention, decoder, encoder, self_attention
 from sumpool.bench.measures.cost import ALL, Operations, count_modules
 from sumpool.bench.measures.dry import WithoutProducts
+from sumpool.bench.suites.claims import compare, deep_pyramidions
+from sumpool.bench.suites.complexity_rows import ComplexityRow, FoundComplexity, Side
+from sumpool.bench.suites.formulas import (
+    CROSS_ATTENTION,
+    NOTHING,
+    Cost,
+    cross_attention,
+    decoder,
+    encoder,
+    self_attention,
+)
 from sumpool.bench.systems.workload import Conditions, Documents, Subject
 from sumpool.core.model.config import ModelConfig
 from sumpool.core.tokens import Tokens

@@ -4,8 +4,8 @@ import pytest
 import torch
 
 from sumpool.bench.config import SelectionConfig
-from sumpool.bench.selection import SELECTIONS, measure_selection
-from sumpool.bench.selection_rows import APPROXIMATE, FULL, GRU, FoundSelection, break_even
+from sumpool.bench.suites.selection import SELECTIONS, measure_selection
+from sumpool.bench.suites.selection_rows import APPROXIMATE, FULL, GRU, FoundSelection, break_even
 from sumpool.bench.systems.workload import Conditions
 from sumpool.progress import Progress
 

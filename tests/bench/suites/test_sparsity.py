@@ -5,8 +5,8 @@ import torch
 
 from sumpool.bench.config import SparsityConfig
 from sumpool.bench.measures.regression import Regression
-from sumpool.bench.sparsity import measure_sparsity
-from sumpool.bench.sparsity_rows import FoundSparsity, KeptRow, LossRow, ModeRow
+from sumpool.bench.suites.sparsity import measure_sparsity
+from sumpool.bench.suites.sparsity_rows import FoundSparsity, KeptRow, LossRow, ModeRow
 from sumpool.bench.systems.workload import Conditions
 from sumpool.core.model.config import ModelConfig
 from sumpool.progress import Progress

@@ -1,7 +1,7 @@
 import pytest
 
 from sumpool.bench.measures.timing import Timing
-from sumpool.bench.operator_rows import BY_DOCUMENT, LOOP, NEVER, ONCE, SORTED, FoundOperators, OperatorRow
+from sumpool.bench.suites.operator_rows import BY_DOCUMENT, LOOP, NEVER, ONCE, SORTED, FoundOperators, OperatorRow
 
 
 def row(operator: str, length: int, keep: int, seconds: float | None, similarity: float | None = 0.9) -> OperatorRow:

@@ -14,7 +14,7 @@ from torch import Tensor, nn
 
 from sumpool.bench.config import SelectionConfig
 from sumpool.bench.measures.timing import Steps, clock
-from sumpool.bench.selection_rows import GenerationRow
+from sumpool.bench.suites.selection_rows import GenerationRow
 from sumpool.bench.systems.workload import Conditions
 from sumpool.core.cross_attention._base import CrossAttentionConfig
 from sumpool.core.model.config import ModelConfig

@@ -2,8 +2,8 @@ from unittest.mock import Mock
 
 import pytest
 
-from sumpool.bench import paper
-from sumpool.bench.paper import SAME, Number, rows
+from sumpool.bench.suites import paper
+from sumpool.bench.suites.paper import SAME, Number, rows
 from sumpool.core.model.config import ModelConfig
 
 

@@ -15,7 +15,17 @@ from torch.nn import functional as F
 
 from sumpool.bench.config import OperatorsConfig
 from sumpool.bench.measures.timing import Timing, interleave
-from sumpool.bench.operator_rows import BY_DOCUMENT, HARD, LOOP, NEVER, ONCE, SORTED, SUMS, FoundOperators, OperatorRow
+from sumpool.bench.suites.operator_rows import (
+    BY_DOCUMENT,
+    HARD,
+    LOOP,
+    NEVER,
+    ONCE,
+    SORTED,
+    SUMS,
+    FoundOperators,
+    OperatorRow,
+)
 from sumpool.bench.systems.workload import Conditions
 from sumpool.core.pooling.halving import Peak, Sort, halve
 from sumpool.core.pooling.iterative import iterate, suffix_means

@@ -4,11 +4,11 @@ from unittest.mock import Mock
 import pytest
 import torch
 
-from sumpool.bench import paper_times
 from sumpool.bench.config import TablesConfig
 from sumpool.bench.measures.timing import Timing
-from sumpool.bench.paper import PaperRow, Published, rows
-from sumpool.bench.paper_times import FoundTimes, TimeRow, measure_tables, scale
+from sumpool.bench.suites import paper_times
+from sumpool.bench.suites.paper import PaperRow, Published, rows
+from sumpool.bench.suites.paper_times import FoundTimes, TimeRow, measure_tables, scale
 from sumpool.bench.systems.workload import Conditions, Subject
 from sumpool.core.attention.blockwise import BlockwiseConfig
 from sumpool.core.model.config import ModelConfig

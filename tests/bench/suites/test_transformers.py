@@ -5,8 +5,8 @@ import torch
 
 from sumpool.bench.config import TransformersConfig
 from sumpool.bench.measures.timing import Timing
+from sumpool.bench.suites.transformers import FoundTransformers, SystemRow, measure_transformers
 from sumpool.bench.systems.workload import Conditions
-from sumpool.bench.transformers import FoundTransformers, SystemRow, measure_transformers
 from sumpool.workflows.original import random_pair
 
 SMALL = TransformersConfig(

@@ -5,11 +5,11 @@ import pytest
 import torch
 from torch import Tensor
 
-from sumpool.bench import operators
 from sumpool.bench.config import OperatorsConfig
 from sumpool.bench.measures.timing import Timing
-from sumpool.bench.operator_rows import HARD, LOOP, PUBLISHED, SORTED
-from sumpool.bench.operators import measure_operators, similarity
+from sumpool.bench.suites import operators
+from sumpool.bench.suites.operator_rows import HARD, LOOP, PUBLISHED, SORTED
+from sumpool.bench.suites.operators import measure_operators, similarity
 from sumpool.bench.systems.workload import Conditions
 from sumpool.interruption import go_on
 

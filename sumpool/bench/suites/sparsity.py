@@ -16,7 +16,7 @@ from torch import Tensor
 from sumpool.bench.config import SparsityConfig
 from sumpool.bench.measures.regression import regress
 from sumpool.bench.measures.timing import Steps, Work, interleave
-from sumpool.bench.sparsity_rows import MODES, FoundSparsity, KeptRow, LossRow, ModeRow, SurfaceRow
+from sumpool.bench.suites.sparsity_rows import MODES, FoundSparsity, KeptRow, LossRow, ModeRow, SurfaceRow
 from sumpool.bench.systems.workload import Conditions, Documents, Subject
 from sumpool.core.model.config import ModelConfig
 from sumpool.interruption import Check, go_on

@@ -4,10 +4,10 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import final
 
-from sumpool.bench.formulas import BYTES, Cost
 from sumpool.bench.measures.cost import Operations
 from sumpool.bench.results.result import Found
 from sumpool.bench.results.table import MISSING, Table, number, ratio
+from sumpool.bench.suites.formulas import BYTES, Cost
 
 
 @dataclass(frozen=True)

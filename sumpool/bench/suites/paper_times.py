@@ -11,9 +11,9 @@ from typing import Any, final
 
 from sumpool.bench.config import TablesConfig
 from sumpool.bench.measures.timing import Steps, Timing, Work, interleave
-from sumpool.bench.paper import BASE, GENERATION_BATCH, TRAINING_BATCH, PaperRow, Published, rows
 from sumpool.bench.results.result import Found
 from sumpool.bench.results.table import MISSING, Table, number, ratio
+from sumpool.bench.suites.paper import BASE, GENERATION_BATCH, TRAINING_BATCH, PaperRow, Published, rows
 from sumpool.bench.systems.workload import Conditions, Documents, Subject
 from sumpool.core.model.config import ModelConfig
 from sumpool.errors import is_out_of_memory

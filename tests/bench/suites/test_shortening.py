@@ -3,10 +3,10 @@ from unittest.mock import Mock
 import pytest
 import torch
 
-from sumpool.bench import shortening
 from sumpool.bench.config import ShorteningConfig
 from sumpool.bench.measures.timing import Timing
-from sumpool.bench.shortening import FoundShortening, ShorteningRow, measure_shortening, model
+from sumpool.bench.suites import shortening
+from sumpool.bench.suites.shortening import FoundShortening, ShorteningRow, measure_shortening, model
 from sumpool.bench.systems.workload import Conditions, Subject
 from sumpool.core.attention.blockwise import BlockwiseConfig
 from sumpool.core.pooling.funnel import FunnelConfig

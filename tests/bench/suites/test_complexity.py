@@ -3,11 +3,11 @@ from functools import partial
 import pytest
 import torch
 
-from sumpool.bench.claims import deep_pyramidions
-from sumpool.bench.complexity import count_complexity, systems
-from sumpool.bench.complexity_rows import FoundComplexity
 from sumpool.bench.config import ComplexityConfig
 from sumpool.bench.measures.cost import count
+from sumpool.bench.suites.claims import deep_pyramidions
+from sumpool.bench.suites.complexity import count_complexity, systems
+from sumpool.bench.suites.complexity_rows import FoundComplexity
 from sumpool.bench.systems.workload import Conditions, Documents, Subject
 
 SMALL = ComplexityConfig(length=64, keep=4, block=4, target=8, dim=32, heads=4, feed_forward=32, layers=6)
