@@ -9,9 +9,9 @@ from statistics import fmean
 import numpy as np
 
 from sumpool.bench.peers.build import require_trainer
+from sumpool.bench.peers.trainer import Descent, Learnt, Lessons, TrainerConfig
 from sumpool.bench.results.result import BenchReport
 from sumpool.bench.systems.workload import Conditions
-from sumpool.bench.trainer import Descent, Learnt, Lessons, TrainerConfig
 from sumpool.core.decoding.constraints import WordPieces
 from sumpool.data.shards import Shard
 from sumpool.errors import CheckpointError, DataError

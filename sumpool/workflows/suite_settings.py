@@ -15,7 +15,7 @@ from sumpool.bench.config import (
     TablesConfig,
     TransformersConfig,
 )
-from sumpool.bench.trainer import TrainerConfig
+from sumpool.bench.peers.trainer import TrainerConfig
 from sumpool.errors import RecipeError
 from sumpool.recipe.overrides import override_all
 from sumpool.recipe.problems import sentences

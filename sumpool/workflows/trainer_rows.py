@@ -4,9 +4,9 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import final
 
+from sumpool.bench.peers.trainer import Learnt, Lessons, TrainerConfig
 from sumpool.bench.results.result import Found
 from sumpool.bench.results.table import Table, number, significant
-from sumpool.bench.trainer import Learnt, Lessons, TrainerConfig
 from sumpool.core.output.tied import TiedConfig
 from sumpool.data.shards import Shard
 from sumpool.evaluation.scorer import Scorer

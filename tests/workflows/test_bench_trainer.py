@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from sumpool.bench.trainer import TrainerConfig
+from sumpool.bench.peers.trainer import TrainerConfig
 from sumpool.errors import CheckpointError, DataError, Interrupted, RecipeError
 from sumpool.progress import Progress
 from sumpool.recipe.load import load_recipe

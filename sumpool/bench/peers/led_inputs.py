@@ -7,7 +7,7 @@ import torch
 from torch import Tensor
 from torch.nn.utils.rnn import pad_sequence
 
-from sumpool.bench.trainer import Items
+from sumpool.bench.peers.trainer import Items
 from sumpool.core.model.config import ModelConfig
 from sumpool.data.batches import collate
 from sumpool.data.shards import Item

@@ -16,8 +16,8 @@ from torch.optim.lr_scheduler import LambdaLR
 from sumpool.bench.measures.memory import peak
 from sumpool.bench.measures.timing import synchronize
 from sumpool.bench.peers.led_inputs import IGNORED, Features, feature, inputs
+from sumpool.bench.peers.trainer import Course, Learnt, Lessons
 from sumpool.bench.peers.transformers_models import led
-from sumpool.bench.trainer import Course, Learnt, Lessons
 from sumpool.errors import NonFiniteError
 from sumpool.interruption import Check, go_on
 from sumpool.progress import Progress, Report, silent

@@ -12,9 +12,9 @@ from torch import Tensor
 from sumpool.bench.peers import led_trainer
 from sumpool.bench.peers.led_inputs import Features, inputs
 from sumpool.bench.peers.led_trainer import teach, validate
+from sumpool.bench.peers.trainer import Descent, Lessons
 from sumpool.bench.peers.transformers_models import led
 from sumpool.bench.systems.workload import Conditions
-from sumpool.bench.trainer import Descent, Lessons
 from sumpool.data.shards import Item
 from sumpool.errors import Interrupted, NonFiniteError
 from sumpool.pieces import BEGIN, END

@@ -2,7 +2,7 @@ from collections.abc import Iterator, Sequence
 
 import pytest
 
-from sumpool.bench.trainer import Course, Learnt
+from sumpool.bench.peers.trainer import Course, Learnt
 
 
 class Clock:
