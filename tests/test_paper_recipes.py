@@ -90,9 +90,10 @@ def test_power_is_fine_tuned_from_a_row_above_it_with_its_own_length() -> None:
     above: dict[Path, Recipe] = {}
     begun = []
     for row in loaded.rows:
-        if row.recipe.train.init_from:
+        if beginning := row.recipe.train.init_from:
+            assert isinstance(beginning, Path)
             begun.append(row.name)
-            first = above[row.recipe.train.init_from]
+            first = above[beginning]
             assert first.model.source_length == row.recipe.model.source_length
         above[Path("runs/shallow") / f"{row.name}-seed{loaded.settings.seeds[0]}"] = row.recipe
     assert len(begun) == 3

@@ -14,7 +14,7 @@ from sumpool.bench.results.result import BenchReport
 from sumpool.bench.systems.workload import Conditions
 from sumpool.core.decoding.constraints import WordPieces
 from sumpool.data.shards import Shard
-from sumpool.errors import CheckpointError, DataError
+from sumpool.errors import CheckpointError, DataError, RecipeError
 from sumpool.interruption import Check, go_on
 from sumpool.progress import Progress, Report, silent
 from sumpool.recipe.schema import Recipe
@@ -72,6 +72,8 @@ def bench_trainer(
     settings = load_trainer([*(each for each in overrides if each not in of_run), *chosen_lengths(lengths)])
     loaded = load_model(run or newest_run(RUNS), of_run)
     recipe = loaded.recipe
+    if not recipe.train.steps:
+        raise RecipeError(f"{loaded.folder} must have learnt for LED to learn as long, but its train.steps is 0")
     material = _material(loaded)
     device = choose_device(recipe.train.device)
     precision = choose_precision(recipe.train.precision, device)

@@ -116,6 +116,12 @@ def test_a_run_must_be_finished(finished: Path, tmp_path: Path) -> None:
         bench_trainer(run)
 
 
+def test_a_run_must_have_learnt(finished: Path, tmp_path: Path) -> None:
+    recipe = load_recipe(finished, [f"train.init_from={finished}", "train.steps=0"])
+    with pytest.raises(RecipeError, match=r"run must have learnt for LED to learn as long, but its train\.steps is 0"):
+        bench_trainer(train(recipe, tmp_path / "run"))
+
+
 def test_other_data_is_refused(finished: Path, tmp_path: Path) -> None:
     prepared = load_recipe(finished).data.prepared
     assert prepared is not None
