@@ -8,6 +8,7 @@ about a text unlike those that were learnt from has little to do with how the te
 say too.
 """
 
+import re
 from collections.abc import Sequence
 from typing import final
 
@@ -23,6 +24,10 @@ _MOST = 12
 """Sentences that are taken at most; mostly one more would agree less long before."""
 _BEGINNING = 60
 """Words of the beginning of a document that stand for a summary of it."""
+_END = re.compile(r"[.!?\u3002\u061f\u0964][\")'\u201d\u2019\]]*$")
+"""Marks at the end of a sentence, and what may stand behind them."""
+_PLAIN = 6
+"""Words in small letters that a sentence without such a mark has at least."""
 _DRAWN = 8
 """Drawn summaries that the own one and twice the beginning are set beside where the model is at a loss."""
 
@@ -47,7 +52,7 @@ class Extractor:
         """
         if not written or self._mode == "abstractive":
             return ""
-        sentences = [" ".join(sentence.split()) for sentence in self._splitter.split(without_headings(document))]
+        sentences = self._sentences(document)
         samples = [" ".join(texts) for texts in zip(*(part.samples for part in written), strict=True)]
         own, beginning = " ".join(part.text for part in written), lead(document, _BEGINNING)
         agreement = Agreement(samples, self._words.tokenize)
@@ -58,3 +63,13 @@ class Extractor:
         taken = " ".join(sentences[place] for place in agreement.take(sentences, _MOST))
         keeps = self._mode == "auto" and not at_a_loss and agreement.of(own) > max(self._sure, agreement.of(taken))
         return "" if keeps else taken
+
+    def _sentences(self, document: str) -> list[str]:
+        """Give the sentences of a document that are prose, if it has any."""
+        found = [" ".join(sentence.split()) for sentence in self._splitter.split(without_headings(document))]
+        return [sentence for sentence in found if _is_prose(sentence)] or found
+
+
+def _is_prose(sentence: str) -> bool:
+    """Tell whether a sentence has an end, or enough plain words to be none of a list, a table or a command."""
+    return bool(_END.search(sentence)) or sum(word.isalpha() and word.islower() for word in sentence.split()) >= _PLAIN

@@ -20,15 +20,34 @@ def extract(written: list[Written], **settings: object) -> str:
     return Extractor(config, SentenceSplitter.default()).extract(TEXT, written)
 
 
+def extract_from(text: str, sample: str) -> str:
+    config = DecodingConfig(mode="extractive")
+    return Extractor(config, SentenceSplitter.default()).extract(text, [Written(sample, -1.0, (sample,))])
+
+
 def test_sentences_that_agree_are_taken_in_their_order() -> None:
     assert extract([WRITTEN]) == "Hosts send packets to gateways. Gateways drop packets that are too long."
 
 
 def test_headings_are_no_sentences() -> None:
     text = "GATEWAYS DROP PACKETS\nGateways drop packets that are too long.\n\nHOSTS\nApples fall."
-    config = DecodingConfig(mode="extractive")
-    found = Extractor(config, SentenceSplitter.default()).extract(text, [WRITTEN])
-    assert found == "Gateways drop packets that are too long."
+    assert extract_from(text, AGREED) == "Gateways drop packets that are too long."
+
+
+@pytest.mark.parametrize(
+    ("sentence", "taken"),
+    [
+        ("gateways drop [packets]", False),
+        ("gateways --drop packets that are long", False),
+        ("gateways drop packets that are too long", True),
+        ("Gateways drop.", True),
+        ('He said: "gateways drop!")', True),
+    ],
+)
+def test_only_prose_is_taken(sentence: str, taken: bool) -> None:
+    text = f"{sentence}\n\nApples fall from trees. Plums rot."
+    assert (sentence in extract_from(text, "Gateways drop packets.")) == taken
+    assert extract_from(sentence, "Gateways drop packets.") == sentence
 
 
 def test_nothing_is_taken_where_nothing_agrees() -> None:
