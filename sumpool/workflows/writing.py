@@ -116,7 +116,7 @@ class Writer:
         draws = [np.random.default_rng(seed).random((self._config.samples, most), np.float32) for seed in seeds]
         drawn = sample(
             self._steps.step,
-            self._steps.start(memory, self._config.samples, most, apart=True),
+            self._steps.start(memory, self._config.samples, most),
             bounds,
             torch.from_numpy(np.stack(draws)).to(memory.ids.device),
             self._config.temperature,

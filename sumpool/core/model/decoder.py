@@ -39,8 +39,10 @@ class CausalAttention(nn.Module):
 
     def step(self, states: Tensor, written: Written, layer: int) -> Tensor:
         """Mix the newest token of every hypothesis (batch, beams, dim) with what it wrote before."""
-        newest = self.project(states).unflatten(2, (3, self.heads, -1)).permute(2, 0, 3, 1, 4)
-        added: Tensor = self.out(merge_heads(written.mix(layer, newest)))
+        projected = self.project(states).unflatten(2, (3, self.heads, -1)).permute(2, 0, 3, 1, 4)
+        key, value, past = written.add(layer, projected[1:])
+        mixed = F.scaled_dot_product_attention(projected[0], key, value, attn_mask=past[:, None])
+        added: Tensor = self.out(merge_heads(mixed))
         return added
 
     def _split(self, states: Tensor) -> tuple[Tensor, ...]:

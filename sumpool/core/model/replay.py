@@ -52,10 +52,10 @@ class Replayed:
             self._record = record_graph
         self._recordings: dict[tuple[object, ...], tuple[list[Tensor], Foreseen, Callable[[], object]]] = {}
 
-    def start(self, memory: Memory, beams: int, tokens: int, *, apart: bool = False) -> DecoderState:
+    def start(self, memory: Memory, beams: int, tokens: int) -> DecoderState:
         """Begin a search that writes at most so many tokens; see `Summarizer.start`."""
         steps = (tokens + 1 + _STEPS - 1) // _STEPS * _STEPS  # the first shows BEGIN
-        return self._model.start(memory, beams, steps if self._record else None, apart=apart)
+        return self._model.start(memory, beams, steps if self._record else None)
 
     def step(self, last: Tensor, state: DecoderState) -> Foreseen:
         """Go a token further, in tensors that the next step overwrites; see `Summarizer.step`."""

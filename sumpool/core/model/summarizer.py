@@ -9,7 +9,6 @@ from torch import Tensor, nn
 from torch.nn import functional as F
 
 from sumpool.core.cross_attention._base import Seen
-from sumpool.core.model.apart import ApartWritten
 from sumpool.core.model.config import ModelConfig
 from sumpool.core.model.decoder import Decoder
 from sumpool.core.model.encoder import Encoded, Encoder
@@ -191,7 +190,7 @@ class Summarizer(nn.Module):
         scores = self.score(memory, target, smoothing)
         return scores, memory.tokens.losses | scores.losses, memory.tokens.figures | scores.figures
 
-    def start(self, memory: Memory, beams: int, steps: int | None = None, *, apart: bool = False) -> DecoderState:
+    def start(self, memory: Memory, beams: int, steps: int | None = None) -> DecoderState:
         """Begin a search.
 
         Args:
@@ -199,21 +198,15 @@ class Summarizer(nn.Module):
             beams: Hypotheses that each document's search follows.
             steps: Most steps of the search, BEGIN counted: then no step changes a shape, so that `Replayed` can record
                 one, and each does the work of the longest. None makes room as it is needed, faster on a CPU.
-            apart: Whether no hypothesis ever goes on from another one; without `steps` that is faster.
         """
         documents, device = memory.ids.size(0), memory.ids.device
-        written: Written
-        if steps is not None:
-            written = FixedWritten.nothing(documents, beams, steps, device)
-        elif apart:
-            written = ApartWritten(documents, beams, device)
-        else:
-            written = MovingWritten.nothing(documents, beams, device)
         return DecoderState(
             seen=self.decoder.remember(memory.tokens),
             copied=self.output.remember(memory.ids, memory.source, memory.tokens, memory.mixtures),
             before=memory.ids.new_full((documents, beams), PAD),
-            written=written,
+            written=MovingWritten.nothing(documents, beams, device)
+            if steps is None
+            else FixedWritten.nothing(documents, beams, steps, device),
             planned=self.foresee_lengths(memory),
         )
 

@@ -20,7 +20,6 @@ from typing import Self, TypeVar, final
 
 import torch
 from torch import Tensor
-from torch.nn import functional as F
 
 from sumpool.core.cross_attention._base import Held
 from sumpool.core.nn.gathering import pack
@@ -36,12 +35,15 @@ class Written(ABC):
     Keys and values are filled in place: a search goes on from every state at most once.
 
     Attributes:
-        rooms: Keys and values of each layer, (2, some, heads, slots, head_dim); none before the first step.
+        past: (documents, beams, slots), 0 at the slots that each hypothesis descends from and -inf at others, to be
+            added to the scores of their keys.
+        rooms: Keys and values of each layer, (2, documents, heads, slots, head_dim); none before the first step.
         held: What the cross-attention of each layer keeps from step to step, (documents * beams, ...) each.
     """
 
-    rooms: list[Tensor] = field(default_factory=list, kw_only=True)
-    held: list[Held] = field(default_factory=list, kw_only=True)
+    past: Tensor
+    rooms: list[Tensor] = field(default_factory=list)
+    held: list[Held] = field(default_factory=list)
 
     @property
     @abstractmethod
@@ -53,46 +55,6 @@ class Written(ABC):
         """Open a slot for the next token of every hypothesis."""
 
     @abstractmethod
-    def mix(self, layer: int, newest: Tensor) -> Tensor:
-        """Note a layer's newest tokens, and let each attend to what its hypothesis has written.
-
-        Args:
-            layer: Number of the layer.
-            newest: Queries, keys and values (3, documents, heads, beams, head_dim).
-
-        Returns:
-            (documents, heads, beams, head_dim).
-        """
-
-    @abstractmethod
-    def take(self, rows: Tensor) -> Self:
-        """Follow other hypotheses (documents * beams,), each of the same document; fewer than before, or as many."""
-
-    @abstractmethod
-    def select(self, documents: Tensor) -> Self:
-        """Go on with these documents only, (fewer,)."""
-
-    def apply(self, change: Callable[[Tensor], Tensor]) -> Self:
-        """Change every tensor."""
-        held = [{name: change(value) for name, value in layer.items()} for layer in self.held]
-        return replace(self, rooms=[change(room) for room in self.rooms], held=held)
-
-
-WrittenT = TypeVar("WrittenT", bound=Written)
-
-
-@dataclass(frozen=True)
-class SharedWritten(Written):
-    """What was written, in one room for all hypotheses of a document.
-
-    Attributes:
-        past: (documents, beams, slots), 0 at the slots that each hypothesis descends from and -inf at others, to be
-            added to the scores of their keys.
-    """
-
-    past: Tensor
-
-    @abstractmethod
     def add(self, layer: int, newest: Tensor) -> tuple[Tensor, Tensor, Tensor]:
         """Note a layer's keys and values of the newest tokens, (2, documents, heads, beams, head_dim).
 
@@ -101,25 +63,22 @@ class SharedWritten(Written):
             (documents, beams, some).
         """
 
-    def mix(self, layer: int, newest: Tensor) -> Tensor:
-        """See `Written.mix`."""
-        key, value, past = self.add(layer, newest[1:])
-        return F.scaled_dot_product_attention(newest[0], key, value, attn_mask=past[:, None])
-
     def take(self, rows: Tensor) -> Self:
-        """See `Written.take`."""
+        """Follow other hypotheses (documents * beams,), each of the same document; fewer than before, or as many."""
         past = self.past.flatten(0, 1).index_select(0, rows).unflatten(0, (len(self.past), -1))
-        return replace(self, past=past, held=take_held(self.held, rows))
+        return replace(self, past=past, held=_take(self.held, rows))
 
     def select(self, documents: Tensor) -> Self:
-        """See `Written.select`."""
-        held = take_held(self.held, rows_of(documents, self.past.size(1)))
+        """Go on with these documents only, (fewer,)."""
+        beams = self.past.size(1)
+        rows = (documents[:, None] * beams + torch.arange(beams, device=documents.device)).flatten()
         rooms = [room.index_select(1, documents) for room in self.rooms]
-        return replace(self, past=self.past.index_select(0, documents), rooms=rooms, held=held)
+        return replace(self, past=self.past.index_select(0, documents), rooms=rooms, held=_take(self.held, rows))
 
     def apply(self, change: Callable[[Tensor], Tensor]) -> Self:
-        """See `Written.apply`."""
-        return replace(super().apply(change), past=change(self.past))
+        """Change every tensor."""
+        held = [{name: change(value) for name, value in layer.items()} for layer in self.held]
+        return replace(self, past=change(self.past), rooms=[change(room) for room in self.rooms], held=held)
 
     def _room(self, layer: int, newest: Tensor) -> Tensor:
         if layer == len(self.rooms):  # only now is it known in which precision they come
@@ -127,9 +86,12 @@ class SharedWritten(Written):
         return self.rooms[layer]
 
 
+WrittenT = TypeVar("WrittenT", bound=Written)
+
+
 @final
 @dataclass(frozen=True)
-class MovingWritten(SharedWritten):
+class MovingWritten(Written):
     """What was written, in rooms that are moved when they are full; only filled slots are read.
 
     Attributes:
@@ -159,7 +121,7 @@ class MovingWritten(SharedWritten):
         return replace(found, filled=slots.stop, length=self.length + 1)
 
     def add(self, layer: int, newest: Tensor) -> tuple[Tensor, Tensor, Tensor]:
-        """See `SharedWritten.add`."""
+        """See `Written.add`."""
         room = self._room(layer, newest)[:, :, :, : self.filled]
         room[:, :, :, -newest.size(3) :] = newest
         key, value = room.unbind()
@@ -177,7 +139,7 @@ class MovingWritten(SharedWritten):
 
 @final
 @dataclass(frozen=True)
-class FixedWritten(SharedWritten):
+class FixedWritten(Written):
     """What was written, in rooms for all steps; every step reads all slots, and no shape ever changes.
 
     Attributes:
@@ -205,7 +167,7 @@ class FixedWritten(SharedWritten):
         return replace(found, past=self.past.index_copy(2, found._slots(), newest))
 
     def add(self, layer: int, newest: Tensor) -> tuple[Tensor, Tensor, Tensor]:
-        """See `SharedWritten.add`."""
+        """See `Written.add`."""
         key, value = self._room(layer, newest).index_copy_(3, self._slots(), newest).unbind()
         return key, value, self.past.to(key.dtype)
 
@@ -229,13 +191,7 @@ def _own(beams: int, device: torch.device) -> Tensor:
     return torch.full((beams, beams), -math.inf, device=device).fill_diagonal_(0.0)
 
 
-def rows_of(documents: Tensor, beams: int) -> Tensor:
-    """Number the hypotheses of these documents."""
-    return (documents[:, None] * beams + torch.arange(beams, device=documents.device)).flatten()
-
-
-def take_held(held: list[Held], rows: Tensor) -> list[Held]:
-    """Take what these rows hold."""
+def _take(held: list[Held], rows: Tensor) -> list[Held]:
     return [{name: value.index_select(0, rows) for name, value in layer.items()} for layer in held]
 
 

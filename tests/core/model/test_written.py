@@ -1,4 +1,4 @@
-"""What hypotheses have written, and what they see of it, beside a plain list for each of them."""
+"""What hypotheses have written, beside a plain list for each of them."""
 
 from collections.abc import Iterator
 
@@ -6,7 +6,6 @@ import pytest
 import torch
 from torch import Tensor
 
-from sumpool.core.model.apart import ApartWritten
 from sumpool.core.model.written import FixedWritten, MovingWritten, Written
 
 CUDA = pytest.param(
@@ -14,99 +13,92 @@ CUDA = pytest.param(
     marks=[pytest.mark.gpu, pytest.mark.skipif(not torch.cuda.is_available(), reason="needs a CUDA device")],
 )
 HEADS, HEAD_DIM, LAYERS = 2, 3, 2
-KINDS = ["moving", "fixed", "apart"]
-
-
-Parts = list[Tensor]
+KINDS = ["moving", "fixed"]
 
 
 class Plain:
-    """Every hypothesis has its own keys and values, (2, heads, head_dim) a token, layer by layer."""
+    """Every hypothesis has its own keys, (heads, head_dim) a token, layer by layer; its values are their negatives."""
 
     def __init__(self, documents: int, beams: int) -> None:
-        self.past: list[Parts] = [[] for _ in range(documents * beams)]
+        self.beams = beams
+        self.keys: list[list[Tensor]] = [[] for _ in range(documents * beams)]
 
-    def mix(self, newest: Tensor) -> Tensor:
-        """Add tokens (layers, 3, documents, heads, beams, head_dim); give what each attends to, without its 3."""
-        layers, _, documents, heads, beams, head_dim = newest.shape
-        rows = newest.permute(2, 4, 0, 1, 3, 5).flatten(0, 1)  # (documents * beams, layers, 3, heads, head_dim)
-        self.past = [[*past, row[:, 1:]] for past, row in zip(self.past, rows, strict=True)]
-        mixed = []
-        for (query, _, _), past in zip(rows.transpose(1, 2), self.past, strict=True):
-            keys, values = torch.stack(past, -2).unbind(1)  # (layers, heads, tokens, head_dim)
-            weights = (torch.einsum("lhd,lhtd->lht", query, keys) / head_dim**0.5).softmax(-1)
-            mixed.append(torch.einsum("lht,lhtd->lhd", weights, values))
-        return torch.stack(mixed).view(documents, beams, layers, heads, head_dim).permute(2, 0, 3, 1, 4)
+    def add(self, newest: Tensor) -> None:
+        """Add tokens (layers, documents, heads, beams, head_dim)."""
+        rows = newest.permute(1, 3, 0, 2, 4).flatten(0, 1)
+        self.keys = [[*keys, row] for keys, row in zip(self.keys, rows, strict=True)]
 
     def take(self, rows: Tensor) -> None:
-        self.past = [self.past[row] for row in rows.tolist()]
+        self.keys = [self.keys[row] for row in rows.tolist()]
 
 
 def begin(kind: str, documents: int, beams: int, steps: int, device: str = "cpu") -> Written:
     if kind == "moving":
         return MovingWritten.nothing(documents, beams, torch.device(device))
-    if kind == "apart":
-        return ApartWritten(documents, beams, torch.device(device))
     return FixedWritten.nothing(documents, beams, steps, torch.device(device))
 
 
 def both(
     documents: int, beams: int, steps: int, kind: str = "moving", device: str = "cpu", fewer: bool = False
-) -> Iterator[tuple[Written, Tensor, Tensor]]:
-    """Write at random; after every step give what is written, what it mixes, and what a plain list does."""
+) -> Iterator[tuple[Written, list[tuple[Tensor, Tensor]], Plain]]:
+    """Write at random, and give what is written and what it shows after every step: keys and pasts by layer."""
     torch.manual_seed(beams)
     written = begin(kind, documents, beams, steps, device)
     plain = Plain(documents, beams)
     for step in range(steps):
-        newest = torch.randn(LAYERS, 3, documents, HEADS, beams, HEAD_DIM, dtype=torch.float64)
+        newest = torch.randn(LAYERS, len(written.past), HEADS, beams, HEAD_DIM, device=device)
         written = written.advance()
-        mixed = torch.stack([written.mix(layer, each.to(device)) for layer, each in enumerate(newest)])
-        yield written, mixed.cpu(), plain.mix(newest)
+        shown = [written.add(layer, torch.stack([key, -key])) for layer, key in enumerate(newest)]
+        assert all(torch.equal(key, -value) for key, value, _ in shown)
+        plain.add(newest)
+        yield written, [(key, past) for key, _, past in shown], plain
         if step % 3:
-            rows = _rows(documents, torch.randint(beams, (documents, beams)), beams)
+            first = torch.arange(len(newest[0]))[:, None] * beams
+            rows = (first + torch.randint(beams, (len(first), beams))).flatten()
             written = written.take(rows.to(device))
             plain.take(rows)
-        if step % 17 == 16 and documents > 1:
-            kept = torch.randperm(documents)[1:]
+        if step % 17 == 16 and len(written.past) > 1:
+            kept = torch.randperm(len(written.past))[1:]
             written = written.select(kept.to(device))
             plain.take((kept[:, None] * beams + torch.arange(beams)).flatten())
-            documents -= 1
         if step % 23 == 22 and fewer and beams > 1:
-            rows = _rows(documents, torch.stack([torch.randperm(beams)[1:] for _ in range(documents)]), beams)
+            chosen = torch.stack([torch.randperm(beams)[1:] for _ in written.past])
+            rows = (torch.arange(len(chosen))[:, None] * beams + chosen).flatten()
             written = written.take(rows.to(device))
             plain.take(rows)
             beams -= 1
-
-
-def _rows(documents: int, chosen: Tensor, beams: int) -> Tensor:
-    return (torch.arange(documents)[:, None] * beams + chosen).flatten()
 
 
 @pytest.mark.parametrize("device", ["cpu", CUDA])
 @pytest.mark.parametrize("kind", KINDS)
 @pytest.mark.parametrize("beams", [1, 2, 5])
 def test_a_hypothesis_sees_exactly_what_it_descends_from(beams: int, kind: str, device: str) -> None:
-    for step, (written, mixed, expected) in enumerate(both(7, beams, 100, kind, device, kind != "fixed")):
+    fewer = kind == "moving"  # shapes that are fixed keep all rows
+    for step, (written, shown, plain) in enumerate(both(7, beams, 100, kind, device, fewer)):
         assert int(written.place) == step
-        torch.testing.assert_close(mixed, expected, rtol=1e-12, atol=1e-12)
+        for row, own in enumerate(plain.keys):
+            document, beam = divmod(row, written.past.size(1))
+            for layer, (keys, past) in enumerate(shown):
+                found = keys[document].transpose(0, 1)[past[document, beam] == 0]  # (tokens, heads, head_dim)
+                expected = torch.stack([key[layer] for key in own])
+                order, expected_order = (part[:, 0, 0].argsort() for part in (found, expected))
+                assert torch.equal(found[order], expected[expected_order])
 
 
 def test_room_is_made_for_what_somebody_descends_from() -> None:
-    sizes = [written.rooms[0].size(3) for written, _, _ in both(1, 4, 300)]
+    sizes = [shown[0][0].size(2) for _, shown, _ in both(1, 4, 300)]
     assert max(sizes) < 600, "of 1,200 tokens, hypotheses of one document share nearly all that they kept"
 
 
-@pytest.mark.parametrize("kind", ["moving", "apart"])
-def test_what_no_step_has_filled_is_not_read(kind: str) -> None:
-    for written, mixed, _ in both(3, 3, 100, kind):
-        assert mixed.isfinite().all()
-        filled = written.filled if isinstance(written, MovingWritten) else int(written.place) + 1
+def test_what_no_step_has_filled_is_not_read() -> None:
+    for written, shown, _ in both(3, 3, 100):
+        assert all(key.isfinite().all() for key, _ in shown)
         for room in written.rooms:
-            room[:, :, :, filled:] = torch.nan
+            room[:, :, :, shown[0][0].size(2) :] = torch.nan
 
 
 def test_fixed_shapes_never_change() -> None:
-    written = FixedWritten.nothing(3, 2, 20, torch.device("cpu"))
+    written = begin("fixed", 3, 2, 20)
     shapes = set()
     for _ in range(20):
         written = written.advance()
