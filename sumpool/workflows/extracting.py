@@ -65,9 +65,9 @@ class Extractor:
         return "" if keeps else taken
 
     def _sentences(self, document: str) -> list[str]:
-        """Give the sentences of a document that are prose, if it has any."""
+        """Give the sentences of a document: the first, which may be its title, and those that are prose."""
         found = [" ".join(sentence.split()) for sentence in self._splitter.split(without_headings(document))]
-        return [sentence for sentence in found if _is_prose(sentence)] or found
+        return [*found[:1], *filter(_is_prose, found[1:])]
 
 
 def _is_prose(sentence: str) -> bool:

@@ -44,10 +44,9 @@ def test_headings_are_no_sentences() -> None:
         ('He said: "gateways drop!")', True),
     ],
 )
-def test_only_prose_is_taken(sentence: str, taken: bool) -> None:
-    text = f"{sentence}\n\nApples fall from trees. Plums rot."
-    assert (sentence in extract_from(text, "Gateways drop packets.")) == taken
-    assert extract_from(sentence, "Gateways drop packets.") == sentence
+def test_only_prose_is_taken_and_a_title(sentence: str, taken: bool) -> None:
+    assert (sentence in extract_from(f"Apples fall.\n\n{sentence}\n\nPlums rot.", "Gateways drop packets.")) == taken
+    assert extract_from(f"{sentence}\n\nApples fall. Plums rot.", "Gateways drop packets.") == sentence
 
 
 def test_nothing_is_taken_where_nothing_agrees() -> None:
