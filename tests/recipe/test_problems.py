@@ -9,8 +9,8 @@ from sumpool.recipe.load import load_recipe
 @pytest.mark.parametrize(
     ("assignment", "sentence"),
     [
-        ("train.steps=12:30", "train.steps must be a whole number of at least 1, got '12:30'"),
-        ("train.steps=2.5", "train.steps must be a whole number of at least 1, got 2.5"),
+        ("train.steps=12:30", "train.steps must be a whole number of at least 0, got '12:30'"),
+        ("train.steps=2.5", "train.steps must be a whole number of at least 0, got 2.5"),
         ("train.learning_rate=1e400", "train.learning_rate must be a number above 0, got inf"),
         ("model.dropout=1", "model.dropout must be a number of at least 0 and below 1, got 1"),
         ("model.norm=mid", "model.norm must be one of post, pre, got 'mid'"),
