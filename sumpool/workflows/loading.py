@@ -11,6 +11,7 @@ from sumpool.core.decoding.config import DecodingConfig
 from sumpool.core.decoding.ranking import Lengths
 from sumpool.core.model.summarizer import Summarizer
 from sumpool.core.nn.packed import pack
+from sumpool.core.nn.threads import one_thread
 from sumpool.core.nn.unfilled import Unfilled
 from sumpool.data.report import DataReport
 from sumpool.errors import CheckpointError, RecipeError
@@ -56,6 +57,7 @@ class LoadedModel:
     device: torch.device
 
 
+@one_thread()
 def load_model(folder: Path | None = None, overrides: Sequence[str] = ()) -> LoadedModel:
     """Load a run folder.
 
@@ -94,6 +96,7 @@ def load_model(folder: Path | None = None, overrides: Sequence[str] = ()) -> Loa
     )
 
 
+@one_thread()
 def load_writer(folder: Path | None = None, overrides: Sequence[str] = ()) -> LoadedModel:
     """Load a run folder to write summaries, in the precision of its settings: the model is of no other use.
 

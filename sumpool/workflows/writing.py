@@ -15,6 +15,7 @@ from sumpool.core.decoding.ranking import Lengths
 from sumpool.core.decoding.sampling import sample
 from sumpool.core.model.replay import Replayed
 from sumpool.core.model.summarizer import Memory, Summarizer
+from sumpool.core.nn.threads import one_thread
 from sumpool.data.batches import collate
 from sumpool.data.shards import Item
 from sumpool.errors import ResourceError, is_out_of_memory
@@ -22,6 +23,8 @@ from sumpool.text.tokenizer import Tokenizer
 
 _SHORTEST, _LONGEST = 0.8, 1.25
 """Bounds of a summary whose length is planned, times that length."""
+_NARROW, _FEW = 256, 4
+"""Features of a model and passages of a batch up to which one thread writes."""
 
 
 @dataclass(frozen=True)
@@ -57,6 +60,7 @@ class Writer:
         self._config = config
         self._lengths = lengths
         self._steps = Replayed(model)
+        self._is_narrow = model.config.dim <= _NARROW
         self._constraints: list[Constraint] = []
         if config.no_repeat_words:
             self._constraints.append(NoRepeatWords(config.no_repeat_words, WordPieces(tokenizer.surfaces())))
@@ -72,7 +76,8 @@ class Writer:
             ResourceError: If memory cannot hold a single passage.
         """
         try:
-            return self._write(passages)
+            with one_thread(self._is_narrow and len(passages) <= _FEW):
+                return self._write(passages)
         except (MemoryError, RuntimeError) as error:
             if not is_out_of_memory(error):
                 raise
