@@ -15,14 +15,14 @@ _NAMED = 8
 """Weights that a note names before it says how many more there are."""
 
 
-def take_weights(model: nn.Module, runs: Path | Sequence[Path], prepared: Path, report: Report) -> None:
+def take_weights(model: nn.Module, init_from: Path | Sequence[Path], prepared: Path, report: Report) -> None:
     """Give a new model the best weights of another run, or the mean of those of several; what they lack stays random.
 
     Selections of sentences that they lack begin with how their cross-attention sees words.
 
     Args:
         model: The model.
-        runs: The folder of the other run, or of each.
+        init_from: The folder of the other run, or of each.
         prepared: Folder of the prepared data that the model will learn from.
         report: Hears which weights are fresh, and which were left out.
 
@@ -30,18 +30,21 @@ def take_weights(model: nn.Module, runs: Path | Sequence[Path], prepared: Path, 
         RecipeError: If there is no such run with a model, or its vocabulary is another one.
         CheckpointError: If a file of it is damaged, or a weight has another shape.
     """
-    runs = [runs] if isinstance(runs, Path) else runs
+    runs = _runs(init_from)
     weights = mean_weights({str(run / MODEL): _read(run, prepared) for run in runs})
     fresh, left_out = adopt_weights(model, select_by_words(weights_of(model), weights), str(runs[0] / MODEL))
-    note = f"began with {weights_from(runs)}; fresh: {_listed(fresh)}; left out: {_listed(left_out)}"
+    note = f"began with {weights_from(init_from)}; fresh: {_listed(fresh)}; left out: {_listed(left_out)}"
     report(Progress("train", note=note))
 
 
-def weights_from(runs: Path | Sequence[Path]) -> str:
+def weights_from(init_from: Path | Sequence[Path]) -> str:
     """Say what a run began with."""
-    if isinstance(runs, Path) or len(runs) == 1:
-        return f"the weights of {runs if isinstance(runs, Path) else runs[0]}"
-    return f"the mean of the weights of {', '.join(map(str, runs[:-1]))} and {runs[-1]}"
+    *others, last = map(str, _runs(init_from))
+    return f"the mean of the weights of {', '.join(others)} and {last}" if others else f"the weights of {last}"
+
+
+def _runs(init_from: Path | Sequence[Path]) -> Sequence[Path]:
+    return [init_from] if isinstance(init_from, Path) else init_from
 
 
 def _read(run: Path, prepared: Path) -> dict[str, Tensor]:

@@ -15,14 +15,13 @@ AGREED = "Gateways drop packets that are long. Hosts send packets to trees."
 WRITTEN = Written(AGREED, -1.0, (AGREED,))
 
 
-def extract(written: list[Written], **settings: object) -> str:
+def extract(written: list[Written], text: str = TEXT, **settings: object) -> str:
     config = DecodingConfig.model_validate({"mode": "extractive", **settings})
-    return Extractor(config, SentenceSplitter.default()).extract(TEXT, written)
+    return Extractor(config, SentenceSplitter.default()).extract(text, written)
 
 
 def extract_from(text: str, sample: str) -> str:
-    config = DecodingConfig(mode="extractive")
-    return Extractor(config, SentenceSplitter.default()).extract(text, [Written(sample, -1.0, (sample,))])
+    return extract([Written(sample, -1.0, (sample,))], text)
 
 
 def test_sentences_that_agree_are_taken_in_their_order() -> None:
@@ -68,8 +67,7 @@ def test_the_beginning_has_a_say_where_the_model_is_at_a_loss() -> None:
     written = [Written("Plums fall.", -1.0, ("Gateways drop packets.",))]
 
     def taken(mode: str, doubt: float) -> str:
-        config = DecodingConfig.model_validate({"mode": mode, "doubt": doubt})
-        return Extractor(config, SentenceSplitter.default()).extract(text, written)
+        return extract(written, text, mode=mode, doubt=doubt)
 
     assert taken("extractive", 0) == "Gateways drop packets."
     assert "Hosts wait" in taken("extractive", 0.35)
@@ -78,10 +76,9 @@ def test_the_beginning_has_a_say_where_the_model_is_at_a_loss() -> None:
 
 @pytest.mark.parametrize("drawn", [8, 64])
 def test_the_say_of_the_beginning_does_not_depend_on_how_many_are_drawn(drawn: int) -> None:
-    config = DecodingConfig.model_validate({"mode": "auto", "doubt": 2})
     text = "Hosts wait for answers. Apples rot. Gateways drop packets."
     written = [Written("Plums fall.", -1.0, ("Gateways sing loud songs.",) * drawn)]
-    assert Extractor(config, SentenceSplitter.default()).extract(text, written) == text
+    assert extract(written, text, mode="auto", doubt=2) == text
 
 
 def test_samples_of_passages_are_joined() -> None:
@@ -99,8 +96,7 @@ def test_auto_keeps_what_agrees_more_than_sentences(text: str, stays: bool) -> N
     samples = ("Gateways drop packets. Hosts fall.", "Gateways drop packets. Hosts fall.")
     sentences = "Gateways drop packets. Hosts fall far."
     for sure in (0, 2):
-        config = DecodingConfig.model_validate({"mode": "auto", "sure": sure})
-        found = Extractor(config, SentenceSplitter.default()).extract(sentences, [Written(text, -1.0, samples)])
+        found = extract([Written(text, -1.0, samples)], sentences, mode="auto", sure=sure)
         assert (found == "") == (stays and not sure)
 
 

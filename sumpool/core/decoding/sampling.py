@@ -92,8 +92,10 @@ def _leave(
     if 0 < len(staying) < len(active):
         state = state.select(torch.tensor(staying, device=device))
     active = [active[place] for place in staying]
+    if not active:
+        return active, state
     width = widest([[not ended[number] for number in numbers] for numbers in active], device)
-    if not active or width == len(active[0]):
+    if width == len(active[0]):
         return active, state
     fewer = [sorted(numbers, key=lambda number: ended[number])[:width] for numbers in active]  # those that go on first
     places = [

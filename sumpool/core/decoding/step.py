@@ -48,7 +48,10 @@ def kept(unfinished: Sequence[bool], device: torch.device | str) -> list[int]:
 
 
 def widest(unfinished: Sequence[Sequence[bool]], device: torch.device | str) -> int:
-    """Say how many rows of each document (at least one) are needed for those that go on, or all where they stay."""
-    if torch.device(device).type in _LEAVE_AT:
-        return max((len(rows) for rows in unfinished), default=0)
-    return max(map(sum, unfinished), default=0)
+    """Say how many rows of each document are needed for those that go on, or how many it has where all of them stay.
+
+    Args:
+        unfinished: Of each document, at least one, which rows go on; all have the same number.
+        device: Where they are.
+    """
+    return len(unfinished[0]) if torch.device(device).type in _LEAVE_AT else max(map(sum, unfinished))

@@ -38,6 +38,11 @@ def begin(kind: str, documents: int, beams: int, steps: int, device: str = "cpu"
     return FixedWritten.nothing(documents, beams, steps, torch.device(device))
 
 
+def number(chosen: Tensor, beams: int) -> Tensor:
+    """Number the hypotheses that are chosen of each document, (documents, some) of its own."""
+    return (torch.arange(len(chosen))[:, None] * beams + chosen).flatten()
+
+
 def both(
     documents: int, beams: int, steps: int, kind: str = "moving", device: str = "cpu", fewer: bool = False
 ) -> Iterator[tuple[Written, list[tuple[Tensor, Tensor]], Plain]]:
@@ -53,8 +58,7 @@ def both(
         plain.add(newest)
         yield written, [(key, past) for key, _, past in shown], plain
         if step % 3:
-            first = torch.arange(len(newest[0]))[:, None] * beams
-            rows = (first + torch.randint(beams, (len(first), beams))).flatten()
+            rows = number(torch.randint(beams, (len(written.past), beams)), beams)
             written = written.take(rows.to(device))
             plain.take(rows)
         if step % 17 == 16 and len(written.past) > 1:
@@ -62,8 +66,7 @@ def both(
             written = written.select(kept.to(device))
             plain.take((kept[:, None] * beams + torch.arange(beams)).flatten())
         if step % 23 == 22 and fewer and beams > 1:
-            chosen = torch.stack([torch.randperm(beams)[1:] for _ in written.past])
-            rows = (torch.arange(len(chosen))[:, None] * beams + chosen).flatten()
+            rows = number(torch.stack([torch.randperm(beams)[1:] for _ in written.past]), beams)
             written = written.take(rows.to(device))
             plain.take(rows)
             beams -= 1
