@@ -1,4 +1,5 @@
 from pathlib import Path
+from typing import Any
 from unittest.mock import Mock
 
 import numpy as np
@@ -49,6 +50,28 @@ def test_lengths_are_kept(loaded: LoadedModel) -> None:
 def test_the_rule_against_repeats_can_be_set(loaded: LoadedModel) -> None:
     assert repeats(write(loaded, Lengths(24, 24), no_repeat_words=0)) > 0
     assert repeats(write(loaded, Lengths(24, 24), no_repeat_words=1)) == 0
+
+
+@pytest.mark.parametrize(("passages", "threads"), [(1, 1), (4, 1), (5, 2)])
+def test_one_thread_writes_about_a_few_passages(
+    loaded: LoadedModel, monkeypatch: pytest.MonkeyPatch, passages: int, threads: int
+) -> None:
+    found = []
+
+    def search(*args: Any, **settings: Any) -> list[list[Hypothesis]]:  # noqa: ANN401 - what the search takes
+        found.append(torch.get_num_threads())
+        return beam.search(*args, **settings)
+
+    monkeypatch.setattr("sumpool.workflows.writing.search", search)
+    before = torch.get_num_threads()
+    torch.set_num_threads(2)
+    try:
+        writer = Writer(loaded.model, loaded.tokenizer, DecodingConfig(beams=1), Lengths(1, 3))
+        writer.write([passage(loaded, story(number, 4)) for number in range(passages)])
+        found.append(torch.get_num_threads())
+    finally:
+        torch.set_num_threads(before)
+    assert found == [threads, 2]
 
 
 def test_the_settings_reach_the_search(loaded: LoadedModel, monkeypatch: pytest.MonkeyPatch) -> None:
