@@ -1,8 +1,8 @@
-"""Families of variants: the modules of a folder, told apart by `kind`.
+"""Variant families: the modules of a package, discriminated by `kind`.
 
-A module without a leading underscore in a family's folder is a variant, and its name is its name everywhere:
-`kind: sliding_window` is `sliding_window.py`, which holds `SlidingWindowConfig`. Nothing registers itself and no
-list is edited; adding a file adds the variant.
+A module without a leading underscore in a family's package is a variant, and its file name is its `kind`:
+`kind: sliding_window` is `attention/sliding_window.py`, which defines `SlidingWindowAttention` and
+`SlidingWindowAttentionConfig`. There is no registry; adding a file adds the variant.
 """
 
 import pkgutil
@@ -26,10 +26,21 @@ def kinds(package: str) -> list[str]:
 
 
 def config_class(package: str, kind: str) -> type[Settings]:
-    """Find the settings class of one variant: `attention/sliding_window.py` holds `SlidingWindowConfig`."""
-    name = "".join(word.capitalize() for word in kind.split("_")) + "Config"
-    found: type[Settings] = getattr(import_module(f"{package}.{kind}"), name)
-    return found
+    """Return the settings class of a variant: `attention/sliding_window.py` holds `SlidingWindowAttentionConfig`."""
+    name = "".join(word.capitalize() for word in kind.split("_")) + _base_config(package).__name__
+    config: type[Settings] = getattr(import_module(f"{package}.{kind}"), name)
+    return config
+
+
+def _base_config(package: str) -> type[Settings]:
+    """Return the abstract settings class that a family's `_base` module defines."""
+    base = import_module(f"{package}._base")
+    (config,) = (
+        member
+        for member in vars(base).values()
+        if isinstance(member, type) and issubclass(member, Settings) and member.__module__ == base.__name__
+    )
+    return config
 
 
 class OneOf:

@@ -1,9 +1,19 @@
-"""Fixtures that tests of several packages share."""
+"""Fixtures shared by the tests of several packages."""
 
+import random
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+import torch
+
+from sumpool.core.model.summarizer import Summarizer
+from sumpool.data.report import DataReport, summarize_split
+from sumpool.recipe.load import load_recipe
+from sumpool.text.sentence_pieces import SentencePieces
+from sumpool.text.sentences import SentenceSplitter
+from sumpool.training.checkpoint import export
+from sumpool.training.manifest import Content, Manifest
 
 TINY_RECIPE = """\
 name: tiny
@@ -47,3 +57,64 @@ def small_probes() -> Iterator[None]:
         patch.setattr("sumpool.bench.measures.rates.SIDE", {"cpu": 8, "cuda": 8})
         patch.setattr("sumpool.bench.measures.rates.BUFFER", {"cpu": 1024, "cuda": 1024})
         yield
+
+
+RECIPE = """\
+name: random
+data: {source: {kind: jsonl, path: train.jsonl}, vocabulary: 400}
+model:
+  dim: 16
+  heads: 2
+  feed_forward: 32
+  source_length: 200
+  target_length: 33
+  encoder:
+    - {attention: {kind: blockwise, block: 16}, pool: {kind: halving, keep: 16}}
+  decoder: {layers: 1}
+summarize: {beams: 2, min_length: 6, max_length: 24}
+"""
+WORDS = "hosts gateways routers send drop packets datagrams addresses over the a network link in every no"
+
+TOY = """\
+name: toy
+data: {{source: {{kind: jsonl, path: {folder}/rows.jsonl}}, prepared: {folder}/prepared, vocabulary: 320, workers: 1}}
+model:
+  dim: 16
+  heads: 2
+  feed_forward: 16
+  source_length: 64
+  target_length: 16
+  encoder: [{{attention: {{kind: blockwise, block: 16}}}}]
+  decoder: {{layers: 1}}
+"""
+"""A recipe of the smallest model, without training, for the documents that `test_train.write_rows` puts in a folder."""
+
+
+def story(number: int, sentences: int) -> str:
+    """A text of the given length, the same one for the same number; a paragraph has four sentences."""
+    choice = random.Random(number)
+    told = [
+        " ".join(choice.choices(WORDS.split(), k=choice.randint(4, 9))).capitalize() + "." for _ in range(sentences)
+    ]
+    return "\n\n".join(" ".join(told[first : first + 4]) for first in range(0, sentences, 4))
+
+
+@pytest.fixture(scope="session")
+def run_folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A folder that loads; whoever changes it takes a copy."""
+    folder = tmp_path_factory.mktemp("runs") / "random"
+    folder.mkdir()
+    (folder / "recipe.yaml").write_text(RECIPE)
+    texts = [story(number, 40) for number in range(20)]
+    tokenizer = SentencePieces.train(texts, folder / "tokenizer.model", 400)
+    SentenceSplitter.train(texts, folder / "sentences.json")
+    empty = summarize_split([], [], None)
+    DataReport(0, 0, 0, tokenizer.vocabulary, {"train": empty, "validation": empty, "test": empty}, ()).save(folder)
+    torch.manual_seed(3)
+    model = Summarizer(load_recipe(folder).model, tokenizer.vocabulary)
+    with torch.no_grad():
+        model.embedding.weight *= 2  # sure of what it says, so that a summary is decided and not a tie
+    names = ("recipe.yaml", "tokenizer.model", "sentences.json", "report.json")
+    Manifest({name: Content.of(folder / name) for name in names}).write(folder)
+    export(folder, model, {})
+    return folder

@@ -6,8 +6,8 @@ import pytest
 import torch
 from transformers import BartConfig
 
-from sumpool.core.cross_attention.full import FullConfig
-from sumpool.core.cross_attention.sentence import SentenceConfig
+from sumpool.core.cross_attention.full import FullCrossAttentionConfig
+from sumpool.core.cross_attention.sentence import SentenceCrossAttentionConfig
 from sumpool.core.model.config import ModelConfig
 from sumpool.core.model.summarizer import Summarizer
 from sumpool.pretrained.config import Changes, read_original, settings_of
@@ -41,7 +41,9 @@ def size(model: Summarizer, learning: bool = False) -> int:
 
 def fully(config: ModelConfig) -> ModelConfig:
     """The model that a step begins with."""
-    return config.model_copy(update={"decoder": config.decoder.model_copy(update={"cross_attention": FullConfig()})})
+    return config.model_copy(
+        update={"decoder": config.decoder.model_copy(update={"cross_attention": FullCrossAttentionConfig()})}
+    )
 
 
 @pytest.mark.parametrize("data", DATA)
@@ -109,7 +111,7 @@ def test_encoder_and_embeddings_are_frozen_in_integrated_training(data: str) -> 
 def test_selections_are_trained_as_in_the_paper(data: str) -> None:
     for step, seen in (("kl_only", "full"), ("integrated", "mix")):
         attention = recipe(data, step).model.decoder.cross_attention
-        assert isinstance(attention, SentenceConfig)
+        assert isinstance(attention, SentenceCrossAttentionConfig)
         assert (attention.training, attention.sentences, attention.temperature) == (seen, 5, 0.5)
 
 

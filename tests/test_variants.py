@@ -8,11 +8,17 @@ from pydantic import TypeAdapter, ValidationError
 from sumpool.settings import Settings
 from sumpool.variants import OneOf, config_class, kinds
 
-VARIANT = """
-from typing import Literal
+BASE = """
 from sumpool.settings import Settings
 
-class {name}Config(Settings):
+class PlantConfig(Settings):
+    kind: str
+"""
+VARIANT = """
+from typing import Literal
+from made_up_family._base import PlantConfig
+
+class {name}PlantConfig(PlantConfig):
     kind: Literal["{kind}"] = "{kind}"
     size: int = 1
 """
@@ -24,7 +30,7 @@ def family(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> str:
     folder = tmp_path / "made_up_family"
     folder.mkdir()
     (folder / "__init__.py").write_text("")
-    (folder / "_shared.py").write_text("")
+    (folder / "_base.py").write_text(BASE)
     (folder / "plain.py").write_text(VARIANT.format(name="Plain", kind="plain"))
     (folder / "two_words.py").write_text(VARIANT.format(name="TwoWords", kind="two_words"))
     monkeypatch.syspath_prepend(tmp_path)
@@ -34,7 +40,7 @@ def family(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> str:
 
 def test_a_file_is_a_variant_by_its_name(family: str) -> None:
     assert kinds(family) == ["plain", "two_words"]
-    assert config_class(family, "two_words").__name__ == "TwoWordsConfig"
+    assert config_class(family, "two_words").__name__ == "TwoWordsPlantConfig"
 
 
 def test_a_field_takes_one_variant_by_its_kind(family: str) -> None:

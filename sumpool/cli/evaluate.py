@@ -50,7 +50,7 @@ def evaluate(
 
     ROUGE-1, -2, -L and -Lsum with 95 % intervals. Beams and the like change with --set summarize.beams=1.
     """
-    from sumpool.evaluation.against import difference_table
+    from sumpool.evaluation.paired_comparison import difference_table
     from sumpool.interruption import interruptible
     from sumpool.workflows.evaluate import Results, evaluate_predictions, evaluate_run
 

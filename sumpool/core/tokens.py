@@ -6,7 +6,7 @@ from dataclasses import dataclass, field, replace
 import torch
 from torch import Tensor
 
-Received = Callable[[bool], Tensor]
+AttentionReceived = Callable[[bool], Tensor]
 """Gives the attention that each token got, (batch, length); told whether what a token gives itself counts."""
 
 
@@ -24,13 +24,13 @@ class Tokens:
         origin: (batch, length), index of the heaviest source token.
         phrases: (batch, length), number of the phrase that the vector belongs to, as a teacher sees it; None where
             nobody teaches.
-        received: The attention that each token got in the layer before, worked out when it is called; None where no
-            layer came before.
+        attention_received: Returns the attention that each token received in the previous layer, computed on call; None
+            ahead of the first layer.
         first: (batch,), number of each row's first vector in its document, where rows are blocks of documents; None
             where they are whole.
         full: Whether no row has padding, as far as is known without asking the device.
         losses: Auxiliary losses by name, scalars; `train.loss_weights` weighs them.
-        figures: Signs of health by name, detached scalars; the journal shows them.
+        metrics: Signs of health by name, detached scalars; the journal shows them.
     """
 
     states: Tensor
@@ -41,11 +41,11 @@ class Tokens:
     ids: Tensor
     origin: Tensor
     phrases: Tensor | None = None
-    received: Received | None = None
+    attention_received: AttentionReceived | None = None
     first: Tensor | None = None
     full: bool = False
     losses: dict[str, Tensor] = field(default_factory=dict)
-    figures: dict[str, Tensor] = field(default_factory=dict)
+    metrics: dict[str, Tensor] = field(default_factory=dict)
 
     @classmethod
     def from_source(
@@ -62,7 +62,7 @@ class Tokens:
         return cls(states, mask, positions, sentences, words, ids, positions, phrases)
 
     @property
-    def numbers(self) -> Tensor:
+    def indices(self) -> Tensor:
         """(batch, length), the number of each vector in its document."""
         inside = torch.arange(self.mask.size(1), device=self.mask.device)
         return inside.expand(self.mask.shape) if self.first is None else self.first[:, None] + inside

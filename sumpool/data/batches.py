@@ -12,7 +12,7 @@ import torch
 from torch import Tensor
 
 from sumpool.data.shards import Item
-from sumpool.pieces import END, PAD
+from sumpool.special_tokens import EOS, PAD
 from sumpool.text.document import EncodedDocument
 from sumpool.text.phrases import Phrases
 
@@ -162,5 +162,5 @@ def _pad(rows: Sequence[np.ndarray]) -> Tensor:
 
 def _ended(target: np.ndarray, target_length: int) -> np.ndarray:
     if len(target) < target_length:
-        return np.append(target.astype(np.int64), END)
+        return np.append(target.astype(np.int64), EOS)
     return target[:target_length]

@@ -7,7 +7,7 @@ from pathlib import Path
 import numpy as np
 
 from sumpool.data.contamination import hits
-from sumpool.data.figures import Figures, measure
+from sumpool.data.document_stats import DocumentStats, measure
 from sumpool.data.shards import Item
 from sumpool.data.sources._base import SPLITS, Example, Split
 from sumpool.data.texts import Texts
@@ -32,7 +32,7 @@ class Span:
 
 
 @dataclass(frozen=True, eq=False)
-class Encoded:
+class EncodedExample:
     """A document as numbers, and what is to be said of it.
 
     Attributes:
@@ -42,11 +42,11 @@ class Encoded:
     """
 
     item: Item
-    figures: Figures
+    figures: DocumentStats
     hits: Mapping[Split, np.ndarray]
 
 
-class Encoder:
+class DocumentEncoder:
     """Encodes spans of the texts in a folder with the tokenizer and the sentence splitter beside them."""
 
     def __init__(self, folder: Path, sought: Mapping[Split, np.ndarray]) -> None:
@@ -55,12 +55,12 @@ class Encoder:
         self._texts = {split: Texts.open(folder, split) for split in SPLITS}
         self._sought = sought
 
-    def __call__(self, span: Span) -> list[Encoded]:
+    def __call__(self, span: Span) -> list[EncodedExample]:
         """Encode the documents of a span, in order."""
         examples = self._texts[span.split].read(span.start, span.stop)
         return [self._encode(example) for example in examples]
 
-    def _encode(self, example: Example) -> Encoded:
+    def _encode(self, example: Example) -> EncodedExample:
         document = encode_document(example.document, self._tokenizer, self._splitter)
         summary = [*self._tokenizer.frame.first, *self._tokenizer.encode(example.summary)]  # END comes with the batch
         target = np.array(summary, document.ids.dtype)
@@ -69,7 +69,7 @@ class Encoder:
         found = (
             {split: hits(sought, said) for split, sought in self._sought.items()} if example.split == "train" else {}
         )
-        return Encoded(item, measure(example, said, len(document.ids), len(target)), found)
+        return EncodedExample(item, measure(example, said, len(document.ids), len(target)), found)
 
 
 def spans(texts: Texts, split: Split) -> Iterator[Span]:

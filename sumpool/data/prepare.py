@@ -22,10 +22,10 @@ import numpy as np
 
 from sumpool.data import contamination, manifest
 from sumpool.data.config import DataConfig
-from sumpool.data.encoding import PHRASES, SENTENCES, Encoder, spans
-from sumpool.data.figures import Figures
+from sumpool.data.document_stats import DocumentStats
+from sumpool.data.encoding import PHRASES, SENTENCES, DocumentEncoder, spans
+from sumpool.data.ingest import Ingested, read
 from sumpool.data.processes import caller, ordered_map
-from sumpool.data.reading import Reading, read
 from sumpool.data.report import DataReport, SplitReport, summarize_split
 from sumpool.data.shards import Shard, ShardWriter
 from sumpool.data.sources._base import SPLITS, Split
@@ -86,7 +86,7 @@ def is_prepared(config: DataConfig, folder: Path) -> bool:
     return manifest.holds(folder, manifest.fingerprint(config), go_on)
 
 
-def _encode_all(config: DataConfig, folder: Path, reading: Reading, report: Report, check: Check) -> DataReport:
+def _encode_all(config: DataConfig, folder: Path, reading: Ingested, report: Report, check: Check) -> DataReport:
     """Learn vocabulary and sentences from the texts in a folder, and write the shards beside them."""
     texts = {split: Texts.open(folder, split) for split in SPLITS}
     workers = config.workers if sum(int(texts[split].sizes().sum()) for split in SPLITS) > _SMALL_BYTES else 0
@@ -144,11 +144,11 @@ def _write_shards(
     """Encode every document, in order, and sum up each split."""
     sought = {split: contamination.sample(_sampled_documents(texts[split])) for split in _EVALUATION}
     found = {split: np.zeros(len(runs), bool) for split, runs in sought.items()}
-    figures: dict[Split, list[Figures]] = {split: [] for split in SPLITS}
+    figures: dict[Split, list[DocumentStats]] = {split: [] for split in SPLITS}
     total = sum(map(len, texts.values()))
     tasks = chain.from_iterable(spans(texts[split], split) for split in SPLITS)
     done = 0
-    with closing(ordered_map(partial(Encoder, folder, sought), tasks, workers, check)) as results:
+    with closing(ordered_map(partial(DocumentEncoder, folder, sought), tasks, workers, check)) as results:
         for split in SPLITS:
             with ShardWriter(folder, split, vocabulary) as shard:
                 while len(figures[split]) < len(texts[split]):
@@ -176,7 +176,7 @@ def _share(found: np.ndarray) -> float:
     return float(found.mean()) if len(found) else 0.0
 
 
-def _notes(config: DataConfig, vocabulary: int, reading: Reading) -> Iterator[str]:
+def _notes(config: DataConfig, vocabulary: int, reading: Ingested) -> Iterator[str]:
     if config.vocabulary and vocabulary < config.vocabulary:
         yield (
             f"the vocabulary has {vocabulary:,} pieces instead of data.vocabulary = {config.vocabulary:,}: "

@@ -7,7 +7,7 @@ from pathlib import Path
 import numpy as np
 from pydantic import TypeAdapter, ValidationError
 
-from sumpool.data.figures import Figures
+from sumpool.data.document_stats import DocumentStats
 from sumpool.data.sources._base import SPLITS, Split
 from sumpool.errors import DataError
 
@@ -123,7 +123,9 @@ class DataReport:
         return [heading, *((label, *map(show, splits)) for label, show in _ROWS)]
 
 
-def summarize_split(figures: Sequence[Figures], training: Sequence[int], runs_in_training: float | None) -> SplitReport:
+def summarize_split(
+    figures: Sequence[DocumentStats], training: Sequence[int], runs_in_training: float | None
+) -> SplitReport:
     """Make the report of a split.
 
     Args:

@@ -15,7 +15,7 @@ from itertools import chain, islice
 import numpy as np
 from numpy.typing import NDArray
 
-from sumpool.evaluation.agreement import Agreement
+from sumpool.evaluation.rouge_agreement import Agreement
 from sumpool.text.sentences import join
 
 _WORD = re.compile(r"\S+")

@@ -16,7 +16,7 @@ from typing import IO
 from sumpool.documents.files import COMPRESSIONS
 from sumpool.documents.json_lines import DOCUMENT_FIELDS, ID_FIELDS, SUMMARY_FIELDS, guess_field
 from sumpool.errors import DataError
-from sumpool.evaluation.rows import Row, opened, read_row, read_rows
+from sumpool.evaluation.rows import InputRow, opened, read_row, read_rows
 from sumpool.evaluation.scorer import Candidate
 
 _SUMMARIES = ("summary", "prediction", "predicted", "hypothesis", "generated", "output")
@@ -24,7 +24,7 @@ _REFERENCES = ("reference", *SUMMARY_FIELDS)
 
 
 @dataclass(frozen=True)
-class Fields:
+class FieldNames:
     """Which field of a file holds what, found in its first row.
 
     Attributes:
@@ -37,7 +37,7 @@ class Fields:
     text: str
     document: str | None = None
 
-    def name(self, row: Row) -> str:
+    def name(self, row: InputRow) -> str:
         """The id of a row, or its line number."""
         return str(row.number) if self.id is None else row.name(self.id)
 
@@ -62,9 +62,9 @@ class Joined:
     """
 
     references: Path
-    reference_fields: Fields
+    reference_fields: FieldNames
     predictions: Path
-    prediction_fields: Fields
+    prediction_fields: FieldNames
     places: dict[str, tuple[int, int]]
     documents: int = 0
     notes: list[str] = field(default_factory=list)
@@ -127,12 +127,12 @@ def join(predictions: Path, references: Path, *, skip_missing: bool = False) -> 
     return Joined(references, reference_fields, predictions, prediction_fields, places, len(matched), notes)
 
 
-def _read_predictions(path: Path) -> tuple[Fields, dict[str, tuple[int, int]]]:
-    fields: Fields | None = None
+def _read_predictions(path: Path) -> tuple[FieldNames, dict[str, tuple[int, int]]]:
+    fields: FieldNames | None = None
     places: dict[str, tuple[int, int]] = {}
     with opened(path) as file:
         for row in read_rows(file, path):
-            fields = fields or Fields(guess_field(row.fields, ID_FIELDS), row.guess(_SUMMARIES))
+            fields = fields or FieldNames(guess_field(row.fields, ID_FIELDS), row.guess(_SUMMARIES))
             name = fields.name(row)
             if name in places:
                 raise DataError(f"{row.where} must have an id of its own, got {name!r} of line {places[name][0]} again")
@@ -141,8 +141,8 @@ def _read_predictions(path: Path) -> tuple[Fields, dict[str, tuple[int, int]]]:
     return _some_rows(fields, path), places
 
 
-def _read_references(path: Path, places: dict[str, tuple[int, int]]) -> tuple[Fields, list[str], set[str]]:
-    fields: Fields | None = None
+def _read_references(path: Path, places: dict[str, tuple[int, int]]) -> tuple[FieldNames, list[str], set[str]]:
+    fields: FieldNames | None = None
     matched: set[str] = set()
     missing: dict[str, None] = {}
     with opened(path) as file:
@@ -160,12 +160,12 @@ def _read_references(path: Path, places: dict[str, tuple[int, int]]) -> tuple[Fi
     return _some_rows(fields, path), list(missing), matched
 
 
-def _reference_fields(row: Row) -> Fields:
+def _reference_fields(row: InputRow) -> FieldNames:
     texts = {name: value for name, value in row.fields.items() if isinstance(value, str)}
-    return Fields(guess_field(row.fields, ID_FIELDS), row.guess(_REFERENCES), guess_field(texts, DOCUMENT_FIELDS))
+    return FieldNames(guess_field(row.fields, ID_FIELDS), row.guess(_REFERENCES), guess_field(texts, DOCUMENT_FIELDS))
 
 
-def _some_rows(fields: Fields | None, path: Path) -> Fields:
+def _some_rows(fields: FieldNames | None, path: Path) -> FieldNames:
     if fields is None:
         raise DataError(f"{path} must have at least one row, got none")
     return fields

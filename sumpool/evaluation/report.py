@@ -7,12 +7,12 @@ from dataclasses import asdict, dataclass
 
 import numpy as np
 
-from sumpool.evaluation.against import Difference
 from sumpool.evaluation.config import EvaluationConfig
+from sumpool.evaluation.paired_comparison import Difference
 from sumpool.evaluation.rouge import TYPES
 from sumpool.evaluation.scorer import Measures, ScoredDocument
 from sumpool.evaluation.slices import slices
-from sumpool.evaluation.statistics import SEED, Comparison, Estimate, Floats, compare, estimate
+from sumpool.evaluation.statistics import SEED, Estimate, Floats, PairedTest, compare, estimate
 
 _TITLES = (
     "slice",
@@ -30,7 +30,7 @@ _TITLES = (
 
 
 @dataclass(frozen=True)
-class Row:
+class ReportRow:
     """A system on a slice of the documents.
 
     Attributes:
@@ -57,7 +57,7 @@ class Row:
     density: float | None
     novel_bigrams: float | None
     unfounded: float | None
-    against_lead: Mapping[str, Comparison]
+    against_lead: Mapping[str, PairedTest]
 
 
 @dataclass(frozen=True)
@@ -72,7 +72,7 @@ class EvaluationReport:
         differences: To another system, slice by slice, where one was named.
     """
 
-    rows: tuple[Row, ...]
+    rows: tuple[ReportRow, ...]
     signature: str
     documents: int
     notes: tuple[str, ...]
@@ -122,7 +122,7 @@ class Figures:
             notes: What else a reader should know.
         """
         systems = {system: np.array(values).reshape(-1, _WIDTH) for system, values in self._columns.items()}
-        rows: list[Row] = []
+        rows: list[ReportRow] = []
         for title, members in slices(self._leaks, config.low_leak).items():
             lead = systems["lead"][members] if "lead" in systems else None
             for system, values in systems.items():
@@ -159,12 +159,12 @@ def _line(measures: Measures) -> list[float]:
     return [*(measures.rouge[name].f1 for name in TYPES), measures.words, measures.repetition, *copied]
 
 
-def _row(title: str, system: str, values: Floats, lead: Floats | None, resamples: int) -> Row:
+def _row(title: str, system: str, values: Floats, lead: Floats | None, resamples: int) -> ReportRow:
     scores = values[:, : len(TYPES)]
     words, repetition, *copied = map(float, values[:, len(TYPES) :].mean(axis=0))
     coverage, density, novel_bigrams, facts, unfounded = (None if np.isnan(value) else value for value in copied)
     against = compare(scores, lead[:, : len(TYPES)], resamples, SEED) if lead is not None else []
-    return Row(
+    return ReportRow(
         slice=title,
         system=system,
         documents=len(values),
@@ -179,7 +179,7 @@ def _row(title: str, system: str, values: Floats, lead: Floats | None, resamples
     )
 
 
-def _cells(row: Row) -> tuple[str, ...]:
+def _cells(row: ReportRow) -> tuple[str, ...]:
     scores = [f"{100 * each.mean:.1f} [{100 * each.low:.1f}, {100 * each.high:.1f}]" for each in row.rouge.values()]
     tested = [row.against_lead[name].permutation for name in ("rouge1", "rougeLsum") if name in row.against_lead]
     return (

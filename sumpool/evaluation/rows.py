@@ -11,7 +11,7 @@ from sumpool.documents.json_lines import BadLine, read_line
 from sumpool.errors import DataError
 
 
-class Row(NamedTuple):
+class InputRow(NamedTuple):
     """A row of a file.
 
     Attributes:
@@ -86,7 +86,7 @@ def opened(path: Path) -> Iterator[IO[bytes]]:
             raise DataError(f"{path} must be a file that can be read, got: {error}; get it again") from error
 
 
-def read_rows(file: IO[bytes], path: Path) -> Iterator[Row]:
+def read_rows(file: IO[bytes], path: Path) -> Iterator[InputRow]:
     """Read the rows of an open file; empty lines are passed over.
 
     Raises:
@@ -99,7 +99,7 @@ def read_rows(file: IO[bytes], path: Path) -> Iterator[Row]:
         offset += len(content)
 
 
-def read_row(content: bytes, path: Path, number: int, offset: int) -> Row:
+def read_row(content: bytes, path: Path, number: int, offset: int) -> InputRow:
     """Read one line.
 
     Raises:
@@ -108,7 +108,7 @@ def read_row(content: bytes, path: Path, number: int, offset: int) -> Row:
     line = read_line(f"{path}:{number}", content)
     if isinstance(line, BadLine):
         raise DataError(f"{line.where} {line.reason}")
-    return Row(line.where, number, offset, line.fields)
+    return InputRow(line.where, number, offset, line.fields)
 
 
 def _listed(names: Sequence[str]) -> str:

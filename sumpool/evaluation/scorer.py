@@ -68,7 +68,7 @@ class ScoredDocument:
     systems: Mapping[str, Measures]
 
 
-class Scorer:
+class SummaryScorer:
     """Scores documents one at a time; keeps nothing of them.
 
     The sentence splitter is the one that the package ships, for references, summaries and documents of every run, so

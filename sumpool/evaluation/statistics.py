@@ -28,7 +28,7 @@ class Estimate:
 
 
 @dataclass(frozen=True)
-class Comparison:
+class PairedTest:
     """How much a system is above another one on the same documents.
 
     Attributes:
@@ -60,7 +60,7 @@ def estimate(values: Floats, resamples: int, seed: int) -> list[Estimate]:
     return [Estimate(*map(float, ends)) for ends in zip(values.mean(axis=0), low, high, strict=True)]
 
 
-def compare(system: Floats, other: Floats, resamples: int, seed: int) -> list[Comparison]:
+def compare(system: Floats, other: Floats, resamples: int, seed: int) -> list[PairedTest]:
     """Compare two systems on the same documents, column by column.
 
     Args:
@@ -79,7 +79,7 @@ def compare(system: Floats, other: Floats, resamples: int, seed: int) -> list[Co
     drawn = _resampled_means(differences, resamples, seed) - differences.mean(axis=0)  # (resamples, columns)
     swapped = _swapped_means(differences, resamples, seed)  # (resamples, columns)
     return [
-        Comparison(*each)
+        PairedTest(*each)
         for each in zip(
             estimate(differences, resamples, seed),
             _p_values(drawn, observed),

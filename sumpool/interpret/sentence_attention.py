@@ -13,11 +13,11 @@ from sumpool.core.cross_attention._base import CrossAttention
 from sumpool.core.model.decoder import DecoderLayer
 from sumpool.core.model.summarizer import Summarizer
 from sumpool.core.nn.heads import split_heads
-from sumpool.core.nn.masking import hide
+from sumpool.core.nn.masking import zero_padding
 from sumpool.core.nn.sentences import Sentences, share_words
 from sumpool.core.tokens import Tokens
 from sumpool.data.batches import Batch
-from sumpool.pieces import PAD
+from sumpool.special_tokens import PAD
 
 
 @torch.inference_mode()
@@ -76,7 +76,7 @@ def _note(asked: dict[int, Tensor], number: int) -> Callable[[nn.Module, tuple[T
 
 def _share_out(query: Tensor, key_value: nn.Linear, memory: Tokens, sentences: Sentences, heads: int) -> Tensor:
     """Sum full attention over sentences, mean over the heads: (batch, target, sentences)."""
-    key, _ = key_value(hide(memory.states, memory.mask)).chunk(2, dim=-1)
+    key, _ = key_value(zero_padding(memory.states, memory.mask)).chunk(2, dim=-1)
     query, key = split_heads(query, heads), split_heads(key, heads)
     scores = query @ key.transpose(2, 3) / query.size(-1) ** 0.5  # (batch, heads, target, length)
     membership = sentences.membership(memory.mask, scores.dtype)

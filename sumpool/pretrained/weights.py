@@ -13,10 +13,10 @@ from torch import Tensor
 
 from sumpool.core.model.config import ModelConfig
 from sumpool.errors import CheckpointError
-from sumpool.pieces import BEGIN
 from sumpool.pretrained.config import Original
 from sumpool.pretrained.folder import Tensors
 from sumpool.pretrained.positions import Extension, extend
+from sumpool.special_tokens import BOS
 
 _EMBEDDING = ("shared.weight", "lm_head.weight", "encoder.embed_tokens.weight", "decoder.embed_tokens.weight")
 """Names of the one matrix of embedding and output; a file holds it under one of them or more."""
@@ -27,10 +27,10 @@ Parts = Mapping[str, tuple[str, ...]]
 """By our name of a linear map or a norm those of the original's that stand in it, one below the other."""
 
 _EVERY_LAYER: Parts = {
-    "around_attention.norm": ("self_attn_layer_norm",),
+    "attention_residual.norm": ("self_attn_layer_norm",),
     "feed_forward.widen": ("fc1",),
     "feed_forward.narrow": ("fc2",),
-    "around_feed_forward.norm": ("final_layer_norm",),
+    "feed_forward_residual.norm": ("final_layer_norm",),
 }
 _BART_ATTENTION: Parts = {
     "attention.project": ("self_attn.q_proj", "self_attn.k_proj", "self_attn.v_proj"),
@@ -46,7 +46,7 @@ _CROSS_ATTENTION: Parts = {
     "cross_attention.query": ("encoder_attn.q_proj",),
     "cross_attention.key_value": ("encoder_attn.k_proj", "encoder_attn.v_proj"),
     "cross_attention.out": ("encoder_attn.out_proj",),
-    "around_cross_attention.norm": ("encoder_attn_layer_norm",),
+    "cross_attention_residual.norm": ("encoder_attn_layer_norm",),
 }
 
 
@@ -102,7 +102,7 @@ def _vocabulary(tensors: Tensors, original: Original, pieces: Sequence[int | Non
         bias = tensors.take("final_logits_bias", (1, rows), endless=True)
     numbers = torch.tensor([rows if number is None else number for number in pieces])
     renumbered = torch.cat([embedding, embedding.new_zeros(1, dim)])[numbers]
-    renumbered[BEGIN] = embedding[original.decoder_start_token_id]
+    renumbered[BOS] = embedding[original.decoder_start_token_id]
     return {
         "embedding.weight": renumbered,
         "output.bias": torch.cat([bias[0], bias.new_full((1,), -math.inf)])[numbers],

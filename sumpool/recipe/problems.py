@@ -17,6 +17,16 @@ from sumpool.recipe.rules import family, rule, section
 from sumpool.settings import Settings
 from sumpool.variants import config_class, kinds
 
+RENAMED = {
+    "doubt": "ood_threshold",
+    "hold": "reselect_every",
+    "plan_length": "predict_length",
+    "sure": "keep_threshold",
+    "twins": "baselines",
+    "works": "workloads",
+}
+"""Current names of settings by their names before version 0.2."""
+
 _SHOWN = reprlib.Repr()
 _SHOWN.maxstring = _SHOWN.maxother = 60
 _SHOWN.maxlong, _SHOWN.maxdict, _SHOWN.maxlist, _SHOWN.maxlevel = 30, 3, 4, 2
@@ -148,6 +158,8 @@ def _nearest(place: _Place, schema: type[Settings]) -> str:
     """Suggest a setting of the same section, or the section that has a setting of exactly this name."""
     word = place.path.rpartition(".")[2]
     known = list(place.owner.model_fields)
+    if RENAMED.get(word) in known:
+        return f"; it was renamed to {RENAMED[word]}"
     suggestion = hint(word, known)
     if suggestion:
         return suggestion

@@ -1,16 +1,17 @@
 """A whole recipe: one section per package. Only the command line and the workflows ever see it."""
 
+from pathlib import Path
 from typing import Self
 
 from pydantic import Field, model_validator
 
 from sumpool.bench.config import BenchConfig
-from sumpool.core.boundaries.unigram import UnigramConfig
-from sumpool.core.cross_attention.sentence import SentenceConfig
+from sumpool.core.boundaries.unigram import UnigramBoundariesConfig
+from sumpool.core.cross_attention.sentence import SentenceCrossAttentionConfig
 from sumpool.core.decoding.config import DecodingConfig
 from sumpool.core.model.config import ModelConfig
-from sumpool.core.pooling.segments import SegmentsConfig
-from sumpool.core.selection.approximate import ApproximateConfig
+from sumpool.core.pooling.segments import SegmentsPoolerConfig
+from sumpool.core.selection.approximate import ApproximateSelectionConfig
 from sumpool.data.config import DataConfig
 from sumpool.evaluation.config import EvaluationConfig
 from sumpool.settings import Settings
@@ -37,13 +38,18 @@ class Recipe(Settings):
     bench: BenchConfig = BenchConfig()
     """What is measured."""
 
+    @property
+    def prepared_folder(self) -> Path:
+        """Folder of the prepared data: `data.prepared`, by default `prepared/<name>`."""
+        return self.data.prepared or Path("prepared") / self.name
+
     @model_validator(mode="after")
     def _boundaries_can_learn(self) -> Self:
         for number, layer in enumerate(self.model.encoder):
-            if not isinstance(layer.pool, SegmentsConfig):
+            if not isinstance(layer.pool, SegmentsPoolerConfig):
                 continue
             boundaries, path = layer.pool.boundaries, f"model.encoder[{number}].pool.boundaries"
-            if isinstance(boundaries, UnigramConfig) and not self.data.phrases:
+            if isinstance(boundaries, UnigramBoundariesConfig) and not self.data.phrases:
                 pieces = self.data.vocabulary
                 raise ValueError(
                     f"data.phrases must be above data.vocabulary{f' = {pieces}' if pieces else ''}, got 0; they teach "
@@ -61,7 +67,9 @@ class Recipe(Settings):
     def _selections_can_learn(self) -> Self:
         path = "model.decoder.cross_attention"
         attention = self.model.decoder.cross_attention
-        if not isinstance(attention, SentenceConfig) or not isinstance(attention.selection, ApproximateConfig):
+        if not isinstance(attention, SentenceCrossAttentionConfig) or not isinstance(
+            attention.selection, ApproximateSelectionConfig
+        ):
             return self
         if "selection" not in self.train.loss_weights:
             raise ValueError(

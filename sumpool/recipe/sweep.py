@@ -58,7 +58,7 @@ class Sweep(Settings):
 
 
 @dataclass(frozen=True)
-class Row:
+class SweepRow:
     """One system of a sweep.
 
     Attributes:
@@ -80,7 +80,7 @@ class LoadedSweep:
     """
 
     settings: Sweep
-    rows: tuple[Row, ...]
+    rows: tuple[SweepRow, ...]
 
 
 def is_sweep(path: Path) -> bool:
@@ -116,7 +116,7 @@ def load_sweep(path: Path, overrides: Sequence[str] = ()) -> LoadedSweep:
     return LoadedSweep(sweep, tuple(rows))
 
 
-def _changed(sweep: Sweep, overrides: Sequence[str]) -> tuple[list[Row], list[str]]:
+def _changed(sweep: Sweep, overrides: Sequence[str]) -> tuple[list[SweepRow], list[str]]:
     """Make the rows out of the file's own recipe; what is wrong with that is not said again for every row."""
     base = {"name": sweep.sweep, **copy.deepcopy(sweep.recipe or {})}
     problems = override_all(base, overrides)
@@ -135,7 +135,7 @@ def _changed(sweep: Sweep, overrides: Sequence[str]) -> tuple[list[Row], list[st
         found += [problem for problem in wrong if problem not in shared]
         problems += [f"rows.{name}: {problem}" for problem in found]
         if recipe:
-            rows.append(Row(name, recipe))
+            rows.append(SweepRow(name, recipe))
     return rows, problems
 
 
@@ -153,9 +153,9 @@ def _validate(tree: dict[str, Any]) -> tuple[Recipe | None, list[str]]:
         return None, problems + sentences(error, Recipe)
 
 
-def _listed(sweep: Sweep, overrides: Sequence[str]) -> tuple[list[Row], list[str]]:
+def _listed(sweep: Sweep, overrides: Sequence[str]) -> tuple[list[SweepRow], list[str]]:
     """Read the rows from files of their own."""
-    rows: dict[str, Row] = {}
+    rows: dict[str, SweepRow] = {}
     problems = []
     for number, path in enumerate(sweep.recipes):
         try:
@@ -165,11 +165,11 @@ def _listed(sweep: Sweep, overrides: Sequence[str]) -> tuple[list[Row], list[str
             continue
         if recipe.name in rows or not _NAME.fullmatch(recipe.name):
             problems.append(f"recipes[{number}] must have a short name of its own, got {recipe.name!r} from {path}")
-        rows[recipe.name] = Row(recipe.name, recipe)
+        rows[recipe.name] = SweepRow(recipe.name, recipe)
     return list(rows.values()), problems
 
 
-def _disagreements(rows: Sequence[Row]) -> list[str]:
+def _disagreements(rows: Sequence[SweepRow]) -> list[str]:
     """Name the rows whose data are not those of the first."""
     first = rows[0]
     return [

@@ -1,6 +1,6 @@
 """A vocabulary taken over from another model: byte-level BPE (Radford et al., 2019), as BART and LED have it.
 
-The file is one of the `tokenizers` library, with the pieces under our numbers (see `sumpool.text.foreign_pieces`) and
+The file is one of the `tokenizers` library, with the pieces under our numbers (see `sumpool.text.hf_bpe`) and
 the frame of the original as its post-processor. Text is not normalised beyond `clean`, and only the file's own
 post-processor makes special pieces: "</s>" in a document is four characters like any others.
 
@@ -21,7 +21,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, final
 
 from sumpool.errors import DataError
-from sumpool.pieces import BEGIN, END, PARAGRAPH
+from sumpool.special_tokens import BOS, EOS, PARAGRAPH
 from sumpool.text.cleaning import clean
 from sumpool.text.sentences import SentenceSplitter
 from sumpool.text.tokenizer import Frame, Tokenizer
@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     import tokenizers
 
 
-LACKING: Final = {BEGIN: "<|begin|>", PARAGRAPH: "<|paragraph|>"}
+LACKING: Final = {BOS: "<|begin|>", PARAGRAPH: "<|paragraph|>"}
 """Names of the pieces that only we have."""
 
 
@@ -49,10 +49,10 @@ class BytePairs(Tokenizer):
         added = {piece["content"]: bool(piece["special"]) for piece in tree["added_tokens"]}
         vocabulary = tree["model"]["vocab"]
         names = sorted(vocabulary, key=vocabulary.__getitem__)
-        if [vocabulary[name] for name in names] != list(range(len(names))) or names[BEGIN] != LACKING[BEGIN]:
+        if [vocabulary[name] for name in names] != list(range(len(names))) or names[BOS] != LACKING[BOS]:
             raise ValueError("pieces under other numbers")
         self._surfaces = [_spelt(name, added) for name in names]
-        if any(self._surfaces[: END + 1]):
+        if any(self._surfaces[: EOS + 1]):
             raise ValueError("first pieces that are not special")
         self._frame = read_frame(tree["post_processor"], vocabulary)
 

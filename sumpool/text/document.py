@@ -9,7 +9,7 @@ from itertools import chain
 import numpy as np
 import numpy.typing as npt
 
-from sumpool.pieces import END
+from sumpool.special_tokens import EOS
 from sumpool.text.sentences import SentenceSplitter
 from sumpool.text.tokenizer import Frame, Tokenizer
 
@@ -35,8 +35,8 @@ class EncodedDocument:
         if len(self.ids) <= length:
             return self
         ids, sentences = self.ids[:length].copy(), self.sentences[:length].copy()
-        if self.ids[-1] == END:
-            ids[-1] = END
+        if self.ids[-1] == EOS:
+            ids[-1] = EOS
             sentences[-1] = sentences[max(length - 2, 0)]
         return EncodedDocument(ids, sentences)
 

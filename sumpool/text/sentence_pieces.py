@@ -1,8 +1,8 @@
 """A vocabulary learnt from the documents: SentencePiece, a unigram model with byte fallback.
 
-The vocabulary begins with the pieces of `sumpool.pieces` and the 256 bytes. A character without a piece is spelt in
-bytes, so every text has ids and UNKNOWN is never among them. Text is normalised as SentencePiece's `nmt_nfkc` does it:
-NFKC, single spaces, no difference between composed and decomposed letters.
+The vocabulary begins with the tokens of `sumpool.special_tokens` and the 256 bytes. A character without a token of its
+own is spelt in bytes, so every text has ids and UNK is never among them. Text is normalised as SentencePiece's
+`nmt_nfkc` does it: NFKC, single spaces, no difference between composed and decomposed letters.
 """
 
 import io
@@ -15,7 +15,7 @@ from typing import final
 import sentencepiece
 
 from sumpool.errors import DataError
-from sumpool.pieces import BEGIN, END, PAD, PARAGRAPH, UNKNOWN
+from sumpool.special_tokens import BOS, EOS, PAD, PARAGRAPH, UNK
 from sumpool.text._sampling import sample_lines
 from sumpool.text.cleaning import clean
 from sumpool.text.sentences import SentenceSplitter
@@ -80,9 +80,9 @@ class SentencePieces(Tokenizer):
                 hard_vocab_limit=False,
                 byte_fallback=True,
                 pad_id=PAD,
-                unk_id=UNKNOWN,
-                bos_id=BEGIN,
-                eos_id=END,
+                unk_id=UNK,
+                bos_id=BOS,
+                eos_id=EOS,
                 user_defined_symbols=["\n"],
                 max_sentence_length=_LONGEST_LINE_BYTES,
                 num_threads=workers,
@@ -127,7 +127,7 @@ class SentencePieces(Tokenizer):
 
     def surfaces(self) -> list[bytes]:
         """Give what every piece spells, in UTF-8; PARAGRAPH is a line feed, and the pieces before it spell nothing."""
-        return [_spelt(piece) if number > END else b"" for number, piece in enumerate(self.pieces())]
+        return [_spelt(piece) if number > EOS else b"" for number, piece in enumerate(self.pieces())]
 
     def word_starts(self) -> list[bool]:
         """Say of every id whether its piece begins a word; PARAGRAPH is a word of its own."""

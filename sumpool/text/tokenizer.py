@@ -1,7 +1,7 @@
 """Text to vocabulary pieces and back, whatever the pieces are: what every tokenizer does, and which one a folder holds.
 
 The file in a folder says what it is: `tokenizer.model` is SentencePiece, learnt here; `tokenizer.json` is byte-level
-BPE, taken over from another model. Both begin with the pieces of `sumpool.pieces`.
+BPE, taken over from another model. Both begin with the pieces of `sumpool.special_tokens`.
 """
 
 from abc import ABC, abstractmethod

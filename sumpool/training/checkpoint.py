@@ -19,7 +19,7 @@ from torch import Tensor, nn
 from sumpool.data.files import sync
 from sumpool.errors import CheckpointError
 from sumpool.progress import Progress, Report, silent
-from sumpool.training.durable import beside, move, on_disk, remove_half_written, require_space
+from sumpool.training.atomic_io import beside, move, on_disk, remove_half_written, require_space
 from sumpool.training.manifest import Content, Manifest, put_in_place
 from sumpool.training.weights import needed_weights, set_weights, weights_of
 

@@ -12,17 +12,17 @@ from torch import nn
 from sumpool.errors import Interrupted, NonFiniteError
 from sumpool.interruption import Check, go_on
 from sumpool.progress import Progress, Report, silent
+from sumpool.training.atomic_io import on_disk, remove_half_written
 from sumpool.training.checkpoint import Checkpoint, Checkpoints, export
 from sumpool.training.compilation import compile_layers
 from sumpool.training.config import TrainConfig
-from sumpool.training.durable import on_disk, remove_half_written
-from sumpool.training.feed import Material, Place, reseed, updates_from
+from sumpool.training.data_order import Position, TrainingData, reseed, updates_from
 from sumpool.training.hardware import choose_device, reproducible
 from sumpool.training.journal import Journal
 from sumpool.training.optimizer import build_optimizer, moments_of, set_moments
 from sumpool.training.schedule import factor
-from sumpool.training.state import State
-from sumpool.training.update import Arriving, Figures, Updater, count_target_tokens
+from sumpool.training.state import TrainingState
+from sumpool.training.update import PendingMetrics, UpdateMetrics, Updater, count_target_tokens
 from sumpool.training.validation import validate
 from sumpool.training.weights import set_weights, weights_of
 
@@ -45,19 +45,19 @@ class _Pending:
     target_tokens: int
     rate: float
     loading: float
-    figures: Arriving
+    metrics: PendingMetrics
 
 
 def fit(
     model: nn.Module,
     config: TrainConfig,
-    material: Material,
+    material: TrainingData,
     run: Path,
     *,
     score: ScoreSummaries | None = None,
     report: Report = silent,
     check: Check = go_on,
-) -> State:
+) -> TrainingState:
     """Train a model, going on from the newest checkpoint of the run folder if there is one.
 
     On the CPU a run that was killed and started again ends in the same bytes as one that never was.
@@ -98,7 +98,9 @@ def fit(
 class _Run:
     """A run in progress."""
 
-    def __init__(self, model: nn.Module, config: TrainConfig, material: Material, run: Path, report: Report) -> None:
+    def __init__(
+        self, model: nn.Module, config: TrainConfig, material: TrainingData, run: Path, report: Report
+    ) -> None:
         self.model = model
         self.config = config
         self.material = material
@@ -109,7 +111,7 @@ class _Run:
         self.updater = Updater(model, self.optimizer, config, self.device)
         self.checkpoints = Checkpoints(run / CHECKPOINTS, config.keep)
         self.journal = Journal(run / JOURNAL)
-        self.state = State()
+        self.state = TrainingState()
         self.pending: _Pending | None = None
         self.saved: int | None = None
         self.clock = time.perf_counter()
@@ -123,7 +125,7 @@ class _Run:
         if found:
             set_weights(self.model, found.weights, str(self.checkpoints.folder))
             set_moments(self.optimizer, self.model, found.moments)
-            self.state = State.from_json(found.state)
+            self.state = TrainingState.from_json(found.state)
             self.saved = step = self.state.step
             self.checkpoints.prune(step, self.state.best_step)  # a kill may have come between saving and pruning
             self.report(Progress("train", step, self.config.steps, note=f"going on from step {step}"))
@@ -139,7 +141,7 @@ class _Run:
                 self._validate(score, check)
             elif self._is_due(self.config.checkpoint_every):
                 self.save()
-            if self.state.step >= self.config.steps or 0 < self.config.patience <= self.state.waited:
+            if self.state.step >= self.config.steps or 0 < self.config.patience <= self.state.stale_validations:
                 return
             check()
             self._update(*next(updates))
@@ -161,19 +163,19 @@ class _Run:
         has_learnt = step > 0 or self.config.init_from is not None  # what another run has learnt may stay the best
         return step >= steps or (has_learnt and step % every == 0)
 
-    def _update(self, numbers: list[list[int]], place: Place) -> None:
+    def _update(self, numbers: list[list[int]], place: Position) -> None:
         step = self.state.step + 1
         reseed(self.material.seed, step)
         rate = self.config.learning_rate * factor(self.state.step, self.config.schedule, self.config.steps)
         begin = time.perf_counter()
         batches = [self.material.batch(self.material.training, batch) for batch in numbers]
         loading = time.perf_counter() - begin
-        figures = self.updater.update(batches, rate)
+        metrics = self.updater.update(batches, rate)
         documents = tuple(name for batch in batches for name in batch.documents)
         source_tokens = sum(int(batch.mask.sum()) for batch in batches)
         target_tokens = sum(count_target_tokens(batch) for batch in batches)
         self._settle()
-        self.pending = _Pending(step, documents, source_tokens, target_tokens, rate, loading, figures)
+        self.pending = _Pending(step, documents, source_tokens, target_tokens, rate, loading, metrics)
         self.state = replace(self.state, step=step, place=place)
         if self.device.type == "cpu":
             self._settle()
@@ -183,16 +185,16 @@ class _Run:
         done, self.pending = self.pending, None
         if done is None:
             return
-        figures = done.figures.read()
+        metrics = done.metrics.read()
         now = time.perf_counter()
         seconds, self.clock = now - self.clock, now
-        if not figures.are_finite():
-            self._stop(done, figures)
-        health = {name: value for name, value in figures.health.items() if math.isfinite(value)}
+        if not metrics.are_finite():
+            self._stop(done, metrics)
+        health = {name: value for name, value in metrics.health.items() if math.isfinite(value)}
         record = {
-            "loss": figures.loss,
-            "nats": figures.nats,
-            "norm": figures.norm,
+            "loss": metrics.loss,
+            "nats": metrics.nats,
+            "norm": metrics.norm,
             **health,
             "learning_rate": done.rate,
             "target_tokens": done.target_tokens,
@@ -201,19 +203,19 @@ class _Run:
             "tokens_per_second": round(done.source_tokens / seconds),
         }
         self.journal.append("step", done.step, record)
-        shown = {"loss": figures.loss, "tokens/s": done.source_tokens / seconds}
+        shown = {"loss": metrics.loss, "tokens/s": done.source_tokens / seconds}
         self.report(Progress("train", done.step, self.config.steps, shown))
 
-    def _stop(self, done: _Pending, figures: Figures) -> NoReturn:
+    def _stop(self, done: _Pending, metrics: UpdateMetrics) -> NoReturn:
         """Say which documents made the numbers overflow."""
         documents = list(done.documents)
-        found = {name: str(value) for name, value in asdict(figures).items()}  # JSON has no nan
+        found = {name: str(value) for name, value in asdict(metrics).items()}  # JSON has no nan
         self.journal.append("stopped", done.step, {**found, "documents": documents})
         more = len(documents) - NAMED_DOCUMENTS
         named = ", ".join(documents[:NAMED_DOCUMENTS]) + (f" and {more} more" if more > 0 else "")
         raise NonFiniteError(
-            f"loss and gradient of step {done.step} must be finite, got loss {figures.loss}, gradient norm "
-            f"{figures.norm}; nothing was updated with them and the last checkpoint is good. Look at the documents of "
+            f"loss and gradient of step {done.step} must be finite, got loss {metrics.loss}, gradient norm "
+            f"{metrics.norm}; nothing was updated with them and the last checkpoint is good. Look at the documents of "
             f"this step ({named}), or train with a lower train.learning_rate or train.precision=fp32"
         )
 
@@ -223,13 +225,13 @@ class _Run:
         loss = validate(self.model, self.material, self.config, self.device, check)
         if not math.isfinite(loss):
             raise NonFiniteError(f"the validation loss after step {step} must be finite, got {loss}")
-        figures = dict(score()) if score else {}
+        metrics = dict(score()) if score else {}
         self.state = self.state.after_validation(loss)
         is_best = self.state.best_step == step
         if is_best:
             export(self.run, self.model, {"step": step, "validation_loss": loss})
-        self.journal.append("validation", step, {"nats": loss, **figures, "best": is_best})
-        shown = ", ".join(f"{name} {value:.4g}" for name, value in {"loss": loss, **figures}.items())
+        self.journal.append("validation", step, {"nats": loss, **metrics, "best": is_best})
+        shown = ", ".join(f"{name} {value:.4g}" for name, value in {"loss": loss, **metrics}.items())
         note = f"step {step}: validation {shown}{' (best so far)' if is_best else ''}"
         self.report(Progress("train", step, self.config.steps, note=note))
         self.clock = time.perf_counter()

@@ -7,7 +7,7 @@ from typing import Any, Literal
 
 import torch
 
-from sumpool.core.nn.packed import Precision, has_int8
+from sumpool.core.nn.quantization import Precision, has_int8
 from sumpool.errors import RecipeError
 
 CPU_INFORMATION = Path("/proc/cpuinfo")

@@ -6,7 +6,7 @@ from typing import Any
 
 from sumpool.data.files import sync
 from sumpool.errors import CheckpointError
-from sumpool.training.durable import on_disk, replace
+from sumpool.training.atomic_io import on_disk, replace
 
 
 class Journal:
@@ -20,13 +20,13 @@ class Journal:
     def __init__(self, path: Path) -> None:
         self.path = path
 
-    def append(self, kind: str, step: int, figures: dict[str, Any]) -> None:
+    def append(self, kind: str, step: int, metrics: dict[str, Any]) -> None:
         """Add a record, so that whoever follows the file sees it at once.
 
         Raises:
             ResourceError: If the disk does not take it.
         """
-        line = json.dumps({"kind": kind, "step": step, **figures}) + "\n"
+        line = json.dumps({"kind": kind, "step": step, **metrics}) + "\n"
         with on_disk(self.path), self.path.open("a", encoding="utf-8") as file:
             file.write(line)
 

@@ -12,7 +12,7 @@ from typing import Any
 
 from sumpool.data.files import sync
 from sumpool.errors import CheckpointError
-from sumpool.training.durable import beside, move, replace
+from sumpool.training.atomic_io import beside, move, replace
 
 NAME = "manifest.json"
 SCHEMA = 1

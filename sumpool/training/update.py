@@ -10,14 +10,14 @@ from torch import Tensor, nn
 
 from sumpool.data.batches import Batch
 from sumpool.errors import RecipeError, ResourceError, is_out_of_memory
-from sumpool.pieces import PAD
+from sumpool.special_tokens import PAD
 from sumpool.training.config import TrainConfig
 from sumpool.training.hardware import autocast, choose_precision
 from sumpool.training.loss import weigh
 
 
 @dataclass(frozen=True)
-class Figures:
+class UpdateMetrics:
     """What an update was like.
 
     Attributes:
@@ -37,7 +37,7 @@ class Figures:
         return all(math.isfinite(value) for value in (self.loss, self.nats, self.norm))
 
 
-class Arriving:
+class PendingMetrics:
     """Figures on their way from the device; nobody waits for them until they are read."""
 
     def __init__(self, values: Tensor, health: Sequence[str] = ()) -> None:
@@ -47,12 +47,12 @@ class Arriving:
         if self._event:
             self._event.record()
 
-    def read(self) -> Figures:
+    def read(self) -> UpdateMetrics:
         """Wait for the figures."""
         if self._event:
             self._event.synchronize()
         loss, nats, norm, *health = self._values.tolist()
-        return Figures(loss, nats, norm, dict(zip(self._health, health, strict=True)))
+        return UpdateMetrics(loss, nats, norm, dict(zip(self._health, health, strict=True)))
 
 
 class Updater:
@@ -73,7 +73,7 @@ class Updater:
         self._parameters = [parameter for parameter in model.parameters() if parameter.requires_grad]
         self._broken = torch.zeros((), device=device)
 
-    def update(self, batches: Sequence[Batch], rate: float) -> Arriving:
+    def update(self, batches: Sequence[Batch], rate: float) -> PendingMetrics:
         """Make one update from batches as if they were one: the loss is normalised over all their target tokens.
 
         Args:
@@ -101,18 +101,18 @@ class Updater:
         for group in self.optimizer.param_groups:
             group["lr"] = rate
         self.optimizer.step()
-        return Arriving(torch.stack([*decisive, *health]), list(totals)[2:])
+        return PendingMetrics(torch.stack([*decisive, *health]), list(totals)[2:])
 
     def _accumulate(self, batch: Batch, tokens: int, documents: int) -> dict[str, Tensor]:
         """Add the gradient of one batch; give its share of loss, nats and health by name, in this order."""
         batch = to_device(batch, self.device)
         assert batch.target is not None
         with autocast(self.device, self.precision):
-            scores, losses, figures = self.model(
+            scores, losses, metrics = self.model(
                 batch.ids, batch.mask, batch.sentences, batch.target, batch.phrases, self.config.label_smoothing
             )
             share = len(batch.documents) / documents
-            loss = scores.surprise / tokens + weigh(losses, self.config.loss_weights) * share
+            loss = scores.nll / tokens + weigh(losses, self.config.loss_weights) * share
         if not loss.requires_grad:
             raise RecipeError(
                 f"train.trainable must match weights that a loss depends on, got {', '.join(self.config.trainable)}: "
@@ -120,7 +120,7 @@ class Updater:
             )
         loss.backward()
         nats = -scores.log_prob.sum() / tokens
-        health = {name: (figure * share).to(loss.dtype) for name, figure in {**losses, **figures}.items()}
+        health = {name: (figure * share).to(loss.dtype) for name, figure in {**losses, **metrics}.items()}
         return {name: figure.detach() for name, figure in {"loss": loss, "nats": nats, **health}.items()}
 
 

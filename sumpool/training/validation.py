@@ -6,12 +6,12 @@ from torch import nn
 
 from sumpool.interruption import Check
 from sumpool.training.config import TrainConfig
-from sumpool.training.feed import Material, reseed
+from sumpool.training.data_order import TrainingData, reseed
 from sumpool.training.hardware import autocast, choose_precision
 from sumpool.training.update import count_target_tokens, enough_memory, to_device
 
 
-def validation_batches(material: Material, config: TrainConfig) -> list[list[int]]:
+def validation_batches(material: TrainingData, config: TrainConfig) -> list[list[int]]:
     """Group the first validation documents by length, as many at once as `batch_tokens` allows."""
     lengths = np.minimum(material.validation.lengths[: config.validate_documents], material.source_length)
     batches: list[list[int]] = []
@@ -23,7 +23,9 @@ def validation_batches(material: Material, config: TrainConfig) -> list[list[int
 
 
 @torch.no_grad()
-def validate(model: nn.Module, material: Material, config: TrainConfig, device: torch.device, check: Check) -> float:
+def validate(
+    model: nn.Module, material: TrainingData, config: TrainConfig, device: torch.device, check: Check
+) -> float:
     """Take the mean surprise at the validation summaries.
 
     Returns:

@@ -7,23 +7,22 @@ from torch import Tensor
 
 from sumpool.bench.suites.sparsity_rows import LossRow
 from sumpool.core.cross_attention._base import CrossAttentionConfig
-from sumpool.core.cross_attention.full import FullConfig
-from sumpool.core.cross_attention.sentence import SentenceConfig
+from sumpool.core.cross_attention.full import FullCrossAttentionConfig
+from sumpool.core.cross_attention.sentence import SentenceCrossAttentionConfig
 from sumpool.core.model.summarizer import Summarizer
 from sumpool.core.selection._base import SelectionConfig
-from sumpool.core.selection.ideal import IdealConfig
-from sumpool.core.selection.model_free import ModelFreeConfig
-from sumpool.core.selection.random import RandomConfig
+from sumpool.core.selection.ideal import IdealSelectionConfig
+from sumpool.core.selection.model_free import ModelFreeSelectionConfig
+from sumpool.core.selection.random import RandomSelectionConfig
 from sumpool.data.batches import collate
 from sumpool.data.shards import Shard
 from sumpool.errors import DataError, RecipeError
+from sumpool.inference.loading import LoadedModel
 from sumpool.interpret.sentence_attention import sentence_attention
 from sumpool.interruption import Check
-from sumpool.training.feed import Material
+from sumpool.training.data_order import TrainingData
 from sumpool.training.validation import validate
 from sumpool.training.weights import needed_weights, set_weights, weights_of
-from sumpool.workflows.loading import LoadedModel
-from sumpool.workflows.prepare import prepared_folder
 
 
 def watch_sentences(loaded: LoadedModel, documents: int) -> Iterator[list[Tensor]]:
@@ -72,20 +71,20 @@ def compare_selections(
     """
     own = loaded.recipe.model.decoder.cross_attention
     selections: dict[str, SelectionConfig] = {
-        each.kind: each for each in (IdealConfig(), RandomConfig(), ModelFreeConfig())
+        each.kind: each for each in (IdealSelectionConfig(), RandomSelectionConfig(), ModelFreeSelectionConfig())
     }
-    if isinstance(own, SentenceConfig):
+    if isinstance(own, SentenceCrossAttentionConfig):
         selections[own.selection.kind] = own.selection
     shard, config = _validation(loaded), loaded.recipe.model
-    material = Material(shard, shard, config.source_length, config.target_length, loaded.recipe.seed)
+    material = TrainingData(shard, shard, config.source_length, config.target_length, loaded.recipe.seed)
     settings = loaded.recipe.train.model_copy(update={"validate_documents": documents})
 
     def lose(cross_attention: CrossAttentionConfig) -> float:
         return validate(_with(loaded, cross_attention), material, settings, loaded.device, check)
 
-    yield LossRow("full", dict.fromkeys(sentences, lose(FullConfig())))
+    yield LossRow("full", dict.fromkeys(sentences, lose(FullCrossAttentionConfig())))
     for kind, selection in selections.items():
-        seen = {each: SentenceConfig(sentences=each, selection=selection) for each in sentences}
+        seen = {each: SentenceCrossAttentionConfig(sentences=each, selection=selection) for each in sentences}
         yield LossRow(kind, {each: lose(cross_attention) for each, cross_attention in seen.items()})
 
 
@@ -102,7 +101,7 @@ def _with(loaded: LoadedModel, cross_attention: CrossAttentionConfig) -> Summari
 
 
 def _validation(loaded: LoadedModel) -> Shard:
-    prepared = prepared_folder(loaded.recipe)
+    prepared = loaded.recipe.prepared_folder
     shard = Shard.open(prepared, "validation")
     if not len(shard):
         raise DataError(f"{prepared / 'validation'} must hold a document with a summary, got none: prepare more data")

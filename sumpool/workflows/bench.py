@@ -11,8 +11,9 @@ from sumpool.bench.results.result import BenchReport
 from sumpool.bench.systems.builtin import NAME, QUICKSTART, VOCABULARY
 from sumpool.bench.systems.contender import Contender
 from sumpool.bench.systems.workload import Conditions
-from sumpool.core.nn.packed import Precision
+from sumpool.core.nn.quantization import Precision
 from sumpool.errors import CheckpointError, RecipeError
+from sumpool.inference.loading import RUNS, newest_run
 from sumpool.interruption import Check, go_on
 from sumpool.progress import Progress, Report, silent
 from sumpool.recipe.load import load_recipe, make_recipe
@@ -20,7 +21,6 @@ from sumpool.recipe.schema import Recipe
 from sumpool.text.tokenizer import load_tokenizer
 from sumpool.training.hardware import choose_device, choose_precision, choose_writing
 from sumpool.workflows.bench_report import chosen_lengths, compose, keeping_nothing
-from sumpool.workflows.loading import RUNS, newest_run
 
 _LIBRARIES = ("transformers", "ctranslate2")
 """Where peers come from."""

@@ -25,12 +25,12 @@ from sumpool.bench.suites.shortening import measure_shortening
 from sumpool.bench.suites.sparsity import measure_sparsity
 from sumpool.bench.suites.transformers import measure_transformers
 from sumpool.bench.systems.workload import Conditions
+from sumpool.inference.loading import load_model
 from sumpool.interruption import Check, go_on
 from sumpool.progress import Report, silent
 from sumpool.training.hardware import choose_device, choose_precision
 from sumpool.workflows.attention import compare_selections, watch_sentences
 from sumpool.workflows.bench_report import chosen_lengths, compose, keeping_nothing
-from sumpool.workflows.loading import load_model
 from sumpool.workflows.original import random_pair
 from sumpool.workflows.suite_settings import SuiteConfig, load_sparsity, load_suite
 

@@ -15,22 +15,21 @@ from sumpool.bench.systems.workload import Conditions
 from sumpool.core.decoding.constraints import WordPieces
 from sumpool.data.shards import Shard
 from sumpool.errors import CheckpointError, DataError, RecipeError
+from sumpool.inference.chunking import gather
+from sumpool.inference.loading import RUNS, LoadedModel, load_model, newest_run
 from sumpool.interruption import Check, go_on
 from sumpool.progress import Progress, Report, silent
 from sumpool.recipe.schema import Recipe
-from sumpool.training.feed import Material
+from sumpool.runs.run_folder import contents
+from sumpool.runs.sweep_table import Measured
+from sumpool.training.data_order import TrainingData
 from sumpool.training.hardware import choose_device, choose_precision
 from sumpool.training.manifest import Manifest
 from sumpool.training.schedule import factor
 from sumpool.training.validation import validation_batches
 from sumpool.workflows.bench_report import chosen_lengths, compose, keeping_nothing
-from sumpool.workflows.judging import judge, tried_before
-from sumpool.workflows.loading import RUNS, LoadedModel, load_model, newest_run
-from sumpool.workflows.passages import gather
-from sumpool.workflows.prepare import prepared_folder
-from sumpool.workflows.run_folder import contents
+from sumpool.workflows.run_metrics import judge, tried_before
 from sumpool.workflows.suite_settings import load_trainer
-from sumpool.workflows.sweep_table import Measured
 from sumpool.workflows.train import dry_run
 from sumpool.workflows.trainer_rows import Shown, found_trainer
 
@@ -89,7 +88,7 @@ def bench_trainer(
         lessons = _lessons(recipe, material, settings, ours, conditions)
         learnt = teach(lessons, report, check)
         # 4. It writes about the same documents, and is scored alike.
-        shard = Shard.open(prepared_folder(recipe), settings.split)
+        shard = Shard.open(recipe.prepared_folder, settings.split)
         summaries = _write(learnt, loaded, shard, report, check)
     # 5. Side by side.
     found = found_trainer(loaded, settings, lessons, shown, learnt, shard, summaries)
@@ -98,7 +97,7 @@ def bench_trainer(
     return replace(composed, versions=composed.versions | {name: version(name) for name in _LIBRARIES})
 
 
-def _material(loaded: LoadedModel) -> Material:
+def _material(loaded: LoadedModel) -> TrainingData:
     """Find what a run has learnt from.
 
     Raises:
@@ -110,18 +109,18 @@ def _material(loaded: LoadedModel) -> Material:
         raise CheckpointError(
             f"{loaded.folder} must be a run whose training is finished, for its time is what LED gets; let it go on"
         )
-    prepared = prepared_folder(recipe)
+    prepared = recipe.prepared_folder
     if facts.get("data") != contents(prepared):
         raise DataError(
             f"{prepared} must hold the data that {loaded.folder} was trained on, got other data: name the old folder "
             "with --set data.prepared=FOLDER"
         )
     shards = Shard.open(prepared, "train"), Shard.open(prepared, "validation")
-    return Material(*shards, recipe.model.source_length, recipe.model.target_length, recipe.seed)
+    return TrainingData(*shards, recipe.model.source_length, recipe.model.target_length, recipe.seed)
 
 
 def _lessons(
-    recipe: Recipe, material: Material, settings: TrainerConfig, ours: Measured, conditions: Conditions
+    recipe: Recipe, material: TrainingData, settings: TrainerConfig, ours: Measured, conditions: Conditions
 ) -> Lessons:
     """Say in numbers what the run was like: its batches, its schedule, its time and when it was validated."""
     train = recipe.train

@@ -13,16 +13,15 @@ from sumpool.data.sources._base import Example, Split
 from sumpool.data.texts import Texts
 from sumpool.documents import Document
 from sumpool.errors import DataError, RecipeError
-from sumpool.evaluation.against import differences, find_results
 from sumpool.evaluation.config import EvaluationConfig
+from sumpool.evaluation.paired_comparison import differences, find_results
 from sumpool.evaluation.predictions import join
 from sumpool.evaluation.report import EvaluationReport, Figures
-from sumpool.evaluation.scorer import Candidate, Scorer
+from sumpool.evaluation.scorer import Candidate, SummaryScorer
 from sumpool.evaluation.scores import ScoreFile, replace_text
+from sumpool.inference.loading import LoadedModel, load_writer
 from sumpool.interruption import Check, go_on
 from sumpool.progress import Progress, Report, silent
-from sumpool.workflows.loading import LoadedModel, load_writer
-from sumpool.workflows.prepare import prepared_folder
 from sumpool.workflows.summarize import write_summaries
 
 
@@ -176,7 +175,7 @@ def _documents_of(loaded: LoadedModel) -> Path:
             f"data.prepared must be a folder of prepared data, got nothing: {loaded.folder} was imported and has no "
             "documents of its own; name some with --set data.prepared=FOLDER"
         )
-    return prepared_folder(loaded.recipe)
+    return loaded.recipe.prepared_folder
 
 
 def _evaluate(
@@ -184,7 +183,7 @@ def _evaluate(
 ) -> EvaluationReport:
     folder = results.folder or task.folder
     other = find_results(results.against, task.split)
-    scorer = Scorer(config)
+    scorer = SummaryScorer(config)
     figures = Figures()
     done = set()
     with ScoreFile(folder, {**task.identity, "settings": scorer.signature}, resume=results.resume) as file:

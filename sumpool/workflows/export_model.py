@@ -8,11 +8,11 @@ import torch
 from torch import nn
 
 from sumpool.errors import CheckpointError
+from sumpool.inference.loading import load_model
+from sumpool.runs.model_card import CARD
+from sumpool.runs.run_folder import COPIED, RECIPE, made_whole, require_new
 from sumpool.training.checkpoint import export
 from sumpool.training.manifest import Content, Manifest
-from sumpool.workflows.loading import load_model
-from sumpool.workflows.model_card import CARD
-from sumpool.workflows.run_folder import COPIED, RECIPE, made_whole, require_new
 
 
 def export_model(run: Path, out: Path, precision: Literal["bf16", "fp32"] = "bf16") -> Path:

@@ -10,7 +10,7 @@ from pydantic import ValidationError
 
 from sumpool.core.model.config import ModelConfig
 from sumpool.core.model.summarizer import Summarizer
-from sumpool.core.nn.unfilled import Unfilled
+from sumpool.core.nn.skip_init import SkipInit
 from sumpool.data.config import DataConfig
 from sumpool.data.encoding import SENTENCES
 from sumpool.errors import CheckpointError, RecipeError
@@ -26,16 +26,16 @@ from sumpool.progress import Progress, Report, silent
 from sumpool.recipe.load import dump_recipe
 from sumpool.recipe.problems import sentences
 from sumpool.recipe.schema import Recipe
-from sumpool.text.foreign_pieces import ForeignPieces, read_pieces
+from sumpool.runs.model_card import CARD, imported_card
+from sumpool.runs.run_folder import RECIPE, made_whole, require_new
+from sumpool.text.hf_bpe import ForeignPieces, read_pieces
 from sumpool.text.sentences import shipped
 from sumpool.text.tokenizer import BYTE_PAIRS
+from sumpool.training.atomic_io import require_space
 from sumpool.training.checkpoint import export
 from sumpool.training.config import TrainConfig
-from sumpool.training.durable import require_space
 from sumpool.training.manifest import Content, Manifest
 from sumpool.training.weights import set_weights, weights_of
-from sumpool.workflows.model_card import CARD, imported_card
-from sumpool.workflows.run_folder import RECIPE, made_whole, require_new
 
 _UNCHANGED = Changes()
 _GENTLE = 3e-5
@@ -178,7 +178,7 @@ def translated(
         CheckpointError: If its weights are missing, damaged or others.
     """
     weights = translate(Tensors(folder), original, config, numbers, how)
-    with torch.device("meta"), Unfilled():  # random weights for nobody would take their time
+    with torch.device("meta"), SkipInit():  # random weights for nobody would take their time
         model = Summarizer(config, len(numbers))
     model.to_empty(device="cpu")
     set_weights(model, weights, str(folder))

@@ -15,7 +15,7 @@ from sumpool.pretrained.generation import writes_like
 from sumpool.pretrained.renumbering import renumber
 from sumpool.workflows.import_model import translated
 
-BEGIN, PAD, END, UNKNOWN = 0, 1, 2, 3
+BOS, PAD, EOS, UNK = 0, 1, 2, 3
 """Pieces of BART by its own numbers."""
 
 
@@ -45,7 +45,7 @@ def random_pair(settings: TransformersConfig, seed: int) -> Pair:
             **{f"{half}_{name}": size for half in ("encoder", "decoder") for name, size in halves.items()},
         )
     ).eval()
-    theirs.final_logits_bias[:, [PAD, UNKNOWN]] = -torch.inf  # ours never writes them
+    theirs.final_logits_bias[:, [PAD, UNK]] = -torch.inf  # ours never writes them
     theirs.generation_config = GenerationConfig(
         num_beams=settings.beams,
         length_penalty=2.0,
@@ -53,11 +53,11 @@ def random_pair(settings: TransformersConfig, seed: int) -> Pair:
         no_repeat_ngram_size=3,
         min_length=settings.generate + 2,  # begin, first piece and summary
         max_length=settings.generate + 3,
-        forced_bos_token_id=BEGIN,
-        forced_eos_token_id=END,
-        decoder_start_token_id=END,
-        bos_token_id=BEGIN,
-        eos_token_id=END,
+        forced_bos_token_id=BOS,
+        forced_eos_token_id=EOS,
+        decoder_start_token_id=EOS,
+        bos_token_id=BOS,
+        eos_token_id=EOS,
         pad_token_id=PAD,
     )
     with TemporaryDirectory() as folder:
@@ -69,8 +69,8 @@ def _imported(theirs: object, folder: Path) -> Pair:
     """Make ours from the files of theirs."""
     original, changes = read_original(folder), Changes()
     config = settings_of(original, changes, folder)
-    numbers = renumber(original.vocab_size, PAD, UNKNOWN, END, None)
+    numbers = renumber(original.vocab_size, PAD, UNK, EOS, None)
     ours = translated(folder, original, config, numbers, changes.extend)
     our_number = {number: our for our, number in enumerate(numbers) if number is not None}
     writing = writes_like(original.generation, our_number, config.target_length)
-    return Pair(theirs, ours, torch.tensor([number or 0 for number in numbers]), END, writing, version("transformers"))
+    return Pair(theirs, ours, torch.tensor([number or 0 for number in numbers]), EOS, writing, version("transformers"))

@@ -34,7 +34,7 @@ def prepare(recipe: Recipe, *, skip_bad_rows: bool = False, report: Report = sil
         ResourceError: If memory or disk run out.
         Interrupted: If a signal came; nothing half made is left.
     """
-    folder = prepared_folder(recipe)
+    folder = recipe.prepared_folder
     with interruptible() as interruption:
         try:
             found = data.prepare(
@@ -44,8 +44,3 @@ def prepare(recipe: Recipe, *, skip_bad_rows: bool = False, report: Report = sil
             name = signal.Signals(stop.number).name
             raise Interrupted(stop.number, f"stopped by {name}; nothing was prepared, so prepare begins anew") from stop
     return folder, found
-
-
-def prepared_folder(recipe: Recipe) -> Path:
-    """Where the prepared data of a recipe is, by its own word or by default prepared/<name>."""
-    return recipe.data.prepared or Path("prepared") / recipe.name

@@ -5,13 +5,13 @@ from collections.abc import Iterable, Iterator, Sequence, Sized
 from pathlib import Path
 
 from sumpool.documents import Document
+from sumpool.inference.chunking import ChunkedDocument, Chunker, gather, stretches
+from sumpool.inference.generation import Generated, Generator
+from sumpool.inference.loading import SHIPPED, LoadedModel, load_writer
+from sumpool.inference.mbr_extraction import MbrExtractor
+from sumpool.inference.results import Summary, SummaryFile
 from sumpool.interruption import Check, go_on
 from sumpool.progress import Progress, Report, silent
-from sumpool.workflows.extracting import Extractor
-from sumpool.workflows.loading import SHIPPED, LoadedModel, load_writer
-from sumpool.workflows.passages import Reader, Reading, gather, stretches
-from sumpool.workflows.summaries import Summary, SummaryFile
-from sumpool.workflows.writing import Writer, Written
 
 _STRETCH = 8
 """Batches that are looked ahead, so that passages of similar length meet."""
@@ -73,10 +73,10 @@ def write_summaries(
         Summaries in the order of the documents, while later ones wait.
     """
     total = len(documents) if isinstance(documents, Sized) else None
-    reader = Reader(loaded)
+    reader = Chunker(loaded)
     config = loaded.recipe.summarize
-    writer = Writer(loaded.model, loaded.tokenizer, config, loaded.lengths)
-    extractor = Extractor(config, loaded.splitter)
+    writer = Generator(loaded.model, loaded.tokenizer, config, loaded.lengths)
+    extractor = MbrExtractor(config, loaded.splitter)
     done = 0
     for stretch in stretches(map(reader.read, documents), _STRETCH * config.batch_tokens):
         for reading in stretch:
@@ -104,8 +104,8 @@ def _kept(
 
 
 def _write(
-    stretch: Sequence[Reading], writer: Writer, batch_tokens: int, check: Check
-) -> Iterator[tuple[Reading, list[Written], float]]:
+    stretch: Sequence[ChunkedDocument], writer: Generator, batch_tokens: int, check: Check
+) -> Iterator[tuple[ChunkedDocument, list[Generated], float]]:
     """Write about a stretch of documents, batch by batch; a document is given as soon as all before it are done.
 
     Yields:
@@ -113,7 +113,7 @@ def _write(
     """
     passages = [passage for reading in stretch for passage in reading.passages]
     batches = iter(gather([len(passage.ids) for passage in passages], batch_tokens))
-    written: dict[int, Written] = {}
+    written: dict[int, Generated] = {}
     seconds: dict[int, float] = {}
     first = 0
     for reading in stretch:
@@ -128,7 +128,9 @@ def _write(
         first = own.stop
 
 
-def _summary(reading: Reading, written: Sequence[Written], seconds: float, extractor: Extractor) -> Summary:
+def _summary(
+    reading: ChunkedDocument, written: Sequence[Generated], seconds: float, extractor: MbrExtractor
+) -> Summary:
     """Join what was written about the passages of a document, a line each, or take sentences instead."""
     start = time.perf_counter()
     text = "\n".join(part.text for part in written if part.text)

@@ -5,14 +5,14 @@ from pathlib import Path
 
 from sumpool.data.sources._base import Split
 from sumpool.errors import Interrupted, SumpoolError, is_out_of_memory
+from sumpool.inference.loading import RUNS
 from sumpool.interruption import Check, go_on
 from sumpool.progress import Progress, Report, silent
 from sumpool.recipe.sweep import LoadedSweep
-from sumpool.training.durable import on_disk, replace
-from sumpool.workflows.judging import judge
-from sumpool.workflows.loading import RUNS
-from sumpool.workflows.sweep_plan import PlannedRun, plan
-from sumpool.workflows.sweep_table import HOW_TO_READ, Outcome, SweepTable, tabulate
+from sumpool.runs.sweep_plan import PlannedRun, plan
+from sumpool.runs.sweep_table import HOW_TO_READ, Outcome, SweepTable, tabulate
+from sumpool.training.atomic_io import on_disk, replace
+from sumpool.workflows.run_metrics import judge
 from sumpool.workflows.train import DryRun, dry_run, train
 
 

@@ -14,14 +14,19 @@ from sumpool.data.encoding import PHRASES
 from sumpool.data.prepare import prepare
 from sumpool.data.report import DataReport
 from sumpool.data.shards import Shard
-from sumpool.evaluation.scorer import Scorer
+from sumpool.evaluation.scorer import SummaryScorer
+from sumpool.inference.generation import Generator
+from sumpool.inference.loading import RUNS, choose_lengths
 from sumpool.interruption import Check, go_on
 from sumpool.progress import Progress, Report, silent
 from sumpool.recipe.schema import Recipe
+from sumpool.runs.init_from import take_weights
+from sumpool.runs.model_card import write_model_card
+from sumpool.runs.run_folder import claim, finish, is_finished, open_run
 from sumpool.text.phrases import Phrases
 from sumpool.text.tokenizer import Tokenizer, load_tokenizer
 from sumpool.training.checkpoint import Checkpoints
-from sumpool.training.feed import Material
+from sumpool.training.data_order import TrainingData
 from sumpool.training.fit import CHECKPOINTS, fit
 from sumpool.training.hardware import autocast, choose_device, choose_precision, reproducible
 from sumpool.training.lock import exclusive
@@ -29,12 +34,6 @@ from sumpool.training.optimizer import build_optimizer
 from sumpool.training.trainable import freeze
 from sumpool.training.update import Updater
 from sumpool.training.validation import validation_batches
-from sumpool.workflows.first_weights import take_weights
-from sumpool.workflows.loading import RUNS, choose_lengths
-from sumpool.workflows.model_card import write_model_card
-from sumpool.workflows.prepare import prepared_folder
-from sumpool.workflows.run_folder import claim, finish, is_finished, open_run
-from sumpool.workflows.writing import Writer
 
 
 @dataclass(frozen=True)
@@ -68,7 +67,7 @@ class _Materials:
     data_report: DataReport
     tokenizer: Tokenizer
     shard: Shard
-    material: Material
+    material: TrainingData
     model: Summarizer
 
 
@@ -157,7 +156,7 @@ def dry_run(recipe: Recipe, *, report: Report = silent, check: Check = go_on) ->
 
 def _gather(recipe: Recipe, report: Report, check: Check) -> _Materials:
     """Prepare the data if that is not done, and build the model; the same seed gives the same first weights."""
-    prepared = prepared_folder(recipe)
+    prepared = recipe.prepared_folder
     data_report = prepare(recipe.data, prepared, skip_bad_rows=False, report=report, check=check)
     tokenizer = load_tokenizer(prepared)
     training, validation = (Shard.open(prepared, split) for split in ("train", "validation"))
@@ -169,7 +168,7 @@ def _gather(recipe: Recipe, report: Report, check: Check) -> _Materials:
         data_report=data_report,
         tokenizer=tokenizer,
         shard=validation,
-        material=Material(
+        material=TrainingData(
             training=training,
             validation=validation,
             source_length=recipe.model.source_length,
@@ -189,8 +188,8 @@ def _sampled_rouge(recipe: Recipe, materials: _Materials, check: Check) -> Calla
     tokens = materials.data_report.splits["train"].summary_tokens
     lengths = choose_lengths(recipe.summarize, tokens.mean, tokens.p90, recipe.model.target_length)
     greedy = recipe.summarize.model_copy(update={"beams": 1})
-    writer = Writer(materials.model, materials.tokenizer, greedy, lengths)
-    rouge = Scorer(recipe.evaluate).rouge
+    writer = Generator(materials.model, materials.tokenizer, greedy, lengths)
+    rouge = SummaryScorer(recipe.evaluate).rouge
     device = choose_device(config.device)
     shard = materials.shard
 

@@ -7,12 +7,12 @@ from typing import final
 from sumpool.bench.peers.trainer import Learnt, Lessons, TrainerConfig
 from sumpool.bench.results.result import Found
 from sumpool.bench.results.table import Table, number, significant
-from sumpool.core.output.tied import TiedConfig
+from sumpool.core.output.tied import TiedOutputConfig
 from sumpool.data.shards import Shard
-from sumpool.evaluation.scorer import Scorer
+from sumpool.evaluation.scorer import SummaryScorer
+from sumpool.inference.loading import LoadedModel
+from sumpool.runs.sweep_table import HOW_TO_READ, SCORES, Measured, Outcome, SweepTable, tabulate
 from sumpool.training.hardware import choose_writing
-from sumpool.workflows.loading import LoadedModel
-from sumpool.workflows.sweep_table import HOW_TO_READ, SCORES, Measured, Outcome, SweepTable, tabulate
 
 LED = "LED"
 _UPDATES = 6
@@ -110,7 +110,7 @@ def found_trainer(
 
 
 def _score(loaded: LoadedModel, documents: Shard, summaries: Sequence[str]) -> dict[str, tuple[float, ...]]:
-    rouge = Scorer(loaded.recipe.evaluate).rouge
+    rouge = SummaryScorer(loaded.recipe.evaluate).rouge
     found = {}
     for place, summary in enumerate(summaries):
         example = documents.text(place)
@@ -123,7 +123,7 @@ def _notes(loaded: LoadedModel, settings: TrainerConfig, lessons: Lessons, ours:
     recipe, descent = loaded.recipe, lessons.descent
     seconds, _ = ours.measured.losses[-1]
     precision = choose_writing(recipe.summarize.precision, loaded.device)
-    is_tied = isinstance(recipe.model.output, TiedConfig)
+    is_tied = isinstance(recipe.model.output, TiedOutputConfig)
     notes = [
         f"{LED} has the run's sizes, pieces, documents and seed; it learns from random weights for "
         f"{lessons.seconds:,.0f} s of updates, where the run took {seconds:,.0f}",

@@ -19,7 +19,7 @@ from sumpool.errors import (
     RecipeError,
     ResourceError,
 )
-from sumpool.workflows.loading import SHIPPED
+from sumpool.inference.loading import SHIPPED
 
 
 class OutOfMemoryError(RuntimeError):

@@ -7,7 +7,7 @@ import torch
 
 from sumpool.data.batches import BatchPlan, collate
 from sumpool.data.shards import Item
-from sumpool.pieces import END, PAD
+from sumpool.special_tokens import EOS, PAD
 from sumpool.text.phrases import Phrases
 
 
@@ -35,9 +35,9 @@ def test_collate_cuts_what_the_model_does_not_read() -> None:
 
 
 def test_collate_keeps_the_end_of_a_document_that_it_cuts() -> None:
-    whole = Item("a", np.array([5, 7, 8, 9, END], np.uint16), np.array([0, 0, 1, 2, 2], np.int32), None)
+    whole = Item("a", np.array([5, 7, 8, 9, EOS], np.uint16), np.array([0, 0, 1, 2, 2], np.int32), None)
     batch = collate([whole, item("b", 9)], source_length=4, target_length=10)
-    assert batch.ids.tolist() == [[5, 7, 8, END], [10, 11, 12, 13]]
+    assert batch.ids.tolist() == [[5, 7, 8, EOS], [10, 11, 12, 13]]
     assert batch.sentences.tolist() == [[0, 0, 1, 1], [0, 0, 0, 1]]
 
 
@@ -45,7 +45,7 @@ def test_only_a_whole_summary_teaches_its_end() -> None:
     items = [item("short", 1, [7]), item("fits", 1, [7, 8, 9]), item("cut", 1, [7, 8, 9, 10, 11])]
     batch = collate(items, source_length=4, target_length=4)
     assert batch.target is not None
-    assert batch.target.tolist() == [[7, END, PAD, PAD], [7, 8, 9, END], [7, 8, 9, 10]]
+    assert batch.target.tolist() == [[7, EOS, PAD, PAD], [7, 8, 9, EOS], [7, 8, 9, 10]]
 
 
 def test_a_summary_as_long_as_the_target_has_no_room_for_an_end() -> None:
@@ -65,7 +65,7 @@ def test_ids_above_int16_survive() -> None:
     batch = collate([whole], 4, 4)
     assert batch.ids.tolist() == [[65535]]
     assert batch.target is not None
-    assert batch.target.tolist() == [[40000, END]]
+    assert batch.target.tolist() == [[40000, EOS]]
 
 
 def test_a_teacher_numbers_the_phrases_of_what_is_read(tmp_path: Path) -> None:

@@ -2,13 +2,13 @@ from pathlib import Path
 
 import pytest
 
-from sumpool.data.figures import Figures
+from sumpool.data.document_stats import DocumentStats
 from sumpool.data.report import DataReport, Spread, summarize_split
 from sumpool.errors import DataError
 
 
-def figures(words: int, digest: int, leak: float = 0.5) -> Figures:
-    return Figures(
+def figures(words: int, digest: int, leak: float = 0.5) -> DocumentStats:
+    return DocumentStats(
         document_words=words,
         summary_words=10,
         document_tokens=100 * words,

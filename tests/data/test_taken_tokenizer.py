@@ -10,7 +10,7 @@ from sumpool.data.prepare import is_prepared
 from sumpool.data.report import DataReport
 from sumpool.data.shards import Shard
 from sumpool.errors import DataError, RecipeError
-from sumpool.pieces import END
+from sumpool.special_tokens import EOS
 from sumpool.text.tokenizer import load_tokenizer
 from tests.data.test_prepare import WORDS, LinesConfig, corpus, everything, run, write
 from tests.text.bart import learn, take_over
@@ -48,7 +48,7 @@ def test_a_tokenizer_with_a_frame_frames_documents_and_summaries(tmp_path: Path)
         item, text = shard[number], shard.text(number)
         assert item.target is not None
         assert item.target.tolist() == [*tokenizer.frame.first, *tokenizer.encode(text.summary)]
-        assert item.ids.tolist() == [5, *tokenizer.encode(" ".join(text.document.split())), END]
+        assert item.ids.tolist() == [5, *tokenizer.encode(" ".join(text.document.split())), EOS]
         assert item.sentences[-1] == item.sentences[-2]
 
 

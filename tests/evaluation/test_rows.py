@@ -6,10 +6,10 @@ import pytest
 from backports import zstd
 
 from sumpool.errors import DataError
-from sumpool.evaluation.rows import Row, opened, read_row, read_rows
+from sumpool.evaluation.rows import InputRow, opened, read_row, read_rows
 
 
-def read(path: Path) -> list[Row]:
+def read(path: Path) -> list[InputRow]:
     with opened(path) as file:
         return list(read_rows(file, path))
 
@@ -69,7 +69,7 @@ def test_a_cut_off_archive_is_an_error(tmp_path: Path) -> None:
             read(path)
 
 
-def row(**values: object) -> Row:
+def row(**values: object) -> InputRow:
     return read_row(json.dumps(values).encode(), Path("rows.jsonl"), 3, 0)
 
 

@@ -1,7 +1,7 @@
 import pytest
 
 from sumpool.evaluation.config import EvaluationConfig
-from sumpool.evaluation.scorer import Candidate, Scorer
+from sumpool.evaluation.scorer import Candidate, SummaryScorer
 
 DOCUMENT = """Apples fall far. Nobody knows why they do.
 
@@ -10,11 +10,11 @@ REFERENCE = "Hosts send datagrams to a gateway. Routers drop packets when queues
 
 
 @pytest.fixture(scope="module")
-def scorer() -> Scorer:
-    return Scorer(EvaluationConfig(lead_words=5, oracle_sentences=2))
+def scorer() -> SummaryScorer:
+    return SummaryScorer(EvaluationConfig(lead_words=5, oracle_sentences=2))
 
 
-def test_a_document_is_scored_beside_its_baselines(scorer: Scorer) -> None:
+def test_a_document_is_scored_beside_its_baselines(scorer: SummaryScorer) -> None:
     scored = scorer.score(Candidate("rfc1", "Hosts send datagrams.", REFERENCE, DOCUMENT))
     assert (scored.id, scored.summary, scored.visible) == ("rfc1", "Hosts send datagrams.", True)
     assert scored.systems["oracle"].rouge["rougeLsum"].f1 == 1.0
@@ -29,12 +29,12 @@ def test_a_document_is_scored_beside_its_baselines(scorer: Scorer) -> None:
     assert scored.leak == 0.0  # no run of eight words of the reference crosses "Pears are green"
 
 
-def test_a_reference_copied_from_the_document_leaks(scorer: Scorer) -> None:
+def test_a_reference_copied_from_the_document_leaks(scorer: SummaryScorer) -> None:
     text = "one two three four five six seven eight nine ten"
     assert scorer.score(Candidate("a", "x", text, f"{text} eleven")).leak == 1.0
 
 
-def test_without_a_document_there_are_no_baselines(scorer: Scorer) -> None:
+def test_without_a_document_there_are_no_baselines(scorer: SummaryScorer) -> None:
     scored = scorer.score(Candidate("rfc1", "Hosts.", REFERENCE, None))
     assert set(scored.systems) == {"model"}
     assert scored.systems["model"].copying is None
@@ -42,23 +42,23 @@ def test_without_a_document_there_are_no_baselines(scorer: Scorer) -> None:
 
 
 @pytest.mark.parametrize("text", ["", " \n", "文書", "a" * 100_000, "." * 100_000, "\x00\u2028", "one\n" * 2000])
-def test_odd_texts_are_scored(scorer: Scorer, text: str) -> None:
+def test_odd_texts_are_scored(scorer: SummaryScorer, text: str) -> None:
     scored = scorer.score(Candidate("odd", text[:1000], text[:1000], text))
     assert set(scored.systems) == {"model", "lead", "lexrank", "oracle"}
 
 
-def test_a_reference_that_rouge_cannot_see_is_told(scorer: Scorer) -> None:
+def test_a_reference_that_rouge_cannot_see_is_told(scorer: SummaryScorer) -> None:
     assert not scorer.score(Candidate("a", "文書", "文書", None)).visible
 
 
-def test_summary_level_rouge_uses_the_sentences_of_a_text_in_one_line(scorer: Scorer) -> None:
+def test_summary_level_rouge_uses_the_sentences_of_a_text_in_one_line(scorer: SummaryScorer) -> None:
     swapped = "Routers drop packets when queues are full. Hosts send datagrams to a gateway."
     rouge = scorer.score(Candidate("a", swapped, REFERENCE, None)).systems["model"].rouge
     assert rouge["rougeLsum"].f1 == 1.0
     assert rouge["rougeL"].f1 < 0.6
 
 
-def test_the_signature_names_the_baselines_and_the_splitter(scorer: Scorer) -> None:
+def test_the_signature_names_the_baselines_and_the_splitter(scorer: SummaryScorer) -> None:
     assert scorer.signature.endswith(
         "Lsum:punkt (sumpool's English) | LEAD-5 words | LexRank-5 words | oracle-2 sentences"
     )

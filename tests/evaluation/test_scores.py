@@ -4,13 +4,13 @@ import pytest
 
 from sumpool.errors import DataError
 from sumpool.evaluation.config import EvaluationConfig
-from sumpool.evaluation.scorer import Candidate, ScoredDocument, Scorer
+from sumpool.evaluation.scorer import Candidate, ScoredDocument, SummaryScorer
 from sumpool.evaluation.scores import ScoreFile, replace_text
 
 IDENTITY = {"settings": "a", "summaries": "b"}
 
 
-SCORER = Scorer(EvaluationConfig())
+SCORER = SummaryScorer(EvaluationConfig())
 
 
 def scored(number: int) -> ScoredDocument:

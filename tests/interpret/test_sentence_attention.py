@@ -11,7 +11,7 @@ from sumpool.core.model.decoder import DecoderLayer
 from sumpool.core.model.summarizer import Summarizer
 from sumpool.data.batches import Batch
 from sumpool.interpret.sentence_attention import sentence_attention
-from sumpool.pieces import END
+from sumpool.special_tokens import EOS
 
 VOCAB, DIM, HEADS = 60, 16, 2
 CROSS = {"full": {"kind": "full"}, "sentence": {"kind": "sentence", "sentences": 2, "selection": {"kind": "random"}}}
@@ -34,8 +34,8 @@ def make_batch(*lengths: int) -> Batch:
     mask = torch.arange(max(lengths)) < torch.tensor(lengths)[:, None]
     ids = torch.randint(5, VOCAB, mask.shape).masked_fill(~mask, 0)
     target = torch.randint(5, VOCAB, (len(lengths), 9))
-    target[:, 8] = END
-    target[0, 4:] = torch.tensor([END, 0, 0, 0, 0])
+    target[:, 8] = EOS
+    target[0, 4:] = torch.tensor([EOS, 0, 0, 0, 0])
     sentences = (torch.arange(max(lengths)) // 7).expand(mask.shape)
     return Batch(ids, mask, sentences, target, tuple(map(str, lengths)))
 

@@ -10,11 +10,11 @@ from transformers import BartConfig, BartForConditionalGeneration, LEDConfig, LE
 
 from sumpool.core.model.config import ModelConfig
 from sumpool.core.model.summarizer import Summarizer
-from sumpool.pieces import PAD
 from sumpool.pretrained.config import Changes, read_original, settings_of
 from sumpool.pretrained.folder import Tensors
 from sumpool.pretrained.renumbering import renumber
 from sumpool.pretrained.weights import translate
+from sumpool.special_tokens import PAD
 from sumpool.training.weights import set_weights
 
 VOCABULARY = 60

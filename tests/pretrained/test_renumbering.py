@@ -1,10 +1,10 @@
-from sumpool.pieces import BEGIN, END, PAD, PARAGRAPH, UNKNOWN
 from sumpool.pretrained.renumbering import renumber
+from sumpool.special_tokens import BOS, EOS, PAD, PARAGRAPH, UNK
 
 
 def test_every_piece_of_the_other_model_has_one_number() -> None:
     ours = renumber(10, pad=1, unknown=3, end=2, paragraph=7)
-    assert [ours[place] for place in (PAD, UNKNOWN, BEGIN, END, PARAGRAPH)] == [1, 3, None, 2, 7]
+    assert [ours[place] for place in (PAD, UNK, BOS, EOS, PARAGRAPH)] == [1, 3, None, 2, 7]
     assert ours[5:] == [0, 4, 5, 6, 8, 9]
 
 

@@ -10,11 +10,11 @@ from torch import Tensor
 
 from sumpool.core.model.summarizer import Summarizer
 from sumpool.errors import CheckpointError
-from sumpool.pieces import BEGIN, END, PARAGRAPH
 from sumpool.pretrained.config import Changes, read_original, settings_of
 from sumpool.pretrained.folder import Tensors
 from sumpool.pretrained.renumbering import renumber
 from sumpool.pretrained.weights import translate
+from sumpool.special_tokens import BOS, EOS, PARAGRAPH
 from tests.pretrained.originals import (
     NOTHING,
     PIECES,
@@ -41,8 +41,8 @@ def encode(model: Summarizer, batch: Batch) -> tuple[Tensor, Tensor]:
     """Our encoder's states (batch, length, dim), and log-probabilities of all pieces (batch, target, vocab)."""
     with torch.inference_mode():
         memory = model.encode(batch.ids, batch.mask, torch.zeros_like(batch.ids))
-        read = torch.nn.functional.pad(batch.target[:, :-1], (1, 0), value=BEGIN)
-        decoded = model.decoder(read, model.decoder.remember(memory.tokens))
+        read = torch.nn.functional.pad(batch.target[:, :-1], (1, 0), value=BOS)
+        decoded = model.decoder(read, model.decoder.precompute(memory.tokens))
         return memory.tokens.states, model.output(decoded.states, torch.empty(0), {})
 
 
@@ -164,8 +164,8 @@ def test_pieces_that_the_original_lacks_are_never_written(tmp_path: Path) -> Non
     pieces = renumber(VOCABULARY, pad=1, unknown=3, end=2, paragraph=None)
     ours = built(config, translate(Tensors(tmp_path), original, config, pieces, "repeat"), len(pieces))
     bias = ours.output.state_dict()["bias"]
-    assert bias.isneginf().nonzero().flatten().tolist() == [BEGIN, PARAGRAPH]
-    assert torch.equal(ours.embedding.weight[BEGIN], ours.embedding.weight[END])  # what their decoder begins with
+    assert bias.isneginf().nonzero().flatten().tolist() == [BOS, PARAGRAPH]
+    assert torch.equal(ours.embedding.weight[BOS], ours.embedding.weight[EOS])  # what their decoder begins with
 
 
 @pytest.mark.parametrize(

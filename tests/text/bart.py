@@ -7,7 +7,7 @@ from tokenizers import ByteLevelBPETokenizer
 
 from sumpool.pretrained.renumbering import renumber
 from sumpool.text.byte_pairs import BytePairs
-from sumpool.text.foreign_pieces import ForeignPieces, read_pieces
+from sumpool.text.hf_bpe import ForeignPieces, read_pieces
 
 SPECIAL = ["<s>", "<pad>", "</s>", "<unk>", "<mask>"]
 

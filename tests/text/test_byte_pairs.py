@@ -12,11 +12,11 @@ from hypothesis import strategies as st
 from transformers import BartTokenizer
 
 from sumpool.errors import DataError
-from sumpool.pieces import BEGIN, END, PAD, PARAGRAPH, UNKNOWN
+from sumpool.special_tokens import BOS, EOS, PAD, PARAGRAPH, UNK
 from sumpool.text import byte_pairs
 from sumpool.text.byte_pairs import BytePairs
 from sumpool.text.cleaning import clean
-from sumpool.text.foreign_pieces import read_pieces
+from sumpool.text.hf_bpe import read_pieces
 from sumpool.text.sentences import SentenceSplitter
 from sumpool.text.tokenizer import Frame, load_tokenizer
 from tests.text.bart import learn, numbers, take_over
@@ -80,7 +80,7 @@ def test_a_text_has_the_pieces_of_the_original(bart: Path, original: Any, ours: 
 
 
 def test_the_frame_is_that_of_the_original(ours: BytePairs) -> None:
-    assert ours.frame == Frame((5,), (END,))
+    assert ours.frame == Frame((5,), (EOS,))
     assert ours.surfaces()[:7] == [b"", b"", b"", b"", b"\n", b"", b""]  # <s> and <mask> follow the fixed pieces
     assert ours.word_starts()[:7] == [True] * 7
 
@@ -116,7 +116,7 @@ def test_prose_has_the_pieces_of_the_whole_line(ours: BytePairs, text: str) -> N
 
 def test_special_pieces_in_a_text_are_text(ours: BytePairs) -> None:
     ids = ours.encode("a</s><pad> <mask><s>")
-    assert not {PAD, UNKNOWN, BEGIN, END, 5, 6} & set(ids)
+    assert not {PAD, UNK, BOS, EOS, 5, 6} & set(ids)
     assert ours.decode(ids) == "a</s><pad> <mask><s>"
 
 
@@ -150,7 +150,7 @@ def test_a_space_before_a_text_is_as_in_the_original(bart: Path, tmp_path: Path)
 def test_others_can_read_the_file(ours: BytePairs, bart: Path, tmp_path: Path) -> None:
     take_over(bart, tmp_path)
     library = tokenizers.Tokenizer.from_file(str(tmp_path / "tokenizer.json"))
-    assert library.encode("The end").ids == [5, *ours.encode("The end"), END]
+    assert library.encode("The end").ids == [5, *ours.encode("The end"), EOS]
     assert library.get_vocab_size() == ours.vocabulary
 
 

@@ -3,7 +3,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from sumpool.pieces import END, PARAGRAPH
+from sumpool.special_tokens import EOS, PARAGRAPH
 from sumpool.text.document import EncodedDocument, encode_document, id_type
 from sumpool.text.sentence_pieces import SentencePieces
 from sumpool.text.sentences import SentenceSplitter
@@ -56,7 +56,7 @@ def test_a_document_stands_within_the_frame_of_its_tokenizer(tmp_path: Path) -> 
     text = "One sentence. Another one.\n\nA second text."
     framing = take_over(learn([text], tmp_path / "bart"), tmp_path / "ours")
     found = encode_document(text, framing, SPLITTER)
-    assert found.ids.tolist() == [5, *framing.encode("One sentence. Another one. A second text."), END]
+    assert found.ids.tolist() == [5, *framing.encode("One sentence. Another one. A second text."), EOS]
     assert found.ids.dtype == np.uint16
     assert found.sentences.dtype == np.int32
     assert found.sentences[[0, 1, -2, -1]].tolist() == [0, 0, 2, 2]
@@ -68,20 +68,20 @@ def test_a_document_stands_within_the_frame_of_its_tokenizer(tmp_path: Path) -> 
 def test_a_frame_may_have_any_size() -> None:
     document = EncodedDocument(np.array([7, 8, 9], np.uint16), np.array([0, 1, 1], np.int32))
     assert document.framed(Frame()).ids.tolist() == [7, 8, 9]
-    framed = document.framed(Frame((5, 6), (END,)))
-    assert framed.ids.tolist() == [5, 6, 7, 8, 9, END]
+    framed = document.framed(Frame((5, 6), (EOS,)))
+    assert framed.ids.tolist() == [5, 6, 7, 8, 9, EOS]
     assert framed.sentences.tolist() == [0, 0, 0, 1, 1, 1]
 
 
 def test_an_end_outlives_a_cut() -> None:
-    document = EncodedDocument(np.array([5, 7, 8, 9, END], np.uint16), np.array([0, 0, 0, 1, 1], np.int32))
+    document = EncodedDocument(np.array([5, 7, 8, 9, EOS], np.uint16), np.array([0, 0, 0, 1, 1], np.int32))
     assert document.cut(5) is document
-    for length, ids, sentences in ((4, [5, 7, 8, END], [0] * 4), (2, [5, END], [0, 0]), (1, [END], [0])):
+    for length, ids, sentences in ((4, [5, 7, 8, EOS], [0] * 4), (2, [5, EOS], [0, 0]), (1, [EOS], [0])):
         found = document.cut(length)
         assert (found.ids.tolist(), found.sentences.tolist()) == (ids, sentences)
         assert found.ids.dtype == np.uint16
         assert found.sentences.dtype == np.int32
-    assert document.ids.tolist() == [5, 7, 8, 9, END]
+    assert document.ids.tolist() == [5, 7, 8, 9, EOS]
     assert document.part(0, 4).cut(2).ids.tolist() == [5, 7]
 
 

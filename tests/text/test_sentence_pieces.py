@@ -5,7 +5,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from sumpool.errors import DataError
-from sumpool.pieces import PARAGRAPH, UNKNOWN
+from sumpool.special_tokens import PARAGRAPH, UNK
 from sumpool.text.sentence_pieces import SentencePieces
 
 TEXTS = [f"The {noun} of a long document is short, and number {n} is not. Why?" for n, noun in enumerate("abcdefgh")]
@@ -31,7 +31,7 @@ def test_line_feeds_are_paragraph_pieces_and_the_next_word_starts_a_word(tokeniz
 @settings(max_examples=50, deadline=None)
 def test_every_text_has_pieces_and_many_texts_have_the_same_as_one(tokenizer: SentencePieces, text: str) -> None:
     ids = tokenizer.encode(text)
-    assert UNKNOWN not in ids
+    assert UNK not in ids
     assert tokenizer.encode_all([text, "other", text]) == [ids, tokenizer.encode("other"), ids]
 
 

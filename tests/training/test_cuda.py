@@ -24,10 +24,10 @@ def test_an_update_does_not_wait_for_the_device() -> None:
     updater.update(batches, rate=0.01).read()
     torch.cuda.set_sync_debug_mode("error")
     try:
-        figures = updater.update(batches, rate=0.01)
+        metrics = updater.update(batches, rate=0.01)
     finally:
         torch.cuda.set_sync_debug_mode("default")
-    assert figures.read().are_finite()
+    assert metrics.read().are_finite()
 
 
 def test_a_run_learns_and_goes_on_where_it_stopped(tmp_path: Path) -> None:

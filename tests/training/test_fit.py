@@ -16,7 +16,7 @@ from sumpool.training.checkpoint import Checkpoints, load_weights
 from sumpool.training.config import TrainConfig
 from sumpool.training.fit import fit
 from sumpool.training.manifest import Manifest
-from sumpool.training.state import State
+from sumpool.training.state import TrainingState
 from sumpool.training.weights import weights_of
 from tests.training.toy import CONFIG, MATERIAL, new_model, new_run, trace
 
@@ -64,7 +64,7 @@ def test_the_best_weights_are_offered_and_the_last_are_returned(run: Path, monke
     with_losses(monkeypatch, 3.0, 2.0, 2.5)
     model, best = new_model(), new_model()
     state = fit(model, CONFIG, MATERIAL, run)
-    assert (state.best_loss, state.best_step, state.waited) == (2.0, 12, 1)
+    assert (state.best_loss, state.best_step, state.stale_validations) == (2.0, 12, 1)
     load_weights(run, best)
     stored = Checkpoints(run / "checkpoints", 2)
     assert stored.steps() == [12, 16, 18]
@@ -79,7 +79,7 @@ def test_the_best_weights_are_offered_and_the_last_are_returned(run: Path, monke
 def test_patience_ends_a_run_early(run: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     with_losses(monkeypatch, 2.0, 2.0, 1.0)
     state = fit(new_model(), CONFIG.model_copy(update={"patience": 1}), MATERIAL, run)
-    assert (state.step, state.best_step, state.waited) == (12, 6, 1)
+    assert (state.step, state.best_step, state.stale_validations) == (12, 6, 1)
 
 
 def test_summaries_are_scored_at_every_validation(run: Path) -> None:
@@ -197,4 +197,4 @@ def test_a_run_keeps_at_most_what_the_recipe_says(run: Path) -> None:
 def test_a_state_that_is_none_is_refused() -> None:
     for entries in ({}, {"place": {}, "speed": 1}, {"place": 3}):
         with pytest.raises(CheckpointError, match="a checkpoint must hold the state of a run, got"):
-            State.from_json(entries)
+            TrainingState.from_json(entries)

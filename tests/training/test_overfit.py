@@ -6,22 +6,22 @@ from pathlib import Path
 import pytest
 import torch
 
-from sumpool.core.attention.blockwise import BlockwiseConfig
+from sumpool.core.attention.blockwise import BlockwiseAttentionConfig
 from sumpool.core.decoding.beam import search
 from sumpool.core.decoding.ranking import Lengths, Ranking
 from sumpool.core.model.config import DecoderConfig, EncoderLayerConfig, ModelConfig
 from sumpool.core.model.summarizer import Summarizer
 from sumpool.core.output._base import OutputConfig
-from sumpool.core.output.pointer import PointerConfig
-from sumpool.core.output.tied import TiedConfig
-from sumpool.core.pooling.halving import HalvingConfig
+from sumpool.core.output.pointer import PointerOutputConfig
+from sumpool.core.output.tied import TiedOutputConfig
+from sumpool.core.pooling.halving import HalvingPoolerConfig
 from sumpool.training.config import ScheduleConfig, TrainConfig
-from sumpool.training.feed import Material
+from sumpool.training.data_order import TrainingData
 from sumpool.training.fit import fit
-from tests.training.toy import VOCABULARY, Documents, new_run
+from tests.training.toy import VOCABULARY, ItemSource, new_run
 
 CPU = torch.device("cpu")
-LAYER = BlockwiseConfig(block=8)
+LAYER = BlockwiseAttentionConfig(block=8)
 CONFIG = TrainConfig(
     steps=100,
     batch_tokens=1000,
@@ -34,10 +34,13 @@ CONFIG = TrainConfig(
 )
 
 
-@pytest.mark.parametrize("output", [PointerConfig(), TiedConfig()])
+@pytest.mark.parametrize("output", [PointerOutputConfig(), TiedOutputConfig()])
 def test_eight_documents_are_learnt_by_heart(output: OutputConfig, tmp_path: Path) -> None:
     torch.manual_seed(1)
-    layers = (EncoderLayerConfig(attention=LAYER), EncoderLayerConfig(attention=LAYER, pool=HalvingConfig(keep=8)))
+    layers = (
+        EncoderLayerConfig(attention=LAYER),
+        EncoderLayerConfig(attention=LAYER, pool=HalvingPoolerConfig(keep=8)),
+    )
     config = ModelConfig(
         dim=32,
         heads=4,
@@ -50,10 +53,10 @@ def test_eight_documents_are_learnt_by_heart(output: OutputConfig, tmp_path: Pat
         output=output,
     )
     model = Summarizer(config, VOCABULARY)
-    documents = Documents(8, seed=3)
+    documents = ItemSource(8, seed=3)
     others = [item.target for item in documents.items[1:] + documents.items[:1]]  # nothing that could just be copied
     documents.items = [replace(item, target=other) for item, other in zip(documents.items, others, strict=True)]
-    material = Material(documents, documents, config.source_length, config.target_length, seed=1)
+    material = TrainingData(documents, documents, config.source_length, config.target_length, seed=1)
     state = fit(model, CONFIG, material, new_run(tmp_path / "run"))
     assert state.best_loss is not None
     assert state.best_loss < 0.05

@@ -16,13 +16,13 @@ from sumpool.data.shards import Item
 from sumpool.interruption import go_on
 from sumpool.progress import Progress
 from sumpool.training.config import ScheduleConfig, TrainConfig
-from sumpool.training.feed import Material
+from sumpool.training.data_order import TrainingData
 from sumpool.training.fit import fit
 from sumpool.training.validation import validate
 from sumpool.training.weights import weights_of
-from tests.training.toy import VOCABULARY, Documents, new_run, trace
+from tests.training.toy import VOCABULARY, ItemSource, new_run, trace
 
-TRAINABLE = ("decoder.reader.*", "*.selection.*")
+TRAINABLE = ("decoder.memory_encoder.*", "*.selection.*")
 SENTENCES, WORDS = 8, 5
 CONFIG = TrainConfig(
     steps=60,
@@ -38,9 +38,9 @@ CONFIG = TrainConfig(
 )
 
 
-def long_documents(count: int, seed: int) -> Documents:
+def long_documents(count: int, seed: int) -> ItemSource:
     """Documents of 8 sentences of 5 tokens."""
-    documents, random = Documents(0, seed), np.random.default_rng(seed)
+    documents, random = ItemSource(0, seed), np.random.default_rng(seed)
     for number in range(count):
         ids, target = (random.integers(5, VOCABULARY, size=size) for size in (SENTENCES * WORDS, 8))
         documents.items.append(Item(f"doc{number}", ids, np.arange(len(ids)) // WORDS, target))
@@ -91,10 +91,10 @@ def judge(model: Summarizer, batch: Batch) -> tuple[float, float, float]:
 
     hooks = [layer.get_submodule("cross_attention").register_forward_hook(compare) for layer in model.decoder.layers]
     with torch.no_grad():
-        _, losses, figures = model.train()(batch.ids, batch.mask, batch.sentences, batch.target)
+        _, losses, metrics = model.train()(batch.ids, batch.mask, batch.sentences, batch.target)
     for hook in hooks:
         hook.remove()
-    kept = sum(float(figure) for name, figure in figures.items() if name.endswith(".kept")) / 2
+    kept = sum(float(figure) for name, figure in metrics.items() if name.endswith(".kept")) / 2
     return float(losses["selection"]), kept, float(torch.stack(agreements).mean())
 
 
@@ -102,7 +102,7 @@ def judge(model: Summarizer, batch: Batch) -> tuple[float, float, float]:
 def test_an_approximation_comes_near_the_ideal(encoder: str, tmp_path: Path) -> None:
     model, documents = sharp_model(encoder), long_documents(8, seed=1)
     before = {name: tensor.clone() for name, tensor in weights_of(model).items()}
-    material = Material(documents, documents, SENTENCES * WORDS, 8, seed=1)
+    material = TrainingData(documents, documents, SENTENCES * WORDS, 8, seed=1)
     batch = material.batch(documents, range(8))
     divergence, kept, agreement = judge(model, batch)
     fit(model, CONFIG, material, new_run(tmp_path / "run"))
@@ -111,8 +111,8 @@ def test_an_approximation_comes_near_the_ideal(encoder: str, tmp_path: Path) -> 
     assert learnt_kept > kept + 0.1
     assert learnt_agreement > agreement + 0.3
     moved = {name for name, tensor in weights_of(model).items() if not torch.equal(tensor, before[name])}
-    assert all(name.startswith("decoder.reader.") or ".selection." in name for name in moved)
-    assert any(name.startswith("decoder.reader.") for name in moved)
+    assert all(name.startswith("decoder.memory_encoder.") or ".selection." in name for name in moved)
+    assert any(name.startswith("decoder.memory_encoder.") for name in moved)
 
 
 @pytest.mark.parametrize("selection", ["ideal", "approximate", "random", "model_free"])
@@ -121,7 +121,7 @@ def test_a_pooled_memory_is_learnt_from_and_a_stopped_run_ends_in_the_same_bytes
 ) -> None:
     config = CONFIG.model_copy(update={"steps": 8, "trainable": ("*",), "checkpoint_every": 3, "batch_tokens": 80})
     documents = long_documents(8, seed=1)
-    material = Material(documents, documents, SENTENCES * WORDS, 8, seed=1)
+    material = TrainingData(documents, documents, SENTENCES * WORDS, 8, seed=1)
 
     def model() -> Summarizer:
         pool = {"kind": "halving", "keep": 12}

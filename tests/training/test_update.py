@@ -106,8 +106,8 @@ def test_nothing_is_updated_with_what_is_not_finite_nor_after_it(value: float) -
 def test_bf16_keeps_weights_and_moments_in_single_precision() -> None:
     model = new_model(dropout=0.0)
     updater = new_updater(model, CONFIG.model_copy(update={"precision": "bf16"}))
-    figures = updater.update([batch_of([0, 1])], rate=0.01).read()
-    assert figures.loss == pytest.approx(gradients([batch_of([0, 1])])[1], rel=0.02)
+    metrics = updater.update([batch_of([0, 1])], rate=0.01).read()
+    assert metrics.loss == pytest.approx(gradients([batch_of([0, 1])])[1], rel=0.02)
     assert {tensor.dtype for tensor in moments_of(updater.optimizer, model).values()} == {torch.float32}
 
 
@@ -135,7 +135,7 @@ def test_bf16_rounds_every_weight_once_and_leaves_its_gradient_in_single_precisi
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     monkeypatch.setattr(
-        encoder, "CPU", encoder.Room(at_once=1, held=2**20)
+        encoder, "CPU", encoder.MemoryBudget(at_once=1, held=2**20)
     )  # so that every layer is used several times
     model = new_model()
     updater = new_updater(model, CONFIG.model_copy(update={"precision": "bf16"}))

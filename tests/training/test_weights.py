@@ -66,7 +66,7 @@ def test_a_selection_begins_with_how_words_are_seen() -> None:
     model, saved = Summarizer(config, VOCABULARY), weights_of(full)
     fresh, left_out = adopt_weights(model, select_by_words(weights_of(model), saved), "here")
     assert fresh == [
-        f"decoder.reader.encoder.{name}.{part}" for name in ("out", "weigh") for part in ("bias", "weight")
+        f"decoder.memory_encoder.encoder.{name}.{part}" for name in ("out", "weigh") for part in ("bias", "weight")
     ]
     assert left_out == []
     seeing = full.decoder.layers[0].get_submodule("cross_attention")

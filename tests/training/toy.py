@@ -7,13 +7,13 @@ from pathlib import Path
 import numpy as np
 import torch
 
-from sumpool.core.attention.blockwise import BlockwiseConfig
+from sumpool.core.attention.blockwise import BlockwiseAttentionConfig
 from sumpool.core.model.config import DecoderConfig, EncoderLayerConfig, ModelConfig
 from sumpool.core.model.summarizer import Summarizer
-from sumpool.core.pooling.halving import HalvingConfig
+from sumpool.core.pooling.halving import HalvingPoolerConfig
 from sumpool.data.shards import Item
 from sumpool.training.config import ScheduleConfig, TrainConfig
-from sumpool.training.feed import Material
+from sumpool.training.data_order import TrainingData
 from sumpool.training.fit import fit
 from sumpool.training.manifest import Manifest
 
@@ -25,7 +25,7 @@ MODEL = ModelConfig(
     feed_forward=16,
     source_length=16,
     target_length=5,
-    encoder=(EncoderLayerConfig(attention=BlockwiseConfig(block=8), pool=HalvingConfig(keep=6)),),
+    encoder=(EncoderLayerConfig(attention=BlockwiseAttentionConfig(block=8), pool=HalvingPoolerConfig(keep=6)),),
     decoder=DecoderConfig(layers=1),
 )
 
@@ -43,7 +43,7 @@ CONFIG = TrainConfig(
 )
 
 
-class Documents:
+class ItemSource:
     """Documents in memory; the summary is how the document begins."""
 
     def __init__(self, count: int, seed: int) -> None:
@@ -64,7 +64,7 @@ class Documents:
         return self.items[number]
 
 
-MATERIAL = Material(Documents(30, seed=1), Documents(8, seed=2), source_length=16, target_length=5, seed=7)
+MATERIAL = TrainingData(ItemSource(30, seed=1), ItemSource(8, seed=2), source_length=16, target_length=5, seed=7)
 
 
 def new_model(dropout: float = 0.1) -> Summarizer:

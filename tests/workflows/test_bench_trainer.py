@@ -15,11 +15,11 @@ from sumpool.errors import CheckpointError, DataError, Interrupted, RecipeError
 from sumpool.progress import Progress
 from sumpool.recipe.load import load_recipe
 from sumpool.workflows.bench_trainer import bench_trainer
-from sumpool.workflows.judging import TRIED
+from sumpool.workflows.run_metrics import TRIED
 from sumpool.workflows.suite_settings import load_trainer
 from sumpool.workflows.train import DryRun, train
 from sumpool.workflows.trainer_rows import FoundTrainer
-from tests.workflows.conftest import TOY
+from tests.conftest import TOY
 from tests.workflows.test_train import write_rows
 
 pytest.importorskip("transformers")

@@ -11,12 +11,12 @@ from sumpool.data.texts import TextsWriter
 from sumpool.documents import Document
 from sumpool.errors import DataError, Interrupted, RecipeError
 from sumpool.evaluation.config import EvaluationConfig
+from sumpool.inference.loading import LoadedModel
+from sumpool.inference.results import Summary
 from sumpool.progress import Progress
 from sumpool.recipe.load import load_recipe
 from sumpool.workflows import evaluate
 from sumpool.workflows.evaluate import Results, evaluate_predictions, evaluate_run
-from sumpool.workflows.loading import LoadedModel
-from sumpool.workflows.summaries import Summary
 
 DOCUMENTS = 12
 

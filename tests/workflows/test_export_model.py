@@ -7,11 +7,11 @@ from safetensors.torch import load_file
 
 from sumpool.documents import Document
 from sumpool.errors import CheckpointError, RecipeError
+from sumpool.inference.loading import load_model
 from sumpool.training.weights import weights_of
 from sumpool.workflows.export_model import export_model
-from sumpool.workflows.loading import load_model
 from sumpool.workflows.summarize import summarize
-from tests.workflows.conftest import story
+from tests.conftest import story
 
 
 @pytest.fixture

@@ -21,26 +21,26 @@ from sumpool.core.decoding.ranking import Lengths, Ranking
 from sumpool.data.batches import collate
 from sumpool.documents import Document
 from sumpool.errors import CheckpointError, DataError, RecipeError
+from sumpool.inference.chunking import Chunker
+from sumpool.inference.loading import LoadedModel, load_model, load_writer
 from sumpool.pretrained.config import Changes
 from sumpool.pretrained.renumbering import renumber
 from sumpool.progress import Progress
 from sumpool.recipe.load import load_recipe
-from sumpool.text.foreign_pieces import read_pieces
+from sumpool.runs.model_card import CARD
+from sumpool.text.hf_bpe import read_pieces
 from sumpool.training.manifest import Manifest
 from sumpool.workflows import import_model as workflow
 from sumpool.workflows.evaluate import evaluate_run
 from sumpool.workflows.import_model import import_model
-from sumpool.workflows.loading import LoadedModel, load_model, load_writer
-from sumpool.workflows.model_card import CARD
-from sumpool.workflows.passages import Reader
 from sumpool.workflows.summarize import write_summaries
 from sumpool.workflows.train import train
+from tests.conftest import story
 from tests.pretrained.originals import Theirs, TheirsT, both, random_bart, random_led
-from tests.workflows.conftest import story
 from tests.workflows.test_train import write_rows
 
 SPECIAL = ["<s>", "<pad>", "</s>", "<unk>", "<mask>"]
-BOS, PAD, END, UNKNOWN = range(4)
+BOS, PAD, EOS, UNK = range(4)
 GENERATION = {
     "num_beams": 4,
     "length_penalty": 2.0,
@@ -49,11 +49,11 @@ GENERATION = {
     "max_length": 18,
     "early_stopping": True,
     "forced_bos_token_id": BOS,
-    "forced_eos_token_id": END,
-    "decoder_start_token_id": END,
+    "forced_eos_token_id": EOS,
+    "decoder_start_token_id": EOS,
     "bos_token_id": BOS,
     "pad_token_id": PAD,
-    "eos_token_id": END,
+    "eos_token_id": EOS,
 }
 
 
@@ -97,8 +97,8 @@ def writing(model: TheirsT) -> TheirsT:
     """Let a model never write what our searches leave out, and be in doubt, so that beams differ and end anywhere."""
     with torch.no_grad():
         model.get_decoder().layers[-1].final_layer_norm.weight *= 0.4
-    model.final_logits_bias[:, [PAD, UNKNOWN]] = -torch.inf
-    model.final_logits_bias[:, END] = 4.0
+    model.final_logits_bias[:, [PAD, UNK]] = -torch.inf
+    model.final_logits_bias[:, EOS] = 4.0
     return model
 
 
@@ -111,7 +111,7 @@ def bart(vocabulary: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
 def written(loaded: LoadedModel, texts: list[str]) -> list[tuple[int, ...]]:
     """What our search finds with the settings of the imported recipe."""
     config = loaded.recipe.summarize
-    reader = Reader(loaded)
+    reader = Chunker(loaded)
     items = [reader.read(Document("a", text)).passages[0] for text in texts]
     batch = collate(items, loaded.recipe.model.source_length, loaded.recipe.model.target_length)
     with torch.inference_mode():
@@ -138,9 +138,9 @@ def compare(theirs: Theirs, loaded: LoadedModel, seed: int, vocabulary: Path) ->
     if theirs.config.model_type == "led":
         first["global_attention_mask"] = torch.zeros_like(read.input_ids).index_fill(1, torch.tensor(0), 1)
     expected = theirs.generate(input_ids=read.input_ids, attention_mask=read.attention_mask, **first)
-    numbers = renumber(pieces(vocabulary), PAD, UNKNOWN, END, read_pieces(vocabulary).paragraph)
+    numbers = renumber(pieces(vocabulary), PAD, UNK, EOS, read_pieces(vocabulary).paragraph)
     found = [[numbers[piece] for piece in summary] for summary in written(loaded, texts)]
-    assert found == [list(takewhile(lambda piece: piece not in (PAD, END), row[1:])) for row in expected.tolist()]
+    assert found == [list(takewhile(lambda piece: piece not in (PAD, EOS), row[1:])) for row in expected.tolist()]
     said = tokenizer.batch_decode(expected, skip_special_tokens=True, clean_up_tokenization_spaces=False)
     summaries = write_summaries([Document(text, text) for text in texts], loaded)
     assert [summary.summary for summary in summaries] == [text.strip() for text in said]

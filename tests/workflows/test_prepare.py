@@ -9,7 +9,7 @@ from sumpool.data.shards import Shard
 from sumpool.errors import DataError, Interrupted, RecipeError
 from sumpool.progress import Progress
 from sumpool.recipe.load import load_recipe
-from sumpool.workflows.prepare import prepare, prepared_folder
+from sumpool.workflows.prepare import prepare
 
 
 @pytest.fixture
@@ -26,7 +26,7 @@ def test_a_recipe_is_prepared_once(recipe_with_data: Path) -> None:
     recipe = load_recipe(recipe_with_data)
     told: list[Progress] = []
     folder, report = prepare(recipe, report=told.append)
-    assert folder == Path("prepared/tiny") == prepared_folder(recipe)
+    assert folder == Path("prepared/tiny") == recipe.prepared_folder
     assert (report.read, report.kept) == (40, 40)
     assert len(Shard.open(folder, "train")) == report.splits["train"].documents
     assert any(step.note.startswith("train.jsonl: read 'text' as document") for step in told)

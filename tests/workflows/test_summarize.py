@@ -6,11 +6,11 @@ import pytest
 
 from sumpool.documents import Document
 from sumpool.errors import CheckpointError, Interrupted, RecipeError
+from sumpool.inference.loading import load_model
+from sumpool.inference.results import Summary
 from sumpool.progress import Progress
-from sumpool.workflows.loading import load_model
-from sumpool.workflows.summaries import Summary
 from sumpool.workflows.summarize import summarize, write_summaries
-from tests.workflows.conftest import story
+from tests.conftest import story
 
 
 def documents(count: int, longest: int = 20) -> list[Document]:

@@ -14,10 +14,10 @@ from sumpool.interruption import go_on
 from sumpool.progress import Progress, silent
 from sumpool.recipe.load import load_recipe
 from sumpool.recipe.sweep import LoadedSweep, load_sweep
-from sumpool.training.feed import Material, Place, updates_from
+from sumpool.runs.sweep_plan import plan
+from sumpool.training.data_order import Position, TrainingData, updates_from
 from sumpool.workflows import sweep as workflow
 from sumpool.workflows.sweep import forecast, sweep
-from sumpool.workflows.sweep_plan import plan
 from sumpool.workflows.train import train
 from tests.workflows.test_train import write_rows
 
@@ -122,8 +122,8 @@ def test_a_run_makes_the_fewest_updates_that_read_the_budget(
     for run in plan(loaded, corner, silent, go_on):
         config = run.recipe.train
         shards = Shard.open(corner / "prepared", "train"), Shard.open(corner / "prepared", "validation")
-        material = Material(*shards, 64, 16, run.recipe.seed)
-        updates = updates_from(Place(), material.plan(config.batch_tokens), 2)
+        material = TrainingData(*shards, 64, 16, run.recipe.seed)
+        updates = updates_from(Position(), material.plan(config.batch_tokens), 2)
         read = [
             sum(int(material.batch(material.training, batch).mask.sum()) for batch in next(updates)[0])
             for _ in range(config.steps)

@@ -8,15 +8,15 @@ import pytest
 from sumpool.bench.models.found import FoundModels
 from sumpool.documents import Document
 from sumpool.errors import RecipeError
+from sumpool.inference.loading import load_model
 from sumpool.recipe.load import dump_recipe, load_recipe
 from sumpool.recipe.schema import Recipe
 from sumpool.text.byte_pairs import BytePairs
 from sumpool.workflows.bench import bench
-from sumpool.workflows.loading import load_model
 from sumpool.workflows.summarize import summarize
 from sumpool.workflows.train import train
+from tests.runs.test_init_from import RECIPE
 from tests.text.bart import learn, take_over
-from tests.workflows.test_first_weights import RECIPE
 from tests.workflows.test_train import WORDS, notes_of, write_rows
 
 

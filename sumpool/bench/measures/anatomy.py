@@ -15,7 +15,7 @@ from sumpool.bench.measures.dry import WithoutProducts
 from sumpool.bench.systems.workload import Documents
 from sumpool.core.model.summarizer import Memory, Summarizer
 from sumpool.core.pooling._base import Pooled
-from sumpool.pieces import BEGIN
+from sumpool.special_tokens import BOS
 
 _LOOKUPS = {torch.ops.aten.embedding, torch.ops.aten.index_select, torch.ops.aten.index, torch.ops.aten.gather}
 """Operators that read no more than what they give."""
@@ -57,7 +57,7 @@ def dissect(model: Summarizer, document: Documents, beams: int) -> Anatomy:
     with torch.inference_mode(), WithoutProducts():
         operations = count(read)
         state = model.start(memories[0], beams)
-        last = torch.full((beams,), BEGIN, device=document.ids.device)
+        last = torch.full((beams,), BOS, device=document.ids.device)
         with _Reads() as reads:
             model.step(last, state)
     for hook in hooks:

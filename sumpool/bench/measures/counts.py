@@ -19,7 +19,7 @@ from sumpool.bench.measures.cost import count
 from sumpool.bench.measures.timing import Work
 from sumpool.bench.systems.workload import Conditions, Documents, Subject
 from sumpool.core.model.config import ModelConfig
-from sumpool.pieces import PAD
+from sumpool.special_tokens import PAD
 
 Counts = Mapping[str, int]
 """Costs by name, such as `train calls addmm`."""

@@ -12,7 +12,7 @@ import torch
 from torch import Tensor, nn
 
 from sumpool.bench.measures.timing import Timing, Work
-from sumpool.core.nn.packed import Precision, pack
+from sumpool.core.nn.quantization import Precision, pack
 
 Rate = Literal["fp32 products", "bf16 products", "int8 products", "memory read", "memory copied"]
 PRECISIONS: tuple[Precision, ...] = ("fp32", "bf16", "int8")

@@ -13,7 +13,7 @@ from torch import Tensor
 from sumpool.bench.peers.transformers_models import bart
 from sumpool.bench.systems.workload import Conditions, Documents
 from sumpool.core.model.config import ModelConfig
-from sumpool.pieces import BEGIN, END, UNKNOWN
+from sumpool.special_tokens import BOS, EOS, UNK
 
 _COMPUTE_TYPES = {torch.bfloat16: ("bfloat16", "int8_bfloat16"), torch.float32: ("float32", "int8")}
 """Ways of computing under each precision; int8 are the weights, and the products with them, alone."""
@@ -99,9 +99,9 @@ class CTranslate2Peer:
         names = [str(piece) for piece in range(self.conditions.vocabulary)]
         specification.register_source_vocabulary(names)
         specification.register_target_vocabulary(names)
-        specification.config.unk_token = names[UNKNOWN]
-        specification.config.bos_token = specification.config.decoder_start_token = names[BEGIN]
-        specification.config.eos_token = names[END]
+        specification.config.unk_token = names[UNK]
+        specification.config.bos_token = specification.config.decoder_start_token = names[BOS]
+        specification.config.eos_token = names[EOS]
         specification.validate()
         specification.optimize()
         return specification

@@ -11,7 +11,7 @@ from sumpool.bench.peers.trainer import Items
 from sumpool.core.model.config import ModelConfig
 from sumpool.data.batches import collate
 from sumpool.data.shards import Item
-from sumpool.pieces import PAD
+from sumpool.special_tokens import PAD
 
 IGNORED = -100
 """Stands in the labels where there is no piece."""

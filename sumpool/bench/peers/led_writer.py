@@ -13,7 +13,7 @@ from sumpool.core.decoding.constraints import NoRepeatWords, WordPieces
 from sumpool.core.decoding.ranking import Lengths
 from sumpool.core.model.config import ModelConfig
 from sumpool.data.shards import Item
-from sumpool.pieces import BEGIN, END, PAD, UNKNOWN
+from sumpool.special_tokens import BOS, EOS, PAD, UNK
 
 
 @final
@@ -60,7 +60,7 @@ class LedWriter:
             found = self._model.generate(
                 **batch, generation_config=self._settings(), logits_processor=LogitsProcessorList(rules)
             )
-        return [list(takewhile(lambda piece: piece != END, row[1:])) for row in found.tolist()]
+        return [list(takewhile(lambda piece: piece != EOS, row[1:])) for row in found.tolist()]
 
     def _settings(self) -> Any:  # noqa: ANN401
         from transformers import GenerationConfig
@@ -73,12 +73,12 @@ class LedWriter:
             min_new_tokens=self._lengths.minimum,
             max_new_tokens=self._lengths.maximum + 1,  # the end
             no_repeat_ngram_size=self._config.no_repeat_tokens,
-            forced_eos_token_id=END if self._config.force_end else None,
-            suppress_tokens=[PAD, UNKNOWN, BEGIN],
+            forced_eos_token_id=EOS if self._config.force_end else None,
+            suppress_tokens=[PAD, UNK, BOS],
             pad_token_id=PAD,
-            bos_token_id=BEGIN,
-            eos_token_id=END,
-            decoder_start_token_id=BEGIN,
+            bos_token_id=BOS,
+            eos_token_id=EOS,
+            decoder_start_token_id=BOS,
         )
 
 
@@ -87,7 +87,7 @@ class _NoRepeatWords:
     """Our rule against repeated words as a processor of scores."""
 
     def __init__(self, first: NoRepeatWords) -> None:
-        self._known: dict[tuple[int, ...], NoRepeatWords] = {(BEGIN,): first}
+        self._known: dict[tuple[int, ...], NoRepeatWords] = {(BOS,): first}
 
     def __call__(self, input_ids: Tensor, scores: Tensor) -> Tensor:
         """Forbid what would repeat: input_ids (rows, written), scores (rows, vocab)."""

@@ -7,17 +7,17 @@ tokens see. Whatever our pooling saves they do not.
 import logging
 from typing import Any
 
-from sumpool.core.attention.blockwise import BlockwiseConfig
+from sumpool.core.attention.blockwise import BlockwiseAttentionConfig
 from sumpool.core.model.config import ModelConfig
-from sumpool.pieces import BEGIN, END, PAD
+from sumpool.special_tokens import BOS, EOS, PAD
 
 GLOBAL_TOKENS = 32
 """Of PEGASUS-X, as published."""
 _PIECES = {
     "pad_token_id": PAD,
-    "bos_token_id": BEGIN,
-    "eos_token_id": END,
-    "decoder_start_token_id": BEGIN,
+    "bos_token_id": BOS,
+    "eos_token_id": EOS,
+    "decoder_start_token_id": BOS,
     "forced_eos_token_id": None,  # or their last token would be no choice of theirs
 }
 
@@ -93,7 +93,10 @@ def bart(config: ModelConfig, vocabulary: int) -> Any:  # noqa: ANN401
 def block_of(config: ModelConfig) -> int:
     """Give the block of our model's first blockwise layer, or the usual one where it has none."""
     attentions = (layer.attention for layer in config.encoder)
-    return next((found.block for found in attentions if isinstance(found, BlockwiseConfig)), BlockwiseConfig().block)
+    return next(
+        (found.block for found in attentions if isinstance(found, BlockwiseAttentionConfig)),
+        BlockwiseAttentionConfig().block,
+    )
 
 
 def _sizes(config: ModelConfig, vocabulary: int) -> dict[str, Any]:

@@ -9,7 +9,7 @@ from torch import Tensor
 
 from sumpool.bench.systems.workload import Conditions, Documents
 from sumpool.core.model.config import ModelConfig
-from sumpool.pieces import BEGIN, END, PAD
+from sumpool.special_tokens import BOS, EOS, PAD
 
 Build = Callable[[ModelConfig, int], Any]
 """Makes a model of transformers, with random weights, of our configuration and the pieces of the vocabulary."""
@@ -69,8 +69,8 @@ class TransformersPeer:
             min_new_tokens=tokens,
             max_new_tokens=tokens,
             pad_token_id=PAD,
-            eos_token_id=END,
-            decoder_start_token_id=BEGIN,
+            eos_token_id=EOS,
+            decoder_start_token_id=BOS,
         )
         with torch.inference_mode():
             found: Tensor = self.model.generate(documents.ids, generation_config=settings)

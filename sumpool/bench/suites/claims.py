@@ -10,7 +10,7 @@ from sumpool.bench.config import ComplexityConfig
 from sumpool.bench.suites.complexity_rows import Claim, ComplexityRow
 from sumpool.bench.suites.formulas import attend
 from sumpool.core.model.config import EncoderLayerConfig, ModelConfig
-from sumpool.core.pooling.halving import HalvingConfig
+from sumpool.core.pooling.halving import HalvingPoolerConfig
 
 LEAVING, ENTERING = "DeepPyramidion, leaving", "DeepPyramidion, entering"
 FEWEST_LAYERS = 5
@@ -35,7 +35,7 @@ def deep_pyramidions(blockwise: ModelConfig, settings: ComplexityConfig) -> dict
 def _pool(blockwise: ModelConfig, lengths: tuple[int, ...]) -> ModelConfig:
     """Pool wherever lengths fall: (what enters the first layer, what leaves it, what leaves the second ...)."""
     layers = tuple(
-        EncoderLayerConfig(attention=layer.attention, pool=HalvingConfig(keep=left) if left < entered else None)
+        EncoderLayerConfig(attention=layer.attention, pool=HalvingPoolerConfig(keep=left) if left < entered else None)
         for layer, entered, left in zip(blockwise.encoder, lengths, lengths[1:], strict=False)
     )
     return blockwise.model_copy(update={"encoder": layers})

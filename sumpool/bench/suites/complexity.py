@@ -29,8 +29,8 @@ from sumpool.bench.systems.workload import Conditions, Documents, Subject
 from sumpool.core.model.config import ModelConfig
 from sumpool.core.tokens import Tokens
 from sumpool.interruption import Check, go_on
-from sumpool.pieces import PARAGRAPH
 from sumpool.progress import Progress, Report, silent
+from sumpool.special_tokens import PARAGRAPH
 from sumpool.variants import config_class, kinds
 
 _VOCABULARY = PARAGRAPH + 2
@@ -155,7 +155,7 @@ def _count(config: ModelConfig, settings: ComplexityConfig) -> _Counted:
 
     def work() -> None:
         memory.append(model.encode(documents.ids, documents.mask, documents.sentences).tokens)
-        model.decoder(documents.target, model.decoder.remember(memory[0]))
+        model.decoder(documents.target, model.decoder.precompute(memory[0]))
 
     with torch.inference_mode(), WithoutProducts():
         counted = count_modules(work)

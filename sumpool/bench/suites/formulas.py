@@ -11,11 +11,11 @@ from dataclasses import dataclass
 
 from sumpool.bench.measures.cost import Operations
 from sumpool.core.attention._base import AttentionConfig
-from sumpool.core.attention.blockwise import BlockwiseConfig
-from sumpool.core.attention.lsh import LshConfig
-from sumpool.core.attention.sliding_window import SlidingWindowConfig
+from sumpool.core.attention.blockwise import BlockwiseAttentionConfig
+from sumpool.core.attention.lsh import LshAttentionConfig
+from sumpool.core.attention.sliding_window import SlidingWindowAttentionConfig
 from sumpool.core.cross_attention._base import CrossAttentionConfig
-from sumpool.core.cross_attention.hepos import HeposConfig
+from sumpool.core.cross_attention.hepos import HeposCrossAttentionConfig
 from sumpool.core.model.config import ModelConfig
 from sumpool.core.pooling._base import PoolerConfig
 
@@ -23,7 +23,7 @@ BYTES = 4
 
 
 @dataclass(frozen=True)
-class Held:
+class StepState:
     """Numbers that a layer holds for its backward pass.
 
     Attributes:
@@ -36,8 +36,8 @@ class Held:
     weights: int = 0
     activations: int = 0
 
-    def __add__(self, other: "Held") -> "Held":
-        return Held(
+    def __add__(self, other: "StepState") -> "StepState":
+        return StepState(
             self.keys_values + other.keys_values, self.weights + other.weights, self.activations + other.activations
         )
 
@@ -47,7 +47,7 @@ class Cost:
     """What one part of a layer computes and holds."""
 
     operations: Operations
-    held: Held = Held()
+    held: StepState = StepState()
 
     def __add__(self, other: "Cost") -> "Cost":
         return Cost(self.operations + other.operations, self.held + other.held)
@@ -88,7 +88,7 @@ def pooling(pool: PoolerConfig, length: int, dim: int) -> Cost | None:
 
 def feed_forward(length: int, dim: int, width: int) -> Cost:
     """Cost of two linear maps."""
-    return Cost(Operations(maps=2 * linear(length, dim, width)), Held(activations=length * (dim + width)))
+    return Cost(Operations(maps=2 * linear(length, dim, width)), StepState(activations=length * (dim + width)))
 
 
 def cross_attention(config: CrossAttentionConfig, target: int, length: int, dim: int, heads: int) -> Cost | None:
@@ -139,7 +139,7 @@ def _vanilla(settings: object, length: int, dim: int, heads: int) -> Cost:
 
 
 def _blockwise(settings: AttentionConfig, length: int, dim: int, heads: int) -> Cost:
-    assert isinstance(settings, BlockwiseConfig)
+    assert isinstance(settings, BlockwiseAttentionConfig)
     block = min(settings.block, length)
     rest = length % block  # tokens of a shorter last block
     return _dense(length - rest, block, dim, heads) + _dense(rest, rest, dim, heads)
@@ -150,7 +150,7 @@ def _sliding_window(settings: AttentionConfig, length: int, dim: int, heads: int
 
     The first token's own projections act on its query and on what each of its heads mixes, twice dim by dim.
     """
-    assert isinstance(settings, SlidingWindowConfig)
+    assert isinstance(settings, SlidingWindowAttentionConfig)
     reach = settings.window // 2
     whole = length <= 3 * reach
     chunk, seen = (length, length) if whole else (reach, 3 * reach)
@@ -158,25 +158,25 @@ def _sliding_window(settings: AttentionConfig, length: int, dim: int, heads: int
     operations = Operations(linear(length, dim, 4 * dim), attend(filled, seen + settings.global_first, dim))
     if settings.global_first:
         operations += Operations(linear(1, dim, dim), 2 * linear(1, dim, dim) + attend(heads, length, dim))
-    return Cost(operations, Held(2 * length * dim, heads * filled * seen, 3 * length * dim))
+    return Cost(operations, StepState(2 * length * dim, heads * filled * seen, 3 * length * dim))
 
 
 def _dense(length: int, seen: int, dim: int, heads: int) -> Cost:
     """Cost of a self-attention in which every token sees so many."""
     operations = Operations(linear(length, dim, 4 * dim), attend(length, seen, dim))
-    return Cost(operations, Held(2 * length * dim, heads * length * seen, 3 * length * dim))
+    return Cost(operations, StepState(2 * length * dim, heads * length * seen, 3 * length * dim))
 
 
 def _efficient(settings: AttentionConfig, length: int, dim: int, heads: int) -> Cost:
     """Templates of the document, and every query's mixture of them: head_dim takes the place of the keys."""
     del settings
     operations = Operations(linear(length, dim, 4 * dim), attend(length, dim // heads, dim))
-    return Cost(operations, Held(2 * length * dim, dim * dim // heads, 3 * length * dim))
+    return Cost(operations, StepState(2 * length * dim, dim * dim // heads, 3 * length * dim))
 
 
 def _lsh(settings: AttentionConfig, length: int, dim: int, heads: int) -> Cost:
     """Heads that hash see two chunks in each round, local ones three; every round turns the queries."""
-    assert isinstance(settings, LshConfig)
+    assert isinstance(settings, LshAttentionConfig)
     bucket, local = settings.bucket, settings.local_heads
     filled = -(-length // bucket) * bucket
     directions = min(-(-length // (2 * bucket)), 512)
@@ -186,19 +186,19 @@ def _lsh(settings: AttentionConfig, length: int, dim: int, heads: int) -> Cost:
         linear(filled, dim, 3 * dim),
         attend(filled, bucket * chunks, dim // heads) + hashing * linear(filled, dim // heads, directions),
     )
-    return Cost(operations, Held(2 * length * dim, filled * bucket * chunks, 2 * length * dim))
+    return Cost(operations, StepState(2 * length * dim, filled * bucket * chunks, 2 * length * dim))
 
 
 def _full(settings: CrossAttentionConfig, target: int, length: int, dim: int, heads: int) -> Cost:
     del settings
     maps = 2 * linear(target, dim, dim) + linear(length, dim, 2 * dim)
-    held = Held(2 * length * dim, heads * target * length, 3 * target * dim)
+    held = StepState(2 * length * dim, heads * target * length, 3 * target * dim)
     return Cost(Operations(maps, attend(target, length, dim)), held)
 
 
 def _hepos(settings: CrossAttentionConfig, target: int, length: int, dim: int, heads: int) -> Cost:
     """Each head projects and sees a stride of the memory, filled up to a whole one."""
-    assert isinstance(settings, HeposConfig)
+    assert isinstance(settings, HeposCrossAttentionConfig)
     return _full(settings, target, -(-length // settings.stride), dim, heads)
 
 

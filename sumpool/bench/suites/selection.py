@@ -21,9 +21,9 @@ from sumpool.bench.measures.timing import Steps, Work, interleave
 from sumpool.bench.suites.selection_generation import measure_generations
 from sumpool.bench.suites.selection_rows import APPROXIMATE, FULL, GRU, FoundSelection, GenerationRow, HoldRow, StepRow
 from sumpool.bench.systems.workload import Conditions
-from sumpool.core.cross_attention._base import CrossAttentionConfig, Held
-from sumpool.core.cross_attention.full import FullConfig
-from sumpool.core.cross_attention.sentence import SentenceConfig, SentenceCrossAttention
+from sumpool.core.cross_attention._base import CrossAttentionConfig, StepState
+from sumpool.core.cross_attention.full import FullCrossAttentionConfig
+from sumpool.core.cross_attention.sentence import SentenceCrossAttention, SentenceCrossAttentionConfig
 from sumpool.core.nn.gathering import is_worth_copying, words_read
 from sumpool.core.tokens import Tokens
 from sumpool.interruption import Check, go_on
@@ -52,7 +52,7 @@ def measure_selection(
     lengths, holds = sorted(set(settings.lengths)), sorted({1, *settings.holds})
     works = 2 * (1 + (len(SELECTIONS) - 1) * len(settings.sentences)) + len(holds)
     progress = Steps(len(lengths) * (works * (settings.repeats + 1) + settings.generate), report, check)
-    systems: dict[str, CrossAttentionConfig] = {FULL: FullConfig()} | {
+    systems: dict[str, CrossAttentionConfig] = {FULL: FullCrossAttentionConfig()} | {
         name: _config(selection, settings.generate_sentences) for name, selection in SELECTIONS.items()
     }
     steps: list[StepRow] = []
@@ -70,8 +70,8 @@ def measure_selection(
     return FoundSelection(tuple(steps), tuple(held), tuple(generations), settings.model_dump())
 
 
-def _config(selection: dict[str, Any], sentences: int, hold: int = 1) -> SentenceConfig:
-    return SentenceConfig.model_validate({"sentences": sentences, "hold": hold, "selection": selection})
+def _config(selection: dict[str, Any], sentences: int, hold: int = 1) -> SentenceCrossAttentionConfig:
+    return SentenceCrossAttentionConfig.model_validate({"sentences": sentences, "hold": hold, "selection": selection})
 
 
 def _remembered_documents(length: int, settings: SelectionConfig, conditions: Conditions) -> Tokens:
@@ -90,8 +90,8 @@ class _Layer:
     def __init__(self, memory: Tokens, settings: SelectionConfig, conditions: Conditions) -> None:
         self.memory, self.settings, self.conditions = memory, settings, conditions
         torch.manual_seed(conditions.seed)
-        self.full = FullConfig().build(settings.dim, settings.heads).to(conditions.device).eval()
-        self.seen = self.full.remember(memory, {})
+        self.full = FullCrossAttentionConfig().build(settings.dim, settings.heads).to(conditions.device).eval()
+        self.seen = self.full.precompute(memory, {})
 
     def steps(self, progress: Steps, independent: bool = False) -> list[StepRow]:
         """Measure a step of every selection with every number of sentences."""
@@ -101,11 +101,11 @@ class _Layer:
         for name, selection in SELECTIONS.items():
             if name == GRU:
                 continue
-            remembered: dict[str, Tensor] = {}
+            precomputed: dict[str, Tensor] = {}
             for sentences in self.settings.sentences:
-                layer, remembered = self._build(_config(selection, sentences), remembered)
-                works[name, sentences] = partial(layer.step, queries, remembered, {})
-                counted[name, sentences] = _count(layer, queries, remembered)
+                layer, precomputed = self._build(_config(selection, sentences), precomputed)
+                works[name, sentences] = partial(layer.step, queries, precomputed, {})
+                counted[name, sentences] = _count(layer, queries, precomputed)
         timings = interleave(works, self.settings.repeats, self.conditions.device, progress)
         length = self.memory.states.size(1)
         return [StepRow(length, *place, independent, *counted[place], timings[place]) for place in works]
@@ -115,26 +115,26 @@ class _Layer:
         asked = self._states(max(holds), independent=False)
         works: dict[int, Work] = {}
         agreement: dict[int, float] = {}
-        remembered: dict[str, Tensor] = {}
+        precomputed: dict[str, Tensor] = {}
         for hold in holds:
-            layer, remembered = self._build(
-                _config(SELECTIONS[APPROXIMATE], self.settings.generate_sentences, hold), remembered
+            layer, precomputed = self._build(
+                _config(SELECTIONS[APPROXIMATE], self.settings.generate_sentences, hold), precomputed
             )
-            works[hold] = partial(_search, layer, asked, remembered)
-            agreement[hold] = _agree(layer, asked, remembered, hold)
+            works[hold] = partial(_search, layer, asked, precomputed)
+            agreement[hold] = _agree(layer, asked, precomputed, hold)
         timings = interleave(works, self.settings.repeats, self.conditions.device, progress)
         length = self.memory.states.size(1)
         return [HoldRow(length, hold, agreement[hold], timings[hold].part(len(asked))) for hold in holds]
 
     def _build(
-        self, config: SentenceConfig, remembered: dict[str, Tensor]
+        self, config: SentenceCrossAttentionConfig, precomputed: dict[str, Tensor]
     ) -> tuple[SentenceCrossAttention, dict[str, Tensor]]:
         """Build with the weights of the full layer, the same ones for each number; remember unless it is done."""
         torch.manual_seed(self.conditions.seed)
         layer = config.build(self.settings.dim, self.settings.heads).to(self.conditions.device).eval()
         layer.load_state_dict(self.full.state_dict(), strict=False)
-        reader = config.build_reader(self.settings.dim).to(self.conditions.device).eval()
-        return layer, remembered or layer.remember(self.memory, reader(self.memory))
+        reader = config.build_memory_encoder(self.settings.dim).to(self.conditions.device).eval()
+        return layer, precomputed or layer.precompute(self.memory, reader(self.memory))
 
     def _states(self, steps: int, independent: bool) -> list[Tensor]:
         """Draw what the cross-attention is given in some steps of a search, (batch, beams, dim) each."""
@@ -145,27 +145,27 @@ class _Layer:
         return list((noise if independent else centre + settings.apart * noise).to(self.conditions.device))
 
 
-def _count(layer: SentenceCrossAttention, queries: Tensor, remembered: dict[str, Tensor]) -> tuple[float, int]:
+def _count(layer: SentenceCrossAttention, queries: Tensor, precomputed: dict[str, Tensor]) -> tuple[float, int]:
     """Count sentences that the hypotheses of a document choose between them, and bytes that a step moves."""
-    chosen = layer.choose(queries, remembered)
-    read = words_read(remembered["mask"], remembered["number"], chosen)
-    words = remembered["words"]
+    chosen = layer.choose(queries, precomputed)
+    read = words_read(precomputed["mask"], precomputed["number"], chosen)
+    words = precomputed["words"]
     if is_worth_copying(int(read.sum(1).max()), read.size(1)):
         moved = 3 * int(read.sum()) * words.size(2) * words.element_size()  # read, written, read again
     else:
         moved = words.nbytes
-    selecting = sum(kept.nbytes for name, kept in remembered.items() if name.startswith("selection."))
+    selecting = sum(kept.nbytes for name, kept in precomputed.items() if name.startswith("selection."))
     return float(chosen.any(1).sum(1).float().mean()), moved + selecting
 
 
-def _search(layer: SentenceCrossAttention, asked: list[Tensor], remembered: dict[str, Tensor]) -> None:
-    held: Held = {}
+def _search(layer: SentenceCrossAttention, asked: list[Tensor], precomputed: dict[str, Tensor]) -> None:
+    held: StepState = {}
     for queries in asked:
-        _, held = layer.step(queries, remembered, held)
+        _, held = layer.step(queries, precomputed, held)
 
 
-def _agree(layer: SentenceCrossAttention, asked: list[Tensor], remembered: dict[str, Tensor], hold: int) -> float:
+def _agree(layer: SentenceCrossAttention, asked: list[Tensor], precomputed: dict[str, Tensor], hold: int) -> float:
     """Share of the sentences that choosing anew would choose, and that the held choice has too."""
-    anew = torch.stack([layer.choose(queries, remembered) for queries in asked])  # (steps, batch, beams, sentences)
+    anew = torch.stack([layer.choose(queries, precomputed) for queries in asked])  # (steps, batch, beams, sentences)
     first = torch.arange(len(asked), device=anew.device) // hold * hold
     return float((anew & anew[first]).sum() / anew.sum())

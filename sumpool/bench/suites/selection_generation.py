@@ -19,9 +19,9 @@ from sumpool.bench.systems.workload import Conditions
 from sumpool.core.cross_attention._base import CrossAttentionConfig
 from sumpool.core.model.config import ModelConfig
 from sumpool.core.model.decoder import Decoder, DecoderLayer
-from sumpool.core.model.written import MovingWritten
+from sumpool.core.model.kv_cache import CompactingCache
 from sumpool.core.tokens import Tokens
-from sumpool.pieces import PARAGRAPH
+from sumpool.special_tokens import PARAGRAPH
 
 _VOCABULARY = 512
 """Pieces; how many there are changes no time, since there is no output head."""
@@ -50,7 +50,7 @@ def measure_generations(
     for layer in range(settings.layers):
         for writer in writers.values():
             progress.check()
-            writer.remember(layer)
+            writer.precompute(layer)
     generator = torch.Generator().manual_seed(conditions.seed)
     rows = settings.batch * settings.beams
     first = torch.arange(settings.batch).repeat_interleave(settings.beams) * settings.beams
@@ -100,13 +100,13 @@ class _Writer:
     def __init__(self, decoder: Decoder, memory: Tokens, beams: int, device: torch.device) -> None:
         self.decoder, self.memory, self.device = decoder, memory, device
         self.shared: dict[str, Tensor] = {}
-        self.remembered: list[dict[str, Tensor]] = []
-        self.written = MovingWritten.nothing(len(memory.mask), beams, device)
+        self.precomputed: list[dict[str, Tensor]] = []
+        self.written = CompactingCache.nothing(len(memory.mask), beams, device)
         self.reading = clock(self._read, device)
         self.remembering = 0.0
         self.steps: list[float] = []
 
-    def remember(self, layer: int) -> None:
+    def precompute(self, layer: int) -> None:
         """Let one layer project the documents."""
         self.remembering += clock(partial(self._remember, layer), self.device)
 
@@ -115,13 +115,13 @@ class _Writer:
         self.steps.append(clock(partial(self._step, tokens, origins), self.device))
 
     def _read(self) -> None:
-        self.shared = self.decoder.reader(self.memory)
+        self.shared = self.decoder.memory_encoder(self.memory)
 
     def _remember(self, number: int) -> None:
         layer = self.decoder.layers[number]
         assert isinstance(layer, DecoderLayer)
-        self.remembered.append(layer.cross_attention.remember(self.memory, self.shared))
+        self.precomputed.append(layer.cross_attention.precompute(self.memory, self.shared))
 
     def _step(self, tokens: Tensor, origins: Tensor) -> None:
         written = self.written.take(origins)
-        _, self.written = self.decoder.step(tokens, written, self.remembered)
+        _, self.written = self.decoder.step(tokens, written, self.precomputed)

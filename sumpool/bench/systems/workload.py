@@ -13,14 +13,14 @@ import torch
 from torch import Tensor
 
 from sumpool.bench.config import WorkName
-from sumpool.core.attention.blockwise import BlockwiseConfig
-from sumpool.core.attention.vanilla import VanillaConfig
+from sumpool.core.attention.blockwise import BlockwiseAttentionConfig
+from sumpool.core.attention.vanilla import VanillaAttentionConfig
 from sumpool.core.decoding.beam import search
 from sumpool.core.decoding.ranking import Lengths, Ranking
 from sumpool.core.model.config import EncoderLayerConfig, ModelConfig
 from sumpool.core.model.summarizer import Memory, Summarizer
-from sumpool.core.nn.packed import Precision, pack
-from sumpool.pieces import PARAGRAPH
+from sumpool.core.nn.quantization import Precision, pack
+from sumpool.special_tokens import PARAGRAPH
 
 WORKS: tuple[WorkName, ...] = ("encode", "train", "generate")
 SENTENCE = 24
@@ -124,7 +124,7 @@ class Subject:
         self.model.train()
         with self.conditions.autocast():
             scores, losses, _ = self.model(documents.ids, documents.mask, documents.sentences, documents.target)
-            loss = sum(losses.values(), start=scores.surprise / scores.log_prob.numel())
+            loss = sum(losses.values(), start=scores.nll / scores.log_prob.numel())
         torch.autograd.backward(loss)
         self.model.zero_grad(set_to_none=True)
 
@@ -167,8 +167,8 @@ def twins(config: ModelConfig, longest: int) -> dict[str, ModelConfig]:
     Returns:
         Configs by name, "model" first; a twin that equals the model is left out.
     """
-    blocks = (layer.attention for layer in config.encoder if isinstance(layer.attention, BlockwiseConfig))
-    attentions = {"blockwise": next(blocks, BlockwiseConfig()), "vanilla": VanillaConfig()}
+    blocks = (layer.attention for layer in config.encoder if isinstance(layer.attention, BlockwiseAttentionConfig))
+    attentions = {"blockwise": next(blocks, BlockwiseAttentionConfig()), "vanilla": VanillaAttentionConfig()}
     long = config.model_copy(update={"source_length": max(longest, config.source_length)})
     found = {"model": long}
     for name, attention in attentions.items():

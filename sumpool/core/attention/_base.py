@@ -38,7 +38,7 @@ class Attention(nn.Module, ABC):
         """
 
     @abstractmethod
-    def mass(self, states: Tensor, mask: Tensor, positions: Tensor, itself: bool) -> Tensor:
+    def attention_received(self, states: Tensor, mask: Tensor, positions: Tensor, itself: bool) -> Tensor:
         """Sum the attention that each token gets from all tokens of its document, averaged over the heads.
 
         Args:

@@ -17,12 +17,12 @@ from torch.nn import functional as F
 
 from sumpool.core.attention._base import Attention, AttentionConfig, all_real
 from sumpool.core.nn.heads import merge_heads, split_heads
-from sumpool.core.nn.masking import attend, mass
+from sumpool.core.nn.masking import attend, attention_received
 from sumpool.core.nn.positions import PositionsKind, build_positions
 
 
 @final
-class BlockwiseConfig(AttentionConfig):
+class BlockwiseAttentionConfig(AttentionConfig):
     """Settings of blockwise attention."""
 
     kind: Literal["blockwise"] = "blockwise"
@@ -58,12 +58,12 @@ class BlockwiseAttention(Attention):
             return self._mix(states, None, positions)
         return self._by_block(self._mix, states, all_real(states) if mask is None else mask, positions)
 
-    def mass(self, states: Tensor, mask: Tensor, positions: Tensor, itself: bool) -> Tensor:
+    def attention_received(self, states: Tensor, mask: Tensor, positions: Tensor, itself: bool) -> Tensor:
         """Sum what every token gets from its block; O(length * block * dim) again."""
 
         def receive(states: Tensor, mask: Tensor, positions: Tensor) -> Tensor:
             query, key, _ = self._project(states, positions)
-            return mass(query, key, mask, itself, partial(self.positions.bias, positions))
+            return attention_received(query, key, mask, itself, partial(self.positions.bias, positions))
 
         return self._by_block(receive, states, mask, positions)
 

@@ -20,7 +20,7 @@ from sumpool.core.nn.precision import at_least_float32
 
 
 @final
-class EfficientConfig(AttentionConfig):
+class EfficientAttentionConfig(AttentionConfig):
     """No settings."""
 
     kind: Literal["efficient"] = "efficient"
@@ -48,7 +48,7 @@ class EfficientAttention(Attention):
         mixed: Tensor = self.out(merge_heads(query.to(value.dtype) @ templates))
         return mixed
 
-    def mass(self, states: Tensor, mask: Tensor, positions: Tensor, itself: bool) -> Tensor:
+    def attention_received(self, states: Tensor, mask: Tensor, positions: Tensor, itself: bool) -> Tensor:
         """Sum what every token gets: its key times the sum of all queries; O(length * dim) after the projections."""
         del positions
         query, key, _ = self._project(states, mask)

@@ -34,7 +34,7 @@ _HIDDEN = -1e30
 
 
 @final
-class LshConfig(AttentionConfig):
+class LshAttentionConfig(AttentionConfig):
     """Settings of LSH attention."""
 
     kind: Literal["lsh"] = "lsh"
@@ -84,7 +84,7 @@ class LshAttention(Attention):
 
     rotations: Tensor
 
-    def __init__(self, config: LshConfig, dim: int, heads: int) -> None:
+    def __init__(self, config: LshAttentionConfig, dim: int, heads: int) -> None:
         super().__init__()
         self.heads = heads
         self.hashing = heads - config.local_heads
@@ -108,17 +108,17 @@ class LshAttention(Attention):
         out: Tensor = self.out(merge_heads(torch.cat(mixed, dim=1)))
         return out[:, :length]
 
-    def mass(self, states: Tensor, mask: Tensor, positions: Tensor, itself: bool) -> Tensor:
+    def attention_received(self, states: Tensor, mask: Tensor, positions: Tensor, itself: bool) -> Tensor:
         """Sum what every token gets, from the same chunks; O(hashes * length * bucket * dim) again."""
         del positions
         length = states.size(1)
         query, _, mask = self._project(states, mask)
         hashing, local = self._look(query, mask)
-        received = [
+        attention_received = [
             _receive(query[:, : self.hashing], mask, hashing, itself),
             _receive(query[:, self.hashing :], mask, local, itself),
         ]
-        return torch.cat(received, dim=1).mean(1)[:, :length]
+        return torch.cat(attention_received, dim=1).mean(1)[:, :length]
 
     def _project(self, states: Tensor, mask: Tensor) -> tuple[Tensor, Tensor, Tensor]:
         """Fill up to whole chunks: queries that are keys too and values, (batch, heads, length, head_dim), mask."""
@@ -209,11 +209,11 @@ def _mix(query: Tensor, value: Tensor, mask: Tensor, rounds: list[_Round]) -> Te
 def _receive(query: Tensor, mask: Tensor, rounds: list[_Round], itself: bool) -> Tensor:
     """Sum what every token gets in each head: (batch, heads, length)."""
     real = mask[:, None].expand(query.shape[:3])
-    received = at_least_float32(query.new_zeros(query.shape[:3]))
+    attention_received = at_least_float32(query.new_zeros(query.shape[:3]))
     for this, weights in zip(rounds, _weigh(query, mask, rounds), strict=True):
         counted = _take(real, this.queries)[..., None].expand_as(weights)
         if not itself:
             counted = counted & (this.queries[..., None] != this.keys[..., None, :])
         given = weights.masked_fill(~counted, 0.0).sum(3)  # (batch, heads, chunks, window)
-        received = received.scatter_add(2, this.keys.clamp(min=0).flatten(2), given.flatten(2))
-    return received
+        attention_received = attention_received.scatter_add(2, this.keys.clamp(min=0).flatten(2), given.flatten(2))
+    return attention_received

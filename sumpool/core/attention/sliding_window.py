@@ -22,9 +22,9 @@ from torch.utils.checkpoint import checkpoint
 
 from sumpool.core.attention._base import Attention, AttentionConfig, all_real
 from sumpool.core.nn.heads import merge_heads, split_heads
-from sumpool.core.nn.packed import OpenLinear
 from sumpool.core.nn.positions import PositionsKind, build_positions
 from sumpool.core.nn.precision import at_least_float32
+from sumpool.core.nn.quantization import UnquantizedLinear
 from sumpool.core.nn.windows import Windows, without_first
 
 _WEIGHTS_AT_ONCE = 2**24
@@ -32,7 +32,7 @@ _WEIGHTS_AT_ONCE = 2**24
 
 
 @final
-class SlidingWindowConfig(AttentionConfig):
+class SlidingWindowAttentionConfig(AttentionConfig):
     """Settings of sliding-window attention."""
 
     kind: Literal["sliding_window"] = "sliding_window"
@@ -60,7 +60,7 @@ class SlidingWindowConfig(AttentionConfig):
 class SlidingWindowAttention(Attention):
     """Tokens see those around them, and perhaps the first one."""
 
-    def __init__(self, dim: int, heads: int, config: SlidingWindowConfig) -> None:
+    def __init__(self, dim: int, heads: int, config: SlidingWindowAttentionConfig) -> None:
         super().__init__()
         self.heads = heads
         self.reach = config.window // 2
@@ -84,7 +84,7 @@ class SlidingWindowAttention(Attention):
         out: Tensor = self.out(mixed)
         return out
 
-    def mass(self, states: Tensor, mask: Tensor, positions: Tensor, itself: bool) -> Tensor:
+    def attention_received(self, states: Tensor, mask: Tensor, positions: Tensor, itself: bool) -> Tensor:
         """Sum what every token gets, some windows at a time; O(length * window * dim) again."""
         windows = Windows(mask, self.reach, first=self.first is not None)
         query, key, _ = self._project(states, positions, windows)
@@ -94,11 +94,11 @@ class SlidingWindowAttention(Attention):
         parts = (query, key, windows.windows(positions), windows.seen, counted)
         give = partial(checkpoint, self._give, windows.asking, use_reentrant=False, preserve_rng_state=False)
         given = torch.cat([give(*part) for part in zip(*(part.split(step) for part in parts), strict=True)])
-        received = windows.gather(given)
+        attention_received = windows.gather(given)
         if self.first:
             shared = self.first.weigh(states, mask).sum(1)  # (batch, length)
-            received = received + (shared if itself else shared * without_first(mask))
-        return received / self.heads
+            attention_received = attention_received + (shared if itself else shared * without_first(mask))
+        return attention_received / self.heads
 
     def _project(self, states: Tensor, positions: Tensor, windows: Windows) -> tuple[Tensor, Tensor, Tensor]:
         """Make queries (windows, heads, chunk, head_dim), and keys and values (windows, heads, keys, head_dim)."""
@@ -130,7 +130,7 @@ class FirstToken(nn.Module):
         super().__init__()
         self.heads = heads
         self.query = nn.Linear(dim, dim)
-        self.key_value = OpenLinear(dim, 2 * dim)
+        self.key_value = UnquantizedLinear(dim, 2 * dim)
 
     def forward(self, states: Tensor, mask: Tensor) -> Tensor:
         """See (batch, length, dim), True in mask (batch, length) at real tokens: (batch, dim)."""

@@ -7,12 +7,12 @@ from torch import Tensor, nn
 
 from sumpool.core.attention._base import Attention, AttentionConfig
 from sumpool.core.nn.heads import merge_heads, split_heads
-from sumpool.core.nn.masking import attend, mass
+from sumpool.core.nn.masking import attend, attention_received
 from sumpool.core.nn.positions import PositionsKind, build_positions
 
 
 @final
-class VanillaConfig(AttentionConfig):
+class VanillaAttentionConfig(AttentionConfig):
     """Settings of full attention."""
 
     kind: Literal["vanilla"] = "vanilla"
@@ -42,10 +42,10 @@ class VanillaAttention(Attention):
         mixed: Tensor = self.out(merge_heads(attend(query, key, value, mask, self.positions.bias(positions))))
         return mixed
 
-    def mass(self, states: Tensor, mask: Tensor, positions: Tensor, itself: bool) -> Tensor:
+    def attention_received(self, states: Tensor, mask: Tensor, positions: Tensor, itself: bool) -> Tensor:
         """Sum what every token gets; O(length^2 * dim) again, for the fused kernel does not give its weights."""
         query, key, _ = self._project(states, positions)
-        return mass(query, key, mask, itself, partial(self.positions.bias, positions))
+        return attention_received(query, key, mask, itself, partial(self.positions.bias, positions))
 
     def _project(self, states: Tensor, positions: Tensor) -> tuple[Tensor, Tensor, Tensor]:
         """Make queries, keys and values, (batch, heads, length, head_dim) each."""

@@ -6,7 +6,7 @@ from torch import Tensor, nn
 from torch.nn import functional as F
 
 from sumpool.core.boundaries._base import document_mean
-from sumpool.core.nn.masking import hide
+from sumpool.core.nn.masking import zero_padding
 from sumpool.core.nn.precision import at_least_float32
 from sumpool.core.tokens import Tokens
 
@@ -22,7 +22,7 @@ class Predictor(nn.Module):
 
     def forward(self, tokens: Tokens) -> Tensor:
         """Give the logit of each token, (batch, length), finite everywhere; above 0 an end is likely."""
-        hidden = F.gelu(self.widen(hide(tokens.states, tokens.mask)))
+        hidden = F.gelu(self.widen(zero_padding(tokens.states, tokens.mask)))
         return at_least_float32(self.decide(hidden).squeeze(-1))
 
 

@@ -27,7 +27,7 @@ _NUMBERS_AT_ONCE = 1 << 22
 
 
 @final
-class EntropyConfig(BoundariesConfig):
+class EntropyBoundariesConfig(BoundariesConfig):
     """Settings of boundaries at entropy spikes."""
 
     kind: Literal["entropy"] = "entropy"
@@ -50,7 +50,7 @@ class EntropyConfig(BoundariesConfig):
 class EntropyBoundaries(Boundaries):
     """Ends a segment where it takes the next token to be uncertain."""
 
-    def __init__(self, config: EntropyConfig, embedding: nn.Embedding) -> None:
+    def __init__(self, config: EntropyBoundariesConfig, embedding: nn.Embedding) -> None:
         super().__init__()
         self.window = config.window
         self.predictor = Predictor(embedding.embedding_dim, config.hidden)
@@ -62,11 +62,11 @@ class EntropyBoundaries(Boundaries):
         ends = (logits > 0).to(logits.dtype)
         if not self.training:
             return Segmentation(ends)
-        surprise, entropy = self.language_model(tokens.ids)
+        nll, entropy = self.language_model(tokens.ids)
         followed = F.pad(tokens.mask[:, 1:], (0, 1))
         losses = {
             "boundaries": taught(logits, spikes(entropy, self.window), tokens.mask),
-            "language_model": document_mean(surprise, followed),
+            "language_model": document_mean(nll, followed),
         }
         return Segmentation(ends, losses)
 
@@ -110,12 +110,12 @@ class LanguageModel(nn.Module):
             *(checkpoint(self._judge, *piece, use_reentrant=False, preserve_rng_state=False) for piece in pieces),
             strict=True,
         )
-        surprise = torch.cat(surprises).view(ids.shape)
-        return F.pad(surprise[:, :-1], (0, 1)), torch.cat(entropies).view(ids.shape)
+        nll = torch.cat(surprises).view(ids.shape)
+        return F.pad(nll[:, :-1], (0, 1)), torch.cat(entropies).view(ids.shape)
 
     def _judge(self, mixed: Tensor, successors: Tensor) -> tuple[Tensor, Tensor]:
         """Judge rows (rows, features): surprise at the successors, and entropy, both (rows,)."""
         log_probs = at_least_float32(self.foresee(mixed)).log_softmax(-1)  # (rows, vocab)
-        surprise = -log_probs.gather(1, successors[:, None]).squeeze(1)
+        nll = -log_probs.gather(1, successors[:, None]).squeeze(1)
         expected = log_probs.detach()
-        return surprise, -(expected.exp() * expected).sum(-1)
+        return nll, -(expected.exp() * expected).sum(-1)

@@ -15,7 +15,7 @@ from sumpool.core.tokens import Tokens
 
 
 @final
-class FixedConfig(BoundariesConfig):
+class FixedBoundariesConfig(BoundariesConfig):
     """Settings of fixed boundaries."""
 
     kind: Literal["fixed"] = "fixed"

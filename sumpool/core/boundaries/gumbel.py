@@ -23,7 +23,7 @@ from sumpool.core.tokens import Tokens
 
 
 @final
-class GumbelConfig(BoundariesConfig):
+class GumbelBoundariesConfig(BoundariesConfig):
     """Settings of boundaries learnt from the task."""
 
     kind: Literal["gumbel"] = "gumbel"
@@ -47,7 +47,7 @@ class GumbelConfig(BoundariesConfig):
 class GumbelBoundaries(Boundaries):
     """Tosses a coin for every token, and learns how to load it."""
 
-    def __init__(self, config: GumbelConfig, dim: int) -> None:
+    def __init__(self, config: GumbelBoundariesConfig, dim: int) -> None:
         super().__init__()
         self.config = config
         self.predictor = Predictor(dim, config.hidden)

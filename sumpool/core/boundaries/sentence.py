@@ -13,7 +13,7 @@ from sumpool.core.tokens import Tokens
 
 
 @final
-class SentenceConfig(BoundariesConfig):
+class SentenceBoundariesConfig(BoundariesConfig):
     """No settings."""
 
     kind: Literal["sentence"] = "sentence"

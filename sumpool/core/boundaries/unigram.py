@@ -19,7 +19,7 @@ from sumpool.core.tokens import Tokens
 
 
 @final
-class UnigramConfig(BoundariesConfig):
+class UnigramBoundariesConfig(BoundariesConfig):
     """Settings of boundaries learnt from phrases; `data.phrases` says how many there are."""
 
     kind: Literal["unigram"] = "unigram"
@@ -36,7 +36,7 @@ class UnigramConfig(BoundariesConfig):
 class UnigramBoundaries(Boundaries):
     """Ends a segment where it takes a phrase to end."""
 
-    def __init__(self, config: UnigramConfig, dim: int) -> None:
+    def __init__(self, config: UnigramBoundariesConfig, dim: int) -> None:
         super().__init__()
         self.predictor = Predictor(dim, config.hidden)
 

@@ -13,7 +13,7 @@ from sumpool.core.tokens import Tokens
 
 
 @final
-class WhitespaceConfig(BoundariesConfig):
+class WhitespaceBoundariesConfig(BoundariesConfig):
     """No settings."""
 
     kind: Literal["whitespace"] = "whitespace"

@@ -9,27 +9,27 @@ from torch import Tensor, nn
 from sumpool.core.tokens import Tokens
 from sumpool.settings import Settings
 
-Held = dict[str, Tensor]
+StepState = dict[str, Tensor]
 """What a cross-attention keeps from one step of a search to the next, (batch * beams, ...) each."""
 
 
 @dataclass(frozen=True)
-class Seen:
+class CrossAttentionOutput:
     """What summaries saw of their documents.
 
     Attributes:
         states: (batch, target, dim).
         losses: Auxiliary losses by name, scalars, each a mean over the documents; the decoder takes their mean over its
             layers.
-        figures: Signs of health by name, detached scalars; the journal shows them.
+        metrics: Signs of health by name, detached scalars; the journal shows them.
     """
 
     states: Tensor
     losses: dict[str, Tensor] = field(default_factory=dict)
-    figures: dict[str, Tensor] = field(default_factory=dict)
+    metrics: dict[str, Tensor] = field(default_factory=dict)
 
 
-class Reader(nn.Module):
+class MemoryEncoder(nn.Module):
     """Looks at the memory once for all layers of the decoder; this one has nothing to look for."""
 
     def forward(self, memory: Tokens) -> dict[str, Tensor]:
@@ -47,10 +47,10 @@ class CrossAttentionConfig(Settings, ABC):
     def build(self, dim: int, heads: int) -> "CrossAttention":
         """Build one layer for vectors of `dim` features."""
 
-    def build_reader(self, dim: int) -> Reader:
+    def build_memory_encoder(self, dim: int) -> MemoryEncoder:
         """Build what all layers share."""
         del dim
-        return Reader()
+        return MemoryEncoder()
 
 
 class CrossAttention(nn.Module, ABC):
@@ -63,7 +63,7 @@ class CrossAttention(nn.Module, ABC):
     has_fixed_shapes: ClassVar[bool] = True
 
     @abstractmethod
-    def remember(self, memory: Tokens, shared: dict[str, Tensor]) -> dict[str, Tensor]:
+    def precompute(self, memory: Tokens, shared: dict[str, Tensor]) -> dict[str, Tensor]:
         """Project the document once; each value is batch first and belongs to all beams of a document.
 
         Args:
@@ -72,24 +72,26 @@ class CrossAttention(nn.Module, ABC):
         """
 
     @abstractmethod
-    def forward(self, queries: Tensor, remembered: dict[str, Tensor], mask: Tensor | None = None) -> Seen:
+    def forward(
+        self, queries: Tensor, precomputed: dict[str, Tensor], mask: Tensor | None = None
+    ) -> CrossAttentionOutput:
         """Let whole summaries see, as in training.
 
         Args:
             queries: (batch, target, dim).
-            remembered: What `remember` returned for these documents.
+            precomputed: What `precompute` returned for these documents.
             mask: (batch, target), True at the real tokens, which alone count in losses and figures; None where all are.
         """
 
-    def step(self, queries: Tensor, remembered: dict[str, Tensor], held: Held) -> tuple[Tensor, Held]:
+    def step(self, queries: Tensor, precomputed: dict[str, Tensor], held: StepState) -> tuple[Tensor, StepState]:
         """Let the newest token of every hypothesis see; never slower than `forward`, and the same where it is faster.
 
         Args:
             queries: (batch, beams, dim).
-            remembered: What `remember` returned for these documents.
+            precomputed: What `precompute` returned for these documents.
             held: What the last step gave, for the same hypotheses; empty at first.
 
         Returns:
             (batch, beams, dim), and what the next step is to be given.
         """
-        return self.forward(queries, remembered).states, held
+        return self.forward(queries, precomputed).states, held

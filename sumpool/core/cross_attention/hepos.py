@@ -15,15 +15,15 @@ from pydantic import Field
 from torch import Tensor, nn
 from torch.nn import functional as F
 
-from sumpool.core.cross_attention._base import CrossAttention, CrossAttentionConfig, Seen
+from sumpool.core.cross_attention._base import CrossAttention, CrossAttentionConfig, CrossAttentionOutput
 from sumpool.core.nn.heads import merge_heads, split_heads
-from sumpool.core.nn.masking import hide, hide_once
-from sumpool.core.nn.packed import OpenLinear
+from sumpool.core.nn.masking import precompute_mask, zero_padding
+from sumpool.core.nn.quantization import UnquantizedLinear
 from sumpool.core.tokens import Tokens
 
 
 @final
-class HeposConfig(CrossAttentionConfig):
+class HeposCrossAttentionConfig(CrossAttentionConfig):
     """Settings of strides by head."""
 
     kind: Literal["hepos"] = "hepos"
@@ -44,31 +44,33 @@ class HeposCrossAttention(CrossAttention):
         self.heads = heads
         self.stride = stride
         self.query = nn.Linear(dim, dim)
-        self.key_value = OpenLinear(dim, 2 * dim)
+        self.key_value = UnquantizedLinear(dim, 2 * dim)
         self.out = nn.Linear(dim, dim)
 
-    def remember(self, memory: Tokens, shared: dict[str, Tensor]) -> dict[str, Tensor]:
+    def precompute(self, memory: Tokens, shared: dict[str, Tensor]) -> dict[str, Tensor]:
         """Project what each head sees: keys and values (batch, heads, places, head_dim), and what hides padding.
 
         There are length / stride places, rounded up.
         """
         del shared
         rest = -memory.mask.size(1) % self.stride
-        states = F.pad(hide(memory.states, memory.mask), (0, 0, 0, rest)).unflatten(1, (-1, self.stride))
+        states = F.pad(zero_padding(memory.states, memory.mask), (0, 0, 0, rest)).unflatten(1, (-1, self.stride))
         mask = F.pad(memory.mask, (0, rest)).unflatten(1, (-1, self.stride))  # (batch, places, stride)
         starts = [head % self.stride for head in range(self.heads)]
         projected = [self._project(states[:, :, start], start) for start in range(min(self.stride, self.heads))]
         seen = [projected[start][:, :, :, head // self.stride] for head, start in enumerate(starts)]
         key, value = torch.stack(seen, dim=1).unbind(3)  # (batch, heads, places, head_dim) each
-        bias, value = hide_once(mask[:, :, starts].transpose(1, 2), value)
+        bias, value = precompute_mask(mask[:, :, starts].transpose(1, 2), value)
         return {"key": key, "value": value, "bias": bias}
 
-    def forward(self, queries: Tensor, remembered: dict[str, Tensor], mask: Tensor | None = None) -> Seen:
+    def forward(
+        self, queries: Tensor, precomputed: dict[str, Tensor], mask: Tensor | None = None
+    ) -> CrossAttentionOutput:
         """See; see `CrossAttention.forward`."""
         del mask
         query = split_heads(self.query(queries), self.heads)  # (batch, heads, target, head_dim)
-        seen = F.scaled_dot_product_attention(query, remembered["key"], remembered["value"], remembered["bias"])
-        return Seen(self.out(merge_heads(seen)))
+        seen = F.scaled_dot_product_attention(query, precomputed["key"], precomputed["value"], precomputed["bias"])
+        return CrossAttentionOutput(self.out(merge_heads(seen)))
 
     def _project(self, states: Tensor, start: int) -> Tensor:
         """Project the vectors of one start (batch, places, dim) for its heads: (batch, places, 2, heads, head_dim)."""

@@ -26,21 +26,27 @@ import torch
 from pydantic import Field
 from torch import Tensor, nn
 
-from sumpool.core.cross_attention._base import CrossAttention, CrossAttentionConfig, Held, Reader, Seen
+from sumpool.core.cross_attention._base import (
+    CrossAttention,
+    CrossAttentionConfig,
+    CrossAttentionOutput,
+    MemoryEncoder,
+    StepState,
+)
 from sumpool.core.nn.divergence import divergence, entropy, mean_over_documents, sharpen
 from sumpool.core.nn.gathering import attend_to_groups
 from sumpool.core.nn.heads import merge_heads, split_heads
-from sumpool.core.nn.masking import attend, hide
+from sumpool.core.nn.masking import attend, zero_padding
 from sumpool.core.nn.sentences import Sentences, share_words
 from sumpool.core.selection._base import SelectionConfig
-from sumpool.core.selection.ideal import IdealConfig
+from sumpool.core.selection.ideal import IdealSelectionConfig
 from sumpool.core.sentence_encoding._base import SentenceEncoder
 from sumpool.core.tokens import Tokens
 from sumpool.variants import OneOf
 
 
 @final
-class SentenceConfig(CrossAttentionConfig):
+class SentenceCrossAttentionConfig(CrossAttentionConfig):
     """Settings of sentence-selective cross-attention."""
 
     kind: Literal["sentence"] = "sentence"
@@ -49,7 +55,7 @@ class SentenceConfig(CrossAttentionConfig):
     hold: int = Field(1, ge=1)
     """Steps of a search for which a hypothesis keeps to the sentences once chosen; 1 chooses anew at every step, as
     training does."""
-    selection: Annotated[SelectionConfig, OneOf("sumpool.core.selection")] = IdealConfig()
+    selection: Annotated[SelectionConfig, OneOf("sumpool.core.selection")] = IdealSelectionConfig()
     """How they are chosen."""
     training: Literal["full", "ideal", "selection", "mix"] = "selection"
     """What is seen in training: everything, the sentences that full sight gives most attention, those that the
@@ -67,13 +73,15 @@ class SentenceConfig(CrossAttentionConfig):
         """Build one layer."""
         return SentenceCrossAttention(dim, heads, self)
 
-    def build_reader(self, dim: int) -> "SentenceReader":
+    def build_memory_encoder(self, dim: int) -> "SentenceMemoryEncoder":
         """Build what finds and encodes sentences for all layers."""
-        return SentenceReader(self.selection.build_encoder(dim), self.mix_steps if self.training == "mix" else None)
+        return SentenceMemoryEncoder(
+            self.selection.build_encoder(dim), self.mix_steps if self.training == "mix" else None
+        )
 
 
 @final
-class SentenceReader(Reader):
+class SentenceMemoryEncoder(MemoryEncoder):
     """Finds the sentences of the memory and encodes them once for all layers."""
 
     batches: Tensor
@@ -108,7 +116,7 @@ class SentenceCrossAttention(CrossAttention):
 
     has_fixed_shapes = False  # as many words are read as the chosen sentences have
 
-    def __init__(self, dim: int, heads: int, config: SentenceConfig) -> None:
+    def __init__(self, dim: int, heads: int, config: SentenceCrossAttentionConfig) -> None:
         super().__init__()
         self.heads = heads
         self.config = config
@@ -117,47 +125,53 @@ class SentenceCrossAttention(CrossAttention):
         self.out = nn.Linear(dim, dim)
         self.selection = config.selection.build(dim, heads)
 
-    def remember(self, memory: Tokens, shared: dict[str, Tensor]) -> dict[str, Tensor]:
+    def precompute(self, memory: Tokens, shared: dict[str, Tensor]) -> dict[str, Tensor]:
         """Project keys and values once, those of a word side by side (batch, length, 2 * dim); keep what selects."""
-        words = self.key_value(hide(memory.states, memory.mask))
+        words = self.key_value(zero_padding(memory.states, memory.mask))
         key, _ = self._split(words)
         sentences = Sentences(shared["number"], shared["first"], shared["count"])
-        selecting = self.selection.remember(key, memory.mask, sentences, shared.get("vectors"))
+        selecting = self.selection.precompute(key, memory.mask, sentences, shared.get("vectors"))
         kept = {f"selection.{name}": tensor for name, tensor in selecting.items()}
         return {"words": words, "mask": memory.mask, **shared, **kept}
 
-    def forward(self, queries: Tensor, remembered: dict[str, Tensor], mask: Tensor | None = None) -> Seen:
+    def forward(
+        self, queries: Tensor, precomputed: dict[str, Tensor], mask: Tensor | None = None
+    ) -> CrossAttentionOutput:
         """See; see `CrossAttention.forward`."""
         query = split_heads(self.query(queries), self.heads)  # (batch, heads, target, head_dim)
-        shares = self._select(queries, query, remembered)
+        shares = self._select(queries, query, precomputed)
         chosen = self._choose(shares)
         if not self.training:
-            return Seen(self._see(query, chosen, remembered))
-        full = self._share_fully(query, remembered)
-        losses, figures = self._judge(shares, chosen, full, remembered, mask)
-        return Seen(self._see(query, self._show(chosen, full, remembered), remembered), losses, figures)
+            return CrossAttentionOutput(self._see(query, chosen, precomputed))
+        full = self._share_fully(query, precomputed)
+        losses, metrics = self._judge(shares, chosen, full, precomputed, mask)
+        return CrossAttentionOutput(
+            self._see(query, self._show(chosen, full, precomputed), precomputed), losses, metrics
+        )
 
-    def step(self, queries: Tensor, remembered: dict[str, Tensor], held: Held) -> tuple[Tensor, Held]:
+    def step(self, queries: Tensor, precomputed: dict[str, Tensor], held: StepState) -> tuple[Tensor, StepState]:
         """See; keys and values of the chosen sentences alone are read."""
         query = split_heads(self.query(queries), self.heads)  # (batch, heads, beams, head_dim)
-        chosen, held = self._keep(queries, query, remembered, held)
-        mixed = attend_to_groups(query, remembered["words"], remembered["mask"], remembered["number"], chosen)
+        chosen, held = self._keep(queries, query, precomputed, held)
+        mixed = attend_to_groups(query, precomputed["words"], precomputed["mask"], precomputed["number"], chosen)
         return self.out(merge_heads(mixed)), held
 
-    def choose(self, queries: Tensor, remembered: dict[str, Tensor]) -> Tensor:
+    def choose(self, queries: Tensor, precomputed: dict[str, Tensor]) -> Tensor:
         """Choose what each query sees: (batch, target, sentences), True at the chosen sentences."""
         query = split_heads(self.query(queries), self.heads)  # (batch, heads, target, head_dim)
-        return self._choose(self._select(queries, query, remembered))
+        return self._choose(self._select(queries, query, precomputed))
 
-    def _keep(self, queries: Tensor, query: Tensor, remembered: dict[str, Tensor], held: Held) -> tuple[Tensor, Held]:
+    def _keep(
+        self, queries: Tensor, query: Tensor, precomputed: dict[str, Tensor], held: StepState
+    ) -> tuple[Tensor, StepState]:
         """Choose sentences, (batch, beams, sentences), unless a choice is to be kept, and say what is held of it."""
         if self.config.hold == 1:
-            return self._choose(self._select(queries, query, remembered)), held
+            return self._choose(self._select(queries, query, precomputed)), held
         age = int(held["age"][0]) if held else 0  # the same for all
         if age:
             chosen = held["chosen"].unflatten(0, queries.shape[:2])
         else:
-            chosen = self._choose(self._select(queries, query, remembered))
+            chosen = self._choose(self._select(queries, query, precomputed))
         ages = torch.full((len(chosen) * chosen.size(1),), (age + 1) % self.config.hold, device=chosen.device)
         return chosen, {"chosen": chosen.flatten(0, 1), "age": ages}
 
@@ -166,10 +180,10 @@ class SentenceCrossAttention(CrossAttention):
         key, value = words.chunk(2, dim=-1)
         return split_heads(key, self.heads), split_heads(value, self.heads)
 
-    def _select(self, queries: Tensor, query: Tensor, remembered: dict[str, Tensor]) -> Tensor:
+    def _select(self, queries: Tensor, query: Tensor, precomputed: dict[str, Tensor]) -> Tensor:
         """Ask the selection: logarithms of shares (batch, heads, target, sentences)."""
         prefix = "selection."
-        own = {name.removeprefix(prefix): kept for name, kept in remembered.items() if name.startswith(prefix)}
+        own = {name.removeprefix(prefix): kept for name, kept in precomputed.items() if name.startswith(prefix)}
         shares: Tensor = self.selection(queries, query, own)
         return shares
 
@@ -179,16 +193,16 @@ class SentenceCrossAttention(CrossAttention):
         best = mean.topk(min(self.config.sentences, mean.size(-1)), dim=-1).indices
         return torch.zeros_like(mean, dtype=torch.bool).scatter(2, best, value=True) & (mean > -torch.inf)
 
-    def _see(self, query: Tensor, chosen: Tensor, remembered: dict[str, Tensor]) -> Tensor:
+    def _see(self, query: Tensor, chosen: Tensor, precomputed: dict[str, Tensor]) -> Tensor:
         """Attend to the words of the chosen sentences: (batch, target, dim)."""
-        number = remembered["number"][:, None].expand(-1, chosen.size(1), -1)
+        number = precomputed["number"][:, None].expand(-1, chosen.size(1), -1)
         hidden = ~chosen.gather(2, number)  # (batch, target, length)
         bias = query.new_zeros(hidden.shape).masked_fill(hidden, -torch.inf)[:, None]
-        mixed = attend(query, *self._split(remembered["words"]), remembered["mask"], bias)
+        mixed = attend(query, *self._split(precomputed["words"]), precomputed["mask"], bias)
         seen: Tensor = self.out(merge_heads(mixed))
         return seen
 
-    def _show(self, chosen: Tensor, full: Tensor, remembered: dict[str, Tensor]) -> Tensor:
+    def _show(self, chosen: Tensor, full: Tensor, precomputed: dict[str, Tensor]) -> Tensor:
         """Say which sentences are seen in training: (batch, target, sentences)."""
         match self.config.training:
             case "full":
@@ -198,20 +212,20 @@ class SentenceCrossAttention(CrossAttention):
             case "selection":
                 return chosen
             case "mix":
-                return torch.where(remembered["ideal"][:, None, None], self._choose(full), chosen)
+                return torch.where(precomputed["ideal"][:, None, None], self._choose(full), chosen)
 
-    def _share_fully(self, query: Tensor, remembered: dict[str, Tensor]) -> Tensor:
+    def _share_fully(self, query: Tensor, precomputed: dict[str, Tensor]) -> Tensor:
         """Share out what full attention gives: logarithms (batch, heads, target, sentences)."""
-        key, _ = self._split(remembered["words"])
+        key, _ = self._split(precomputed["words"])
         scores = query @ key.transpose(2, 3) / query.size(-1) ** 0.5
-        sentences = Sentences(remembered["number"], remembered["first"], remembered["count"])
-        return share_words(scores, remembered["mask"], sentences.membership(remembered["mask"], scores.dtype))
+        sentences = Sentences(precomputed["number"], precomputed["first"], precomputed["count"])
+        return share_words(scores, precomputed["mask"], sentences.membership(precomputed["mask"], scores.dtype))
 
     def _judge(
-        self, shares: Tensor, chosen: Tensor, full: Tensor, remembered: dict[str, Tensor], mask: Tensor | None
+        self, shares: Tensor, chosen: Tensor, full: Tensor, precomputed: dict[str, Tensor], mask: Tensor | None
     ) -> tuple[dict[str, Tensor], dict[str, Tensor]]:
         """Compare the selection with full attention: losses and figures."""
-        exists = remembered["count"] > 0  # (batch, sentences)
+        exists = precomputed["count"] > 0  # (batch, sentences)
         apart = divergence(sharpen(full, self.config.temperature, exists), shares)  # (batch, heads, target)
         if self.config.divergence == "element":
             apart = apart / exists.sum(1).clamp_min(1)[:, None, None]

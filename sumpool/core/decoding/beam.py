@@ -18,7 +18,7 @@ from torch import Tensor
 from sumpool.core.decoding.constraints import Constraint, after_all, forbid
 from sumpool.core.decoding.ranking import Lengths, Ranking
 from sumpool.core.decoding.step import StateT, Step, begin, kept
-from sumpool.pieces import END
+from sumpool.special_tokens import EOS
 
 
 @dataclass(frozen=True)
@@ -79,9 +79,9 @@ class _Document:
         rows: list[int] = []
         for rank, (log_prob, row, piece) in enumerate(candidates):
             tokens = before[row].tokens
-            if piece == END or last:
+            if piece == EOS or last:
                 if rank < beams:  # an end outside the beam is no better than what left the beam
-                    self.end(tokens if piece == END else (*tokens, piece), log_prob, len(tokens) + 1)
+                    self.end(tokens if piece == EOS else (*tokens, piece), log_prob, len(tokens) + 1)
             elif len(rows) < beams:
                 self.live.append(_Live((*tokens, piece), log_prob, after_all(before[row].constraints, [piece])))
                 rows.append(row)
@@ -152,14 +152,14 @@ def search(
 
 def _newest(document: _Document, beams: int) -> list[int]:
     """The last piece of every row; rows without a hypothesis repeat the first and count for nothing."""
-    pieces = [live.tokens[-1] for live in document.live] or [END]
+    pieces = [live.tokens[-1] for live in document.live] or [EOS]
     return pieces + pieces[:1] * (beams - len(pieces))
 
 
 def _advance(active: Sequence[_Document], log_probs: Tensor, ranking: Ranking) -> list[list[int]]:
     """Let every document continue with its best candidates; return the row each of its beams comes from."""
     beams, vocab = ranking.beams, log_probs.size(-1)
-    ends = log_probs[:, END].clone()
+    ends = log_probs[:, EOS].clone()
     _forbid(active, log_probs, ranking)
     so_far = [[live.log_prob for live in document.live] for document in active]
     so_far = [sums + [-math.inf] * (beams - len(sums)) for sums in so_far]
@@ -189,7 +189,7 @@ def _forbid(active: Sequence[_Document], log_probs: Tensor, ranking: Ranking) ->
     forbid(log_probs, written, [document.lengths for document in active], constraints)
     if ranking.forced_end_is_free:
         full = [place for place, document in enumerate(active) if written >= document.lengths.maximum]
-        log_probs.view(len(active), ranking.beams, -1)[full, :, END] = 0.0
+        log_probs.view(len(active), ranking.beams, -1)[full, :, EOS] = 0.0
 
 
 def _top(scores: Tensor, count: int) -> tuple[Tensor, Tensor]:

@@ -18,10 +18,10 @@ class DecodingConfig(Settings):
     """Summaries that are drawn to see what the model might write, for sentences to agree with."""
     temperature: float = Field(0.7, gt=0)
     """How freely they are drawn: 1 is as the model foresees them, less keeps closer to what is likely."""
-    doubt: float = Field(0.0, ge=0, le=2)
+    ood_threshold: float = Field(0.0, ge=0, le=2)
     """ROUGE-1 + ROUGE-2 F1 of the drawn summaries with the first 60 words of a document, below which the model is at a
     loss with it: then sentences agree with these words too, and auto takes sentences. 0 is off."""
-    sure: float = Field(0.0, ge=0, le=2)
+    keep_threshold: float = Field(0.0, ge=0, le=2)
     """The same agreement of what the model writes with the drawn summaries, which auto asks for to keep it."""
     beams: int = Field(4, ge=1, le=64)
     """Hypotheses per document; 1 is greedy search."""

@@ -12,7 +12,7 @@ from typing import Protocol, Self, final
 from torch import Tensor
 
 from sumpool.core.decoding.ranking import Lengths
-from sumpool.pieces import BEGIN, END, PAD, UNKNOWN
+from sumpool.special_tokens import BOS, EOS, PAD, UNK
 
 
 class Constraint(Protocol):
@@ -46,15 +46,15 @@ def forbid(
         lengths: Shortest and longest summary of each document.
         constraints: Of each document, of each of its first rows.
     """
-    log_probs[:, [PAD, UNKNOWN, BEGIN]] = -math.inf
+    log_probs[:, [PAD, UNK, BOS]] = -math.inf
     by_document = log_probs.view(len(lengths), -1, log_probs.size(-1))
     too_short = [place for place, bounds in enumerate(lengths) if written < bounds.minimum]
     if too_short:
-        by_document[too_short, :, END] = -math.inf
+        by_document[too_short, :, EOS] = -math.inf
     full = [place for place, bounds in enumerate(lengths) if written >= bounds.maximum]
     if full:
-        by_document[full, :, :END] = -math.inf
-        by_document[full, :, END + 1 :] = -math.inf
+        by_document[full, :, :EOS] = -math.inf
+        by_document[full, :, EOS + 1 :] = -math.inf
     rows: list[int] = []
     pieces: list[int] = []
     for place, document in enumerate(constraints):

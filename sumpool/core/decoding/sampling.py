@@ -14,7 +14,7 @@ from torch import Tensor
 from sumpool.core.decoding.constraints import Constraint, after_all, forbid
 from sumpool.core.decoding.ranking import Lengths
 from sumpool.core.decoding.step import StateT, Step, begin, kept, widest
-from sumpool.pieces import END
+from sumpool.special_tokens import EOS
 
 
 @dataclass
@@ -25,9 +25,9 @@ class _Sample:
 
     def advance(self, piece: int) -> int:
         """Go on with a piece, or stay ended; return what is shown to the model."""
-        self.ended = self.ended or piece == END
+        self.ended = self.ended or piece == EOS
         if self.ended:
-            return END
+            return EOS
         self.tokens = (*self.tokens, piece)
         self.constraints = after_all(self.constraints, [piece])
         return piece
@@ -114,4 +114,4 @@ def _draw(log_probs: Tensor, draws: Tensor, temperature: float) -> list[int]:
     best = log_probs.amax(-1, keepdim=True)
     sums = ((log_probs - best) / temperature).exp().cumsum(-1)  # (rows, vocab)
     pieces = torch.searchsorted(sums, draws[:, None] * sums[:, -1:], right=True).squeeze(-1)
-    return pieces.where(best.squeeze(-1) > -torch.inf, END).tolist()
+    return pieces.where(best.squeeze(-1) > -torch.inf, EOS).tolist()

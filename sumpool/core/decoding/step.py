@@ -6,14 +6,14 @@ from typing import Protocol, Self, TypeVar
 import torch
 from torch import Tensor
 
-from sumpool.pieces import BEGIN
+from sumpool.special_tokens import BOS
 
 _LEAVE_AT = {"cuda": 0.5}
 """By device, the share of a batch that still goes on when those that are done leave it; at once elsewhere. On a GPU few
 rows take the time of many, and a step is recorded anew for every number of documents."""
 
 
-class State(Protocol):
+class SearchState(Protocol):
     """What a step function remembers; rows are documents times beams, the beams of a document side by side."""
 
     def reorder(self, rows: Tensor) -> Self:
@@ -23,7 +23,7 @@ class State(Protocol):
         """Keep these documents (fewer,), given by their place in the batch."""
 
 
-StateT = TypeVar("StateT", bound=State)
+StateT = TypeVar("StateT", bound=SearchState)
 Step = Callable[[Tensor, StateT], tuple[Tensor, StateT]]
 """Takes the last pieces (batch * beams,) and a state; gives log-probabilities (batch * beams, vocab), which the search
 overwrites, and the next state."""
@@ -33,7 +33,7 @@ def begin(
     step: Step[StateT], state: StateT, rows: int, prefix: Sequence[int], device: torch.device | str
 ) -> tuple[Tensor, StateT]:
     """Show a model the pieces that every summary begins with: the newest one of each row (rows,), and the state."""
-    last = torch.full((rows,), BEGIN, device=device)
+    last = torch.full((rows,), BOS, device=device)
     for piece in prefix if rows else ():
         _, state = step(last, state)
         last = torch.full_like(last, piece)

@@ -8,10 +8,10 @@ from torch import nn
 
 from sumpool.core.attention._base import AttentionConfig
 from sumpool.core.cross_attention._base import CrossAttentionConfig
-from sumpool.core.cross_attention.full import FullConfig
-from sumpool.core.nn.unfilled import Unfilled
+from sumpool.core.cross_attention.full import FullCrossAttentionConfig
+from sumpool.core.nn.skip_init import SkipInit
 from sumpool.core.output._base import OutputConfig
-from sumpool.core.output.pointer import PointerConfig
+from sumpool.core.output.pointer import PointerOutputConfig
 from sumpool.core.pooling._base import PoolerConfig
 from sumpool.settings import Settings
 from sumpool.variants import OneOf
@@ -33,11 +33,11 @@ class DecoderConfig(Settings):
 
     layers: int = Field(6, ge=1, le=64)
     """Decoder layers."""
-    cross_attention: Annotated[CrossAttentionConfig, OneOf("sumpool.core.cross_attention")] = FullConfig()
+    cross_attention: Annotated[CrossAttentionConfig, OneOf("sumpool.core.cross_attention")] = FullCrossAttentionConfig()
     """How the summary sees the document."""
     positions: PositionsOfTokens = "sinusoidal"
     """Positions of the summary's tokens: waves, a vector learnt for each place, or none as in the paper's models."""
-    plan_length: bool = False
+    predict_length: bool = False
     """Whether the model foresees how long the summary of a document is to become and is told at every token how many
     are left; learnt by the loss `length`."""
 
@@ -75,7 +75,7 @@ class ModelConfig(Settings):
     pooled into (Dai et al., 2020)."""
     decoder: DecoderConfig = DecoderConfig()
     """The decoder."""
-    output: Annotated[OutputConfig, OneOf("sumpool.core.output")] = PointerConfig()
+    output: Annotated[OutputConfig, OneOf("sumpool.core.output")] = PointerOutputConfig()
     """How decoder states become words."""
 
     @model_validator(mode="after")
@@ -89,11 +89,11 @@ class ModelConfig(Settings):
     @model_validator(mode="after")
     def _layers_suit_dim(self) -> Self:
         """Let every layer say what it cannot be built with, before there are data or a device."""
-        with torch.device("meta"), Unfilled():  # takes neither memory nor random numbers
+        with torch.device("meta"), SkipInit():  # takes neither memory nor random numbers
             embedding = nn.Embedding(1, self.dim)
             try:
                 self.decoder.cross_attention.build(self.dim, self.heads)
-                self.decoder.cross_attention.build_reader(self.dim)
+                self.decoder.cross_attention.build_memory_encoder(self.dim)
             except ValueError as error:
                 raise ValueError(f"decoder: {error}") from error
             for number, layer in enumerate(self.encoder):

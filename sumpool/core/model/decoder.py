@@ -8,17 +8,17 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional as F
 
-from sumpool.core.cross_attention._base import Held, Seen
+from sumpool.core.cross_attention._base import CrossAttentionOutput, StepState
 from sumpool.core.model.config import ModelConfig
 from sumpool.core.model.embed import Embed
-from sumpool.core.model.plan import LengthPlan
-from sumpool.core.model.written import Written, WrittenT
-from sumpool.core.nn.blocks import Residual
+from sumpool.core.model.kv_cache import BeamCache, BeamCacheT
+from sumpool.core.model.length_predictor import LengthPredictor
 from sumpool.core.nn.checkpointing import call
 from sumpool.core.nn.feed_forward import FeedForward
 from sumpool.core.nn.heads import merge_heads, split_heads
+from sumpool.core.nn.residual import Residual
 from sumpool.core.tokens import Tokens
-from sumpool.pieces import PAD
+from sumpool.special_tokens import PAD
 
 
 @final
@@ -37,7 +37,7 @@ class CausalAttention(nn.Module):
         mixed: Tensor = self.out(merge_heads(F.scaled_dot_product_attention(query, key, value, is_causal=True)))
         return mixed
 
-    def step(self, states: Tensor, written: Written, layer: int) -> Tensor:
+    def step(self, states: Tensor, written: BeamCache, layer: int) -> Tensor:
         """Mix the newest token of every hypothesis (batch, beams, dim) with what it wrote before."""
         projected = self.project(states).unflatten(2, (3, self.heads, -1)).permute(2, 0, 3, 1, 4)
         key, value, past = written.add(layer, projected[1:])
@@ -58,32 +58,36 @@ class DecoderLayer(nn.Module):
         self.attention = CausalAttention(config.dim, config.heads)
         self.cross_attention = config.decoder.cross_attention.build(config.dim, config.heads)
         self.feed_forward = FeedForward(config.dim, config.feed_forward, config.activation)
-        self.around_attention = Residual(config.dim, config.norm, config.dropout)
-        self.around_cross_attention = Residual(config.dim, config.norm, config.dropout)
-        self.around_feed_forward = Residual(config.dim, config.norm, config.dropout)
+        self.attention_residual = Residual(config.dim, config.norm, config.dropout)
+        self.cross_attention_residual = Residual(config.dim, config.norm, config.dropout)
+        self.feed_forward_residual = Residual(config.dim, config.norm, config.dropout)
 
-    def forward(self, states: Tensor, remembered: dict[str, Tensor], mask: Tensor | None) -> Seen:
+    def forward(self, states: Tensor, precomputed: dict[str, Tensor], mask: Tensor | None) -> CrossAttentionOutput:
         """Read whole summaries (batch, target, dim), True in mask (batch, target) at real tokens."""
-        states = self.around_attention(states, self.attention)
-        seen: Seen = self.cross_attention(self.around_cross_attention.prepare(states), remembered, mask)
-        states = self.around_cross_attention.add(states, seen.states)
+        states = self.attention_residual(states, self.attention)
+        seen: CrossAttentionOutput = self.cross_attention(
+            self.cross_attention_residual.prepare(states), precomputed, mask
+        )
+        states = self.cross_attention_residual.add(states, seen.states)
         return replace(seen, states=self._feed(states))
 
-    def step(self, states: Tensor, written: Written, layer: int, remembered: dict[str, Tensor]) -> tuple[Tensor, Held]:
+    def step(
+        self, states: Tensor, written: BeamCache, layer: int, precomputed: dict[str, Tensor]
+    ) -> tuple[Tensor, StepState]:
         """Read the newest token of every hypothesis (batch, beams, dim), as the layer of this number.
 
         Returns:
             (batch, beams, dim), and what the cross-attention keeps.
         """
-        states = self.around_attention.add(
-            states, self.attention.step(self.around_attention.prepare(states), written, layer)
+        states = self.attention_residual.add(
+            states, self.attention.step(self.attention_residual.prepare(states), written, layer)
         )
-        queries = self.around_cross_attention.prepare(states)
-        seen, held = self.cross_attention.step(queries, remembered, written.held[layer] if written.held else {})
-        return self._feed(self.around_cross_attention.add(states, seen)), held
+        queries = self.cross_attention_residual.prepare(states)
+        seen, held = self.cross_attention.step(queries, precomputed, written.held[layer] if written.held else {})
+        return self._feed(self.cross_attention_residual.add(states, seen)), held
 
     def _feed(self, states: Tensor) -> Tensor:
-        fed: Tensor = self.around_feed_forward(states, self.feed_forward)
+        fed: Tensor = self.feed_forward_residual(states, self.feed_forward)
         return fed
 
 
@@ -94,8 +98,8 @@ class Decoder(nn.Module):
     def __init__(self, config: ModelConfig, embedding: nn.Embedding) -> None:
         super().__init__()
         self.embed = Embed(embedding, config, config.decoder.positions, config.target_length)
-        self.plan = LengthPlan(config.dim) if config.decoder.plan_length else None
-        self.reader = config.decoder.cross_attention.build_reader(config.dim)
+        self.length_predictor = LengthPredictor(config.dim) if config.decoder.predict_length else None
+        self.memory_encoder = config.decoder.cross_attention.build_memory_encoder(config.dim)
         self.checkpoint_activations = False
         self.layers = nn.ModuleList(DecoderLayer(config) for _ in range(config.decoder.layers))
         self.norm = nn.LayerNorm(config.dim) if config.norm == "pre" else nn.Identity()
@@ -105,23 +109,23 @@ class Decoder(nn.Module):
         """Whether a step works in shapes that follow from those of what it is given."""
         return all(layer.cross_attention.has_fixed_shapes for layer in self._layers())
 
-    def remember(self, memory: Tokens) -> list[dict[str, Tensor]]:
+    def precompute(self, memory: Tokens) -> list[dict[str, Tensor]]:
         """Let every layer project the memory once."""
-        shared = self.reader(memory)
-        return [layer.cross_attention.remember(memory, shared) for layer in self._layers()]
+        shared = self.memory_encoder(memory)
+        return [layer.cross_attention.precompute(memory, shared) for layer in self._layers()]
 
     def forward(
         self,
         tokens: Tensor,
-        remembered: list[dict[str, Tensor]],
+        precomputed: list[dict[str, Tensor]],
         mask: Tensor | None = None,
         planned: Tensor | None = None,
-    ) -> Seen:
+    ) -> CrossAttentionOutput:
         """Read summaries.
 
         Args:
             tokens: (batch, target).
-            remembered: What `remember` returned for their documents.
+            precomputed: What `precompute` returned for their documents.
             mask: (batch, target), True at the tokens that count in losses and figures; None where all do.
             planned: (batch,), how many tokens the summaries are to have; None where lengths have no plan.
 
@@ -129,25 +133,25 @@ class Decoder(nn.Module):
             States (batch, target, dim), losses as means over the layers, and figures named after them.
         """
         states = self._embed(tokens, torch.arange(tokens.size(1), device=tokens.device).expand(tokens.shape), planned)
-        found: list[Seen] = []
-        for layer, kept in zip(self._layers(), remembered, strict=True):
+        found: list[CrossAttentionOutput] = []
+        for layer, kept in zip(self._layers(), precomputed, strict=True):
             found.append(call(layer, states, kept, mask, again=self.checkpoint_activations))
             states = found[-1].states
-        figures = {
+        metrics = {
             f"decoder_{number}.{name}": figure
             for number, seen in enumerate(found, 1)
-            for name, figure in seen.figures.items()
+            for name, figure in seen.metrics.items()
         }
-        return Seen(self.norm(states), _means([seen.losses for seen in found]), figures)
+        return CrossAttentionOutput(self.norm(states), _means([seen.losses for seen in found]), metrics)
 
     def step(
-        self, tokens: Tensor, written: WrittenT, remembered: list[dict[str, Tensor]], planned: Tensor | None = None
-    ) -> tuple[Tensor, WrittenT]:
+        self, tokens: Tensor, written: BeamCacheT, precomputed: list[dict[str, Tensor]], planned: Tensor | None = None
+    ) -> tuple[Tensor, BeamCacheT]:
         """Read the newest token of every hypothesis (batch, beams): states (batch, beams, dim)."""
         written = written.advance()
         states = self._embed(tokens, written.place.expand(tokens.shape), planned)
-        held: list[Held] = []
-        for number, (layer, seen) in enumerate(zip(self._layers(), remembered, strict=True)):
+        held: list[StepState] = []
+        for number, (layer, seen) in enumerate(zip(self._layers(), precomputed, strict=True)):
             states, kept = layer.step(states, written, number, seen)
             held.append(kept)
         return self.norm(states), replace(written, held=held)
@@ -159,8 +163,8 @@ class Decoder(nn.Module):
         embedded: Tensor = self.embed(tokens, tokens != PAD, places)
         return (
             embedded
-            if self.plan is None or planned is None
-            else embedded + self.plan.left(planned, places, embedded.dtype)
+            if self.length_predictor is None or planned is None
+            else embedded + self.length_predictor.embed_remaining(planned, places, embedded.dtype)
         )
 
 

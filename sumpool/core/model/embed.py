@@ -5,7 +5,7 @@ from typing import final
 from torch import Tensor, nn
 
 from sumpool.core.model.config import ModelConfig, PositionsOfTokens
-from sumpool.core.nn.masking import hide
+from sumpool.core.nn.masking import zero_padding
 from sumpool.core.nn.positions import sinusoid
 
 
@@ -35,7 +35,7 @@ class Embed(nn.Module):
         Returns:
             (batch, length, dim).
         """
-        states = hide(self.embedding(ids), mask) * self.scale
+        states = zero_padding(self.embedding(ids), mask) * self.scale
         if self.positions is not None:
             states = states + self.positions(places)
         elif self.kind == "sinusoidal":

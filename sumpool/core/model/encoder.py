@@ -10,11 +10,11 @@ from torch import Tensor, nn
 from sumpool.core.model.blocks import Blocks
 from sumpool.core.model.config import ModelConfig
 from sumpool.core.model.embed import Embed
-from sumpool.core.model.reading import Reading
-from sumpool.core.model.runs import EncoderLayer, Run, find_runs
+from sumpool.core.model.layer_groups import EncoderLayer, LayerGroup, group_layers
+from sumpool.core.model.streaming import StreamedStates
 from sumpool.core.nn.checkpointing import call
 from sumpool.core.nn.mixture import Mixture, Mixtures
-from sumpool.core.nn.vectors import AtHand, Vectors
+from sumpool.core.nn.states import EagerStates, States
 from sumpool.core.pooling._base import Pooler
 from sumpool.core.tokens import Tokens
 
@@ -23,7 +23,7 @@ See = Callable[[Tensor], Tensor]
 
 
 @dataclass(frozen=True)
-class Room:
+class MemoryBudget:
     """How much memory vectors may take.
 
     Attributes:
@@ -35,15 +35,15 @@ class Room:
     held: int
 
 
-CPU = Room(at_once=6 * 2**20, held=2**29)
+CPU = MemoryBudget(at_once=6 * 2**20, held=2**29)
 """2,048 vectors of dim 768 at once: linear maps run fastest at 512 to 2,048 rows, and what one leaves is still in the
 cache when the next one reads it. Held: 174,762 of dim 768."""
-GPU = Room(at_once=2**28, held=2**33)
+GPU = MemoryBudget(at_once=2**28, held=2**33)
 """87,381 vectors of dim 768 at once fill any device. Held: 2,796,202 of dim 768, on a device of tens of gigabytes."""
 
 
 @dataclass(frozen=True)
-class Encoded:
+class EncoderOutput:
     """What the encoder leaves of the documents.
 
     Attributes:
@@ -85,11 +85,11 @@ class Encoder(nn.Module):
         )
         self.norm = nn.LayerNorm(config.dim) if config.norm == "pre" else nn.Identity()
         self.register_buffer("word_starts", word_starts, persistent=False)
-        self.runs = find_runs(layers, [int(number) for number in self.poolers])
+        self.runs = group_layers(layers, [int(number) for number in self.poolers])
 
     def forward(
         self, ids: Tensor, mask: Tensor, sentences: Tensor, phrases: Tensor | None = None, see: See = everything
-    ) -> Encoded:
+    ) -> EncoderOutput:
         """Encode.
 
         Args:
@@ -106,7 +106,7 @@ class Encoder(nn.Module):
         before: list[Tokens] = []
         mixtures: list[Callable[[], Mixture]] = []
         losses: dict[str, Tensor] = {}
-        figures: dict[str, Tensor] = {}
+        metrics: dict[str, Tensor] = {}
         for run in self.runs:
             vectors = self._read(tokens, run, see if source is None else nothing)
             pooler = self._pooler(run)
@@ -114,27 +114,27 @@ class Encoder(nn.Module):
                 tokens = vectors.all()
                 continue
             if self.restore or torch.is_grad_enabled():  # which need the vectors again
-                vectors = AtHand(vectors.all())
+                vectors = EagerStates(vectors.all())
             before += [vectors.all()] if self.restore else []
             pooled = pooler(tokens, vectors)
             source = source or tokens.with_states(_seen(vectors, see))
-            tokens, mixtures = replace(pooled.tokens, losses={}, figures={}), [*mixtures, pooled.mixture]
+            tokens, mixtures = replace(pooled.tokens, losses={}, metrics={}), [*mixtures, pooled.mixture]
             for name, loss in pooled.tokens.losses.items():
                 losses[name] = losses[name] + loss if name in losses else loss
-            figures |= {f"layer_{run.layers.stop}.{name}": value for name, value in pooled.tokens.figures.items()}
-        source = source or tokens.with_states(_seen(AtHand(tokens), see))
+            metrics |= {f"layer_{run.layers.stop}.{name}": value for name, value in pooled.tokens.metrics.items()}
+        source = source or tokens.with_states(_seen(EagerStates(tokens), see))
         if before:
             tokens, mixtures = _restore(tokens, before, mixtures), []
-        memory = replace(tokens, states=self.norm(tokens.states), losses=losses, figures=figures)
-        return Encoded(memory, source, mixtures)
+        memory = replace(tokens, states=self.norm(tokens.states), losses=losses, metrics=metrics)
+        return EncoderOutput(memory, source, mixtures)
 
-    def _read(self, tokens: Tokens, run: Run, see: See) -> Vectors:
+    def _read(self, tokens: Tokens, run: LayerGroup, see: See) -> States:
         """Run documents through some layers, taken apart into blocks where these do not see further."""
         if run.block is None:
-            return AtHand(self._pass(replace(tokens, full=bool(tokens.mask.all())), run))
+            return EagerStates(self._pass(replace(tokens, full=bool(tokens.mask.all())), run))
         weight = self.embed.embedding.weight
         size, room = weight.size(1) * weight.element_size(), GPU if weight.is_cuda else CPU
-        return Reading(
+        return StreamedStates(
             tokens,
             Blocks(tokens.mask, run.block, room.at_once // size),
             read=lambda chunk: self._pass(chunk, run),
@@ -142,7 +142,7 @@ class Encoder(nn.Module):
             hold=tokens.mask.size(1) * size <= room.held,
         )
 
-    def _pass(self, tokens: Tokens, run: Run) -> Tokens:
+    def _pass(self, tokens: Tokens, run: LayerGroup) -> Tokens:
         """Run documents, or blocks as if they were documents, through some layers; the first begin with ids."""
         if run.layers.start == 0:
             tokens = tokens.with_states(self.embed(tokens.ids, tokens.mask, tokens.positions))
@@ -150,7 +150,7 @@ class Encoder(nn.Module):
             tokens = call(self.layers[number], tokens, again=self.checkpoint_activations)
         return tokens
 
-    def _pooler(self, run: Run) -> Pooler | None:
+    def _pooler(self, run: LayerGroup) -> Pooler | None:
         """Find what pools after some layers."""
         number = str(run.layers[-1])
         if number not in self.poolers:
@@ -160,9 +160,9 @@ class Encoder(nn.Module):
         return pooler
 
 
-def _seen(vectors: Vectors, see: See) -> Tensor:
+def _seen(vectors: States, see: See) -> Tensor:
     """Give what is wanted of vectors that have been pooled or held."""
-    return vectors.seen() if isinstance(vectors, Reading) else see(vectors.all().states)
+    return vectors.seen() if isinstance(vectors, StreamedStates) else see(vectors.all().states)
 
 
 def _restore(tokens: Tokens, before: Sequence[Tokens], mixtures: Mixtures) -> Tokens:

@@ -8,15 +8,15 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional as F
 
-from sumpool.core.cross_attention._base import Seen
+from sumpool.core.cross_attention._base import CrossAttentionOutput
 from sumpool.core.model.config import ModelConfig
 from sumpool.core.model.decoder import Decoder
-from sumpool.core.model.encoder import Encoded, Encoder
-from sumpool.core.model.written import FixedWritten, MovingWritten, Written
+from sumpool.core.model.encoder import Encoder, EncoderOutput
+from sumpool.core.model.kv_cache import BeamCache, CompactingCache, StaticCache
 from sumpool.core.nn.mixture import Mixtures
 from sumpool.core.output._base import Scores
 from sumpool.core.tokens import Tokens
-from sumpool.pieces import BEGIN, PAD
+from sumpool.special_tokens import BOS, PAD
 
 
 @dataclass(frozen=True)
@@ -53,7 +53,7 @@ class DecoderState:
     seen: list[dict[str, Tensor]]
     copied: dict[str, Tensor]
     before: Tensor
-    written: Written
+    written: BeamCache
     planned: Tensor | None = None
 
     def reorder(self, rows: Tensor) -> "DecoderState":
@@ -82,8 +82,8 @@ class DecoderState:
         )
 
 
-def _pick(remembered: dict[str, Tensor], documents: Tensor) -> dict[str, Tensor]:
-    return {name: value.index_select(0, documents) for name, value in remembered.items()}
+def _pick(precomputed: dict[str, Tensor], documents: Tensor) -> dict[str, Tensor]:
+    return {name: value.index_select(0, documents) for name, value in precomputed.items()}
 
 
 @final
@@ -98,7 +98,7 @@ class Summarizer(nn.Module):
 
         Args:
             config: The model's settings.
-            vocabulary: Pieces, those of `sumpool.pieces` included.
+            vocabulary: Pieces, those of `sumpool.special_tokens` included.
             word_starts: (vocab,), True at pieces that begin a word; every piece does by default.
         """
         super().__init__()
@@ -114,7 +114,7 @@ class Summarizer(nn.Module):
 
     def _initialise(self) -> None:
         """Xavier for the maps of the layers; a new embedding has vectors of length one, padding is zero."""
-        for part in (self.encoder.layers, self.decoder.layers, self.decoder.reader):
+        for part in (self.encoder.layers, self.decoder.layers, self.decoder.memory_encoder):
             for module in part.modules():
                 if isinstance(module, nn.Linear):
                     nn.init.xavier_uniform_(module.weight)
@@ -144,7 +144,7 @@ class Summarizer(nn.Module):
         """
         if ids.size(1) > self.config.source_length:
             raise ValueError(f"length must be at most source_length = {self.config.source_length}, got {ids.size(1)}")
-        encoded: Encoded = self.encoder(ids, mask, sentences, phrases, self.output.see)
+        encoded: EncoderOutput = self.encoder(ids, mask, sentences, phrases, self.output.see)
         return Memory(encoded.memory, encoded.source, ids, encoded.mixtures)
 
     def score(self, memory: Memory, target: Tensor, smoothing: float = 0.0) -> Scores:
@@ -155,26 +155,29 @@ class Summarizer(nn.Module):
             target: (batch, target), closed by END and padded; the first token is foreseen from BEGIN.
             smoothing: Weight of the uniform distribution in what is to be foreseen, in [0, 1).
         """
-        inputs = F.pad(target[:, :-1], (1, 0), value=BEGIN)
+        inputs = F.pad(target[:, :-1], (1, 0), value=BOS)
         history = torch.stack([inputs, F.pad(inputs[:, :-1], (1, 0), value=PAD)], dim=-1)
-        planned, losses = self._plan(memory.tokens, target)
-        decoded: Seen = self.decoder(inputs, self.decoder.remember(memory.tokens), target != PAD, planned)
-        copied = self.output.remember(memory.ids, memory.source, memory.tokens, memory.mixtures)
+        planned, losses = self._target_lengths(memory.tokens, target)
+        decoded: CrossAttentionOutput = self.decoder(
+            inputs, self.decoder.precompute(memory.tokens), target != PAD, planned
+        )
+        copied = self.output.precompute(memory.ids, memory.source, memory.tokens, memory.mixtures)
         scores = self.output.score(decoded.states, history, copied, target, smoothing)
-        return replace(scores, losses=decoded.losses | losses, figures=decoded.figures)
+        return replace(scores, losses=decoded.losses | losses, metrics=decoded.metrics)
 
-    def _plan(self, memory: Tokens, target: Tensor) -> tuple[Tensor | None, dict[str, Tensor]]:
-        """Plan the lengths of references (batch, target) that are to be scored, and say how well they were foreseen."""
-        plan = self.decoder.plan
-        if plan is None:
+    def _target_lengths(self, memory: Tokens, target: Tensor) -> tuple[Tensor | None, dict[str, Tensor]]:
+        """Lengths (batch,) that the decoder is conditioned on for references (batch, target), and the length loss."""
+        predictor = self.decoder.length_predictor
+        if predictor is None:
             return None, {}
-        foreseen = plan(memory)
-        return plan.vary(target) if self.training else foreseen.exp(), {"length": plan.loss(foreseen, target)}
+        log_lengths = predictor(memory)
+        lengths = predictor.jitter(target) if self.training else log_lengths.exp()
+        return lengths, {"length": predictor.loss(log_lengths, target)}
 
-    def foresee_lengths(self, memory: Memory) -> Tensor | None:
-        """Foresee how many tokens each summary will have (batch,), its end counted; None where lengths have no plan."""
-        plan = self.decoder.plan
-        return None if plan is None else plan(memory.tokens).exp()
+    def predict_lengths(self, memory: Memory) -> Tensor | None:
+        """Predict the tokens of each summary (batch,), EOS included; None without a length predictor."""
+        predictor = self.decoder.length_predictor
+        return None if predictor is None else predictor(memory.tokens).exp()
 
     def forward(
         self,
@@ -188,7 +191,7 @@ class Summarizer(nn.Module):
         """Encode and score in one call: scores of the references, auxiliary losses, and signs of health."""
         memory = self.encode(ids, mask, sentences, phrases)
         scores = self.score(memory, target, smoothing)
-        return scores, memory.tokens.losses | scores.losses, memory.tokens.figures | scores.figures
+        return scores, memory.tokens.losses | scores.losses, memory.tokens.metrics | scores.metrics
 
     def start(self, memory: Memory, beams: int, steps: int | None = None) -> DecoderState:
         """Begin a search.
@@ -196,18 +199,18 @@ class Summarizer(nn.Module):
         Args:
             memory: The documents.
             beams: Hypotheses that each document's search follows.
-            steps: Most steps of the search, BEGIN counted: then no step changes a shape, so that `Replayed` can record
-                one, and each does the work of the longest. None makes room as it is needed, faster on a CPU.
+            steps: Most steps of the search, BOS counted: then no step changes a shape, so that `GraphedDecoder` can
+                capture one, and each does the work of the longest. None grows the cache on demand, faster on a CPU.
         """
         documents, device = memory.ids.size(0), memory.ids.device
         return DecoderState(
-            seen=self.decoder.remember(memory.tokens),
-            copied=self.output.remember(memory.ids, memory.source, memory.tokens, memory.mixtures),
+            seen=self.decoder.precompute(memory.tokens),
+            copied=self.output.precompute(memory.ids, memory.source, memory.tokens, memory.mixtures),
             before=memory.ids.new_full((documents, beams), PAD),
-            written=MovingWritten.nothing(documents, beams, device)
+            written=CompactingCache.nothing(documents, beams, device)
             if steps is None
-            else FixedWritten.nothing(documents, beams, steps, device),
-            planned=self.foresee_lengths(memory),
+            else StaticCache.nothing(documents, beams, steps, device),
+            planned=self.predict_lengths(memory),
         )
 
     def step(self, last: Tensor, state: DecoderState) -> tuple[Tensor, DecoderState]:

@@ -15,7 +15,7 @@ from torch.autograd.function import BackwardCFunction, FunctionCtx
 from torch.nn import functional as F
 
 from sumpool.core.nn.precision import at_least_float32
-from sumpool.pieces import PAD
+from sumpool.special_tokens import PAD
 
 _AT_ONCE = 2**24
 """Logits that are held at a time, over tokens and vocabulary: 64 MB in float32."""
@@ -57,8 +57,8 @@ def cross_entropy(
         learns=(_learns(states), _learns(matrix), _learns(otherwise)),
     )
     with torch.autocast(device, enabled=False):  # would round the sums
-        surprise, log_prob = _CrossEntropy.apply(states.flatten(0, 1), matrix, added, work)  # type: ignore[no-untyped-call]
-    return surprise, log_prob.view(target.shape)
+        nll, log_prob = _CrossEntropy.apply(states.flatten(0, 1), matrix, added, work)  # type: ignore[no-untyped-call]
+    return nll, log_prob.view(target.shape)
 
 
 @dataclass(frozen=True)
@@ -102,7 +102,7 @@ class _CrossEntropy(torch.autograd.Function):
             sums.smooth()
         ctx.save_for_backward(*sums.gradients())  # type: ignore[arg-type] # None is as good
         ctx.mark_non_differentiable(sums.log_prob)
-        return sums.surprise, sums.log_prob
+        return sums.nll, sums.log_prob
 
     @staticmethod
     def backward(ctx: BackwardCFunction, factor: Tensor, _: Tensor) -> tuple[Tensor | None, ...]:
@@ -119,7 +119,7 @@ class _Sums:
         self.bias = None if work.bias is None else work.bias.to(work.precision)
         self.exact = torch.promote_types(work.precision, torch.float32)
         self.log_prob = states.new_zeros(len(states), dtype=self.exact)
-        self.surprise = self.log_prob.new_zeros(())
+        self.nll = self.log_prob.new_zeros(())
         self.of_states = torch.zeros_like(states) if work.learns[0] else None
         self.of_matrix = torch.zeros_like(matrix, dtype=self.exact) if work.learns[1] else None
         self.of_otherwise = torch.zeros_like(otherwise) if otherwise is not None and work.learns[2] else None
@@ -146,7 +146,7 @@ class _Sums:
         self.log_prob.index_copy_(0, places, log_prob.masked_fill(padding, 0.0))
         real = (~padding).to(self.exact)
         sharp, smooth = (1 - self.work.smoothing) * real, self.work.smoothing * real
-        self.surprise += (smooth * partition - sharp * log_prob).sum()
+        self.nll += (smooth * partition - sharp * log_prob).sum()
         share = sharp * (written - log_prob).exp()  # what writing has in the probability of the true token
         if self.of_otherwise is not None:
             self.of_otherwise.index_copy_(0, places, (share - sharp).to(self.of_otherwise.dtype))
@@ -164,9 +164,9 @@ class _Sums:
         middle = share @ self.matrix.to(self.exact)  # (dim,)
         real = (self.work.target.index_select(0, places) != PAD).to(self.exact)
         summed = real @ self.states.index_select(0, places).to(self.exact)  # (dim,)
-        self.surprise -= weight * (summed @ middle)
+        self.nll -= weight * (summed @ middle)
         if bias is not None:
-            self.surprise -= weight * real.sum() * (share @ bias.masked_fill(possible == 0, 0.0).to(self.exact))
+            self.nll -= weight * real.sum() * (share @ bias.masked_fill(possible == 0, 0.0).to(self.exact))
         if self.of_states is not None:
             of_each = (-weight * real)[:, None] * middle
             self.of_states.index_add_(0, places, of_each.to(self.of_states.dtype))

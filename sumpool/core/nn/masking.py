@@ -17,7 +17,7 @@ _WEIGHTS_AT_ONCE = 2**24
 """Attention weights that are held at a time, over batch, heads, queries and keys: 64 MB in float32."""
 
 
-def hide(states: Tensor, mask: Tensor) -> Tensor:
+def zero_padding(states: Tensor, mask: Tensor) -> Tensor:
     """Set padding to zero, whatever stood there: a weight of zero alone would let NaN through.
 
     Args:
@@ -51,7 +51,7 @@ def attend(query: Tensor, key: Tensor, value: Tensor, mask: Tensor | None, bias:
     return mixed.masked_fill(~mask.any(1)[:, None, None, None], 0.0)  # softmax over nothing is no number
 
 
-def hide_once(mask: Tensor, value: Tensor) -> tuple[Tensor, Tensor]:
+def precompute_mask(mask: Tensor, value: Tensor) -> tuple[Tensor, Tensor]:
     """Work out once what `attend` would at every call, for keys and values that are asked again and again.
 
     Args:
@@ -67,7 +67,7 @@ def hide_once(mask: Tensor, value: Tensor) -> tuple[Tensor, Tensor]:
     return bias[:, :, None], value.masked_fill(~some[..., None], 0.0)
 
 
-def mass(query: Tensor, key: Tensor, mask: Tensor, itself: bool, bias: Bias) -> Tensor:
+def attention_received(query: Tensor, key: Tensor, mask: Tensor, itself: bool, bias: Bias) -> Tensor:
     """Sum the attention that every key gets from all real queries of scaled dot-product attention.
 
     As many queries at a time as fit into a fixed number of weights, worked out once more on the way back: memory stays

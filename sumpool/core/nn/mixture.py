@@ -7,7 +7,7 @@ import torch
 from torch import Tensor
 from torch.nn import functional as F
 
-from sumpool.core.nn.masking import hide
+from sumpool.core.nn.masking import zero_padding
 
 
 @dataclass(frozen=True)
@@ -35,7 +35,7 @@ class Mixture:
             per_sample_weights=self.weights.reshape(batch * keep, members).to(states.dtype),
             mode="sum",
         )
-        return hide(mixed.view(batch, keep, -1), self.mask)
+        return zero_padding(mixed.view(batch, keep, -1), self.mask)
 
     def matrix(self, length: int) -> Tensor:
         """Write the weights out over the `length` vectors before the pooling: (batch, keep, length), 0 at padding."""
@@ -57,7 +57,9 @@ class Mixture:
         batch = self.members.size(0)
         weights = self.weights.detach().to(states.dtype) * self.mask[..., None]
         index = self.members.reshape(batch, -1)  # (batch, keep * members)
-        given = (hide(states, self.mask)[:, :, None] * weights[..., None]).flatten(1, 2)  # (batch, keep * members, dim)
+        given = (zero_padding(states, self.mask)[:, :, None] * weights[..., None]).flatten(
+            1, 2
+        )  # (batch, keep * members, dim)
         total = weights.new_zeros(batch, length).scatter_add(1, index, weights.reshape(batch, -1))
         spread = states.new_zeros(batch, length, states.size(2))
         spread = spread.scatter_add(1, index[..., None].expand(-1, -1, states.size(2)), given)

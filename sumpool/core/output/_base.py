@@ -25,16 +25,16 @@ class Scores:
     """How well the reference was foreseen.
 
     Attributes:
-        surprise: Scalar, the cross-entropy summed over the real tokens of all references, in nats; what is learnt from.
+        nll: Scalar, the cross-entropy summed over the real tokens of all references, in nats; what is learnt from.
         log_prob: (batch, target), log-probability of each reference token, in nats, without a gradient; 0 at padding.
         losses: Auxiliary losses of the decoder by name, scalars.
-        figures: Signs of health of the decoder by name, detached scalars.
+        metrics: Signs of health of the decoder by name, detached scalars.
     """
 
-    surprise: Tensor
+    nll: Tensor
     log_prob: Tensor
     losses: dict[str, Tensor] = field(default_factory=dict)
-    figures: dict[str, Tensor] = field(default_factory=dict)
+    metrics: dict[str, Tensor] = field(default_factory=dict)
 
 
 class Output(nn.Module, ABC):
@@ -56,7 +56,7 @@ class Output(nn.Module, ABC):
         """
 
     @abstractmethod
-    def remember(self, ids: Tensor, source: Tokens, memory: Tokens, mixtures: Mixtures) -> dict[str, Tensor]:
+    def precompute(self, ids: Tensor, source: Tokens, memory: Tokens, mixtures: Mixtures) -> dict[str, Tensor]:
         """Keep what may be copied.
 
         Args:
@@ -70,12 +70,12 @@ class Output(nn.Module, ABC):
         """
 
     @abstractmethod
-    def forward(self, states: Tensor, history: Tensor, remembered: dict[str, Tensor]) -> Tensor:
+    def forward(self, states: Tensor, history: Tensor, precomputed: dict[str, Tensor]) -> Tensor:
         """Give every piece of the vocabulary its log-probability: (batch, target, dim) -> (batch, target, vocab)."""
 
     @abstractmethod
     def score(
-        self, states: Tensor, history: Tensor, remembered: dict[str, Tensor], target: Tensor, smoothing: float = 0.0
+        self, states: Tensor, history: Tensor, precomputed: dict[str, Tensor], target: Tensor, smoothing: float = 0.0
     ) -> Scores:
         """Give the reference `target` (batch, target) its log-probabilities, and never hold all the others'.
 

@@ -17,20 +17,20 @@ from torch import Tensor, nn
 from torch.nn import functional as F
 
 from sumpool.core.nn.cross_entropy import cross_entropy
-from sumpool.core.nn.masking import hide
+from sumpool.core.nn.masking import zero_padding
 from sumpool.core.nn.mixture import Mixtures, compose
 from sumpool.core.nn.precision import at_least_float32
-from sumpool.core.nn.vocabulary import VocabularyMap
+from sumpool.core.nn.tied_projection import TiedProjection
 from sumpool.core.output._base import Output, OutputConfig, Scores
 from sumpool.core.tokens import Tokens
-from sumpool.pieces import PAD
+from sumpool.special_tokens import PAD
 
 MATCH = 6.0
 """Attention logit of one matching preceding token at the start of training; two matches outweigh thousands of none."""
 
 
 @final
-class PointerConfig(OutputConfig):
+class PointerOutputConfig(OutputConfig):
     """Settings of the pointer."""
 
     kind: Literal["pointer"] = "pointer"
@@ -51,11 +51,11 @@ class PointerConfig(OutputConfig):
 class PointerOutput(Output):
     """Writes from the vocabulary or copies from the source."""
 
-    def __init__(self, embedding: nn.Embedding, config: PointerConfig) -> None:
+    def __init__(self, embedding: nn.Embedding, config: PointerOutputConfig) -> None:
         super().__init__()
         dim, key, preceding = embedding.embedding_dim, config.key, config.preceding
         self.embedding = embedding
-        self.vocabulary = VocabularyMap(embedding)
+        self.vocabulary = TiedProjection(embedding)
         self.copies = config.copies
         self.norm = nn.LayerNorm(dim)  # pre-norm layers leave their sums unnormalised
         self.query = nn.Linear(dim, key)
@@ -77,14 +77,14 @@ class PointerOutput(Output):
         key: Tensor = self.key(self.norm(states)) / self.key.out_features**0.5
         return key
 
-    def remember(self, ids: Tensor, source: Tokens, memory: Tokens, mixtures: Mixtures) -> dict[str, Tensor]:
+    def precompute(self, ids: Tensor, source: Tokens, memory: Tokens, mixtures: Mixtures) -> dict[str, Tensor]:
         """Keep keys (batch, keys, key + 2 * preceding), their mask (batch, keys), and the ids (batch, length).
 
         Keys are source positions; or vectors of the memory, whose preceding tokens are those of the source tokens
         behind them, by weight. Then `spread` (batch, keys, length) has the weights.
         """
         spread = compose(mixtures, ids.size(1)) if self.copies == "memory" else None
-        seen = source if spread is None else memory.with_states(self.see(hide(memory.states, memory.mask)))
+        seen = source if spread is None else memory.with_states(self.see(zero_padding(memory.states, memory.mask)))
         before = torch.stack([F.pad(ids, (back, -back), value=PAD) for back in (1, 2)], dim=-1)  # (batch, length, 2)
         preceding = self._precede(before)
         if spread is not None:
@@ -93,14 +93,14 @@ class PointerOutput(Output):
         return kept if spread is None else {**kept, "spread": spread}
 
     @torch.no_grad()  # a piece that the source holds twice is written twice below, which would count its gradient twice
-    def forward(self, states: Tensor, history: Tensor, remembered: dict[str, Tensor]) -> Tensor:
+    def forward(self, states: Tensor, history: Tensor, precomputed: dict[str, Tensor]) -> Tensor:
         """Give log-probabilities (batch, target, vocab), for writing: without gradients, which `score` has."""
-        write, copy = self._gate(states, remembered)
+        write, copy = self._gate(states, precomputed)
         written = write + self._vocabulary(states)  # (batch, target, vocab)
-        attention = self._attend(states, history, remembered).softmax(-1).nan_to_num()  # (batch, target, keys)
-        if "spread" in remembered:
-            attention = attention @ remembered["spread"].to(attention.dtype)  # (batch, target, length)
-        ids = remembered["ids"][:, None].expand_as(attention)
+        attention = self._attend(states, history, precomputed).softmax(-1).nan_to_num()  # (batch, target, keys)
+        if "spread" in precomputed:
+            attention = attention @ precomputed["spread"].to(attention.dtype)  # (batch, target, length)
+        ids = precomputed["ids"][:, None].expand_as(attention)
         # Sums of probabilities after the softmax: below the smallest float a copy adds nothing to any sum of logs.
         copied = torch.zeros_like(written).scatter_add_(-1, ids, attention).gather(-1, ids)
         copied = copy + copied.clamp_min(torch.finfo(copied.dtype).tiny).log()  # (batch, target, length)
@@ -108,29 +108,29 @@ class PointerOutput(Output):
         return written.scatter_(-1, ids, torch.logaddexp(written.gather(-1, ids), copied))
 
     def score(
-        self, states: Tensor, history: Tensor, remembered: dict[str, Tensor], target: Tensor, smoothing: float = 0.0
+        self, states: Tensor, history: Tensor, precomputed: dict[str, Tensor], target: Tensor, smoothing: float = 0.0
     ) -> Scores:
         """Score the reference (batch, target); smoothing is that of writing, since copying has no spread to smooth."""
-        write, copy = (part.squeeze(-1) for part in self._gate(states, remembered))  # (batch, target) each
-        found, copied = self._copy(states, history, remembered, target)
+        write, copy = (part.squeeze(-1) for part in self._gate(states, precomputed))  # (batch, target) each
+        found, copied = self._copy(states, history, precomputed, target)
         # log(w v + c) = log w + log(v + c / w): what writing finds in the vocabulary, v, never leaves its chunk.
         odds = torch.where(found, copy - write + copied, -torch.inf)
-        surprise, log_prob = cross_entropy(states, self.embedding.weight, None, target, smoothing, odds)
+        nll, log_prob = cross_entropy(states, self.embedding.weight, None, target, smoothing, odds)
         write = write.masked_fill(target == PAD, 0.0)
-        return Scores(surprise - (1 - smoothing) * write.sum(), log_prob + write.detach())
+        return Scores(nll - (1 - smoothing) * write.sum(), log_prob + write.detach())
 
     def _copy(
-        self, states: Tensor, history: Tensor, remembered: dict[str, Tensor], target: Tensor
+        self, states: Tensor, history: Tensor, precomputed: dict[str, Tensor], target: Tensor
     ) -> tuple[Tensor, Tensor]:
         """Say whether a copy can be the reference, and the log-probability that it is, (batch, target) each."""
-        attention = self._attend(states, history, remembered)  # (batch, target, keys)
-        match = remembered["ids"][:, None] == target[..., None]  # (batch, target, length)
+        attention = self._attend(states, history, precomputed)  # (batch, target, keys)
+        match = precomputed["ids"][:, None] == target[..., None]  # (batch, target, length)
         shared = attention
-        if "spread" in remembered:
-            share = match.to(attention.dtype) @ remembered["spread"].to(attention.dtype).transpose(1, 2)
+        if "spread" in precomputed:
+            share = match.to(attention.dtype) @ precomputed["spread"].to(attention.dtype).transpose(1, 2)
             match = share > 0  # (batch, target, keys)
             shared = attention + share.masked_fill(~match, 1.0).log()
-        match = match & remembered["mask"][:, None]
+        match = match & precomputed["mask"][:, None]
         found = match.any(-1)
         # Where nothing matches, the sums run over zeros: a logsumexp of nothing has no gradient that is a number.
         matched = shared.masked_fill(~match, -torch.inf).masked_fill(~found[..., None], 0.0).logsumexp(-1)
@@ -142,18 +142,18 @@ class PointerOutput(Output):
 
     def _precede(self, tokens: Tensor) -> Tensor:
         """Project a token and the one before it (batch, length, 2): (batch, length, 2 * preceding)."""
-        vectors = [hide(self.embedding(tokens[..., back]), tokens[..., back] != PAD) for back in range(2)]
+        vectors = [zero_padding(self.embedding(tokens[..., back]), tokens[..., back] != PAD) for back in range(2)]
         return torch.cat([part(vector) for part, vector in zip(self.preceding, vectors, strict=True)], dim=-1)
 
-    def _attend(self, states: Tensor, history: Tensor, remembered: dict[str, Tensor]) -> Tensor:
+    def _attend(self, states: Tensor, history: Tensor, precomputed: dict[str, Tensor]) -> Tensor:
         """Compare outputs with source positions: logits (batch, target, length), -inf at padding."""
         query = torch.cat([self.query(states), self._precede(history)], dim=-1)  # (batch, target, key + 2 * preceding)
-        logits = at_least_float32(query @ remembered["key"].transpose(1, 2))
-        return logits.masked_fill(~remembered["mask"][:, None], -torch.inf)
+        logits = at_least_float32(query @ precomputed["key"].transpose(1, 2))
+        return logits.masked_fill(~precomputed["mask"][:, None], -torch.inf)
 
-    def _gate(self, states: Tensor, remembered: dict[str, Tensor]) -> tuple[Tensor, Tensor]:
+    def _gate(self, states: Tensor, precomputed: dict[str, Tensor]) -> tuple[Tensor, Tensor]:
         """Log-probability of writing and of copying, (batch, target, 1) each; with nothing to copy, writing is sure."""
         choice = at_least_float32(self.gate(states))
-        empty = ~remembered["mask"].any(1)[:, None, None]
+        empty = ~precomputed["mask"].any(1)[:, None, None]
         write = F.logsigmoid(choice).masked_fill(empty, 0.0)
         return write, F.logsigmoid(-choice).masked_fill(empty, -torch.inf)

@@ -8,13 +8,13 @@ from torch import Tensor, nn
 from sumpool.core.nn.cross_entropy import cross_entropy
 from sumpool.core.nn.mixture import Mixtures
 from sumpool.core.nn.precision import at_least_float32
-from sumpool.core.nn.vocabulary import VocabularyMap
+from sumpool.core.nn.tied_projection import TiedProjection
 from sumpool.core.output._base import Output, OutputConfig, Scores
 from sumpool.core.tokens import Tokens
 
 
 @final
-class TiedConfig(OutputConfig):
+class TiedOutputConfig(OutputConfig):
     """Settings of the softmax."""
 
     kind: Literal["tied"] = "tied"
@@ -35,27 +35,27 @@ class TiedOutput(Output):
     def __init__(self, embedding: nn.Embedding, bias: bool = False) -> None:
         super().__init__()
         self.embedding = embedding
-        self.vocabulary = VocabularyMap(embedding)
+        self.vocabulary = TiedProjection(embedding)
         self.register_buffer("bias", torch.zeros(embedding.num_embeddings) if bias else None)
 
     def see(self, states: Tensor) -> Tensor:
         """Take nothing."""
         return states[..., :0]
 
-    def remember(self, ids: Tensor, source: Tokens, memory: Tokens, mixtures: Mixtures) -> dict[str, Tensor]:
+    def precompute(self, ids: Tensor, source: Tokens, memory: Tokens, mixtures: Mixtures) -> dict[str, Tensor]:
         """Keep nothing: this head does not look at the source."""
         del ids, source, memory, mixtures
         return {}
 
-    def forward(self, states: Tensor, history: Tensor, remembered: dict[str, Tensor]) -> Tensor:
+    def forward(self, states: Tensor, history: Tensor, precomputed: dict[str, Tensor]) -> Tensor:
         """Give log-probabilities (batch, target, vocab)."""
-        del history, remembered
+        del history, precomputed
         scores = at_least_float32(self.vocabulary(states))
         return (scores if self.bias is None else scores + self.bias).log_softmax(-1)
 
     def score(
-        self, states: Tensor, history: Tensor, remembered: dict[str, Tensor], target: Tensor, smoothing: float = 0.0
+        self, states: Tensor, history: Tensor, precomputed: dict[str, Tensor], target: Tensor, smoothing: float = 0.0
     ) -> Scores:
         """Score the reference (batch, target)."""
-        del history, remembered
+        del history, precomputed
         return Scores(*cross_entropy(states, self.embedding.weight, self.bias, target, smoothing))

@@ -10,9 +10,9 @@ import torch
 from pydantic import Field
 from torch import Tensor, nn
 
-from sumpool.core.nn.masking import hide
+from sumpool.core.nn.masking import zero_padding
 from sumpool.core.nn.mixture import Mixture
-from sumpool.core.nn.vectors import Vectors
+from sumpool.core.nn.states import States
 from sumpool.core.tokens import Tokens
 from sumpool.settings import Settings
 
@@ -53,7 +53,7 @@ class Pooler(nn.Module, ABC):
     """
 
     @abstractmethod
-    def forward(self, tokens: Tokens, vectors: Vectors | None = None) -> Pooled:
+    def forward(self, tokens: Tokens, vectors: States | None = None) -> Pooled:
         """Pool (batch, length, dim) to (batch, fewer, dim).
 
         Args:
@@ -109,7 +109,7 @@ def leave(tokens: Tokens, states: Tensor, mask: Tensor, heaviest: Tensor) -> Tok
     index = heaviest.clamp(0, tokens.mask.size(1) - 1)
     return replace(
         tokens,
-        states=hide(states, mask),
+        states=zero_padding(states, mask),
         mask=mask,
         positions=tokens.positions.gather(1, index),
         sentences=tokens.sentences.gather(1, index),
@@ -117,7 +117,7 @@ def leave(tokens: Tokens, states: Tensor, mask: Tensor, heaviest: Tensor) -> Tok
         ids=tokens.ids.gather(1, index),
         origin=tokens.origin.gather(1, index),
         phrases=None if tokens.phrases is None else tokens.phrases.gather(1, index),
-        received=None,
+        attention_received=None,
         first=None,
         full=False,
     )
@@ -130,4 +130,4 @@ def unchanged(tokens: Tokens) -> Pooled:
         members = tokens.mask.new_ones(tokens.mask.shape).cumsum(1)[..., None] - 1
         return Mixture(members, tokens.mask[..., None].to(tokens.states.dtype), tokens.mask)
 
-    return Pooled(replace(tokens, received=None), mixture)
+    return Pooled(replace(tokens, attention_received=None), mixture)

@@ -19,13 +19,13 @@ from torch.nn import functional as F
 
 from sumpool.core.nn.mixture import Mixture
 from sumpool.core.nn.precision import at_least_float32
-from sumpool.core.nn.vectors import Vectors
+from sumpool.core.nn.states import States
 from sumpool.core.pooling._base import Pooled, Pooler, PoolerConfig, leave
 from sumpool.core.tokens import Tokens
 
 
 @final
-class FunnelConfig(PoolerConfig):
+class FunnelPoolerConfig(PoolerConfig):
     """Settings of pooling over windows."""
 
     kind: Literal["funnel"] = "funnel"
@@ -46,11 +46,11 @@ class FunnelConfig(PoolerConfig):
 class FunnelPooler(Pooler):
     """Leaves one vector of every window."""
 
-    def __init__(self, config: FunnelConfig) -> None:
+    def __init__(self, config: FunnelPoolerConfig) -> None:
         super().__init__()
         self.config = config
 
-    def forward(self, tokens: Tokens, vectors: Vectors | None = None) -> Pooled:
+    def forward(self, tokens: Tokens, vectors: States | None = None) -> Pooled:
         """Pool (batch, length, dim) to (batch, windows, dim)."""
         tokens = vectors.all() if vectors else tokens
         window, stride = self.config.window, self.config.stride

@@ -20,10 +20,10 @@ from torch.nn import functional as F
 
 from sumpool.core.nn.mixture import Mixture
 from sumpool.core.nn.precision import at_least_float32
-from sumpool.core.nn.vectors import AtHand, Vectors
+from sumpool.core.nn.states import EagerStates, States
 from sumpool.core.pooling._base import Keep, Pooled, Pooler, PoolerConfig, kept, leave, most_kept, unchanged
 from sumpool.core.scoring._base import Scorer, ScorerConfig
-from sumpool.core.scoring.linear import LinearConfig
+from sumpool.core.scoring.linear import LinearScorerConfig
 from sumpool.core.tokens import Tokens
 from sumpool.settings import Settings
 from sumpool.variants import OneOf
@@ -49,13 +49,13 @@ class Peak(Settings):
 
 
 @final
-class HalvingConfig(PoolerConfig):
+class HalvingPoolerConfig(PoolerConfig):
     """Settings of successive halving."""
 
     kind: Literal["halving"] = "halving"
     keep: Keep = 512
     """Vectors that stay: a number, or a share of each document's own."""
-    scorer: Annotated[ScorerConfig, OneOf("sumpool.core.scoring")] = LinearConfig()
+    scorer: Annotated[ScorerConfig, OneOf("sumpool.core.scoring")] = LinearScorerConfig()
     """What a vector is worth."""
     peak: Peak = Peak()
     """How much of a pair its better half takes."""
@@ -184,14 +184,14 @@ def _trace(played: list[_Round], mask: Tensor, length: int, dtype: torch.dtype) 
 class HalvingPooler(Pooler):
     """Plays the tournament and keeps its survivors."""
 
-    def __init__(self, config: HalvingConfig, scorer: Scorer) -> None:
+    def __init__(self, config: HalvingPoolerConfig, scorer: Scorer) -> None:
         super().__init__()
         self.config = config
         self.scorer = scorer
 
-    def forward(self, tokens: Tokens, vectors: Vectors | None = None) -> Pooled:
+    def forward(self, tokens: Tokens, vectors: States | None = None) -> Pooled:
         """Pool (batch, length, dim) to (batch, keep, dim); see `Pooler.forward`."""
-        vectors = vectors or AtHand(tokens)
+        vectors = vectors or EagerStates(tokens)
         if most_kept(self.config.keep, tokens.mask.size(1)) == tokens.mask.size(1):
             return unchanged(vectors.all())
         hard = self.config.inference == "hard" and not self.training
@@ -199,4 +199,4 @@ class HalvingPooler(Pooler):
         tournament = halve(scores, tokens.mask, self.config.keep, self.config.peak, hard, self.config.sort)
         mixture = tournament.mixture
         left = leave(tokens, vectors.mix(mixture), mixture.mask, tournament.heaviest)
-        return Pooled(replace(left, figures={"winner_share": tournament.winner_share}), lambda: mixture)
+        return Pooled(replace(left, metrics={"winner_share": tournament.winner_share}), lambda: mixture)

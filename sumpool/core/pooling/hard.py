@@ -13,22 +13,22 @@ import torch
 from torch import Tensor, nn
 
 from sumpool.core.nn.mixture import Mixture
-from sumpool.core.nn.vectors import AtHand, Vectors
+from sumpool.core.nn.states import EagerStates, States
 from sumpool.core.pooling._base import Keep, Pooled, Pooler, PoolerConfig, best, leave, most_kept, unchanged
 from sumpool.core.scoring._base import Scorer, ScorerConfig
-from sumpool.core.scoring.linear import LinearConfig
+from sumpool.core.scoring.linear import LinearScorerConfig
 from sumpool.core.tokens import Tokens
 from sumpool.variants import OneOf
 
 
 @final
-class HardConfig(PoolerConfig):
+class HardPoolerConfig(PoolerConfig):
     """Settings of hard top-k."""
 
     kind: Literal["hard"] = "hard"
     keep: Keep = 512
     """Vectors that stay: a number, or a share of each document's own."""
-    scorer: Annotated[ScorerConfig, OneOf("sumpool.core.scoring")] = LinearConfig()
+    scorer: Annotated[ScorerConfig, OneOf("sumpool.core.scoring")] = LinearScorerConfig()
     """What a vector is worth."""
     gradient: Literal["none", "straight_through"] = "straight_through"
     """What reaches the scorer: nothing (the papers' baseline), or what multiplying by the score would send."""
@@ -42,14 +42,14 @@ class HardConfig(PoolerConfig):
 class HardPooler(Pooler):
     """Keeps the best vectors and drops the rest."""
 
-    def __init__(self, config: HardConfig, scorer: Scorer) -> None:
+    def __init__(self, config: HardPoolerConfig, scorer: Scorer) -> None:
         super().__init__()
         self.config = config
         self.scorer = scorer
 
-    def forward(self, tokens: Tokens, vectors: Vectors | None = None) -> Pooled:
+    def forward(self, tokens: Tokens, vectors: States | None = None) -> Pooled:
         """Pool (batch, length, dim) to (batch, keep, dim); see `Pooler.forward`."""
-        vectors, length = vectors or AtHand(tokens), tokens.mask.size(1)
+        vectors, length = vectors or EagerStates(tokens), tokens.mask.size(1)
         if most_kept(self.config.keep, length) == length:
             return unchanged(vectors.all())
         learns = self.config.gradient == "straight_through"

@@ -16,25 +16,25 @@ import torch
 from pydantic import Field
 from torch import Tensor, nn
 
-from sumpool.core.nn.masking import hide
+from sumpool.core.nn.masking import zero_padding
 from sumpool.core.nn.mixture import Mixture
 from sumpool.core.nn.precision import at_least_float32
-from sumpool.core.nn.vectors import Vectors
+from sumpool.core.nn.states import States
 from sumpool.core.pooling._base import Keep, Pooled, Pooler, PoolerConfig, best, kept, leave, most_kept, unchanged
 from sumpool.core.scoring._base import Scorer, ScorerConfig
-from sumpool.core.scoring.linear import LinearConfig
+from sumpool.core.scoring.linear import LinearScorerConfig
 from sumpool.core.tokens import Tokens
 from sumpool.variants import OneOf
 
 
 @final
-class IterativeConfig(PoolerConfig):
+class IterativePoolerConfig(PoolerConfig):
     """Settings of iterative soft top-k."""
 
     kind: Literal["iterative"] = "iterative"
     keep: Keep = 512
     """Vectors that stay: a number, or a share of each document's own."""
-    scorer: Annotated[ScorerConfig, OneOf("sumpool.core.scoring")] = LinearConfig()
+    scorer: Annotated[ScorerConfig, OneOf("sumpool.core.scoring")] = LinearScorerConfig()
     """What a vector is worth."""
     sharpness: float = Field(1.0, gt=0, le=100)
     """Factor of the scores in every softmax. At 1, which the authors benchmarked, scores in [0, 1] hardly tell vectors
@@ -92,25 +92,25 @@ def _suffix_means(states: Tensor, weights: Tensor, found: Tensor, real: Tensor) 
     mass = torch.cat([rest.sum(1, keepdim=True), weight.flip(1)], dim=1).cumsum(1)
     total = torch.cat([rest[:, None].to(wide.dtype) @ wide, (picked * weight[..., None]).flip(1)], dim=1).cumsum(1)
     means = total[:, 1:] / mass[:, 1:, None].masked_fill(~real.flip(1)[..., None], 1.0)
-    return hide(means.flip(1), real).to(states.dtype)
+    return zero_padding(means.flip(1), real).to(states.dtype)
 
 
 @final
 class IterativePooler(Pooler):
     """Blends the best vectors with everything below them."""
 
-    def __init__(self, config: IterativeConfig, scorer: Scorer) -> None:
+    def __init__(self, config: IterativePoolerConfig, scorer: Scorer) -> None:
         super().__init__()
         self.config = config
         self.scorer = scorer
 
-    def forward(self, tokens: Tokens, vectors: Vectors | None = None) -> Pooled:
+    def forward(self, tokens: Tokens, vectors: States | None = None) -> Pooled:
         """Pool (batch, length, dim) to (batch, keep, dim)."""
         tokens = vectors.all() if vectors else tokens
         length = tokens.mask.size(1)
         if most_kept(self.config.keep, length) == length:
             return unchanged(tokens)
-        states = hide(tokens.states, tokens.mask)
+        states = zero_padding(tokens.states, tokens.mask)
         scores = self.scorer(tokens.with_states(states)).masked_fill(~tokens.mask, 0.0)
         found, mask = best(scores, tokens.mask, self.config.keep)
         weights = _weights(scores, tokens.mask, self.config.sharpness)

@@ -21,22 +21,22 @@ from torch import Tensor, nn
 from torch.nn import functional as F
 
 from sumpool.core.boundaries._base import Boundaries, BoundariesConfig
-from sumpool.core.boundaries.fixed import FixedConfig
-from sumpool.core.nn.masking import hide
+from sumpool.core.boundaries.fixed import FixedBoundariesConfig
+from sumpool.core.nn.masking import zero_padding
 from sumpool.core.nn.mixture import Mixture
 from sumpool.core.nn.precision import at_least_float32
-from sumpool.core.nn.vectors import Vectors
+from sumpool.core.nn.states import States
 from sumpool.core.pooling._base import Pooled, Pooler, PoolerConfig, leave
 from sumpool.core.tokens import Tokens
 from sumpool.variants import OneOf
 
 
 @final
-class SegmentsConfig(PoolerConfig):
+class SegmentsPoolerConfig(PoolerConfig):
     """Settings of the pooling of segments."""
 
     kind: Literal["segments"] = "segments"
-    boundaries: Annotated[BoundariesConfig, OneOf("sumpool.core.boundaries")] = FixedConfig()
+    boundaries: Annotated[BoundariesConfig, OneOf("sumpool.core.boundaries")] = FixedBoundariesConfig()
     """Where segments end."""
     combine: Literal["mean", "last"] = "mean"
     """Whether a segment becomes the mean of its vectors or the last of them (appendix A)."""
@@ -129,18 +129,18 @@ def memberships(ends: Tensor, mask: Tensor) -> Tensor:
 class SegmentsPooler(Pooler):
     """Leaves one vector of every segment."""
 
-    def __init__(self, config: SegmentsConfig, boundaries: Boundaries) -> None:
+    def __init__(self, config: SegmentsPoolerConfig, boundaries: Boundaries) -> None:
         super().__init__()
         self.combine = config.combine
         self.boundaries = boundaries
 
-    def forward(self, tokens: Tokens, vectors: Vectors | None = None) -> Pooled:
+    def forward(self, tokens: Tokens, vectors: States | None = None) -> Pooled:
         """Pool (batch, length, dim) to (batch, segments, dim), as many as the document with the most has."""
         tokens = vectors.all() if vectors else tokens
         found = self.boundaries(tokens)
         segments = Segments.of(found.ends, tokens.mask)
         if self.combine == "mean":
-            states = hide(tokens.states, tokens.mask)
+            states = zero_padding(tokens.states, tokens.mask)
             means = segments.mean(at_least_float32(states), memberships(found.ends, tokens.mask))
             left = leave(tokens, means.to(states.dtype), segments.mask, segments.last)
             mixture = partial(segments.means, states.dtype)
@@ -149,4 +149,4 @@ class SegmentsPooler(Pooler):
             left = leave(tokens, tokens.states.gather(1, index), segments.mask, segments.last)
             mixture = partial(segments.representatives, tokens.states.dtype)
         shortening = tokens.mask.sum() / segments.mask.sum()
-        return Pooled(replace(left, losses=found.losses, figures={"shortening": shortening}), mixture)
+        return Pooled(replace(left, losses=found.losses, metrics={"shortening": shortening}), mixture)

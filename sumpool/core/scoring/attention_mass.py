@@ -18,7 +18,7 @@ from sumpool.core.tokens import Tokens
 
 
 @final
-class AttentionMassConfig(ScorerConfig):
+class AttentionMassScorerConfig(ScorerConfig):
     """Settings of the attention mass."""
 
     kind: Literal["attention_mass"] = "attention_mass"
@@ -45,7 +45,7 @@ class AttentionMassScorer(Scorer):
         Raises:
             ValueError: No attention comes before.
         """
-        if tokens.received is None:
+        if tokens.attention_received is None:
             raise ValueError("tokens.received must come from an attention layer, got None; score after such a layer")
-        mass = at_least_float32(tokens.received(self.itself))
-        return mass / (1 + mass)
+        attention_received = at_least_float32(tokens.attention_received(self.itself))
+        return attention_received / (1 + attention_received)

@@ -14,7 +14,7 @@ from sumpool.core.tokens import Tokens
 
 
 @final
-class CoordinateConfig(ScorerConfig):
+class CoordinateScorerConfig(ScorerConfig):
     """Settings of the coordinate scorer."""
 
     kind: Literal["coordinate"] = "coordinate"

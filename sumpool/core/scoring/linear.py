@@ -13,7 +13,7 @@ from sumpool.core.tokens import Tokens
 
 
 @final
-class LinearConfig(ScorerConfig):
+class LinearScorerConfig(ScorerConfig):
     """No settings."""
 
     kind: Literal["linear"] = "linear"

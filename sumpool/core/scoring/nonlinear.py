@@ -14,7 +14,7 @@ from sumpool.core.tokens import Tokens
 
 
 @final
-class NonlinearConfig(ScorerConfig):
+class NonlinearScorerConfig(ScorerConfig):
     """No settings."""
 
     kind: Literal["nonlinear"] = "nonlinear"

@@ -10,14 +10,14 @@ from typing import Literal, final
 import torch
 from torch import Tensor
 
-from sumpool.core.nn.chance import uniform
+from sumpool.core.nn.hash_uniform import hash_uniform
 from sumpool.core.nn.precision import at_least_float32
 from sumpool.core.scoring._base import Scorer, ScorerConfig
 from sumpool.core.tokens import Tokens
 
 
 @final
-class RandomConfig(ScorerConfig):
+class RandomScorerConfig(ScorerConfig):
     """No settings."""
 
     kind: Literal["random"] = "random"
@@ -37,4 +37,4 @@ class RandomScorer(Scorer):
         like = at_least_float32(tokens.states[..., 0])
         if self.training:
             return torch.rand_like(like)
-        return uniform(tokens.numbers).to(like.dtype)
+        return hash_uniform(tokens.indices).to(like.dtype)

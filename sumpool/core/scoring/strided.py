@@ -14,7 +14,7 @@ from sumpool.core.tokens import Tokens
 
 
 @final
-class StridedConfig(ScorerConfig):
+class StridedScorerConfig(ScorerConfig):
     """Settings of the strided scorer."""
 
     kind: Literal["strided"] = "strided"
@@ -37,4 +37,4 @@ class StridedScorer(Scorer):
 
     def forward(self, tokens: Tokens) -> Tensor:
         """Score (batch, length, dim) as (batch, length), 0 or 1."""
-        return (tokens.numbers % self.every == 0).to(tokens.states.dtype)
+        return (tokens.indices % self.every == 0).to(tokens.states.dtype)

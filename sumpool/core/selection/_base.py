@@ -28,7 +28,7 @@ class Selection(nn.Module, ABC):
     """Says how much each sentence matters to a token of the summary."""
 
     @abstractmethod
-    def remember(self, key: Tensor, mask: Tensor, sentences: Sentences, vectors: Tensor | None) -> dict[str, Tensor]:
+    def precompute(self, key: Tensor, mask: Tensor, sentences: Sentences, vectors: Tensor | None) -> dict[str, Tensor]:
         """Keep what it takes of a document.
 
         Args:
@@ -43,13 +43,13 @@ class Selection(nn.Module, ABC):
         """
 
     @abstractmethod
-    def forward(self, states: Tensor, query: Tensor, remembered: dict[str, Tensor]) -> Tensor:
+    def forward(self, states: Tensor, query: Tensor, precomputed: dict[str, Tensor]) -> Tensor:
         """Share attention out among the sentences.
 
         Args:
             states: (batch, target, dim), what the cross-attention was given.
             query: (batch, heads, target, head_dim), queries of the layer's word attention.
-            remembered: What `remember` returned for these documents.
+            precomputed: What `precompute` returned for these documents.
 
         Returns:
             (batch, heads, target, sentences), logarithms of shares that sum to 1 over the sentences of a document; -inf

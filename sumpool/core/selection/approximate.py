@@ -16,16 +16,18 @@ from sumpool.core.nn.heads import split_heads
 from sumpool.core.nn.sentences import Sentences, share_out
 from sumpool.core.selection._base import Selection, SelectionConfig
 from sumpool.core.sentence_encoding._base import SentenceEncoder, SentenceEncoderConfig
-from sumpool.core.sentence_encoding.attention import AttentionConfig
+from sumpool.core.sentence_encoding.attention import AttentionSentenceEncoderConfig
 from sumpool.variants import OneOf
 
 
 @final
-class ApproximateConfig(SelectionConfig):
+class ApproximateSelectionConfig(SelectionConfig):
     """Settings of the approximate selection."""
 
     kind: Literal["approximate"] = "approximate"
-    encoder: Annotated[SentenceEncoderConfig, OneOf("sumpool.core.sentence_encoding")] = AttentionConfig()
+    encoder: Annotated[SentenceEncoderConfig, OneOf("sumpool.core.sentence_encoding")] = (
+        AttentionSentenceEncoderConfig()
+    )
     """What makes one vector of a sentence."""
 
     def build(self, dim: int, heads: int) -> "ApproximateSelection":
@@ -47,15 +49,15 @@ class ApproximateSelection(Selection):
         self.query = nn.Linear(dim, dim)
         self.key = nn.Linear(dim, dim)
 
-    def remember(self, key: Tensor, mask: Tensor, sentences: Sentences, vectors: Tensor | None) -> dict[str, Tensor]:
+    def precompute(self, key: Tensor, mask: Tensor, sentences: Sentences, vectors: Tensor | None) -> dict[str, Tensor]:
         """Project the sentences once, (batch, heads, sentences, head_dim), and keep which there are."""
         del key, mask
         assert vectors is not None, "settings that build this selection build an encoder of sentences"
         own = split_heads(self.key(vectors), self.heads).contiguous()  # or every step would copy it
         return {"key": own, "exists": sentences.mask}
 
-    def forward(self, states: Tensor, query: Tensor, remembered: dict[str, Tensor]) -> Tensor:
+    def forward(self, states: Tensor, query: Tensor, precomputed: dict[str, Tensor]) -> Tensor:
         """Share out; see `Selection.forward`."""
         query = split_heads(self.query(states), self.heads)  # (batch, heads, target, head_dim)
-        scores = query @ remembered["key"].transpose(2, 3) / query.size(-1) ** 0.5
-        return share_out(scores, remembered["exists"])
+        scores = query @ precomputed["key"].transpose(2, 3) / query.size(-1) ** 0.5
+        return share_out(scores, precomputed["exists"])

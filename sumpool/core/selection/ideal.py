@@ -12,7 +12,7 @@ from sumpool.core.selection._base import Selection, SelectionConfig
 
 
 @final
-class IdealConfig(SelectionConfig):
+class IdealSelectionConfig(SelectionConfig):
     """No settings."""
 
     kind: Literal["ideal"] = "ideal"
@@ -27,13 +27,13 @@ class IdealConfig(SelectionConfig):
 class IdealSelection(Selection):
     """Sums full attention over the words of each sentence."""
 
-    def remember(self, key: Tensor, mask: Tensor, sentences: Sentences, vectors: Tensor | None) -> dict[str, Tensor]:
+    def precompute(self, key: Tensor, mask: Tensor, sentences: Sentences, vectors: Tensor | None) -> dict[str, Tensor]:
         """Keep the keys, and which words belong to which sentence."""
         del vectors
         return {"key": key, "mask": mask, "membership": sentences.membership(mask, key.dtype)}
 
-    def forward(self, states: Tensor, query: Tensor, remembered: dict[str, Tensor]) -> Tensor:
+    def forward(self, states: Tensor, query: Tensor, precomputed: dict[str, Tensor]) -> Tensor:
         """Share out; see `Selection.forward`."""
         del states
-        scores = query @ remembered["key"].transpose(2, 3) / query.size(-1) ** 0.5
-        return share_words(scores, remembered["mask"], remembered["membership"])
+        scores = query @ precomputed["key"].transpose(2, 3) / query.size(-1) ** 0.5
+        return share_words(scores, precomputed["mask"], precomputed["membership"])

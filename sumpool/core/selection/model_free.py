@@ -17,7 +17,7 @@ from sumpool.core.selection._base import Selection, SelectionConfig
 
 
 @final
-class ModelFreeConfig(SelectionConfig):
+class ModelFreeSelectionConfig(SelectionConfig):
     """No settings."""
 
     kind: Literal["model_free"] = "model_free"
@@ -32,7 +32,7 @@ class ModelFreeConfig(SelectionConfig):
 class ModelFreeSelection(Selection):
     """Sums features of keys over the words of each sentence."""
 
-    def remember(self, key: Tensor, mask: Tensor, sentences: Sentences, vectors: Tensor | None) -> dict[str, Tensor]:
+    def precompute(self, key: Tensor, mask: Tensor, sentences: Sentences, vectors: Tensor | None) -> dict[str, Tensor]:
         """Keep the sum of each sentence, (batch, heads, sentences, head_dim), and which sentences there are."""
         del vectors
         features = _positive(key)
@@ -40,13 +40,13 @@ class ModelFreeSelection(Selection):
         with torch.autocast(key.device.type, enabled=False):  # would round the features
             return {"features": membership[:, None] @ features, "exists": sentences.mask}
 
-    def forward(self, states: Tensor, query: Tensor, remembered: dict[str, Tensor]) -> Tensor:
+    def forward(self, states: Tensor, query: Tensor, precomputed: dict[str, Tensor]) -> Tensor:
         """Share out; see `Selection.forward`."""
         del states
         features = _positive(query / query.size(-1) ** 0.5)
         with torch.autocast(query.device.type, enabled=False):
-            scores = features @ remembered["features"].transpose(2, 3)  # (batch, heads, target, sentences)
-        return share_out(scores.clamp_min(torch.finfo(scores.dtype).tiny).log(), remembered["exists"])
+            scores = features @ precomputed["features"].transpose(2, 3)  # (batch, heads, target, sentences)
+        return share_out(scores.clamp_min(torch.finfo(scores.dtype).tiny).log(), precomputed["exists"])
 
 
 def _positive(states: Tensor) -> Tensor:

@@ -13,7 +13,7 @@ import torch
 from torch import Tensor
 from torch.nn import functional as F
 
-from sumpool.core.nn.chance import uniform
+from sumpool.core.nn.hash_uniform import hash_uniform
 from sumpool.core.nn.precision import at_least_float32
 from sumpool.core.nn.sentences import Sentences, share_out
 from sumpool.core.selection._base import Selection, SelectionConfig
@@ -23,7 +23,7 @@ _FREQUENCY = 8.0
 
 
 @final
-class RandomConfig(SelectionConfig):
+class RandomSelectionConfig(SelectionConfig):
     """No settings."""
 
     kind: Literal["random"] = "random"
@@ -42,15 +42,15 @@ class RandomSelection(Selection):
         self.dim = dim
         self.heads = heads
 
-    def remember(self, key: Tensor, mask: Tensor, sentences: Sentences, vectors: Tensor | None) -> dict[str, Tensor]:
+    def precompute(self, key: Tensor, mask: Tensor, sentences: Sentences, vectors: Tensor | None) -> dict[str, Tensor]:
         """Keep which sentences there are."""
         del key, mask, vectors
         return {"exists": sentences.mask}
 
-    def forward(self, states: Tensor, query: Tensor, remembered: dict[str, Tensor]) -> Tensor:
+    def forward(self, states: Tensor, query: Tensor, precomputed: dict[str, Tensor]) -> Tensor:
         """Share out; see `Selection.forward`."""
         del query
-        states, exists = at_least_float32(states), remembered["exists"]
+        states, exists = at_least_float32(states), precomputed["exists"]
         if self.training:
             scores = torch.rand(*states.shape[:2], exists.size(1), dtype=states.dtype, device=states.device)
         else:
@@ -62,5 +62,5 @@ class RandomSelection(Selection):
     def _waves(self, states: Tensor, sentences: int) -> Tensor:
         """Score by directions that depend on nothing but the number of a sentence: (batch, target, sentences)."""
         numbers = torch.arange(sentences * self.dim, device=states.device).view(sentences, self.dim)
-        directions = (uniform(numbers).to(states.dtype) - 0.5) * 12**0.5  # of variance 1
+        directions = (hash_uniform(numbers).to(states.dtype) - 0.5) * 12**0.5  # of variance 1
         return torch.sin(_FREQUENCY * F.normalize(states, dim=-1) @ directions.T)

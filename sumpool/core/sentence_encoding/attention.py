@@ -9,7 +9,7 @@ from typing import Literal, final
 import torch
 from torch import Tensor, nn
 
-from sumpool.core.nn.masking import hide
+from sumpool.core.nn.masking import zero_padding
 from sumpool.core.nn.precision import at_least_float32
 from sumpool.core.nn.sentences import Sentences
 from sumpool.core.sentence_encoding._base import SentenceEncoder, SentenceEncoderConfig
@@ -17,7 +17,7 @@ from sumpool.core.tokens import Tokens
 
 
 @final
-class AttentionConfig(SentenceEncoderConfig):
+class AttentionSentenceEncoderConfig(SentenceEncoderConfig):
     """No settings."""
 
     kind: Literal["attention"] = "attention"
@@ -38,7 +38,7 @@ class AttentionSentenceEncoder(SentenceEncoder):
 
     def forward(self, memory: Tokens, sentences: Sentences) -> Tensor:
         """Encode; see `SentenceEncoder.forward`."""
-        states = hide(memory.states, memory.mask)
+        states = zero_padding(memory.states, memory.mask)
         scores = at_least_float32(self.weigh(states).squeeze(-1)).masked_fill(~memory.mask, -torch.inf)
         # Within each sentence: the highest score is taken away first, so that nothing overflows.
         highest = scores.new_full(sentences.count.shape, -torch.inf).scatter_reduce(

@@ -20,7 +20,7 @@ from sumpool.core.tokens import Tokens
 
 
 @final
-class GruConfig(SentenceEncoderConfig):
+class GruSentenceEncoderConfig(SentenceEncoderConfig):
     """Settings of the recurrent sentence encoder."""
 
     kind: Literal["gru"] = "gru"

@@ -11,7 +11,7 @@ from pathlib import Path
 
 from sumpool.data.sources._base import SPLITS, Example
 from sumpool.data.sources._rfc_series import File, series_files
-from sumpool.data.sources.rfc import RfcConfig, bundled_sample, split_by_number
+from sumpool.data.sources.rfc import RfcSourceConfig, bundled_sample, split_by_number
 
 SHORTEST = 8_000
 LONGEST = 32_000
@@ -67,7 +67,7 @@ def pack(rfcs: Iterable[tuple[File, File]]) -> bytes:
 
 def _candidates(folder: Path) -> dict[int, tuple[File, File]]:
     """Read metadata and text of the RFCs that the sample may hold, by number."""
-    rows = {row.id for row in RfcConfig(path=folder).rows() if isinstance(row, Example)}
+    rows = {row.id for row in RfcSourceConfig(path=folder).rows() if isinstance(row, Example)}
     texts = {
         file.number: file
         for file in series_files(folder, "txt")

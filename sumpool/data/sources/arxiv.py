@@ -9,7 +9,7 @@ from sumpool.data.sources._cohan import cohan_files, cohan_rows
 
 
 @final
-class ArxivConfig(SourceConfig):
+class ArxivSourceConfig(SourceConfig):
     """arXiv articles."""
 
     kind: Literal["arxiv"] = "arxiv"

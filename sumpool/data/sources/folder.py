@@ -16,7 +16,7 @@ _SUMMARY = ".summary.txt"
 
 
 @final
-class FolderConfig(SourceConfig):
+class FolderSourceConfig(SourceConfig):
     """Text files; those in a folder named train, validation or test belong to that split, others go by their name."""
 
     kind: Literal["folder"] = "folder"

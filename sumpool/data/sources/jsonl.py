@@ -12,7 +12,7 @@ from sumpool.documents.json_lines import Line, read_lines
 
 
 @final
-class JsonlConfig(SourceConfig):
+class JsonlSourceConfig(SourceConfig):
     """JSON lines files, also with .gz or .zst: one for all splits, or one for each."""
 
     kind: Literal["jsonl"] = "jsonl"
@@ -36,7 +36,7 @@ class JsonlConfig(SourceConfig):
     """Field of the id; by default the first of the usual names in the first line, and `file:line` without one."""
 
     @model_validator(mode="after")
-    def _one_way_to_split(self) -> "JsonlConfig":
+    def _one_way_to_split(self) -> "JsonlSourceConfig":
         files_of_splits(self.path, self.train, self.validation, self.test)
         return self
 

@@ -17,7 +17,7 @@ _BUFFER = 2**20
 
 
 @final
-class ParquetConfig(SourceConfig):
+class ParquetSourceConfig(SourceConfig):
     """Parquet files: the same for all splits, or others for each; in their names, * and ? stand for anything."""
 
     kind: Literal["parquet"] = "parquet"
@@ -41,7 +41,7 @@ class ParquetConfig(SourceConfig):
     """Column of the id; by default the first of the usual names, and `file:row` without one."""
 
     @model_validator(mode="after")
-    def _one_way_to_split(self) -> "ParquetConfig":
+    def _one_way_to_split(self) -> "ParquetSourceConfig":
         files_of_splits(self.path, self.train, self.validation, self.test)
         return self
 

@@ -9,7 +9,7 @@ from sumpool.data.sources._cohan import cohan_files, cohan_rows
 
 
 @final
-class PubmedConfig(SourceConfig):
+class PubmedSourceConfig(SourceConfig):
     """PubMed articles."""
 
     kind: Literal["pubmed"] = "pubmed"

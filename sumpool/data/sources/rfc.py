@@ -24,7 +24,7 @@ _RFC_NUMBER = re.compile(r"\s*RFC\s*0*(\d+)\s*", re.IGNORECASE)
 
 
 @final
-class RfcConfig(SourceConfig):
+class RfcSourceConfig(SourceConfig):
     """RFCs; without a path, the sample that comes with sumpool."""
 
     kind: Literal["rfc"] = "rfc"

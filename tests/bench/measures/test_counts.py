@@ -4,10 +4,10 @@ from torch import nn
 
 from sumpool.bench.measures.counts import Tally, count_model, count_work, differences
 from sumpool.bench.systems.workload import Conditions
-from sumpool.core.attention.blockwise import BlockwiseConfig
+from sumpool.core.attention.blockwise import BlockwiseAttentionConfig
 from sumpool.core.model.config import DecoderConfig, EncoderLayerConfig, ModelConfig
 from sumpool.core.model.summarizer import Summarizer
-from sumpool.core.pooling.halving import HalvingConfig
+from sumpool.core.pooling.halving import HalvingPoolerConfig
 
 FLOAT = 4
 """Bytes of a number."""
@@ -19,8 +19,8 @@ CONFIG = ModelConfig(
     feed_forward=32,
     source_length=32,
     encoder=(
-        EncoderLayerConfig(attention=BlockwiseConfig(block=8), pool=HalvingConfig(keep=8)),
-        EncoderLayerConfig(attention=BlockwiseConfig(block=8)),
+        EncoderLayerConfig(attention=BlockwiseAttentionConfig(block=8), pool=HalvingPoolerConfig(keep=8)),
+        EncoderLayerConfig(attention=BlockwiseAttentionConfig(block=8)),
     ),
     decoder=DecoderConfig(layers=1),
 )

@@ -10,7 +10,7 @@ from sumpool.bench.models.ascent import Ascent, with_steps
 from sumpool.bench.models.budget import Budget
 from sumpool.bench.models.rows import ModelRow
 from sumpool.bench.systems.workload import Conditions, Documents, Subject
-from sumpool.core.attention.blockwise import BlockwiseConfig
+from sumpool.core.attention.blockwise import BlockwiseAttentionConfig
 from sumpool.core.model.config import DecoderConfig, EncoderLayerConfig, ModelConfig
 from sumpool.interruption import go_on
 from sumpool.progress import Progress, silent
@@ -21,7 +21,7 @@ CONFIG = ModelConfig(
     dim=16,
     heads=2,
     feed_forward=16,
-    encoder=(EncoderLayerConfig(attention=BlockwiseConfig(block=8)),),
+    encoder=(EncoderLayerConfig(attention=BlockwiseAttentionConfig(block=8)),),
     decoder=DecoderConfig(layers=1),
 )
 

@@ -12,10 +12,10 @@ from sumpool.bench.models.found import FoundModels
 from sumpool.bench.models.measure import measure_models
 from sumpool.bench.models.rows import ModelRow
 from sumpool.bench.systems.workload import WORKS, Conditions, Documents, Subject
-from sumpool.core.attention.blockwise import BlockwiseConfig
+from sumpool.core.attention.blockwise import BlockwiseAttentionConfig
 from sumpool.core.model.config import DecoderConfig, EncoderLayerConfig, ModelConfig
-from sumpool.core.output.tied import TiedConfig
-from sumpool.core.pooling.halving import HalvingConfig
+from sumpool.core.output.tied import TiedOutputConfig
+from sumpool.core.pooling.halving import HalvingPoolerConfig
 
 pytestmark = pytest.mark.usefixtures("small_probes")
 CONDITIONS = Conditions(vocabulary=40, device=torch.device("cpu"), precision=torch.float32)
@@ -28,11 +28,11 @@ CONFIG = ModelConfig(
     feed_forward=WIDTH,
     source_length=32,
     encoder=(
-        EncoderLayerConfig(attention=BlockwiseConfig(block=BLOCK)),
-        EncoderLayerConfig(attention=BlockwiseConfig(block=BLOCK), pool=HalvingConfig(keep=KEEP)),
+        EncoderLayerConfig(attention=BlockwiseAttentionConfig(block=BLOCK)),
+        EncoderLayerConfig(attention=BlockwiseAttentionConfig(block=BLOCK), pool=HalvingPoolerConfig(keep=KEEP)),
     ),
     decoder=DecoderConfig(layers=1),
-    output=TiedConfig(),
+    output=TiedOutputConfig(),
 )
 
 
@@ -144,7 +144,7 @@ def test_other_errors_are_not_taken_for_the_end_of_memory(monkeypatch: pytest.Mo
         measure_models(CONFIG, QUICK, CONDITIONS)
 
 
-class Reader:
+class MemoryEncoder:
     """A peer that only reads, outside torch."""
 
     def encode(self, documents: Documents) -> None:
@@ -158,7 +158,7 @@ class Reader:
 
 
 def test_peers_take_part_and_say_what_they_cannot() -> None:
-    rows = measure_models(CONFIG, QUICK, CONDITIONS, {"theirs": Reader()}).models
+    rows = measure_models(CONFIG, QUICK, CONDITIONS, {"theirs": MemoryEncoder()}).models
     theirs = {row.work: row for row in rows if row.model == "theirs"}
     assert theirs["encode"].timing is not None
     assert theirs["encode"].operations is None  # nothing that is counted took place

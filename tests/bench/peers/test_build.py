@@ -8,7 +8,7 @@ import torch
 
 from sumpool.bench.peers.build import build_peers, require_peers
 from sumpool.bench.systems.workload import Conditions, Documents
-from sumpool.core.attention.blockwise import BlockwiseConfig
+from sumpool.core.attention.blockwise import BlockwiseAttentionConfig
 from sumpool.core.model.config import DecoderConfig, EncoderLayerConfig, ModelConfig
 from sumpool.errors import RecipeError
 
@@ -19,7 +19,7 @@ CONFIG = ModelConfig(
     feed_forward=24,
     source_length=8,
     target_length=4,
-    encoder=(EncoderLayerConfig(attention=BlockwiseConfig(block=8)),),
+    encoder=(EncoderLayerConfig(attention=BlockwiseAttentionConfig(block=8)),),
     decoder=DecoderConfig(layers=1),
 )
 OF_TRANSFORMERS = ["LED", "PEGASUS-X", "LongT5", "BART"]
@@ -36,7 +36,7 @@ def test_every_peer_reads_the_longest_and_writes_all_tokens() -> None:
         peers[name].train(documents)
 
 
-def hide(monkeypatch: pytest.MonkeyPatch, *hidden: str) -> None:
+def zero_padding(monkeypatch: pytest.MonkeyPatch, *hidden: str) -> None:
     """Let it look as if these were not installed."""
 
     def find(name: str) -> ModuleSpec | None:
@@ -46,13 +46,13 @@ def hide(monkeypatch: pytest.MonkeyPatch, *hidden: str) -> None:
 
 
 def test_without_transformers_there_are_no_peers(monkeypatch: pytest.MonkeyPatch) -> None:
-    hide(monkeypatch, "transformers")
+    zero_padding(monkeypatch, "transformers")
     with pytest.raises(RecipeError, match=r"--peers must have transformers .*: pip install 'sumpool\[peers\]'"):
         require_peers()
 
 
 def test_without_ctranslate2_there_are_the_others(monkeypatch: pytest.MonkeyPatch) -> None:
-    hide(monkeypatch, "ctranslate2")
+    zero_padding(monkeypatch, "ctranslate2")
     assert require_peers() == ("CTranslate2 is left out, ctranslate2 is not installed: pip install 'sumpool[peers]'",)
     assert list(build_peers(CONFIG, 8, CONDITIONS, 4)) == OF_TRANSFORMERS
 

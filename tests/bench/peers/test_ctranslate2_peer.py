@@ -10,9 +10,9 @@ from sumpool.bench.peers.ctranslate2_peer import CTranslate2Peer, compute_types
 from sumpool.bench.peers.transformers_models import bart
 from sumpool.bench.peers.transformers_peer import TransformersPeer
 from sumpool.bench.systems.workload import Conditions, Documents
-from sumpool.core.attention.blockwise import BlockwiseConfig
+from sumpool.core.attention.blockwise import BlockwiseAttentionConfig
 from sumpool.core.model.config import DecoderConfig, EncoderLayerConfig, ModelConfig
-from sumpool.pieces import END
+from sumpool.special_tokens import EOS
 
 CONDITIONS = Conditions(vocabulary=60, device=torch.device("cpu"), precision=torch.float32)
 CONFIG = ModelConfig(
@@ -21,7 +21,7 @@ CONFIG = ModelConfig(
     feed_forward=24,
     source_length=2000,
     target_length=9,
-    encoder=(EncoderLayerConfig(attention=BlockwiseConfig(block=8)),) * 2,
+    encoder=(EncoderLayerConfig(attention=BlockwiseAttentionConfig(block=8)),) * 2,
     decoder=DecoderConfig(layers=1),
 )
 
@@ -51,7 +51,7 @@ def test_writes_what_bart_of_transformers_writes(
 def hasty_bart(config: ModelConfig, vocabulary: int) -> torch.nn.Module:
     """A BART that would rather end."""
     model: torch.nn.Module = bart(config, vocabulary)
-    model.get_buffer("final_logits_bias")[:, END] = 9
+    model.get_buffer("final_logits_bias")[:, EOS] = 9
     return model
 
 
@@ -61,7 +61,7 @@ def test_writes_as_many_tokens_as_asked_for(monkeypatch: pytest.MonkeyPatch, kin
     peer = CTranslate2Peer(CONFIG, CONDITIONS, kind)
     found = peer.write(Documents.random(2, 20, 1, CONDITIONS), beams=2, tokens=8)
     assert found.shape == (2, 8)
-    assert END not in found
+    assert EOS not in found
     assert kind in peer.translator.compute_type
 
 

@@ -2,10 +2,10 @@ import numpy as np
 import pytest
 
 from sumpool.bench.peers.led_inputs import Features, feature, inputs
-from sumpool.core.attention.blockwise import BlockwiseConfig
+from sumpool.core.attention.blockwise import BlockwiseAttentionConfig
 from sumpool.core.model.config import DecoderConfig, EncoderLayerConfig, ModelConfig
 from sumpool.data.shards import Item
-from sumpool.pieces import END
+from sumpool.special_tokens import EOS
 
 CONFIG = ModelConfig(
     dim=16,
@@ -13,7 +13,7 @@ CONFIG = ModelConfig(
     feed_forward=24,
     source_length=6,
     target_length=4,
-    encoder=(EncoderLayerConfig(attention=BlockwiseConfig(block=4)),),
+    encoder=(EncoderLayerConfig(attention=BlockwiseAttentionConfig(block=4)),),
     decoder=DecoderConfig(layers=1),
 )
 
@@ -37,7 +37,7 @@ def test_documents_are_cut_as_ours_are() -> None:
     long, short = features[0], features[1]
     assert long["input_ids"].tolist() == [10, 11, 12, 13, 14, 15]
     assert long["labels"].tolist() == [50, 51, 52, 53]  # cut, so that it has no end
-    assert short["labels"].tolist() == [50, 51, END]
+    assert short["labels"].tolist() == [50, 51, EOS]
 
 
 def test_a_batch_is_padded_and_its_first_tokens_see_everything() -> None:
@@ -45,7 +45,7 @@ def test_a_batch_is_padded_and_its_first_tokens_see_everything() -> None:
     assert batch["input_ids"].tolist() == [[10, 11, 0, 0], [10, 11, 12, 13]]
     assert batch["attention_mask"].tolist() == [[1, 1, 0, 0], [1, 1, 1, 1]]
     assert batch["global_attention_mask"].tolist() == [[1, 0, 0, 0], [1, 0, 0, 0]]
-    assert batch["labels"].tolist() == [[50, END, -100], [50, 51, END]]
+    assert batch["labels"].tolist() == [[50, EOS, -100], [50, 51, EOS]]
 
 
 def test_documents_may_come_without_summaries() -> None:

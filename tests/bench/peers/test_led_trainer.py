@@ -17,8 +17,8 @@ from sumpool.bench.peers.transformers_models import led
 from sumpool.bench.systems.workload import Conditions
 from sumpool.data.shards import Item
 from sumpool.errors import Interrupted, NonFiniteError
-from sumpool.pieces import BEGIN, END
 from sumpool.progress import Progress
+from sumpool.special_tokens import BOS, EOS
 from tests.bench.peers.test_led_inputs import CONFIG, Few, item
 
 pytest.importorskip("transformers")
@@ -62,7 +62,7 @@ def naive_nats(model: Any, items: Few) -> float:  # noqa: ANN401
     for document in items:
         ids = torch.tensor(document.ids[:6])[None]
         assert document.target is not None
-        target = [*document.target.tolist(), END][:4]
+        target = [*document.target.tolist(), EOS][:4]
         first = torch.zeros_like(ids)
         first[0, 0] = 1
         with torch.no_grad():
@@ -70,7 +70,7 @@ def naive_nats(model: Any, items: Few) -> float:  # noqa: ANN401
                 input_ids=ids,
                 attention_mask=torch.ones_like(ids),
                 global_attention_mask=first,
-                decoder_input_ids=torch.tensor([[BEGIN, *target[:-1]]]),
+                decoder_input_ids=torch.tensor([[BOS, *target[:-1]]]),
             ).logits[0]
         surprises += [-logits[place].log_softmax(-1)[piece].item() for place, piece in enumerate(target)]
     return sum(surprises) / len(surprises)

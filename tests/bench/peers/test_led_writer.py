@@ -10,7 +10,7 @@ from sumpool.core.decoding.config import DecodingConfig
 from sumpool.core.decoding.constraints import WordPieces
 from sumpool.core.decoding.ranking import Lengths
 from sumpool.core.model.config import ModelConfig
-from sumpool.pieces import BEGIN, END, PAD, UNKNOWN
+from sumpool.special_tokens import BOS, EOS, PAD, UNK
 from tests.bench.peers.test_led_inputs import CONFIG, item
 
 pytest.importorskip("transformers")
@@ -37,7 +37,7 @@ def test_lengths_are_kept(beams: int) -> None:
     for shortest, longest in ((3, 7), (16, 16)):
         for summary in writer(config, Lengths(shortest, longest)).write(DOCUMENTS, PIECES):
             assert shortest <= len(summary) <= longest
-            assert not {PAD, UNKNOWN, BEGIN, END} & set(summary)
+            assert not {PAD, UNK, BOS, EOS} & set(summary)
 
 
 @pytest.mark.parametrize("beams", [1, 3])
@@ -73,7 +73,7 @@ def test_each_piece_is_the_likeliest_that_is_allowed() -> None:
     first[0, 0] = 1
     with torch.no_grad():
         logits = writing._model(
-            input_ids=ids, global_attention_mask=first, decoder_input_ids=torch.tensor([[BEGIN, *summary[:-1]]])
+            input_ids=ids, global_attention_mask=first, decoder_input_ids=torch.tensor([[BOS, *summary[:-1]]])
         ).logits[0]
-    logits[:, [PAD, UNKNOWN, BEGIN, END]] = -torch.inf
+    logits[:, [PAD, UNK, BOS, EOS]] = -torch.inf
     assert logits.argmax(-1).tolist() == summary

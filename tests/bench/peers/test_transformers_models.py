@@ -5,12 +5,12 @@ from torch import nn
 
 from sumpool.bench.peers.transformers_models import bart, block_of, led, long_t5, pegasus_x
 from sumpool.bench.peers.transformers_peer import Build
-from sumpool.core.attention.blockwise import BlockwiseConfig
-from sumpool.core.attention.sliding_window import SlidingWindowConfig
-from sumpool.core.attention.vanilla import VanillaConfig
+from sumpool.core.attention.blockwise import BlockwiseAttentionConfig
+from sumpool.core.attention.sliding_window import SlidingWindowAttentionConfig
+from sumpool.core.attention.vanilla import VanillaAttentionConfig
 from sumpool.core.model.config import DecoderConfig, EncoderLayerConfig, ModelConfig
 from sumpool.core.model.summarizer import Summarizer
-from sumpool.core.output.tied import TiedConfig
+from sumpool.core.output.tied import TiedOutputConfig
 
 VOCABULARY, DIM, FEED_FORWARD = 100, 64, 96
 ENCODER_LAYERS, DECODER_LAYERS = 3, 2
@@ -18,7 +18,9 @@ BARTS_OFFSET = 2
 """Places before the first one in its positions, of encoder and decoder."""
 
 
-def config_with(attention: BlockwiseConfig | VanillaConfig | SlidingWindowConfig) -> ModelConfig:
+def config_with(
+    attention: BlockwiseAttentionConfig | VanillaAttentionConfig | SlidingWindowAttentionConfig,
+) -> ModelConfig:
     """A model that learns all that BART does; fewer positions than features."""
     return ModelConfig(
         dim=DIM,
@@ -31,11 +33,11 @@ def config_with(attention: BlockwiseConfig | VanillaConfig | SlidingWindowConfig
         target_length=32,
         encoder=(EncoderLayerConfig(attention=attention),) * ENCODER_LAYERS,
         decoder=DecoderConfig(layers=DECODER_LAYERS, positions="learned"),
-        output=TiedConfig(bias=False),
+        output=TiedOutputConfig(bias=False),
     )
 
 
-BLOCKWISE = config_with(BlockwiseConfig(block=8))
+BLOCKWISE = config_with(BlockwiseAttentionConfig(block=8))
 
 
 def count(model: nn.Module) -> int:
@@ -43,12 +45,12 @@ def count(model: nn.Module) -> int:
 
 
 def test_bart_has_as_many_weights_as_ours() -> None:
-    ours = Summarizer(config_with(VanillaConfig()), VOCABULARY)
+    ours = Summarizer(config_with(VanillaAttentionConfig()), VOCABULARY)
     assert count(bart(BLOCKWISE, VOCABULARY)) == count(ours) + 2 * BARTS_OFFSET * DIM
 
 
 def test_led_has_as_many_weights_as_ours() -> None:
-    ours = Summarizer(config_with(SlidingWindowConfig(window=8, global_first=True)), VOCABULARY)
+    ours = Summarizer(config_with(SlidingWindowAttentionConfig(window=8, global_first=True)), VOCABULARY)
     assert count(led(BLOCKWISE, VOCABULARY)) == count(ours)
 
 
@@ -63,7 +65,7 @@ def test_every_matrix_is_that_of_the_shape(build: Build, more: int) -> None:
 
 
 def test_what_a_token_sees_is_as_wide_as_our_block() -> None:
-    config = config_with(BlockwiseConfig(block=512))
+    config = config_with(BlockwiseAttentionConfig(block=512))
     assert set(led(config, VOCABULARY).config.attention_window) == {512}
     assert pegasus_x(config, VOCABULARY).config.block_size == 512
     assert pegasus_x(config, VOCABULARY).config.num_global_tokens == 32
@@ -73,7 +75,7 @@ def test_what_a_token_sees_is_as_wide_as_our_block() -> None:
 
 def test_the_block_is_that_of_the_first_blockwise_layer() -> None:
     assert block_of(BLOCKWISE) == 8
-    assert block_of(config_with(VanillaConfig())) == BlockwiseConfig().block
+    assert block_of(config_with(VanillaAttentionConfig())) == BlockwiseAttentionConfig().block
 
 
 @pytest.mark.parametrize("build", [bart, pegasus_x, long_t5, led])

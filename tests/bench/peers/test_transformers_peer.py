@@ -7,9 +7,9 @@ import torch
 from sumpool.bench.peers.transformers_models import bart, led, long_t5, pegasus_x
 from sumpool.bench.peers.transformers_peer import Build, TransformersPeer
 from sumpool.bench.systems.workload import Conditions, Documents
-from sumpool.core.attention.blockwise import BlockwiseConfig
+from sumpool.core.attention.blockwise import BlockwiseAttentionConfig
 from sumpool.core.model.config import DecoderConfig, EncoderLayerConfig, ModelConfig
-from sumpool.pieces import END
+from sumpool.special_tokens import EOS
 
 CONDITIONS = Conditions(vocabulary=40, device=torch.device("cpu"), precision=torch.float32)
 CONFIG = ModelConfig(
@@ -18,7 +18,7 @@ CONFIG = ModelConfig(
     feed_forward=24,
     source_length=24,
     target_length=9,
-    encoder=(EncoderLayerConfig(attention=BlockwiseConfig(block=8)),) * 2,
+    encoder=(EncoderLayerConfig(attention=BlockwiseAttentionConfig(block=8)),) * 2,
     decoder=DecoderConfig(layers=1),
 )
 BUILDS = {"LED": led, "PEGASUS-X": pegasus_x, "LongT5": long_t5, "BART": bart}
@@ -44,16 +44,16 @@ def test_reads_every_token(build: Build, documents: Documents) -> None:
 def test_writes_as_many_tokens_as_asked_for(build: Build, documents: Documents, beams: int, tokens: int) -> None:
     found = TransformersPeer(build, CONFIG, CONDITIONS).write(documents, beams, tokens)
     assert found.shape == (2, tokens)
-    assert END not in found
+    assert EOS not in found
 
 
 def test_never_ends_early(documents: Documents) -> None:
     def build(config: ModelConfig, vocabulary: int) -> torch.nn.Module:
         model: torch.nn.Module = bart(config, vocabulary)
-        model.get_buffer("final_logits_bias")[:, END] = 9
+        model.get_buffer("final_logits_bias")[:, EOS] = 9
         return model
 
-    assert END not in TransformersPeer(build, CONFIG, CONDITIONS).write(documents, 2, 6)
+    assert EOS not in TransformersPeer(build, CONFIG, CONDITIONS).write(documents, 2, 6)
 
 
 def test_reads_once_and_runs_the_decoder_once_a_token(build: Build, documents: Documents) -> None:

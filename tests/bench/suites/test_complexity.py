@@ -26,8 +26,8 @@ def test_what_is_counted_without_products_is_what_is_computed(found: FoundComple
         read = partial(model.encode, documents.ids, documents.mask, documents.sentences)
         with torch.inference_mode():
             memory = read().tokens
-            looked = count(partial(model.decoder.remember, memory))
-            written = count(partial(model.decoder, documents.target, model.decoder.remember(memory)))
+            looked = count(partial(model.decoder.precompute, memory))
+            written = count(partial(model.decoder, documents.target, model.decoder.precompute(memory)))
             assert (row.encoder.whole.total, row.decoder.whole.total) == (count(read), looked + written), row.name
 
 

@@ -7,14 +7,14 @@ from sumpool.bench.config import ComplexityConfig
 from sumpool.bench.measures.cost import ALL, count_modules
 from sumpool.bench.suites import complexity
 from sumpool.bench.suites.complexity import count_complexity, systems
-from sumpool.bench.suites.formulas import Held, cross_attention, self_attention
-from sumpool.core.attention.blockwise import BlockwiseConfig
-from sumpool.core.attention.efficient import EfficientConfig
-from sumpool.core.attention.sliding_window import SlidingWindowConfig
-from sumpool.core.attention.vanilla import VanillaConfig
+from sumpool.bench.suites.formulas import StepState, cross_attention, self_attention
+from sumpool.core.attention.blockwise import BlockwiseAttentionConfig
+from sumpool.core.attention.efficient import EfficientAttentionConfig
+from sumpool.core.attention.sliding_window import SlidingWindowAttentionConfig
+from sumpool.core.attention.vanilla import VanillaAttentionConfig
 from sumpool.core.cross_attention._base import CrossAttentionConfig
-from sumpool.core.cross_attention.full import FullConfig
-from sumpool.core.cross_attention.hepos import HeposConfig
+from sumpool.core.cross_attention.full import FullCrossAttentionConfig
+from sumpool.core.cross_attention.hepos import HeposCrossAttentionConfig
 from sumpool.variants import kinds
 
 SMALL = ComplexityConfig(length=48, keep=8, block=16, target=10, dim=32, heads=4, feed_forward=64, layers=5)
@@ -50,9 +50,9 @@ def test_counters_that_disagree_are_seen(monkeypatch: pytest.MonkeyPatch) -> Non
 def test_products_are_those_of_table_1() -> None:
     length, dim, heads, block = 48, 32, 4, 16
     seen = {
-        length: self_attention(VanillaConfig(), length, dim, heads),
-        block: self_attention(BlockwiseConfig(block=block), length, dim, heads),
-        dim // heads: self_attention(EfficientConfig(), length, dim, heads),
+        length: self_attention(VanillaAttentionConfig(), length, dim, heads),
+        block: self_attention(BlockwiseAttentionConfig(block=block), length, dim, heads),
+        dim // heads: self_attention(EfficientAttentionConfig(), length, dim, heads),
     }
     for keys, cost in seen.items():
         assert cost is not None
@@ -61,12 +61,17 @@ def test_products_are_those_of_table_1() -> None:
 
 
 def test_what_is_held() -> None:
-    dense, blocks = (self_attention(config, 48, 32, 4) for config in (VanillaConfig(), BlockwiseConfig(block=16)))
+    dense, blocks = (
+        self_attention(config, 48, 32, 4) for config in (VanillaAttentionConfig(), BlockwiseAttentionConfig(block=16))
+    )
     assert dense is not None
     assert blocks is not None
-    assert dense.held == Held(keys_values=2 * 48 * 32, weights=4 * 48 * 48, activations=3 * 48 * 32)
+    assert dense.held == StepState(keys_values=2 * 48 * 32, weights=4 * 48 * 48, activations=3 * 48 * 32)
     assert blocks.held.weights == 4 * 48 * 16
-    full, strides = (cross_attention(config, 10, 9, 32, 4) for config in (FullConfig(), HeposConfig(stride=4)))
+    full, strides = (
+        cross_attention(config, 10, 9, 32, 4)
+        for config in (FullCrossAttentionConfig(), HeposCrossAttentionConfig(stride=4))
+    )
     assert full is not None
     assert strides is not None
     assert (full.held.keys_values, strides.held.keys_values) == (2 * 9 * 32, 2 * 3 * 32)
@@ -74,7 +79,7 @@ def test_what_is_held() -> None:
 
 @pytest.mark.parametrize("length", [12, 13, 187])
 def test_a_first_token_that_all_see_is_counted(length: int) -> None:
-    config = SlidingWindowConfig(window=8, global_first=True)
+    config = SlidingWindowAttentionConfig(window=8, global_first=True)
     attention, places = config.build(32, 4), torch.arange(length)[None]
     with torch.inference_mode():
         counted = count_modules(lambda: attention(torch.randn(1, length, 32), places >= 0, places))[ALL]

@@ -10,9 +10,9 @@ from sumpool.bench.suites import paper_times
 from sumpool.bench.suites.paper import PaperRow, Published, rows
 from sumpool.bench.suites.paper_times import FoundTimes, TimeRow, measure_tables, scale
 from sumpool.bench.systems.workload import Conditions, Subject
-from sumpool.core.attention.blockwise import BlockwiseConfig
+from sumpool.core.attention.blockwise import BlockwiseAttentionConfig
 from sumpool.core.model.config import ModelConfig
-from sumpool.core.pooling.funnel import FunnelConfig
+from sumpool.core.pooling.funnel import FunnelPoolerConfig
 
 CONDITIONS = Conditions(vocabulary=320, device=torch.device("cpu"), precision=torch.float32)
 SMALL = TablesConfig(table=8, scale=1 / 64, width=1 / 16, batch=1, generate_batch=2, generate=(64, 128), repeats=1)
@@ -27,13 +27,13 @@ def config(number: int) -> ModelConfig:
 def test_every_length_and_width_shrinks() -> None:
     small = scale(config(23), SMALL)
     assert (small.source_length, small.dim, small.feed_forward, small.heads) == (128, 32, 128, 8)
-    assert {layer.attention for layer in small.encoder} == {BlockwiseConfig(block=8)}
+    assert {layer.attention for layer in small.encoder} == {BlockwiseAttentionConfig(block=8)}
     assert [getattr(layer.pool, "keep", None) for layer in small.encoder] == [None, 32, 8, 2]
 
 
 def test_a_share_does_not_shrink() -> None:
     pool = scale(config(19), SMALL).encoder[0].pool
-    assert pool == FunnelConfig(window=16, stride=16)
+    assert pool == FunnelPoolerConfig(window=16, stride=16)
     assert scale(config(19), SMALL).restore
 
 

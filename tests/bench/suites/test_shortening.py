@@ -8,8 +8,8 @@ from sumpool.bench.measures.timing import Timing
 from sumpool.bench.suites import shortening
 from sumpool.bench.suites.shortening import FoundShortening, ShorteningRow, measure_shortening, model
 from sumpool.bench.systems.workload import Conditions, Subject
-from sumpool.core.attention.blockwise import BlockwiseConfig
-from sumpool.core.pooling.funnel import FunnelConfig
+from sumpool.core.attention.blockwise import BlockwiseAttentionConfig
+from sumpool.core.pooling.funnel import FunnelPoolerConfig
 
 CONDITIONS = Conditions(vocabulary=8, device=torch.device("cpu"), precision=torch.float32)
 SMALL = ShorteningConfig(
@@ -21,8 +21,8 @@ def test_layers_are_those_of_the_paper() -> None:
     layers = model(4, SMALL).encoder
     assert len(layers) == 10
     assert [place for place, layer in enumerate(layers) if layer.pool] == [1]
-    assert layers[1].pool == FunnelConfig(window=4, stride=4)
-    assert {layer.attention for layer in layers} == {BlockwiseConfig(block=8)}
+    assert layers[1].pool == FunnelPoolerConfig(window=4, stride=4)
+    assert {layer.attention for layer in layers} == {BlockwiseAttentionConfig(block=8)}
     assert not any(layer.pool for layer in model(1, SMALL).encoder)
 
 

@@ -5,21 +5,24 @@ import torch
 from torch import Tensor, nn
 
 from sumpool.bench.systems.workload import Conditions, Documents, Subject, twins
-from sumpool.core.attention.blockwise import BlockwiseConfig
-from sumpool.core.attention.vanilla import VanillaConfig
+from sumpool.core.attention.blockwise import BlockwiseAttentionConfig
+from sumpool.core.attention.vanilla import VanillaAttentionConfig
 from sumpool.core.model.config import DecoderConfig, EncoderLayerConfig, ModelConfig
-from sumpool.core.nn.packed import Precision
-from sumpool.core.pooling.halving import HalvingConfig
-from sumpool.pieces import PARAGRAPH
+from sumpool.core.nn.quantization import Precision
+from sumpool.core.pooling.halving import HalvingPoolerConfig
+from sumpool.special_tokens import PARAGRAPH
 
 CONDITIONS = Conditions(vocabulary=40, device=torch.device("cpu"), precision=torch.float32)
-BLOCKWISE = EncoderLayerConfig(attention=BlockwiseConfig(block=8))
+BLOCKWISE = EncoderLayerConfig(attention=BlockwiseAttentionConfig(block=8))
 CONFIG = ModelConfig(
     dim=16,
     heads=2,
     feed_forward=32,
     source_length=32,
-    encoder=(BLOCKWISE, EncoderLayerConfig(attention=BlockwiseConfig(block=8), pool=HalvingConfig(keep=8))),
+    encoder=(
+        BLOCKWISE,
+        EncoderLayerConfig(attention=BlockwiseAttentionConfig(block=8), pool=HalvingPoolerConfig(keep=8)),
+    ),
     decoder=DecoderConfig(layers=1),
 )
 
@@ -37,7 +40,7 @@ def test_twins_pool_nothing() -> None:
     assert list(found) == ["model", "blockwise", "vanilla"]
     assert found["model"].encoder == CONFIG.encoder
     assert found["blockwise"].encoder == (BLOCKWISE, BLOCKWISE)
-    assert found["vanilla"].encoder == (EncoderLayerConfig(attention=VanillaConfig()),) * 2
+    assert found["vanilla"].encoder == (EncoderLayerConfig(attention=VanillaAttentionConfig()),) * 2
     assert {twin.source_length for twin in found.values()} == {100}
     assert {twin.dim for twin in found.values()} == {16}
 

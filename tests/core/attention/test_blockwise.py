@@ -31,8 +31,10 @@ def test_equals_full_attention_in_each_block(
     pieces = list(zip(tokens.states.split(block, 1), tokens.mask.split(block, 1), places.split(block, 1), strict=True))
     expected = torch.cat([vanilla(*piece) for piece in pieces], dim=1)
     torch.testing.assert_close(attention(tokens.states, tokens.mask, places), expected)
-    received = torch.cat([vanilla.mass(*piece, itself=True) for piece in pieces], dim=1)
-    torch.testing.assert_close(attention.mass(tokens.states, tokens.mask, places, itself=True), received)
+    attention_received = torch.cat([vanilla.attention_received(*piece, itself=True) for piece in pieces], dim=1)
+    torch.testing.assert_close(
+        attention.attention_received(tokens.states, tokens.mask, places, itself=True), attention_received
+    )
 
 
 def test_one_block_is_vanilla(make_tokens: Callable[..., Tokens]) -> None:
@@ -50,7 +52,7 @@ def test_blocks_of_padding_are_skipped(make_tokens: Callable[..., Tokens]) -> No
     attention.project.register_forward_pre_hook(lambda _, given: entered.append(given[0].size(0)))
     tokens = make_tokens(80, 3, 17)
     attention(tokens.states, tokens.mask, tokens.positions)
-    attention.mass(tokens.states, tokens.mask, tokens.positions, itself=True)
+    attention.attention_received(tokens.states, tokens.mask, tokens.positions, itself=True)
     assert entered == [10 + 1 + 3] * 2
 
 

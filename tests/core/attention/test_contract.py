@@ -102,10 +102,10 @@ def test_each_document_gives_away_as_much_attention_as_it_has_tokens(
     variant: str, make_tokens: Callable[..., Tokens]
 ) -> None:
     tokens = make_tokens(530, 64, 1, 0, length=540)
-    received = build(variant).mass(tokens.states, tokens.mask, tokens.positions, itself=True)
-    torch.testing.assert_close(received.sum(1), torch.tensor([530.0, 64.0, 1.0, 0.0], dtype=torch.float64))
-    assert (received >= 0).all()
-    assert (received[~tokens.mask] == 0).all()
+    attention_received = build(variant).attention_received(tokens.states, tokens.mask, tokens.positions, itself=True)
+    torch.testing.assert_close(attention_received.sum(1), torch.tensor([530.0, 64.0, 1.0, 0.0], dtype=torch.float64))
+    assert (attention_received >= 0).all()
+    assert (attention_received[~tokens.mask] == 0).all()
 
 
 @pytest.mark.parametrize("variant", VARIANTS)
@@ -125,8 +125,8 @@ def test_mass_is_of_the_weights_that_mix(variant: str, itself: bool, make_tokens
     weights = attention(tokens.states, tokens.mask, tokens.positions)[0, :4].view(4, 4, 4).mean(1)  # (queries, keys)
     if not itself:
         weights = weights - weights.diag().diag()
-    received = attention.mass(tokens.states, tokens.mask, tokens.positions, itself)
-    torch.testing.assert_close(received[0, :4], weights.sum(0))
+    attention_received = attention.attention_received(tokens.states, tokens.mask, tokens.positions, itself)
+    torch.testing.assert_close(attention_received[0, :4], weights.sum(0))
 
 
 @pytest.mark.parametrize("variant", VARIANTS)
@@ -136,10 +136,12 @@ def test_mass_depends_on_the_document_only(
 ) -> None:
     attention, lengths = build(variant), (530, 40, 3)
     batches = make_tokens(*lengths), make_tokens(*lengths, length=560, pad=1e3)
-    together, hostile = (attention.mass(batch.states, batch.mask, batch.positions, itself) for batch in batches)
+    together, hostile = (
+        attention.attention_received(batch.states, batch.mask, batch.positions, itself) for batch in batches
+    )
     for number, length in enumerate(lengths):
         single = alone(batches[0], number)
-        expected = attention.mass(single.states, single.mask, single.positions, itself)[0]
+        expected = attention.attention_received(single.states, single.mask, single.positions, itself)[0]
         torch.testing.assert_close(together[number, :length], expected, atol=1e-10, rtol=0)
         torch.testing.assert_close(hostile[number, :length], expected, atol=1e-10, rtol=0)
 

@@ -20,13 +20,17 @@ def test_equals_the_weights_written_out(pad: float, make_tokens: Callable[..., T
     attention = EfficientAttention(16, 4).double()
     tokens = make_tokens(30, 11, 1, pad=pad)
     mixed = attention(tokens.states, tokens.mask, tokens.positions)
-    masses = [attention.mass(tokens.states, tokens.mask, tokens.positions, itself) for itself in (True, False)]
+    masses = [
+        attention.attention_received(tokens.states, tokens.mask, tokens.positions, itself) for itself in (True, False)
+    ]
     for number, real in enumerate((30, 11, 1)):
         expected, weights = naive(attention, tokens.states[number, :real])
         torch.testing.assert_close(mixed[number, :real], expected)
         torch.testing.assert_close(weights.sum(2), torch.ones_like(weights[..., 0]))
-        for received, given in zip(masses, (weights, weights - weights.diagonal(0, 1, 2).diag_embed()), strict=True):
-            torch.testing.assert_close(received[number, :real], given.mean(0).sum(0))
+        for attention_received, given in zip(
+            masses, (weights, weights - weights.diagonal(0, 1, 2).diag_embed()), strict=True
+        ):
+            torch.testing.assert_close(attention_received[number, :real], given.mean(0).sum(0))
 
 
 def test_a_document_without_tokens_has_a_finite_gradient(make_tokens: Callable[..., Tokens]) -> None:

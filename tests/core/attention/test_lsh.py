@@ -4,7 +4,7 @@ import pytest
 import torch
 from torch import Tensor
 
-from sumpool.core.attention.lsh import LshAttention, LshConfig
+from sumpool.core.attention.lsh import LshAttention, LshAttentionConfig
 from sumpool.core.tokens import Tokens
 
 
@@ -57,21 +57,25 @@ def naive(attention: LshAttention, states: Tensor) -> tuple[Tensor, Tensor]:
 
 @pytest.mark.parametrize(("bucket", "hashes"), [(8, 1), (8, 4), (3, 2), (1, 3), (100, 2)])
 def test_equals_loops_over_tokens_and_rounds(bucket: int, hashes: int, make_tokens: Callable[..., Tokens]) -> None:
-    attention = LshConfig(bucket=bucket, hashes=hashes, local_heads=1, seed=5).build(16, 4).double()
+    attention = LshAttentionConfig(bucket=bucket, hashes=hashes, local_heads=1, seed=5).build(16, 4).double()
     lengths = (70, 37, 2, 1)
     tokens = make_tokens(*lengths, pad=7.0)
     mixed = attention(tokens.states, tokens.mask, tokens.positions)
-    masses = [attention.mass(tokens.states, tokens.mask, tokens.positions, itself) for itself in (True, False)]
+    masses = [
+        attention.attention_received(tokens.states, tokens.mask, tokens.positions, itself) for itself in (True, False)
+    ]
     for number, length in enumerate(lengths):
         expected, weights = naive(attention, tokens.states[number, :length])
         torch.testing.assert_close(mixed[number, :length], expected)
-        for received, given in zip(masses, (weights, weights - weights.diagonal(0, 1, 2).diag_embed()), strict=True):
-            torch.testing.assert_close(received[number, :length], given.mean(0).sum(0))
+        for attention_received, given in zip(
+            masses, (weights, weights - weights.diagonal(0, 1, 2).diag_embed()), strict=True
+        ):
+            torch.testing.assert_close(attention_received[number, :length], given.mean(0).sum(0))
 
 
 def test_equal_vectors_find_each_other_however_far_apart(make_tokens: Callable[..., Tokens]) -> None:
     """What the hashing is for: eight rounds show 3 % of the document to a token, and nearly always what equals it."""
-    attention = LshConfig(bucket=4, hashes=8, local_heads=0).build(16, 1).double()
+    attention = LshAttentionConfig(bucket=4, hashes=8, local_heads=0).build(16, 1).double()
     tokens = make_tokens(2000)
     states = torch.cat([tokens.states[:, :1000]] * 2, dim=1).requires_grad_()
     mixed = attention(states, tokens.mask, tokens.positions)
@@ -87,14 +91,14 @@ def test_more_buckets_than_directions_are_shared(
     make_tokens: Callable[..., Tokens], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("sumpool.core.attention.lsh._DIRECTIONS", 3)
-    attention = LshConfig(bucket=4).build(16, 4).double()
+    attention = LshAttentionConfig(bucket=4).build(16, 4).double()
     tokens = make_tokens(100, 9)
     assert attention(tokens.states, tokens.mask, tokens.positions).isfinite().all()
     assert attention.rotations.shape == (4, 4, 3)
 
 
 def test_the_seed_alone_decides_who_meets_whom(make_tokens: Callable[..., Tokens]) -> None:
-    first, same, other = (LshConfig(bucket=8, seed=seed).build(16, 4).double() for seed in (1, 1, 2))
+    first, same, other = (LshAttentionConfig(bucket=8, seed=seed).build(16, 4).double() for seed in (1, 1, 2))
     tokens = make_tokens(200)
     for attention in (same, other):
         attention.load_state_dict(first.state_dict())
@@ -104,7 +108,7 @@ def test_the_seed_alone_decides_who_meets_whom(make_tokens: Callable[..., Tokens
 
 
 def test_gradient_is_exact(make_tokens: Callable[..., Tokens]) -> None:
-    attention = LshConfig(bucket=2, hashes=2, local_heads=1).build(16, 4).double()
+    attention = LshAttentionConfig(bucket=2, hashes=2, local_heads=1).build(16, 4).double()
     tokens = make_tokens(7, 3)
 
     def mix(states: Tensor) -> Tensor:
@@ -115,7 +119,7 @@ def test_gradient_is_exact(make_tokens: Callable[..., Tokens]) -> None:
 
 
 def test_a_document_without_tokens_has_a_finite_gradient(make_tokens: Callable[..., Tokens]) -> None:
-    attention = LshConfig(bucket=4).build(16, 4).double()
+    attention = LshAttentionConfig(bucket=4).build(16, 4).double()
     tokens = make_tokens(5, 0)
     states = tokens.states.requires_grad_()
     attention(states, tokens.mask, tokens.positions)[tokens.mask].square().sum().backward()
@@ -125,4 +129,4 @@ def test_a_document_without_tokens_has_a_finite_gradient(make_tokens: Callable[.
 
 def test_some_heads_must_hash() -> None:
     with pytest.raises(ValueError, match="local_heads must be less than heads = 2, got 2; lower it"):
-        LshConfig(local_heads=2).build(16, 2)
+        LshAttentionConfig(local_heads=2).build(16, 2)

@@ -10,13 +10,13 @@ from transformers import LEDConfig
 from transformers.models.led.modeling_led import LEDEncoderAttention
 
 from sumpool.core.attention import sliding_window
-from sumpool.core.attention.sliding_window import SlidingWindowAttention, SlidingWindowConfig
+from sumpool.core.attention.sliding_window import SlidingWindowAttention, SlidingWindowAttentionConfig
 from sumpool.core.attention.vanilla import VanillaAttention
 from sumpool.core.tokens import Tokens
 
 
 def build(window: int, **settings: Any) -> SlidingWindowAttention:  # noqa: ANN401 - settings of any type
-    attention = SlidingWindowConfig(window=window, **settings).build(16, 4).double()
+    attention = SlidingWindowAttentionConfig(window=window, **settings).build(16, 4).double()
     for parameter in attention.positions.parameters():
         torch.nn.init.normal_(parameter)
     return attention
@@ -60,14 +60,16 @@ def test_equals_full_attention_with_a_band(
     tokens = make_tokens(*lengths, length=length + 9, pad=7.0)
     places = torch.randint(0, 5000, tokens.mask.shape).sort(1).values
     mixed = attention(tokens.states, tokens.mask, places)
-    masses = [attention.mass(tokens.states, tokens.mask, places, itself) for itself in (True, False)]
+    masses = [attention.attention_received(tokens.states, tokens.mask, places, itself) for itself in (True, False)]
     assert mixed.isfinite().all()
     for number, real in enumerate(lengths):
         expected, weights = naive(attention, tokens.states[number, :real], places[number, :real])
         torch.testing.assert_close(mixed[number, :real], expected)
-        for received, given in zip(masses, (weights, weights - weights.diagonal(0, 1, 2).diag_embed()), strict=True):
-            torch.testing.assert_close(received[number, :real], given.mean(0).sum(0))
-            assert (received[number, real:] == 0).all()
+        for attention_received, given in zip(
+            masses, (weights, weights - weights.diagonal(0, 1, 2).diag_embed()), strict=True
+        ):
+            torch.testing.assert_close(attention_received[number, :real], given.mean(0).sum(0))
+            assert (attention_received[number, real:] == 0).all()
 
 
 LED: Callable[..., LEDEncoderAttention] = LEDEncoderAttention
@@ -154,11 +156,11 @@ def test_weights_are_summed_some_windows_at_a_time(
 ) -> None:
     attention, tokens = build(4, positions="relative"), make_tokens(50, 12)
     given = (tokens.states, tokens.mask, tokens.positions)
-    expected = attention.mass(*given, itself=True)
+    expected = attention.attention_received(*given, itself=True)
     monkeypatch.setattr(sliding_window, "_WEIGHTS_AT_ONCE", 4 * 2 * 6 * 3)  # three windows
-    torch.testing.assert_close(attention.mass(*given, itself=True), expected)
+    torch.testing.assert_close(attention.attention_received(*given, itself=True), expected)
 
 
 def test_the_window_must_have_two_halves() -> None:
     with pytest.raises(ValidationError, match="window must be even, got 7; half of it lies on either side"):
-        SlidingWindowConfig(window=7)
+        SlidingWindowAttentionConfig(window=7)

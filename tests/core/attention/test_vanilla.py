@@ -34,8 +34,8 @@ def test_equals_loops_over_heads_and_pairs(positions: PositionsKind, make_tokens
     tokens = make_tokens(9, 5)
     places = torch.randint(0, 5000, (2, 9)).sort(1).values
     mixed = attention(tokens.states, tokens.mask, places)
-    received = attention.mass(tokens.states, tokens.mask, places, itself=True)
+    attention_received = attention.attention_received(tokens.states, tokens.mask, places, itself=True)
     for number, real in enumerate((9, 5)):
         expected, weights = naive(attention, tokens.states[number, :real], places[number, :real])
         torch.testing.assert_close(mixed[number, :real], expected)
-        torch.testing.assert_close(received[number, :real], weights.mean(0).sum(0))
+        torch.testing.assert_close(attention_received[number, :real], weights.mean(0).sum(0))

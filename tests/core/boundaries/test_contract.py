@@ -7,7 +7,7 @@ import pytest
 import torch
 from torch import nn
 
-from sumpool.core.pooling.segments import SegmentsConfig, SegmentsPooler
+from sumpool.core.pooling.segments import SegmentsPooler, SegmentsPoolerConfig
 from sumpool.core.tokens import Tokens
 from sumpool.variants import kinds
 
@@ -15,7 +15,7 @@ KINDS = kinds("sumpool.core.boundaries")
 
 
 def build(kind: str) -> SegmentsPooler:
-    config = SegmentsConfig.model_validate({"boundaries": {"kind": kind}})
+    config = SegmentsPoolerConfig.model_validate({"boundaries": {"kind": kind}})
     return config.build(nn.Embedding(50, 16)).double()
 
 

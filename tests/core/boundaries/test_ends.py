@@ -8,9 +8,9 @@ import torch
 from torch import nn
 
 from sumpool.core.boundaries._base import ends_of_runs
-from sumpool.core.boundaries.fixed import FixedConfig
-from sumpool.core.boundaries.sentence import SentenceConfig
-from sumpool.core.boundaries.whitespace import WhitespaceConfig
+from sumpool.core.boundaries.fixed import FixedBoundariesConfig
+from sumpool.core.boundaries.sentence import SentenceBoundariesConfig
+from sumpool.core.boundaries.whitespace import WhitespaceBoundariesConfig
 from sumpool.core.tokens import Tokens
 
 EMBEDDING = nn.Embedding(50, 16)
@@ -18,7 +18,7 @@ EMBEDDING = nn.Embedding(50, 16)
 
 @pytest.mark.parametrize("size", [1, 3, 100])
 def test_fixed_segments_have_so_many_tokens(size: int, make_tokens: Callable[..., Tokens]) -> None:
-    ends = FixedConfig(size=size).build(EMBEDDING)(make_tokens(10)).ends
+    ends = FixedBoundariesConfig(size=size).build(EMBEDDING)(make_tokens(10)).ends
     assert ends.nonzero()[:, 1].tolist() == list(range(size - 1, 10, size))
 
 
@@ -26,8 +26,8 @@ def test_words_and_sentences_end_where_their_number_changes(make_tokens: Callabl
     tokens = replace(
         make_tokens(6), words=torch.tensor([[1, 1, 2, 3, 3, 4]]), sentences=torch.tensor([[0, 0, 0, 0, 2, 2]])
     )
-    assert WhitespaceConfig().build(EMBEDDING)(tokens).ends.tolist() == [[0, 1, 1, 0, 1, 1]]
-    assert SentenceConfig().build(EMBEDDING)(tokens).ends.tolist() == [[0, 0, 0, 1, 0, 1]]
+    assert WhitespaceBoundariesConfig().build(EMBEDDING)(tokens).ends.tolist() == [[0, 1, 1, 0, 1, 1]]
+    assert SentenceBoundariesConfig().build(EMBEDDING)(tokens).ends.tolist() == [[0, 0, 0, 1, 0, 1]]
 
 
 def test_the_last_real_token_ends_a_run_whatever_number_padding_has() -> None:

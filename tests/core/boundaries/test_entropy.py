@@ -7,7 +7,7 @@ from torch import nn
 from torch.nn import functional as F
 
 from sumpool.core.boundaries import entropy
-from sumpool.core.boundaries.entropy import EntropyConfig, LanguageModel, spikes
+from sumpool.core.boundaries.entropy import EntropyBoundariesConfig, LanguageModel, spikes
 from sumpool.core.tokens import Tokens
 
 
@@ -38,22 +38,22 @@ def test_the_language_model_is_causal_and_the_same_in_any_pieces(context: int, m
     grads = []
     for numbers in (1, 70, 1 << 22):
         monkeypatch.setattr(entropy, "_NUMBERS_AT_ONCE", numbers)
-        surprise, found = model(ids)
+        nll, found = model(ids)
         for row in range(2):
             expected = naive(model, ids[row].tolist())
-            torch.testing.assert_close(surprise[row].tolist(), expected[0])
+            torch.testing.assert_close(nll[row].tolist(), expected[0])
             torch.testing.assert_close(found[row].tolist(), expected[1])
-        grads.append(torch.autograd.grad(surprise.sum(), list(model.parameters())))
+        grads.append(torch.autograd.grad(nll.sum(), list(model.parameters())))
     for grad in grads[1:]:
         torch.testing.assert_close(grad, grads[0])
 
 
 def test_losses_are_those_of_real_tokens(make_tokens: Callable[..., Tokens]) -> None:
-    boundaries = EntropyConfig(hidden=8).build(nn.Embedding(50, 16)).double()
+    boundaries = EntropyBoundariesConfig(hidden=8).build(nn.Embedding(50, 16)).double()
     tokens = make_tokens(12, 1, 7)
     losses = boundaries(tokens).losses
-    surprise, found = boundaries.language_model(tokens.ids)
-    expected = (surprise[0, :11].mean() + surprise[2, :6].mean()) / 3  # one token foresees nothing
+    nll, found = boundaries.language_model(tokens.ids)
+    expected = (nll[0, :11].mean() + nll[2, :6].mean()) / 3  # one token foresees nothing
     assert losses["language_model"].item() == pytest.approx(expected.item())
     logits = boundaries.predictor(tokens)
     per_document = [
@@ -66,7 +66,7 @@ def test_losses_are_those_of_real_tokens(make_tokens: Callable[..., Tokens]) -> 
 def test_the_language_model_learns_what_follows_and_is_not_asked_in_evaluation(
     make_tokens: Callable[..., Tokens], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    boundaries = EntropyConfig(hidden=8).build(nn.Embedding(50, 16)).double()
+    boundaries = EntropyBoundariesConfig(hidden=8).build(nn.Embedding(50, 16)).double()
     ids = torch.stack([(torch.arange(60) * 7) % 50, (torch.arange(60) * 7 + 3) % 50])
     tokens = replace(make_tokens(60, 60), ids=ids)
     optimizer = torch.optim.Adam(boundaries.parameters(), 0.01)

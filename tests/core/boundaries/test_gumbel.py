@@ -6,12 +6,12 @@ import torch
 from scipy.stats import binom
 from torch import nn
 
-from sumpool.core.boundaries.gumbel import GumbelBoundaries, GumbelConfig, likeliest, surprise_of_count
+from sumpool.core.boundaries.gumbel import GumbelBoundaries, GumbelBoundariesConfig, likeliest, surprise_of_count
 from sumpool.core.tokens import Tokens
 
 
 def build(**settings: object) -> GumbelBoundaries:
-    return GumbelConfig.model_validate(settings).build(nn.Embedding(50, 16)).double()
+    return GumbelBoundariesConfig.model_validate(settings).build(nn.Embedding(50, 16)).double()
 
 
 def load(boundaries: GumbelBoundaries, logit: float) -> None:

@@ -6,13 +6,13 @@ import torch
 from torch import nn
 from torch.nn import functional as F
 
-from sumpool.core.boundaries.unigram import UnigramConfig
+from sumpool.core.boundaries.unigram import UnigramBoundariesConfig
 from sumpool.core.tokens import Tokens
 
 
 def test_it_learns_where_phrases_end(make_tokens: Callable[..., Tokens]) -> None:
     """Cross-entropy on logits: the threshold lies where the teacher is undecided."""
-    boundaries = UnigramConfig(hidden=32).build(nn.Embedding(50, 16)).double()
+    boundaries = UnigramBoundariesConfig(hidden=32).build(nn.Embedding(50, 16)).double()
     tokens = make_tokens(300, 41)
     before = F.pad((tokens.states[..., 0] > 0.3).long(), (1, 0))[:, :-1]
     tokens = replace(tokens, phrases=before.cumsum(1))
@@ -31,7 +31,7 @@ def test_it_learns_where_phrases_end(make_tokens: Callable[..., Tokens]) -> None
 
 
 def test_the_loss_is_cross_entropy_on_logits(make_tokens: Callable[..., Tokens]) -> None:
-    boundaries = UnigramConfig(hidden=8).build(nn.Embedding(50, 16)).double()
+    boundaries = UnigramBoundariesConfig(hidden=8).build(nn.Embedding(50, 16)).double()
     tokens = replace(make_tokens(4), phrases=torch.tensor([[0, 0, 1, 1]]))
     probability = boundaries.predictor(tokens).sigmoid()[0]
     expected = -torch.where(torch.tensor([False, True, False, True]), probability, 1 - probability).log().mean()
@@ -39,7 +39,7 @@ def test_the_loss_is_cross_entropy_on_logits(make_tokens: Callable[..., Tokens])
 
 
 def test_without_a_teacher_it_decides_alone_and_passes_no_gradient(make_tokens: Callable[..., Tokens]) -> None:
-    boundaries = UnigramConfig().build(nn.Embedding(50, 16)).double()
+    boundaries = UnigramBoundariesConfig().build(nn.Embedding(50, 16)).double()
     tokens = make_tokens(300)
     found = boundaries(tokens)
     assert found.losses == {}

@@ -19,11 +19,11 @@ def build(kind: str) -> CrossAttention:
     return config.build(16, 4).double().eval()
 
 
-def remember(attention: CrossAttention, kind: str, tokens: Tokens) -> dict[str, Tensor]:
+def precompute(attention: CrossAttention, kind: str, tokens: Tokens) -> dict[str, Tensor]:
     config = config_class("sumpool.core.cross_attention", kind)()
     assert isinstance(config, CrossAttentionConfig)
     torch.manual_seed(2)
-    return attention.remember(tokens, config.build_reader(16).double().eval()(tokens))
+    return attention.precompute(tokens, config.build_memory_encoder(16).double().eval()(tokens))
 
 
 def test_the_family_is_found() -> None:
@@ -38,9 +38,9 @@ def test_padding_and_batch_mates_change_nothing(
     attention = build(kind)
     queries = torch.randn(len(lengths), 6, 16, dtype=torch.float64)
     tokens = make_tokens(*lengths, length=max(lengths) + 8, pad=torch.nan)
-    seen = attention(queries, remember(attention, kind, tokens)).states
+    seen = attention(queries, precompute(attention, kind, tokens)).states
     for number in range(len(lengths)):
-        expected = attention(queries[number : number + 1], remember(attention, kind, alone(tokens, number))).states
+        expected = attention(queries[number : number + 1], precompute(attention, kind, alone(tokens, number))).states
         torch.testing.assert_close(seen[number : number + 1], expected, atol=1e-12, rtol=0)
 
 
@@ -48,10 +48,10 @@ def test_padding_and_batch_mates_change_nothing(
 def test_a_query_does_not_see_its_neighbours(kind: str, make_tokens: Callable[..., Tokens]) -> None:
     attention = build(kind)
     queries = torch.randn(2, 6, 16, dtype=torch.float64)
-    remembered = remember(attention, kind, make_tokens(40, 22))
-    seen = attention(queries, remembered).states
+    precomputed = precompute(attention, kind, make_tokens(40, 22))
+    seen = attention(queries, precomputed).states
     for place in range(6):
-        one = attention(queries[:, place : place + 1], remembered).states
+        one = attention(queries[:, place : place + 1], precomputed).states
         torch.testing.assert_close(seen[:, place : place + 1], one, atol=1e-12, rtol=0)
 
 
@@ -59,7 +59,7 @@ def test_a_query_does_not_see_its_neighbours(kind: str, make_tokens: Callable[..
 def test_every_parameter_gets_a_finite_gradient(kind: str, make_tokens: Callable[..., Tokens]) -> None:
     attention = build(kind)
     queries = torch.randn(2, 6, 16, dtype=torch.float64)
-    attention(queries, remember(attention, kind, make_tokens(30, 7))).states.square().sum().backward()
+    attention(queries, precompute(attention, kind, make_tokens(30, 7))).states.square().sum().backward()
     for name, parameter in attention.named_parameters():
         assert parameter.grad is not None, name
         assert parameter.grad.isfinite().all(), name

@@ -9,9 +9,9 @@ import torch
 from torch import Tensor, nn
 
 from sumpool.core.cross_attention._base import CrossAttentionConfig
-from sumpool.core.cross_attention.full import FullConfig
-from sumpool.core.cross_attention.hepos import HeposConfig
-from sumpool.core.cross_attention.sentence import SentenceConfig
+from sumpool.core.cross_attention.full import FullCrossAttentionConfig
+from sumpool.core.cross_attention.hepos import HeposCrossAttentionConfig
+from sumpool.core.cross_attention.sentence import SentenceCrossAttentionConfig
 from sumpool.core.tokens import Tokens
 from sumpool.variants import kinds
 
@@ -22,10 +22,10 @@ SELECTIONS: dict[str, dict[str, Any]] = {
     "approximate by gru": {"kind": "approximate", "encoder": {"kind": "gru"}},
 }
 CONFIGS: dict[str, CrossAttentionConfig] = {
-    "full": FullConfig(),
-    "hepos": HeposConfig(),
+    "full": FullCrossAttentionConfig(),
+    "hepos": HeposCrossAttentionConfig(),
     **{
-        name: SentenceConfig.model_validate({"sentences": 3, "selection": selection})
+        name: SentenceCrossAttentionConfig.model_validate({"sentences": 3, "selection": selection})
         for name, selection in SELECTIONS.items()
     },
 }
@@ -41,22 +41,22 @@ def to_gpu(tokens: Tokens) -> Tokens:
 def test_a_gpu_sees_what_a_cpu_sees(config: CrossAttentionConfig, make_tokens: Callable[..., Tokens]) -> None:
     tokens = make_tokens(120, 61, 7, length=128)
     queries = torch.randn(3, 5, 16, dtype=torch.float64)
-    layer, reader = config.build(16, 4).double().eval(), config.build_reader(16).double().eval()
-    remembered = layer.remember(tokens, reader(tokens))
-    expected, stepped = layer(queries, remembered).states, layer.step(queries, remembered, {})[0]
-    layer, reader, tokens = layer.cuda(), reader.cuda(), to_gpu(tokens)
-    remembered = layer.remember(tokens, reader(tokens))
-    torch.testing.assert_close(layer(queries.cuda(), remembered).states.cpu(), expected, atol=1e-10, rtol=0)
-    torch.testing.assert_close(layer.step(queries.cuda(), remembered, {})[0].cpu(), stepped, atol=1e-10, rtol=0)
+    layer, memory_encoder = config.build(16, 4).double().eval(), config.build_memory_encoder(16).double().eval()
+    precomputed = layer.precompute(tokens, memory_encoder(tokens))
+    expected, stepped = layer(queries, precomputed).states, layer.step(queries, precomputed, {})[0]
+    layer, memory_encoder, tokens = layer.cuda(), memory_encoder.cuda(), to_gpu(tokens)
+    precomputed = layer.precompute(tokens, memory_encoder(tokens))
+    torch.testing.assert_close(layer(queries.cuda(), precomputed).states.cpu(), expected, atol=1e-10, rtol=0)
+    torch.testing.assert_close(layer.step(queries.cuda(), precomputed, {})[0].cpu(), stepped, atol=1e-10, rtol=0)
 
 
 @every_config
 def test_gradients_under_bf16_are_finite(config: CrossAttentionConfig, make_tokens: Callable[..., Tokens]) -> None:
     tokens = to_gpu(make_tokens(120, 61, 7, length=128, dtype=torch.float32))
-    layer, reader = config.build(16, 4).cuda(), config.build_reader(16).cuda()
+    layer, memory_encoder = config.build(16, 4).cuda(), config.build_memory_encoder(16).cuda()
     with torch.autocast("cuda", torch.bfloat16):
-        seen = layer(torch.randn(3, 5, 16, device="cuda"), layer.remember(tokens, reader(tokens)))
+        seen = layer(torch.randn(3, 5, 16, device="cuda"), layer.precompute(tokens, memory_encoder(tokens)))
         loss: Tensor = seen.states.float().square().sum() + sum(seen.losses.values())
     loss.backward()
-    for name, parameter in nn.ModuleList([layer, reader]).named_parameters():
+    for name, parameter in nn.ModuleList([layer, memory_encoder]).named_parameters():
         assert parameter.grad is None or parameter.grad.isfinite().all(), name

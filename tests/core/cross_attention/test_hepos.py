@@ -6,12 +6,12 @@ import torch
 from torch import Tensor
 
 from sumpool.core.cross_attention.full import FullCrossAttention
-from sumpool.core.cross_attention.hepos import HeposConfig, HeposCrossAttention
+from sumpool.core.cross_attention.hepos import HeposCrossAttention, HeposCrossAttentionConfig
 from sumpool.core.tokens import Tokens
 
 
 def build(stride: int, heads: int = 4) -> HeposCrossAttention:
-    return HeposConfig(stride=stride).build(16, heads).double()
+    return HeposCrossAttentionConfig(stride=stride).build(16, heads).double()
 
 
 def naive(attention: HeposCrossAttention, queries: Tensor, states: Tensor) -> Tensor:
@@ -36,21 +36,21 @@ def test_equals_loops_over_heads(stride: int, heads: int, make_tokens: Callable[
     lengths = (84, 37, 2, 1, 0)  # a multiple of every stride, and too few for some heads
     tokens = make_tokens(*lengths, pad=torch.nan)
     queries = torch.randn(len(lengths), 6, 16, dtype=torch.float64)
-    remembered = attention.remember(tokens, {})
-    seen = attention(queries, remembered).states
+    precomputed = attention.precompute(tokens, {})
+    seen = attention(queries, precomputed).states
     for number, real in enumerate(lengths):
         expected = naive(attention, queries[number], tokens.states[number, :real])
         torch.testing.assert_close(seen[number], expected)
     for place in range(6):
-        step, held = attention.step(queries[:, place : place + 1], remembered, {})
+        step, held = attention.step(queries[:, place : place + 1], precomputed, {})
         torch.testing.assert_close(step, seen[:, place : place + 1])
         assert held == {}
 
 
 @pytest.mark.parametrize(("length", "places"), [(8, 2), (9, 3), (11, 3), (1, 1)])
 def test_a_stride_of_the_memory_is_kept(length: int, places: int, make_tokens: Callable[..., Tokens]) -> None:
-    remembered = build(4, heads=8).remember(make_tokens(length, 1), {})
-    shapes = {name: tuple(kept.shape) for name, kept in remembered.items()}
+    precomputed = build(4, heads=8).precompute(make_tokens(length, 1), {})
+    shapes = {name: tuple(kept.shape) for name, kept in precomputed.items()}
     assert shapes == {"key": (2, 8, places, 2), "value": (2, 8, places, 2), "bias": (2, 8, 1, places)}
 
 
@@ -58,15 +58,15 @@ def test_a_stride_of_one_is_full_attention(make_tokens: Callable[..., Tokens]) -
     attention, full = build(1), FullCrossAttention(16, 4).double()
     full.load_state_dict(attention.state_dict())
     tokens, queries = make_tokens(30, 7), torch.randn(2, 6, 16, dtype=torch.float64)
-    expected = full(queries, full.remember(tokens, {})).states
-    torch.testing.assert_close(attention(queries, attention.remember(tokens, {})).states, expected)
+    expected = full(queries, full.precompute(tokens, {})).states
+    torch.testing.assert_close(attention(queries, attention.precompute(tokens, {})).states, expected)
 
 
 def test_gradient_is_exact(make_tokens: Callable[..., Tokens]) -> None:
     attention, tokens = build(3), make_tokens(7, 2)
 
     def see(queries: Tensor, states: Tensor) -> Tensor:
-        seen: Tensor = attention(queries, attention.remember(tokens.with_states(states), {})).states
+        seen: Tensor = attention(queries, attention.precompute(tokens.with_states(states), {})).states
         return seen
 
     queries = torch.randn(2, 3, 16, dtype=torch.float64, requires_grad=True)

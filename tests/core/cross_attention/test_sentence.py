@@ -7,9 +7,9 @@ import pytest
 import torch
 from torch import Tensor, nn
 
-from sumpool.core.cross_attention._base import Seen
+from sumpool.core.cross_attention._base import CrossAttentionOutput
 from sumpool.core.cross_attention.full import FullCrossAttention
-from sumpool.core.cross_attention.sentence import SentenceConfig, SentenceReader
+from sumpool.core.cross_attention.sentence import SentenceCrossAttentionConfig, SentenceMemoryEncoder
 from sumpool.core.tokens import Tokens
 from sumpool.variants import kinds
 
@@ -24,20 +24,24 @@ class Attending(nn.Module):
 
     def __init__(self, selection: str = "approximate", **settings: object) -> None:
         super().__init__()
-        config = SentenceConfig.model_validate({"sentences": 3, "selection": {"kind": selection}, **settings})
-        self.reader = config.build_reader(DIM)
+        config = SentenceCrossAttentionConfig.model_validate(
+            {"sentences": 3, "selection": {"kind": selection}, **settings}
+        )
+        self.memory_encoder = config.build_memory_encoder(DIM)
         self.layer = config.build(DIM, HEADS)
         with torch.no_grad():
             self.layer.query.weight *= 4
         self.double()
 
-    def forward(self, queries: Tensor, memory: Tokens, mask: Tensor | None = None) -> Seen:
-        seen: Seen = self.layer(queries, self.layer.remember(memory, self.reader(memory)), mask)
+    def forward(self, queries: Tensor, memory: Tokens, mask: Tensor | None = None) -> CrossAttentionOutput:
+        seen: CrossAttentionOutput = self.layer(
+            queries, self.layer.precompute(memory, self.memory_encoder(memory)), mask
+        )
         return seen
 
     def own(self) -> dict[str, nn.Parameter]:
         """The parameters that approximate."""
-        parts = {"reader": self.reader, "selection": self.layer.selection}
+        parts = {"reader": self.memory_encoder, "selection": self.layer.selection}
         return {f"{part}.{name}": p for part, module in parts.items() for name, p in module.named_parameters()}
 
 
@@ -80,7 +84,7 @@ def test_sight_of_every_sentence_is_full_cross_attention(
     attending = Attending(selection, sentences=9).train(training)
     full = FullCrossAttention(DIM, HEADS).double()
     full.load_state_dict({name: p for name, p in attending.layer.state_dict().items() if "selection" not in name})
-    expected = full(queries, full.remember(memory, {})).states
+    expected = full(queries, full.precompute(memory, {})).states
     torch.testing.assert_close(attending(queries, memory).states, expected, atol=1e-12, rtol=0)
 
 
@@ -122,7 +126,7 @@ def test_what_is_seen_in_training_is_a_setting(memory: Tokens, queries: Tensor) 
     seen = {mode: model(queries, memory).states for mode, model in attending.items()}
     full = FullCrossAttention(DIM, HEADS).double()
     full.load_state_dict(ideal.layer.state_dict())
-    torch.testing.assert_close(seen["full"], full(queries, full.remember(memory, {})).states, atol=1e-12, rtol=0)
+    torch.testing.assert_close(seen["full"], full(queries, full.precompute(memory, {})).states, atol=1e-12, rtol=0)
     torch.testing.assert_close(seen["ideal"], ideal(queries, memory).states, atol=1e-12, rtol=0)
     assert torch.equal(seen["mix"], seen["ideal"])  # the first batch
     assert torch.equal(seen["selection"], attending["selection"].eval()(queries, memory).states)
@@ -130,21 +134,21 @@ def test_what_is_seen_in_training_is_a_setting(memory: Tokens, queries: Tensor) 
 
 
 def test_mix_draws_for_each_document_and_ever_more_often_the_selection(memory: Tokens) -> None:
-    reader = Attending(training="mix", mix_steps=4).train().reader
-    assert isinstance(reader, SentenceReader)
+    memory_encoder = Attending(training="mix", mix_steps=4).train().memory_encoder
+    assert isinstance(memory_encoder, SentenceMemoryEncoder)
     many = replace(memory, **{name: getattr(memory, name)[[0] * 4000] for name in ("states", "mask", "sentences")})
-    shares = [float(reader(many)["ideal"].double().mean()) for _ in range(6)]
+    shares = [float(memory_encoder(many)["ideal"].double().mean()) for _ in range(6)]
     assert shares == pytest.approx([1.0, 0.75, 0.5, 0.25, 0.0, 0.0], abs=0.03)
-    assert "ideal" not in reader.eval()(memory)
-    assert int(reader.state_dict()["batches"]) == 6
+    assert "ideal" not in memory_encoder.eval()(memory)
+    assert int(memory_encoder.state_dict()["batches"]) == 6
 
 
 def test_mix_mixes_documents(memory: Tokens, queries: Tensor) -> None:
     attending = Attending(training="mix", sentences=2).train()
-    reader = attending.reader(memory)
+    memory_encoder = attending.memory_encoder(memory)
     choices = torch.tensor([[True] * 3, [False] * 3, [True, False, True]])
     ideal, selected, mixed = (
-        attending.layer(queries, attending.layer.remember(memory, {**reader, "ideal": ideal})).states
+        attending.layer(queries, attending.layer.precompute(memory, {**memory_encoder, "ideal": ideal})).states
         for ideal in choices
     )
     assert not torch.equal(ideal[0], selected[0])
@@ -156,8 +160,8 @@ def test_mix_mixes_documents(memory: Tokens, queries: Tensor) -> None:
 def test_losses_and_figures_are_those_of_the_equations(divergence: str, memory: Tokens, queries: Tensor) -> None:
     attending = Attending(divergence=divergence, temperature=0.7, sentences=2).train()
     found = attending(queries, memory, MASK)
-    remembered = attending.layer.remember(memory, attending.reader(memory))
-    vectors, asks = remembered["selection.key"], attending.layer.selection.get_submodule("query")
+    precomputed = attending.layer.precompute(memory, attending.memory_encoder(memory))
+    vectors, asks = precomputed["selection.key"], attending.layer.selection.get_submodule("query")
     sparsity, apart, kept = [], [], []
     for document in (0, 1):
         real = int(MASK[document].sum())
@@ -173,8 +177,8 @@ def test_losses_and_figures_are_those_of_the_equations(divergence: str, memory: 
         kept.append(shares.mean(0).gather(1, best).sum(-1).mean())
     for loss, values in (("sparsity", sparsity), ("selection", apart)):
         torch.testing.assert_close(found.losses[loss], torch.stack(values).sum() / 3, atol=1e-12, rtol=0)
-    torch.testing.assert_close(found.figures["kept"], torch.stack(kept).sum() / 3, atol=1e-12, rtol=0)
-    assert not found.figures["kept"].requires_grad
+    torch.testing.assert_close(found.metrics["kept"], torch.stack(kept).sum() / 3, atol=1e-12, rtol=0)
+    assert not found.metrics["kept"].requires_grad
 
 
 def test_padding_of_the_target_changes_no_loss(memory: Tokens, queries: Tensor) -> None:
@@ -191,7 +195,7 @@ def test_padding_of_the_target_changes_no_loss(memory: Tokens, queries: Tensor) 
 def test_evaluation_has_no_losses(memory: Tokens, queries: Tensor) -> None:
     for mode in MODES:
         found = Attending(training=mode).eval()(queries, memory, MASK)
-        assert found.losses == found.figures == {}
+        assert found.losses == found.metrics == {}
 
 
 @pytest.mark.parametrize("mode", MODES)
@@ -212,10 +216,10 @@ def test_the_approximation_moves_by_its_divergence_and_so_does_the_decoder(
     attending = Attending(training=mode).train()
     own, query = attending.own(), attending.layer.query.weight
 
-    def gradients(weight: float, surprise: float) -> list[Tensor]:
+    def gradients(weight: float, nll: float) -> list[Tensor]:
         torch.manual_seed(4)
         found = attending(queries, memory, MASK)
-        loss = surprise * found.states.square().sum() + weight * found.losses["selection"]
+        loss = nll * found.states.square().sum() + weight * found.losses["selection"]
         return list(torch.autograd.grad(loss, [*own.values(), query], allow_unused=True))
 
     *divergence, moved = gradients(1.0, 0.0)

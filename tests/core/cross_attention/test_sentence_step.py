@@ -7,8 +7,8 @@ import pytest
 import torch
 from torch import Tensor
 
-from sumpool.core.cross_attention._base import Held
-from sumpool.core.cross_attention.sentence import SentenceConfig, SentenceCrossAttention
+from sumpool.core.cross_attention._base import StepState
+from sumpool.core.cross_attention.sentence import SentenceCrossAttention, SentenceCrossAttentionConfig
 from sumpool.core.decoding.beam import search
 from sumpool.core.decoding.ranking import Lengths, Ranking
 from sumpool.core.model.config import ModelConfig
@@ -21,15 +21,21 @@ SELECTIONS = kinds("sumpool.core.selection")
 LENGTHS = (203, 61, 0, 7)
 
 
-def build(selection: str, sentences: int = 2, hold: int = 1) -> tuple[SentenceCrossAttention, SentenceConfig]:
-    config = SentenceConfig.model_validate({"sentences": sentences, "hold": hold, "selection": {"kind": selection}})
+def build(
+    selection: str, sentences: int = 2, hold: int = 1
+) -> tuple[SentenceCrossAttention, SentenceCrossAttentionConfig]:
+    config = SentenceCrossAttentionConfig.model_validate(
+        {"sentences": sentences, "hold": hold, "selection": {"kind": selection}}
+    )
     torch.manual_seed(3)
     return config.build(DIM, HEADS).double().eval(), config
 
 
-def remember(layer: SentenceCrossAttention, config: SentenceConfig, memory: Tokens) -> dict[str, Tensor]:
+def precompute(
+    layer: SentenceCrossAttention, config: SentenceCrossAttentionConfig, memory: Tokens
+) -> dict[str, Tensor]:
     torch.manual_seed(4)
-    return layer.remember(memory, config.build_reader(DIM).double().eval()(memory))
+    return layer.precompute(memory, config.build_memory_encoder(DIM).double().eval()(memory))
 
 
 @pytest.fixture
@@ -52,19 +58,19 @@ def queries() -> Tensor:
 @pytest.mark.parametrize("sentences", [1, 2, 8, 50])
 def test_a_step_is_the_same_as_forward(selection: str, sentences: int, memory: Tokens, queries: Tensor) -> None:
     layer, config = build(selection, sentences)
-    remembered = remember(layer, config, memory)
-    stepped, held = layer.step(queries, remembered, {})
-    torch.testing.assert_close(stepped, layer(queries, remembered).states, atol=1e-12, rtol=0)
+    precomputed = precompute(layer, config, memory)
+    stepped, held = layer.step(queries, precomputed, {})
+    torch.testing.assert_close(stepped, layer(queries, precomputed).states, atol=1e-12, rtol=0)
     assert held == {}
 
 
 @pytest.mark.parametrize("selection", SELECTIONS)
 def test_a_hypothesis_selects_for_itself(selection: str, memory: Tokens, queries: Tensor) -> None:
     layer, config = build(selection)
-    remembered = remember(layer, config, memory)
-    together, _ = layer.step(queries, remembered, {})
+    precomputed = precompute(layer, config, memory)
+    together, _ = layer.step(queries, precomputed, {})
     for beam in range(BEAMS):
-        one, _ = layer.step(queries[:, beam : beam + 1], remembered, {})
+        one, _ = layer.step(queries[:, beam : beam + 1], precomputed, {})
         torch.testing.assert_close(together[:, beam : beam + 1], one, atol=1e-12, rtol=0)
 
 
@@ -73,45 +79,45 @@ def test_batch_mates_change_nothing(
     selection: str, memory: Tokens, queries: Tensor, alone: Callable[[Tokens, int], Tokens]
 ) -> None:
     layer, config = build(selection)
-    together, _ = layer.step(queries, remember(layer, config, memory), {})
+    together, _ = layer.step(queries, precompute(layer, config, memory), {})
     for number, length in enumerate(LENGTHS):
-        one, _ = layer.step(queries[number : number + 1], remember(layer, config, alone(memory, number)), {})
+        one, _ = layer.step(queries[number : number + 1], precompute(layer, config, alone(memory, number)), {})
         assert one.isfinite().all(), length
         torch.testing.assert_close(together[number : number + 1], one, atol=1e-12, rtol=0)
 
 
 def test_a_document_without_tokens_gives_nothing(memory: Tokens, queries: Tensor) -> None:
     layer, config = build("approximate")
-    stepped, _ = layer.step(queries, remember(layer, config, memory), {})
+    stepped, _ = layer.step(queries, precompute(layer, config, memory), {})
     assert torch.equal(stepped[2], layer.out.bias.expand(BEAMS, DIM))
 
 
 def test_only_what_is_chosen_is_read(memory: Tokens, queries: Tensor) -> None:
     layer, config = build("approximate")
-    remembered = remember(layer, config, memory)
-    expected, _ = layer.step(queries[:1], _first(remembered), {})
-    chosen = layer.choose(queries, remembered).any(1)
-    unread = ~chosen.gather(1, remembered["number"])[0]
+    precomputed = precompute(layer, config, memory)
+    expected, _ = layer.step(queries[:1], _first(precomputed), {})
+    chosen = layer.choose(queries, precomputed).any(1)
+    unread = ~chosen.gather(1, precomputed["number"])[0]
     assert unread[: LENGTHS[0]].any()
-    words = remembered["words"].clone()
+    words = precomputed["words"].clone()
     words[0, unread] = torch.nan
-    found, _ = layer.step(queries[:1], _first({**remembered, "words": words}), {})
+    found, _ = layer.step(queries[:1], _first({**precomputed, "words": words}), {})
     assert torch.equal(found, expected)
 
 
-def _first(remembered: dict[str, Tensor]) -> dict[str, Tensor]:
-    return {name: tensor[:1] for name, tensor in remembered.items()}
+def _first(precomputed: dict[str, Tensor]) -> dict[str, Tensor]:
+    return {name: tensor[:1] for name, tensor in precomputed.items()}
 
 
 def steps(
-    layer: SentenceCrossAttention, queries: list[Tensor], remembered: dict[str, Tensor], orders: list[Tensor]
+    layer: SentenceCrossAttention, queries: list[Tensor], precomputed: dict[str, Tensor], orders: list[Tensor]
 ) -> list[Tensor]:
     """Search on, row i from row orders[i]."""
-    held: Held = {}
+    held: StepState = {}
     found = []
     for asked, order in zip(queries, orders, strict=True):
         held = {name: tensor.index_select(0, order) for name, tensor in held.items()}
-        states, held = layer.step(asked, remembered, held)
+        states, held = layer.step(asked, precomputed, held)
         found.append(states)
     return found
 
@@ -119,26 +125,26 @@ def steps(
 @pytest.mark.parametrize("hold", [1, 2, 3])
 def test_a_choice_is_held_for_so_many_steps(hold: int, memory: Tokens, queries: Tensor) -> None:
     layer, config = build("approximate", hold=hold)
-    remembered = remember(layer, config, memory)
+    precomputed = precompute(layer, config, memory)
     same = torch.arange(len(LENGTHS) * BEAMS)
     asked = [queries.roll(step, 1) * (1 + step) for step in range(7)]
-    for step, states in enumerate(steps(layer, asked, remembered, [same] * 7)):
+    for step, states in enumerate(steps(layer, asked, precomputed, [same] * 7)):
         first = asked[step - step % hold]
-        chosen = layer.choose(first, remembered)
+        chosen = layer.choose(first, precomputed)
         query = layer.query(asked[step]).view(len(LENGTHS), BEAMS, HEADS, -1).transpose(1, 2)
-        expected = layer._see(query, chosen, remembered)
+        expected = layer._see(query, chosen, precomputed)
         torch.testing.assert_close(states, expected, atol=1e-12, rtol=0)
 
 
 def test_what_is_held_follows_its_hypothesis(memory: Tokens, queries: Tensor) -> None:
     layer, config = build("approximate", hold=4)
-    remembered = remember(layer, config, memory)
+    precomputed = precompute(layer, config, memory)
     backwards = torch.arange(len(LENGTHS) * BEAMS).view(-1, BEAMS).flip(1).flatten()
     same = torch.arange(len(LENGTHS) * BEAMS)
-    straight = steps(layer, [queries, queries], remembered, [same, same])[1]
-    turned = steps(layer, [queries, queries.flip(1)], remembered, [same, backwards])[1]
+    straight = steps(layer, [queries, queries], precomputed, [same, same])[1]
+    turned = steps(layer, [queries, queries.flip(1)], precomputed, [same, backwards])[1]
     torch.testing.assert_close(turned.flip(1), straight, atol=1e-12, rtol=0)
-    anew = steps(layer, [queries, queries.flip(1)], remembered, [same, same])[1]
+    anew = steps(layer, [queries, queries.flip(1)], precomputed, [same, same])[1]
     assert not torch.allclose(anew.flip(1), straight)
 
 

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor
 
-from sumpool.pieces import BEGIN, END
+from sumpool.special_tokens import BOS, EOS
 
 WORDS = (4, 5, 6, 7)
 VOCAB = 8
@@ -15,28 +15,28 @@ PIECES = [b"", b"", b"", b"", b" a", b" b", b" c", b"d"]
 
 
 @dataclass(frozen=True)
-class Written:
+class BeamCache:
     """A state that remembers what each row wrote."""
 
     rows: tuple[tuple[int, ...], ...]
     beams: int
 
     @classmethod
-    def start(cls, documents: Sequence[int], beams: int) -> "Written":
+    def start(cls, documents: Sequence[int], beams: int) -> "BeamCache":
         return cls(tuple((document,) for document in documents for _ in range(beams)), beams)
 
-    def reorder(self, rows: Tensor) -> "Written":
+    def reorder(self, rows: Tensor) -> "BeamCache":
         taken = [self.rows[row] for row in rows.tolist()]
         documents = len(self.rows) // self.beams
         beams = len(taken) // documents
         before, after = self.rows[:: self.beams], taken[::beams]
         assert [row[0] for row in after for _ in range(beams)] == [row[0] for row in taken], "documents are mixed"
         assert [row[0] for row in before] == [row[0] for row in after], "a row left its document"
-        return Written(tuple(taken), beams)
+        return BeamCache(tuple(taken), beams)
 
-    def select(self, documents: Tensor) -> "Written":
+    def select(self, documents: Tensor) -> "BeamCache":
         kept = [self.rows[self.beams * place + beam] for place in documents.tolist() for beam in range(self.beams)]
-        return Written(tuple(kept), self.beams)
+        return BeamCache(tuple(kept), self.beams)
 
 
 def next_log_probs(written: tuple[int, ...]) -> Tensor:
@@ -48,14 +48,14 @@ def next_log_probs(written: tuple[int, ...]) -> Tensor:
     return (2 * torch.randn(VOCAB, generator=generator, dtype=torch.float64)).log_softmax(-1).float()
 
 
-def step(last: Tensor, state: Written) -> tuple[Tensor, Written]:
+def step(last: Tensor, state: BeamCache) -> tuple[Tensor, BeamCache]:
     rows = tuple((*row, piece) for row, piece in zip(state.rows, last.tolist(), strict=True))
-    return torch.stack([next_log_probs(row) for row in rows]), Written(rows, state.beams)
+    return torch.stack([next_log_probs(row) for row in rows]), BeamCache(rows, state.beams)
 
 
 def probability(document: int, pieces: Sequence[int]) -> float:
-    written = (document, BEGIN, *pieces)
-    ended = (*pieces, END)
+    written = (document, BOS, *pieces)
+    ended = (*pieces, EOS)
     return math.fsum(float(next_log_probs(written[: place + 2])[piece]) for place, piece in enumerate(ended))
 
 

@@ -11,7 +11,7 @@ from sumpool.core.decoding.constraints import NoRepeatWords, WordPieces
 from sumpool.core.decoding.ranking import Lengths, Ranking
 from sumpool.core.model.config import ModelConfig
 from sumpool.core.model.summarizer import DecoderState, Memory, Summarizer
-from sumpool.pieces import END
+from sumpool.special_tokens import EOS
 
 VOCAB = 60
 LENGTHS = Lengths(3, 14)
@@ -62,7 +62,7 @@ def summaries(model: Summarizer, documents: Sequence[torch.Tensor], beams: int) 
         log_probs, state = model.step(last, state)
         return with_ends(log_probs), state
 
-    rule = NoRepeatWords(1, WordPieces([f" {number}".encode() if number > END else b"" for number in range(VOCAB)]))
+    rule = NoRepeatWords(1, WordPieces([f" {number}".encode() if number > EOS else b"" for number in range(VOCAB)]))
     state = model.start(read(model, documents), beams)
     return search(step, state, [LENGTHS] * len(documents), Ranking(beams), constraints=[rule])
 
@@ -70,7 +70,7 @@ def summaries(model: Summarizer, documents: Sequence[torch.Tensor], beams: int) 
 def with_ends(log_probs: torch.Tensor) -> torch.Tensor:
     """Mix in a chance of one in fifty to end, which a model of random weights would never do."""
     mixed = log_probs + math.log(0.98)
-    mixed[:, END] = torch.logaddexp(mixed[:, END], torch.tensor(math.log(0.02)))
+    mixed[:, EOS] = torch.logaddexp(mixed[:, EOS], torch.tensor(math.log(0.02)))
     return mixed
 
 
@@ -95,7 +95,7 @@ def test_log_probabilities_are_those_of_the_model(model: Summarizer, documents: 
     for document, hypotheses in zip(documents[:8], summaries(model, documents[:8], beams), strict=True):
         memory = read(model, [document])
         for hypothesis in hypotheses:
-            scores = model.score(memory, torch.tensor([[*hypothesis.tokens, END]])).log_prob[0]
+            scores = model.score(memory, torch.tensor([[*hypothesis.tokens, EOS]])).log_prob[0]
             scores = scores + math.log(0.98)
             scores[-1] = torch.logaddexp(scores[-1], torch.tensor(math.log(0.02)))
             assert hypothesis.log_prob == pytest.approx(float(scores.sum()), abs=1e-4)

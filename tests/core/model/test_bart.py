@@ -11,9 +11,9 @@ from transformers import BartConfig, BartForConditionalGeneration
 
 from sumpool.core.model.config import ModelConfig
 from sumpool.core.model.decoder import DecoderLayer
-from sumpool.core.model.runs import EncoderLayer
+from sumpool.core.model.layer_groups import EncoderLayer
 from sumpool.core.model.summarizer import Summarizer
-from sumpool.pieces import BEGIN, PAD
+from sumpool.special_tokens import BOS, PAD
 
 VOCAB, DIM, LAYERS = 60, 32, 2
 LENGTHS = (40, 17, 1)
@@ -35,8 +35,8 @@ def make_theirs(scaled: bool) -> BartForConditionalGeneration:
         max_position_embeddings=48,
         scale_embedding=scaled,
         pad_token_id=PAD,
-        bos_token_id=BEGIN,
-        decoder_start_token_id=BEGIN,
+        bos_token_id=BOS,
+        decoder_start_token_id=BOS,
     )
     model = BartForConditionalGeneration(config)
     model.train(False)
@@ -84,16 +84,16 @@ def copy_layer(layer: EncoderLayer | DecoderLayer, like: nn.Module) -> None:
     parts = {name: like.get_submodule(name) for name, _ in like.named_modules() if name}
     copy(layer.attention.get_submodule("project"), *(parts[f"self_attn.{part}_proj"] for part in "qkv"))
     copy(layer.attention.get_submodule("out"), parts["self_attn.out_proj"])
-    copy(layer.around_attention.norm, parts["self_attn_layer_norm"])
+    copy(layer.attention_residual.norm, parts["self_attn_layer_norm"])
     copy(layer.feed_forward.widen, parts["fc1"])
     copy(layer.feed_forward.narrow, parts["fc2"])
-    copy(layer.around_feed_forward.norm, parts["final_layer_norm"])
+    copy(layer.feed_forward_residual.norm, parts["final_layer_norm"])
     if isinstance(layer, DecoderLayer):
         cross = layer.cross_attention
         copy(cross.get_submodule("query"), parts["encoder_attn.q_proj"])
         copy(cross.get_submodule("key_value"), *(parts[f"encoder_attn.{part}_proj"] for part in "kv"))
         copy(cross.get_submodule("out"), parts["encoder_attn.out_proj"])
-        copy(layer.around_cross_attention.norm, parts["encoder_attn_layer_norm"])
+        copy(layer.cross_attention_residual.norm, parts["encoder_attn_layer_norm"])
 
 
 def copy(own: nn.Module, *others: nn.Module) -> None:
@@ -117,19 +117,19 @@ def test_equals_the_model_of_transformers(dtype: torch.dtype, scaled: bool) -> N
     ours, theirs = make_ours(theirs, scaled).to(dtype), theirs.type(dtype)
     ids, mask, sentences = make_documents(LENGTHS)
     target = torch.randint(5, VOCAB, (3, 20))
-    written = torch.cat([torch.full((3, 1), BEGIN), target[:, :-1]], dim=1)
+    written = torch.cat([torch.full((3, 1), BOS), target[:, :-1]], dim=1)
     found = theirs(input_ids=ids, attention_mask=mask.long(), decoder_input_ids=written, output_hidden_states=True)
     expected = found.logits.log_softmax(-1)
     same = partial(torch.testing.assert_close, atol=TOLERANCE[dtype], rtol=0)
 
     memory = ours.encode(ids, mask, sentences)
     same(memory.tokens.states[mask], found.encoder_last_hidden_state[mask])
-    decoded = ours.decoder(written, ours.decoder.remember(memory.tokens)).states
+    decoded = ours.decoder(written, ours.decoder.precompute(memory.tokens)).states
     same(decoded, found.decoder_hidden_states[-1])
     score = ours.score(memory, target, smoothing=0.1)
     same(score.log_prob, expected.gather(2, target[..., None]).squeeze(2))
     smooth = F.cross_entropy(found.logits.flatten(0, 1), target.flatten(), reduction="sum", label_smoothing=0.1)
-    torch.testing.assert_close(score.surprise, smooth, atol=0, rtol=TOLERANCE[dtype])
+    torch.testing.assert_close(score.nll, smooth, atol=0, rtol=TOLERANCE[dtype])
 
     state = ours.start(memory, 1)
     for place in range(target.size(1)):

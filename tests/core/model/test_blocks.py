@@ -10,8 +10,8 @@ from torch import Tensor
 from sumpool.core.model import encoder as module
 from sumpool.core.model.blocks import Blocks
 from sumpool.core.model.config import ModelConfig
-from sumpool.core.model.encoder import Encoder, Room
-from sumpool.core.model.runs import EncoderLayer
+from sumpool.core.model.encoder import Encoder, MemoryBudget
+from sumpool.core.model.layer_groups import EncoderLayer
 from sumpool.core.model.summarizer import Summarizer
 from sumpool.core.tokens import Tokens
 
@@ -73,7 +73,7 @@ every_encoder = pytest.mark.parametrize("layers", ENCODERS.values(), ids=ENCODER
 def test_equals_reading_whole_documents(
     layers: list[dict[str, object]], rows: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(module, "CPU", Room(rows * 16 * 8, 2**30))
+    monkeypatch.setattr(module, "CPU", MemoryBudget(rows * 16 * 8, 2**30))
     encoder, documents = make_encoder(*layers).eval(), make_documents(*LENGTHS)
     with torch.no_grad():
         found, expected = encoder(*documents).memory, read_whole(encoder, *documents)
@@ -119,8 +119,8 @@ def test_blocks_know_where_they_stand(make_tokens: Callable[..., Tokens]) -> Non
     assert [piece.mask.sum(1).tolist() for piece in taken] == [[8, 8], [8], [4, 1, 1]]
     assert [piece.full for piece in taken] == [True, True, False]
     for piece in taken:
-        assert torch.equal(piece.numbers[piece.mask], piece.origin[piece.mask])
-    assert torch.equal(tokens.numbers, tokens.origin)
+        assert torch.equal(piece.indices[piece.mask], piece.origin[piece.mask])
+    assert torch.equal(tokens.indices, tokens.origin)
     joined = blocks.join(piece.states for piece in taken)
     assert torch.equal(joined, tokens.states.masked_fill(~tokens.mask[..., None], 0.0))
     numbers = blocks.join(piece.words for piece in taken)

@@ -6,7 +6,7 @@ from sumpool.core.model.config import ModelConfig
 from sumpool.core.model.embed import Embed
 from sumpool.core.model.summarizer import Summarizer
 from sumpool.core.nn.positions import sinusoid
-from sumpool.pieces import PAD
+from sumpool.special_tokens import PAD
 
 VOCAB = 20
 

@@ -60,9 +60,9 @@ def test_what_stands_behind_nothing_gets_nothing_back() -> None:
 
 
 def test_the_figures_of_a_pooling_are_named_after_its_layer() -> None:
-    figures = make_encoder()(*make_documents(64, 9)).memory.figures
-    assert set(figures) == {"layer_1.winner_share", "layer_2.winner_share"}
-    assert all(0.5 <= float(figure) <= 1 for figure in figures.values())
+    metrics = make_encoder()(*make_documents(64, 9)).memory.metrics
+    assert set(metrics) == {"layer_1.winner_share", "layer_2.winner_share"}
+    assert all(0.5 <= float(figure) <= 1 for figure in metrics.values())
 
 
 def test_without_positions_the_order_within_a_block_does_not_matter() -> None:

@@ -6,7 +6,7 @@ from torch import Tensor
 
 from sumpool.core.model.config import ModelConfig
 from sumpool.core.model.summarizer import Memory, Summarizer
-from sumpool.pieces import BEGIN, PAD
+from sumpool.special_tokens import BOS, PAD
 from sumpool.variants import kinds
 
 VOCAB = 60
@@ -62,7 +62,7 @@ def test_a_cached_step_equals_reading_it_all_again(norm: str, encoder: str, outp
     model = make_model(encoder, norm, output, cross_attention)
     memory = model.encode(*make_documents(70, 40, 9))
     target = torch.randint(5, VOCAB, (3, 64))
-    state, last = model.start(memory, 1), torch.full((3,), BEGIN)
+    state, last = model.start(memory, 1), torch.full((3,), BOS)
     with torch.no_grad():
         scores = model.score(memory, target)
         for place in range(64):
@@ -77,7 +77,7 @@ def test_beams_are_hypotheses_of_their_own_and_can_be_followed(cross_attention: 
     model = make_model(cross_attention=cross_attention).double()
     memory = model.encode(*make_documents(70, 40))
     words = torch.randint(5, VOCAB, (2, 3, 5))  # (batch, beams, written)
-    state, last = model.start(memory, 3), torch.full((6,), BEGIN)
+    state, last = model.start(memory, 3), torch.full((6,), BOS)
     with torch.no_grad():
         for place in range(5):
             _, state = model.step(last, state)
@@ -88,7 +88,7 @@ def test_beams_are_hypotheses_of_their_own_and_can_be_followed(cross_attention: 
         for row in range(6):
             document, beam = divmod(row, 3)
             single = model.encode(*(part[document : document + 1] for part in make_documents(70, 40)))
-            alone, last_alone = model.start(single, 1), torch.full((1,), BEGIN)
+            alone, last_alone = model.start(single, 1), torch.full((1,), BOS)
             for place in range(5):
                 _, alone = model.step(last_alone, alone)
                 last_alone = words[document, beam, place : place + 1]
@@ -154,7 +154,7 @@ def test_every_parameter_gets_a_finite_gradient() -> None:
             model = make_model(norm=norm, output=output).train()
             scores, losses, _ = model(*make_documents(70, 40, 9), torch.randint(5, VOCAB, (3, 12)))
             assert losses == {}
-            scores.surprise.backward()
+            scores.nll.backward()
             for name, parameter in model.named_parameters():
                 assert parameter.grad is not None, name
                 assert parameter.grad.isfinite().all(), name
@@ -171,7 +171,7 @@ def test_gradients_are_the_same_to_the_bit_when_activations_are_not_held(encoder
         assert model.encoder.embed.dropout.p > 0
         torch.manual_seed(5)
         scores, losses, _ = model(*documents, target)
-        torch.stack([scores.surprise, *losses.values()]).sum().backward()
+        torch.stack([scores.nll, *losses.values()]).sum().backward()
         found = {name: parameter.grad for name, parameter in model.named_parameters()}
         gradients.append({name: gradient for name, gradient in found.items() if gradient is not None})
     assert gradients[0].keys() == gradients[1].keys() != set()

@@ -8,7 +8,7 @@ from torch.utils._python_dispatch import TorchDispatchMode
 
 from sumpool.core.nn import cross_entropy as module
 from sumpool.core.nn.cross_entropy import cross_entropy
-from sumpool.pieces import PAD
+from sumpool.special_tokens import PAD
 
 VOCAB, DIM = 300, 8
 
@@ -23,8 +23,8 @@ def plain(
     log_prob = log_probs.gather(-1, target[..., None]).squeeze(-1).masked_fill(target == PAD, 0.0)
     if otherwise is not None:
         log_prob = torch.logaddexp(log_prob, otherwise)
-    surprise = ((smoothing - 1) * log_prob - smoothing * uniform).masked_fill(target == PAD, 0.0).sum()
-    return surprise, log_prob.masked_fill(target == PAD, 0.0).detach()
+    nll = ((smoothing - 1) * log_prob - smoothing * uniform).masked_fill(target == PAD, 0.0).sum()
+    return nll, log_prob.masked_fill(target == PAD, 0.0).detach()
 
 
 def make_input(batch: int = 5, target: int = 60, dtype: torch.dtype = torch.float64) -> tuple[Tensor, Tensor, Tensor]:
@@ -86,24 +86,24 @@ def test_what_does_not_learn_gets_no_gradient(learner: int) -> None:
     parts = [states, matrix, torch.randn(target.shape, dtype=torch.float64, requires_grad=True)]
     expected = torch.autograd.grad(cross_entropy(parts[0], parts[1], None, target, 0.1, parts[2])[0], parts)[learner]
     alone = [part if number == learner else part.detach() for number, part in enumerate(parts)]
-    surprise, _ = cross_entropy(alone[0], alone[1], None, target, 0.1, alone[2])
-    assert torch.equal(torch.autograd.grad(surprise, alone[learner])[0], expected)
+    nll, _ = cross_entropy(alone[0], alone[1], None, target, 0.1, alone[2])
+    assert torch.equal(torch.autograd.grad(nll, alone[learner])[0], expected)
 
 
 def test_nothing_to_foresee_is_no_surprise() -> None:
     states, matrix, target = make_input()
-    surprise, log_prob = cross_entropy(states, matrix, None, torch.full_like(target, PAD), 0.1)
-    assert surprise == 0
+    nll, log_prob = cross_entropy(states, matrix, None, torch.full_like(target, PAD), 0.1)
+    assert nll == 0
     assert (log_prob == 0).all()
-    assert all((gradient == 0).all() for gradient in torch.autograd.grad(surprise, (states, matrix)))
+    assert all((gradient == 0).all() for gradient in torch.autograd.grad(nll, (states, matrix)))
 
 
 def test_one_way_back_only() -> None:
     states, matrix, target = make_input()
-    surprise, _ = cross_entropy(states, matrix, None, target)
-    surprise.backward(retain_graph=True)
+    nll, _ = cross_entropy(states, matrix, None, target)
+    nll.backward(retain_graph=True)
     with pytest.raises(RuntimeError, match="modified by an inplace operation"):
-        surprise.backward()
+        nll.backward()
 
 
 @pytest.mark.usefixtures("_chunks")

@@ -3,7 +3,7 @@ import torch
 from torch import Tensor
 
 from sumpool.core.nn import masking
-from sumpool.core.nn.masking import attend, hide, mass
+from sumpool.core.nn.masking import attend, attention_received, zero_padding
 
 
 def no_bias(queries: slice) -> None:
@@ -12,7 +12,7 @@ def no_bias(queries: slice) -> None:
 
 def test_hide_puts_zero_over_anything() -> None:
     states = torch.tensor([[[1.0, 2.0], [torch.nan, torch.inf]]])
-    assert hide(states, torch.tensor([[True, False]])).tolist() == [[[1.0, 2.0], [0.0, 0.0]]]
+    assert zero_padding(states, torch.tensor([[True, False]])).tolist() == [[[1.0, 2.0], [0.0, 0.0]]]
 
 
 @pytest.mark.parametrize("biased", [True, False])
@@ -66,7 +66,7 @@ def test_mass_equals_a_loop_and_what_it_leaves_in_memory_changes_nothing(
     reals = [11, 6, 0]
     mask = torch.arange(11) < torch.tensor(reals)[:, None]
     query[1, :, 6:] = key[1, :, 6:] = 1e3  # padding
-    found = mass(query, key, mask, itself, lambda queries: bias[:, :, queries])
+    found = attention_received(query, key, mask, itself, lambda queries: bias[:, :, queries])
     for number, real in enumerate(reals):
         expected = naive_mass(query[number], key[number], real, itself, bias[number])
         torch.testing.assert_close(found[number], expected, atol=1e-12, rtol=0)
@@ -79,7 +79,7 @@ def test_mass_is_differentiable_though_its_weights_are_thrown_away(monkeypatch: 
     mask = torch.arange(5) < torch.tensor([[5], [3]])
 
     def weighed(query: Tensor, key: Tensor, bias: Tensor) -> Tensor:
-        return mass(query, key, mask, False, lambda queries: bias[:, :, queries])
+        return attention_received(query, key, mask, False, lambda queries: bias[:, :, queries])
 
     assert torch.autograd.gradcheck(weighed, [part.requires_grad_() for part in (query, key, bias)])
 
@@ -87,9 +87,9 @@ def test_mass_is_differentiable_though_its_weights_are_thrown_away(monkeypatch: 
 def test_mass_is_as_exact_under_autocast() -> None:
     query, key = torch.randn(2, 1, 2, 64, 8)
     with torch.autocast("cpu", torch.bfloat16):
-        received = mass(query, key, torch.ones(1, 64, dtype=torch.bool), True, no_bias)
-    assert received.dtype == torch.float32
-    torch.testing.assert_close(received.sum(), torch.tensor(64.0), atol=1e-4, rtol=0)
+        attention_received = attention_received(query, key, torch.ones(1, 64, dtype=torch.bool), True, no_bias)
+    assert attention_received.dtype == torch.float32
+    torch.testing.assert_close(attention_received.sum(), torch.tensor(64.0), atol=1e-4, rtol=0)
 
 
 def test_mass_holds_few_weights_at_a_time(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -104,6 +104,6 @@ def test_mass_holds_few_weights_at_a_time(monkeypatch: pytest.MonkeyPatch) -> No
 
     query, key = torch.randn(2, 1, 2, 512, 4, requires_grad=True).unbind()
     with torch.autograd.graph.saved_tensors_hooks(pack, lambda kept: kept):
-        received = mass(query, key, torch.ones(1, 512, dtype=torch.bool), True, no_bias)
-    received.square().sum().backward()
+        attention_received = attention_received(query, key, torch.ones(1, 512, dtype=torch.bool), True, no_bias)
+    attention_received.square().sum().backward()
     assert largest <= 2**12

@@ -8,7 +8,7 @@ from torch import Tensor, nn
 
 from sumpool.core.output._base import Output, OutputConfig
 from sumpool.core.tokens import Tokens
-from sumpool.pieces import PAD
+from sumpool.special_tokens import PAD
 from sumpool.variants import config_class, kinds
 from tests.core.output.seeing import seen
 
@@ -38,7 +38,7 @@ def test_the_family_is_found() -> None:
 def test_probabilities_sum_to_one(kind: str, make_tokens: Callable[..., Tokens]) -> None:
     head, tokens = build(kind), make_tokens(37, 5, 0)
     ids, states, history, _ = make_input(tokens)
-    log_probs = head(states, history, head.remember(ids, seen(head, tokens), tokens, ()))
+    log_probs = head(states, history, head.precompute(ids, seen(head, tokens), tokens, ()))
     assert log_probs.shape == (3, 9, VOCAB)
     torch.testing.assert_close(log_probs.logsumexp(-1), torch.zeros(3, 9, dtype=torch.float64), atol=1e-12, rtol=0)
 
@@ -47,11 +47,11 @@ def test_probabilities_sum_to_one(kind: str, make_tokens: Callable[..., Tokens])
 def test_score_agrees_with_the_whole_distribution(kind: str, make_tokens: Callable[..., Tokens]) -> None:
     head, tokens = build(kind), make_tokens(37, 5, 0)
     ids, states, history, target = make_input(tokens)
-    remembered = head.remember(ids, seen(head, tokens), tokens, ())
-    expected = head(states, history, remembered).gather(-1, target[..., None]).squeeze(-1)
-    scores = head.score(states, history, remembered, target)
+    precomputed = head.precompute(ids, seen(head, tokens), tokens, ())
+    expected = head(states, history, precomputed).gather(-1, target[..., None]).squeeze(-1)
+    scores = head.score(states, history, precomputed, target)
     torch.testing.assert_close(scores.log_prob, expected, atol=1e-12, rtol=0)
-    torch.testing.assert_close(scores.surprise, -expected.sum(), atol=0, rtol=1e-12)
+    torch.testing.assert_close(scores.nll, -expected.sum(), atol=0, rtol=1e-12)
     assert not scores.log_prob.requires_grad
 
 
@@ -61,12 +61,12 @@ def test_padding_and_batch_mates_change_nothing(
 ) -> None:
     head, tokens = build(kind), make_tokens(37, 5, 20, pad=torch.nan)
     ids, states, history, target = make_input(tokens)
-    scores = head.score(states, history, head.remember(ids, seen(head, tokens), tokens, ()), target)
+    scores = head.score(states, history, head.precompute(ids, seen(head, tokens), tokens, ()), target)
     for number, length in enumerate([37, 5, 20]):
         row = slice(number, number + 1)
         single_tokens = alone(tokens, number)
-        remembered = head.remember(ids[row, :length], seen(head, single_tokens), single_tokens, ())
-        single = head.score(states[row], history[row], remembered, target[row])
+        precomputed = head.precompute(ids[row, :length], seen(head, single_tokens), single_tokens, ())
+        single = head.score(states[row], history[row], precomputed, target[row])
         torch.testing.assert_close(scores.log_prob[row], single.log_prob, atol=1e-12, rtol=0)
 
 
@@ -74,8 +74,8 @@ def test_padding_and_batch_mates_change_nothing(
 def test_every_parameter_gets_a_finite_gradient(kind: str, make_tokens: Callable[..., Tokens]) -> None:
     head, tokens = build(kind), make_tokens(37, 5, 0)
     ids, states, history, target = make_input(tokens)
-    scores = head.score(states, history, head.remember(ids, seen(head, tokens), tokens, ()), target)
-    scores.surprise.backward()
+    scores = head.score(states, history, head.precompute(ids, seen(head, tokens), tokens, ()), target)
+    scores.nll.backward()
     for name, parameter in head.named_parameters():
         assert parameter.grad is not None, name
         assert parameter.grad.isfinite().all(), name

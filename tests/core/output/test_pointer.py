@@ -8,16 +8,16 @@ from torch import Tensor, nn
 from torch.nn import functional as F
 
 from sumpool.core.nn.mixture import Mixture
-from sumpool.core.output.pointer import PointerConfig, PointerOutput
+from sumpool.core.output.pointer import PointerOutput, PointerOutputConfig
 from sumpool.core.tokens import Tokens
-from sumpool.pieces import PAD
+from sumpool.special_tokens import PAD
 from tests.core.output.seeing import seen
 
 
 def make_head(vocab: int = 40, dim: int = 16) -> PointerOutput:
     embedding = nn.Embedding(vocab, dim, padding_idx=PAD)
     nn.init.normal_(embedding.weight, std=dim**-0.5)
-    return PointerOutput(embedding, PointerConfig(key=8, preceding=64)).double()
+    return PointerOutput(embedding, PointerOutputConfig(key=8, preceding=64)).double()
 
 
 def naive(head: PointerOutput, tokens: Tokens, ids: Tensor, states: Tensor, history: Tensor) -> Tensor:
@@ -51,7 +51,7 @@ def test_equals_the_mixture_by_hand(make_tokens: Callable[..., Tokens]) -> None:
     ids = torch.randint(5, 12, (1, 12))
     states = torch.randn(1, 4, 16, dtype=torch.float64)
     history = torch.randint(5, 12, (1, 4, 2))
-    log_probs = head(states, history, head.remember(ids, seen(head, tokens), tokens, ()))
+    log_probs = head(states, history, head.precompute(ids, seen(head, tokens), tokens, ()))
     torch.testing.assert_close(log_probs[0].exp(), naive(head, tokens, ids, states, history))
 
 
@@ -63,7 +63,7 @@ def test_before_training_it_points_behind_a_bigram_just_written() -> None:
     places = torch.tensor([10, 300, 799])
     history = torch.stack([ids[:, places - 1], ids[:, places - 2]], dim=-1)
     attention = head._attend(
-        torch.randn(1, 3, 64, dtype=torch.float64), history, head.remember(ids, seen(head, tokens), tokens, ())
+        torch.randn(1, 3, 64, dtype=torch.float64), history, head.precompute(ids, seen(head, tokens), tokens, ())
     )
     assert attention.argmax(-1).tolist() == [places.tolist()]
 
@@ -73,14 +73,14 @@ def test_a_piece_that_is_nowhere_cannot_be_copied(make_tokens: Callable[..., Tok
     ids = torch.full((1, 6), 7)
     states, history = torch.randn(1, 1, 16, dtype=torch.float64), torch.zeros(1, 1, 2, dtype=torch.long)
     written = torch.nn.functional.logsigmoid(head.gate(states)) + head._vocabulary(states)
-    log_probs = head(states, history, head.remember(ids, seen(head, tokens), tokens, ()))
+    log_probs = head(states, history, head.precompute(ids, seen(head, tokens), tokens, ()))
     elsewhere = torch.arange(40) != 7
     torch.testing.assert_close(log_probs[..., elsewhere], written[..., elsewhere])
     assert log_probs[0, 0, 7] > written[0, 0, 7]
 
 
 def make_memory_head(head: PointerOutput) -> PointerOutput:
-    twin = PointerOutput(head.embedding, PointerConfig(key=8, preceding=64, copies="memory")).double()
+    twin = PointerOutput(head.embedding, PointerOutputConfig(key=8, preceding=64, copies="memory")).double()
     twin.load_state_dict(head.state_dict())
     return twin
 
@@ -102,10 +102,10 @@ def test_copying_from_the_memory_goes_through_the_weights(make_tokens: Callable[
     from_memory, mixtures = make_memory_head(head), make_mixtures(12, 6, 4)
     ids = torch.randint(5, 12, (1, 12))
     states, history = torch.randn(1, 3, 16, dtype=torch.float64), torch.randint(5, 12, (1, 3, 2))
-    remembered = from_memory.remember(ids, seen(head, tokens), memory, mixtures)
+    precomputed = from_memory.precompute(ids, seen(head, tokens), memory, mixtures)
     weights = mixtures[1]().matrix(6)[0] @ mixtures[0]().matrix(12)[0]  # (keep, length)
-    preceding = head.remember(ids, seen(head, tokens), tokens, ())["key"][0, :, 8:]  # (length, 2 * preceding)
-    for place, row in enumerate(from_memory(states, history, remembered)[0].exp()):
+    preceding = head.precompute(ids, seen(head, tokens), tokens, ())["key"][0, :, 8:]  # (length, 2 * preceding)
+    for place, row in enumerate(from_memory(states, history, precomputed)[0].exp()):
         asked = torch.cat([head.query(states[0, place]), head._precede(history)[0, place]])
         meaning = head.key(head.norm(memory.states[0])) / 8**0.5
         attention = (torch.cat([meaning, weights @ preceding], dim=1) @ asked).softmax(0)
@@ -120,11 +120,11 @@ def test_scores_through_the_memory_agree_and_teach_the_weights(make_tokens: Call
     mixtures = make_mixtures(12, 4)
     ids, target = torch.randint(5, 12, (1, 12)), torch.randint(5, 20, (1, 9))
     states, history = torch.randn(1, 9, 16, dtype=torch.float64), torch.randint(5, 12, (1, 9, 2))
-    remembered = head.remember(ids, seen(head, tokens), memory, mixtures)
-    scores = head.score(states, history, remembered, target)
-    whole = head(states, history, remembered).gather(-1, target[..., None])[..., 0]
+    precomputed = head.precompute(ids, seen(head, tokens), memory, mixtures)
+    scores = head.score(states, history, precomputed, target)
+    whole = head(states, history, precomputed).gather(-1, target[..., None])[..., 0]
     torch.testing.assert_close(scores.log_prob, whole)
-    scores.surprise.backward()
+    scores.nll.backward()
     gradient = mixtures[0]().weights.grad
     assert gradient is not None
     assert gradient.isfinite().all()
@@ -134,7 +134,7 @@ def test_scores_through_the_memory_agree_and_teach_the_weights(make_tokens: Call
 def test_without_a_pooling_the_memory_is_the_source(make_tokens: Callable[..., Tokens]) -> None:
     head, tokens = make_head(), make_tokens(12)
     ids = torch.randint(5, 40, (1, 12))
-    plain, twin = (each.remember(ids, seen(each, tokens), tokens, ()) for each in (head, make_memory_head(head)))
+    plain, twin = (each.precompute(ids, seen(each, tokens), tokens, ()) for each in (head, make_memory_head(head)))
     assert plain.keys() == twin.keys()
     assert all(torch.equal(plain[name], twin[name]) for name in plain)
 
@@ -148,14 +148,14 @@ def test_learns_as_from_the_whole_distribution(smoothing: float, make_tokens: Ca
     target = torch.randint(5, 20, (3, 9)).masked_fill(torch.arange(9) > 6, PAD)
     learning = [states, *head.parameters()]
 
-    remembered = head.remember(ids, seen(head, tokens), tokens, ())
-    write, copy = head._gate(states, remembered)
-    attention = head._attend(states, history, remembered).softmax(-1).nan_to_num()
+    precomputed = head.precompute(ids, seen(head, tokens), tokens, ())
+    write, copy = head._gate(states, precomputed)
+    attention = head._attend(states, history, precomputed).softmax(-1).nan_to_num()
     copied = attention @ F.one_hot(ids, 40).double()  # (batch, target, vocab)
     whole = (write.exp() * head._vocabulary(states).exp() + copy.exp() * copied).log()
     log_probs = whole.gather(-1, target[..., None]).squeeze(-1)
     expected = ((smoothing - 1) * log_probs - smoothing * head._vocabulary(states).mean(-1))[target != PAD].sum()
     gradients = torch.autograd.grad(expected, learning)
-    scores = head.score(states, history, head.remember(ids, seen(head, tokens), tokens, ()), target, smoothing)
-    torch.testing.assert_close(scores.surprise, expected, atol=1e-12, rtol=1e-12)
-    torch.testing.assert_close(torch.autograd.grad(scores.surprise, learning), gradients, atol=1e-12, rtol=1e-9)
+    scores = head.score(states, history, head.precompute(ids, seen(head, tokens), tokens, ()), target, smoothing)
+    torch.testing.assert_close(scores.nll, expected, atol=1e-12, rtol=1e-12)
+    torch.testing.assert_close(torch.autograd.grad(scores.nll, learning), gradients, atol=1e-12, rtol=1e-9)

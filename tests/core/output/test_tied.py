@@ -1,15 +1,15 @@
 import torch
 from torch import nn
 
-from sumpool.core.output.tied import TiedConfig, TiedOutput
-from sumpool.pieces import PAD
+from sumpool.core.output.tied import TiedOutput, TiedOutputConfig
+from sumpool.special_tokens import PAD
 
 VOCAB, MISSING = 30, (2, 7)
 
 
 def build() -> TiedOutput:
     """A head that two pieces are taken out of."""
-    head = TiedConfig(bias=True).build(nn.Embedding(VOCAB, 16)).double()
+    head = TiedOutputConfig(bias=True).build(nn.Embedding(VOCAB, 16)).double()
     assert head.bias is not None
     head.bias.normal_()
     head.bias[list(MISSING)] = -torch.inf
@@ -40,8 +40,8 @@ def test_smoothing_is_uniform_over_what_can_be_written() -> None:
     kept = [piece for piece in range(VOCAB) if piece not in MISSING]
     uniform = head(states, HISTORY, {})[..., kept].mean(-1)
     expected = (-0.9 * scores.log_prob - 0.1 * uniform).masked_fill(target == PAD, 0.0).sum()
-    torch.testing.assert_close(scores.surprise, expected)
-    scores.surprise.backward()
+    torch.testing.assert_close(scores.nll, expected)
+    scores.nll.backward()
     assert states.grad is not None
     assert states.grad.isfinite().all()
     assert states.grad[:, :7].abs().amin() > 0
@@ -54,4 +54,4 @@ def test_smoothing_is_uniform_over_what_can_be_written() -> None:
 def test_the_bias_is_saved_but_does_not_learn() -> None:
     assert "bias" in build().state_dict()
     assert {name for name, _ in build().named_parameters()} == {"embedding.weight"}
-    assert "bias" not in TiedConfig().build(nn.Embedding(VOCAB, 16)).state_dict()
+    assert "bias" not in TiedOutputConfig().build(nn.Embedding(VOCAB, 16)).state_dict()

@@ -5,7 +5,7 @@ import pytest
 import torch
 from torch import nn
 
-from sumpool.core.pooling.funnel import FunnelConfig
+from sumpool.core.pooling.funnel import FunnelPoolerConfig
 from sumpool.core.tokens import Tokens
 
 
@@ -16,7 +16,7 @@ def test_equals_window_by_window(
 ) -> None:
     lengths = [37, 1, 2, 3, 4, 5, 6, 7, 8, 12]
     tokens = make_tokens(*lengths, pad=torch.nan)
-    config = FunnelConfig(window=window, stride=stride, combine=combine)
+    config = FunnelPoolerConfig(window=window, stride=stride, combine=combine)
     pooled = config.build(nn.Embedding(9, 16))(tokens).tokens
     for number, length in enumerate(lengths):
         rows = []
@@ -29,7 +29,7 @@ def test_equals_window_by_window(
 
 
 def test_a_mean_stands_at_the_middle_of_its_window(make_tokens: Callable[..., Tokens]) -> None:
-    pooled = FunnelConfig().build(nn.Embedding(9, 16))(make_tokens(11, 4)).tokens
+    pooled = FunnelPoolerConfig().build(nn.Embedding(9, 16))(make_tokens(11, 4)).tokens
     assert pooled.origin[pooled.mask].tolist() == [1, 5, 9, 1]
 
 
@@ -39,7 +39,7 @@ def test_a_maximum_stands_where_most_of_it_comes_from(make_tokens: Callable[...,
     states[0, 2, :10] = 1
     states[0, 1, 10:] = 1
     states[0, 5] = 1
-    pooled = FunnelConfig(combine="max").build(nn.Embedding(9, 16))(tokens.with_states(states))
+    pooled = FunnelPoolerConfig(combine="max").build(nn.Embedding(9, 16))(tokens.with_states(states))
     assert pooled.tokens.origin.tolist() == [[2, 5]]
     assert pooled.mixture().weights.tolist() == [[[0, 0.375, 0.625, 0], [0, 1, 0, 0]]]
 
@@ -49,6 +49,6 @@ def test_half_precision_weights_still_sum_to_one(
     combine: Literal["mean", "max"], make_tokens: Callable[..., Tokens]
 ) -> None:
     tokens = make_tokens(23, dtype=torch.bfloat16)
-    pooled = FunnelConfig(window=7, stride=7, combine=combine).build(nn.Embedding(9, 16))(tokens)
+    pooled = FunnelPoolerConfig(window=7, stride=7, combine=combine).build(nn.Embedding(9, 16))(tokens)
     assert pooled.tokens.states.dtype == torch.bfloat16
     torch.testing.assert_close(pooled.mixture().weights.sum(2), torch.ones(1, 4))

@@ -6,7 +6,7 @@ import pytest
 import torch
 from torch import Tensor, nn
 
-from sumpool.core.pooling.halving import HalvingConfig, HalvingPooler, Peak, Sort, halve
+from sumpool.core.pooling.halving import HalvingPooler, HalvingPoolerConfig, Peak, Sort, halve
 from sumpool.core.tokens import Tokens
 
 PEAK = Peak()
@@ -129,7 +129,7 @@ def test_hard_is_top_k(sort: Sort) -> None:
 
 
 def test_hard_inference_leaves_training_soft(make_tokens: Callable[..., Tokens]) -> None:
-    pooler = HalvingConfig(keep=5, inference="hard").build(nn.Embedding(9, 16)).double()
+    pooler = HalvingPoolerConfig(keep=5, inference="hard").build(nn.Embedding(9, 16)).double()
     assert isinstance(pooler, HalvingPooler)
     tokens = make_tokens(40)
     source = {tuple(vector.tolist()) for vector in tokens.states[0]}

@@ -4,12 +4,12 @@ import pytest
 import torch
 from torch import nn
 
-from sumpool.core.pooling.hard import HardConfig, HardPooler
+from sumpool.core.pooling.hard import HardPooler, HardPoolerConfig
 from sumpool.core.scoring._base import Scorer
 from sumpool.core.tokens import Tokens
 
 
-def build(config: HardConfig) -> HardPooler:
+def build(config: HardPoolerConfig) -> HardPooler:
     return config.build(nn.Embedding(9, 16)).double()
 
 
@@ -26,7 +26,7 @@ class Fixed(Scorer):
 
 def test_the_best_stay_exactly_as_they_are(make_tokens: Callable[..., Tokens]) -> None:
     tokens = make_tokens(60, 13)
-    pooler = build(HardConfig(keep=7))
+    pooler = build(HardPoolerConfig(keep=7))
     pooled = pooler(tokens)
     for number, length in enumerate([60, 13]):
         scores = pooler.scorer(tokens)[number, :length]
@@ -42,7 +42,7 @@ def test_the_best_stay_exactly_as_they_are(make_tokens: Callable[..., Tokens]) -
 def test_scorer_learns_as_if_its_score_were_a_factor(gradient: str, make_tokens: Callable[..., Tokens]) -> None:
     tokens = make_tokens(5)
     scores = torch.tensor([0.3, 0.9, 0.1, 0.5, 0.2], dtype=torch.float64)
-    pooler = HardPooler(HardConfig.model_validate({"keep": 2, "gradient": gradient}), Fixed(*scores.tolist()))
+    pooler = HardPooler(HardPoolerConfig.model_validate({"keep": 2, "gradient": gradient}), Fixed(*scores.tolist()))
     pooled = pooler(tokens).tokens
     if gradient == "none":
         assert not pooled.states.requires_grad
@@ -58,7 +58,7 @@ def test_scorer_learns_as_if_its_score_were_a_factor(gradient: str, make_tokens:
 
 def test_scores_of_nothing_and_of_one_are_allowed(make_tokens: Callable[..., Tokens]) -> None:
     tokens = make_tokens(6, dtype=torch.float32)
-    pooler = HardPooler(HardConfig(keep=3), Fixed(0, 1, 0, 1, 0, 0)).float()
+    pooler = HardPooler(HardPoolerConfig(keep=3), Fixed(0, 1, 0, 1, 0, 0)).float()
     pooled = pooler(tokens).tokens
     pooled.states.sum().backward()
     assert pooled.origin.tolist() == [[0, 1, 3]]

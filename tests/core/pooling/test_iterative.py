@@ -5,7 +5,7 @@ import torch
 from torch import Tensor, nn
 
 from sumpool.core.pooling._base import Keep
-from sumpool.core.pooling.iterative import IterativeConfig, iterate, suffix_means
+from sumpool.core.pooling.iterative import IterativePoolerConfig, iterate, suffix_means
 from sumpool.core.tokens import Tokens
 
 LENGTHS = [100, 41, 1, 0]
@@ -62,7 +62,7 @@ def test_gradient_is_exact() -> None:
 
 def test_rows_stand_where_their_heaviest_vector_stood(make_tokens: Callable[..., Tokens]) -> None:
     tokens = make_tokens(60, 9)
-    pooler = IterativeConfig(keep=12, sharpness=5).build(nn.Embedding(9, 16)).double()
+    pooler = IterativePoolerConfig(keep=12, sharpness=5).build(nn.Embedding(9, 16)).double()
     pooled = pooler(tokens).tokens
     scores = pooler.scorer(tokens)
     ranked = scores[0].argsort(descending=True)[:12]

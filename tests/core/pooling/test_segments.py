@@ -6,7 +6,7 @@ import torch
 from torch import Tensor, nn
 
 from sumpool.core.boundaries._base import Boundaries, Segmentation
-from sumpool.core.pooling.segments import Segments, SegmentsConfig, SegmentsPooler, memberships
+from sumpool.core.pooling.segments import Segments, SegmentsPooler, SegmentsPoolerConfig, memberships
 from sumpool.core.tokens import Tokens
 
 
@@ -99,14 +99,14 @@ def test_left_are_means_or_last_vectors_with_what_is_known_of_the_last_token(
 ) -> None:
     tokens = make_tokens(5, 3)
     ends = torch.tensor([[0.0, 1, 0, 0, 0], [1, 1, 0, torch.nan, 1]])
-    pooled = SegmentsPooler(SegmentsConfig.model_validate({"combine": combine}), Given(ends))(tokens)
+    pooled = SegmentsPooler(SegmentsPoolerConfig.model_validate({"combine": combine}), Given(ends))(tokens)
     left = pooled.tokens
     assert left.mask.tolist() == [[True, True, False], [True, True, True]]
     assert left.origin[left.mask].tolist() == [1, 4, 0, 1, 2]
     first = tokens.states[0, :2].mean(0) if combine == "mean" else tokens.states[0, 1]
     torch.testing.assert_close(left.states[0, 0], first)
     torch.testing.assert_close(left.states[1], tokens.states[1, :3])
-    assert left.figures["shortening"].item() == pytest.approx(8 / 5)
+    assert left.metrics["shortening"].item() == pytest.approx(8 / 5)
     assert left.losses.keys() == {"boundaries"}
     mixture = pooled.mixture()
     torch.testing.assert_close(mixture.combine(tokens.states), left.states)
@@ -118,7 +118,7 @@ def test_left_are_means_or_last_vectors_with_what_is_known_of_the_last_token(
 
 @pytest.mark.parametrize("length", [1, 37, 64, 1000])
 def test_any_length_is_left_in_source_order(length: int, make_tokens: Callable[..., Tokens]) -> None:
-    pooled = SegmentsConfig().build(nn.Embedding(50, 16))(make_tokens(length)).tokens
+    pooled = SegmentsPoolerConfig().build(nn.Embedding(50, 16))(make_tokens(length)).tokens
     assert pooled.states.shape == (1, -(-length // 4), 16)
     assert pooled.mask.all()
     assert (pooled.origin.diff() > 0).all()
@@ -126,7 +126,7 @@ def test_any_length_is_left_in_source_order(length: int, make_tokens: Callable[.
 
 
 def test_what_stands_in_the_padding_changes_no_bit(make_tokens: Callable[..., Tokens]) -> None:
-    pooler = SegmentsConfig().build(nn.Embedding(50, 16))
+    pooler = SegmentsPoolerConfig().build(nn.Embedding(50, 16))
     clean, hostile = (pooler(make_tokens(37, 80, length=90, pad=pad)).tokens for pad in (0.0, torch.nan))
     assert torch.equal(clean.states, hostile.states)
     assert clean.states.size(1) == 20
@@ -134,7 +134,7 @@ def test_what_stands_in_the_padding_changes_no_bit(make_tokens: Callable[..., To
 
 @pytest.mark.parametrize("combine", ["mean", "last"])
 def test_documents_without_tokens_stay_empty(combine: str, make_tokens: Callable[..., Tokens]) -> None:
-    pooler = SegmentsConfig.model_validate({"combine": combine}).build(nn.Embedding(50, 16))
+    pooler = SegmentsPoolerConfig.model_validate({"combine": combine}).build(nn.Embedding(50, 16))
     for lengths in ((9, 0), (0, 0)):
         pooled = pooler(make_tokens(*lengths, length=9, pad=torch.nan))
         assert pooled.tokens.mask.sum(1).tolist() == [-(-length // 4) for length in lengths]
@@ -144,7 +144,7 @@ def test_documents_without_tokens_stay_empty(combine: str, make_tokens: Callable
 
 def test_half_precision_sums_in_single(make_tokens: Callable[..., Tokens]) -> None:
     tokens = make_tokens(1000, dtype=torch.bfloat16)
-    config = SegmentsConfig.model_validate({"boundaries": {"kind": "fixed", "size": 1000}})
+    config = SegmentsPoolerConfig.model_validate({"boundaries": {"kind": "fixed", "size": 1000}})
     left = config.build(nn.Embedding(50, 16))(tokens).tokens
     assert left.states.dtype is torch.bfloat16
     torch.testing.assert_close(left.states[0, 0], tokens.states[0].double().mean(0).bfloat16())
@@ -152,7 +152,7 @@ def test_half_precision_sums_in_single(make_tokens: Callable[..., Tokens]) -> No
 
 def test_the_layer_before_is_forgotten(make_tokens: Callable[..., Tokens]) -> None:
     tokens = replace(make_tokens(9), phrases=torch.arange(9)[None] // 2)
-    left = SegmentsConfig().build(nn.Embedding(50, 16))(tokens).tokens
-    assert left.received is None
+    left = SegmentsPoolerConfig().build(nn.Embedding(50, 16))(tokens).tokens
+    assert left.attention_received is None
     assert left.phrases is not None
     assert left.phrases.tolist() == [[1, 3, 4]]

@@ -8,7 +8,7 @@ import pytest
 import torch
 
 from sumpool.core.attention.vanilla import VanillaAttention
-from sumpool.core.nn.masking import hide
+from sumpool.core.nn.masking import zero_padding
 from sumpool.core.scoring._base import Scorer, ScorerConfig
 from sumpool.core.tokens import Tokens
 from sumpool.variants import config_class, kinds
@@ -28,9 +28,9 @@ def attended() -> Callable[[Tokens], Tokens]:
     attention = VanillaAttention(16, 4).double()
 
     def attend(tokens: Tokens) -> Tokens:
-        states = hide(tokens.states, tokens.mask)
-        received = partial(attention.mass, states, tokens.mask, tokens.positions)
-        return replace(tokens, states=states, received=received)
+        states = zero_padding(tokens.states, tokens.mask)
+        attention_received = partial(attention.attention_received, states, tokens.mask, tokens.positions)
+        return replace(tokens, states=states, attention_received=attention_received)
 
     return attend
 

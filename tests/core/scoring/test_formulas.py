@@ -7,11 +7,11 @@ import pytest
 import torch
 from torch import Tensor
 
-from sumpool.core.scoring.attention_mass import AttentionMassConfig
-from sumpool.core.scoring.coordinate import CoordinateConfig
+from sumpool.core.scoring.attention_mass import AttentionMassScorerConfig
+from sumpool.core.scoring.coordinate import CoordinateScorerConfig
 from sumpool.core.scoring.nonlinear import NonlinearScorer
 from sumpool.core.scoring.random import RandomScorer
-from sumpool.core.scoring.strided import StridedConfig
+from sumpool.core.scoring.strided import StridedScorerConfig
 from sumpool.core.tokens import Tokens
 
 
@@ -25,18 +25,18 @@ def test_nonlinear_is_a_hidden_layer_of_tanh(make_tokens: Callable[..., Tokens])
 
 def test_coordinate_reads_one_feature(make_tokens: Callable[..., Tokens]) -> None:
     tokens = make_tokens(9)
-    scores = CoordinateConfig(feature=15).build(16)(tokens)
+    scores = CoordinateScorerConfig(feature=15).build(16)(tokens)
     torch.testing.assert_close(scores, 1 / (1 + torch.exp(-tokens.states[:, :, 15])))
 
 
 def test_coordinate_must_exist() -> None:
     with pytest.raises(ValueError, match=r"feature must be less than model\.dim = 16, got 16; features count from 0"):
-        CoordinateConfig(feature=16).build(16)
+        CoordinateScorerConfig(feature=16).build(16)
 
 
 def test_strided_takes_the_first_of_every_so_many(make_tokens: Callable[..., Tokens]) -> None:
-    assert StridedConfig(every=3).build(16)(make_tokens(7)).tolist() == [[1, 0, 0, 1, 0, 0, 1]]
-    assert StridedConfig(every=1).build(16)(make_tokens(2)).tolist() == [[1, 1]]
+    assert StridedScorerConfig(every=3).build(16)(make_tokens(7)).tolist() == [[1, 0, 0, 1, 0, 0, 1]]
+    assert StridedScorerConfig(every=1).build(16)(make_tokens(2)).tolist() == [[1, 1]]
 
 
 def test_random_draws_anew_in_training_from_torchs_generator(make_tokens: Callable[..., Tokens]) -> None:
@@ -63,13 +63,13 @@ def test_random_is_fixed_in_evaluation_and_still_uniform(make_tokens: Callable[.
 def test_attention_mass_bounds_what_was_received(
     itself: bool, expected: list[float], make_tokens: Callable[..., Tokens]
 ) -> None:
-    def received(with_itself: bool) -> Tensor:
+    def attention_received(with_itself: bool) -> Tensor:
         return torch.tensor([[0.0, 1.0, 3.0]]) if with_itself else torch.tensor([[0.0, 0.0, 1.0]])
 
-    tokens = replace(make_tokens(3), received=received)
-    assert AttentionMassConfig(itself=itself).build(16)(tokens).tolist() == [expected]
+    tokens = replace(make_tokens(3), attention_received=attention_received)
+    assert AttentionMassScorerConfig(itself=itself).build(16)(tokens).tolist() == [expected]
 
 
 def test_attention_mass_needs_an_attention(make_tokens: Callable[..., Tokens]) -> None:
     with pytest.raises(ValueError, match=r"tokens\.received must come from an attention layer, got None; score after"):
-        AttentionMassConfig().build(16)(make_tokens(3))
+        AttentionMassScorerConfig().build(16)(make_tokens(3))

@@ -6,7 +6,7 @@ import torch
 from torch import Tensor, nn
 
 from sumpool.core.nn.heads import split_heads
-from sumpool.core.nn.masking import hide
+from sumpool.core.nn.masking import zero_padding
 from sumpool.core.nn.sentences import Sentences
 from sumpool.core.selection._base import Selection, SelectionConfig
 from sumpool.core.sentence_encoding._base import SentenceEncoder
@@ -31,9 +31,9 @@ class Asking(nn.Module):
         """Share out: (batch, target, dim) -> (batch, heads, target, sentences)."""
         sentences = Sentences.find(memory)
         vectors = self.encoder(memory, sentences) if self.encoder else None
-        key = split_heads(self.key(hide(memory.states, memory.mask)), HEADS)
-        remembered = self.selection.remember(key, memory.mask, sentences, vectors)
-        shares: Tensor = self.selection(states, split_heads(self.query(states), HEADS), remembered)
+        key = split_heads(self.key(zero_padding(memory.states, memory.mask)), HEADS)
+        precomputed = self.selection.precompute(key, memory.mask, sentences, vectors)
+        shares: Tensor = self.selection(states, split_heads(self.query(states), HEADS), precomputed)
         return shares
 
 

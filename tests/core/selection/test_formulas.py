@@ -50,8 +50,8 @@ def test_approximate_splits_heads_before_sentences() -> None:
     selection = ApproximateSelection(DIM, HEADS).double()
     sentences = Sentences(torch.arange(6)[None], torch.arange(6)[None], torch.ones(1, 6, dtype=torch.long))
     vectors, states = torch.randn(1, 6, DIM, dtype=torch.float64), torch.randn(1, 5, DIM, dtype=torch.float64)
-    remembered = selection.remember(torch.empty(0), torch.ones(1, 6, dtype=torch.bool), sentences, vectors)
-    shares = selection(states, torch.empty(0), remembered)
+    precomputed = selection.precompute(torch.empty(0), torch.ones(1, 6, dtype=torch.bool), sentences, vectors)
+    shares = selection(states, torch.empty(0), precomputed)
     for head in range(HEADS):
         part = slice(head * SIZE, (head + 1) * SIZE)
         products = selection.query(states[0])[:, part] @ selection.key(vectors[0])[:, part].T

@@ -7,7 +7,7 @@ import pytest
 from sumpool.data.sample.build import LARGEST_ARCHIVE, LONGEST, SHORTEST, build
 from sumpool.data.sources._base import Example
 from sumpool.data.sources._rfc_series import series_files
-from sumpool.data.sources.rfc import RfcConfig, bundled_sample
+from sumpool.data.sources.rfc import RfcSourceConfig, bundled_sample
 
 ABSTRACT = "This abstract says in at least fifteen words what the whole of the document is all about here."
 
@@ -42,7 +42,7 @@ def test_the_archive_holds_whole_files_within_its_size(series: Path, tmp_path: P
         files = list(series_files(sample, kind))
         assert [file.number for file in files] == numbers
         assert all(file.content == (series / f"rfc{file.number}.{kind}").read_bytes() for file in files)
-    assert all(isinstance(row, Example) for row in RfcConfig(path=sample).rows())
+    assert all(isinstance(row, Example) for row in RfcSourceConfig(path=sample).rows())
 
 
 def test_building_twice_gives_the_same_bytes(series: Path, tmp_path: Path) -> None:

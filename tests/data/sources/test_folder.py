@@ -3,7 +3,7 @@ from pathlib import Path
 import pytest
 
 from sumpool.data.sources._base import Example, Reject
-from sumpool.data.sources.folder import FolderConfig
+from sumpool.data.sources.folder import FolderSourceConfig
 from sumpool.errors import DataError
 
 
@@ -17,7 +17,7 @@ def test_pairs_are_read_in_order_and_split_by_folder_or_name(tmp_path: Path) -> 
     for stem in ("b", "a", "test/c", "validation/deep/d"):
         write(tmp_path, f"{stem}.txt", f"Document {stem}.")
         write(tmp_path, f"{stem}.summary.txt", f"Summary {stem}.")
-    config = FolderConfig(path=tmp_path, validation_share=0, test_share=0)
+    config = FolderSourceConfig(path=tmp_path, validation_share=0, test_share=0)
     assert list(config.rows()) == [
         Example("a", "Document a.", "Summary a.", "train"),
         Example("b", "Document b.", "Summary b.", "train"),
@@ -38,7 +38,7 @@ def test_pairs_are_read_in_order_and_split_by_folder_or_name(tmp_path: Path) -> 
 def test_a_bad_pair_is_rejected_once(tmp_path: Path, files: dict[str, str | bytes], where: str, reason: str) -> None:
     for name, content in files.items():
         write(tmp_path, name, content)
-    (row,) = FolderConfig(path=tmp_path).rows()
+    (row,) = FolderSourceConfig(path=tmp_path).rows()
     assert isinstance(row, Reject)
     assert row.where == str(tmp_path / where)
     assert reason in row.reason
@@ -46,4 +46,4 @@ def test_a_bad_pair_is_rejected_once(tmp_path: Path, files: dict[str, str | byte
 
 def test_a_missing_folder_is_an_error(tmp_path: Path) -> None:
     with pytest.raises(DataError, match=r"none must be a folder with x\.txt and x\.summary\.txt files"):
-        list(FolderConfig(path=tmp_path / "none").rows())
+        list(FolderSourceConfig(path=tmp_path / "none").rows())

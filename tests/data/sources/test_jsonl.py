@@ -5,7 +5,7 @@ import pytest
 from pydantic import ValidationError
 
 from sumpool.data.sources._base import Example, Reject
-from sumpool.data.sources.jsonl import JsonlConfig
+from sumpool.data.sources.jsonl import JsonlSourceConfig
 from sumpool.errors import DataError
 
 
@@ -19,7 +19,7 @@ def row(name: object = "a", document: object = "A document.", summary: object = 
 
 
 def test_each_split_has_its_file(tmp_path: Path) -> None:
-    config = JsonlConfig(
+    config = JsonlSourceConfig(
         train=write(tmp_path / "a", row("1"), row(2)),
         validation=write(tmp_path / "b", row("3")),
         test=write(tmp_path / "c", row("4")),
@@ -34,8 +34,8 @@ def test_each_split_has_its_file(tmp_path: Path) -> None:
 
 def test_one_file_is_split_by_the_id_whatever_the_order(tmp_path: Path) -> None:
     rows = [row(str(number)) for number in range(200)]
-    one = JsonlConfig(path=write(tmp_path / "a", *rows), validation_share=0.2, test_share=0.2)
-    other = JsonlConfig(path=write(tmp_path / "b", *rows[::-1]), validation_share=0.2, test_share=0.2)
+    one = JsonlSourceConfig(path=write(tmp_path / "a", *rows), validation_share=0.2, test_share=0.2)
+    other = JsonlSourceConfig(path=write(tmp_path / "b", *rows[::-1]), validation_share=0.2, test_share=0.2)
     splits = {found.id: found.split for found in one.rows() if isinstance(found, Example)}
     assert splits == {found.id: found.split for found in other.rows() if isinstance(found, Example)}
     assert set(splits.values()) == {"train", "validation", "test"}
@@ -43,7 +43,7 @@ def test_one_file_is_split_by_the_id_whatever_the_order(tmp_path: Path) -> None:
 
 def test_usual_field_names_are_guessed_and_said(tmp_path: Path) -> None:
     path = write(tmp_path / "x.jsonl", {"article_id": 7, "title": "t", "article": "Text.", "highlights": "Short."})
-    config = JsonlConfig(path=path, validation_share=0, test_share=0)
+    config = JsonlSourceConfig(path=path, validation_share=0, test_share=0)
     assert list(config.rows()) == [Example("7", "Text.", "Short.", "train")]
     assert list(config.notes()) == [
         f"{path}: read 'article' as document, 'highlights' as summary and 'article_id' as id"
@@ -52,7 +52,7 @@ def test_usual_field_names_are_guessed_and_said(tmp_path: Path) -> None:
 
 def test_without_an_id_the_place_is_the_id(tmp_path: Path) -> None:
     path = write(tmp_path / "x.jsonl", {"text": "Text.", "summary": "Short."})
-    config = JsonlConfig(train=path)
+    config = JsonlSourceConfig(train=path)
     assert list(config.rows()) == [Example(f"{path}:1", "Text.", "Short.", "train")]
     assert list(config.notes()) == [
         f"{path}: read 'text' as document, 'summary' as summary and the place in the file as id"
@@ -61,7 +61,7 @@ def test_without_an_id_the_place_is_the_id(tmp_path: Path) -> None:
 
 def test_field_names_can_be_set_and_are_no_guess_then(tmp_path: Path) -> None:
     path = write(tmp_path / "x", {"key": "k", "long": "Text.", "short": "Short.", "document": "no"})
-    config = JsonlConfig(train=path, document="long", summary="short", id="key")
+    config = JsonlSourceConfig(train=path, document="long", summary="short", id="key")
     assert list(config.rows()) == [Example("k", "Text.", "Short.", "train")]
     assert list(config.notes()) == []
 
@@ -84,7 +84,7 @@ def test_field_names_can_be_set_and_are_no_guess_then(tmp_path: Path) -> None:
 )
 def test_a_bad_row_is_rejected_with_its_line(tmp_path: Path, bad: object, reason: str) -> None:
     path = write(tmp_path / "x.jsonl", row("good"), bad, row("last"))
-    good, rejected, last = JsonlConfig(train=path).rows()
+    good, rejected, last = JsonlSourceConfig(train=path).rows()
     assert isinstance(good, Example)
     assert isinstance(last, Example)
     assert isinstance(rejected, Reject)
@@ -93,13 +93,13 @@ def test_a_bad_row_is_rejected_with_its_line(tmp_path: Path, bad: object, reason
 
 
 def test_an_id_in_two_splits_is_rejected(tmp_path: Path) -> None:
-    config = JsonlConfig(train=write(tmp_path / "a", row("1")), test=write(tmp_path / "b", row("1")))
+    config = JsonlSourceConfig(train=write(tmp_path / "a", row("1")), test=write(tmp_path / "b", row("1")))
     assert list(config.rows())[1] == Reject(f"{tmp_path / 'b'}:1", "id must be unique, got '1' a second time")
 
 
 def test_a_missing_file_is_an_error(tmp_path: Path) -> None:
     with pytest.raises(DataError, match=r"none\.jsonl must be a file that can be read"):
-        list(JsonlConfig(path=tmp_path / "none.jsonl").rows())
+        list(JsonlSourceConfig(path=tmp_path / "none.jsonl").rows())
 
 
 @pytest.mark.parametrize(("fields", "missing"), [({"summary": "s"}, "document"), ({"text": "t"}, "summary")])
@@ -107,15 +107,15 @@ def test_fields_of_no_usual_name_are_an_error(tmp_path: Path, fields: dict[str, 
     path = write(tmp_path / "x", {"other": "o", **fields})
     message = f"must have a field that looks like a {missing}, got 'other', .*; set data.source.{missing} to its name"
     with pytest.raises(DataError, match=message):
-        list(JsonlConfig(path=path).rows())
+        list(JsonlSourceConfig(path=path).rows())
 
 
 def test_an_empty_file_has_no_rows(tmp_path: Path) -> None:
-    assert list(JsonlConfig(path=write(tmp_path / "x")).rows()) == []
+    assert list(JsonlSourceConfig(path=write(tmp_path / "x")).rows()) == []
 
 
 def test_the_files_are_one_or_one_for_each_split(tmp_path: Path) -> None:
     with pytest.raises(ValidationError, match="must have either path, or train with validation and test"):
-        JsonlConfig()
+        JsonlSourceConfig()
     with pytest.raises(ValidationError, match="must have either path, or train with validation and test, got path"):
-        JsonlConfig(path=tmp_path, test=tmp_path)
+        JsonlSourceConfig(path=tmp_path, test=tmp_path)

@@ -9,7 +9,7 @@ import pytest
 from pydantic import ValidationError
 
 from sumpool.data.sources._base import Example, Reject
-from sumpool.data.sources.parquet import ParquetConfig
+from sumpool.data.sources.parquet import ParquetSourceConfig
 from sumpool.errors import DataError, RecipeError
 
 Row = dict[str, Any]
@@ -28,7 +28,7 @@ def row(name: object = "a", document: object = "A document.", summary: object = 
 def test_each_split_has_its_files(tmp_path: Path) -> None:
     for number in (2, 1):
         write(tmp_path / f"train-{number:05}.parquet", row(f"{number}a"), row(f"{number}b"))
-    config = ParquetConfig(
+    config = ParquetSourceConfig(
         train=tmp_path / "train-*.parquet",
         validation=write(tmp_path / "validation.parquet", row("3")),
         test=write(tmp_path / "[test].parquet", row("4")),
@@ -46,18 +46,18 @@ def test_each_split_has_its_files(tmp_path: Path) -> None:
 def test_a_pattern_may_be_relative(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     write(tmp_path / "a.parquet", row())
     monkeypatch.chdir(tmp_path)
-    assert list(ParquetConfig(path=Path("?.parquet")).files()) == [Path("a.parquet")]
+    assert list(ParquetSourceConfig(path=Path("?.parquet")).files()) == [Path("a.parquet")]
 
 
 def test_files_of_no_split_are_split_by_the_id(tmp_path: Path) -> None:
     path = write(tmp_path / "a.parquet", *(row(str(number)) for number in range(200)))
-    config = ParquetConfig(path=path, validation_share=0.2, test_share=0.2)
+    config = ParquetSourceConfig(path=path, validation_share=0.2, test_share=0.2)
     assert {found.split for found in config.rows() if isinstance(found, Example)} == {"train", "validation", "test"}
 
 
 def test_usual_column_names_are_guessed_and_said(tmp_path: Path) -> None:
     path = write(tmp_path / "x.parquet", {"title": "t", "article": "Text.", "highlights": "Short.", "article_id": 7})
-    config = ParquetConfig(train=path)
+    config = ParquetSourceConfig(train=path)
     assert list(config.rows()) == [Example("7", "Text.", "Short.", "train")]
     assert list(config.notes()) == [
         f"{path}: read 'article' as document, 'highlights' as summary and 'article_id' as id"
@@ -66,14 +66,14 @@ def test_usual_column_names_are_guessed_and_said(tmp_path: Path) -> None:
 
 def test_column_names_can_be_set_and_are_no_guess_then(tmp_path: Path) -> None:
     path = write(tmp_path / "x.parquet", {"key": "k", "long": "Text.", "short": "Short.", "document": "no"})
-    config = ParquetConfig(train=path, document="long", summary="short", id="key")
+    config = ParquetSourceConfig(train=path, document="long", summary="short", id="key")
     assert list(config.rows()) == [Example("k", "Text.", "Short.", "train")]
     assert list(config.notes()) == []
 
 
 def test_without_an_id_the_place_is_the_id_whatever_the_groups(tmp_path: Path) -> None:
     path = write(tmp_path / "x.parquet", *({"text": f"Text {n}.", "summary": "S."} for n in range(200)), group=70)
-    assert [each.id for each in ParquetConfig(train=path).rows() if isinstance(each, Example)] == [
+    assert [each.id for each in ParquetSourceConfig(train=path).rows() if isinstance(each, Example)] == [
         f"{path}:{number}" for number in range(1, 201)
     ]
 
@@ -89,7 +89,7 @@ def test_without_an_id_the_place_is_the_id_whatever_the_groups(tmp_path: Path) -
 )
 def test_a_bad_row_is_rejected_with_its_number(tmp_path: Path, bad: Row, reason: str) -> None:
     path = write(tmp_path / "x.parquet", row("good"), bad, row("last"))
-    good, rejected, last = ParquetConfig(train=path).rows()
+    good, rejected, last = ParquetSourceConfig(train=path).rows()
     assert isinstance(good, Example)
     assert isinstance(last, Example)
     assert isinstance(rejected, Reject)
@@ -99,14 +99,14 @@ def test_a_bad_row_is_rejected_with_its_number(tmp_path: Path, bad: Row, reason:
 
 def test_a_column_of_lists_is_no_text(tmp_path: Path) -> None:
     path = write(tmp_path / "x.parquet", row(document=["a", "b"]))
-    assert list(ParquetConfig(train=path).rows()) == [Reject(f"{path}:1", "'document' must be text, got list")]
+    assert list(ParquetSourceConfig(train=path).rows()) == [Reject(f"{path}:1", "'document' must be text, got list")]
 
 
 def test_bytes_that_are_no_utf_8_are_rejected_with_their_row(tmp_path: Path) -> None:
     bad = pa.Array.from_buffers(pa.string(), 2, pa.array([b"fine", b"a\xff"]).buffers())
     table = pa.table({"id": ["1", "2"], "document": bad, "summary": ["S.", "S."]})
     pq.write_table(table, tmp_path / "x.parquet")
-    config = ParquetConfig(train=tmp_path / "x.parquet")
+    config = ParquetSourceConfig(train=tmp_path / "x.parquet")
     found, rejected = config.rows()
     assert found == Example("1", "fine", "S.", "train")
     assert rejected == Reject(f"{tmp_path / 'x.parquet'}:2", "must be UTF-8, got byte 0xff at position 1; convert it")
@@ -120,7 +120,7 @@ def test_only_a_little_of_a_large_group_is_held(tmp_path: Path) -> None:
     pq.write_table(table, path, row_group_size=2000, use_dictionary=False, write_batch_size=32)
     del table
     before, most = pa.total_allocated_bytes(), 0
-    for found, text in zip(ParquetConfig(train=path).rows(), texts, strict=True):
+    for found, text in zip(ParquetSourceConfig(train=path).rows(), texts, strict=True):
         assert isinstance(found, Example)
         assert found.document == text
         most = max(most, pa.total_allocated_bytes() - before)
@@ -132,12 +132,12 @@ def test_columns_of_no_usual_name_are_an_error(tmp_path: Path, columns: Row, mis
     path = write(tmp_path / "x.parquet", {"other": "o", **columns})
     message = f"must have a field that looks like a {missing}, got 'other', .*; set data.source.{missing} to its name"
     with pytest.raises(DataError, match=message):
-        list(ParquetConfig(path=path).rows())
+        list(ParquetSourceConfig(path=path).rows())
 
 
 @pytest.mark.parametrize("setting", ["document", "summary", "id"])
 def test_a_missing_column_is_an_error(tmp_path: Path, setting: str) -> None:
-    config = ParquetConfig.model_validate({"path": write(tmp_path / "x.parquet", row()), setting: "nmae"})
+    config = ParquetSourceConfig.model_validate({"path": write(tmp_path / "x.parquet", row()), setting: "nmae"})
     message = f"must have a column 'nmae', got 'id', 'document', 'summary'; set data.source.{setting} to its name"
     for ask in (config.rows, config.notes):
         with pytest.raises(DataError, match=message):
@@ -145,7 +145,7 @@ def test_a_missing_column_is_an_error(tmp_path: Path, setting: str) -> None:
 
 
 def test_a_pattern_that_names_nothing_is_an_error(tmp_path: Path) -> None:
-    config = ParquetConfig(train=write(tmp_path / "a.parquet", row()), test=tmp_path / "test-*.parquet")
+    config = ParquetSourceConfig(train=write(tmp_path / "a.parquet", row()), test=tmp_path / "test-*.parquet")
     for ask in (config.rows, config.notes, config.files):
         with pytest.raises(DataError, match=r"test-\*\.parquet must name a file, got none; check data\.source\.test"):
             list(ask())
@@ -155,11 +155,11 @@ def test_another_file_is_an_error(tmp_path: Path) -> None:
     path = tmp_path / "x.parquet"
     path.write_text('{"document": "Text."}')
     with pytest.raises(DataError, match=r"x\.parquet must be a Parquet file, got: [^\n]*; get the file again$"):
-        list(ParquetConfig(path=path).rows())
+        list(ParquetSourceConfig(path=path).rows())
     path.unlink()
     path.mkdir()
     with pytest.raises(DataError, match=r"x\.parquet must be a Parquet file, got: "):
-        list(ParquetConfig(path=path).rows())
+        list(ParquetSourceConfig(path=path).rows())
 
 
 def test_a_damaged_file_is_an_error_that_says_where(tmp_path: Path) -> None:
@@ -170,7 +170,7 @@ def test_a_damaged_file_is_an_error_that_says_where(tmp_path: Path) -> None:
     path.write_bytes(content)
     # Rows come 64 at a time, across groups.
     with pytest.raises(DataError, match=r"x\.parquet must be whole, got: [^\n]* after row 128; get the file again$"):
-        list(ParquetConfig(path=path).rows())
+        list(ParquetSourceConfig(path=path).rows())
 
 
 def test_without_pyarrow_it_says_what_to_install(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -183,11 +183,11 @@ def test_without_pyarrow_it_says_what_to_install(tmp_path: Path, monkeypatch: py
 
     monkeypatch.setattr(builtins, "__import__", without)
     with pytest.raises(RecipeError, match=r"must have pyarrow, .*: pip install 'sumpool\[parquet\]'"):
-        list(ParquetConfig(path=path).rows())
+        list(ParquetSourceConfig(path=path).rows())
 
 
 def test_the_files_are_one_or_one_for_each_split(tmp_path: Path) -> None:
     with pytest.raises(ValidationError, match="must have either path, or train with validation and test"):
-        ParquetConfig()
+        ParquetSourceConfig()
     with pytest.raises(ValidationError, match="must have either path, or train with validation and test, got path"):
-        ParquetConfig(path=tmp_path, test=tmp_path)
+        ParquetSourceConfig(path=tmp_path, test=tmp_path)

@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 
 from sumpool.data.sources._base import Example, Reject
-from sumpool.data.sources.rfc import RfcConfig, bundled_sample, split_by_number
+from sumpool.data.sources.rfc import RfcSourceConfig, bundled_sample, split_by_number
 
 ABSTRACT = "This abstract says in at least fifteen words what the whole of the document is all about here."
 
@@ -24,7 +24,7 @@ def write(
 
 
 def examples(folder: Path) -> dict[str, str]:
-    rows = list(RfcConfig(path=folder).rows())
+    rows = list(RfcSourceConfig(path=folder).rows())
     assert all(isinstance(row, Example) for row in rows)
     return {row.id: row.split for row in rows if isinstance(row, Example)}
 
@@ -33,7 +33,7 @@ def test_body_and_abstract_are_a_row_and_the_number_gives_the_split(tmp_path: Pa
     for number in (7, 13, 14, 20):
         write(tmp_path, number)
     assert examples(tmp_path) == {"RFC7": "test", "RFC13": "validation", "RFC14": "train", "RFC20": "train"}
-    first = next(RfcConfig(path=tmp_path).rows())
+    first = next(RfcSourceConfig(path=tmp_path).rows())
     assert isinstance(first, Example)
     assert first.document.startswith("Sentence 0 of the body of RFC 7")
     assert first.summary == ABSTRACT
@@ -55,7 +55,7 @@ def test_short_abstracts_and_short_bodies_are_left_out(tmp_path: Path) -> None:
     write(tmp_path, 4, words=100)
     write(tmp_path, 5)
     assert examples(tmp_path) == {"RFC5": "train"}
-    lenient = RfcConfig(path=tmp_path, abstract_words=2, body_words=50)
+    lenient = RfcSourceConfig(path=tmp_path, abstract_words=2, body_words=50)
     assert len(list(lenient.rows())) == 3
     assert "of 2 words" in " ".join(lenient.notes())
 
@@ -67,7 +67,7 @@ def test_files_that_do_not_fit_are_rejected(tmp_path: Path) -> None:
     (tmp_path / "rfc2.json").write_text('{"abstract": 5}')
     (tmp_path / "rfc4.json").unlink()
     (tmp_path / "rfc5.txt").unlink()
-    rows = list(RfcConfig(path=tmp_path).rows())
+    rows = list(RfcSourceConfig(path=tmp_path).rows())
     rejects = {Path(row.where).name: row.reason for row in rows if isinstance(row, Reject)}
     assert rejects["rfc1.json"].startswith("must be the metadata of an RFC, got JSONDecodeError")
     assert rejects["rfc2.json"] == "must be the metadata of an RFC, got KeyError('obsoletes')"
@@ -80,13 +80,13 @@ def test_files_that_do_not_fit_are_rejected(tmp_path: Path) -> None:
 def test_a_text_in_latin_1_is_read(tmp_path: Path) -> None:
     text = "1. Introduction\n\n" + "   Hélène wrote it, and here are many more words.\n" * 40
     write(tmp_path, 1, text=text.encode("latin-1"))
-    (row,) = RfcConfig(path=tmp_path).rows()
+    (row,) = RfcSourceConfig(path=tmp_path).rows()
     assert isinstance(row, Example)
     assert row.document.startswith("Hélène wrote it")
 
 
 def test_the_default_is_the_bundled_sample() -> None:
-    assert list(RfcConfig().files()) == [bundled_sample()]
+    assert list(RfcSourceConfig().files()) == [bundled_sample()]
     assert [split_by_number(number) for number in (7, 17, 3, 9, 1000)] == [
         "test",
         "test",
@@ -97,7 +97,7 @@ def test_the_default_is_the_bundled_sample() -> None:
 
 
 def test_the_bundled_sample_holds_documents_of_all_splits() -> None:
-    rows = list(RfcConfig().rows())
+    rows = list(RfcSourceConfig().rows())
     splits = [row.split for row in rows if isinstance(row, Example)]
     assert len(splits) == len(rows)
     assert splits.count("validation") == splits.count("test") == 100

@@ -1,0 +1,1 @@
+"""Summarise with a trained model: load, chunk, generate, extract, write results."""

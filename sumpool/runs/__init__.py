@@ -1,0 +1,1 @@
+"""Run folders: what training writes, begins with and reports."""

@@ -1,0 +1,199 @@
+"""The folder of a run: made for one recipe and one set of data, and never used for another."""
+
+import hashlib
+import json
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+from sumpool.data.encoding import SENTENCES
+from sumpool.data.report import NAME as REPORT
+from sumpool.data.staging import staged
+from sumpool.errors import DataError, RecipeError
+from sumpool.recipe.load import dump_recipe, load_recipe
+from sumpool.recipe.schema import Recipe
+from sumpool.text.tokenizer import TOKENIZERS, tokenizer_file
+from sumpool.training.atomic_io import TEMPORARY, beside, on_disk, remove_half_written, replace
+from sumpool.training.checkpoint import MODEL
+from sumpool.training.lock import LOCK
+from sumpool.training.manifest import NAME as MANIFEST
+from sumpool.training.manifest import Content, Manifest, put_in_place
+from sumpool.training.state import TrainingState
+
+RECIPE = "recipe.yaml"
+COPIED = (*TOKENIZERS, SENTENCES, REPORT)
+"""What a run folder takes from the prepared data, so that it can be used without it; of the tokenizers there is one."""
+FREE = (
+    "data.",  # the content of the prepared data is compared instead
+    "summarize.",
+    "evaluate.",
+    "bench.",
+    "train.device",
+    "train.validate_every",
+    "train.rouge_documents",
+    "train.patience",
+    "train.checkpoint_activations",
+    "train.checkpoint_every",
+    "train.keep",
+)
+"""Settings that may change while a run goes on, because no update that was made depends on them."""
+ENDLESS = ("constant", "inverse_sqrt")
+"""Schedules that do not depend on when the run ends, so that train.steps may change too."""
+
+
+def claim(run: Path) -> None:
+    """Make a folder for a run, or see that one may be there.
+
+    Raises:
+        RecipeError: If the folder holds something else.
+        ResourceError: If it cannot be made.
+    """
+    with on_disk(run):
+        run.mkdir(parents=True, exist_ok=True)
+        names = sorted(path.name for path in run.iterdir())
+    other = [name for name in names if name not in (RECIPE, *COPIED, LOCK) and not name.startswith(TEMPORARY)]
+    if other and MANIFEST not in names:
+        raise RecipeError(f"{run} must be new, empty or the folder of a run, got {other[0]}: name another with --out")
+
+
+def require_new(folder: Path) -> None:
+    """See that a folder may be made: that it is new or empty.
+
+    Raises:
+        RecipeError: If there is something in it, or it is a file.
+    """
+    if folder.exists() and (not folder.is_dir() or any(folder.iterdir())):
+        raise RecipeError(f"{folder} must be new or an empty folder, got something else: name another folder")
+
+
+@contextmanager
+def made_whole(folder: Path) -> Iterator[Path]:
+    """Make a folder that appears when everything is in it.
+
+    Args:
+        folder: Where it will be; `require_new` has seen it.
+
+    Yields:
+        The folder to fill.
+
+    Raises:
+        ResourceError: If the disk is full or fails.
+    """
+    with on_disk(folder):
+        folder.parent.mkdir(parents=True, exist_ok=True)
+        with staged(folder.resolve()) as new:
+            yield new
+
+
+def open_run(run: Path, recipe: Recipe, prepared: Path) -> Manifest:
+    """Begin the run of a recipe with its data, or open the one that they have begun.
+
+    Args:
+        run: The folder, claimed.
+        recipe: The recipe; settings that may change are taken over.
+        prepared: Folder of the prepared data.
+
+    Returns:
+        The folder's manifest.
+
+    Raises:
+        RecipeError: If the folder holds the run of another recipe.
+        DataError: If it holds a run with other data, or the prepared data is damaged.
+        CheckpointError: If it is damaged.
+        ResourceError: If the disk is full or fails.
+    """
+    with on_disk(run):
+        remove_half_written(run)
+        if (run / MANIFEST).exists():
+            _refuse_another_run(run, recipe, prepared)
+        else:
+            _begin(run, recipe, prepared)
+    return Manifest.read(run)
+
+
+def is_finished(manifest: Manifest, recipe: Recipe) -> bool:
+    """Whether the run has ended, and would have ended under the recipe as it is now."""
+    facts = manifest.facts
+    if "finished" not in facts:
+        return False
+    return bool(facts["finished"] >= recipe.train.steps or 0 < recipe.train.patience <= facts["stale_validations"])
+
+
+def finish(run: Path, state: TrainingState) -> None:
+    """Take note that a run has ended.
+
+    Raises:
+        CheckpointError: If the manifest is broken.
+        ResourceError: If the disk is full or fails.
+    """
+    manifest = Manifest.read(run)
+    facts = {**manifest.facts, "finished": state.step, "waited": state.stale_validations}
+    with on_disk(run):
+        Manifest(manifest.files, facts, manifest.incoming).write(run)
+
+
+def differences(before: Recipe, now: Recipe) -> list[str]:
+    """Name the settings of a run that are not what they were and must be, with both values."""
+    old, new = (dict(_settings(recipe.model_dump(mode="json"))) for recipe in (before, now))
+    free = (*FREE, "train.steps") if now.train.schedule.kind in ENDLESS else FREE
+    changed = [key for key in (*old, *(new.keys() - old.keys())) if old.get(key) != new.get(key)]
+    return [f"{key} {new.get(key)!r} instead of {old.get(key)!r}" for key in changed if not key.startswith(free)]
+
+
+def contents(prepared: Path) -> str:
+    """Sum up what is in prepared data, wherever it lies and whenever it was made.
+
+    Raises:
+        DataError: If it has no manifest.
+    """
+    path = prepared / MANIFEST
+    try:
+        files = json.loads(path.read_bytes())["files"]
+    except (OSError, ValueError, LookupError, TypeError) as error:
+        raise DataError(f"{path} must be the manifest of prepared data, got: {error!r}; prepare it again") from error
+    return hashlib.sha256(json.dumps(files, sort_keys=True).encode()).hexdigest()
+
+
+def _refuse_another_run(run: Path, recipe: Recipe, prepared: Path) -> None:
+    """Compare the run in the folder with what is asked for, and take over the settings that may change."""
+    manifest = Manifest.read(run)
+    manifest.verify(run, manifest.files.keys() - {MODEL})  # weights are verified where they are loaded
+    changed = differences(load_recipe(run / RECIPE), recipe)
+    if changed:
+        raise RecipeError(
+            f"{run} must go on with the recipe that it began with, got {', '.join(changed)}: "
+            "put these back, or train into another folder with --out"
+        )
+    if manifest.facts.get("data") != contents(prepared):
+        raise DataError(
+            f"{run} must go on with the data that it began with, but {prepared} holds other data: "
+            "name the old folder as data.prepared, or train into another folder with --out"
+        )
+    text = dump_recipe(recipe)
+    if (run / RECIPE).read_text(encoding="utf-8") != text:
+        beside(run / RECIPE).write_text(text, encoding="utf-8")
+        put_in_place(run / RECIPE, {})
+
+
+def _begin(run: Path, recipe: Recipe, prepared: Path) -> None:
+    """Fill the folder; only the manifest, written last, makes it a run."""
+    replace(run / RECIPE, dump_recipe(recipe).encode())
+    copied = (tokenizer_file(prepared).name, SENTENCES, REPORT)
+    for name in copied:
+        replace(run / name, (prepared / name).read_bytes())
+    files = {name: Content.of(run / name) for name in (RECIPE, *copied)}
+    Manifest(files, {"data": contents(prepared)}).write(run)
+
+
+def _settings(tree: Any, path: str = "") -> Iterator[tuple[str, Any]]:  # noqa: ANN401 - any JSON
+    """List the leaves of a recipe by their dotted path."""
+    match tree:
+        case dict():
+            for key, value in tree.items():
+                yield from _settings(value, f"{path}.{key}" if path else key)
+        case list() if any(isinstance(value, dict) for value in tree):
+            for number, value in enumerate(tree):
+                yield from _settings(value, f"{path}[{number}]")
+        case _:
+            yield path, tree

@@ -1,0 +1,142 @@
+from collections.abc import Sequence
+
+import pytest
+import torch
+from torch import Tensor
+from torch.nn import functional as F
+
+from sumpool.core.model.config import ModelConfig
+from sumpool.core.model.length_predictor import LengthPredictor
+from sumpool.core.model.summarizer import DecoderState, Memory, Summarizer
+from sumpool.core.nn.positions import sinusoid
+from sumpool.core.nn.quantization import Precision, has_int8, pack
+from sumpool.special_tokens import BOS, EOS, PAD
+
+INT8 = pytest.mark.skipif(not has_int8(), reason="needs fbgemm")
+VOCAB = 40
+LENGTHS = (50, 17)
+
+
+def make_model() -> Summarizer:
+    torch.manual_seed(1)
+    settings = {
+        "dim": 16,
+        "heads": 2,
+        "feed_forward": 32,
+        "dropout": 0.0,
+        "source_length": 64,
+        "encoder": [{"attention": {"kind": "blockwise", "block": 16}}],
+        "decoder": {"layers": 1, "predict_length": True},
+    }
+    return Summarizer(ModelConfig.model_validate(settings), VOCAB).eval()
+
+
+def read(model: Summarizer, lengths: Sequence[int] = LENGTHS) -> Memory:
+    """Encode documents of these lengths, each the same in any company."""
+    mask = torch.arange(max(lengths)) < torch.tensor(lengths)[:, None]
+    drawn = torch.stack([torch.randint(5, VOCAB, (64,), generator=torch.Generator().manual_seed(n)) for n in lengths])
+    ids = drawn[:, : max(lengths)].masked_fill(~mask, PAD)
+    return model.encode(ids, mask, torch.zeros_like(ids))
+
+
+def targets(*lengths: int) -> Tensor:
+    """References of so many tokens, their ends counted."""
+    rows = [F.pad(torch.full((length - 1,), 7), (0, 1), value=EOS) for length in lengths]
+    return torch.nn.utils.rnn.pad_sequence(rows, batch_first=True, padding_value=PAD)
+
+
+def test_what_is_left_is_counted_down_to_nothing() -> None:
+    predictor = LengthPredictor(8)
+    told = predictor.embed_remaining(torch.tensor([3.2, 1.0]), torch.arange(5).expand(2, 5), torch.float32)
+    expected = predictor.remaining(sinusoid(torch.tensor([[3, 2, 1, 0, 0], [1, 0, 0, 0, 0]]), 8))
+    torch.testing.assert_close(told, expected)
+
+
+def test_the_loss_is_least_at_the_median() -> None:
+    predictor, target = LengthPredictor(8), targets(10, 12, 100)
+    losses = {
+        length: float(predictor.loss(torch.tensor(float(length)).log().expand(3), target)) for length in range(5, 120)
+    }
+    assert min(losses, key=losses.__getitem__) == 12
+
+
+@torch.no_grad()
+def test_training_is_told_about_the_length_of_the_reference() -> None:
+    torch.manual_seed(0)
+    varied = LengthPredictor(8).jitter(targets(50).expand(4000, -1))
+    assert float(varied.log().mean().exp()) == pytest.approx(50, rel=0.02)
+    assert float(varied.log().std()) == pytest.approx(0.1, rel=0.1)
+
+
+@torch.no_grad()
+def test_company_and_padding_do_not_change_what_is_foreseen() -> None:
+    model = make_model()
+    together = model.predict_lengths(read(model))
+    alone = [model.predict_lengths(read(model, [length])) for length in LENGTHS]
+    torch.testing.assert_close(together, torch.cat([each for each in alone if each is not None]))
+
+
+@torch.no_grad()
+def test_a_reference_is_scored_by_the_plan_that_a_search_follows() -> None:
+    model, target = make_model(), targets(9, 5)
+    memory = read(model)
+    scores = model.score(memory, target)
+    state, last = model.start(memory, 1), torch.full((2,), BOS)
+    for place in range(9):
+        log_probs, state = model.step(last, state)
+        last = target[:, place]
+        real = last != PAD
+        found = log_probs.gather(1, last[:, None])[:, 0]
+        torch.testing.assert_close(found[real], scores.log_prob[real, place])
+
+
+@torch.no_grad()
+@pytest.mark.parametrize("precision", ["fp32", "bf16", pytest.param("int8", marks=INT8)])
+def test_a_packed_model_plans_as_before(precision: Precision) -> None:
+    model = make_model()
+    expected = model.predict_lengths(read(model))
+    pack(model, precision)
+    memory = read(model)
+    found = model.predict_lengths(memory)
+    assert expected is not None
+    assert found is not None
+    torch.testing.assert_close(found.float(), expected, rtol=0.05, atol=0)
+    log_probs, _ = model.step(torch.full((4,), BOS), model.start(memory, 2))
+    assert log_probs.isfinite().all()
+
+
+def test_lengths_are_learnt_and_obeyed() -> None:
+    """Documents of one kind have short summaries, those of the other long ones, of the same token over and over."""
+    model = make_model().train()
+    target = targets(4, 12)
+    optimizer = torch.optim.AdamW(model.parameters(), 3e-3)
+    for _ in range(150):
+        memory = read(model)
+        scores = model.score(memory, target)
+        (scores.nll / 16 + scores.losses["length"]).backward()
+        optimizer.step()
+        optimizer.zero_grad()
+    model.eval()
+    with torch.no_grad():
+        memory = read(model)
+        foreseen = model.predict_lengths(memory)
+        assert foreseen is not None
+        torch.testing.assert_close(foreseen, torch.tensor([4.0, 12.0]), rtol=0.15, atol=0)
+        state = model.start(memory, 1)
+        swapped = model.start(memory, 1)
+        assert swapped.planned is not None
+        swapped.planned.copy_(torch.tensor([12.0, 4.0]))
+        ends = {name: _ends(model, each) for name, each in {"own": state, "swapped": swapped}.items()}
+    assert ends["own"] == [4, 12]
+    assert ends["swapped"][0] > 8 > ends["swapped"][1], "the predictor, and not the document, says when to end"
+
+
+def _ends(model: Summarizer, state: DecoderState) -> list[int]:
+    """Write greedily; give the number of tokens of each summary, its end counted."""
+    last, found = torch.full((2,), BOS), [0, 0]
+    for place in range(1, 20):
+        log_probs, state = model.step(last, state)
+        last = log_probs.argmax(-1)
+        for row in range(2):
+            found[row] = found[row] or place * int(last[row] == EOS)
+    return found

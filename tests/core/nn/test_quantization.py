@@ -1,0 +1,173 @@
+import gc
+import weakref
+from pathlib import Path
+
+import pytest
+import torch
+from torch import Tensor, nn
+
+from sumpool.core.model.summarizer import Summarizer
+from sumpool.core.nn import quantization
+from sumpool.core.nn.quantization import Int8Linear, PackedLinear, Precision, UnquantizedLinear, has_int8, pack
+from sumpool.core.nn.tied_projection import TiedProjection
+from sumpool.recipe.load import load_recipe
+from sumpool.special_tokens import BOS
+
+VARIANTS = sorted((Path(__file__).parents[3] / "recipes" / "variants").rglob("*.yaml"))
+SMALL = ["model.dim=32", "model.heads=4", "model.feed_forward=48", "model.decoder.layers=2"]
+VOCAB = 300
+MAPS = [PackedLinear, pytest.param(Int8Linear, marks=pytest.mark.skipif(not has_int8(), reason="needs fbgemm"))]
+PRECISIONS: list[Precision] = ["fp32", "bf16", *(["int8"] if has_int8() else [])]  # type: ignore[list-item]
+SIZES = [(100, 37), (64, 64), (33, 200)]
+
+
+def make_map(inputs: int, outputs: int) -> nn.Linear:
+    plain = nn.Linear(inputs, outputs).requires_grad_(False)
+    plain.weight *= torch.rand(outputs, 1) * 5
+    return plain
+
+
+def multiply_whole_numbers(rows: Tensor, weight: Tensor, bias: Tensor) -> Tensor:
+    """What the map in int8 is to compute, in integers, and in float64 after them."""
+    first, second = weight[:, ::2], nn.functional.pad(weight[:, 1::2], (0, weight.size(1) % 2))
+    together = torch.where(first * second > 0, first + second, torch.where(first.abs() > second.abs(), first, second))
+    scale, largest = together.abs().amax(1) / 127, rows.abs().amax(1)[:, None]
+    products = (rows / largest * 127).round().double() @ (weight / scale[:, None]).round().double().T
+    return products * scale * largest / 127 + bias
+
+
+@pytest.mark.parametrize(("inputs", "outputs"), SIZES)
+def test_single_precision_is_that_of_the_plain_map(inputs: int, outputs: int) -> None:
+    plain, rows = make_map(inputs, outputs), torch.randn(17, inputs)
+    mapped = PackedLinear(plain.weight, plain.bias)(rows)
+    torch.testing.assert_close(mapped, plain(rows), atol=1e-5, rtol=1e-5)
+    torch.testing.assert_close(PackedLinear(plain.weight)(rows), rows @ plain.weight.T, atol=1e-5, rtol=1e-5)
+
+
+@pytest.mark.skipif(not has_int8(), reason="needs fbgemm")
+@pytest.mark.parametrize(("inputs", "outputs"), SIZES)
+def test_int8_multiplies_whole_numbers(inputs: int, outputs: int) -> None:
+    plain, rows = make_map(inputs, outputs), torch.randn(17, inputs) * torch.rand(17, 1) * 9
+    mapped = Int8Linear(plain.weight, plain.bias)(rows)
+    exact = multiply_whole_numbers(rows, plain.weight, plain.bias).float()
+    # a number half-way between two is rounded up here and down there at times
+    assert ((mapped - exact).abs() > 1e-4 * exact.abs().amax(1, keepdim=True)).float().mean() < 0.2
+    for expected in (exact, plain(rows)):
+        assert (mapped - expected).norm() < 0.02 * expected.norm()
+
+
+@pytest.mark.skipif(not has_int8(), reason="needs fbgemm")
+def test_the_largest_numbers_do_not_overflow() -> None:
+    weight = torch.randn(300, 999)
+    weight[:5] = weight[:5].sign()
+    weight[5:10] = weight[5:10].abs()
+    # rows of largest numbers with the sign of each output's weights, and against it
+    rows = torch.cat([weight.sign(), -weight.sign(), torch.ones(1, 999), -torch.ones(1, 999)])
+    exact = multiply_whole_numbers(rows, weight, torch.zeros(300)).float()
+    torch.testing.assert_close(Int8Linear(weight)(rows), exact, atol=1e-3, rtol=1e-5)
+
+
+@pytest.mark.skipif(not has_int8(), reason="needs fbgemm")
+@pytest.mark.parametrize(("inputs", "outputs"), SIZES)
+def test_int8_rows_do_not_notice_their_batch_in_any_bit(inputs: int, outputs: int) -> None:
+    plain = make_map(inputs, outputs)
+    small, rows = Int8Linear(plain.weight, plain.bias), torch.randn(71, inputs) * torch.rand(71, 1)
+    alone = torch.cat([small(row[None]) for row in rows])
+    assert torch.equal(small(rows), alone)
+    assert torch.equal(small(rows.flip(0)), alone.flip(0))
+    assert torch.equal(small(rows[:70].view(7, 10, inputs)).flatten(0, 1), alone[:70])
+    assert torch.equal(small(torch.cat([torch.full((903, inputs), torch.nan), rows * 1e9, rows]))[-71:], alone)
+
+
+@pytest.mark.parametrize("kind", MAPS)
+def test_rows_of_zeros_give_the_bias(kind: type[PackedLinear | Int8Linear]) -> None:
+    plain = make_map(24, 20)
+    assert torch.equal(kind(plain.weight, plain.bias)(torch.zeros(2, 3, 24)), plain.bias.expand(2, 3, 20))
+    assert torch.equal(kind(torch.zeros(20, 24))(torch.ones(3, 24)), torch.zeros(3, 20))
+
+
+@pytest.mark.parametrize("kind", MAPS)
+@pytest.mark.parametrize("shape", [(0,), (1,), (2, 0), (2, 5), (2, 3, 4)])
+def test_any_number_of_rows_is_mapped(kind: type[PackedLinear | Int8Linear], shape: tuple[int, ...]) -> None:
+    small = kind(torch.randn(20, 24))
+    assert (small.in_features, small.out_features) == (24, 20)
+    assert small(torch.randn(*shape, 24)).shape == (*shape, 20)
+
+
+class Model(nn.Module):
+    """One map of every sort."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.embedding = nn.Embedding(50, 32)
+        self.encoder = nn.Sequential(nn.Linear(32, 32), nn.LayerNorm(32))
+        self.decoder = nn.ModuleList([nn.Linear(32, 48), nn.Linear(32, 1), UnquantizedLinear(32, 64)])
+        self.output = nn.Sequential(nn.Linear(32, 32), TiedProjection(self.embedding))
+        self.eval().requires_grad_(False)
+
+    def forward(self, rows: Tensor) -> Tensor:
+        rows = self.encoder(rows)
+        return torch.cat([self.output(rows), *(part(rows) for part in self.decoder)], dim=-1)
+
+
+@pytest.mark.parametrize("precision", PRECISIONS)
+def test_maps_are_replaced_where_that_gains(precision: Precision) -> None:
+    model, rows = Model(), torch.randn(5, 32)
+    expected = model(rows)
+    pack(model, precision)
+    found = model(rows.to(model.embedding.weight.dtype))
+    assert (found - expected).norm() < {"fp32": 1e-6, "bf16": 0.01, "int8": 0.02}[precision] * expected.norm()
+    kinds = [type(part) for part in (model.encoder[0], *model.decoder, *model.output)]
+    if precision == "fp32":
+        assert kinds == [nn.Linear, PackedLinear, PackedLinear, UnquantizedLinear, PackedLinear, PackedLinear]
+    elif precision == "int8":
+        assert kinds == [Int8Linear, Int8Linear, PackedLinear, UnquantizedLinear, PackedLinear, Int8Linear]
+    else:
+        assert {weights.dtype for weights in model.parameters()} == {torch.bfloat16}
+
+
+def test_weights_that_nothing_needs_are_freed() -> None:
+    model = Model()
+    plain = weakref.ref(model.decoder[0].weight)
+    pack(model, "fp32")
+    gc.collect()
+    assert plain() is None
+
+
+def test_a_model_in_training_is_refused() -> None:
+    with pytest.raises(ValueError, match=r"must be in evaluation mode to be packed, got training mode; call eval\(\)"):
+        pack(Model().train(), "fp32")
+
+
+def test_int8_is_refused_where_there_is_none(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(quantization, "has_int8", lambda: False)
+    with pytest.raises(ValueError, match="must be fp32 or bf16 on a GPU, or where torch comes without fbgemm, got int"):
+        pack(Model(), "int8")
+
+
+def foresee(model: Summarizer) -> Tensor:
+    """Log-probabilities of the second pieces of two beams for each of four documents, one of them empty."""
+    lengths = torch.tensor([510, 41, 0, 7])
+    mask = torch.arange(510)[None] < lengths[:, None]
+    ids = torch.randint(5, VOCAB, mask.shape, generator=torch.Generator().manual_seed(3)).masked_fill(~mask, 0)
+    memory = model.encode(ids, mask, torch.arange(510).expand(mask.shape) // 20)
+    _, state = model.step(torch.full((8,), BOS), model.start(memory, 2))
+    log_probs, _ = model.step(torch.arange(5, 13), state)
+    return log_probs
+
+
+@torch.inference_mode()
+@pytest.mark.parametrize("path", VARIANTS, ids=lambda path: f"{path.parent.name}-{path.stem}")
+def test_every_variant_can_be_packed(path: Path) -> None:
+    config = load_recipe(path, SMALL).model
+    torch.manual_seed(5)
+    plain = Summarizer(config, VOCAB).eval().requires_grad_(False)
+    expected = foresee(plain)
+    for precision in PRECISIONS:
+        torch.manual_seed(5)
+        model = Summarizer(config, VOCAB).eval().requires_grad_(False)
+        pack(model, precision)
+        found = foresee(model)
+        assert found.dtype == torch.float32
+        divergence = (expected.exp() * (expected - found)).sum(-1).max()  # in nats
+        assert divergence < (1e-5 if precision == "fp32" else 0.1), precision

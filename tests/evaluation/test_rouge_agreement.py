@@ -1,0 +1,47 @@
+"""Agreement with several texts, against rouge-score and a plain search."""
+
+import random
+
+import pytest
+
+from sumpool.evaluation.rouge import Rouge
+from sumpool.evaluation.rouge_agreement import Agreement
+
+ROUGE = Rouge(stemmer=True, split=lambda text: [text], splitter="none")
+WORDS = ["host", "hosts", "packet", "gateway", "send", "drop", "route", "long", "the", "a"]
+
+
+def text(seed: int, least: int = 0, most: int = 14) -> str:
+    chosen = random.Random(seed)
+    return " ".join(chosen.choices(WORDS, k=chosen.randint(least, most)))
+
+
+def plain(candidate: str, texts: list[str]) -> float:
+    scores = [ROUGE.score(candidate, each) for each in texts]
+    return sum(score["rouge1"].f1 + score["rouge2"].f1 for score in scores) / len(scores)
+
+
+@pytest.mark.parametrize("seed", range(20))
+def test_agreement_is_the_mean_of_rouge(seed: int) -> None:
+    texts = [text(100 * seed + number) for number in range(1 + seed % 4)]
+    candidate = text(seed)
+    assert Agreement(texts, ROUGE.words.tokenize).of(candidate) == pytest.approx(plain(candidate, texts))
+
+
+@pytest.mark.parametrize("seed", range(20))
+def test_the_first_sentence_is_the_best_and_each_next_one_agrees_more(seed: int) -> None:
+    texts = [text(100 * seed + number, 5, 20) for number in range(3)]
+    sentences = [text(7000 + 100 * seed + number, 1, 8) for number in range(9)]
+    agreement = Agreement(texts, ROUGE.words.tokenize)
+    (first,) = agreement.take(sentences, 1)
+    assert plain(sentences[first], texts) == pytest.approx(max(plain(sentence, texts) for sentence in sentences))
+    taken = agreement.take(sentences, 9)
+    assert first in taken
+    assert taken == sorted(taken)
+
+
+def test_what_agrees_with_nothing_is_not_taken() -> None:
+    agreement = Agreement(["Hosts send packets.", "Gateways drop them."], ROUGE.words.tokenize)
+    assert agreement.take(["Apples fall.", "Plums rot."], 2) == []
+    assert agreement.take([], 2) == []
+    assert agreement.of("Apples fall.") == agreement.of("") == 0

@@ -1,0 +1,165 @@
+import operator
+import os
+import shutil
+from pathlib import Path
+
+import pytest
+import torch
+from torch import nn
+
+from sumpool.core.decoding.config import DecodingConfig
+from sumpool.core.decoding.ranking import Lengths
+from sumpool.core.model.summarizer import Summarizer
+from sumpool.core.nn.quantization import Int8Linear, PackedLinear, has_int8
+from sumpool.data.report import DataReport, SplitReport, Spread, summarize_split
+from sumpool.documents import Document
+from sumpool.errors import CheckpointError, DataError, RecipeError
+from sumpool.inference import loading
+from sumpool.inference.loading import SHIPPED, choose_lengths, load_model, load_writer, newest_run
+from sumpool.progress import Progress
+from sumpool.recipe.load import load_recipe
+from sumpool.training.checkpoint import export
+from sumpool.training.manifest import Content, Manifest
+from sumpool.workflows.summarize import summarize, write_summaries
+from tests.conftest import story
+
+INT8 = pytest.mark.skipif(not has_int8(), reason="needs fbgemm")
+
+
+@pytest.fixture
+def copy(run_folder: Path, tmp_path: Path) -> Path:
+    return Path(shutil.copytree(run_folder, tmp_path / "runs" / "copy"))
+
+
+def test_a_loaded_model_is_ready_for_use(run_folder: Path) -> None:
+    loaded = load_model(run_folder, ["summarize.beams=3"])
+    assert loaded.recipe.summarize.beams == 3
+    assert loaded.lengths == Lengths(6, 24)
+    assert loaded.model.vocabulary == loaded.tokenizer.vocabulary
+    assert not loaded.model.training
+    assert not any(weights.requires_grad for weights in loaded.model.parameters())
+
+
+@pytest.mark.parametrize("precision", ["fp32", "bf16", pytest.param("int8", marks=INT8)])
+def test_a_writer_is_packed_in_the_precision_of_its_settings(run_folder: Path, precision: str) -> None:
+    plain, writer = load_model(run_folder), load_writer(run_folder, [f"summarize.precision={precision}"])
+    assert writer.recipe.summarize.precision == precision
+    widen = writer.model.decoder.layers[0].get_submodule("feed_forward.widen")
+    assert type(widen) is {"fp32": PackedLinear, "bf16": nn.Linear, "int8": Int8Linear}[precision]
+    assert (writer.model.embedding.weight.dtype == torch.bfloat16) == (precision == "bf16")
+    stories = [Document(str(number), story(number, 12)) for number in range(10)]
+    expected = [summary.summary for summary in write_summaries(stories, plain)]
+    found = [summary.summary for summary in write_summaries(stories, writer)]
+    same = sum(map(operator.eq, found, expected))
+    assert all(found)
+    assert same == 10 if precision == "fp32" else same >= 5
+
+
+@INT8
+def test_batch_mates_change_nothing_in_int8(run_folder: Path) -> None:
+    stories = [Document(str(number), story(number, 3 + number)) for number in range(10)]
+    together = load_writer(run_folder, ["summarize.precision=int8"])
+    apart = load_writer(run_folder, ["summarize.precision=int8", "summarize.batch_tokens=1"])
+    summaries = [(each.summary, each.score) for each in write_summaries(stories, together)]
+    assert summaries == [(each.summary, each.score) for each in write_summaries(stories, apart)]
+
+
+def test_without_a_name_the_newest_model_is_taken(copy: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(loading, "RUNS", copy.parent)
+    older = Path(shutil.copytree(copy, copy.parent / "zzz"))
+    (copy.parent / "unfinished").mkdir()
+    (copy.parent / "unfinished" / "recipe.yaml").touch()
+    os.utime(older / "model.safetensors", (1, 1))
+    assert newest_run(copy.parent) == copy
+    assert load_model().folder == copy
+
+
+def test_without_any_run_the_model_of_the_package_is_taken(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(loading, "RUNS", tmp_path / "runs")
+    with pytest.raises(CheckpointError, match="must hold a trained model, got none; run `sumpool train"):
+        newest_run(tmp_path / "runs")
+    assert load_model().folder == SHIPPED
+    assert sum(path.stat().st_size for path in SHIPPED.iterdir()) < 30e6
+    notes: list[Progress] = []
+    [summary] = summarize([Document("a", "This memo describes a protocol that routers speak.")], report=notes.append)
+    assert summary.summary
+    assert notes[0].note.startswith("with the model that comes with sumpool")
+
+
+def test_a_folder_that_is_no_run_is_refused(tmp_path: Path) -> None:
+    with pytest.raises(CheckpointError, match=r"must be a run folder with recipe\.yaml"):
+        load_model(tmp_path)
+
+
+def test_a_run_without_a_model_yet_is_refused(copy: Path) -> None:
+    (copy / "model.safetensors").unlink()
+    with pytest.raises(CheckpointError, match="its training has saved no model yet"):
+        load_model(copy)
+
+
+def test_a_damaged_model_is_refused(copy: Path) -> None:
+    content = bytearray((copy / "model.safetensors").read_bytes())
+    content[-1] ^= 1
+    (copy / "model.safetensors").write_bytes(content)
+    with pytest.raises(CheckpointError, match="SHA-256"):
+        load_model(copy)
+
+
+def test_a_model_in_another_form_does_without_some_weights_but_invents_none(run_folder: Path) -> None:
+    changed = load_model(run_folder, ["model.output={kind: tied}"])
+    assert torch.equal(changed.model.embedding.weight, load_model(run_folder).model.embedding.weight)
+    with pytest.raises(CheckpointError, match=r"decoder\.layers\.[1-9].* must be .* in this model, got absent"):
+        load_model(run_folder, ["model.decoder.layers=9"])
+
+
+def test_weights_that_are_no_numbers_are_refused(copy: Path) -> None:
+    loaded = load_model(copy)
+    broken = Summarizer(loaded.recipe.model, loaded.model.vocabulary)
+    with torch.no_grad():
+        broken.embedding.weight[9] = torch.nan
+    export(copy, broken, {})
+    with pytest.raises(CheckpointError, match=r"must hold finite weights, got others in embedding\.weight"):
+        load_model(copy)
+
+
+def split_report(mean: float, p90: float) -> SplitReport:
+    empty = summarize_split([], [], None)
+    return SplitReport(**{**vars(empty), "summary_tokens": Spread(mean, 0, 0, p90, 0)})
+
+
+def test_lengths_come_from_the_training_summaries(copy: Path) -> None:
+    report = DataReport.load(copy)
+    DataReport(**{**vars(report), "splits": {**report.splits, "train": split_report(10, 14)}}).save(copy)
+    manifest = Manifest.read(copy)
+    Manifest({**manifest.files, "report.json": Content.of(copy / "report.json")}, manifest.facts).write(copy)
+    automatic = ["summarize.min_length=auto", "summarize.max_length=auto"]
+    assert load_model(copy, automatic).lengths == Lengths(8, 28, 10)
+    assert load_model(copy, automatic[1:]).lengths == Lengths(6, 28, 10)
+    (copy / "report.json").unlink()
+    with pytest.raises((CheckpointError, DataError), match=r"report\.json must be"):
+        load_model(copy, automatic)
+
+
+@pytest.mark.parametrize(
+    ("minimum", "maximum", "expected"),
+    [
+        ("auto", "auto", Lengths(85, 240, 100)),
+        (120, "auto", Lengths(120, 240, 120)),
+        ("auto", 30, Lengths(30, 30)),
+        (20, 30, Lengths(20, 30)),
+        (0, 9999, Lengths(0, 255)),
+    ],
+)
+def test_a_length_that_is_fixed_is_kept(minimum: int | str, maximum: int | str, expected: Lengths) -> None:
+    config = DecodingConfig.model_validate({"min_length": minimum, "max_length": maximum})
+    assert choose_lengths(config, 100, 120, target_length=256) == expected
+
+
+def test_no_training_summaries_still_allow_a_word() -> None:
+    assert choose_lengths(DecodingConfig(), 0, 0, target_length=256) == Lengths(0, 1, 0)
+
+
+def test_lengths_that_contradict_each_other_are_refused(run_folder: Path) -> None:
+    with pytest.raises(RecipeError, match=r"summarize\.min_length must be at most the longest length, 24, got 25"):
+        load_model(run_folder, ["summarize.min_length=25"])
+    assert load_recipe(run_folder).summarize.min_length == 6

@@ -1,0 +1,129 @@
+from pathlib import Path
+
+import pytest
+
+from sumpool.core.decoding.config import DecodingConfig
+from sumpool.documents import Document
+from sumpool.inference.generation import Generated
+from sumpool.inference.mbr_extraction import MbrExtractor
+from sumpool.text.sentences import SentenceSplitter
+from sumpool.workflows.summarize import summarize
+from tests.conftest import story
+
+TEXT = "Hosts send packets to gateways.\nApples fall from trees. Gateways drop packets that are\ntoo long."
+AGREED = "Gateways drop packets that are long. Hosts send packets to trees."
+WRITTEN = Generated(AGREED, -1.0, (AGREED,))
+
+
+def extract(written: list[Generated], text: str = TEXT, **settings: object) -> str:
+    config = DecodingConfig.model_validate({"mode": "extractive", **settings})
+    return MbrExtractor(config, SentenceSplitter.default()).extract(text, written)
+
+
+def extract_from(text: str, sample: str) -> str:
+    return extract([Generated(sample, -1.0, (sample,))], text)
+
+
+def test_sentences_that_agree_are_taken_in_their_order() -> None:
+    assert extract([WRITTEN]) == "Hosts send packets to gateways. Gateways drop packets that are too long."
+
+
+def test_headings_are_no_sentences() -> None:
+    text = "GATEWAYS DROP PACKETS\nGateways drop packets that are too long.\n\nHOSTS\nApples fall."
+    assert extract_from(text, AGREED) == "Gateways drop packets that are too long."
+
+
+@pytest.mark.parametrize(
+    ("sentence", "taken"),
+    [
+        ("gateways drop [packets]", False),
+        ("gateways --drop packets that are long", False),
+        ("gateways drop packets that are too long", True),
+        ("Gateways drop.", True),
+        ('He said: "gateways drop!")', True),
+    ],
+)
+def test_only_prose_is_taken_and_a_title(sentence: str, taken: bool) -> None:
+    assert (sentence in extract_from(f"Apples fall.\n\n{sentence}\n\nPlums rot.", "Gateways drop packets.")) == taken
+    assert extract_from(f"{sentence}\n\nApples fall. Plums rot.", "Gateways drop packets.") == sentence
+
+
+def test_nothing_is_taken_where_nothing_agrees() -> None:
+    assert extract([Generated("Cherries ripen.", -1.0, ("Cherries ripen.",))]) == ""
+    assert extract([]) == ""
+
+
+def test_what_the_model_writes_stays_unless_sentences_are_wanted() -> None:
+    assert extract([WRITTEN], mode="abstractive") == ""
+
+
+def test_sentences_agree_with_all_that_might_be_written_and_not_with_what_is() -> None:
+    samples = ("Hosts send packets to gateways.",) * 4 + ("Apples fall from trees.",) * 2
+    assert "Hosts send packets" in extract([Generated("Apples fall from trees.", -1.0, samples)])
+
+
+def test_the_beginning_has_a_say_where_the_model_is_at_a_loss() -> None:
+    text = ("Hosts wait for answers from afar " * 12) + ". Apples rot. Gateways drop packets."
+    written = [Generated("Plums fall.", -1.0, ("Gateways drop packets.",))]
+
+    def taken(mode: str, ood_threshold: float) -> str:
+        return extract(written, text, mode=mode, ood_threshold=ood_threshold)
+
+    assert taken("extractive", 0) == "Gateways drop packets."
+    assert "Hosts wait" in taken("extractive", 0.35)
+    assert "Hosts wait" in taken("auto", 0.35)
+
+
+@pytest.mark.parametrize("drawn", [8, 64])
+def test_the_say_of_the_beginning_does_not_depend_on_how_many_are_drawn(drawn: int) -> None:
+    text = "Hosts wait for answers. Apples rot. Gateways drop packets."
+    written = [Generated("Plums fall.", -1.0, ("Gateways sing loud songs.",) * drawn)]
+    assert extract(written, text, mode="auto", ood_threshold=2) == text
+
+
+def test_samples_of_passages_are_joined() -> None:
+    texts = "Hosts send packets to gateways.", "Gateways drop packets."
+    assert (
+        extract([Generated(text, -1.0, (text,)) for text in texts])
+        == "Hosts send packets to gateways. Gateways drop packets that are too long."
+    )
+
+
+@pytest.mark.parametrize(
+    ("text", "stays"), [("Gateways drop packets.", False), ("Gateways drop packets. Hosts fall.", True)]
+)
+def test_auto_keeps_what_agrees_more_than_sentences(text: str, stays: bool) -> None:
+    samples = ("Gateways drop packets. Hosts fall.", "Gateways drop packets. Hosts fall.")
+    sentences = "Gateways drop packets. Hosts fall far."
+    for keep_threshold in (0, 2):
+        found = extract([Generated(text, -1.0, samples)], sentences, mode="auto", keep_threshold=keep_threshold)
+        assert (found == "") == (stays and not keep_threshold)
+
+
+def test_auto_says_where_it_takes_sentences(run_folder: Path) -> None:
+    told = [Document(str(number), story(number, 12)) for number in range(8)]
+    notes: list[str] = []
+    overrides = ["summarize.mode=auto", "summarize.samples=3"]
+    found = list(summarize(told, run_folder, overrides=overrides, report=lambda progress: notes.append(progress.note)))
+    expected = [summary.id for summary in found if summary.mode == "extractive"]
+    assert [note for note in notes if note] == [f"{name}: in sentences of the document" for name in expected]
+    assert expected
+
+
+def test_drawn_summaries_are_the_same_alone_and_in_company(run_folder: Path) -> None:
+    told = [Document(str(number), story(number, 4 + 3 * number)) for number in range(5)]
+    overrides = ["summarize.mode=extractive"]
+    together = [summary.summary for summary in summarize(told, run_folder, overrides=overrides)]
+    alone = [summary.summary for each in told for summary in summarize([each], run_folder, overrides=overrides)]
+    assert together == alone
+
+
+def test_summaries_say_what_they_are(run_folder: Path) -> None:
+    told = [Document(str(number), story(number, 12)) for number in range(5)]
+    for mode in ("abstractive", "extractive"):
+        for document, summary in zip(
+            told, summarize(told, run_folder, overrides=[f"summarize.mode={mode}"]), strict=True
+        ):
+            assert summary.mode == mode
+            sentences = [part for part in summary.summary.split(". ") if part]
+            assert all(part in " ".join(document.text.split()) for part in sentences) == (mode == "extractive")

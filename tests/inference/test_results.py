@@ -1,0 +1,59 @@
+import json
+import re
+from pathlib import Path
+
+import pytest
+
+from sumpool.errors import DataError, RecipeError, ResourceError
+from sumpool.inference.results import Summary, SummaryFile
+
+
+def test_a_line_is_json_whatever_the_text_holds(tmp_path: Path) -> None:
+    ids = ["../../x", "a\nb", 'quote"', "\x1b[31m", "\u2028", "\udc80", "é"]
+    with SummaryFile(tmp_path / "out.jsonl") as file:
+        for id in ids:
+            file.add(Summary(id, "text\nof two lines", -0.25, 8, 9, 0.1234567))
+    lines = (tmp_path / "out.jsonl").read_bytes().splitlines()
+    assert [json.loads(line)["id"] for line in lines] == ids
+    assert json.loads(lines[0]) == {
+        "id": "../../x",
+        "summary": "text\nof two lines",
+        "score": -0.25,
+        "tokens_read": 8,
+        "tokens_total": 9,
+        "seconds": 0.1235,
+        "reason": "",
+        "mode": "abstractive",
+    }
+
+
+def test_equal_names_count_one_by_one(tmp_path: Path) -> None:
+    path = tmp_path / "out.jsonl"
+    path.write_text('{"id": "a"}\n{"id": "a"}\n{"id": "b"}\n')
+    with SummaryFile(path, resume=True) as file:
+        assert [file.is_done(id) for id in "aaabc"] == [True, True, False, True, False]
+
+
+@pytest.mark.parametrize("line", ["no json", "[]", "{}", '"id"', "\\xff"])
+def test_a_file_of_anything_else_is_left_alone(tmp_path: Path, line: str) -> None:
+    path = tmp_path / "out.jsonl"
+    path.write_bytes(b'{"id": "a"}\n' + line.encode("latin-1") + b"\n")
+    before = path.read_bytes()
+    with pytest.raises(DataError, match=re.escape(f"{path}:2 must be a summary in JSON, got")):
+        SummaryFile(path, resume=True)
+    assert path.read_bytes() == before
+
+
+def test_a_file_is_never_overwritten_unasked(tmp_path: Path) -> None:
+    path = tmp_path / "out.jsonl"
+    path.write_text("mine")
+    with pytest.raises(RecipeError, match="must not exist yet"):
+        SummaryFile(path)
+    assert path.read_text() == "mine"
+
+
+def test_a_file_that_cannot_be_written_is_named(tmp_path: Path) -> None:
+    with pytest.raises(ResourceError, match=r"no/out\.jsonl must be a file that can be written, got"):
+        SummaryFile(tmp_path / "no" / "out.jsonl")
+    with pytest.raises(ResourceError, match="go on with --resume"), SummaryFile(Path("/dev/full")) as file:
+        file.add(Summary("a", "", None, 0, 0, 0.0, "why"))
