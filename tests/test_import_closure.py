@@ -1,0 +1,50 @@
+"""How much of the package one command needs, and which libraries stay out of it."""
+
+import ast
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+ROOT = Path(__file__).parents[1]
+SUMMARIZE_FILES = 106
+"""Files that `sumpool.workflows.summarize` reaches by import statements, itself included; to be lowered to 70."""
+
+
+def file_of(module: str) -> Path | None:
+    path = ROOT.joinpath(*module.split("."))
+    candidates = (path.with_suffix(".py"), path / "__init__.py")
+    return next((candidate for candidate in candidates if candidate.is_file()), None)
+
+
+def imported_modules(path: Path) -> Iterator[str]:
+    """Names that may be modules of the package, wherever in the file they are imported."""
+    for node in ast.walk(ast.parse(path.read_text())):
+        if isinstance(node, ast.Import):
+            yield from (alias.name for alias in node.names)
+        elif isinstance(node, ast.ImportFrom) and node.module:
+            yield node.module
+            yield from (f"{node.module}.{alias.name}" for alias in node.names)
+
+
+def closure(module: str) -> set[Path]:
+    """Files of the package that a module reaches by import statements."""
+    reached: set[Path] = set()
+    waiting = [module]
+    while waiting:
+        path = file_of(waiting.pop())
+        if path and path not in reached:
+            reached.add(path)
+            waiting += [name for name in imported_modules(path) if name.split(".")[0] == "sumpool"]
+    return reached
+
+
+def test_summarize_needs_few_files() -> None:
+    files = closure("sumpool.workflows.summarize")
+    assert len(files) <= SUMMARIZE_FILES, "\n".join(sorted(str(path.relative_to(ROOT)) for path in files))
+
+
+def test_summarize_imports_no_heavy_library() -> None:
+    code = "import sys, sumpool.workflows.summarize; print(sorted({'scipy', 'sympy', 'sklearn'} & set(sys.modules)))"
+    shown = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert shown.stdout == "[]\n"
