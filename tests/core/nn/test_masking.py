@@ -87,9 +87,9 @@ def test_mass_is_differentiable_though_its_weights_are_thrown_away(monkeypatch: 
 def test_mass_is_as_exact_under_autocast() -> None:
     query, key = torch.randn(2, 1, 2, 64, 8)
     with torch.autocast("cpu", torch.bfloat16):
-        attention_received = attention_received(query, key, torch.ones(1, 64, dtype=torch.bool), True, no_bias)
-    assert attention_received.dtype == torch.float32
-    torch.testing.assert_close(attention_received.sum(), torch.tensor(64.0), atol=1e-4, rtol=0)
+        received = attention_received(query, key, torch.ones(1, 64, dtype=torch.bool), True, no_bias)
+    assert received.dtype == torch.float32
+    torch.testing.assert_close(received.sum(), torch.tensor(64.0), atol=1e-4, rtol=0)
 
 
 def test_mass_holds_few_weights_at_a_time(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -104,6 +104,6 @@ def test_mass_holds_few_weights_at_a_time(monkeypatch: pytest.MonkeyPatch) -> No
 
     query, key = torch.randn(2, 1, 2, 512, 4, requires_grad=True).unbind()
     with torch.autograd.graph.saved_tensors_hooks(pack, lambda kept: kept):
-        attention_received = attention_received(query, key, torch.ones(1, 512, dtype=torch.bool), True, no_bias)
-    attention_received.square().sum().backward()
+        received = attention_received(query, key, torch.ones(1, 512, dtype=torch.bool), True, no_bias)
+    received.square().sum().backward()
     assert largest <= 2**12
