@@ -1,6 +1,6 @@
-"""sumpool learns to summarise long documents from your own data, from nothing.
+"""Train and run summarisers for long documents, from scratch on your own data.
 
-These names are what other programs may rely on; whatever takes time to import comes when it is first asked for.
+The names in `__all__` are the public API. Modules that are slow to import are loaded on first access.
 """
 
 from importlib import import_module
@@ -35,19 +35,19 @@ __all__ = [
     "load_recipe",
 ]
 
-_LATER = {
+_LAZY_IMPORTS = {
     "Recipe": "sumpool.recipe.schema",
     "dump_recipe": "sumpool.recipe.load",
     "load_recipe": "sumpool.recipe.load",
 }
-"""Modules by the public names that they hold; imported when the name is used."""
+"""Modules imported on first access, by public name."""
 
 
 def __getattr__(name: str) -> object:
-    if name not in _LATER:
+    if name not in _LAZY_IMPORTS:
         raise AttributeError(f"module 'sumpool' has no attribute {name!r}")
-    return getattr(import_module(_LATER[name]), name)
+    return getattr(import_module(_LAZY_IMPORTS[name]), name)
 
 
 def __dir__() -> list[str]:
-    return sorted([*globals(), *_LATER])
+    return sorted([*globals(), *_LAZY_IMPORTS])

@@ -1,4 +1,4 @@
-"""`python -m sumpool` is the same as the `sumpool` command."""
+"""Entry point of `python -m sumpool`, equivalent to the `sumpool` command."""
 
 from sumpool.cli.app import main
 

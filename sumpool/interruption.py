@@ -1,4 +1,4 @@
-"""Stopping long work at a safe place: the first signal asks, the second insists."""
+"""Graceful interruption by SIGINT and SIGTERM: the first signal stops at the next safe point, the second at once."""
 
 import os
 import signal
@@ -9,24 +9,28 @@ from types import FrameType
 from sumpool.errors import Interrupted
 
 Check = Callable[[], None]
-"""Call it where the work may stop; it raises `Interrupted` once a signal has come."""
+"""Function called at safe points; raises `Interrupted` after a signal was received."""
 
 
 def go_on() -> None:
-    """The check of work that nobody stops."""
+    """Check that never stops the work."""
 
 
 class Interruption:
-    """Whether SIGINT or SIGTERM has come; a handler only takes note, so no save is ever cut in two."""
+    """Record of a received signal. The handler only stores the signal number, so no save is ever cut in two.
+
+    Attributes:
+        number: Number of the received signal; None before the first.
+    """
 
     def __init__(self) -> None:
         self.number: int | None = None
 
     def check(self) -> None:
-        """Raise where work may stop.
+        """Stop the work if a signal was received.
 
         Raises:
-            Interrupted: If a signal has come.
+            Interrupted: If a signal was received.
         """
         if self.number is not None:
             raise Interrupted(self.number)
@@ -34,13 +38,13 @@ class Interruption:
     def _note(self, number: int, frame: FrameType | None) -> None:
         del frame
         if self.number is not None:
-            os._exit(128 + number)  # asked twice: the user means now
+            os._exit(128 + number)  # second signal: exit without saving
         self.number = number
 
 
 @contextmanager
 def interruptible() -> Iterator[Interruption]:
-    """Take note of SIGINT and SIGTERM inside the block, then restore the handlers that were there."""
+    """Record SIGINT and SIGTERM within the block, then restore the previous handlers."""
     interruption = Interruption()
     handlers = {number: signal.signal(number, interruption._note) for number in (signal.SIGINT, signal.SIGTERM)}
     try:

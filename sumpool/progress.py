@@ -1,4 +1,4 @@
-"""How long work reports itself: one value, handed to one callback that the command line draws."""
+"""Progress of long operations, reported as one value to one callback."""
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
@@ -6,25 +6,26 @@ from dataclasses import dataclass, field
 
 @dataclass(frozen=True)
 class Progress:
-    """A moment of long work.
+    """Progress of an operation at one moment.
 
     Attributes:
-        task: What is being done, in the user's words ("train", "prepare: tokens").
-        done: Units done so far.
-        total: Units in all, None where nobody can know.
-        figures: A few numbers to show beside the bar (loss, tokens per second).
-        note: A sentence that stays on the screen; empty for a mere tick.
+        task: Name of the operation as shown to users ("train", "prepare: tokens").
+        done: Completed units.
+        total: Total units; None if unknown.
+        metrics: Values shown beside the progress bar (loss, tokens per second).
+        note: Message that stays on screen; empty if there is none.
     """
 
     task: str
     done: int = 0
     total: int | None = None
-    figures: Mapping[str, float | str] = field(default_factory=dict)
+    metrics: Mapping[str, float | str] = field(default_factory=dict)
     note: str = ""
 
 
 Report = Callable[[Progress], None]
+"""Progress callback."""
 
 
 def silent(progress: Progress) -> None:
-    """Report to nobody."""
+    """Discard the progress."""

@@ -1,9 +1,9 @@
-"""The base of every section of a recipe."""
+"""Base class of all recipe sections."""
 
 from pydantic import BaseModel, ConfigDict
 
 
 class Settings(BaseModel):
-    """Frozen, typed, and closed: a key that is not a setting is an error, never ignored."""
+    """Immutable, validated settings. Unknown keys and non-finite numbers are errors."""
 
     model_config = ConfigDict(extra="forbid", frozen=True, allow_inf_nan=False)

@@ -7,7 +7,7 @@ from sumpool import errors
 from sumpool.errors import Interrupted, SumpoolError, is_out_of_memory
 
 
-def test_every_kind_has_an_exit_code_of_its_own() -> None:
+def test_error_classes_have_distinct_exit_codes() -> None:
     kinds = [kind for kind in SumpoolError.__subclasses__() if kind is not Interrupted]
     assert {kind.__name__: kind.exit_code for kind in kinds} == {
         "RecipeError": 2,
@@ -20,13 +20,13 @@ def test_every_kind_has_an_exit_code_of_its_own() -> None:
 
 
 @pytest.mark.parametrize(("number", "status"), [(signal.SIGINT, 130), (signal.SIGTERM, 143)])
-def test_an_interruption_exits_as_shells_expect(number: signal.Signals, status: int) -> None:
+def test_interruption_has_the_exit_code_of_its_signal(number: signal.Signals, status: int) -> None:
     error = Interrupted(number)
     assert error.status == status
     assert str(error) == f"stopped by {number.name}; the work is saved"
 
 
-def test_running_out_of_memory_is_told_from_other_failures() -> None:
+def test_out_of_memory_errors_are_recognised() -> None:
     with pytest.raises(RuntimeError) as failure:
         torch.empty(2**60)
     assert is_out_of_memory(failure.value)

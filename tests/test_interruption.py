@@ -10,7 +10,7 @@ from sumpool.interruption import interruptible
 
 
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
-def test_a_signal_stops_work_where_it_checks(number: signal.Signals) -> None:
+def test_check_raises_after_a_signal(number: signal.Signals) -> None:
     before = signal.getsignal(number)
     with interruptible() as interruption:
         interruption.check()
@@ -20,7 +20,7 @@ def test_a_signal_stops_work_where_it_checks(number: signal.Signals) -> None:
     assert signal.getsignal(number) is before
 
 
-def test_the_second_signal_ends_the_process() -> None:
+def test_second_signal_exits_at_once() -> None:
     program = (
         "import os, signal\n"
         "from sumpool.interruption import interruptible\n"

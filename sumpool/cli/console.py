@@ -45,7 +45,7 @@ class Terminal(Screen):
             TextColumn("{task.description}", markup=False),
             BarColumn(),
             MofNCompleteColumn(),
-            TextColumn("{task.fields[figures]}", markup=False),
+            TextColumn("{task.fields[metrics]}", markup=False),
             TimeElapsedColumn(),
             TimeRemainingColumn(),
             console=Console(stderr=True),
@@ -61,15 +61,15 @@ class Terminal(Screen):
             self._print(progress.note)
         if progress.note and not progress.done and progress.total is None:
             return
-        figures = "  ".join(f"{name} {figure(value)}" for name, value in progress.figures.items())
+        metrics = "  ".join(f"{name} {figure(value)}" for name, value in progress.metrics.items())
         if progress.task not in self._tasks:
             self._finish_vague_tasks()
-            self._tasks[progress.task] = self._bars.add_task(inert(progress.task), total=None, figures="")
+            self._tasks[progress.task] = self._bars.add_task(inert(progress.task), total=None, metrics="")
         task = self._bars.tasks[self._tasks[progress.task]]
         if progress.done < task.completed:  # the same work begins again, for another run
             self._bars.reset(task.id)
         self._bars.update(
-            task.id, completed=progress.done, total=progress.total, figures=figures or task.fields["figures"]
+            task.id, completed=progress.done, total=progress.total, metrics=metrics or task.fields["metrics"]
         )
 
     def _finish_vague_tasks(self) -> None:
@@ -136,7 +136,7 @@ class Log(Screen):
         now = time.monotonic()
         self._spoken[task] = now, progress.done
         words = [task, f"{progress.done:,}" + (f"/{progress.total:,}" if progress.total is not None else "")]
-        words += [f"{name} {figure(value)}" for name, value in progress.figures.items()]
+        words += [f"{name} {figure(value)}" for name, value in progress.metrics.items()]
         began, first = self._started[task]
         moved = progress.done - first
         if progress.total is not None and moved >= progress.total * ENOUGH and 0 < progress.done < progress.total:

@@ -31,7 +31,7 @@ def test_a_recipe_needs_no_data(tiny_recipe: Path) -> None:
     assert heard.pop(0).note == "this takes at most about 540 s; bench.seconds changes that"
     assert [each.done for each in heard] == sorted(each.done for each in heard)
     assert {each.total for each in heard} == {heard[-1].done} == {2 * 9 + 2 * 2 * 9}  # 64 tokens count twice
-    assert {"encode": "64 tokens, vanilla"} in [each.figures for each in heard]
+    assert {"encode": "64 tokens, vanilla"} in [progress.metrics for progress in heard]
     assert found.settings["bench"]["lengths"] == (32, 64)
     assert json.loads(found.to_json())["recipe"] == "tiny"
     assert len(found.tables()) == 7

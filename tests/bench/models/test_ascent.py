@@ -123,7 +123,7 @@ def test_a_bar_never_goes_back_and_reaches_its_end() -> None:
     Ascent({"model": Subject(CONFIG, CONDITIONS)}, settings, CONDITIONS, Budget(60), heard.append, go_on).climb()
     assert [each.done for each in heard] == [0, 1, 2, 3, 5, 7, 9]
     assert {each.total for each in heard} == {9}
-    assert heard[0].figures == {"encode": "16 tokens, model"}
+    assert heard[0].metrics == {"encode": "16 tokens, model"}
 
 
 @pytest.mark.parametrize(
