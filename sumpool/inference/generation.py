@@ -15,7 +15,7 @@ from sumpool.core.decoding.ranking import Lengths
 from sumpool.core.decoding.sampling import sample
 from sumpool.core.model.cuda_graph import GraphedDecoder
 from sumpool.core.model.summarizer import Memory, Summarizer
-from sumpool.core.nn.threads import one_thread
+from sumpool.core.nn.execution import one_thread
 from sumpool.data.batches import collate
 from sumpool.data.shards import Item
 from sumpool.errors import ResourceError, is_out_of_memory

@@ -10,9 +10,8 @@ import torch
 from sumpool.core.decoding.config import DecodingConfig
 from sumpool.core.decoding.ranking import Lengths
 from sumpool.core.model.summarizer import Summarizer
+from sumpool.core.nn.execution import SkipInit, one_thread
 from sumpool.core.nn.quantization import pack
-from sumpool.core.nn.skip_init import SkipInit
-from sumpool.core.nn.threads import one_thread
 from sumpool.data.report import DataReport
 from sumpool.errors import CheckpointError, RecipeError
 from sumpool.recipe.load import load_recipe

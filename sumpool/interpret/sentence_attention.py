@@ -12,7 +12,7 @@ from torch import Tensor, nn
 from sumpool.core.cross_attention._base import CrossAttention
 from sumpool.core.model.decoder import DecoderLayer
 from sumpool.core.model.summarizer import Summarizer
-from sumpool.core.nn.heads import split_heads
+from sumpool.core.nn.layers import split_heads
 from sumpool.core.nn.masking import zero_padding
 from sumpool.core.nn.sentences import Sentences, share_words
 from sumpool.core.tokens import Tokens

@@ -6,7 +6,7 @@ from pathlib import Path
 import torch
 
 from sumpool.core.model.summarizer import Summarizer
-from sumpool.core.nn.skip_init import SkipInit
+from sumpool.core.nn.execution import SkipInit
 from sumpool.data.prepare import prepare
 from sumpool.data.shards import Shard
 from sumpool.errors import RecipeError

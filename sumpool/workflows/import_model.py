@@ -10,7 +10,7 @@ from pydantic import ValidationError
 
 from sumpool.core.model.config import ModelConfig
 from sumpool.core.model.summarizer import Summarizer
-from sumpool.core.nn.skip_init import SkipInit
+from sumpool.core.nn.execution import SkipInit
 from sumpool.data.config import DataConfig
 from sumpool.data.encoding import SENTENCES
 from sumpool.errors import CheckpointError, RecipeError

@@ -10,7 +10,7 @@ from torch import Tensor, nn
 
 from sumpool.core.model.config import ModelConfig
 from sumpool.core.model.summarizer import Summarizer
-from sumpool.core.nn.heads import split_heads
+from sumpool.core.nn.layers import split_heads
 from sumpool.data.batches import Batch
 from sumpool.data.shards import Item
 from sumpool.interruption import go_on

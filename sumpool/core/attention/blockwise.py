@@ -16,7 +16,7 @@ from torch import Tensor, nn
 from torch.nn import functional as F
 
 from sumpool.core.attention._base import Attention, AttentionConfig, all_real
-from sumpool.core.nn.heads import merge_heads, split_heads
+from sumpool.core.nn.layers import merge_heads, split_heads
 from sumpool.core.nn.masking import attend, attention_received
 from sumpool.core.nn.positions import PositionsKind, build_positions
 

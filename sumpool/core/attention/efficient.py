@@ -15,8 +15,8 @@ import torch
 from torch import Tensor, nn
 
 from sumpool.core.attention._base import Attention, AttentionConfig, all_real
-from sumpool.core.nn.heads import merge_heads, split_heads
-from sumpool.core.nn.precision import at_least_float32
+from sumpool.core.nn.layers import merge_heads, split_heads
+from sumpool.core.nn.numerics import at_least_float32
 
 
 @final

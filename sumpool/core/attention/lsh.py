@@ -23,8 +23,8 @@ from torch import Tensor, nn
 from torch.nn import functional as F
 
 from sumpool.core.attention._base import Attention, AttentionConfig, all_real
-from sumpool.core.nn.heads import merge_heads, split_heads
-from sumpool.core.nn.precision import at_least_float32
+from sumpool.core.nn.layers import merge_heads, split_heads
+from sumpool.core.nn.numerics import at_least_float32
 
 _DIRECTIONS = 512
 """Most directions of a rotation. There are two buckets to each; documents with more share these."""

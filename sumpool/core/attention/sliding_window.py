@@ -21,9 +21,9 @@ from torch.nn import functional as F
 from torch.utils.checkpoint import checkpoint
 
 from sumpool.core.attention._base import Attention, AttentionConfig, all_real
-from sumpool.core.nn.heads import merge_heads, split_heads
+from sumpool.core.nn.layers import merge_heads, split_heads
+from sumpool.core.nn.numerics import at_least_float32
 from sumpool.core.nn.positions import PositionsKind, build_positions
-from sumpool.core.nn.precision import at_least_float32
 from sumpool.core.nn.quantization import UnquantizedLinear
 from sumpool.core.nn.windows import Windows, without_first
 

@@ -6,7 +6,7 @@ from typing import Literal, final
 from torch import Tensor, nn
 
 from sumpool.core.attention._base import Attention, AttentionConfig
-from sumpool.core.nn.heads import merge_heads, split_heads
+from sumpool.core.nn.layers import merge_heads, split_heads
 from sumpool.core.nn.masking import attend, attention_received
 from sumpool.core.nn.positions import PositionsKind, build_positions
 

@@ -7,7 +7,7 @@ from torch.nn import functional as F
 
 from sumpool.core.boundaries._base import document_mean
 from sumpool.core.nn.masking import zero_padding
-from sumpool.core.nn.precision import at_least_float32
+from sumpool.core.nn.numerics import at_least_float32
 from sumpool.core.tokens import Tokens
 
 

@@ -19,7 +19,7 @@ from torch.utils.checkpoint import checkpoint
 
 from sumpool.core.boundaries._base import Boundaries, BoundariesConfig, Segmentation, document_mean
 from sumpool.core.boundaries._predictor import Predictor, taught
-from sumpool.core.nn.precision import at_least_float32
+from sumpool.core.nn.numerics import at_least_float32
 from sumpool.core.tokens import Tokens
 
 _NUMBERS_AT_ONCE = 1 << 22

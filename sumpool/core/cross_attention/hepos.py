@@ -16,7 +16,7 @@ from torch import Tensor, nn
 from torch.nn import functional as F
 
 from sumpool.core.cross_attention._base import CrossAttention, CrossAttentionConfig, CrossAttentionOutput
-from sumpool.core.nn.heads import merge_heads, split_heads
+from sumpool.core.nn.layers import merge_heads, split_heads
 from sumpool.core.nn.masking import precompute_mask, zero_padding
 from sumpool.core.nn.quantization import UnquantizedLinear
 from sumpool.core.tokens import Tokens

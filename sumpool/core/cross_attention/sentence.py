@@ -35,7 +35,7 @@ from sumpool.core.cross_attention._base import (
 )
 from sumpool.core.nn.divergence import divergence, entropy, mean_over_documents, sharpen
 from sumpool.core.nn.gathering import attend_to_groups
-from sumpool.core.nn.heads import merge_heads, split_heads
+from sumpool.core.nn.layers import merge_heads, split_heads
 from sumpool.core.nn.masking import attend, zero_padding
 from sumpool.core.nn.sentences import Sentences, share_words
 from sumpool.core.selection._base import SelectionConfig

@@ -9,7 +9,7 @@ from torch import nn
 from sumpool.core.attention._base import AttentionConfig
 from sumpool.core.cross_attention._base import CrossAttentionConfig
 from sumpool.core.cross_attention.full import FullCrossAttentionConfig
-from sumpool.core.nn.skip_init import SkipInit
+from sumpool.core.nn.execution import SkipInit
 from sumpool.core.output._base import OutputConfig
 from sumpool.core.output.pointer import PointerOutputConfig
 from sumpool.core.pooling._base import PoolerConfig

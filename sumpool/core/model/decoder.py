@@ -13,10 +13,8 @@ from sumpool.core.model.config import ModelConfig
 from sumpool.core.model.embed import Embed
 from sumpool.core.model.kv_cache import BeamCache, BeamCacheT
 from sumpool.core.model.length_predictor import LengthPredictor
-from sumpool.core.nn.checkpointing import call
-from sumpool.core.nn.feed_forward import FeedForward
-from sumpool.core.nn.heads import merge_heads, split_heads
-from sumpool.core.nn.residual import Residual
+from sumpool.core.nn.execution import run_layer
+from sumpool.core.nn.layers import FeedForward, Residual, merge_heads, split_heads
 from sumpool.core.tokens import Tokens
 from sumpool.special_tokens import PAD
 
@@ -135,7 +133,7 @@ class Decoder(nn.Module):
         states = self._embed(tokens, torch.arange(tokens.size(1), device=tokens.device).expand(tokens.shape), planned)
         found: list[CrossAttentionOutput] = []
         for layer, kept in zip(self._layers(), precomputed, strict=True):
-            found.append(call(layer, states, kept, mask, again=self.checkpoint_activations))
+            found.append(run_layer(layer, states, kept, mask, checkpointed=self.checkpoint_activations))
             states = found[-1].states
         metrics = {
             f"decoder_{number}.{name}": figure

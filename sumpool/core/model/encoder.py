@@ -12,7 +12,7 @@ from sumpool.core.model.config import ModelConfig
 from sumpool.core.model.embed import Embed
 from sumpool.core.model.layer_groups import EncoderLayer, LayerGroup, group_layers
 from sumpool.core.model.streaming import StreamedStates
-from sumpool.core.nn.checkpointing import call
+from sumpool.core.nn.execution import run_layer
 from sumpool.core.nn.mixture import Mixture, Mixtures
 from sumpool.core.nn.states import EagerStates, States
 from sumpool.core.pooling._base import Pooler
@@ -147,7 +147,7 @@ class Encoder(nn.Module):
         if run.layers.start == 0:
             tokens = tokens.with_states(self.embed(tokens.ids, tokens.mask, tokens.positions))
         for number in run.layers:
-            tokens = call(self.layers[number], tokens, again=self.checkpoint_activations)
+            tokens = run_layer(self.layers[number], tokens, checkpointed=self.checkpoint_activations)
         return tokens
 
     def _pooler(self, run: LayerGroup) -> Pooler | None:

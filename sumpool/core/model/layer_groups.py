@@ -9,9 +9,8 @@ from typing import final
 from torch import nn
 
 from sumpool.core.model.config import EncoderLayerConfig, ModelConfig
-from sumpool.core.nn.feed_forward import FeedForward
+from sumpool.core.nn.layers import FeedForward, Residual
 from sumpool.core.nn.masking import zero_padding
-from sumpool.core.nn.residual import Residual
 from sumpool.core.tokens import Tokens
 
 

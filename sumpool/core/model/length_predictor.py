@@ -15,8 +15,8 @@ import torch
 from torch import Tensor, nn
 
 from sumpool.core.nn.masking import zero_padding
+from sumpool.core.nn.numerics import at_least_float32
 from sumpool.core.nn.positions import sinusoid
-from sumpool.core.nn.precision import at_least_float32
 from sumpool.core.tokens import Tokens
 from sumpool.special_tokens import PAD
 

@@ -14,7 +14,7 @@ from torch import Tensor
 from torch.autograd.function import BackwardCFunction, FunctionCtx
 from torch.nn import functional as F
 
-from sumpool.core.nn.precision import at_least_float32
+from sumpool.core.nn.numerics import at_least_float32
 from sumpool.special_tokens import PAD
 
 _AT_ONCE = 2**24

@@ -10,7 +10,7 @@ import torch
 from torch import Tensor
 from torch.nn import functional as F
 
-from sumpool.core.nn.heads import split_heads
+from sumpool.core.nn.layers import split_heads
 
 _AT_ONCE = 2**22
 """Numbers that a copy of keys holds, 16 MB in float32: glibc takes larger ones from the system and gives them back each

@@ -8,7 +8,7 @@ from torch import Tensor
 from torch.nn import functional as F
 from torch.utils.checkpoint import checkpoint
 
-from sumpool.core.nn.precision import at_least_float32
+from sumpool.core.nn.numerics import at_least_float32
 
 Bias = Callable[[slice], Tensor | None]
 """Says what is added to the scores of a range of queries, (batch, heads, queries, length); None for nothing."""

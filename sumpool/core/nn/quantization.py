@@ -16,7 +16,7 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional as F
 
-from sumpool.core.nn.tied_projection import TiedProjection
+from sumpool.core.nn.layers import TiedProjection
 
 Precision = Literal["fp32", "bf16", "int8"]
 

@@ -17,10 +17,10 @@ from torch import Tensor, nn
 from torch.nn import functional as F
 
 from sumpool.core.nn.cross_entropy import cross_entropy
+from sumpool.core.nn.layers import TiedProjection
 from sumpool.core.nn.masking import zero_padding
 from sumpool.core.nn.mixture import Mixtures, compose
-from sumpool.core.nn.precision import at_least_float32
-from sumpool.core.nn.tied_projection import TiedProjection
+from sumpool.core.nn.numerics import at_least_float32
 from sumpool.core.output._base import Output, OutputConfig, Scores
 from sumpool.core.tokens import Tokens
 from sumpool.special_tokens import PAD

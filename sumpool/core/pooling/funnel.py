@@ -18,7 +18,7 @@ from torch import Tensor, nn
 from torch.nn import functional as F
 
 from sumpool.core.nn.mixture import Mixture
-from sumpool.core.nn.precision import at_least_float32
+from sumpool.core.nn.numerics import at_least_float32
 from sumpool.core.nn.states import States
 from sumpool.core.pooling._base import Pooled, Pooler, PoolerConfig, leave
 from sumpool.core.tokens import Tokens

@@ -19,7 +19,7 @@ from torch import Tensor, nn
 from torch.nn import functional as F
 
 from sumpool.core.nn.mixture import Mixture
-from sumpool.core.nn.precision import at_least_float32
+from sumpool.core.nn.numerics import at_least_float32
 from sumpool.core.nn.states import EagerStates, States
 from sumpool.core.pooling._base import Keep, Pooled, Pooler, PoolerConfig, kept, leave, most_kept, unchanged
 from sumpool.core.scoring._base import Scorer, ScorerConfig

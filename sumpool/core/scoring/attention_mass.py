@@ -12,7 +12,7 @@ from typing import Literal, final
 
 from torch import Tensor
 
-from sumpool.core.nn.precision import at_least_float32
+from sumpool.core.nn.numerics import at_least_float32
 from sumpool.core.scoring._base import Scorer, ScorerConfig
 from sumpool.core.tokens import Tokens
 

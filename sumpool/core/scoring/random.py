@@ -10,8 +10,7 @@ from typing import Literal, final
 import torch
 from torch import Tensor
 
-from sumpool.core.nn.hash_uniform import hash_uniform
-from sumpool.core.nn.precision import at_least_float32
+from sumpool.core.nn.numerics import at_least_float32, hash_uniform
 from sumpool.core.scoring._base import Scorer, ScorerConfig
 from sumpool.core.tokens import Tokens
 

@@ -12,7 +12,7 @@ from typing import Annotated, Literal, final
 
 from torch import Tensor, nn
 
-from sumpool.core.nn.heads import split_heads
+from sumpool.core.nn.layers import split_heads
 from sumpool.core.nn.sentences import Sentences, share_out
 from sumpool.core.selection._base import Selection, SelectionConfig
 from sumpool.core.sentence_encoding._base import SentenceEncoder, SentenceEncoderConfig

@@ -10,7 +10,7 @@ import torch
 from torch import Tensor, nn
 
 from sumpool.core.nn.masking import zero_padding
-from sumpool.core.nn.precision import at_least_float32
+from sumpool.core.nn.numerics import at_least_float32
 from sumpool.core.nn.sentences import Sentences
 from sumpool.core.sentence_encoding._base import SentenceEncoder, SentenceEncoderConfig
 from sumpool.core.tokens import Tokens

@@ -8,8 +8,8 @@ from torch import Tensor, nn
 
 from sumpool.core.model.summarizer import Summarizer
 from sumpool.core.nn import quantization
+from sumpool.core.nn.layers import TiedProjection
 from sumpool.core.nn.quantization import Int8Linear, PackedLinear, Precision, UnquantizedLinear, has_int8, pack
-from sumpool.core.nn.tied_projection import TiedProjection
 from sumpool.recipe.load import load_recipe
 from sumpool.special_tokens import BOS
 

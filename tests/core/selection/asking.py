@@ -5,7 +5,7 @@ from dataclasses import replace
 import torch
 from torch import Tensor, nn
 
-from sumpool.core.nn.heads import split_heads
+from sumpool.core.nn.layers import split_heads
 from sumpool.core.nn.masking import zero_padding
 from sumpool.core.nn.sentences import Sentences
 from sumpool.core.selection._base import Selection, SelectionConfig

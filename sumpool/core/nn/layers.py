@@ -1,0 +1,81 @@
+"""Layers of encoder and decoder: feed-forward, residual connection, tied projection; splitting and merging heads."""
+
+from collections.abc import Callable
+from typing import Literal, final
+
+import torch
+from torch import Tensor, nn
+from torch.nn import functional as F
+
+Activation = Literal["relu", "gelu"]
+Norm = Literal["pre", "post"]
+
+
+def split_heads(states: Tensor, heads: int) -> Tensor:
+    """Split features into heads: (batch, length, dim) -> (batch, heads, length, head_dim)."""
+    batch, length, dim = states.shape
+    return states.view(batch, length, heads, dim // heads).transpose(1, 2)
+
+
+def merge_heads(states: Tensor) -> Tensor:
+    """Concatenate heads: (batch, heads, length, head_dim) -> (batch, length, dim)."""
+    return states.transpose(1, 2).flatten(2)
+
+
+@final
+class FeedForward(nn.Module):
+    """Position-wise feed-forward layer: two linear maps with a non-linearity between them, (batch, length, dim)."""
+
+    def __init__(self, dim: int, width: int, activation: Activation) -> None:
+        super().__init__()
+        self.widen = nn.Linear(dim, width)
+        self.narrow = nn.Linear(width, dim)
+        self.activation = _relu if activation == "relu" else F.gelu
+
+    def forward(self, states: Tensor) -> Tensor:
+        """Apply both maps to each state separately."""
+        output: Tensor = self.narrow(self.activation(self.widen(states)))
+        return output
+
+
+def _relu(widened: Tensor) -> Tensor:
+    """ReLU, in place where no gradient is recorded; autograd would copy first, because `widened` is a view."""
+    return F.relu(widened, inplace=not torch.is_grad_enabled())
+
+
+@final
+class Residual(nn.Module):
+    """Residual connection around a sub-layer, with layer normalisation before it (pre) or after the sum (post)."""
+
+    def __init__(self, dim: int, norm: Norm, dropout: float) -> None:
+        super().__init__()
+        self.norm = nn.LayerNorm(dim)
+        self.dropout = nn.Dropout(dropout)
+        self.pre = norm == "pre"
+
+    def forward(self, states: Tensor, sublayer: Callable[[Tensor], Tensor]) -> Tensor:
+        """Apply `sublayer` to states (..., dim) and add the result."""
+        return self.add(states, sublayer(self.prepare(states)))
+
+    def prepare(self, states: Tensor) -> Tensor:
+        """Return the input of the sub-layer: normalised states with pre-norm, else the states."""
+        prepared: Tensor = self.norm(states) if self.pre else states
+        return prepared
+
+    def add(self, states: Tensor, output: Tensor) -> Tensor:
+        """Add the output of the sub-layer, with dropout in training; normalise the sum with post-norm."""
+        summed: Tensor = states + (self.dropout(output) if self.training else output)  # saves a call at every step
+        return summed if self.pre else self.norm(summed)
+
+
+@final
+class TiedProjection(nn.Module):
+    """Linear map whose weights are an embedding matrix: (..., dim) -> (..., vocab)."""
+
+    def __init__(self, embedding: nn.Embedding) -> None:
+        super().__init__()
+        self.embedding = embedding
+
+    def forward(self, states: Tensor) -> Tensor:
+        """Return the dot product of each state with each embedding."""
+        return F.linear(states, self.embedding.weight)
