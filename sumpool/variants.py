@@ -6,17 +6,20 @@ A module without a leading underscore in a family's package is a variant, and it
 """
 
 import pkgutil
+from collections.abc import Hashable
+from functools import cache
 from importlib import import_module
 from typing import Any
 
-from pydantic import GetCoreSchemaHandler
-from pydantic_core import CoreSchema, core_schema
+from pydantic import GetCoreSchemaHandler, GetJsonSchemaHandler
+from pydantic.json_schema import JsonSchemaValue
+from pydantic_core import CoreSchema, SchemaValidator, core_schema
 
 from sumpool.settings import Settings
 
 
 def kinds(package: str) -> list[str]:
-    """Name the variants of a family, in alphabetical order.
+    """Return the names of a family's variants in alphabetical order.
 
     Args:
         package: The family's package, such as "sumpool.core.attention".
@@ -26,7 +29,7 @@ def kinds(package: str) -> list[str]:
 
 
 def config_class(package: str, kind: str) -> type[Settings]:
-    """Return the settings class of a variant: `attention/sliding_window.py` holds `SlidingWindowAttentionConfig`."""
+    """Return a variant's settings class, such as `SlidingWindowAttentionConfig` of `attention/sliding_window.py`."""
     name = "".join(word.capitalize() for word in kind.split("_")) + _base_config(package).__name__
     config: type[Settings] = getattr(import_module(f"{package}.{kind}"), name)
     return config
@@ -44,15 +47,44 @@ def _base_config(package: str) -> type[Settings]:
 
 
 class OneOf:
-    """Annotates a field with "one variant of this family", as a union discriminated by `kind`.
+    """Annotation of a field that holds one variant of a family: a union discriminated by `kind`.
 
-    For the type checker the field has the family's abstract config; pydantic sees the union of all variants.
+    Only the module of the variant that a value names is imported, when the value is validated. For the type checker the
+    field has the family's abstract settings class; instances of that class pass unchanged.
     """
 
     def __init__(self, package: str) -> None:
+        """Define the union.
+
+        Args:
+            package: The family's package, such as "sumpool.core.attention".
+        """
         self.package = package
 
     def __get_pydantic_core_schema__(self, source: type[Any], handler: GetCoreSchemaHandler) -> CoreSchema:
-        del source
-        choices = {kind: handler.generate_schema(config_class(self.package, kind)) for kind in kinds(self.package)}
-        return core_schema.tagged_union_schema(choices=choices, discriminator="kind")
+        del handler
+
+        def validate(value: object) -> object:
+            if isinstance(value, source):
+                return value
+            kind = value.get("kind") if isinstance(value, dict) else None
+            return union_validator(self.package, kind if isinstance(kind, str) else "").validate_python(value)
+
+        return core_schema.no_info_plain_validator_function(validate)
+
+    def __get_pydantic_json_schema__(self, schema: CoreSchema, handler: GetJsonSchemaHandler) -> JsonSchemaValue:
+        del schema
+        classes = (config_class(self.package, kind) for kind in kinds(self.package))
+        return {"oneOf": [handler(config.__pydantic_core_schema__) for config in classes]}
+
+
+@cache
+def union_validator(package: str, kind: str) -> SchemaValidator:
+    """Build the validator of a family's union in which only one variant is more than a name.
+
+    pydantic-core prepends the field's location to the errors of this validator, which begin with `kind`.
+    """
+    choices: dict[Hashable, CoreSchema] = {name: core_schema.any_schema() for name in kinds(package)}
+    if kind in choices:
+        choices[kind] = config_class(package, kind).__pydantic_core_schema__
+    return SchemaValidator(core_schema.tagged_union_schema(choices, discriminator="kind"))

@@ -1,3 +1,4 @@
+import sys
 from importlib import invalidate_caches
 from pathlib import Path
 from typing import Annotated, Any
@@ -6,7 +7,7 @@ import pytest
 from pydantic import TypeAdapter, ValidationError
 
 from sumpool.settings import Settings
-from sumpool.variants import OneOf, config_class, kinds
+from sumpool.variants import OneOf, config_class, kinds, union_validator
 
 BASE = """
 from sumpool.settings import Settings
@@ -35,6 +36,9 @@ def family(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> str:
     (folder / "two_words.py").write_text(VARIANT.format(name="TwoWords", kind="two_words"))
     monkeypatch.syspath_prepend(tmp_path)
     invalidate_caches()
+    for module in [name for name in sys.modules if name.partition(".")[0] == folder.name]:
+        monkeypatch.delitem(sys.modules, module)
+    union_validator.cache_clear()
     return folder.name
 
 
@@ -51,3 +55,34 @@ def test_a_field_takes_one_variant_by_its_kind(family: str) -> None:
     for wrong in ({"kind": "three"}, {"size": 1}, {"kind": "plain", "length": 1}):
         with pytest.raises(ValidationError):
             adapter.validate_python(wrong)
+
+
+def test_only_the_module_of_the_kind_is_imported(family: str) -> None:
+    adapter: TypeAdapter[Any] = TypeAdapter(Annotated[Settings, OneOf(family)])
+    adapter.validate_python({"kind": "plain"})
+    assert f"{family}.plain" in sys.modules
+    assert f"{family}.two_words" not in sys.modules
+
+
+def test_an_instance_passes_unchanged(family: str) -> None:
+    adapter: TypeAdapter[Any] = TypeAdapter(Annotated[Settings, OneOf(family)])
+    config = config_class(family, "plain")()
+    assert adapter.validate_python(config) is config
+
+
+def test_errors_are_located_below_field_and_kind(family: str) -> None:
+    adapter: TypeAdapter[Any] = TypeAdapter(dict[str, Annotated[Settings, OneOf(family)]])
+    with pytest.raises(ValidationError) as caught:
+        adapter.validate_python({"rose": {"kind": "plain", "size": "x", "length": 1}, "oak": {"kind": [1]}, "elm": 3})
+    located = [(error["loc"], error["type"]) for error in caught.value.errors()]
+    assert located == [
+        (("rose", "plain", "size"), "int_parsing"),
+        (("rose", "plain", "length"), "extra_forbidden"),
+        (("oak",), "union_tag_invalid"),
+        (("elm",), "model_attributes_type"),
+    ]
+
+
+def test_the_json_schema_names_every_variant(family: str) -> None:
+    schema = TypeAdapter(Annotated[Settings, OneOf(family)]).json_schema()
+    assert [variant["title"] for variant in schema["oneOf"]] == ["PlainPlantConfig", "TwoWordsPlantConfig"]

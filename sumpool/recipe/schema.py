@@ -1,17 +1,14 @@
 """A whole recipe: one section per package. Only the command line and the workflows ever see it."""
 
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Self
 
 from pydantic import Field, model_validator
 
 from sumpool.bench.config import BenchConfig
-from sumpool.core.boundaries.unigram import UnigramBoundariesConfig
-from sumpool.core.cross_attention.sentence import SentenceCrossAttentionConfig
 from sumpool.core.decoding.config import DecodingConfig
 from sumpool.core.model.config import ModelConfig
-from sumpool.core.pooling.segments import SegmentsPoolerConfig
-from sumpool.core.selection.approximate import ApproximateSelectionConfig
 from sumpool.data.config import DataConfig
 from sumpool.evaluation.config import EvaluationConfig
 from sumpool.settings import Settings
@@ -44,36 +41,33 @@ class Recipe(Settings):
         return self.data.prepared or Path("prepared") / self.name
 
     @model_validator(mode="after")
-    def _boundaries_can_learn(self) -> Self:
+    def _boundaries_can_be_trained(self) -> Self:
         for number, layer in enumerate(self.model.encoder):
-            if not isinstance(layer.pool, SegmentsPoolerConfig):
-                continue
-            boundaries, path = layer.pool.boundaries, f"model.encoder[{number}].pool.boundaries"
-            if isinstance(boundaries, UnigramBoundariesConfig) and not self.data.phrases:
-                pieces = self.data.vocabulary
+            path = f"model.encoder[{number}].pool.boundaries"
+            if layer.pool and layer.pool.requires_phrases and not self.data.phrases:
+                tokens = self.data.vocabulary
                 raise ValueError(
-                    f"data.phrases must be above data.vocabulary{f' = {pieces}' if pieces else ''}, got 0; they teach "
-                    f"{path}, and {5 * pieces if pieces else 'five times as many'} are a good start"
+                    f"data.phrases must be above data.vocabulary{f' = {tokens}' if tokens else ''}, got 0; they teach "
+                    f"{path}, and {5 * tokens if tokens else 'five times as many'} are a good start"
                 )
-            unweighed = [name for name in boundaries.losses if name not in self.train.loss_weights]
-            if unweighed:
-                raise ValueError(
-                    f"train.loss_weights must name {' and '.join(unweighed)}, by which {path} learn, got "
-                    f"{', '.join(self.train.loss_weights) or 'nothing'}; 1 is usual, and 0 leaves a loss out"
-                )
+            if layer.pool:
+                advice = f"{path} learn", "1 is usual, and 0 leaves a loss out"
+                self._require_loss_weights(layer.pool.boundary_losses, *advice)
         return self
 
     @model_validator(mode="after")
-    def _selections_can_learn(self) -> Self:
-        path = "model.decoder.cross_attention"
-        attention = self.model.decoder.cross_attention
-        if not isinstance(attention, SentenceCrossAttentionConfig) or not isinstance(
-            attention.selection, ApproximateSelectionConfig
-        ):
-            return self
-        if "selection" not in self.train.loss_weights:
-            raise ValueError(
-                f"train.loss_weights must name selection, by which {path}.selection learns, got "
-                f"{', '.join(self.train.loss_weights) or 'nothing'}; 0.1 is a good start, and 0 leaves the loss out"
-            )
+    def _selections_can_be_trained(self) -> Self:
+        advice = (
+            "model.decoder.cross_attention.selection learns",
+            "0.1 is a good start, and 0 leaves the loss out",
+        )
+        self._require_loss_weights(self.model.decoder.cross_attention.selection_losses, *advice)
         return self
+
+    def _require_loss_weights(self, losses: Sequence[str], learner: str, advice: str) -> None:
+        unweighted = [name for name in losses if name not in self.train.loss_weights]
+        if unweighted:
+            raise ValueError(
+                f"train.loss_weights must name {' and '.join(unweighted)}, by which {learner}, got "
+                f"{', '.join(self.train.loss_weights) or 'nothing'}; {advice}"
+            )

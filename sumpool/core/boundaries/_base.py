@@ -19,6 +19,8 @@ class BoundariesConfig(Settings, ABC):
 
     losses: ClassVar[tuple[str, ...]] = ()
     """Auxiliary losses that it learns by."""
+    requires_phrases: ClassVar[bool] = False
+    """Whether training needs the phrases of the data (`data.phrases`)."""
 
     @abstractmethod
     def build(self, embedding: nn.Embedding) -> "Boundaries":

@@ -24,6 +24,7 @@ class UnigramBoundariesConfig(BoundariesConfig):
 
     kind: Literal["unigram"] = "unigram"
     losses: ClassVar[tuple[str, ...]] = ("boundaries",)
+    requires_phrases: ClassVar[bool] = True
     hidden: int = Field(2048, ge=1)
     """Width of the network that decides; the loss `boundaries` teaches it."""
 

@@ -43,6 +43,11 @@ class CrossAttentionConfig(Settings, ABC):
 
     kind: str
 
+    @property
+    def selection_losses(self) -> tuple[str, ...]:
+        """Auxiliary losses that train the setting `selection`; empty without such a setting."""
+        return ()
+
     @abstractmethod
     def build(self, dim: int, heads: int) -> "CrossAttention":
         """Build one layer for vectors of `dim` features."""

@@ -69,6 +69,11 @@ class SentenceCrossAttentionConfig(CrossAttentionConfig):
     """What the loss `selection` is a mean of: divergences, or their terms, so that documents of many sentences count
     less, as in the released code (which also sums over the layers where this takes the mean)."""
 
+    @property
+    def selection_losses(self) -> tuple[str, ...]:
+        """Auxiliary losses that train the selection."""
+        return self.selection.losses
+
     def build(self, dim: int, heads: int) -> "SentenceCrossAttention":
         """Build one layer."""
         return SentenceCrossAttention(dim, heads, self)

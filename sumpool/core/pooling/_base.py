@@ -27,6 +27,16 @@ class PoolerConfig(Settings, ABC):
 
     kind: str
 
+    @property
+    def boundary_losses(self) -> tuple[str, ...]:
+        """Auxiliary losses that train the setting `boundaries`; empty without such a setting."""
+        return ()
+
+    @property
+    def requires_phrases(self) -> bool:
+        """Whether training needs the phrases of the data (`data.phrases`)."""
+        return False
+
     @abstractmethod
     def build(self, embedding: nn.Embedding) -> "Pooler":
         """Build the pooler for vectors as long as those of the vocabulary's embedding, which it may read."""

@@ -41,6 +41,16 @@ class SegmentsPoolerConfig(PoolerConfig):
     combine: Literal["mean", "last"] = "mean"
     """Whether a segment becomes the mean of its vectors or the last of them (appendix A)."""
 
+    @property
+    def boundary_losses(self) -> tuple[str, ...]:
+        """Auxiliary losses that train the boundaries."""
+        return self.boundaries.losses
+
+    @property
+    def requires_phrases(self) -> bool:
+        """Whether the boundaries are trained on phrases."""
+        return self.boundaries.requires_phrases
+
     def build(self, embedding: nn.Embedding) -> "SegmentsPooler":
         """Build the pooler."""
         return SegmentsPooler(self, self.boundaries.build(embedding))

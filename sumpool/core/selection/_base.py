@@ -1,6 +1,7 @@
 """What every selection of sentences is."""
 
 from abc import ABC, abstractmethod
+from typing import ClassVar
 
 from torch import Tensor, nn
 
@@ -13,6 +14,9 @@ class SelectionConfig(Settings, ABC):
     """Settings of one selection."""
 
     kind: str
+
+    losses: ClassVar[tuple[str, ...]] = ()
+    """Auxiliary losses that train the selection."""
 
     @abstractmethod
     def build(self, dim: int, heads: int) -> "Selection":

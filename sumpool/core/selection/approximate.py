@@ -8,7 +8,7 @@ Departures from the released code: vectors are split into heads by their feature
 the first weights of both maps are those of the layer's word attention only where a model begins with another one.
 """
 
-from typing import Annotated, Literal, final
+from typing import Annotated, ClassVar, Literal, final
 
 from torch import Tensor, nn
 
@@ -25,6 +25,7 @@ class ApproximateSelectionConfig(SelectionConfig):
     """Settings of the approximate selection."""
 
     kind: Literal["approximate"] = "approximate"
+    losses: ClassVar[tuple[str, ...]] = ("selection",)
     encoder: Annotated[SentenceEncoderConfig, OneOf("sumpool.core.sentence_encoding")] = (
         AttentionSentenceEncoderConfig()
     )
