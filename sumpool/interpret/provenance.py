@@ -1,64 +1,73 @@
-"""Where every vector of the memory comes from: source tokens and their weights, through any number of poolings.
+"""Provenance of pooled vectors: source tokens and their weights, through any number of poolings.
 
-Each pooling makes weighted sums of the vectors before it, so all of them together are a product of sparse matrices.
-What attention and feed-forward mix into a vector on its way is not in it: a weight says which vectors were pooled
-together and how, not what they had seen.
+Each pooling takes weighted sums of the vectors before it, so their composition is a product of sparse matrices. Weights
+say which vectors were pooled together; what attention and feed-forward layers mix into a vector is not part of them.
 """
 
 from collections.abc import Sequence
 
-import numpy as np
-from scipy.sparse import csr_array, eye_array
+import torch
 from torch import Tensor
 
 from sumpool.core.model.summarizer import Memory
 from sumpool.core.nn.mixture import Mixture
 
 
-def provenance(memory: Memory) -> list[csr_array]:
-    """Trace the vectors that the last pooling left.
+def provenance(memory: Memory) -> list[Tensor]:
+    """Trace the vectors of the memory back to source tokens.
 
     Args:
-        memory: What `Summarizer.encode` made of a batch of documents.
+        memory: Output of `Summarizer.encode` for a batch of documents.
 
     Returns:
-        For each document a matrix (vectors, source tokens) in double precision, real ones only; rows are in the order
-        of the memory and sum to 1. Without a pooling it is the identity.
+        For each document a coalesced sparse matrix (vectors, source tokens) of its real vectors, double precision, on
+        the CPU. Rows are in the order of the memory and sum to 1; without a pooling the matrix is the identity.
     """
     mixtures = [mixture() for mixture in memory.mixtures]
     return [compose(mixtures, number, int(memory.source.mask[number].sum())) for number in range(len(memory.ids))]
 
 
-def compose(mixtures: Sequence[Mixture], number: int, tokens: int) -> csr_array:
+def compose(mixtures: Sequence[Mixture], number: int, tokens: int) -> Tensor:
     """Multiply the poolings of one document.
 
     Args:
-        mixtures: What each pooling made of the vectors before it, first to last.
-        number: Place of the document in the batch.
-        tokens: Its real source tokens.
+        mixtures: The poolings, first to last.
+        number: Index of the document in the batch.
+        tokens: Number of its real source tokens.
 
     Returns:
-        (vectors, source tokens); rows sum to 1.
+        Coalesced sparse (vectors, source tokens); rows sum to 1.
     """
-    traced = eye_array(tokens, format="csr")
+    weights = _sparse(torch.arange(tokens), torch.arange(tokens), torch.ones(tokens).double(), (tokens, tokens))
     for mixture in mixtures:
-        traced = _matrix(mixture, number, traced.shape[0]) @ traced
-    return traced
+        weights = _product(_pooling_weights(mixture, number, weights.size(0)), weights)
+    return weights
 
 
-def _matrix(mixture: Mixture, number: int, before: int) -> csr_array:
-    """One pooling of one document: (vectors left, vectors before)."""
+def _pooling_weights(mixture: Mixture, number: int, length: int) -> Tensor:
+    """Sparse weights of one pooling of one document, (vectors, length)."""
     vectors = int(mixture.mask[number].sum())
-    members, weights = (_numbers(part[number, :vectors]) for part in (mixture.members, mixture.weights))
-    weights = weights.astype(np.float64)
-    # Single precision leaves sums a rounding away from one, which a product of poolings would add up.
-    weights /= weights.sum(1, keepdims=True)
-    rows = np.repeat(np.arange(vectors), members.shape[1])
-    taking_part = weights.ravel() > 0
-    entries = (weights.ravel()[taking_part], (rows[taking_part], members.ravel()[taking_part]))
-    return csr_array(entries, shape=(vectors, before))
+    members = mixture.members[number, :vectors].detach().cpu()  # (vectors, members)
+    weights = mixture.weights[number, :vectors].detach().cpu().double()  # (vectors, members)
+    # In single precision sums are a rounding error away from one, which a product of poolings would accumulate.
+    weights = weights / weights.sum(1, keepdim=True)
+    positive = weights > 0
+    rows = torch.arange(vectors)[:, None].expand_as(members)
+    return _sparse(rows[positive], members[positive], weights[positive], (vectors, length))
 
 
-def _numbers(part: Tensor) -> np.ndarray:
-    found: np.ndarray = part.detach().cpu().numpy()
-    return found
+def _product(left: Tensor, right: Tensor) -> Tensor:
+    """Multiply coalesced sparse matrices; `torch.sparse.mm` goes through CSR tensors, which are in beta."""
+    (rows, inner), (right_rows, columns) = left.indices(), right.indices()
+    counts = right_rows.bincount(minlength=right.size(0))  # entries in each row of `right`
+    first = (counts.cumsum(0) - counts)[inner]
+    matches = counts[inner]  # entries of `right` that each entry of `left` meets
+    entries = torch.arange(len(inner)).repeat_interleave(matches)
+    offsets = torch.arange(len(entries)) - (matches.cumsum(0) - matches)[entries]
+    met = first[entries] + offsets
+    weights = left.values()[entries] * right.values()[met]
+    return _sparse(rows[entries], columns[met], weights, (left.size(0), right.size(1)))
+
+
+def _sparse(rows: Tensor, columns: Tensor, weights: Tensor, shape: tuple[int, int]) -> Tensor:
+    return torch.sparse_coo_tensor(torch.stack([rows, columns]), weights, shape, check_invariants=False).coalesce()

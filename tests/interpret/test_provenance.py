@@ -2,7 +2,6 @@
 
 from collections.abc import Callable, Sequence
 
-import numpy as np
 import pytest
 import torch
 from torch import Tensor, nn
@@ -37,22 +36,22 @@ def test_rows_sum_to_one_through_three_poolings() -> None:
     for number, matrix in enumerate(provenance(memory)):
         length = int(memory.source.mask[number].sum())
         assert matrix.shape == (min(length, 7), length)
-        np.testing.assert_allclose(matrix.sum(1), 1, rtol=0, atol=1e-12)
-        assert (matrix.data > 0).all()
-        assert matrix.nnz <= length, "a token of a tournament stands behind one survivor only"
+        torch.testing.assert_close(matrix.to_dense().sum(1), torch.ones(matrix.shape[0]).double(), rtol=0, atol=1e-12)
+        assert (matrix.values() > 0).all()
+        assert matrix.values().numel() <= length, "a token of a tournament stands behind one survivor only"
 
 
 def test_the_heaviest_source_token_is_the_origin_of_one_pooling() -> None:
     memory = make_memory([pooled(12)], 200, 33)
     for number, matrix in enumerate(provenance(memory)):
-        heaviest = matrix.toarray().argmax(1)
+        heaviest = matrix.to_dense().argmax(1)
         assert heaviest.tolist() == memory.tokens.origin[number, : len(heaviest)].tolist()
 
 
 def test_without_a_pooling_every_vector_is_its_own_source() -> None:
     memory = make_memory([{"attention": {"kind": "vanilla"}}], 9, 4)
     for matrix, length in zip(provenance(memory), (9, 4), strict=True):
-        assert np.array_equal(matrix.toarray(), np.eye(length))
+        assert torch.equal(matrix.to_dense(), torch.eye(length, dtype=torch.float64))
 
 
 @pytest.mark.parametrize("kind", LINEAR)
@@ -60,17 +59,19 @@ def test_the_product_makes_the_pooled_vectors_of_the_source(kind: str) -> None:
     torch.manual_seed(2)
     config = config_class("sumpool.core.pooling", kind)
     settings = [{"keep": keep} if "keep" in config.model_fields else {} for keep in (40, 9)]
-    built = [config.model_validate(each) for each in settings]
-    poolers = [each.build(nn.Embedding(VOCAB, 16)).double().eval() for each in built if isinstance(each, PoolerConfig)]
+    configs = [config.model_validate(values) for values in settings]
+    poolers = [
+        pooler.build(nn.Embedding(VOCAB, 16)).double().eval() for pooler in configs if isinstance(pooler, PoolerConfig)
+    ]
     tokens = source = make_tokens(150, 61, 9, 3)
     mixtures: list[Callable[[], Mixture]] = []
     for pooler in poolers:
-        found = pooler(tokens)
-        tokens, mixtures = found.tokens, [*mixtures, found.mixture]
+        pooled_tokens = pooler(tokens)
+        tokens, mixtures = pooled_tokens.tokens, [*mixtures, pooled_tokens.mixture]
     for number, matrix in enumerate(provenance(Memory(tokens, source, source.ids, mixtures))):
         vectors, length = matrix.shape
-        expected = tokens.states[number, :vectors].detach().numpy()
-        np.testing.assert_allclose(matrix @ source.states[number, :length].numpy(), expected, rtol=0, atol=1e-12)
+        expected = tokens.states[number, :vectors].detach()
+        torch.testing.assert_close(matrix @ source.states[number, :length], expected, rtol=0, atol=1e-12)
         assert vectors == int(tokens.mask[number].sum())
 
 
