@@ -1,4 +1,4 @@
-"""Builds the bundled sample from the whole RFC series: python -m sumpool.data.sample.build FOLDER."""
+"""Build the bundled sample from the whole RFC series: `python -m sumpool.data.sample.build FOLDER`."""
 
 import hashlib
 import io
@@ -13,48 +13,52 @@ from sumpool.data.sources._base import SPLITS, Example
 from sumpool.data.sources._rfc_series import File, series_files
 from sumpool.data.sources.rfc import RfcSourceConfig, bundled_sample, split_by_number
 
-SHORTEST = 8_000
-LONGEST = 32_000
-"""Bytes of a text."""
-HELD_OUT = 100
-"""Documents of the validation split, and of the test split."""
-LARGEST_ARCHIVE = 5_800_000
-"""Bytes of the archive."""
-_PACKING = 6
-"""Texts are packed to more than a sixth of their bytes, so that more than six times the archive is not tried."""
+MIN_TEXT_BYTES = 8_000
+MAX_TEXT_BYTES = 32_000
+HELD_OUT_DOCUMENTS = 100
+"""Documents of each of the validation and test splits."""
+MAX_ARCHIVE_BYTES = 5_800_000
+_MAX_COMPRESSION = 6
+"""Upper bound of the compression ratio; bounds the training texts that are tried."""
 
 
-def build(folder: Path, sample: Path, *, held_out: int = HELD_OUT, largest: int = LARGEST_ARCHIVE) -> list[int]:
-    """Write the archive, with as many training documents as fit.
+def build(
+    folder: Path, sample: Path, *, held_out: int = HELD_OUT_DOCUMENTS, max_bytes: int = MAX_ARCHIVE_BYTES
+) -> list[int]:
+    """Write the archive with as many training documents as fit.
 
     Args:
-        folder: The whole series.
-        sample: The archive to write.
-        held_out: Documents of the validation split, and of the test split.
-        largest: Bytes of the archive.
+        folder: Folder with the whole series.
+        sample: Path of the archive.
+        held_out: Documents of each of the validation and test splits.
+        max_bytes: Maximum size of the archive.
 
     Returns:
-        The numbers of the RFCs in it.
+        Numbers of the RFCs in the archive.
     """
     series = _candidates(folder)
-    drawn = sorted(series, key=_draw)
-    held = [number for split in SPLITS[1:] for number in [n for n in drawn if split_by_number(n) == split][:held_out]]
-    training = [number for number in drawn if split_by_number(number) == "train"]
-    bytes_so_far = accumulate(len(text.content) for _, text in (series[number] for number in training))
-    training = [number for number, size in zip(training, bytes_so_far, strict=True) if size <= _PACKING * largest]
+    order = sorted(series, key=_digest)
+    evaluation = [
+        number for split in SPLITS[1:] for number in [n for n in order if split_by_number(n) == split][:held_out]
+    ]
+    training = [number for number in order if split_by_number(number) == "train"]
+    total_bytes = accumulate(len(text.content) for _, text in (series[number] for number in training))
+    training = [
+        number for number, size in zip(training, total_bytes, strict=True) if size <= _MAX_COMPRESSION * max_bytes
+    ]
     while True:
-        numbers = sorted([*held, *training])
+        numbers = sorted([*evaluation, *training])
         content = pack([series[number] for number in numbers])
-        if len(content) <= largest or not training:
+        if len(content) <= max_bytes or not training:
             sample.write_bytes(content)
             return numbers
-        # Nearly what fits in one step, and then in small ones.
-        fitting = int(len(numbers) * largest / len(content)) - len(held)
+        # Approach the number that fits in one large step, then in small ones.
+        fitting = int(len(numbers) * max_bytes / len(content)) - len(evaluation)
         del training[max(0, min(len(training) - 1, fitting)) :]
 
 
 def pack(rfcs: Iterable[tuple[File, File]]) -> bytes:
-    """Put metadata and texts into an archive, the same bytes every time."""
+    """Compress metadata and texts into a deterministic archive."""
     plain = io.BytesIO()
     with tarfile.open(fileobj=plain, mode="w", format=tarfile.USTAR_FORMAT) as archive:
         for kind, files in zip(("json", "txt"), zip(*rfcs, strict=True), strict=True):
@@ -66,17 +70,17 @@ def pack(rfcs: Iterable[tuple[File, File]]) -> bytes:
 
 
 def _candidates(folder: Path) -> dict[int, tuple[File, File]]:
-    """Read metadata and text of the RFCs that the sample may hold, by number."""
-    rows = {row.id for row in RfcSourceConfig(path=folder).rows() if isinstance(row, Example)}
+    """Return metadata and text of the RFCs eligible for the sample, by number."""
+    accepted = {row.id for row in RfcSourceConfig(path=folder).rows() if isinstance(row, Example)}
     texts = {
         file.number: file
         for file in series_files(folder, "txt")
-        if f"RFC{file.number}" in rows and SHORTEST <= len(file.content) <= LONGEST
+        if f"RFC{file.number}" in accepted and MIN_TEXT_BYTES <= len(file.content) <= MAX_TEXT_BYTES
     }
     return {file.number: (file, texts[file.number]) for file in series_files(folder, "json") if file.number in texts}
 
 
-def _draw(number: int) -> bytes:
+def _digest(number: int) -> bytes:
     return hashlib.blake2b(str(number).encode()).digest()
 
 

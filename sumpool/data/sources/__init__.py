@@ -1,1 +1,1 @@
-"""Where documents with summaries come from; each source one file."""
+"""Sources of documents with summaries, one per file."""

@@ -1,5 +1,6 @@
-"""What every source of documents is."""
+"""Source interface: rows of documents with summaries, assigned to splits."""
 
+import hashlib
 from abc import ABC, abstractmethod
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
@@ -17,10 +18,10 @@ class Example:
     """A document with its summary.
 
     Attributes:
-        id: Name of the document, unique in its source.
-        document: The text; paragraphs are separated by an empty line.
-        summary: The reference.
-        split: Which part of the data it belongs to.
+        id: Document id, unique within its source.
+        document: Document text; paragraphs are separated by an empty line.
+        summary: Reference summary.
+        split: Split of the document.
     """
 
     id: str
@@ -34,8 +35,8 @@ class Reject:
     """A row that cannot be used.
 
     Attributes:
-        where: `file:line` or the file.
-        reason: Why, in half a sentence.
+        where: Location: `file:line` or the file.
+        reason: Reason, as a clause that completes the location ("must be ..., got ...").
     """
 
     where: str
@@ -43,25 +44,39 @@ class Reject:
 
 
 class SourceConfig(Settings, ABC):
-    """Settings of one source."""
+    """Settings of a source."""
 
     kind: str
 
     @abstractmethod
     def rows(self) -> Iterator["Example | Reject"]:
-        """Read every row, one at a time and in a fixed order; a bad one comes as a `Reject`."""
+        """Read all rows, one at a time and in a fixed order; an unusable row is returned as a `Reject`."""
 
     def notes(self) -> Iterable[str]:
-        """Say what was guessed, in sentences for the user; nothing by default."""
+        """Return messages about guessed settings and excluded documents; none by default."""
         return ()
 
     def files(self) -> Iterator[Path]:
-        """Name the files that the rows come from, so that prepared data knows when they have changed.
+        """List the files that the rows are read from, so that changes to them are detected.
 
-        By default every path among the settings, and whatever is in it where it is a folder.
+        By default all paths among the settings; a folder stands for all files in it.
         """
         for name in type(self).model_fields:
             value = getattr(self, name)
             for path in value if isinstance(value, tuple) else (value,):
                 if isinstance(path, Path):
                     yield from sorted(file for file in path.rglob("*") if file.is_file()) if path.is_dir() else (path,)
+
+
+def hash_split(name: str, validation: float, test: float) -> Split:
+    """Assign a document to a split by a hash of its id, independent of machine and document order.
+
+    Args:
+        name: Document id.
+        validation: Fraction of the documents for validation, from 0 to 1.
+        test: Fraction of the documents for testing, from 0 to 1.
+    """
+    draw = int.from_bytes(hashlib.blake2b(name.encode(errors="replace"), digest_size=8).digest()) / 2**64
+    if draw < test:
+        return "test"
+    return "validation" if draw < test + validation else "train"

@@ -1,10 +1,11 @@
-"""The JSON lines of Cohan et al. ("A Discourse-Aware Attention Model ...", arXiv:1804.05685), arXiv and PubMed alike.
+"""JSON lines format of Cohan et al. (2018, arXiv:1804.05685), shared by the arXiv and PubMed datasets.
 
-One article a line: `article_id`, `abstract_text` (sentences wrapped in "<S> ... </S>"), `section_names` and `sections`
-(a list of strings for each section; older files have only `article_text`, one list). The texts are lower-case and
-tokenised already, with formulas and citations as @xmath0 and @xcite.
+One article per line: `article_id`, `abstract_text` (sentences wrapped in "<S> ... </S>"), `section_names` and
+`sections` (a list of strings per section; older files only have `article_text`, a single list). The texts are
+lower-case and tokenised, with formulas and citations replaced by @xmath0 and @xcite.
 """
 
+import re
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -16,13 +17,12 @@ _FILES: dict[str, Split] = {"train": "train", "val": "validation", "test": "test
 _SUFFIXES = (".txt", ".jsonl", ".txt.gz", ".txt.zst", ".jsonl.gz", ".jsonl.zst")
 
 
-def cohan_files(folder: Path) -> list[tuple[Path, Split]]:
-    """Find the files of the splits in a folder.
+def cohan_files(folder: Path) -> Iterator[tuple[Path, Split]]:
+    """List the files of a dataset folder with their splits.
 
     Raises:
-        DataError: If one is missing.
+        DataError: If a file is missing.
     """
-    found: list[tuple[Path, Split]] = []
     for name, split in _FILES.items():
         path = next((path for suffix in _SUFFIXES if (path := folder / f"{name}{suffix}").is_file()), None)
         if path is None:
@@ -30,13 +30,12 @@ def cohan_files(folder: Path) -> list[tuple[Path, Split]]:
                 f"{folder} must hold {name}.txt (or .gz or .zst), got no such file; "
                 "set data.source.path to the unpacked folder with train.txt, val.txt and test.txt"
             )
-        found.append((path, split))
-    return found
+        yield path, split
 
 
 def cohan_rows(folder: Path) -> Iterator[Example | Reject]:
-    """Read the articles of all splits; every section becomes a paragraph."""
-    for path, split in cohan_files(folder):
+    """Read the articles of all splits; each section becomes a paragraph."""
+    for path, split in list(cohan_files(folder)):
         for line in read_lines(path):
             yield Reject(line.where, line.reason) if isinstance(line, BadLine) else _row(line, split)
 
@@ -44,7 +43,7 @@ def cohan_rows(folder: Path) -> Iterator[Example | Reject]:
 def _row(line: Line, split: Split) -> Example | Reject:
     try:
         name = text_of(line.fields, "article_id")
-        summary = " ".join(map(_without_marks, _strings(line.fields, "abstract_text")))
+        sentences = [re.sub("</?S>", " ", sentence).split() for sentence in _strings(line.fields, "abstract_text")]
         sections = line.fields.get("sections")
         if isinstance(sections, list) and sections:
             document = "\n\n".join(" ".join(_strings({"sections": section}, "sections")) for section in sections)
@@ -52,19 +51,16 @@ def _row(line: Line, split: Split) -> Example | Reject:
             document = "\n\n".join(_strings(line.fields, "article_text"))
     except ValueError as error:
         return Reject(line.where, str(error))
-    if not summary.strip():
-        return Reject(line.where, "'abstract_text' must hold some text, got an empty one")
-    if not document.strip():
-        return Reject(line.where, "'sections' must hold some text, got an empty one")
+    summary = " ".join(map(" ".join, sentences))
+    for field, text in (("abstract_text", summary), ("sections", document)):
+        if not text.strip():
+            return Reject(line.where, f"{field!r} must hold some text, got an empty one")
     return Example(name, document, summary, split)
 
 
 def _strings(fields: dict[str, object], name: str) -> list[str]:
+    """Return the non-empty strings of a list field, with white space normalised."""
     strings = fields.get(name)
     if not isinstance(strings, list) or not all(isinstance(string, str) for string in strings):
         raise ValueError(f"{name!r} must be a list of texts, got {type(strings).__name__}")
     return [" ".join(string.split()) for string in strings if string.strip()]
-
-
-def _without_marks(sentence: str) -> str:
-    return " ".join(sentence.replace("<S>", " ").replace("</S>", " ").split())

@@ -1,12 +1,11 @@
-"""What sources of rows with named fields share: which field is what, and an example from each row."""
+"""Field names of tabular sources (JSON lines, Parquet), and examples from their rows."""
 
 import hashlib
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
-from sumpool.data.sources._base import Example, Reject, Split
-from sumpool.data.sources._split import split_of
+from sumpool.data.sources._base import Example, Reject, Split, hash_split
 from sumpool.documents.json_lines import (
     DOCUMENT_FIELDS,
     ID_FIELDS,
@@ -21,12 +20,12 @@ from sumpool.errors import DataError
 
 @dataclass(frozen=True)
 class Fields:
-    """Which field is what.
+    """Names of the fields that hold document, summary and id; None if the name is to be guessed.
 
     Attributes:
-        document: Field of the document; None where it is to be guessed.
-        summary: Field of the summary; None where it is to be guessed.
-        id: Field of the id; None where it is to be guessed, and afterwards where the place in the file is the id.
+        document: Field of the document.
+        summary: Field of the summary.
+        id: Field of the id; None after guessing if the location in the file is used as id.
     """
 
     document: str | None
@@ -34,41 +33,41 @@ class Fields:
     id: str | None
 
     def guess(self, names: Iterable[str], where: Path) -> "Fields":
-        """Fill in what is not set from the names that a file has.
+        """Choose the missing names from the names in a file.
 
         Raises:
-            DataError: If none looks like a document or a summary; a file without any name is left alone.
+            DataError: If no name is usual for a document or a summary. A file without names is not an error.
         """
-        known = dict.fromkeys(names)
-        document = self.document or guess_field(known, DOCUMENT_FIELDS)
-        summary = self.summary or guess_field(known, SUMMARY_FIELDS)
-        if known and not (document and summary):
+        candidates = dict.fromkeys(names)
+        document = self.document or guess_field(candidates, DOCUMENT_FIELDS)
+        summary = self.summary or guess_field(candidates, SUMMARY_FIELDS)
+        if candidates and not (document and summary):
             missing = "summary" if document else "document"
             raise DataError(
-                f"{where} must have a field that looks like a {missing}, got {listed(known)}; "
+                f"{where} must have a field that looks like a {missing}, got {quote_names(candidates)}; "
                 f"set data.source.{missing} to its name"
             )
-        return Fields(document or "document", summary or "summary", self.id or guess_field(known, ID_FIELDS))
+        return Fields(document or "document", summary or "summary", self.id or guess_field(candidates, ID_FIELDS))
 
-    def note(self, found: "Fields", where: Path) -> Iterator[str]:
-        """Say what was guessed in a file, if anything was."""
+    def note(self, guessed: "Fields", where: Path) -> Iterator[str]:
+        """Return a message with the names used for a file, if any was guessed."""
         if None in (self.document, self.summary, self.id):
-            of_id = f"{found.id!r} as id" if found.id else "the place in the file as id"
-            yield f"{where}: read {found.document!r} as document, {found.summary!r} as summary and {of_id}"
+            id_field = f"{guessed.id!r} as id" if guessed.id else "the location in the file as id"
+            yield f"{where}: read {guessed.document!r} as document, {guessed.summary!r} as summary and {id_field}"
 
 
-def listed(names: Iterable[str]) -> str:
-    """Write a dozen names out."""
+def quote_names(names: Iterable[str]) -> str:
+    """Quote and join at most twelve names."""
     return ", ".join(map(repr, list(names)[:12]))
 
 
-def files_of_splits(
+def split_files(
     path: Path | None, train: Path | None, validation: Path | None, test: Path | None
 ) -> list[tuple[Path, Split | None]]:
-    """Give the files with their splits, None where that goes by the id.
+    """Return the configured files with their splits; split None if documents are split by a hash of their id.
 
     Raises:
-        ValueError: If there is neither one file nor one for training, or both.
+        ValueError: If both or neither of `path` and `train` are set, or `path` with `validation` or `test`.
     """
     if (path is None) == (train is None):
         raise ValueError("must have either path, or train with validation and test")
@@ -76,21 +75,21 @@ def files_of_splits(
         if validation or test:
             raise ValueError("must have either path, or train with validation and test, got path and one of those")
         return [(path, None)]
-    named: tuple[tuple[Path | None, Split], ...] = ((train, "train"), (validation, "validation"), (test, "test"))
-    return [(file, split) for file, split in named if file]
+    files: tuple[tuple[Path | None, Split], ...] = ((train, "train"), (validation, "validation"), (test, "test"))
+    return [(file, split) for file, split in files if file]
 
 
 def examples(
     files: Iterable[tuple[Fields, Split | None, Iterable[Line | BadLine]]], validation: float, test: float
 ) -> Iterator[Example | Reject]:
-    """Make an example of every row, and reject those that are none or have an id for the second time.
+    """Convert rows to examples; unusable rows and rows with a repeated id are rejected.
 
     Args:
-        files: For each its fields, none of them to be guessed, its split, and its rows.
-        validation: Share of the documents for validation where a file has no split.
-        test: Share of the documents for testing where a file has no split.
+        files: Field names, split and rows of each file.
+        validation: Fraction of the documents for validation, for files without a split.
+        test: Fraction of the documents for testing, for files without a split.
     """
-    seen: set[bytes] = set()
+    digests: set[bytes] = set()
     for fields, split, lines in files:
         for line in lines:
             if isinstance(line, BadLine):
@@ -102,16 +101,16 @@ def examples(
             except ValueError as error:
                 yield Reject(line.where, str(error))
                 continue
-            key = hashlib.blake2b(name.encode(), digest_size=16).digest()
-            if key in seen:
+            digest = hashlib.blake2b(name.encode(), digest_size=16).digest()
+            if digest in digests:
                 yield Reject(line.where, f"id must be unique, got {name!r} a second time")
                 continue
-            seen.add(key)
-            yield Example(name, document, summary, split or split_of(name, validation, test))
+            digests.add(digest)
+            yield Example(name, document, summary, split or hash_split(name, validation, test))
 
 
 def _id(line: Line, field: str | None) -> str:
-    """Give the id of a row; a whole number will do."""
+    """Return the id of a row, a text or an integer; its location if there is no id field."""
     if field is None:
         return line.where
     value = line.fields.get(field)

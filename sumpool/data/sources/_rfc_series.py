@@ -1,6 +1,6 @@
-"""The files of RFCs, in a folder or in an archive: `rfcN.txt` or `rfcN.txt.gz` with `rfcN.json`.
+"""Files of the RFC series, `rfcN.txt` or `rfcN.txt.gz` with `rfcN.json`, in a folder or an archive.
 
-An archive is read as a stream and never unpacked to the disk, so no name in it can lead anywhere.
+An archive is streamed and never extracted to disk, so member names cannot cause path traversal.
 """
 
 import gzip
@@ -16,18 +16,18 @@ from sumpool.documents.files import BROKEN
 from sumpool.errors import DataError
 
 _NAME = re.compile(r"(?:.*/)?rfc(\d+)\.(json|txt(?:\.gz)?)")
-_LARGEST = 64 * 2**20
-"""Bytes of a file that are read; the longest RFC has 3 million."""
+_MAX_BYTES = 64 * 2**20
+"""Bytes read of a file; the longest RFC has 3 million."""
 
 
 @dataclass(frozen=True)
 class File:
-    """A file of the series.
+    """File of the RFC series.
 
     Attributes:
-        number: The RFC's.
-        where: The path, or the archive and the name in it.
-        content: The bytes, unpacked.
+        number: RFC number.
+        where: Path, or archive and member name.
+        content: Uncompressed content.
     """
 
     number: int
@@ -36,7 +36,7 @@ class File:
 
 
 def series_files(path: Path, kind: Literal["json", "txt"]) -> Iterator[File]:
-    """Read all metadata or all texts, one at a time: by number in a folder, as they come in an archive.
+    """Read all metadata or all texts one at a time: a folder by number, an archive in member order.
 
     Raises:
         DataError: If the path is neither a folder nor an archive of RFCs, or a file in it is damaged.
@@ -48,14 +48,14 @@ def series_files(path: Path, kind: Literal["json", "txt"]) -> Iterator[File]:
     except (*BROKEN, tarfile.TarError) as error:
         raise DataError(
             f"{path} must be a folder or a .tar.xz archive with rfcN.txt and rfcN.json files, got: {error} "
-            f"{f'after RFC {number}' if number else ''}; README says how to get the series"
+            f"{f'after RFC {number}' if number else ''}; docs/rfc.md says how to get the series"
         ) from error
 
 
 def _in_folder(path: Path, kind: str) -> Iterator[tuple[int, str, bytes]]:
     for number, file in sorted((number, file) for file in path.iterdir() if (number := _number(file.name, kind))):
         content = file.read_bytes()
-        yield number, str(file), _unpacked(content) if file.suffix == ".gz" else content
+        yield number, str(file), _decompress(content) if file.suffix == ".gz" else content
 
 
 def _in_archive(path: Path, kind: str) -> Iterator[tuple[int, str, bytes]]:
@@ -64,16 +64,16 @@ def _in_archive(path: Path, kind: str) -> Iterator[tuple[int, str, bytes]]:
             number = _number(member.name, kind)
             file = archive.extractfile(member) if number and member.isfile() else None
             if number and file:
-                content = file.read(_LARGEST)
-                yield number, f"{path}: {member.name}", _unpacked(content) if member.name.endswith(".gz") else content
+                content = file.read(_MAX_BYTES)
+                yield number, f"{path}: {member.name}", _decompress(content) if member.name.endswith(".gz") else content
 
 
 def _number(name: str, kind: str) -> int | None:
-    """Give the RFC's number in a file name of a kind; None for any other name."""
-    found = _NAME.fullmatch(name)
-    return int(found[1]) if found and found[2].startswith(kind) else None
+    """Return the RFC number in a file name of the given kind; None for other names."""
+    match = _NAME.fullmatch(name)
+    return int(match[1]) if match and match[2].startswith(kind) else None
 
 
-def _unpacked(content: bytes) -> bytes:
+def _decompress(content: bytes) -> bytes:
     with gzip.open(io.BytesIO(content)) as file:
-        return file.read(_LARGEST)
+        return file.read(_MAX_BYTES)

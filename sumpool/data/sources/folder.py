@@ -1,4 +1,4 @@
-"""A folder of text files: `x.txt` is a document and `x.summary.txt` its summary."""
+"""Folder of text files: `x.txt` is a document, `x.summary.txt` its summary."""
 
 from collections.abc import Iterator
 from pathlib import Path
@@ -6,8 +6,7 @@ from typing import Literal, final
 
 from pydantic import Field
 
-from sumpool.data.sources._base import SPLITS, Example, Reject, SourceConfig, Split
-from sumpool.data.sources._split import split_of
+from sumpool.data.sources._base import SPLITS, Example, Reject, SourceConfig, Split, hash_split
 from sumpool.documents.files import BROKEN, decode
 from sumpool.errors import DataError
 
@@ -17,21 +16,24 @@ _SUMMARY = ".summary.txt"
 
 @final
 class FolderSourceConfig(SourceConfig):
-    """Text files; those in a folder named train, validation or test belong to that split, others go by their name."""
+    """Pairs of text files.
+
+    Files in a folder named train, validation or test belong to that split; others are split by a hash of their name.
+    """
 
     kind: Literal["folder"] = "folder"
     path: Path
-    """The folder; folders in it are read too."""
+    """Folder with the text files; subfolders are included."""
     validation_share: float = Field(0.05, ge=0, le=0.5)
-    """Share of the documents in no split's folder that go to validation."""
+    """Fraction of the documents outside split folders that is used for validation."""
     test_share: float = Field(0.05, ge=0, le=0.5)
-    """Share of the documents in no split's folder that go to the test split."""
+    """Fraction of the documents outside split folders that is used for testing."""
 
     def rows(self) -> Iterator[Example | Reject]:
-        """Read every pair of files, in alphabetical order.
+        """Read all pairs of files, in alphabetical order.
 
         Raises:
-            DataError: If the path is no folder.
+            DataError: If the path is not a folder.
         """
         if not self.path.is_dir():
             raise DataError(f"{self.path} must be a folder with x.txt and x.summary.txt files; check data.source.path")
@@ -58,4 +60,4 @@ class FolderSourceConfig(SourceConfig):
     def _split(self, stem: str) -> Split:
         first = Path(stem).parts[0]
         named = next((split for split in SPLITS if split == first), None)
-        return named or split_of(stem, self.validation_share, self.test_share)
+        return named or hash_split(stem, self.validation_share, self.test_share)

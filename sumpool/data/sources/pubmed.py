@@ -1,4 +1,4 @@
-"""PubMed articles with their abstracts, as Cohan et al. published them."""
+"""PubMed articles with their abstracts, in the format of Cohan et al. (2018)."""
 
 from collections.abc import Iterator
 from pathlib import Path
@@ -10,21 +10,21 @@ from sumpool.data.sources._cohan import cohan_files, cohan_rows
 
 @final
 class PubmedSourceConfig(SourceConfig):
-    """PubMed articles."""
+    """PubMed articles; the summary is the abstract."""
 
     kind: Literal["pubmed"] = "pubmed"
     path: Path
-    """Folder with train.txt, val.txt and test.txt; each also with .gz or .zst."""
+    """Folder with train.txt, val.txt and test.txt, each optionally compressed (.gz, .zst)."""
 
     def rows(self) -> Iterator[Example | Reject]:
-        """Read the articles of all splits; every section becomes a paragraph.
+        """Read the articles of all splits; each section becomes a paragraph.
 
         Raises:
-            DataError: If a file is missing or breaks off.
+            DataError: If a file is missing or truncated.
         """
         yield from cohan_rows(self.path)
 
     def files(self) -> Iterator[Path]:
-        """Name the three files."""
+        """List the three files."""
         for path, _ in cohan_files(self.path):
             yield path

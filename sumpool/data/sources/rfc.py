@@ -1,7 +1,7 @@
-"""The RFC series: an RFC's body is the document, and its author's abstract the summary.
+"""RFC series: the document is the body of an RFC, the summary its abstract.
 
-The split goes by number: n mod 10 = 7 is test, 3 is validation, the rest training. Some RFCs are revisions of others,
-so training leaves out every RFC that one of the other two splits obsoletes or updates, or is obsoleted or updated by.
+RFC n is in the test split if n mod 10 = 7, in validation if n mod 10 = 3, otherwise in training. Some RFCs revise
+others: training excludes every RFC that obsoletes or updates one of the other splits, or is obsoleted or updated by it.
 """
 
 import json
@@ -15,8 +15,7 @@ from typing import Any, Literal, final
 from pydantic import Field
 
 from sumpool.data.sources._base import Example, Reject, SourceConfig, Split
-from sumpool.data.sources._rfc_abstract import abstract
-from sumpool.data.sources._rfc_cleaning import body
+from sumpool.data.sources._rfc_cleaning import clean_abstract, clean_body
 from sumpool.data.sources._rfc_series import File, series_files
 
 _RELATIONS = ("obsoletes", "obsoleted_by", "updates", "updated_by")
@@ -25,49 +24,49 @@ _RFC_NUMBER = re.compile(r"\s*RFC\s*0*(\d+)\s*", re.IGNORECASE)
 
 @final
 class RfcSourceConfig(SourceConfig):
-    """RFCs; without a path, the sample that comes with sumpool."""
+    """RFCs; by default the bundled sample of 1,713."""
 
     kind: Literal["rfc"] = "rfc"
     path: Path | None = None
-    """Folder or .tar.xz archive of rfcN.txt or rfcN.txt.gz with rfcN.json; by default the bundled sample."""
+    """Folder or .tar.xz archive with rfcN.txt (or rfcN.txt.gz) and rfcN.json; by default the bundled sample."""
     abstract_words: int = Field(15, ge=1)
-    """Words of an abstract; an RFC with a shorter one or with none is left out."""
+    """Minimum words of an abstract; RFCs with a shorter one or none are excluded."""
     body_words: int = Field(200, ge=1)
-    """Words of a body; an RFC with a shorter one is left out."""
+    """Minimum words of a body; RFCs with a shorter one are excluded."""
 
     def rows(self) -> Iterator[Example | Reject]:
-        """Read every RFC that has an abstract.
+        """Read all RFCs with an abstract.
 
         Raises:
             DataError: If the path is neither a folder nor an archive of RFCs.
         """
-        known: dict[int, _Metadata] = {}
-        left_out: set[int] = set()
+        series: dict[int, _Metadata] = {}
+        excluded: set[int] = set()
         for file in series_files(self._folder(), "json"):
             metadata = _metadata(file)
             if isinstance(metadata, Reject):
-                left_out.add(file.number)
+                excluded.add(file.number)
                 yield metadata
             else:
-                known[file.number] = metadata
-        left_out |= _revisions_of_held_out(known)
+                series[file.number] = metadata
+        excluded |= _revisions_of_held_out(series)
         for file in series_files(self._folder(), "txt"):
-            row = None if file.number in left_out else self._row(file, known.pop(file.number, None))
+            row = None if file.number in excluded else self._row(file, series.pop(file.number, None))
             if row:
                 yield row
-        for number, metadata in known.items():
-            if number not in left_out and self._is_summary(metadata.abstract):
+        for number, metadata in series.items():
+            if number not in excluded and self._is_summary(metadata.abstract):
                 yield Reject(metadata.where, f"must have a text beside it, got no rfc{number}.txt")
 
     def notes(self) -> Iterable[str]:
-        """Say what is left out."""
+        """Return messages about excluded RFCs."""
         return (
-            f"RFCs without an abstract of {self.abstract_words} words or a body of {self.body_words} are left out",
-            "training leaves out RFCs that revise one of validation or test, or are revised by one",
+            f"RFCs with fewer than {self.abstract_words} words of abstract or {self.body_words} of body are excluded",
+            "training excludes RFCs that revise a validation or test RFC, or are revised by one",
         )
 
     def files(self) -> Iterator[Path]:
-        """Name the files of the series, the bundled sample where no path is given."""
+        """List the files of the series, or the archive of the bundled sample."""
         yield from super().files() if self.path else (bundled_sample(),)
 
     def _folder(self) -> Path:
@@ -78,7 +77,7 @@ class RfcSourceConfig(SourceConfig):
             return Reject(file.where, f"must have a rfc{file.number}.json beside it, got none")
         if not self._is_summary(metadata.abstract):
             return None
-        document = body(_decode(file.content))
+        document = clean_body(_decode(file.content))
         if len(document.split()) < self.body_words:
             return None
         return Example(f"RFC{file.number}", document, metadata.abstract, split_by_number(file.number))
@@ -88,12 +87,12 @@ class RfcSourceConfig(SourceConfig):
 
 
 def bundled_sample() -> Path:
-    """Give the archive of RFCs that comes with the package."""
+    """Return the path of the archive of RFCs bundled with the package."""
     return Path(str(files("sumpool.data.sample") / "rfc.tar.xz"))
 
 
 def split_by_number(number: int) -> Split:
-    """Give the split of an RFC."""
+    """Return the split of an RFC."""
     return {7: "test", 3: "validation"}.get(number % 10, "train")  # type: ignore[return-value]
 
 
@@ -108,15 +107,15 @@ def _metadata(file: File) -> _Metadata | Reject:
     try:
         content: dict[str, Any] = json.loads(file.content)
         related = [name for relation in _RELATIONS for name in content[relation]]
-        numbers = [int(found[1]) for name in related if (found := _RFC_NUMBER.fullmatch(name))]
-        return _Metadata(file.where, abstract(content["abstract"] or ""), frozenset(numbers))
+        numbers = [int(match[1]) for name in related if (match := _RFC_NUMBER.fullmatch(name))]
+        return _Metadata(file.where, clean_abstract(content["abstract"] or ""), frozenset(numbers))
     except (ValueError, KeyError, TypeError, RecursionError) as error:
         return Reject(file.where, f"must be the metadata of an RFC, got {error!r}")
 
 
-def _revisions_of_held_out(known: dict[int, _Metadata]) -> set[int]:
-    """Find the training RFCs that a held-out one is related to, whichever of the two says so."""
-    pairs = {(number, other) for number, metadata in known.items() for other in metadata.related}
+def _revisions_of_held_out(series: dict[int, _Metadata]) -> set[int]:
+    """Return the training RFCs related to a held-out one, by the metadata of either."""
+    pairs = {(number, other) for number, metadata in series.items() for other in metadata.related}
     return {
         number
         for pair in pairs
@@ -126,7 +125,7 @@ def _revisions_of_held_out(known: dict[int, _Metadata]) -> set[int]:
 
 
 def _decode(content: bytes) -> str:
-    """Decode UTF-8; a few early RFCs are in Latin-1."""
+    """Decode UTF-8, or Latin-1 as used by a few early RFCs."""
     try:
         return content.decode()
     except UnicodeDecodeError:

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from sumpool.data.sample.build import LARGEST_ARCHIVE, LONGEST, SHORTEST, build
+from sumpool.data.sample.build import MAX_ARCHIVE_BYTES, MAX_TEXT_BYTES, MIN_TEXT_BYTES, build
 from sumpool.data.sources._base import Example
 from sumpool.data.sources._rfc_series import series_files
 from sumpool.data.sources.rfc import RfcSourceConfig, bundled_sample
@@ -21,8 +21,8 @@ def series(tmp_path: Path) -> Path:
             hashlib.shake_128(str(number).encode()).hexdigest(200).translate(str.maketrans("0123456789", "ghijklmnop"))
         )
         lines = [
-            f"   Sentence {place} of RFC {number} has more words than {noise[place : place + 20]} in it."
-            for place in range(200)
+            f"   Sentence {index} of RFC {number} has more words than {noise[index : index + 20]} in it."
+            for index in range(200)
         ]
         (folder / f"rfc{number}.txt").write_text("1. Introduction\n\n" + "\n".join(lines))
         metadata = {"abstract": ABSTRACT, "obsoletes": [], "obsoleted_by": [], "updates": [], "updated_by": []}
@@ -31,9 +31,9 @@ def series(tmp_path: Path) -> Path:
     return folder
 
 
-def test_the_archive_holds_whole_files_within_its_size(series: Path, tmp_path: Path) -> None:
+def test_archive_holds_complete_files_within_its_size(series: Path, tmp_path: Path) -> None:
     sample = tmp_path / "rfc.tar.xz"
-    numbers = build(series, sample, held_out=3, largest=20_000)
+    numbers = build(series, sample, held_out=3, max_bytes=20_000)
     assert sample.stat().st_size <= 20_000
     assert sum(number % 10 == 7 for number in numbers) == sum(number % 10 == 3 for number in numbers) == 3
     assert 6 < len(numbers) < 50
@@ -45,13 +45,13 @@ def test_the_archive_holds_whole_files_within_its_size(series: Path, tmp_path: P
     assert all(isinstance(row, Example) for row in RfcSourceConfig(path=sample).rows())
 
 
-def test_building_twice_gives_the_same_bytes(series: Path, tmp_path: Path) -> None:
+def test_archive_is_deterministic(series: Path, tmp_path: Path) -> None:
     for name in ("one", "two"):
-        build(series, tmp_path / name, held_out=2, largest=30_000)
+        build(series, tmp_path / name, held_out=2, max_bytes=30_000)
     assert (tmp_path / "one").read_bytes() == (tmp_path / "two").read_bytes()
 
 
-def test_the_bundled_archive_is_what_it_says() -> None:
-    assert bundled_sample().stat().st_size <= LARGEST_ARCHIVE
+def test_bundled_archive_has_the_documented_sizes() -> None:
+    assert bundled_sample().stat().st_size <= MAX_ARCHIVE_BYTES
     assert (bundled_sample().parent / "NOTICE").read_text().count("BCP 78")
-    assert all(SHORTEST <= len(file.content) <= LONGEST for file in series_files(bundled_sample(), "txt"))
+    assert all(MIN_TEXT_BYTES <= len(file.content) <= MAX_TEXT_BYTES for file in series_files(bundled_sample(), "txt"))

@@ -1,7 +1,8 @@
+from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
 
-from sumpool.data.sources._base import Example, Reject, SourceConfig
+from sumpool.data.sources._base import Example, Reject, SourceConfig, hash_split
 
 
 class ScatteredConfig(SourceConfig):
@@ -17,16 +18,31 @@ class ScatteredConfig(SourceConfig):
         yield from ()
 
 
-def test_files_are_the_paths_of_the_settings_and_what_is_in_them(tmp_path: Path) -> None:
+def test_files_lists_all_paths_among_the_settings(tmp_path: Path) -> None:
     for name in ("folder/b.txt", "folder/deep/a.txt", "one", "two", "file"):
         (tmp_path / name).parent.mkdir(exist_ok=True, parents=True)
         (tmp_path / name).write_text("")
     source = ScatteredConfig(
         file=tmp_path / "file", folder=tmp_path / "folder", several=(tmp_path / "one", tmp_path / "two")
     )
-    found = [str(path.relative_to(tmp_path)) for path in source.files()]
-    assert found == ["file", "folder/b.txt", "folder/deep/a.txt", "one", "two"]
+    files = [str(path.relative_to(tmp_path)) for path in source.files()]
+    assert files == ["file", "folder/b.txt", "folder/deep/a.txt", "one", "two"]
 
 
-def test_a_source_has_no_notes_by_default(tmp_path: Path) -> None:
+def test_notes_are_empty_by_default(tmp_path: Path) -> None:
     assert not list(ScatteredConfig(file=tmp_path, folder=tmp_path, several=()).notes())
+
+
+def test_hash_split_matches_the_fractions() -> None:
+    counts = Counter(hash_split(f"document {number}", 0.1, 0.2) for number in range(10_000))
+    assert abs(counts["validation"] - 1000) < 100
+    assert abs(counts["test"] - 2000) < 150
+
+
+def test_hash_split_holds_nothing_out_by_default() -> None:
+    assert {hash_split(str(number), 0, 0) for number in range(100)} == {"train"}
+
+
+def test_hash_split_is_deterministic() -> None:
+    splits = [hash_split(name, 0.3, 0.3) for name in "abcdef"]
+    assert splits == ["test", "validation", "test", "train", "test", "test"]

@@ -26,7 +26,7 @@ def write(folder: Path, *train: object) -> Path:
     return folder
 
 
-def test_marks_go_and_sections_are_paragraphs(tmp_path: Path) -> None:
+def test_sentence_marks_are_removed_and_sections_are_paragraphs(tmp_path: Path) -> None:
     train, validation, test = cohan_rows(write(tmp_path, article()))
     assert train == Example("a1", "a first . a second .\n\na third .", "we study @xmath0 . it works .", "train")
     assert isinstance(validation, Example)
@@ -34,7 +34,7 @@ def test_marks_go_and_sections_are_paragraphs(tmp_path: Path) -> None:
     assert (validation.split, test.split) == ("validation", "test")
 
 
-def test_without_sections_the_article_is_the_document(tmp_path: Path) -> None:
+def test_article_text_is_used_without_sections(tmp_path: Path) -> None:
     first = next(cohan_rows(write(tmp_path, article(sections=[], article_text=["one .", "two ."]))))
     assert isinstance(first, Example)
     assert first.document == "one .\n\ntwo ."
@@ -51,18 +51,18 @@ def test_without_sections_the_article_is_the_document(tmp_path: Path) -> None:
         ({"sections": None, "article_text": None}, "'article_text' must be a list of texts, got NoneType"),
     ],
 )
-def test_a_bad_article_is_rejected_with_its_line(tmp_path: Path, fields: dict[str, object], reason: str) -> None:
+def test_invalid_article_is_rejected_with_its_line(tmp_path: Path, fields: dict[str, object], reason: str) -> None:
     rows = list(cohan_rows(write(tmp_path, article(), article(**fields))))
     assert rows[1] == Reject(f"{tmp_path / 'train.txt'}:2", reason)
     assert len(rows) == 4
 
 
-def test_a_line_that_is_no_object_is_rejected(tmp_path: Path) -> None:
+def test_line_without_object_is_rejected(tmp_path: Path) -> None:
     rows = list(cohan_rows(write(tmp_path, 1)))
     assert rows[0] == Reject(f"{tmp_path / 'train.txt'}:1", "must be a JSON object, got int")
 
 
-def test_files_may_be_compressed(tmp_path: Path) -> None:
+def test_compressed_files_are_read(tmp_path: Path) -> None:
     write(tmp_path, article())
     (tmp_path / "train.txt.gz").write_bytes(gzip.compress((tmp_path / "train.txt").read_bytes()))
     (tmp_path / "train.txt").unlink()
@@ -70,7 +70,7 @@ def test_files_may_be_compressed(tmp_path: Path) -> None:
     assert len(list(cohan_rows(tmp_path))) == 3
 
 
-def test_a_missing_split_is_an_error(tmp_path: Path) -> None:
+def test_missing_split_is_an_error(tmp_path: Path) -> None:
     write(tmp_path)
     (tmp_path / "val.txt").unlink()
     with pytest.raises(DataError, match=r"must hold val\.txt .*; set data\.source\.path to the unpacked folder"):

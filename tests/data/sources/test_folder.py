@@ -35,7 +35,7 @@ def test_pairs_are_read_in_order_and_split_by_folder_or_name(tmp_path: Path) -> 
         ({"a.txt": "x", "a.summary.txt": b"\xff"}, "a.summary.txt", "must be UTF-8, got byte 0xff at position 0"),
     ],
 )
-def test_a_bad_pair_is_rejected_once(tmp_path: Path, files: dict[str, str | bytes], where: str, reason: str) -> None:
+def test_invalid_pair_is_rejected_once(tmp_path: Path, files: dict[str, str | bytes], where: str, reason: str) -> None:
     for name, content in files.items():
         write(tmp_path, name, content)
     (row,) = FolderSourceConfig(path=tmp_path).rows()
@@ -44,6 +44,6 @@ def test_a_bad_pair_is_rejected_once(tmp_path: Path, files: dict[str, str | byte
     assert reason in row.reason
 
 
-def test_a_missing_folder_is_an_error(tmp_path: Path) -> None:
+def test_missing_folder_is_an_error(tmp_path: Path) -> None:
     with pytest.raises(DataError, match=r"none must be a folder with x\.txt and x\.summary\.txt files"):
         list(FolderSourceConfig(path=tmp_path / "none").rows())

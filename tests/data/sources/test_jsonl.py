@@ -18,7 +18,7 @@ def row(name: object = "a", document: object = "A document.", summary: object = 
     return {"id": name, "document": document, "summary": summary}
 
 
-def test_each_split_has_its_file(tmp_path: Path) -> None:
+def test_files_per_split_are_read(tmp_path: Path) -> None:
     config = JsonlSourceConfig(
         train=write(tmp_path / "a", row("1"), row(2)),
         validation=write(tmp_path / "b", row("3")),
@@ -32,16 +32,16 @@ def test_each_split_has_its_file(tmp_path: Path) -> None:
     ]
 
 
-def test_one_file_is_split_by_the_id_whatever_the_order(tmp_path: Path) -> None:
+def test_split_by_id_is_independent_of_order(tmp_path: Path) -> None:
     rows = [row(str(number)) for number in range(200)]
     one = JsonlSourceConfig(path=write(tmp_path / "a", *rows), validation_share=0.2, test_share=0.2)
     other = JsonlSourceConfig(path=write(tmp_path / "b", *rows[::-1]), validation_share=0.2, test_share=0.2)
-    splits = {found.id: found.split for found in one.rows() if isinstance(found, Example)}
-    assert splits == {found.id: found.split for found in other.rows() if isinstance(found, Example)}
+    splits = {example.id: example.split for example in one.rows() if isinstance(example, Example)}
+    assert splits == {example.id: example.split for example in other.rows() if isinstance(example, Example)}
     assert set(splits.values()) == {"train", "validation", "test"}
 
 
-def test_usual_field_names_are_guessed_and_said(tmp_path: Path) -> None:
+def test_usual_field_names_are_guessed_and_noted(tmp_path: Path) -> None:
     path = write(tmp_path / "x.jsonl", {"article_id": 7, "title": "t", "article": "Text.", "highlights": "Short."})
     config = JsonlSourceConfig(path=path, validation_share=0, test_share=0)
     assert list(config.rows()) == [Example("7", "Text.", "Short.", "train")]
@@ -50,16 +50,16 @@ def test_usual_field_names_are_guessed_and_said(tmp_path: Path) -> None:
     ]
 
 
-def test_without_an_id_the_place_is_the_id(tmp_path: Path) -> None:
+def test_line_number_is_the_default_id(tmp_path: Path) -> None:
     path = write(tmp_path / "x.jsonl", {"text": "Text.", "summary": "Short."})
     config = JsonlSourceConfig(train=path)
     assert list(config.rows()) == [Example(f"{path}:1", "Text.", "Short.", "train")]
     assert list(config.notes()) == [
-        f"{path}: read 'text' as document, 'summary' as summary and the place in the file as id"
+        f"{path}: read 'text' as document, 'summary' as summary and the location in the file as id"
     ]
 
 
-def test_field_names_can_be_set_and_are_no_guess_then(tmp_path: Path) -> None:
+def test_field_names_can_be_set(tmp_path: Path) -> None:
     path = write(tmp_path / "x", {"key": "k", "long": "Text.", "short": "Short.", "document": "no"})
     config = JsonlSourceConfig(train=path, document="long", summary="short", id="key")
     assert list(config.rows()) == [Example("k", "Text.", "Short.", "train")]
@@ -82,7 +82,7 @@ def test_field_names_can_be_set_and_are_no_guess_then(tmp_path: Path) -> None:
         (row("good"), "id must be unique, got 'good' a second time"),
     ],
 )
-def test_a_bad_row_is_rejected_with_its_line(tmp_path: Path, bad: object, reason: str) -> None:
+def test_invalid_row_is_rejected_with_its_line(tmp_path: Path, bad: object, reason: str) -> None:
     path = write(tmp_path / "x.jsonl", row("good"), bad, row("last"))
     good, rejected, last = JsonlSourceConfig(train=path).rows()
     assert isinstance(good, Example)
@@ -92,29 +92,29 @@ def test_a_bad_row_is_rejected_with_its_line(tmp_path: Path, bad: object, reason
     assert reason in rejected.reason
 
 
-def test_an_id_in_two_splits_is_rejected(tmp_path: Path) -> None:
+def test_repeated_id_is_rejected_across_splits(tmp_path: Path) -> None:
     config = JsonlSourceConfig(train=write(tmp_path / "a", row("1")), test=write(tmp_path / "b", row("1")))
     assert list(config.rows())[1] == Reject(f"{tmp_path / 'b'}:1", "id must be unique, got '1' a second time")
 
 
-def test_a_missing_file_is_an_error(tmp_path: Path) -> None:
+def test_missing_file_is_an_error(tmp_path: Path) -> None:
     with pytest.raises(DataError, match=r"none\.jsonl must be a file that can be read"):
         list(JsonlSourceConfig(path=tmp_path / "none.jsonl").rows())
 
 
 @pytest.mark.parametrize(("fields", "missing"), [({"summary": "s"}, "document"), ({"text": "t"}, "summary")])
-def test_fields_of_no_usual_name_are_an_error(tmp_path: Path, fields: dict[str, str], missing: str) -> None:
+def test_fields_without_usual_names_are_an_error(tmp_path: Path, fields: dict[str, str], missing: str) -> None:
     path = write(tmp_path / "x", {"other": "o", **fields})
     message = f"must have a field that looks like a {missing}, got 'other', .*; set data.source.{missing} to its name"
     with pytest.raises(DataError, match=message):
         list(JsonlSourceConfig(path=path).rows())
 
 
-def test_an_empty_file_has_no_rows(tmp_path: Path) -> None:
+def test_empty_file_has_no_rows(tmp_path: Path) -> None:
     assert list(JsonlSourceConfig(path=write(tmp_path / "x")).rows()) == []
 
 
-def test_the_files_are_one_or_one_for_each_split(tmp_path: Path) -> None:
+def test_path_excludes_files_per_split(tmp_path: Path) -> None:
     with pytest.raises(ValidationError, match="must have either path, or train with validation and test"):
         JsonlSourceConfig()
     with pytest.raises(ValidationError, match="must have either path, or train with validation and test, got path"):

@@ -25,7 +25,7 @@ def row(name: object = "a", document: object = "A document.", summary: object = 
     return {"id": name, "document": document, "summary": summary}
 
 
-def test_each_split_has_its_files(tmp_path: Path) -> None:
+def test_files_per_split_are_reads(tmp_path: Path) -> None:
     for number in (2, 1):
         write(tmp_path / f"train-{number:05}.parquet", row(f"{number}a"), row(f"{number}b"))
     config = ParquetSourceConfig(
@@ -33,8 +33,8 @@ def test_each_split_has_its_files(tmp_path: Path) -> None:
         validation=write(tmp_path / "validation.parquet", row("3")),
         test=write(tmp_path / "[test].parquet", row("4")),
     )
-    found = [(each.id, each.split) for each in config.rows() if isinstance(each, Example)]
-    assert found == [(name, "train") for name in ("1a", "1b", "2a", "2b")] + [("3", "validation"), ("4", "test")]
+    splits = [(example.id, example.split) for example in config.rows() if isinstance(example, Example)]
+    assert splits == [(name, "train") for name in ("1a", "1b", "2a", "2b")] + [("3", "validation"), ("4", "test")]
     assert [path.name for path in config.files()] == [
         "train-00001.parquet",
         "train-00002.parquet",
@@ -43,19 +43,23 @@ def test_each_split_has_its_files(tmp_path: Path) -> None:
     ]
 
 
-def test_a_pattern_may_be_relative(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_pattern_can_be_relative(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     write(tmp_path / "a.parquet", row())
     monkeypatch.chdir(tmp_path)
     assert list(ParquetSourceConfig(path=Path("?.parquet")).files()) == [Path("a.parquet")]
 
 
-def test_files_of_no_split_are_split_by_the_id(tmp_path: Path) -> None:
+def test_files_without_split_are_split_by_id(tmp_path: Path) -> None:
     path = write(tmp_path / "a.parquet", *(row(str(number)) for number in range(200)))
     config = ParquetSourceConfig(path=path, validation_share=0.2, test_share=0.2)
-    assert {found.split for found in config.rows() if isinstance(found, Example)} == {"train", "validation", "test"}
+    assert {example.split for example in config.rows() if isinstance(example, Example)} == {
+        "train",
+        "validation",
+        "test",
+    }
 
 
-def test_usual_column_names_are_guessed_and_said(tmp_path: Path) -> None:
+def test_usual_column_names_are_guessed_and_noted(tmp_path: Path) -> None:
     path = write(tmp_path / "x.parquet", {"title": "t", "article": "Text.", "highlights": "Short.", "article_id": 7})
     config = ParquetSourceConfig(train=path)
     assert list(config.rows()) == [Example("7", "Text.", "Short.", "train")]
@@ -64,16 +68,16 @@ def test_usual_column_names_are_guessed_and_said(tmp_path: Path) -> None:
     ]
 
 
-def test_column_names_can_be_set_and_are_no_guess_then(tmp_path: Path) -> None:
+def test_column_names_can_be_set(tmp_path: Path) -> None:
     path = write(tmp_path / "x.parquet", {"key": "k", "long": "Text.", "short": "Short.", "document": "no"})
     config = ParquetSourceConfig(train=path, document="long", summary="short", id="key")
     assert list(config.rows()) == [Example("k", "Text.", "Short.", "train")]
     assert list(config.notes()) == []
 
 
-def test_without_an_id_the_place_is_the_id_whatever_the_groups(tmp_path: Path) -> None:
+def test_row_number_is_the_default_id(tmp_path: Path) -> None:
     path = write(tmp_path / "x.parquet", *({"text": f"Text {n}.", "summary": "S."} for n in range(200)), group=70)
-    assert [each.id for each in ParquetSourceConfig(train=path).rows() if isinstance(each, Example)] == [
+    assert [example.id for example in ParquetSourceConfig(train=path).rows() if isinstance(example, Example)] == [
         f"{path}:{number}" for number in range(1, 201)
     ]
 
@@ -87,7 +91,7 @@ def test_without_an_id_the_place_is_the_id_whatever_the_groups(tmp_path: Path) -
         (row("good"), "id must be unique, got 'good' a second time"),
     ],
 )
-def test_a_bad_row_is_rejected_with_its_number(tmp_path: Path, bad: Row, reason: str) -> None:
+def test_invalid_row_is_rejected_with_its_number(tmp_path: Path, bad: Row, reason: str) -> None:
     path = write(tmp_path / "x.parquet", row("good"), bad, row("last"))
     good, rejected, last = ParquetSourceConfig(train=path).rows()
     assert isinstance(good, Example)
@@ -97,38 +101,38 @@ def test_a_bad_row_is_rejected_with_its_number(tmp_path: Path, bad: Row, reason:
     assert reason in rejected.reason
 
 
-def test_a_column_of_lists_is_no_text(tmp_path: Path) -> None:
+def test_list_column_is_rejected(tmp_path: Path) -> None:
     path = write(tmp_path / "x.parquet", row(document=["a", "b"]))
     assert list(ParquetSourceConfig(train=path).rows()) == [Reject(f"{path}:1", "'document' must be text, got list")]
 
 
-def test_bytes_that_are_no_utf_8_are_rejected_with_their_row(tmp_path: Path) -> None:
+def test_invalid_utf_8_is_rejected_with_its_row(tmp_path: Path) -> None:
     bad = pa.Array.from_buffers(pa.string(), 2, pa.array([b"fine", b"a\xff"]).buffers())
     table = pa.table({"id": ["1", "2"], "document": bad, "summary": ["S.", "S."]})
     pq.write_table(table, tmp_path / "x.parquet")
     config = ParquetSourceConfig(train=tmp_path / "x.parquet")
-    found, rejected = config.rows()
-    assert found == Example("1", "fine", "S.", "train")
+    example, rejected = config.rows()
+    assert example == Example("1", "fine", "S.", "train")
     assert rejected == Reject(f"{tmp_path / 'x.parquet'}:2", "must be UTF-8, got byte 0xff at position 1; convert it")
 
 
-def test_only_a_little_of_a_large_group_is_held(tmp_path: Path) -> None:
+def test_memory_is_bounded_in_large_row_groups(tmp_path: Path) -> None:
     letters = random.Random(1)
     texts = [letters.randbytes(5000).hex() for _ in range(2000)]  # 20 MB a column
     table = pa.table({"document": texts, "summary": texts})
     path = tmp_path / "x.parquet"
     pq.write_table(table, path, row_group_size=2000, use_dictionary=False, write_batch_size=32)
     del table
-    before, most = pa.total_allocated_bytes(), 0
-    for found, text in zip(ParquetSourceConfig(train=path).rows(), texts, strict=True):
-        assert isinstance(found, Example)
-        assert found.document == text
-        most = max(most, pa.total_allocated_bytes() - before)
-    assert most < 8e6
+    before, peak = pa.total_allocated_bytes(), 0
+    for example, text in zip(ParquetSourceConfig(train=path).rows(), texts, strict=True):
+        assert isinstance(example, Example)
+        assert example.document == text
+        peak = max(peak, pa.total_allocated_bytes() - before)
+    assert peak < 8e6
 
 
 @pytest.mark.parametrize(("columns", "missing"), [({"summary": "s"}, "document"), ({"text": "t"}, "summary")])
-def test_columns_of_no_usual_name_are_an_error(tmp_path: Path, columns: Row, missing: str) -> None:
+def test_columns_without_usual_names_are_an_error(tmp_path: Path, columns: Row, missing: str) -> None:
     path = write(tmp_path / "x.parquet", {"other": "o", **columns})
     message = f"must have a field that looks like a {missing}, got 'other', .*; set data.source.{missing} to its name"
     with pytest.raises(DataError, match=message):
@@ -136,22 +140,22 @@ def test_columns_of_no_usual_name_are_an_error(tmp_path: Path, columns: Row, mis
 
 
 @pytest.mark.parametrize("setting", ["document", "summary", "id"])
-def test_a_missing_column_is_an_error(tmp_path: Path, setting: str) -> None:
+def test_missing_column_is_an_error(tmp_path: Path, setting: str) -> None:
     config = ParquetSourceConfig.model_validate({"path": write(tmp_path / "x.parquet", row()), setting: "nmae"})
     message = f"must have a column 'nmae', got 'id', 'document', 'summary'; set data.source.{setting} to its name"
-    for ask in (config.rows, config.notes):
+    for method in (config.rows, config.notes):
         with pytest.raises(DataError, match=message):
-            list(ask())
+            list(method())
 
 
-def test_a_pattern_that_names_nothing_is_an_error(tmp_path: Path) -> None:
+def test_pattern_without_match_is_an_error(tmp_path: Path) -> None:
     config = ParquetSourceConfig(train=write(tmp_path / "a.parquet", row()), test=tmp_path / "test-*.parquet")
-    for ask in (config.rows, config.notes, config.files):
+    for method in (config.rows, config.notes, config.files):
         with pytest.raises(DataError, match=r"test-\*\.parquet must name a file, got none; check data\.source\.test"):
-            list(ask())
+            list(method())
 
 
-def test_another_file_is_an_error(tmp_path: Path) -> None:
+def test_file_of_another_format_is_an_error(tmp_path: Path) -> None:
     path = tmp_path / "x.parquet"
     path.write_text('{"document": "Text."}')
     with pytest.raises(DataError, match=r"x\.parquet must be a Parquet file, got: [^\n]*; get the file again$"):
@@ -162,7 +166,7 @@ def test_another_file_is_an_error(tmp_path: Path) -> None:
         list(ParquetSourceConfig(path=path).rows())
 
 
-def test_a_damaged_file_is_an_error_that_says_where(tmp_path: Path) -> None:
+def test_damaged_file_is_an_error_with_its_row(tmp_path: Path) -> None:
     path = write(tmp_path / "x.parquet", *(row(str(number)) for number in range(200)), group=70)
     content = bytearray(path.read_bytes())
     start = pq.ParquetFile(path).metadata.row_group(2).column(1).dictionary_page_offset
@@ -173,10 +177,10 @@ def test_a_damaged_file_is_an_error_that_says_where(tmp_path: Path) -> None:
         list(ParquetSourceConfig(path=path).rows())
 
 
-def test_without_pyarrow_it_says_what_to_install(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_missing_pyarrow_is_an_error(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     path, real = write(tmp_path / "x.parquet", row()), builtins.__import__
 
-    def without(name: str, *details: Any) -> object:  # noqa: ANN401 - whatever an import is told
+    def without(name: str, *details: Any) -> object:  # noqa: ANN401 - arguments of __import__
         if name.startswith("pyarrow"):
             raise ModuleNotFoundError(name)
         return real(name, *details)
@@ -186,7 +190,7 @@ def test_without_pyarrow_it_says_what_to_install(tmp_path: Path, monkeypatch: py
         list(ParquetSourceConfig(path=path).rows())
 
 
-def test_the_files_are_one_or_one_for_each_split(tmp_path: Path) -> None:
+def test_path_excludes_files_per_split(tmp_path: Path) -> None:
     with pytest.raises(ValidationError, match="must have either path, or train with validation and test"):
         ParquetSourceConfig()
     with pytest.raises(ValidationError, match="must have either path, or train with validation and test, got path"):

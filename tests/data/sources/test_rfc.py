@@ -14,8 +14,8 @@ def write(
     folder: Path, number: int, metadata: dict[str, Any] | None = None, words: int = 250, text: bytes | None = None
 ) -> None:
     lines = [
-        f"   Sentence {place} of the body of RFC {number} has some more words in it."
-        for place in range(words // 13 + 1)
+        f"   Sentence {index} of the body of RFC {number} has some more words in it."
+        for index in range(words // 13 + 1)
     ]
     content = "\n".join(["A title", "", "1. Introduction", "", *lines, ""]).encode() if text is None else text
     relations: dict[str, Any] = {"obsoletes": [], "obsoleted_by": [], "updates": [], "updated_by": []}
@@ -29,7 +29,7 @@ def examples(folder: Path) -> dict[str, str]:
     return {row.id: row.split for row in rows if isinstance(row, Example)}
 
 
-def test_body_and_abstract_are_a_row_and_the_number_gives_the_split(tmp_path: Path) -> None:
+def test_rows_hold_body_and_abstract_and_the_split_of_the_number(tmp_path: Path) -> None:
     for number in (7, 13, 14, 20):
         write(tmp_path, number)
     assert examples(tmp_path) == {"RFC7": "test", "RFC13": "validation", "RFC14": "train", "RFC20": "train"}
@@ -40,7 +40,7 @@ def test_body_and_abstract_are_a_row_and_the_number_gives_the_split(tmp_path: Pa
 
 
 @pytest.mark.parametrize("relation", ["obsoletes", "obsoleted_by", "updates", "updated_by"])
-def test_training_leaves_out_what_revises_a_held_out_rfc_whoever_says_so(tmp_path: Path, relation: str) -> None:
+def test_training_excludes_revisions_of_held_out_rfcs(tmp_path: Path, relation: str) -> None:
     write(tmp_path, 7, {relation: [" RFC0010 "]})
     write(tmp_path, 10)
     write(tmp_path, 11, {relation: ["RFC0003"]})
@@ -49,7 +49,7 @@ def test_training_leaves_out_what_revises_a_held_out_rfc_whoever_says_so(tmp_pat
     assert examples(tmp_path) == {"RFC7": "test", "RFC12": "train", "RFC13": "validation"}
 
 
-def test_short_abstracts_and_short_bodies_are_left_out(tmp_path: Path) -> None:
+def test_short_abstracts_and_bodies_are_excluded(tmp_path: Path) -> None:
     write(tmp_path, 1, {"abstract": "Too short. This memo provides information for the Internet community."})
     write(tmp_path, 2, {"abstract": None})
     write(tmp_path, 4, words=100)
@@ -57,10 +57,10 @@ def test_short_abstracts_and_short_bodies_are_left_out(tmp_path: Path) -> None:
     assert examples(tmp_path) == {"RFC5": "train"}
     lenient = RfcSourceConfig(path=tmp_path, abstract_words=2, body_words=50)
     assert len(list(lenient.rows())) == 3
-    assert "of 2 words" in " ".join(lenient.notes())
+    assert "fewer than 2 words" in " ".join(lenient.notes())
 
 
-def test_files_that_do_not_fit_are_rejected(tmp_path: Path) -> None:
+def test_incomplete_or_invalid_rfcs_are_rejected(tmp_path: Path) -> None:
     for number in (1, 2, 4, 5, 6):
         write(tmp_path, number)
     (tmp_path / "rfc1.json").write_text("{")
@@ -77,7 +77,7 @@ def test_files_that_do_not_fit_are_rejected(tmp_path: Path) -> None:
     assert len(rows) == 5
 
 
-def test_a_text_in_latin_1_is_read(tmp_path: Path) -> None:
+def test_latin_1_text_is_read(tmp_path: Path) -> None:
     text = "1. Introduction\n\n" + "   Hélène wrote it, and here are many more words.\n" * 40
     write(tmp_path, 1, text=text.encode("latin-1"))
     (row,) = RfcSourceConfig(path=tmp_path).rows()
@@ -85,7 +85,7 @@ def test_a_text_in_latin_1_is_read(tmp_path: Path) -> None:
     assert row.document.startswith("Hélène wrote it")
 
 
-def test_the_default_is_the_bundled_sample() -> None:
+def test_default_is_the_bundled_sample() -> None:
     assert list(RfcSourceConfig().files()) == [bundled_sample()]
     assert [split_by_number(number) for number in (7, 17, 3, 9, 1000)] == [
         "test",
@@ -96,7 +96,7 @@ def test_the_default_is_the_bundled_sample() -> None:
     ]
 
 
-def test_the_bundled_sample_holds_documents_of_all_splits() -> None:
+def test_bundled_sample_has_documents_of_all_splits() -> None:
     rows = list(RfcSourceConfig().rows())
     splits = [row.split for row in rows if isinstance(row, Example)]
     assert len(splits) == len(rows)

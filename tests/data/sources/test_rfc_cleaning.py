@@ -2,7 +2,7 @@ import time
 
 import pytest
 
-from sumpool.data.sources._rfc_cleaning import body, unwrap
+from sumpool.data.sources._rfc_cleaning import clean_abstract, clean_body, unwrap
 
 RFC = """
 Network Working Group                                          J. Doe
@@ -74,8 +74,8 @@ Full Copyright Statement
 """
 
 
-def test_only_the_prose_of_the_body_stays() -> None:
-    assert body(RFC).split("\n\n") == [
+def test_only_prose_of_the_body_is_kept() -> None:
+    assert clean_body(RFC).split("\n\n") == [
         "The introduction says that words may be broken at their hy-phens, as in machine-readable text, "
         "but client- and server-side stay apart.",
         "o A point of a list.",
@@ -83,12 +83,12 @@ def test_only_the_prose_of_the_body_stays() -> None:
     ]
 
 
-def test_contents_without_page_numbers_go() -> None:
+def test_contents_without_page_numbers_are_removed() -> None:
     text = RFC.replace(" .", "").replace("1.  Introduction  1", "1.  Introduction")
-    assert body(text) == body(RFC)
+    assert clean_body(text) == clean_body(RFC)
 
 
-def test_a_text_of_the_early_days_keeps_its_paragraphs() -> None:
+def test_early_rfc_keeps_its_paragraphs() -> None:
     text = """
 Network Working Group            J. Doe
 RFC 9                            May 1972
@@ -102,15 +102,15 @@ A POINT
 
 And this is the second.
 """
-    assert body(text).split("\n\n") == [
+    assert clean_body(text).split("\n\n") == [
         "This is the first paragraph of a note without any indentation or sections.",
         "And this is the second.",
     ]
 
 
 @pytest.mark.parametrize("text", ["", "\n\n", "\f\f", "one line", "Abstract\n\n   Nothing else."])
-def test_texts_that_are_no_rfc_do_no_harm(text: str) -> None:
-    assert body(text) == ""
+def test_other_texts_have_no_body(text: str) -> None:
+    assert clean_body(text) == ""
 
 
 def test_unwrapping_keeps_hyphens() -> None:
@@ -122,7 +122,40 @@ def test_unwrapping_keeps_hyphens() -> None:
     [". " * 50_000 + "x", " " * 50_000 + "x", "1." * 50_000, "[Page 1]" * 10_000, "\f" * 50_000],
     ids=["dots", "spaces", "numbers", "pages", "form feeds"],
 )
-def test_hostile_lines_take_no_time(line: str) -> None:
+def test_adversarial_lines_are_cleaned_in_time(line: str) -> None:
     start = time.process_time()
-    body(f"Abstract\n\n{line}\n\n{line}\n\nContents\n\n{line}")
+    clean_body(f"Abstract\n\n{line}\n\n{line}\n\nContents\n\n{line}")
     assert time.process_time() - start < 5
+
+
+@pytest.mark.parametrize(
+    "boilerplate",
+    [
+        "[STANDARDS-TRACK]",
+        "[STANDARDS- TRACK]",
+        "[PROPOSED STANDARD]",
+        "This memo provides information for the Internet community.",
+        "This memo provides information for the Internet community. It does not specify an Internet standard.",
+        "This memo defines an Experimental Protocol for the Internet community.",
+        "This document defines a Historic Document for the Internet community.",
+        "This document specifies an Internet Best Current Practices for the Internet Community, and requests "
+        "discussion and suggestions for improvements.",
+        "This memo documents an Internet Best Current Practice.",
+        "This document is not an Internet Standards Track specification; it is published for informational purposes.",
+        "Discussion and suggestions for improvement are requested. Distribution of this memo is unlimited.",
+    ],
+)
+def test_boilerplate_of_the_index_is_removed(boilerplate: str) -> None:
+    assert clean_abstract(f"It is about birds.\r\n{boilerplate}  ") == "It is about birds."
+    assert clean_abstract(boilerplate) == ""
+
+
+def test_abstract_is_one_paragraph_with_rejoined_words() -> None:
+    assert clean_abstract("One machine-\r\nreadable line.\r\n\r\nAnother (e.g. this).") == (
+        "One machine-readable line. Another (e.g. this)."
+    )
+
+
+def test_sentences_similar_to_boilerplate_are_kept() -> None:
+    text = "This memo provides guidance. It does not specify a wire format [RFC1]."
+    assert clean_abstract(text) == text

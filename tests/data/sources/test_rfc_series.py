@@ -28,21 +28,21 @@ MEMBERS = {
 }
 
 
-def test_a_folder_is_read_by_number(tmp_path: Path) -> None:
+def test_folder_is_read_by_number(tmp_path: Path) -> None:
     for name, content in MEMBERS.items():
         (tmp_path / name).write_bytes(content)
-    found = [(file.number, file.where, file.content) for file in series_files(tmp_path, "txt")]
-    assert found == [(9, str(tmp_path / "rfc9.txt"), b"nine"), (10, str(tmp_path / "rfc10.txt.gz"), b"ten")]
+    files = [(file.number, file.where, file.content) for file in series_files(tmp_path, "txt")]
+    assert files == [(9, str(tmp_path / "rfc9.txt"), b"nine"), (10, str(tmp_path / "rfc10.txt.gz"), b"ten")]
     assert [file.content for file in series_files(tmp_path, "json")] == [b"{}"]
 
 
-def test_an_archive_is_read_as_it_comes(tmp_path: Path) -> None:
+def test_archive_is_read_in_member_order(tmp_path: Path) -> None:
     path = archive(tmp_path / "x.tar.xz", MEMBERS)
     assert [(file.number, file.content) for file in series_files(path, "txt")] == [(10, b"ten"), (9, b"nine")]
     assert next(series_files(path, "json")).where == f"{path}: rfc10.json"
 
 
-def test_nothing_of_an_archive_reaches_the_disk(tmp_path: Path) -> None:
+def test_archive_is_not_extracted_to_disk(tmp_path: Path) -> None:
     path = tmp_path / "in" / "x.tar"
     path.parent.mkdir()
     with tarfile.open(path, "w") as packed:
@@ -58,7 +58,7 @@ def test_nothing_of_an_archive_reaches_the_disk(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("content", [b"no archive", None])
-def test_what_is_no_series_is_an_error(tmp_path: Path, content: bytes | None) -> None:
+def test_other_paths_are_an_error(tmp_path: Path, content: bytes | None) -> None:
     path = tmp_path / "x.tar.xz"
     if content is not None:
         path.write_bytes(content)
@@ -66,15 +66,15 @@ def test_what_is_no_series_is_an_error(tmp_path: Path, content: bytes | None) ->
         list(series_files(path, "txt"))
 
 
-def test_an_archive_that_breaks_off_is_an_error(tmp_path: Path) -> None:
+def test_truncated_archive_is_an_error(tmp_path: Path) -> None:
     whole = archive(tmp_path / "x.tar.xz", {f"rfc{n}.txt": bytes(range(256)) * n for n in range(1, 90)}).read_bytes()
     (tmp_path / "x.tar.xz").write_bytes(whole[:-500])
-    with pytest.raises(DataError, match=r"README says how to get the series"):
+    with pytest.raises(DataError, match=r"docs/rfc\.md says how to get the series"):
         list(series_files(tmp_path / "x.tar.xz", "txt"))
 
 
-def test_a_damaged_text_is_an_error(tmp_path: Path) -> None:
+def test_damaged_text_is_an_error(tmp_path: Path) -> None:
     (tmp_path / "rfc1.txt").write_bytes(b"one")
     (tmp_path / "rfc2.txt.gz").write_bytes(b"broken")
-    with pytest.raises(DataError, match="after RFC 1; README says how"):
+    with pytest.raises(DataError, match=r"after RFC 1; docs/rfc\.md says how"):
         list(series_files(tmp_path, "txt"))
