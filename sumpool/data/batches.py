@@ -12,7 +12,7 @@ import torch
 from torch import Tensor
 
 from sumpool.data.shards import Item
-from sumpool.special_tokens import EOS, PAD
+from sumpool.special_tokens import DEFAULT_SPECIAL_TOKENS, PAD, SpecialTokens
 from sumpool.text.document import EncodedDocument
 from sumpool.text.phrases import Phrases
 
@@ -32,6 +32,7 @@ class Batch:
         documents: Names of the documents.
         phrases: (batch, length) int64, number of each token's phrase, for boundaries that learn from a teacher; None
             where there is no teacher.
+        pad: Id of padding in `ids` and `target`.
     """
 
     ids: Tensor
@@ -40,6 +41,7 @@ class Batch:
     target: Tensor | None
     documents: tuple[str, ...]
     phrases: Tensor | None = None
+    pad: int = PAD
 
     def to(self, device: torch.device) -> "Batch":
         """The same batch on another device."""
@@ -47,10 +49,16 @@ class Batch:
         target, phrases = (
             None if part is None else part.to(device, non_blocking=True) for part in (self.target, self.phrases)
         )
-        return Batch(ids, mask, sentences, target, self.documents, phrases)
+        return Batch(ids, mask, sentences, target, self.documents, phrases, self.pad)
 
 
-def collate(items: Sequence[Item], source_length: int, target_length: int, teacher: Phrases | None = None) -> Batch:
+def collate(
+    items: Sequence[Item],
+    source_length: int,
+    target_length: int,
+    teacher: Phrases | None = None,
+    special_tokens: SpecialTokens = DEFAULT_SPECIAL_TOKENS,
+) -> Batch:
     """Pad documents into a batch, as wide as the longest one needs.
 
     Args:
@@ -59,18 +67,20 @@ def collate(items: Sequence[Item], source_length: int, target_length: int, teach
         target_length: Tokens of a summary that are learnt from, its end included. A summary that is cut has no END,
             because its last token here is not where it ends.
         teacher: Numbers the phrases of the documents, where boundaries learn from them.
+        special_tokens: Ids of padding and of the end of a summary.
 
     Raises:
         ValueError: If there are no documents or only some have a summary.
     """
     if not items:
         raise ValueError("items must hold a document, got none")
-    read = [EncodedDocument(item.ids, item.sentences).cut(source_length) for item in items]
-    ids = _pad([document.ids for document in read])
-    sentences = _pad([document.sentences for document in read])
+    pad, eos = special_tokens.pad, special_tokens.eos
+    read = [EncodedDocument(item.ids, item.sentences).cut(source_length, eos) for item in items]
+    ids = _pad([document.ids for document in read], pad)
+    sentences = _pad([document.sentences for document in read], 0)
     lengths = torch.tensor([len(document.ids) for document in read])
     mask = torch.arange(ids.size(1)) < lengths[:, None]  # (batch, length)
-    targets = [_ended(item.target, target_length) for item in items if item.target is not None]
+    targets = [_ended(item.target, target_length, eos) for item in items if item.target is not None]
     if len(targets) not in (0, len(items)):
         raise ValueError(f"all items or none must have a target, got {len(targets)} of {len(items)}")
     phrases = [teacher.numbers(document.ids, document.sentences) for document in read if teacher]
@@ -78,9 +88,10 @@ def collate(items: Sequence[Item], source_length: int, target_length: int, teach
         ids=ids,
         mask=mask,
         sentences=sentences,
-        target=_pad(targets) if targets else None,
+        target=_pad(targets, pad) if targets else None,
         documents=tuple(item.id for item in items),
-        phrases=_pad(phrases) if phrases else None,
+        phrases=_pad(phrases, 0) if phrases else None,
+        pad=pad,
     )
 
 
@@ -152,15 +163,15 @@ class BatchPlan:
         return batches
 
 
-def _pad(rows: Sequence[np.ndarray]) -> Tensor:
-    """Stack rows of any length into (rows, longest), PAD after the end of each."""
-    padded = torch.full((len(rows), max(len(row) for row in rows)), PAD, dtype=torch.int64)
+def _pad(rows: Sequence[np.ndarray], value: int) -> Tensor:
+    """Stack rows of any length into (rows, longest), padded at the end."""
+    padded = torch.full((len(rows), max(len(row) for row in rows)), value, dtype=torch.int64)
     for number, row in enumerate(rows):
         padded[number, : len(row)] = torch.from_numpy(row.astype(np.int64))
     return padded
 
 
-def _ended(target: np.ndarray, target_length: int) -> np.ndarray:
+def _ended(target: np.ndarray, target_length: int, eos: int) -> np.ndarray:
     if len(target) < target_length:
-        return np.append(target.astype(np.int64), EOS)
+        return np.append(target.astype(np.int64), eos)
     return target[:target_length]

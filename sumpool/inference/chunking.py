@@ -57,7 +57,7 @@ class Chunker:
         whole = spell_document(document.text, self._tokenizer, self._splitter)
         framed = whole.framed(self._tokenizer.frame)
         total, most = len(framed.ids), self._source_length
-        parts, reason = [framed.cut(most)], ""
+        parts, reason = [framed.cut(most, self._tokenizer.special_tokens.eos)], ""
         if not total:
             parts, reason = [], "the document must hold text, got none"
         elif total > most and self._on_overflow == "error":

@@ -10,7 +10,7 @@ import torch
 
 from sumpool.core.decoding.beam import search
 from sumpool.core.decoding.config import DecodingConfig
-from sumpool.core.decoding.constraints import Constraint, NoRepeatTokens, NoRepeatWords, WordPieces
+from sumpool.core.decoding.constraints import Constraint, NoRepeatTokens, NoRepeatWords, Rules, WordPieces
 from sumpool.core.decoding.ranking import Lengths
 from sumpool.core.decoding.sampling import sample
 from sumpool.core.model.cuda_graph import GraphedDecoder
@@ -61,11 +61,12 @@ class Generator:
         self._lengths = lengths
         self._steps = GraphedDecoder(model)
         self._is_narrow = model.config.dim <= _NARROW
-        self._constraints: list[Constraint] = []
+        constraints: list[Constraint] = []
         if config.no_repeat_words:
-            self._constraints.append(NoRepeatWords(config.no_repeat_words, WordPieces(tokenizer.surfaces())))
+            constraints.append(NoRepeatWords(config.no_repeat_words, WordPieces(tokenizer.surfaces())))
         if config.no_repeat_tokens:
-            self._constraints.append(NoRepeatTokens(config.no_repeat_tokens))
+            constraints.append(NoRepeatTokens(config.no_repeat_tokens))
+        self._rules = Rules(config.begin_with, constraints, model.special_tokens)
 
     def write(self, passages: Sequence[Item]) -> list[Generated]:
         """Summarise a batch of passages; no summary is longer than its passage.
@@ -93,7 +94,9 @@ class Generator:
     def _write(self, passages: Sequence[Item]) -> list[Generated]:
         source_length = self._model.config.source_length
         device = self._model.embedding.weight.device
-        batch = collate(passages, source_length, self._model.config.target_length).to(device)
+        batch = collate(
+            passages, source_length, self._model.config.target_length, special_tokens=self._model.special_tokens
+        ).to(device)
         memory = self._model.encode(batch.ids, batch.mask, batch.sentences)
         planned = self._model.predict_lengths(memory)
         usual = [self._lengths] * len(passages) if planned is None else list(map(self._plan, planned.tolist()))
@@ -104,8 +107,7 @@ class Generator:
             self._steps.start(memory, self._config.beams, longest),
             lengths,
             self._config.ranking(),
-            prefix=self._config.begin_with,
-            constraints=self._constraints,
+            self._rules,
             device=device,
         )
         texts = [self._spell(best.tokens) for best, *_ in found]
@@ -127,8 +129,7 @@ class Generator:
             bounds,
             torch.from_numpy(np.stack(draws)).to(memory.ids.device),
             self._config.temperature,
-            prefix=self._config.begin_with,
-            constraints=self._constraints,
+            self._rules,
         )
         return [tuple(map(self._spell, tokens)) for tokens in drawn]
 

@@ -77,7 +77,8 @@ def load_model(folder: Path | None = None, overrides: Sequence[str] = ()) -> Loa
         raise CheckpointError(f"{folder} must hold {MODEL}, but its training has saved no model yet; let it go on")
     tokenizer = load_tokenizer(folder)
     with SkipInit():
-        model = Summarizer(recipe.model, tokenizer.vocabulary, torch.tensor(tokenizer.word_starts()))
+        word_starts = torch.tensor(tokenizer.word_starts())
+        model = Summarizer(recipe.model, tokenizer.vocabulary, word_starts, tokenizer.special_tokens)
     # A model that is asked for in another form may do with fewer parts, such as a selection that learns nothing.
     load_weights(folder, model, leave_out=any(change.startswith("model.") for change in overrides))
     for name, weights in model.named_parameters():

@@ -17,7 +17,6 @@ from sumpool.core.nn.masking import zero_padding
 from sumpool.core.nn.sentences import Sentences, share_words
 from sumpool.core.tokens import Tokens
 from sumpool.data.batches import Batch
-from sumpool.special_tokens import PAD
 
 
 @torch.inference_mode()
@@ -52,7 +51,7 @@ def sentence_attention(model: Summarizer, batch: Batch) -> list[list[Tensor]]:
         _share_out(query[number](asked[number]), key[number], memory.tokens, found, model.config.heads)
         for number in range(len(layers))
     ]
-    sentences, real = found.mask.sum(1), (batch.target != PAD).sum(1)
+    sentences, real = found.mask.sum(1), (batch.target != batch.pad).sum(1)
     return [
         [layer[number, : real[number], : sentences[number]] for layer in shares]
         for number in range(len(batch.documents))

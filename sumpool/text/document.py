@@ -9,7 +9,6 @@ from itertools import chain
 import numpy as np
 import numpy.typing as npt
 
-from sumpool.special_tokens import EOS
 from sumpool.text.sentences import SentenceSplitter
 from sumpool.text.tokenizer import Frame, Tokenizer
 
@@ -30,13 +29,13 @@ class EncodedDocument:
         """Give the pieces from `start` up to and without `end`, with their sentences numbered from 0."""
         return EncodedDocument(self.ids[start:end], self.sentences[start:end] - self.sentences[start])
 
-    def cut(self, length: int) -> "EncodedDocument":
-        """Leave out what is beyond a length, at least 1; a document that ends with END goes on to."""
+    def cut(self, length: int, eos: int) -> "EncodedDocument":
+        """Truncate to a length of at least 1; a document that ends with `eos` still does."""
         if len(self.ids) <= length:
             return self
         ids, sentences = self.ids[:length].copy(), self.sentences[:length].copy()
-        if self.ids[-1] == EOS:
-            ids[-1] = EOS
+        if self.ids[-1] == eos:
+            ids[-1] = eos
             sentences[-1] = sentences[max(length - 2, 0)]
         return EncodedDocument(ids, sentences)
 

@@ -9,6 +9,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import NamedTuple
 
+from sumpool.special_tokens import SpecialTokens
 from sumpool.text.sentences import SentenceSplitter
 
 SENTENCE_PIECES = "tokenizer.model"
@@ -36,6 +37,11 @@ class Tokenizer(ABC):
     def frame(self) -> Frame:
         """What the model expects around a text; nothing, unless it was trained elsewhere."""
         return Frame()
+
+    @property
+    def special_tokens(self) -> SpecialTokens:
+        """Ids of the special tokens."""
+        return SpecialTokens()
 
     @property
     @abstractmethod

@@ -10,6 +10,7 @@ import torch
 from sumpool.data.batches import Batch, BatchPlan, collate
 from sumpool.data.shards import Item
 from sumpool.errors import DataError
+from sumpool.special_tokens import DEFAULT_SPECIAL_TOKENS, SpecialTokens
 from sumpool.text.phrases import Phrases
 
 
@@ -36,6 +37,7 @@ class TrainingData:
         target_length: Tokens of a summary that the model learns from, its end included.
         seed: Seed of the order of documents and of everything random in an update.
         teacher: Numbers the phrases of training documents, where boundaries learn from them.
+        special_tokens: Ids of padding and of the end of a summary.
     """
 
     training: ItemSource
@@ -44,6 +46,7 @@ class TrainingData:
     target_length: int
     seed: int
     teacher: Phrases | None = None
+    special_tokens: SpecialTokens = DEFAULT_SPECIAL_TOKENS
 
     def __post_init__(self) -> None:
         for split, documents in (("training", self.training), ("validation", self.validation)):
@@ -73,7 +76,8 @@ class TrainingData:
     def batch(self, documents: ItemSource, numbers: Sequence[int]) -> Batch:
         """Make a batch of some of the documents and their summaries."""
         teacher = self.teacher if documents is self.training else None
-        return collate([documents[number] for number in numbers], self.source_length, self.target_length, teacher)
+        items = [documents[number] for number in numbers]
+        return collate(items, self.source_length, self.target_length, teacher, self.special_tokens)
 
 
 @dataclass(frozen=True)

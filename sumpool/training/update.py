@@ -10,7 +10,6 @@ from torch import Tensor, nn
 
 from sumpool.data.batches import Batch
 from sumpool.errors import RecipeError, ResourceError, is_out_of_memory
-from sumpool.special_tokens import PAD
 from sumpool.training.config import TrainConfig
 from sumpool.training.hardware import autocast, choose_precision
 from sumpool.training.loss import weigh
@@ -127,7 +126,7 @@ class Updater:
 def count_target_tokens(batch: Batch) -> int:
     """Count the real target tokens of a batch."""
     assert batch.target is not None, "training needs summaries"
-    return int((batch.target != PAD).sum())
+    return int((batch.target != batch.pad).sum())
 
 
 def to_device(batch: Batch, device: torch.device) -> Batch:

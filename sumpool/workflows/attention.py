@@ -42,8 +42,10 @@ def watch_sentences(loaded: LoadedModel, documents: int) -> Iterator[list[Tensor
     shard = _validation(loaded)
     taken = min(documents, len(shard))
     config = loaded.recipe.model
+    special_tokens = loaded.model.special_tokens
     for place in range(taken):
-        batch = collate([shard[place * len(shard) // taken]], config.source_length, config.target_length)
+        item = shard[place * len(shard) // taken]
+        batch = collate([item], config.source_length, config.target_length, special_tokens=special_tokens)
         try:
             (layers,) = sentence_attention(loaded.model, batch.to(loaded.device))
         except ValueError as error:
@@ -76,7 +78,14 @@ def compare_selections(
     if isinstance(own, SentenceCrossAttentionConfig):
         selections[own.selection.kind] = own.selection
     shard, config = _validation(loaded), loaded.recipe.model
-    material = TrainingData(shard, shard, config.source_length, config.target_length, loaded.recipe.seed)
+    material = TrainingData(
+        shard,
+        shard,
+        config.source_length,
+        config.target_length,
+        loaded.recipe.seed,
+        special_tokens=loaded.model.special_tokens,
+    )
     settings = loaded.recipe.train.model_copy(update={"validate_documents": documents})
 
     def lose(cross_attention: CrossAttentionConfig) -> float:
@@ -94,7 +103,10 @@ def _with(loaded: LoadedModel, cross_attention: CrossAttentionConfig) -> Summari
     decoder = config.decoder.model_copy(update={"cross_attention": cross_attention})
     with torch.device(loaded.device):
         model = Summarizer(
-            config.model_copy(update={"decoder": decoder}), loaded.model.vocabulary, loaded.model.encoder.word_starts
+            config.model_copy(update={"decoder": decoder}),
+            loaded.model.vocabulary,
+            loaded.model.encoder.word_starts,
+            loaded.model.special_tokens,
         )
     set_weights(model, needed_weights(model, weights_of(loaded.model)), str(loaded.folder))
     return model

@@ -116,7 +116,9 @@ def _material(loaded: LoadedModel) -> TrainingData:
             "with --set data.prepared=FOLDER"
         )
     shards = Shard.open(prepared, "train"), Shard.open(prepared, "validation")
-    return TrainingData(*shards, recipe.model.source_length, recipe.model.target_length, recipe.seed)
+    special_tokens = loaded.tokenizer.special_tokens
+    lengths = recipe.model.source_length, recipe.model.target_length
+    return TrainingData(*shards, *lengths, recipe.seed, special_tokens=special_tokens)
 
 
 def _lessons(

@@ -161,7 +161,8 @@ def _gather(recipe: Recipe, report: Report, check: Check) -> _Materials:
     tokenizer = load_tokenizer(prepared)
     training, validation = (Shard.open(prepared, split) for split in ("train", "validation"))
     torch.manual_seed(recipe.seed)
-    model = Summarizer(recipe.model, tokenizer.vocabulary, torch.tensor(tokenizer.word_starts()))
+    word_starts = torch.tensor(tokenizer.word_starts())
+    model = Summarizer(recipe.model, tokenizer.vocabulary, word_starts, tokenizer.special_tokens)
     model.checkpoint_activations(recipe.train.checkpoint_activations)
     return _Materials(
         prepared=prepared,
@@ -175,6 +176,7 @@ def _gather(recipe: Recipe, report: Report, check: Check) -> _Materials:
             target_length=recipe.model.target_length,
             seed=recipe.seed,
             teacher=Phrases.load(prepared / PHRASES) if recipe.data.phrases else None,
+            special_tokens=tokenizer.special_tokens,
         ),
         model=model,
     )

@@ -82,7 +82,7 @@ def test_the_settings_reach_the_search(loaded: LoadedModel, monkeypatch: pytest.
     texts = write(loaded, Lengths(6, 9), beams=2, begin_with=[first], no_repeat_words=0, no_repeat_tokens=2, **settings)
     assert all(text.startswith(loaded.tokenizer.decode([first])) for text in texts)
     assert search.call_args.args[3] == Ranking(2, 2.0, "gnmt", early_stopping=True, force_end=False)
-    assert search.call_args.kwargs["constraints"] == [NoRepeatTokens(2)]
+    assert search.call_args.args[4].constraints == [NoRepeatTokens(2)]
 
 
 def test_a_summary_is_no_longer_than_its_document(loaded: LoadedModel) -> None:

@@ -75,14 +75,14 @@ def test_a_frame_may_have_any_size() -> None:
 
 def test_an_end_outlives_a_cut() -> None:
     document = EncodedDocument(np.array([5, 7, 8, 9, EOS], np.uint16), np.array([0, 0, 0, 1, 1], np.int32))
-    assert document.cut(5) is document
+    assert document.cut(5, EOS) is document
     for length, ids, sentences in ((4, [5, 7, 8, EOS], [0] * 4), (2, [5, EOS], [0, 0]), (1, [EOS], [0])):
-        found = document.cut(length)
+        found = document.cut(length, EOS)
         assert (found.ids.tolist(), found.sentences.tolist()) == (ids, sentences)
         assert found.ids.dtype == np.uint16
         assert found.sentences.dtype == np.int32
     assert document.ids.tolist() == [5, 7, 8, 9, EOS]
-    assert document.part(0, 4).cut(2).ids.tolist() == [5, 7]
+    assert document.part(0, 4).cut(2, EOS).ids.tolist() == [5, 7]
 
 
 def test_a_part_numbers_its_sentences_from_zero() -> None:

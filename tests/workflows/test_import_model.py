@@ -16,7 +16,7 @@ from typer.testing import CliRunner
 
 from sumpool.cli.app import app
 from sumpool.core.decoding.beam import search
-from sumpool.core.decoding.constraints import NoRepeatTokens
+from sumpool.core.decoding.constraints import NoRepeatTokens, Rules
 from sumpool.core.decoding.ranking import Lengths, Ranking
 from sumpool.data.batches import collate
 from sumpool.documents import Document
@@ -123,8 +123,11 @@ def written(loaded: LoadedModel, texts: list[str]) -> list[tuple[int, ...]]:
             Ranking(
                 config.beams, config.length_penalty, config.length_formula, config.early_stopping, config.force_end
             ),
-            prefix=config.begin_with,
-            constraints=[NoRepeatTokens(config.no_repeat_tokens)] if config.no_repeat_tokens else [],
+            Rules(
+                config.begin_with,
+                [NoRepeatTokens(config.no_repeat_tokens)] if config.no_repeat_tokens else [],
+                loaded.model.special_tokens,
+            ),
         )
     return [best.tokens for best, *_ in found]
 

@@ -21,7 +21,7 @@ from sumpool.core.model.config import ModelConfig
 from sumpool.core.model.decoder import Decoder, DecoderLayer
 from sumpool.core.model.kv_cache import CompactingCache
 from sumpool.core.tokens import Tokens
-from sumpool.special_tokens import PARAGRAPH
+from sumpool.special_tokens import PAD, PARAGRAPH
 
 _VOCABULARY = 512
 """Pieces; how many there are changes no time, since there is no output head."""
@@ -70,7 +70,7 @@ def measure_generations(
 def _decoder(config: CrossAttentionConfig, settings: SelectionConfig, conditions: Conditions) -> Decoder:
     """Build a decoder with random weights; what all cross-attentions have in common costs the same in each."""
     torch.manual_seed(conditions.seed)
-    embedding = nn.Embedding(_VOCABULARY, settings.dim)
+    embedding = nn.Embedding(_VOCABULARY, settings.dim, padding_idx=PAD)
     with torch.no_grad():
         centre = torch.randn(settings.dim)
         embedding.weight.copy_((centre + settings.apart * torch.randn_like(embedding.weight)) * settings.dim**-0.5)

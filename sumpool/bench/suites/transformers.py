@@ -20,7 +20,7 @@ from sumpool.bench.results.table import Table, number, ratio
 from sumpool.bench.systems.workload import Conditions, Documents
 from sumpool.core.decoding.beam import Hypothesis, search
 from sumpool.core.decoding.config import DecodingConfig
-from sumpool.core.decoding.constraints import NoRepeatTokens
+from sumpool.core.decoding.constraints import NoRepeatTokens, Rules
 from sumpool.core.decoding.ranking import Lengths
 from sumpool.core.model.summarizer import Memory, Summarizer
 from sumpool.interruption import Check, go_on
@@ -178,8 +178,7 @@ class _Duel:
             self.ours.start(self.our_memory, writing.beams),
             [Lengths(writing.min_length, writing.max_length)] * len(self.ids),
             writing.ranking(),
-            prefix=writing.begin_with,
-            constraints=[NoRepeatTokens(writing.no_repeat_tokens)],
+            Rules(writing.begin_with, [NoRepeatTokens(writing.no_repeat_tokens)], self.ours.special_tokens),
             device=self.device,
         )
         return [self.pair.numbers[list(best.tokens)].tolist() for best, *_ in found]

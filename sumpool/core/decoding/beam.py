@@ -15,10 +15,10 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor
 
-from sumpool.core.decoding.constraints import Constraint, after_all, forbid
+from sumpool.core.decoding.constraints import NO_RULES, Constraint, Rules, after_all, forbid
 from sumpool.core.decoding.ranking import Lengths, Ranking
 from sumpool.core.decoding.step import StateT, Step, begin, kept
-from sumpool.special_tokens import EOS
+from sumpool.special_tokens import SpecialTokens
 
 
 @dataclass(frozen=True)
@@ -46,11 +46,12 @@ class _Live:
 class _Document:
     """The search of one document: hypotheses that live and hypotheses that ended, each list best first."""
 
-    def __init__(self, lengths: Lengths, ranking: Ranking, first: _Live) -> None:
+    def __init__(self, lengths: Lengths, ranking: Ranking, first: _Live, eos: int) -> None:
         self.lengths = lengths
         self.live = [first]
         self.ended: list[Hypothesis] = []
         self._ranking = ranking
+        self._eos = eos
 
     @property
     def over(self) -> bool:
@@ -79,9 +80,9 @@ class _Document:
         rows: list[int] = []
         for rank, (log_prob, row, piece) in enumerate(candidates):
             tokens = before[row].tokens
-            if piece == EOS or last:
+            if piece == self._eos or last:
                 if rank < beams:  # an end outside the beam is no better than what left the beam
-                    self.end(tokens if piece == EOS else (*tokens, piece), log_prob, len(tokens) + 1)
+                    self.end(tokens if piece == self._eos else (*tokens, piece), log_prob, len(tokens) + 1)
             elif len(rows) < beams:
                 self.live.append(_Live((*tokens, piece), log_prob, after_all(before[row].constraints, [piece])))
                 rows.append(row)
@@ -100,9 +101,8 @@ def search(
     state: StateT,
     lengths: Sequence[Lengths],
     ranking: Ranking,
+    rules: Rules = NO_RULES,
     *,
-    prefix: Sequence[int] = (),
-    constraints: Sequence[Constraint] = (),
     device: torch.device | str = "cpu",
 ) -> list[list[Hypothesis]]:
     """Search the best summaries of a batch of documents.
@@ -115,9 +115,7 @@ def search(
         state: The state before the first piece, `ranking.beams` rows for each document.
         lengths: Shortest and longest summary of each document.
         ranking: How many hypotheses are followed, how they compare and when they end.
-        prefix: Pieces that every summary begins with, whatever the model foresees. They are shown to it and to the
-            constraints, count as pieces of the summary, and add nothing to its log-probability.
-        constraints: What no summary may write, as of its beginning.
+        rules: Prefix, constraints and special tokens of every summary.
         device: Where `step` wants its input.
 
     Returns:
@@ -130,13 +128,14 @@ def search(
         if not 0 <= bounds.minimum <= bounds.maximum:
             raise ValueError(f"lengths must keep 0 <= minimum <= maximum, got {bounds.minimum} and {bounds.maximum}")
     beams = ranking.beams
-    first = _Live(tuple(prefix), 0.0, after_all(constraints, prefix))
-    documents = [_Document(bounds, ranking, first) for bounds in lengths]
+    eos = rules.special_tokens.eos
+    first = _Live(tuple(rules.prefix), 0.0, after_all(rules.constraints, rules.prefix))
+    documents = [_Document(bounds, ranking, first, eos) for bounds in lengths]
     active = documents
-    last, state = begin(step, state, len(documents) * beams, prefix, device)
+    last, state = begin(step, state, len(documents) * beams, rules, device)
     while active:
         log_probs, state = step(last, state)
-        origins = _advance(active, log_probs.float(), ranking)
+        origins = _advance(active, log_probs.float(), ranking, rules.special_tokens)
         going = kept([not document.over for document in active], device)
         if not going:
             break
@@ -146,21 +145,23 @@ def search(
         rows = [beams * place + row for place, before in enumerate(going) for row in origins[before]]
         if rows != list(range(len(rows))):
             state = state.reorder(torch.tensor(rows, device=device))
-        last = torch.tensor([piece for document in active for piece in _newest(document, beams)], device=device)
+        last = torch.tensor([piece for document in active for piece in _newest(document, beams, eos)], device=device)
     return [document.ended for document in documents]
 
 
-def _newest(document: _Document, beams: int) -> list[int]:
+def _newest(document: _Document, beams: int, eos: int) -> list[int]:
     """The last piece of every row; rows without a hypothesis repeat the first and count for nothing."""
-    pieces = [live.tokens[-1] for live in document.live] or [EOS]
+    pieces = [live.tokens[-1] for live in document.live] or [eos]
     return pieces + pieces[:1] * (beams - len(pieces))
 
 
-def _advance(active: Sequence[_Document], log_probs: Tensor, ranking: Ranking) -> list[list[int]]:
+def _advance(
+    active: Sequence[_Document], log_probs: Tensor, ranking: Ranking, special_tokens: SpecialTokens
+) -> list[list[int]]:
     """Let every document continue with its best candidates; return the row each of its beams comes from."""
     beams, vocab = ranking.beams, log_probs.size(-1)
-    ends = log_probs[:, EOS].clone()
-    _forbid(active, log_probs, ranking)
+    ends = log_probs[:, special_tokens.eos].clone()
+    _forbid(active, log_probs, ranking, special_tokens)
     so_far = [[live.log_prob for live in document.live] for document in active]
     so_far = [sums + [-math.inf] * (beams - len(sums)) for sums in so_far]
     totals = log_probs.view(len(active), beams, vocab).add_(log_probs.new_tensor(so_far)[..., None])
@@ -181,15 +182,15 @@ def _advance(active: Sequence[_Document], log_probs: Tensor, ranking: Ranking) -
     return origins
 
 
-def _forbid(active: Sequence[_Document], log_probs: Tensor, ranking: Ranking) -> None:
+def _forbid(active: Sequence[_Document], log_probs: Tensor, ranking: Ranking, special_tokens: SpecialTokens) -> None:
     """Set to -inf what may not come next: log_probs (batch * beams, vocab)."""
     # the same for all: they began together
     written = next(len(document.live[0].tokens) for document in active if not document.over)
     constraints = [[live.constraints for live in document.live] for document in active]
-    forbid(log_probs, written, [document.lengths for document in active], constraints)
+    forbid(log_probs, written, [document.lengths for document in active], constraints, special_tokens)
     if ranking.forced_end_is_free:
         full = [place for place, document in enumerate(active) if written >= document.lengths.maximum]
-        log_probs.view(len(active), ranking.beams, -1)[full, :, EOS] = 0.0
+        log_probs.view(len(active), ranking.beams, -1)[full, :, special_tokens.eos] = 0.0
 
 
 def _top(scores: Tensor, count: int) -> tuple[Tensor, Tensor]:

@@ -12,7 +12,7 @@ from typing import Protocol, Self, final
 from torch import Tensor
 
 from sumpool.core.decoding.ranking import Lengths
-from sumpool.special_tokens import BOS, EOS, PAD, UNK
+from sumpool.special_tokens import DEFAULT_SPECIAL_TOKENS, SpecialTokens
 
 
 class Constraint(Protocol):
@@ -23,6 +23,26 @@ class Constraint(Protocol):
 
     def forbidden(self) -> Collection[int]:
         """Pieces that may not come next, each at most once."""
+
+
+@dataclass(frozen=True)
+class Rules:
+    """Rules of every summary of a search.
+
+    Attributes:
+        prefix: Tokens that every summary begins with, whatever their probability. They are input of the model and of
+            the constraints, count as tokens of the summary, and add nothing to its log-probability.
+        constraints: Constraints of an empty summary.
+        special_tokens: Ids of the decoder's first input, of the end of a summary and of suppressed tokens.
+    """
+
+    prefix: Sequence[int] = ()
+    constraints: Sequence[Constraint] = ()
+    special_tokens: SpecialTokens = DEFAULT_SPECIAL_TOKENS
+
+
+NO_RULES = Rules()
+"""Any summary, in the special tokens of learnt vocabularies."""
 
 
 def after_all(constraints: Sequence[Constraint], pieces: Sequence[int]) -> tuple[Constraint, ...]:
@@ -37,6 +57,7 @@ def forbid(
     written: int,
     lengths: Sequence[Lengths],
     constraints: Sequence[Sequence[Sequence[Constraint]]],
+    special_tokens: SpecialTokens,
 ) -> None:
     """Set to -inf what may not come next.
 
@@ -45,16 +66,18 @@ def forbid(
         written: Pieces that every hypothesis has.
         lengths: Shortest and longest summary of each document.
         constraints: Of each document, of each of its first rows.
+        special_tokens: Ids of the end of a summary and of suppressed tokens.
     """
-    log_probs[:, [PAD, UNK, BOS]] = -math.inf
+    eos = special_tokens.eos
+    log_probs[:, list(special_tokens.suppressed)] = -math.inf
     by_document = log_probs.view(len(lengths), -1, log_probs.size(-1))
     too_short = [place for place, bounds in enumerate(lengths) if written < bounds.minimum]
     if too_short:
-        by_document[too_short, :, EOS] = -math.inf
+        by_document[too_short, :, eos] = -math.inf
     full = [place for place, bounds in enumerate(lengths) if written >= bounds.maximum]
     if full:
-        by_document[full, :, :EOS] = -math.inf
-        by_document[full, :, EOS + 1 :] = -math.inf
+        by_document[full, :, :eos] = -math.inf
+        by_document[full, :, eos + 1 :] = -math.inf
     rows: list[int] = []
     pieces: list[int] = []
     for place, document in enumerate(constraints):

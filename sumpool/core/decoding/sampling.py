@@ -11,23 +11,23 @@ from itertools import chain
 import torch
 from torch import Tensor
 
-from sumpool.core.decoding.constraints import Constraint, after_all, forbid
+from sumpool.core.decoding.constraints import NO_RULES, Constraint, Rules, after_all, forbid
 from sumpool.core.decoding.ranking import Lengths
 from sumpool.core.decoding.step import StateT, Step, begin, kept, widest
-from sumpool.special_tokens import EOS
 
 
 @dataclass
 class _Sample:
     tokens: tuple[int, ...]
     constraints: tuple[Constraint, ...]
+    eos: int
     ended: bool = False
 
     def advance(self, piece: int) -> int:
         """Go on with a piece, or stay ended; return what is shown to the model."""
-        self.ended = self.ended or piece == EOS
+        self.ended = self.ended or piece == self.eos
         if self.ended:
-            return EOS
+            return self.eos
         self.tokens = (*self.tokens, piece)
         self.constraints = after_all(self.constraints, [piece])
         return piece
@@ -40,9 +40,7 @@ def sample(
     lengths: Sequence[Lengths],
     draws: Tensor,
     temperature: float,
-    *,
-    prefix: Sequence[int] = (),
-    constraints: Sequence[Constraint] = (),
+    rules: Rules = NO_RULES,
 ) -> list[list[tuple[int, ...]]]:
     """Draw summaries of a batch of documents.
 
@@ -56,8 +54,7 @@ def sample(
             piece is taken at which the probabilities, added up in the order of the vocabulary, pass the number. There
             is one step more than the longest summary has pieces.
         temperature: Above 0; 1 draws from the model's own probabilities, less prefers what is likely.
-        prefix: Pieces that every summary begins with.
-        constraints: What no summary may write, as of its beginning.
+        rules: Prefix, constraints and special tokens of every summary.
 
     Returns:
         For each document its summaries, without begin and end.
@@ -66,17 +63,19 @@ def sample(
         ValueError: If `step` gives NaN.
     """
     rows, device = draws.size(1), draws.device
-    begun = after_all(constraints, prefix)
-    drawn = [_Sample(tuple(prefix), begun) for _ in range(len(lengths) * rows)]
+    eos = rules.special_tokens.eos
+    begun = after_all(rules.constraints, rules.prefix)
+    drawn = [_Sample(tuple(rules.prefix), begun, eos) for _ in range(len(lengths) * rows)]
     active = [list(range(rows * place, rows * (place + 1))) for place in range(len(lengths))]  # those in the state
-    last, state = begin(step, state, len(drawn), prefix, device)
-    written = len(prefix)
+    last, state = begin(step, state, len(drawn), rules, device)
+    written = len(rules.prefix)
     while active:
         log_probs, state = step(last, state)
         bounds = [lengths[numbers[0] // rows] for numbers in active]
-        forbid(log_probs, written, bounds, [[drawn[number].constraints for number in numbers] for numbers in active])
+        constraints = [[drawn[number].constraints for number in numbers] for numbers in active]
+        forbid(log_probs, written, bounds, constraints, rules.special_tokens)
         going = list(chain.from_iterable(active))
-        pieces = _draw(log_probs, draws.flatten(0, 1)[going, written], temperature)
+        pieces = _draw(log_probs, draws.flatten(0, 1)[going, written], temperature, eos)
         shown = {number: drawn[number].advance(piece) for number, piece in zip(going, pieces, strict=True)}
         written += 1
         active, state = _leave(active, [sample.ended for sample in drawn], state, device)
@@ -106,7 +105,7 @@ def _leave(
     return fewer, state.reorder(torch.tensor(places, device=device))
 
 
-def _draw(log_probs: Tensor, draws: Tensor, temperature: float) -> list[int]:
+def _draw(log_probs: Tensor, draws: Tensor, temperature: float, eos: int) -> list[int]:
     """Take a piece for every row: log_probs (rows, vocab), draws (rows,); END where none is allowed."""
     if log_probs.isnan().any():
         raise ValueError("step must give log-probabilities, got NaN")
@@ -114,4 +113,4 @@ def _draw(log_probs: Tensor, draws: Tensor, temperature: float) -> list[int]:
     best = log_probs.amax(-1, keepdim=True)
     sums = ((log_probs - best) / temperature).exp().cumsum(-1)  # (rows, vocab)
     pieces = torch.searchsorted(sums, draws[:, None] * sums[:, -1:], right=True).squeeze(-1)
-    return pieces.where(best.squeeze(-1) > -torch.inf, EOS).tolist()
+    return pieces.where(best.squeeze(-1) > -torch.inf, eos).tolist()

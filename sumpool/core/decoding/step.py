@@ -6,7 +6,7 @@ from typing import Protocol, Self, TypeVar
 import torch
 from torch import Tensor
 
-from sumpool.special_tokens import BOS
+from sumpool.core.decoding.constraints import Rules
 
 _LEAVE_AT = {"cuda": 0.5}
 """By device, the share of a batch that still goes on when those that are done leave it; at once elsewhere. On a GPU few
@@ -30,11 +30,11 @@ overwrites, and the next state."""
 
 
 def begin(
-    step: Step[StateT], state: StateT, rows: int, prefix: Sequence[int], device: torch.device | str
+    step: Step[StateT], state: StateT, rows: int, rules: Rules, device: torch.device | str
 ) -> tuple[Tensor, StateT]:
     """Show a model the pieces that every summary begins with: the newest one of each row (rows,), and the state."""
-    last = torch.full((rows,), BOS, device=device)
-    for piece in prefix if rows else ():
+    last = torch.full((rows,), rules.special_tokens.decoder_start, device=device)
+    for piece in rules.prefix if rows else ():
         _, state = step(last, state)
         last = torch.full_like(last, piece)
     return last, state

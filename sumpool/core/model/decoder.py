@@ -15,8 +15,8 @@ from sumpool.core.model.kv_cache import BeamCache, BeamCacheT
 from sumpool.core.model.length_predictor import LengthPredictor
 from sumpool.core.nn.execution import run_layer
 from sumpool.core.nn.layers import FeedForward, Residual, merge_heads, split_heads
+from sumpool.core.nn.masking import pad_id
 from sumpool.core.tokens import Tokens
-from sumpool.special_tokens import PAD
 
 
 @final
@@ -96,7 +96,8 @@ class Decoder(nn.Module):
     def __init__(self, config: ModelConfig, embedding: nn.Embedding) -> None:
         super().__init__()
         self.embed = Embed(embedding, config, config.decoder.positions, config.target_length)
-        self.length_predictor = LengthPredictor(config.dim) if config.decoder.predict_length else None
+        self.pad = pad_id(embedding)
+        self.length_predictor = LengthPredictor(config.dim, self.pad) if config.decoder.predict_length else None
         self.memory_encoder = config.decoder.cross_attention.build_memory_encoder(config.dim)
         self.checkpoint_activations = False
         self.layers = nn.ModuleList(DecoderLayer(config) for _ in range(config.decoder.layers))
@@ -158,7 +159,7 @@ class Decoder(nn.Module):
         return [layer for layer in self.layers if isinstance(layer, DecoderLayer)]
 
     def _embed(self, tokens: Tensor, places: Tensor, planned: Tensor | None) -> Tensor:
-        embedded: Tensor = self.embed(tokens, tokens != PAD, places)
+        embedded: Tensor = self.embed(tokens, tokens != self.pad, places)
         return (
             embedded
             if self.length_predictor is None or planned is None

@@ -18,7 +18,6 @@ from sumpool.core.nn.masking import zero_padding
 from sumpool.core.nn.numerics import at_least_float32
 from sumpool.core.nn.positions import sinusoid
 from sumpool.core.tokens import Tokens
-from sumpool.special_tokens import PAD
 
 _INITIAL_LOG_LENGTH = 4.0
 """Logarithm of the length that an untrained model predicts: 55 tokens."""
@@ -31,8 +30,9 @@ _NOISE_STD = 0.1
 class LengthPredictor(nn.Module):
     """Predicts summary lengths in tokens, EOS included, and embeds the number of remaining tokens."""
 
-    def __init__(self, dim: int) -> None:
+    def __init__(self, dim: int, pad: int) -> None:
         super().__init__()
+        self.pad = pad
         self.hidden = nn.Linear(dim, dim)
         self.out = nn.Linear(dim, 1)
         self.remaining = nn.Linear(dim, dim)
@@ -50,11 +50,11 @@ class LengthPredictor(nn.Module):
 
         The minimum is the median length of summaries of such documents.
         """
-        return (log_lengths - _lengths(target).log()).abs().mean()
+        return (log_lengths - self._lengths(target).log()).abs().mean()
 
     def jitter(self, target: Tensor) -> Tensor:
         """Return reference lengths (batch,) of target (batch, target) times log-normal noise, for training."""
-        lengths = _lengths(target)
+        lengths = self._lengths(target)
         return lengths * (_NOISE_STD * torch.randn_like(lengths)).exp()
 
     def embed_remaining(self, lengths: Tensor, places: Tensor, dtype: torch.dtype) -> Tensor:
@@ -63,7 +63,6 @@ class LengthPredictor(nn.Module):
         embedded: Tensor = self.remaining(sinusoid(remaining, self.remaining.in_features).to(dtype))
         return embedded
 
-
-def _lengths(target: Tensor) -> Tensor:
-    """Tokens of references (batch, target), at least 1 each: (batch,)."""
-    return (target != PAD).sum(1).clamp_min(1).float()
+    def _lengths(self, target: Tensor) -> Tensor:
+        """Tokens of references (batch, target), at least 1 each: (batch,)."""
+        return (target != self.pad).sum(1).clamp_min(1).float()

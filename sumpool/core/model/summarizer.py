@@ -16,7 +16,7 @@ from sumpool.core.model.kv_cache import BeamCache, CompactingCache, StaticCache
 from sumpool.core.nn.mixture import Mixtures
 from sumpool.core.output._base import Scores
 from sumpool.core.tokens import Tokens
-from sumpool.special_tokens import BOS, PAD
+from sumpool.special_tokens import DEFAULT_SPECIAL_TOKENS, SpecialTokens
 
 
 @dataclass(frozen=True)
@@ -93,18 +93,26 @@ class Summarizer(nn.Module):
     Padding, batch mates and their order never change what comes out for a document.
     """
 
-    def __init__(self, config: ModelConfig, vocabulary: int, word_starts: Tensor | None = None) -> None:
+    def __init__(
+        self,
+        config: ModelConfig,
+        vocabulary: int,
+        word_starts: Tensor | None = None,
+        special_tokens: SpecialTokens = DEFAULT_SPECIAL_TOKENS,
+    ) -> None:
         """Build with random weights.
 
         Args:
             config: The model's settings.
-            vocabulary: Pieces, those of `sumpool.special_tokens` included.
-            word_starts: (vocab,), True at pieces that begin a word; every piece does by default.
+            vocabulary: Number of tokens, special tokens included.
+            word_starts: (vocab,), True at tokens that begin a word; every token does by default.
+            special_tokens: Ids of the special tokens.
         """
         super().__init__()
         self.config = config
         self.vocabulary = vocabulary
-        self.embedding = nn.Embedding(vocabulary, config.dim, padding_idx=PAD)
+        self.special_tokens = special_tokens
+        self.embedding = nn.Embedding(vocabulary, config.dim, padding_idx=special_tokens.pad)
         if word_starts is None:
             word_starts = torch.ones(vocabulary, dtype=torch.bool)
         self.encoder = Encoder(config, self.embedding, word_starts)
@@ -124,7 +132,7 @@ class Summarizer(nn.Module):
             if embed.positions is not None:
                 nn.init.normal_(embed.positions.weight, std=embed.scale * self.config.dim**-0.5)
         with torch.no_grad():
-            self.embedding.weight[PAD].zero_()
+            self.embedding.weight[self.special_tokens.pad].zero_()
 
     def checkpoint_activations(self, on: bool = True) -> None:
         """Hold only what each layer was given on the way to a gradient, and work out again what happened inside."""
@@ -155,11 +163,12 @@ class Summarizer(nn.Module):
             target: (batch, target), closed by END and padded; the first token is foreseen from BEGIN.
             smoothing: Weight of the uniform distribution in what is to be foreseen, in [0, 1).
         """
-        inputs = F.pad(target[:, :-1], (1, 0), value=BOS)
-        history = torch.stack([inputs, F.pad(inputs[:, :-1], (1, 0), value=PAD)], dim=-1)
+        pad = self.special_tokens.pad
+        inputs = F.pad(target[:, :-1], (1, 0), value=self.special_tokens.decoder_start)
+        history = torch.stack([inputs, F.pad(inputs[:, :-1], (1, 0), value=pad)], dim=-1)
         planned, losses = self._target_lengths(memory.tokens, target)
         decoded: CrossAttentionOutput = self.decoder(
-            inputs, self.decoder.precompute(memory.tokens), target != PAD, planned
+            inputs, self.decoder.precompute(memory.tokens), target != pad, planned
         )
         copied = self.output.precompute(memory.ids, memory.source, memory.tokens, memory.mixtures)
         scores = self.output.score(decoded.states, history, copied, target, smoothing)
@@ -206,7 +215,7 @@ class Summarizer(nn.Module):
         return DecoderState(
             seen=self.decoder.precompute(memory.tokens),
             copied=self.output.precompute(memory.ids, memory.source, memory.tokens, memory.mixtures),
-            before=memory.ids.new_full((documents, beams), PAD),
+            before=memory.ids.new_full((documents, beams), self.special_tokens.pad),
             written=CompactingCache.nothing(documents, beams, device)
             if steps is None
             else StaticCache.nothing(documents, beams, steps, device),

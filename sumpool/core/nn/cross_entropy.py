@@ -15,7 +15,6 @@ from torch.autograd.function import BackwardCFunction, FunctionCtx
 from torch.nn import functional as F
 
 from sumpool.core.nn.numerics import at_least_float32
-from sumpool.special_tokens import PAD
 
 _AT_ONCE = 2**24
 """Logits that are held at a time, over tokens and vocabulary: 64 MB in float32."""
@@ -26,6 +25,7 @@ def cross_entropy(
     matrix: Tensor,
     bias: Tensor | None,
     target: Tensor,
+    ignore_index: int,
     smoothing: float = 0.0,
     otherwise: Tensor | None = None,
 ) -> tuple[Tensor, Tensor]:
@@ -39,6 +39,7 @@ def cross_entropy(
         matrix: (vocab, dim); under autocast it is rounded once, and its gradient is summed in its own precision.
         bias: (vocab,), added to the logits, without a gradient; -inf takes a piece out. None for nothing.
         target: (batch, target), the reference, with padding anywhere.
+        ignore_index: Id of padding.
         smoothing: Weight of the uniform distribution over all pieces that are not taken out, in [0, 1).
         otherwise: (batch, target), log of what is added to the probability of the true token. None for nothing.
 
@@ -50,7 +51,10 @@ def cross_entropy(
     added = None if otherwise is None else otherwise.flatten()
     work = _Work(
         target=flat,
-        places=(flat != PAD).nonzero().squeeze(1) if device == "cpu" else torch.arange(len(flat), device=flat.device),
+        ignore_index=ignore_index,
+        places=(flat != ignore_index).nonzero().squeeze(1)
+        if device == "cpu"
+        else torch.arange(len(flat), device=flat.device),
         bias=bias,
         smoothing=smoothing,
         precision=torch.get_autocast_dtype(device) if torch.is_autocast_enabled(device) else states.dtype,
@@ -67,6 +71,7 @@ class _Work:
 
     Attributes:
         target: (tokens,), the reference.
+        ignore_index: Id of padding.
         places: (rows,), the tokens that are worked on, all real ones among them.
         bias: (vocab,) or None.
         smoothing: Weight of the uniform distribution.
@@ -75,6 +80,7 @@ class _Work:
     """
 
     target: Tensor
+    ignore_index: int
     places: Tensor
     bias: Tensor | None
     smoothing: float
@@ -132,7 +138,7 @@ class _Sums:
     def add(self, places: Tensor) -> None:
         """Add what some tokens (rows,) contribute, but for the logits' mean in a smoothed reference."""
         true = self.work.target.index_select(0, places)
-        padding = true == PAD
+        padding = true == self.work.ignore_index
         some = self.states.index_select(0, places).to(self.work.precision)  # (rows, dim)
         logits = at_least_float32(F.linear(some, self.rounded, self.bias))  # (rows, vocab)
         of_true = logits.gather(1, true[:, None]).squeeze(1).masked_fill(padding, 0.0)
@@ -162,7 +168,7 @@ class _Sums:
             possible = (bias > -torch.inf).to(self.exact)
         share = possible / possible.sum()
         middle = share @ self.matrix.to(self.exact)  # (dim,)
-        real = (self.work.target.index_select(0, places) != PAD).to(self.exact)
+        real = (self.work.target.index_select(0, places) != self.work.ignore_index).to(self.exact)
         summed = real @ self.states.index_select(0, places).to(self.exact)  # (dim,)
         self.nll -= weight * (summed @ middle)
         if bias is not None:

@@ -4,7 +4,7 @@ import math
 from collections.abc import Callable
 
 import torch
-from torch import Tensor
+from torch import Tensor, nn
 from torch.nn import functional as F
 from torch.utils.checkpoint import checkpoint
 
@@ -15,6 +15,12 @@ Bias = Callable[[slice], Tensor | None]
 
 _WEIGHTS_AT_ONCE = 2**24
 """Attention weights that are held at a time, over batch, heads, queries and keys: 64 MB in float32."""
+
+
+def pad_id(embedding: nn.Embedding) -> int:
+    """Return the id of padding in an embedding, its `padding_idx`."""
+    assert embedding.padding_idx is not None, "embeddings of vocabularies have a padding_idx"
+    return embedding.padding_idx
 
 
 def zero_padding(states: Tensor, mask: Tensor) -> Tensor:

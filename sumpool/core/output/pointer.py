@@ -18,12 +18,11 @@ from torch.nn import functional as F
 
 from sumpool.core.nn.cross_entropy import cross_entropy
 from sumpool.core.nn.layers import TiedProjection
-from sumpool.core.nn.masking import zero_padding
+from sumpool.core.nn.masking import pad_id, zero_padding
 from sumpool.core.nn.mixture import Mixtures, compose
 from sumpool.core.nn.numerics import at_least_float32
 from sumpool.core.output._base import Output, OutputConfig, Scores
 from sumpool.core.tokens import Tokens
-from sumpool.special_tokens import PAD
 
 MATCH = 6.0
 """Attention logit of one matching preceding token at the start of training; two matches outweigh thousands of none."""
@@ -55,6 +54,7 @@ class PointerOutput(Output):
         super().__init__()
         dim, key, preceding = embedding.embedding_dim, config.key, config.preceding
         self.embedding = embedding
+        self.pad = pad_id(embedding)
         self.vocabulary = TiedProjection(embedding)
         self.copies = config.copies
         self.norm = nn.LayerNorm(dim)  # pre-norm layers leave their sums unnormalised
@@ -85,7 +85,9 @@ class PointerOutput(Output):
         """
         spread = compose(mixtures, ids.size(1)) if self.copies == "memory" else None
         seen = source if spread is None else memory.with_states(self.see(zero_padding(memory.states, memory.mask)))
-        before = torch.stack([F.pad(ids, (back, -back), value=PAD) for back in (1, 2)], dim=-1)  # (batch, length, 2)
+        before = torch.stack(
+            [F.pad(ids, (back, -back), value=self.pad) for back in (1, 2)], dim=-1
+        )  # (batch, length, 2)
         preceding = self._precede(before)
         if spread is not None:
             preceding = spread.to(preceding.dtype) @ preceding
@@ -115,8 +117,8 @@ class PointerOutput(Output):
         found, copied = self._copy(states, history, precomputed, target)
         # log(w v + c) = log w + log(v + c / w): what writing finds in the vocabulary, v, never leaves its chunk.
         odds = torch.where(found, copy - write + copied, -torch.inf)
-        nll, log_prob = cross_entropy(states, self.embedding.weight, None, target, smoothing, odds)
-        write = write.masked_fill(target == PAD, 0.0)
+        nll, log_prob = cross_entropy(states, self.embedding.weight, None, target, self.pad, smoothing, odds)
+        write = write.masked_fill(target == self.pad, 0.0)
         return Scores(nll - (1 - smoothing) * write.sum(), log_prob + write.detach())
 
     def _copy(
@@ -142,7 +144,7 @@ class PointerOutput(Output):
 
     def _precede(self, tokens: Tensor) -> Tensor:
         """Project a token and the one before it (batch, length, 2): (batch, length, 2 * preceding)."""
-        vectors = [zero_padding(self.embedding(tokens[..., back]), tokens[..., back] != PAD) for back in range(2)]
+        vectors = [zero_padding(self.embedding(tokens[..., back]), tokens[..., back] != self.pad) for back in range(2)]
         return torch.cat([part(vector) for part, vector in zip(self.preceding, vectors, strict=True)], dim=-1)
 
     def _attend(self, states: Tensor, history: Tensor, precomputed: dict[str, Tensor]) -> Tensor:

@@ -7,6 +7,7 @@ from torch import Tensor, nn
 
 from sumpool.core.nn.cross_entropy import cross_entropy
 from sumpool.core.nn.layers import TiedProjection
+from sumpool.core.nn.masking import pad_id
 from sumpool.core.nn.mixture import Mixtures
 from sumpool.core.nn.numerics import at_least_float32
 from sumpool.core.output._base import Output, OutputConfig, Scores
@@ -35,6 +36,7 @@ class TiedOutput(Output):
     def __init__(self, embedding: nn.Embedding, bias: bool = False) -> None:
         super().__init__()
         self.embedding = embedding
+        self.pad = pad_id(embedding)
         self.vocabulary = TiedProjection(embedding)
         self.register_buffer("bias", torch.zeros(embedding.num_embeddings) if bias else None)
 
@@ -58,4 +60,4 @@ class TiedOutput(Output):
     ) -> Scores:
         """Score the reference (batch, target)."""
         del history, precomputed
-        return Scores(*cross_entropy(states, self.embedding.weight, self.bias, target, smoothing))
+        return Scores(*cross_entropy(states, self.embedding.weight, self.bias, target, self.pad, smoothing))

@@ -11,7 +11,7 @@ from torch import Tensor
 
 from sumpool.core.decoding import step as decoding_step
 from sumpool.core.decoding.beam import Hypothesis, search
-from sumpool.core.decoding.constraints import NoRepeatWords, WordPieces
+from sumpool.core.decoding.constraints import NoRepeatWords, Rules, WordPieces
 from sumpool.core.decoding.ranking import LengthFormula, Lengths, Ranking
 from sumpool.special_tokens import BOS, EOS
 from tests.core.decoding.random_steps import PIECES, VOCAB, WORDS, BeamCache, next_log_probs, probability, step, table
@@ -183,7 +183,9 @@ class Mute:
 
 @pytest.mark.parametrize("beams", [1, 3])
 def test_where_every_piece_is_forbidden_the_summary_ends(beams: int) -> None:
-    found = search(step, BeamCache.start([1, 2], beams), [Lengths(5, 9)] * 2, Ranking(beams), constraints=[Mute(2)])
+    found = search(
+        step, BeamCache.start([1, 2], beams), [Lengths(5, 9)] * 2, Ranking(beams), Rules(constraints=[Mute(2)])
+    )
     for document, hypotheses in zip([1, 2], found, strict=True):
         assert [len(hypothesis.tokens) for hypothesis in hypotheses] == [2]
         assert hypotheses[0].log_prob == pytest.approx(probability(document, hypotheses[0].tokens), abs=1e-5)
@@ -191,7 +193,7 @@ def test_where_every_piece_is_forbidden_the_summary_ends(beams: int) -> None:
 
 def test_constraints_hold_along_every_beam() -> None:
     words = NoRepeatWords(1, WordPieces(PIECES))
-    found = search(step, BeamCache.start(range(20), 4), [Lengths(0, 8)] * 20, Ranking(4), constraints=[words])
+    found = search(step, BeamCache.start(range(20), 4), [Lengths(0, 8)] * 20, Ranking(4), Rules(constraints=[words]))
     for hypothesis in itertools.chain.from_iterable(found):
         text = b"".join(PIECES[piece] for piece in hypothesis.tokens).split()
         assert len(set(text)) == len(text)

@@ -4,7 +4,7 @@ import pytest
 from torch import Tensor
 
 from sumpool.core.decoding.beam import search
-from sumpool.core.decoding.constraints import NoRepeatTokens
+from sumpool.core.decoding.constraints import NoRepeatTokens, Rules
 from sumpool.core.decoding.ranking import Lengths, Ranking
 from sumpool.special_tokens import BOS, EOS
 from tests.core.decoding.random_steps import BeamCache, next_log_probs, probability, step, table
@@ -42,7 +42,7 @@ def test_without_a_forced_end_summaries_are_cut(beams: int) -> None:
 @pytest.mark.parametrize("beams", [1, 3])
 def test_forced_first_pieces_are_shown_and_counted_but_not_scored(beams: int) -> None:
     ranking, lengths = Ranking(beams), [Lengths(3, 6)] * 2
-    found = search(step, BeamCache.start([1, 2], beams), lengths, ranking, prefix=[7, 4])
+    found = search(step, BeamCache.start([1, 2], beams), lengths, ranking, Rules([7, 4]))
     for document, hypotheses in zip([1, 2], found, strict=True):
         best = hypotheses[0]
         assert best.tokens[:2] == (7, 4)
@@ -52,8 +52,8 @@ def test_forced_first_pieces_are_shown_and_counted_but_not_scored(beams: int) ->
         assert best.log_prob == pytest.approx(probability(document, best.tokens) - forced, abs=1e-5)
         assert best.score == pytest.approx(best.log_prob / (len(best.tokens) + 1))
     rule = NoRepeatTokens(1)
-    for hypotheses in search(step, BeamCache.start([1, 2], beams), lengths, ranking, prefix=[7], constraints=[rule]):
+    for hypotheses in search(step, BeamCache.start([1, 2], beams), lengths, ranking, Rules([7], [rule])):
         assert all(len(set(hypothesis.tokens)) == len(hypothesis.tokens) for hypothesis in hypotheses)
-    assert search(step, BeamCache.start([], 4), [], Ranking(4), prefix=[7]) == []
-    beyond = search(step, BeamCache.start([1], beams), [Lengths(0, 1)], ranking, prefix=[7, 4])
+    assert search(step, BeamCache.start([], 4), [], Ranking(4), Rules([7])) == []
+    beyond = search(step, BeamCache.start([1], beams), [Lengths(0, 1)], ranking, Rules([7, 4]))
     assert [hypothesis.tokens for hypothesis in beyond[0]] == [(7, 4)]

@@ -12,7 +12,7 @@ from torch import Tensor
 from transformers import BartConfig, BartForConditionalGeneration, GenerationConfig
 
 from sumpool.core.decoding.beam import Hypothesis, search
-from sumpool.core.decoding.constraints import NoRepeatTokens
+from sumpool.core.decoding.constraints import NoRepeatTokens, Rules
 from sumpool.core.decoding.ranking import Lengths, Ranking
 
 VOCAB = 40
@@ -129,8 +129,10 @@ def ours(model: BartForConditionalGeneration, ids: Tensor, mask: Tensor, case: C
         state,
         [Lengths(min(max(0, case.min_length - 1), maximum), maximum)] * len(ids),
         Ranking(case.beams, case.length_penalty, "transformers", case.early_stopping, case.forced_eos),
-        prefix=[FIRST] if case.forced_bos else [],
-        constraints=[NoRepeatTokens(case.no_repeat)] if case.no_repeat else [],
+        Rules(
+            prefix=[FIRST] if case.forced_bos else [],
+            constraints=[NoRepeatTokens(case.no_repeat)] if case.no_repeat else [],
+        ),
     )
     return [[replace(one, tokens=tuple(THEIRS[list(one.tokens)].tolist())) for one in ended] for ended in found]
 

@@ -7,7 +7,7 @@ import pytest
 import torch
 
 from sumpool.core.decoding.beam import Hypothesis, search
-from sumpool.core.decoding.constraints import NoRepeatWords, WordPieces
+from sumpool.core.decoding.constraints import NoRepeatWords, Rules, WordPieces
 from sumpool.core.decoding.ranking import Lengths, Ranking
 from sumpool.core.model.config import ModelConfig
 from sumpool.core.model.summarizer import DecoderState, Memory, Summarizer
@@ -64,7 +64,7 @@ def summaries(model: Summarizer, documents: Sequence[torch.Tensor], beams: int) 
 
     rule = NoRepeatWords(1, WordPieces([f" {number}".encode() if number > EOS else b"" for number in range(VOCAB)]))
     state = model.start(read(model, documents), beams)
-    return search(step, state, [LENGTHS] * len(documents), Ranking(beams), constraints=[rule])
+    return search(step, state, [LENGTHS] * len(documents), Ranking(beams), Rules(constraints=[rule]))
 
 
 def with_ends(log_probs: torch.Tensor) -> torch.Tensor:

@@ -9,7 +9,7 @@ import torch
 from torch import Tensor
 
 from sumpool.core.decoding import step as decoding_step
-from sumpool.core.decoding.constraints import NoRepeatTokens
+from sumpool.core.decoding.constraints import NoRepeatTokens, Rules
 from sumpool.core.decoding.ranking import Lengths
 from sumpool.core.decoding.sampling import sample
 from sumpool.special_tokens import BOS, EOS
@@ -85,8 +85,7 @@ def test_constraints_and_first_pieces_hold() -> None:
         [Lengths(3, 6)],
         draws(3, 40),
         3.0,
-        prefix=(WORDS[0],),
-        constraints=[NoRepeatTokens(2)],
+        Rules((WORDS[0],), [NoRepeatTokens(2)]),
     )
     for tokens in drawn:
         pairs = list(pairwise(tokens))
@@ -97,7 +96,7 @@ def test_constraints_and_first_pieces_hold() -> None:
 
 def test_a_summary_ends_where_nothing_may_follow() -> None:
     (drawn,) = sample(
-        step, BeamCache.start([1], 3), [Lengths(40, 60)], draws(0, 3, 61), 1.0, constraints=[NoRepeatTokens(1)]
+        step, BeamCache.start([1], 3), [Lengths(40, 60)], draws(0, 3, 61), 1.0, Rules(constraints=[NoRepeatTokens(1)])
     )
     assert all(sorted(tokens) == sorted(set(tokens)) for tokens in drawn)
 

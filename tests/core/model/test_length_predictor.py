@@ -46,14 +46,14 @@ def targets(*lengths: int) -> Tensor:
 
 
 def test_what_is_left_is_counted_down_to_nothing() -> None:
-    predictor = LengthPredictor(8)
+    predictor = LengthPredictor(8, PAD)
     told = predictor.embed_remaining(torch.tensor([3.2, 1.0]), torch.arange(5).expand(2, 5), torch.float32)
     expected = predictor.remaining(sinusoid(torch.tensor([[3, 2, 1, 0, 0], [1, 0, 0, 0, 0]]), 8))
     torch.testing.assert_close(told, expected)
 
 
 def test_the_loss_is_least_at_the_median() -> None:
-    predictor, target = LengthPredictor(8), targets(10, 12, 100)
+    predictor, target = LengthPredictor(8, PAD), targets(10, 12, 100)
     losses = {
         length: float(predictor.loss(torch.tensor(float(length)).log().expand(3), target)) for length in range(5, 120)
     }
@@ -63,7 +63,7 @@ def test_the_loss_is_least_at_the_median() -> None:
 @torch.no_grad()
 def test_training_is_told_about_the_length_of_the_reference() -> None:
     torch.manual_seed(0)
-    varied = LengthPredictor(8).jitter(targets(50).expand(4000, -1))
+    varied = LengthPredictor(8, PAD).jitter(targets(50).expand(4000, -1))
     assert float(varied.log().mean().exp()) == pytest.approx(50, rel=0.02)
     assert float(varied.log().std()) == pytest.approx(0.1, rel=0.1)
 

@@ -56,7 +56,7 @@ def test_equals_the_whole_distribution(smoothing: float, biased: bool, mixed: bo
         some = torch.rand(target.shape) < 0.5
         otherwise = torch.randn(target.shape, dtype=torch.float64).masked_fill(some, -torch.inf).requires_grad_()
     learning = [states, matrix] if otherwise is None else [states, matrix, otherwise]
-    found = cross_entropy(states, matrix, bias, target, smoothing, otherwise)
+    found = cross_entropy(states, matrix, bias, target, PAD, smoothing, otherwise)
     expected = plain(states, matrix, bias, target, smoothing, otherwise)
     torch.testing.assert_close(found, expected, atol=1e-12, rtol=1e-12)
     gradients = torch.autograd.grad(3 * found[0], learning)
@@ -65,7 +65,7 @@ def test_equals_the_whole_distribution(smoothing: float, biased: bool, mixed: bo
 
 def test_padding_in_the_middle_of_a_gpu_batch_counts_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
     states, matrix, target = make_input()
-    expected = cross_entropy(states, matrix, None, target, 0.1)
+    expected = cross_entropy(states, matrix, None, target, PAD, 0.1)
     gradients = torch.autograd.grad(expected[0], (states, matrix))
 
     class Everything(module._Work):
@@ -75,7 +75,7 @@ def test_padding_in_the_middle_of_a_gpu_batch_counts_nothing(monkeypatch: pytest
             return chunks
 
     monkeypatch.setattr(module, "_Work", Everything)
-    found = cross_entropy(states, matrix, None, target, 0.1)
+    found = cross_entropy(states, matrix, None, target, PAD, 0.1)
     torch.testing.assert_close(found, expected, atol=1e-12, rtol=1e-12)
     torch.testing.assert_close(torch.autograd.grad(found[0], (states, matrix)), gradients, atol=1e-12, rtol=1e-12)
 
@@ -84,15 +84,16 @@ def test_padding_in_the_middle_of_a_gpu_batch_counts_nothing(monkeypatch: pytest
 def test_what_does_not_learn_gets_no_gradient(learner: int) -> None:
     states, matrix, target = make_input()
     parts = [states, matrix, torch.randn(target.shape, dtype=torch.float64, requires_grad=True)]
-    expected = torch.autograd.grad(cross_entropy(parts[0], parts[1], None, target, 0.1, parts[2])[0], parts)[learner]
+    together, _ = cross_entropy(parts[0], parts[1], None, target, PAD, 0.1, parts[2])
+    expected = torch.autograd.grad(together, parts)[learner]
     alone = [part if number == learner else part.detach() for number, part in enumerate(parts)]
-    nll, _ = cross_entropy(alone[0], alone[1], None, target, 0.1, alone[2])
+    nll, _ = cross_entropy(alone[0], alone[1], None, target, PAD, 0.1, alone[2])
     assert torch.equal(torch.autograd.grad(nll, alone[learner])[0], expected)
 
 
 def test_nothing_to_foresee_is_no_surprise() -> None:
     states, matrix, target = make_input()
-    nll, log_prob = cross_entropy(states, matrix, None, torch.full_like(target, PAD), 0.1)
+    nll, log_prob = cross_entropy(states, matrix, None, torch.full_like(target, PAD), PAD, 0.1)
     assert nll == 0
     assert (log_prob == 0).all()
     assert all((gradient == 0).all() for gradient in torch.autograd.grad(nll, (states, matrix)))
@@ -100,7 +101,7 @@ def test_nothing_to_foresee_is_no_surprise() -> None:
 
 def test_one_way_back_only() -> None:
     states, matrix, target = make_input()
-    nll, _ = cross_entropy(states, matrix, None, target)
+    nll, _ = cross_entropy(states, matrix, None, target, PAD)
     nll.backward(retain_graph=True)
     with pytest.raises(RuntimeError, match="modified by an inplace operation"):
         nll.backward()
@@ -113,7 +114,7 @@ def test_half_precision_sums_in_single(weights: torch.dtype) -> None:
     states, matrix = (part.detach().to(weights).requires_grad_() for part in (states, matrix))
     bias = torch.randint(-2, 3, (VOCAB,)).to(weights)
     with torch.autocast("cpu", torch.bfloat16, enabled=weights == torch.float32):
-        found = cross_entropy(states, matrix, bias, target, 0.1)
+        found = cross_entropy(states, matrix, bias, target, PAD, 0.1)
     wide = [part.detach().bfloat16().double().requires_grad_() for part in (states, matrix)]
     expected = plain(wide[0], wide[1], bias.double(), target, 0.1, None)
     assert found[0].dtype == found[1].dtype == torch.float32
@@ -149,6 +150,6 @@ def test_no_more_than_a_chunk_is_held(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(module, "_AT_ONCE", 64 * VOCAB)
     states, matrix, target = make_input(batch=50)
     with Largest() as seen:
-        cross_entropy(states, matrix, None, target, 0.1)[0].backward()
+        cross_entropy(states, matrix, None, target, PAD, 0.1)[0].backward()
     assert states.size(0) * states.size(1) > 1000
     assert seen.numbers == max(64 * VOCAB, states.numel())

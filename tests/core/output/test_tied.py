@@ -9,7 +9,7 @@ VOCAB, MISSING = 30, (2, 7)
 
 def build() -> TiedOutput:
     """A head that two pieces are taken out of."""
-    head = TiedOutputConfig(bias=True).build(nn.Embedding(VOCAB, 16)).double()
+    head = TiedOutputConfig(bias=True).build(nn.Embedding(VOCAB, 16, padding_idx=PAD)).double()
     assert head.bias is not None
     head.bias.normal_()
     head.bias[list(MISSING)] = -torch.inf
@@ -54,4 +54,4 @@ def test_smoothing_is_uniform_over_what_can_be_written() -> None:
 def test_the_bias_is_saved_but_does_not_learn() -> None:
     assert "bias" in build().state_dict()
     assert {name for name, _ in build().named_parameters()} == {"embedding.weight"}
-    assert "bias" not in TiedOutputConfig().build(nn.Embedding(VOCAB, 16)).state_dict()
+    assert "bias" not in TiedOutputConfig().build(nn.Embedding(VOCAB, 16, padding_idx=PAD)).state_dict()
