@@ -7,30 +7,29 @@ import torch
 from torch import Tensor
 
 AttentionReceived = Callable[[bool], Tensor]
-"""Gives the attention that each token got, (batch, length); told whether what a token gives itself counts."""
+"""Returns the attention that each token received, (batch, length); the argument: whether attention to itself counts."""
 
 
 @dataclass(frozen=True)
 class Tokens:
-    """Vectors of a batch of documents, in source order, with what is known of where they come from.
+    """States of a batch of documents in source order, with their origin in the source.
 
     Attributes:
         states: (batch, length, dim).
-        mask: (batch, length), True at real tokens, which stand first. Whatever stands at False never reaches a result.
-        positions: (batch, length), place in the source; a pooled vector has that of its heaviest source token.
-        sentences: (batch, length), number of the sentence that the vector belongs to.
-        words: (batch, length), number of the word that the vector belongs to.
-        ids: (batch, length), vocabulary piece of the heaviest source token.
+        mask: (batch, length), True at real tokens, which stand first. Values at False never reach a result.
+        positions: (batch, length), position in the source; a pooled state has that of its heaviest source token.
+        sentences: (batch, length), sentence number of each state.
+        words: (batch, length), word number of each state.
+        ids: (batch, length), token id of the heaviest source token.
         origin: (batch, length), index of the heaviest source token.
-        phrases: (batch, length), number of the phrase that the vector belongs to, as a teacher sees it; None where
-            nobody teaches.
+        phrases: (batch, length), phrase number of each state, the reference of learned boundaries; None without one.
         attention_received: Returns the attention that each token received in the previous layer, computed on call; None
-            ahead of the first layer.
-        first: (batch,), number of each row's first vector in its document, where rows are blocks of documents; None
-            where they are whole.
-        full: Whether no row has padding, as far as is known without asking the device.
-        losses: Auxiliary losses by name, scalars; `train.loss_weights` weighs them.
-        metrics: Signs of health by name, detached scalars; the journal shows them.
+            before the first layer.
+        first: (batch,), index of the first state of each row in its document, where rows are blocks of documents; None
+            where rows are whole documents.
+        full: Whether no row is padded, as far as that is known without synchronising with the device.
+        losses: Auxiliary losses by name, scalars; weighted by `train.loss_weights`.
+        metrics: Detached scalar metrics by name, logged to metrics.jsonl.
     """
 
     states: Tensor
@@ -57,16 +56,20 @@ class Tokens:
         ids: Tensor,
         phrases: Tensor | None = None,
     ) -> "Tokens":
-        """Start the way through the encoder: every vector is its own source token."""
+        """Return the input of the encoder: every state is its own source token."""
         positions = torch.arange(states.size(1), device=states.device).expand(mask.shape)
         return cls(states, mask, positions, sentences, words, ids, positions, phrases)
 
     @property
     def indices(self) -> Tensor:
-        """(batch, length), the number of each vector in its document."""
-        inside = torch.arange(self.mask.size(1), device=self.mask.device)
-        return inside.expand(self.mask.shape) if self.first is None else self.first[:, None] + inside
+        """(batch, length), index of each state in its document."""
+        offset = torch.arange(self.mask.size(1), device=self.mask.device)
+        return offset.expand(self.mask.shape) if self.first is None else self.first[:, None] + offset
 
     def with_states(self, states: Tensor) -> "Tokens":
-        """The same tokens with other vectors (batch, length, dim)."""
+        """Return the same tokens with other states (batch, length, dim)."""
         return replace(self, states=states)
+
+    def with_full(self) -> "Tokens":
+        """Return the same tokens with `full` computed from the mask."""
+        return replace(self, full=bool(self.mask.all()))

@@ -7,7 +7,7 @@ import torch
 from torch import Tensor, nn
 from torch.utils._python_dispatch import TorchDispatchMode
 
-from sumpool.core.model import encoder
+from sumpool.core.model import chunked_encoding
 from sumpool.core.output._base import Scores
 from sumpool.data.batches import Batch
 from sumpool.errors import ResourceError
@@ -135,7 +135,7 @@ def test_bf16_rounds_every_weight_once_and_leaves_its_gradient_in_single_precisi
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     monkeypatch.setattr(
-        encoder, "CPU", encoder.MemoryBudget(at_once=1, held=2**20)
+        chunked_encoding, "CPU_BUDGET", chunked_encoding.MemoryBudget(chunk=1, document=2**20)
     )  # so that every layer is used several times
     model = new_model()
     updater = new_updater(model, CONFIG.model_copy(update={"precision": "bf16"}))

@@ -1,8 +1,8 @@
-"""Documents taken apart into blocks, so that layers whose attention stays inside blocks run over real tokens alone.
+"""Batches of documents cut into blocks, packed without padding.
 
-Blocks that are full travel together in chunks; those that a document ends in travel with others about as long, cut to
-the longest of them. A batch therefore costs what its tokens cost, however different its documents are, and a chunk's
-activations are small enough to stay near the processor.
+Full blocks are grouped into chunks; the last, shorter blocks of documents are grouped with blocks of similar length,
+padded to the longest of the chunk. The cost of a batch therefore follows its real tokens, whatever the lengths of its
+documents, and the activations of a chunk fit into the processor's cache.
 """
 
 from collections.abc import Iterable, Iterator, Sequence
@@ -17,7 +17,7 @@ from sumpool.core.tokens import Tokens
 
 @dataclass(frozen=True)
 class Block:
-    """Consecutive tokens of one document: which document, where they begin, and how many they are."""
+    """Consecutive tokens of one document: its index in the batch, index of the first token, number of tokens."""
 
     document: int
     first: int
@@ -26,111 +26,119 @@ class Block:
 
 @final
 class Chunk:
-    """Blocks that travel together, as if they were documents."""
+    """Blocks that run through the layers together, as if they were documents.
+
+    Attributes:
+        mask: (blocks, longest), True at real tokens.
+        full: Whether no block is padded.
+    """
 
     def __init__(self, blocks: Sequence[Block], length: int, device: torch.device) -> None:
-        """Lay out.
+        """Compute the indices of the blocks' tokens.
 
         Args:
             blocks: At least one, the longest first.
-            length: Of the documents, padding included.
-            device: Where the documents are.
+            length: Length of the documents, padding included.
+            device: Device of the documents.
         """
         self.full = blocks[-1].size == blocks[0].size > 0
-        document, first, size = torch.tensor([(each.document, each.first, each.size) for each in blocks]).T
-        inside = torch.arange(max(1, blocks[0].size))
-        mask = inside < size[:, None]  # (blocks, longest)
+        document, first, size = torch.tensor([(block.document, block.first, block.size) for block in blocks]).T
+        offset = torch.arange(max(1, blocks[0].size))
+        mask = offset < size[:, None]  # (blocks, longest)
         self.mask = mask.to(device)
-        self._real = None if self.full else mask.flatten().nonzero()[:, 0].to(device)  # no need to ask the device
+        self._real = (
+            None if self.full else mask.flatten().nonzero()[:, 0].to(device)
+        )  # without a device synchronisation
         self._document = document[:, None].to(device)
-        self._number = (first[:, None] + inside).to(device)  # (blocks, longest), place of each token in its document
+        self._index = (first[:, None] + offset).to(device)  # (blocks, longest), index of each token in its document
         self._length = length
 
     @property
-    def places(self) -> Tensor:
-        """Where the real tokens stand when the documents are laid end to end, (real,)."""
-        return self.real(self._document * self._length + self._number)
+    def flat_indices(self) -> Tensor:
+        """Indices of the real tokens in the flattened batch, (real,)."""
+        return self.drop_padding(self._document * self._length + self._index)
 
-    def take(self, tokens: Tokens) -> Tokens:
-        """Take the blocks out of their documents: (batch, length) -> (blocks, longest)."""
-        where = (self._document, self._number.clamp(max=self._length - 1))
+    def gather(self, tokens: Tokens) -> Tokens:
+        """Gather the blocks from their documents: (batch, length) -> (blocks, longest)."""
+        index = (self._document, self._index.clamp(max=self._length - 1))
         return replace(
             tokens,
-            states=tokens.states[where],
+            states=tokens.states[index],
             mask=self.mask,
-            positions=tokens.positions[where],
-            sentences=tokens.sentences[where],
-            words=tokens.words[where],
-            ids=tokens.ids[where],
-            origin=tokens.origin[where],
-            phrases=None if tokens.phrases is None else tokens.phrases[where],
-            first=self._number[:, 0],
+            positions=tokens.positions[index],
+            sentences=tokens.sentences[index],
+            words=tokens.words[index],
+            ids=tokens.ids[index],
+            origin=tokens.origin[index],
+            phrases=None if tokens.phrases is None else tokens.phrases[index],
+            first=self._index[:, 0],
             full=self.full,
         )
 
-    def real(self, values: Tensor) -> Tensor:
-        """Lay the values of all real tokens end to end: (blocks, longest, ...) -> (real, ...)."""
+    def drop_padding(self, values: Tensor) -> Tensor:
+        """Flatten the values of real tokens: (blocks, longest, ...) -> (real, ...)."""
         rows = values.flatten(0, 1)
         return rows if self._real is None else rows.index_select(0, self._real)
 
 
 @final
 class Blocks:
-    """The real blocks of a batch, in chunks."""
+    """The non-empty blocks of a batch, in chunks."""
 
-    def __init__(self, mask: Tensor, block: int, most: int) -> None:
-        """Cut.
+    def __init__(self, mask: Tensor, block: int, max_tokens: int) -> None:
+        """Cut documents into blocks and group these into chunks.
 
         Args:
             mask: (batch, length), True at real tokens, which stand first.
-            block: Tokens of a block; a document's last one may be shorter.
-            most: Tokens of a chunk; one block may be longer.
+            block: Tokens of a block; the last one of a document may be shorter.
+            max_tokens: Tokens of a chunk; a single block may be longer.
         """
         self.shape = mask.shape
         block = max(1, min(block, mask.size(1)))
-        cut = [
+        blocks = [
             Block(document, first, min(block, size - first))
             for document, size in enumerate(mask.sum(1).tolist())
             for first in range(0, size, block)
-        ]
-        cut.sort(key=lambda each: each.size, reverse=True)
-        self.chunks = [Chunk(each, mask.size(1), mask.device) for each in _fill(cut or [Block(0, 0, 0)], most)]
+        ] or [Block(0, 0, 0)]
+        blocks.sort(key=lambda block: block.size, reverse=True)
+        self.chunks = [Chunk(group, mask.size(1), mask.device) for group in _group(blocks, max_tokens)]
 
-    def join(self, parts: Iterable[Tensor]) -> Tensor:
-        """Put what became of the chunks, (blocks, longest, ...) each, back: (batch, length, ...), 0 at padding.
+    def join(self, values: Iterable[Tensor]) -> Tensor:
+        """Join the values of all chunks, (blocks, longest, ...) each, to documents (batch, length, ...), 0 at padding.
 
-        Where no gradient is wanted, a part is put back as soon as it comes, so that few are held at a time.
+        Without gradients, values are written as soon as they are computed, so that few are held at a time.
         """
         if torch.is_grad_enabled():
-            together = torch.cat([chunk.real(part) for chunk, part in zip(self.chunks, parts, strict=True)])
-            places = torch.cat([chunk.places for chunk in self.chunks])
-            return self._documents(self._empty(together).index_copy(0, places, together))
+            rows = torch.cat([chunk.drop_padding(value) for chunk, value in zip(self.chunks, values, strict=True)])
+            indices = torch.cat([chunk.flat_indices for chunk in self.chunks])
+            return self._documents(self._zeros(rows).index_copy(0, indices, rows))
         joined: Tensor | None = None
-        for chunk, part in zip(self.chunks, parts, strict=True):
-            joined = self.put(chunk, part, joined)
+        for chunk, value in zip(self.chunks, values, strict=True):
+            joined = self.write(chunk, value, joined)
         assert joined is not None, "there is always a chunk"
         return joined
 
-    def put(self, chunk: Chunk, part: Tensor, joined: Tensor | None) -> Tensor:
-        """Put what became of a chunk back into `joined` (batch, length, ...), or into zeros where there is none yet."""
-        rows = chunk.real(part)
+    def write(self, chunk: Chunk, values: Tensor, joined: Tensor | None) -> Tensor:
+        """Write the values of a chunk into `joined` (batch, length, ...), or into zeros where it is None."""
+        rows = chunk.drop_padding(values)
         if joined is None:
-            joined = self._documents(self._empty(rows))
-        joined.flatten(0, 1)[chunk.places] = rows
+            joined = self._documents(self._zeros(rows))
+        joined.flatten(0, 1)[chunk.flat_indices] = rows
         return joined
 
-    def _empty(self, like: Tensor) -> Tensor:
-        return like.new_zeros(self.shape.numel(), *like.shape[1:])
+    def _zeros(self, rows: Tensor) -> Tensor:
+        return rows.new_zeros(self.shape.numel(), *rows.shape[1:])
 
     def _documents(self, rows: Tensor) -> Tensor:
         return rows.view(*self.shape, *rows.shape[1:])
 
 
-def _fill(blocks: Sequence[Block], most: int) -> Iterator[Sequence[Block]]:
-    """Cut blocks, the longest first, into chunks; full ones travel with full ones only, for they need no mask."""
+def _group(blocks: Sequence[Block], max_tokens: int) -> Iterator[Sequence[Block]]:
+    """Group blocks, the longest first, into chunks; full blocks are kept apart, since they need no mask."""
     chunk: list[Block] = []
     for block in blocks:
-        if chunk and ((len(chunk) + 1) * chunk[0].size > most or block.size < chunk[0].size == blocks[0].size):
+        too_long = (len(chunk) + 1) * chunk[0].size > max_tokens if chunk else False
+        if too_long or (chunk and block.size < chunk[0].size == blocks[0].size):
             yield chunk
             chunk = []
         chunk.append(block)

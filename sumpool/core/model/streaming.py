@@ -1,9 +1,9 @@
-"""Documents whose vectors are worked out chunk by chunk, when somebody asks for them.
+"""Encoder states before a pooling, computed chunk by chunk when they are asked for.
 
-A pooling that goes by scores asks for the scores, and, once these have told who goes into what with which weight, for
-the weighted sums. The vectors of documents too long to hold them are worked out anew for these: a chunk's add to the
-sums and are gone. Time is that of reading twice; memory is that of some chunks, of a few numbers for each token, and of
-what is left.
+A pooler that works by scores asks first for the scores and then, once these determine which states are combined with
+which weight, for the weighted sums. States that exceed the memory budget are recomputed for the sums, to which each
+chunk adds before it is freed. Time is that of two encoder passes; memory is that of a few chunks, of some numbers per
+token, and of the pooled states.
 """
 
 from collections.abc import Callable, Iterator
@@ -21,92 +21,92 @@ from sumpool.core.tokens import AttentionReceived, Tokens
 
 @final
 class StreamedStates(States):
-    """Vectors that some layers make of blocks; scores and sums of them, in one piece or not, carry no gradient."""
+    """States that layers compute from blocks; scores and weighted sums carry no gradient."""
 
     def __init__(
         self,
         tokens: Tokens,
         blocks: Blocks,
-        read: Callable[[Tokens], Tokens],
-        see: Callable[[Tensor], Tensor],
-        hold: bool,
+        run_layers: Callable[[Tokens], Tokens],
+        projection: Callable[[Tensor], Tensor],
+        store: bool,
     ) -> None:
-        """Prepare; nothing is read yet.
+        """Prepare; nothing is computed yet.
 
         Args:
-            tokens: The documents.
-            blocks: Their blocks.
-            read: Makes the vectors of some blocks.
-            see: What is wanted of each vector beside the pooling, (..., dim) -> (..., features).
-            hold: Whether vectors that have been scored are held until they are mixed, or only what is wanted of them.
+            tokens: The documents, input of the layers.
+            blocks: Blocks of the documents.
+            run_layers: Computes the states of a chunk.
+            projection: Projection of each state that `projected` returns, (..., dim) -> (..., features).
+            store: Whether scored states are stored for the weighted sums, or only their projection.
         """
         self._tokens = tokens
         self._blocks = blocks
-        self._read = read
-        self._see = see
-        self._hold = hold
-        self._held: Tensor | None = None
-        self._seen: Tensor | None = None
+        self._run_layers = run_layers
+        self._projection = projection
+        self._store = store
+        self._states: Tensor | None = None
+        self._projected: Tensor | None = None
 
     def score(self, scorer: Callable[[Tokens], Tensor]) -> Tensor:
         """Score one chunk after another."""
         scores: Tensor | None = None
         kept: Tensor | None = None
-        for chunk, found in self._chunks():
-            # At once into one tensor each: small ones between large ones would keep memory from being used again.
-            scores = self._blocks.put(chunk, scorer(found), scores)
-            kept = self._blocks.put(chunk, found.states if self._hold else self._see(found.states), kept)
-        if self._hold:
-            self._held = kept
+        for chunk, output in self._outputs():
+            # Written into one tensor each: small tensors between large ones would fragment memory.
+            scores = self._blocks.write(chunk, scorer(output), scores)
+            kept = self._blocks.write(chunk, output.states if self._store else self._projection(output.states), kept)
+        if self._store:
+            self._states = kept
         else:
-            self._seen = kept
+            self._projected = kept
         assert scores is not None, "there is always a chunk"
         return scores
 
     def mix(self, mixture: Mixture) -> Tensor:
-        """Mix those that are held, or add one chunk after another to the sums that its vectors go into."""
-        if self._held is not None:
-            return mixture.combine(self._held)
+        """Combine the stored states, or recompute them and add one chunk after another to the weighted sums."""
+        if self._states is not None:
+            return mixture.combine(self._states)
         shape, length = mixture.mask.shape, self._tokens.mask.size(1)
         used = mixture.weights != 0  # (batch, keep, members)
-        begins = length * torch.arange(len(used), device=used.device)  # of the documents, when laid end to end
-        place = (mixture.members + begins[:, None, None])[used]
-        number = place.new_zeros(len(used) * length)
-        number[place] = used.flatten(0, 1).nonzero()[:, 0]
-        weight = mixture.weights.new_zeros(len(number))
-        weight[place] = mixture.weights[used]
+        offsets = length * torch.arange(len(used), device=used.device)  # of the documents in the flattened batch
+        members = (mixture.members + offsets[:, None, None])[used]
+        target = members.new_zeros(len(used) * length)  # index of the sum that each state is added to
+        target[members] = used.flatten(0, 1).nonzero()[:, 0]
+        weight = mixture.weights.new_zeros(len(target))
+        weight[members] = mixture.weights[used]
         sums: Tensor | None = None
-        for chunk, found in self._chunks():
-            rows, places = chunk.real(found.states), chunk.places
-            sums = rows.new_zeros(shape.numel(), rows.size(1)) if sums is None else sums
-            sums.index_add_(0, number[places], rows * weight[places, None].to(rows.dtype))
+        for chunk, output in self._outputs():
+            states, indices = chunk.drop_padding(output.states), chunk.flat_indices
+            sums = states.new_zeros(shape.numel(), states.size(1)) if sums is None else sums
+            sums.index_add_(0, target[indices], states * weight[indices, None].to(states.dtype))
         assert sums is not None, "there is always a chunk"
         return sums.view(*shape, -1)
 
     def all(self) -> Tokens:
-        """Put the vectors of all chunks back into their documents; with a gradient, if one is wanted."""
+        """Join the states of all chunks to documents; differentiable."""
         attention_received: list[AttentionReceived] = []
 
-        def parts() -> Iterator[Tensor]:
-            for _, found in self._chunks():
-                assert found.attention_received is not None
-                attention_received.append(found.attention_received)
-                yield found.states
+        def chunk_states() -> Iterator[Tensor]:
+            for _, output in self._outputs():
+                assert output.attention_received is not None
+                attention_received.append(output.attention_received)
+                yield output.states
 
-        self._held = self._blocks.join(parts())
+        self._states = self._blocks.join(chunk_states())
         return replace(
             self._tokens,
-            states=self._held,
-            attention_received=lambda itself: self._blocks.join(give(itself) for give in attention_received),
+            states=self._states,
+            attention_received=lambda itself: self._blocks.join(compute(itself) for compute in attention_received),
         )
 
-    def seen(self) -> Tensor:
-        """Give what `see` makes of each vector, (batch, length, features), once they have been scored or held."""
-        if self._held is not None:
-            return self._see(self._held)
-        assert self._seen is not None, "vectors must be scored or held before it is known what is seen of them"
-        return self._seen
+    def projected(self) -> Tensor:
+        """Return the projection of each state (batch, length, features), after `score` or `all`."""
+        if self._states is not None:
+            return self._projection(self._states)
+        assert self._projected is not None, "states must be computed before their projection is known"
+        return self._projected
 
-    def _chunks(self) -> Iterator[tuple[Chunk, Tokens]]:
-        """Run the chunks through the layers, one when it is asked for."""
-        return ((chunk, self._read(chunk.take(self._tokens))) for chunk in self._blocks.chunks)
+    def _outputs(self) -> Iterator[tuple[Chunk, Tokens]]:
+        """Run each chunk through the layers when it is asked for."""
+        return ((chunk, self._run_layers(chunk.gather(self._tokens))) for chunk in self._blocks.chunks)

@@ -1,4 +1,4 @@
-"""The vectors before a pooling."""
+"""Encoder states before a pooling: interface and materialised form."""
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable
@@ -12,36 +12,36 @@ from sumpool.core.tokens import Tokens
 
 
 class States(ABC):
-    """Vectors (batch, length, dim), which need not all be held where scores and sums are all that is asked for."""
+    """States (batch, length, dim) that a pooler scores and mixes; they need not be in memory all at once for that."""
 
     @abstractmethod
     def score(self, scorer: Callable[[Tokens], Tensor]) -> Tensor:
-        """Score each (batch, length), by itself or by its block; any value at padding."""
+        """Apply a scorer of single states or blocks: (batch, length), any value at padding."""
 
     @abstractmethod
     def mix(self, mixture: Mixture) -> Tensor:
-        """Mix those behind every vector that is left, each behind one at most: (batch, keep, dim), 0 at padding."""
+        """Return the weighted sums (batch, keep, dim), 0 at padding; each state is a member of at most one sum."""
 
     @abstractmethod
     def all(self) -> Tokens:
-        """Hold them all, 0 at padding."""
+        """Materialise all states, 0 at padding."""
 
 
 @final
 class EagerStates(States):
-    """Vectors that are held already."""
+    """States in memory."""
 
     def __init__(self, tokens: Tokens) -> None:
         self._tokens = tokens.with_states(zero_padding(tokens.states, tokens.mask))
 
     def score(self, scorer: Callable[[Tokens], Tensor]) -> Tensor:
-        """Score them all at once."""
+        """Score all states at once."""
         return scorer(self._tokens)
 
     def mix(self, mixture: Mixture) -> Tensor:
-        """Mix them all at once."""
+        """Combine all states at once."""
         return mixture.combine(self._tokens.states)
 
     def all(self) -> Tokens:
-        """Give them."""
+        """Return the tokens."""
         return self._tokens

@@ -11,7 +11,7 @@ from transformers import BartConfig, BartForConditionalGeneration
 
 from sumpool.core.model.config import ModelConfig
 from sumpool.core.model.decoder import DecoderLayer
-from sumpool.core.model.layer_groups import EncoderLayer
+from sumpool.core.model.encoder_layer import EncoderLayer
 from sumpool.core.model.summarizer import Summarizer
 from sumpool.special_tokens import BOS, PAD
 

@@ -1,4 +1,4 @@
-"""What the encoder does around its layers and poolings."""
+"""The plain loop of the encoder, restoring, metrics and word numbers."""
 
 from collections.abc import Sequence
 
@@ -10,6 +10,7 @@ from sumpool.core.model.config import ModelConfig
 from sumpool.core.model.encoder import Encoder
 from sumpool.core.model.summarizer import Summarizer
 from sumpool.core.nn.mixture import Mixture
+from sumpool.core.tokens import Tokens
 
 VOCAB = 60
 TWO_POOLINGS = [
@@ -32,37 +33,51 @@ def make_documents(*lengths: int) -> tuple[Tensor, Tensor, Tensor]:
     return ids, mask, torch.arange(max(lengths)).expand(mask.shape) // 7
 
 
-def owner(mixture: Mixture, number: int, vector: int) -> int:
-    """The one survivor that a vector stands behind."""
-    behind = (mixture.members[number] == vector) & (mixture.weights[number] > 0)
-    return int(behind.any(-1).nonzero().item())
+def pooled_index(mixture: Mixture, document: int, index: int) -> int:
+    """Index of the only pooled state that a state is a member of."""
+    is_member = (mixture.members[document] == index) & (mixture.weights[document] > 0)
+    return int(is_member.any(-1).nonzero().item())
 
 
-def test_restoring_adds_to_every_token_what_it_was_pooled_into() -> None:
+def test_states_pass_through_every_layer_and_pooler() -> None:
+    encoder, (ids, mask, sentences) = make_encoder(restore=False).eval(), make_documents(64, 9, 33)
+    encoder.chunked = False
+    memory = encoder(ids, mask, sentences).memory
+    tokens = Tokens.from_source(encoder.embed.embedding(ids), mask, sentences, ids, ids)
+    tokens = tokens.with_states(encoder.embed(ids, mask, tokens.positions))
+    for index, layer in enumerate(encoder.layers):
+        tokens = layer(tokens)
+        if str(index) in encoder.poolers:
+            tokens = encoder.poolers[str(index)](tokens).tokens
+    expected = encoder.norm(tokens.states)[tokens.mask]
+    torch.testing.assert_close(memory.states[memory.mask], expected, atol=1e-12, rtol=0)
+
+
+def test_restore_adds_to_every_token_the_state_it_was_pooled_into() -> None:
     documents = make_documents(64, 9, 33)
     encoded = make_encoder(norm="post")(*documents)
     restored = make_encoder(norm="post", restore=True)(*documents).memory
     first, second = (mixture() for mixture in encoded.mixtures)
-    for number, length in enumerate([64, 9, 33]):
+    for document, length in enumerate([64, 9, 33]):
         for token in range(length):
-            last = owner(second, number, owner(first, number, token))
-            expected = encoded.source.states[number, token] + encoded.memory.states[number, last]
-            torch.testing.assert_close(restored.states[number, token], expected)
+            index = pooled_index(second, document, pooled_index(first, document, token))
+            expected = encoded.source.states[document, token] + encoded.memory.states[document, index]
+            torch.testing.assert_close(restored.states[document, token], expected)
     assert torch.equal(restored.mask, documents[1])
     assert torch.equal(restored.origin, torch.arange(64).expand(3, -1))
 
 
-def test_what_stands_behind_nothing_gets_nothing_back() -> None:
+def test_states_that_are_members_of_no_sum_are_restored_as_zero() -> None:
     members, weights = torch.tensor([[[0, 2], [3, 0]]]), torch.tensor([[[0.25, 0.75], [1.0, 0.0]]])
     mixture = Mixture(members, weights, torch.ones(1, 2, dtype=torch.bool))
     spread = mixture.spread(torch.tensor([[[1.0], [5.0]]]), 5)
     assert spread.flatten().tolist() == [1, 0, 1, 5, 0]
 
 
-def test_the_figures_of_a_pooling_are_named_after_its_layer() -> None:
+def test_metrics_of_a_pooling_are_named_after_its_layer() -> None:
     metrics = make_encoder()(*make_documents(64, 9)).memory.metrics
     assert set(metrics) == {"layer_1.winner_share", "layer_2.winner_share"}
-    assert all(0.5 <= float(figure) <= 1 for figure in metrics.values())
+    assert all(0.5 <= float(metric) <= 1 for metric in metrics.values())
 
 
 def test_without_positions_the_order_within_a_block_does_not_matter() -> None:
@@ -75,7 +90,7 @@ def test_without_positions_the_order_within_a_block_does_not_matter() -> None:
 
 
 @pytest.mark.parametrize("starts", [[5], [5, 6, 7]])
-def test_words_are_counted_by_the_pieces_that_begin_them(starts: list[int]) -> None:
+def test_words_are_counted_by_the_tokens_that_begin_them(starts: list[int]) -> None:
     word_starts = torch.zeros(VOCAB, dtype=torch.bool)
     word_starts[starts] = True
     config = ModelConfig.model_validate(

@@ -1,12 +1,12 @@
-"""Documents too long to hold their vectors, against documents that are held."""
+"""States recomputed for documents beyond the memory budget, against stored states."""
 
 import pytest
 import torch
 from torch import Tensor
 
-from sumpool.core.model import encoder as module
+from sumpool.core.model import chunked_encoding
+from sumpool.core.model.chunked_encoding import MemoryBudget
 from sumpool.core.model.config import ModelConfig
-from sumpool.core.model.encoder import MemoryBudget
 from sumpool.core.model.summarizer import Memory, Summarizer
 
 VOCAB = 60
@@ -27,26 +27,21 @@ def make_documents(*lengths: int) -> tuple[Tensor, Tensor, Tensor]:
     return ids, mask, torch.arange(max(lengths)).expand(mask.shape) // 7
 
 
-def encode(model: Summarizer, documents: tuple[Tensor, Tensor, Tensor], room: MemoryBudget) -> Memory:
+def encode(model: Summarizer, documents: tuple[Tensor, Tensor, Tensor], budget: MemoryBudget) -> Memory:
     with pytest.MonkeyPatch.context() as patch, torch.no_grad():
-        patch.setattr(module, "CPU", room)
+        patch.setattr(chunked_encoding, "CPU_BUDGET", budget)
         return model.encode(*documents)
 
 
-def assert_alike(found: Memory, expected: Memory) -> None:
-    for left, right in ((found.tokens, expected.tokens), (found.source, expected.source)):
+def assert_same_memory(actual: Memory, expected: Memory) -> None:
+    for left, right in ((actual.tokens, expected.tokens), (actual.source, expected.source)):
         assert torch.equal(left.mask, right.mask)
         torch.testing.assert_close(left.states[left.mask], right.states[right.mask], atol=1e-12, rtol=0)
         for name in ("positions", "sentences", "words", "ids", "origin"):
             assert torch.equal(getattr(left, name)[left.mask], getattr(right, name)[right.mask]), name
-    assert found.tokens.metrics.keys() == expected.tokens.metrics.keys()
-    (mixture,), (held,) = ([mixture() for mixture in memory.mixtures] for memory in (found, expected))
-    torch.testing.assert_close(mixture.matrix(130), held.matrix(130), atol=1e-12, rtol=0)
-
-
-def read_with_gradient(model: Summarizer, documents: tuple[Tensor, Tensor, Tensor]) -> Memory:
-    """Hold all vectors, which a gradient needs, and give each pooling all of them."""
-    return model.encode(*documents)
+    assert actual.tokens.metrics.keys() == expected.tokens.metrics.keys()
+    (mixture,), (expected_mixture,) = ([mixture() for mixture in memory.mixtures] for memory in (actual, expected))
+    torch.testing.assert_close(mixture.matrix(130), expected_mixture.matrix(130), atol=1e-12, rtol=0)
 
 
 SCORERS = ["linear", "nonlinear", "coordinate", "strided", "random", "attention_mass"]
@@ -62,32 +57,32 @@ POOLERS: list[dict[str, object]] = [
 @pytest.mark.parametrize("scorer", SCORERS)
 @pytest.mark.parametrize("pool", POOLERS, ids=lambda pool: " ".join(pool.values()))
 @pytest.mark.parametrize("keep", [20, 0.3, 130])
-def test_vectors_that_are_read_twice_or_once_are_those_that_a_gradient_holds(
+def test_recomputed_and_stored_states_equal_those_with_gradients(
     keep: float, pool: dict[str, object], scorer: str, output: str
 ) -> None:
     model = make_model({**pool, "keep": keep, "scorer": {"kind": scorer}}, output={"kind": output})
     documents = make_documents(*LENGTHS)
-    expected = read_with_gradient(model, documents)
-    for held in (2**20, 1):
-        assert_alike(encode(model, documents, MemoryBudget(at_once=24 * 16 * 8, held=held)), expected)
+    expected = model.encode(*documents)
+    for stored in (2**20, 1):
+        assert_same_memory(encode(model, documents, MemoryBudget(chunk=24 * 16 * 8, document=stored)), expected)
 
 
 @pytest.mark.parametrize("pool", [{"kind": "funnel"}, {"kind": "segments"}, {"kind": "halving", "keep": 20}])
 @pytest.mark.parametrize("restore", [True, False])
-def test_where_all_vectors_are_needed_they_are_held(pool: dict[str, object], restore: bool) -> None:
+def test_states_are_stored_where_the_pooler_needs_all(pool: dict[str, object], restore: bool) -> None:
     model, documents = make_model(pool, restore=restore), make_documents(*LENGTHS)
-    expected = read_with_gradient(model, documents).tokens
-    found = encode(model, documents, MemoryBudget(at_once=24 * 16 * 8, held=1)).tokens
-    torch.testing.assert_close(found.states[found.mask], expected.states[found.mask], atol=1e-12, rtol=0)
+    expected = model.encode(*documents).tokens
+    actual = encode(model, documents, MemoryBudget(chunk=24 * 16 * 8, document=1)).tokens
+    torch.testing.assert_close(actual.states[actual.mask], expected.states[expected.mask], atol=1e-12, rtol=0)
 
 
-def test_long_documents_run_through_the_layers_twice_and_others_once() -> None:
+def test_only_documents_beyond_the_budget_are_encoded_twice() -> None:
     model, documents = make_model({"kind": "halving", "keep": 20}), make_documents(*LENGTHS)
-    for held, times in ((130 * 16 * 8, 1), (130 * 16 * 8 - 1, 2)):
-        given: list[int] = []
+    for stored, passes in ((130 * 16 * 8, 1), (130 * 16 * 8 - 1, 2)):
+        computed: list[int] = []
         hook = model.encoder.layers[1].register_forward_pre_hook(
-            lambda _, tokens, given=given: given.append(int(tokens[0].mask.sum()))
+            lambda _, tokens, computed=computed: computed.append(int(tokens[0].mask.sum()))
         )
-        encode(model, documents, MemoryBudget(at_once=24 * 16 * 8, held=held))
+        encode(model, documents, MemoryBudget(chunk=24 * 16 * 8, document=stored))
         hook.remove()
-        assert sum(given) == times * sum(LENGTHS)
+        assert sum(computed) == passes * sum(LENGTHS)
