@@ -7,12 +7,12 @@ from pkgutil import iter_modules
 import pytest
 
 from sumpool.data.config import DataConfig
-from sumpool.recipe.load import dump_recipe, load_recipe
-from sumpool.recipe.sweep import is_sweep, load_sweep
+from sumpool.recipe.load import dump_recipe, load_recipe, read_tree
+from sumpool.recipe.sweep import load_sweep
 from sumpool.variants import kinds
 
 RECIPES = Path(__file__).parents[1] / "recipes"
-SWEEPS = sorted(path for path in RECIPES.rglob("*.yaml") if is_sweep(path))
+SWEEPS = sorted(path for path in RECIPES.rglob("*.yaml") if "sweep" in read_tree(path))
 FILES = sorted({*RECIPES.rglob("*.yaml")} - {*SWEEPS})
 
 

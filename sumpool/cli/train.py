@@ -32,15 +32,14 @@ def train(
     top holds several runs: all are trained and evaluated, and one table compares them.
     """
     from sumpool.interruption import interruptible
-    from sumpool.recipe.load import load_recipe
-    from sumpool.recipe.sweep import is_sweep, load_sweep
+    from sumpool.recipe.sweep import LoadedSweep, load_recipe_or_sweep
     from sumpool.workflows import train as workflow
 
     with screen() as shown, interruptible() as interruption:
-        if is_sweep(recipe):
-            shown.result(train_sweep(load_sweep(recipe, changes or ()), out, dry_run, shown, interruption.check))
+        loaded = load_recipe_or_sweep(recipe, changes or ())
+        if isinstance(loaded, LoadedSweep):
+            shown.result(train_sweep(loaded, out, dry_run, shown, interruption.check))
             return
-        loaded = load_recipe(recipe, changes or ())
         if dry_run:
             result = _forecast(
                 workflow.dry_run(loaded, report=shown.report, check=interruption.check), loaded.train.steps

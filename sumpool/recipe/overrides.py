@@ -1,4 +1,4 @@
-"""One setting of a recipe, changed by its path: from the command line (`--set a.b=c`) or in a row of a sweep."""
+"""Changes of single settings by their paths: `--set a.b=c` on the command line, and rows of a sweep."""
 
 import re
 from collections.abc import Iterable
@@ -10,7 +10,7 @@ _PATH = re.compile(r"[A-Za-z_]\w*(?:\.[A-Za-z_]\w*|\.\d+|\[\d+\])*")
 
 
 def override_all(tree: dict[str, Any], assignments: Iterable[str]) -> list[str]:
-    """Change values of a recipe's tree in place, each as `override` does; say what is wrong with those that fail."""
+    """Apply `override` for each assignment and return the messages of those that fail."""
     problems = []
     for assignment in assignments:
         try:
@@ -21,17 +21,17 @@ def override_all(tree: dict[str, Any], assignments: Iterable[str]) -> list[str]:
 
 
 def override(tree: dict[str, Any], assignment: str) -> None:
-    """Change one value of a recipe's tree in place.
+    """Change one setting of a parsed recipe in place.
 
-    Sections that are not there are made; whether the setting exists is for the recipe's schema to say.
+    Missing sections are created; the recipe's schema decides whether the setting exists.
 
     Args:
-        tree: The recipe as YAML gave it.
+        tree: The parsed recipe.
         assignment: `train.steps=100`, `model.encoder[0].attention.block=128` or `model.encoder.0.pool=null`; the
-            value is YAML, so `{kind: tied}` and `[1, 2]` work too.
+            value is YAML, such as `{kind: tied}` or `[1, 2]`.
 
     Raises:
-        ValueError: If the assignment cannot be read, or leads through a value that has nothing inside.
+        ValueError: If the assignment cannot be parsed, or its path leads through a value without entries.
     """
     path, equals, text = assignment.partition("=")
     if not equals or not _PATH.fullmatch(path.strip()):
@@ -43,38 +43,38 @@ def override(tree: dict[str, Any], assignment: str) -> None:
 
 
 def assign(tree: dict[str, Any], path: str, value: object) -> None:
-    """Change one value of a recipe's tree in place.
+    """Set the value at a path of a parsed recipe in place.
 
     Args:
-        tree: The recipe as YAML gave it.
-        path: Where, such as `model.encoder[0].pool`; sections that are not there are made.
-        value: What stands there from now on.
+        tree: The parsed recipe.
+        path: Path of the setting, such as `model.encoder[0].pool`; missing sections are created.
+        value: The new value.
 
     Raises:
-        ValueError: If the path cannot be read, or leads through a value that has nothing inside.
+        ValueError: If the path cannot be parsed, or leads through a value without entries.
     """
     if not _PATH.fullmatch(path.strip()):
         raise ValueError(f"a path must look like section.setting, got {path!r}")
     *steps, last = [int(step) if step.isdigit() else step for step in re.findall(r"\w+", path)]
-    place: Any = tree
-    reached = ""
+    container: Any = tree
+    prefix = ""
     for step, following in zip(steps, [*steps, last][1:], strict=True):
-        _require_place(place, step, reached)
-        if isinstance(place, dict) and place.get(step) is None:
-            place[step] = {}
-        place = place[step]
-        reached = f"{reached}[{step}]" if isinstance(step, int) else f"{reached}.{step}".lstrip(".")
-        if isinstance(following, int) and place == {}:
-            raise ValueError(f"{reached} must be written out in the recipe before one entry can change")
-    _require_place(place, last, reached)
-    place[last] = value
+        _require_entry(container, step, prefix)
+        if isinstance(container, dict) and container.get(step) is None:
+            container[step] = {}
+        container = container[step]
+        prefix = f"{prefix}[{step}]" if isinstance(step, int) else f"{prefix}.{step}".lstrip(".")
+        if isinstance(following, int) and container == {}:
+            raise ValueError(f"{prefix} must be written out in the recipe before one entry can change")
+    _require_entry(container, last, prefix)
+    container[last] = value
 
 
-def _require_place(place: object, step: str | int, reached: str) -> None:
+def _require_entry(container: object, step: str | int, prefix: str) -> None:
     if isinstance(step, int):
-        if not isinstance(place, list):
-            raise ValueError(f"{reached} must be a list to have an entry {step}, got {place!r}")
-        if step >= len(place):
-            raise ValueError(f"{reached} must have an entry {step}, got {len(place)} counted from 0")
-    elif not isinstance(place, dict):
-        raise ValueError(f"{reached} must be a section to have a setting {step}, got {place!r}")
+        if not isinstance(container, list):
+            raise ValueError(f"{prefix} must be a list to have an entry {step}, got {container!r}")
+        if step >= len(container):
+            raise ValueError(f"{prefix} must have an entry {step}, got {len(container)} counted from 0")
+    elif not isinstance(container, dict):
+        raise ValueError(f"{prefix} must be a section to have a setting {step}, got {container!r}")

@@ -1,4 +1,4 @@
-"""From pydantic's errors to sentences that name the setting, the rule and the value."""
+"""Error messages for invalid recipes: pydantic's errors as `<setting> must be <rule>, got <value>`."""
 
 import ast
 import inspect
@@ -27,57 +27,62 @@ RENAMED = {
 }
 """Current names of settings by their names before version 0.2."""
 
-_SHOWN = reprlib.Repr()
-_SHOWN.maxstring = _SHOWN.maxother = 60
-_SHOWN.maxlong, _SHOWN.maxdict, _SHOWN.maxlist, _SHOWN.maxlevel = 30, 3, 4, 2
+_SHORT_REPR = reprlib.Repr()
+_SHORT_REPR.maxstring = _SHORT_REPR.maxother = 60
+_SHORT_REPR.maxlong, _SHORT_REPR.maxdict, _SHORT_REPR.maxlist, _SHORT_REPR.maxlevel = 30, 3, 4, 2
 
 
 @dataclass
-class _Place:
-    """Where in the recipe an error lies.
+class _Location:
+    """Location of an error in the recipe.
 
     Attributes:
-        path: As the user writes it: `model.encoder[0].attention`.
-        annotation: Type of what stands there, None for a key that no section knows.
-        metadata: What the field adds to its type, such as bounds.
-        about: First sentence of the setting's documentation.
-        owner: The section that the last word of the path was looked up in.
-        owner_name: That section's path, or its kind if it is a variant.
+        path: Path in the recipe's notation: `model.encoder[0].attention`.
+        annotation: Type of the value; None for an unknown key.
+        metadata: Constraints that the field adds to its type, such as bounds.
+        summary: First sentence of the setting's documentation.
+        owner: Section that defines the last setting of the path.
+        owner_name: Path of that section, or its kind if it is a variant.
     """
 
     path: str
     annotation: Any
     metadata: Sequence[Any]
-    about: str
+    summary: str
     owner: type[Settings]
     owner_name: str
 
 
-def sentences(error: ValidationError, schema: type[Settings]) -> list[str]:
-    """Say everything that is wrong, one sentence per setting."""
-    details = [detail for detail in error.errors() if not _echoes(detail)]
-    return list(dict.fromkeys(_sentence(detail, schema) for detail in details))
+def error_messages(error: ValidationError, schema: type[Settings]) -> list[str]:
+    """Return one message per invalid setting.
+
+    Args:
+        error: Error of validating a tree of settings.
+        schema: The settings class that the tree was validated against.
+    """
+    details = [detail for detail in error.errors() if not _is_consequence(detail)]
+    return list(dict.fromkeys(_message(detail, schema) for detail in details))
 
 
 def hint(word: str, known: Sequence[str]) -> str:
-    """Suggest what was meant: ` (did you mean steps?)`, or nothing if nothing comes close."""
+    """Return a suggestion such as ` (did you mean steps?)`; empty if no known word is similar."""
     close = get_close_matches(word, known, n=1, cutoff=0.6)
     return f" (did you mean {close[0]}?)" if close else ""
 
 
-def show(value: object) -> str:
-    """Write a value as a recipe would, shortened."""
+def format_value(value: object) -> str:
+    """Format a value in the recipe's notation, shortened."""
     if value is None:
         return "null"
-    return str(value).lower() if isinstance(value, bool) else _SHOWN.repr(value)
+    return str(value).lower() if isinstance(value, bool) else _SHORT_REPR.repr(value)
 
 
-def _echoes(detail: ErrorDetails) -> bool:
-    """Whether pydantic calls a list too short only because it does not count the entries with problems."""
+def _is_consequence(detail: ErrorDetails) -> bool:
+    """Return whether pydantic reports a list as too short only because it leaves out invalid entries."""
     return detail["type"] == "too_short" and len(detail["input"]) >= detail["ctx"]["min_length"]
 
 
-def _sentence(detail: ErrorDetails, schema: type[Settings]) -> str:
+def _message(detail: ErrorDetails, schema: type[Settings]) -> str:
     place, value = _locate(detail["loc"], schema), detail["input"]
     whole = f"a {schema.__name__.lower()}"
     allowed = rule(place.annotation, place.metadata)
@@ -85,55 +90,55 @@ def _sentence(detail: ErrorDetails, schema: type[Settings]) -> str:
         case "extra_forbidden":
             return f"{place.path} is not a setting of {place.owner_name or whole}{_nearest(place, schema)}"
         case "missing":
-            return f"{place.path} is missing{place.about and f' ({place.about})'}; it must be {allowed}"
+            return f"{place.path} is missing{place.summary and f' ({place.summary})'}; it must be {allowed}"
         case "union_tag_not_found" | "union_tag_invalid":
-            return _kind_sentence(place, value)
+            return _kind_message(place, value)
         case "value_error":
-            return _own_sentence(place, str(detail["ctx"]["error"]))
+            return _validator_message(place, str(detail["ctx"]["error"]))
     quotes = "; put it in quotes" if allowed.startswith("text") and isinstance(value, int | float) else ""
-    return f"{place.path or whole} must be {allowed}, got {show(value)}{quotes}"
+    return f"{place.path or whole} must be {allowed}, got {format_value(value)}{quotes}"
 
 
-def _own_sentence(place: _Place, message: str) -> str:
-    """Put the path before a section's own message, which begins with a setting of it or with the rule."""
+def _validator_message(place: _Location, message: str) -> str:
+    """Prefix the message of a section's validator, which begins with a setting or with the rule, by the path."""
     joint = "." if section(place.annotation) and not message.startswith("must ") else " "
     return f"{place.path}{joint}{message}" if place.path else message
 
 
-def _kind_sentence(place: _Place, value: dict[str, object]) -> str:
-    found = family(place.annotation, place.metadata)
-    assert found, "only a family is told apart by its kind"
-    known = kinds(found.package)
+def _kind_message(place: _Location, value: dict[str, object]) -> str:
+    union = family(place.annotation, place.metadata)
+    assert union, "only variant families are discriminated by kind"
+    known = kinds(union.package)
     if "kind" not in value:
         return f"{place.path}.kind is missing; it must be one of {', '.join(known)}"
     kind = value["kind"]
-    return f"{place.path}.kind must be one of {', '.join(known)}, got {show(kind)}{hint(str(kind), known)}"
+    return f"{place.path}.kind must be one of {', '.join(known)}, got {format_value(kind)}{hint(str(kind), known)}"
 
 
-def _locate(location: Sequence[int | str], schema: type[Settings]) -> _Place:
-    """Follow pydantic's location, which also holds kinds and tried alternatives that are no part of a path."""
-    place = _Place("", schema, (), "", schema, "")
-    inside: type[Settings] | None = schema  # the section that the next word names a setting of
-    name = ""  # what that section is called
+def _locate(location: Sequence[int | str], schema: type[Settings]) -> _Location:
+    """Resolve pydantic's location, which also contains kinds and union members that are not part of the path."""
+    place = _Location("", schema, (), "", schema, "")
+    inside: type[Settings] | None = schema  # section that defines the next setting
+    name = ""  # name of that section
     for step in location:
         if isinstance(step, int):
             place.path += f"[{step}]"
             name = place.path
             entries = get_args(place.annotation)
-            place.annotation, place.metadata, place.about = entries[0] if entries else Any, (), ""
+            place.annotation, place.metadata, place.summary = entries[0] if entries else Any, (), ""
             inside = section(place.annotation)
-        elif found := family(place.annotation, place.metadata):
-            inside = place.annotation = config_class(found.package, step)
+        elif union := family(place.annotation, place.metadata):
+            inside = place.annotation = config_class(union.package, step)
             place.metadata, name = (), step
         elif inside:
             place.owner, place.owner_name = inside, name
             place.path = name = f"{place.path}.{step}".lstrip(".")
             field = inside.model_fields.get(step)
             if field is None:
-                place.annotation, place.metadata, place.about = None, (), ""
+                place.annotation, place.metadata, place.summary = None, (), ""
                 break
             place.annotation, place.metadata = field.annotation, field.metadata
-            place.about = _about(inside, step).split("\n")[0].rstrip(".")
+            place.summary = setting_docstring(inside, step).split("\n")[0].rstrip(".")
             inside = section(field.annotation)
         elif get_origin(place.annotation) is dict:
             place.path += f".{step}"
@@ -141,11 +146,11 @@ def _locate(location: Sequence[int | str], schema: type[Settings]) -> _Place:
     return place
 
 
-def _about(owner: type[Settings], name: str) -> str:
-    """Find the docstring below a setting; pydantic would look for all of them whenever Python starts."""
+def setting_docstring(owner: type[Settings], name: str) -> str:
+    """Return the docstring below a setting, or ""; pydantic would read those of all settings at import."""
     for base in owner.__mro__:
         if not issubclass(base, Settings) or base.__pydantic_generic_metadata__["origin"]:
-            continue  # one with parameters has its source where the one without has it, which comes next
+            continue  # a parametrized generic; its origin, which has the same source, comes next
         (tree,) = ast.parse(textwrap.dedent(inspect.getsource(base))).body
         assert isinstance(tree, ast.ClassDef)
         for setting, below in pairwise(tree.body):
@@ -154,8 +159,8 @@ def _about(owner: type[Settings], name: str) -> str:
     return ""
 
 
-def _nearest(place: _Place, schema: type[Settings]) -> str:
-    """Suggest a setting of the same section, or the section that has a setting of exactly this name."""
+def _nearest(place: _Location, schema: type[Settings]) -> str:
+    """Suggest a setting of the same section, or a section with a setting of exactly this name."""
     word = place.path.rpartition(".")[2]
     known = list(place.owner.model_fields)
     if RENAMED.get(word) in known:
@@ -164,7 +169,7 @@ def _nearest(place: _Place, schema: type[Settings]) -> str:
     if suggestion:
         return suggestion
     for name, field in schema.model_fields.items():
-        elsewhere = section(field.annotation)
-        if elsewhere and word in elsewhere.model_fields:
+        other = section(field.annotation)
+        if other and word in other.model_fields:
             return f" (did you mean {name}.{word}?)"
     return f"; its settings are {', '.join(known)}"

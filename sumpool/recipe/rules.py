@@ -1,4 +1,4 @@
-"""What a setting may be, in words, read from its type: "a whole number of at least 1"."""
+"""Descriptions of the values that a setting accepts, from its type: "a whole number of at least 1"."""
 
 import types
 from collections.abc import Sequence
@@ -22,27 +22,27 @@ _WORDS: dict[object, str] = {
 
 
 def rule(annotation: object, metadata: Sequence[object] = ()) -> str:
-    """Say what a type with its bounds accepts, to stand after "must be"."""
+    """Describe the values that a type with its constraints accepts; completes "must be"."""
     return " ".join([_type_rule(annotation, metadata), *_bounds(metadata)])
 
 
 def family(annotation: object, metadata: Sequence[object] = ()) -> OneOf | None:
-    """Find the family of variants that a type names, itself or among its alternatives or entries."""
+    """Return the variant family of a type, of its union members or of its entries."""
     for mark in (*metadata, *getattr(annotation, "__metadata__", ())):
         if isinstance(mark, OneOf):
             return mark
     for inner in get_args(annotation):
-        found = family(inner)
-        if found:
-            return found
+        union = family(inner)
+        if union:
+            return union
     return None
 
 
 def section(annotation: object) -> type[Settings] | None:
-    """Find the section that a type names, itself or among its alternatives or entries."""
+    """Return the settings class of a type, of its union members or of its entries."""
     if isinstance(annotation, type) and issubclass(annotation, Settings):
         return annotation
-    return next((found for inner in get_args(annotation) if (found := section(inner))), None)
+    return next((settings for inner in get_args(annotation) if (settings := section(inner))), None)
 
 
 def _type_rule(annotation: object, metadata: Sequence[object]) -> str:
@@ -53,14 +53,14 @@ def _type_rule(annotation: object, metadata: Sequence[object]) -> str:
     if origin is tuple:
         return f"a list of {_plural(annotation, metadata)}"
     if origin in (Union, types.UnionType):
-        return " or ".join(_type_rule(each, metadata) for each in inner)
+        return " or ".join(_type_rule(member, metadata) for member in inner)
     if origin is Literal:
         return str(inner[0]) if len(inner) == 1 else f"one of {', '.join(map(str, sorted(inner)))}"
     if origin is dict:
         return f"a section of names and {'numbers' if inner[1] is float else 'settings'}"
-    found = family(annotation, metadata)
-    if found:
-        return f"a section with a kind, one of {', '.join(kinds(found.package))}"
+    union = family(annotation, metadata)
+    if union:
+        return f"a section with a kind, one of {', '.join(kinds(union.package))}"
     if section(annotation):
         return "a section of settings"
     return _WORDS.get(annotation, "a value")

@@ -1,4 +1,4 @@
-"""A whole recipe: one section per package. Only the command line and the workflows ever see it."""
+"""Recipe schema, one section per package; only the command line and the workflows use it as a whole."""
 
 from collections.abc import Sequence
 from pathlib import Path
@@ -16,22 +16,22 @@ from sumpool.training.config import TrainConfig
 
 
 class Recipe(Settings):
-    """Everything that a run depends on."""
+    """Complete configuration of a run."""
 
     name: str = Field(pattern=r"^[A-Za-z0-9][A-Za-z0-9._-]{0,63}$")
-    """Name of the run and of its folders."""
+    """Name of the run; also the default name of its folders."""
     seed: int = Field(1, ge=0, lt=2**31)
-    """Seed of everything random."""
+    """Seed of all random numbers: initial weights, data order, dropout."""
     data: DataConfig
-    """Where documents come from and how they are prepared."""
+    """Source of the documents, and their preparation."""
     model: ModelConfig
-    """The model."""
+    """Architecture of the model."""
     train: TrainConfig = TrainConfig()
-    """The training run."""
+    """Training: batches, optimizer, schedule, checkpoints."""
     summarize: DecodingConfig = DecodingConfig()
-    """How summaries are written."""
+    """Generation of summaries."""
     evaluate: EvaluationConfig = EvaluationConfig()
-    """How summaries are scored."""
+    """Scoring of summaries."""
     bench: BenchConfig = BenchConfig()
     """What is measured."""
 

@@ -1,8 +1,7 @@
-"""Sweeps: one YAML file that describes several runs under one budget, and how its rows become recipes.
+"""Sweeps: several runs described by one YAML file, with a common budget of source tokens.
 
-A row is the file's complete recipe with a few settings changed by their paths, as `--set` would; or each row is a
-recipe file of its own. All rows share the data and read the same number of source tokens, so that a table may compare
-them.
+Each row is the file's recipe with some settings changed by their paths, as with `--set`, or a separate recipe file. All
+rows share data and budget, so that their results are comparable.
 """
 
 import copy
@@ -16,38 +15,37 @@ from pydantic import Field, ValidationError, model_validator
 
 from sumpool.data.sources._base import Split
 from sumpool.errors import RecipeError
-from sumpool.recipe.load import load_recipe, read_tree, report
+from sumpool.recipe.load import list_problems, load_recipe, make_recipe, read_tree
 from sumpool.recipe.overrides import assign, override_all
-from sumpool.recipe.problems import sentences, show
+from sumpool.recipe.problems import error_messages, format_value
 from sumpool.recipe.schema import Recipe
 from sumpool.settings import Settings
 
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,47}")
-_FIRST_WORD = re.compile(r"\w*")
 
 
 class Sweep(Settings):
-    """A file with several runs."""
+    """Settings of a sweep file."""
 
     sweep: str = Field(pattern=rf"^{_NAME.pattern}$")
     """Name of the sweep and of the folder of its runs."""
     seeds: tuple[Annotated[int, Field(ge=0, lt=2**31)], ...] = Field((1,), min_length=1)
-    """Every row is trained once with each."""
+    """Seeds; every row is trained once per seed."""
     source_tokens: int = Field(ge=1)
-    """Source tokens that every run reads, padding not counted; its updates follow from that."""
+    """Source tokens that each run trains on, without padding; determines the number of updates."""
     split: Split = "validation"
-    """What is summarised and scored."""
+    """Split whose documents are summarised and scored."""
     target_loss: Annotated[float, Field(gt=0)] | Literal["auto"] = "auto"
-    """Validation loss, nats per token, to which the seconds are counted; auto is the worst last one of all runs."""
+    """Validation loss, nats per token, for the time-to-loss column; auto is the highest final loss of all runs."""
     recipe: dict[str, Any] | None = None
-    """A complete recipe but for name, seed and train.steps."""
+    """Complete recipe without name, seed and train.steps."""
     rows: dict[str, dict[str, Any] | None] = Field(default_factory=dict)
-    """What each row changes in it: values by path."""
+    """Rows by name: settings changed in `recipe`, as values by path."""
     recipes: tuple[Path, ...] = ()
-    """Files whose recipes are the rows, instead of recipe and rows; their seed and train.steps give way."""
+    """Recipe files used as rows instead of `recipe` and `rows`; their seed and train.steps are replaced."""
 
     @model_validator(mode="after")
-    def _rows_come_from_one_place(self) -> Self:
+    def _rows_have_one_source(self) -> Self:
         if self.recipes and (self.recipe is not None or self.rows):
             raise ValueError("recipes must stand alone, got recipe or rows beside it")
         if not self.recipes and (self.recipe is None or not self.rows):
@@ -59,11 +57,11 @@ class Sweep(Settings):
 
 @dataclass(frozen=True)
 class SweepRow:
-    """One system of a sweep.
+    """Row of a sweep.
 
     Attributes:
-        name: Its name.
-        recipe: Its recipe; seed and train.steps do not count.
+        name: Name of the row.
+        recipe: Recipe of the row; the sweep replaces seed and train.steps.
     """
 
     name: str
@@ -72,52 +70,72 @@ class SweepRow:
 
 @dataclass(frozen=True)
 class LoadedSweep:
-    """A sweep whose every row is known to be a recipe.
+    """Validated sweep.
 
     Attributes:
-        settings: The file.
-        rows: Its rows, in the order of the file.
+        settings: Settings of the file.
+        rows: Rows in the order of the file.
     """
 
     settings: Sweep
     rows: tuple[SweepRow, ...]
 
 
-def is_sweep(path: Path) -> bool:
-    """Whether a file is a sweep; any other file, readable or not, is for `load_recipe` to judge."""
-    try:
-        return path.is_file() and "sweep" in read_tree(path)
-    except (RecipeError, ValueError, OSError):  # ValueError: a NUL in the path
-        return False
+def load_recipe_or_sweep(path: Path, overrides: Sequence[str] = ()) -> Recipe | LoadedSweep:
+    """Load a file that is a sweep if it has the key `sweep`, and a recipe otherwise.
+
+    Args:
+        path: A YAML file, or a run folder with `recipe.yaml`.
+        overrides: As in `load_recipe` and `load_sweep`.
+
+    Raises:
+        RecipeError: If the file cannot be read or any setting is invalid; lists all problems.
+    """
+    path = path / "recipe.yaml" if path.is_dir() else path
+    tree = read_tree(path)
+    return make_sweep(tree, overrides, path) if "sweep" in tree else make_recipe(tree, overrides, path)
 
 
 def load_sweep(path: Path, overrides: Sequence[str] = ()) -> LoadedSweep:
-    """Read a sweep and make the recipe of every row.
+    """Load a sweep and the recipes of all rows.
 
     Args:
         path: The YAML file.
-        overrides: Settings to change, each like `seeds=[1]`, or of the recipe of all rows, like `train.clip=0.5`.
+        overrides: Settings of the sweep, such as `seeds=[1]`, or of the recipes of all rows, such as `train.clip=0.5`.
 
     Raises:
-        RecipeError: If the file cannot be read or anything in it is wrong; names the problems of all rows.
+        RecipeError: If the file cannot be read or any setting is invalid; lists the problems of all rows.
     """
-    tree = read_tree(path)
-    first_words = ((each, _FIRST_WORD.match(each)[0]) for each in overrides)  # type: ignore[index] # matches always
-    for_rows = [each for each, word in first_words if word not in Sweep.model_fields]
-    problems = override_all(tree, (each for each in overrides if each not in for_rows))
+    return make_sweep(read_tree(path), overrides, path)
+
+
+def make_sweep(tree: dict[str, Any], overrides: Sequence[str], path: Path) -> LoadedSweep:
+    """Validate a tree of settings as a sweep.
+
+    Args:
+        tree: The settings; changed in place by the overrides.
+        overrides: As in `load_sweep`.
+        path: Origin of the settings, for error messages.
+
+    Raises:
+        RecipeError: If any setting is invalid; lists the problems of all rows.
+    """
+    of_sweep = [override for override in overrides if re.split(r"\W", override)[0] in Sweep.model_fields]
+    of_rows = [override for override in overrides if override not in of_sweep]
+    problems = override_all(tree, of_sweep)
     try:
         sweep = Sweep.model_validate(tree)
     except ValidationError as error:
-        raise RecipeError(report(path, [*problems, *sentences(error, Sweep)])) from error
-    rows, found = _changed(sweep, for_rows) if sweep.recipe is not None else _listed(sweep, for_rows)
-    problems += found or _disagreements(rows)
+        raise RecipeError(list_problems(path, [*problems, *error_messages(error, Sweep)])) from error
+    rows, row_problems = _changed_rows(sweep, of_rows) if sweep.recipe is not None else _listed_rows(sweep, of_rows)
+    problems += row_problems or _data_mismatches(rows)
     if problems:
-        raise RecipeError(report(path, problems))
+        raise RecipeError(list_problems(path, problems))
     return LoadedSweep(sweep, tuple(rows))
 
 
-def _changed(sweep: Sweep, overrides: Sequence[str]) -> tuple[list[SweepRow], list[str]]:
-    """Make the rows out of the file's own recipe; what is wrong with that is not said again for every row."""
+def _changed_rows(sweep: Sweep, overrides: Sequence[str]) -> tuple[list[SweepRow], list[str]]:
+    """Derive the rows from the file's recipe; problems of that recipe are reported once instead of for every row."""
     base = {"name": sweep.sweep, **copy.deepcopy(sweep.recipe or {})}
     problems = override_all(base, overrides)
     shared = _validate(base)[1]
@@ -125,22 +143,22 @@ def _changed(sweep: Sweep, overrides: Sequence[str]) -> tuple[list[SweepRow], li
     rows = []
     for name, changes in sweep.rows.items():
         tree = copy.deepcopy(base)
-        found = [] if _NAME.fullmatch(name) else [f"its name must match {_NAME.pattern}, got {show(name)}"]
+        wrong = [] if _NAME.fullmatch(name) else [f"its name must match {_NAME.pattern}, got {format_value(name)}"]
         for path, value in (changes or {}).items():
             try:
                 assign(tree, path, copy.deepcopy(value))
             except ValueError as error:
-                found.append(f"{path}: {error}")
-        recipe, wrong = _validate(tree)
-        found += [problem for problem in wrong if problem not in shared]
-        problems += [f"rows.{name}: {problem}" for problem in found]
+                wrong.append(f"{path}: {error}")
+        recipe, invalid = _validate(tree)
+        wrong += [problem for problem in invalid if problem not in shared]
+        problems += [f"rows.{name}: {problem}" for problem in wrong]
         if recipe:
             rows.append(SweepRow(name, recipe))
     return rows, problems
 
 
 def _validate(tree: dict[str, Any]) -> tuple[Recipe | None, list[str]]:
-    """Make a recipe, or say what is wrong with it."""
+    """Return the recipe, None if invalid, and its problems."""
     train = tree.get("train")
     problems = []
     if "seed" in tree:
@@ -150,11 +168,11 @@ def _validate(tree: dict[str, Any]) -> tuple[Recipe | None, list[str]]:
     try:
         return Recipe.model_validate(tree), problems
     except ValidationError as error:
-        return None, problems + sentences(error, Recipe)
+        return None, problems + error_messages(error, Recipe)
 
 
-def _listed(sweep: Sweep, overrides: Sequence[str]) -> tuple[list[SweepRow], list[str]]:
-    """Read the rows from files of their own."""
+def _listed_rows(sweep: Sweep, overrides: Sequence[str]) -> tuple[list[SweepRow], list[str]]:
+    """Load the rows from separate recipe files."""
     rows: dict[str, SweepRow] = {}
     problems = []
     for number, path in enumerate(sweep.recipes):
@@ -169,8 +187,8 @@ def _listed(sweep: Sweep, overrides: Sequence[str]) -> tuple[list[SweepRow], lis
     return list(rows.values()), problems
 
 
-def _disagreements(rows: Sequence[SweepRow]) -> list[str]:
-    """Name the rows whose data are not those of the first."""
+def _data_mismatches(rows: Sequence[SweepRow]) -> list[str]:
+    """Return a problem for each row whose data differ from those of the first row."""
     first = rows[0]
     return [
         f"rows.{row.name}: data must be the same in every row, got others than in {first.name}"

@@ -1,8 +1,8 @@
-"""YAML as recipes use it: plain data, small, without surprises.
+"""YAML parser and writer for recipes: plain data, bounded in size.
 
 The core schema of YAML 1.2 applies, where PyYAML alone follows 1.1: `1e-4` is a number, `no` and `12:30` are text,
-`010` is no octal. Tags are refused, so nothing but dicts, lists, text, numbers, booleans and null can come out, and
-size, depth and aliases have limits, so that a kilobyte cannot grow into gigabytes.
+`010` is not octal. Tags are rejected, so the result consists of dicts, lists, text, numbers, booleans and null only.
+Size, depth and aliases are limited, so that a kilobyte cannot expand to gigabytes.
 """
 
 import re
@@ -11,10 +11,10 @@ from typing import Any
 
 import yaml
 
-CHARACTERS = 200_000
-DEPTH = 32
-NODES = 20_000
-"""Values in all, each alias counted as everything that it stands for."""
+MAX_CHARACTERS = 200_000
+MAX_DEPTH = 32
+MAX_VALUES = 20_000
+"""Values of a file, with every alias counted as the values that it refers to."""
 
 _NUMBERS = {
     "tag:yaml.org,2002:int": r"[-+]?(?:0|[1-9][0-9_]*)",
@@ -30,7 +30,7 @@ _WORDS = {
 
 
 class _Loader(yaml.SafeLoader):
-    """Builds plain data and counts while it does."""
+    """Loader of plain data that counts depth and values while composing."""
 
     def __init__(self, text: str) -> None:
         super().__init__(text)
@@ -40,27 +40,27 @@ class _Loader(yaml.SafeLoader):
     def compose_node(self, parent: yaml.Node | None, index: int) -> yaml.Node | None:
         event: yaml.Event = self.peek_event()  # type: ignore[no-untyped-call]
         if getattr(event, "tag", None) is not None:
-            raise _refusal(event, "a tag (!...) is not allowed")
+            raise _error(event, "a tag (!...) is not allowed")
         self._depth += 1
-        if self._depth > DEPTH:
-            raise _refusal(event, f"values are nested more than {DEPTH} deep")
+        if self._depth > MAX_DEPTH:
+            raise _error(event, f"values are nested more than {MAX_DEPTH} deep")
         node = super().compose_node(parent, index)
         self._depth -= 1
         if isinstance(event, yaml.AliasEvent) and id(node) not in self._sizes:
-            raise _refusal(event, f"the alias *{event.anchor} contains itself")
+            raise _error(event, f"the alias *{event.anchor} contains itself")
         self._sizes[id(node)] = 1 + sum(self._sizes[id(child)] for child in _children(node))
-        if self._sizes[id(node)] > NODES:
-            raise _refusal(event, f"there are more than {NODES} values")
+        if self._sizes[id(node)] > MAX_VALUES:
+            raise _error(event, f"there are more than {MAX_VALUES} values")
         return node
 
     def construct_mapping(self, node: yaml.MappingNode, deep: bool = False) -> dict[Hashable, Any]:
-        seen = set()
+        keys = set()
         for key, _ in node.value:
             if not isinstance(key, yaml.ScalarNode):
-                raise _refusal(key, "a key must be a word")
-            if key.value in seen:
-                raise _refusal(key, f"{key.value!r} stands there twice")
-            seen.add(key.value)
+                raise _error(key, "a key must be a word")
+            if key.value in keys:
+                raise _error(key, f"{key.value!r} stands there twice")
+            keys.add(key.value)
         return super().construct_mapping(node, deep)
 
 
@@ -70,20 +70,20 @@ def _children(node: yaml.Node | None) -> list[yaml.Node]:
     return node.value if isinstance(node, yaml.SequenceNode) else []
 
 
-def _refusal(where: yaml.Event | yaml.Node, problem: str) -> yaml.YAMLError:
+def _error(where: yaml.Event | yaml.Node, problem: str) -> yaml.YAMLError:
     line = f"line {where.start_mark.line + 1}: " if where.start_mark else ""
     return yaml.YAMLError(line + problem)
 
 
 class _Dumper(yaml.SafeDumper):
-    """Quotes whatever either YAML 1.1 or the loader above would not read back as text."""
+    """Dumper that quotes text which either YAML 1.1 or the loader above would not read back as text."""
 
     def ignore_aliases(self, data: object) -> bool:
         del data
         return True
 
 
-def _teach(kind: type[_Loader] | type[_Dumper]) -> None:
+def _add_resolvers(kind: type[_Loader] | type[_Dumper]) -> None:
     for tag, pattern in _NUMBERS.items():
         kind.add_implicit_resolver(tag, re.compile(f"^(?:{pattern})$"), list("-+.0123456789"))
     if kind is _Loader:
@@ -92,12 +92,12 @@ def _teach(kind: type[_Loader] | type[_Dumper]) -> None:
 
 
 _Loader.yaml_implicit_resolvers = {}
-_teach(_Loader)
-_teach(_Dumper)
+_add_resolvers(_Loader)
+_add_resolvers(_Dumper)
 
 
 class Inline(dict[str, Any]):
-    """A mapping that is written on one line: `{kind: blockwise, block: 256}`."""
+    """Mapping in flow style, on one line: `{kind: blockwise, block: 256}`."""
 
 
 _Dumper.add_representer(
@@ -109,15 +109,15 @@ _Dumper.add_representer(
 
 
 def parse(text: str) -> object:
-    """Read YAML text.
+    """Parse YAML.
 
     Raises:
-        ValueError: If it is not YAML, or holds more than a recipe may; names the line where it can.
+        ValueError: If the text is not YAML or exceeds a limit; names the line where known.
     """
-    if len(text) > CHARACTERS:
-        raise ValueError(f"must be at most {CHARACTERS} characters long, got {len(text)}")
+    if len(text) > MAX_CHARACTERS:
+        raise ValueError(f"must be at most {MAX_CHARACTERS} characters long, got {len(text)}")
     try:
-        return _unshared(_Loader(text).get_single_data())
+        return _copy_aliases(_Loader(text).get_single_data())
     except yaml.MarkedYAMLError as error:
         mark = error.problem_mark or error.context_mark
         where = f"line {mark.line + 1}: " if mark else ""
@@ -126,13 +126,13 @@ def parse(text: str) -> object:
         raise ValueError(f"must be YAML, got {str(error).splitlines()[0]}") from error
 
 
-def _unshared(value: object) -> object:
-    """Give every alias a copy of its own, so that changing one place changes one place."""
+def _copy_aliases(value: object) -> object:
+    """Replace aliases by copies, so that an override changes one place only."""
     if isinstance(value, dict):
-        return {key: _unshared(inner) for key, inner in value.items()}
-    return [_unshared(inner) for inner in value] if isinstance(value, list) else value
+        return {key: _copy_aliases(inner) for key, inner in value.items()}
+    return [_copy_aliases(inner) for inner in value] if isinstance(value, list) else value
 
 
 def write(data: object) -> str:
-    """Write plain data so that `parse` returns it: keys keep their order, tuples and `Inline` stand on one line."""
-    return yaml.dump(data, Dumper=_Dumper, sort_keys=False, allow_unicode=True, width=CHARACTERS)
+    """Serialize plain data so that `parse` returns it; keys keep their order, tuples and `Inline` take one line."""
+    return yaml.dump(data, Dumper=_Dumper, sort_keys=False, allow_unicode=True, width=MAX_CHARACTERS)

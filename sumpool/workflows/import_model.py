@@ -24,7 +24,7 @@ from sumpool.pretrained.renumbering import renumber
 from sumpool.pretrained.weights import translate
 from sumpool.progress import Progress, Report, silent
 from sumpool.recipe.load import dump_recipe
-from sumpool.recipe.problems import sentences
+from sumpool.recipe.problems import error_messages
 from sumpool.recipe.schema import Recipe
 from sumpool.runs.model_card import CARD, imported_card
 from sumpool.runs.run_folder import RECIPE, made_whole, require_new
@@ -159,7 +159,7 @@ def _recipe(found: _Source, changes: Changes, name: str | None) -> Recipe:
             summarize=writing.model_copy(update={"precision": "fp32"}),  # the original's tokens, to the last one
         )
     except ValidationError as error:
-        raise RecipeError(f"--{sentences(error, Recipe)[0]}") from error
+        raise RecipeError(f"--{error_messages(error, Recipe)[0]}") from error
 
 
 def translated(

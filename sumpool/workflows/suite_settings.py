@@ -18,7 +18,7 @@ from sumpool.bench.config import (
 from sumpool.bench.peers.trainer import TrainerConfig
 from sumpool.errors import RecipeError
 from sumpool.recipe.overrides import override_all
-from sumpool.recipe.problems import sentences
+from sumpool.recipe.problems import error_messages
 from sumpool.settings import Settings
 
 SuiteConfig = (
@@ -97,7 +97,7 @@ def _load(name: str, schema: type[Schema], overrides: Sequence[str]) -> Schema:
     try:
         settings = schema.model_validate(tree)
     except ValidationError as error:
-        problems += sentences(error, schema)
+        problems += error_messages(error, schema)
     if problems:
         raise RecipeError(f"bench {name}: {'; '.join(problems)}")
     return settings

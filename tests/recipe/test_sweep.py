@@ -5,7 +5,10 @@ from pathlib import Path
 import pytest
 
 from sumpool.errors import RecipeError
-from sumpool.recipe.sweep import is_sweep, load_sweep
+from sumpool.recipe import load
+from sumpool.recipe.load import load_recipe
+from sumpool.recipe.sweep import load_recipe_or_sweep, load_sweep
+from sumpool.recipe.yaml_text import parse
 
 SWEEP = """\
 sweep: toy
@@ -90,7 +93,7 @@ def test_problems_of_all_rows_are_told_at_once_with_their_names(file: Path) -> N
     [
         ("seeds: [1, 2]", "seeds: [1, 1]", "seeds must be different, got [1, 1]"),
         ("seeds: [1, 2]", "seed: [1]", "seed is not a setting of a sweep (did you mean seeds?)"),
-        ("source_tokens: 500", "", "source_tokens is missing (Source tokens that every run reads"),
+        ("source_tokens: 500", "", "source_tokens is missing (Source tokens that each run trains on"),
         ("recipe:", "recipes: [a.yaml]\nrecipe:", "recipes must stand alone, got recipe or rows beside it"),
         ("rows:", "target_loss: 1.0\nrows: {}\nsplit: train\n#", "a sweep must have recipe and rows, or recipes"),
         ("rows:", "rows: []\nsplit: test\n#", "rows must be a section of names and settings, got []"),
@@ -118,11 +121,31 @@ def test_rows_may_be_files_of_their_own(file: Path, tiny_recipe: Path) -> None:
     assert "no such file" in problems_of(file, text)
 
 
-def test_only_a_file_that_says_so_is_a_sweep(file: Path, tiny_recipe: Path, tmp_path: Path) -> None:
-    assert is_sweep(file)
-    assert not is_sweep(tiny_recipe)
-    assert not is_sweep(tmp_path)
-    assert not is_sweep(tmp_path / "nothing.yaml")
-    assert not is_sweep(Path("\0"))
-    file.write_text("sweep: {")
-    assert not is_sweep(file)
+def test_a_file_with_the_key_sweep_is_a_sweep(file: Path, tiny_recipe: Path) -> None:
+    assert load_recipe_or_sweep(file, ["seeds=[3]"]) == load_sweep(file, ["seeds=[3]"])
+    assert load_recipe_or_sweep(tiny_recipe, ["model.dim=32"]) == load_recipe(tiny_recipe, ["model.dim=32"])
+    folder = tiny_recipe.with_name("run")
+    folder.mkdir()
+    tiny_recipe.rename(folder / "recipe.yaml")
+    assert load_recipe_or_sweep(folder) == load_recipe(folder)
+
+
+def test_a_file_is_parsed_once(file: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    parsed: list[str] = []
+
+    def record(text: str) -> object:
+        parsed.append(text)
+        return parse(text)
+
+    monkeypatch.setattr(load, "parse", record)
+    load_recipe_or_sweep(file)
+    assert parsed == [SWEEP]
+
+
+@pytest.mark.parametrize(
+    ("text", "message"), [(None, "there is no such file"), ("sweep: {", "must be YAML"), ("- 1", "must be a mapping")]
+)
+def test_an_unreadable_file_is_reported(file: Path, text: str | None, message: str) -> None:
+    file.unlink() if text is None else file.write_text(text)
+    with pytest.raises(RecipeError, match=message):
+        load_recipe_or_sweep(file)

@@ -1,6 +1,6 @@
 import pytest
 
-from sumpool.recipe.yaml_text import DEPTH, Inline, parse, write
+from sumpool.recipe.yaml_text import MAX_DEPTH, Inline, parse, write
 
 
 @pytest.mark.parametrize(
@@ -46,8 +46,8 @@ def test_aliases_and_merges_give_copies() -> None:
         ("a: !!binary aGk=", "a tag"),
         ("a: &a [*a]", r"the alias \*a contains itself"),
         ("a: *b", "found undefined alias 'b'"),
-        ("[" * (DEPTH + 1), f"nested more than {DEPTH} deep"),
-        ("[" * 100_000, f"nested more than {DEPTH} deep"),
+        ("[" * (MAX_DEPTH + 1), f"nested more than {MAX_DEPTH} deep"),
+        ("[" * 100_000, f"nested more than {MAX_DEPTH} deep"),
         ("a: 1\n---\nb: 1", "but found another document"),
         ("a: \x00", "special characters are not allowed"),
     ],
