@@ -9,11 +9,11 @@ import torch
 
 from sumpool.core.model.summarizer import Summarizer
 from sumpool.data.report import DataReport, summarize_split
+from sumpool.io.manifest import FileDigest, Manifest
 from sumpool.recipe.load import load_recipe
 from sumpool.text.sentence_pieces import SentencePieces
 from sumpool.text.sentences import SentenceSplitter
 from sumpool.training.checkpoint import export
-from sumpool.training.manifest import Content, Manifest
 
 TINY_RECIPE = """\
 name: tiny
@@ -115,6 +115,6 @@ def run_folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     with torch.no_grad():
         model.embedding.weight *= 2  # sure of what it says, so that a summary is decided and not a tie
     names = ("recipe.yaml", "tokenizer.model", "sentences.json", "report.json")
-    Manifest({name: Content.of(folder / name) for name in names}).write(folder)
+    Manifest({name: FileDigest.of(folder / name) for name in names}).write(folder)
     export(folder, model, {})
     return folder

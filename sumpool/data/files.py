@@ -1,6 +1,5 @@
 """Files of prepared data: plain little-endian arrays, mapped into memory."""
 
-import os
 from pathlib import Path
 
 import numpy as np
@@ -31,12 +30,3 @@ def open_array(path: Path, kind: np.dtype, length: int | None = None) -> np.ndar
     if not size:
         return np.empty(0, kind)  # an empty file cannot be mapped
     return np.memmap(path, kind, mode="r")
-
-
-def sync(path: Path) -> None:
-    """Make what a file holds, or the names in a folder, safe on the disk."""
-    descriptor = os.open(path, os.O_RDONLY)
-    try:
-        os.fsync(descriptor)
-    finally:
-        os.close(descriptor)

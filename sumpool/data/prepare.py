@@ -20,19 +20,21 @@ from pathlib import Path
 
 import numpy as np
 
-from sumpool.data import contamination, manifest
+from sumpool.data import contamination
 from sumpool.data.config import DataConfig
 from sumpool.data.document_stats import DocumentStats
 from sumpool.data.encoding import PHRASES, SENTENCES, DocumentEncoder, spans
+from sumpool.data.fingerprint import fingerprint, is_intact, is_prepared_folder, write_manifest
 from sumpool.data.ingest import Ingested, read
 from sumpool.data.processes import caller, ordered_map
 from sumpool.data.report import DataReport, SplitReport, summarize_split
 from sumpool.data.shards import Shard, ShardWriter
 from sumpool.data.sources._base import SPLITS, Split
-from sumpool.data.staging import alone, disk_errors, staged
 from sumpool.data.texts import Texts
 from sumpool.errors import DataError, RecipeError
 from sumpool.interruption import Check, go_on
+from sumpool.io.atomic import disk_errors, replace_folder
+from sumpool.io.lock import locked
 from sumpool.progress import Progress, Report
 from sumpool.text.fragments import words
 from sumpool.text.phrases import Phrases
@@ -66,24 +68,27 @@ def prepare(config: DataConfig, folder: Path, *, skip_bad_rows: bool, report: Re
         RecipeError: If that has another number of pieces than the settings say.
         ResourceError: If memory or disk run out.
     """
-    with disk_errors(folder), alone(folder, check):
-        made_from = manifest.fingerprint(config)
-        if manifest.holds(folder, made_from, check):
+    advice = "prepare again, or name a folder on another disk as data.prepared"
+    folder.parent.mkdir(parents=True, exist_ok=True)
+    lock = locked(folder.with_name(f".{folder.name}.lock"), on_busy=lambda _: check())
+    with disk_errors(folder, advice=advice, only_full=True), lock:
+        made_from = fingerprint(config)
+        if is_intact(folder, made_from, check):
             return DataReport.load(folder)
         _refuse_other_content(folder)
         if config.tokenizer:
             _refuse_another_size(config, load_tokenizer(config.tokenizer).vocabulary)
-        with staged(folder) as new:
+        with replace_folder(folder) as new:
             reading = read(config.rows(), new, skip_bad_rows=skip_bad_rows, report=report, check=check)
             data_report = _encode_all(config, new, reading, report, check)
             data_report.save(new)
-            manifest.write(new, made_from, check)
+            write_manifest(new, made_from, check)
     return data_report
 
 
 def is_prepared(config: DataConfig, folder: Path) -> bool:
-    """Whether a folder holds the data of these settings, as it was written."""
-    return manifest.holds(folder, manifest.fingerprint(config), go_on)
+    """Return whether a folder holds the data of these settings, intact."""
+    return is_intact(folder, fingerprint(config), go_on)
 
 
 def _encode_all(config: DataConfig, folder: Path, reading: Ingested, report: Report, check: Check) -> DataReport:
@@ -198,7 +203,7 @@ def _refuse_another_size(config: DataConfig, vocabulary: int) -> None:
 
 
 def _refuse_other_content(folder: Path) -> None:
-    if folder.exists() and not manifest.is_prepared_folder(folder) and any(folder.iterdir()):
+    if folder.exists() and not is_prepared_folder(folder) and any(folder.iterdir()):
         raise DataError(
             f"{folder} must be new, empty or prepared data, got something else; name another folder as data.prepared"
         )

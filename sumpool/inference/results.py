@@ -1,30 +1,29 @@
-"""Summaries and the file that they are written to, line by line, so that a run that stops loses one line at most."""
+"""Summaries and their file, which a stopped run can resume."""
 
 import json
-import os
 from collections import Counter
-from contextlib import nullcontext, suppress
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from types import TracebackType
 from typing import Self, final
 
-from sumpool.errors import DataError, RecipeError, ResourceError
+from sumpool.errors import RecipeError
+from sumpool.io.json_lines import ResumableFile, read_records
 
 
 @dataclass(frozen=True)
 class Summary:
-    """What became of one document.
+    """Summary of one document.
 
     Attributes:
-        id: Name of the document.
+        id: Id of the document.
         summary: The text; empty if there is a reason.
-        score: sum(log p) / length ** length_penalty, in nats, of what the model wrote; None if there is no summary.
+        score: sum(log p) / length ** length_penalty of the generated text, in nats; None if there is no summary.
         tokens_read: Tokens of the document that the model read.
         tokens_total: Tokens of the document.
-        seconds: Its share of the time.
+        seconds: The document's share of the time.
         reason: Why the summary is empty; empty otherwise.
-        mode: What the summary is, "abstractive" or "extractive".
+        mode: "abstractive" or "extractive".
     """
 
     id: str
@@ -37,7 +36,7 @@ class Summary:
     mode: str = "abstractive"
 
     def as_json(self) -> str:
-        """Write the summary as one line of JSON, without the line feed."""
+        """Render the summary as one line of JSON, without the line feed."""
         rounded = {
             "seconds": round(self.seconds, 4),
             "score": self.score if self.score is None else round(self.score, 6),
@@ -54,44 +53,32 @@ class SummaryFile:
 
         Args:
             path: The file, which must not exist unless `resume`.
-            resume: Go on after the summaries that the file holds; a last line that was not finished is dropped.
+            resume: Append to the summaries of the file; a torn last line is dropped.
 
         Raises:
-            RecipeError: If the file is there and `resume` is not asked for.
-            DataError: If a line of the file is no summary.
+            RecipeError: If the file exists and `resume` is not set.
+            DataError: If a line of the file is not a summary.
             ResourceError: If the file cannot be written.
         """
-        self.path = path
         self._done = Counter[str]()
-        there = path.is_file()  # /dev/stdout and the like are no files that anything could be lost from
-        if there and not resume:
-            raise RecipeError(f"{path} must not exist yet; add --resume to go on with it, or name another file")
-        try:
-            if there:
-                os.truncate(path, self._count_done())
-            self._file = path.open("ab")
-        except OSError as error:
-            raise ResourceError(f"{path} must be a file that can be written, got: {error}") from error
+        if path.is_file():  # /dev/stdout and the like cannot lose anything
+            if not resume:
+                raise RecipeError(f"{path} must not exist yet; add --resume to go on with it, or name another file")
+            self._done.update(read_records(path, _parse_id, "a summary in JSON", "name another file"))
+        self._file = ResumableFile(path, resume=resume, advice="go on with --resume")
 
     def is_done(self, id: str) -> bool:
-        """Take note of a document and say whether its summary was there; of equal names each counts once."""
+        """Count a document and return whether the file had its summary; of equal ids each counts once."""
         self._done[id] -= 1
         return self._done[id] >= 0
 
-    def add(self, summary: Summary) -> None:
-        """Append a summary and hand it to the operating system.
+    def append(self, summary: Summary) -> None:
+        """Append a summary.
 
         Raises:
             ResourceError: If the disk is full or fails.
         """
-        try:
-            # a lone surrogate, as in a file name that is no UTF-8, becomes the JSON escape that stands for it
-            self._file.write((summary.as_json() + "\n").encode("utf-8", errors="backslashreplace"))
-            self._file.flush()
-        except OSError as error:
-            raise ResourceError(
-                f"{self.path} must be writable to the end, got: {error}; go on with --resume"
-            ) from error
+        self._file.append(summary.as_json())
 
     def __enter__(self) -> Self:
         return self
@@ -99,21 +86,8 @@ class SummaryFile:
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        # closing writes once more what could not be written; the first error says it all
-        with suppress(OSError) if error else nullcontext():
-            self._file.close()
+        self._file.__exit__(kind, error, trace)
 
-    def _count_done(self) -> int:
-        """Count the summaries that are there; return where the last whole line ends."""
-        whole = 0
-        with self.path.open("rb") as file:
-            for number, line in enumerate(file, start=1):
-                if not line.endswith(b"\n"):
-                    break
-                try:
-                    self._done[str(json.loads(line)["id"])] += 1
-                except (ValueError, LookupError, TypeError) as error:
-                    message = f"{self.path}:{number} must be a summary in JSON, got {error!r}; name another file"
-                    raise DataError(message) from error
-                whole += len(line)
-        return whole
+
+def _parse_id(line: bytes) -> str:
+    return str(json.loads(line)["id"])

@@ -9,9 +9,9 @@ from torch import nn
 import sumpool
 from sumpool.core.model.summarizer import Summarizer
 from sumpool.data.report import DataReport
+from sumpool.io.atomic import disk_errors, replace_file
 from sumpool.recipe.schema import Recipe
 from sumpool.runs.init_from import weights_from
-from sumpool.training.atomic_io import on_disk, replace
 from sumpool.training.state import TrainingState
 
 CARD = "README.md"
@@ -111,8 +111,8 @@ def write_model_card(run: Path, recipe: Recipe, model: nn.Module, state: Trainin
         seed=recipe.seed,
         data="\n".join([_row(heading), _row(["---"] * len(heading)), *map(_row, rows)]),
     )
-    with on_disk(run):
-        replace(run / CARD, card.encode())
+    with disk_errors(run):
+        replace_file(run / CARD, card.encode())
 
 
 def imported_card(recipe: Recipe, run: Path, origin: str, model: Summarizer, differences: Sequence[str]) -> str:

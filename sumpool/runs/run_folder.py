@@ -1,27 +1,26 @@
 """The folder of a run: made for one recipe and one set of data, and never used for another."""
 
-import hashlib
-import json
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
 from sumpool.data.encoding import SENTENCES
+from sumpool.data.fingerprint import content_digest
 from sumpool.data.report import NAME as REPORT
-from sumpool.data.staging import staged
-from sumpool.errors import DataError, RecipeError
+from sumpool.errors import CheckpointError, DataError, RecipeError
+from sumpool.io.atomic import TEMPORARY, disk_errors, remove_temporary, replace_file, replace_folder, temporary_path
+from sumpool.io.lock import HOLDER_SUFFIX, locked
+from sumpool.io.manifest import NAME as MANIFEST
+from sumpool.io.manifest import FileDigest, Manifest, replace_listed_file
 from sumpool.recipe.load import dump_recipe, load_recipe
 from sumpool.recipe.schema import Recipe
 from sumpool.text.tokenizer import TOKENIZERS, tokenizer_file
-from sumpool.training.atomic_io import TEMPORARY, beside, on_disk, remove_half_written, replace
 from sumpool.training.checkpoint import MODEL
-from sumpool.training.lock import LOCK
-from sumpool.training.manifest import NAME as MANIFEST
-from sumpool.training.manifest import Content, Manifest, put_in_place
 from sumpool.training.state import TrainingState
 
 RECIPE = "recipe.yaml"
+LOCK = ".lock"
 COPIED = (*TOKENIZERS, SENTENCES, REPORT)
 """What a run folder takes from the prepared data, so that it can be used without it; of the tokenizers there is one."""
 FREE = (
@@ -49,10 +48,14 @@ def claim(run: Path) -> None:
         RecipeError: If the folder holds something else.
         ResourceError: If it cannot be made.
     """
-    with on_disk(run):
+    with disk_errors(run):
         run.mkdir(parents=True, exist_ok=True)
         names = sorted(path.name for path in run.iterdir())
-    other = [name for name in names if name not in (RECIPE, *COPIED, LOCK) and not name.startswith(TEMPORARY)]
+    other = [
+        name
+        for name in names
+        if name not in (RECIPE, *COPIED, LOCK, LOCK + HOLDER_SUFFIX) and not name.startswith(TEMPORARY)
+    ]
     if other and MANIFEST not in names:
         raise RecipeError(f"{run} must be new, empty or the folder of a run, got {other[0]}: name another with --out")
 
@@ -80,10 +83,26 @@ def made_whole(folder: Path) -> Iterator[Path]:
     Raises:
         ResourceError: If the disk is full or fails.
     """
-    with on_disk(folder):
-        folder.parent.mkdir(parents=True, exist_ok=True)
-        with staged(folder.resolve()) as new:
-            yield new
+    with disk_errors(folder), replace_folder(folder.resolve()) as new:
+        yield new
+
+
+@contextmanager
+def exclusive(run: Path) -> Iterator[None]:
+    """Lock a run folder for the duration of a block.
+
+    Raises:
+        CheckpointError: If another process holds the lock.
+    """
+
+    def refuse(holder: str) -> None:
+        raise CheckpointError(
+            f"{run} must be used by one run at a time, but process {holder} is training there: "
+            "wait for it, stop it, or give another folder with --out"
+        )
+
+    with locked(run / LOCK, refuse):
+        yield
 
 
 def open_run(run: Path, recipe: Recipe, prepared: Path) -> Manifest:
@@ -103,8 +122,8 @@ def open_run(run: Path, recipe: Recipe, prepared: Path) -> Manifest:
         CheckpointError: If it is damaged.
         ResourceError: If the disk is full or fails.
     """
-    with on_disk(run):
-        remove_half_written(run)
+    with disk_errors(run):
+        remove_temporary(run)
         if (run / MANIFEST).exists():
             _refuse_another_run(run, recipe, prepared)
         else:
@@ -129,7 +148,7 @@ def finish(run: Path, state: TrainingState) -> None:
     """
     manifest = Manifest.read(run)
     facts = {**manifest.facts, "finished": state.step, "waited": state.stale_validations}
-    with on_disk(run):
+    with disk_errors(run):
         Manifest(manifest.files, facts, manifest.incoming).write(run)
 
 
@@ -139,20 +158,6 @@ def differences(before: Recipe, now: Recipe) -> list[str]:
     free = (*FREE, "train.steps") if now.train.schedule.kind in ENDLESS else FREE
     changed = [key for key in (*old, *(new.keys() - old.keys())) if old.get(key) != new.get(key)]
     return [f"{key} {new.get(key)!r} instead of {old.get(key)!r}" for key in changed if not key.startswith(free)]
-
-
-def contents(prepared: Path) -> str:
-    """Sum up what is in prepared data, wherever it lies and whenever it was made.
-
-    Raises:
-        DataError: If it has no manifest.
-    """
-    path = prepared / MANIFEST
-    try:
-        files = json.loads(path.read_bytes())["files"]
-    except (OSError, ValueError, LookupError, TypeError) as error:
-        raise DataError(f"{path} must be the manifest of prepared data, got: {error!r}; prepare it again") from error
-    return hashlib.sha256(json.dumps(files, sort_keys=True).encode()).hexdigest()
 
 
 def _refuse_another_run(run: Path, recipe: Recipe, prepared: Path) -> None:
@@ -165,25 +170,25 @@ def _refuse_another_run(run: Path, recipe: Recipe, prepared: Path) -> None:
             f"{run} must go on with the recipe that it began with, got {', '.join(changed)}: "
             "put these back, or train into another folder with --out"
         )
-    if manifest.facts.get("data") != contents(prepared):
+    if manifest.facts.get("data") != content_digest(prepared):
         raise DataError(
             f"{run} must go on with the data that it began with, but {prepared} holds other data: "
             "name the old folder as data.prepared, or train into another folder with --out"
         )
     text = dump_recipe(recipe)
     if (run / RECIPE).read_text(encoding="utf-8") != text:
-        beside(run / RECIPE).write_text(text, encoding="utf-8")
-        put_in_place(run / RECIPE, {})
+        temporary_path(run / RECIPE).write_text(text, encoding="utf-8")
+        replace_listed_file(run / RECIPE, {})
 
 
 def _begin(run: Path, recipe: Recipe, prepared: Path) -> None:
     """Fill the folder; only the manifest, written last, makes it a run."""
-    replace(run / RECIPE, dump_recipe(recipe).encode())
+    replace_file(run / RECIPE, dump_recipe(recipe).encode())
     copied = (tokenizer_file(prepared).name, SENTENCES, REPORT)
     for name in copied:
-        replace(run / name, (prepared / name).read_bytes())
-    files = {name: Content.of(run / name) for name in (RECIPE, *copied)}
-    Manifest(files, {"data": contents(prepared)}).write(run)
+        replace_file(run / name, (prepared / name).read_bytes())
+    files = {name: FileDigest.of(run / name) for name in (RECIPE, *copied)}
+    Manifest(files, {"data": content_digest(prepared)}).write(run)
 
 
 def _settings(tree: Any, path: str = "") -> Iterator[tuple[str, Any]]:  # noqa: ANN401 - any JSON

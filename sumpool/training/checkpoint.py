@@ -1,8 +1,8 @@
-"""What a run keeps on disk: checkpoints to go on from, and the best weights to use.
+"""Checkpoints of a run, and the export of its best weights.
 
 A checkpoint is a folder `step-00001234`: safetensors for weights and moments, JSON for the rest, and a manifest written
-last. It is made under another name, flushed, and renamed into place once; nothing ever writes into a finished one. It
-holds the run as it was after that step and before the validation that may follow it.
+last. It is filled under a temporary name, flushed, and renamed into place once; nothing ever writes into a finished
+one. It holds the state of the run after that step and before the validation that may follow.
 """
 
 import json
@@ -16,11 +16,17 @@ import safetensors.torch
 import torch
 from torch import Tensor, nn
 
-from sumpool.data.files import sync
 from sumpool.errors import CheckpointError
+from sumpool.io.atomic import (
+    disk_errors,
+    remove_temporary,
+    rename_synced,
+    replace_folder,
+    require_space,
+    temporary_path,
+)
+from sumpool.io.manifest import FileDigest, Manifest, replace_listed_file
 from sumpool.progress import Progress, Report, silent
-from sumpool.training.atomic_io import beside, move, on_disk, remove_half_written, require_space
-from sumpool.training.manifest import Content, Manifest, put_in_place
 from sumpool.training.weights import needed_weights, set_weights, weights_of
 
 MODEL = "model.safetensors"
@@ -31,7 +37,7 @@ FILES = (MODEL, OPTIMIZER, STATE)
 
 @dataclass(frozen=True)
 class Checkpoint:
-    """What a run goes on from.
+    """State of a run to resume from.
 
     Attributes:
         weights: The model's tensors by name.
@@ -51,124 +57,117 @@ class Checkpoints:
         """Open a folder, which need not exist.
 
         Args:
-            folder: Where the checkpoints are.
-            keep: Newest ones that stay; two at least, so that one may break.
+            folder: Folder of the checkpoints.
+            keep: Number of newest checkpoints to keep; at least two, so that one may be damaged.
         """
         self.folder = folder
         self.keep = keep
 
     def path(self, step: int) -> Path:
-        """Name the checkpoint of a step."""
+        """Return the folder of a step's checkpoint."""
         return self.folder / f"step-{step:08d}"
 
     def steps(self) -> list[int]:
-        """List the steps that have a checkpoint, in order, whether or not it is whole."""
+        """List the steps that have a checkpoint, in order, intact or not."""
         return sorted(int(path.name[5:]) for path in self.folder.glob("step-*") if path.name[5:].isdecimal())
 
     def clean(self) -> None:
-        """Remove what a crash left half written.
+        """Remove incomplete checkpoints that a crash left.
 
         Raises:
-            ResourceError: If the disk refuses.
+            ResourceError: If the disk fails.
         """
-        with on_disk(self.folder):
-            remove_half_written(self.folder)
+        with disk_errors(self.folder):
+            remove_temporary(self.folder)
 
     def save(self, step: int, checkpoint: Checkpoint) -> None:
-        """Write the checkpoint of a step, unless a whole one is there: a step always leads to the same bytes.
+        """Write the checkpoint of a step, unless an intact one exists: a step always leads to the same bytes.
 
         Raises:
             ResourceError: If the disk is full or fails; the other checkpoints are as they were.
         """
         target = self.path(step)
         if target.exists():
-            if _is_whole(target):
+            if _is_intact(target):
                 return
-            with on_disk(target):
+            with disk_errors(target):
                 self._discard(target)
-        half = beside(target)
-        with on_disk(target):
-            try:
-                half.mkdir(parents=True)
-                tensors = [*checkpoint.weights.values(), *checkpoint.moments.values()]
-                require_space(half, sum(tensor.nbytes for tensor in tensors))
-                _fill(half, step, checkpoint)
-                move(half, target)
-            except BaseException:
-                shutil.rmtree(half, ignore_errors=True)
-                raise
+        with disk_errors(target), replace_folder(target) as folder:
+            tensors = [*checkpoint.weights.values(), *checkpoint.moments.values()]
+            require_space(folder, sum(tensor.nbytes for tensor in tensors))
+            _fill(folder, step, checkpoint)
 
     def prune(self, step: int, best_step: int) -> None:
-        """Delete checkpoints that are neither among the newest nor the best, once the newest is known to be whole.
+        """Delete checkpoints that are neither among the newest nor the best, once the newest is verified.
 
         Args:
-            step: Step of the newest; later ones are broken, for the run would have gone on from them.
-            best_step: Step with the best validation.
+            step: Step of the newest intact checkpoint; later ones are damaged, or the run would have resumed from them.
+            best_step: Step with the best validation loss.
 
         Raises:
-            CheckpointError: If the newest is not what was written.
-            ResourceError: If the disk refuses.
+            CheckpointError: If the newest checkpoint is damaged.
+            ResourceError: If the disk fails.
         """
         _verify(self.path(step))
-        past = [other for other in self.steps() if other <= step]
-        with on_disk(self.folder):
-            for other in past[: -self.keep]:
+        valid = [other for other in self.steps() if other <= step]
+        with disk_errors(self.folder):
+            for other in valid[: -self.keep]:
                 if other != best_step:
                     self._discard(self.path(other))
 
     def load_newest(self, report: Report = silent) -> Checkpoint | None:
-        """Load the newest checkpoint that is whole, and name each broken one.
+        """Load the newest intact checkpoint and report each damaged one.
 
         Returns:
-            None where there is none at all.
+            The checkpoint; None if there are no checkpoints.
 
         Raises:
-            CheckpointError: If there are checkpoints and every one is broken.
+            CheckpointError: If there are checkpoints and all are damaged.
         """
         steps = self.steps()
         for step in reversed(steps):
             try:
                 return _load(self.path(step))
             except CheckpointError as error:
-                report(Progress("train", note=f"passed over a broken checkpoint: {error}"))
+                report(Progress("train", note=f"skipped a damaged checkpoint: {error}"))
         if steps:
             raise CheckpointError(
-                f"{self.folder} must hold a whole checkpoint, but all {len(steps)} are broken: "
+                f"{self.folder} must hold an intact checkpoint, but all {len(steps)} are damaged: "
                 "move the folder away to start again, or give another with --out"
             )
         return None
 
     def _discard(self, path: Path) -> None:
-        """Delete a checkpoint so that a crash on the way leaves none that looks whole."""
-        move(path, beside(path))
-        shutil.rmtree(beside(path))
+        """Delete a checkpoint so that a crash on the way leaves none that looks intact."""
+        rename_synced(path, temporary_path(path))
+        shutil.rmtree(temporary_path(path))
 
 
 def export(run: Path, model: nn.Module, facts: Mapping[str, Any]) -> None:
-    """Make the model's present weights those of the run folder; after a crash at any moment the folder still loads.
+    """Save a model's weights as those of a run folder; after a crash at any moment the folder still loads.
 
     Args:
         run: The run folder, with a manifest.
         model: The model.
-        facts: What to say about these weights in the manifest, as JSON.
+        facts: Facts about these weights for the manifest, as JSON.
 
     Raises:
         ResourceError: If the disk is full or fails; the folder is as it was.
         CheckpointError: If the manifest is broken.
     """
     path = run / MODEL
-    with on_disk(path):
-        _write(weights_of(model), beside(path))
-        put_in_place(path, facts)
+    with disk_errors(path):
+        _write(weights_of(model), temporary_path(path))
+        replace_listed_file(path, facts)
 
 
 def load_weights(run: Path, model: nn.Module, *, leave_out: bool = False) -> None:
-    """Give a model the best weights of a run, after checking every file that the run folder's manifest names.
+    """Load the best weights of a run into a model, after verifying every file in the run folder's manifest.
 
     Args:
         run: The run folder.
         model: A model built from the folder's recipe.
-        leave_out: Whether weights of parts that the model does not have are left out.
+        leave_out: Whether to ignore weights of modules that the model does not have.
 
     Raises:
         CheckpointError: If a file is missing, damaged, or belongs to another model.
@@ -180,7 +179,7 @@ def load_weights(run: Path, model: nn.Module, *, leave_out: bool = False) -> Non
 
 
 def read_weights(run: Path) -> dict[str, Tensor]:
-    """Read the best weights of a run, after checking every file that the run folder's manifest names.
+    """Read the best weights of a run, after verifying every file in the run folder's manifest.
 
     Args:
         run: The run folder.
@@ -193,26 +192,25 @@ def read_weights(run: Path) -> dict[str, Tensor]:
     """
     path = run / MODEL
     manifest, content = Manifest.read(run), _read(path)
-    if Content.of_bytes(content) not in manifest.accepted(MODEL):
-        manifest = Manifest.read(run)  # a training run may just have put better weights there, and says so by now
+    if FileDigest.of_bytes(content) not in manifest.accepted(MODEL):
+        manifest = Manifest.read(run)  # a training run may have replaced the weights between the two reads
     manifest.verify(run, manifest.files.keys() - {MODEL})
-    manifest.compare(path, Content.of_bytes(content))
+    manifest.compare(path, MODEL, FileDigest.of_bytes(content))
     weights: dict[str, Tensor] = safetensors.torch.load(content)
     return {name: weight.float() if weight.dtype == torch.bfloat16 else weight for name, weight in weights.items()}
 
 
-def _fill(half: Path, step: int, checkpoint: Checkpoint) -> None:
-    _write(checkpoint.weights, half / MODEL)
-    _write(checkpoint.moments, half / OPTIMIZER)
-    (half / STATE).write_text(json.dumps(checkpoint.state, allow_nan=False), encoding="utf-8")
-    for name in FILES:
-        sync(half / name)
-    Manifest({name: Content.of(half / name) for name in FILES}, {"step": step}).write(half)
+def _fill(folder: Path, step: int, checkpoint: Checkpoint) -> None:
+    _write(checkpoint.weights, folder / MODEL)
+    _write(checkpoint.moments, folder / OPTIMIZER)
+    (folder / STATE).write_text(json.dumps(checkpoint.state, allow_nan=False), encoding="utf-8")
+    files = {name: FileDigest.of(folder / name) for name in FILES}
+    Manifest(files, {"step": step}, kind="checkpoint").write(folder)
 
 
 def _write(tensors: Mapping[str, Tensor], path: Path) -> None:
     safetensors.torch.save_file(dict(tensors), path)
-    path.chmod(0o644)  # safetensors lets only the owner read, unlike every other file of a run
+    path.chmod(0o644)  # safetensors lets only the owner read, unlike the other files of a run
 
 
 def _load(folder: Path) -> Checkpoint:
@@ -225,13 +223,13 @@ def _load(folder: Path) -> Checkpoint:
 
 
 def _verify(folder: Path) -> None:
-    manifest = Manifest.read(folder)
+    manifest = Manifest.read(folder, "checkpoint")
     manifest.verify(folder, FILES)
     if folder.name != f"step-{manifest.facts['step']:08d}":
         raise CheckpointError(f"{folder} must be the checkpoint of step {manifest.facts['step']}: it was renamed")
 
 
-def _is_whole(folder: Path) -> bool:
+def _is_intact(folder: Path) -> bool:
     try:
         _verify(folder)
     except CheckpointError:

@@ -11,8 +11,8 @@ from torch import nn
 
 from sumpool.errors import Interrupted, NonFiniteError
 from sumpool.interruption import Check, go_on
+from sumpool.io.atomic import disk_errors, remove_temporary
 from sumpool.progress import Progress, Report, silent
-from sumpool.training.atomic_io import on_disk, remove_half_written
 from sumpool.training.checkpoint import Checkpoint, Checkpoints, export
 from sumpool.training.compilation import compile_layers
 from sumpool.training.config import TrainConfig
@@ -119,8 +119,8 @@ class _Run:
     def resume(self) -> None:
         """Go back to the newest checkpoint that is whole, or to the beginning."""
         self.checkpoints.clean()
-        with on_disk(self.run):
-            remove_half_written(self.run)
+        with disk_errors(self.run):
+            remove_temporary(self.run)
         found = self.checkpoints.load_newest(self.report)
         if found:
             set_weights(self.model, found.weights, str(self.checkpoints.folder))

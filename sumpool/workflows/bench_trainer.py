@@ -13,18 +13,18 @@ from sumpool.bench.peers.trainer import Descent, Learnt, Lessons, TrainerConfig
 from sumpool.bench.results.result import BenchReport
 from sumpool.bench.systems.workload import Conditions
 from sumpool.core.decoding.constraints import WordPieces
+from sumpool.data.fingerprint import content_digest
 from sumpool.data.shards import Shard
 from sumpool.errors import CheckpointError, DataError, RecipeError
 from sumpool.inference.chunking import gather
 from sumpool.inference.loading import RUNS, LoadedModel, load_model, newest_run
 from sumpool.interruption import Check, go_on
+from sumpool.io.manifest import Manifest
 from sumpool.progress import Progress, Report, silent
 from sumpool.recipe.schema import Recipe
-from sumpool.runs.run_folder import contents
 from sumpool.runs.sweep_table import Measured
 from sumpool.training.data_order import TrainingData
 from sumpool.training.hardware import choose_device, choose_precision
-from sumpool.training.manifest import Manifest
 from sumpool.training.schedule import factor
 from sumpool.training.validation import validation_batches
 from sumpool.workflows.bench_report import chosen_lengths, compose, keeping_nothing
@@ -110,7 +110,7 @@ def _material(loaded: LoadedModel) -> TrainingData:
             f"{loaded.folder} must be a run whose training is finished, for its time is what LED gets; let it go on"
         )
     prepared = recipe.prepared_folder
-    if facts.get("data") != contents(prepared):
+    if facts.get("data") != content_digest(prepared):
         raise DataError(
             f"{prepared} must hold the data that {loaded.folder} was trained on, got other data: name the old folder "
             "with --set data.prepared=FOLDER"

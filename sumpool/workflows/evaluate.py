@@ -18,9 +18,10 @@ from sumpool.evaluation.paired_comparison import differences, find_results
 from sumpool.evaluation.predictions import join
 from sumpool.evaluation.report import EvaluationReport, Figures
 from sumpool.evaluation.scorer import Candidate, SummaryScorer
-from sumpool.evaluation.scores import ScoreFile, replace_text
+from sumpool.evaluation.scores import append_scores, open_scores, read_scores
 from sumpool.inference.loading import LoadedModel, load_writer
 from sumpool.interruption import Check, go_on
+from sumpool.io.atomic import disk_errors, replace_file
 from sumpool.progress import Progress, Report, silent
 from sumpool.workflows.summarize import write_summaries
 
@@ -186,21 +187,22 @@ def _evaluate(
     scorer = SummaryScorer(config)
     figures = Figures()
     done = set()
-    with ScoreFile(folder, {**task.identity, "settings": scorer.signature}, resume=results.resume) as file:
-        for scored in file.read():
+    with open_scores(folder, {**task.identity, "settings": scorer.signature}, resume=results.resume) as file:
+        for scored in read_scores(file.path):
             figures.add(scored)
             done.add(scored.id)
         report(Progress("evaluate", len(figures), task.documents))
         for candidate in task.candidates(done):
             scored = scorer.score(candidate)
-            file.add(scored)
+            append_scores(file, scored)
             figures.add(scored)
             report(Progress("evaluate", len(figures), task.documents))
             check()
     found = figures.report(config, {**scorer.names, "model": task.system}, scorer.signature, task.notes)
     if other:
         found = replace(found, differences=differences(folder, other, config))
-    replace_text(folder / "report.json", found.to_json())
+    with disk_errors(folder):
+        replace_file(folder / "report.json", found.to_json().encode())
     return found
 
 

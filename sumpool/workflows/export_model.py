@@ -9,10 +9,10 @@ from torch import nn
 
 from sumpool.errors import CheckpointError
 from sumpool.inference.loading import load_model
+from sumpool.io.manifest import FileDigest, Manifest
 from sumpool.runs.model_card import CARD
 from sumpool.runs.run_folder import COPIED, RECIPE, made_whole, require_new
 from sumpool.training.checkpoint import export
-from sumpool.training.manifest import Content, Manifest
 
 
 def export_model(run: Path, out: Path, precision: Literal["bf16", "fp32"] = "bf16") -> Path:
@@ -44,6 +44,6 @@ def export_model(run: Path, out: Path, precision: Literal["bf16", "fp32"] = "bf1
         for name in names:
             shutil.copyfile(run / name, new / name)
         facts = {"exported": Manifest.read(run).facts}
-        Manifest({name: Content.of(new / name) for name in names if name != CARD}, facts).write(new)
+        Manifest({name: FileDigest.of(new / name) for name in names if name != CARD}, facts).write(new)
         export(new, model.to(torch.bfloat16) if precision == "bf16" else model, {})
     return out

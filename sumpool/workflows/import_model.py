@@ -15,6 +15,8 @@ from sumpool.data.config import DataConfig
 from sumpool.data.encoding import SENTENCES
 from sumpool.errors import CheckpointError, RecipeError
 from sumpool.interruption import Check, go_on
+from sumpool.io.atomic import require_space
+from sumpool.io.manifest import FileDigest, Manifest
 from sumpool.pretrained.config import CONFIG, Changes, Original, describe, read_original, settings_of
 from sumpool.pretrained.folder import Tensors
 from sumpool.pretrained.generation import writes_like
@@ -31,10 +33,8 @@ from sumpool.runs.run_folder import RECIPE, made_whole, require_new
 from sumpool.text.hf_bpe import ForeignPieces, read_pieces
 from sumpool.text.sentences import shipped
 from sumpool.text.tokenizer import BYTE_PAIRS
-from sumpool.training.atomic_io import require_space
 from sumpool.training.checkpoint import export
 from sumpool.training.config import TrainConfig
-from sumpool.training.manifest import Content, Manifest
 from sumpool.training.weights import set_weights, weights_of
 
 _UNCHANGED = Changes()
@@ -111,7 +111,7 @@ def import_model(
         check()
         model = translated(found.folder, found.original, recipe.model, found.numbers, changes.extend)
         require_space(new, sum(weights.nbytes for weights in weights_of(model).values()))
-        files = {each: Content.of(new / each) for each in (RECIPE, SENTENCES, BYTE_PAIRS)}
+        files = {each: FileDigest.of(new / each) for each in (RECIPE, SENTENCES, BYTE_PAIRS)}
         Manifest(files, {"imported": found.origin}).write(new)
         export(new, model, {})
         (new / CARD).write_text(imported_card(recipe, out, found.origin, model, differences), "utf-8")

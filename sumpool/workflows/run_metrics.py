@@ -9,13 +9,13 @@ from sumpool.data.sources._base import Split
 from sumpool.errors import DataError
 from sumpool.evaluation.scores import read_scores
 from sumpool.interruption import Check, go_on
+from sumpool.io.atomic import disk_errors, replace_file
+from sumpool.io.manifest import Manifest
 from sumpool.progress import Report, silent
 from sumpool.recipe.schema import Recipe
 from sumpool.runs.sweep_table import SCORES, Measured, read_journal
-from sumpool.training.atomic_io import on_disk, replace
 from sumpool.training.fit import JOURNAL
 from sumpool.training.journal import Journal
-from sumpool.training.manifest import Manifest
 from sumpool.workflows.evaluate import Results, evaluate_run
 from sumpool.workflows.train import DryRun, dry_run
 
@@ -51,8 +51,8 @@ def judge(
     # 1. An update is measured alone, once.
     if not (folder / TRIED).exists():
         tried = dry_run(recipe, report=report, check=check)
-        with on_disk(folder):
-            replace(folder / TRIED, json.dumps(asdict(tried)).encode())
+        with disk_errors(folder):
+            replace_file(folder / TRIED, json.dumps(asdict(tried)).encode())
     # 2. Summaries are scored, going on where that stopped.
     try:
         evaluate_run(folder, split, overrides=overrides, results=Results(resume=True), report=report, check=check)

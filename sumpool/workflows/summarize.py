@@ -99,7 +99,7 @@ def _kept(
     with file:
         missing = (document for document in documents if not file.is_done(document.id))
         for summary in write_summaries(missing, loaded, report=report, check=check):
-            file.add(summary)
+            file.append(summary)
             yield summary
 
 

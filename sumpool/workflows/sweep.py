@@ -7,11 +7,11 @@ from sumpool.data.sources._base import Split
 from sumpool.errors import Interrupted, SumpoolError, is_out_of_memory
 from sumpool.inference.loading import RUNS
 from sumpool.interruption import Check, go_on
+from sumpool.io.atomic import disk_errors, replace_file
 from sumpool.progress import Progress, Report, silent
 from sumpool.recipe.sweep import LoadedSweep
 from sumpool.runs.sweep_plan import PlannedRun, plan
 from sumpool.runs.sweep_table import HOW_TO_READ, Outcome, SweepTable, tabulate
-from sumpool.training.atomic_io import on_disk, replace
 from sumpool.workflows.run_metrics import judge
 from sumpool.workflows.train import DryRun, dry_run, train
 
@@ -63,10 +63,10 @@ def sweep(loaded: LoadedSweep, out: Path | None = None, *, report: Report = sile
         if outcomes[-1].failure:
             report(Progress("sweep", note=f"{run.recipe.name} failed: {outcomes[-1].failure}"))
         table = tabulate(outcomes, target, resamples, _notes(loaded, outcomes))
-        with on_disk(folder):
+        with disk_errors(folder):
             folder.mkdir(parents=True, exist_ok=True)
-            replace(folder / "table.md", table.to_markdown().encode())
-            replace(folder / "table.json", table.to_json().encode())
+            replace_file(folder / "table.md", table.to_markdown().encode())
+            replace_file(folder / "table.json", table.to_json().encode())
     report(Progress("sweep", len(runs), len(runs)))
     return table
 

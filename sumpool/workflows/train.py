@@ -22,14 +22,13 @@ from sumpool.progress import Progress, Report, silent
 from sumpool.recipe.schema import Recipe
 from sumpool.runs.init_from import take_weights
 from sumpool.runs.model_card import write_model_card
-from sumpool.runs.run_folder import claim, finish, is_finished, open_run
+from sumpool.runs.run_folder import claim, exclusive, finish, is_finished, open_run
 from sumpool.text.phrases import Phrases
 from sumpool.text.tokenizer import Tokenizer, load_tokenizer
 from sumpool.training.checkpoint import Checkpoints
 from sumpool.training.data_order import TrainingData
 from sumpool.training.fit import CHECKPOINTS, fit
 from sumpool.training.hardware import autocast, choose_device, choose_precision, reproducible
-from sumpool.training.lock import exclusive
 from sumpool.training.optimizer import build_optimizer
 from sumpool.training.trainable import freeze
 from sumpool.training.update import Updater

@@ -3,7 +3,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from sumpool.data.files import open_array, sync
+from sumpool.data.files import open_array
 from sumpool.errors import DataError
 
 INT32 = np.dtype("<i4")
@@ -16,8 +16,6 @@ def test_an_array_is_mapped_and_not_read(tmp_path: Path) -> None:
     assert isinstance(array, np.memmap)
     assert array.tolist() == [0, 1, 2, 3, 4]
     assert not array.flags.writeable
-    sync(path)
-    sync(tmp_path)
 
 
 def test_an_array_without_numbers_is_empty(tmp_path: Path) -> None:

@@ -11,17 +11,18 @@ from sumpool.evaluation.config import EvaluationConfig
 from sumpool.evaluation.paired_comparison import difference_table, differences
 from sumpool.evaluation.rouge import TYPES, Score
 from sumpool.evaluation.scorer import Measures, ScoredDocument
-from sumpool.evaluation.scores import ScoreFile
+from sumpool.evaluation.scores import append_scores, open_scores
 
 CONFIG = EvaluationConfig(resamples=200)
 
 
 def results(folder: Path, f1s: dict[str, float], settings: str = "usual") -> Path:
-    with ScoreFile(folder, {"settings": settings}, resume=False) as file:
+    with open_scores(folder, {"settings": settings}, resume=False) as file:
         for number, (name, f1) in enumerate(f1s.items()):
             copying = Copying(0.5, 2.0, 0.25, leak=0.0, facts=0, unfounded=0)
             measures = Measures({kind: Score(0.0, 0.0, f1) for kind in TYPES}, 40, 0.0, copying)
-            file.add(ScoredDocument(name, "text", 0.5 * (number % 2), None, True, {"model": measures}))
+            document = ScoredDocument(name, "text", 0.5 * (number % 2), None, True, {"model": measures})
+            append_scores(file, document)
     return folder
 
 

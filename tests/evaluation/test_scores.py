@@ -5,7 +5,7 @@ import pytest
 from sumpool.errors import DataError
 from sumpool.evaluation.config import EvaluationConfig
 from sumpool.evaluation.scorer import Candidate, ScoredDocument, SummaryScorer
-from sumpool.evaluation.scores import ScoreFile, replace_text
+from sumpool.evaluation.scores import append_scores, open_scores, read_scores
 
 IDENTITY = {"settings": "a", "summaries": "b"}
 
@@ -19,17 +19,17 @@ def scored(number: int) -> ScoredDocument:
 
 
 def write(folder: Path, numbers: list[int], *, resume: bool) -> list[str]:
-    with ScoreFile(folder, IDENTITY, resume=resume) as file:
-        done = [each.id for each in file.read()]
+    with open_scores(folder, IDENTITY, resume=resume) as file:
+        done = [document.id for document in read_scores(file.path)]
         for number in numbers:
-            file.add(scored(number))
+            append_scores(file, scored(number))
     return done
 
 
 def test_what_is_written_is_read_back(tmp_path: Path) -> None:
-    with ScoreFile(tmp_path / "new" / "folder", IDENTITY, resume=False) as file:
-        file.add(scored(1))
-        assert list(file.read()) == [scored(1)]  # before the file is closed
+    with open_scores(tmp_path / "new" / "folder", IDENTITY, resume=False) as file:
+        append_scores(file, scored(1))
+        assert list(read_scores(file.path)) == [scored(1)]  # before the file is closed
 
 
 def test_resuming_after_a_kill_gives_the_same_file(tmp_path: Path) -> None:
@@ -64,7 +64,7 @@ def test_without_resume_the_file_starts_anew(tmp_path: Path) -> None:
 def test_another_evaluation_is_not_continued(tmp_path: Path) -> None:
     write(tmp_path, [1], resume=False)
     with pytest.raises(DataError, match="must hold the same summaries to go on, got 'b' there and 'c' now"):
-        ScoreFile(tmp_path, {**IDENTITY, "summaries": "c"}, resume=True)
+        open_scores(tmp_path, {**IDENTITY, "summaries": "c"}, resume=True)
     assert write(tmp_path, [], resume=True) == ["d1"]
 
 
@@ -76,8 +76,8 @@ def test_lines_of_unknown_origin_are_not_continued(tmp_path: Path, content: byte
         described.unlink()
     else:
         described.write_bytes(content)
-    with pytest.raises(DataError, match=r"evaluation\.json must say what was evaluated"):
-        ScoreFile(tmp_path, IDENTITY, resume=True)
+    with pytest.raises(DataError, match=r"evaluation\.json must say what the results are of"):
+        open_scores(tmp_path, IDENTITY, resume=True)
 
 
 def test_a_damaged_line_is_named(tmp_path: Path) -> None:
@@ -86,11 +86,3 @@ def test_a_damaged_line_is_named(tmp_path: Path) -> None:
         file.write(b'{"id": 3}\n')
     with pytest.raises(DataError, match=r"documents.jsonl:2 must be a line of scores, got b'\{\"id\": 3\}"):
         write(tmp_path, [], resume=True)
-
-
-def test_a_text_is_replaced_whole(tmp_path: Path) -> None:
-    path = tmp_path / "report.json"
-    replace_text(path, "one")
-    replace_text(path, "zwei ü")
-    assert path.read_text("utf-8") == "zwei ü"
-    assert list(tmp_path.iterdir()) == [path]

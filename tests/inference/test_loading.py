@@ -16,10 +16,10 @@ from sumpool.documents import Document
 from sumpool.errors import CheckpointError, DataError, RecipeError
 from sumpool.inference import loading
 from sumpool.inference.loading import SHIPPED, choose_lengths, load_model, load_writer, newest_run
+from sumpool.io.manifest import FileDigest, Manifest
 from sumpool.progress import Progress
 from sumpool.recipe.load import load_recipe
 from sumpool.training.checkpoint import export
-from sumpool.training.manifest import Content, Manifest
 from sumpool.workflows.summarize import summarize, write_summaries
 from tests.conftest import story
 
@@ -131,7 +131,7 @@ def test_lengths_come_from_the_training_summaries(copy: Path) -> None:
     report = DataReport.load(copy)
     DataReport(**{**vars(report), "splits": {**report.splits, "train": split_report(10, 14)}}).save(copy)
     manifest = Manifest.read(copy)
-    Manifest({**manifest.files, "report.json": Content.of(copy / "report.json")}, manifest.facts).write(copy)
+    Manifest({**manifest.files, "report.json": FileDigest.of(copy / "report.json")}, manifest.facts).write(copy)
     automatic = ["summarize.min_length=auto", "summarize.max_length=auto"]
     assert load_model(copy, automatic).lengths == Lengths(8, 28, 10)
     assert load_model(copy, automatic[1:]).lengths == Lengths(6, 28, 10)

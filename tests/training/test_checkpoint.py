@@ -62,13 +62,13 @@ def test_the_newest_and_the_best_stay(tmp_path: Path) -> None:
     assert checkpoints.steps() == [2, 4, 5]
 
 
-def test_broken_checkpoints_of_later_steps_push_no_good_one_out(tmp_path: Path) -> None:
+def test_damaged_checkpoints_of_later_steps_push_no_intact_one_out(tmp_path: Path) -> None:
     checkpoints = checkpoints_in(tmp_path, 1, 2, 8, 9)
     checkpoints.prune(2, best_step=0)
     assert checkpoints.steps() == [1, 2, 8, 9]
 
 
-def test_nothing_is_deleted_for_a_checkpoint_that_is_not_what_was_written(tmp_path: Path) -> None:
+def test_nothing_is_deleted_for_a_damaged_checkpoint(tmp_path: Path) -> None:
     checkpoints = checkpoints_in(tmp_path, 1, 2, 3)
     (checkpoints.path(3) / "state.json").write_text("{}")
     with pytest.raises(CheckpointError, match=r"state\.json must hold"):
@@ -76,7 +76,7 @@ def test_nothing_is_deleted_for_a_checkpoint_that_is_not_what_was_written(tmp_pa
     assert checkpoints.steps() == [1, 2, 3]
 
 
-def test_a_step_is_written_once_unless_it_is_broken(tmp_path: Path) -> None:
+def test_a_step_is_written_once_unless_it_is_damaged(tmp_path: Path) -> None:
     checkpoints = checkpoints_in(tmp_path, 1)
     path = checkpoints.path(1) / "state.json"
     before = path.stat().st_mtime_ns
@@ -122,7 +122,7 @@ DAMAGES = [flip_bit, truncate, append, empty_a_block, remove, swap_with_the_olde
 
 
 @pytest.mark.parametrize("damage", DAMAGES)
-def test_a_damaged_checkpoint_is_named_and_passed_over(
+def test_a_damaged_checkpoint_is_named_and_skipped(
     damage: Callable[[Path, random.Random], None], tmp_path: Path
 ) -> None:
     draw = random.Random(1)
@@ -135,7 +135,7 @@ def test_a_damaged_checkpoint_is_named_and_passed_over(
         found = copy.load_newest(notes.append)
         assert found is not None
         assert found.state == {"step": 1}
-        assert notes[0].note.startswith(f"passed over a broken checkpoint: {copy.path(2)}/")
+        assert notes[0].note.startswith(f"skipped a damaged checkpoint: {copy.path(2)}/")
         if damage is not swap_with_the_older:  # the files of one step beside the manifest of another
             assert notes[0].note.split(": ")[1].startswith(f"{copy.path(2) / name} must")
 
@@ -145,7 +145,7 @@ def test_a_renamed_checkpoint_is_not_loaded(tmp_path: Path) -> None:
     checkpoints.path(2).rename(checkpoints.path(3))
     assert_newest_is(checkpoints, 1)
     checkpoints.path(1).rename(checkpoints.path(4))
-    with pytest.raises(CheckpointError, match="must hold a whole checkpoint, but all 2 are broken"):
+    with pytest.raises(CheckpointError, match="must hold an intact checkpoint, but all 2 are damaged"):
         checkpoints.load_newest()
 
 
@@ -172,7 +172,7 @@ def test_whatever_fails_in_a_save_the_checkpoints_before_it_stay(
                 checkpoints.save(3, checkpoint_of(3))
                 checkpoints.prune(3, best_step=0)
             except ResourceError as error:
-                assert "must be written whole, got: " in str(error)  # noqa: PT017 - the last turn passes
+                assert "must be written completely, got: " in str(error)  # noqa: PT017 - the last turn passes
                 failures += 1
             else:
                 break
@@ -192,7 +192,7 @@ def test_a_full_disk_leaves_the_checkpoints_before_it(tmp_path: Path) -> None:
     soft, hard = resource.getrlimit(resource.RLIMIT_FSIZE)
     resource.setrlimit(resource.RLIMIT_FSIZE, (100_000, hard))
     try:
-        with pytest.raises(ResourceError, match=r"step-00000002 must be written whole, got: .*File too large"):
+        with pytest.raises(ResourceError, match=r"step-00000002 must be written completely, got: .*File too large"):
             checkpoints.save(2, large)
     finally:
         resource.setrlimit(resource.RLIMIT_FSIZE, (soft, hard))

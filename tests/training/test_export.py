@@ -10,8 +10,8 @@ import torch
 
 from sumpool.core.model.summarizer import Summarizer
 from sumpool.errors import CheckpointError, ResourceError
+from sumpool.io.manifest import FileDigest, Manifest
 from sumpool.training.checkpoint import export, load_weights
-from sumpool.training.manifest import Content, Manifest
 from sumpool.training.weights import weights_of
 from tests.training.toy import MODEL, VOCABULARY, new_model, new_run
 
@@ -37,7 +37,7 @@ def run(tmp_path: Path) -> Path:
     """A run folder with a recipe and weights of 1."""
     run = new_run(tmp_path / "run")
     (run / "recipe.yaml").write_text("name: toy\n")
-    Manifest({"recipe.yaml": Content.of(run / "recipe.yaml")}, {"fingerprint": "abc"}).write(run)
+    Manifest({"recipe.yaml": FileDigest.of(run / "recipe.yaml")}, {"fingerprint": "abc"}).write(run)
     export(run, model_of(1.0), {"step": 10})
     return run
 
@@ -78,7 +78,7 @@ def test_a_crash_between_any_two_operations_leaves_a_folder_that_loads(
             try:
                 export(run, model_of(2.0), {})
             except ResourceError as error:
-                assert "model.safetensors must be written whole" in str(error)  # noqa: PT017 - the last turn passes
+                assert "model.safetensors must be written completely" in str(error)  # noqa: PT017 - the last turn passes
                 stops += 1
             else:
                 break

@@ -10,12 +10,12 @@ import torch
 
 from sumpool.errors import CheckpointError, Interrupted, NonFiniteError
 from sumpool.interruption import interruptible
+from sumpool.io.manifest import Manifest
 from sumpool.progress import Progress
 from sumpool.training import fit as fitting
 from sumpool.training.checkpoint import Checkpoints, load_weights
 from sumpool.training.config import TrainConfig
 from sumpool.training.fit import fit
-from sumpool.training.manifest import Manifest
 from sumpool.training.state import TrainingState
 from sumpool.training.weights import weights_of
 from tests.training.toy import CONFIG, MATERIAL, new_model, new_run, trace

@@ -30,7 +30,7 @@ def test_rewinding_keeps_what_a_checkpoint_has_seen(journal: Journal) -> None:
     assert records(journal.path) == [("step", 1), ("validation", 1), ("step", 2)]
 
 
-def test_rewinding_drops_half_a_line_and_what_is_no_record(journal: Journal) -> None:
+def test_rewinding_drops_a_torn_line_and_anything_but_records(journal: Journal) -> None:
     with journal.path.open("a") as file:
         file.write('[]\n{"step": 1}\nno JSON\n{"kind": "step", "step": 3, "lo')
     journal.rewind(9)
@@ -51,16 +51,16 @@ def test_a_failing_disk_is_a_sentence(journal: Journal, monkeypatch: pytest.Monk
     monkeypatch.setattr(os, "fsync", fail)
     before = journal.path.read_bytes()
     for action in (journal.sync, lambda: journal.rewind(1)):
-        with pytest.raises(ResourceError, match=r"metrics\.jsonl must be written whole, got: .*No space left"):
+        with pytest.raises(ResourceError, match=r"metrics\.jsonl must be written completely, got: .*No space left"):
             action()
     assert journal.path.read_bytes() == before
-    with pytest.raises(ResourceError, match="must be written whole"):
+    with pytest.raises(ResourceError, match="must be a file that can be written"):
         Journal(journal.path.parent / "missing" / "metrics.jsonl").append("step", 1, {})
 
 
-def test_records_are_read_and_half_a_line_is_passed_over(tmp_path: Path) -> None:
+def test_records_are_read_and_a_torn_line_is_passed_over(tmp_path: Path) -> None:
     journal = Journal(tmp_path / "metrics.jsonl")
-    with pytest.raises(CheckpointError, match=r"metrics\.jsonl must be the journal of a run, got: "):
+    with pytest.raises(CheckpointError, match=r"metrics\.jsonl must be the metrics log of a run, got: "):
         journal.read()
     journal.append("step", 1, {"loss": 2.0})
     with journal.path.open("ab") as file:

@@ -12,10 +12,10 @@ from sumpool.core.model.config import DecoderConfig, EncoderLayerConfig, ModelCo
 from sumpool.core.model.summarizer import Summarizer
 from sumpool.core.pooling.halving import HalvingPoolerConfig
 from sumpool.data.shards import Item
+from sumpool.io.manifest import Manifest
 from sumpool.training.config import ScheduleConfig, TrainConfig
 from sumpool.training.data_order import TrainingData
 from sumpool.training.fit import fit
-from sumpool.training.manifest import Manifest
 
 VOCABULARY = 40
 

@@ -108,9 +108,9 @@ def test_a_run_must_be_finished(finished: Path, tmp_path: Path) -> None:
     manifest = json.loads((run / "manifest.json").read_text())
     del manifest["facts"]["finished"]
     del manifest["sha256"]
-    from sumpool.training.manifest import Content, Manifest
+    from sumpool.io.manifest import FileDigest, Manifest
 
-    files = {name: Content(**content) for name, content in manifest["files"].items()}
+    files = {name: FileDigest(**content) for name, content in manifest["files"].items()}
     Manifest(files, manifest["facts"]).write(run)
     with pytest.raises(CheckpointError, match=r"run must be a run whose training is finished, .*; let it go on"):
         bench_trainer(run)

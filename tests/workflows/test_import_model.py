@@ -23,13 +23,13 @@ from sumpool.documents import Document
 from sumpool.errors import CheckpointError, DataError, RecipeError
 from sumpool.inference.chunking import Chunker
 from sumpool.inference.loading import LoadedModel, load_model, load_writer
+from sumpool.io.manifest import Manifest
 from sumpool.pretrained.config import Changes
 from sumpool.pretrained.renumbering import renumber
 from sumpool.progress import Progress
 from sumpool.recipe.load import load_recipe
 from sumpool.runs.model_card import CARD
 from sumpool.text.hf_bpe import read_pieces
-from sumpool.training.manifest import Manifest
 from sumpool.workflows import import_model as workflow
 from sumpool.workflows.evaluate import evaluate_run
 from sumpool.workflows.import_model import import_model

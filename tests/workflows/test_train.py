@@ -15,9 +15,8 @@ from sumpool.errors import CheckpointError, DataError, Interrupted, RecipeError
 from sumpool.progress import Progress
 from sumpool.recipe.load import load_recipe
 from sumpool.recipe.schema import Recipe
-from sumpool.runs.run_folder import differences
+from sumpool.runs.run_folder import differences, exclusive
 from sumpool.training.checkpoint import load_weights
-from sumpool.training.lock import exclusive
 from sumpool.workflows.train import dry_run, train
 
 WORDS = ("router", "packet", "address", "network", "sends", "receives", "drops", "header", "field", "server")

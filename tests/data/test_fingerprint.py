@@ -4,10 +4,10 @@ from pathlib import Path
 
 import pytest
 
-from sumpool.data import manifest
 from sumpool.data.config import DataConfig
+from sumpool.data.fingerprint import content_digest, fingerprint, is_intact, is_prepared_folder, write_manifest
 from sumpool.data.sources._base import Example, Reject, SourceConfig
-from sumpool.errors import Interrupted
+from sumpool.errors import DataError, Interrupted
 
 
 class FileConfig(SourceConfig):
@@ -32,42 +32,40 @@ def source(tmp_path: Path) -> Path:
     return path
 
 
-def fingerprint(path: Path, field: str = "text", vocabulary: int = 400, phrases: int = 0, workers: int = 2) -> str:
+def fingerprint_of(path: Path, field: str = "text", vocabulary: int = 400, phrases: int = 0, workers: int = 2) -> str:
     source = FileConfig(path=path, field=field)
-    return manifest.fingerprint(
+    return fingerprint(
         DataConfig.model_construct(source=source, vocabulary=vocabulary, phrases=phrases, workers=workers)
     )
 
 
 def test_the_fingerprint_changes_with_what_matters(source: Path) -> None:
-    before = fingerprint(source)
-    assert fingerprint(source) == before
-    assert fingerprint(source, workers=7) == before
-    assert fingerprint(source, vocabulary=401) != before
-    assert fingerprint(source, field="body") != before
-    assert len({before, fingerprint(source, phrases=500), fingerprint(source, phrases=501)}) == 3
+    before = fingerprint_of(source)
+    assert fingerprint_of(source) == before
+    assert fingerprint_of(source, workers=7) == before
+    assert fingerprint_of(source, vocabulary=401) != before
+    assert fingerprint_of(source, field="body") != before
+    assert len({before, fingerprint_of(source, phrases=500), fingerprint_of(source, phrases=501)}) == 3
     os.utime(source, ns=(1, 1))
-    touched = fingerprint(source)
+    touched = fingerprint_of(source)
     assert touched != before
     source.write_text("contents")
     os.utime(source, ns=(1, 1))
-    assert fingerprint(source) != touched
+    assert fingerprint_of(source) != touched
     source.unlink()
-    assert len(fingerprint(source)) == len(before)  # the source itself says what is missing
+    assert len(fingerprint_of(source)) == len(before)  # the source itself says what is missing
 
 
-def test_the_fingerprint_holds_what_is_in_a_tokenizer(source: Path, tmp_path: Path) -> None:
+def test_the_fingerprint_covers_the_tokenizer(source: Path, tmp_path: Path) -> None:
     def taken(folder: Path, vocabulary: int | None = None) -> str:
         source_config = FileConfig(path=source, field="text")
-        return manifest.fingerprint(
-            DataConfig.model_construct(source=source_config, tokenizer=folder, vocabulary=vocabulary)
-        )
+        return fingerprint(DataConfig.model_construct(source=source_config, tokenizer=folder, vocabulary=vocabulary))
 
     for name, content in (("one", "a"), ("copy", "a"), ("other", "b")):
         (tmp_path / name).mkdir()
         (tmp_path / name / "tokenizer.json").write_text(content)
     assert taken(tmp_path / "one") == taken(tmp_path / "copy") == taken(tmp_path / "one", 400)
-    assert len({taken(tmp_path / name) for name in ("one", "other", "none")} | {fingerprint(source)}) == 4
+    assert len({taken(tmp_path / name) for name in ("one", "other", "none")} | {fingerprint_of(source)}) == 4
 
 
 @pytest.mark.parametrize(
@@ -81,12 +79,12 @@ def test_the_fingerprint_holds_what_is_in_a_tokenizer(source: Path, tmp_path: Pa
     ],
     ids=["usual", "phrases", "shuffled", "gap_sentences", "tokenizer"],
 )
-def test_data_that_was_prepared_before_is_known_again(
+def test_fingerprints_stay_what_they_were(
     settings: dict[str, object], expected: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("sumpool.__version__", "0.0.0")
     config = DataConfig.model_validate({"source": {"kind": "jsonl", "train": "nowhere/a.jsonl"}, **settings})
-    assert manifest.fingerprint(config) == expected
+    assert fingerprint(config) == expected
 
 
 @pytest.fixture
@@ -95,13 +93,13 @@ def folder(tmp_path: Path) -> Path:
     (folder / "inner").mkdir(parents=True)
     (folder / "file").write_text("content")
     (folder / "inner" / "file").write_bytes(bytes(3 << 20))
-    manifest.write(folder, "made from this", never)
+    write_manifest(folder, "made from this", never)
     return folder
 
 
-def test_a_folder_holds_what_was_written(folder: Path) -> None:
-    assert manifest.holds(folder, "made from this", never)
-    assert not manifest.holds(folder, "made from that", never)
+def test_a_folder_is_intact_as_it_was_written(folder: Path) -> None:
+    assert is_intact(folder, "made from this", never)
+    assert not is_intact(folder, "made from that", never)
 
 
 @pytest.mark.parametrize("name", ["file", "inner/file"])
@@ -118,13 +116,13 @@ def test_any_change_is_noticed(folder: Path, name: str, change: str) -> None:
             path.write_bytes(content + b"x")
         case "missing":
             path.unlink()
-    assert not manifest.holds(folder, "made from this", never)
+    assert not is_intact(folder, "made from this", never)
 
 
 @pytest.mark.parametrize("content", ["", "[]", "{}", '{"schema": 1, "fingerprint": "made from this"}', "null"])
-def test_a_broken_manifest_vouches_for_nothing(folder: Path, content: str) -> None:
+def test_a_folder_with_a_damaged_manifest_is_not_intact(folder: Path, content: str) -> None:
     (folder / "manifest.json").write_text(content)
-    assert not manifest.holds(folder, "made from this", never)
+    assert not is_intact(folder, "made from this", never)
 
 
 def test_checking_a_large_folder_can_be_stopped(folder: Path) -> None:
@@ -132,4 +130,17 @@ def test_checking_a_large_folder_can_be_stopped(folder: Path) -> None:
         raise Interrupted(2)
 
     with pytest.raises(Interrupted):
-        manifest.holds(folder, "made from this", stop)
+        is_intact(folder, "made from this", stop)
+
+
+def test_the_content_digest_depends_on_files_alone(folder: Path, tmp_path: Path) -> None:
+    before = content_digest(folder)
+    moved = folder.rename(tmp_path / "moved")
+    (moved / "manifest.json").unlink()
+    write_manifest(moved, "made from that", never)
+    assert content_digest(tmp_path / "moved") == before
+    assert is_prepared_folder(tmp_path / "moved")
+    (tmp_path / "moved" / "manifest.json").unlink()
+    assert not is_prepared_folder(tmp_path / "moved")
+    with pytest.raises(DataError, match=r"manifest\.json must be readable"):
+        content_digest(tmp_path / "moved")

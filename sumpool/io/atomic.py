@@ -1,0 +1,129 @@
+"""Atomic replacement of files and folders: written beside, flushed to the disk, renamed into place."""
+
+import errno
+import os
+import shutil
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+from safetensors import SafetensorError
+
+from sumpool.errors import ResourceError
+
+TEMPORARY = ".tmp-"
+"""Prefix of the names of incomplete files and folders."""
+SPARE_BYTES = 1 << 20
+"""Bytes reserved for the small files that are saved along with the large ones."""
+_DISK_FULL = (errno.ENOSPC, errno.EFBIG, errno.EDQUOT)
+
+
+def sync(path: Path) -> None:
+    """Flush a file, or the entries of a folder, to the disk."""
+    if sys.platform == "win32" and path.is_dir():
+        return  # Windows can neither open folders nor needs it: NTFS journals renames
+    descriptor = os.open(path, os.O_RDWR if sys.platform == "win32" else os.O_RDONLY)
+    try:
+        os.fsync(descriptor)
+    finally:
+        os.close(descriptor)
+
+
+def temporary_path(path: Path) -> Path:
+    """Return the path of the incomplete form of a file or a folder, on the same file system."""
+    return path.with_name(f"{TEMPORARY}{path.name}")
+
+
+def rename_synced(source: Path, target: Path) -> None:
+    """Rename a flushed file or folder and flush the rename."""
+    os.replace(source, target)  # noqa: PTH105 - the tests fail every file operation through `os`
+    sync(target.parent)
+
+
+def replace_file(path: Path, content: bytes) -> None:
+    """Replace the content of a file; at any moment, also after a crash, the old or the new content is complete."""
+    temporary = temporary_path(path)
+    temporary.write_bytes(content)
+    sync(temporary)
+    rename_synced(temporary, path)
+
+
+@contextmanager
+def replace_folder(folder: Path) -> Iterator[Path]:
+    """Fill a folder under a temporary name and rename it into place at the end of the block.
+
+    An existing folder of the name is replaced; if the block fails, it stays as it was. Two processes must not replace
+    the same folder at the same time.
+
+    Args:
+        folder: The folder; its parent is made if missing.
+
+    Yields:
+        The temporary folder to fill.
+    """
+    temporary, old = temporary_path(folder), folder.with_name(f"{TEMPORARY}old-{folder.name}")
+    shutil.rmtree(temporary, ignore_errors=True)  # left by a process that was killed
+    shutil.rmtree(old, ignore_errors=True)
+    try:
+        temporary.mkdir(parents=True)
+        yield temporary
+        for path in (*temporary.rglob("*"), temporary):
+            sync(path)
+        if folder.exists():
+            os.replace(folder, old)  # noqa: PTH105
+        rename_synced(temporary, folder)
+    finally:
+        shutil.rmtree(temporary, ignore_errors=True)
+        shutil.rmtree(old, ignore_errors=True)
+
+
+def remove_temporary(folder: Path) -> None:
+    """Remove the temporary files and folders that a crash left, also those of safetensors (`.tmp` and six letters)."""
+    for path in folder.glob(".tmp*"):
+        if path.is_dir():
+            shutil.rmtree(path)
+        else:
+            path.unlink()
+
+
+def require_space(folder: Path, size: int) -> None:
+    """Check the free space before a large write.
+
+    Args:
+        folder: Destination of the write.
+        size: Bytes to write.
+
+    Raises:
+        ResourceError: If the disk has less free space.
+    """
+    free = shutil.disk_usage(folder).free
+    needed = size + SPARE_BYTES
+    if free < needed:
+        raise ResourceError(
+            f"{folder.parent} must have {needed:,} bytes free, got {free:,}: make room on the disk and start again; "
+            "what was saved before is untouched"
+        )
+
+
+@contextmanager
+def disk_errors(path: Path, *, advice: str = "start again", only_full: bool = False) -> Iterator[None]:
+    """Convert errors of the disk to a `ResourceError`.
+
+    Args:
+        path: File or folder that the block writes.
+        advice: What to do once there is room.
+        only_full: Convert only errors of a full disk, for blocks that also read files.
+
+    Raises:
+        ResourceError: If the block raises such an error.
+    """
+    try:
+        yield
+    except (OSError, SafetensorError) as error:
+        if only_full and getattr(error, "errno", None) not in _DISK_FULL:
+            raise
+        raise ResourceError(
+            f"{path} must be written completely, got: {error}. Make room on the disk and {advice}; "
+            "what was saved before is untouched"
+        ) from error

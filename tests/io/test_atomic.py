@@ -1,0 +1,132 @@
+import errno
+import os
+import shutil
+from pathlib import Path
+from types import SimpleNamespace
+
+import pytest
+from safetensors import SafetensorError
+
+from sumpool.errors import ResourceError
+from sumpool.io.atomic import (
+    disk_errors,
+    remove_temporary,
+    replace_file,
+    replace_folder,
+    require_space,
+    sync,
+    temporary_path,
+)
+
+
+@pytest.mark.parametrize("operation", ["fsync", "replace"])
+def test_a_failed_replacement_leaves_the_old_content(
+    operation: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path = tmp_path / "file"
+    replace_file(path, b"old")
+
+    def fail(*_: object) -> None:
+        raise OSError(5, "Input/output error")
+
+    monkeypatch.setattr(os, operation, fail)
+    with pytest.raises(OSError, match="Input/output"):
+        replace_file(path, b"new")
+    assert path.read_bytes() == b"old"
+
+
+def test_temporary_files_and_folders_are_removed_and_others_stay(tmp_path: Path) -> None:
+    temporary_path(tmp_path / "step").mkdir()
+    (temporary_path(tmp_path / "step") / "file").touch()
+    temporary_path(tmp_path / "file").touch()
+    (tmp_path / "file").touch()
+    remove_temporary(tmp_path)
+    assert [path.name for path in tmp_path.iterdir()] == ["file"]
+    remove_temporary(tmp_path / "missing")
+
+
+def test_too_little_space_is_an_error_before_anything_is_written(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(shutil, "disk_usage", lambda _: SimpleNamespace(free=2_000_000))
+    require_space(tmp_path / "half", 100_000)
+    with pytest.raises(ResourceError, match="must have 3,048,576 bytes free, got 2,000,000: make room"):
+        require_space(tmp_path / "half", 2_000_000)
+
+
+@pytest.mark.parametrize("error", [OSError(28, "No space left on device"), SafetensorError("No space left on device")])
+def test_errors_of_the_disk_become_a_sentence(error: Exception) -> None:
+    with (
+        pytest.raises(ResourceError, match=r"runs/a must be written completely, got: .*No space left"),
+        disk_errors(Path("runs/a")),
+    ):
+        raise error
+
+
+@pytest.mark.parametrize("number", [errno.ENOSPC, errno.EFBIG, errno.EDQUOT])
+def test_only_a_full_disk_is_converted_where_files_are_also_read(tmp_path: Path, number: int) -> None:
+    folder = tmp_path / "made"
+    expected = r"made must be written completely, got: .*Make room on the disk and name another folder; what was saved"
+    with (
+        pytest.raises(ResourceError, match=expected),
+        disk_errors(folder, advice="name another folder", only_full=True),
+    ):
+        raise OSError(number, os.strerror(number))
+    with pytest.raises(PermissionError, match="no"), disk_errors(folder, only_full=True):
+        raise PermissionError(errno.EACCES, "no")
+
+
+def test_files_and_folders_are_synced(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "file").touch()
+    synced: list[int] = []
+    monkeypatch.setattr(os, "fsync", synced.append)
+    sync(tmp_path / "file")
+    sync(tmp_path)
+    assert len(synced) == 2
+
+
+def test_on_windows_folders_are_not_synced(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "file").touch()
+    synced: list[int] = []
+    monkeypatch.setattr("sys.platform", "win32")
+    monkeypatch.setattr(os, "fsync", synced.append)
+    sync(tmp_path / "file")
+    sync(tmp_path)
+    assert len(synced) == 1
+
+
+def test_a_folder_appears_when_it_is_complete(tmp_path: Path) -> None:
+    with replace_folder(tmp_path / "parent" / "made") as new:
+        (new / "inner").mkdir()
+        (new / "inner" / "file").write_text("content")
+        assert not (tmp_path / "parent" / "made").exists()
+    assert (tmp_path / "parent" / "made" / "inner" / "file").read_text() == "content"
+    assert [path.name for path in (tmp_path / "parent").iterdir()] == ["made"]
+
+
+def test_an_older_folder_is_replaced(tmp_path: Path) -> None:
+    for content in ("old", "new"):
+        with replace_folder(tmp_path / "made") as new:
+            (new / content).write_text(content)
+    assert [path.name for path in (tmp_path / "made").iterdir()] == ["new"]
+    assert [path.name for path in tmp_path.iterdir()] == ["made"]
+
+
+def fill_and_fail(folder: Path) -> None:
+    (folder / "half").write_text("half")
+    raise OSError("no space")
+
+
+def test_a_failure_leaves_the_older_folder_and_nothing_else(tmp_path: Path) -> None:
+    with replace_folder(tmp_path / "made") as new:
+        (new / "old").write_text("old")
+    with pytest.raises(OSError, match="no space"), replace_folder(tmp_path / "made") as new:
+        fill_and_fail(new)
+    assert [str(path.relative_to(tmp_path)) for path in tmp_path.rglob("*")] == ["made", "made/old"]
+
+
+def test_leftovers_of_a_killed_process_are_removed(tmp_path: Path) -> None:
+    temporary_path(tmp_path / "made").mkdir()
+    (temporary_path(tmp_path / "made") / "half").write_text("half")
+    with replace_folder(tmp_path / "made") as new:
+        assert list(new.iterdir()) == []

@@ -1,0 +1,79 @@
+import multiprocessing
+import os
+import signal
+import time
+from pathlib import Path
+
+import pytest
+
+from sumpool.errors import Interrupted
+from sumpool.io.lock import locked
+
+
+def refuse(holder: str) -> None:
+    raise RuntimeError(f"process {holder} holds the lock")
+
+
+def test_a_second_holder_is_told_the_id_of_the_first(tmp_path: Path) -> None:
+    message = f"process {os.getpid()} holds the lock"
+    with (
+        locked(tmp_path / "lock", refuse),
+        pytest.raises(RuntimeError, match=message),
+        locked(tmp_path / "lock", refuse),
+    ):
+        pass
+    with locked(tmp_path / "lock", refuse):
+        pass
+
+
+def test_a_holder_without_an_id_is_unknown(tmp_path: Path) -> None:
+    with locked(tmp_path / "lock", refuse):
+        (tmp_path / "lock.pid").unlink()
+        with pytest.raises(RuntimeError, match="process unknown"), locked(tmp_path / "lock", refuse):
+            pass
+
+
+def test_a_killed_process_releases_its_lock(tmp_path: Path) -> None:
+    ready, acquired = os.pipe()
+    child = os.fork()
+    if child == 0:
+        with locked(tmp_path / "lock", refuse):
+            os.write(acquired, b"!")
+            signal.pause()
+    os.read(ready, 1)
+    with pytest.raises(RuntimeError, match=f"process {child} "), locked(tmp_path / "lock", refuse):
+        pass
+    os.kill(child, signal.SIGKILL)
+    os.waitpid(child, 0)
+    with locked(tmp_path / "lock", refuse):
+        pass
+
+
+def wait(holder: str) -> None:
+    del holder
+
+
+def occupy(folder: Path, seconds: float) -> None:
+    with locked(folder / "lock", wait):
+        (folder / "held").touch()
+        time.sleep(seconds)
+        (folder / "done").touch()
+
+
+def test_one_process_at_a_time(tmp_path: Path) -> None:
+    other = multiprocessing.get_context("spawn").Process(target=occupy, args=(tmp_path, 0.5))
+    other.start()
+    while not (tmp_path / "held").exists():
+        time.sleep(0.01)
+    with locked(tmp_path / "lock", wait):
+        assert (tmp_path / "done").exists()
+    other.join()
+
+
+def test_waiting_can_be_stopped(tmp_path: Path) -> None:
+    def stop(holder: str) -> None:
+        del holder
+        raise Interrupted(2)
+
+    with locked(tmp_path / "lock", stop), pytest.raises(Interrupted), locked(tmp_path / "lock", stop):
+        pass
