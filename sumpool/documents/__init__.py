@@ -1,4 +1,4 @@
-"""Documents to summarise: files, folders, JSON lines and stdin."""
+"""Input documents: files, folders, JSON lines and standard input."""
 
 from sumpool.documents.read import STDIN as STDIN
 from sumpool.documents.read import Document as Document

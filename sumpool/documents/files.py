@@ -1,4 +1,4 @@
-"""Bytes and text of a file, compressed or not."""
+"""Reading of plain and compressed files, and strict decoding of text."""
 
 import gzip
 import sys
@@ -14,15 +14,15 @@ else:
     from backports import zstd as zstd
 
 COMPRESSIONS = (".gz", ".zst")
-BROKEN = (OSError, EOFError, zlib.error, zstd.ZstdError)
-"""What reading a file may raise, a damaged archive included."""
+READ_ERRORS = (OSError, EOFError, zlib.error, zstd.ZstdError)
+"""Exceptions raised by reading a file, including a damaged archive."""
 
 
 def open_bytes(path: Path) -> IO[bytes]:
-    """Open a file to read its bytes; `.gz` and `.zst` are unpacked on the way.
+    """Open a file for reading bytes; `.gz` and `.zst` are decompressed.
 
     Raises:
-        DataError: If there is no such file, or if it may not be read.
+        DataError: If the file is missing or not readable.
     """
     try:
         if path.suffix == ".gz":
@@ -34,16 +34,16 @@ def open_bytes(path: Path) -> IO[bytes]:
         raise DataError(f"{path} must be a file that can be read, got: {error.strerror}; check the path") from error
 
 
-def plain_suffix(path: Path) -> str:
-    """Give the suffix of a file's name in lower case, without that of a compression."""
+def uncompressed_suffix(path: Path) -> str:
+    """Return the suffix of a file name in lower case, without a compression suffix."""
     return (Path(path.stem) if path.suffix in COMPRESSIONS else path).suffix.lower()
 
 
 def decode(content: bytes) -> str:
-    """Decode strict UTF-8; a byte-order mark is left out.
+    """Decode strict UTF-8 without its byte-order mark.
 
     Raises:
-        ValueError: If the bytes are no text; the message is half a sentence.
+        ValueError: If the bytes are not text; the message lacks the subject ("must be ...").
     """
     try:
         text = content.decode("utf-8-sig")

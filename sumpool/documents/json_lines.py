@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
-from sumpool.documents.files import BROKEN, decode, open_bytes
+from sumpool.documents.files import READ_ERRORS, decode, open_bytes
 from sumpool.errors import DataError
 
 DOCUMENT_FIELDS: Final = ("document", "article", "text", "body", "source", "content", "report", "full_text", "input")
@@ -52,7 +52,7 @@ def read_lines(path: Path) -> Iterator[Line | BadLine]:
             for number, content in enumerate(file, 1):
                 if content.strip():
                     yield read_line(f"{path}:{number}", content)
-        except BROKEN as error:
+        except READ_ERRORS as error:
             raise DataError(f"{path} must be whole, got: {error} after line {number}; get the file again") from error
 
 

@@ -1,4 +1,4 @@
-"""Whatever a user names on the command line, as documents, one at a time."""
+"""Documents from files, folders and standard input, read one at a time."""
 
 import sys
 from collections.abc import Iterator
@@ -6,25 +6,25 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import BinaryIO, Final
 
-from sumpool.documents.files import BROKEN, decode, open_bytes, plain_suffix
+from sumpool.documents.files import READ_ERRORS, decode, open_bytes, uncompressed_suffix
 from sumpool.documents.json_lines import DOCUMENT_FIELDS, ID_FIELDS, BadLine, Line, guess_field, read_lines, text_of
 from sumpool.errors import DataError
 
 STDIN: Final = "-"
-"""The name of standard input."""
+"""Argument that stands for standard input."""
 
-_TEXT = ("", ".txt", ".text", ".md", ".markdown")
+_TEXT_SUFFIXES = ("", ".txt", ".text", ".md", ".markdown")
 _SUPPORTED = ".txt, .md or .jsonl (also with .gz or .zst), a folder of them, or - for stdin"
 
 
 @dataclass(frozen=True)
 class Document:
-    """A text to summarise, or the reason why it cannot be read: every document has a row in the output.
+    """A document to summarise, or the error that prevented reading it; both have a row in the output.
 
     Attributes:
-        id: The path as given, `path:line` or the id in the line, or "-" for stdin.
-        text: The text; may be empty.
-        error: Why there is no text, in a sentence that says what to do; empty where all is well.
+        id: Path as given, id or `path:line` of a JSON line, or "-" for standard input.
+        text: Document text; may be empty.
+        error: Error message; empty if the document was read.
     """
 
     id: str
@@ -33,12 +33,12 @@ class Document:
 
 
 def read_documents(name: str, field: str | None = None, stdin: BinaryIO | None = None) -> Iterator[Document]:
-    """Read everything that one argument names; a folder gives its files in alphabetical order.
+    """Read the documents of one command-line argument; the files of a folder in alphabetical order.
 
     Args:
-        name: A file, a folder or "-".
-        field: The field of JSON lines that holds the text; by default the first of the usual names.
-        stdin: Where "-" reads; by default the standard input.
+        name: File, folder or "-".
+        field: Field of JSON lines that holds the text; by default the first usual name.
+        stdin: Stream read for "-"; by default standard input.
     """
     path = Path(name)
     if name == STDIN:
@@ -52,18 +52,18 @@ def read_documents(name: str, field: str | None = None, stdin: BinaryIO | None =
 
 
 def _read_file(path: Path, field: str | None) -> Iterator[Document]:
-    suffix = plain_suffix(path)
+    suffix = uncompressed_suffix(path)
     try:
         if suffix == ".jsonl":
             yield from _read_json_lines(path, field)
-        elif suffix in _TEXT:
+        elif suffix in _TEXT_SUFFIXES:
             with open_bytes(path) as file:
                 yield _from_bytes(str(path), file.read())
         else:
             yield Document(str(path), "", f"{path} must be {_SUPPORTED}, got {suffix}; convert it to text")
     except DataError as error:
         yield Document(str(path), "", str(error))
-    except BROKEN as error:
+    except READ_ERRORS as error:
         yield Document(str(path), "", f"{path} must be whole, got: {error}; get the file again")
 
 
@@ -82,9 +82,9 @@ def _read_json_lines(path: Path, field: str | None) -> Iterator[Document]:
 
 
 def _name(line: Line) -> str:
-    """Give the id in a line, or its place where it has none."""
-    own = line.fields.get(guess_field(line.fields, ID_FIELDS) or "")
-    return str(own) if isinstance(own, str | int) and str(own).strip() else line.where
+    """Return the id in a line; its location if there is none."""
+    value = line.fields.get(guess_field(line.fields, ID_FIELDS) or "")
+    return str(value) if isinstance(value, str | int) and str(value).strip() else line.where
 
 
 def _from_bytes(name: str, content: bytes) -> Document:

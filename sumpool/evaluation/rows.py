@@ -6,7 +6,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import IO, NamedTuple
 
-from sumpool.documents.files import BROKEN, open_bytes
+from sumpool.documents.files import READ_ERRORS, open_bytes
 from sumpool.documents.json_lines import BadLine, read_line
 from sumpool.errors import DataError
 
@@ -82,7 +82,7 @@ def opened(path: Path) -> Iterator[IO[bytes]]:
     with open_bytes(path) as file:
         try:
             yield file
-        except BROKEN as error:
+        except READ_ERRORS as error:
             raise DataError(f"{path} must be a file that can be read, got: {error}; get it again") from error
 
 

@@ -3,7 +3,7 @@ from pathlib import Path
 
 import pytest
 
-from sumpool.documents.files import decode, open_bytes, plain_suffix, zstd
+from sumpool.documents.files import decode, open_bytes, uncompressed_suffix, zstd
 from sumpool.errors import DataError
 
 
@@ -12,16 +12,16 @@ from sumpool.errors import DataError
     [("", b"one\ntwo"), (".gz", gzip.compress(b"one\ntwo", mtime=0)), (".zst", zstd.compress(b"one\ntwo"))],
     ids=["plain", "gzip", "zstd"],
 )
-def test_compressed_files_read_like_plain_ones(tmp_path: Path, suffix: str, content: bytes) -> None:
+def test_compressed_files_are_decompressed(tmp_path: Path, suffix: str, content: bytes) -> None:
     path = tmp_path / f"text.txt{suffix}"
     path.write_bytes(content)
     with open_bytes(path) as file:
         assert list(file) == [b"one\n", b"two"]
-    assert plain_suffix(path) == ".txt"
+    assert uncompressed_suffix(path) == ".txt"
 
 
 @pytest.mark.parametrize("name", ["missing.txt", "missing.gz", "missing.zst", "."])
-def test_what_is_no_file_is_named(tmp_path: Path, name: str) -> None:
+def test_unreadable_file_is_an_error(tmp_path: Path, name: str) -> None:
     with pytest.raises(DataError, match=r"must be a file that can be read, got: .*; check the path"):
         open_bytes(tmp_path / name)
 

@@ -12,7 +12,7 @@ def write(path: Path, content: str | bytes) -> str:
     return str(path)
 
 
-def test_a_text_file_is_a_document(tmp_path: Path) -> None:
+def test_text_file_is_a_document(tmp_path: Path) -> None:
     for name in ("a.txt", "b.md", "README", "C.TXT"):
         path = write(tmp_path / name, "Some text.\n")
         assert list(read_documents(path)) == [Document(path, "Some text.\n")]
@@ -20,7 +20,7 @@ def test_a_text_file_is_a_document(tmp_path: Path) -> None:
     assert list(read_documents(path)) == [Document(path, "packed")]
 
 
-def test_an_empty_file_is_an_empty_document(tmp_path: Path) -> None:
+def test_empty_file_is_an_empty_document(tmp_path: Path) -> None:
     path = write(tmp_path / "empty.txt", "")
     assert list(read_documents(path)) == [Document(path, "")]
 
@@ -31,7 +31,7 @@ def test_stdin_is_a_document() -> None:
     assert broken == Document("-", "", "stdin must be UTF-8, got byte 0xff at position 0; convert it")
 
 
-def test_a_folder_is_read_whole_in_order_and_every_file_gets_a_document(tmp_path: Path) -> None:
+def test_folder_yields_a_document_per_file_in_order(tmp_path: Path) -> None:
     paths = [
         write(tmp_path / "a.txt", "a"),
         write(tmp_path / "b" / "c.md", "c"),
@@ -40,17 +40,17 @@ def test_a_folder_is_read_whole_in_order_and_every_file_gets_a_document(tmp_path
     ]
     write(tmp_path / ".hidden" / "x.txt", "hidden")
     write(tmp_path / ".x.txt", "hidden")
-    found = list(read_documents(str(tmp_path)))
-    assert [document.id for document in found] == paths
-    assert [document.text for document in found] == ["a", "c", "", ""]
-    assert found[2].error == (
+    documents = list(read_documents(str(tmp_path)))
+    assert [document.id for document in documents] == paths
+    assert [document.text for document in documents] == ["a", "c", "", ""]
+    assert documents[2].error == (
         f"{paths[2]} must be .txt, .md or .jsonl (also with .gz or .zst), a folder of them, or - for stdin, got .pdf; "
         "convert it to text"
     )
-    assert found[3].error == f"{paths[3]} must be UTF-8, got byte 0xff at position 0; convert it"
+    assert documents[3].error == f"{paths[3]} must be UTF-8, got byte 0xff at position 0; convert it"
 
 
-def test_a_missing_or_broken_file_is_a_document_with_an_error(tmp_path: Path) -> None:
+def test_unreadable_file_is_a_document_with_an_error(tmp_path: Path) -> None:
     (missing,) = read_documents(str(tmp_path / "missing.txt"))
     assert "must be a file that can be read" in missing.error
     path = write(tmp_path / "broken.txt.gz", b"no archive")
@@ -61,7 +61,7 @@ def test_a_missing_or_broken_file_is_a_document_with_an_error(tmp_path: Path) ->
     assert "must be whole" in lines.error
 
 
-def test_json_lines_have_the_id_of_the_line_or_its_place(tmp_path: Path) -> None:
+def test_json_lines_have_their_id_or_location(tmp_path: Path) -> None:
     rows = [{"id": "one", "article": "First."}, {"id": 2, "article": "Second."}, {"article": "Third."}]
     path = write(tmp_path / "x.jsonl", "\n".join(map(json.dumps, rows)))
     assert list(read_documents(path)) == [
@@ -71,12 +71,12 @@ def test_json_lines_have_the_id_of_the_line_or_its_place(tmp_path: Path) -> None
     ]
 
 
-def test_the_field_of_json_lines_can_be_set(tmp_path: Path) -> None:
+def test_field_of_json_lines_can_be_set(tmp_path: Path) -> None:
     path = write(tmp_path / "x.jsonl", json.dumps({"id": "a", "text": "no", "story": "yes"}))
     assert list(read_documents(path, field="story")) == [Document("a", "yes")]
 
 
-def test_a_bad_line_gets_a_document_and_the_others_too(tmp_path: Path) -> None:
+def test_invalid_line_does_not_stop_the_others(tmp_path: Path) -> None:
     path = write(
         tmp_path / "x.jsonl", '{"id": "a", "text": "A"}\n{broken\n{"id": "b", "title": "x"}\n{"id": "c", "text": 1}'
     )

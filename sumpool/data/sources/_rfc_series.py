@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
 
-from sumpool.documents.files import BROKEN
+from sumpool.documents.files import READ_ERRORS
 from sumpool.errors import DataError
 
 _NAME = re.compile(r"(?:.*/)?rfc(\d+)\.(json|txt(?:\.gz)?)")
@@ -45,7 +45,7 @@ def series_files(path: Path, kind: Literal["json", "txt"]) -> Iterator[File]:
     try:
         for number, where, content in _in_folder(path, kind) if path.is_dir() else _in_archive(path, kind):
             yield File(number, where, content)
-    except (*BROKEN, tarfile.TarError) as error:
+    except (*READ_ERRORS, tarfile.TarError) as error:
         raise DataError(
             f"{path} must be a folder or a .tar.xz archive with rfcN.txt and rfcN.json files, got: {error} "
             f"{f'after RFC {number}' if number else ''}; docs/rfc.md says how to get the series"

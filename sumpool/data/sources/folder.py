@@ -7,7 +7,7 @@ from typing import Literal, final
 from pydantic import Field
 
 from sumpool.data.sources._base import SPLITS, Example, Reject, SourceConfig, Split, hash_split
-from sumpool.documents.files import BROKEN, decode
+from sumpool.documents.files import READ_ERRORS, decode
 from sumpool.errors import DataError
 
 _DOCUMENT = ".txt"
@@ -50,7 +50,7 @@ class FolderSourceConfig(SourceConfig):
                 text = decode(file.read_bytes())
             except FileNotFoundError:
                 return Reject(str(self.path / stem), f"must have both {_DOCUMENT} and {_SUMMARY}, got no {file.name}")
-            except (*BROKEN, ValueError) as error:
+            except (*READ_ERRORS, ValueError) as error:
                 return Reject(str(file), str(error))
             if not text.strip():
                 return Reject(str(file), "must hold some text, got an empty file")
