@@ -1,1 +1,1 @@
-"""From documents with summaries to batches of numbers."""
+"""Data preparation: from documents with summaries to batches of token ids."""

@@ -1,4 +1,4 @@
-"""Where documents come from and how they are prepared: the `data` section of a recipe."""
+"""The `data` section of a recipe: the source of documents and their preparation."""
 
 from collections.abc import Iterator
 from pathlib import Path
@@ -6,8 +6,12 @@ from typing import Annotated, Any, Self
 
 from pydantic import Field, model_validator
 
-from sumpool.data.gap_sentences import GapSentencesConfig, take_out
-from sumpool.data.shuffled import ShuffledConfig, shuffle
+from sumpool.data.pretraining_tasks import (
+    GapSentencesConfig,
+    ShuffledConfig,
+    remove_gap_sentences,
+    shuffle_sentences,
+)
 from sumpool.data.sources._base import Example, Reject, SourceConfig
 from sumpool.errors import RecipeError
 from sumpool.settings import Settings
@@ -15,69 +19,69 @@ from sumpool.variants import OneOf
 
 
 class DataConfig(Settings):
-    """One set of documents with summaries."""
+    """Source and preparation of documents with summaries."""
 
     source: Annotated[SourceConfig, OneOf("sumpool.data.sources")] | None = None
-    """Where the documents and their summaries are; only an imported model has none."""
+    """Source of the documents and their summaries; null only for imported models."""
     shuffled: ShuffledConfig | None = None
-    """What is learnt in place of summaries: to put shuffled sentences in order; by default summaries are."""
+    """Pretraining task on documents alone: restore the order of shuffled sentences (BART). Default: the summaries."""
     gap_sentences: GapSentencesConfig | None = None
-    """What is learnt in place of summaries: to write sentences that were taken out; by default summaries are."""
+    """Pretraining task on documents alone: generate removed sentences (PEGASUS). Default: the summaries."""
     prepared: Path | None = None
-    """Folder of the prepared data; by default prepared/<name of the recipe>."""
+    """Folder of the prepared data; default: prepared/<recipe name>."""
     tokenizer: Path | None = None
-    """Folder of a run or an imported model whose tokenizer is used; by default a vocabulary is learnt. Where
-    sentences end is learnt in any case."""
+    """Run folder or imported model whose tokenizer is used; by default a tokenizer is trained on the training split.
+    The sentence splitter is always trained."""
     vocabulary: Annotated[int, Field(ge=300, le=256000)] | None = None
-    """Pieces of the vocabulary, the 256 bytes included; 8000 by default, and with `tokenizer` as many as that has."""
+    """Vocabulary size, including 256 byte tokens; default: 8000, or the size of `tokenizer`."""
     phrases: int = Field(0, ge=0, le=1_000_000)
-    """Phrases, single pieces included, that are learnt to teach `unigram` boundaries; 0 learns none."""
+    """Size of the phrase vocabulary, including single tokens, that teaches `unigram` boundaries; 0: none."""
     workers: int = Field(2, ge=1)
-    """Processes that prepare documents."""
+    """Worker processes."""
 
     @model_validator(mode="before")
     @classmethod
-    def _usual_vocabulary(cls, tree: Any) -> Any:  # noqa: ANN401 - any YAML
+    def _default_vocabulary(cls, tree: Any) -> Any:  # noqa: ANN401 - any YAML
         return {"vocabulary": 8000, **tree} if isinstance(tree, dict) and tree.get("tokenizer") is None else tree
 
     @model_validator(mode="after")
-    def _has_a_vocabulary(self) -> Self:
+    def _require_vocabulary(self) -> Self:
         if self.vocabulary is None and self.tokenizer is None:
-            raise ValueError("vocabulary must be the number of pieces that are learnt, got null; 8000 is usual")
+            raise ValueError("vocabulary must be the size of the vocabulary to train, got null; the default is 8000")
         return self
 
     @model_validator(mode="after")
-    def _learns_one_thing(self) -> Self:
+    def _require_one_task(self) -> Self:
         if self.shuffled and self.gap_sentences:
-            raise ValueError("shuffled and gap_sentences must not both be there: a run learns one of them")
+            raise ValueError("shuffled and gap_sentences must not both be set, got both; a run learns one task")
         return self
 
     @model_validator(mode="after")
-    def _phrases_hold_pieces(self) -> Self:
+    def _require_more_phrases_than_tokens(self) -> Self:
         if self.vocabulary and 0 < self.phrases <= self.vocabulary:
             raise ValueError(f"phrases must be 0 or more than vocabulary = {self.vocabulary}, got {self.phrases}")
         return self
 
     def rows(self) -> Iterator[Example | Reject]:
-        """Read every row of the source, one at a time, as what is to be learnt.
+        """Read the rows of the source one at a time, converted by the pretraining task if one is set.
 
         Raises:
-            RecipeError: If there is no source.
+            RecipeError: If no source is set.
         """
-        rows = self.documents().rows()
+        rows = self.require_source().rows()
         if self.gap_sentences:
-            return take_out(rows, self.gap_sentences)
-        return shuffle(rows, self.shuffled) if self.shuffled else rows
+            return remove_gap_sentences(rows, self.gap_sentences)
+        return shuffle_sentences(rows, self.shuffled) if self.shuffled else rows
 
-    def documents(self) -> SourceConfig:
-        """Say where the documents are, as preparing them needs it.
+    def require_source(self) -> SourceConfig:
+        """Return the source, which preparation requires.
 
         Raises:
-            RecipeError: If the recipe does not say it.
+            RecipeError: If no source is set.
         """
         if self.source is None:
             raise RecipeError(
-                "data.source must say where the documents and their summaries are, got nothing: an imported model has "
-                "none of its own; train a recipe with a source, whose data.tokenizer and train.init_from name the model"
+                "data.source must name the documents and their summaries, got null: an imported model has no data; "
+                "train a recipe with a source, with data.tokenizer and train.init_from set to the model"
             )
         return self.source

@@ -1,7 +1,7 @@
-"""How much of the evaluation documents the training documents give away, by runs of 13 words.
+"""Contamination of evaluation documents by training documents, measured by shared 13-grams of words.
 
-All training documents are read, but only a bounded sample of the evaluation documents' runs is looked for, so that
-memory does not grow with the data. A run is known by a 64-bit number.
+All training documents are read, but only a bounded sample of the evaluation documents' n-grams is searched for, so
+memory does not grow with the data. N-grams are compared by 64-bit hashes.
 """
 
 import zlib
@@ -9,53 +9,52 @@ from collections.abc import Iterable, Sequence
 
 import numpy as np
 
-SIZE = 13
-"""Words of a run."""
-DOCUMENTS = 200
-"""Documents of a split that are looked for, evenly spaced over it."""
-RUNS = 2000
-"""Runs of a document that are looked for, evenly spaced over it."""
+NGRAM_WORDS = 13
+MAX_DOCUMENTS = 200
+"""Documents sampled from a split, evenly spaced."""
+MAX_NGRAMS = 2000
+"""N-grams sampled from a document, evenly spaced."""
 _FACTOR = np.uint64(0x9E3779B97F4A7C15)
 
 
-def sample(documents: Iterable[Sequence[str]]) -> np.ndarray:
-    """Gather the runs to look for: (runs,) uint64, sorted, each once.
+def sample_ngrams(documents: Iterable[Sequence[str]]) -> np.ndarray:
+    """Return the distinct n-grams sampled from documents: (ngrams,) uint64, sorted.
 
     Args:
         documents: Words of the sampled documents.
     """
-    chosen = [np.empty(0, np.uint64)]
+    samples = [np.empty(0, np.uint64)]
     for words in documents:
-        runs = hashed_runs(words)
-        chosen.append(runs[:: max(1, -(-len(runs) // RUNS))])
-    return np.unique(np.concatenate(chosen))
+        ngrams = hash_ngrams(words)
+        samples.append(ngrams[:: max(1, -(-len(ngrams) // MAX_NGRAMS))])
+    return np.unique(np.concatenate(samples))
 
 
-def hits(sought: np.ndarray, words: Sequence[str]) -> np.ndarray:
-    """Find which of the sought runs a document holds: indices into `sought`.
+def find_ngrams(sampled: np.ndarray, words: Sequence[str]) -> np.ndarray:
+    """Return the indices of the sampled n-grams that occur in a document.
 
     Args:
-        sought: (runs,) uint64, sorted.
+        sampled: (ngrams,) uint64, sorted.
         words: Words of the document.
     """
-    if not len(sought):
+    if not len(sampled):
         return np.empty(0, np.int64)
-    runs = hashed_runs(words)
-    places = np.searchsorted(sought, runs)
-    places[places == len(sought)] = 0
-    return np.unique(places[sought[places] == runs])
+    ngrams = hash_ngrams(words)
+    indices = np.searchsorted(sampled, ngrams)
+    indices[indices == len(sampled)] = 0
+    return np.unique(indices[sampled[indices] == ngrams])
 
 
-def hashed_runs(words: Sequence[str]) -> np.ndarray:
-    """Number every run of 13 words: (len(words) - 12,) uint64, the same in every process."""
-    count = len(words) - SIZE + 1
+def hash_ngrams(words: Sequence[str]) -> np.ndarray:
+    """Hash every 13-gram of words: (len(words) - 12,) uint64, equal in all processes."""
+    count = len(words) - NGRAM_WORDS + 1
     if count < 1:
         return np.empty(0, np.uint64)
-    numbers = np.fromiter((zlib.crc32(word.encode()) for word in words), np.uint64, len(words))
-    numbers *= _FACTOR  # spread over all 64 bits; arithmetic on arrays wraps around
-    numbers ^= numbers >> np.uint64(29)
-    runs = np.zeros(count, np.uint64)
-    for place in range(SIZE):
-        runs *= _FACTOR
-        runs += numbers[place : place + count]
-    return runs
+    hashes = np.fromiter((zlib.crc32(word.encode()) for word in words), np.uint64, len(words))
+    hashes *= _FACTOR  # spreads the hashes over 64 bits; array arithmetic wraps around
+    hashes ^= hashes >> np.uint64(29)
+    ngrams = np.zeros(count, np.uint64)
+    for offset in range(NGRAM_WORDS):
+        ngrams *= _FACTOR
+        ngrams += hashes[offset : offset + count]
+    return ngrams

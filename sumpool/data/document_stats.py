@@ -1,4 +1,4 @@
-"""The figures of one document, from which the data report is made."""
+"""Statistics of one document and its summary, aggregated in the data report."""
 
 import hashlib
 from dataclasses import dataclass
@@ -11,18 +11,18 @@ NGRAMS = (1, 2, 3, 4)
 
 @dataclass(frozen=True, slots=True)
 class DocumentStats:
-    """What the report counts of a document and its summary.
+    """Statistics of a document and its summary.
 
     Attributes:
-        document_words: Words between spaces.
-        summary_words: Words between spaces.
-        document_tokens: Pieces of the vocabulary.
-        summary_tokens: Pieces of the vocabulary, the end not counted.
-        coverage: Share of the summary's words in fragments of the document.
-        density: Mean length of the fragment that a word of the summary belongs to, in words.
-        leak: Share of the summary's 8-grams that stand in the document.
-        novel: Share of the summary's n-grams that the document lacks, for n = 1 to 4.
-        digest: 64 bits of the document's text, for finding equal ones.
+        document_words: White-space-separated words of the document.
+        summary_words: White-space-separated words of the summary.
+        document_tokens: Tokens of the document.
+        summary_tokens: Tokens of the summary, without EOS.
+        coverage: Extractive coverage: fraction of the summary's words in fragments of the document.
+        density: Extractive density: mean length in words of the fragment that a summary word belongs to.
+        leak: Fraction of the summary's 8-grams that occur in the document.
+        novel: Fraction of the summary's n-grams that do not occur in the document, for n = 1 to 4.
+        digest: 64-bit hash of the document text, to detect duplicates.
     """
 
     document_words: int
@@ -36,14 +36,14 @@ class DocumentStats:
     digest: int
 
 
-def measure(example: Example, document: list[str], document_tokens: int, summary_tokens: int) -> DocumentStats:
-    """Take the figures of a document.
+def document_stats(example: Example, document: list[str], document_tokens: int, summary_tokens: int) -> DocumentStats:
+    """Compute the statistics of a document.
 
     Args:
-        example: The document and its summary.
-        document: The document's words, without case and punctuation.
-        document_tokens: Pieces of the document.
-        summary_tokens: Pieces of the summary.
+        example: Document and summary.
+        document: Words of the document, without case and punctuation.
+        document_tokens: Tokens of the document.
+        summary_tokens: Tokens of the summary.
     """
     shared = overlap(document, words(example.summary))
     return DocumentStats(
@@ -60,5 +60,5 @@ def measure(example: Example, document: list[str], document_tokens: int, summary
 
 
 def text_digest(text: str) -> int:
-    """64 bits of a text, the same for equal texts."""
+    """Return a 64-bit hash of a text."""
     return int.from_bytes(hashlib.blake2b(text.encode(), digest_size=8).digest())

@@ -1,4 +1,4 @@
-"""Texts to numbers, a span of documents at a time; runs in the worker processes."""
+"""Tokenisation of documents in spans of similar size, executed by the worker processes."""
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
@@ -6,8 +6,8 @@ from pathlib import Path
 
 import numpy as np
 
-from sumpool.data.contamination import hits
-from sumpool.data.document_stats import DocumentStats, measure
+from sumpool.data.contamination import find_ngrams
+from sumpool.data.document_stats import DocumentStats, document_stats
 from sumpool.data.shards import Item
 from sumpool.data.sources._base import SPLITS, Example, Split
 from sumpool.data.texts import Texts
@@ -19,12 +19,12 @@ from sumpool.text.tokenizer import load_tokenizer
 SENTENCES = "sentences.json"
 PHRASES = "phrases.model"
 _SPAN_BYTES = 1 << 18
-"""Text of a span: a fraction of a second of work, so that a signal is answered soon."""
+"""Text per span; small enough for signals to be handled within a fraction of a second."""
 
 
 @dataclass(frozen=True)
 class Span:
-    """Documents of a split, from `start` up to and without `stop`."""
+    """Consecutive documents of a split: from `start` to `stop`, exclusive."""
 
     split: Split
     start: int
@@ -33,27 +33,32 @@ class Span:
 
 @dataclass(frozen=True, eq=False)
 class EncodedExample:
-    """A document as numbers, and what is to be said of it.
+    """A tokenised document and its statistics.
 
     Attributes:
-        item: Its ids.
-        figures: Its figures.
-        hits: For each evaluation split, which of the sought runs a training document holds.
+        item: Token ids of document and summary.
+        stats: Statistics for the data report.
+        shared_ngrams: Indices of the sampled n-grams of each evaluation split that a training document contains.
     """
 
     item: Item
-    figures: DocumentStats
-    hits: Mapping[Split, np.ndarray]
+    stats: DocumentStats
+    shared_ngrams: Mapping[Split, np.ndarray]
 
 
 class DocumentEncoder:
-    """Encodes spans of the texts in a folder with the tokenizer and the sentence splitter beside them."""
+    """Encodes spans of the texts in a folder, with the tokenizer and the sentence splitter of the folder.
 
-    def __init__(self, folder: Path, sought: Mapping[Split, np.ndarray]) -> None:
+    Args:
+        folder: Prepared folder with texts, tokenizer and sentence splitter.
+        sampled_ngrams: Sampled n-grams of each evaluation split, searched for in training documents.
+    """
+
+    def __init__(self, folder: Path, sampled_ngrams: Mapping[Split, np.ndarray]) -> None:
         self._tokenizer = load_tokenizer(folder)
         self._splitter = SentenceSplitter.load(folder / SENTENCES)
         self._texts = {split: Texts.open(folder, split) for split in SPLITS}
-        self._sought = sought
+        self._sampled_ngrams = sampled_ngrams
 
     def __call__(self, span: Span) -> list[EncodedExample]:
         """Encode the documents of a span, in order."""
@@ -62,18 +67,18 @@ class DocumentEncoder:
 
     def _encode(self, example: Example) -> EncodedExample:
         document = encode_document(example.document, self._tokenizer, self._splitter)
-        summary = [*self._tokenizer.frame.first, *self._tokenizer.encode(example.summary)]  # END comes with the batch
+        summary = [*self._tokenizer.frame.first, *self._tokenizer.encode(example.summary)]  # EOS is added to batches
         target = np.array(summary, document.ids.dtype)
         item = Item(example.id, document.ids, document.sentences, target)
-        said = words(example.document)
-        found = (
-            {split: hits(sought, said) for split, sought in self._sought.items()} if example.split == "train" else {}
-        )
-        return EncodedExample(item, measure(example, said, len(document.ids), len(target)), found)
+        document_words = words(example.document)
+        stats = document_stats(example, document_words, len(document.ids), len(target))
+        sampled_ngrams = self._sampled_ngrams if example.split == "train" else {}
+        shared = {split: find_ngrams(sampled, document_words) for split, sampled in sampled_ngrams.items()}
+        return EncodedExample(item, stats, shared)
 
 
 def spans(texts: Texts, split: Split) -> Iterator[Span]:
-    """Cut a split into spans of about the same amount of text."""
+    """Divide a split into spans of similar amounts of text."""
     start = size = 0
     for number, length in enumerate(texts.sizes().tolist()):
         if size and size + length > _SPAN_BYTES:

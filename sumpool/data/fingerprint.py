@@ -16,7 +16,7 @@ _SCHEMA = 1
 
 def fingerprint(config: DataConfig) -> str:
     """Return a digest of what prepared data depends on: settings, source files (names, sizes, times), version."""
-    source = config.documents()
+    source = config.require_source()
     about = {
         "schema": _SCHEMA,
         "sumpool": sumpool.__version__,

@@ -1,4 +1,4 @@
-"""The first pass: rows of a source become texts, each document in its split."""
+"""First pass of preparation: write the rows of a source as texts, one folder per split."""
 
 import json
 from collections.abc import Iterator
@@ -15,13 +15,13 @@ from sumpool.progress import Progress, Report
 
 REJECTS = "rejects.jsonl"
 TASK = "prepare: read"
-_EVERY = 20
-"""Rows between two reports of progress."""
+_REPORT_ROWS = 20
+"""Rows between progress reports."""
 
 
 @dataclass(frozen=True)
 class Ingested:
-    """How the first pass went.
+    """Row counts of the first pass.
 
     Attributes:
         documents: Documents of each split.
@@ -37,50 +37,48 @@ class Ingested:
         return sum(self.documents.values())
 
 
-def read(
-    source: Iterator[Example | Reject], folder: Path, *, skip_bad_rows: bool, report: Report, check: Check
+def ingest(
+    rows: Iterator[Example | Reject], folder: Path, *, skip_bad_rows: bool, report: Report, check: Check
 ) -> Ingested:
-    """Write the texts of every split, and a line for every row that cannot be used.
+    """Write the texts of all splits, and a line for each rejected row.
 
     Args:
-        source: The rows; they are read one at a time.
-        folder: Where the texts go.
-        skip_bad_rows: Whether to go on after a row that cannot be used.
-        report: Told of progress.
-        check: Called for every row.
+        rows: Rows of a source, read one at a time.
+        folder: Destination.
+        skip_bad_rows: Whether to continue after a row that cannot be used.
+        report: Progress callback.
+        check: Called for every row; an exception stops the work.
 
     Raises:
-        DataError: If a row cannot be used and bad ones are not skipped, or there is nothing to train on.
+        DataError: If a row cannot be used and `skip_bad_rows` is false, or if no training document is left.
     """
-    known: set[int] = set()
-    rows = rejected = 0
+    digests: set[int] = set()
+    total = rejected = 0
     with ExitStack() as files:
         rejects = files.enter_context((folder / REJECTS).open("w"))
         writers = {split: files.enter_context(TextsWriter(folder, split)) for split in SPLITS}
-        for rows, row in enumerate(source, start=1):
+        for total, row in enumerate(rows, start=1):
             check()
-            found = _checked(row, known)
-            if isinstance(found, Example):
-                writers[found.split].add(found)
+            row = _validated(row, digests)
+            if isinstance(row, Example):
+                writers[row.split].add(row)
             elif skip_bad_rows:
-                rejects.write(json.dumps({"where": found.where, "reason": found.reason}) + "\n")
+                rejects.write(json.dumps({"where": row.where, "reason": row.reason}) + "\n")
                 rejected += 1
             else:
-                raise DataError(f"{found.where}: {found.reason}; mend it, or leave such rows out with --skip-bad-rows")
-            if rows % _EVERY == 0:
-                report(Progress(TASK, rows))
-        reading = Ingested({split: writer.documents for split, writer in writers.items()}, rejected)
-    report(Progress(TASK, rows, rows))
-    assert rows == reading.kept + reading.rejected, "every row is kept or rejected"
-    if not reading.documents["train"]:
-        raise DataError(
-            f"the source of the data must hold a training document, got {rows:,} rows with none that can be used"
-        )
-    return reading
+                raise DataError(f"{row.where}: {row.reason}; correct it, or skip such rows with --skip-bad-rows")
+            if total % _REPORT_ROWS == 0:
+                report(Progress(TASK, total))
+        ingested = Ingested({split: writer.documents for split, writer in writers.items()}, rejected)
+    report(Progress(TASK, total, total))
+    assert total == ingested.kept + ingested.rejected, "every row is kept or rejected"
+    if not ingested.documents["train"]:
+        raise DataError(f"data.source must hold a training document, got {total:,} rows and none that can be used")
+    return ingested
 
 
-def _checked(row: Example | Reject, known: set[int]) -> Example | Reject:
-    """The row, or what is wrong with it that no source looks for."""
+def _validated(row: Example | Reject, digests: set[int]) -> Example | Reject:
+    """Return the row, or the reason why it cannot be used; `digests` collects the ids."""
     if isinstance(row, Reject):
         return row
     where = f"document {row.id!r}"
@@ -88,10 +86,10 @@ def _checked(row: Example | Reject, known: set[int]) -> Example | Reject:
         digest = text_digest(row.id)
         (row.document + row.summary).encode()
     except UnicodeEncodeError as error:
-        return Reject(where, f"text must be Unicode characters, got half of a surrogate pair at {error.start}")
-    if digest in known:
-        return Reject(where, "id must belong to one document, got it a second time")
-    known.add(digest)
+        return Reject(where, f"text must be valid Unicode, got an unpaired surrogate at {error.start}")
+    if digest in digests:
+        return Reject(where, "id must be unique, got it a second time")
+    digests.add(digest)
     for name, text in (("document", row.document), ("summary", row.summary)):
         if not text.strip():
             return Reject(where, f"{name} must hold text, got {text[:20]!r}")

@@ -25,7 +25,7 @@ from sumpool.data.config import DataConfig
 from sumpool.data.document_stats import DocumentStats
 from sumpool.data.encoding import PHRASES, SENTENCES, DocumentEncoder, spans
 from sumpool.data.fingerprint import fingerprint, is_intact, is_prepared_folder, write_manifest
-from sumpool.data.ingest import Ingested, read
+from sumpool.data.ingest import Ingested, ingest
 from sumpool.data.processes import caller, ordered_map
 from sumpool.data.report import DataReport, SplitReport, summarize_split
 from sumpool.data.shards import Shard, ShardWriter
@@ -79,7 +79,7 @@ def prepare(config: DataConfig, folder: Path, *, skip_bad_rows: bool, report: Re
         if config.tokenizer:
             _refuse_another_size(config, load_tokenizer(config.tokenizer).vocabulary)
         with replace_folder(folder) as new:
-            reading = read(config.rows(), new, skip_bad_rows=skip_bad_rows, report=report, check=check)
+            reading = ingest(config.rows(), new, skip_bad_rows=skip_bad_rows, report=report, check=check)
             data_report = _encode_all(config, new, reading, report, check)
             data_report.save(new)
             write_manifest(new, made_from, check)
@@ -103,7 +103,7 @@ def _encode_all(config: DataConfig, folder: Path, reading: Ingested, report: Rep
         tasks = [partial(_learn_phrases, folder, config.phrases)]
         for _ in ordered_map(caller, tasks, min(workers, 1), check):
             report(Progress("prepare: phrases"))
-    notes = (*config.documents().notes(), *_notes(config, vocabulary, reading))
+    notes = (*config.require_source().notes(), *_notes(config, vocabulary, reading))
     for note in notes:
         report(Progress("prepare", note=note))
     return DataReport(reading.kept + reading.rejected, reading.kept, reading.rejected, vocabulary, splits, notes)
@@ -147,7 +147,7 @@ def _write_shards(
     folder: Path, texts: Mapping[Split, Texts], vocabulary: int, workers: int, report: Report, check: Check
 ) -> dict[Split, SplitReport]:
     """Encode every document, in order, and sum up each split."""
-    sought = {split: contamination.sample(_sampled_documents(texts[split])) for split in _EVALUATION}
+    sought = {split: contamination.sample_ngrams(_sampled_documents(texts[split])) for split in _EVALUATION}
     found = {split: np.zeros(len(runs), bool) for split, runs in sought.items()}
     figures: dict[Split, list[DocumentStats]] = {split: [] for split in SPLITS}
     total = sum(map(len, texts.values()))
@@ -159,8 +159,8 @@ def _write_shards(
                 while len(figures[split]) < len(texts[split]):
                     for encoded in next(results):
                         shard.add(encoded.item)
-                        figures[split].append(encoded.figures)
-                        for other, places in encoded.hits.items():
+                        figures[split].append(encoded.stats)
+                        for other, places in encoded.shared_ngrams.items():
                             found[other][places] = True
                         done += 1
                     report(Progress("prepare: tokens", done, total))
@@ -172,7 +172,7 @@ def _write_shards(
 
 
 def _sampled_documents(texts: Texts) -> Iterator[list[str]]:
-    step = max(1, -(-len(texts) // contamination.DOCUMENTS))
+    step = max(1, -(-len(texts) // contamination.MAX_DOCUMENTS))
     for number in range(0, len(texts), step):
         yield words(texts[number].document)
 

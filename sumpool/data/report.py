@@ -1,4 +1,4 @@
-"""The data report: what is in the data, for the terminal and as JSON."""
+"""Data report: statistics of prepared data, as a table and as JSON."""
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
@@ -11,18 +11,17 @@ from sumpool.data.document_stats import DocumentStats
 from sumpool.data.sources._base import SPLITS, Split
 from sumpool.errors import DataError
 
-NAME = "report.json"
-LONG = 8192
-"""Tokens; the report says what share of the documents is longer."""
+REPORT_FILE = "report.json"
+LONG_DOCUMENT_TOKENS = 8192
 LOW_LEAK = 0.2
-"""Below this share of 8-grams in common with its document, a summary counts as low-leak."""
+"""Maximum fraction of 8-grams that a low-leak summary shares with its document."""
 
 _Row = tuple[str, Callable[["SplitReport"], str]]
 
 
 @dataclass(frozen=True)
-class Spread:
-    """How a length is distributed; all zero if there is none."""
+class LengthStats:
+    """Mean, percentiles and maximum of a length; all zero without documents."""
 
     mean: float
     p10: float
@@ -31,8 +30,8 @@ class Spread:
     max: int
 
     @classmethod
-    def of(cls, values: Sequence[int]) -> "Spread":
-        """Sum up lengths."""
+    def of(cls, values: Sequence[int]) -> "LengthStats":
+        """Compute the statistics of lengths."""
         if not values:
             return cls(0, 0, 0, 0, 0)
         p10, p50, p90 = (float(value) for value in np.percentile(values, (10, 50, 90)))
@@ -41,32 +40,32 @@ class Spread:
 
 @dataclass(frozen=True)
 class SplitReport:
-    """What is in a split.
+    """Statistics of a split; extractive measures as defined by Grusky et al. (2018).
 
     Attributes:
-        documents: How many.
-        document_words: Lengths of the documents, in words between spaces.
-        document_tokens: Lengths of the documents, in pieces of the vocabulary.
-        summary_words: Lengths of the summaries, in words between spaces.
-        summary_tokens: Lengths of the summaries, in pieces, their ends not counted.
-        long_documents: Share of the documents with more than 8192 tokens.
-        compression: Mean of words of the document per word of its summary.
-        coverage: Mean share of a summary's words in fragments of its document (Grusky et al., 2018).
-        density: Mean length of the fragment that a word of a summary belongs to, in words.
-        novel_ngrams: Mean share of a summary's n-grams that its document lacks, for n = 1 to 4.
-        leak: Mean share of a summary's 8-grams that stand in its document.
-        low_leak: Share of the documents with less than a fifth of the summary's 8-grams.
-        duplicates: Documents whose text came before in the same split.
-        in_training: Documents whose text is also in the training split; 0 for the training split itself.
-        runs_in_training: Share of a sample of the documents' runs of 13 words that the training documents hold;
-            None for the training split.
+        documents: Number of documents.
+        document_words: Document lengths in white-space-separated words.
+        document_tokens: Document lengths in tokens.
+        summary_words: Summary lengths in white-space-separated words.
+        summary_tokens: Summary lengths in tokens, without EOS.
+        long_documents: Fraction of documents with more than 8192 tokens.
+        compression: Mean compression ratio: document words per summary word.
+        coverage: Mean extractive coverage: fraction of a summary's words in fragments of its document.
+        density: Mean extractive density: length in words of the fragment that a summary word belongs to.
+        novel_ngrams: Mean fraction of a summary's n-grams that are not in its document, for n = 1 to 4.
+        leak: Mean fraction of a summary's 8-grams that are in its document.
+        low_leak: Fraction of documents with less than a fifth of the summary's 8-grams.
+        duplicates: Documents whose text occurs earlier in the same split.
+        in_training: Documents whose text is also in the training split; 0 for the training split.
+        runs_in_training: Fraction of the documents' sampled 13-grams that are in training documents; None for the
+            training split.
     """
 
     documents: int
-    document_words: Spread
-    document_tokens: Spread
-    summary_words: Spread
-    summary_tokens: Spread
+    document_words: LengthStats
+    document_tokens: LengthStats
+    summary_words: LengthStats
+    summary_tokens: LengthStats
     long_documents: float
     compression: float
     coverage: float
@@ -81,15 +80,15 @@ class SplitReport:
 
 @dataclass(frozen=True)
 class DataReport:
-    """What was read, kept and found.
+    """Statistics of prepared data.
 
     Attributes:
-        read: Rows of the source; always kept + rejected.
-        kept: Documents in the splits.
-        rejected: Rows that could not be used; `rejects.jsonl` says which and why.
-        vocabulary: Pieces of the vocabulary.
-        splits: What is in each split.
-        notes: What was guessed or changed, in sentences.
+        read: Rows of the source: kept + rejected.
+        kept: Documents of all splits.
+        rejected: Rows that could not be used, listed in `rejects.jsonl`.
+        vocabulary: Vocabulary size.
+        splits: Statistics of each split.
+        notes: Messages about guessed and changed settings.
     """
 
     read: int
@@ -100,56 +99,56 @@ class DataReport:
     notes: tuple[str, ...]
 
     def save(self, folder: Path) -> None:
-        """Write the report into a prepared folder."""
-        (folder / NAME).write_bytes(_ADAPTER.dump_json(self, indent=1) + b"\n")
+        """Write the report to a prepared folder."""
+        (folder / REPORT_FILE).write_bytes(_ADAPTER.dump_json(self, indent=1) + b"\n")
 
     @classmethod
     def load(cls, folder: Path) -> "DataReport":
         """Read the report of a prepared folder.
 
         Raises:
-            DataError: If it is missing or no report.
+            DataError: If the report is missing or invalid.
         """
-        path = folder / NAME
+        path = folder / REPORT_FILE
         try:
             return _ADAPTER.validate_json(path.read_bytes())
         except (OSError, ValidationError) as error:
             raise DataError(f"{path} must be a data report, got: {error}; run sumpool prepare again") from error
 
     def rows(self) -> list[tuple[str, ...]]:
-        """The report as a table: a heading, then a row of words for each figure."""
+        """Return the report as a table: a heading, then a label and the value of each split per row."""
         splits = [self.splits[split] for split in SPLITS]
         heading = ("", *SPLITS)
         return [heading, *((label, *map(show, splits)) for label, show in _ROWS)]
 
 
 def summarize_split(
-    figures: Sequence[DocumentStats], training: Sequence[int], runs_in_training: float | None
+    stats: Sequence[DocumentStats], training: Sequence[int], runs_in_training: float | None
 ) -> SplitReport:
-    """Make the report of a split.
+    """Aggregate the statistics of a split.
 
     Args:
-        figures: Figures of its documents.
-        training: Digests of the training documents' texts; none for the training split itself.
-        runs_in_training: Share of the sampled runs that the training documents hold.
+        stats: Statistics of its documents.
+        training: Text digests of the training documents; empty for the training split.
+        runs_in_training: Fraction of the sampled 13-grams that are in training documents; None for the training split.
     """
-    digests = [document.digest for document in figures]
-    known = set(training)
+    digests = [document.digest for document in stats]
+    training_digests = set(training)
     return SplitReport(
-        documents=len(figures),
-        document_words=Spread.of([document.document_words for document in figures]),
-        document_tokens=Spread.of([document.document_tokens for document in figures]),
-        summary_words=Spread.of([document.summary_words for document in figures]),
-        summary_tokens=Spread.of([document.summary_tokens for document in figures]),
-        long_documents=_mean([document.document_tokens > LONG for document in figures]),
-        compression=_mean([document.document_words / document.summary_words for document in figures]),
-        coverage=_mean([document.coverage for document in figures]),
-        density=_mean([document.density for document in figures]),
-        novel_ngrams=tuple(_mean(shares) for shares in zip(*(document.novel for document in figures), strict=True)),
-        leak=_mean([document.leak for document in figures]),
-        low_leak=_mean([document.leak < LOW_LEAK for document in figures]),
+        documents=len(stats),
+        document_words=LengthStats.of([document.document_words for document in stats]),
+        document_tokens=LengthStats.of([document.document_tokens for document in stats]),
+        summary_words=LengthStats.of([document.summary_words for document in stats]),
+        summary_tokens=LengthStats.of([document.summary_tokens for document in stats]),
+        long_documents=_mean([document.document_tokens > LONG_DOCUMENT_TOKENS for document in stats]),
+        compression=_mean([document.document_words / document.summary_words for document in stats]),
+        coverage=_mean([document.coverage for document in stats]),
+        density=_mean([document.density for document in stats]),
+        novel_ngrams=tuple(_mean(fractions) for fractions in zip(*(document.novel for document in stats), strict=True)),
+        leak=_mean([document.leak for document in stats]),
+        low_leak=_mean([document.leak < LOW_LEAK for document in stats]),
         duplicates=len(digests) - len(set(digests)),
-        in_training=sum(digest in known for digest in digests),
+        in_training=sum(digest in training_digests for digest in digests),
         runs_in_training=runs_in_training,
     )
 
@@ -158,44 +157,44 @@ def _mean(values: Sequence[float]) -> float:
     return sum(values) / max(len(values), 1)
 
 
-def _share(share: float | None) -> str:
-    return "-" if share is None else f"{share:.1%}"
+def _percent(fraction: float | None) -> str:
+    return "-" if fraction is None else f"{fraction:.1%}"
 
 
-def _shares(shares: Sequence[float]) -> str:
-    return " / ".join(f"{100 * share:.0f}" for share in shares) + " %" if shares else "-"
+def _percentages(fractions: Sequence[float]) -> str:
+    return " / ".join(f"{100 * fraction:.0f}" for fraction in fractions) + " %" if fractions else "-"
 
 
-def _length(label: str, spread: Callable[[SplitReport], Spread]) -> tuple[_Row, ...]:
-    """Rows for a length: its mean, where most of it lies, and its end."""
+def _length_rows(label: str, length: Callable[[SplitReport], LengthStats]) -> tuple[_Row, ...]:
+    """Return the rows of a length: mean, percentiles, maximum."""
 
-    def tenths(split: SplitReport) -> str:
-        found = spread(split)
-        return f"{found.p10:,.0f} / {found.p50:,.0f} / {found.p90:,.0f}"
+    def percentiles(split: SplitReport) -> str:
+        stats = length(split)
+        return f"{stats.p10:,.0f} / {stats.p50:,.0f} / {stats.p90:,.0f}"
 
     return (
-        (f"{label}, mean", lambda split: f"{spread(split).mean:,.0f}"),
-        ("  10 % / half / 90 % have at most", tenths),
-        ("  longest", lambda split: f"{spread(split).max:,}"),
+        (f"{label}, mean", lambda split: f"{length(split).mean:,.0f}"),
+        ("  10th/50th/90th percentile", percentiles),
+        ("  maximum", lambda split: f"{length(split).max:,}"),
     )
 
 
 _ROWS: tuple[_Row, ...] = (
     ("documents", lambda split: f"{split.documents:,}"),
-    *_length("words of a document", lambda split: split.document_words),
-    *_length("tokens of a document", lambda split: split.document_tokens),
-    (f"documents over {LONG:,} tokens", lambda split: _share(split.long_documents)),
-    *_length("words of a summary", lambda split: split.summary_words),
-    *_length("tokens of a summary", lambda split: split.summary_tokens),
-    ("words of document per word of summary", lambda split: f"{split.compression:,.1f}"),
-    ("extractive coverage", lambda split: _share(split.coverage)),
+    *_length_rows("words per document", lambda split: split.document_words),
+    *_length_rows("tokens per document", lambda split: split.document_tokens),
+    (f"documents > {LONG_DOCUMENT_TOKENS:,} tokens", lambda split: _percent(split.long_documents)),
+    *_length_rows("words per summary", lambda split: split.summary_words),
+    *_length_rows("tokens per summary", lambda split: split.summary_tokens),
+    ("compression ratio", lambda split: f"{split.compression:,.1f}"),
+    ("extractive coverage", lambda split: _percent(split.coverage)),
     ("extractive density, words", lambda split: f"{split.density:.1f}"),
-    ("novel 1- / 2- / 3- / 4-grams", lambda split: _shares(split.novel_ngrams)),
-    ("summary's 8-grams in its document", lambda split: _share(split.leak)),
-    (f"documents with under {LOW_LEAK:.0%} of them", lambda split: _share(split.low_leak)),
-    ("texts that came before", lambda split: f"{split.duplicates:,}"),
-    ("texts that training has too", lambda split: f"{split.in_training:,}"),
-    ("13-grams that training has too", lambda split: _share(split.runs_in_training)),
+    ("novel 1/2/3/4-grams", lambda split: _percentages(split.novel_ngrams)),
+    ("summary 8-grams in document", lambda split: _percent(split.leak)),
+    (f"  documents with < {LOW_LEAK:.0%}", lambda split: _percent(split.low_leak)),
+    ("duplicate documents", lambda split: f"{split.duplicates:,}"),
+    ("documents also in training", lambda split: f"{split.in_training:,}"),
+    ("13-grams also in training", lambda split: _percent(split.runs_in_training)),
 )
 
 _ADAPTER = TypeAdapter(DataReport)

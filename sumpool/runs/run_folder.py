@@ -7,7 +7,7 @@ from typing import Any
 
 from sumpool.data.encoding import SENTENCES
 from sumpool.data.fingerprint import content_digest
-from sumpool.data.report import NAME as REPORT
+from sumpool.data.report import REPORT_FILE
 from sumpool.errors import CheckpointError, DataError, RecipeError
 from sumpool.io.atomic import TEMPORARY, disk_errors, remove_temporary, replace_file, replace_folder, temporary_path
 from sumpool.io.lock import HOLDER_SUFFIX, locked
@@ -21,7 +21,7 @@ from sumpool.training.state import TrainingState
 
 RECIPE = "recipe.yaml"
 LOCK = ".lock"
-COPIED = (*TOKENIZERS, SENTENCES, REPORT)
+COPIED = (*TOKENIZERS, SENTENCES, REPORT_FILE)
 """What a run folder takes from the prepared data, so that it can be used without it; of the tokenizers there is one."""
 FREE = (
     "data.",  # the content of the prepared data is compared instead
@@ -184,7 +184,7 @@ def _refuse_another_run(run: Path, recipe: Recipe, prepared: Path) -> None:
 def _begin(run: Path, recipe: Recipe, prepared: Path) -> None:
     """Fill the folder; only the manifest, written last, makes it a run."""
     replace_file(run / RECIPE, dump_recipe(recipe).encode())
-    copied = (tokenizer_file(prepared).name, SENTENCES, REPORT)
+    copied = (tokenizer_file(prepared).name, SENTENCES, REPORT_FILE)
     for name in copied:
         replace_file(run / name, (prepared / name).read_bytes())
     files = {name: FileDigest.of(run / name) for name in (RECIPE, *copied)}

@@ -15,16 +15,16 @@ def texts(folder: Path, sizes: list[int]) -> Texts:
     return Texts.open(folder, "test")
 
 
-def test_spans_hold_about_the_same_amount_of_text(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_spans_have_similar_amounts_of_text(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(sumpool.data.encoding, "_SPAN_BYTES", 1000)
-    found = list(spans(texts(tmp_path, [300, 300, 300, 5000, 10, 10, 900]), "test"))
-    assert [(span.start, span.stop) for span in found] == [(0, 2), (2, 3), (3, 4), (4, 6), (6, 7)]
-    assert {span.split for span in found} == {"test"}
+    divided = list(spans(texts(tmp_path, [300, 300, 300, 5000, 10, 10, 900]), "test"))
+    assert [(span.start, span.stop) for span in divided] == [(0, 2), (2, 3), (3, 4), (4, 6), (6, 7)]
+    assert {span.split for span in divided} == {"test"}
 
 
-def test_an_empty_split_has_no_spans(tmp_path: Path) -> None:
+def test_empty_split_has_no_spans(tmp_path: Path) -> None:
     assert list(spans(texts(tmp_path, []), "test")) == []
 
 
-def test_little_text_is_one_span(tmp_path: Path) -> None:
+def test_short_split_is_one_span(tmp_path: Path) -> None:
     assert list(spans(texts(tmp_path, [5, 5]), "test")) == [Span("test", 0, 2)]

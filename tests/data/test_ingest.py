@@ -3,14 +3,14 @@ from pathlib import Path
 
 import pytest
 
-from sumpool.data.ingest import read
+from sumpool.data.ingest import ingest
 from sumpool.data.sources._base import Example, Reject, SourceConfig
 from sumpool.errors import DataError, Interrupted
 from sumpool.progress import Progress, silent
 
 
 class CountConfig(SourceConfig):
-    """As many documents as asked for, every tenth one bad."""
+    """A given number of rows, every tenth of which is rejected."""
 
     kind: str = "count"
     documents: int
@@ -24,25 +24,27 @@ class CountConfig(SourceConfig):
 
 
 def never() -> None:
-    """Nobody asks to stop."""
+    """Never stop."""
 
 
-def test_read_is_kept_and_rejected(tmp_path: Path) -> None:
-    told: list[Progress] = []
-    reading = read(CountConfig(documents=100).rows(), tmp_path, skip_bad_rows=True, report=told.append, check=never)
-    assert (reading.kept, reading.rejected) == (90, 10)
-    assert reading.documents == {"train": 60, "validation": 0, "test": 30}
+def test_every_row_is_kept_or_rejected(tmp_path: Path) -> None:
+    reports: list[Progress] = []
+    ingested = ingest(
+        CountConfig(documents=100).rows(), tmp_path, skip_bad_rows=True, report=reports.append, check=never
+    )
+    assert (ingested.kept, ingested.rejected) == (90, 10)
+    assert ingested.documents == {"train": 60, "validation": 0, "test": 30}
     assert len((tmp_path / "rejects.jsonl").read_text().splitlines()) == 10
-    assert (told[0].done, told[0].total) == (20, None)
-    assert (told[-1].done, told[-1].total) == (100, 100)
+    assert (reports[0].done, reports[0].total) == (20, None)
+    assert (reports[-1].done, reports[-1].total) == (100, 100)
 
 
-def test_the_first_bad_row_stops(tmp_path: Path) -> None:
-    with pytest.raises(DataError, match=r"file:10: row must be good; mend it, or leave such rows out with --skip-bad"):
-        read(CountConfig(documents=100).rows(), tmp_path, skip_bad_rows=False, report=silent, check=never)
+def test_first_bad_row_is_an_error(tmp_path: Path) -> None:
+    with pytest.raises(DataError, match=r"file:10: row must be good; correct it, or skip such rows with --skip-bad"):
+        ingest(CountConfig(documents=100).rows(), tmp_path, skip_bad_rows=False, report=silent, check=never)
 
 
-def test_reading_can_be_stopped_at_every_row(tmp_path: Path) -> None:
+def test_check_is_called_for_every_row(tmp_path: Path) -> None:
     calls = 0
 
     def stop() -> None:
@@ -52,4 +54,4 @@ def test_reading_can_be_stopped_at_every_row(tmp_path: Path) -> None:
             raise Interrupted(2)
 
     with pytest.raises(Interrupted):
-        read(CountConfig(documents=100).rows(), tmp_path, skip_bad_rows=True, report=silent, check=stop)
+        ingest(CountConfig(documents=100).rows(), tmp_path, skip_bad_rows=True, report=silent, check=stop)

@@ -229,7 +229,7 @@ def test_nothing_but_the_folder_is_left(tmp_path: Path) -> None:
 
 def test_a_bad_row_stops_with_its_place(tmp_path: Path) -> None:
     settings = write(tmp_path / "data", corpus(), "{nonsense")
-    with pytest.raises(DataError, match=r"data:61: row must be an object; mend it, or leave .* with --skip-bad-rows"):
+    with pytest.raises(DataError, match=r"data:61: row must be an object; correct it, or skip .* with --skip-bad-rows"):
         run(settings, tmp_path / "prepared")
     assert not (tmp_path / "prepared").exists()
 
@@ -247,11 +247,11 @@ def test_bad_rows_can_be_left_out_and_are_listed(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("bad", "reason"),
     [
-        (Example("d1", "text", "text", "train"), "document 'd1': id must belong to one document, got it a second time"),
+        (Example("d1", "text", "text", "train"), "document 'd1': id must be unique, got it a second time"),
         (Example("new", " \n", "text", "train"), r"document 'new': document must hold text, got ' \\n'"),
         (Example("new", "text", "", "train"), "document 'new': summary must hold text, got ''"),
-        (Example("new", "te\ud800xt", "text", "train"), "document 'new': text must be Unicode .* pair at 2"),
-        (Example("\udfff", "text", "text", "train"), r"document '\\udfff': text must be Unicode"),
+        (Example("new", "te\ud800xt", "text", "train"), "document 'new': text must be valid Unicode, .* at 2"),
+        (Example("\udfff", "text", "text", "train"), r"document '\\udfff': text must be valid Unicode"),
     ],
 )
 def test_a_row_that_no_source_should_give_is_bad(tmp_path: Path, bad: Example, reason: str) -> None:

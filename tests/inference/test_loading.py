@@ -11,7 +11,7 @@ from sumpool.core.decoding.config import DecodingConfig
 from sumpool.core.decoding.ranking import Lengths
 from sumpool.core.model.summarizer import Summarizer
 from sumpool.core.nn.quantization import Int8Linear, PackedLinear, has_int8
-from sumpool.data.report import DataReport, SplitReport, Spread, summarize_split
+from sumpool.data.report import DataReport, LengthStats, SplitReport, summarize_split
 from sumpool.documents import Document
 from sumpool.errors import CheckpointError, DataError, RecipeError
 from sumpool.inference import loading
@@ -124,7 +124,7 @@ def test_weights_that_are_no_numbers_are_refused(copy: Path) -> None:
 
 def split_report(mean: float, p90: float) -> SplitReport:
     empty = summarize_split([], [], None)
-    return SplitReport(**{**vars(empty), "summary_tokens": Spread(mean, 0, 0, p90, 0)})
+    return SplitReport(**{**vars(empty), "summary_tokens": LengthStats(mean, 0, 0, p90, 0)})
 
 
 def test_lengths_come_from_the_training_summaries(copy: Path) -> None:

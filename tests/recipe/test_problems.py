@@ -44,7 +44,7 @@ from sumpool.recipe.load import load_recipe
         ),
         (
             "data.vocabulary=null",
-            "data.vocabulary must be the number of pieces that are learnt, got null; 8000 is usual",
+            "data.vocabulary must be the size of the vocabulary to train, got null; the default is 8000",
         ),
         (
             "data.vocabulary=3",

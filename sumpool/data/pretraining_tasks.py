@@ -1,0 +1,155 @@
+"""Self-supervised pretraining tasks, which take only the documents of a source.
+
+`gap_sentences` is gap-sentence generation (Zhang et al., 2020, "PEGASUS", arXiv:1912.08777, section 3.1): the sentences
+that agree most with the rest of a document, by the F1 of their words, are removed and stand in for its summary
+("Ind-Orig"). Departures: documents are cut into windows, so that a long one gives many examples; removed sentences are
+not marked by a mask token, as user documents have none; and sentences are removed up to a number of words, so that
+targets are about as long as summaries.
+
+`shuffled` is sentence permutation (Lewis et al., 2020, "BART", section 2.2): shuffled sentences are restored to their
+order. All words of the target occur in the input, so cross-attention is learnt in minutes, where summaries alone take
+days.
+"""
+
+import random
+from collections import Counter
+from collections.abc import Callable, Iterator, Sequence
+from itertools import islice
+
+from pydantic import Field
+
+from sumpool.data.sources._base import Example, Reject
+from sumpool.settings import Settings
+from sumpool.text.fragments import words as words_of
+from sumpool.text.sentences import SentenceSplitter, join
+
+Excerpts = Callable[[str, list[str]], Iterator[tuple[str, str]]]
+"""Function from the id and the sentences of a document to pairs of input and target."""
+
+_GAP_SENTENCE_WORDS = range(6, 61)
+"""Sentences of other lengths are mostly headings, drawings and lists; they are never removed."""
+_WINDOW_WORDS_PER_GAP_WORD = 3
+"""Minimum words of a window per word of `GapSentencesConfig.words`."""
+_MIN_PASSAGE_SENTENCES = 3
+"""Two sentences are in order by chance every other time."""
+_PASSAGE_SENTENCE_WORDS = range(4, 31)
+"""Sentences of other lengths are mostly headings, drawings and lists; they are left out."""
+
+
+class GapSentencesConfig(Settings):
+    """Gap-sentence generation (PEGASUS)."""
+
+    words: int = Field(60, ge=10)
+    """Maximum words removed from a window; one sentence is always removed."""
+    window: int = Field(600, ge=30)
+    """Words per window."""
+    windows: int = Field(10, ge=1)
+    """Maximum windows per document, from its beginning."""
+
+
+class ShuffledConfig(Settings):
+    """Sentence permutation (BART)."""
+
+    words: int = Field(64, ge=10)
+    """Maximum words of a passage."""
+    passages: int = Field(25, ge=1)
+    """Maximum passages per document, from its beginning."""
+
+
+def remove_gap_sentences(rows: Iterator[Example | Reject], config: GapSentencesConfig) -> Iterator[Example | Reject]:
+    """Cut documents into windows and remove their principal sentences; deterministic per document."""
+
+    def excerpts(_: str, sentences: list[str]) -> Iterator[tuple[str, str]]:
+        for window in _windows(sentences, config.window):
+            gaps = set(principal_sentences(window, config.words))
+            if gaps and sum(len(sentence.split()) for sentence in window) >= _WINDOW_WORDS_PER_GAP_WORD * config.words:
+                rest = (sentence for index, sentence in enumerate(window) if index not in gaps)
+                yield join(rest, paragraph="\n\n"), " ".join(window[index].strip() for index in sorted(gaps))
+
+    return _make_examples(rows, excerpts, config.windows)
+
+
+def shuffle_sentences(rows: Iterator[Example | Reject], config: ShuffledConfig) -> Iterator[Example | Reject]:
+    """Cut documents into passages and shuffle their sentences; deterministic per document."""
+
+    def excerpts(name: str, sentences: list[str]) -> Iterator[tuple[str, str]]:
+        for index, passage in enumerate(_passages(sentences, config.words)):
+            shuffled = random.Random(f"{name}#{index}").sample(passage, len(passage))
+            yield " ".join(shuffled), " ".join(passage)
+
+    return _make_examples(rows, excerpts, config.passages)
+
+
+def principal_sentences(sentences: Sequence[str], words: int) -> list[int]:
+    """Return the indices of the sentences that agree most with all others, each scored independently, best first.
+
+    Args:
+        sentences: Sentences of a document.
+        words: Maximum words of the result; the best sentence is always included.
+    """
+    counts = [Counter(words_of(sentence)) for sentence in sentences]
+    document = sum(counts, Counter[str]())
+    agreement = {
+        index: _f1(count, document - count)
+        for index, count in enumerate(counts)
+        if len(sentences[index].split()) in _GAP_SENTENCE_WORDS
+    }
+    principal: list[int] = []
+    for index in sorted(agreement, key=lambda index: (-agreement[index], index)):
+        size = len(sentences[index].split())
+        if principal and size > words:
+            break
+        principal.append(index)
+        words -= size
+    return principal
+
+
+def _make_examples(
+    rows: Iterator[Example | Reject], excerpts: Excerpts, max_excerpts: int
+) -> Iterator[Example | Reject]:
+    """Replace documents by excerpts, named after the document and their index; rejected rows are passed on."""
+    splitter = SentenceSplitter.default()
+    for row in rows:
+        if isinstance(row, Reject):
+            yield row
+            continue
+        pairs = islice(excerpts(row.id, splitter.split(row.document)), max_excerpts)
+        for index, (document, summary) in enumerate(pairs):
+            yield Example(f"{row.id}#{index}", document, summary, row.split)
+
+
+def _f1(sentence: Counter[str], others: Counter[str]) -> float:
+    """F1 of the words of a sentence as a summary of the others."""
+    return 2 * (sentence & others).total() / max(sentence.total() + others.total(), 1)
+
+
+def _windows(sentences: Sequence[str], words: int) -> Iterator[list[str]]:
+    """Group consecutive sentences into windows of at least the given number of words."""
+    window: list[str] = []
+    size = 0
+    for sentence in sentences:
+        window.append(sentence)
+        size += len(sentence.split())
+        if size >= words:
+            yield window
+            window, size = [], 0
+    if window:
+        yield window
+
+
+def _passages(sentences: Sequence[str], words: int) -> Iterator[list[str]]:
+    """Group consecutive sentences into passages of at most the given number of words."""
+    passage: list[str] = []
+    size = 0
+    for sentence in sentences:
+        length = len(sentence.split())
+        if length not in _PASSAGE_SENTENCE_WORDS:
+            continue
+        if size + length > words:
+            if len(passage) >= _MIN_PASSAGE_SENTENCES:
+                yield passage
+            passage, size = [], 0
+        passage.append(sentence.strip())
+        size += length
+    if len(passage) >= _MIN_PASSAGE_SENTENCES:
+        yield passage
