@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 import torch
 
-from sumpool.core.model.summarizer import Summarizer
+from sumpool.core.model.summarizer import SummarizationModel
 from sumpool.data.report import DataReport, summarize_split
 from sumpool.io.manifest import FileDigest, Manifest
 from sumpool.recipe.load import load_recipe
@@ -111,7 +111,7 @@ def run_folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     empty = summarize_split([], [], None)
     DataReport(0, 0, 0, tokenizer.vocabulary, {"train": empty, "validation": empty, "test": empty}, ()).save(folder)
     torch.manual_seed(3)
-    model = Summarizer(load_recipe(folder).model, tokenizer.vocabulary)
+    model = SummarizationModel(load_recipe(folder).model, tokenizer.vocabulary)
     with torch.no_grad():
         model.embedding.weight *= 2  # sure of what it says, so that a summary is decided and not a tie
     names = ("recipe.yaml", "tokenizer.model", "sentences.json", "report.json")

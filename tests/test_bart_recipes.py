@@ -9,7 +9,7 @@ from transformers import BartConfig
 from sumpool.core.cross_attention.full import FullCrossAttentionConfig
 from sumpool.core.cross_attention.sentence import SentenceCrossAttentionConfig
 from sumpool.core.model.config import ModelConfig
-from sumpool.core.model.summarizer import Summarizer
+from sumpool.core.model.summarizer import SummarizationModel
 from sumpool.pretrained.config import Changes, read_original, settings_of
 from sumpool.pretrained.generation import Generation, writes_like
 from sumpool.pretrained.renumbering import renumber
@@ -30,12 +30,12 @@ def recipe(data: str, step: str) -> Recipe:
     return load_recipe(RECIPES / "papers" / "bart" / f"{data}-{step}.yaml")
 
 
-def build(config: ModelConfig) -> Summarizer:
+def build(config: ModelConfig) -> SummarizationModel:
     with torch.device("meta"):
-        return Summarizer(config, VOCABULARY)
+        return SummarizationModel(config, VOCABULARY)
 
 
-def size(model: Summarizer, learning: bool = False) -> int:
+def size(model: SummarizationModel, learning: bool = False) -> int:
     return sum(part.numel() for part in model.parameters() if part.requires_grad or not learning)
 
 

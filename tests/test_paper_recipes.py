@@ -7,7 +7,7 @@ import torch
 
 from sumpool.bench.suites import paper
 from sumpool.core.model.config import ModelConfig
-from sumpool.core.model.summarizer import Summarizer
+from sumpool.core.model.summarizer import SummarizationModel
 from sumpool.recipe.load import load_recipe
 from sumpool.recipe.schema import Recipe
 from sumpool.recipe.sweep import load_sweep
@@ -25,7 +25,7 @@ def paper_recipe(data: str, model: str) -> Recipe:
 
 def parameters(config: ModelConfig, vocabulary: int) -> int:
     with torch.device("meta"):
-        model = Summarizer(config, vocabulary)
+        model = SummarizationModel(config, vocabulary)
     return sum(parameter.numel() for parameter in model.parameters())
 
 

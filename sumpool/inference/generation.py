@@ -14,7 +14,7 @@ from sumpool.core.decoding.constraints import Constraint, NoRepeatTokens, NoRepe
 from sumpool.core.decoding.ranking import Lengths
 from sumpool.core.decoding.sampling import sample
 from sumpool.core.model.cuda_graph import GraphedDecoder
-from sumpool.core.model.summarizer import Memory, Summarizer
+from sumpool.core.model.summarizer import Memory, SummarizationModel
 from sumpool.core.nn.execution import one_thread
 from sumpool.data.batches import collate
 from sumpool.data.shards import Item
@@ -46,7 +46,9 @@ class Generated:
 class Generator:
     """Writes with one model and one choice of settings; used after training and, to look at progress, within it."""
 
-    def __init__(self, model: Summarizer, tokenizer: Tokenizer, config: DecodingConfig, lengths: Lengths) -> None:
+    def __init__(
+        self, model: SummarizationModel, tokenizer: Tokenizer, config: DecodingConfig, lengths: Lengths
+    ) -> None:
         """Prepare.
 
         Args:

@@ -9,7 +9,7 @@ import torch
 
 from sumpool.core.decoding.config import DecodingConfig
 from sumpool.core.decoding.ranking import Lengths
-from sumpool.core.model.summarizer import Summarizer
+from sumpool.core.model.summarizer import SummarizationModel
 from sumpool.core.nn.execution import SkipInit, one_thread
 from sumpool.core.nn.quantization import pack
 from sumpool.data.report import DataReport
@@ -49,7 +49,7 @@ class LoadedModel:
 
     folder: Path
     recipe: Recipe
-    model: Summarizer
+    model: SummarizationModel
     tokenizer: Tokenizer
     splitter: SentenceSplitter
     lengths: Lengths
@@ -78,7 +78,7 @@ def load_model(folder: Path | None = None, overrides: Sequence[str] = ()) -> Loa
     tokenizer = load_tokenizer(folder)
     with SkipInit():
         word_starts = torch.tensor(tokenizer.word_starts())
-        model = Summarizer(recipe.model, tokenizer.vocabulary, word_starts, tokenizer.special_tokens)
+        model = SummarizationModel(recipe.model, tokenizer.vocabulary, word_starts, tokenizer.special_tokens)
     # A model that is asked for in another form may do with fewer parts, such as a selection that learns nothing.
     load_weights(folder, model, leave_out=any(change.startswith("model.") for change in overrides))
     for name, weights in model.named_parameters():

@@ -17,7 +17,7 @@ def provenance(memory: Memory) -> list[Tensor]:
     """Trace the vectors of the memory back to source tokens.
 
     Args:
-        memory: Output of `Summarizer.encode` for a batch of documents.
+        memory: Output of `SummarizationModel.encode` for a batch of documents.
 
     Returns:
         For each document a coalesced sparse matrix (vectors, source tokens) of its real vectors, double precision, on

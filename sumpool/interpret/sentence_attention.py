@@ -11,7 +11,7 @@ from torch import Tensor, nn
 
 from sumpool.core.cross_attention._base import CrossAttention
 from sumpool.core.model.decoder import DecoderLayer
-from sumpool.core.model.summarizer import Summarizer
+from sumpool.core.model.summarizer import SummarizationModel
 from sumpool.core.nn.layers import split_heads
 from sumpool.core.nn.masking import zero_padding
 from sumpool.core.nn.sentences import Sentences, share_words
@@ -20,7 +20,7 @@ from sumpool.data.batches import Batch
 
 
 @torch.inference_mode()
-def sentence_attention(model: Summarizer, batch: Batch) -> list[list[Tensor]]:
+def sentence_attention(model: SummarizationModel, batch: Batch) -> list[list[Tensor]]:
     """Read reference summaries by teacher forcing and watch every layer of the decoder.
 
     Args:

@@ -7,7 +7,7 @@ import torch
 from torch import nn
 
 import sumpool
-from sumpool.core.model.summarizer import Summarizer
+from sumpool.core.model.summarizer import SummarizationModel
 from sumpool.data.report import DataReport
 from sumpool.io.atomic import disk_errors, replace_file
 from sumpool.recipe.schema import Recipe
@@ -115,7 +115,7 @@ def write_model_card(run: Path, recipe: Recipe, model: nn.Module, state: Trainin
         replace_file(run / CARD, card.encode())
 
 
-def imported_card(recipe: Recipe, run: Path, origin: str, model: Summarizer, differences: Sequence[str]) -> str:
+def imported_card(recipe: Recipe, run: Path, origin: str, model: SummarizationModel, differences: Sequence[str]) -> str:
     """Describe an imported model.
 
     Args:

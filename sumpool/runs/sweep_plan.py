@@ -5,7 +5,7 @@ from pathlib import Path
 
 import torch
 
-from sumpool.core.model.summarizer import Summarizer
+from sumpool.core.model.summarizer import SummarizationModel
 from sumpool.core.nn.execution import SkipInit
 from sumpool.data.prepare import prepare
 from sumpool.data.shards import Shard
@@ -66,7 +66,7 @@ def _count_parameters(row: SweepRow, vocabulary: int) -> int:
     """Build the model without memory for its numbers."""
     choose_device(row.recipe.train.device)
     with torch.device("meta"), SkipInit():
-        model = Summarizer(row.recipe.model, vocabulary)
+        model = SummarizationModel(row.recipe.model, vocabulary)
     return sum(parameter.numel() for parameter in model.parameters())
 
 

@@ -9,7 +9,7 @@ from sumpool.bench.suites.sparsity_rows import LossRow
 from sumpool.core.cross_attention._base import CrossAttentionConfig
 from sumpool.core.cross_attention.full import FullCrossAttentionConfig
 from sumpool.core.cross_attention.sentence import SentenceCrossAttentionConfig
-from sumpool.core.model.summarizer import Summarizer
+from sumpool.core.model.summarizer import SummarizationModel
 from sumpool.core.selection._base import SelectionConfig
 from sumpool.core.selection.ideal import IdealSelectionConfig
 from sumpool.core.selection.model_free import ModelFreeSelectionConfig
@@ -97,12 +97,12 @@ def compare_selections(
         yield LossRow(kind, {each: lose(cross_attention) for each, cross_attention in seen.items()})
 
 
-def _with(loaded: LoadedModel, cross_attention: CrossAttentionConfig) -> Summarizer:
+def _with(loaded: LoadedModel, cross_attention: CrossAttentionConfig) -> SummarizationModel:
     """Build the model with another cross-attention and the same weights."""
     config = loaded.recipe.model
     decoder = config.decoder.model_copy(update={"cross_attention": cross_attention})
     with torch.device(loaded.device):
-        model = Summarizer(
+        model = SummarizationModel(
             config.model_copy(update={"decoder": decoder}),
             loaded.model.vocabulary,
             loaded.model.encoder.word_starts,

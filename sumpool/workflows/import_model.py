@@ -9,7 +9,7 @@ import torch
 from pydantic import ValidationError
 
 from sumpool.core.model.config import ModelConfig
-from sumpool.core.model.summarizer import Summarizer
+from sumpool.core.model.summarizer import SummarizationModel
 from sumpool.core.nn.execution import SkipInit
 from sumpool.data.config import DataConfig
 from sumpool.data.encoding import SENTENCES
@@ -164,7 +164,7 @@ def _recipe(found: _Source, changes: Changes, name: str | None) -> Recipe:
 
 def translated(
     folder: Path, original: Original, config: ModelConfig, numbers: Sequence[int | None], how: Extension
-) -> Summarizer:
+) -> SummarizationModel:
     """Build our model with the weights of the other.
 
     Args:
@@ -179,7 +179,7 @@ def translated(
     """
     weights = translate(Tensors(folder), original, config, numbers, how)
     with torch.device("meta"), SkipInit():  # random weights for nobody would take their time
-        model = Summarizer(config, len(numbers))
+        model = SummarizationModel(config, len(numbers))
     model.to_empty(device="cpu")
     set_weights(model, weights, str(folder))
     return model

@@ -9,7 +9,7 @@ from statistics import fmean
 import torch
 
 from sumpool.bench.measures.memory import peak
-from sumpool.core.model.summarizer import Summarizer
+from sumpool.core.model.summarizer import SummarizationModel
 from sumpool.data.encoding import PHRASES
 from sumpool.data.prepare import prepare
 from sumpool.data.report import DataReport
@@ -67,7 +67,7 @@ class _Materials:
     tokenizer: Tokenizer
     shard: Shard
     material: TrainingData
-    model: Summarizer
+    model: SummarizationModel
 
 
 def train(recipe: Recipe, out: Path | None = None, *, report: Report = silent, check: Check = go_on) -> Path:
@@ -161,7 +161,7 @@ def _gather(recipe: Recipe, report: Report, check: Check) -> _Materials:
     training, validation = (Shard.open(prepared, split) for split in ("train", "validation"))
     torch.manual_seed(recipe.seed)
     word_starts = torch.tensor(tokenizer.word_starts())
-    model = Summarizer(recipe.model, tokenizer.vocabulary, word_starts, tokenizer.special_tokens)
+    model = SummarizationModel(recipe.model, tokenizer.vocabulary, word_starts, tokenizer.special_tokens)
     model.checkpoint_activations(recipe.train.checkpoint_activations)
     return _Materials(
         prepared=prepared,

@@ -9,7 +9,7 @@ from torch import nn
 
 from sumpool.core.decoding.config import DecodingConfig
 from sumpool.core.decoding.ranking import Lengths
-from sumpool.core.model.summarizer import Summarizer
+from sumpool.core.model.summarizer import SummarizationModel
 from sumpool.core.nn.quantization import Int8Linear, PackedLinear, has_int8
 from sumpool.data.report import DataReport, LengthStats, SplitReport, summarize_split
 from sumpool.documents import Document
@@ -114,7 +114,7 @@ def test_a_model_in_another_form_does_without_some_weights_but_invents_none(run_
 
 def test_weights_that_are_no_numbers_are_refused(copy: Path) -> None:
     loaded = load_model(copy)
-    broken = Summarizer(loaded.recipe.model, loaded.model.vocabulary)
+    broken = SummarizationModel(loaded.recipe.model, loaded.model.vocabulary)
     with torch.no_grad():
         broken.embedding.weight[9] = torch.nan
     export(copy, broken, {})

@@ -7,7 +7,7 @@ import torch
 from torch import Tensor, nn
 
 from sumpool.core.model.config import ModelConfig
-from sumpool.core.model.summarizer import Memory, Summarizer
+from sumpool.core.model.summarizer import Memory, SummarizationModel
 from sumpool.core.nn.mixture import Mixture
 from sumpool.core.pooling._base import PoolerConfig
 from sumpool.core.tokens import Tokens
@@ -21,7 +21,7 @@ LINEAR = [kind for kind in kinds("sumpool.core.pooling") if kind != "funnel"]
 def make_memory(encoder: Sequence[object], *lengths: int) -> Memory:
     torch.manual_seed(1)
     sizes = {"dim": 16, "heads": 2, "feed_forward": 32, "source_length": 300}
-    model = Summarizer(ModelConfig.model_validate({**sizes, "encoder": encoder}), VOCAB).eval()
+    model = SummarizationModel(ModelConfig.model_validate({**sizes, "encoder": encoder}), VOCAB).eval()
     mask = torch.arange(max(lengths))[None] < torch.tensor(lengths)[:, None]
     ids = torch.randint(5, VOCAB, mask.shape).masked_fill(~mask, 0)
     return model.encode(ids, mask, torch.arange(max(lengths)).expand(mask.shape) // 7)

@@ -8,7 +8,7 @@ from torch import Tensor
 
 from sumpool.core.model.config import ModelConfig
 from sumpool.core.model.decoder import DecoderLayer
-from sumpool.core.model.summarizer import Summarizer
+from sumpool.core.model.summarizer import SummarizationModel
 from sumpool.data.batches import Batch
 from sumpool.interpret.sentence_attention import sentence_attention
 from sumpool.special_tokens import EOS
@@ -17,7 +17,7 @@ VOCAB, DIM, HEADS = 60, 16, 2
 CROSS = {"full": {"kind": "full"}, "sentence": {"kind": "sentence", "sentences": 2, "selection": {"kind": "random"}}}
 
 
-def make_model(kind: str) -> Summarizer:
+def make_model(kind: str) -> SummarizationModel:
     torch.manual_seed(1)
     pool = {"kind": "halving", "keep": 20}
     settings = {
@@ -27,7 +27,7 @@ def make_model(kind: str) -> Summarizer:
         "encoder": [{"attention": {"kind": "blockwise", "block": 16}, "pool": pool}],
         "decoder": {"layers": 2, "cross_attention": CROSS[kind]},
     }
-    return Summarizer(ModelConfig.model_validate(settings), VOCAB).double().eval()
+    return SummarizationModel(ModelConfig.model_validate(settings), VOCAB).double().eval()
 
 
 def make_batch(*lengths: int) -> Batch:

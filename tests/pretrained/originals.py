@@ -9,7 +9,7 @@ from torch import Tensor
 from transformers import BartConfig, BartForConditionalGeneration, LEDConfig, LEDForConditionalGeneration
 
 from sumpool.core.model.config import ModelConfig
-from sumpool.core.model.summarizer import Summarizer
+from sumpool.core.model.summarizer import SummarizationModel
 from sumpool.pretrained.config import Changes, read_original, settings_of
 from sumpool.pretrained.folder import Tensors
 from sumpool.pretrained.renumbering import renumber
@@ -89,15 +89,15 @@ def random_batch(seed: int, lengths: tuple[int, ...], target: int = 9) -> Batch:
     return Batch(ids, mask, written, numbers[ids], read)
 
 
-def imported(folder: Path, changes: Changes = NOTHING) -> Summarizer:
+def imported(folder: Path, changes: Changes = NOTHING) -> SummarizationModel:
     """Make ours from a folder of theirs."""
     original = read_original(folder)
     config = settings_of(original, changes, folder)
     return built(config, translate(Tensors(folder), original, config, PIECES, changes.extend))
 
 
-def built(config: ModelConfig, weights: dict[str, Tensor], vocabulary: int = len(PIECES)) -> Summarizer:
+def built(config: ModelConfig, weights: dict[str, Tensor], vocabulary: int = len(PIECES)) -> SummarizationModel:
     """Build a model with these weights."""
-    model = Summarizer(config, vocabulary)
+    model = SummarizationModel(config, vocabulary)
     set_weights(model, weights, "translated")
     return model.eval()

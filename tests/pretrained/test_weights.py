@@ -8,7 +8,7 @@ import torch
 from safetensors.torch import load_file, save_file
 from torch import Tensor
 
-from sumpool.core.model.summarizer import Summarizer
+from sumpool.core.model.summarizer import SummarizationModel
 from sumpool.errors import CheckpointError
 from sumpool.pretrained.config import Changes, read_original, settings_of
 from sumpool.pretrained.folder import Tensors
@@ -37,7 +37,7 @@ SHAPES: list[dict[str, Any]] = [
 LENGTHS = ((17,), (40, 3, 21))
 
 
-def encode(model: Summarizer, batch: Batch) -> tuple[Tensor, Tensor]:
+def encode(model: SummarizationModel, batch: Batch) -> tuple[Tensor, Tensor]:
     """Our encoder's states (batch, length, dim), and log-probabilities of all pieces (batch, target, vocab)."""
     with torch.inference_mode():
         memory = model.encode(batch.ids, batch.mask, torch.zeros_like(batch.ids))
@@ -59,7 +59,7 @@ def encode_theirs(model: Theirs, batch: Batch) -> tuple[Tensor, Tensor]:
     return found.encoder_last_hidden_state, torch.cat([log_probs, absent], dim=-1)[..., numbers]
 
 
-def farthest(ours: Summarizer, theirs: Theirs, batch: Batch) -> float:
+def farthest(ours: SummarizationModel, theirs: Theirs, batch: Batch) -> float:
     """The largest difference at real tokens, of states and log-probabilities."""
     states, log_probs = encode(ours, batch)
     their_states, their_log_probs = encode_theirs(theirs, batch)

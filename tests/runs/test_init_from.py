@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 import torch
 
-from sumpool.core.model.summarizer import Summarizer
+from sumpool.core.model.summarizer import SummarizationModel
 from sumpool.data.report import DataReport
 from sumpool.errors import CheckpointError, Interrupted, RecipeError
 from sumpool.progress import Progress
@@ -48,7 +48,7 @@ def recipe_with(folder: Path) -> Callable[..., Recipe]:
 
 def weights_in(run: Path) -> dict[str, torch.Tensor]:
     vocabulary = DataReport.load(run).vocabulary
-    model = Summarizer(load_recipe(run).model, vocabulary)
+    model = SummarizationModel(load_recipe(run).model, vocabulary)
     load_weights(run, model)
     return weights_of(model)
 

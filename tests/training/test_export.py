@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 import torch
 
-from sumpool.core.model.summarizer import Summarizer
+from sumpool.core.model.summarizer import SummarizationModel
 from sumpool.errors import CheckpointError, ResourceError
 from sumpool.io.manifest import FileDigest, Manifest
 from sumpool.training.checkpoint import export, load_weights
@@ -16,7 +16,7 @@ from sumpool.training.weights import weights_of
 from tests.training.toy import MODEL, VOCABULARY, new_model, new_run
 
 
-def model_of(value: float) -> Summarizer:
+def model_of(value: float) -> SummarizationModel:
     model = new_model()
     with torch.no_grad():
         for parameter in model.parameters():
@@ -111,7 +111,7 @@ def test_a_run_without_weights_or_manifest_is_named(run: Path) -> None:
 
 
 def test_weights_of_another_model_are_refused(run: Path) -> None:
-    other = Summarizer(MODEL.model_copy(update={"dim": 32}), VOCABULARY)
+    other = SummarizationModel(MODEL.model_copy(update={"dim": 32}), VOCABULARY)
     with pytest.raises(CheckpointError, match=r"model\.safetensors: .* must be .* in this model, got"):
         load_weights(run, other)
 

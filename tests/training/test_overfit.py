@@ -10,7 +10,7 @@ from sumpool.core.attention.blockwise import BlockwiseAttentionConfig
 from sumpool.core.decoding.beam import search
 from sumpool.core.decoding.ranking import Lengths, Ranking
 from sumpool.core.model.config import DecoderConfig, EncoderLayerConfig, ModelConfig
-from sumpool.core.model.summarizer import Summarizer
+from sumpool.core.model.summarizer import SummarizationModel
 from sumpool.core.output._base import OutputConfig
 from sumpool.core.output.pointer import PointerOutputConfig
 from sumpool.core.output.tied import TiedOutputConfig
@@ -52,7 +52,7 @@ def test_eight_documents_are_learnt_by_heart(output: OutputConfig, tmp_path: Pat
         decoder=DecoderConfig(layers=2),
         output=output,
     )
-    model = Summarizer(config, VOCABULARY)
+    model = SummarizationModel(config, VOCABULARY)
     documents = ItemSource(8, seed=3)
     others = [item.target for item in documents.items[1:] + documents.items[:1]]  # nothing that could just be copied
     documents.items = [replace(item, target=other) for item, other in zip(documents.items, others, strict=True)]

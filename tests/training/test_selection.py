@@ -9,7 +9,7 @@ import torch
 from torch import Tensor, nn
 
 from sumpool.core.model.config import ModelConfig
-from sumpool.core.model.summarizer import Summarizer
+from sumpool.core.model.summarizer import SummarizationModel
 from sumpool.core.nn.layers import split_heads
 from sumpool.data.batches import Batch
 from sumpool.data.shards import Item
@@ -47,7 +47,7 @@ def long_documents(count: int, seed: int) -> ItemSource:
     return documents
 
 
-def model_with(pool: dict[str, object] | None = None, **cross_attention: object) -> Summarizer:
+def model_with(pool: dict[str, object] | None = None, **cross_attention: object) -> SummarizationModel:
     """The same weights every time."""
     torch.manual_seed(1)
     settings = {
@@ -60,10 +60,10 @@ def model_with(pool: dict[str, object] | None = None, **cross_attention: object)
         "encoder": [{"attention": {"kind": "blockwise", "block": 8}, "pool": pool}],
         "decoder": {"layers": 2, "cross_attention": {"kind": "sentence", "sentences": 2, **cross_attention}},
     }
-    return Summarizer(ModelConfig.model_validate(settings), VOCABULARY)
+    return SummarizationModel(ModelConfig.model_validate(settings), VOCABULARY)
 
 
-def sharp_model(encoder: str) -> Summarizer:
+def sharp_model(encoder: str) -> SummarizationModel:
     """A model whose heads have favourites among the words, as a trained one has."""
     model = model_with(training="full", selection={"kind": "approximate", "encoder": {"kind": encoder}})
     with torch.no_grad():
@@ -73,7 +73,7 @@ def sharp_model(encoder: str) -> Summarizer:
     return model
 
 
-def judge(model: Summarizer, batch: Batch) -> tuple[float, float, float]:
+def judge(model: SummarizationModel, batch: Batch) -> tuple[float, float, float]:
     """The divergence, the share of full attention that is kept, and how many of the ideal sentences are chosen."""
     agreements: list[Tensor] = []
 
@@ -123,7 +123,7 @@ def test_a_pooled_memory_is_learnt_from_and_a_stopped_run_ends_in_the_same_bytes
     documents = long_documents(8, seed=1)
     material = TrainingData(documents, documents, SENTENCES * WORDS, 8, seed=1)
 
-    def model() -> Summarizer:
+    def model() -> SummarizationModel:
         pool = {"kind": "halving", "keep": 12}
         return model_with(pool, training="mix", mix_steps=6, selection={"kind": selection})
 

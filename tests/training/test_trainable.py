@@ -7,7 +7,7 @@ import pytest
 import torch
 
 from sumpool.core.model.config import ModelConfig
-from sumpool.core.model.summarizer import Summarizer
+from sumpool.core.model.summarizer import SummarizationModel
 from sumpool.errors import RecipeError
 from sumpool.progress import Progress
 from sumpool.training.fit import fit
@@ -95,7 +95,7 @@ def test_a_stopped_run_ends_in_the_same_bytes(tmp_path: Path) -> None:
 def test_weights_that_no_loss_depends_on_are_refused() -> None:
     cross_attention = {"kind": "sentence", "selection": {"kind": "approximate"}}
     settings = {**MODEL.model_dump(), "decoder": {"layers": 1, "cross_attention": cross_attention}}
-    model = Summarizer(ModelConfig.model_validate(settings), VOCABULARY)
+    model = SummarizationModel(ModelConfig.model_validate(settings), VOCABULARY)
     config = CONFIG.model_copy(update={"trainable": ("*.selection.*",)})
     batch = MATERIAL.batch(MATERIAL.training, [0])
     updater = Updater(model, build_optimizer(model, config), config, torch.device("cpu"))

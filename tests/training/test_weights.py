@@ -5,7 +5,7 @@ import torch
 from torch import nn
 
 from sumpool.core.model.config import ModelConfig
-from sumpool.core.model.summarizer import Summarizer
+from sumpool.core.model.summarizer import SummarizationModel
 from sumpool.errors import CheckpointError
 from sumpool.training.weights import adopt_weights, select_by_words, set_weights, weights_of
 from tests.training.toy import VOCABULARY, new_model
@@ -63,7 +63,7 @@ def test_a_selection_begins_with_how_words_are_seen() -> None:
     settings = full.config.model_dump()
     settings["decoder"]["cross_attention"] = {"kind": "sentence", "selection": {"kind": "approximate"}}
     config = ModelConfig.model_validate(settings)
-    model, saved = Summarizer(config, VOCABULARY), weights_of(full)
+    model, saved = SummarizationModel(config, VOCABULARY), weights_of(full)
     fresh, left_out = adopt_weights(model, select_by_words(weights_of(model), saved), "here")
     assert fresh == [
         f"decoder.memory_encoder.encoder.{name}.{part}" for name in ("out", "weigh") for part in ("bias", "weight")

@@ -9,7 +9,7 @@ import torch
 
 from sumpool.core.attention.blockwise import BlockwiseAttentionConfig
 from sumpool.core.model.config import DecoderConfig, EncoderLayerConfig, ModelConfig
-from sumpool.core.model.summarizer import Summarizer
+from sumpool.core.model.summarizer import SummarizationModel
 from sumpool.core.pooling.halving import HalvingPoolerConfig
 from sumpool.data.shards import Item
 from sumpool.io.manifest import Manifest
@@ -67,10 +67,10 @@ class ItemSource:
 MATERIAL = TrainingData(ItemSource(30, seed=1), ItemSource(8, seed=2), source_length=16, target_length=5, seed=7)
 
 
-def new_model(dropout: float = 0.1) -> Summarizer:
+def new_model(dropout: float = 0.1) -> SummarizationModel:
     """The same weights every time."""
     torch.manual_seed(1)
-    return Summarizer(MODEL.model_copy(update={"dropout": dropout}), VOCABULARY)
+    return SummarizationModel(MODEL.model_copy(update={"dropout": dropout}), VOCABULARY)
 
 
 def new_run(run: Path) -> Path:

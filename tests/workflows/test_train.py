@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from sumpool.core.model.summarizer import Summarizer
+from sumpool.core.model.summarizer import SummarizationModel
 from sumpool.errors import CheckpointError, DataError, Interrupted, RecipeError
 from sumpool.progress import Progress
 from sumpool.recipe.load import load_recipe
@@ -95,7 +95,7 @@ def test_a_run_folder_holds_all_that_its_model_needs(run: Path) -> None:
         "checkpoints",
     }
     recipe = load_recipe(run)
-    load_weights(run, Summarizer(recipe.model, json.loads((run / "report.json").read_text())["vocabulary"]))
+    load_weights(run, SummarizationModel(recipe.model, json.loads((run / "report.json").read_text())["vocabulary"]))
     validations = [record for record in journal_of(run) if record["kind"] == "validation"]
     assert [record["step"] for record in validations] == [2, 4]
     assert all(0 <= record["rouge1"] <= 100 for record in validations)

@@ -13,7 +13,7 @@ from torch.utils._python_dispatch import TorchDispatchMode
 from sumpool.bench.measures.cost import count
 from sumpool.bench.measures.dry import WithoutProducts
 from sumpool.bench.systems.workload import Documents
-from sumpool.core.model.summarizer import Memory, Summarizer
+from sumpool.core.model.summarizer import Memory, SummarizationModel
 from sumpool.core.pooling._base import Pooled
 from sumpool.special_tokens import BOS
 
@@ -38,7 +38,7 @@ class Anatomy:
     kept: int
 
 
-def dissect(model: Summarizer, document: Documents, beams: int) -> Anatomy:
+def dissect(model: SummarizationModel, document: Documents, beams: int) -> Anatomy:
     """Look at a model with one document (batch of 1) and the first step of a search."""
     memories: list[Memory] = []
     pooled: dict[str, int] = {}

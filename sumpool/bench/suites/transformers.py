@@ -22,7 +22,7 @@ from sumpool.core.decoding.beam import Hypothesis, search
 from sumpool.core.decoding.config import DecodingConfig
 from sumpool.core.decoding.constraints import NoRepeatTokens, Rules
 from sumpool.core.decoding.ranking import Lengths
-from sumpool.core.model.summarizer import Memory, Summarizer
+from sumpool.core.model.summarizer import Memory, SummarizationModel
 from sumpool.interruption import Check, go_on
 from sumpool.progress import Report, silent
 
@@ -43,7 +43,7 @@ class Pair:
     """
 
     theirs: Any
-    ours: Summarizer
+    ours: SummarizationModel
     numbers: Tensor
     end: int
     writing: DecodingConfig

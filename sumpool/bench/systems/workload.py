@@ -18,7 +18,7 @@ from sumpool.core.attention.vanilla import VanillaAttentionConfig
 from sumpool.core.decoding.beam import search
 from sumpool.core.decoding.ranking import Lengths, Ranking
 from sumpool.core.model.config import EncoderLayerConfig, ModelConfig
-from sumpool.core.model.summarizer import Memory, Summarizer
+from sumpool.core.model.summarizer import Memory, SummarizationModel
 from sumpool.core.nn.quantization import Precision, pack
 from sumpool.special_tokens import PARAGRAPH
 
@@ -97,7 +97,7 @@ class Subject:
                 are, and has the products of the conditions.
         """
         torch.manual_seed(conditions.seed)
-        self.model = Summarizer(config, conditions.vocabulary).to(conditions.device)
+        self.model = SummarizationModel(config, conditions.vocabulary).to(conditions.device)
         self.writer = self.model
         self.conditions = self.writing = conditions
         self.precision: Precision = precision or NAMES[conditions.precision]

@@ -10,7 +10,7 @@ from typing import Protocol, final
 import torch
 from torch import Tensor
 
-from sumpool.core.model.summarizer import DecoderState, Memory, Summarizer
+from sumpool.core.model.summarizer import DecoderState, Memory, SummarizationModel
 
 StepOutput = tuple[Tensor, DecoderState]
 
@@ -39,7 +39,7 @@ def capture_graph(run: Callable[[], StepOutput]) -> tuple[StepOutput, Callable[[
 class GraphedDecoder:
     """The search's side of a model: as `start` and `step` of its own, recorded where that is possible and pays."""
 
-    def __init__(self, model: Summarizer, record: GraphCapture | None = None) -> None:
+    def __init__(self, model: SummarizationModel, record: GraphCapture | None = None) -> None:
         """Prepare.
 
         Args:
@@ -53,12 +53,12 @@ class GraphedDecoder:
         self._recordings: dict[tuple[object, ...], tuple[list[Tensor], StepOutput, Callable[[], object]]] = {}
 
     def start(self, memory: Memory, beams: int, tokens: int) -> DecoderState:
-        """Begin a search that writes at most so many tokens; see `Summarizer.start`."""
+        """Begin a search that writes at most so many tokens; see `SummarizationModel.start`."""
         steps = (tokens + 1 + _STEPS - 1) // _STEPS * _STEPS  # the first shows BEGIN
         return self._model.start(memory, beams, steps if self._record else None)
 
     def step(self, last: Tensor, state: DecoderState) -> StepOutput:
-        """Go a token further, in tensors that the next step overwrites; see `Summarizer.step`."""
+        """Go a token further, in tensors that the next step overwrites; see `SummarizationModel.step`."""
         if self._record is None or not state.written.rooms:
             return self._model.step(last, state)  # the first step makes the rooms and wakes the libraries
         given = [*_tensors(state), last]  # in this order: the token before may lie where the last one is to be put

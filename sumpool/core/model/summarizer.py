@@ -87,7 +87,7 @@ def _pick(precomputed: dict[str, Tensor], documents: Tensor) -> dict[str, Tensor
 
 
 @final
-class Summarizer(nn.Module):
+class SummarizationModel(nn.Module):
     """Encoder, decoder and output head over one shared embedding.
 
     Padding, batch mates and their order never change what comes out for a document.

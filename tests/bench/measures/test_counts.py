@@ -6,7 +6,7 @@ from sumpool.bench.measures.counts import Tally, count_model, count_work, differ
 from sumpool.bench.systems.workload import Conditions
 from sumpool.core.attention.blockwise import BlockwiseAttentionConfig
 from sumpool.core.model.config import DecoderConfig, EncoderLayerConfig, ModelConfig
-from sumpool.core.model.summarizer import Summarizer
+from sumpool.core.model.summarizer import SummarizationModel
 from sumpool.core.pooling.halving import HalvingPoolerConfig
 
 FLOAT = 4
@@ -87,13 +87,13 @@ def test_a_model_is_counted_the_same_every_time() -> None:
 
 def test_a_wasteful_step_is_found(monkeypatch: pytest.MonkeyPatch) -> None:
     before = count_model(CONFIG, CONDITIONS)
-    step = Summarizer.step
+    step = SummarizationModel.step
 
     def waste(self, last, state):  # type: ignore[no-untyped-def] # noqa: ANN001, ANN202
         log_probs, state = step(self, last, state)
         return log_probs.sin().asin(), state
 
-    monkeypatch.setattr(Summarizer, "step", waste)
+    monkeypatch.setattr(SummarizationModel, "step", waste)
     found = differences(before, count_model(CONFIG, CONDITIONS))
     assert "step calls asin grew from 0 to 1" in found
     assert any(sentence.startswith("step calls grew from") for sentence in found)

@@ -9,7 +9,7 @@ from sumpool.core.attention.blockwise import BlockwiseAttentionConfig
 from sumpool.core.attention.sliding_window import SlidingWindowAttentionConfig
 from sumpool.core.attention.vanilla import VanillaAttentionConfig
 from sumpool.core.model.config import DecoderConfig, EncoderLayerConfig, ModelConfig
-from sumpool.core.model.summarizer import Summarizer
+from sumpool.core.model.summarizer import SummarizationModel
 from sumpool.core.output.tied import TiedOutputConfig
 
 VOCABULARY, DIM, FEED_FORWARD = 100, 64, 96
@@ -45,12 +45,12 @@ def count(model: nn.Module) -> int:
 
 
 def test_bart_has_as_many_weights_as_ours() -> None:
-    ours = Summarizer(config_with(VanillaAttentionConfig()), VOCABULARY)
+    ours = SummarizationModel(config_with(VanillaAttentionConfig()), VOCABULARY)
     assert count(bart(BLOCKWISE, VOCABULARY)) == count(ours) + 2 * BARTS_OFFSET * DIM
 
 
 def test_led_has_as_many_weights_as_ours() -> None:
-    ours = Summarizer(config_with(SlidingWindowAttentionConfig(window=8, global_first=True)), VOCABULARY)
+    ours = SummarizationModel(config_with(SlidingWindowAttentionConfig(window=8, global_first=True)), VOCABULARY)
     assert count(led(BLOCKWISE, VOCABULARY)) == count(ours)
 
 

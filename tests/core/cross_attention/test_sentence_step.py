@@ -12,7 +12,7 @@ from sumpool.core.cross_attention.sentence import SentenceCrossAttention, Senten
 from sumpool.core.decoding.beam import search
 from sumpool.core.decoding.ranking import Lengths, Ranking
 from sumpool.core.model.config import ModelConfig
-from sumpool.core.model.summarizer import Summarizer
+from sumpool.core.model.summarizer import SummarizationModel
 from sumpool.core.tokens import Tokens
 from sumpool.variants import kinds
 
@@ -158,7 +158,7 @@ def test_a_whole_search_is_that_of_each_document_alone(hold: int) -> None:
         "encoder": [{"attention": {"kind": "vanilla"}}],
         "decoder": {"layers": 2, "cross_attention": cross_attention},
     }
-    model = Summarizer(ModelConfig.model_validate(settings), 40).double().eval()
+    model = SummarizationModel(ModelConfig.model_validate(settings), 40).double().eval()
     with torch.no_grad():
         model.embedding.weight *= 8  # so that hypotheses differ
     lengths = (90, 33, 150)

@@ -10,7 +10,7 @@ from sumpool.core.decoding.beam import Hypothesis, search
 from sumpool.core.decoding.constraints import NoRepeatWords, Rules, WordPieces
 from sumpool.core.decoding.ranking import Lengths, Ranking
 from sumpool.core.model.config import ModelConfig
-from sumpool.core.model.summarizer import DecoderState, Memory, Summarizer
+from sumpool.core.model.summarizer import DecoderState, Memory, SummarizationModel
 from sumpool.special_tokens import EOS
 
 VOCAB = 60
@@ -22,7 +22,7 @@ CROSS_ATTENTIONS = {
 
 
 @pytest.fixture(scope="module", params=["full", "sentence"])
-def model(request: pytest.FixtureRequest) -> Summarizer:
+def model(request: pytest.FixtureRequest) -> SummarizationModel:
     """A model that knows nothing but is sure of it, so that a summary is decided and not a tie."""
     torch.manual_seed(5)
     settings = {
@@ -36,7 +36,7 @@ def model(request: pytest.FixtureRequest) -> Summarizer:
         ],
         "decoder": {"layers": 2, "cross_attention": CROSS_ATTENTIONS[request.param]},
     }
-    model = Summarizer(ModelConfig.model_validate(settings), VOCAB).eval().requires_grad_(False)
+    model = SummarizationModel(ModelConfig.model_validate(settings), VOCAB).eval().requires_grad_(False)
     model.embedding.weight *= 2
     return model
 
@@ -49,13 +49,13 @@ def documents() -> list[torch.Tensor]:
     return [torch.randint(5, VOCAB, (length,), generator=generator) for length in [*lengths, 600]]
 
 
-def read(model: Summarizer, documents: Sequence[torch.Tensor]) -> Memory:
+def read(model: SummarizationModel, documents: Sequence[torch.Tensor]) -> Memory:
     ids = torch.nn.utils.rnn.pad_sequence(list(documents), batch_first=True)
     mask = torch.nn.utils.rnn.pad_sequence([torch.ones(len(ids), dtype=torch.bool) for ids in documents], True)
     return model.encode(ids, mask, torch.arange(ids.size(1)).expand(ids.shape) // 7)
 
 
-def summaries(model: Summarizer, documents: Sequence[torch.Tensor], beams: int) -> list[list[Hypothesis]]:
+def summaries(model: SummarizationModel, documents: Sequence[torch.Tensor], beams: int) -> list[list[Hypothesis]]:
     """No piece comes twice, so that a summary goes on to new ones; where all that is left is unlikely, it ends."""
 
     def step(last: torch.Tensor, state: DecoderState) -> tuple[torch.Tensor, DecoderState]:
@@ -76,7 +76,7 @@ def with_ends(log_probs: torch.Tensor) -> torch.Tensor:
 
 @pytest.mark.parametrize("beams", [1, 4])
 def test_fifty_summaries_do_not_notice_their_batch(
-    model: Summarizer, documents: list[torch.Tensor], beams: int
+    model: SummarizationModel, documents: list[torch.Tensor], beams: int
 ) -> None:
     alone = [summaries(model, [document], beams)[0][0].tokens for document in documents[:50]]
     assert len(set(alone)) > 40
@@ -90,7 +90,9 @@ def test_fifty_summaries_do_not_notice_their_batch(
 
 
 @pytest.mark.parametrize("beams", [1, 4])
-def test_log_probabilities_are_those_of_the_model(model: Summarizer, documents: list[torch.Tensor], beams: int) -> None:
+def test_log_probabilities_are_those_of_the_model(
+    model: SummarizationModel, documents: list[torch.Tensor], beams: int
+) -> None:
     """Every hypothesis, found over a cache that was reordered and shrunk, is scored again in one pass."""
     for document, hypotheses in zip(documents[:8], summaries(model, documents[:8], beams), strict=True):
         memory = read(model, [document])

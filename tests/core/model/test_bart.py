@@ -12,7 +12,7 @@ from transformers import BartConfig, BartForConditionalGeneration
 from sumpool.core.model.config import ModelConfig
 from sumpool.core.model.decoder import DecoderLayer
 from sumpool.core.model.encoder_layer import EncoderLayer
-from sumpool.core.model.summarizer import Summarizer
+from sumpool.core.model.summarizer import SummarizationModel
 from sumpool.special_tokens import BOS, PAD
 
 VOCAB, DIM, LAYERS = 60, 32, 2
@@ -47,7 +47,7 @@ def make_theirs(scaled: bool) -> BartForConditionalGeneration:
     return model
 
 
-def make_ours(theirs: BartForConditionalGeneration, scaled: bool) -> Summarizer:
+def make_ours(theirs: BartForConditionalGeneration, scaled: bool) -> SummarizationModel:
     """The same model."""
     settings = {
         "dim": DIM,
@@ -64,7 +64,7 @@ def make_ours(theirs: BartForConditionalGeneration, scaled: bool) -> Summarizer:
         "decoder": {"layers": LAYERS, "positions": "learned"},
         "output": {"kind": "tied", "bias": True},
     }
-    model = Summarizer(ModelConfig.model_validate(settings), VOCAB).eval()
+    model = SummarizationModel(ModelConfig.model_validate(settings), VOCAB).eval()
     copy(model.embedding, theirs.model.shared)
     assert isinstance(model.output.bias, Tensor)
     model.output.bias.copy_(theirs.final_logits_bias[0])

@@ -10,7 +10,7 @@ from sumpool.core.model import chunked_encoding
 from sumpool.core.model.chunked_encoding import LayerGroup, MemoryBudget, group_layers
 from sumpool.core.model.config import ModelConfig
 from sumpool.core.model.encoder import Encoder, EncoderOutput
-from sumpool.core.model.summarizer import Summarizer
+from sumpool.core.model.summarizer import SummarizationModel
 from sumpool.core.tokens import Tokens
 
 VOCAB = 60
@@ -21,7 +21,7 @@ def make_encoder(*layers: dict[str, object], **settings: object) -> Encoder:
     torch.manual_seed(1)
     sizes = {"dim": 16, "heads": 2, "feed_forward": 32, "source_length": 200, "dropout": 0.0}
     config = ModelConfig.model_validate({**sizes, "encoder": layers, **settings})
-    encoder = Summarizer(config, VOCAB).double().encoder
+    encoder = SummarizationModel(config, VOCAB).double().encoder
     for name, parameter in encoder.named_parameters():
         if ".positions." in name:
             torch.nn.init.normal_(parameter)

@@ -11,7 +11,7 @@ from sumpool.core.decoding.beam import Hypothesis, search
 from sumpool.core.decoding.ranking import Lengths, Ranking
 from sumpool.core.model.cuda_graph import GraphedDecoder, StepOutput, capture_graph
 from sumpool.core.model.kv_cache import CompactingCache, StaticCache
-from sumpool.core.model.summarizer import Summarizer
+from sumpool.core.model.summarizer import SummarizationModel
 from tests.core.model.test_summarizer import VOCAB, make_documents, make_model
 
 DEVICES = [
@@ -58,7 +58,7 @@ class Again:
         return found, replay
 
 
-def summaries(model: Summarizer, steps: GraphedDecoder, lengths: list[int]) -> list[list[Hypothesis]]:
+def summaries(model: SummarizationModel, steps: GraphedDecoder, lengths: list[int]) -> list[list[Hypothesis]]:
     device = model.embedding.weight.device
     memory = model.encode(*(part.to(device) for part in make_documents(*lengths)))
     bounds = [Lengths(3, 12 + number) for number in range(len(lengths))]

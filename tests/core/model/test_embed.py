@@ -4,7 +4,7 @@ from torch import Tensor, nn
 
 from sumpool.core.model.config import ModelConfig
 from sumpool.core.model.embed import Embed
-from sumpool.core.model.summarizer import Summarizer
+from sumpool.core.model.summarizer import SummarizationModel
 from sumpool.core.nn.positions import sinusoid
 from sumpool.special_tokens import PAD
 
@@ -64,7 +64,7 @@ def test_what_stands_in_the_padding_is_never_read() -> None:
 
 def test_each_side_learns_as_many_places_as_it_reads() -> None:
     config = make_config(positions="learned", decoder={"layers": 1, "positions": "learned"})
-    model = Summarizer(config, VOCAB)
+    model = SummarizationModel(config, VOCAB)
     source, target = model.encoder.embed.positions, model.decoder.embed.positions
     assert source is not None
     assert target is not None

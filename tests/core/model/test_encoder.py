@@ -8,7 +8,7 @@ from torch import Tensor
 
 from sumpool.core.model.config import ModelConfig
 from sumpool.core.model.encoder import Encoder
-from sumpool.core.model.summarizer import Summarizer
+from sumpool.core.model.summarizer import SummarizationModel
 from sumpool.core.nn.mixture import Mixture
 from sumpool.core.tokens import Tokens
 
@@ -24,7 +24,7 @@ def make_encoder(encoder: Sequence[object] = TWO_POOLINGS, **settings: object) -
     torch.manual_seed(1)
     sizes = {"dim": 16, "heads": 2, "feed_forward": 32, "source_length": 200, "dropout": 0.0}
     config = ModelConfig.model_validate({**sizes, "encoder": encoder, **settings})
-    return Summarizer(config, VOCAB).double().encoder
+    return SummarizationModel(config, VOCAB).double().encoder
 
 
 def make_documents(*lengths: int) -> tuple[Tensor, Tensor, Tensor]:
@@ -98,6 +98,6 @@ def test_words_are_counted_by_the_tokens_that_begin_them(starts: list[int]) -> N
     )
     ids = torch.tensor([[5, 6, 7, 5, 9]])
     mask = torch.ones_like(ids, dtype=torch.bool)
-    words = Summarizer(config, VOCAB, word_starts).encoder(ids, mask, torch.zeros_like(ids)).memory.words
+    words = SummarizationModel(config, VOCAB, word_starts).encoder(ids, mask, torch.zeros_like(ids)).memory.words
     expected = [1, 1, 1, 2, 2] if starts == [5] else [1, 2, 3, 4, 4]
     assert words.tolist() == [expected]

@@ -7,7 +7,7 @@ from torch.nn import functional as F
 
 from sumpool.core.model.config import ModelConfig
 from sumpool.core.model.length_predictor import LengthPredictor
-from sumpool.core.model.summarizer import DecoderState, Memory, Summarizer
+from sumpool.core.model.summarizer import DecoderState, Memory, SummarizationModel
 from sumpool.core.nn.positions import sinusoid
 from sumpool.core.nn.quantization import Precision, has_int8, pack
 from sumpool.special_tokens import BOS, EOS, PAD
@@ -17,7 +17,7 @@ VOCAB = 40
 LENGTHS = (50, 17)
 
 
-def make_model() -> Summarizer:
+def make_model() -> SummarizationModel:
     torch.manual_seed(1)
     settings = {
         "dim": 16,
@@ -28,10 +28,10 @@ def make_model() -> Summarizer:
         "encoder": [{"attention": {"kind": "blockwise", "block": 16}}],
         "decoder": {"layers": 1, "predict_length": True},
     }
-    return Summarizer(ModelConfig.model_validate(settings), VOCAB).eval()
+    return SummarizationModel(ModelConfig.model_validate(settings), VOCAB).eval()
 
 
-def read(model: Summarizer, lengths: Sequence[int] = LENGTHS) -> Memory:
+def read(model: SummarizationModel, lengths: Sequence[int] = LENGTHS) -> Memory:
     """Encode documents of these lengths, each the same in any company."""
     mask = torch.arange(max(lengths)) < torch.tensor(lengths)[:, None]
     drawn = torch.stack([torch.randint(5, VOCAB, (64,), generator=torch.Generator().manual_seed(n)) for n in lengths])
@@ -131,7 +131,7 @@ def test_lengths_are_learnt_and_obeyed() -> None:
     assert ends["swapped"][0] > 8 > ends["swapped"][1], "the predictor, and not the document, says when to end"
 
 
-def _ends(model: Summarizer, state: DecoderState) -> list[int]:
+def _ends(model: SummarizationModel, state: DecoderState) -> list[int]:
     """Write greedily; give the number of tokens of each summary, its end counted."""
     last, found = torch.full((2,), BOS), [0, 0]
     for place in range(1, 20):

@@ -7,18 +7,20 @@ from torch import Tensor
 from sumpool.core.model import chunked_encoding
 from sumpool.core.model.chunked_encoding import MemoryBudget
 from sumpool.core.model.config import ModelConfig
-from sumpool.core.model.summarizer import Memory, Summarizer
+from sumpool.core.model.summarizer import Memory, SummarizationModel
 
 VOCAB = 60
 LENGTHS = (130, 48, 0, 7, 100, 31)
 
 
-def make_model(pool: dict[str, object], **settings: object) -> Summarizer:
+def make_model(pool: dict[str, object], **settings: object) -> SummarizationModel:
     torch.manual_seed(1)
     attention = {"kind": "blockwise", "block": 8, "positions": "relative"}
     encoder = [{"attention": attention}, {"attention": attention, "pool": pool}, {"attention": {"kind": "vanilla"}}]
     sizes = {"dim": 16, "heads": 2, "feed_forward": 32, "source_length": 200}
-    return Summarizer(ModelConfig.model_validate({**sizes, "encoder": encoder, **settings}), VOCAB).double().eval()
+    return (
+        SummarizationModel(ModelConfig.model_validate({**sizes, "encoder": encoder, **settings}), VOCAB).double().eval()
+    )
 
 
 def make_documents(*lengths: int) -> tuple[Tensor, Tensor, Tensor]:
@@ -27,7 +29,7 @@ def make_documents(*lengths: int) -> tuple[Tensor, Tensor, Tensor]:
     return ids, mask, torch.arange(max(lengths)).expand(mask.shape) // 7
 
 
-def encode(model: Summarizer, documents: tuple[Tensor, Tensor, Tensor], budget: MemoryBudget) -> Memory:
+def encode(model: SummarizationModel, documents: tuple[Tensor, Tensor, Tensor], budget: MemoryBudget) -> Memory:
     with pytest.MonkeyPatch.context() as patch, torch.no_grad():
         patch.setattr(chunked_encoding, "CPU_BUDGET", budget)
         return model.encode(*documents)

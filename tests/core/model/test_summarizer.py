@@ -5,7 +5,7 @@ import torch
 from torch import Tensor
 
 from sumpool.core.model.config import ModelConfig
-from sumpool.core.model.summarizer import Memory, Summarizer
+from sumpool.core.model.summarizer import Memory, SummarizationModel
 from sumpool.special_tokens import BOS, PAD
 from sumpool.variants import kinds
 
@@ -28,7 +28,7 @@ CROSS_ATTENTIONS = {
 
 def make_model(
     encoder: str = "pooled", norm: str = "pre", output: str = "pointer", cross_attention: str = "full"
-) -> Summarizer:
+) -> SummarizationModel:
     torch.manual_seed(1)
     settings = {
         "dim": 32,
@@ -40,7 +40,7 @@ def make_model(
         "decoder": {"layers": 2, "cross_attention": CROSS_ATTENTIONS[cross_attention]},
         "output": {"kind": output},
     }
-    return Summarizer(ModelConfig.model_validate(settings), VOCAB).eval()
+    return SummarizationModel(ModelConfig.model_validate(settings), VOCAB).eval()
 
 
 def make_documents(*lengths: int) -> tuple[Tensor, Tensor, Tensor]:

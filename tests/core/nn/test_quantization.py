@@ -6,7 +6,7 @@ import pytest
 import torch
 from torch import Tensor, nn
 
-from sumpool.core.model.summarizer import Summarizer
+from sumpool.core.model.summarizer import SummarizationModel
 from sumpool.core.nn import quantization
 from sumpool.core.nn.layers import TiedProjection
 from sumpool.core.nn.quantization import Int8Linear, PackedLinear, Precision, UnquantizedLinear, has_int8, pack
@@ -145,7 +145,7 @@ def test_int8_is_refused_where_there_is_none(monkeypatch: pytest.MonkeyPatch) ->
         pack(Model(), "int8")
 
 
-def foresee(model: Summarizer) -> Tensor:
+def foresee(model: SummarizationModel) -> Tensor:
     """Log-probabilities of the second pieces of two beams for each of four documents, one of them empty."""
     lengths = torch.tensor([510, 41, 0, 7])
     mask = torch.arange(510)[None] < lengths[:, None]
@@ -161,11 +161,11 @@ def foresee(model: Summarizer) -> Tensor:
 def test_every_variant_can_be_packed(path: Path) -> None:
     config = load_recipe(path, SMALL).model
     torch.manual_seed(5)
-    plain = Summarizer(config, VOCAB).eval().requires_grad_(False)
+    plain = SummarizationModel(config, VOCAB).eval().requires_grad_(False)
     expected = foresee(plain)
     for precision in PRECISIONS:
         torch.manual_seed(5)
-        model = Summarizer(config, VOCAB).eval().requires_grad_(False)
+        model = SummarizationModel(config, VOCAB).eval().requires_grad_(False)
         pack(model, precision)
         found = foresee(model)
         assert found.dtype == torch.float32
