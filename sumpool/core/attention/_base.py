@@ -1,10 +1,11 @@
-"""What every self-attention of the encoder is."""
+"""Self-attention interface."""
 
 from abc import ABC, abstractmethod
 
 import torch
 from torch import Tensor, nn
 
+from sumpool.core.nn.layers import split_heads
 from sumpool.settings import Settings
 
 
@@ -15,43 +16,50 @@ class AttentionConfig(Settings, ABC):
 
     @abstractmethod
     def build(self, dim: int, heads: int) -> "Attention":
-        """Build the layer for vectors of `dim` features."""
+        """Build the attention for `dim` features and `heads` heads."""
 
 
 class Attention(nn.Module, ABC):
-    """Mixes the vectors of one document with each other; owns its projections."""
+    """Self-attention over the states of each document, projections included."""
 
     block: int | None = None
-    """A document may be cut after every so many tokens, and none sees across a cut; None where all may be seen."""
+    """Block size for chunked encoding: no token attends beyond its block of this many tokens, so a document may be
+    split at any multiple. None if a document must be encoded in one piece."""
 
     @abstractmethod
     def forward(self, states: Tensor, mask: Tensor | None, positions: Tensor) -> Tensor:
-        """Mix.
+        """Attend.
 
         Args:
             states: (batch, length, dim), finite everywhere.
-            mask: (batch, length), True at real tokens; None where all are, which is faster.
-            positions: (batch, length), places in the source; after pooling they have gaps.
+            mask: (batch, length), True at real tokens; None if there is no padding, which is faster.
+            positions: (batch, length), positions in the source; after pooling they have gaps.
 
         Returns:
-            (batch, length, dim); what stands at padding means nothing.
+            (batch, length, dim); undefined at padding.
         """
 
     @abstractmethod
-    def attention_received(self, states: Tensor, mask: Tensor, positions: Tensor, itself: bool) -> Tensor:
-        """Sum the attention that each token gets from all tokens of its document, averaged over the heads.
+    def attention_received(self, states: Tensor, mask: Tensor, positions: Tensor, include_self: bool) -> Tensor:
+        """Attention weight that each token receives from all tokens of its document, averaged over the heads.
 
         Args:
             states: As for `forward`.
             mask: (batch, length), True at real tokens.
             positions: As for `forward`.
-            itself: Whether what a token gives itself counts.
+            include_self: Whether the weight of a token on itself counts.
 
         Returns:
-            (batch, length), one on average where `itself` counts; 0 at padding.
+            (batch, length), 0 at padding; with `include_self` the mean over real tokens is 1.
         """
 
 
-def all_real(states: Tensor) -> Tensor:
-    """Make the mask of documents (batch, length, dim) without padding."""
+def full_mask(states: Tensor) -> Tensor:
+    """Mask of documents without padding, (batch, length), for states (batch, length, dim)."""
     return torch.ones(states.shape[:2], dtype=torch.bool, device=states.device)
+
+
+def project_heads(project: nn.Linear, states: Tensor, heads: int) -> tuple[Tensor, Tensor, Tensor]:
+    """Project states (batch, length, dim) to queries, keys and values, (batch, heads, length, head_dim) each."""
+    query, key, value = (split_heads(part, heads) for part in project(states).chunk(3, dim=-1))
+    return query, key, value

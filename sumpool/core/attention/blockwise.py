@@ -1,10 +1,10 @@
 """Blockwise self-attention (Qiu et al., 2020; the encoder of Pietruszka et al., "Trainable Representation Pooling").
 
-The document is cut into consecutive blocks, and tokens see their own block only: O(length * block * dim). Blocks that
-hold nothing but padding are skipped, so the cost follows the real tokens of a batch.
+Consecutive blocks of the document attend independently of each other: O(length * block * dim). Blocks of padding only
+are skipped, so that the cost follows the real tokens of a batch.
 
-Departures from the released code: a remainder makes a shorter last block (there, lengths must divide), padding is
-masked (there, it is not), and no token of a block is overwritten.
+Departures from the released code: a remainder forms a shorter last block (released: lengths must divide), padding is
+masked (released: it is not), and no token of a block is overwritten.
 """
 
 from collections.abc import Callable
@@ -15,32 +15,32 @@ from pydantic import Field
 from torch import Tensor, nn
 from torch.nn import functional as F
 
-from sumpool.core.attention._base import Attention, AttentionConfig, all_real
-from sumpool.core.nn.layers import merge_heads, split_heads
+from sumpool.core.attention._base import Attention, AttentionConfig, full_mask, project_heads
+from sumpool.core.nn.layers import merge_heads
 from sumpool.core.nn.masking import attend, attention_received
 from sumpool.core.nn.positions import PositionsKind, build_positions
 
 
 @final
 class BlockwiseAttentionConfig(AttentionConfig):
-    """Settings of blockwise attention."""
+    """Settings of blockwise self-attention."""
 
     kind: Literal["blockwise"] = "blockwise"
     block: int = Field(512, ge=1)
-    """Tokens of a block."""
+    """Tokens per block."""
 
     positions: PositionsKind = "none"
-    """How attention knows the places of vectors in the source: rotary turns queries and keys, relative adds a learned
-    number for every distance, none leaves it to what was added to the embeddings."""
+    """Position encoding inside the attention: rotary rotates queries and keys, relative adds a learned bias per
+    distance, none relies on the positions added to the embeddings."""
 
     def build(self, dim: int, heads: int) -> "BlockwiseAttention":
-        """Build the layer."""
+        """Build the attention."""
         return BlockwiseAttention(dim, heads, self.block, self.positions)
 
 
 @final
 class BlockwiseAttention(Attention):
-    """Tokens see the tokens of their own block."""
+    """Self-attention within blocks."""
 
     block: int
 
@@ -53,46 +53,45 @@ class BlockwiseAttention(Attention):
         self.positions = build_positions(positions, heads, dim // heads)
 
     def forward(self, states: Tensor, mask: Tensor | None, positions: Tensor) -> Tensor:
-        """Mix (batch, length, dim) block by block; see `Attention.forward`."""
+        """Attend within each block; see `Attention.forward`."""
         if mask is None and states.size(1) <= self.block:
-            return self._mix(states, None, positions)
-        return self._by_block(self._mix, states, all_real(states) if mask is None else mask, positions)
+            return self._attend(states, None, positions)
+        return self._map_blocks(self._attend, states, full_mask(states) if mask is None else mask, positions)
 
-    def attention_received(self, states: Tensor, mask: Tensor, positions: Tensor, itself: bool) -> Tensor:
-        """Sum what every token gets from its block; O(length * block * dim) again."""
+    def attention_received(self, states: Tensor, mask: Tensor, positions: Tensor, include_self: bool) -> Tensor:
+        """Recompute the weights block by block: O(length * block * dim) again."""
 
         def receive(states: Tensor, mask: Tensor, positions: Tensor) -> Tensor:
             query, key, _ = self._project(states, positions)
-            return attention_received(query, key, mask, itself, partial(self.positions.bias, positions))
+            return attention_received(query, key, mask, include_self, partial(self.positions.bias, positions))
 
-        return self._by_block(receive, states, mask, positions)
+        return self._map_blocks(receive, states, mask, positions)
 
-    def _by_block(
-        self, work: Callable[[Tensor, Tensor, Tensor], Tensor], states: Tensor, mask: Tensor, positions: Tensor
+    def _map_blocks(
+        self, function: Callable[[Tensor, Tensor, Tensor], Tensor], states: Tensor, mask: Tensor, positions: Tensor
     ) -> Tensor:
-        """Work on all blocks that hold a real token as if they were documents; the others get zeros."""
+        """Apply a function to all blocks with a real token as one batch; 0 for the other blocks."""
         batch, length, _ = states.shape
         block = min(self.block, length)
         rest = -length % block
         states = F.pad(states, (0, 0, 0, rest)).view(-1, block, states.size(2))  # (batch * blocks, block, dim)
-        mask, positions = (F.pad(numbers, (0, rest)).view(-1, block) for numbers in (mask, positions))
+        mask, positions = (F.pad(values, (0, rest)).view(-1, block) for values in (mask, positions))
         real = mask.any(1).nonzero().squeeze(1)
         if len(real) == len(mask):
-            done = work(states, mask, positions)
+            output = function(states, mask, positions)
         else:
-            some = work(states[real], mask[real], positions[real])
-            done = some.new_zeros(len(mask), *some.shape[1:]).index_copy(0, real, some)
-        return done.view(batch, -1, *done.shape[2:])[:, :length]
+            partial_output = function(states[real], mask[real], positions[real])
+            zeros = partial_output.new_zeros(len(mask), *partial_output.shape[1:])
+            output = zeros.index_copy(0, real, partial_output)
+        return output.view(batch, -1, *output.shape[2:])[:, :length]
 
-    def _mix(self, states: Tensor, mask: Tensor | None, positions: Tensor) -> Tensor:
+    def _attend(self, states: Tensor, mask: Tensor | None, positions: Tensor) -> Tensor:
         query, key, value = self._project(states, positions)
         if mask is not None and mask.all():
             mask = None
-        seen = attend(query, key, value, mask, self.positions.bias(positions))
-        mixed: Tensor = self.out(merge_heads(seen))
+        mixed: Tensor = self.out(merge_heads(attend(query, key, value, mask, self.positions.bias(positions))))
         return mixed
 
     def _project(self, states: Tensor, positions: Tensor) -> tuple[Tensor, Tensor, Tensor]:
-        """Make queries, keys and values, (batch * blocks, heads, block, head_dim) each."""
-        query, key, value = (split_heads(part, self.heads) for part in self.project(states).chunk(3, dim=-1))
+        query, key, value = project_heads(self.project, states, self.heads)
         return self.positions.turn(query, positions), self.positions.turn(key, positions), value

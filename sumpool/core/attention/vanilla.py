@@ -1,33 +1,33 @@
-"""Full self-attention (Vaswani et al., 2017): every token sees every other, O(length^2 * dim)."""
+"""Full self-attention (Vaswani et al., 2017): every token attends to every token, O(length^2 * dim)."""
 
 from functools import partial
 from typing import Literal, final
 
 from torch import Tensor, nn
 
-from sumpool.core.attention._base import Attention, AttentionConfig
-from sumpool.core.nn.layers import merge_heads, split_heads
+from sumpool.core.attention._base import Attention, AttentionConfig, project_heads
+from sumpool.core.nn.layers import merge_heads
 from sumpool.core.nn.masking import attend, attention_received
 from sumpool.core.nn.positions import PositionsKind, build_positions
 
 
 @final
 class VanillaAttentionConfig(AttentionConfig):
-    """Settings of full attention."""
+    """Settings of full self-attention."""
 
     kind: Literal["vanilla"] = "vanilla"
     positions: PositionsKind = "none"
-    """How attention knows the places of vectors in the source: rotary turns queries and keys, relative adds a learned
-    number for every distance, none leaves it to what was added to the embeddings."""
+    """Position encoding inside the attention: rotary rotates queries and keys, relative adds a learned bias per
+    distance, none relies on the positions added to the embeddings."""
 
     def build(self, dim: int, heads: int) -> "VanillaAttention":
-        """Build the layer."""
+        """Build the attention."""
         return VanillaAttention(dim, heads, self.positions)
 
 
 @final
 class VanillaAttention(Attention):
-    """Every token sees every other."""
+    """Full self-attention."""
 
     def __init__(self, dim: int, heads: int, positions: PositionsKind = "none") -> None:
         super().__init__()
@@ -37,17 +37,16 @@ class VanillaAttention(Attention):
         self.positions = build_positions(positions, heads, dim // heads)
 
     def forward(self, states: Tensor, mask: Tensor | None, positions: Tensor) -> Tensor:
-        """Mix (batch, length, dim); see `Attention.forward`."""
+        """Attend over whole documents; see `Attention.forward`."""
         query, key, value = self._project(states, positions)
         mixed: Tensor = self.out(merge_heads(attend(query, key, value, mask, self.positions.bias(positions))))
         return mixed
 
-    def attention_received(self, states: Tensor, mask: Tensor, positions: Tensor, itself: bool) -> Tensor:
-        """Sum what every token gets; O(length^2 * dim) again, for the fused kernel does not give its weights."""
+    def attention_received(self, states: Tensor, mask: Tensor, positions: Tensor, include_self: bool) -> Tensor:
+        """Recompute the weights, which the fused kernel does not return: O(length^2 * dim) again."""
         query, key, _ = self._project(states, positions)
-        return attention_received(query, key, mask, itself, partial(self.positions.bias, positions))
+        return attention_received(query, key, mask, include_self, partial(self.positions.bias, positions))
 
     def _project(self, states: Tensor, positions: Tensor) -> tuple[Tensor, Tensor, Tensor]:
-        """Make queries, keys and values, (batch, heads, length, head_dim) each."""
-        query, key, value = (split_heads(part, self.heads) for part in self.project(states).chunk(3, dim=-1))
+        query, key, value = project_heads(self.project, states, self.heads)
         return self.positions.turn(query, positions), self.positions.turn(key, positions), value

@@ -10,8 +10,8 @@ from sumpool.core.nn.positions import PositionsKind
 from sumpool.core.tokens import Tokens
 
 
-def twins(block: int, positions: PositionsKind) -> tuple[BlockwiseAttention, VanillaAttention]:
-    """Both kinds with the same parameters."""
+def build_pair(block: int, positions: PositionsKind) -> tuple[BlockwiseAttention, VanillaAttention]:
+    """Blockwise and full attention with the same parameters."""
     attention = BlockwiseAttention(16, 4, block, positions).double()
     for parameter in attention.positions.parameters():
         torch.nn.init.normal_(parameter)
@@ -25,20 +25,24 @@ def twins(block: int, positions: PositionsKind) -> tuple[BlockwiseAttention, Van
 def test_equals_full_attention_in_each_block(
     block: int, positions: PositionsKind, make_tokens: Callable[..., Tokens]
 ) -> None:
-    attention, vanilla = twins(block, positions)
+    attention, vanilla = build_pair(block, positions)
     tokens = make_tokens(75)
-    places = torch.randint(0, 5000, (1, 75)).sort(1).values
-    pieces = list(zip(tokens.states.split(block, 1), tokens.mask.split(block, 1), places.split(block, 1), strict=True))
-    expected = torch.cat([vanilla(*piece) for piece in pieces], dim=1)
-    torch.testing.assert_close(attention(tokens.states, tokens.mask, places), expected)
-    attention_received = torch.cat([vanilla.attention_received(*piece, itself=True) for piece in pieces], dim=1)
+    positions_in_source = torch.randint(0, 5000, (1, 75)).sort(1).values
+    blocks = list(
+        zip(
+            tokens.states.split(block, 1), tokens.mask.split(block, 1), positions_in_source.split(block, 1), strict=True
+        )
+    )
+    expected = torch.cat([vanilla(*part) for part in blocks], dim=1)
+    torch.testing.assert_close(attention(tokens.states, tokens.mask, positions_in_source), expected)
+    received = torch.cat([vanilla.attention_received(*part, include_self=True) for part in blocks], dim=1)
     torch.testing.assert_close(
-        attention.attention_received(tokens.states, tokens.mask, places, itself=True), attention_received
+        attention.attention_received(tokens.states, tokens.mask, positions_in_source, include_self=True), received
     )
 
 
 def test_one_block_is_vanilla(make_tokens: Callable[..., Tokens]) -> None:
-    attention, vanilla = twins(64, "none")
+    attention, vanilla = build_pair(64, "none")
     tokens = make_tokens(64, 20)
     expected = vanilla(tokens.states, tokens.mask, tokens.positions)
     torch.testing.assert_close(
@@ -48,12 +52,12 @@ def test_one_block_is_vanilla(make_tokens: Callable[..., Tokens]) -> None:
 
 def test_blocks_of_padding_are_skipped(make_tokens: Callable[..., Tokens]) -> None:
     attention = BlockwiseAttention(16, 4, 8).double()
-    entered: list[int] = []
-    attention.project.register_forward_pre_hook(lambda _, given: entered.append(given[0].size(0)))
+    batch_sizes: list[int] = []
+    attention.project.register_forward_pre_hook(lambda _, args: batch_sizes.append(args[0].size(0)))
     tokens = make_tokens(80, 3, 17)
     attention(tokens.states, tokens.mask, tokens.positions)
-    attention.attention_received(tokens.states, tokens.mask, tokens.positions, itself=True)
-    assert entered == [10 + 1 + 3] * 2
+    attention.attention_received(tokens.states, tokens.mask, tokens.positions, include_self=True)
+    assert batch_sizes == [10 + 1 + 3] * 2
 
 
 def test_gradient_is_exact(make_tokens: Callable[..., Tokens]) -> None:

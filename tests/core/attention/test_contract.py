@@ -1,4 +1,4 @@
-"""What every attention keeps, tested on every variant found in the folder."""
+"""Contract of self-attention, tested on every variant in the package."""
 
 from collections.abc import Callable
 
@@ -11,13 +11,13 @@ from sumpool.core.tokens import Tokens
 from sumpool.variants import config_class, kinds
 
 KINDS = kinds("sumpool.core.attention")
-ALIKE = ("vanilla", "blockwise", "sliding_window")
-PLACED = [f"{kind} {positions}" for kind in ALIKE for positions in ("rotary", "relative")]
-VARIANTS = KINDS + PLACED
+WITH_POSITIONS = ("vanilla", "blockwise", "sliding_window")
+POSITION_VARIANTS = [f"{kind} {positions}" for kind in WITH_POSITIONS for positions in ("rotary", "relative")]
+VARIANTS = KINDS + POSITION_VARIANTS
 
 
 def build(variant: str) -> Attention:
-    """Build a kind, or a kind with its positions; what a layer learns about distances is not at its start of 0."""
+    """Build a kind, optionally with a position encoding; position parameters are random instead of 0."""
     kind, *positions = variant.split()
     settings = {"positions": positions[0]} if positions else {}
     config = config_class("sumpool.core.attention", kind).model_validate(settings)
@@ -29,7 +29,7 @@ def build(variant: str) -> Attention:
     return attention
 
 
-def test_the_family_is_found() -> None:
+def test_variants_are_discovered() -> None:
     assert {"vanilla", "blockwise"} <= set(KINDS)
 
 
@@ -42,33 +42,33 @@ def test_shape(variant: str, length: int, make_tokens: Callable[..., Tokens]) ->
 
 @pytest.mark.parametrize("variant", VARIANTS)
 @pytest.mark.parametrize("lengths", [(1, 37), (64, 64, 3), (700, 1000, 20)])
-def test_padding_and_batch_mates_change_nothing(
+def test_output_is_independent_of_padding_and_batch_mates(
     variant: str, lengths: tuple[int, ...], make_tokens: Callable[..., Tokens], alone: Callable[[Tokens, int], Tokens]
 ) -> None:
     attention = build(variant)
     together = make_tokens(*lengths)
-    garbage = make_tokens(*lengths, length=max(lengths) + 50, pad=1e3)
+    noisy = make_tokens(*lengths, length=max(lengths) + 50, pad=1e3)
     for number, length in enumerate(lengths):
         single = alone(together, number)
         expected = attention(single.states, single.mask, single.positions)[0]
-        for tokens in (together, garbage):
+        for tokens in (together, noisy):
             mixed = attention(tokens.states, tokens.mask, tokens.positions)[number, :length]
             torch.testing.assert_close(mixed, expected, atol=1e-10, rtol=0)
 
 
 @pytest.mark.parametrize("variant", VARIANTS)
 @pytest.mark.parametrize("length", [1, 37, 512, 1100])
-def test_no_mask_is_one_that_is_true_everywhere(variant: str, length: int, make_tokens: Callable[..., Tokens]) -> None:
+def test_no_mask_equals_a_full_mask(variant: str, length: int, make_tokens: Callable[..., Tokens]) -> None:
     attention, tokens = build(variant), make_tokens(length, length)
     expected = attention(tokens.states, tokens.mask, tokens.positions)
     torch.testing.assert_close(attention(tokens.states, None, tokens.positions), expected, atol=1e-12, rtol=0)
 
 
 @pytest.mark.parametrize("variant", VARIANTS)
-def test_nobody_sees_across_a_cut(variant: str, make_tokens: Callable[..., Tokens]) -> None:
+def test_documents_can_be_split_at_blocks(variant: str, make_tokens: Callable[..., Tokens]) -> None:
     attention, tokens = build(variant), make_tokens(1100)
     if attention.block is None:
-        pytest.skip("sees whole documents")
+        pytest.skip("attends to whole documents")
     mixed = attention(tokens.states, tokens.mask, tokens.positions)
     parts = zip(
         *(part.split(attention.block, 1) for part in (tokens.states, tokens.mask, tokens.positions)), strict=True
@@ -98,64 +98,64 @@ def test_float32_agrees_with_float64(variant: str, make_tokens: Callable[..., To
 
 
 @pytest.mark.parametrize("variant", VARIANTS)
-def test_each_document_gives_away_as_much_attention_as_it_has_tokens(
-    variant: str, make_tokens: Callable[..., Tokens]
-) -> None:
+def test_attention_received_sums_to_the_number_of_tokens(variant: str, make_tokens: Callable[..., Tokens]) -> None:
     tokens = make_tokens(530, 64, 1, 0, length=540)
-    attention_received = build(variant).attention_received(tokens.states, tokens.mask, tokens.positions, itself=True)
-    torch.testing.assert_close(attention_received.sum(1), torch.tensor([530.0, 64.0, 1.0, 0.0], dtype=torch.float64))
-    assert (attention_received >= 0).all()
-    assert (attention_received[~tokens.mask] == 0).all()
+    received = build(variant).attention_received(tokens.states, tokens.mask, tokens.positions, include_self=True)
+    torch.testing.assert_close(received.sum(1), torch.tensor([530.0, 64.0, 1.0, 0.0], dtype=torch.float64))
+    assert (received >= 0).all()
+    assert (received[~tokens.mask] == 0).all()
 
 
 @pytest.mark.parametrize("variant", VARIANTS)
-@pytest.mark.parametrize("itself", [True, False])
-def test_mass_is_of_the_weights_that_mix(variant: str, itself: bool, make_tokens: Callable[..., Tokens]) -> None:
-    """Values that mark their token, the same in every head, come out as the weights: four tokens, four features."""
+@pytest.mark.parametrize("include_self", [True, False])
+def test_attention_received_sums_the_weights(
+    variant: str, include_self: bool, make_tokens: Callable[..., Tokens]
+) -> None:
+    """One-hot values, the same in every head, turn the output into the weights: four tokens, four features."""
     attention, tokens = build(variant), make_tokens(4, length=6)
     project, out = attention.get_submodule("project"), attention.get_submodule("out")
     assert isinstance(project, nn.Linear)
     assert isinstance(out, nn.Linear)
     with torch.no_grad():
-        marks = torch.eye(4, dtype=torch.float64).repeat(1, 4)  # (length, dim)
-        project.weight[-16:] = torch.linalg.lstsq(tokens.states[0, :4], marks).solution.T
+        one_hot = torch.eye(4, dtype=torch.float64).repeat(1, 4)  # (length, dim)
+        project.weight[-16:] = torch.linalg.lstsq(tokens.states[0, :4], one_hot).solution.T
         project.bias[-16:] = 0
         out.weight.copy_(torch.eye(16))
         out.bias.zero_()
     weights = attention(tokens.states, tokens.mask, tokens.positions)[0, :4].view(4, 4, 4).mean(1)  # (queries, keys)
-    if not itself:
+    if not include_self:
         weights = weights - weights.diag().diag()
-    attention_received = attention.attention_received(tokens.states, tokens.mask, tokens.positions, itself)
-    torch.testing.assert_close(attention_received[0, :4], weights.sum(0))
+    received = attention.attention_received(tokens.states, tokens.mask, tokens.positions, include_self)
+    torch.testing.assert_close(received[0, :4], weights.sum(0))
 
 
 @pytest.mark.parametrize("variant", VARIANTS)
-@pytest.mark.parametrize("itself", [True, False])
-def test_mass_depends_on_the_document_only(
-    variant: str, itself: bool, make_tokens: Callable[..., Tokens], alone: Callable[[Tokens, int], Tokens]
+@pytest.mark.parametrize("include_self", [True, False])
+def test_attention_received_is_independent_of_padding_and_batch_mates(
+    variant: str, include_self: bool, make_tokens: Callable[..., Tokens], alone: Callable[[Tokens, int], Tokens]
 ) -> None:
     attention, lengths = build(variant), (530, 40, 3)
     batches = make_tokens(*lengths), make_tokens(*lengths, length=560, pad=1e3)
-    together, hostile = (
-        attention.attention_received(batch.states, batch.mask, batch.positions, itself) for batch in batches
+    together, noisy = (
+        attention.attention_received(batch.states, batch.mask, batch.positions, include_self) for batch in batches
     )
     for number, length in enumerate(lengths):
         single = alone(batches[0], number)
-        expected = attention.attention_received(single.states, single.mask, single.positions, itself)[0]
+        expected = attention.attention_received(single.states, single.mask, single.positions, include_self)[0]
         torch.testing.assert_close(together[number, :length], expected, atol=1e-10, rtol=0)
-        torch.testing.assert_close(hostile[number, :length], expected, atol=1e-10, rtol=0)
+        torch.testing.assert_close(noisy[number, :length], expected, atol=1e-10, rtol=0)
 
 
 @pytest.mark.parametrize("variant", VARIANTS)
-def test_adding_to_all_positions_changes_nothing(variant: str, make_tokens: Callable[..., Tokens]) -> None:
+def test_output_is_invariant_to_shifted_positions(variant: str, make_tokens: Callable[..., Tokens]) -> None:
     attention, tokens = build(variant), make_tokens(300, 20)
     mixed = attention(tokens.states, tokens.mask, tokens.positions)
-    moved = attention(tokens.states, tokens.mask, tokens.positions + 4321)
-    torch.testing.assert_close(moved[tokens.mask], mixed[tokens.mask], atol=1e-10, rtol=0)
+    shifted = attention(tokens.states, tokens.mask, tokens.positions + 4321)
+    torch.testing.assert_close(shifted[tokens.mask], mixed[tokens.mask], atol=1e-10, rtol=0)
 
 
-@pytest.mark.parametrize("variant", PLACED)
-def test_gaps_between_positions_count(variant: str, make_tokens: Callable[..., Tokens]) -> None:
+@pytest.mark.parametrize("variant", POSITION_VARIANTS)
+def test_output_depends_on_position_gaps(variant: str, make_tokens: Callable[..., Tokens]) -> None:
     attention, tokens = build(variant), make_tokens(30)
     mixed = attention(tokens.states, tokens.mask, tokens.positions)
     pooled = attention(tokens.states, tokens.mask, tokens.positions * 4)

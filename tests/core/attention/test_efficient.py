@@ -9,28 +9,29 @@ from sumpool.core.tokens import Tokens
 
 
 def naive(attention: EfficientAttention, states: Tensor) -> tuple[Tensor, Tensor]:
-    """Write the weights of one document (length, dim) out: what is mixed, and (heads, length, length)."""
+    """Output and explicit weights (heads, length, length) for one document (length, dim)."""
     query, key, value = (part.view(len(states), 4, 4) for part in attention.project(states).chunk(3, dim=-1))
     weights = torch.einsum("qhd,khd->hqk", query.softmax(2), key.exp() / key.exp().sum(0))
     return attention.out(torch.einsum("hqk,khd->qhd", weights, value).flatten(1)), weights
 
 
 @pytest.mark.parametrize("pad", [0.0, 1e3])
-def test_equals_the_weights_written_out(pad: float, make_tokens: Callable[..., Tokens]) -> None:
+def test_equals_explicit_weights(pad: float, make_tokens: Callable[..., Tokens]) -> None:
     attention = EfficientAttention(16, 4).double()
     tokens = make_tokens(30, 11, 1, pad=pad)
     mixed = attention(tokens.states, tokens.mask, tokens.positions)
-    masses = [
-        attention.attention_received(tokens.states, tokens.mask, tokens.positions, itself) for itself in (True, False)
+    both_received = [
+        attention.attention_received(tokens.states, tokens.mask, tokens.positions, include_self)
+        for include_self in (True, False)
     ]
     for number, real in enumerate((30, 11, 1)):
         expected, weights = naive(attention, tokens.states[number, :real])
         torch.testing.assert_close(mixed[number, :real], expected)
         torch.testing.assert_close(weights.sum(2), torch.ones_like(weights[..., 0]))
-        for attention_received, given in zip(
-            masses, (weights, weights - weights.diagonal(0, 1, 2).diag_embed()), strict=True
+        for received, expected_weights in zip(
+            both_received, (weights, weights - weights.diagonal(0, 1, 2).diag_embed()), strict=True
         ):
-            torch.testing.assert_close(attention_received[number, :real], given.mean(0).sum(0))
+            torch.testing.assert_close(received[number, :real], expected_weights.mean(0).sum(0))
 
 
 def test_a_document_without_tokens_has_a_finite_gradient(make_tokens: Callable[..., Tokens]) -> None:

@@ -8,8 +8,8 @@ from sumpool.core.attention.lsh import LshAttention, LshAttentionConfig
 from sumpool.core.tokens import Tokens
 
 
-def same_chunk_or_next(order: list[int], size: int) -> dict[int, set[int]]:
-    """Whom each token sees: those of its chunk, and of the chunk before."""
+def visible_by_chunk(order: list[int], size: int) -> dict[int, set[int]]:
+    """Tokens visible to each token: its chunk and the chunk before."""
     chunks = [order[start : start + size] for start in range(0, len(order), size)]
     return {
         token: set(chunk) | set(chunks[number - 1] if number else [])
@@ -19,37 +19,37 @@ def same_chunk_or_next(order: list[int], size: int) -> dict[int, set[int]]:
 
 
 def hashed(attention: LshAttention, query: Tensor) -> list[set[int]]:
-    """Unite the rounds of one head of one document (length, head_dim)."""
+    """Union of the visible tokens over the rounds, for one head of one document (length, head_dim)."""
     length = len(query)
     directions = -(-length // (2 * attention.bucket))
-    seen: list[set[int]] = [set() for _ in range(length)]
+    visible: list[set[int]] = [set() for _ in range(length)]
     for rotation in attention.rotations:
         buckets = []
         for token in range(length):
-            turned = (query[token] @ rotation[:, :directions]).tolist()
-            both = turned + [-number for number in turned]
+            projected = (query[token] @ rotation[:, :directions]).tolist()
+            both = projected + [-number for number in projected]
             buckets.append(both.index(max(both)))
         order = sorted(range(length), key=lambda token: (buckets[token], token))
-        for token, others in same_chunk_or_next(order, attention.bucket).items():
-            seen[token] |= others
-    return seen
+        for token, others in visible_by_chunk(order, attention.bucket).items():
+            visible[token] |= others
+    return visible
 
 
 def local(length: int, block: int) -> list[set[int]]:
-    """See the own block and its neighbours."""
+    """Tokens of the same block and its neighbours."""
     return [{other for other in range(length) if abs(other // block - token // block) <= 1} for token in range(length)]
 
 
 def naive(attention: LshAttention, states: Tensor) -> tuple[Tensor, Tensor]:
-    """Loop over the tokens of one document (length, dim): what is mixed, and the weights (heads, length, length)."""
+    """Output and weights (heads, length, length) of one document (length, dim), token by token."""
     length, head_dim = len(states), 4
     query, value = (part.view(length, 4, head_dim) for part in attention.project(states).chunk(2, dim=-1))
     weights = torch.zeros(4, length, length, dtype=states.dtype)
     for head in range(4):
         vectors = query[:, head].detach()
-        seen = hashed(attention, vectors) if head < attention.hashing else local(length, attention.bucket)
+        visible = hashed(attention, vectors) if head < attention.hash_heads else local(length, attention.bucket)
         for token in range(length):
-            others = sorted(seen[token] - {token}) or [token]
+            others = sorted(visible[token] - {token}) or [token]
             keys = vectors[others] / vectors[others].norm(dim=1, keepdim=True)
             weights[head, token, others] = (keys @ vectors[token] / head_dim**0.5).softmax(0)
     return attention.out(torch.einsum("hqk,khd->qhd", weights, value).flatten(1)), weights
@@ -61,43 +61,42 @@ def test_equals_loops_over_tokens_and_rounds(bucket: int, hashes: int, make_toke
     lengths = (70, 37, 2, 1)
     tokens = make_tokens(*lengths, pad=7.0)
     mixed = attention(tokens.states, tokens.mask, tokens.positions)
-    masses = [
-        attention.attention_received(tokens.states, tokens.mask, tokens.positions, itself) for itself in (True, False)
+    both_received = [
+        attention.attention_received(tokens.states, tokens.mask, tokens.positions, include_self)
+        for include_self in (True, False)
     ]
     for number, length in enumerate(lengths):
         expected, weights = naive(attention, tokens.states[number, :length])
         torch.testing.assert_close(mixed[number, :length], expected)
-        for attention_received, given in zip(
-            masses, (weights, weights - weights.diagonal(0, 1, 2).diag_embed()), strict=True
+        for received, expected_weights in zip(
+            both_received, (weights, weights - weights.diagonal(0, 1, 2).diag_embed()), strict=True
         ):
-            torch.testing.assert_close(attention_received[number, :length], given.mean(0).sum(0))
+            torch.testing.assert_close(received[number, :length], expected_weights.mean(0).sum(0))
 
 
-def test_equal_vectors_find_each_other_however_far_apart(make_tokens: Callable[..., Tokens]) -> None:
-    """What the hashing is for: eight rounds show 3 % of the document to a token, and nearly always what equals it."""
+def test_equal_vectors_are_visible_at_any_distance(make_tokens: Callable[..., Tokens]) -> None:
+    """Eight rounds make 3 % of the document visible to a token, and nearly always an equal vector."""
     attention = LshAttentionConfig(bucket=4, hashes=8, local_heads=0).build(16, 1).double()
     tokens = make_tokens(2000)
     states = torch.cat([tokens.states[:, :1000]] * 2, dim=1).requires_grad_()
     mixed = attention(states, tokens.mask, tokens.positions)
-    found = []
+    hits = []
     for token in range(1000, 2000, 50):
         (gradient,) = torch.autograd.grad(mixed[0, token].sum(), states, retain_graph=True)
-        found.append(bool(gradient[0, token - 1000].any()))
+        hits.append(bool(gradient[0, token - 1000].any()))
         assert gradient[0].any(-1).sum() <= 8 * 2 * 4 + 1
-    assert sum(found) >= 18
+    assert sum(hits) >= 18
 
 
-def test_more_buckets_than_directions_are_shared(
-    make_tokens: Callable[..., Tokens], monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr("sumpool.core.attention.lsh._DIRECTIONS", 3)
+def test_long_documents_share_directions(make_tokens: Callable[..., Tokens], monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("sumpool.core.attention.lsh._MAX_DIRECTIONS", 3)
     attention = LshAttentionConfig(bucket=4).build(16, 4).double()
     tokens = make_tokens(100, 9)
     assert attention(tokens.states, tokens.mask, tokens.positions).isfinite().all()
     assert attention.rotations.shape == (4, 4, 3)
 
 
-def test_the_seed_alone_decides_who_meets_whom(make_tokens: Callable[..., Tokens]) -> None:
+def test_hashing_depends_on_the_seed_alone(make_tokens: Callable[..., Tokens]) -> None:
     first, same, other = (LshAttentionConfig(bucket=8, seed=seed).build(16, 4).double() for seed in (1, 1, 2))
     tokens = make_tokens(200)
     for attention in (same, other):
@@ -127,6 +126,6 @@ def test_a_document_without_tokens_has_a_finite_gradient(make_tokens: Callable[.
     assert states.grad.isfinite().all()
 
 
-def test_some_heads_must_hash() -> None:
+def test_all_heads_local_is_an_error() -> None:
     with pytest.raises(ValueError, match="local_heads must be less than heads = 2, got 2; lower it"):
         LshAttentionConfig(local_heads=2).build(16, 2)

@@ -22,22 +22,22 @@ def build(window: int, **settings: Any) -> SlidingWindowAttention:  # noqa: ANN4
     return attention
 
 
-def naive(attention: SlidingWindowAttention, states: Tensor, places: Tensor) -> tuple[Tensor, Tensor]:
-    """Write all weights of one document (length, dim) out: what is mixed, and the weights (heads, length, length)."""
+def naive(attention: SlidingWindowAttention, states: Tensor, source_positions: Tensor) -> tuple[Tensor, Tensor]:
+    """Output and explicit weights (heads, length, length) of one document (length, dim)."""
 
     def heads(projected: Tensor) -> Tensor:
         return projected.view(len(states), -1, 4).transpose(0, 1)[None]  # (1, heads, length, head_dim)
 
     query, key, value = (heads(part) for part in attention.project(states).chunk(3, dim=-1))
-    query, key = (attention.positions.turn(part, places[None]) for part in (query, key))
+    query, key = (attention.positions.turn(part, source_positions[None]) for part in (query, key))
     scores = query @ key.transpose(2, 3) / 2
-    bias = attention.positions.bias(places[None])
+    bias = attention.positions.bias(source_positions[None])
     scores = scores if bias is None else scores + bias
-    numbers = torch.arange(len(states))
-    seen = (numbers[:, None] - numbers).abs() <= attention.reach
+    indices = torch.arange(len(states))
+    visible = (indices[:, None] - indices).abs() <= attention.reach
     if attention.first:
-        seen[:, 0] = True
-    weights = scores.masked_fill(~seen, -math.inf).softmax(-1)[0]
+        visible[:, 0] = True
+    weights = scores.masked_fill(~visible, -math.inf).softmax(-1)[0]
     mixed = torch.einsum("hqk,hkd->qhd", weights, value[0])
     if attention.first:
         query = heads(attention.first.query(states))
@@ -58,34 +58,37 @@ def test_equals_full_attention_with_a_band(
     attention = build(window, global_first=global_first, positions=positions)
     lengths = (length, max(1, length // 3), 1)
     tokens = make_tokens(*lengths, length=length + 9, pad=7.0)
-    places = torch.randint(0, 5000, tokens.mask.shape).sort(1).values
-    mixed = attention(tokens.states, tokens.mask, places)
-    masses = [attention.attention_received(tokens.states, tokens.mask, places, itself) for itself in (True, False)]
+    source_positions = torch.randint(0, 5000, tokens.mask.shape).sort(1).values
+    mixed = attention(tokens.states, tokens.mask, source_positions)
+    both_received = [
+        attention.attention_received(tokens.states, tokens.mask, source_positions, include_self)
+        for include_self in (True, False)
+    ]
     assert mixed.isfinite().all()
     for number, real in enumerate(lengths):
-        expected, weights = naive(attention, tokens.states[number, :real], places[number, :real])
+        expected, weights = naive(attention, tokens.states[number, :real], source_positions[number, :real])
         torch.testing.assert_close(mixed[number, :real], expected)
-        for attention_received, given in zip(
-            masses, (weights, weights - weights.diagonal(0, 1, 2).diag_embed()), strict=True
+        for received, expected_weights in zip(
+            both_received, (weights, weights - weights.diagonal(0, 1, 2).diag_embed()), strict=True
         ):
-            torch.testing.assert_close(attention_received[number, :real], given.mean(0).sum(0))
-            assert (attention_received[number, real:] == 0).all()
+            torch.testing.assert_close(received[number, :real], expected_weights.mean(0).sum(0))
+            assert (received[number, real:] == 0).all()
 
 
 LED: Callable[..., LEDEncoderAttention] = LEDEncoderAttention
 
 
-def twin(attention: SlidingWindowAttention) -> LEDEncoderAttention:
-    """The attention of LED with the same weights."""
+def led_attention(attention: SlidingWindowAttention) -> LEDEncoderAttention:
+    """LED's attention with the same weights."""
     window = 2 * attention.reach
     config = LEDConfig(d_model=16, encoder_attention_heads=4, attention_window=[window])
     led = LED(config, layer_id=0).double().eval()
-    own = led.longformer_self_attn
+    self_attention = led.longformer_self_attn
     first = attention.first or sliding_window.FirstToken(16, 4).double()
     pairs = [
-        ((own.query, own.key, own.value), attention.project),
-        ((own.query_global,), first.query),
-        ((own.key_global, own.value_global), first.key_value),
+        ((self_attention.query, self_attention.key, self_attention.value), attention.project),
+        ((self_attention.query_global,), first.query),
+        ((self_attention.key_global, self_attention.value_global), first.key_value),
         ((led.output,), attention.out),
     ]
     with torch.no_grad():
@@ -99,25 +102,25 @@ def twin(attention: SlidingWindowAttention) -> LEDEncoderAttention:
 @pytest.mark.parametrize("global_first", [False, True])
 @pytest.mark.parametrize("window", [4, 16, 64])
 def test_equals_led(window: int, global_first: bool, make_tokens: Callable[..., Tokens]) -> None:
-    """That of transformers takes multiples of the window, and none of 2; the shorter documents are padded."""
+    """transformers needs multiples of a window above 2; shorter documents are padded."""
     attention = build(window, global_first=global_first)
     tokens = make_tokens(192, 190, 37, 3, pad=3.0)
-    wanted = torch.zeros(tokens.mask.shape, dtype=torch.float64).masked_fill(~tokens.mask, -10000.0)
+    led_mask = torch.zeros(tokens.mask.shape, dtype=torch.float64).masked_fill(~tokens.mask, -10000.0)
     if global_first:
-        wanted[:, 0] = 10000.0
-    expected = twin(attention)(
+        led_mask[:, 0] = 10000.0
+    expected = led_attention(attention)(
         tokens.states,
-        attention_mask=wanted,
-        is_index_masked=wanted < 0,
-        is_index_global_attn=wanted > 0,
+        attention_mask=led_mask,
+        is_index_masked=led_mask < 0,
+        is_index_global_attn=led_mask > 0,
         is_global_attn=global_first,
     )[0]
     mixed = attention(tokens.states, tokens.mask, tokens.positions)
-    # Its softmax is in single precision.
+    # LED's softmax is in single precision.
     torch.testing.assert_close(mixed[tokens.mask], expected[tokens.mask], atol=1e-6, rtol=0)
 
 
-def test_a_window_that_holds_all_is_vanilla(make_tokens: Callable[..., Tokens]) -> None:
+def test_a_window_over_the_whole_document_is_vanilla(make_tokens: Callable[..., Tokens]) -> None:
     attention, vanilla = build(128), VanillaAttention(16, 4).double()
     vanilla.load_state_dict(attention.state_dict())
     tokens = make_tokens(64, 20)
@@ -151,16 +154,16 @@ def test_a_document_without_tokens_has_a_finite_gradient(
     assert all(part.grad is not None and part.grad.isfinite().all() for part in attention.parameters())
 
 
-def test_weights_are_summed_some_windows_at_a_time(
+def test_attention_received_in_several_steps(
     monkeypatch: pytest.MonkeyPatch, make_tokens: Callable[..., Tokens]
 ) -> None:
     attention, tokens = build(4, positions="relative"), make_tokens(50, 12)
-    given = (tokens.states, tokens.mask, tokens.positions)
-    expected = attention.attention_received(*given, itself=True)
-    monkeypatch.setattr(sliding_window, "_WEIGHTS_AT_ONCE", 4 * 2 * 6 * 3)  # three windows
-    torch.testing.assert_close(attention.attention_received(*given, itself=True), expected)
+    args = (tokens.states, tokens.mask, tokens.positions)
+    expected = attention.attention_received(*args, include_self=True)
+    monkeypatch.setattr(sliding_window, "_MAX_WEIGHTS", 4 * 2 * 6 * 3)  # three windows
+    torch.testing.assert_close(attention.attention_received(*args, include_self=True), expected)
 
 
-def test_the_window_must_have_two_halves() -> None:
+def test_window_must_be_even() -> None:
     with pytest.raises(ValidationError, match="window must be even, got 7; half of it lies on either side"):
         SlidingWindowAttentionConfig(window=7)

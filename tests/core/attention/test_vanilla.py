@@ -9,19 +9,19 @@ from sumpool.core.nn.positions import PositionsKind
 from sumpool.core.tokens import Tokens
 
 
-def naive(attention: VanillaAttention, states: Tensor, places: Tensor) -> tuple[Tensor, Tensor]:
-    """Loop over heads, queries and keys of one document (length, dim): what is mixed, and the weights of each head."""
+def naive(attention: VanillaAttention, states: Tensor, source_positions: Tensor) -> tuple[Tensor, Tensor]:
+    """Output and weights of each head for one document (length, dim), by loops over heads, queries and keys."""
     query, key, value = (part.view(len(states), 4, 4) for part in attention.project(states).chunk(3, dim=-1))
     logits = torch.empty(4, len(states), len(states), dtype=states.dtype)
-    bias = attention.positions.bias(places[None])
+    bias = attention.positions.bias(source_positions[None])
     for head in range(4):
-        for asking in range(len(states)):
-            for seen in range(len(states)):
-                distance = places[None, seen : seen + 1] - places[asking]
-                turned = attention.positions.turn(key[None, None, seen : seen + 1, head], distance)[0, 0, 0]
-                logits[head, asking, seen] = query[asking, head] @ turned / 2
+        for query_index in range(len(states)):
+            for key_index in range(len(states)):
+                distance = source_positions[None, key_index : key_index + 1] - source_positions[query_index]
+                rotated = attention.positions.turn(key[None, None, key_index : key_index + 1, head], distance)[0, 0, 0]
+                logits[head, query_index, key_index] = query[query_index, head] @ rotated / 2
                 if bias is not None:
-                    logits[head, asking, seen] += bias[0, head, asking, seen]
+                    logits[head, query_index, key_index] += bias[0, head, query_index, key_index]
     weights = logits.softmax(-1)
     return attention.out(torch.einsum("hqk,khd->qhd", weights, value).flatten(1)), weights
 
@@ -32,10 +32,10 @@ def test_equals_loops_over_heads_and_pairs(positions: PositionsKind, make_tokens
     for parameter in attention.positions.parameters():
         torch.nn.init.normal_(parameter)
     tokens = make_tokens(9, 5)
-    places = torch.randint(0, 5000, (2, 9)).sort(1).values
-    mixed = attention(tokens.states, tokens.mask, places)
-    attention_received = attention.attention_received(tokens.states, tokens.mask, places, itself=True)
+    source_positions = torch.randint(0, 5000, (2, 9)).sort(1).values
+    mixed = attention(tokens.states, tokens.mask, source_positions)
+    received = attention.attention_received(tokens.states, tokens.mask, source_positions, include_self=True)
     for number, real in enumerate((9, 5)):
-        expected, weights = naive(attention, tokens.states[number, :real], places[number, :real])
+        expected, weights = naive(attention, tokens.states[number, :real], source_positions[number, :real])
         torch.testing.assert_close(mixed[number, :real], expected)
-        torch.testing.assert_close(attention_received[number, :real], weights.mean(0).sum(0))
+        torch.testing.assert_close(received[number, :real], weights.mean(0).sum(0))
