@@ -1,4 +1,4 @@
-"""What every scorer is."""
+"""Scorer interface."""
 
 from abc import ABC, abstractmethod
 
@@ -15,17 +15,17 @@ class ScorerConfig(Settings, ABC):
 
     @abstractmethod
     def build(self, dim: int) -> "Scorer":
-        """Build the scorer for vectors of `dim` features."""
+        """Build the scorer for states of `dim` features."""
 
 
 class Scorer(nn.Module, ABC):
-    """Says how much each vector is worth keeping."""
+    """Importance score of each state, by which poolers select."""
 
     @abstractmethod
     def forward(self, tokens: Tokens) -> Tensor:
         """Score.
 
         Returns:
-            (batch, length), in [0, 1] at real tokens; any value at padding. A scorer draws at random in training only,
-            from torch's generator; in evaluation mode a score depends on nothing but its document.
+            (batch, length), in [0, 1] at real tokens; undefined at padding. Only in training may a scorer draw from
+            torch's global generator; in evaluation mode a score depends on the document alone.
         """

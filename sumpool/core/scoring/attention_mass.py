@@ -1,11 +1,12 @@
-"""Attention mass (Goyal et al., 2020, "PoWER-BERT"; Pietruszka et al., appendix A): a vector is worth what it gets.
+"""Attention-mass scorer (Goyal et al., 2020, "PoWER-BERT"; Pietruszka et al., appendix A): attention received.
 
-The attention that all vectors of the document pay to one of them in the layer before, averaged over the heads, is its
-mass m; m / (1 + m) brings it into [0, 1) and keeps the order, for a tournament's peaks need bounded scores. No
-parameters; the cost is that of the attention's weights once more. Hard pooling with this scorer is PoWER.
+The score of a token is m / (1 + m), where m is the attention weight that it receives from all tokens of its document
+in the preceding layer, averaged over the heads. The transform preserves the order and bounds scores to [0, 1), as the
+tournament's peaked softmax requires. No parameters; attention weights are computed a second time. Hard pooling with
+this scorer is PoWER-BERT's extraction.
 
-Departures: the paper sums A_ij over j, which is 1 for every row of a softmax; the column's sum that its text and
-PoWER-BERT mean is taken. PoWER-BERT leaves out what a vector pays to itself and the paper does not say: a setting.
+Departures: the paper sums A_ij over j, which is 1 for every row of a softmax; implemented is the column sum that its
+text and PoWER-BERT describe. PoWER-BERT excludes the weight of a token on itself and the paper does not say: a setting.
 """
 
 from typing import Literal, final
@@ -19,11 +20,11 @@ from sumpool.core.tokens import Tokens
 
 @final
 class AttentionMassScorerConfig(ScorerConfig):
-    """Settings of the attention mass."""
+    """Settings of the attention-mass scorer."""
 
     kind: Literal["attention_mass"] = "attention_mass"
     itself: bool = True
-    """Whether the attention that a vector pays to itself counts; PoWER-BERT's does not."""
+    """Whether the attention weight of a token on itself counts; in PoWER-BERT it does not."""
 
     def build(self, dim: int) -> "AttentionMassScorer":
         """Build the scorer."""
@@ -33,19 +34,21 @@ class AttentionMassScorerConfig(ScorerConfig):
 
 @final
 class AttentionMassScorer(Scorer):
-    """Scores a vector by the attention that it got."""
+    """Score by the attention received in the preceding layer."""
 
-    def __init__(self, itself: bool) -> None:
+    def __init__(self, include_self: bool) -> None:
         super().__init__()
-        self.itself = itself
+        self.include_self = include_self
 
     def forward(self, tokens: Tokens) -> Tensor:
-        """Score (batch, length, dim) as (batch, length), in [0, 1); .5 where a vector got its fair share.
+        """Score (batch, length) in [0, 1); 0.5 for average attention.
 
         Raises:
-            ValueError: No attention comes before.
+            ValueError: If no attention layer precedes.
         """
         if tokens.attention_received is None:
-            raise ValueError("tokens.received must come from an attention layer, got None; score after such a layer")
-        attention_received = at_least_float32(tokens.attention_received(self.itself))
-        return attention_received / (1 + attention_received)
+            raise ValueError(
+                "tokens.attention_received must come from an attention layer, got None; score after such a layer"
+            )
+        received = at_least_float32(tokens.attention_received(self.include_self))
+        return received / (1 + received)

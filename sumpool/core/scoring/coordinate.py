@@ -1,7 +1,7 @@
-"""Coordinate scorer (Pietruszka et al., appendix A, "embedding-based"): one fixed feature of a vector is its score.
+"""Coordinate scorer (Pietruszka et al., appendix A, "embedding-based"): one fixed feature of a state is its score.
 
-A linear scorer whose direction is given and never learned: the layers before it learn to write the score into that
-feature. No parameters. Departure: the sigmoid outside, as in the linear scorer.
+Equivalent to a linear scorer with a constant one-hot direction: the preceding layers learn to put the score into that
+feature. No parameters. Departure: a sigmoid is applied, as in the linear scorer.
 """
 
 from typing import Literal, final
@@ -19,13 +19,13 @@ class CoordinateScorerConfig(ScorerConfig):
 
     kind: Literal["coordinate"] = "coordinate"
     feature: int = Field(0, ge=0)
-    """Number of the feature that is the score, counted from 0."""
+    """Index of the feature used as the score, from 0; below `model.dim`."""
 
     def build(self, dim: int) -> "CoordinateScorer":
         """Build the scorer.
 
         Raises:
-            ValueError: The vectors have no such feature.
+            ValueError: If `feature` is not below `dim`.
         """
         if self.feature >= dim:
             raise ValueError(f"feature must be less than model.dim = {dim}, got {self.feature}; features count from 0")
@@ -34,12 +34,12 @@ class CoordinateScorerConfig(ScorerConfig):
 
 @final
 class CoordinateScorer(Scorer):
-    """Scores a vector by one of its features."""
+    """Score by one feature."""
 
     def __init__(self, feature: int) -> None:
         super().__init__()
         self.feature = feature
 
     def forward(self, tokens: Tokens) -> Tensor:
-        """Score (batch, length, dim) as (batch, length), in (0, 1)."""
+        """Score (batch, length) in (0, 1)."""
         return tokens.states[..., self.feature].sigmoid()

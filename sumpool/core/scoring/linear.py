@@ -1,7 +1,7 @@
-"""Linear scorer (Pietruszka et al., section 3): one learned direction says how much a vector is worth keeping.
+"""Linear scorer (Pietruszka et al., section 3): the sigmoid of one learned linear map. O(length * dim).
 
-The released code squeezes the linear map through a sigmoid, which the paper does not mention and the peaked softmax
-of its tournament cannot do without; so do we.
+The sigmoid follows the released code: the paper does not mention it, but the tournament's peaked softmax needs bounded
+scores.
 """
 
 from typing import Literal, final
@@ -14,7 +14,7 @@ from sumpool.core.tokens import Tokens
 
 @final
 class LinearScorerConfig(ScorerConfig):
-    """No settings."""
+    """The linear scorer has no settings."""
 
     kind: Literal["linear"] = "linear"
 
@@ -25,13 +25,13 @@ class LinearScorerConfig(ScorerConfig):
 
 @final
 class LinearScorer(Scorer):
-    """Scores a vector by its share of one learned direction."""
+    """Score by one learned direction."""
 
     def __init__(self, dim: int) -> None:
         super().__init__()
         self.direction = nn.Linear(dim, 1)
 
     def forward(self, tokens: Tokens) -> Tensor:
-        """Score (batch, length, dim) as (batch, length), in (0, 1)."""
+        """Score (batch, length) in (0, 1)."""
         scores: Tensor = self.direction(tokens.states).squeeze(-1).sigmoid()
         return scores

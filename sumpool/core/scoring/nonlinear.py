@@ -1,8 +1,8 @@
-"""Nonlinear scorer (Pietruszka et al., appendix A): a hidden layer with tanh before the linear map.
+"""Nonlinear scorer (Pietruszka et al., appendix A): a tanh hidden layer before the linear map. O(length * dim^2).
 
-The paper gives S(e) = tanh(e w_1 + b_1) w_2 + b_2 with w_1 a vector, which does not fit w_2; as in the classification
-head of RoBERTa (Liu et al., 2019) that it follows, w_1 is a matrix here. Cost: O(length * dim^2), as much as one
-projection of an attention. Departures: the sigmoid outside, as in the linear scorer, and no dropout inside.
+The paper defines S(e) = tanh(e w_1 + b_1) w_2 + b_2 with w_1 a vector, which does not fit w_2; here w_1 is a matrix,
+as in the classification head of RoBERTa (Liu et al., 2019), on which the paper builds. Departures: a sigmoid is
+applied, as in the linear scorer, and there is no dropout.
 """
 
 from typing import Literal, final
@@ -15,7 +15,7 @@ from sumpool.core.tokens import Tokens
 
 @final
 class NonlinearScorerConfig(ScorerConfig):
-    """No settings."""
+    """The nonlinear scorer has no settings."""
 
     kind: Literal["nonlinear"] = "nonlinear"
 
@@ -26,7 +26,7 @@ class NonlinearScorerConfig(ScorerConfig):
 
 @final
 class NonlinearScorer(Scorer):
-    """Scores a vector by what a small network makes of it."""
+    """Score by a network of one hidden layer."""
 
     def __init__(self, dim: int) -> None:
         super().__init__()
@@ -34,6 +34,6 @@ class NonlinearScorer(Scorer):
         self.direction = nn.Linear(dim, 1)
 
     def forward(self, tokens: Tokens) -> Tensor:
-        """Score (batch, length, dim) as (batch, length), in (0, 1)."""
+        """Score (batch, length) in (0, 1)."""
         scores: Tensor = self.direction(self.hidden(tokens.states).tanh()).squeeze(-1).sigmoid()
         return scores

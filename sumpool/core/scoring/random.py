@@ -1,8 +1,8 @@
 """Random scorer (Pietruszka et al., appendix A): scores drawn from the uniform distribution.
 
-The baseline that every learned scorer must beat. In training each pass draws anew from torch's generator. In
-evaluation the score is a fixed hash of the vector's number in its document, which is as good as a draw and leaves no
-room for chance: neither padding nor batch mates nor a second run change a summary. No parameters.
+Baseline for learned scorers, without parameters. In training every forward pass draws from torch's generator. In
+evaluation the score is a hash of the token's index in its document: uniform, but independent of padding, batch mates
+and earlier runs.
 """
 
 from typing import Literal, final
@@ -17,7 +17,7 @@ from sumpool.core.tokens import Tokens
 
 @final
 class RandomScorerConfig(ScorerConfig):
-    """No settings."""
+    """The random scorer has no settings."""
 
     kind: Literal["random"] = "random"
 
@@ -29,10 +29,10 @@ class RandomScorerConfig(ScorerConfig):
 
 @final
 class RandomScorer(Scorer):
-    """Scores a vector by chance."""
+    """Score uniformly at random."""
 
     def forward(self, tokens: Tokens) -> Tensor:
-        """Score (batch, length, dim) as (batch, length), in [0, 1)."""
+        """Score (batch, length) in [0, 1)."""
         like = at_least_float32(tokens.states[..., 0])
         if self.training:
             return torch.rand_like(like)

@@ -1,7 +1,7 @@
-"""Strided scorer (Pietruszka et al., appendix A, "index-based"): 1 at every so many vectors, 0 at the others.
+"""Strided scorer (Pietruszka et al., appendix A, "index-based"): 1 at every k-th token, 0 at all others.
 
-A baseline that looks at nothing. With `every` equal to the share that a pooler leaves, exactly the vectors at a fixed
-stride survive, and the attentions before learn to write into each what stands around it. No parameters.
+Content-independent baseline without parameters. With `every` equal to the pooler's reduction factor exactly the tokens
+at a fixed stride survive, and the preceding attention layers learn to collect their surroundings.
 """
 
 from typing import Literal, final
@@ -19,7 +19,7 @@ class StridedScorerConfig(ScorerConfig):
 
     kind: Literal["strided"] = "strided"
     every: int = Field(4, ge=1)
-    """Of so many vectors in a row the first scores 1."""
+    """Stride: the first of every `every` consecutive tokens scores 1."""
 
     def build(self, dim: int) -> "StridedScorer":
         """Build the scorer."""
@@ -29,12 +29,12 @@ class StridedScorerConfig(ScorerConfig):
 
 @final
 class StridedScorer(Scorer):
-    """Scores a vector by its number in the document."""
+    """Score by the index in the document."""
 
     def __init__(self, every: int) -> None:
         super().__init__()
         self.every = every
 
     def forward(self, tokens: Tokens) -> Tensor:
-        """Score (batch, length, dim) as (batch, length), 0 or 1."""
+        """Score (batch, length), 0 or 1."""
         return (tokens.indices % self.every == 0).to(tokens.states.dtype)

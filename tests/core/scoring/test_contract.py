@@ -1,4 +1,4 @@
-"""What every scorer keeps, tested on every variant found in the folder."""
+"""Contract of scorers, tested on every variant in the package."""
 
 from collections.abc import Callable
 from dataclasses import replace
@@ -24,25 +24,25 @@ def build(kind: str) -> Scorer:
 
 @pytest.fixture
 def attended() -> Callable[[Tokens], Tokens]:
-    """Tokens as an encoder's layer hands them to a pooler: padding hidden, attention received."""
+    """Tokens as an encoder layer returns them: zero padding, attention received."""
     attention = VanillaAttention(16, 4).double()
 
     def attend(tokens: Tokens) -> Tokens:
         states = zero_padding(tokens.states, tokens.mask)
-        attention_received = partial(attention.attention_received, states, tokens.mask, tokens.positions)
-        return replace(tokens, states=states, attention_received=attention_received)
+        received = partial(attention.attention_received, states, tokens.mask, tokens.positions)
+        return replace(tokens, states=states, attention_received=received)
 
     return attend
 
 
-def test_the_family_is_found() -> None:
+def test_variants_are_discovered() -> None:
     assert {"linear", "nonlinear", "attention_mass", "coordinate", "random", "strided"} <= set(KINDS)
 
 
 @pytest.mark.parametrize("kind", KINDS)
 @pytest.mark.parametrize("length", [1, 37, 64, 1000])
 @pytest.mark.parametrize("training", [True, False])
-def test_scores_are_shares(
+def test_scores_are_in_the_unit_interval(
     kind: str,
     length: int,
     training: bool,
@@ -57,7 +57,7 @@ def test_scores_are_shares(
 
 @pytest.mark.parametrize("kind", KINDS)
 @pytest.mark.parametrize("lengths", [(1, 37), (64, 64, 3), (700, 1000, 20)])
-def test_padding_and_batch_mates_change_nothing(
+def test_scores_are_independent_of_padding_and_batch_mates(
     kind: str,
     lengths: tuple[int, ...],
     make_tokens: Callable[..., Tokens],
@@ -66,10 +66,10 @@ def test_padding_and_batch_mates_change_nothing(
 ) -> None:
     scorer = build(kind)
     together = make_tokens(*lengths)
-    hostile = make_tokens(*lengths, length=max(lengths) + 50, pad=torch.nan)
+    noisy = make_tokens(*lengths, length=max(lengths) + 50, pad=torch.nan)
     for number, length in enumerate(lengths):
         expected = scorer(attended(alone(together, number)))[0]
-        for tokens in (together, hostile):
+        for tokens in (together, noisy):
             scores = scorer(attended(tokens))[number, :length]
             torch.testing.assert_close(scores, expected, atol=1e-12, rtol=0)
 

@@ -1,4 +1,4 @@
-"""Each scorer against its formula."""
+"""Formula of each scorer."""
 
 from collections.abc import Callable
 from dataclasses import replace
@@ -34,12 +34,12 @@ def test_coordinate_must_exist() -> None:
         CoordinateScorerConfig(feature=16).build(16)
 
 
-def test_strided_takes_the_first_of_every_so_many(make_tokens: Callable[..., Tokens]) -> None:
+def test_strided_scores_the_first_token_of_every_stride(make_tokens: Callable[..., Tokens]) -> None:
     assert StridedScorerConfig(every=3).build(16)(make_tokens(7)).tolist() == [[1, 0, 0, 1, 0, 0, 1]]
     assert StridedScorerConfig(every=1).build(16)(make_tokens(2)).tolist() == [[1, 1]]
 
 
-def test_random_draws_anew_in_training_from_torchs_generator(make_tokens: Callable[..., Tokens]) -> None:
+def test_random_draws_from_torchs_generator_in_training(make_tokens: Callable[..., Tokens]) -> None:
     scorer, tokens = RandomScorer(), make_tokens(50, 50)
     torch.manual_seed(3)
     first, second = scorer(tokens), scorer(tokens)
@@ -49,7 +49,7 @@ def test_random_draws_anew_in_training_from_torchs_generator(make_tokens: Callab
     assert not torch.equal(first[0], first[1])
 
 
-def test_random_is_fixed_in_evaluation_and_still_uniform(make_tokens: Callable[..., Tokens]) -> None:
+def test_random_is_constant_and_uniform_in_evaluation(make_tokens: Callable[..., Tokens]) -> None:
     scorer, tokens = RandomScorer().eval(), make_tokens(10_000, 20)
     scores = scorer(tokens)[0]
     assert torch.equal(scores, scorer(tokens)[0])
@@ -60,16 +60,18 @@ def test_random_is_fixed_in_evaluation_and_still_uniform(make_tokens: Callable[.
 
 
 @pytest.mark.parametrize(("itself", "expected"), [(True, [0.0, 0.5, 0.75]), (False, [0.0, 0.0, 0.5])])
-def test_attention_mass_bounds_what_was_received(
+def test_attention_mass_bounds_the_attention_received(
     itself: bool, expected: list[float], make_tokens: Callable[..., Tokens]
 ) -> None:
-    def attention_received(with_itself: bool) -> Tensor:
-        return torch.tensor([[0.0, 1.0, 3.0]]) if with_itself else torch.tensor([[0.0, 0.0, 1.0]])
+    def received(include_self: bool) -> Tensor:
+        return torch.tensor([[0.0, 1.0, 3.0]]) if include_self else torch.tensor([[0.0, 0.0, 1.0]])
 
-    tokens = replace(make_tokens(3), attention_received=attention_received)
+    tokens = replace(make_tokens(3), attention_received=received)
     assert AttentionMassScorerConfig(itself=itself).build(16)(tokens).tolist() == [expected]
 
 
-def test_attention_mass_needs_an_attention(make_tokens: Callable[..., Tokens]) -> None:
-    with pytest.raises(ValueError, match=r"tokens\.received must come from an attention layer, got None; score after"):
+def test_attention_mass_without_an_attention_layer_is_an_error(make_tokens: Callable[..., Tokens]) -> None:
+    with pytest.raises(
+        ValueError, match=r"tokens\.attention_received must come from an attention layer, got None; score after"
+    ):
         AttentionMassScorerConfig().build(16)(make_tokens(3))
