@@ -1,4 +1,4 @@
-"""What every source of boundaries is."""
+"""Boundary predictor interface: where segments end."""
 
 from abc import ABC, abstractmethod
 from dataclasses import dataclass, field
@@ -13,27 +13,31 @@ from sumpool.settings import Settings
 
 
 class BoundariesConfig(Settings, ABC):
-    """Settings of one source of boundaries."""
+    """Settings of one boundary predictor."""
 
     kind: str
 
     losses: ClassVar[tuple[str, ...]] = ()
-    """Auxiliary losses that it learns by."""
+    """Names of the auxiliary losses that train it."""
     requires_phrases: ClassVar[bool] = False
     """Whether training needs the phrases of the data (`data.phrases`)."""
 
     @abstractmethod
     def build(self, embedding: nn.Embedding) -> "Boundaries":
-        """Build it for vectors as long as those of the vocabulary's embedding, which it may read."""
+        """Build the predictor.
+
+        Args:
+            embedding: Token embedding; gives the vocabulary size and the number of features.
+        """
 
 
 @dataclass(frozen=True)
 class Segmentation:
-    """Where segments end.
+    """Segment ends of a batch.
 
     Attributes:
-        ends: (batch, length), 1 at the last token of a segment, else 0, as numbers that may carry a gradient; any
-            value at padding. The last real token of a document always ends one, whatever stands there.
+        ends: (batch, length) float, 1 at the last token of a segment, else 0, possibly with a gradient; undefined at
+            padding. The last real token of a document always ends a segment, whatever its value.
         losses: Auxiliary losses by name, scalars, each a mean over the documents.
     """
 
@@ -42,26 +46,26 @@ class Segmentation:
 
 
 class Boundaries(nn.Module, ABC):
-    """Cuts documents into segments."""
+    """Predict the segment ends of documents."""
 
     @abstractmethod
     def forward(self, tokens: Tokens) -> Segmentation:
-        """Cut (batch, length, dim) into segments."""
+        """Predict the segment ends (batch, length)."""
 
 
-def ends_of_runs(numbers: Tensor, mask: Tensor) -> Tensor:
-    """Mark the tokens whose successor has another number, and the last real token: (batch, length).
+def run_ends(indices: Tensor, mask: Tensor) -> Tensor:
+    """True at the last token of each run of equal indices, (batch, length).
 
     Args:
-        numbers: (batch, length), such as the numbers of sentences; any value at padding.
+        indices: (batch, length), such as sentence indices; any value at padding.
         mask: (batch, length), True at real tokens.
     """
-    goes_on = (numbers[:, 1:] == numbers[:, :-1]) & mask[:, 1:]
-    return ~F.pad(goes_on, (0, 1))
+    continues = (indices[:, 1:] == indices[:, :-1]) & mask[:, 1:]
+    return ~F.pad(continues, (0, 1))
 
 
 def document_mean(values: Tensor, counted: Tensor) -> Tensor:
-    """Average over the counted tokens of each document, then over the documents; one without any counts as 0.
+    """Mean over the counted tokens of each document, then over the documents; 0 for a document without any.
 
     Args:
         values: (batch, length), any value where `counted` is False.

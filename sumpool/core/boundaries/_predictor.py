@@ -1,4 +1,4 @@
-"""The network that learns where segments end (Nawrot et al., "Efficient Transformers with Dynamic Token Pooling")."""
+"""Learned boundary predictor (Nawrot et al., "Efficient Transformers with Dynamic Token Pooling")."""
 
 from typing import final
 
@@ -13,7 +13,7 @@ from sumpool.core.tokens import Tokens
 
 @final
 class Predictor(nn.Module):
-    """Says of every token how likely a segment ends with it, from its vector alone: linear, GELU, linear."""
+    """Logit of a segment end for each token, from its state alone: linear, GELU, linear."""
 
     def __init__(self, dim: int, hidden: int) -> None:
         super().__init__()
@@ -21,17 +21,17 @@ class Predictor(nn.Module):
         self.decide = nn.Linear(hidden, 1)
 
     def forward(self, tokens: Tokens) -> Tensor:
-        """Give the logit of each token, (batch, length), finite everywhere; above 0 an end is likely."""
+        """Logits (batch, length), finite everywhere; positive where an end is more likely than not."""
         hidden = F.gelu(self.widen(zero_padding(tokens.states, tokens.mask)))
         return at_least_float32(self.decide(hidden).squeeze(-1))
 
 
-def taught(logits: Tensor, ends: Tensor, mask: Tensor) -> Tensor:
-    """Binary cross-entropy of the logits against a teacher's ends, a scalar in nats per token.
+def boundary_loss(logits: Tensor, ends: Tensor, mask: Tensor) -> Tensor:
+    """Binary cross-entropy of the logits against target ends, a scalar in nats per token.
 
     Args:
         logits: (batch, length), finite everywhere.
-        ends: (batch, length), True where a segment shall end.
+        ends: (batch, length), True at the target ends.
         mask: (batch, length), True at real tokens.
     """
     return document_mean(F.binary_cross_entropy_with_logits(logits, ends.to(logits.dtype), reduction="none"), mask)

@@ -1,12 +1,12 @@
-"""Boundaries where the text becomes hard to foresee (Nawrot et al., section 2.3, "Entropy spikes").
+"""Entropy-spike boundaries (Nawrot et al., section 2.3, "Entropy spikes"): segments end where text is unpredictable.
 
-A token whose successor is less certain than those of the tokens before it ends a segment. A small network learns to
-find such spikes, and decides alone once it is trained. Cost: O(length * dim * hidden); in training also
-O(length * features * vocab), in pieces, so that memory holds few of the rows of vocab numbers at a time.
+A token ends a segment if its next-token entropy exceeds that of each preceding token in a window. A small network
+learns to predict these spikes from the states, and is used alone after training. Cost: O(length * dim * hidden); in
+training also O(length * features * vocab), in chunks that bound the memory of the logits.
 
-Departures: the encoder sees the whole document, so that its states cannot be uncertain of the next token; the entropy
-is that of a small causal language model beside it, which learns meanwhile. As in the released code a token is compared
-with those before it only (the paper speaks of a window); unlike it, cross-entropy is taken on logits.
+Departures: bidirectional encoder states already contain the next token, so that the entropy is that of a separate
+small causal language model, trained at the same time. As in the released code a token is compared with preceding
+tokens only (the paper speaks of a window); unlike the released code, cross-entropy is computed on logits.
 """
 
 from typing import ClassVar, Literal, final
@@ -18,37 +18,37 @@ from torch.nn import functional as F
 from torch.utils.checkpoint import checkpoint
 
 from sumpool.core.boundaries._base import Boundaries, BoundariesConfig, Segmentation, document_mean
-from sumpool.core.boundaries._predictor import Predictor, taught
+from sumpool.core.boundaries._predictor import Predictor, boundary_loss
 from sumpool.core.nn.numerics import at_least_float32
 from sumpool.core.tokens import Tokens
 
-_NUMBERS_AT_ONCE = 1 << 22
-"""Numbers of a piece of the logits: 16 MiB of them in single precision."""
+_MAX_LOGITS = 1 << 22
+"""Logits per chunk of tokens: 16 MiB in single precision."""
 
 
 @final
 class EntropyBoundariesConfig(BoundariesConfig):
-    """Settings of boundaries at entropy spikes."""
+    """Settings of entropy-spike boundaries."""
 
     kind: Literal["entropy"] = "entropy"
     losses: ClassVar[tuple[str, ...]] = ("boundaries", "language_model")
     window: int = Field(2, ge=1)
-    """Tokens before a spike that have a lower entropy."""
+    """Preceding tokens whose entropy a spike must exceed."""
     hidden: int = Field(2048, ge=1)
-    """Width of the network that decides; the loss `boundaries` teaches it."""
+    """Hidden width of the boundary predictor, trained by the loss `boundaries`."""
     context: int = Field(3, ge=0)
-    """Tokens that the language model sees before the last one; the loss `language_model` teaches it."""
+    """Context of the language model in tokens, beside the current one; trained by the loss `language_model`."""
     features: int = Field(64, ge=1)
-    """Features of the language model."""
+    """Features of the language model's embedding."""
 
     def build(self, embedding: nn.Embedding) -> "EntropyBoundaries":
-        """Build it; the language model has the vocabulary of the embedding, but vectors of its own."""
+        """Build the predictor and its language model, which has the same vocabulary but a separate embedding."""
         return EntropyBoundaries(self, embedding)
 
 
 @final
 class EntropyBoundaries(Boundaries):
-    """Ends a segment where it takes the next token to be uncertain."""
+    """Segment ends at predicted entropy spikes."""
 
     def __init__(self, config: EntropyBoundariesConfig, embedding: nn.Embedding) -> None:
         super().__init__()
@@ -57,24 +57,24 @@ class EntropyBoundaries(Boundaries):
         self.language_model = LanguageModel(embedding.num_embeddings, config.features, config.context)
 
     def forward(self, tokens: Tokens) -> Segmentation:
-        """Cut (batch, length, dim) into segments."""
+        """Predict the segment ends (batch, length); in training also compute the losses."""
         logits = self.predictor(tokens)
         ends = (logits > 0).to(logits.dtype)
         if not self.training:
             return Segmentation(ends)
         nll, entropy = self.language_model(tokens.ids)
-        followed = F.pad(tokens.mask[:, 1:], (0, 1))
+        has_successor = F.pad(tokens.mask[:, 1:], (0, 1))
         losses = {
-            "boundaries": taught(logits, spikes(entropy, self.window), tokens.mask),
-            "language_model": document_mean(nll, followed),
+            "boundaries": boundary_loss(logits, entropy_spikes(entropy, self.window), tokens.mask),
+            "language_model": document_mean(nll, has_successor),
         }
         return Segmentation(ends, losses)
 
 
-def spikes(entropy: Tensor, window: int) -> Tensor:
-    """Mark each token (batch, length) whose entropy is above that of each of the `window` tokens before it.
+def entropy_spikes(entropy: Tensor, window: int) -> Tensor:
+    """True at tokens (batch, length) whose entropy exceeds that of each of the `window` preceding tokens.
 
-    The first token always is a spike, and those after it are compared with as many as there are.
+    The first token always is a spike; the tokens after it are compared with as many as there are.
     """
     before = F.pad(entropy, (window, 0), value=-torch.inf).unfold(1, window, 1)[:, :-1]  # (batch, length, window)
     return entropy > before.amax(2)
@@ -82,7 +82,7 @@ def spikes(entropy: Tensor, window: int) -> Tensor:
 
 @final
 class LanguageModel(nn.Module):
-    """Foresees each next token from the last few: embedding, causal convolution, GELU, linear."""
+    """Causal language model over a few tokens: embedding, causal convolution, GELU, linear."""
 
     def __init__(self, vocabulary: int, features: int, context: int) -> None:
         super().__init__()
@@ -92,30 +92,30 @@ class LanguageModel(nn.Module):
         self.foresee = nn.Linear(features, vocabulary)
 
     def forward(self, ids: Tensor) -> tuple[Tensor, Tensor]:
-        """Read tokens.
+        """Predict each next token.
 
         Args:
             ids: (batch, length).
 
         Returns:
-            Of each token the surprise at its successor, 0 nats at the last one of a row, and, without gradient, the
-            entropy of what was expected; both (batch, length).
+            Negative log-likelihood of the successor of each token, 0 at the last one of a row, and, without gradient,
+            the entropy of the predicted distribution; both (batch, length), in nats.
         """
         embedded = self.embedding(ids).transpose(1, 2)  # (batch, features, length)
         mixed = F.gelu(self.mix(F.pad(embedded, (self.context, 0)))).transpose(1, 2)  # (batch, length, features)
-        rows = max(1, _NUMBERS_AT_ONCE // self.foresee.out_features)
+        rows = max(1, _MAX_LOGITS // self.foresee.out_features)
         successors = F.pad(ids[:, 1:], (0, 1))
-        pieces = zip(mixed.flatten(0, 1).split(rows), successors.flatten().split(rows), strict=True)
-        surprises, entropies = zip(
-            *(checkpoint(self._judge, *piece, use_reentrant=False, preserve_rng_state=False) for piece in pieces),
+        chunks = zip(mixed.flatten(0, 1).split(rows), successors.flatten().split(rows), strict=True)
+        nlls, entropies = zip(
+            *(checkpoint(self._evaluate, *chunk, use_reentrant=False, preserve_rng_state=False) for chunk in chunks),
             strict=True,
         )
-        nll = torch.cat(surprises).view(ids.shape)
+        nll = torch.cat(nlls).view(ids.shape)
         return F.pad(nll[:, :-1], (0, 1)), torch.cat(entropies).view(ids.shape)
 
-    def _judge(self, mixed: Tensor, successors: Tensor) -> tuple[Tensor, Tensor]:
-        """Judge rows (rows, features): surprise at the successors, and entropy, both (rows,)."""
+    def _evaluate(self, mixed: Tensor, successors: Tensor) -> tuple[Tensor, Tensor]:
+        """Negative log-likelihood of the successors and entropy, both (rows,), for rows (rows, features)."""
         log_probs = at_least_float32(self.foresee(mixed)).log_softmax(-1)  # (rows, vocab)
         nll = -log_probs.gather(1, successors[:, None]).squeeze(1)
-        expected = log_probs.detach()
-        return nll, -(expected.exp() * expected).sum(-1)
+        detached = log_probs.detach()
+        return nll, -(detached.exp() * detached).sum(-1)

@@ -1,7 +1,7 @@
-"""Fixed boundaries (Nawrot et al., the fixed baseline of section 3): a segment has so many tokens.
+"""Fixed-size segments (Nawrot et al., the fixed baseline of section 3), at no cost.
 
-Costs nothing. Counted within each document, so that the first segment is as long as the others; in the released code,
-which counts through the whole stream of text, segments begin anywhere.
+Tokens are counted within each document; the released code counts through the whole stream of text, so that its segments
+begin anywhere in a document.
 """
 
 from typing import Literal, final
@@ -16,28 +16,28 @@ from sumpool.core.tokens import Tokens
 
 @final
 class FixedBoundariesConfig(BoundariesConfig):
-    """Settings of fixed boundaries."""
+    """Settings of fixed-size segments."""
 
     kind: Literal["fixed"] = "fixed"
     size: int = Field(4, ge=1)
-    """Tokens of a segment; the last one of a document may have fewer."""
+    """Tokens per segment; the last segment of a document may be shorter."""
 
     def build(self, embedding: nn.Embedding) -> "FixedBoundaries":
-        """Build it; the embedding is not needed."""
+        """Build the predictor; the embedding is not used."""
         del embedding
         return FixedBoundaries(self.size)
 
 
 @final
 class FixedBoundaries(Boundaries):
-    """Ends a segment every so many tokens."""
+    """Segment ends at multiples of a fixed size."""
 
     def __init__(self, size: int) -> None:
         super().__init__()
         self.size = size
 
     def forward(self, tokens: Tokens) -> Segmentation:
-        """Cut (batch, length, dim) into segments."""
-        places = torch.arange(1, tokens.mask.size(1) + 1, device=tokens.mask.device)
-        ends = (places % self.size == 0).expand(tokens.mask.shape)
+        """Mark the segment ends (batch, length)."""
+        counts = torch.arange(1, tokens.mask.size(1) + 1, device=tokens.mask.device)
+        ends = (counts % self.size == 0).expand(tokens.mask.shape)
         return Segmentation(ends.to(tokens.states.dtype))

@@ -1,13 +1,13 @@
-"""Boundaries learnt from the task itself (Nawrot et al., section 2.3, "Gumbel-Sigmoid").
+"""Gumbel-sigmoid boundaries (Nawrot et al., section 2.3, "Gumbel-Sigmoid"), learned from the task loss.
 
-A small network decides by a relaxed coin whether a segment ends at a token; the decision is hard on the way forward and
-soft on the way back, so that the summary's loss moves it, and a Binomial prior keeps the number of segments in place.
-Cost: O(length * dim * hidden).
+A small network gives each token the logit of a relaxed Bernoulli variable: a segment ends there or not. The forward
+pass uses the hard sample and the backward pass the relaxed one (straight-through), so that the summarisation loss
+trains the network; a binomial prior controls the number of segments. Cost: O(length * dim * hidden).
 
-Departures: a trained model decides without chance, an end wherever one is more likely than not; the released code
-draws in evaluation too, which `inference: sample` does. Where the network is not sure of itself no token reaches one
-half, and the whole document becomes one vector; `inference: expected` ends as many segments as the coin would on
-average. The prior's loss counts real tokens only.
+Departures: by default inference is deterministic and ends a segment where the probability exceeds one half; the
+released code samples in evaluation too (`inference: sample`). If no probability reaches one half, the whole document
+becomes one vector; `inference: expected` ends as many segments as sampling would on average. The loss of the prior
+counts real tokens only.
 """
 
 import math
@@ -24,28 +24,28 @@ from sumpool.core.tokens import Tokens
 
 @final
 class GumbelBoundariesConfig(BoundariesConfig):
-    """Settings of boundaries learnt from the task."""
+    """Settings of Gumbel-sigmoid boundaries."""
 
     kind: Literal["gumbel"] = "gumbel"
     losses: ClassVar[tuple[str, ...]] = ("boundaries",)
     rate: float = Field(0.2, gt=0, lt=1)
-    """Share of tokens that end a segment, as the prior has it; the loss `boundaries` holds them to it."""
+    """Prior probability that a token ends a segment, enforced by the loss `boundaries`."""
     hidden: int = Field(2048, ge=1)
-    """Width of the network that decides."""
+    """Hidden width of the boundary predictor."""
     temperature: float = Field(0.5, gt=0)
-    """How soft the coin is on the way back."""
+    """Temperature of the relaxed sample, whose gradient is used."""
     inference: Literal["hard", "expected", "sample"] = "hard"
-    """How a trained model decides: each token by itself (above one half); for the likeliest, as many as are expected;
-    or by the coin, as in training."""
+    """Decision after training: hard ends a segment where the probability exceeds one half, expected at the most likely
+    tokens, as many as the probabilities sum to, and sample draws as in training."""
 
     def build(self, embedding: nn.Embedding) -> "GumbelBoundaries":
-        """Build it."""
+        """Build the predictor."""
         return GumbelBoundaries(self, embedding.embedding_dim)
 
 
 @final
 class GumbelBoundaries(Boundaries):
-    """Tosses a coin for every token, and learns how to load it."""
+    """Segment ends sampled from learned probabilities."""
 
     def __init__(self, config: GumbelBoundariesConfig, dim: int) -> None:
         super().__init__()
@@ -53,22 +53,24 @@ class GumbelBoundaries(Boundaries):
         self.predictor = Predictor(dim, config.hidden)
 
     def forward(self, tokens: Tokens) -> Segmentation:
-        """Cut (batch, length, dim) into segments."""
+        """Predict the segment ends (batch, length), with the loss of the prior."""
         logits = self.predictor(tokens)
         if not self.training and self.config.inference == "expected":
-            return Segmentation(likeliest(logits, tokens.mask).to(logits.dtype))
+            return Segmentation(most_likely_ends(logits, tokens.mask).to(logits.dtype))
         if self.training or self.config.inference == "sample":
-            logits = logits + torch.rand_like(logits).logit(eps=1e-6)  # a logistic number: the difference of two Gumbel
+            logits = logits + torch.rand_like(logits).logit(
+                eps=1e-6
+            )  # logistic noise: the difference of two Gumbel samples
         soft = (logits / self.config.temperature).sigmoid()
         ends = (logits > 0).to(soft.dtype) + soft - soft.detach()
-        return Segmentation(ends, {"boundaries": surprise_of_count(ends, tokens.mask, self.config.rate)})
+        return Segmentation(ends, {"boundaries": count_nll(ends, tokens.mask, self.config.rate)})
 
 
-def likeliest(logits: Tensor, mask: Tensor) -> Tensor:
-    """Mark the likeliest ends, as many as the probabilities of a document sum up to: (batch, length).
+def most_likely_ends(logits: Tensor, mask: Tensor) -> Tensor:
+    """True at the most likely ends, as many as the probabilities of a document sum to: (batch, length).
 
     Args:
-        logits: (batch, length), finite everywhere; the first of equals counts as likelier.
+        logits: (batch, length), finite everywhere; of equal logits the first is taken first.
         mask: (batch, length), True at real tokens.
     """
     expected = logits.sigmoid().masked_fill(~mask, 0.0).sum(1, keepdim=True).round()
@@ -76,19 +78,19 @@ def likeliest(logits: Tensor, mask: Tensor) -> Tensor:
     return order.argsort(dim=1) < expected
 
 
-def surprise_of_count(ends: Tensor, mask: Tensor, rate: float) -> Tensor:
-    """Say how surprising the number of ends is: -log Binomial(ends; length, rate) / length, a mean over documents.
+def count_nll(ends: Tensor, mask: Tensor, rate: float) -> Tensor:
+    """Negative log-likelihood of the number of ends, -log Binomial(ends; length, rate) / length, a mean over documents.
 
     Args:
         ends: (batch, length), 0 or 1, finite everywhere.
         mask: (batch, length), True at real tokens.
-        rate: How likely the prior takes an end to be.
+        rate: Prior probability of an end.
 
     Returns:
         A scalar, nats per token; a document without tokens counts as 0.
     """
     length = mask.sum(1).to(ends.dtype)
-    found = ends.masked_fill(~mask, 0.0).sum(1)
-    ways = (length + 1).lgamma() - (found + 1).lgamma() - (length - found + 1).lgamma()
-    log_prob = ways + found * math.log(rate) + (length - found) * math.log1p(-rate)
+    count = ends.masked_fill(~mask, 0.0).sum(1)
+    ways = (length + 1).lgamma() - (count + 1).lgamma() - (length - count + 1).lgamma()
+    log_prob = ways + count * math.log(rate) + (length - count) * math.log1p(-rate)
     return (-log_prob / length.clamp(min=1)).mean()

@@ -1,33 +1,33 @@
-"""Sentence boundaries: a segment is a sentence.
+"""Sentence boundaries: one segment per sentence, at no cost.
 
-What whitespace is to words (Nawrot et al., section 2.3), the sentence splitter is to sentences: known before training,
-and meaningful by themselves. Not in the paper, whose segments lie within words. Costs nothing.
+The counterpart of whitespace boundaries (Nawrot et al., section 2.3) on the level of sentences; not in the paper, whose
+segments are parts of words.
 """
 
 from typing import Literal, final
 
 from torch import nn
 
-from sumpool.core.boundaries._base import Boundaries, BoundariesConfig, Segmentation, ends_of_runs
+from sumpool.core.boundaries._base import Boundaries, BoundariesConfig, Segmentation, run_ends
 from sumpool.core.tokens import Tokens
 
 
 @final
 class SentenceBoundariesConfig(BoundariesConfig):
-    """No settings."""
+    """Sentence boundaries have no settings."""
 
     kind: Literal["sentence"] = "sentence"
 
     def build(self, embedding: nn.Embedding) -> "SentenceBoundaries":
-        """Build it; the embedding is not needed."""
+        """Build the predictor; the embedding is not used."""
         del embedding
         return SentenceBoundaries()
 
 
 @final
 class SentenceBoundaries(Boundaries):
-    """Ends a segment where a sentence ends."""
+    """Segment ends at sentence ends."""
 
     def forward(self, tokens: Tokens) -> Segmentation:
-        """Cut (batch, length, dim) into sentences."""
-        return Segmentation(ends_of_runs(tokens.sentences, tokens.mask).to(tokens.states.dtype))
+        """Mark the segment ends (batch, length)."""
+        return Segmentation(run_ends(tokens.sentences, tokens.mask).to(tokens.states.dtype))

@@ -1,33 +1,33 @@
-"""Whitespace boundaries (Nawrot et al., section 2.3): a segment is a word.
+"""Whitespace boundaries (Nawrot et al., section 2.3): one segment per word, at no cost.
 
-A segment ends where the next token begins another word; the paper's characters have a space there, our pieces carry it
-in front. Costs nothing.
+A segment ends where the next token begins a word. In the paper's character sequences a space stands there;
+SentencePiece tokens carry it as a prefix.
 """
 
 from typing import Literal, final
 
 from torch import nn
 
-from sumpool.core.boundaries._base import Boundaries, BoundariesConfig, Segmentation, ends_of_runs
+from sumpool.core.boundaries._base import Boundaries, BoundariesConfig, Segmentation, run_ends
 from sumpool.core.tokens import Tokens
 
 
 @final
 class WhitespaceBoundariesConfig(BoundariesConfig):
-    """No settings."""
+    """Whitespace boundaries have no settings."""
 
     kind: Literal["whitespace"] = "whitespace"
 
     def build(self, embedding: nn.Embedding) -> "WhitespaceBoundaries":
-        """Build it; the embedding is not needed."""
+        """Build the predictor; the embedding is not used."""
         del embedding
         return WhitespaceBoundaries()
 
 
 @final
 class WhitespaceBoundaries(Boundaries):
-    """Ends a segment where a word ends."""
+    """Segment ends at word ends."""
 
     def forward(self, tokens: Tokens) -> Segmentation:
-        """Cut (batch, length, dim) into words."""
-        return Segmentation(ends_of_runs(tokens.words, tokens.mask).to(tokens.states.dtype))
+        """Mark the segment ends (batch, length)."""
+        return Segmentation(run_ends(tokens.words, tokens.mask).to(tokens.states.dtype))

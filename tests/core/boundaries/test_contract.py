@@ -1,4 +1,4 @@
-"""What every source of boundaries keeps, tested on every variant found in the folder."""
+"""Contract of boundary predictors, tested on every variant in the package."""
 
 from collections.abc import Callable
 from dataclasses import replace
@@ -19,29 +19,29 @@ def build(kind: str) -> SegmentsPooler:
     return config.build(nn.Embedding(50, 16)).double()
 
 
-def test_the_family_is_found() -> None:
+def test_variants_are_discovered() -> None:
     assert "fixed" in KINDS
 
 
 @pytest.mark.parametrize("kind", KINDS)
 @pytest.mark.parametrize("length", [1, 37, 64, 1000])
 @pytest.mark.parametrize("training", [True, False])
-def test_any_length_has_a_segment_and_keeps_its_order(
+def test_any_length_gives_segments_in_source_order(
     kind: str, length: int, training: bool, make_tokens: Callable[..., Tokens]
 ) -> None:
     pooler = build(kind).train(training)
-    left = pooler(make_tokens(length, 1, 0, length=length + 3)).tokens
-    segments = left.mask.sum(1)
+    pooled = pooler(make_tokens(length, 1, 0, length=length + 3)).tokens
+    segments = pooled.mask.sum(1)
     assert 1 <= segments[0] <= length
     assert segments[1:].tolist() == [1, 0]
-    assert left.states.isfinite().all()
-    assert (left.origin[0, : segments[0]].diff() > 0).all()
-    assert left.origin[0, segments[0] - 1] == length - 1
+    assert pooled.states.isfinite().all()
+    assert (pooled.origin[0, : segments[0]].diff() > 0).all()
+    assert pooled.origin[0, segments[0] - 1] == length - 1
 
 
 @pytest.mark.parametrize("kind", KINDS)
 @pytest.mark.parametrize("lengths", [(37, 64), (1000, 130, 61), (8, 500)])
-def test_padding_and_batch_mates_change_nothing(
+def test_segments_are_independent_of_padding_and_batch_mates(
     kind: str, lengths: tuple[int, ...], make_tokens: Callable[..., Tokens], alone: Callable[[Tokens, int], Tokens]
 ) -> None:
     pooler = build(kind).eval()
@@ -56,18 +56,18 @@ def test_padding_and_batch_mates_change_nothing(
 
 @pytest.mark.parametrize("kind", KINDS)
 @pytest.mark.parametrize("training", [True, False])
-def test_what_stands_in_the_padding_changes_no_bit(
+def test_segments_are_bitwise_independent_of_padding_values(
     kind: str, training: bool, make_tokens: Callable[..., Tokens]
 ) -> None:
     pooler = build(kind).train(training)
-    found = []
+    outputs = []
     for pad in (0.0, torch.nan):
         torch.manual_seed(3)
-        found.append(pooler(make_tokens(37, 80, length=90, pad=pad)).tokens)
-    clean, hostile = found
-    assert torch.equal(clean.states, hostile.states)
-    assert torch.equal(clean.origin[clean.mask], hostile.origin[hostile.mask])
-    assert clean.losses == hostile.losses
+        outputs.append(pooler(make_tokens(37, 80, length=90, pad=pad)).tokens)
+    clean, noisy = outputs
+    assert torch.equal(clean.states, noisy.states)
+    assert torch.equal(clean.origin[clean.mask], noisy.origin[noisy.mask])
+    assert clean.losses == noisy.losses
 
 
 @pytest.mark.parametrize("kind", KINDS)
@@ -78,8 +78,8 @@ def test_every_parameter_gets_a_finite_gradient(
     pooler = build(kind).train()
     tokens = make_tokens(*lengths, pad=torch.nan)
     states = tokens.states.clone().requires_grad_()
-    left = pooler(replace(tokens, states=states, phrases=tokens.positions // 3)).tokens
-    loss = left.states[left.mask].square().sum() + sum(left.losses.values())
+    pooled = pooler(replace(tokens, states=states, phrases=tokens.positions // 3)).tokens
+    loss = pooled.states[pooled.mask].square().sum() + sum(pooled.losses.values())
     loss.backward()
     assert states.grad is not None
     assert states.grad.isfinite().all()
@@ -97,7 +97,7 @@ def test_losses_are_means_over_documents(
     alone: Callable[[Tokens, int], Tokens],
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr(torch, "rand_like", lambda like: torch.full_like(like, 0.5))  # the same chance for every token
+    monkeypatch.setattr(torch, "rand_like", lambda like: torch.full_like(like, 0.5))  # the same noise for every token
     pooler = build(kind).train()
     tokens = make_tokens(37, 64, length=70)
     together = pooler(replace(tokens, phrases=tokens.positions // 3)).tokens.losses

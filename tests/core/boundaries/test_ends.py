@@ -1,4 +1,4 @@
-"""Boundaries that are known before training: fixed, whitespace, sentence."""
+"""Boundaries without parameters: fixed, whitespace, sentence."""
 
 from collections.abc import Callable
 from dataclasses import replace
@@ -7,7 +7,7 @@ import pytest
 import torch
 from torch import nn
 
-from sumpool.core.boundaries._base import ends_of_runs
+from sumpool.core.boundaries._base import run_ends
 from sumpool.core.boundaries.fixed import FixedBoundariesConfig
 from sumpool.core.boundaries.sentence import SentenceBoundariesConfig
 from sumpool.core.boundaries.whitespace import WhitespaceBoundariesConfig
@@ -17,12 +17,12 @@ EMBEDDING = nn.Embedding(50, 16)
 
 
 @pytest.mark.parametrize("size", [1, 3, 100])
-def test_fixed_segments_have_so_many_tokens(size: int, make_tokens: Callable[..., Tokens]) -> None:
+def test_fixed_segments_end_at_multiples_of_the_size(size: int, make_tokens: Callable[..., Tokens]) -> None:
     ends = FixedBoundariesConfig(size=size).build(EMBEDDING)(make_tokens(10)).ends
     assert ends.nonzero()[:, 1].tolist() == list(range(size - 1, 10, size))
 
 
-def test_words_and_sentences_end_where_their_number_changes(make_tokens: Callable[..., Tokens]) -> None:
+def test_words_and_sentences_end_where_their_index_changes(make_tokens: Callable[..., Tokens]) -> None:
     tokens = replace(
         make_tokens(6), words=torch.tensor([[1, 1, 2, 3, 3, 4]]), sentences=torch.tensor([[0, 0, 0, 0, 2, 2]])
     )
@@ -30,6 +30,6 @@ def test_words_and_sentences_end_where_their_number_changes(make_tokens: Callabl
     assert SentenceBoundariesConfig().build(EMBEDDING)(tokens).ends.tolist() == [[0, 0, 0, 1, 0, 1]]
 
 
-def test_the_last_real_token_ends_a_run_whatever_number_padding_has() -> None:
+def test_the_last_real_token_ends_a_run_whatever_the_padding() -> None:
     mask = torch.tensor([[True, True, False]])
-    assert ends_of_runs(torch.tensor([[7, 7, 7]]), mask)[mask].tolist() == [False, True]
+    assert run_ends(torch.tensor([[7, 7, 7]]), mask)[mask].tolist() == [False, True]

@@ -7,63 +7,65 @@ from torch import nn
 from torch.nn import functional as F
 
 from sumpool.core.boundaries import entropy
-from sumpool.core.boundaries.entropy import EntropyBoundariesConfig, LanguageModel, spikes
+from sumpool.core.boundaries.entropy import EntropyBoundariesConfig, LanguageModel, entropy_spikes
 from sumpool.core.tokens import Tokens
 
 
-def test_spikes_are_above_the_tokens_before_them() -> None:
+def test_spikes_exceed_the_preceding_tokens() -> None:
     values = torch.tensor([[1.0, 0.5, 0.7, 2.0, 2.0, 3.0, 2.5, 2.9]])
-    assert spikes(values, 2).int().tolist() == [[1, 0, 0, 1, 0, 1, 0, 0]]
-    assert spikes(values, 1).int().tolist() == [[1, 0, 1, 1, 0, 1, 0, 1]]
+    assert entropy_spikes(values, 2).int().tolist() == [[1, 0, 0, 1, 0, 1, 0, 0]]
+    assert entropy_spikes(values, 1).int().tolist() == [[1, 0, 1, 1, 0, 1, 0, 1]]
 
 
 def naive(model: LanguageModel, ids: list[int]) -> tuple[list[float], list[float]]:
-    """Surprise and entropy, token by token."""
-    surprises, entropies = [], []
+    """Negative log-likelihood and entropy, token by token."""
+    nlls, entropies = [], []
     blank = torch.zeros(model.embedding.embedding_dim, dtype=torch.float64)
-    for place in range(len(ids)):
-        seen = [model.embedding.weight[ids[i]] if i >= 0 else blank for i in range(place - model.context, place + 1)]
-        mixed = torch.stack([model.mix.weight[:, :, i] @ vector for i, vector in enumerate(seen)]).sum(0)
+    for position in range(len(ids)):
+        window = [
+            model.embedding.weight[ids[i]] if i >= 0 else blank for i in range(position - model.context, position + 1)
+        ]
+        mixed = torch.stack([model.mix.weight[:, :, i] @ vector for i, vector in enumerate(window)]).sum(0)
         assert model.mix.bias is not None
         log_probs = model.foresee(F.gelu(mixed + model.mix.bias)).log_softmax(0)
         entropies.append(-(log_probs.exp() * log_probs).sum().item())
-        surprises.append(-log_probs[ids[place + 1]].item() if place + 1 < len(ids) else 0.0)
-    return surprises, entropies
+        nlls.append(-log_probs[ids[position + 1]].item() if position + 1 < len(ids) else 0.0)
+    return nlls, entropies
 
 
 @pytest.mark.parametrize("context", [0, 3])
-def test_the_language_model_is_causal_and_the_same_in_any_pieces(context: int, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_language_model_is_causal_and_equal_in_any_chunks(context: int, monkeypatch: pytest.MonkeyPatch) -> None:
     model = LanguageModel(20, 6, context).double()
     ids = torch.randint(20, (2, 9))
     grads = []
-    for numbers in (1, 70, 1 << 22):
-        monkeypatch.setattr(entropy, "_NUMBERS_AT_ONCE", numbers)
-        nll, found = model(ids)
+    for limit in (1, 70, 1 << 22):
+        monkeypatch.setattr(entropy, "_MAX_LOGITS", limit)
+        nll, entropies = model(ids)
         for row in range(2):
             expected = naive(model, ids[row].tolist())
             torch.testing.assert_close(nll[row].tolist(), expected[0])
-            torch.testing.assert_close(found[row].tolist(), expected[1])
+            torch.testing.assert_close(entropies[row].tolist(), expected[1])
         grads.append(torch.autograd.grad(nll.sum(), list(model.parameters())))
     for grad in grads[1:]:
         torch.testing.assert_close(grad, grads[0])
 
 
-def test_losses_are_those_of_real_tokens(make_tokens: Callable[..., Tokens]) -> None:
+def test_losses_count_real_tokens_only(make_tokens: Callable[..., Tokens]) -> None:
     boundaries = EntropyBoundariesConfig(hidden=8).build(nn.Embedding(50, 16)).double()
     tokens = make_tokens(12, 1, 7)
     losses = boundaries(tokens).losses
-    nll, found = boundaries.language_model(tokens.ids)
-    expected = (nll[0, :11].mean() + nll[2, :6].mean()) / 3  # one token foresees nothing
+    nll, entropies = boundaries.language_model(tokens.ids)
+    expected = (nll[0, :11].mean() + nll[2, :6].mean()) / 3  # a single token has no successor
     assert losses["language_model"].item() == pytest.approx(expected.item())
     logits = boundaries.predictor(tokens)
     per_document = [
-        F.binary_cross_entropy_with_logits(logits[row, :real], spikes(found, 2)[row, :real].double()).item()
+        F.binary_cross_entropy_with_logits(logits[row, :real], entropy_spikes(entropies, 2)[row, :real].double()).item()
         for row, real in enumerate((12, 1, 7))
     ]
     assert losses["boundaries"].item() == pytest.approx(sum(per_document) / 3)
 
 
-def test_the_language_model_learns_what_follows_and_is_not_asked_in_evaluation(
+def test_the_language_model_learns_and_is_not_used_in_evaluation(
     make_tokens: Callable[..., Tokens], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     boundaries = EntropyBoundariesConfig(hidden=8).build(nn.Embedding(50, 16)).double()
@@ -77,6 +79,6 @@ def test_the_language_model_learns_what_follows_and_is_not_asked_in_evaluation(
         optimizer.step()
     assert loss.item() < 0.5
     monkeypatch.setattr(LanguageModel, "forward", None)
-    found = boundaries.eval()(tokens)
-    assert found.losses == {}
-    assert torch.equal(found.ends > 0.5, boundaries.predictor(tokens).sigmoid() > 0.5)
+    segmentation = boundaries.eval()(tokens)
+    assert segmentation.losses == {}
+    assert torch.equal(segmentation.ends > 0.5, boundaries.predictor(tokens).sigmoid() > 0.5)

@@ -10,8 +10,8 @@ from sumpool.core.boundaries.unigram import UnigramBoundariesConfig
 from sumpool.core.tokens import Tokens
 
 
-def test_it_learns_where_phrases_end(make_tokens: Callable[..., Tokens]) -> None:
-    """Cross-entropy on logits: the threshold lies where the teacher is undecided."""
+def test_phrase_ends_are_learned(make_tokens: Callable[..., Tokens]) -> None:
+    """Cross-entropy on logits: the threshold is a target probability of one half."""
     boundaries = UnigramBoundariesConfig(hidden=32).build(nn.Embedding(50, 16)).double()
     tokens = make_tokens(300, 41)
     before = F.pad((tokens.states[..., 0] > 0.3).long(), (1, 0))[:, :-1]
@@ -26,8 +26,8 @@ def test_it_learns_where_phrases_end(make_tokens: Callable[..., Tokens]) -> None
         losses.append(loss.item())
     assert losses[-1] < losses[0] / 10
     ends = boundaries.eval()(replace(tokens, phrases=None)).ends
-    right = (ends > 0.5) == (tokens.states[..., 0] > 0.3)
-    assert right[tokens.mask].double().mean() > 0.98
+    correct = (ends > 0.5) == (tokens.states[..., 0] > 0.3)
+    assert correct[tokens.mask].double().mean() > 0.98
 
 
 def test_the_loss_is_cross_entropy_on_logits(make_tokens: Callable[..., Tokens]) -> None:
@@ -38,11 +38,11 @@ def test_the_loss_is_cross_entropy_on_logits(make_tokens: Callable[..., Tokens])
     assert boundaries(tokens).losses["boundaries"].item() == pytest.approx(expected.item())
 
 
-def test_without_a_teacher_it_decides_alone_and_passes_no_gradient(make_tokens: Callable[..., Tokens]) -> None:
+def test_without_phrases_there_is_no_loss_and_no_gradient(make_tokens: Callable[..., Tokens]) -> None:
     boundaries = UnigramBoundariesConfig().build(nn.Embedding(50, 16)).double()
     tokens = make_tokens(300)
-    found = boundaries(tokens)
-    assert found.losses == {}
-    assert torch.equal(found.ends > 0.5, boundaries.predictor(tokens).sigmoid() > 0.5)
-    assert 0 < found.ends.mean() < 1
-    assert not found.ends.requires_grad
+    segmentation = boundaries(tokens)
+    assert segmentation.losses == {}
+    assert torch.equal(segmentation.ends > 0.5, boundaries.predictor(tokens).sigmoid() > 0.5)
+    assert 0 < segmentation.ends.mean() < 1
+    assert not segmentation.ends.requires_grad
