@@ -1,4 +1,4 @@
-"""What every pooler is."""
+"""Pooler interface, and selection by score."""
 
 import math
 from abc import ABC, abstractmethod
@@ -17,9 +17,9 @@ from sumpool.core.tokens import Tokens
 from sumpool.settings import Settings
 
 Keep = Annotated[int, Field(ge=1, strict=True)] | Annotated[float, Field(gt=0, lt=1)]
-"""Vectors that stay: a number, or a share of the real vectors of each document (1.0 might mean either: refused)."""
+"""Vectors to keep: a number, or a fraction of each document's real vectors (1.0 is ambiguous and rejected)."""
 
-_MARGIN = 1e-9  # in double precision a share times a length is off by less
+_ROUNDING_MARGIN = 1e-9  # exceeds the double-precision rounding error of fraction * length
 
 
 class PoolerConfig(Settings, ABC):
@@ -39,16 +39,20 @@ class PoolerConfig(Settings, ABC):
 
     @abstractmethod
     def build(self, embedding: nn.Embedding) -> "Pooler":
-        """Build the pooler for vectors as long as those of the vocabulary's embedding, which it may read."""
+        """Build the pooler.
+
+        Args:
+            embedding: Token embedding; gives the number of features and, for boundaries, the vocabulary size.
+        """
 
 
 @dataclass(frozen=True)
 class Pooled:
-    """What a pooling leaves.
+    """Output of a pooler.
 
     Attributes:
-        tokens: Fewer vectors, in source order.
-        mixture: Says who stands behind each of them; worked out only when it is called.
+        tokens: Pooled tokens, in source order.
+        mixture: Returns the weights of the input vectors in each pooled vector, computed on call.
     """
 
     tokens: Tokens
@@ -56,65 +60,65 @@ class Pooled:
 
 
 class Pooler(nn.Module, ABC):
-    """Leaves fewer vectors; owns its scorer or its boundaries.
+    """Shorten documents, scorer or boundaries included.
 
-    Padding never changes a result, survivors keep their source order, and a document that already has no more
-    vectors than the pooler keeps passes unchanged.
+    Results are independent of padding, pooled vectors keep their source order, and a document that already has no more
+    vectors than the pooler keeps is returned unchanged.
     """
 
     @abstractmethod
-    def forward(self, tokens: Tokens, vectors: States | None = None) -> Pooled:
-        """Pool (batch, length, dim) to (batch, fewer, dim).
+    def forward(self, tokens: Tokens, states: States | None = None) -> Pooled:
+        """Pool (batch, length, dim) to (batch, keep, dim).
 
         Args:
-            tokens: The tokens.
-            vectors: Where their vectors are to be had if not from `tokens`; a pooling for which scores and weighted
-                sums are enough asks for no more.
+            tokens: Tokens to pool.
+            states: Source of the states, in place of `tokens.states`. Poolers that need scores and weighted sums only
+                can then run without materialising all states.
         """
 
 
-def kept(keep: Keep, mask: Tensor) -> Tensor:
-    """Vectors that each document keeps, (batch,), from 1 to its number of real vectors; 0 where it has none.
+def keep_counts(keep: Keep, mask: Tensor) -> Tensor:
+    """Vectors kept of each document, (batch,): at least 1, at most its real vectors; 0 for an empty document.
 
     Args:
-        keep: A number, or a share of the real vectors, rounded up.
+        keep: A number, or a fraction of the real vectors, rounded up.
         mask: (batch, length), True at real vectors.
     """
     real = mask.sum(1)
     if isinstance(keep, int):
         return real.clamp(max=keep)
-    return (real.double() * keep - _MARGIN).ceil().long().clamp(min=0)
+    return (real.double() * keep - _ROUNDING_MARGIN).ceil().long().clamp(min=0)
 
 
-def most_kept(keep: Keep, length: int) -> int:
-    """Vectors that a document keeps that fills the whole length."""
-    return min(keep, length) if isinstance(keep, int) else math.ceil(length * keep - _MARGIN)
+def max_kept(keep: Keep, length: int) -> int:
+    """Vectors kept of a document without padding."""
+    return min(keep, length) if isinstance(keep, int) else math.ceil(length * keep - _ROUNDING_MARGIN)
 
 
-def best(scores: Tensor, mask: Tensor, keep: Keep) -> tuple[Tensor, Tensor]:
-    """Find the best vectors of each document.
+def top_k(scores: Tensor, mask: Tensor, keep: Keep) -> tuple[Tensor, Tensor]:
+    """Indices of the best-scored vectors of each document.
 
     Args:
         scores: (batch, length), any value at padding.
         mask: (batch, length), True at real vectors.
-        keep: How many; of equal scores the first in the source counts as better.
+        keep: Number or fraction of vectors; ties go to the first in the source.
 
     Returns:
-        Index of each (batch, keep), the best first, and True where a document has so many, (batch, keep).
+        Indices (batch, keep) by descending score, and their mask (batch, keep).
     """
-    ranked = scores.detach().masked_fill(~mask, -math.inf).argsort(dim=1, descending=True, stable=True)
-    found = ranked[:, : most_kept(keep, scores.size(1))]
-    return found, torch.arange(found.size(1), device=scores.device) < kept(keep, mask)[:, None]
+    order = scores.detach().masked_fill(~mask, -math.inf).argsort(dim=1, descending=True, stable=True)
+    indices = order[:, : max_kept(keep, scores.size(1))]
+    return indices, torch.arange(indices.size(1), device=scores.device) < keep_counts(keep, mask)[:, None]
 
 
-def leave(tokens: Tokens, states: Tensor, mask: Tensor, heaviest: Tensor) -> Tokens:
-    """Make the tokens that are left.
+def pooled_tokens(tokens: Tokens, states: Tensor, mask: Tensor, heaviest: Tensor) -> Tokens:
+    """Tokens after a pooling, with the source data of the heaviest input vector of each pooled vector.
 
     Args:
-        tokens: The tokens before the pooling.
-        states: (batch, keep, dim), the vectors that are left.
-        mask: (batch, keep), True at real ones.
-        heaviest: (batch, keep), index of the heaviest vector behind each; any at padding.
+        tokens: Tokens ahead of the pooling.
+        states: (batch, keep, dim), pooled vectors.
+        mask: (batch, keep), True at real pooled vectors.
+        heaviest: (batch, keep), index of the heaviest input vector; any value at padding.
     """
     index = heaviest.clamp(0, tokens.mask.size(1) - 1)
     return replace(
@@ -133,8 +137,8 @@ def leave(tokens: Tokens, states: Tensor, mask: Tensor, heaviest: Tensor) -> Tok
     )
 
 
-def unchanged(tokens: Tokens) -> Pooled:
-    """Leave everything as it is: every vector stands behind itself."""
+def identity(tokens: Tokens) -> Pooled:
+    """Pooling that keeps all vectors unchanged."""
 
     def mixture() -> Mixture:
         members = tokens.mask.new_ones(tokens.mask.shape).cumsum(1)[..., None] - 1

@@ -1,15 +1,15 @@
-"""Pooling of segments (Nawrot et al., "Efficient Transformers with Dynamic Token Pooling", section 2.2).
+"""Dynamic segment pooling (Nawrot et al., "Efficient Transformers with Dynamic Token Pooling", section 2.2).
 
-A document is cut into segments of any length, and the vectors of each become one: their mean. Where the cuts are is for
-the boundaries to say. Cost: O(length * dim).
+Boundary predictors split a document into segments of variable length, and each segment is pooled to one vector, its
+mean. Cost: O(length * dim).
 
-A boundary that is learnt through the pooling itself gets its gradient as in the released code: token t belongs to
-segment g with weight 1 - (g - c_t), where c_t counts the boundaries before it, divided by the segment's sum of weights.
-The value is a plain mean, and the gradient asks a token within a segment whether those after it had better be apart.
+Boundaries that are trained through the pooling get their gradient as in the released code: token t belongs to segment g
+with weight 1 - (g - c_t), where c_t counts the boundaries before t, divided by the segment's sum of weights. The value
+is a plain mean; the gradient at a token inside a segment tells whether splitting the segment there lowers the loss.
 
-Departures: the last real token always ends a segment (the released code drops what comes after the last boundary);
-there is neither a null segment nor a shift, because an encoder has no future to hide; no layer normalisation of its
-own follows; no matrix of length x segments is made.
+Departures: the last real token always ends a segment (released: tokens after the last boundary are dropped); there is
+neither a null segment nor a shift, because an encoder is not causal; no additional layer normalisation; no matrix of
+length x segments is materialised.
 """
 
 from dataclasses import dataclass, replace
@@ -26,20 +26,20 @@ from sumpool.core.nn.masking import zero_padding
 from sumpool.core.nn.mixture import Mixture
 from sumpool.core.nn.numerics import at_least_float32
 from sumpool.core.nn.states import States
-from sumpool.core.pooling._base import Pooled, Pooler, PoolerConfig, leave
+from sumpool.core.pooling._base import Pooled, Pooler, PoolerConfig, pooled_tokens
 from sumpool.core.tokens import Tokens
 from sumpool.variants import OneOf
 
 
 @final
 class SegmentsPoolerConfig(PoolerConfig):
-    """Settings of the pooling of segments."""
+    """Settings of segment pooling."""
 
     kind: Literal["segments"] = "segments"
     boundaries: Annotated[BoundariesConfig, OneOf("sumpool.core.boundaries")] = FixedBoundariesConfig()
-    """Where segments end."""
+    """Boundary predictor."""
     combine: Literal["mean", "last"] = "mean"
-    """Whether a segment becomes the mean of its vectors or the last of them (appendix A)."""
+    """Reduction of a segment: the mean of its vectors, or the last vector (appendix A)."""
 
     @property
     def boundary_losses(self) -> tuple[str, ...]:
@@ -58,70 +58,70 @@ class SegmentsPoolerConfig(PoolerConfig):
 
 @dataclass(frozen=True)
 class Segments:
-    """The segments of a batch, those of a document one after another.
+    """Segments of a batch of documents.
 
     Attributes:
-        number: (batch, length), segment of each token, from 0; any at padding.
-        first: (batch, segments), index of the first token of each.
-        last: (batch, segments), index of the last token of each.
-        mask: (batch, segments), True at real segments, which stand first.
+        index: (batch, length), segment index of each token, from 0; undefined at padding.
+        first: (batch, segments), index of the first token of each segment.
+        last: (batch, segments), index of the last token of each segment.
+        mask: (batch, segments), True at real segments, which come first.
     """
 
-    number: Tensor
+    index: Tensor
     first: Tensor
     last: Tensor
     mask: Tensor
 
     @classmethod
-    def of(cls, ends: Tensor, mask: Tensor) -> "Segments":
-        """Cut documents.
+    def from_ends(cls, ends: Tensor, mask: Tensor) -> "Segments":
+        """Split documents at segment ends.
 
         Args:
-            ends: (batch, length), above one half where a segment ends; any value at padding.
+            ends: (batch, length), above 0.5 where a segment ends; any value at padding.
             mask: (batch, length), True at real tokens, the last of which always ends a segment.
         """
         final_token = mask & ~F.pad(mask[:, 1:], (0, 1))
-        closing = mask & ((ends.detach() > 0.5) | final_token)
-        closed = closing.cumsum(1)
-        count = closing.sum(1)
+        is_end = mask & ((ends.detach() > 0.5) | final_token)
+        end_count = is_end.cumsum(1)
+        count = is_end.sum(1)
         order = torch.arange(max(1, int(count.max())), device=mask.device)
-        last = torch.searchsorted(closed, (order + 1).expand(len(mask), -1).contiguous())  # (batch, segments)
+        last = torch.searchsorted(end_count, (order + 1).expand(len(mask), -1).contiguous())  # (batch, segments)
         return cls(
-            number=(closed - closing.long()).clamp(max=len(order) - 1),
+            index=(end_count - is_end.long()).clamp(max=len(order) - 1),
             first=F.pad(last[:, :-1] + 1, (1, 0)),
-            last=last.clamp(max=mask.size(1) - 1),  # what is searched in vain is found behind the end
+            last=last.clamp(max=mask.size(1) - 1),  # searchsorted returns length for missing segments
             mask=order < count[:, None],
         )
 
     def mean(self, states: Tensor, weights: Tensor) -> Tensor:
-        """Average the vectors of each segment: (batch, segments, dim), 0 at padding.
+        """Weighted mean of the vectors of each segment, (batch, segments, dim), 0 at padding.
 
         Args:
             states: (batch, length, dim), 0 at padding.
             weights: (batch, length), 0 at padding.
         """
         batch, segments = self.mask.shape
-        slot = (self.number + segments * torch.arange(batch, device=states.device)[:, None]).flatten()
+        slot = (self.index + segments * torch.arange(batch, device=states.device)[:, None]).flatten()
         weighted = (states * weights[..., None]).flatten(0, 1)
         total = weighted.new_zeros(batch * segments, states.size(2)).index_add(0, slot, weighted)
         weight = weights.new_zeros(batch * segments).index_add(0, slot, weights.flatten())
         return (total / torch.where(self.mask.flatten(), weight, 1.0)[:, None]).view(batch, segments, -1)
 
-    def means(self, dtype: torch.dtype) -> Mixture:
-        """Say who stands behind the mean of each segment: all its tokens alike."""
+    def mean_mixture(self, dtype: torch.dtype) -> Mixture:
+        """Weights of the tokens in the mean of each segment."""
         longest = int((self.last - self.first).masked_fill(~self.mask, 0).max()) + 1
         members = self.first[..., None] + torch.arange(longest, device=self.first.device)
         inside = (members <= self.last[..., None]) & self.mask[..., None]  # (batch, segments, longest)
         weights = inside.to(dtype) / inside.sum(2, keepdim=True).clamp(min=1)
         return Mixture(members.masked_fill(~inside, 0), weights, self.mask)
 
-    def representatives(self, dtype: torch.dtype) -> Mixture:
-        """Say who stands behind the last vector of each segment: itself."""
+    def last_mixture(self, dtype: torch.dtype) -> Mixture:
+        """Weights of the tokens in the last vector of each segment: 1 for the last token."""
         return Mixture(self.last[..., None], self.mask[..., None].to(dtype), self.mask)
 
 
 def memberships(ends: Tensor, mask: Tensor) -> Tensor:
-    """Weigh each token in its segment: the value is 1, the derivative by every end before the token is 1.
+    """Weight of each token in its segment: value 1, with derivative 1 with respect to every preceding end.
 
     Args:
         ends: (batch, length), any value at padding.
@@ -137,26 +137,26 @@ def memberships(ends: Tensor, mask: Tensor) -> Tensor:
 
 @final
 class SegmentsPooler(Pooler):
-    """Leaves one vector of every segment."""
+    """Pool each segment to one vector."""
 
     def __init__(self, config: SegmentsPoolerConfig, boundaries: Boundaries) -> None:
         super().__init__()
         self.combine = config.combine
         self.boundaries = boundaries
 
-    def forward(self, tokens: Tokens, vectors: States | None = None) -> Pooled:
-        """Pool (batch, length, dim) to (batch, segments, dim), as many as the document with the most has."""
-        tokens = vectors.all() if vectors else tokens
-        found = self.boundaries(tokens)
-        segments = Segments.of(found.ends, tokens.mask)
+    def forward(self, tokens: Tokens, states: States | None = None) -> Pooled:
+        """Pool (batch, length, dim) to (batch, segments, dim), padded to the document with most segments."""
+        tokens = states.all() if states else tokens
+        vectors, dtype = tokens.states, tokens.states.dtype
+        segmentation = self.boundaries(tokens)
+        segments = Segments.from_ends(segmentation.ends, tokens.mask)
         if self.combine == "mean":
-            states = zero_padding(tokens.states, tokens.mask)
-            means = segments.mean(at_least_float32(states), memberships(found.ends, tokens.mask))
-            left = leave(tokens, means.to(states.dtype), segments.mask, segments.last)
-            mixture = partial(segments.means, states.dtype)
+            padded = at_least_float32(zero_padding(vectors, tokens.mask))
+            pooled = segments.mean(padded, memberships(segmentation.ends, tokens.mask)).to(dtype)
+            mixture = partial(segments.mean_mixture, dtype)
         else:
-            index = segments.last[..., None].expand(-1, -1, tokens.states.size(2))
-            left = leave(tokens, tokens.states.gather(1, index), segments.mask, segments.last)
-            mixture = partial(segments.representatives, tokens.states.dtype)
+            pooled = vectors.gather(1, segments.last[..., None].expand(-1, -1, vectors.size(2)))
+            mixture = partial(segments.last_mixture, dtype)
+        output = pooled_tokens(tokens, pooled, segments.mask, segments.last)
         shortening = tokens.mask.sum() / segments.mask.sum()
-        return Pooled(replace(left, losses=found.losses, metrics={"shortening": shortening}), mixture)
+        return Pooled(replace(output, losses=segmentation.losses, metrics={"shortening": shortening}), mixture)

@@ -1,4 +1,4 @@
-"""What every pooler keeps, tested on every variant found in the folder."""
+"""Contract of poolers, tested on every variant in the package."""
 
 from collections.abc import Callable
 from dataclasses import replace
@@ -13,7 +13,7 @@ from sumpool.variants import config_class, kinds
 
 FAMILY = "sumpool.core.pooling"
 KINDS = kinds(FAMILY)
-KEEPING = [kind for kind in KINDS if "keep" in config_class(FAMILY, kind).model_fields]
+WITH_KEEP = [kind for kind in KINDS if "keep" in config_class(FAMILY, kind).model_fields]
 CASES: dict[str, list[dict[str, object]]] = {
     "halving": [{}, {"sort": "once"}, {"sort": "never"}, {"inference": "hard"}, {"peak": {"kind": "plain"}}],
     "hard": [{}, {"gradient": "none"}],
@@ -25,41 +25,43 @@ CASES: dict[str, list[dict[str, object]]] = {
     ],
     "segments": [
         {"boundaries": {"kind": boundaries}, "combine": combine}
-        for boundaries in ("fixed", "whitespace", "sentence")  # those that learn have a contract of their own
+        for boundaries in ("fixed", "whitespace", "sentence")  # learned boundaries have their own contract test
         for combine in ("mean", "last")
     ],
 }
-"""Settings to test each kind with, beside its `keep` where it has one; the defaults where nothing is said."""
+"""Settings under test by kind, beside `keep`; defaults for kinds without an entry."""
 ALL = [(kind, case) for kind in KINDS for case in CASES.get(kind, [{}])]
 every_case = pytest.mark.parametrize(("kind", "case"), ALL)
-every_keeping_case = pytest.mark.parametrize(("kind", "case"), [(kind, case) for kind, case in ALL if kind in KEEPING])
+every_case_with_keep = pytest.mark.parametrize(
+    ("kind", "case"), [(kind, case) for kind, case in ALL if kind in WITH_KEEP]
+)
 LINEAR = [(kind, case) for kind, case in ALL if case.get("combine") != "max"]
 NAMES = ("positions", "sentences", "words", "ids", "origin")
 
 
 def build(kind: str, keep: Keep, case: dict[str, object]) -> Pooler:
-    settings = {**case, "keep": keep} if kind in KEEPING else case
+    settings = {**case, "keep": keep} if kind in WITH_KEEP else case
     config = config_class(FAMILY, kind).model_validate(settings)
     assert isinstance(config, PoolerConfig)
     return config.build(nn.Embedding(50, 16)).double().eval()
 
 
-def behind(pooled: Pooled, length: int) -> Tensor:
-    """The mixture as a matrix (batch, keep, length)."""
+def mixture_matrix(pooled: Pooled, length: int) -> Tensor:
+    """Mixture as a matrix (batch, keep, length)."""
     mixture = pooled.mixture()
     zeros = mixture.weights.new_zeros(*mixture.mask.shape, length)
     return zeros.scatter_add(2, mixture.members, mixture.weights)
 
 
 def assert_equal(left: Tokens, right: Tokens) -> None:
-    """Every document is the same, to rounding, whatever stands behind its end."""
+    """Assert that all documents are equal up to rounding, ignoring padding."""
     assert torch.equal(left.mask.sum(1), right.mask.sum(1))
     torch.testing.assert_close(left.states[left.mask], right.states[right.mask], atol=1e-12, rtol=0)
     for name in NAMES:
         assert torch.equal(getattr(left, name)[left.mask], getattr(right, name)[right.mask]), name
 
 
-def test_the_family_is_found() -> None:
+def test_variants_are_discovered() -> None:
     assert {"funnel", "halving", "hard", "iterative"} <= set(KINDS)
     assert set(CASES) <= set(KINDS)
 
@@ -77,7 +79,7 @@ def test_any_length(kind: str, case: dict[str, object], length: int, make_tokens
     assert torch.equal(pooled.ids, pooled.origin % 50)
 
 
-@every_keeping_case
+@every_case_with_keep
 @pytest.mark.parametrize("length", [1, 37, 64, 1000])
 @pytest.mark.parametrize("keep", [1, 5, 32, 999, 0.25])
 def test_any_keep(
@@ -92,26 +94,26 @@ def test_any_keep(
 
 @every_case
 @pytest.mark.parametrize("keep", [1, 24, 400, 0.25])
-def test_mixture_says_who_stands_behind_every_vector(
+def test_mixture_reproduces_the_pooled_vectors(
     kind: str, case: dict[str, object], keep: Keep, make_tokens: Callable[..., Tokens]
 ) -> None:
     tokens = make_tokens(1, 37, 0, 320, 24)
     pooled = build(kind, keep, case)(tokens)
-    mixture, left = pooled.mixture(), pooled.tokens
-    assert torch.equal(mixture.mask, left.mask)
+    mixture, output = pooled.mixture(), pooled.tokens
+    assert torch.equal(mixture.mask, output.mask)
     assert (mixture.weights >= 0).all()
-    torch.testing.assert_close(mixture.weights.sum(2), left.mask.double(), atol=1e-12, rtol=0)
-    assert not mixture.weights[~left.mask].any()
-    matrix = behind(pooled, 320)
+    torch.testing.assert_close(mixture.weights.sum(2), output.mask.double(), atol=1e-12, rtol=0)
+    assert not mixture.weights[~output.mask].any()
+    matrix = mixture_matrix(pooled, 320)
     assert not matrix.masked_select(~tokens.mask[:, None]).any()
     if (kind, case) in LINEAR:
-        assert (matrix.gather(2, left.origin[..., None])[left.mask] > 0).all()
+        assert (matrix.gather(2, output.origin[..., None])[output.mask] > 0).all()
         combined = mixture.combine(tokens.states)
-        torch.testing.assert_close(combined[left.mask], left.states[left.mask], atol=1e-12, rtol=0)
+        torch.testing.assert_close(combined[output.mask], output.states[output.mask], atol=1e-12, rtol=0)
 
 
 @every_case
-def test_order_of_the_documents_changes_nothing(
+def test_pooling_is_independent_of_the_order_of_documents(
     kind: str, case: dict[str, object], make_tokens: Callable[..., Tokens]
 ) -> None:
     def reorder(tokens: Tokens) -> Tokens:
@@ -123,7 +125,7 @@ def test_order_of_the_documents_changes_nothing(
     assert_equal(pooler(reorder(tokens)).tokens, reorder(pooler(tokens).tokens))
 
 
-@every_keeping_case
+@every_case_with_keep
 def test_short_documents_pass_unchanged(kind: str, case: dict[str, object], make_tokens: Callable[..., Tokens]) -> None:
     pooler = build(kind, 20, case)
     short = make_tokens(20, 11)
@@ -137,7 +139,7 @@ def test_short_documents_pass_unchanged(kind: str, case: dict[str, object], make
 @every_case
 @pytest.mark.parametrize("keep", [24, 0.25])
 @pytest.mark.parametrize("lengths", [(37, 64), (1000, 130, 61), (8, 500)])
-def test_padding_and_batch_mates_change_nothing(
+def test_pooling_is_independent_of_padding_and_batch_mates(
     kind: str,
     case: dict[str, object],
     keep: Keep,
@@ -156,14 +158,14 @@ def test_padding_and_batch_mates_change_nothing(
 
 
 @every_case
-def test_what_stands_in_the_padding_changes_no_bit(
+def test_pooling_is_bitwise_independent_of_padding_values(
     kind: str, case: dict[str, object], make_tokens: Callable[..., Tokens]
 ) -> None:
     pooler = build(kind, 24, case)
     clean = pooler(make_tokens(37, 80)).tokens
-    hostile = pooler(make_tokens(37, 80, pad=torch.nan)).tokens
-    assert torch.equal(clean.states, hostile.states)
-    assert torch.equal(clean.origin[clean.mask], hostile.origin[hostile.mask])
+    noisy = pooler(make_tokens(37, 80, pad=torch.nan)).tokens
+    assert torch.equal(clean.states, noisy.states)
+    assert torch.equal(clean.origin[clean.mask], noisy.origin[noisy.mask])
 
 
 @every_case
@@ -189,19 +191,15 @@ def test_every_parameter_gets_a_finite_gradient(
 
 
 @every_case
-def test_a_document_without_tokens_stays_empty(
-    kind: str, case: dict[str, object], make_tokens: Callable[..., Tokens]
-) -> None:
+def test_an_empty_document_stays_empty(kind: str, case: dict[str, object], make_tokens: Callable[..., Tokens]) -> None:
     pooled = build(kind, 10, case)(make_tokens(50, 0, pad=torch.nan)).tokens
     assert pooled.mask[1].sum() == 0
     assert pooled.states.isfinite().all()
 
 
 @every_case
-def test_a_teachers_phrases_travel_along(
-    kind: str, case: dict[str, object], make_tokens: Callable[..., Tokens]
-) -> None:
+def test_phrases_are_pooled(kind: str, case: dict[str, object], make_tokens: Callable[..., Tokens]) -> None:
     tokens = make_tokens(50, 37)
-    taught = build(kind, 10, case)(replace(tokens, phrases=tokens.positions // 3)).tokens
-    assert taught.phrases is not None
-    assert torch.equal(taught.phrases[taught.mask], taught.origin[taught.mask] // 3)
+    pooled = build(kind, 10, case)(replace(tokens, phrases=tokens.positions // 3)).tokens
+    assert pooled.phrases is not None
+    assert torch.equal(pooled.phrases[pooled.mask], pooled.origin[pooled.mask] // 3)

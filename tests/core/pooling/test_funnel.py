@@ -28,12 +28,12 @@ def test_equals_window_by_window(
         torch.testing.assert_close(pooled.states[number][pooled.mask[number]], torch.stack(rows))
 
 
-def test_a_mean_stands_at_the_middle_of_its_window(make_tokens: Callable[..., Tokens]) -> None:
+def test_a_mean_has_the_position_of_the_middle_token(make_tokens: Callable[..., Tokens]) -> None:
     pooled = FunnelPoolerConfig().build(nn.Embedding(9, 16))(make_tokens(11, 4)).tokens
     assert pooled.origin[pooled.mask].tolist() == [1, 5, 9, 1]
 
 
-def test_a_maximum_stands_where_most_of_it_comes_from(make_tokens: Callable[..., Tokens]) -> None:
+def test_a_maximum_has_the_position_of_the_token_with_most_features(make_tokens: Callable[..., Tokens]) -> None:
     tokens = make_tokens(6)
     states = torch.zeros_like(tokens.states)
     states[0, 2, :10] = 1

@@ -12,12 +12,12 @@ from sumpool.core.tokens import Tokens
 PEAK = Peak()
 
 
-def real(scores: Tensor) -> Tensor:
+def full_mask(scores: Tensor) -> Tensor:
     return torch.ones_like(scores, dtype=torch.bool)
 
 
 def naive(states: Tensor, scores: Tensor, keep: int, sort: Sort = "each_round") -> Tensor:
-    """Algorithm 1 on one document (length, dim), vector by vector, with the order of the heaviest source token."""
+    """Algorithm 1 on one document (length, dim), vector by vector, in the order of the heaviest source token."""
     weights = torch.eye(len(scores), dtype=scores.dtype)
     rounds = max(0, math.ceil(math.log2(len(scores) / keep)))
     slots = keep * 2**rounds
@@ -28,9 +28,9 @@ def naive(states: Tensor, scores: Tensor, keep: int, sort: Sort = "each_round") 
         slots //= 2
         for left, right in enumerate(range(2 * slots - 1, slots - 1, -1)):
             if right < len(scores):
-                share = torch.sigmoid(20 ** scores[left] - 20 ** scores[right])
-                weights[left] = share * weights[left] + (1 - share) * weights[right]
-                scores[left] = share * scores[left] + (1 - share) * scores[right]
+                weight = torch.sigmoid(20 ** scores[left] - 20 ** scores[right])
+                weights[left] = weight * weights[left] + (1 - weight) * weights[right]
+                scores[left] = weight * scores[left] + (1 - weight) * scores[right]
         weights, scores = weights[:slots], scores[:slots]
     return weights[weights.argmax(1).argsort()] @ states
 
@@ -38,10 +38,10 @@ def naive(states: Tensor, scores: Tensor, keep: int, sort: Sort = "each_round") 
 @pytest.mark.parametrize("sort", get_args(Sort))
 @pytest.mark.parametrize("length", [3, 16, 37, 100, 129])
 @pytest.mark.parametrize("keep", [1, 2, 7, 16, 50])
-def test_equals_the_algorithm_played_by_hand(length: int, keep: int, sort: Sort) -> None:
+def test_equals_the_naive_algorithm(length: int, keep: int, sort: Sort) -> None:
     states = torch.randn(2, length, 5, dtype=torch.float64)
     scores = torch.rand(2, length, dtype=torch.float64)
-    survivors = halve(scores, real(scores), keep, PEAK, sort=sort).mixture.combine(states)
+    survivors = halve(scores, full_mask(scores), keep, PEAK, sort=sort).mixture.combine(states)
     for number in range(2):
         expected = naive(states[number], scores[number].clone(), keep, sort)
         torch.testing.assert_close(survivors[number, : len(expected)], expected)
@@ -49,7 +49,7 @@ def test_equals_the_algorithm_played_by_hand(length: int, keep: int, sort: Sort)
 
 @pytest.mark.parametrize("sort", get_args(Sort))
 @pytest.mark.parametrize("keep", [0.03, 0.25, 0.3, 0.5, 0.9])
-def test_every_document_plays_to_its_own_share(keep: float, sort: Sort) -> None:
+def test_every_document_is_halved_to_its_own_fraction(keep: float, sort: Sort) -> None:
     lengths = [1, 2, 3, 37, 64, 150]
     states = torch.randn(len(lengths), 150, 5, dtype=torch.float64)
     scores = torch.rand(len(lengths), 150, dtype=torch.float64)
@@ -62,17 +62,17 @@ def test_every_document_plays_to_its_own_share(keep: float, sort: Sort) -> None:
 
 
 @pytest.mark.parametrize(
-    ("better", "worse", "share"), [(0.9, 0.1, 1.0), (0.6, 0.4, 0.9382), (0.55, 0.45, 0.7933), (0.51, 0.49, 0.567)]
+    ("better", "worse", "weight"), [(0.9, 0.1, 1.0), (0.6, 0.4, 0.9382), (0.55, 0.45, 0.7933), (0.51, 0.49, 0.567)]
 )
-def test_the_default_peak_is_the_released_double_exponential(better: float, worse: float, share: float) -> None:
-    assert PEAK.share(torch.tensor(better), torch.tensor(worse)).item() == pytest.approx(share, abs=1e-3)
+def test_the_default_peak_is_the_released_double_exponential(better: float, worse: float, weight: float) -> None:
+    assert PEAK.weight(torch.tensor(better), torch.tensor(worse)).item() == pytest.approx(weight, abs=1e-3)
 
 
 def test_the_other_peaks() -> None:
     better, worse = torch.tensor(0.6), torch.tensor(0.4)
-    plain = Peak(kind="plain").share(better, worse).item()
+    plain = Peak(kind="plain").weight(better, worse).item()
     assert plain == pytest.approx(math.exp(0.6) / (math.exp(0.6) + math.exp(0.4)), abs=1e-6)  # equation 6
-    scaled = Peak(kind="scaled", base=10).share(better, worse).item()
+    scaled = Peak(kind="scaled", base=10).weight(better, worse).item()
     assert scaled == pytest.approx(1 / (1 + math.exp(-2)), abs=1e-6)
 
 
@@ -80,10 +80,10 @@ def test_the_other_peaks() -> None:
 def test_survivors_resemble_the_best_as_in_the_paper(keep: int, expected: float) -> None:
     scores = torch.rand(16, 2048).sort(dim=1, descending=True).values
     states = torch.rand(16, 2048, 32) * 2 - 1
-    survivors = halve(scores, real(scores), keep, PEAK).mixture.combine(states)
+    survivors = halve(scores, full_mask(scores), keep, PEAK).mixture.combine(states)
     best = torch.nn.functional.normalize(states[:, :keep], dim=-1)
-    found = torch.nn.functional.normalize(survivors, dim=-1)
-    nccs = (best @ found.transpose(1, 2)).amax(-1).mean().item()
+    pooled = torch.nn.functional.normalize(survivors, dim=-1)
+    nccs = (best @ pooled.transpose(1, 2)).amax(-1).mean().item()
     assert nccs == pytest.approx(expected, abs=0.008)
 
 
@@ -102,33 +102,33 @@ def test_gradient_is_exact(sort: Sort) -> None:
 @pytest.mark.parametrize("keep", [960, 480, 240, 120, 60, 30])
 def test_survivors_are_in_source_order_after_any_number_of_rounds(keep: int) -> None:
     scores = torch.rand(8, 1000)
-    survivors = halve(scores, real(scores), keep, PEAK).heaviest
+    survivors = halve(scores, full_mask(scores), keep, PEAK).heaviest
     assert survivors.shape == (8, keep)
     assert (survivors.diff(dim=1) > 0).all()
 
 
-def test_weights_sum_to_one_and_every_token_counts_once() -> None:
+def test_weights_sum_to_one_and_every_token_has_one_survivor() -> None:
     scores = torch.rand(3, 100, dtype=torch.float64)
     mask = torch.arange(100)[None] < torch.tensor([100, 40, 7])[:, None]
     tournament = halve(scores, mask, 12, PEAK)
     sums = tournament.mixture.weights.sum(-1)
     torch.testing.assert_close(sums, tournament.mixture.mask.double())
     for number, length in enumerate([100, 40, 7]):
-        behind = tournament.mixture.members[number][tournament.mixture.weights[number] > 0]
-        assert len(behind) == len(behind.unique())
-        assert behind.max() < length
+        members = tournament.mixture.members[number][tournament.mixture.weights[number] > 0]
+        assert len(members) == len(members.unique())
+        assert members.max() < length
 
 
 @pytest.mark.parametrize("sort", ["each_round", "once"])
 def test_hard_is_top_k(sort: Sort) -> None:
     scores = torch.rand(4, 301)
-    tournament = halve(scores, real(scores), 17, PEAK, hard=True, sort=sort)
+    tournament = halve(scores, full_mask(scores), 17, PEAK, hard=True, sort=sort)
     best = scores.topk(17, dim=1).indices.sort(dim=1).values
     assert torch.equal(tournament.heaviest, best)
     assert set(tournament.mixture.weights.unique().tolist()) == {0.0, 1.0}
 
 
-def test_hard_inference_leaves_training_soft(make_tokens: Callable[..., Tokens]) -> None:
+def test_hard_inference_keeps_training_soft(make_tokens: Callable[..., Tokens]) -> None:
     pooler = HalvingPoolerConfig(keep=5, inference="hard").build(nn.Embedding(9, 16)).double()
     assert isinstance(pooler, HalvingPooler)
     tokens = make_tokens(40)
@@ -139,7 +139,7 @@ def test_hard_inference_leaves_training_soft(make_tokens: Callable[..., Tokens])
     assert not any(tuple(vector.tolist()) in source for vector in soft)
 
 
-def test_winner_share_is_that_of_real_pairs() -> None:
+def test_winner_share_counts_real_pairs_only() -> None:
     scores = torch.tensor([[0.6, 0.4, 0.0, 0.0]], dtype=torch.float64)
     mask = torch.tensor([[True, True, False, False]])
     assert halve(scores, mask, 1, PEAK).winner_share.item() == pytest.approx(0.9382, abs=1e-4)
@@ -148,14 +148,14 @@ def test_winner_share_is_that_of_real_pairs() -> None:
     assert swapped.heaviest.tolist() == [[1]]
 
 
-def test_winner_share_counts_every_pair_once_whatever_the_batch_mates() -> None:
+def test_winner_share_is_independent_of_short_batch_mates() -> None:
     scores = torch.rand(3, 64, dtype=torch.float64)
-    mask = torch.arange(64) < torch.tensor([64, 7, 1])[:, None]  # the short ones already have no more than they keep
+    mask = torch.arange(64) < torch.tensor([64, 7, 1])[:, None]  # short documents are not halved
     assert halve(scores, mask, 8, PEAK).winner_share == halve(scores[:1], mask[:1], 8, PEAK).winner_share
 
 
-def test_nobody_met_nobody_won() -> None:
+def test_winner_share_is_nan_without_pairs() -> None:
     scores = torch.rand(2, 5)
-    tournament = halve(scores, real(scores), 8, PEAK)
+    tournament = halve(scores, full_mask(scores), 8, PEAK)
     assert tournament.heaviest.tolist() == [[0, 1, 2, 3, 4]] * 2
     assert tournament.winner_share.isnan()

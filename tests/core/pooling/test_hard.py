@@ -13,8 +13,8 @@ def build(config: HardPoolerConfig) -> HardPooler:
     return config.build(nn.Embedding(9, 16)).double()
 
 
-class Fixed(Scorer):
-    """Scores every place as it is told."""
+class ConstantScorer(Scorer):
+    """Score by given values."""
 
     def __init__(self, *scores: float) -> None:
         super().__init__()
@@ -24,7 +24,7 @@ class Fixed(Scorer):
         return self.scores.expand(tokens.mask.shape)
 
 
-def test_the_best_stay_exactly_as_they_are(make_tokens: Callable[..., Tokens]) -> None:
+def test_the_best_vectors_are_kept_unchanged(make_tokens: Callable[..., Tokens]) -> None:
     tokens = make_tokens(60, 13)
     pooler = build(HardPoolerConfig(keep=7))
     pooled = pooler(tokens)
@@ -39,16 +39,18 @@ def test_the_best_stay_exactly_as_they_are(make_tokens: Callable[..., Tokens]) -
 
 
 @pytest.mark.parametrize("gradient", ["none", "straight_through"])
-def test_scorer_learns_as_if_its_score_were_a_factor(gradient: str, make_tokens: Callable[..., Tokens]) -> None:
+def test_scorer_gradient_is_that_of_a_factor(gradient: str, make_tokens: Callable[..., Tokens]) -> None:
     tokens = make_tokens(5)
     scores = torch.tensor([0.3, 0.9, 0.1, 0.5, 0.2], dtype=torch.float64)
-    pooler = HardPooler(HardPoolerConfig.model_validate({"keep": 2, "gradient": gradient}), Fixed(*scores.tolist()))
+    pooler = HardPooler(
+        HardPoolerConfig.model_validate({"keep": 2, "gradient": gradient}), ConstantScorer(*scores.tolist())
+    )
     pooled = pooler(tokens).tokens
     if gradient == "none":
         assert not pooled.states.requires_grad
         return
     pooled.states.square().sum().backward()
-    assert isinstance(pooler.scorer, Fixed)
+    assert isinstance(pooler.scorer, ConstantScorer)
     factor = scores.clone().requires_grad_()
     kept = [1, 3]
     (tokens.states[0, kept] * (factor / factor.detach())[kept, None]).square().sum().backward()
@@ -56,13 +58,13 @@ def test_scorer_learns_as_if_its_score_were_a_factor(gradient: str, make_tokens:
     torch.testing.assert_close(pooler.scorer.scores.grad, factor.grad[None])
 
 
-def test_scores_of_nothing_and_of_one_are_allowed(make_tokens: Callable[..., Tokens]) -> None:
+def test_scores_of_zero_and_one_are_allowed(make_tokens: Callable[..., Tokens]) -> None:
     tokens = make_tokens(6, dtype=torch.float32)
-    pooler = HardPooler(HardPoolerConfig(keep=3), Fixed(0, 1, 0, 1, 0, 0)).float()
+    pooler = HardPooler(HardPoolerConfig(keep=3), ConstantScorer(0, 1, 0, 1, 0, 0)).float()
     pooled = pooler(tokens).tokens
     pooled.states.sum().backward()
     assert pooled.origin.tolist() == [[0, 1, 3]]
     assert torch.equal(pooled.states, tokens.states[:, [0, 1, 3]])
-    assert isinstance(pooler.scorer, Fixed)
+    assert isinstance(pooler.scorer, ConstantScorer)
     assert pooler.scorer.scores.grad is not None
     assert pooler.scorer.scores.grad.isfinite().all()

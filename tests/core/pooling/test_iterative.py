@@ -18,12 +18,12 @@ def draw(dtype: torch.dtype = torch.float64) -> tuple[Tensor, Tensor, Tensor]:
 
 def naive(states: Tensor, scores: Tensor, keep: int, sharpness: float) -> Tensor:
     """One document (length, dim), vector by vector."""
-    left = list(range(len(scores)))
+    remaining = list(range(len(scores)))
     rows = []
     for _ in range(min(keep, len(scores))):
-        weights = torch.softmax(sharpness * scores[left], dim=0)
-        rows.append(weights @ states[left])
-        left.pop(int(weights.argmax()))
+        weights = torch.softmax(sharpness * scores[remaining], dim=0)
+        rows.append(weights @ states[remaining])
+        remaining.pop(int(weights.argmax()))
     return torch.stack(rows) if rows else states[:0]
 
 
@@ -60,7 +60,7 @@ def test_gradient_is_exact() -> None:
     assert torch.autograd.gradcheck(pool, (states, scores))
 
 
-def test_rows_stand_where_their_heaviest_vector_stood(make_tokens: Callable[..., Tokens]) -> None:
+def test_outputs_have_the_position_of_their_heaviest_vector(make_tokens: Callable[..., Tokens]) -> None:
     tokens = make_tokens(60, 9)
     pooler = IterativePoolerConfig(keep=12, sharpness=5).build(nn.Embedding(9, 16)).double()
     pooled = pooler(tokens).tokens
@@ -72,7 +72,7 @@ def test_rows_stand_where_their_heaviest_vector_stood(make_tokens: Callable[...,
     assert torch.equal(pooled.states[1, :9], tokens.states[1, :9])
 
 
-def test_the_sharper_the_nearer_to_top_k(make_tokens: Callable[..., Tokens]) -> None:
+def test_high_sharpness_approaches_top_k(make_tokens: Callable[..., Tokens]) -> None:
     tokens = make_tokens(20)
     states, scores = tokens.states, torch.linspace(1, 0, 20, dtype=torch.float64)[None]
     rows = suffix_means(states, scores, tokens.mask, 4, 100)

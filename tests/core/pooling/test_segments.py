@@ -10,8 +10,8 @@ from sumpool.core.pooling.segments import Segments, SegmentsPooler, SegmentsPool
 from sumpool.core.tokens import Tokens
 
 
-class Given(Boundaries):
-    """Cuts where it is told to."""
+class ConstantBoundaries(Boundaries):
+    """Segment ends by given values."""
 
     def __init__(self, ends: Tensor) -> None:
         super().__init__()
@@ -26,7 +26,7 @@ def mask_of(*lengths: int) -> Tensor:
 
 
 def dense(states: Tensor, ends: Tensor) -> Tensor:
-    """Equations 5 and 6 on one document (length, dim), with its matrix of length x segments; the last end is 1."""
+    """Equations 5 and 6 on one document (length, dim), with a matrix of length x segments; the last end is 1."""
     before = ends.cumsum(0) - ends
     segment = torch.arange(int(ends.sum()))[:, None]
     weights = torch.where(before.detach().round() == segment, 1 - (segment - before), 0.0)
@@ -39,49 +39,50 @@ def test_value_and_gradient_are_those_of_the_dense_form(lengths: tuple[int, ...]
     mask = mask_of(*lengths)
     ends = (torch.rand(mask.shape, dtype=torch.float64) < rate).double().requires_grad_()
     states = torch.randn(*mask.shape, 5, dtype=torch.float64, requires_grad=True)
-    segments = Segments.of(ends, mask)
-    left = segments.mean(states * mask[..., None], memberships(ends, mask))
-    weigh = torch.randn_like(left)
-    (left * weigh).sum().backward()
+    segments = Segments.from_ends(ends, mask)
+    pooled = segments.mean(states * mask[..., None], memberships(ends, mask))
+    weights = torch.randn_like(pooled)
+    (pooled * weights).sum().backward()
     for row, length in enumerate(lengths):
-        own = ends[row, :length].detach().clone()
-        own[-1] = 1
-        own.requires_grad_()
+        document_ends = ends[row, :length].detach().clone()
+        document_ends[-1] = 1
+        document_ends.requires_grad_()
         vectors = states[row, :length].detach().clone().requires_grad_()
-        expected = dense(vectors, own)
+        expected = dense(vectors, document_ends)
         assert segments.mask[row].sum() == len(expected)
-        torch.testing.assert_close(left[row, : len(expected)], expected)
-        assert not left[row, len(expected) :].any()
-        (expected * weigh[row, : len(expected)]).sum().backward()
+        torch.testing.assert_close(pooled[row, : len(expected)], expected)
+        assert not pooled[row, len(expected) :].any()
+        (expected * weights[row, : len(expected)]).sum().backward()
         assert ends.grad is not None
         assert states.grad is not None
-        torch.testing.assert_close(ends.grad[row, : length - 1], own.grad[: length - 1])  # type: ignore[index]
+        expected_grad = document_ends.grad[: length - 1]  # type: ignore[index]
+        torch.testing.assert_close(ends.grad[row, : length - 1], expected_grad)
         torch.testing.assert_close(states.grad[row, :length], vectors.grad)
 
 
 def test_the_gradient_is_that_of_finite_differences() -> None:
-    """The weights are differentiated where they are defined: as functions of the counts, segments being fixed."""
+    """Weights are differentiated as functions of the counts, with fixed segments."""
     mask = mask_of(11, 6)
     hard = (torch.rand(mask.shape) < 0.4).double()
-    segments = Segments.of(hard, mask)
+    segments = Segments.from_ends(hard, mask)
     states = torch.randn(*mask.shape, 3, dtype=torch.float64, requires_grad=True)
-    moved = torch.rand(mask.shape, dtype=torch.float64, requires_grad=True)
+    soft_ends = torch.rand(mask.shape, dtype=torch.float64, requires_grad=True)
 
-    def pool(states: Tensor, moved: Tensor) -> Tensor:
-        weights = (1 + moved.cumsum(1) - moved).masked_fill(~mask, 0.0)
+    def pool(states: Tensor, soft_ends: Tensor) -> Tensor:
+        weights = (1 + soft_ends.cumsum(1) - soft_ends).masked_fill(~mask, 0.0)
         return segments.mean(states * mask[..., None], weights)
 
-    assert torch.autograd.gradcheck(pool, (states, moved))
+    assert torch.autograd.gradcheck(pool, (states, soft_ends))
 
 
-def test_an_end_between_two_segments_gets_no_gradient_and_one_within_asks_for_a_split() -> None:
+def test_gradient_vanishes_at_ends_and_favours_splits_within_segments() -> None:
     ends = torch.tensor([[0.0, 0, 0, 1, 0, 1]], dtype=torch.float64, requires_grad=True)
     states = torch.tensor([[[0.0], [0], [8], [8], [5], [7]]], dtype=torch.float64)
     mask = mask_of(6)
-    left = Segments.of(ends, mask).mean(states, memberships(ends, mask))
-    assert left.flatten().tolist() == [4, 6]
-    (grad,) = torch.autograd.grad(left[0, 0, 0], ends)
-    # share of the tokens after it, times how far their mean lies from the segment's
+    pooled = Segments.from_ends(ends, mask).mean(states, memberships(ends, mask))
+    assert pooled.flatten().tolist() == [4, 6]
+    (grad,) = torch.autograd.grad(pooled[0, 0, 0], ends)
+    # fraction of tokens after the end, times the distance of their mean from the segment's
     expected = [3 / 4 * (16 / 3 - 4), 2 / 4 * (8 - 4), 1 / 4 * (8 - 4), 0, 0, 0]
     torch.testing.assert_close(grad[0], torch.tensor(expected, dtype=torch.float64))
 
@@ -94,30 +95,30 @@ def test_weights_are_exactly_one_where_sums_are_rounded() -> None:
 
 
 @pytest.mark.parametrize("combine", ["mean", "last"])
-def test_left_are_means_or_last_vectors_with_what_is_known_of_the_last_token(
+def test_segments_become_means_or_last_vectors_with_the_position_of_the_last_token(
     combine: str, make_tokens: Callable[..., Tokens]
 ) -> None:
     tokens = make_tokens(5, 3)
     ends = torch.tensor([[0.0, 1, 0, 0, 0], [1, 1, 0, torch.nan, 1]])
-    pooled = SegmentsPooler(SegmentsPoolerConfig.model_validate({"combine": combine}), Given(ends))(tokens)
-    left = pooled.tokens
-    assert left.mask.tolist() == [[True, True, False], [True, True, True]]
-    assert left.origin[left.mask].tolist() == [1, 4, 0, 1, 2]
+    result = SegmentsPooler(SegmentsPoolerConfig.model_validate({"combine": combine}), ConstantBoundaries(ends))(tokens)
+    pooled = result.tokens
+    assert pooled.mask.tolist() == [[True, True, False], [True, True, True]]
+    assert pooled.origin[pooled.mask].tolist() == [1, 4, 0, 1, 2]
     first = tokens.states[0, :2].mean(0) if combine == "mean" else tokens.states[0, 1]
-    torch.testing.assert_close(left.states[0, 0], first)
-    torch.testing.assert_close(left.states[1], tokens.states[1, :3])
-    assert left.metrics["shortening"].item() == pytest.approx(8 / 5)
-    assert left.losses.keys() == {"boundaries"}
-    mixture = pooled.mixture()
-    torch.testing.assert_close(mixture.combine(tokens.states), left.states)
-    torch.testing.assert_close(mixture.weights.sum(2), left.mask.double())
+    torch.testing.assert_close(pooled.states[0, 0], first)
+    torch.testing.assert_close(pooled.states[1], tokens.states[1, :3])
+    assert pooled.metrics["shortening"].item() == pytest.approx(8 / 5)
+    assert pooled.losses.keys() == {"boundaries"}
+    mixture = result.mixture()
+    torch.testing.assert_close(mixture.combine(tokens.states), pooled.states)
+    torch.testing.assert_close(mixture.weights.sum(2), pooled.mask.double())
     expected = [[0, 1], [2, 3, 4], [0], [1], [2]] if combine == "mean" else [[1], [4], [0], [1], [2]]
-    members, weights = mixture.members[left.mask], mixture.weights[left.mask]
+    members, weights = mixture.members[pooled.mask], mixture.weights[pooled.mask]
     assert [row[weight > 0].tolist() for row, weight in zip(members, weights, strict=True)] == expected
 
 
 @pytest.mark.parametrize("length", [1, 37, 64, 1000])
-def test_any_length_is_left_in_source_order(length: int, make_tokens: Callable[..., Tokens]) -> None:
+def test_pooled_vectors_are_in_source_order(length: int, make_tokens: Callable[..., Tokens]) -> None:
     pooled = SegmentsPoolerConfig().build(nn.Embedding(50, 16))(make_tokens(length)).tokens
     assert pooled.states.shape == (1, -(-length // 4), 16)
     assert pooled.mask.all()
@@ -125,15 +126,15 @@ def test_any_length_is_left_in_source_order(length: int, make_tokens: Callable[.
     assert torch.equal(pooled.sentences, pooled.origin // 5)
 
 
-def test_what_stands_in_the_padding_changes_no_bit(make_tokens: Callable[..., Tokens]) -> None:
+def test_pooling_is_bitwise_independent_of_padding_values(make_tokens: Callable[..., Tokens]) -> None:
     pooler = SegmentsPoolerConfig().build(nn.Embedding(50, 16))
-    clean, hostile = (pooler(make_tokens(37, 80, length=90, pad=pad)).tokens for pad in (0.0, torch.nan))
-    assert torch.equal(clean.states, hostile.states)
+    clean, noisy = (pooler(make_tokens(37, 80, length=90, pad=pad)).tokens for pad in (0.0, torch.nan))
+    assert torch.equal(clean.states, noisy.states)
     assert clean.states.size(1) == 20
 
 
 @pytest.mark.parametrize("combine", ["mean", "last"])
-def test_documents_without_tokens_stay_empty(combine: str, make_tokens: Callable[..., Tokens]) -> None:
+def test_empty_documents_stay_empty(combine: str, make_tokens: Callable[..., Tokens]) -> None:
     pooler = SegmentsPoolerConfig.model_validate({"combine": combine}).build(nn.Embedding(50, 16))
     for lengths in ((9, 0), (0, 0)):
         pooled = pooler(make_tokens(*lengths, length=9, pad=torch.nan))
@@ -145,14 +146,14 @@ def test_documents_without_tokens_stay_empty(combine: str, make_tokens: Callable
 def test_half_precision_sums_in_single(make_tokens: Callable[..., Tokens]) -> None:
     tokens = make_tokens(1000, dtype=torch.bfloat16)
     config = SegmentsPoolerConfig.model_validate({"boundaries": {"kind": "fixed", "size": 1000}})
-    left = config.build(nn.Embedding(50, 16))(tokens).tokens
-    assert left.states.dtype is torch.bfloat16
-    torch.testing.assert_close(left.states[0, 0], tokens.states[0].double().mean(0).bfloat16())
+    pooled = config.build(nn.Embedding(50, 16))(tokens).tokens
+    assert pooled.states.dtype is torch.bfloat16
+    torch.testing.assert_close(pooled.states[0, 0], tokens.states[0].double().mean(0).bfloat16())
 
 
-def test_the_layer_before_is_forgotten(make_tokens: Callable[..., Tokens]) -> None:
+def test_attention_received_is_dropped(make_tokens: Callable[..., Tokens]) -> None:
     tokens = replace(make_tokens(9), phrases=torch.arange(9)[None] // 2)
-    left = SegmentsPoolerConfig().build(nn.Embedding(50, 16))(tokens).tokens
-    assert left.attention_received is None
-    assert left.phrases is not None
-    assert left.phrases.tolist() == [[1, 3, 4]]
+    pooled = SegmentsPoolerConfig().build(nn.Embedding(50, 16))(tokens).tokens
+    assert pooled.attention_received is None
+    assert pooled.phrases is not None
+    assert pooled.phrases.tolist() == [[1, 3, 4]]
