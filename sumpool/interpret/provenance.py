@@ -14,7 +14,7 @@ from sumpool.core.nn.mixture import Mixture
 
 
 def provenance(memory: Memory) -> list[Tensor]:
-    """Trace the vectors of the memory back to source tokens.
+    """Source weights of the memory vectors.
 
     Args:
         memory: Output of `SummarizationModel.encode` for a batch of documents.
@@ -24,15 +24,15 @@ def provenance(memory: Memory) -> list[Tensor]:
         the CPU. Rows are in the order of the memory and sum to 1; without a pooling the matrix is the identity.
     """
     mixtures = [mixture() for mixture in memory.mixtures]
-    return [compose(mixtures, number, int(memory.source.mask[number].sum())) for number in range(len(memory.ids))]
+    return [compose_mixtures(mixtures, row, int(memory.source.mask[row].sum())) for row in range(len(memory.ids))]
 
 
-def compose(mixtures: Sequence[Mixture], number: int, tokens: int) -> Tensor:
-    """Multiply the poolings of one document.
+def compose_mixtures(mixtures: Sequence[Mixture], row: int, tokens: int) -> Tensor:
+    """Product of the poolings of one document.
 
     Args:
         mixtures: The poolings, first to last.
-        number: Index of the document in the batch.
+        row: Index of the document in the batch.
         tokens: Number of its real source tokens.
 
     Returns:
@@ -40,15 +40,15 @@ def compose(mixtures: Sequence[Mixture], number: int, tokens: int) -> Tensor:
     """
     weights = _sparse(torch.arange(tokens), torch.arange(tokens), torch.ones(tokens).double(), (tokens, tokens))
     for mixture in mixtures:
-        weights = _product(_pooling_weights(mixture, number, weights.size(0)), weights)
+        weights = _product(_pooling_weights(mixture, row, weights.size(0)), weights)
     return weights
 
 
-def _pooling_weights(mixture: Mixture, number: int, length: int) -> Tensor:
+def _pooling_weights(mixture: Mixture, row: int, length: int) -> Tensor:
     """Sparse weights of one pooling of one document, (vectors, length)."""
-    vectors = int(mixture.mask[number].sum())
-    members = mixture.members[number, :vectors].detach().cpu()  # (vectors, members)
-    weights = mixture.weights[number, :vectors].detach().cpu().double()  # (vectors, members)
+    vectors = int(mixture.mask[row].sum())
+    members = mixture.members[row, :vectors].detach().cpu()  # (vectors, members)
+    weights = mixture.weights[row, :vectors].detach().cpu().double()  # (vectors, members)
     # In single precision sums are a rounding error away from one, which a product of poolings would accumulate.
     weights = weights / weights.sum(1, keepdim=True)
     positive = weights > 0
@@ -61,12 +61,12 @@ def _product(left: Tensor, right: Tensor) -> Tensor:
     (rows, inner), (right_rows, columns) = left.indices(), right.indices()
     counts = right_rows.bincount(minlength=right.size(0))  # entries in each row of `right`
     first = (counts.cumsum(0) - counts)[inner]
-    matches = counts[inner]  # entries of `right` that each entry of `left` meets
+    matches = counts[inner]  # entries of `right` per entry of `left`
     entries = torch.arange(len(inner)).repeat_interleave(matches)
     offsets = torch.arange(len(entries)) - (matches.cumsum(0) - matches)[entries]
-    met = first[entries] + offsets
-    weights = left.values()[entries] * right.values()[met]
-    return _sparse(rows[entries], columns[met], weights, (left.size(0), right.size(1)))
+    partners = first[entries] + offsets
+    weights = left.values()[entries] * right.values()[partners]
+    return _sparse(rows[entries], columns[partners], weights, (left.size(0), right.size(1)))
 
 
 def _sparse(rows: Tensor, columns: Tensor, weights: Tensor, shape: tuple[int, int]) -> Tensor:

@@ -1,7 +1,7 @@
-"""How a summary's attention is shared out among the sentences of its document (Manakul and Gales, 2021, Equation 4).
+"""Attention of summary tokens to the sentences of their document (Manakul and Gales, 2021, Equation 4).
 
-It is the attention that a cross-attention's queries and keys give to all words, whatever it then lets be seen: of full
-cross-attention what it does, of a selection what it chooses from. Heads are averaged, as for the paper's Figure 1.
+The weights are those of the queries and keys over all words, without sentence selection: for full cross-attention the
+weights in use, for sentence selection the weights to select from. Heads are averaged, as in the paper's Figure 1.
 """
 
 from collections.abc import Callable
@@ -21,60 +21,57 @@ from sumpool.data.batches import Batch
 
 @torch.inference_mode()
 def sentence_attention(model: SummarizationModel, batch: Batch) -> list[list[Tensor]]:
-    """Read reference summaries by teacher forcing and watch every layer of the decoder.
+    """Sentence attention of every decoder layer under teacher forcing with the reference summaries.
 
     Args:
-        model: In evaluation mode.
+        model: Model in evaluation mode.
         batch: Documents with summaries, on the model's device.
 
     Returns:
-        For each document and layer (target, sentences), real tokens and sentences only; each row sums to 1. Sentences
-        are those that have a vector in the memory, in their order.
+        For each document and layer a tensor (target, sentences) without padding; rows sum to 1. Sentences without a
+        vector in the memory are omitted.
 
     Raises:
-        ValueError: If the batch has no summaries, or a cross-attention has no query and key of each word.
+        ValueError: If the batch has no summaries, or a cross-attention has no query and key projections of words.
     """
     if batch.target is None:
         raise ValueError("batch must have summaries, got documents alone")
     layers = [layer.cross_attention for layer in model.decoder.layers if isinstance(layer, DecoderLayer)]
-    query, key = ([_part(layer, name) for layer in layers] for name in ("query", "key_value"))
+    query, key = ([_projection(layer, name) for layer in layers] for name in ("query", "key_value"))
     memory = model.encode(batch.ids, batch.mask, batch.sentences)
-    asked: dict[int, Tensor] = {}
-    hooks = [layer.register_forward_pre_hook(_note(asked, number)) for number, layer in enumerate(layers)]
+    inputs: dict[int, Tensor] = {}
+    hooks = [layer.register_forward_pre_hook(_recorder(inputs, index)) for index, layer in enumerate(layers)]
     try:
         model.score(memory, batch.target)
     finally:
         for hook in hooks:
             hook.remove()
-    found = Sentences.find(memory.tokens)
-    shares = [
-        _share_out(query[number](asked[number]), key[number], memory.tokens, found, model.config.heads)
-        for number in range(len(layers))
+    sentences = Sentences.find(memory.tokens)
+    weights = [
+        _sentence_weights(query[index](inputs[index]), key[index], memory.tokens, sentences, model.config.heads)
+        for index in range(len(layers))
     ]
-    sentences, real = found.mask.sum(1), (batch.target != batch.pad).sum(1)
-    return [
-        [layer[number, : real[number], : sentences[number]] for layer in shares]
-        for number in range(len(batch.documents))
-    ]
+    counts, targets = sentences.mask.sum(1), (batch.target != batch.pad).sum(1)
+    return [[layer[row, : targets[row], : counts[row]] for layer in weights] for row in range(len(batch.documents))]
 
 
-def _part(layer: CrossAttention, name: str) -> nn.Linear:
-    part = dict(layer.named_children()).get(name)
-    if not isinstance(part, nn.Linear):
-        raise ValueError(f"cross_attention must give words a query and a key, got {type(layer).__name__}")
-    return part
+def _projection(layer: CrossAttention, name: str) -> nn.Linear:
+    module = dict(layer.named_children()).get(name)
+    if not isinstance(module, nn.Linear):
+        raise ValueError(f"cross_attention must have query and key_value projections, got {type(layer).__name__}")
+    return module
 
 
-def _note(asked: dict[int, Tensor], number: int) -> Callable[[nn.Module, tuple[Tensor, ...]], None]:
-    def note(layer: nn.Module, given: tuple[Tensor, ...]) -> None:
+def _recorder(inputs: dict[int, Tensor], index: int) -> Callable[[nn.Module, tuple[Tensor, ...]], None]:
+    def record(layer: nn.Module, args: tuple[Tensor, ...]) -> None:
         del layer
-        asked[number] = given[0]
+        inputs[index] = args[0]
 
-    return note
+    return record
 
 
-def _share_out(query: Tensor, key_value: nn.Linear, memory: Tokens, sentences: Sentences, heads: int) -> Tensor:
-    """Sum full attention over sentences, mean over the heads: (batch, target, sentences)."""
+def _sentence_weights(query: Tensor, key_value: nn.Linear, memory: Tokens, sentences: Sentences, heads: int) -> Tensor:
+    """Full attention summed over sentences and averaged over heads, (batch, target, sentences)."""
     key, _ = key_value(zero_padding(memory.states, memory.mask)).chunk(2, dim=-1)
     query, key = split_heads(query, heads), split_heads(key, heads)
     scores = query @ key.transpose(2, 3) / query.size(-1) ** 0.5  # (batch, heads, target, length)

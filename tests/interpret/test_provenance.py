@@ -1,4 +1,4 @@
-"""The sources of pooled vectors."""
+"""Source tokens and weights of pooled vectors."""
 
 from collections.abc import Callable, Sequence
 
@@ -38,7 +38,7 @@ def test_rows_sum_to_one_through_three_poolings() -> None:
         assert matrix.shape == (min(length, 7), length)
         torch.testing.assert_close(matrix.to_dense().sum(1), torch.ones(matrix.shape[0]).double(), rtol=0, atol=1e-12)
         assert (matrix.values() > 0).all()
-        assert matrix.values().numel() <= length, "a token of a tournament stands behind one survivor only"
+        assert matrix.values().numel() <= length, "every token of a tournament belongs to one survivor"
 
 
 def test_the_heaviest_source_token_is_the_origin_of_one_pooling() -> None:
@@ -48,14 +48,14 @@ def test_the_heaviest_source_token_is_the_origin_of_one_pooling() -> None:
         assert heaviest.tolist() == memory.tokens.origin[number, : len(heaviest)].tolist()
 
 
-def test_without_a_pooling_every_vector_is_its_own_source() -> None:
+def test_without_pooling_provenance_is_the_identity() -> None:
     memory = make_memory([{"attention": {"kind": "vanilla"}}], 9, 4)
     for matrix, length in zip(provenance(memory), (9, 4), strict=True):
         assert torch.equal(matrix.to_dense(), torch.eye(length, dtype=torch.float64))
 
 
 @pytest.mark.parametrize("kind", LINEAR)
-def test_the_product_makes_the_pooled_vectors_of_the_source(kind: str) -> None:
+def test_the_product_reproduces_the_pooled_vectors(kind: str) -> None:
     torch.manual_seed(2)
     config = config_class("sumpool.core.pooling", kind)
     settings = [{"keep": keep} if "keep" in config.model_fields else {} for keep in (40, 9)]
@@ -66,8 +66,8 @@ def test_the_product_makes_the_pooled_vectors_of_the_source(kind: str) -> None:
     tokens = source = make_tokens(150, 61, 9, 3)
     mixtures: list[Callable[[], Mixture]] = []
     for pooler in poolers:
-        pooled_tokens = pooler(tokens)
-        tokens, mixtures = pooled_tokens.tokens, [*mixtures, pooled_tokens.mixture]
+        output = pooler(tokens)
+        tokens, mixtures = output.tokens, [*mixtures, output.mixture]
     for number, matrix in enumerate(provenance(Memory(tokens, source, source.ids, mixtures))):
         vectors, length = matrix.shape
         expected = tokens.states[number, :vectors].detach()
@@ -77,6 +77,6 @@ def test_the_product_makes_the_pooled_vectors_of_the_source(kind: str) -> None:
 
 def make_tokens(*lengths: int) -> Tokens:
     mask = torch.arange(max(lengths))[None] < torch.tensor(lengths)[:, None]
-    numbers: Tensor = torch.arange(max(lengths)).expand(mask.shape)
+    indices: Tensor = torch.arange(max(lengths)).expand(mask.shape)
     states = torch.randn(*mask.shape, 16, dtype=torch.float64)
-    return Tokens.from_source(states, mask, numbers // 9, numbers // 2, numbers % VOCAB)
+    return Tokens.from_source(states, mask, indices // 9, indices // 2, indices % VOCAB)

@@ -49,54 +49,54 @@ def one(batch: Batch, number: int) -> Batch:
 
 
 @pytest.mark.parametrize("kind", list(CROSS))
-def test_it_is_full_attention_summed_over_sentences(kind: str) -> None:
+def test_sentence_attention_sums_full_attention_over_sentences(kind: str) -> None:
     model, batch = make_model(kind), make_batch(90, 33)
-    watched: list[Tensor] = []
+    inputs: list[Tensor] = []
     layers = [layer.cross_attention for layer in model.decoder.layers if isinstance(layer, DecoderLayer)]
-    hooks = [layer.query.register_forward_pre_hook(lambda _, given: watched.append(given[0])) for layer in layers]  # type: ignore[union-attr]
-    found = sentence_attention(model, batch)
+    hooks = [layer.query.register_forward_pre_hook(lambda _, args: inputs.append(args[0])) for layer in layers]  # type: ignore[union-attr]
+    weights = sentence_attention(model, batch)
     for hook in hooks:
         hook.remove()
     with torch.no_grad():
         memory = model.encode(batch.ids, batch.mask, batch.sentences).tokens
-        for document, place in ((0, 0), (0, 4), (1, 8)):
+        for document, position in ((0, 0), (0, 4), (1, 8)):
             real = memory.mask[document]
-            numbers = memory.sentences[document, real]
+            sentences = memory.sentences[document, real]
             for number, layer in enumerate(layers):
-                query = layer.query(watched[number][document, place])  # type: ignore[operator]
+                query = layer.query(inputs[number][document, position])  # type: ignore[operator]
                 key = layer.key_value(memory.states[document, real])[:, :DIM]  # type: ignore[operator]
                 parts = zip(query.chunk(HEADS), key.chunk(HEADS, dim=1), strict=True)
-                weights = torch.stack([(k @ q / (DIM / HEADS) ** 0.5).softmax(0) for q, k in parts]).mean(0)
-                expected = torch.stack([weights[numbers == sentence].sum() for sentence in numbers.unique()])
-                torch.testing.assert_close(found[document][number][place], expected, atol=1e-12, rtol=0)
+                word_weights = torch.stack([(k @ q / (DIM / HEADS) ** 0.5).softmax(0) for q, k in parts]).mean(0)
+                expected = torch.stack([word_weights[sentences == sentence].sum() for sentence in sentences.unique()])
+                torch.testing.assert_close(weights[document][number][position], expected, atol=1e-12, rtol=0)
 
 
 @pytest.mark.parametrize("kind", list(CROSS))
-def test_only_what_is_real_is_told(kind: str) -> None:
+def test_padding_is_omitted(kind: str) -> None:
     model, batch = make_model(kind), make_batch(90, 33, 5)
-    found = sentence_attention(model, batch)
-    assert [layers[0].size(0) for layers in found] == [5, 9, 9]
-    assert found[2][0].size(1) == 1
-    for number, layers in enumerate(found):
+    weights = sentence_attention(model, batch)
+    assert [layers[0].size(0) for layers in weights] == [5, 9, 9]
+    assert weights[2][0].size(1) == 1
+    for number, layers in enumerate(weights):
         (alone,) = sentence_attention(model, one(batch, number))
-        for shares, expected in zip(layers, alone, strict=True):
-            torch.testing.assert_close(shares.sum(1), torch.ones(len(shares), dtype=shares.dtype))
-            torch.testing.assert_close(shares, expected[: len(shares)], atol=1e-12, rtol=0)
+        for actual, expected in zip(layers, alone, strict=True):
+            torch.testing.assert_close(actual.sum(1), torch.ones(len(actual), dtype=actual.dtype))
+            torch.testing.assert_close(actual, expected[: len(actual)], atol=1e-12, rtol=0)
 
 
-def test_a_model_is_left_as_it_was() -> None:
+def test_hooks_are_removed() -> None:
     model = make_model("full")
     sentence_attention(model, make_batch(30))
     assert not any(module._forward_pre_hooks for module in model.modules())
 
 
-def test_there_must_be_summaries() -> None:
+def test_missing_summaries_are_an_error() -> None:
     with pytest.raises(ValueError, match="batch must have summaries, got documents alone"):
         sentence_attention(make_model("full"), replace(make_batch(30), target=None))
 
 
-def test_there_must_be_a_query_and_a_key() -> None:
+def test_missing_projections_are_an_error() -> None:
     model = make_model("full")
     del model.decoder.layers[0].cross_attention.key_value  # type: ignore[union-attr]
-    with pytest.raises(ValueError, match="cross_attention must give words a query and a key, got FullCrossAttention"):
+    with pytest.raises(ValueError, match="must have query and key_value projections, got FullCrossAttention"):
         sentence_attention(model, make_batch(30))

@@ -90,9 +90,9 @@ def test_settings_are_checked(changes: Sequence[str], message: str, run_folder: 
 def test_a_cross_attention_without_keys_is_refused(
     run_folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    refuse = Mock(side_effect=ValueError("cross_attention must give words a query and a key, got Other"))
+    refuse = Mock(side_effect=ValueError("cross_attention must have query and key_value projections, got Other"))
     monkeypatch.setattr("sumpool.workflows.attention.sentence_attention", refuse)
-    with pytest.raises(RecipeError, match="bench sparsity: cross_attention must give words a query and a key"):
+    with pytest.raises(RecipeError, match="bench sparsity: cross_attention must have query and key_value projections"):
         bench_sparsity(run_folder, overrides=prepare(tmp_path, 1))
 
 
