@@ -101,7 +101,7 @@ class _Writer:
         self.decoder, self.memory, self.device = decoder, memory, device
         self.shared: dict[str, Tensor] = {}
         self.precomputed: list[dict[str, Tensor]] = []
-        self.written = CompactingCache.nothing(len(memory.mask), beams, device)
+        self.written = CompactingCache.empty(len(memory.mask), beams, device)
         self.reading = clock(self._read, device)
         self.remembering = 0.0
         self.steps: list[float] = []
@@ -123,5 +123,5 @@ class _Writer:
         self.precomputed.append(layer.cross_attention.precompute(self.memory, self.shared))
 
     def _step(self, tokens: Tensor, origins: Tensor) -> None:
-        written = self.written.take(origins)
+        written = self.written.reorder(origins)
         _, self.written = self.decoder.step(tokens, written, self.precomputed)

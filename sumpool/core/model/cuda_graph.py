@@ -1,11 +1,11 @@
-"""A step of a search as one launch: on a GPU, to start its hundred small kernels takes longer than they do.
+"""CUDA-graph capture of one decoding step.
 
-A step of fixed shapes is recorded once (a CUDA graph) and replayed from then on. A recording works in tensors of its
-own: a state that is not made of them, as that of the next batch, is copied into them first.
+Launch overhead exceeds the run time of the step's roughly 100 small kernels. A step of fixed shapes is captured once
+and replayed from then on. A graph computes in tensors of its own: the first state of a batch is copied into them.
 """
 
 from collections.abc import Callable
-from typing import Protocol, final
+from typing import NamedTuple, Protocol, final
 
 import torch
 from torch import Tensor
@@ -14,75 +14,84 @@ from sumpool.core.model.summarizer import DecoderState, Memory, SummarizationMod
 
 StepOutput = tuple[Tensor, DecoderState]
 
-_MOST = 4
-"""Recordings that are kept; each holds the keys and values of a batch."""
-_STEPS = 64
-"""Steps for which there is room are a multiple of this, so that batches share recordings."""
+MAX_CAPTURED_GRAPHS = 4
+"""Graphs that are kept; each holds the KV cache of a batch."""
+STEPS_MULTIPLE = 64
+"""The number of steps of a static cache is rounded up to a multiple of this, so that batches share graphs."""
 
 
 class GraphCapture(Protocol):
-    """Records what a function does."""
+    """Captures the kernels that a function launches."""
 
     def __call__(self, run: Callable[[], StepOutput]) -> tuple[StepOutput, Callable[[], object]]:
-        """Record it; give the tensors that it returns, and a function that does it again in the same tensors."""
+        """Capture `run`; return its output tensors, and a function that computes them again in place."""
+
+
+class _CapturedStep(NamedTuple):
+    """A captured step: its input tensors, its output tensors, and the function that computes these."""
+
+    inputs: list[Tensor]
+    output: StepOutput
+    replay: Callable[[], object]
 
 
 def capture_graph(run: Callable[[], StepOutput]) -> tuple[StepOutput, Callable[[], object]]:
-    """Record what a function does on the GPU; it must have run before, so that every library is ready."""
+    """Capture a function on the GPU; it must have run before, so that libraries are initialised."""
     graph = torch.cuda.CUDAGraph()
     with torch.cuda.graph(graph):
-        found = run()
-    return found, graph.replay
+        output = run()
+    return output, graph.replay
 
 
 @final
 class GraphedDecoder:
-    """The search's side of a model: as `start` and `step` of its own, recorded where that is possible and pays."""
+    """`SummarizationModel.start` and `SummarizationModel.step`, with steps captured where that is possible and pays."""
 
-    def __init__(self, model: SummarizationModel, record: GraphCapture | None = None) -> None:
-        """Prepare.
+    def __init__(self, model: SummarizationModel, capture: GraphCapture | None = None) -> None:
+        """Prepare; nothing is captured yet.
 
         Args:
-            model: The model, in evaluation mode when it steps; its weights stay where they are.
-            record: How to record a step; None makes a graph of it on a GPU and takes it as it is elsewhere.
+            model: The model, in evaluation mode when it steps; its weights must not move.
+            capture: How to capture a step; None captures CUDA graphs on a GPU and nothing elsewhere.
         """
         self._model = model
-        self._record = record
-        if record is None and model.embedding.weight.is_cuda and model.decoder.has_fixed_shapes:
-            self._record = capture_graph
-        self._recordings: dict[tuple[object, ...], tuple[list[Tensor], StepOutput, Callable[[], object]]] = {}
+        self._capture = capture
+        if capture is None and model.embedding.weight.is_cuda and model.decoder.has_fixed_shapes:
+            self._capture = capture_graph
+        self._graphs: dict[tuple[object, ...], _CapturedStep] = {}
 
     def start(self, memory: Memory, beams: int, tokens: int) -> DecoderState:
-        """Begin a search that writes at most so many tokens; see `SummarizationModel.start`."""
-        steps = (tokens + 1 + _STEPS - 1) // _STEPS * _STEPS  # the first shows BEGIN
-        return self._model.start(memory, beams, steps if self._record else None)
+        """Start a search of summaries of at most `tokens` tokens; see `SummarizationModel.start`."""
+        steps = -(-(tokens + 1) // STEPS_MULTIPLE) * STEPS_MULTIPLE  # the first step reads BOS
+        return self._model.start(memory, beams, steps if self._capture else None)
 
     def step(self, last: Tensor, state: DecoderState) -> StepOutput:
-        """Go a token further, in tensors that the next step overwrites; see `SummarizationModel.step`."""
-        if self._record is None or not state.written.rooms:
-            return self._model.step(last, state)  # the first step makes the rooms and wakes the libraries
-        given = [*_tensors(state), last]  # in this order: the token before may lie where the last one is to be put
-        shapes = tuple((tensor.shape, tensor.dtype) for tensor in given)
-        if shapes not in self._recordings:
-            if len(self._recordings) == _MOST:
-                del self._recordings[next(iter(self._recordings))]
-            own_last, own_state = last.clone(), state.apply(torch.clone)
-            found, replay = self._record(lambda: self._model.step(own_last, own_state))
-            self._recordings[shapes] = [*_tensors(own_state), own_last], found, replay
-        own, found, replay = self._recordings[shapes]
-        for kept, tensor in zip(own, given, strict=True):
-            if kept is not tensor:
-                kept.copy_(tensor)
-        replay()
-        return found
+        """Take one step; the next step overwrites the returned tensors. See `SummarizationModel.step`."""
+        if self._capture is None or not state.self_cache.buffers:
+            return self._model.step(last, state)  # the first step allocates buffers and initialises libraries
+        inputs = [*_tensors(state), last]  # copied in this order: the previous token may alias the last one's input
+        shapes = tuple((tensor.shape, tensor.dtype) for tensor in inputs)
+        if shapes not in self._graphs:
+            if len(self._graphs) == MAX_CAPTURED_GRAPHS:
+                del self._graphs[next(iter(self._graphs))]
+            graph_last, graph_state = last.clone(), state.map_tensors(torch.clone)
+            output, replay = self._capture(lambda: self._model.step(graph_last, graph_state))
+            self._graphs[shapes] = _CapturedStep([*_tensors(graph_state), graph_last], output, replay)
+        graph = self._graphs[shapes]
+        for graph_input, tensor in zip(graph.inputs, inputs, strict=True):
+            if graph_input is not tensor:
+                graph_input.copy_(tensor)
+        graph.replay()
+        return graph.output
 
 
 def _tensors(state: DecoderState) -> list[Tensor]:
-    found: list[Tensor] = []
+    """All tensors of a state, in a fixed order."""
+    tensors: list[Tensor] = []
 
-    def find(tensor: Tensor) -> Tensor:
-        found.append(tensor)
+    def collect(tensor: Tensor) -> Tensor:
+        tensors.append(tensor)
         return tensor
 
-    state.apply(find)
-    return found
+    state.map_tensors(collect)
+    return tensors

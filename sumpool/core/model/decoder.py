@@ -1,4 +1,4 @@
-"""The decoder: writes a summary token by token from what the encoder left."""
+"""The decoder: summary tokens and memory -> states of the next tokens."""
 
 from collections.abc import Sequence
 from dataclasses import replace
@@ -21,7 +21,7 @@ from sumpool.core.tokens import Tokens
 
 @final
 class CausalAttention(nn.Module):
-    """Self-attention of the summary: a token sees itself and what was written before it."""
+    """Causal self-attention of the summary."""
 
     def __init__(self, dim: int, heads: int) -> None:
         super().__init__()
@@ -30,26 +30,23 @@ class CausalAttention(nn.Module):
         self.out = nn.Linear(dim, dim)
 
     def forward(self, states: Tensor) -> Tensor:
-        """Mix a whole summary (batch, target, dim)."""
-        query, key, value = self._split(states)
-        mixed: Tensor = self.out(merge_heads(F.scaled_dot_product_attention(query, key, value, is_causal=True)))
-        return mixed
+        """Attend within whole summaries (batch, target, dim), as in training."""
+        query, key, value = (split_heads(part, self.heads) for part in self.project(states).chunk(3, dim=-1))
+        output: Tensor = self.out(merge_heads(F.scaled_dot_product_attention(query, key, value, is_causal=True)))
+        return output
 
-    def step(self, states: Tensor, written: BeamCache, layer: int) -> Tensor:
-        """Mix the newest token of every hypothesis (batch, beams, dim) with what it wrote before."""
+    def step(self, states: Tensor, cache: BeamCache, layer: int) -> Tensor:
+        """Attend from the newest token of every beam (batch, beams, dim) to its ancestors and itself."""
         projected = self.project(states).unflatten(2, (3, self.heads, -1)).permute(2, 0, 3, 1, 4)
-        key, value, past = written.add(layer, projected[1:])
-        mixed = F.scaled_dot_product_attention(projected[0], key, value, attn_mask=past[:, None])
-        added: Tensor = self.out(merge_heads(mixed))
-        return added
-
-    def _split(self, states: Tensor) -> tuple[Tensor, ...]:
-        return tuple(split_heads(part, self.heads) for part in self.project(states).chunk(3, dim=-1))
+        key, value, bias = cache.update(layer, projected[1:])
+        attended = F.scaled_dot_product_attention(projected[0], key, value, attn_mask=bias[:, None])
+        output: Tensor = self.out(merge_heads(attended))
+        return output
 
 
 @final
 class DecoderLayer(nn.Module):
-    """Causal self-attention, cross-attention and feed-forward, each in a residual sum."""
+    """Causal self-attention, cross-attention and feed-forward, each with a residual connection."""
 
     def __init__(self, config: ModelConfig) -> None:
         super().__init__()
@@ -60,38 +57,38 @@ class DecoderLayer(nn.Module):
         self.cross_attention_residual = Residual(config.dim, config.norm, config.dropout)
         self.feed_forward_residual = Residual(config.dim, config.norm, config.dropout)
 
-    def forward(self, states: Tensor, precomputed: dict[str, Tensor], mask: Tensor | None) -> CrossAttentionOutput:
-        """Read whole summaries (batch, target, dim), True in mask (batch, target) at real tokens."""
+    def forward(self, states: Tensor, cross_cache: dict[str, Tensor], mask: Tensor | None) -> CrossAttentionOutput:
+        """Apply the layer to whole summaries (batch, target, dim), True in mask (batch, target) at real tokens."""
         states = self.attention_residual(states, self.attention)
-        seen: CrossAttentionOutput = self.cross_attention(
-            self.cross_attention_residual.prepare(states), precomputed, mask
+        output: CrossAttentionOutput = self.cross_attention(
+            self.cross_attention_residual.prepare(states), cross_cache, mask
         )
-        states = self.cross_attention_residual.add(states, seen.states)
-        return replace(seen, states=self._feed(states))
+        states = self.cross_attention_residual.add(states, output.states)
+        return replace(output, states=self._feed_forward(states))
 
     def step(
-        self, states: Tensor, written: BeamCache, layer: int, precomputed: dict[str, Tensor]
+        self, states: Tensor, self_cache: BeamCache, layer: int, cross_cache: dict[str, Tensor]
     ) -> tuple[Tensor, StepState]:
-        """Read the newest token of every hypothesis (batch, beams, dim), as the layer of this number.
+        """Apply the layer, whose index is `layer`, to the newest token of every beam (batch, beams, dim).
 
         Returns:
-            (batch, beams, dim), and what the cross-attention keeps.
+            (batch, beams, dim), and the state of the cross-attention between steps.
         """
-        states = self.attention_residual.add(
-            states, self.attention.step(self.attention_residual.prepare(states), written, layer)
-        )
+        attended = self.attention.step(self.attention_residual.prepare(states), self_cache, layer)
+        states = self.attention_residual.add(states, attended)
         queries = self.cross_attention_residual.prepare(states)
-        seen, held = self.cross_attention.step(queries, precomputed, written.held[layer] if written.held else {})
-        return self._feed(self.cross_attention_residual.add(states, seen)), held
+        step_state = self_cache.step_states[layer] if self_cache.step_states else {}
+        attended, step_state = self.cross_attention.step(queries, cross_cache, step_state)
+        return self._feed_forward(self.cross_attention_residual.add(states, attended)), step_state
 
-    def _feed(self, states: Tensor) -> Tensor:
-        fed: Tensor = self.feed_forward_residual(states, self.feed_forward)
-        return fed
+    def _feed_forward(self, states: Tensor) -> Tensor:
+        output: Tensor = self.feed_forward_residual(states, self.feed_forward)
+        return output
 
 
 @final
 class Decoder(nn.Module):
-    """Turns summary tokens into states that the output head reads."""
+    """Transformer decoder with a choice of cross-attention."""
 
     def __init__(self, config: ModelConfig, embedding: nn.Embedding) -> None:
         super().__init__()
@@ -105,68 +102,72 @@ class Decoder(nn.Module):
 
     @property
     def has_fixed_shapes(self) -> bool:
-        """Whether a step works in shapes that follow from those of what it is given."""
+        """Whether the shapes within a step follow from the shapes of its input alone, as CUDA graphs require."""
         return all(layer.cross_attention.has_fixed_shapes for layer in self._layers())
 
     def precompute(self, memory: Tokens) -> list[dict[str, Tensor]]:
-        """Let every layer project the memory once."""
+        """Project the memory once for each layer; see `CrossAttention.precompute`."""
         shared = self.memory_encoder(memory)
         return [layer.cross_attention.precompute(memory, shared) for layer in self._layers()]
 
     def forward(
         self,
         tokens: Tensor,
-        precomputed: list[dict[str, Tensor]],
+        cross_cache: list[dict[str, Tensor]],
         mask: Tensor | None = None,
-        planned: Tensor | None = None,
+        lengths: Tensor | None = None,
     ) -> CrossAttentionOutput:
-        """Read summaries.
+        """Decode whole summaries, each token given those before it.
 
         Args:
             tokens: (batch, target).
-            precomputed: What `precompute` returned for their documents.
-            mask: (batch, target), True at the tokens that count in losses and figures; None where all do.
-            planned: (batch,), how many tokens the summaries are to have; None where lengths have no plan.
+            cross_cache: Result of `precompute` for the documents.
+            mask: (batch, target), True at the tokens that count in losses and metrics; None where all do.
+            lengths: (batch,), length of each summary that the decoder is conditioned on; None without a length
+                predictor.
 
         Returns:
-            States (batch, target, dim), losses as means over the layers, and figures named after them.
+            States (batch, target, dim), losses as means over the layers, and metrics named after the layers.
         """
-        states = self._embed(tokens, torch.arange(tokens.size(1), device=tokens.device).expand(tokens.shape), planned)
-        found: list[CrossAttentionOutput] = []
-        for layer, kept in zip(self._layers(), precomputed, strict=True):
-            found.append(run_layer(layer, states, kept, mask, checkpointed=self.checkpoint_activations))
-            states = found[-1].states
+        positions = torch.arange(tokens.size(1), device=tokens.device).expand(tokens.shape)
+        states = self._embed(tokens, positions, lengths)
+        outputs: list[CrossAttentionOutput] = []
+        for layer, layer_cache in zip(self._layers(), cross_cache, strict=True):
+            outputs.append(run_layer(layer, states, layer_cache, mask, checkpointed=self.checkpoint_activations))
+            states = outputs[-1].states
         metrics = {
-            f"decoder_{number}.{name}": figure
-            for number, seen in enumerate(found, 1)
-            for name, figure in seen.metrics.items()
+            f"decoder_{number}.{name}": metric
+            for number, output in enumerate(outputs, 1)
+            for name, metric in output.metrics.items()
         }
-        return CrossAttentionOutput(self.norm(states), _means([seen.losses for seen in found]), metrics)
+        return CrossAttentionOutput(self.norm(states), _means([output.losses for output in outputs]), metrics)
 
     def step(
-        self, tokens: Tensor, written: BeamCacheT, precomputed: list[dict[str, Tensor]], planned: Tensor | None = None
+        self,
+        tokens: Tensor,
+        self_cache: BeamCacheT,
+        cross_cache: list[dict[str, Tensor]],
+        lengths: Tensor | None = None,
     ) -> tuple[Tensor, BeamCacheT]:
-        """Read the newest token of every hypothesis (batch, beams): states (batch, beams, dim)."""
-        written = written.advance()
-        states = self._embed(tokens, written.place.expand(tokens.shape), planned)
-        held: list[StepState] = []
-        for number, (layer, seen) in enumerate(zip(self._layers(), precomputed, strict=True)):
-            states, kept = layer.step(states, written, number, seen)
-            held.append(kept)
-        return self.norm(states), replace(written, held=held)
+        """Decode the newest token of every beam (batch, beams); return states (batch, beams, dim) and the cache."""
+        self_cache = self_cache.advance()
+        states = self._embed(tokens, self_cache.position.expand(tokens.shape), lengths)
+        step_states: list[StepState] = []
+        for index, (layer, layer_cache) in enumerate(zip(self._layers(), cross_cache, strict=True)):
+            states, step_state = layer.step(states, self_cache, index, layer_cache)
+            step_states.append(step_state)
+        return self.norm(states), replace(self_cache, step_states=step_states)
 
     def _layers(self) -> list[DecoderLayer]:
         return [layer for layer in self.layers if isinstance(layer, DecoderLayer)]
 
-    def _embed(self, tokens: Tensor, places: Tensor, planned: Tensor | None) -> Tensor:
-        embedded: Tensor = self.embed(tokens, tokens != self.pad, places)
-        return (
-            embedded
-            if self.length_predictor is None or planned is None
-            else embedded + self.length_predictor.embed_remaining(planned, places, embedded.dtype)
-        )
+    def _embed(self, tokens: Tensor, positions: Tensor, lengths: Tensor | None) -> Tensor:
+        embedded: Tensor = self.embed(tokens, tokens != self.pad, positions)
+        if self.length_predictor is None or lengths is None:
+            return embedded
+        return embedded + self.length_predictor.embed_remaining(lengths, positions, embedded.dtype)
 
 
 def _means(losses: Sequence[dict[str, Tensor]]) -> dict[str, Tensor]:
-    """Take the mean of each loss over the layers, which all have the same."""
+    """Mean of each loss over the layers, which all have the same losses."""
     return {name: torch.stack([layer[name] for layer in losses]).mean() for name in losses[0]}

@@ -1,4 +1,4 @@
-"""From vocabulary pieces to the vectors that the first layer is given."""
+"""Token and position embeddings."""
 
 from typing import final
 
@@ -11,34 +11,34 @@ from sumpool.core.nn.positions import sinusoid
 
 @final
 class Embed(nn.Module):
-    """The embedding of each token plus that of its place, normalised where the settings say so."""
+    """Sum of token and position embeddings, with optional layer normalisation."""
 
     def __init__(
-        self, embedding: nn.Embedding, config: ModelConfig, positions: PositionsOfTokens, longest: int
+        self, embedding: nn.Embedding, config: ModelConfig, positions: PositionsOfTokens, max_length: int
     ) -> None:
         super().__init__()
         self.embedding = embedding
         self.scale = embedding.embedding_dim**0.5 if config.scale_embedding else 1.0
         self.kind = positions
-        self.positions = nn.Embedding(longest, config.dim) if positions == "learned" else None
+        self.positions = nn.Embedding(max_length, config.dim) if positions == "learned" else None
         self.norm = nn.LayerNorm(config.dim) if config.embedding_norm else nn.Identity()
         self.dropout = nn.Dropout(config.dropout)
 
-    def forward(self, ids: Tensor, mask: Tensor, places: Tensor) -> Tensor:
-        """Embed.
+    def forward(self, ids: Tensor, mask: Tensor, positions: Tensor) -> Tensor:
+        """Embed tokens.
 
         Args:
             ids: (batch, length).
             mask: (batch, length), True at real tokens.
-            places: (batch, length), counted from 0.
+            positions: (batch, length), counted from 0.
 
         Returns:
             (batch, length, dim).
         """
         states = zero_padding(self.embedding(ids), mask) * self.scale
         if self.positions is not None:
-            states = states + self.positions(places)
+            states = states + self.positions(positions)
         elif self.kind == "sinusoidal":
-            states = states + sinusoid(places, states.size(-1)).to(states.dtype)
+            states = states + sinusoid(positions, states.size(-1)).to(states.dtype)
         embedded: Tensor = self.dropout(self.norm(states))
         return embedded

@@ -1,15 +1,16 @@
-"""What the hypotheses of a search have written: one room of keys and values for all hypotheses of a document.
+"""KV cache shared by all beams of a document.
 
-A step fills one slot for every hypothesis, and a table says which slots each descends from. To follow other hypotheses
-is to take their rows of that table: keys and values stay where they are, and all hypotheses of a document read the
-slots in one product, each blind to what is not its own past.
+Each decoding step writes one slot per beam. An ancestry bias, not a copy, records which slots a beam descends from:
+reordering beams reorders the rows of this bias, while keys and values stay where they are, and all beams of a document
+attend to the slots in one product, each masked to its own ancestors.
 
-Now and then the room is full. What no hypothesis descends from is then left behind, so that a document's hypotheses,
-which have most of their past in common, read little more than one of them would, and the rest moves to a new room.
-One layer of 8 heads and 768 features on one CPU core, beside copying the past of every hypothesis: 1 document, 2 beams,
-256 tokens, .6 of the time; 8 documents, 4 beams, .2.
+When the buffers are full, slots without descendants are dropped and the others move to new buffers, so that the beams
+of a document, which have most ancestors in common, read little more than one beam would. One layer of 8 heads and 768
+features on one CPU core, relative to a copy of the cache per beam: 1 document, 2 beams, 256 tokens, 0.6 of the time; 8
+documents, 4 beams, 0.2.
 
-A GPU would rather do the same work at every step, from the same places: there one room has slots for all steps.
+On a GPU, steps of fixed shapes at fixed addresses can be captured as a CUDA graph: there the buffers have slots for all
+steps from the beginning.
 """
 
 import math
@@ -22,68 +23,78 @@ import torch
 from torch import Tensor
 
 from sumpool.core.cross_attention._base import StepState
-from sumpool.core.nn.gathering import pack
+from sumpool.core.nn.gathering import indices_of_true
 
-_STEPS = 32
-"""Steps that a new room has slots for; fewer move what was written more often, more read what nobody descends from."""
+STEPS_PER_BUFFER = 32
+"""Steps that new buffers have slots for; fewer compact more often, more read more slots without descendants."""
 
 
 @dataclass(frozen=True)
 class BeamCache(ABC):
-    """What was written; rows are hypotheses, those of one document together, (documents * beams, ...).
+    """Keys and values of the decoder's self-attention; rows are beams, those of a document side by side.
 
-    Keys and values are filled in place: a search goes on from every state at most once.
+    Buffers are written in place: a search continues from every state at most once.
 
     Attributes:
-        past: (documents, beams, slots), 0 at the slots that each hypothesis descends from and -inf at others, to be
-            added to the scores of their keys.
-        rooms: Keys and values of each layer, (2, documents, heads, slots, head_dim); none before the first step.
-        held: What the cross-attention of each layer keeps from step to step, (documents * beams, ...) each.
+        ancestry_bias: (documents, beams, slots), 0 at the slots that a beam descends from and -inf elsewhere; added to
+            the attention scores.
+        buffers: Keys and values of each layer, (2, documents, heads, slots, head_dim); empty before the first step.
+        step_states: State of each layer's cross-attention between steps, (documents * beams, ...) each.
     """
 
-    past: Tensor
-    rooms: list[Tensor] = field(default_factory=list)
-    held: list[StepState] = field(default_factory=list)
+    ancestry_bias: Tensor
+    buffers: list[Tensor] = field(default_factory=list)
+    step_states: list[StepState] = field(default_factory=list)
 
     @property
     @abstractmethod
-    def place(self) -> Tensor:
-        """Place of the newest token in its summary, (), counted from 0."""
+    def position(self) -> Tensor:
+        """Position of the newest token in its summary, (), counted from 0."""
 
     @abstractmethod
     def advance(self) -> Self:
-        """Open a slot for the next token of every hypothesis."""
+        """Allocate a slot for the next token of every beam."""
 
     @abstractmethod
-    def add(self, layer: int, newest: Tensor) -> tuple[Tensor, Tensor, Tensor]:
-        """Note a layer's keys and values of the newest tokens, (2, documents, heads, beams, head_dim).
+    def update(self, layer: int, key_value: Tensor) -> tuple[Tensor, Tensor, Tensor]:
+        """Write a layer's keys and values of the newest tokens, (2, documents, heads, beams, head_dim).
 
         Returns:
-            Keys and values of the slots to read, (documents, heads, some, head_dim) each, and their part of `past`,
-            (documents, beams, some).
+            Keys and values of the slots to attend to, (documents, heads, slots, head_dim) each, and their ancestry
+            bias, (documents, beams, slots).
         """
 
-    def take(self, rows: Tensor) -> Self:
-        """Follow other hypotheses (documents * beams,), each of the same document; fewer than before, or as many."""
-        past = self.past.flatten(0, 1).index_select(0, rows).unflatten(0, (len(self.past), -1))
-        return replace(self, past=past, held=_take(self.held, rows))
+    def reorder(self, rows: Tensor) -> Self:
+        """Continue beams `rows` (documents * beams,), each of the same document; as many as before or fewer."""
+        bias = self.ancestry_bias.flatten(0, 1).index_select(0, rows).unflatten(0, (len(self.ancestry_bias), -1))
+        return replace(self, ancestry_bias=bias, step_states=_select_rows(self.step_states, rows))
 
     def select(self, documents: Tensor) -> Self:
-        """Go on with these documents only, (fewer,)."""
-        beams = self.past.size(1)
+        """Continue with these documents only, (fewer,)."""
+        beams = self.ancestry_bias.size(1)
         rows = (documents[:, None] * beams + torch.arange(beams, device=documents.device)).flatten()
-        rooms = [room.index_select(1, documents) for room in self.rooms]
-        return replace(self, past=self.past.index_select(0, documents), rooms=rooms, held=_take(self.held, rows))
+        return replace(
+            self,
+            ancestry_bias=self.ancestry_bias.index_select(0, documents),
+            buffers=[buffer.index_select(1, documents) for buffer in self.buffers],
+            step_states=_select_rows(self.step_states, rows),
+        )
 
-    def apply(self, change: Callable[[Tensor], Tensor]) -> Self:
-        """Change every tensor."""
-        held = [{name: change(value) for name, value in layer.items()} for layer in self.held]
-        return replace(self, past=change(self.past), rooms=[change(room) for room in self.rooms], held=held)
+    def map_tensors(self, function: Callable[[Tensor], Tensor]) -> Self:
+        """Apply a function to every tensor."""
+        return replace(
+            self,
+            ancestry_bias=function(self.ancestry_bias),
+            buffers=[function(buffer) for buffer in self.buffers],
+            step_states=[{name: function(value) for name, value in layer.items()} for layer in self.step_states],
+        )
 
-    def _room(self, layer: int, newest: Tensor) -> Tensor:
-        if layer == len(self.rooms):  # only now is it known in which precision they come
-            self.rooms.append(newest.new_zeros(*newest.shape[:3], self.past.size(2), newest.size(4)))
-        return self.rooms[layer]
+    def _buffer(self, layer: int, key_value: Tensor) -> Tensor:
+        if layer == len(self.buffers):  # the first step determines the precision
+            self.buffers.append(
+                key_value.new_zeros(*key_value.shape[:3], self.ancestry_bias.size(2), key_value.size(4))
+            )
+        return self.buffers[layer]
 
 
 BeamCacheT = TypeVar("BeamCacheT", bound=BeamCache)
@@ -92,112 +103,117 @@ BeamCacheT = TypeVar("BeamCacheT", bound=BeamCache)
 @final
 @dataclass(frozen=True)
 class CompactingCache(BeamCache):
-    """What was written, in rooms that are moved when they are full; only filled slots are read.
+    """Cache that grows, and drops slots without descendants when its buffers are full; only used slots are read.
 
     Attributes:
-        filled: Slots that hold something.
-        length: Tokens that every hypothesis has.
+        used: Number of written slots.
+        length: Tokens of every hypothesis.
     """
 
-    filled: int = 0
+    used: int = 0
     length: int = 0
 
     @classmethod
-    def nothing(cls, documents: int, beams: int, device: torch.device) -> Self:
-        """Begin."""
-        return cls(_nobody(documents, beams, _STEPS, device))
+    def empty(cls, documents: int, beams: int, device: torch.device) -> Self:
+        """Return a cache without tokens."""
+        return cls(_empty_ancestry(documents, beams, STEPS_PER_BUFFER, device))
 
     @property
-    def place(self) -> Tensor:
-        """See `BeamCache.place`."""
-        return torch.tensor(self.length - 1, device=self.past.device)
+    def position(self) -> Tensor:
+        """See `BeamCache.position`."""
+        return torch.tensor(self.length - 1, device=self.ancestry_bias.device)
 
     def advance(self) -> Self:
         """See `BeamCache.advance`."""
-        beams = self.past.size(1)
-        found = self if self.filled + beams <= self.past.size(2) else self._move()
-        slots = slice(found.filled, found.filled + beams)
-        found.past[:, :, slots] = _own(beams, self.past.device)
-        return replace(found, filled=slots.stop, length=self.length + 1)
+        beams = self.ancestry_bias.size(1)
+        cache = self if self.used + beams <= self.ancestry_bias.size(2) else self._compact()
+        slots = slice(cache.used, cache.used + beams)
+        cache.ancestry_bias[:, :, slots] = _newest_ancestry(beams, self.ancestry_bias.device)
+        return replace(cache, used=slots.stop, length=self.length + 1)
 
-    def add(self, layer: int, newest: Tensor) -> tuple[Tensor, Tensor, Tensor]:
-        """See `BeamCache.add`."""
-        room = self._room(layer, newest)[:, :, :, : self.filled]
-        room[:, :, :, -newest.size(3) :] = newest
-        key, value = room.unbind()
-        return key, value, self.past[:, :, : self.filled].to(key.dtype)
+    def update(self, layer: int, key_value: Tensor) -> tuple[Tensor, Tensor, Tensor]:
+        """See `BeamCache.update`."""
+        buffer = self._buffer(layer, key_value)[:, :, :, : self.used]
+        buffer[:, :, :, -key_value.size(3) :] = key_value
+        key, value = buffer.unbind()
+        return key, value, self.ancestry_bias[:, :, : self.used].to(key.dtype)
 
-    def _move(self) -> Self:
-        """Move what hypotheses descend from to the beginning of a room with new slots."""
-        beams = self.past.size(1)
-        lived = (self.past == 0).any(1)  # (documents, slots)
-        most = int(lived.sum(1).max()) if len(lived) else 0
-        index, real = pack(lived, most + _STEPS * beams)
-        past = self.past.gather(2, index[:, None].expand(-1, beams, -1)).masked_fill_(~real[:, None], -math.inf)
-        return replace(self, past=past, filled=most, rooms=[_take_slots(room, index) for room in self.rooms])
+    def _compact(self) -> Self:
+        """Move slots with descendants to the beginning of new buffers."""
+        beams = self.ancestry_bias.size(1)
+        has_descendants = (self.ancestry_bias == 0).any(1)  # (documents, slots)
+        used = int(has_descendants.sum(1).max()) if len(has_descendants) else 0
+        index, valid = indices_of_true(has_descendants, used + STEPS_PER_BUFFER * beams)
+        bias = self.ancestry_bias.gather(2, index[:, None].expand(-1, beams, -1))
+        return replace(
+            self,
+            ancestry_bias=bias.masked_fill_(~valid[:, None], -math.inf),
+            used=used,
+            buffers=[_gather_slots(buffer, index) for buffer in self.buffers],
+        )
 
 
 @final
 @dataclass(frozen=True)
 class StaticCache(BeamCache):
-    """What was written, in rooms for all steps; every step reads all slots, and no shape ever changes.
+    """Cache with slots for all steps; every step reads all slots, and no shape ever changes.
 
     Attributes:
-        length: Tokens that every hypothesis has, ().
+        length: Tokens of every hypothesis, ().
     """
 
     length: Tensor = field(kw_only=True)
 
     @classmethod
-    def nothing(cls, documents: int, beams: int, steps: int, device: torch.device) -> Self:
-        """Begin to write at most so many tokens."""
+    def empty(cls, documents: int, beams: int, steps: int, device: torch.device) -> Self:
+        """Return a cache without tokens that has slots for `steps` steps."""
         length = torch.zeros((), dtype=torch.long, device=device)
-        return cls(_nobody(documents, beams, steps, device), length=length)
+        return cls(_empty_ancestry(documents, beams, steps, device), length=length)
 
     @property
-    def place(self) -> Tensor:
-        """See `BeamCache.place`."""
+    def position(self) -> Tensor:
+        """See `BeamCache.position`."""
         return self.length - 1
 
     def advance(self) -> Self:
         """See `BeamCache.advance`."""
-        beams = self.past.size(1)
-        newest = _own(beams, self.past.device).expand(len(self.past), -1, -1)
-        found = replace(self, length=self.length + 1)
-        return replace(found, past=self.past.index_copy(2, found._slots(), newest))
+        beams = self.ancestry_bias.size(1)
+        newest = _newest_ancestry(beams, self.ancestry_bias.device).expand(len(self.ancestry_bias), -1, -1)
+        cache = replace(self, length=self.length + 1)
+        return replace(cache, ancestry_bias=self.ancestry_bias.index_copy(2, cache._slots(), newest))
 
-    def add(self, layer: int, newest: Tensor) -> tuple[Tensor, Tensor, Tensor]:
-        """See `BeamCache.add`."""
-        key, value = self._room(layer, newest).index_copy_(3, self._slots(), newest).unbind()
-        return key, value, self.past.to(key.dtype)
+    def update(self, layer: int, key_value: Tensor) -> tuple[Tensor, Tensor, Tensor]:
+        """See `BeamCache.update`."""
+        key, value = self._buffer(layer, key_value).index_copy_(3, self._slots(), key_value).unbind()
+        return key, value, self.ancestry_bias.to(key.dtype)
 
-    def apply(self, change: Callable[[Tensor], Tensor]) -> Self:
-        """See `BeamCache.apply`."""
-        return replace(super().apply(change), length=change(self.length))
+    def map_tensors(self, function: Callable[[Tensor], Tensor]) -> Self:
+        """See `BeamCache.map_tensors`."""
+        return replace(super().map_tensors(function), length=function(self.length))
 
     def _slots(self) -> Tensor:
         """Slots of the newest tokens, (beams,)."""
-        beams = self.past.size(1)
-        return self.place * beams + torch.arange(beams, device=self.past.device)
+        beams = self.ancestry_bias.size(1)
+        return self.position * beams + torch.arange(beams, device=self.ancestry_bias.device)
 
 
-def _nobody(documents: int, beams: int, steps: int, device: torch.device) -> Tensor:
-    """Say that no hypothesis descends from any slot, (documents, beams, steps * beams)."""
+def _empty_ancestry(documents: int, beams: int, steps: int, device: torch.device) -> Tensor:
+    """Ancestry bias of an empty cache: -inf everywhere, (documents, beams, steps * beams)."""
     return torch.full((documents, beams, steps * beams), -math.inf, device=device)
 
 
-def _own(beams: int, device: torch.device) -> Tensor:
-    """Say that each hypothesis descends from the slot of its own newest token, (beams, beams)."""
+def _newest_ancestry(beams: int, device: torch.device) -> Tensor:
+    """Ancestry bias of the newest slots, (beams, beams): each beam descends from the slot of its own token."""
     return torch.full((beams, beams), -math.inf, device=device).fill_diagonal_(0.0)
 
 
-def _take(held: list[StepState], rows: Tensor) -> list[StepState]:
-    return [{name: value.index_select(0, rows) for name, value in layer.items()} for layer in held]
+def _select_rows(step_states: list[StepState], rows: Tensor) -> list[StepState]:
+    return [{name: value.index_select(0, rows) for name, value in layer.items()} for layer in step_states]
 
 
-def _take_slots(room: Tensor, index: Tensor) -> Tensor:
-    """Copy slots (documents, some) of a room (2, documents, heads, slots, head_dim)."""
-    slots, head_dim = room.shape[3:]
-    first = torch.arange(room.shape[:3].numel(), device=room.device).view(*room.shape[:3], 1) * slots
-    places = first + index[:, None]  # (2, documents, heads, some), of rows of head_dim numbers
-    return room.view(-1, head_dim).index_select(0, places.flatten()).view(*places.shape, head_dim)
+def _gather_slots(buffer: Tensor, index: Tensor) -> Tensor:
+    """Copy slots `index` (documents, some) of a buffer (2, documents, heads, slots, head_dim)."""
+    slots, head_dim = buffer.shape[3:]
+    offsets = torch.arange(buffer.shape[:3].numel(), device=buffer.device).view(*buffer.shape[:3], 1) * slots
+    rows = offsets + index[:, None]  # (2, documents, heads, some), of a matrix (rows, head_dim)
+    return buffer.view(-1, head_dim).index_select(0, rows.flatten()).view(*rows.shape, head_dim)

@@ -57,9 +57,9 @@ class LengthPredictor(nn.Module):
         lengths = self._lengths(target)
         return lengths * (_NOISE_STD * torch.randn_like(lengths)).exp()
 
-    def embed_remaining(self, lengths: Tensor, places: Tensor, dtype: torch.dtype) -> Tensor:
-        """Embed the tokens that remain of lengths (batch,) at places (batch, target): (batch, target, dim)."""
-        remaining = (lengths[:, None] - places).round().clamp_min(0)
+    def embed_remaining(self, lengths: Tensor, positions: Tensor, dtype: torch.dtype) -> Tensor:
+        """Embed the tokens that remain of lengths (batch,) at positions (batch, target): (batch, target, dim)."""
+        remaining = (lengths[:, None] - positions).round().clamp_min(0)
         embedded: Tensor = self.remaining(sinusoid(remaining, self.remaining.in_features).to(dtype))
         return embedded
 

@@ -1,4 +1,4 @@
-"""The whole model: documents in, log-probabilities of summaries out."""
+"""The whole model: documents -> log-probabilities of summaries."""
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace
@@ -21,13 +21,13 @@ from sumpool.special_tokens import DEFAULT_SPECIAL_TOKENS, SpecialTokens
 
 @dataclass(frozen=True)
 class Memory:
-    """Encoded documents, ready to be written about.
+    """Encoded documents, input of the decoder.
 
     Attributes:
-        tokens: What pooling left; cross-attention sees it.
-        source: What the output head takes of the vectors before the first pooling.
-        ids: (batch, length), the source.
-        mixtures: What each pooling, first to last, made of the vectors before it.
+        tokens: Output of the encoder, the input of cross-attention.
+        source: States before the first pooling, projected by the output head.
+        ids: (batch, length), token ids of the source.
+        mixtures: Weights of each pooling, first to last.
     """
 
     tokens: Tokens
@@ -38,59 +38,61 @@ class Memory:
 
 @dataclass(frozen=True)
 class DecoderState:
-    """Where a search stands: rows are hypotheses, those of one document together, (batch * beams, ...).
+    """State of a search between two steps; rows are hypotheses, those of a document side by side, (batch * beams, ...).
 
-    A search goes on from every state at most once, as what is written is kept in place.
+    A search continues from every state at most once, since the KV cache is written in place.
 
     Attributes:
-        seen: For each layer, what its cross-attention remembers of the documents; shared by their beams.
-        copied: What the output head remembers of the documents.
-        before: (batch, beams), the token before the last one.
-        written: What the layers keep of what was written.
-        planned: (batch,), how many tokens each summary is to have; None where lengths have no plan.
+        cross_cache: For each layer, the document's projections of its cross-attention, shared by all beams.
+        copy_cache: Projections of the source by the output head, shared by all beams.
+        previous_token: (batch, beams), the token before the last one.
+        self_cache: KV cache of the decoder's self-attention.
+        predicted_lengths: (batch,), tokens of each summary; None without a length predictor.
     """
 
-    seen: list[dict[str, Tensor]]
-    copied: dict[str, Tensor]
-    before: Tensor
-    written: BeamCache
-    planned: Tensor | None = None
+    cross_cache: list[dict[str, Tensor]]
+    copy_cache: dict[str, Tensor]
+    previous_token: Tensor
+    self_cache: BeamCache
+    predicted_lengths: Tensor | None = None
 
     def reorder(self, rows: Tensor) -> "DecoderState":
-        """Follow other hypotheses, or fewer: row i goes on from row rows[i], of the same document."""
-        before = self.before.flatten().index_select(0, rows).unflatten(0, (len(self.before), -1))
-        return replace(self, before=before, written=self.written.take(rows))
+        """Continue other hypotheses, or fewer: row i continues row rows[i], of the same document."""
+        documents = len(self.previous_token)
+        previous_token = self.previous_token.flatten().index_select(0, rows).unflatten(0, (documents, -1))
+        return replace(self, previous_token=previous_token, self_cache=self.self_cache.reorder(rows))
 
     def select(self, documents: Tensor) -> "DecoderState":
-        """Go on with these documents only, (fewer,) indices."""
+        """Continue with these documents only, (fewer,) indices."""
+        lengths = self.predicted_lengths
         return DecoderState(
-            seen=[_pick(layer, documents) for layer in self.seen],
-            copied=_pick(self.copied, documents),
-            before=self.before.index_select(0, documents),
-            written=self.written.select(documents),
-            planned=None if self.planned is None else self.planned.index_select(0, documents),
+            cross_cache=[_select(layer, documents) for layer in self.cross_cache],
+            copy_cache=_select(self.copy_cache, documents),
+            previous_token=self.previous_token.index_select(0, documents),
+            self_cache=self.self_cache.select(documents),
+            predicted_lengths=None if lengths is None else lengths.index_select(0, documents),
         )
 
-    def apply(self, change: Callable[[Tensor], Tensor]) -> "DecoderState":
-        """Change every tensor."""
+    def map_tensors(self, function: Callable[[Tensor], Tensor]) -> "DecoderState":
+        """Apply a function to every tensor."""
         return DecoderState(
-            seen=[{name: change(value) for name, value in layer.items()} for layer in self.seen],
-            copied={name: change(value) for name, value in self.copied.items()},
-            before=change(self.before),
-            written=self.written.apply(change),
-            planned=None if self.planned is None else change(self.planned),
+            cross_cache=[{name: function(value) for name, value in layer.items()} for layer in self.cross_cache],
+            copy_cache={name: function(value) for name, value in self.copy_cache.items()},
+            previous_token=function(self.previous_token),
+            self_cache=self.self_cache.map_tensors(function),
+            predicted_lengths=None if self.predicted_lengths is None else function(self.predicted_lengths),
         )
 
 
-def _pick(precomputed: dict[str, Tensor], documents: Tensor) -> dict[str, Tensor]:
-    return {name: value.index_select(0, documents) for name, value in precomputed.items()}
+def _select(cache: dict[str, Tensor], documents: Tensor) -> dict[str, Tensor]:
+    return {name: value.index_select(0, documents) for name, value in cache.items()}
 
 
 @final
 class SummarizationModel(nn.Module):
-    """Encoder, decoder and output head over one shared embedding.
+    """Encoder, decoder and output head with one shared embedding.
 
-    Padding, batch mates and their order never change what comes out for a document.
+    Padding, batch mates and their order never change the result of a document.
     """
 
     def __init__(
@@ -121,7 +123,7 @@ class SummarizationModel(nn.Module):
         self._initialise()
 
     def _initialise(self) -> None:
-        """Xavier for the maps of the layers; a new embedding has vectors of length one, padding is zero."""
+        """Initialise linear layers by Xavier; embeddings have unit length on average, that of padding is zero."""
         for part in (self.encoder.layers, self.decoder.layers, self.decoder.memory_encoder):
             for module in part.modules():
                 if isinstance(module, nn.Linear):
@@ -135,43 +137,43 @@ class SummarizationModel(nn.Module):
             self.embedding.weight[self.special_tokens.pad].zero_()
 
     def checkpoint_activations(self, on: bool = True) -> None:
-        """Hold only what each layer was given on the way to a gradient, and work out again what happened inside."""
+        """Store only the inputs of layers for the backward pass, and recompute their activations."""
         self.encoder.checkpoint_activations = self.decoder.checkpoint_activations = on
 
     def encode(self, ids: Tensor, mask: Tensor, sentences: Tensor, phrases: Tensor | None = None) -> Memory:
-        """Read documents.
+        """Encode documents.
 
         Args:
             ids: (batch, length).
             mask: (batch, length), True at real tokens.
             sentences: (batch, length), sentence number of each token.
-            phrases: (batch, length), phrase number of each token, for boundaries that learn from a teacher.
+            phrases: (batch, length), phrase number of each token, the reference of learned boundaries.
 
         Raises:
             ValueError: If length exceeds the model's source_length.
         """
         if ids.size(1) > self.config.source_length:
             raise ValueError(f"length must be at most source_length = {self.config.source_length}, got {ids.size(1)}")
-        encoded: EncoderOutput = self.encoder(ids, mask, sentences, phrases, self.output.see)
-        return Memory(encoded.memory, encoded.source, ids, encoded.mixtures)
+        output: EncoderOutput = self.encoder(ids, mask, sentences, phrases, self.output.project_source)
+        return Memory(output.memory, output.source, ids, output.mixtures)
 
     def score(self, memory: Memory, target: Tensor, smoothing: float = 0.0) -> Scores:
-        """Score references, each token given those before it.
+        """Compute log-probabilities of references, each token given those before it.
 
         Args:
             memory: The documents.
-            target: (batch, target), closed by END and padded; the first token is foreseen from BEGIN.
-            smoothing: Weight of the uniform distribution in what is to be foreseen, in [0, 1).
+            target: (batch, target), ended by EOS and padded.
+            smoothing: Label smoothing, in [0, 1).
         """
         pad = self.special_tokens.pad
         inputs = F.pad(target[:, :-1], (1, 0), value=self.special_tokens.decoder_start)
         history = torch.stack([inputs, F.pad(inputs[:, :-1], (1, 0), value=pad)], dim=-1)
-        planned, losses = self._target_lengths(memory.tokens, target)
+        lengths, losses = self._target_lengths(memory.tokens, target)
         decoded: CrossAttentionOutput = self.decoder(
-            inputs, self.decoder.precompute(memory.tokens), target != pad, planned
+            inputs, self.decoder.precompute(memory.tokens), target != pad, lengths
         )
-        copied = self.output.precompute(memory.ids, memory.source, memory.tokens, memory.mixtures)
-        scores = self.output.score(decoded.states, history, copied, target, smoothing)
+        copy_cache = self.output.precompute(memory.ids, memory.source, memory.tokens, memory.mixtures)
+        scores = self.output.score(decoded.states, history, copy_cache, target, smoothing)
         return replace(scores, losses=decoded.losses | losses, metrics=decoded.metrics)
 
     def _target_lengths(self, memory: Tokens, target: Tensor) -> tuple[Tensor | None, dict[str, Tensor]]:
@@ -197,43 +199,43 @@ class SummarizationModel(nn.Module):
         phrases: Tensor | None = None,
         smoothing: float = 0.0,
     ) -> tuple[Scores, dict[str, Tensor], dict[str, Tensor]]:
-        """Encode and score in one call: scores of the references, auxiliary losses, and signs of health."""
+        """Encode and score in one call: scores of the references, auxiliary losses, and metrics."""
         memory = self.encode(ids, mask, sentences, phrases)
         scores = self.score(memory, target, smoothing)
         return scores, memory.tokens.losses | scores.losses, memory.tokens.metrics | scores.metrics
 
     def start(self, memory: Memory, beams: int, steps: int | None = None) -> DecoderState:
-        """Begin a search.
+        """Return the state of a search before its first step.
 
         Args:
             memory: The documents.
-            beams: Hypotheses that each document's search follows.
-            steps: Most steps of the search, BOS counted: then no step changes a shape, so that `GraphedDecoder` can
-                capture one, and each does the work of the longest. None grows the cache on demand, faster on a CPU.
+            beams: Hypotheses of each document.
+            steps: Maximum number of steps, that of BOS included: the cache is static, so that `GraphedDecoder` can
+                capture a step. None grows the cache on demand, which is faster on a CPU.
         """
         documents, device = memory.ids.size(0), memory.ids.device
         return DecoderState(
-            seen=self.decoder.precompute(memory.tokens),
-            copied=self.output.precompute(memory.ids, memory.source, memory.tokens, memory.mixtures),
-            before=memory.ids.new_full((documents, beams), self.special_tokens.pad),
-            written=CompactingCache.nothing(documents, beams, device)
+            cross_cache=self.decoder.precompute(memory.tokens),
+            copy_cache=self.output.precompute(memory.ids, memory.source, memory.tokens, memory.mixtures),
+            previous_token=memory.ids.new_full((documents, beams), self.special_tokens.pad),
+            self_cache=CompactingCache.empty(documents, beams, device)
             if steps is None
-            else StaticCache.nothing(documents, beams, steps, device),
-            planned=self.predict_lengths(memory),
+            else StaticCache.empty(documents, beams, steps, device),
+            predicted_lengths=self.predict_lengths(memory),
         )
 
     def step(self, last: Tensor, state: DecoderState) -> tuple[Tensor, DecoderState]:
-        """Foresee the next token of every hypothesis.
+        """Compute the distribution of the next token of every hypothesis.
 
         Args:
-            last: (batch * beams,), the newest token of each; BEGIN at first.
-            state: Where the search stands.
+            last: (batch * beams,), the newest token of each; BOS at first.
+            state: State of the search.
 
         Returns:
-            Log-probabilities (batch * beams, vocab), and the state with `last` written.
+            Log-probabilities (batch * beams, vocab), and the state after `last`.
         """
-        newest = last.view(state.before.shape)  # (batch, beams)
-        states, written = self.decoder.step(newest, state.written, state.seen, state.planned)
-        history = torch.stack([newest, state.before], dim=-1)  # (batch, beams, 2)
-        log_probs: Tensor = self.output(states, history, state.copied)  # (batch, beams, vocab)
-        return log_probs.flatten(0, 1), replace(state, before=newest, written=written)
+        newest = last.view(state.previous_token.shape)  # (batch, beams)
+        states, self_cache = self.decoder.step(newest, state.self_cache, state.cross_cache, state.predicted_lengths)
+        history = torch.stack([newest, state.previous_token], dim=-1)  # (batch, beams, 2)
+        log_probs: Tensor = self.output(states, history, state.copy_cache)  # (batch, beams, vocab)
+        return log_probs.flatten(0, 1), replace(state, previous_token=newest, self_cache=self_cache)

@@ -1,4 +1,4 @@
-"""What every output head is."""
+"""Output head interface."""
 
 from abc import ABC, abstractmethod
 from dataclasses import dataclass, field
@@ -17,18 +17,18 @@ class OutputConfig(Settings, ABC):
 
     @abstractmethod
     def build(self, embedding: nn.Embedding) -> "Output":
-        """Build the head beside the vocabulary's embedding, which it may share."""
+        """Build the head; it may share the embedding matrix of the vocabulary."""
 
 
 @dataclass(frozen=True)
 class Scores:
-    """How well the reference was foreseen.
+    """Log-probabilities and loss of references.
 
     Attributes:
-        nll: Scalar, the cross-entropy summed over the real tokens of all references, in nats; what is learnt from.
+        nll: Scalar, cross-entropy summed over the real tokens of all references, in nats; the training loss.
         log_prob: (batch, target), log-probability of each reference token, in nats, without a gradient; 0 at padding.
         losses: Auxiliary losses of the decoder by name, scalars.
-        metrics: Signs of health of the decoder by name, detached scalars.
+        metrics: Detached scalar metrics of the decoder by name.
     """
 
     nll: Tensor
@@ -38,32 +38,32 @@ class Scores:
 
 
 class Output(nn.Module, ABC):
-    """Turns decoder states into words.
+    """Maps decoder states to log-probabilities over the vocabulary.
 
     `history` holds the token before each output and the one before that, (batch, target, 2), padding where there is
-    none; a head that copies looks for them in the source.
+    none; pointer networks match both with the source.
     """
 
     @abstractmethod
-    def see(self, states: Tensor) -> Tensor:
-        """Take what is needed of source vectors before the first pooling, each by itself.
+    def project_source(self, states: Tensor) -> Tensor:
+        """Project source states before the first pooling, each by itself.
 
         Args:
             states: (..., dim), finite everywhere.
 
         Returns:
-            (..., features); no features where nothing is needed.
+            (..., features); zero features where the head does not use the source.
         """
 
     @abstractmethod
     def precompute(self, ids: Tensor, source: Tokens, memory: Tokens, mixtures: Mixtures) -> dict[str, Tensor]:
-        """Keep what may be copied.
+        """Compute what the head needs of a document once for all decoding steps.
 
         Args:
-            ids: (batch, length), the source.
-            source: What `see` took of the source's vectors, before the first pooling; finite everywhere.
-            memory: The vectors that cross-attention sees, after every pooling.
-            mixtures: What each pooling, first to last, made of the vectors before it.
+            ids: (batch, length), token ids of the source.
+            source: States before the first pooling as `project_source` returns them; finite everywhere.
+            memory: Output of the encoder, after every pooling.
+            mixtures: Weights of each pooling, first to last.
 
         Returns:
             Tensors, batch first, shared by all beams of a document.
@@ -71,14 +71,14 @@ class Output(nn.Module, ABC):
 
     @abstractmethod
     def forward(self, states: Tensor, history: Tensor, precomputed: dict[str, Tensor]) -> Tensor:
-        """Give every piece of the vocabulary its log-probability: (batch, target, dim) -> (batch, target, vocab)."""
+        """Return log-probabilities of all tokens: (batch, target, dim) -> (batch, target, vocab)."""
 
     @abstractmethod
     def score(
         self, states: Tensor, history: Tensor, precomputed: dict[str, Tensor], target: Tensor, smoothing: float = 0.0
     ) -> Scores:
-        """Give the reference `target` (batch, target) its log-probabilities, and never hold all the others'.
+        """Return log-probabilities of the references `target` (batch, target), without storing those of all tokens.
 
-        With label smoothing the reference is a mixture of the true token and, with that weight, the uniform
-        distribution over the vocabulary.
+        With label smoothing the reference distribution is a mixture of the true token and, with weight `smoothing`, the
+        uniform distribution over the vocabulary.
         """

@@ -16,11 +16,11 @@ from sumpool.core.tokens import Tokens
 
 @final
 class TiedOutputConfig(OutputConfig):
-    """Settings of the softmax."""
+    """Settings of the tied softmax."""
 
     kind: Literal["tied"] = "tied"
     bias: bool = False
-    """Whether a fixed number is added to the score of every piece, as in imported models; -inf takes one out."""
+    """Add a constant to the logit of every token, as in imported models; -inf removes a token."""
 
     def build(self, embedding: nn.Embedding) -> "TiedOutput":
         """Build the head."""
@@ -29,7 +29,7 @@ class TiedOutputConfig(OutputConfig):
 
 @final
 class TiedOutput(Output):
-    """Writes from the vocabulary alone."""
+    """Generates from the vocabulary only."""
 
     bias: Tensor | None
 
@@ -40,24 +40,24 @@ class TiedOutput(Output):
         self.vocabulary = TiedProjection(embedding)
         self.register_buffer("bias", torch.zeros(embedding.num_embeddings) if bias else None)
 
-    def see(self, states: Tensor) -> Tensor:
-        """Take nothing."""
+    def project_source(self, states: Tensor) -> Tensor:
+        """Return no features."""
         return states[..., :0]
 
     def precompute(self, ids: Tensor, source: Tokens, memory: Tokens, mixtures: Mixtures) -> dict[str, Tensor]:
-        """Keep nothing: this head does not look at the source."""
+        """Return nothing: the head does not use the source."""
         del ids, source, memory, mixtures
         return {}
 
     def forward(self, states: Tensor, history: Tensor, precomputed: dict[str, Tensor]) -> Tensor:
-        """Give log-probabilities (batch, target, vocab)."""
+        """Return log-probabilities (batch, target, vocab)."""
         del history, precomputed
-        scores = at_least_float32(self.vocabulary(states))
-        return (scores if self.bias is None else scores + self.bias).log_softmax(-1)
+        logits = at_least_float32(self.vocabulary(states))
+        return (logits if self.bias is None else logits + self.bias).log_softmax(-1)
 
     def score(
         self, states: Tensor, history: Tensor, precomputed: dict[str, Tensor], target: Tensor, smoothing: float = 0.0
     ) -> Scores:
-        """Score the reference (batch, target)."""
+        """Score references (batch, target)."""
         del history, precomputed
         return Scores(*cross_entropy(states, self.embedding.weight, self.bias, target, self.pad, smoothing))

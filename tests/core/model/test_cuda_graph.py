@@ -1,4 +1,4 @@
-"""A recorded step beside the plain one; where there is no GPU, what records it works everything out anew."""
+"""Captured steps, against plain ones; without a GPU, a stand-in for graphs computes each step again."""
 
 from collections.abc import Callable
 
@@ -25,37 +25,37 @@ DEVICES = [
 ]
 
 
-def tensors(found: StepOutput) -> list[Tensor]:
-    log_probs, state = found
-    kept = [log_probs]
+def tensors(output: StepOutput) -> list[Tensor]:
+    log_probs, state = output
+    collected = [log_probs]
 
-    def keep(tensor: Tensor) -> Tensor:
-        kept.append(tensor)
+    def collect(tensor: Tensor) -> Tensor:
+        collected.append(tensor)
         return tensor
 
-    state.apply(keep)
-    return kept
+    state.map_tensors(collect)
+    return collected
 
 
-class Again:
-    """Records like a graph: the same function, results in the same tensors, shapes as they were."""
+class EagerGraph:
+    """Stand-in for a CUDA graph: the same function, results in the same tensors, unchanged shapes."""
 
     def __init__(self) -> None:
-        self.recorded = 0
+        self.captured = 0
         self.replayed = 0
 
     def __call__(self, run: Callable[[], StepOutput]) -> tuple[StepOutput, Callable[[], object]]:
-        self.recorded += 1
-        found = run()
+        self.captured += 1
+        output = run()
 
         def replay() -> None:
             self.replayed += 1
-            for before, after in zip(tensors(found), tensors(run()), strict=True):
+            for before, after in zip(tensors(output), tensors(run()), strict=True):
                 assert before.shape == after.shape
                 if before.data_ptr() != after.data_ptr():
                     before.copy_(after)
 
-        return found, replay
+        return output, replay
 
 
 def summaries(model: SummarizationModel, steps: GraphedDecoder, lengths: list[int]) -> list[list[Hypothesis]]:
@@ -65,49 +65,51 @@ def summaries(model: SummarizationModel, steps: GraphedDecoder, lengths: list[in
     return search(steps.step, steps.start(memory, 3, 15), bounds, Ranking(3), device=device)
 
 
-def assert_same(found: list[list[Hypothesis]], expected: list[list[Hypothesis]]) -> None:
-    for ended, others in zip(found, expected, strict=True):
-        assert [one.tokens for one in ended] == [one.tokens for one in others]
-        assert [one.score for one in ended] == pytest.approx([one.score for one in others], abs=1e-9)
+def assert_same(actual: list[list[Hypothesis]], expected: list[list[Hypothesis]]) -> None:
+    for hypotheses, expected_hypotheses in zip(actual, expected, strict=True):
+        assert [one.tokens for one in hypotheses] == [one.tokens for one in expected_hypotheses]
+        assert [one.score for one in hypotheses] == pytest.approx([one.score for one in expected_hypotheses], abs=1e-9)
 
 
 @pytest.mark.parametrize(("device", "output"), DEVICES)
-def test_a_replayed_search_finds_the_same(device: str, output: str, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_search_with_graphs_returns_the_same_hypotheses(
+    device: str, output: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
     model = make_model(output=output).double().requires_grad_(False).to(device)
-    replayed = GraphedDecoder(model, capture_graph if device == "cuda" else Again())
+    graphed = GraphedDecoder(model, capture_graph if device == "cuda" else EagerGraph())
     plain = GraphedDecoder(model)
-    monkeypatch.setattr(plain, "_record", None)
+    monkeypatch.setattr(plain, "_capture", None)
     for lengths in ([70, 40, 9, 12], [70, 41, 8, 30], [50, 40]):  # the second batch has the shapes of the first
         expected = summaries(model, plain, lengths)
         for share in (1.0, 0.5):
             monkeypatch.setitem(decoding_step._LEAVE_AT, device, share)
-            assert_same(summaries(model, replayed, lengths), expected)
+            assert_same(summaries(model, graphed, lengths), expected)
 
 
-def test_shapes_that_were_recorded_are_replayed() -> None:
+def test_known_shapes_are_replayed() -> None:
     model = make_model().requires_grad_(False)
-    again = Again()
-    steps = GraphedDecoder(model, again)
+    graph = EagerGraph()
+    steps = GraphedDecoder(model, graph)
 
-    def write(tokens: int, *lengths: int) -> None:
+    def decode(tokens: int, *lengths: int) -> None:
         with torch.inference_mode():
             state = steps.start(model.encode(*make_documents(*lengths)), 2, tokens)
             for _ in range(tokens):
                 _, state = steps.step(torch.randint(5, VOCAB, (2 * len(lengths),)), state)
 
     for tokens in (3, 7, 5):
-        write(tokens, 70, 40)
-    assert again.recorded == 1, "there is room for 64 steps each time"
-    assert again.replayed == 2 + 6 + 4
+        decode(tokens, 70, 40)
+    assert graph.captured == 1, "the cache has slots for 64 steps each time"
+    assert graph.replayed == 2 + 6 + 4
     for length in range(10, 16):
-        write(2, length)
-    assert len(steps._recordings) == 4
+        decode(2, length)
+    assert len(steps._graphs) == 4
 
 
 @pytest.mark.parametrize("cross_attention", ["full", "ideal"])
-def test_only_a_gpu_has_steps_recorded(cross_attention: str) -> None:
+def test_steps_are_captured_on_a_gpu_only(cross_attention: str) -> None:
     model = make_model(cross_attention=cross_attention)
     assert model.decoder.has_fixed_shapes == (cross_attention == "full")
     memory = model.encode(*make_documents(9))
-    assert isinstance(GraphedDecoder(model).start(memory, 2, 5).written, CompactingCache)
-    assert isinstance(GraphedDecoder(model, Again()).start(memory, 2, 5).written, StaticCache)
+    assert isinstance(GraphedDecoder(model).start(memory, 2, 5).self_cache, CompactingCache)
+    assert isinstance(GraphedDecoder(model, EagerGraph()).start(memory, 2, 5).self_cache, StaticCache)

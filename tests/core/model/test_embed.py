@@ -22,9 +22,9 @@ def make_embed(config: ModelConfig) -> Embed:
 
 
 def make_batch() -> tuple[Tensor, Tensor, Tensor]:
-    """Ids, mask and places; the first document stands further behind."""
-    places = torch.stack([torch.arange(3, 9), torch.arange(6)])
-    return torch.randint(0, VOCAB, (2, 6)), torch.arange(6) < torch.tensor([[6], [4]]), places
+    """Ids, mask and positions; those of the first document start at 3."""
+    positions = torch.stack([torch.arange(3, 9), torch.arange(6)])
+    return torch.randint(0, VOCAB, (2, 6)), torch.arange(6) < torch.tensor([[6], [4]]), positions
 
 
 @pytest.mark.parametrize("scaled", [True, False])
@@ -33,36 +33,36 @@ def test_learned_positions_are_added_to_scaled_embeddings_before_they_are_normal
     scaled: bool, normalised: bool
 ) -> None:
     embed = make_embed(make_config(positions="learned", scale_embedding=scaled, embedding_norm=normalised))
-    ids, mask, places = make_batch()
+    ids, mask, positions = make_batch()
     assert embed.positions is not None
-    expected = embed.embedding.weight[ids] * (4.0 if scaled else 1.0) + embed.positions.weight[places]
+    expected = embed.embedding.weight[ids] * (4.0 if scaled else 1.0) + embed.positions.weight[positions]
     if normalised:
         expected = (expected - expected.mean(-1, keepdim=True)) / (
             expected.var(-1, correction=0, keepdim=True) + 1e-5
         ).sqrt()
-    torch.testing.assert_close(embed(ids, mask, places)[mask], expected[mask])
+    torch.testing.assert_close(embed(ids, mask, positions)[mask], expected[mask])
 
 
-def test_places_that_are_not_learned_add_waves_or_nothing() -> None:
-    ids, mask, places = make_batch()
-    waves, nothing = (make_embed(make_config(positions=positions)) for positions in ("sinusoidal", "none"))
-    waves.load_state_dict(nothing.state_dict())
-    plain = nothing(ids, mask, places)
-    torch.testing.assert_close(plain, 4 * nothing.embedding.weight[ids] * mask[..., None])
-    torch.testing.assert_close(waves(ids, mask, places), plain + sinusoid(places, 16))
+def test_sinusoidal_positions_are_added_and_none_add_nothing() -> None:
+    ids, mask, positions = make_batch()
+    sinusoidal, none = (make_embed(make_config(positions=positions)) for positions in ("sinusoidal", "none"))
+    sinusoidal.load_state_dict(none.state_dict())
+    plain = none(ids, mask, positions)
+    torch.testing.assert_close(plain, 4 * none.embedding.weight[ids] * mask[..., None])
+    torch.testing.assert_close(sinusoidal(ids, mask, positions), plain + sinusoid(positions, 16))
 
 
-def test_what_stands_in_the_padding_is_never_read() -> None:
+def test_the_embedding_of_padding_is_never_read() -> None:
     embed = make_embed(make_config(positions="learned", embedding_norm=True))
-    ids, mask, places = make_batch()
+    ids, mask, positions = make_batch()
     ids = (ids + 1).clamp(max=VOCAB - 1).masked_fill(~mask, PAD)
-    expected = embed(ids, mask, places)
+    expected = embed(ids, mask, positions)
     with torch.no_grad():
         embed.embedding.weight[PAD] = torch.nan
-    assert torch.equal(embed(ids, mask, places), expected)
+    assert torch.equal(embed(ids, mask, positions), expected)
 
 
-def test_each_side_learns_as_many_places_as_it_reads() -> None:
+def test_learned_positions_cover_source_and_target_length() -> None:
     config = make_config(positions="learned", decoder={"layers": 1, "positions": "learned"})
     model = SummarizationModel(config, VOCAB)
     source, target = model.encoder.embed.positions, model.decoder.embed.positions

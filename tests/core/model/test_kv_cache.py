@@ -1,4 +1,4 @@
-"""What hypotheses have written, beside a plain list for each of them."""
+"""KV caches shared by beams, against a list of keys per beam."""
 
 from collections.abc import Iterator
 
@@ -13,11 +13,11 @@ CUDA = pytest.param(
     marks=[pytest.mark.gpu, pytest.mark.skipif(not torch.cuda.is_available(), reason="needs a CUDA device")],
 )
 HEADS, HEAD_DIM, LAYERS = 2, 3, 2
-KINDS = ["moving", "fixed"]
+KINDS = ["compacting", "static"]
 
 
-class Plain:
-    """Every hypothesis has its own keys, (heads, head_dim) a token, layer by layer; its values are their negatives."""
+class PlainCache:
+    """Keys of every beam in a list of its own, (heads, head_dim) per token; values are the negative keys."""
 
     def __init__(self, documents: int, beams: int) -> None:
         self.beams = beams
@@ -28,93 +28,93 @@ class Plain:
         rows = newest.permute(1, 3, 0, 2, 4).flatten(0, 1)
         self.keys = [[*keys, row] for keys, row in zip(self.keys, rows, strict=True)]
 
-    def take(self, rows: Tensor) -> None:
+    def reorder(self, rows: Tensor) -> None:
         self.keys = [self.keys[row] for row in rows.tolist()]
 
 
-def begin(kind: str, documents: int, beams: int, steps: int, device: str = "cpu") -> BeamCache:
-    if kind == "moving":
-        return CompactingCache.nothing(documents, beams, torch.device(device))
-    return StaticCache.nothing(documents, beams, steps, torch.device(device))
+def empty_cache(kind: str, documents: int, beams: int, steps: int, device: str = "cpu") -> BeamCache:
+    if kind == "compacting":
+        return CompactingCache.empty(documents, beams, torch.device(device))
+    return StaticCache.empty(documents, beams, steps, torch.device(device))
 
 
-def number(chosen: Tensor, beams: int) -> Tensor:
-    """Number the hypotheses that are chosen of each document, (documents, some) of its own."""
-    return (torch.arange(len(chosen))[:, None] * beams + chosen).flatten()
+def to_rows(beam_indices: Tensor, beams: int) -> Tensor:
+    """Rows of the given beams (documents, some) of each document."""
+    return (torch.arange(len(beam_indices))[:, None] * beams + beam_indices).flatten()
 
 
-def both(
-    documents: int, beams: int, steps: int, kind: str = "moving", device: str = "cpu", fewer: bool = False
-) -> Iterator[tuple[BeamCache, list[tuple[Tensor, Tensor]], Plain]]:
-    """Write at random, and give what is written and what it shows after every step: keys and pasts by layer."""
+def run_both(
+    documents: int, beams: int, steps: int, kind: str = "compacting", device: str = "cpu", fewer: bool = False
+) -> Iterator[tuple[BeamCache, list[tuple[Tensor, Tensor]], PlainCache]]:
+    """Take random steps; yield the cache, keys and ancestry bias of each layer, and the plain cache after each."""
     torch.manual_seed(beams)
-    written = begin(kind, documents, beams, steps, device)
-    plain = Plain(documents, beams)
+    cache = empty_cache(kind, documents, beams, steps, device)
+    plain = PlainCache(documents, beams)
     for step in range(steps):
-        newest = torch.randn(LAYERS, len(written.past), HEADS, beams, HEAD_DIM, device=device)
-        written = written.advance()
-        shown = [written.add(layer, torch.stack([key, -key])) for layer, key in enumerate(newest)]
-        assert all(torch.equal(key, -value) for key, value, _ in shown)
+        newest = torch.randn(LAYERS, len(cache.ancestry_bias), HEADS, beams, HEAD_DIM, device=device)
+        cache = cache.advance()
+        updates = [cache.update(layer, torch.stack([key, -key])) for layer, key in enumerate(newest)]
+        assert all(torch.equal(key, -value) for key, value, _ in updates)
         plain.add(newest)
-        yield written, [(key, past) for key, _, past in shown], plain
+        yield cache, [(key, bias) for key, _, bias in updates], plain
         if step % 3:
-            rows = number(torch.randint(beams, (len(written.past), beams)), beams)
-            written = written.take(rows.to(device))
-            plain.take(rows)
-        if step % 17 == 16 and len(written.past) > 1:
-            kept = torch.randperm(len(written.past))[1:]
-            written = written.select(kept.to(device))
-            plain.take((kept[:, None] * beams + torch.arange(beams)).flatten())
+            rows = to_rows(torch.randint(beams, (len(cache.ancestry_bias), beams)), beams)
+            cache = cache.reorder(rows.to(device))
+            plain.reorder(rows)
+        if step % 17 == 16 and len(cache.ancestry_bias) > 1:
+            kept = torch.randperm(len(cache.ancestry_bias))[1:]
+            cache = cache.select(kept.to(device))
+            plain.reorder((kept[:, None] * beams + torch.arange(beams)).flatten())
         if step % 23 == 22 and fewer and beams > 1:
-            rows = number(torch.stack([torch.randperm(beams)[1:] for _ in written.past]), beams)
-            written = written.take(rows.to(device))
-            plain.take(rows)
+            rows = to_rows(torch.stack([torch.randperm(beams)[1:] for _ in cache.ancestry_bias]), beams)
+            cache = cache.reorder(rows.to(device))
+            plain.reorder(rows)
             beams -= 1
 
 
 @pytest.mark.parametrize("device", ["cpu", CUDA])
 @pytest.mark.parametrize("kind", KINDS)
 @pytest.mark.parametrize("beams", [1, 2, 5])
-def test_a_hypothesis_sees_exactly_what_it_descends_from(beams: int, kind: str, device: str) -> None:
-    fewer = kind == "moving"  # shapes that are fixed keep all rows
-    for step, (written, shown, plain) in enumerate(both(7, beams, 100, kind, device, fewer)):
-        assert int(written.place) == step
-        for row, own in enumerate(plain.keys):
-            document, beam = divmod(row, written.past.size(1))
-            for layer, (keys, past) in enumerate(shown):
-                found = keys[document].transpose(0, 1)[past[document, beam] == 0]  # (tokens, heads, head_dim)
-                expected = torch.stack([key[layer] for key in own])
-                order, expected_order = (part[:, 0, 0].argsort() for part in (found, expected))
-                assert torch.equal(found[order], expected[expected_order])
+def test_a_beam_attends_to_its_ancestors_only(beams: int, kind: str, device: str) -> None:
+    fewer = kind == "compacting"  # shapes that are fixed keep all rows
+    for step, (cache, layers, plain) in enumerate(run_both(7, beams, 100, kind, device, fewer)):
+        assert int(cache.position) == step
+        for row, beam_keys in enumerate(plain.keys):
+            document, beam = divmod(row, cache.ancestry_bias.size(1))
+            for layer, (keys, bias) in enumerate(layers):
+                visible = keys[document].transpose(0, 1)[bias[document, beam] == 0]  # (tokens, heads, head_dim)
+                expected = torch.stack([key[layer] for key in beam_keys])
+                order, expected_order = (part[:, 0, 0].argsort() for part in (visible, expected))
+                assert torch.equal(visible[order], expected[expected_order])
 
 
-def test_room_is_made_for_what_somebody_descends_from() -> None:
-    sizes = [shown[0][0].size(2) for _, shown, _ in both(1, 4, 300)]
-    assert max(sizes) < 600, "of 1,200 tokens, hypotheses of one document share nearly all that they kept"
+def test_slots_without_descendants_are_dropped() -> None:
+    sizes = [layers[0][0].size(2) for _, layers, _ in run_both(1, 4, 300)]
+    assert max(sizes) < 600, "of 1,200 tokens, beams of a document share nearly all ancestors"
 
 
-def test_what_no_step_has_filled_is_not_read() -> None:
-    for written, shown, _ in both(3, 3, 100):
-        assert all(key.isfinite().all() for key, _ in shown)
-        for room in written.rooms:
-            room[:, :, :, shown[0][0].size(2) :] = torch.nan
+def test_unused_slots_are_not_read() -> None:
+    for cache, layers, _ in run_both(3, 3, 100):
+        assert all(key.isfinite().all() for key, _ in layers)
+        for buffer in cache.buffers:
+            buffer[:, :, :, layers[0][0].size(2) :] = torch.nan
 
 
-def test_fixed_shapes_never_change() -> None:
-    written = begin("fixed", 3, 2, 20)
+def test_shapes_of_a_static_cache_never_change() -> None:
+    cache = empty_cache("static", 3, 2, 20)
     shapes = set()
     for _ in range(20):
-        written = written.advance()
-        key, value, past = written.add(0, torch.randn(2, 3, HEADS, 2, HEAD_DIM))
-        shapes.add((key.shape, value.shape, past.shape, key.data_ptr()))
-        written = written.take(torch.tensor([1, 0, 2, 2, 5, 4]))
+        cache = cache.advance()
+        key, value, bias = cache.update(0, torch.randn(2, 3, HEADS, 2, HEAD_DIM))
+        shapes.add((key.shape, value.shape, bias.shape, key.data_ptr()))
+        cache = cache.reorder(torch.tensor([1, 0, 2, 2, 5, 4]))
     assert len(shapes) == 1
 
 
 @pytest.mark.parametrize("kind", KINDS)
-def test_what_is_held_follows_its_hypothesis(kind: str) -> None:
-    written = begin(kind, 3, 2, 5)
-    written.held.append({"choice": torch.arange(6)})
-    written = written.take(torch.tensor([1, 0, 2, 2, 5, 4]))
-    assert written.held[0]["choice"].tolist() == [1, 0, 2, 2, 5, 4]
-    assert written.select(torch.tensor([2, 0])).held[0]["choice"].tolist() == [5, 4, 1, 0]
+def test_step_states_follow_their_beams(kind: str) -> None:
+    cache = empty_cache(kind, 3, 2, 5)
+    cache.step_states.append({"choice": torch.arange(6)})
+    cache = cache.reorder(torch.tensor([1, 0, 2, 2, 5, 4]))
+    assert cache.step_states[0]["choice"].tolist() == [1, 0, 2, 2, 5, 4]
+    assert cache.select(torch.tensor([2, 0])).step_states[0]["choice"].tolist() == [5, 4, 1, 0]

@@ -31,7 +31,7 @@ def make_model() -> SummarizationModel:
     return SummarizationModel(ModelConfig.model_validate(settings), VOCAB).eval()
 
 
-def read(model: SummarizationModel, lengths: Sequence[int] = LENGTHS) -> Memory:
+def encode(model: SummarizationModel, lengths: Sequence[int] = LENGTHS) -> Memory:
     """Encode documents of these lengths, each the same in any company."""
     mask = torch.arange(max(lengths)) < torch.tensor(lengths)[:, None]
     drawn = torch.stack([torch.randint(5, VOCAB, (64,), generator=torch.Generator().manual_seed(n)) for n in lengths])
@@ -45,14 +45,14 @@ def targets(*lengths: int) -> Tensor:
     return torch.nn.utils.rnn.pad_sequence(rows, batch_first=True, padding_value=PAD)
 
 
-def test_what_is_left_is_counted_down_to_nothing() -> None:
+def test_remaining_tokens_are_counted_down_to_zero() -> None:
     predictor = LengthPredictor(8, PAD)
-    told = predictor.embed_remaining(torch.tensor([3.2, 1.0]), torch.arange(5).expand(2, 5), torch.float32)
+    embedded = predictor.embed_remaining(torch.tensor([3.2, 1.0]), torch.arange(5).expand(2, 5), torch.float32)
     expected = predictor.remaining(sinusoid(torch.tensor([[3, 2, 1, 0, 0], [1, 0, 0, 0, 0]]), 8))
-    torch.testing.assert_close(told, expected)
+    torch.testing.assert_close(embedded, expected)
 
 
-def test_the_loss_is_least_at_the_median() -> None:
+def test_the_loss_is_minimal_at_the_median() -> None:
     predictor, target = LengthPredictor(8, PAD), targets(10, 12, 100)
     losses = {
         length: float(predictor.loss(torch.tensor(float(length)).log().expand(3), target)) for length in range(5, 120)
@@ -61,82 +61,82 @@ def test_the_loss_is_least_at_the_median() -> None:
 
 
 @torch.no_grad()
-def test_training_is_told_about_the_length_of_the_reference() -> None:
+def test_training_uses_reference_lengths_with_noise() -> None:
     torch.manual_seed(0)
-    varied = LengthPredictor(8, PAD).jitter(targets(50).expand(4000, -1))
-    assert float(varied.log().mean().exp()) == pytest.approx(50, rel=0.02)
-    assert float(varied.log().std()) == pytest.approx(0.1, rel=0.1)
+    noisy = LengthPredictor(8, PAD).jitter(targets(50).expand(4000, -1))
+    assert float(noisy.log().mean().exp()) == pytest.approx(50, rel=0.02)
+    assert float(noisy.log().std()) == pytest.approx(0.1, rel=0.1)
 
 
 @torch.no_grad()
-def test_company_and_padding_do_not_change_what_is_foreseen() -> None:
+def test_padding_and_batch_mates_do_not_change_predicted_lengths() -> None:
     model = make_model()
-    together = model.predict_lengths(read(model))
-    alone = [model.predict_lengths(read(model, [length])) for length in LENGTHS]
-    torch.testing.assert_close(together, torch.cat([each for each in alone if each is not None]))
+    together = model.predict_lengths(encode(model))
+    alone = [model.predict_lengths(encode(model, [length])) for length in LENGTHS]
+    torch.testing.assert_close(together, torch.cat([lengths for lengths in alone if lengths is not None]))
 
 
 @torch.no_grad()
-def test_a_reference_is_scored_by_the_plan_that_a_search_follows() -> None:
+def test_scores_and_search_use_the_same_predicted_lengths() -> None:
     model, target = make_model(), targets(9, 5)
-    memory = read(model)
+    memory = encode(model)
     scores = model.score(memory, target)
     state, last = model.start(memory, 1), torch.full((2,), BOS)
     for place in range(9):
         log_probs, state = model.step(last, state)
         last = target[:, place]
         real = last != PAD
-        found = log_probs.gather(1, last[:, None])[:, 0]
-        torch.testing.assert_close(found[real], scores.log_prob[real, place])
+        token_log_probs = log_probs.gather(1, last[:, None])[:, 0]
+        torch.testing.assert_close(token_log_probs[real], scores.log_prob[real, place])
 
 
 @torch.no_grad()
 @pytest.mark.parametrize("precision", ["fp32", "bf16", pytest.param("int8", marks=INT8)])
-def test_a_packed_model_plans_as_before(precision: Precision) -> None:
+def test_a_quantized_model_predicts_similar_lengths(precision: Precision) -> None:
     model = make_model()
-    expected = model.predict_lengths(read(model))
+    expected = model.predict_lengths(encode(model))
     pack(model, precision)
-    memory = read(model)
-    found = model.predict_lengths(memory)
+    memory = encode(model)
+    predicted = model.predict_lengths(memory)
     assert expected is not None
-    assert found is not None
-    torch.testing.assert_close(found.float(), expected, rtol=0.05, atol=0)
+    assert predicted is not None
+    torch.testing.assert_close(predicted.float(), expected, rtol=0.05, atol=0)
     log_probs, _ = model.step(torch.full((4,), BOS), model.start(memory, 2))
     assert log_probs.isfinite().all()
 
 
-def test_lengths_are_learnt_and_obeyed() -> None:
+def test_summaries_have_the_predicted_lengths() -> None:
     """Documents of one kind have short summaries, those of the other long ones, of the same token over and over."""
     model = make_model().train()
     target = targets(4, 12)
     optimizer = torch.optim.AdamW(model.parameters(), 3e-3)
     for _ in range(150):
-        memory = read(model)
+        memory = encode(model)
         scores = model.score(memory, target)
         (scores.nll / 16 + scores.losses["length"]).backward()
         optimizer.step()
         optimizer.zero_grad()
     model.eval()
     with torch.no_grad():
-        memory = read(model)
-        foreseen = model.predict_lengths(memory)
-        assert foreseen is not None
-        torch.testing.assert_close(foreseen, torch.tensor([4.0, 12.0]), rtol=0.15, atol=0)
+        memory = encode(model)
+        predicted = model.predict_lengths(memory)
+        assert predicted is not None
+        torch.testing.assert_close(predicted, torch.tensor([4.0, 12.0]), rtol=0.15, atol=0)
         state = model.start(memory, 1)
         swapped = model.start(memory, 1)
-        assert swapped.planned is not None
-        swapped.planned.copy_(torch.tensor([12.0, 4.0]))
-        ends = {name: _ends(model, each) for name, each in {"own": state, "swapped": swapped}.items()}
-    assert ends["own"] == [4, 12]
-    assert ends["swapped"][0] > 8 > ends["swapped"][1], "the predictor, and not the document, says when to end"
+        assert swapped.predicted_lengths is not None
+        swapped.predicted_lengths.copy_(torch.tensor([12.0, 4.0]))
+        lengths, swapped_lengths = _greedy_lengths(model, state), _greedy_lengths(model, swapped)
+    assert lengths == [4, 12]
+    assert swapped_lengths[0] > 8 > swapped_lengths[1], "the predicted length, not the document, determines the end"
 
 
-def _ends(model: SummarizationModel, state: DecoderState) -> list[int]:
-    """Write greedily; give the number of tokens of each summary, its end counted."""
-    last, found = torch.full((2,), BOS), [0, 0]
+def _greedy_lengths(model: SummarizationModel, state: DecoderState) -> list[int]:
+    """Decode greedily; return the number of tokens of each summary, EOS included."""
+    last, lengths = torch.full((2,), BOS), [0, 0]
     for place in range(1, 20):
         log_probs, state = model.step(last, state)
         last = log_probs.argmax(-1)
         for row in range(2):
-            found[row] = found[row] or place * int(last[row] == EOS)
-    return found
+            lengths[row] = lengths[row] or place * int(last[row] == EOS)
+    return lengths

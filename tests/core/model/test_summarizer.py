@@ -58,7 +58,9 @@ def make_documents(*lengths: int) -> tuple[Tensor, Tensor, Tensor]:
 @pytest.mark.parametrize(
     ("output", "cross_attention"), [("tied", "full"), *(("pointer", kind) for kind in CROSS_ATTENTIONS)]
 )
-def test_a_cached_step_equals_reading_it_all_again(norm: str, encoder: str, output: str, cross_attention: str) -> None:
+def test_steps_with_cache_equal_scoring_whole_summaries(
+    norm: str, encoder: str, output: str, cross_attention: str
+) -> None:
     model = make_model(encoder, norm, output, cross_attention)
     memory = model.encode(*make_documents(70, 40, 9))
     target = torch.randint(5, VOCAB, (3, 64))
@@ -68,22 +70,22 @@ def test_a_cached_step_equals_reading_it_all_again(norm: str, encoder: str, outp
         for place in range(64):
             log_probs, state = model.step(last, state)
             last = target[:, place]
-            found = log_probs.gather(1, last[:, None]).squeeze(1)
-            torch.testing.assert_close(found, scores.log_prob[:, place], atol=1e-5, rtol=0)
+            token_log_probs = log_probs.gather(1, last[:, None]).squeeze(1)
+            torch.testing.assert_close(token_log_probs, scores.log_prob[:, place], atol=1e-5, rtol=0)
 
 
 @pytest.mark.parametrize("cross_attention", CROSS_ATTENTIONS)
-def test_beams_are_hypotheses_of_their_own_and_can_be_followed(cross_attention: str) -> None:
+def test_beams_are_independent_and_can_be_reordered(cross_attention: str) -> None:
     model = make_model(cross_attention=cross_attention).double()
     memory = model.encode(*make_documents(70, 40))
-    words = torch.randint(5, VOCAB, (2, 3, 5))  # (batch, beams, written)
+    words = torch.randint(5, VOCAB, (2, 3, 5))  # (batch, beams, steps)
     state, last = model.start(memory, 3), torch.full((6,), BOS)
     with torch.no_grad():
         for place in range(5):
             _, state = model.step(last, state)
             last = words[..., place].flatten()
         order = torch.tensor([2, 0, 0, 4, 5, 3])
-        followed, _ = model.step(last[order], state.reorder(order))
+        reordered, _ = model.step(last[order], state.reorder(order))
         chosen, _ = model.step(last[3:], state.select(torch.tensor([1])))
         for row in range(6):
             document, beam = divmod(row, 3)
@@ -94,7 +96,7 @@ def test_beams_are_hypotheses_of_their_own_and_can_be_followed(cross_attention: 
                 last_alone = words[document, beam, place : place + 1]
             expected, _ = model.step(last_alone, alone)
             for place in (order == row).nonzero().flatten().tolist():
-                torch.testing.assert_close(followed[place], expected[0])
+                torch.testing.assert_close(reordered[place], expected[0])
             if document == 1:
                 torch.testing.assert_close(chosen[beam], expected[0])
 
@@ -102,7 +104,7 @@ def test_beams_are_hypotheses_of_their_own_and_can_be_followed(cross_attention: 
 @pytest.mark.parametrize(
     ("encoder", "cross_attention"), [("blockwise", "full"), *(("pooled", kind) for kind in CROSS_ATTENTIONS)]
 )
-def test_fifty_documents_do_not_notice_their_batch(encoder: str, cross_attention: str) -> None:
+def test_fifty_documents_do_not_depend_on_their_batch(encoder: str, cross_attention: str) -> None:
     model = make_model(encoder, cross_attention=cross_attention)
     lengths = [*torch.randint(1, 180, (50,)).tolist(), 1800]
     documents = make_documents(*lengths)
@@ -111,7 +113,8 @@ def test_fifty_documents_do_not_notice_their_batch(encoder: str, cross_attention
     def run(rows: list[int]) -> tuple[list[Tensor], Tensor]:
         longest = max(lengths[row] for row in rows)
         memory = model.encode(*(part[rows, :longest] for part in documents))
-        states = [vectors[mask] for vectors, mask in zip(memory.tokens.states, memory.tokens.mask, strict=True)]
+        tokens = memory.tokens
+        states = [row[mask] for row, mask in zip(tokens.states, tokens.mask, strict=True)]
         return states, model.score(memory, target[rows]).log_prob
 
     with torch.no_grad():
@@ -132,9 +135,9 @@ def test_nan_in_the_padding_changes_no_bit(encoder: str, cross_attention: str) -
     ids, mask, sentences = make_documents(70, 40, 9)
     target = torch.randint(5, VOCAB, (3, 12)).masked_fill(torch.arange(12) > 7, PAD)
 
-    def poison(module: torch.nn.Module, given: tuple[Tensor, ...], vectors: Tensor) -> Tensor:
+    def poison(module: torch.nn.Module, inputs: tuple[Tensor, ...], embedded: Tensor) -> Tensor:
         del module
-        return vectors.masked_fill((given[0] == PAD)[..., None], torch.nan)
+        return embedded.masked_fill((inputs[0] == PAD)[..., None], torch.nan)
 
     def run() -> tuple[Memory, Tensor]:
         memory = model.encode(ids, mask, sentences)
@@ -162,7 +165,7 @@ def test_every_parameter_gets_a_finite_gradient() -> None:
 
 @pytest.mark.parametrize("encoder", ENCODERS)
 @pytest.mark.parametrize("cross_attention", CROSS_ATTENTIONS)
-def test_gradients_are_the_same_to_the_bit_when_activations_are_not_held(encoder: str, cross_attention: str) -> None:
+def test_checkpointed_activations_give_bitwise_equal_gradients(encoder: str, cross_attention: str) -> None:
     documents, target = make_documents(70, 40, 9), torch.randint(5, VOCAB, (3, 12))
     gradients = []
     for checkpoint in (False, True):
@@ -172,14 +175,14 @@ def test_gradients_are_the_same_to_the_bit_when_activations_are_not_held(encoder
         torch.manual_seed(5)
         scores, losses, _ = model(*documents, target)
         torch.stack([scores.nll, *losses.values()]).sum().backward()
-        found = {name: parameter.grad for name, parameter in model.named_parameters()}
-        gradients.append({name: gradient for name, gradient in found.items() if gradient is not None})
+        all_gradients = {name: parameter.grad for name, parameter in model.named_parameters()}
+        gradients.append({name: gradient for name, gradient in all_gradients.items() if gradient is not None})
     assert gradients[0].keys() == gradients[1].keys() != set()
     for name, gradient in gradients[0].items():
         assert torch.equal(gradient, gradients[1][name]), name
 
 
-def test_a_document_too_long_is_refused() -> None:
+def test_documents_beyond_source_length_are_refused() -> None:
     ids, mask, sentences = make_documents(2001)
     with pytest.raises(ValueError, match=re.escape("length must be at most source_length = 2000, got 2001")):
         make_model().encode(ids, mask, sentences)

@@ -1,4 +1,4 @@
-"""What every output head keeps, tested on every variant found in the folder."""
+"""Contract of output heads, tested on every variant in the folder."""
 
 from collections.abc import Callable
 
@@ -10,7 +10,7 @@ from sumpool.core.output._base import Output, OutputConfig
 from sumpool.core.tokens import Tokens
 from sumpool.special_tokens import PAD
 from sumpool.variants import config_class, kinds
-from tests.core.output.seeing import seen
+from tests.core.output.sources import project
 
 KINDS = kinds("sumpool.core.output")
 VOCAB = 40
@@ -23,14 +23,14 @@ def build(kind: str) -> Output:
 
 
 def make_input(tokens: Tokens, target: int = 9) -> tuple[Tensor, Tensor, Tensor, Tensor]:
-    """Source ids, decoder states, history and reference for the documents."""
+    """Source ids, decoder states, history and references of the documents."""
     batch, length = tokens.mask.shape
     ids = torch.randint(5, VOCAB, (batch, length)).masked_fill(~tokens.mask, PAD)
     states = torch.randn(batch, target, 16, dtype=torch.float64)
     return ids, states, torch.randint(5, VOCAB, (batch, target, 2)), torch.randint(5, VOCAB, (batch, target))
 
 
-def test_the_family_is_found() -> None:
+def test_variants_are_discovered() -> None:
     assert {"tied", "pointer"} <= set(KINDS)
 
 
@@ -38,7 +38,7 @@ def test_the_family_is_found() -> None:
 def test_probabilities_sum_to_one(kind: str, make_tokens: Callable[..., Tokens]) -> None:
     head, tokens = build(kind), make_tokens(37, 5, 0)
     ids, states, history, _ = make_input(tokens)
-    log_probs = head(states, history, head.precompute(ids, seen(head, tokens), tokens, ()))
+    log_probs = head(states, history, head.precompute(ids, project(head, tokens), tokens, ()))
     assert log_probs.shape == (3, 9, VOCAB)
     torch.testing.assert_close(log_probs.logsumexp(-1), torch.zeros(3, 9, dtype=torch.float64), atol=1e-12, rtol=0)
 
@@ -47,7 +47,7 @@ def test_probabilities_sum_to_one(kind: str, make_tokens: Callable[..., Tokens])
 def test_score_agrees_with_the_whole_distribution(kind: str, make_tokens: Callable[..., Tokens]) -> None:
     head, tokens = build(kind), make_tokens(37, 5, 0)
     ids, states, history, target = make_input(tokens)
-    precomputed = head.precompute(ids, seen(head, tokens), tokens, ())
+    precomputed = head.precompute(ids, project(head, tokens), tokens, ())
     expected = head(states, history, precomputed).gather(-1, target[..., None]).squeeze(-1)
     scores = head.score(states, history, precomputed, target)
     torch.testing.assert_close(scores.log_prob, expected, atol=1e-12, rtol=0)
@@ -56,16 +56,16 @@ def test_score_agrees_with_the_whole_distribution(kind: str, make_tokens: Callab
 
 
 @pytest.mark.parametrize("kind", KINDS)
-def test_padding_and_batch_mates_change_nothing(
+def test_padding_and_batch_mates_do_not_change_scores(
     kind: str, make_tokens: Callable[..., Tokens], alone: Callable[[Tokens, int], Tokens]
 ) -> None:
     head, tokens = build(kind), make_tokens(37, 5, 20, pad=torch.nan)
     ids, states, history, target = make_input(tokens)
-    scores = head.score(states, history, head.precompute(ids, seen(head, tokens), tokens, ()), target)
+    scores = head.score(states, history, head.precompute(ids, project(head, tokens), tokens, ()), target)
     for number, length in enumerate([37, 5, 20]):
         row = slice(number, number + 1)
         single_tokens = alone(tokens, number)
-        precomputed = head.precompute(ids[row, :length], seen(head, single_tokens), single_tokens, ())
+        precomputed = head.precompute(ids[row, :length], project(head, single_tokens), single_tokens, ())
         single = head.score(states[row], history[row], precomputed, target[row])
         torch.testing.assert_close(scores.log_prob[row], single.log_prob, atol=1e-12, rtol=0)
 
@@ -74,7 +74,7 @@ def test_padding_and_batch_mates_change_nothing(
 def test_every_parameter_gets_a_finite_gradient(kind: str, make_tokens: Callable[..., Tokens]) -> None:
     head, tokens = build(kind), make_tokens(37, 5, 0)
     ids, states, history, target = make_input(tokens)
-    scores = head.score(states, history, head.precompute(ids, seen(head, tokens), tokens, ()), target)
+    scores = head.score(states, history, head.precompute(ids, project(head, tokens), tokens, ()), target)
     scores.nll.backward()
     for name, parameter in head.named_parameters():
         assert parameter.grad is not None, name

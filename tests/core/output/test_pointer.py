@@ -11,7 +11,7 @@ from sumpool.core.nn.mixture import Mixture
 from sumpool.core.output.pointer import PointerOutput, PointerOutputConfig
 from sumpool.core.tokens import Tokens
 from sumpool.special_tokens import PAD
-from tests.core.output.seeing import seen
+from tests.core.output.sources import project
 
 
 def make_head(vocab: int = 40, dim: int = 16) -> PointerOutput:
@@ -21,22 +21,22 @@ def make_head(vocab: int = 40, dim: int = 16) -> PointerOutput:
 
 
 def naive(head: PointerOutput, tokens: Tokens, ids: Tensor, states: Tensor, history: Tensor) -> Tensor:
-    """The mixture for document 0, output by output and position by position, in plain probabilities."""
+    """The mixture for document 0, output by output and position by position, in probabilities."""
 
-    def before(number: int, place: int) -> Tensor:
-        vector = head.embedding.weight[ids[0, place]] if place >= 0 else torch.zeros(16, dtype=torch.float64)
-        projected: Tensor = head.preceding[number](vector)
+    def preceding_key(number: int, place: int) -> Tensor:
+        embedded = head.embedding.weight[ids[0, place]] if place >= 0 else torch.zeros(16, dtype=torch.float64)
+        projected: Tensor = head.preceding[number](embedded)
         return projected
 
     rows = []
     for place in range(states.size(1)):
         logits = []
         for source in range(ids.size(1)):
-            meaning = head.query(states[0, place]) @ head.key(head.norm(tokens.states[0, source])) / 8**0.5
+            logit = head.query(states[0, place]) @ head.key(head.norm(tokens.states[0, source])) / 8**0.5
             for number in range(2):
-                written = head.preceding[number](head.embedding.weight[history[0, place, number]])
-                meaning = meaning + written @ before(number, source - 1 - number)
-            logits.append(meaning)
+                preceding_query = head.preceding[number](head.embedding.weight[history[0, place, number]])
+                logit = logit + preceding_query @ preceding_key(number, source - 1 - number)
+            logits.append(logit)
         attention = torch.stack(logits).softmax(0)
         gate = head.gate(states[0, place]).sigmoid()
         row = gate * (states[0, place] @ head.embedding.weight.T).softmax(0)
@@ -51,11 +51,11 @@ def test_equals_the_mixture_by_hand(make_tokens: Callable[..., Tokens]) -> None:
     ids = torch.randint(5, 12, (1, 12))
     states = torch.randn(1, 4, 16, dtype=torch.float64)
     history = torch.randint(5, 12, (1, 4, 2))
-    log_probs = head(states, history, head.precompute(ids, seen(head, tokens), tokens, ()))
+    log_probs = head(states, history, head.precompute(ids, project(head, tokens), tokens, ()))
     torch.testing.assert_close(log_probs[0].exp(), naive(head, tokens, ids, states, history))
 
 
-def test_before_training_it_points_behind_a_bigram_just_written() -> None:
+def test_the_untrained_head_points_behind_a_generated_bigram() -> None:
     head = make_head(vocab=1000, dim=64)
     ids = torch.randperm(900)[None, :800] + 5
     mask = torch.ones_like(ids, dtype=torch.bool)
@@ -63,64 +63,64 @@ def test_before_training_it_points_behind_a_bigram_just_written() -> None:
     places = torch.tensor([10, 300, 799])
     history = torch.stack([ids[:, places - 1], ids[:, places - 2]], dim=-1)
     attention = head._attend(
-        torch.randn(1, 3, 64, dtype=torch.float64), history, head.precompute(ids, seen(head, tokens), tokens, ())
+        torch.randn(1, 3, 64, dtype=torch.float64), history, head.precompute(ids, project(head, tokens), tokens, ())
     )
     assert attention.argmax(-1).tolist() == [places.tolist()]
 
 
-def test_a_piece_that_is_nowhere_cannot_be_copied(make_tokens: Callable[..., Tokens]) -> None:
+def test_tokens_outside_the_source_are_not_copied(make_tokens: Callable[..., Tokens]) -> None:
     head, tokens = make_head(), make_tokens(6)
     ids = torch.full((1, 6), 7)
     states, history = torch.randn(1, 1, 16, dtype=torch.float64), torch.zeros(1, 1, 2, dtype=torch.long)
-    written = torch.nn.functional.logsigmoid(head.gate(states)) + head._vocabulary(states)
-    log_probs = head(states, history, head.precompute(ids, seen(head, tokens), tokens, ()))
+    generated = torch.nn.functional.logsigmoid(head.gate(states)) + head._vocabulary(states)
+    log_probs = head(states, history, head.precompute(ids, project(head, tokens), tokens, ()))
     elsewhere = torch.arange(40) != 7
-    torch.testing.assert_close(log_probs[..., elsewhere], written[..., elsewhere])
-    assert log_probs[0, 0, 7] > written[0, 0, 7]
+    torch.testing.assert_close(log_probs[..., elsewhere], generated[..., elsewhere])
+    assert log_probs[0, 0, 7] > generated[0, 0, 7]
 
 
 def make_memory_head(head: PointerOutput) -> PointerOutput:
-    twin = PointerOutput(head.embedding, PointerOutputConfig(key=8, preceding=64, copies="memory")).double()
-    twin.load_state_dict(head.state_dict())
-    return twin
+    memory_head = PointerOutput(head.embedding, PointerOutputConfig(key=8, preceding=64, copies="memory")).double()
+    memory_head.load_state_dict(head.state_dict())
+    return memory_head
 
 
 def make_mixtures(length: int, *keeps: int) -> list[Callable[[], Mixture]]:
-    """Poolings whose every vector is a random sum of three before it."""
-    found: list[Callable[[], Mixture]] = []
+    """Poolings whose states are random sums of three members."""
+    mixtures: list[Callable[[], Mixture]] = []
     for keep in keeps:
         members = torch.rand(1, keep, length).topk(3).indices
         weights = torch.rand(1, keep, 3, dtype=torch.float64).softmax(-1)
         mixture = Mixture(members, weights.requires_grad_(), torch.ones(1, keep, dtype=torch.bool))
-        found.append(partial(replace, mixture))
+        mixtures.append(partial(replace, mixture))
         length = keep
-    return found
+    return mixtures
 
 
-def test_copying_from_the_memory_goes_through_the_weights(make_tokens: Callable[..., Tokens]) -> None:
+def test_copying_from_the_memory_uses_pooling_weights(make_tokens: Callable[..., Tokens]) -> None:
     head, tokens, memory = make_head(), make_tokens(12), make_tokens(4)
     from_memory, mixtures = make_memory_head(head), make_mixtures(12, 6, 4)
     ids = torch.randint(5, 12, (1, 12))
     states, history = torch.randn(1, 3, 16, dtype=torch.float64), torch.randint(5, 12, (1, 3, 2))
-    precomputed = from_memory.precompute(ids, seen(head, tokens), memory, mixtures)
+    precomputed = from_memory.precompute(ids, project(head, tokens), memory, mixtures)
     weights = mixtures[1]().matrix(6)[0] @ mixtures[0]().matrix(12)[0]  # (keep, length)
-    preceding = head.precompute(ids, seen(head, tokens), tokens, ())["key"][0, :, 8:]  # (length, 2 * preceding)
+    preceding = head.precompute(ids, project(head, tokens), tokens, ())["key"][0, :, 8:]  # (length, 2 * preceding)
     for place, row in enumerate(from_memory(states, history, precomputed)[0].exp()):
-        asked = torch.cat([head.query(states[0, place]), head._precede(history)[0, place]])
-        meaning = head.key(head.norm(memory.states[0])) / 8**0.5
-        attention = (torch.cat([meaning, weights @ preceding], dim=1) @ asked).softmax(0)
+        query = torch.cat([head.query(states[0, place]), head._project_preceding(history)[0, place]])
+        content = head.key(head.norm(memory.states[0])) / 8**0.5
+        attention = (torch.cat([content, weights @ preceding], dim=1) @ query).softmax(0)
         gate = head.gate(states[0, place]).sigmoid()
         expected = gate * (states[0, place] @ head.embedding.weight.T).softmax(0)
         expected = expected.index_add(0, ids[0], (1 - gate) * (attention @ weights))
         torch.testing.assert_close(row, expected)
 
 
-def test_scores_through_the_memory_agree_and_teach_the_weights(make_tokens: Callable[..., Tokens]) -> None:
+def test_scores_with_copies_from_the_memory_agree_and_train_pooling_weights(make_tokens: Callable[..., Tokens]) -> None:
     head, tokens, memory = make_memory_head(make_head()), make_tokens(12), make_tokens(4)
     mixtures = make_mixtures(12, 4)
     ids, target = torch.randint(5, 12, (1, 12)), torch.randint(5, 20, (1, 9))
     states, history = torch.randn(1, 9, 16, dtype=torch.float64), torch.randint(5, 12, (1, 9, 2))
-    precomputed = head.precompute(ids, seen(head, tokens), memory, mixtures)
+    precomputed = head.precompute(ids, project(head, tokens), memory, mixtures)
     scores = head.score(states, history, precomputed, target)
     whole = head(states, history, precomputed).gather(-1, target[..., None])[..., 0]
     torch.testing.assert_close(scores.log_prob, whole)
@@ -134,28 +134,29 @@ def test_scores_through_the_memory_agree_and_teach_the_weights(make_tokens: Call
 def test_without_a_pooling_the_memory_is_the_source(make_tokens: Callable[..., Tokens]) -> None:
     head, tokens = make_head(), make_tokens(12)
     ids = torch.randint(5, 40, (1, 12))
-    plain, twin = (each.precompute(ids, seen(each, tokens), tokens, ()) for each in (head, make_memory_head(head)))
-    assert plain.keys() == twin.keys()
-    assert all(torch.equal(plain[name], twin[name]) for name in plain)
+    heads = (head, make_memory_head(head))
+    plain, from_memory = (output.precompute(ids, project(output, tokens), tokens, ()) for output in heads)
+    assert plain.keys() == from_memory.keys()
+    assert all(torch.equal(plain[name], from_memory[name]) for name in plain)
 
 
 @pytest.mark.parametrize("smoothing", [0.0, 0.1])
-def test_learns_as_from_the_whole_distribution(smoothing: float, make_tokens: Callable[..., Tokens]) -> None:
+def test_gradients_equal_those_of_the_whole_distribution(smoothing: float, make_tokens: Callable[..., Tokens]) -> None:
     head, tokens = make_head(), make_tokens(12, 5, 0)
     ids = torch.randint(5, 12, (3, 12)).masked_fill(~tokens.mask, PAD)
     states, history = torch.randn(3, 9, 16, dtype=torch.float64), torch.randint(5, 12, (3, 9, 2))
     states.requires_grad_()
     target = torch.randint(5, 20, (3, 9)).masked_fill(torch.arange(9) > 6, PAD)
-    learning = [states, *head.parameters()]
+    parameters = [states, *head.parameters()]
 
-    precomputed = head.precompute(ids, seen(head, tokens), tokens, ())
-    write, copy = head._gate(states, precomputed)
+    precomputed = head.precompute(ids, project(head, tokens), tokens, ())
+    generate, copy = head._gate(states, precomputed)
     attention = head._attend(states, history, precomputed).softmax(-1).nan_to_num()
     copied = attention @ F.one_hot(ids, 40).double()  # (batch, target, vocab)
-    whole = (write.exp() * head._vocabulary(states).exp() + copy.exp() * copied).log()
+    whole = (generate.exp() * head._vocabulary(states).exp() + copy.exp() * copied).log()
     log_probs = whole.gather(-1, target[..., None]).squeeze(-1)
     expected = ((smoothing - 1) * log_probs - smoothing * head._vocabulary(states).mean(-1))[target != PAD].sum()
-    gradients = torch.autograd.grad(expected, learning)
-    scores = head.score(states, history, head.precompute(ids, seen(head, tokens), tokens, ()), target, smoothing)
+    gradients = torch.autograd.grad(expected, parameters)
+    scores = head.score(states, history, head.precompute(ids, project(head, tokens), tokens, ()), target, smoothing)
     torch.testing.assert_close(scores.nll, expected, atol=1e-12, rtol=1e-12)
-    torch.testing.assert_close(torch.autograd.grad(scores.nll, learning), gradients, atol=1e-12, rtol=1e-9)
+    torch.testing.assert_close(torch.autograd.grad(scores.nll, parameters), gradients, atol=1e-12, rtol=1e-9)

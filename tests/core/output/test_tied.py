@@ -8,7 +8,7 @@ VOCAB, MISSING = 30, (2, 7)
 
 
 def build() -> TiedOutput:
-    """A head that two pieces are taken out of."""
+    """A head with two tokens removed."""
     head = TiedOutputConfig(bias=True).build(nn.Embedding(VOCAB, 16, padding_idx=PAD)).double()
     assert head.bias is not None
     head.bias.normal_()
@@ -23,22 +23,22 @@ def make_states() -> torch.Tensor:
 HISTORY = torch.zeros(3, 9, 2, dtype=torch.long)
 
 
-def test_the_bias_is_added_and_what_it_takes_out_has_no_probability() -> None:
+def test_the_bias_is_added_and_removes_tokens() -> None:
     head, states = build(), make_states()
     assert head.bias is not None
     log_probs = head(states, HISTORY, {})
     assert (log_probs[..., list(MISSING)] == -torch.inf).all()
-    kept = [piece for piece in range(VOCAB) if piece not in MISSING]
-    expected = (states @ head.embedding.weight[kept].T + head.bias[kept]).log_softmax(-1)
-    torch.testing.assert_close(log_probs[..., kept], expected)
+    remaining = [token for token in range(VOCAB) if token not in MISSING]
+    expected = (states @ head.embedding.weight[remaining].T + head.bias[remaining]).log_softmax(-1)
+    torch.testing.assert_close(log_probs[..., remaining], expected)
 
 
-def test_smoothing_is_uniform_over_what_can_be_written() -> None:
+def test_smoothing_is_uniform_over_remaining_tokens() -> None:
     head, states = build(), make_states()
     target = torch.randint(8, VOCAB, (3, 9)).masked_fill(torch.arange(9) > 6, PAD)
     scores = head.score(states, HISTORY, {}, target, smoothing=0.1)
-    kept = [piece for piece in range(VOCAB) if piece not in MISSING]
-    uniform = head(states, HISTORY, {})[..., kept].mean(-1)
+    remaining = [token for token in range(VOCAB) if token not in MISSING]
+    uniform = head(states, HISTORY, {})[..., remaining].mean(-1)
     expected = (-0.9 * scores.log_prob - 0.1 * uniform).masked_fill(target == PAD, 0.0).sum()
     torch.testing.assert_close(scores.nll, expected)
     scores.nll.backward()
@@ -51,7 +51,7 @@ def test_smoothing_is_uniform_over_what_can_be_written() -> None:
     assert (gradient[list(MISSING)] == 0).all()
 
 
-def test_the_bias_is_saved_but_does_not_learn() -> None:
+def test_the_bias_is_saved_and_not_trained() -> None:
     assert "bias" in build().state_dict()
     assert {name for name, _ in build().named_parameters()} == {"embedding.weight"}
     assert "bias" not in TiedOutputConfig().build(nn.Embedding(VOCAB, 16, padding_idx=PAD)).state_dict()
