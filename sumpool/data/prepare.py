@@ -1,14 +1,16 @@
-"""From a source of documents to a prepared folder that training, summarising and evaluation read.
+"""Preparation of a source of documents for training, summarisation and evaluation.
 
-    tokenizer.model, sentences.json   learnt from the training split; with data.tokenizer, the former is that one's file
-    phrases.model                     the same, where data.phrases asks for it
-    <split>/texts.jsonl, texts.bin    documents and summaries, for people and for evaluation
-    <split>/*.bin, shard.json         the same as ids, see `sumpool.data.shards`
+Files of a prepared folder:
+
+    tokenizer.model, sentences.json   trained on the training split, or copied from data.tokenizer (the tokenizer)
+    phrases.model                     trained on the training split if data.phrases is set
+    <split>/texts.jsonl, texts.bin    texts of documents and summaries, see `sumpool.data.texts`
+    <split>/*.bin, shard.json         their token ids, see `sumpool.data.shards`
     rejects.jsonl                     rows that could not be used
-    report.json                       the data report
-    manifest.json                     size and SHA-256 of every file, and what they were made from
+    report.json                       data report
+    manifest.json                     size and SHA-256 of every file, and a fingerprint of the source and the settings
 
-What is prepared depends on the `data` section alone and not on a seed: runs that differ in their seed share it.
+Prepared data depends on the `data` section only, not on a seed, and is shared by runs with different seeds.
 """
 
 import shutil
@@ -44,29 +46,29 @@ from sumpool.text.tokenizer import SENTENCE_PIECES, load_tokenizer, tokenizer_fi
 
 _EVALUATION: tuple[Split, ...] = ("validation", "test")
 _SMALL_BYTES = 1 << 19
-"""Text that this process prepares about as soon as others would have started."""
-_LEARNING_THREADS = 2
-"""Threads that learn the vocabulary. A constant, because the model file depends on it, and workers change no result."""
+"""Text that one process prepares in about the time that worker processes take to start."""
+_TRAINING_THREADS = 2
+"""Threads that train the tokenizer; a constant because the model file depends on it, but must not on data.workers."""
 
 
 def prepare(config: DataConfig, folder: Path, *, skip_bad_rows: bool, report: Report, check: Check) -> DataReport:
-    """Prepare a source of documents, unless that is done: the same source and settings are prepared once.
+    """Prepare a source of documents, unless the folder already holds its data for the same settings.
 
-    The folder appears when it is complete; whatever stops the work leaves an older one as it was. Another process that
-    prepares the same folder is waited for.
+    The folder is replaced once the data is complete; an interruption or error leaves an older folder unchanged. If
+    another process prepares the same folder, wait for it.
 
     Args:
-        config: The source and the settings.
-        folder: Where the prepared data goes.
-        skip_bad_rows: Leave out rows that cannot be used and list them in `rejects.jsonl`, instead of stopping.
-        report: Told of progress.
-        check: Called several times a second; what it raises stops the work.
+        config: Source and settings.
+        folder: Destination.
+        skip_bad_rows: Whether to skip rows that cannot be used and list them in `rejects.jsonl`.
+        report: Progress callback.
+        check: Called several times a second; an exception stops the work.
 
     Raises:
-        DataError: If a row cannot be used, there is nothing to train on, the folder holds something else, or the
-            tokenizer that is taken over is none.
-        RecipeError: If that has another number of pieces than the settings say.
-        ResourceError: If memory or disk run out.
+        DataError: If a row cannot be used, no training document is left, the folder has other content, or
+            `data.tokenizer` holds no tokenizer.
+        RecipeError: If `data.vocabulary` differs from the size of the tokenizer.
+        ResourceError: If memory or disk space runs out.
     """
     advice = "prepare again, or name a folder on another disk as data.prepared"
     folder.parent.mkdir(parents=True, exist_ok=True)
@@ -75,12 +77,12 @@ def prepare(config: DataConfig, folder: Path, *, skip_bad_rows: bool, report: Re
         made_from = fingerprint(config)
         if is_intact(folder, made_from, check):
             return DataReport.load(folder)
-        _refuse_other_content(folder)
+        _require_prepared_or_empty(folder)
         if config.tokenizer:
-            _refuse_another_size(config, load_tokenizer(config.tokenizer).vocabulary)
+            _require_vocabulary_of_tokenizer(config, load_tokenizer(config.tokenizer).vocabulary)
         with replace_folder(folder) as new:
-            reading = ingest(config.rows(), new, skip_bad_rows=skip_bad_rows, report=report, check=check)
-            data_report = _encode_all(config, new, reading, report, check)
+            ingested = ingest(config.rows(), new, skip_bad_rows=skip_bad_rows, report=report, check=check)
+            data_report = _encode_all(config, new, ingested, report, check)
             data_report.save(new)
             write_manifest(new, made_from, check)
     return data_report
@@ -91,50 +93,50 @@ def is_prepared(config: DataConfig, folder: Path) -> bool:
     return is_intact(folder, fingerprint(config), go_on)
 
 
-def _encode_all(config: DataConfig, folder: Path, reading: Ingested, report: Report, check: Check) -> DataReport:
-    """Learn vocabulary and sentences from the texts in a folder, and write the shards beside them."""
+def _encode_all(config: DataConfig, folder: Path, ingested: Ingested, report: Report, check: Check) -> DataReport:
+    """Train tokenizer and sentence splitter on the texts in a folder, and write the shards."""
     texts = {split: Texts.open(folder, split) for split in SPLITS}
     workers = config.workers if sum(int(texts[split].sizes().sum()) for split in SPLITS) > _SMALL_BYTES else 0
-    _learn(folder, config, min(workers, 2), report, check)
+    _train(folder, config, min(workers, 2), report, check)
     vocabulary = load_tokenizer(folder).vocabulary
     splits = _write_shards(folder, texts, vocabulary, workers, report, check)
     if config.phrases:
         report(Progress("prepare: phrases"))
-        tasks = [partial(_learn_phrases, folder, config.phrases)]
+        tasks = [partial(_train_phrases, folder, config.phrases)]
         for _ in ordered_map(caller, tasks, min(workers, 1), check):
             report(Progress("prepare: phrases"))
-    notes = (*config.require_source().notes(), *_notes(config, vocabulary, reading))
+    notes = (*config.require_source().notes(), *_notes(config, vocabulary, ingested))
     for note in notes:
         report(Progress("prepare", note=note))
-    return DataReport(reading.kept + reading.rejected, reading.kept, reading.rejected, vocabulary, splits, notes)
+    return DataReport(ingested.kept + ingested.rejected, ingested.kept, ingested.rejected, vocabulary, splits, notes)
 
 
-def _learn(folder: Path, config: DataConfig, processes: int, report: Report, check: Check) -> None:
-    """Learn the vocabulary, or take it over, and the ends of sentences from the training split, side by side."""
+def _train(folder: Path, config: DataConfig, processes: int, report: Report, check: Check) -> None:
+    """Train the tokenizer, or copy `data.tokenizer`, and the sentence splitter, in parallel."""
     report(Progress("prepare: vocabulary"))
-    tasks = [partial(_learn_sentences, folder)]
+    tasks = [partial(_train_sentences, folder)]
     if config.tokenizer:
         tokenizer = tokenizer_file(config.tokenizer)
         shutil.copyfile(tokenizer, folder / tokenizer.name)
     else:
-        assert config.vocabulary, "without a tokenizer, settings say how many pieces are learnt"
-        tasks.insert(0, partial(_learn_vocabulary, folder, config.vocabulary))
+        assert config.vocabulary, "vocabulary is set if tokenizer is not"
+        tasks.insert(0, partial(_train_vocabulary, folder, config.vocabulary))
     for _ in ordered_map(caller, tasks, processes, check):
         report(Progress("prepare: vocabulary"))
 
 
-def _learn_vocabulary(folder: Path, vocabulary: int) -> None:
-    SentencePieces.train(_training_texts(folder), folder / SENTENCE_PIECES, vocabulary, _LEARNING_THREADS)
+def _train_vocabulary(folder: Path, vocabulary: int) -> None:
+    SentencePieces.train(_training_texts(folder), folder / SENTENCE_PIECES, vocabulary, _TRAINING_THREADS)
 
 
-def _learn_sentences(folder: Path) -> None:
+def _train_sentences(folder: Path) -> None:
     SentenceSplitter.train(_training_texts(folder), folder / SENTENCES)
 
 
-def _learn_phrases(folder: Path, phrases: int) -> None:
+def _train_phrases(folder: Path, phrases: int) -> None:
     shard = Shard.open(folder, "train")
     items = (shard[number] for number in range(len(shard)))
-    Phrases.train(((item.ids, item.sentences) for item in items), folder / PHRASES, phrases, _LEARNING_THREADS)
+    Phrases.train(((item.ids, item.sentences) for item in items), folder / PHRASES, phrases, _TRAINING_THREADS)
 
 
 def _training_texts(folder: Path) -> Iterator[str]:
@@ -146,64 +148,63 @@ def _training_texts(folder: Path) -> Iterator[str]:
 def _write_shards(
     folder: Path, texts: Mapping[Split, Texts], vocabulary: int, workers: int, report: Report, check: Check
 ) -> dict[Split, SplitReport]:
-    """Encode every document, in order, and sum up each split."""
-    sought = {split: contamination.sample_ngrams(_sampled_documents(texts[split])) for split in _EVALUATION}
-    found = {split: np.zeros(len(runs), bool) for split, runs in sought.items()}
-    figures: dict[Split, list[DocumentStats]] = {split: [] for split in SPLITS}
+    """Encode all documents in order and aggregate their statistics."""
+    sampled = {split: contamination.sample_ngrams(_sample_documents(texts[split])) for split in _EVALUATION}
+    in_training = {split: np.zeros(len(ngrams), bool) for split, ngrams in sampled.items()}
+    stats: dict[Split, list[DocumentStats]] = {split: [] for split in SPLITS}
     total = sum(map(len, texts.values()))
     tasks = chain.from_iterable(spans(texts[split], split) for split in SPLITS)
     done = 0
-    with closing(ordered_map(partial(DocumentEncoder, folder, sought), tasks, workers, check)) as results:
+    with closing(ordered_map(partial(DocumentEncoder, folder, sampled), tasks, workers, check)) as results:
         for split in SPLITS:
             with ShardWriter(folder, split, vocabulary) as shard:
-                while len(figures[split]) < len(texts[split]):
+                while len(stats[split]) < len(texts[split]):
                     for encoded in next(results):
                         shard.add(encoded.item)
-                        figures[split].append(encoded.stats)
-                        for other, places in encoded.shared_ngrams.items():
-                            found[other][places] = True
+                        stats[split].append(encoded.stats)
+                        for other, indices in encoded.shared_ngrams.items():
+                            in_training[other][indices] = True
                         done += 1
                     report(Progress("prepare: tokens", done, total))
-    training = [document.digest for document in figures["train"]]
+    training = [document.digest for document in stats["train"]]
     return {
-        "train": summarize_split(figures["train"], (), None),
-        **{split: summarize_split(figures[split], training, _share(found[split])) for split in _EVALUATION},
+        "train": summarize_split(stats["train"], (), None),
+        **{split: summarize_split(stats[split], training, _fraction(in_training[split])) for split in _EVALUATION},
     }
 
 
-def _sampled_documents(texts: Texts) -> Iterator[list[str]]:
+def _sample_documents(texts: Texts) -> Iterator[list[str]]:
     step = max(1, -(-len(texts) // contamination.MAX_DOCUMENTS))
     for number in range(0, len(texts), step):
         yield words(texts[number].document)
 
 
-def _share(found: np.ndarray) -> float:
-    return float(found.mean()) if len(found) else 0.0
+def _fraction(flags: np.ndarray) -> float:
+    return float(flags.mean()) if len(flags) else 0.0
 
 
-def _notes(config: DataConfig, vocabulary: int, reading: Ingested) -> Iterator[str]:
+def _notes(config: DataConfig, vocabulary: int, ingested: Ingested) -> Iterator[str]:
     if config.vocabulary and vocabulary < config.vocabulary:
         yield (
-            f"the vocabulary has {vocabulary:,} pieces instead of data.vocabulary = {config.vocabulary:,}: "
-            "the training documents hold no more"
+            f"the vocabulary has {vocabulary:,} tokens instead of data.vocabulary = {config.vocabulary:,}: "
+            "the training documents yield no more"
         )
-    if reading.rejected:
-        yield f"{reading.rejected:,} rows could not be used; rejects.jsonl names each with the reason"
+    if ingested.rejected:
+        yield f"{ingested.rejected:,} rows could not be used; rejects.jsonl lists them with their reasons"
     for split in _EVALUATION:
-        if not reading.documents[split]:
+        if not ingested.documents[split]:
             yield f"the {split} split is empty"
 
 
-def _refuse_another_size(config: DataConfig, vocabulary: int) -> None:
+def _require_vocabulary_of_tokenizer(config: DataConfig, vocabulary: int) -> None:
     if config.vocabulary not in (None, vocabulary):
         raise RecipeError(
-            f"data.vocabulary must be left out or {vocabulary}, the pieces of {config.tokenizer}, "
-            f"got {config.vocabulary}"
+            f"data.vocabulary must be null or {vocabulary}, the size of {config.tokenizer}, got {config.vocabulary}"
         )
 
 
-def _refuse_other_content(folder: Path) -> None:
+def _require_prepared_or_empty(folder: Path) -> None:
     if folder.exists() and not is_prepared_folder(folder) and any(folder.iterdir()):
         raise DataError(
-            f"{folder} must be new, empty or prepared data, got something else; name another folder as data.prepared"
+            f"{folder} must be new, empty or prepared data, got other content; set data.prepared to another folder"
         )

@@ -1,11 +1,13 @@
-"""Work spread over processes: results in the order of the tasks, little of it in memory, and stopped at once.
+"""Parallel map over worker processes: results in task order, bounded memory, immediate interruption.
 
-A pool of the standard library reads all its tasks ahead, waits for ever for a worker that was killed, and leaves its
-workers behind when it is killed itself.
+A pool of the standard library reads all tasks in advance, waits forever for a killed worker, and leaves its workers
+running if it is killed itself.
 """
 
+import operator
 import os
 import signal
+import sys
 import threading
 from collections import deque
 from collections.abc import Callable, Generator, Iterable, Iterator
@@ -22,86 +24,76 @@ from sumpool.interruption import Check
 Task = TypeVar("Task")
 Result = TypeVar("Result")
 
-_AHEAD = 2
-"""Tasks that a worker has at a time: the next one waits while the result of the last one travels."""
-_POLL = 0.05
-"""Seconds between looks for a signal while a result is awaited."""
+_TASKS_PER_WORKER = 2
+"""Tasks queued per worker, so that a worker does not idle while its last result is transferred."""
+_POLL_SECONDS = 0.05
+"""Interval between checks for a signal while waiting for a result."""
 
 
 def ordered_map(
     build: Callable[[], Callable[[Task], Result]], tasks: Iterable[Task], workers: int, check: Check
 ) -> Generator[Result]:
-    """Do tasks in processes of their own and give the results in order.
+    """Execute tasks in worker processes and yield their results in order.
 
     Args:
-        build: Makes the function that does a task, once in each process; both must be importable (spawn).
-        tasks: What to do; small things, such as places in a file. Read only as fast as results are taken.
-        workers: Processes; 0 does everything in this one.
-        check: Called while a result is awaited; what it raises stops all workers.
+        build: Returns the function that executes a task; called once per process. Both must be importable (spawn).
+        tasks: Tasks, pickled and read only as fast as results are consumed.
+        workers: Number of processes; 0 executes the tasks in the calling process.
+        check: Called while waiting for a result; an exception stops all workers.
 
     Raises:
-        ResourceError: If a process was killed, as happens when memory runs out.
+        ResourceError: If a worker was killed, as by the kernel if memory runs out.
     """
     if not workers:
         yield from _checked(map(build(), tasks), check)
         return
     tasks = iter(tasks)
     with _started(build, workers) as pool:
-        waiting: deque[_Worker[Task, Result]] = deque()
-        for worker, task in zip(islice(cycle(pool), _AHEAD * workers), tasks, strict=False):
-            worker.give(task)
-            waiting.append(worker)
-        while waiting:
-            worker = waiting.popleft()
-            yield worker.take(check)
+        busy: deque[_Worker[Task, Result]] = deque()
+        for worker, task in zip(islice(cycle(pool), _TASKS_PER_WORKER * workers), tasks, strict=False):
+            worker.send(task)
+            busy.append(worker)
+        while busy:
+            worker = busy.popleft()
+            yield worker.receive(check)
             for task in islice(tasks, 1):
-                worker.give(task)
-                waiting.append(worker)
-
-
-def call(work: Callable[[], Result]) -> Result:
-    """Do a task that is itself a function without arguments."""
-    return work()
+                worker.send(task)
+                busy.append(worker)
 
 
 def caller() -> Callable[[Callable[[], Any]], Any]:
-    """Build `call`: for `ordered_map` over different functions."""
-    return call
+    """Return `operator.call`, for an `ordered_map` over functions without arguments."""
+    return operator.call
 
 
 class _Worker(Generic[Task, Result]):
-    """A process and this end of its pipe."""
+    """A worker process and the parent's end of its pipe."""
 
     def __init__(self, build: Callable[[], Callable[[Task], Result]]) -> None:
         context = get_context("spawn")
-        self._pipe, other = context.Pipe()
-        self._process: SpawnProcess = context.Process(target=_serve, args=(build, other), daemon=True)
-        # A terminal sends Ctrl-C to everybody and the parent decides. A mask is inherited, so there is no moment in
-        # which a young worker dies of it.
-        mask = signal.pthread_sigmask(signal.SIG_BLOCK, (signal.SIGINT, signal.SIGTERM))
-        try:
+        self._pipe, worker_pipe = context.Pipe()
+        self._process: SpawnProcess = context.Process(target=_serve, args=(build, worker_pipe), daemon=True)
+        with _blocked_signals():
             self._process.start()
-        finally:
-            signal.pthread_sigmask(signal.SIG_SETMASK, mask)
-        other.close()  # so that this end sees when the process is gone
+        worker_pipe.close()  # so that the parent's end reports when the process ends
 
-    def give(self, task: Task) -> None:
-        with suppress(OSError):  # a process that is gone is noticed when its result is awaited
+    def send(self, task: Task) -> None:
+        with suppress(OSError):  # a dead worker is reported by `receive`
             self._pipe.send(task)
 
-    def take(self, check: Check) -> Result:
-        while not self._pipe.poll(_POLL):
+    def receive(self, check: Check) -> Result:
+        while not self._pipe.poll(_POLL_SECONDS):
             check()
         try:
-            done, value = self._pipe.recv()
+            succeeded, value = self._pipe.recv()
         except (EOFError, OSError) as error:
             self._process.join(1)
             raise ResourceError(
-                f"a worker process must live until its work is done, got exit code {self._process.exitcode}; "
-                "memory may have run out: close other programs or set fewer workers"
+                f"a worker process must finish its tasks, got exit code {self._process.exitcode}; "
+                "memory may have run out: close other programs or reduce data.workers"
             ) from error
         check()
-        if not done:
+        if not succeeded:
             raise value
         result: Result = value
         return result
@@ -110,6 +102,22 @@ class _Worker(Generic[Task, Result]):
         self._process.kill()
         self._process.join()
         self._pipe.close()
+
+
+@contextmanager
+def _blocked_signals() -> Iterator[None]:
+    """Block SIGINT and SIGTERM in the block and, by inheritance, in the processes that it starts.
+
+    A terminal sends SIGINT to all processes, but only the parent handles it. Windows has no signal masks.
+    """
+    if sys.platform == "win32":
+        yield
+        return
+    mask = signal.pthread_sigmask(signal.SIG_BLOCK, (signal.SIGINT, signal.SIGTERM))
+    try:
+        yield
+    finally:
+        signal.pthread_sigmask(signal.SIG_SETMASK, mask)
 
 
 @contextmanager
@@ -125,23 +133,23 @@ def _started(build: Callable[[], Callable[[Task], Result]], workers: int) -> Ite
 
 
 def _serve(build: Callable[[], Callable[[Any], Any]], pipe: Connection) -> None:
-    """Do one task after another until the other end is closed."""
-    threading.Thread(target=_end_with_parent, daemon=True).start()
-    work = None
+    """Execute tasks until the parent closes its end of the pipe."""
+    threading.Thread(target=_exit_with_parent, daemon=True).start()
+    function = None
     while True:
         try:
             task = pipe.recv()
         except (EOFError, OSError):
             return
         try:
-            work = work or build()
-            answer = True, work(task)
+            function = function or build()
+            answer = True, function(task)
         except Exception as error:
             answer = False, error
         pipe.send(answer)
 
 
-def _end_with_parent() -> None:
+def _exit_with_parent() -> None:
     parent = parent_process()
     assert parent is not None, "a worker has a parent"
     parent.join()

@@ -1,12 +1,12 @@
-"""Token shards: the documents of a split as ids, one after another, mapped into memory.
+"""Memory-mapped token shards: the token ids of all documents of a split, concatenated.
 
-    tokens.bin     ids of the documents, uint16 or int32 (shard.json says which)
-    sentences.bin  int32, for each sentence the token of its document that it begins with
-    target.bin     ids of the summaries, without an end, same type as tokens.bin
-    names.bin      names of the documents, UTF-8
-    index.bin      int64 (documents + 1, 4), where each document ends in the four files above
+    tokens.bin     token ids of the documents, uint16 or int32 as stated in shard.json
+    sentences.bin  int32, index within its document of the first token of each sentence
+    target.bin     token ids of the summaries without EOS, same type as tokens.bin
+    names.bin      document ids, UTF-8
+    index.bin      int64 (documents + 1, 4), end of each document in the four files above
 
-Everything is little-endian and untruncated: how much of a document a model reads is decided when a batch is made.
+All files are little-endian. Documents are not truncated; batches truncate them to the model's length.
 """
 
 import json
@@ -31,13 +31,13 @@ _COLUMNS = ("tokens", "sentences", "target", "names")
 
 @dataclass(frozen=True, eq=False)
 class Item:
-    """A document as numbers, whole.
+    """A tokenised document, not truncated.
 
     Attributes:
-        id: Name of the document.
-        ids: (length,), its tokens.
-        sentences: (length,), number of the sentence that each token belongs to.
-        target: (target,), tokens of its summary without an end; None if there is no summary.
+        id: Document id.
+        ids: (length,) token ids.
+        sentences: (length,) sentence number of each token.
+        target: (target,) token ids of the summary without EOS; None if there is no summary.
     """
 
     id: str
@@ -47,17 +47,17 @@ class Item:
 
 
 class ShardWriter:
-    """Writes documents one by one; `with` closes the files."""
+    """Context manager that writes a shard document by document."""
 
     def __init__(self, folder: Path, split: Split, vocabulary: int) -> None:
         (folder / split).mkdir(parents=True, exist_ok=True)
         name = "uint16" if vocabulary <= 1 << 16 else "int32"
-        self._type = _TOKENS[name]
+        self._dtype = _TOKENS[name]
         self._ends = np.zeros(len(_COLUMNS), _OFFSET)
         (folder / split / "shard.json").write_text(json.dumps({"tokens": name}) + "\n")
-        self._open = ExitStack()
+        self._files = ExitStack()
         *self._columns, self._index = (
-            self._open.enter_context((folder / split / f"{column}.bin").open("wb")) for column in (*_COLUMNS, "index")
+            self._files.enter_context((folder / split / f"{column}.bin").open("wb")) for column in (*_COLUMNS, "index")
         )
         self._index.write(self._ends.tobytes())
 
@@ -65,18 +65,18 @@ class ShardWriter:
         """Append a document with its summary.
 
         Raises:
-            OSError: If the disk is full.
+            OSError: If the disk is full or fails.
         """
         assert item.target is not None, "a prepared document has a summary"
-        columns = (
-            item.ids.astype(self._type),
+        arrays = (
+            item.ids.astype(self._dtype),
             _starts(item.sentences),
-            item.target.astype(self._type),
+            item.target.astype(self._dtype),
             np.frombuffer(item.id.encode(), np.uint8),
         )
-        for file, column in zip(self._columns, columns, strict=True):
-            file.write(column.tobytes())
-        self._ends += [len(column) for column in columns]
+        for file, array in zip(self._columns, arrays, strict=True):
+            file.write(array.tobytes())
+        self._ends += [len(array) for array in arrays]
         self._index.write(self._ends.tobytes())
 
     def __enter__(self) -> Self:
@@ -85,11 +85,11 @@ class ShardWriter:
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        self._open.close()
+        self._files.close()
 
 
 class Shard:
-    """The documents of a prepared split; `shard[number]` is an `Item` whose arrays lie on the disk."""
+    """Sequence of the tokenised documents of a split, as `Item`s with memory-mapped arrays."""
 
     def __init__(self, index: np.ndarray, columns: tuple[np.ndarray, ...], texts: Texts) -> None:
         self._index = index
@@ -98,56 +98,58 @@ class Shard:
 
     @classmethod
     def open(cls, folder: Path, split: Split) -> Self:
-        """Open a split of a prepared folder; nothing is read yet.
+        """Open a split of a prepared folder without reading it.
 
         Raises:
-            DataError: If a file is missing or damaged.
+            DataError: If a file is missing or of another size.
         """
         index = open_array(folder / split / "index.bin", _OFFSET).reshape(-1, len(_COLUMNS))
-        token = _token_type(folder / split / "shard.json")
-        types: tuple[np.dtype, ...] = (token, _START, token, np.dtype(np.uint8))
+        token_dtype = _token_dtype(folder / split / "shard.json")
+        dtypes: tuple[np.dtype, ...] = (token_dtype, _START, token_dtype, np.dtype(np.uint8))
         columns = tuple(
-            open_array(folder / split / f"{column}.bin", kind, int(length))
-            for column, kind, length in zip(_COLUMNS, types, index[-1], strict=True)
+            open_array(folder / split / f"{column}.bin", dtype, int(length))
+            for column, dtype, length in zip(_COLUMNS, dtypes, index[-1], strict=True)
         )
         return cls(index, columns, Texts.open(folder, split))
 
     @property
     def lengths(self) -> np.ndarray:
-        """Tokens of each document: (documents,)."""
+        """Number of tokens of each document: (documents,)."""
         return np.diff(self._index[:, 0])
 
     @property
     def target_lengths(self) -> np.ndarray:
-        """Tokens of each summary, its end not counted: (documents,)."""
+        """Number of tokens of each summary, without EOS: (documents,)."""
         return np.diff(self._index[:, 2])
 
     def __len__(self) -> int:
         return len(self._index) - 1
 
-    def __getitem__(self, number: int) -> Item:
-        if not 0 <= number < len(self):
-            raise IndexError(f"a document's number must lie within 0 and {len(self) - 1}, got {number}")
+    def __getitem__(self, index: int) -> Item:
+        if not 0 <= index < len(self):
+            raise IndexError(f"document index must be between 0 and {len(self) - 1}, got {index}")
         ids, starts, target, name = (
-            column[self._index[number, axis] : self._index[number + 1, axis]]
-            for axis, column in enumerate(self._columns)
+            array[start:end]
+            for array, start, end in zip(self._columns, self._index[index], self._index[index + 1], strict=True)
         )
         sentences = np.searchsorted(starts, np.arange(len(ids)), side="right").astype(np.int32) - 1
         return Item(name.tobytes().decode(), ids, sentences, target)
 
-    def text(self, number: int) -> Example:
-        """Read the words of a document and of its summary."""
-        return self._texts[number]
+    def text(self, index: int) -> Example:
+        """Read the texts of a document and its summary."""
+        return self._texts[index]
 
 
 def _starts(sentences: np.ndarray) -> np.ndarray:
-    """The token that each sentence begins with; one without tokens begins where the next one does."""
+    """Return the index of the first token of each sentence; an empty sentence has that of the next one."""
     count = int(sentences[-1]) + 1 if len(sentences) else 0
     return np.searchsorted(sentences, np.arange(count)).astype(_START)
 
 
-def _token_type(path: Path) -> np.dtype:
+def _token_dtype(path: Path) -> np.dtype:
     try:
         return _TOKENS[json.loads(path.read_text())["tokens"]]
     except (OSError, ValueError, KeyError, TypeError) as error:
-        raise DataError(f"{path} must say the type of the tokens, got {error!r}; run sumpool prepare again") from error
+        raise DataError(
+            f"{path} must state the type of the token ids, got {error!r}; run sumpool prepare again"
+        ) from error

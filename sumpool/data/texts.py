@@ -1,7 +1,6 @@
-"""The texts of a prepared split: one JSON line per document, and where each line ends.
+"""Texts of a prepared split: one JSON line per document with random access.
 
-`texts.jsonl` is for people and for evaluation; `texts.bin` (little-endian int64, documents + 1 offsets in bytes) finds
-a line without reading those before it.
+`texts.jsonl` holds the texts, `texts.bin` the byte offsets of its lines (little-endian int64, documents + 1).
 """
 
 import json
@@ -20,7 +19,11 @@ OFFSET = np.dtype("<i8")
 
 
 class TextsWriter:
-    """Writes documents one by one; `with` closes the files."""
+    """Context manager that writes the texts of a split document by document.
+
+    Attributes:
+        documents: Documents written so far.
+    """
 
     def __init__(self, folder: Path, split: Split) -> None:
         (folder / split).mkdir(parents=True, exist_ok=True)
@@ -35,7 +38,7 @@ class TextsWriter:
         """Append a document with its summary.
 
         Raises:
-            OSError: If the disk is full.
+            OSError: If the disk is full or fails.
         """
         row = {"id": example.id, "document": example.document, "summary": example.summary}
         self._end += self._lines.write(json.dumps(row, ensure_ascii=False).encode() + b"\n")
@@ -52,7 +55,7 @@ class TextsWriter:
 
 
 class Texts:
-    """The documents and summaries of a split, read one at a time from the disk."""
+    """Sequence of the documents and summaries of a split, read from disk on access."""
 
     def __init__(self, path: Path, split: Split, offsets: np.ndarray) -> None:
         self._path = path
@@ -64,7 +67,7 @@ class Texts:
         """Open the texts of a prepared folder.
 
         Raises:
-            DataError: If they are missing or cut off.
+            DataError: If a file is missing or truncated.
         """
         offsets = open_array(folder / split / "texts.bin", OFFSET)
         lines = folder / split / "texts.jsonl"
@@ -74,24 +77,24 @@ class Texts:
     def __len__(self) -> int:
         return len(self._offsets) - 1
 
-    def __getitem__(self, number: int) -> Example:
-        return next(self.read(number, number + 1))
+    def __getitem__(self, index: int) -> Example:
+        return next(self.read(index, index + 1))
 
     def __iter__(self) -> Iterator[Example]:
         return self.read(0, len(self))
 
     def sizes(self) -> np.ndarray:
-        """Bytes of each document's line: (documents,)."""
+        """Return the size of each line in bytes: (documents,)."""
         return np.diff(self._offsets)
 
     def read(self, start: int, stop: int) -> Iterator[Example]:
-        """Read the documents from `start` up to and without `stop`.
+        """Read the documents from `start` to `stop`, exclusive.
 
         Raises:
-            IndexError: If there is no such document.
+            IndexError: If the range exceeds the documents.
         """
         if not 0 <= start <= stop <= len(self):
-            raise IndexError(f"documents must lie within 0 and {len(self)}, got {start} to {stop}")
+            raise IndexError(f"document range must be within 0 and {len(self)}, got {start} to {stop}")
         with self._path.open("rb") as lines:
             lines.seek(int(self._offsets[start]))
             for _ in range(start, stop):

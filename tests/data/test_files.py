@@ -9,7 +9,7 @@ from sumpool.errors import DataError
 INT32 = np.dtype("<i4")
 
 
-def test_an_array_is_mapped_and_not_read(tmp_path: Path) -> None:
+def test_array_is_memory_mapped(tmp_path: Path) -> None:
     path = tmp_path / "array"
     np.arange(5, dtype=INT32).tofile(path)
     array = open_array(path, INT32)
@@ -18,18 +18,18 @@ def test_an_array_is_mapped_and_not_read(tmp_path: Path) -> None:
     assert not array.flags.writeable
 
 
-def test_an_array_without_numbers_is_empty(tmp_path: Path) -> None:
+def test_empty_file_is_an_empty_array(tmp_path: Path) -> None:
     (tmp_path / "array").touch()
     assert open_array(tmp_path / "array", INT32, 0).tolist() == []
 
 
 @pytest.mark.parametrize(("size", "length"), [(0, None), (7, None), (8, 3), (8, 1), (8, 0)])
-def test_another_size_is_an_error(tmp_path: Path, size: int, length: int | None) -> None:
+def test_wrong_size_is_an_error(tmp_path: Path, size: int, length: int | None) -> None:
     (tmp_path / "array").write_bytes(bytes(size))
     with pytest.raises(DataError, match=rf"array must have \d+ bytes, got {size}; the file is damaged"):
         open_array(tmp_path / "array", INT32, length)
 
 
-def test_a_missing_file_is_an_error(tmp_path: Path) -> None:
+def test_missing_file_is_an_error(tmp_path: Path) -> None:
     with pytest.raises(DataError, match=r"array must exist in prepared data, got No such file"):
         open_array(tmp_path / "array", INT32)

@@ -61,7 +61,7 @@ class LinesConfig(SourceConfig):
 
 
 def never() -> None:
-    """Nobody asks to stop."""
+    """Never stop."""
 
 
 def example(number: int, split: Split) -> Example:
@@ -88,11 +88,11 @@ def config(path: Path, vocabulary: int = 400, workers: int = 2) -> DataConfig:
 
 
 def run(settings: DataConfig, folder: Path, skip_bad_rows: bool = False) -> tuple[DataReport, list[Progress]]:
-    told: list[Progress] = []
-    return prepare(settings, folder, skip_bad_rows=skip_bad_rows, report=told.append, check=never), told
+    reports: list[Progress] = []
+    return prepare(settings, folder, skip_bad_rows=skip_bad_rows, report=reports.append, check=never), reports
 
 
-def everything(folder: Path) -> dict[str, bytes]:
+def files_of(folder: Path) -> dict[str, bytes]:
     return {str(path.relative_to(folder)): path.read_bytes() for path in folder.rglob("*") if path.is_file()}
 
 
@@ -103,7 +103,7 @@ def prepared(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return folder / "prepared"
 
 
-def test_shards_hold_every_document_in_order_as_text_and_as_ids(prepared: Path) -> None:
+def test_shards_contain_all_documents_in_order(prepared: Path) -> None:
     tokenizer = load_tokenizer(prepared)
     splitter = SentenceSplitter.load(prepared / "sentences.json")
     for split in ("train", "validation", "test"):
@@ -120,7 +120,7 @@ def test_shards_hold_every_document_in_order_as_text_and_as_ids(prepared: Path) 
             assert tokenizer.decode(item.target.tolist()) == example.summary
 
 
-def test_the_report_counts_what_is_there(prepared: Path) -> None:
+def test_report_matches_the_documents(prepared: Path) -> None:
     report = DataReport.load(prepared)
     train = report.splits["train"]
     assert (report.read, report.kept, report.rejected) == (60, 60, 0)
@@ -139,53 +139,51 @@ def test_the_report_counts_what_is_there(prepared: Path) -> None:
     assert (train.leak, train.low_leak, train.duplicates, train.long_documents) == (1, 0, 0, 0)
 
 
-def test_decoding_finds_the_lengths_of_summaries_in_the_file(prepared: Path) -> None:
-    written = json.loads((prepared / "report.json").read_bytes())
-    assert set(written["splits"]["train"]["summary_tokens"]) == {"mean", "p10", "p50", "p90", "max"}
+def test_report_file_has_summary_lengths(prepared: Path) -> None:
+    saved = json.loads((prepared / "report.json").read_bytes())
+    assert set(saved["splits"]["train"]["summary_tokens"]) == {"mean", "p10", "p50", "p90", "max"}
 
 
-def test_workers_change_no_byte(tmp_path: Path, prepared: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_files_are_independent_of_workers(tmp_path: Path, prepared: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(sumpool.data.prepare, "_SMALL_BYTES", 0)
     monkeypatch.setattr(sumpool.data.encoding, "_SPAN_BYTES", 4000)
     write(tmp_path / "data", corpus())
     run(config(tmp_path / "data", workers=2), tmp_path / "prepared")
-    alone, spread = everything(prepared), everything(tmp_path / "prepared")
+    alone, spread = files_of(prepared), files_of(tmp_path / "prepared")
     assert alone.pop("manifest.json") != spread.pop("manifest.json")  # the source is another file
     assert alone == spread
 
 
-def test_phrases_are_learnt_where_they_are_asked_for(
-    tmp_path: Path, prepared: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_phrases_are_trained_if_set(tmp_path: Path, prepared: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     settings = write(tmp_path / "data", corpus()).model_copy(update={"phrases": 420})
     run(settings, tmp_path / "here")
     monkeypatch.setattr(sumpool.data.prepare, "_SMALL_BYTES", 0)
     run(settings, tmp_path / "elsewhere")
-    with_phrases = everything(tmp_path / "here")
-    assert everything(tmp_path / "elsewhere") == with_phrases
-    assert with_phrases.keys() - everything(prepared).keys() == {"phrases.model"}
+    with_phrases = files_of(tmp_path / "here")
+    assert files_of(tmp_path / "elsewhere") == with_phrases
+    assert with_phrases.keys() - files_of(prepared).keys() == {"phrases.model"}
     shard = Shard.open(tmp_path / "here", "train")
-    found = Phrases.load(tmp_path / "here" / "phrases.model").numbers(shard[0].ids, shard[0].sentences)
-    assert len(found) == len(shard[0].ids)
-    assert len(set(found.tolist())) < len(found)
-    assert set(found.tolist()) != set(shard[0].sentences.tolist())  # more than one to a sentence
+    phrases = Phrases.load(tmp_path / "here" / "phrases.model").numbers(shard[0].ids, shard[0].sentences)
+    assert len(phrases) == len(shard[0].ids)
+    assert len(set(phrases.tolist())) < len(phrases)
+    assert set(phrases.tolist()) != set(shard[0].sentences.tolist())  # more than one to a sentence
 
 
-def test_a_second_run_does_nothing(tmp_path: Path) -> None:
+def test_second_run_does_nothing(tmp_path: Path) -> None:
     settings = write(tmp_path / "data", corpus())
     folder = tmp_path / "prepared"
     assert not is_prepared(settings, folder)
-    first, told = run(settings, folder)
-    assert {progress.task for progress in told} > {"prepare: read", "prepare: vocabulary", "prepare: tokens"}
-    made = (folder / "manifest.json").stat().st_mtime_ns
-    second, told = run(settings, folder)
+    first, reports = run(settings, folder)
+    assert {progress.task for progress in reports} > {"prepare: read", "prepare: vocabulary", "prepare: tokens"}
+    modified = (folder / "manifest.json").stat().st_mtime_ns
+    second, reports = run(settings, folder)
     assert is_prepared(settings, folder)
     assert second == first
-    assert told == []
-    assert (folder / "manifest.json").stat().st_mtime_ns == made
+    assert reports == []
+    assert (folder / "manifest.json").stat().st_mtime_ns == modified
 
 
-def test_other_settings_or_other_data_are_prepared_anew(tmp_path: Path) -> None:
+def test_changed_settings_or_data_are_prepared_again(tmp_path: Path) -> None:
     settings = write(tmp_path / "data", corpus())
     folder = tmp_path / "prepared"
     run(settings, folder)
@@ -198,7 +196,7 @@ def test_other_settings_or_other_data_are_prepared_anew(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("name", ["tokenizer.model", "train/tokens.bin", "report.json", "manifest.json"])
-def test_a_damaged_folder_is_not_prepared(tmp_path: Path, prepared: Path, name: str) -> None:
+def test_damaged_folder_is_not_prepared(tmp_path: Path, prepared: Path, name: str) -> None:
     settings = config(prepared.parent / "data")
     folder = shutil.copytree(prepared, tmp_path / "prepared")
     assert is_prepared(settings, folder)
@@ -209,39 +207,39 @@ def test_a_damaged_folder_is_not_prepared(tmp_path: Path, prepared: Path, name: 
 
 
 @pytest.mark.parametrize("name", ["tokenizer.model", "train/tokens.bin", "report.json"])
-def test_a_folder_that_lacks_a_file_is_not_prepared(tmp_path: Path, prepared: Path, name: str) -> None:
+def test_incomplete_folder_is_not_prepared(tmp_path: Path, prepared: Path, name: str) -> None:
     folder = shutil.copytree(prepared, tmp_path / "prepared")
     (folder / name).unlink()
     assert not is_prepared(config(prepared.parent / "data"), folder)
 
 
-def test_a_damaged_folder_is_prepared_anew(tmp_path: Path, prepared: Path) -> None:
+def test_damaged_folder_is_prepared_again(tmp_path: Path, prepared: Path) -> None:
     folder = shutil.copytree(prepared, tmp_path / "prepared")
     (folder / "tokenizer.model").write_bytes(b"")
     run(config(prepared.parent / "data"), folder)
-    assert everything(folder) == everything(prepared)
+    assert files_of(folder) == files_of(prepared)
 
 
-def test_nothing_but_the_folder_is_left(tmp_path: Path) -> None:
+def test_no_temporary_files_remain(tmp_path: Path) -> None:
     run(write(tmp_path / "data", corpus()), tmp_path / "prepared")
     assert sorted(path.name for path in tmp_path.iterdir()) == [".prepared.lock", "data", "prepared"]
 
 
-def test_a_bad_row_stops_with_its_place(tmp_path: Path) -> None:
+def test_bad_row_is_an_error_with_its_location(tmp_path: Path) -> None:
     settings = write(tmp_path / "data", corpus(), "{nonsense")
     with pytest.raises(DataError, match=r"data:61: row must be an object; correct it, or skip .* with --skip-bad-rows"):
         run(settings, tmp_path / "prepared")
     assert not (tmp_path / "prepared").exists()
 
 
-def test_bad_rows_can_be_left_out_and_are_listed(tmp_path: Path) -> None:
+def test_bad_rows_can_be_skipped_and_are_listed(tmp_path: Path) -> None:
     settings = write(tmp_path / "data", corpus(), "{nonsense", "[]")
-    report, told = run(settings, tmp_path / "prepared", skip_bad_rows=True)
+    report, reports = run(settings, tmp_path / "prepared", skip_bad_rows=True)
     assert (report.read, report.kept, report.rejected) == (62, 60, 2)
     rejects = [json.loads(line) for line in (tmp_path / "prepared" / "rejects.jsonl").read_text().splitlines()]
     assert rejects == [{"where": f"{tmp_path}/data:{line}", "reason": "row must be an object"} for line in (61, 62)]
-    assert "2 rows could not be used; rejects.jsonl names each with the reason" in [step.note for step in told]
-    run(settings, tmp_path / "prepared")  # the choice was made
+    assert "2 rows could not be used; rejects.jsonl lists them with their reasons" in [step.note for step in reports]
+    run(settings, tmp_path / "prepared")  # skipping is not asked for again: the data is prepared
 
 
 @pytest.mark.parametrize(
@@ -254,7 +252,7 @@ def test_bad_rows_can_be_left_out_and_are_listed(tmp_path: Path) -> None:
         (Example("\udfff", "text", "text", "train"), r"document '\\udfff': text must be valid Unicode"),
     ],
 )
-def test_a_row_that_no_source_should_give_is_bad(tmp_path: Path, bad: Example, reason: str) -> None:
+def test_invalid_example_is_a_bad_row(tmp_path: Path, bad: Example, reason: str) -> None:
     settings = write(tmp_path / "data", [*corpus(), bad])
     with pytest.raises(DataError, match=reason):
         run(settings, tmp_path / "prepared")
@@ -263,60 +261,60 @@ def test_a_row_that_no_source_should_give_is_bad(tmp_path: Path, bad: Example, r
 
 
 @pytest.mark.parametrize("examples", [[], [example(1, "test")]])
-def test_there_must_be_a_document_to_train_on(tmp_path: Path, examples: list[Example]) -> None:
+def test_a_training_document_is_required(tmp_path: Path, examples: list[Example]) -> None:
     settings = write(tmp_path / "data", examples)
     with pytest.raises(DataError, match="must hold a training document, got 1 rows"):
         run(settings, tmp_path / "prepared", skip_bad_rows=True)
 
 
-def test_too_large_a_vocabulary_shrinks_and_says_so(tmp_path: Path) -> None:
+def test_smaller_vocabulary_is_noted(tmp_path: Path) -> None:
     write(tmp_path / "data", corpus())
-    report, told = run(config(tmp_path / "data", vocabulary=20000), tmp_path / "prepared")
+    report, reports = run(config(tmp_path / "data", vocabulary=20000), tmp_path / "prepared")
     assert report.vocabulary < 20000
     note = (
-        f"the vocabulary has {report.vocabulary:,} pieces instead of data.vocabulary = 20,000: the training documents"
+        f"the vocabulary has {report.vocabulary:,} tokens instead of data.vocabulary = 20,000: the training documents"
     )
-    assert any(step.note.startswith(note) for step in told)
+    assert any(step.note.startswith(note) for step in reports)
     assert any(kept.startswith(note) for kept in report.notes)
 
 
-def test_notes_of_the_source_and_empty_splits_are_told(tmp_path: Path) -> None:
+def test_notes_of_source_and_empty_splits_are_reported(tmp_path: Path) -> None:
     write(tmp_path / "data", [example(number, "train") for number in range(60)])
-    report, told = run(config(tmp_path / "data", vocabulary=300), tmp_path / "prepared")
+    report, reports = run(config(tmp_path / "data", vocabulary=300), tmp_path / "prepared")
     expected = (
         "the field 'text' is taken for the document",
         "the validation split is empty",
         "the test split is empty",
     )
     assert report.notes == expected
-    assert tuple(step.note for step in told if step.note) == expected
+    assert tuple(step.note for step in reports if step.note) == expected
     assert report.splits["test"].summary_tokens.max == 0
 
 
-def test_what_splits_share_is_found(tmp_path: Path) -> None:
+def test_overlap_of_splits_is_measured(tmp_path: Path) -> None:
     long = " ".join(f"word{number}" for number in range(40))
     train = [*corpus(), Example("t1", long, "s", "train"), Example("t2", long, "s", "train")]
     copies = [Example("v1", long, "s", "validation"), Example("v2", f"{long} {long[:100]}", "s", "test")]
     report, _ = run(write(tmp_path / "data", train + copies), tmp_path / "prepared")
-    found = report.splits
-    assert [split.duplicates for split in found.values()] == [1, 0, 0]
-    assert [split.in_training for split in found.values()] == [0, 1, 0]
-    assert found["train"].runs_in_training is None
-    assert all(0 < (found[split].runs_in_training or 0) < 0.5 for split in ("validation", "test"))
+    splits = report.splits
+    assert [split.duplicates for split in splits.values()] == [1, 0, 0]
+    assert [split.in_training for split in splits.values()] == [0, 1, 0]
+    assert splits["train"].runs_in_training is None
+    assert all(0 < (splits[split].runs_in_training or 0) < 0.5 for split in ("validation", "test"))
 
 
-def test_a_folder_with_something_else_is_left_alone(tmp_path: Path) -> None:
+def test_folder_with_other_content_is_kept(tmp_path: Path) -> None:
     (tmp_path / "thesis").mkdir()
     (tmp_path / "thesis" / "chapter.txt").write_text("precious")
-    with pytest.raises(DataError, match=r"thesis must be new, empty or prepared data, got something else"):
+    with pytest.raises(DataError, match=r"thesis must be new, empty or prepared data, got other content"):
         run(write(tmp_path / "data", corpus()), tmp_path / "thesis")
     assert (tmp_path / "thesis" / "chapter.txt").read_text() == "precious"
 
 
-def test_stopping_at_any_moment_leaves_the_older_folder_alone(tmp_path: Path) -> None:
+def test_interruption_keeps_the_older_folder(tmp_path: Path) -> None:
     folder = tmp_path / "prepared"
     run(write(tmp_path / "data", corpus()[:40]), folder)
-    before = everything(folder)
+    before = files_of(folder)
     settings = write(tmp_path / "data", corpus())
     calls = 0
 
@@ -337,14 +335,14 @@ def test_stopping_at_any_moment_leaves_the_older_folder_alone(tmp_path: Path) ->
 
         with pytest.raises(Interrupted):
             prepare(settings, folder, skip_bad_rows=False, report=lambda _: None, check=stop)
-        assert everything(folder) == before
+        assert files_of(folder) == before
         assert not (tmp_path / ".prepared.new").exists()
 
 
-def test_a_full_disk_is_a_sentence_and_leaves_the_older_folder_alone(tmp_path: Path) -> None:
+def test_full_disk_is_an_error_and_keeps_the_older_folder(tmp_path: Path) -> None:
     folder = tmp_path / "prepared"
     run(write(tmp_path / "data", corpus()[:40]), folder)
-    before = everything(folder)
+    before = files_of(folder)
     settings = write(tmp_path / "data", corpus())
     signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
     unlimited = resource.getrlimit(resource.RLIMIT_FSIZE)
@@ -355,7 +353,7 @@ def test_a_full_disk_is_a_sentence_and_leaves_the_older_folder_alone(tmp_path: P
                 run(settings, folder)
         finally:
             resource.setrlimit(resource.RLIMIT_FSIZE, unlimited)
-        assert everything(folder) == before
+        assert files_of(folder) == before
 
 
 PROGRAM = """
@@ -371,7 +369,7 @@ if __name__ == "__main__":
 """
 
 
-def test_a_killed_run_leaves_nothing_that_looks_complete(tmp_path: Path) -> None:
+def test_killed_run_leaves_no_complete_folder(tmp_path: Path) -> None:
     path, folder = tmp_path / "data", tmp_path / "prepared"
     settings = write(path, [example(number, "train") for number in range(400)])
     environment = {"PYTHONPATH": f"{Path.cwd()}:{Path(__file__).parent}", "OMP_NUM_THREADS": "1"}
@@ -390,7 +388,7 @@ def test_a_killed_run_leaves_nothing_that_looks_complete(tmp_path: Path) -> None
     assert not (tmp_path / ".prepared.new").exists()
 
 
-def test_a_run_beside_another_waits_for_it(tmp_path: Path) -> None:
+def test_concurrent_run_waits(tmp_path: Path) -> None:
     path, folder = tmp_path / "data", tmp_path / "prepared"
     settings = write(path, [example(number, "train") for number in range(200)])
     environment = {"PYTHONPATH": f"{Path.cwd()}:{Path(__file__).parent}", "OMP_NUM_THREADS": "1"}
@@ -398,6 +396,6 @@ def test_a_run_beside_another_waits_for_it(tmp_path: Path) -> None:
     with subprocess.Popen(command, env=environment) as process:
         while not (tmp_path / ".prepared.new").exists() and process.poll() is None:
             time.sleep(0.02)
-        _, told = run(settings, folder)
-        assert told == []  # the other one has done it
+        _, reports = run(settings, folder)
+        assert reports == []  # the other one has done it
     assert process.returncode == 0

@@ -13,7 +13,7 @@ from sumpool.errors import DataError, Interrupted, ResourceError
 
 
 def never() -> None:
-    """Nobody asks to stop."""
+    """Never stop."""
 
 
 def slow_square(task: int) -> int:
@@ -53,11 +53,11 @@ def ignored_signals() -> list[bool]:
 
 
 @pytest.mark.parametrize("workers", [0, 1, 3])
-def test_results_come_in_the_order_of_the_tasks(workers: int) -> None:
+def test_results_are_in_task_order(workers: int) -> None:
     assert list(ordered_map(build_square, range(10), workers, never)) == [task**2 for task in range(10)]
 
 
-def test_tasks_are_read_only_as_fast_as_results_are_taken() -> None:
+def test_tasks_are_read_lazily() -> None:
     read = []
 
     def tasks() -> Iterator[int]:
@@ -73,25 +73,25 @@ def test_tasks_are_read_only_as_fast_as_results_are_taken() -> None:
 
 
 @pytest.mark.parametrize("workers", [0, 2])
-def test_an_error_of_a_task_is_raised_here(workers: int) -> None:
+def test_task_error_is_raised_in_the_parent(workers: int) -> None:
     results = ordered_map(build_fail, range(10), workers, never)
     assert [next(results) for _ in range(3)] == [0, 1, 2]
     with pytest.raises(DataError, match="task must not be 3, got 3"):
         next(results)
 
 
-def test_an_error_of_building_is_raised_here() -> None:
+def test_build_error_is_raised_in_the_parent() -> None:
     with pytest.raises(DataError, match="nothing can be built"):
         list(ordered_map(build_nothing, range(3), 1, never))
 
 
-def test_a_killed_process_is_an_error_and_no_wait() -> None:
-    with pytest.raises(ResourceError, match="a worker process must live until its work is done, got exit code -9"):
+def test_killed_worker_is_an_error() -> None:
+    with pytest.raises(ResourceError, match="a worker process must finish its tasks, got exit code -9"):
         list(ordered_map(caller, [kill_itself] * 4, 1, never))
 
 
 @pytest.mark.parametrize("workers", [0, 1])
-def test_a_signal_stops_everything_at_once(workers: int) -> None:
+def test_check_stops_all_workers(workers: int) -> None:
     def check() -> None:
         raise Interrupted(signal.SIGINT)
 
@@ -101,12 +101,12 @@ def test_a_signal_stops_everything_at_once(workers: int) -> None:
     assert time.monotonic() - started < 10
 
 
-def test_workers_leave_signals_to_their_parent() -> None:
+def test_workers_block_signals() -> None:
     assert list(ordered_map(caller, [ignored_signals], 1, never)) == [[True, True]]
     assert ignored_signals() == [False, False]
 
 
-def test_workers_end_when_their_parent_is_killed() -> None:
+def test_workers_exit_with_their_parent() -> None:
     program = (
         "import os, sys, time, multiprocessing\n"
         "from sumpool.data.processes import caller, ordered_map\n"

@@ -22,7 +22,7 @@ def folder(tmp_path: Path) -> Path:
     return tmp_path
 
 
-def test_texts_come_back_in_any_order(folder: Path) -> None:
+def test_texts_are_read_in_any_order(folder: Path) -> None:
     texts = Texts.open(folder, "test")
     assert len(texts) == 3
     assert list(texts) == EXAMPLES
@@ -31,12 +31,12 @@ def test_texts_come_back_in_any_order(folder: Path) -> None:
     assert texts.sizes().sum() == (folder / "test" / "texts.jsonl").stat().st_size
 
 
-def test_a_document_that_is_not_there_is_an_index_error(folder: Path) -> None:
-    with pytest.raises(IndexError, match="documents must lie within 0 and 3, got 3 to 4"):
+def test_index_out_of_range_is_an_error(folder: Path) -> None:
+    with pytest.raises(IndexError, match="document range must be within 0 and 3, got 3 to 4"):
         Texts.open(folder, "test")[3]
 
 
-def test_missing_texts_are_named(folder: Path) -> None:
+def test_missing_texts_are_an_error(folder: Path) -> None:
     (folder / "test" / "texts.jsonl").unlink()
     with pytest.raises(DataError, match=r"texts.jsonl must exist in prepared data"):
         Texts.open(folder, "test")

@@ -67,5 +67,5 @@ def test_a_signal_stops_and_nothing_is_left(recipe_with_data: Path, number: sign
 
 def test_a_recipe_without_a_source_cannot_be_prepared(recipe_with_data: Path) -> None:
     recipe = load_recipe(recipe_with_data, ["data.source=null"])
-    with pytest.raises(RecipeError, match=r"data\.source must say where .*, got nothing: an imported model has none"):
+    with pytest.raises(RecipeError, match=r"data\.source must name .*, got null: an imported model has no data"):
         prepare(recipe)

@@ -1,4 +1,4 @@
-"""Data that is prepared with the tokenizer of another folder."""
+"""Preparation with the tokenizer of another folder."""
 
 from dataclasses import replace
 from pathlib import Path
@@ -12,11 +12,11 @@ from sumpool.data.shards import Shard
 from sumpool.errors import DataError, RecipeError
 from sumpool.special_tokens import EOS
 from sumpool.text.tokenizer import load_tokenizer
-from tests.data.test_prepare import WORDS, LinesConfig, corpus, everything, run, write
+from tests.data.test_prepare import WORDS, LinesConfig, corpus, files_of, run, write
 from tests.text.bart import learn, take_over
 
 
-def taking(path: Path, tokenizer: Path, vocabulary: int | None = None) -> DataConfig:
+def with_tokenizer(path: Path, tokenizer: Path, vocabulary: int | None = None) -> DataConfig:
     return DataConfig.model_construct(source=LinesConfig(path=path), tokenizer=tokenizer, vocabulary=vocabulary)
 
 
@@ -27,20 +27,20 @@ def prepared(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return folder / "prepared"
 
 
-def test_the_tokenizer_of_another_folder_is_taken_over(tmp_path: Path, prepared: Path) -> None:
+def test_tokenizer_of_another_folder_is_copied(tmp_path: Path, prepared: Path) -> None:
     write(tmp_path / "data", corpus())
-    settings = taking(tmp_path / "data", prepared)
+    settings = with_tokenizer(tmp_path / "data", prepared)
     report, _ = run(settings, tmp_path / "prepared")
-    taken, learnt = everything(tmp_path / "prepared"), everything(prepared)
-    assert {name for name in taken if taken[name] != learnt[name]} == {"manifest.json", "report.json"}
-    assert replace(DataReport.load(prepared), notes=report.notes) == report  # learning notes that it found few pieces
-    assert is_prepared(taking(tmp_path / "data", prepared, report.vocabulary), tmp_path / "prepared")
+    copied, trained = files_of(tmp_path / "prepared"), files_of(prepared)
+    assert {name for name in copied if copied[name] != trained[name]} == {"manifest.json", "report.json"}
+    assert replace(DataReport.load(prepared), notes=report.notes) == report  # training notes a smaller vocabulary
+    assert is_prepared(with_tokenizer(tmp_path / "data", prepared, report.vocabulary), tmp_path / "prepared")
 
 
-def test_a_tokenizer_with_a_frame_frames_documents_and_summaries(tmp_path: Path) -> None:
+def test_tokenizer_frame_is_applied(tmp_path: Path) -> None:
     write(tmp_path / "data", corpus())
     tokenizer = take_over(learn([" ".join(WORDS)], tmp_path / "bart"), tmp_path / "taken")
-    report, _ = run(taking(tmp_path / "data", tmp_path / "taken"), tmp_path / "prepared")
+    report, _ = run(with_tokenizer(tmp_path / "data", tmp_path / "taken"), tmp_path / "prepared")
     assert report.vocabulary == tokenizer.vocabulary
     assert not (tmp_path / "prepared" / "tokenizer.model").exists()
     shard = Shard.open(tmp_path / "prepared", "test")
@@ -52,11 +52,11 @@ def test_a_tokenizer_with_a_frame_frames_documents_and_summaries(tmp_path: Path)
         assert item.sentences[-1] == item.sentences[-2]
 
 
-def test_a_tokenizer_of_another_size_is_refused(tmp_path: Path, prepared: Path) -> None:
+def test_vocabulary_must_match_the_tokenizer(tmp_path: Path, prepared: Path) -> None:
     write(tmp_path / "data", corpus())
     size = load_tokenizer(prepared).vocabulary
-    with pytest.raises(RecipeError, match=rf"data\.vocabulary must be left out or {size}, the pieces of .*, got 420"):
-        run(taking(tmp_path / "data", prepared, 420), tmp_path / "new")
+    with pytest.raises(RecipeError, match=rf"data\.vocabulary must be null or {size}, the size of .*, got 420"):
+        run(with_tokenizer(tmp_path / "data", prepared, 420), tmp_path / "new")
     with pytest.raises(DataError, match=r"none/tokenizer\.model must be a SentencePiece model, got .*No such file"):
-        run(taking(tmp_path / "data", tmp_path / "none"), tmp_path / "new")
+        run(with_tokenizer(tmp_path / "data", tmp_path / "none"), tmp_path / "new")
     assert not (tmp_path / "new").exists()
