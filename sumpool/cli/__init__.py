@@ -1,1 +1,1 @@
-"""The command line: arguments in, one workflow called, progress and results drawn."""
+"""Command line: one module per command, which parses arguments, calls a workflow and prints its results."""

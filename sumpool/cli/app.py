@@ -1,4 +1,4 @@
-"""The `sumpool` command: what it offers, and how a failure is told."""
+"""The `sumpool` command: its subcommands, and the reporting of errors."""
 
 import errno
 import gc
@@ -23,13 +23,13 @@ app = typer.Typer(
     no_args_is_help=True,
     add_completion=False,
     pretty_exceptions_enable=False,
-    rich_markup_mode=None,  # help stays quick, and nothing that a user types is read as markup
+    rich_markup_mode=None,  # keeps --help fast, and interprets no user input as markup
     context_settings={"help_option_names": ["-h", "--help"]},
 )
 
 for command in (prepare, train, summarize, evaluate, bench, export):
     app.command()(command)
-app.command("import")(import_model)  # a word that no function can have as its name
+app.command("import")(import_model)  # a keyword, which cannot be the name of a function
 
 _RESOURCE_EXIT = 6
 _NO_SPACE = {errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.ENOMEM}
@@ -46,35 +46,35 @@ def sumpool(
     version: Annotated[
         bool, typer.Option("--version", callback=_show_version, is_eager=True, help="Show the version and exit.")
     ] = False,
-    debug: Annotated[bool, typer.Option("--debug", help="Show the traceback of an error; works anywhere.")] = False,
+    debug: Annotated[bool, typer.Option("--debug", help="Show the traceback of an error; accepted anywhere.")] = False,
 ) -> None:
-    """Learn to summarise long documents from your own data, from nothing, on one machine.
+    """Train summarisers for long documents from scratch, on your own data and one machine.
 
-    The way: prepare, train, summarize, evaluate, bench. Begin with: sumpool train recipes/quickstart.yaml
+    Typical order: prepare, train, summarize, evaluate, bench. Start with: sumpool train recipes/quickstart.yaml
 
-    A BART or LED of Hugging Face comes in by import.
+    import converts a BART or LED model of Hugging Face.
     """
-    del version, debug  # both are dealt with before a command runs
+    del version, debug  # both are handled before a command runs
 
 
 def main() -> None:
-    """Run the command line; never shows a traceback unless --debug asks for it."""
+    """Run the command line; errors show a traceback only with --debug."""
     arguments = sys.argv[1:]
     options = arguments[: arguments.index("--")] if "--" in arguments else arguments
     debug = "--debug" in options
-    gc.set_threshold(50_000)  # imports make many objects and no garbage; looking for it is an eighth of their time
+    gc.set_threshold(50_000)  # garbage collection takes an eighth of the import time and frees nothing
     try:
         app([word for word in options if word != "--debug"] + arguments[len(options) :])
     except Exception as error:
-        code, sentence = explain(error)
+        code, message = explain(error)
         if debug:
             raise
-        complain(sentence)
+        complain(message)
         sys.exit(code)
 
 
 def explain(error: Exception) -> tuple[int, str]:
-    """Say what an error means to the user: exit code and sentence."""
+    """Return the exit code and the message of an error."""
     match error:
         case Interrupted():
             return error.status, str(error)

@@ -1,4 +1,4 @@
-"""What a person sees while a command works: progress and notes on stderr, results on stdout, nothing read as markup."""
+"""Output of a running command: progress and notes on stderr, results on stdout, nothing interpreted as markup."""
 
 import sys
 import time
@@ -11,34 +11,34 @@ from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, TextColumn, TimeElapsedColumn, TimeRemainingColumn
 from rich.progress import Progress as Bars
 
-from sumpool.cli.text import figure, inert
+from sumpool.cli.text import format_metric, inert
 from sumpool.progress import Progress
 
-LOG_EVERY = 10.0
+LOG_INTERVAL = 10.0
 """Seconds between two lines of one task in a plain log."""
-ENOUGH = 0.02
-"""Share of a task after which its end can be foreseen."""
+MIN_DONE = 0.02
+"""Fraction of a task after which its remaining time is estimated."""
 
 
 class Screen(ABC):
-    """Where the progress of a command goes."""
+    """Destination of a command's progress and results."""
 
     @abstractmethod
     def report(self, progress: Progress) -> None:
-        """Show a moment of long work."""
+        """Show progress."""
 
     @abstractmethod
     def result(self, text: str) -> None:
-        """Write a result to stdout, at once."""
+        """Write a result to stdout, unbuffered."""
 
     @abstractmethod
     def close(self) -> None:
-        """Leave the terminal tidy."""
+        """Finish the output."""
 
 
 @final
 class Terminal(Screen):
-    """One bar per task at the foot of the terminal; notes scroll above."""
+    """Progress bars at the bottom of a terminal, one per task; notes scroll above them."""
 
     def __init__(self) -> None:
         self._bars = Bars(
@@ -56,37 +56,37 @@ class Terminal(Screen):
         self._bars.start()
 
     def report(self, progress: Progress) -> None:
-        """Move the task's bar."""
+        """Update the task's bar."""
         if progress.note:
             self._print(progress.note)
         if progress.note and not progress.done and progress.total is None:
             return
-        metrics = "  ".join(f"{name} {figure(value)}" for name, value in progress.metrics.items())
+        metrics = "  ".join(f"{name} {format_metric(value)}" for name, value in progress.metrics.items())
         if progress.task not in self._tasks:
-            self._finish_vague_tasks()
+            self._finish_indeterminate_tasks()
             self._tasks[progress.task] = self._bars.add_task(inert(progress.task), total=None, metrics="")
         task = self._bars.tasks[self._tasks[progress.task]]
-        if progress.done < task.completed:  # the same work begins again, for another run
+        if progress.done < task.completed:  # the same task starts again, for another run
             self._bars.reset(task.id)
         self._bars.update(
             task.id, completed=progress.done, total=progress.total, metrics=metrics or task.fields["metrics"]
         )
 
-    def _finish_vague_tasks(self) -> None:
-        """Still the bars of tasks that never said how far they were: the next task has begun."""
+    def _finish_indeterminate_tasks(self) -> None:
+        """Stop the bars of earlier tasks that never reported a total."""
         for task in self._bars.tasks:
             if task.total is None and not task.completed:
                 self._bars.update(task.id, total=1, completed=1)
 
     def result(self, text: str) -> None:
-        """Write above the bars if stdout is the terminal too."""
+        """Write a result, above the bars if stdout is a terminal."""
         if sys.stdout.isatty():
             self._print(text)
         else:
             _write(text)
 
     def close(self) -> None:
-        """Leave the bars as they stand."""
+        """Stop updating the bars."""
         self._bars.stop()
 
     def _print(self, text: str) -> None:
@@ -95,15 +95,15 @@ class Terminal(Screen):
 
 @final
 class Log(Screen):
-    """Lines with the time of day; a task speaks every ten seconds and when it is done."""
+    """Plain log with the time of day: a line per task every ten seconds and at its end."""
 
     def __init__(self) -> None:
-        self._spoken: dict[str, tuple[float, int]] = {}
+        self._logged: dict[str, tuple[float, int]] = {}
         self._started: dict[str, tuple[float, int]] = {}
         self._pending: dict[str, Progress] = {}
 
     def report(self, progress: Progress) -> None:
-        """Write a line if it is time for one."""
+        """Write a line if the last one of the task is old enough."""
         if progress.note:
             self._line(progress.note)
         if progress.total is None and not progress.done:
@@ -112,35 +112,35 @@ class Log(Screen):
                 self._line(f"{progress.task} ...")
             return
         now = time.monotonic()
-        if progress.done < self._spoken.get(progress.task, (now, 0))[1]:  # it begins again, for another run
-            del self._spoken[progress.task], self._started[progress.task]
+        if progress.done < self._logged.get(progress.task, (now, 0))[1]:  # it starts again, for another run
+            del self._logged[progress.task], self._started[progress.task]
         self._started.setdefault(progress.task, (now, progress.done))
-        spoken, done = self._spoken.setdefault(progress.task, (now, -1))
+        logged, done = self._logged.setdefault(progress.task, (now, -1))
         if progress.done == done:
             return
         self._pending[progress.task] = progress
-        if now - spoken >= LOG_EVERY or progress.done == progress.total:
-            self._speak(progress.task)
+        if now - logged >= LOG_INTERVAL or progress.done == progress.total:
+            self._log(progress.task)
 
     def result(self, text: str) -> None:
-        """Write to stdout."""
+        """Write a result to stdout."""
         _write(text)
 
     def close(self) -> None:
-        """Write what every unfinished task reached."""
+        """Write the last progress of every unfinished task."""
         for task in list(self._pending):
-            self._speak(task)
+            self._log(task)
 
-    def _speak(self, task: str) -> None:
+    def _log(self, task: str) -> None:
         progress = self._pending.pop(task)
         now = time.monotonic()
-        self._spoken[task] = now, progress.done
+        self._logged[task] = now, progress.done
         words = [task, f"{progress.done:,}" + (f"/{progress.total:,}" if progress.total is not None else "")]
-        words += [f"{name} {figure(value)}" for name, value in progress.metrics.items()]
-        began, first = self._started[task]
-        moved = progress.done - first
-        if progress.total is not None and moved >= progress.total * ENOUGH and 0 < progress.done < progress.total:
-            left = (now - began) / moved * (progress.total - progress.done)
+        words += [f"{name} {format_metric(value)}" for name, value in progress.metrics.items()]
+        start, first = self._started[task]
+        advanced = progress.done - first
+        if progress.total is not None and advanced >= progress.total * MIN_DONE and 0 < progress.done < progress.total:
+            left = (now - start) / advanced * (progress.total - progress.done)
             words.append(f"{left / 60:.0f} min left" if left > 90 else f"{left:.0f} s left")
         self._line("  ".join(words))
 
@@ -151,12 +151,12 @@ class Log(Screen):
 
 @contextmanager
 def screen() -> Iterator[Screen]:
-    """Show progress for the length of a command: bars on a terminal, a log anywhere else."""
-    shown = Terminal() if Console(stderr=True).is_terminal else Log()
+    """Show progress during a command: bars on a terminal, otherwise a plain log."""
+    output = Terminal() if Console(stderr=True).is_terminal else Log()
     try:
-        yield shown
+        yield output
     finally:
-        shown.close()
+        output.close()
 
 
 def _write(text: str) -> None:

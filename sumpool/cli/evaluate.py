@@ -1,4 +1,4 @@
-"""`sumpool evaluate`: a run or a file of summaries in, a table out."""
+"""`sumpool evaluate`: score the summaries of a run, or of a file, and print a table."""
 
 from pathlib import Path
 from typing import Annotated, Literal
@@ -7,38 +7,42 @@ import typer
 
 from sumpool.cli.console import screen
 from sumpool.cli.options import Changes, Resume
-from sumpool.cli.text import table
+from sumpool.cli.text import table, wrap
 from sumpool.errors import RecipeError
 
 
 def evaluate(
-    judged: Annotated[
+    target: Annotated[
         Path | None,
         typer.Argument(
             metavar="RUN|PREDICTIONS",
-            help="A run folder, or a file of summaries with --references; by default the newest run.",
+            help="Run folder, or a file of summaries with --references; default: the newest run.",
             show_default=False,
         ),
     ] = None,
     split: Annotated[
-        Literal["train", "validation", "test"], typer.Option(help="Documents of the run's data to take.")
+        Literal["train", "validation", "test"], typer.Option(help="Split of the run's data to evaluate.")
     ] = "test",
     references: Annotated[
         Path | None,
-        typer.Option(metavar="REFS.jsonl", help="References of a file of summaries.", show_default=False),
+        typer.Option(metavar="REFS.jsonl", help="References for a file of summaries.", show_default=False),
     ] = None,
     limit: Annotated[
-        int | None, typer.Option(help="Take this many documents, spread over the split.", show_default=False)
+        int | None,
+        typer.Option(help="Number of documents to evaluate, spread evenly over the split.", show_default=False),
     ] = None,
     skip_missing: Annotated[
-        bool, typer.Option("--skip-missing", help="Leave out references that have no summary.")
+        bool, typer.Option("--skip-missing", help="Ignore references without a summary instead of failing.")
     ] = False,
-    out: Annotated[Path | None, typer.Option(metavar="DIR", help="Folder of the results.", show_default=False)] = None,
+    out: Annotated[
+        Path | None,
+        typer.Option(metavar="DIR", help="Output folder; default: inside the run folder.", show_default=False),
+    ] = None,
     against: Annotated[
         Path | None,
         typer.Option(
             metavar="RUN|DIR",
-            help="Also compare, document by document, with what was evaluated there.",
+            help="Compare with the evaluation of another run, document by document.",
             show_default=False,
         ),
     ] = None,
@@ -46,28 +50,29 @@ def evaluate(
     json: Annotated[bool, typer.Option("--json", help="Print the report as JSON instead of a table.")] = False,
     changes: Changes = None,
 ) -> None:
-    """Score summaries beside LEAD, LexRank and the oracle.
+    """Score summaries with ROUGE, beside the baselines LEAD, LexRank and an extractive oracle.
 
-    ROUGE-1, -2, -L and -Lsum with 95 % intervals. Beams and the like change with --set summarize.beams=1.
+    Prints ROUGE-1, -2, -L and -Lsum (F1, times 100) with 95 % intervals, lengths, repeated trigrams, and numbers and
+    names that the document does not contain. Generation settings change with --set, such as --set summarize.beams=1.
     """
     from sumpool.evaluation.paired_comparison import difference_table
     from sumpool.interruption import interruptible
     from sumpool.workflows.evaluate import Results, evaluate_predictions, evaluate_run
 
-    if judged and judged.is_file() and not references:
-        raise RecipeError(f"{judged} must be a run folder, or come with --references REFS.jsonl, got a file alone")
-    if references and (changes or not judged):
+    if target and target.is_file() and not references:
+        raise RecipeError(f"{target} must be a run folder, or come with --references REFS.jsonl, got a file alone")
+    if references and (changes or not target):
         raise RecipeError("--references must come with a file of summaries, and without --set")
     results = Results(folder=out, resume=resume, against=against)
-    with screen() as shown, interruptible() as interruption:
-        report_to, check = shown.report, interruption.check
-        if judged and references:
-            found = evaluate_predictions(
-                judged, references, skip_missing=skip_missing, results=results, report=report_to, check=check
+    with screen() as output, interruptible() as interruption:
+        report_to, check = output.report, interruption.check
+        if target and references:
+            report = evaluate_predictions(
+                target, references, skip_missing=skip_missing, results=results, report=report_to, check=check
             )
         else:
-            found = evaluate_run(
-                judged,
+            report = evaluate_run(
+                target,
                 split,
                 overrides=changes or (),
                 limit=limit,
@@ -76,10 +81,10 @@ def evaluate(
                 check=check,
             )
     if json:
-        shown.result(found.to_json().rstrip())
+        output.result(report.to_json().rstrip())
         return
-    columns, rows = found.table()
-    tables = [table(columns, rows)]
-    if found.differences:
-        tables.append(table(*difference_table(found.differences), title=f"\nmore than {against}"))
-    shown.result("\n".join([*tables, *found.notes, found.signature]))
+    tables = [table(*report.table(), keys=2)]
+    if report.differences:
+        tables.append(table(*difference_table(report.differences), title=f"difference to {against}"))
+    notes = "\n".join(wrap(line) for line in [*report.notes, report.signature])
+    output.result("\n\n".join([*tables, notes]))

@@ -1,4 +1,4 @@
-"""`sumpool export`: a run folder in, a smaller one out."""
+"""`sumpool export`: copy a trained model out of its run folder."""
 
 from pathlib import Path
 from typing import Annotated, Literal
@@ -10,16 +10,16 @@ from sumpool.cli.console import screen
 
 def export(
     run: Annotated[Path, typer.Argument(metavar="RUN", help="Run folder of the model.", show_default=False)],
-    out: Annotated[Path, typer.Argument(metavar="OUT", help="Folder to make.", show_default=False)],
+    out: Annotated[Path, typer.Argument(metavar="OUT", help="Folder to create.", show_default=False)],
     precision: Annotated[
-        Literal["bf16", "fp32"], typer.Option(help="What weights are kept in; bf16 takes half the bytes.")
+        Literal["bf16", "fp32"], typer.Option(help="Data type of the stored weights; bf16 takes half the space.")
     ] = "bf16",
 ) -> None:
-    """Copy what summarising takes out of a run folder, to hand the model on.
+    """Copy a model without checkpoints and logs, to pass it on.
 
-    The folder is one for --model wherever a run folder is, and its weights may begin another training.
+    The result works wherever a run folder does: for --model, and to initialise another training run.
     """
     from sumpool.workflows.export_model import export_model
 
-    with screen() as shown:
-        shown.result(str(export_model(run, out, precision)))
+    with screen() as output:
+        output.result(str(export_model(run, out, precision)))

@@ -1,4 +1,4 @@
-"""`sumpool import`: a model of Hugging Face in, a run folder out."""
+"""`sumpool import`: convert a BART or LED checkpoint of Hugging Face to a run folder."""
 
 from pathlib import Path
 from typing import Annotated, Literal
@@ -13,37 +13,40 @@ def import_model(
     path: Annotated[
         str,
         typer.Argument(
-            metavar="PATH", help="Folder of a BART or LED, or its name on the Hugging Face hub.", show_default=False
+            metavar="PATH",
+            help="Folder of a BART or LED model, or its name on the Hugging Face hub.",
+            show_default=False,
         ),
     ],
-    out: Annotated[Path, typer.Argument(metavar="OUT", help="Run folder to make.", show_default=False)],
+    out: Annotated[Path, typer.Argument(metavar="OUT", help="Run folder to create.", show_default=False)],
     attention: Annotated[
         Literal["keep", "sliding_window", "blockwise"],
-        typer.Option(help="Self-attention of the encoder; another one takes over all weights."),
+        typer.Option(help="Self-attention of the encoder; all weights are kept."),
     ] = "keep",
     window: Annotated[
         int | None,
-        typer.Option(min=1, help="Tokens that one sees, both sides together, or of a block.", show_default=False),
+        typer.Option(min=1, help="Window size (both sides together) or block size, in tokens.", show_default=False),
     ] = None,
     positions: Annotated[
-        int | None, typer.Option(min=1, help="Tokens of a document to read; as before by default.", show_default=False)
+        int | None,
+        typer.Option(min=1, help="Maximum document length in tokens; default: that of the model.", show_default=False),
     ] = None,
     extend: Annotated[
         Literal["repeat", "flip"],
-        typer.Option(help="More positions: copies of the learned ones, or every second copy back to front."),
+        typer.Option(help="New positions: copies of the learned ones, or with every second copy reversed."),
     ] = "repeat",
-    name: Annotated[str | None, typer.Option(help="Name in the recipe; by default that of PATH.")] = None,
+    name: Annotated[str | None, typer.Option(help="Name in the recipe; default: the name in PATH.")] = None,
 ) -> None:
-    """Import a pretrained BART or LED: it summarises as before, and can be shrunk, adapted and trained on.
+    """Import a pretrained BART or LED to summarise with, fine-tune or adapt to longer documents.
 
     LoBART is a BART with --attention sliding_window --window 1024 --positions 4096.
     """
     from sumpool.interruption import interruptible
     from sumpool.pretrained.config import Changes
-    from sumpool.workflows.import_model import import_model as bring_in
+    from sumpool.workflows.import_model import import_model as run_import
 
     changes = Changes(attention, window, positions, extend)
-    with screen() as shown, interruptible() as interruption:
-        run = bring_in(path, out, changes, name=name, report=shown.report, check=interruption.check)
+    with screen() as output, interruptible() as interruption:
+        run = run_import(path, out, changes, name=name, report=output.report, check=interruption.check)
     complain(f"next: sumpool summarize --model {run} doc.txt")
-    shown.result(str(run))
+    output.result(str(run))

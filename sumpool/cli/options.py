@@ -1,4 +1,4 @@
-"""Arguments and options that several commands share."""
+"""Arguments and options common to several commands."""
 
 from pathlib import Path
 from typing import Annotated
@@ -13,7 +13,7 @@ Changes = Annotated[
     typer.Option(
         "--set",
         metavar="A.B=C",
-        help="Change a setting of the recipe, such as train.steps=100; may be given often.",
+        help="Change a setting of the recipe, such as train.steps=100; repeatable.",
         show_default=False,
     ),
 ]
@@ -22,8 +22,8 @@ Run = Annotated[
     typer.Option(
         "--model",
         metavar="RUN",
-        help="Run folder of the model; by default the newest, or what comes with sumpool.",
+        help="Run folder of the model; default: the newest run, else the model that ships with sumpool.",
         show_default=False,
     ),
 ]
-Resume = Annotated[bool, typer.Option("--resume", help="Go on where the same command stopped.")]
+Resume = Annotated[bool, typer.Option("--resume", help="Continue where the same command was interrupted.")]

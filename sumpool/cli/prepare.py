@@ -1,4 +1,4 @@
-"""`sumpool prepare`: a recipe in, prepared data and its report out."""
+"""`sumpool prepare`: prepare the data of a recipe and print a report."""
 
 from typing import Annotated
 
@@ -14,21 +14,21 @@ def prepare(
     changes: Changes = None,
     skip_bad_rows: Annotated[
         bool,
-        typer.Option("--skip-bad-rows", help="List rows that cannot be used in rejects.jsonl instead of stopping."),
+        typer.Option("--skip-bad-rows", help="Write invalid rows to rejects.jsonl instead of failing."),
     ] = False,
 ) -> None:
-    """Prepare the data of a recipe and report on it.
+    """Prepare the data of a recipe and print statistics.
 
-    Learns the vocabulary and the ends of sentences, and writes token shards. Training does this by itself.
+    Trains the tokenizer and the sentence splitter, and writes tokenized shards. `sumpool train` does this by itself.
     """
     from sumpool.recipe.load import load_recipe
     from sumpool.workflows.prepare import prepare as prepare_data
 
-    with screen() as shown:
+    with screen() as output:
         loaded = load_recipe(recipe, changes or ())
-        folder, report = prepare_data(loaded, skip_bad_rows=skip_bad_rows, report=shown.report)
+        folder, report = prepare_data(loaded, skip_bad_rows=skip_bad_rows, report=output.report)
     heading, *rows = report.rows()
-    shown.result(table(heading, rows))
-    shown.result(
+    output.result(table(heading, rows))
+    output.result(
         f"{report.read:,} rows read = {report.kept:,} kept + {report.rejected:,} rejected; prepared in {folder}"
     )

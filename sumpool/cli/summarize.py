@@ -1,4 +1,4 @@
-"""`sumpool summarize`: documents in, summaries out."""
+"""`sumpool summarize`: summarise files, folders or standard input."""
 
 import sys
 from itertools import chain, islice
@@ -18,43 +18,43 @@ def summarize(
         list[str] | None,
         typer.Argument(
             metavar="FILE|FOLDER|-",
-            help="Texts, JSON lines, folders of them; - or nothing is standard input.",
+            help="Documents, JSON lines or folders; - or nothing reads standard input.",
             show_default=False,
         ),
     ] = None,
     model: Run = None,
-    json: Annotated[bool, typer.Option("--json", help="Print a line of JSON per document.")] = False,
+    json: Annotated[bool, typer.Option("--json", help="Print one JSON object per document.")] = False,
     out: Annotated[
-        Path | None, typer.Option(metavar="FILE", help="Write lines of JSON to a file instead.", show_default=False)
+        Path | None, typer.Option(metavar="FILE", help="Write JSON lines to a file instead.", show_default=False)
     ] = None,
     resume: Resume = False,
-    limit: Annotated[int | None, typer.Option(min=1, help="Stop after this many documents.")] = None,
+    limit: Annotated[int | None, typer.Option(min=1, help="Maximum number of documents.")] = None,
     mode: Annotated[
         Literal["abstractive", "extractive", "auto"] | None,
         typer.Option(
-            help="Words of the model's own, sentences of the document, or what says better what it might write."
+            help="Generated text, sentences of the document, or per document the one that the model agrees with more."
         ),
     ] = None,
-    beams: Annotated[int | None, typer.Option(help="Hypotheses per document; 1 is greedy search.")] = None,
-    min_length: Annotated[str | None, typer.Option(metavar="TOKENS|auto", help="Fewest tokens of a summary.")] = None,
-    max_length: Annotated[str | None, typer.Option(metavar="TOKENS|auto", help="Most tokens of a summary.")] = None,
+    beams: Annotated[int | None, typer.Option(help="Beam size; 1 is greedy search.")] = None,
+    min_length: Annotated[str | None, typer.Option(metavar="TOKENS|auto", help="Minimum length of a summary.")] = None,
+    max_length: Annotated[str | None, typer.Option(metavar="TOKENS|auto", help="Maximum length of a summary.")] = None,
     on_overflow: Annotated[
         Literal["truncate", "error", "window"] | None,
-        typer.Option(help="What happens to a document that is longer than the model reads."),
+        typer.Option(help="Treatment of documents longer than the model's input."),
     ] = None,
     precision: Annotated[
         Literal["auto", "fp32", "bf16", "int8"] | None,
-        typer.Option(help="What weights are rounded to; auto is int8 on a CPU and bf16 on a GPU."),
+        typer.Option(help="Precision of the weights; auto is int8 on a CPU and bf16 on a GPU."),
     ] = None,
     changes: Changes = None,
 ) -> None:
     """Summarise documents with a trained model.
 
-    Results appear as they are done. What is longer than the model reads is never cut without a word.
+    Prints each summary as soon as it is complete, and a note for every truncated document.
     """
     from sumpool.documents import read_documents
     from sumpool.interruption import interruptible
-    from sumpool.workflows.summarize import summarize as write_summaries
+    from sumpool.workflows.summarize import summarize as run_summarize
 
     shortcuts = {
         "mode": mode,
@@ -64,30 +64,30 @@ def summarize(
         "on_overflow": on_overflow,
         "precision": precision,
     }
-    given = [f"summarize.{name}={value}" for name, value in shortcuts.items() if value is not None]
+    assignments = [f"summarize.{name}={value}" for name, value in shortcuts.items() if value is not None]
     names = files or ["-"]
     single = len(names) == 1 and not Path(names[0]).is_dir() and ".jsonl" not in names[0]
     documents = islice(chain.from_iterable(map(read_documents, names)), limit)
     summarized, failed = 0, 0
-    with screen() as shown, interruptible() as interruption:
+    with screen() as output, interruptible() as interruption:
         if not files and sys.stdin.isatty():
-            shown.report(Progress("summarize", note="reading from the keyboard; end with Ctrl-D"))
-        for summary in write_summaries(
+            output.report(Progress("summarize", note="reading from the keyboard; end with Ctrl-D"))
+        for summary in run_summarize(
             documents,
             model,
-            overrides=[*(changes or ()), *given],
+            overrides=[*(changes or ()), *assignments],
             out=out,
             resume=resume,
-            report=shown.report,
+            report=output.report,
             check=interruption.check,
         ):
             summarized += not summary.reason
             failed += bool(summary.reason)
             if summary.reason:
-                shown.report(Progress("summarize", note=f"{summary.id}: no summary: {summary.reason}"))
+                output.report(Progress("summarize", note=f"{summary.id}: no summary: {summary.reason}"))
             if json and out is None:
-                shown.result(summary.as_json())
+                output.result(summary.as_json())
             elif out is None and summary.summary:
-                shown.result(summary.summary if single else f"{summary.id}\n{summary.summary}\n")
+                output.result(summary.summary if single else f"{summary.id}\n{summary.summary}\n")
     if failed and not summarized:
-        raise DataError("no document could be summarised; the reason for each stands above")
+        raise DataError("no document could be summarised; see the reasons above")

@@ -1,1 +1,1 @@
-"""How good summaries are, and how sure that is."""
+"""Evaluation: ROUGE, intervals and tests, baselines, measures of copying."""

@@ -1,4 +1,4 @@
-"""How a summary is written, whatever it says: its length, what it repeats, what it copies."""
+"""Reference-free measures of a summary: copying from the document, unsupported facts, repetition."""
 
 import re
 from collections.abc import Sequence
@@ -7,20 +7,20 @@ from dataclasses import dataclass
 from sumpool.text.fragments import overlap, words
 
 _FACT = re.compile(r"(?<!\w)(?:\w*\d\w*|\w*[A-Z]\w*[A-Z]\w*|(?<=[\w,;)] )[A-Z]\w*)(?!\w)", re.ASCII)
-"""A word with a digit, one with two capitals, or one with a capital within a sentence."""
+"""Word with a digit, word with two capitals, or capitalised word within a sentence."""
 
 
 @dataclass(frozen=True)
 class Copying:
-    """How a summary uses its document's words (Grusky et al., 2018, arXiv:1804.11283).
+    """Overlap of a summary with its document (Grusky et al., 2018, arXiv:1804.11283).
 
     Attributes:
-        coverage: Share of the words inside shared fragments.
-        density: Mean length of the fragment that a word belongs to, in words.
-        novel_bigrams: Share of the pairs of words that the document lacks.
-        leak: Share of the runs of eight words that stand in the document.
-        facts: Numbers and names, as far as their spelling tells.
-        unfounded: How many of them the document lacks.
+        coverage: Fraction of words in fragments shared with the document.
+        density: Mean length of the shared fragment that a word belongs to, in words.
+        novel_bigrams: Fraction of bigrams that do not occur in the document.
+        leak: Fraction of 8-grams that occur in the document.
+        facts: Count of numbers and names, recognised by their spelling.
+        unsupported: Count of facts that do not occur in the document.
     """
 
     coverage: float
@@ -28,7 +28,7 @@ class Copying:
     novel_bigrams: float
     leak: float
     facts: int
-    unfounded: int
+    unsupported: int
 
 
 def copying(summary: str, document_words: Sequence[str]) -> Copying:
@@ -38,15 +38,15 @@ def copying(summary: str, document_words: Sequence[str]) -> Copying:
         summary: The summary.
         document_words: The document's `words`, split once for several summaries.
     """
-    found = overlap(document_words, words(summary))
+    shared = overlap(document_words, words(summary))
     facts = [fact.lower() for fact in _FACT.findall(summary)]
-    known = set(document_words) if facts else set()
-    unfounded = sum(fact not in known for fact in facts)
-    return Copying(found.coverage, found.density, found.novel_ngrams(2), found.leak, len(facts), unfounded)
+    vocabulary = set(document_words) if facts else set()
+    unsupported = sum(fact not in vocabulary for fact in facts)
+    return Copying(shared.coverage, shared.density, shared.novel_ngrams(2), shared.leak, len(facts), unsupported)
 
 
 def repetition(summary: str) -> float:
-    """Share of a summary's runs of three words that occurred in it before; 0 if it has no such run."""
-    run = words(summary)
-    trigrams = list(zip(run, run[1:], run[2:], strict=False))
+    """Return the fraction of trigrams that occurred earlier in the summary; 0 without trigrams."""
+    tokens = words(summary)
+    trigrams = list(zip(tokens, tokens[1:], tokens[2:], strict=False))
     return 1 - len(set(trigrams)) / len(trigrams) if trigrams else 0.0

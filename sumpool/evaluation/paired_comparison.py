@@ -1,4 +1,4 @@
-"""Two evaluations of the same documents: by how much one is above the other, and how sure that is."""
+"""Paired comparison of two evaluations of the same documents: mean differences, intervals and tests."""
 
 import json
 from collections.abc import Mapping, Sequence
@@ -8,23 +8,22 @@ from pathlib import Path
 import numpy as np
 
 from sumpool.errors import DataError
-from sumpool.evaluation.config import EvaluationConfig
+from sumpool.evaluation.config import EvaluationConfig, slices
 from sumpool.evaluation.rouge import TYPES
 from sumpool.evaluation.scorer import ScoredDocument
 from sumpool.evaluation.scores import DESCRIBED, SCORES, read_scores
-from sumpool.evaluation.slices import slices
 from sumpool.evaluation.statistics import SEED, PairedTest, compare
 
-_TITLES = ("slice", "documents", "ROUGE-1", "ROUGE-2", "ROUGE-L", "ROUGE-Lsum", "p (1 / Lsum)")
+_COLUMNS = ("slice", "ROUGE-1", "ROUGE-2", "ROUGE-L", "ROUGE-Lsum", "documents", "p (1 / Lsum)")
 
 
 @dataclass(frozen=True)
 class Difference:
-    """How much a system is above another one on a slice of the documents that both summarised.
+    """Difference of two systems on a slice of the documents that both summarised.
 
     Attributes:
-        slice: "all", or "low-leak": references that were not copied from the document.
-        documents: Documents of the slice.
+        slice: "all", or "low-leak" (references that are not copied from the document).
+        documents: Number of documents of the slice.
         rouge: Mean difference of F1 with its 95 % interval and paired tests, by name.
     """
 
@@ -34,10 +33,14 @@ class Difference:
 
 
 def find_results(against: Path | None, split: str) -> Path | None:
-    """Find the results of another evaluation, in a folder or in that of the run which has them.
+    """Return the folder of the results of another evaluation.
+
+    Args:
+        against: That folder, or the folder of an evaluated run; None compares with nothing.
+        split: Evaluated split of the run.
 
     Raises:
-        DataError: If there are none.
+        DataError: If there are no results.
     """
     if against is None:
         return None
@@ -50,20 +53,22 @@ def find_results(against: Path | None, split: str) -> Path | None:
     )
 
 
-def differences(folder: Path, other: Path, config: EvaluationConfig) -> tuple[Difference, ...]:
+def compare_results(folder: Path, other: Path, config: EvaluationConfig) -> tuple[Difference, ...]:
     """Compare two folders of results, document by document.
 
     Args:
         folder: Results of a system.
-        other: Those of another one; documents that only one of them has are passed over.
-        config: Resamples, and what is low-leak.
+        other: Results of another system; documents that only one of them has are ignored.
+        config: Number of resamples and bound of the slice low-leak.
 
     Raises:
-        DataError: If the figures were made with other settings, or there is no document that both have.
+        DataError: If the scores were computed with different settings, or there are no common documents.
     """
-    ours, theirs = (_settings(each) for each in (folder, other))
-    if ours != theirs:
-        raise DataError(f"{other} must have been evaluated with the same settings, got {theirs!r} and here {ours!r}")
+    settings, other_settings = _settings(folder), _settings(other)
+    if settings != other_settings:
+        raise DataError(
+            f"{other} must have been evaluated with the same settings, got {other_settings!r} and here {settings!r}"
+        )
     known = {scored.id: _f1(scored) for scored in read_scores(other / SCORES)}
     pairs = [
         (_f1(scored), known[scored.id], scored.leak) for scored in read_scores(folder / SCORES) if scored.id in known
@@ -71,20 +76,20 @@ def differences(folder: Path, other: Path, config: EvaluationConfig) -> tuple[Di
     if not pairs:
         raise DataError(f"{other} must hold documents that {folder} has too, got none")
     # (documents, types) twice, (documents); None becomes NaN
-    system, rival, leaks = (np.array(column, dtype=np.float64) for column in zip(*pairs, strict=True))
+    system, baseline, leaks = (np.array(column, dtype=np.float64) for column in zip(*pairs, strict=True))
     return tuple(
         Difference(
-            title,
+            name,
             int(members.sum()),
-            dict(zip(TYPES, compare(system[members], rival[members], config.resamples, SEED), strict=True)),
+            dict(zip(TYPES, compare(system[members], baseline[members], config.resamples, SEED), strict=True)),
         )
-        for title, members in slices(leaks, config.low_leak).items()
+        for name, members in slices(leaks, config.low_leak).items()
     )
 
 
-def difference_table(found: Sequence[Difference]) -> tuple[tuple[str, ...], list[tuple[str, ...]]]:
-    """Titles and cells as the terminal shows them: differences of ROUGE times 100."""
-    return _TITLES, [_cells(difference) for difference in found]
+def difference_table(differences: Sequence[Difference]) -> tuple[tuple[str, ...], list[tuple[str, ...]]]:
+    """Return column titles and cells; differences of ROUGE times 100."""
+    return _COLUMNS, [_cells(difference) for difference in differences]
 
 
 def _f1(scored: ScoredDocument) -> list[float]:
@@ -103,8 +108,8 @@ def _settings(folder: Path) -> str:
 
 def _cells(difference: Difference) -> tuple[str, ...]:
     means = [
-        f"{100 * each.difference.mean:+.1f} [{100 * each.difference.low:+.1f}, {100 * each.difference.high:+.1f}]"
-        for each in difference.rouge.values()
+        f"{100 * test.difference.mean:+.1f} [{100 * test.difference.low:+.1f}, {100 * test.difference.high:+.1f}]"
+        for test in difference.rouge.values()
     ]
-    tested = [difference.rouge[name].permutation for name in ("rouge1", "rougeLsum")]
-    return difference.slice, f"{difference.documents:,}", *means, " / ".join(f"{p:.3f}" for p in tested)
+    p_values = [difference.rouge[name].permutation for name in ("rouge1", "rougeLsum")]
+    return difference.slice, *means, f"{difference.documents:,}", " / ".join(f"{p:.3f}" for p in p_values)

@@ -1,4 +1,4 @@
-"""From figures of each document to one table: slices, systems, intervals, tests."""
+"""Report of an evaluation: mean scores by slice and system, with intervals and tests."""
 
 import json
 from array import array
@@ -7,44 +7,44 @@ from dataclasses import asdict, dataclass
 
 import numpy as np
 
-from sumpool.evaluation.config import EvaluationConfig
+from sumpool.evaluation.config import EvaluationConfig, slices
 from sumpool.evaluation.paired_comparison import Difference
 from sumpool.evaluation.rouge import TYPES
-from sumpool.evaluation.scorer import Measures, ScoredDocument
-from sumpool.evaluation.slices import slices
+from sumpool.evaluation.scorer import ScoredDocument, SummaryMetrics
 from sumpool.evaluation.statistics import SEED, Estimate, Floats, PairedTest, compare, estimate
 
-_TITLES = (
+_COLUMNS = (
     "slice",
-    "documents",
     "system",
     "ROUGE-1",
     "ROUGE-2",
     "ROUGE-L",
     "ROUGE-Lsum",
+    "documents",
     "words",
     "repeated",
-    "unfounded",
-    "p vs LEAD",
+    "unsupported",
+    "p vs LEAD (1 / Lsum)",
 )
 
 
 @dataclass(frozen=True)
 class ReportRow:
-    """A system on a slice of the documents.
+    """Mean scores of a system on a slice of the documents.
 
     Attributes:
-        slice: "all", or "low-leak": references that were not copied from the document.
+        slice: "all", or "low-leak" (references that are not copied from the document).
         system: Name of the system.
-        documents: Documents of the slice.
+        documents: Number of documents of the slice.
         rouge: Mean F1 from 0 to 1 with its 95 % interval, by name ("rouge1", "rouge2", "rougeL", "rougeLsum").
         words: Mean length, in words.
-        repetition: Mean share of repeated runs of three words.
-        coverage: Mean share of words that stand in fragments of the document; None without documents.
+        repetition: Mean fraction of repeated trigrams.
+        coverage: Mean fraction of words in fragments shared with the document; None without documents.
         density: Mean length of such a fragment, in words; None without documents.
-        novel_bigrams: Mean share of pairs of words that the document lacks; None without documents.
-        unfounded: Share of all numbers and names that the document lacks; None without documents, or without any.
-        against_lead: How far it is above LEAD, by name; empty for LEAD itself and without documents.
+        novel_bigrams: Mean fraction of bigrams that do not occur in the document; None without documents.
+        unsupported: Fraction of all numbers and names that do not occur in the document; None without documents or
+            without any numbers and names.
+        against_lead: Comparison with LEAD, by name; empty for LEAD itself and without documents.
     """
 
     slice: str
@@ -56,20 +56,20 @@ class ReportRow:
     coverage: float | None
     density: float | None
     novel_bigrams: float | None
-    unfounded: float | None
+    unsupported: float | None
     against_lead: Mapping[str, PairedTest]
 
 
 @dataclass(frozen=True)
 class EvaluationReport:
-    """What an evaluation found.
+    """Results of an evaluation.
 
     Attributes:
-        rows: One for each slice and system, the judged one first.
-        signature: Every setting behind the figures, in a line.
-        documents: Documents scored.
-        notes: What a reader should know before trusting the figures.
-        differences: To another system, slice by slice, where one was named.
+        rows: One row per slice and system, the evaluated system first.
+        signature: All settings that the scores depend on, in one line.
+        documents: Number of scored documents.
+        notes: Caveats: truncated documents, empty summaries, missing documents.
+        differences: Differences to another system by slice, if one was given.
     """
 
     rows: tuple[ReportRow, ...]
@@ -79,57 +79,57 @@ class EvaluationReport:
     differences: tuple[Difference, ...] = ()
 
     def to_json(self) -> str:
-        """Write the report as JSON, figures unrounded."""
+        """Serialize the report as JSON, unrounded."""
         return json.dumps(asdict(self), ensure_ascii=False, indent=2) + "\n"
 
     def table(self) -> tuple[tuple[str, ...], list[tuple[str, ...]]]:
-        """Titles and cells as the terminal shows them: ROUGE times 100, p of ROUGE-1 and of -Lsum."""
-        return _TITLES, [_cells(row) for row in self.rows]
+        """Return column titles and cells; ROUGE times 100, and p-values of ROUGE-1 and ROUGE-Lsum."""
+        return _COLUMNS, [_cells(row) for row in self.rows]
 
 
-class Figures:
-    """The figures of every document scored so far, and nothing else of them: some 400 bytes a document."""
+class ScoreAggregator:
+    """Scores of all documents so far, some 400 bytes per document."""
 
     def __init__(self) -> None:
-        self._columns: dict[str, array[float]] = {}
+        self._values: dict[str, array[float]] = {}
         self._leaks = array("d")
         self._shares_read = array("d")
-        self._invisible = 0
+        self._unscorable = 0
         self._empty = 0
 
     def __len__(self) -> int:
-        return len(next(iter(self._columns.values()), ())) // _WIDTH
+        return len(self._leaks)
 
     def add(self, scored: ScoredDocument) -> None:
-        """Take in a document."""
-        for system, measures in scored.systems.items():
-            self._columns.setdefault(system, array("d")).extend(_line(measures))
+        """Add a document."""
+        for system, metrics in scored.systems.items():
+            self._values.setdefault(system, array("d")).extend(_to_row(metrics))
         self._leaks.append(np.nan if scored.leak is None else scored.leak)
         if scored.share_read is not None:
             self._shares_read.append(scored.share_read)
-        self._invisible += not scored.visible
+        self._unscorable += not scored.scorable
         self._empty += not scored.systems["model"].words
 
     def report(
         self, config: EvaluationConfig, names: Mapping[str, str], signature: str, notes: Sequence[str] = ()
     ) -> EvaluationReport:
-        """Draw up the table.
+        """Aggregate the scores into a report.
 
         Args:
             config: Settings.
-            names: What the systems are called.
-            signature: What the figures of a document depend on.
-            notes: What else a reader should know.
+            names: Displayed names of the systems.
+            signature: Settings that the scores of a document depend on.
+            notes: Further notes.
         """
-        systems = {system: np.array(values).reshape(-1, _WIDTH) for system, values in self._columns.items()}
+        systems = {system: np.array(values).reshape(-1, _WIDTH) for system, values in self._values.items()}
         rows: list[ReportRow] = []
-        for title, members in slices(self._leaks, config.low_leak).items():
+        for slice_name, members in slices(self._leaks, config.low_leak).items():
             lead = systems["lead"][members] if "lead" in systems else None
             for system, values in systems.items():
-                tested = lead if system != "lead" else None
-                rows.append(_row(title, names[system], values[members], tested, config.resamples))
-        drawn = f"interval:95 %, bootstrap, {config.resamples} resamples, seed {SEED} | p:paired permutation"
-        return EvaluationReport(tuple(rows), f"{signature} | {drawn}", len(self), (*notes, *self._notes()))
+                baseline = lead if system != "lead" else None
+                rows.append(_aggregate(slice_name, names[system], values[members], baseline, config.resamples))
+        resampling = f"interval:95 %, bootstrap, {config.resamples} resamples, seed {SEED} | p:paired permutation"
+        return EvaluationReport(tuple(rows), f"{signature} | {resampling}", len(self), (*notes, *self._notes()))
 
     def _notes(self) -> list[str]:
         notes = []
@@ -143,29 +143,31 @@ class Figures:
             )
         if self._empty:
             notes.append(f"{self._empty} of {len(self)} summaries are empty")
-        if self._invisible:
-            notes.append(f"{self._invisible} of {len(self)} references have no word of a-z or 0-9, so their ROUGE is 0")
+        if self._unscorable:
+            notes.append(
+                f"{self._unscorable} of {len(self)} references have no word of a-z or 0-9, so their ROUGE is 0"
+            )
         return notes
 
 
 _WIDTH = len(TYPES) + 7
 
 
-def _line(measures: Measures) -> list[float]:
-    copying = measures.copying
+def _to_row(metrics: SummaryMetrics) -> list[float]:
+    copying = metrics.copying
     copied = [float("nan")] * 5
     if copying:
-        copied = [copying.coverage, copying.density, copying.novel_bigrams, copying.facts, copying.unfounded]
-    return [*(measures.rouge[name].f1 for name in TYPES), measures.words, measures.repetition, *copied]
+        copied = [copying.coverage, copying.density, copying.novel_bigrams, copying.facts, copying.unsupported]
+    return [*(metrics.rouge[name].f1 for name in TYPES), metrics.words, metrics.repetition, *copied]
 
 
-def _row(title: str, system: str, values: Floats, lead: Floats | None, resamples: int) -> ReportRow:
+def _aggregate(slice_name: str, system: str, values: Floats, lead: Floats | None, resamples: int) -> ReportRow:
     scores = values[:, : len(TYPES)]
     words, repetition, *copied = map(float, values[:, len(TYPES) :].mean(axis=0))
-    coverage, density, novel_bigrams, facts, unfounded = (None if np.isnan(value) else value for value in copied)
+    coverage, density, novel_bigrams, facts, unsupported = (None if np.isnan(mean) else mean for mean in copied)
     against = compare(scores, lead[:, : len(TYPES)], resamples, SEED) if lead is not None else []
     return ReportRow(
-        slice=title,
+        slice=slice_name,
         system=system,
         documents=len(values),
         rouge=dict(zip(TYPES, estimate(scores, resamples, SEED), strict=True)),
@@ -174,21 +176,21 @@ def _row(title: str, system: str, values: Floats, lead: Floats | None, resamples
         coverage=coverage,
         density=density,
         novel_bigrams=novel_bigrams,
-        unfounded=unfounded / facts if facts and unfounded is not None else None,
+        unsupported=unsupported / facts if facts and unsupported is not None else None,
         against_lead=dict(zip(TYPES, against, strict=False)),
     )
 
 
 def _cells(row: ReportRow) -> tuple[str, ...]:
-    scores = [f"{100 * each.mean:.1f} [{100 * each.low:.1f}, {100 * each.high:.1f}]" for each in row.rouge.values()]
-    tested = [row.against_lead[name].permutation for name in ("rouge1", "rougeLsum") if name in row.against_lead]
+    scores = [f"{100 * f1.mean:.1f} [{100 * f1.low:.1f}, {100 * f1.high:.1f}]" for f1 in row.rouge.values()]
+    p_values = [row.against_lead[name].permutation for name in ("rouge1", "rougeLsum") if name in row.against_lead]
     return (
         row.slice,
-        f"{row.documents:,}",
         row.system,
         *scores,
+        f"{row.documents:,}",
         f"{row.words:.0f}",
         f"{100 * row.repetition:.1f} %",
-        "" if row.unfounded is None else f"{100 * row.unfounded:.1f} %",
-        " / ".join(f"{p:.3f}" for p in tested),
+        "" if row.unsupported is None else f"{100 * row.unsupported:.1f} %",
+        " / ".join(f"{p:.3f}" for p in p_values),
     )

@@ -1,12 +1,12 @@
-"""ROUGE as rouge-score computes it, with every setting said aloud.
+"""ROUGE scores by rouge-score, with a signature of all settings.
 
-rouge-score lower-cases a text, takes each run of a-z and 0-9 for a word and stems the words of four letters and
-more. ROUGE-L compares whole texts; ROUGE-Lsum takes the union of the common subsequences sentence by sentence and
-is what papers on long documents print. It equals ROUGE-L where nobody puts sentences on lines, so the lines are
-made here, by one sentence splitter for every system and reference.
+rouge-score lower-cases the text, tokenizes into runs of a-z and 0-9, and stems words of four or more letters. ROUGE-L
+compares whole texts; ROUGE-Lsum takes the union of longest common subsequences sentence by sentence, and is what papers
+on long documents report. Without one sentence per line it equals ROUGE-L, so one sentence splitter puts the sentences
+of every system and reference on lines.
 
-The stems are remembered, which makes rouge-score three times as fast and changes no figure. A text without a word
-of a-z and 0-9 (Chinese, Russian) scores 0: `has_words` tells.
+Stems are cached, which makes rouge-score three times as fast with equal scores. A text without words of a-z and 0-9
+(Chinese, Russian) scores 0; see `Rouge.has_words`.
 """
 
 from collections.abc import Callable
@@ -21,57 +21,61 @@ from sumpool.text.nltk_parts import PorterStemmer, bare
 TYPES = ("rouge1", "rouge2", "rougeL", "rougeLsum")
 
 Split = Callable[[str], list[str]]
-"""Cuts a text into its sentences."""
+"""Sentence splitter."""
 
 
 @dataclass(frozen=True)
 class Score:
-    """Agreement of a summary with its reference, each number from 0 to 1."""
+    """Score of a summary against its reference, from 0 to 1."""
 
     precision: float
     recall: float
     f1: float
 
 
-class _RememberingStemmer:
-    """Porter's stemmer with a memory of fixed size."""
+class _CachedStemmer:
+    """Porter's stemmer with a cache of bounded size."""
 
     def __init__(self) -> None:
         self.stem = lru_cache(maxsize=1 << 16)(PorterStemmer().stem)
 
 
-class Words:
-    """The words that ROUGE compares; rouge-score takes it for its tokenizer.
+class RougeTokenizer:
+    """Tokenizer of the words that ROUGE compares, with the interface that rouge-score expects.
 
     Args:
-        stemmer: Whether Porter's stemmer is applied.
+        stemmer: Whether words are stemmed.
     """
 
     def __init__(self, stemmer: bool) -> None:
-        self._stemmer = _RememberingStemmer() if stemmer else None
+        self._stemmer = _CachedStemmer() if stemmer else None
 
     def tokenize(self, text: str) -> list[str]:
-        """Cut a text into lower-case, stemmed words."""
+        """Split a text into lower-case, stemmed words."""
         words: list[str] = tokenize(text, self._stemmer)
         return words
 
 
 class Rouge:
-    """Scores summaries against references.
+    """ROUGE-1, -2, -L and -Lsum.
 
     Args:
         stemmer: Whether words are stemmed before they are compared.
-        split: The sentence splitter behind ROUGE-Lsum.
-        splitter: Its name in the signature.
+        split: Sentence splitter for ROUGE-Lsum.
+        splitter: Name of the splitter in the signature.
+
+    Attributes:
+        tokenizer: Tokenizer of the words that are compared.
+        signature: All settings that scores depend on, in one line.
     """
 
     def __init__(self, *, stemmer: bool, split: Split, splitter: str) -> None:
         with bare("nltk", "nltk.stem"):
             from rouge_score.rouge_scorer import RougeScorer
 
-        self.words = Words(stemmer)
+        self.tokenizer = RougeTokenizer(stemmer)
         self._split = split
-        self._scorer = RougeScorer(list(TYPES), tokenizer=self.words)
+        self._scorer = RougeScorer(list(TYPES), tokenizer=self.tokenizer)
         stems = f"porter (nltk {version('nltk')})" if stemmer else "none"
         self.signature = (
             f"rouge-score {version('rouge-score')} | F1 | words:a-z0-9, lower case | stem:{stems} | "
@@ -82,15 +86,15 @@ class Rouge:
         """Score one summary.
 
         Returns:
-            ROUGE-1, -2, -L and -Lsum under the names of `TYPES`; all 0 for an empty summary.
+            Scores by the names in `TYPES`; all 0 for an empty summary.
         """
-        found = self._scorer.score(self._lines(reference), self._lines(summary))
-        return {name: Score(*map(float, found[name])) for name in TYPES}
+        scores = self._scorer.score(self._lines(reference), self._lines(summary))
+        return {name: Score(*map(float, scores[name])) for name in TYPES}
 
     def has_words(self, text: str) -> bool:
-        """Tell whether a text has a word that ROUGE can see."""
-        return bool(self.words.tokenize(text))
+        """Return whether a text has any word of a-z and 0-9, without which every score is 0."""
+        return bool(self.tokenizer.tokenize(text))
 
     def _lines(self, text: str) -> str:
-        # A line break inside a sentence would count as the end of one.
+        # A line break inside a sentence would count as the end of the sentence.
         return "\n".join(" ".join(sentence.split()) for sentence in self._split(text))

@@ -1,8 +1,8 @@
-"""How far a text, or sentences of a document, agree with other texts: ROUGE-1 F1 + ROUGE-2 F1, the mean over them.
+"""ROUGE agreement with several references, and greedy selection of sentences that maximises it.
 
-Sentences are taken one by one, each time the one that raises the agreement most, until none does (Nallapati et al.,
-2017, arXiv:1611.04230; the sum of both as in Liu and Lapata, 2019, arXiv:1908.08345). Pairs of words across two chosen
-sentences are not counted, as there.
+Agreement is ROUGE-1 F1 + ROUGE-2 F1, averaged over the references. Sentences are selected one by one, each time the one
+that raises the agreement most, until none does (Nallapati et al., 2017, arXiv:1611.04230; the sum of both as in Liu and
+Lapata, 2019, arXiv:1908.08345). Bigrams across two selected sentences are not counted, as there.
 """
 
 from collections import Counter
@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 Ngram = tuple[str, ...]
 Tokenize = Callable[[str], list[str]]
-"""Cuts a text into the words that ROUGE compares."""
+"""Tokenizer of the words that ROUGE compares."""
 
 
 def _unigrams(words: Sequence[str]) -> Iterator[Ngram]:
@@ -27,90 +27,90 @@ _NGRAMS: tuple[Callable[[Sequence[str]], Iterator[Ngram]], ...] = (_unigrams, pa
 
 @final
 class Agreement:
-    """Agreement with some texts."""
+    """Agreement with a set of references."""
 
-    def __init__(self, texts: Sequence[str], tokenize: Tokenize) -> None:
-        """Prepare.
+    def __init__(self, references: Sequence[str], tokenize: Tokenize) -> None:
+        """Count the n-grams of the references.
 
         Args:
-            texts: What to agree with, at least one.
-            tokenize: Cuts a text into the words that are compared.
+            references: Texts to agree with, at least one.
+            tokenize: Tokenizer of the words that are compared.
         """
         self._tokenize = tokenize
-        words = [tokenize(text) for text in texts]
-        self._wanted = [_Wanted([Counter(ngrams(text)) for text in words]) for ngrams in _NGRAMS]
+        words = [tokenize(reference) for reference in references]
+        self._references = [_ReferenceNgrams([Counter(ngrams(text)) for text in words]) for ngrams in _NGRAMS]
 
-    def of(self, text: str) -> float:
-        """Tell how far a text agrees, from 0 to 2."""
+    def score(self, text: str) -> float:
+        """Return the agreement of a text, from 0 to 2."""
         return sum(float(matches.f1()[0]) for matches in self._matches([text]))
 
-    def take(self, sentences: Sequence[str], count: int) -> list[int]:
-        """Find the sentences that, taken greedily, agree most.
+    def select(self, sentences: Sequence[str], count: int) -> list[int]:
+        """Greedily select the sentences that maximise the agreement.
 
         Args:
-            sentences: The document.
-            count: Most sentences to take.
+            sentences: Sentences of the document.
+            count: Maximum number of sentences.
 
         Returns:
-            Their places in order; none where no sentence shares a word with the texts.
+            Indices in document order; empty if no sentence shares a word with the references.
         """
         unigrams, bigrams = self._matches(sentences)
-        chosen: list[int] = []
+        selected: list[int] = []
         best = 0.0
-        while len(chosen) < min(count, len(sentences)):
-            gains = unigrams.f1() + bigrams.f1()  # (sentences)
-            gains[chosen] = 0.0
-            candidate = int(gains.argmax())  # the first of equals
-            if gains[candidate] <= best:
+        while len(selected) < min(count, len(sentences)):
+            scores = unigrams.f1() + bigrams.f1()  # (sentences)
+            scores[selected] = 0.0
+            candidate = int(scores.argmax())  # the first of equals
+            if scores[candidate] <= best:
                 break
-            best = float(gains[candidate])
-            chosen.append(candidate)
-            unigrams.take(candidate)
-            bigrams.take(candidate)
-        return sorted(chosen)
+            best = float(scores[candidate])
+            selected.append(candidate)
+            unigrams.select(candidate)
+            bigrams.select(candidate)
+        return sorted(selected)
 
     def _matches(self, sentences: Sequence[str]) -> list["_Matches"]:
         words = [self._tokenize(sentence) for sentence in sentences]
         return [
-            _Matches([list(ngrams(sentence)) for sentence in words], wanted)
-            for ngrams, wanted in zip(_NGRAMS, self._wanted, strict=True)
+            _Matches([list(ngrams(sentence)) for sentence in words], references)
+            for ngrams, references in zip(_NGRAMS, self._references, strict=True)
         ]
 
 
-class _Wanted:
-    """N-grams of texts: the column of each, and how often each text has it (texts, ngrams)."""
+class _ReferenceNgrams:
+    """N-gram counts of the references, (references, ngrams), and the column of each n-gram."""
 
-    def __init__(self, texts: Sequence[Counter[Ngram]]) -> None:
-        self.column = {ngram: place for place, ngram in enumerate(dict.fromkeys(chain.from_iterable(texts)))}
-        self.counts = np.array([[text[ngram] for ngram in self.column] for text in texts], dtype=np.int32)
+    def __init__(self, references: Sequence[Counter[Ngram]]) -> None:
+        self.columns = {ngram: column for column, ngram in enumerate(dict.fromkeys(chain.from_iterable(references)))}
+        self.counts = np.array([[counts[ngram] for ngram in self.columns] for counts in references], dtype=np.int32)
 
 
 class _Matches:
-    """N-grams of texts in each sentence of a document, and in the sentences taken so far."""
+    """Counts of the references' n-grams in each sentence of a document and in the selected sentences."""
 
-    def __init__(self, sentences: Sequence[Sequence[Ngram]], wanted: _Wanted) -> None:
-        column, self.wanted = wanted.column, wanted.counts
+    def __init__(self, sentences: Sequence[Sequence[Ngram]], references: _ReferenceNgrams) -> None:
+        columns, self.references = references.columns, references.counts
         cells = [
-            row * len(column) + column[ngram]
+            row * len(columns) + columns[ngram]
             for row, sentence in enumerate(sentences)
-            for ngram in filter(column.__contains__, sentence)
+            for ngram in filter(columns.__contains__, sentence)
         ]
-        counts = np.bincount(np.array(cells, dtype=np.int64), minlength=len(sentences) * len(column))
-        self.counts = counts.astype(np.int32).reshape(len(sentences), len(column))  # (sentences, ngrams)
+        counts = np.bincount(np.array(cells, dtype=np.int64), minlength=len(sentences) * len(columns))
+        self.counts = counts.astype(np.int32).reshape(len(sentences), len(columns))  # (sentences, ngrams)
         self.lengths = np.array([len(sentence) for sentence in sentences], dtype=np.int32)  # (sentences)
-        self.taken = np.zeros(len(column), dtype=np.int32)  # (ngrams)
-        self.taken_length = 0
+        self.selected = np.zeros(len(columns), dtype=np.int32)  # (ngrams)
+        self.selected_length = 0
 
     def f1(self) -> NDArray[np.float64]:
-        """F1, (sentences), of what is taken and one more sentence: the mean over the texts."""
-        have = self.counts + self.taken  # (sentences, ngrams)
-        lengths = self.lengths + self.taken_length  # (sentences)
+        """F1, (sentences), of the selected sentences plus one more, averaged over the references."""
+        counts = self.counts + self.selected  # (sentences, ngrams)
+        lengths = self.lengths + self.selected_length  # (sentences)
         total = np.zeros(len(lengths))
-        for wanted in self.wanted:  # 2PR / (P + R), P = hits / taken, R = hits / wanted
-            total += 2 * np.minimum(have, wanted).sum(axis=1) / np.maximum(lengths + wanted.sum(), 1)
-        return total / len(self.wanted)
+        for reference in self.references:  # 2PR / (P + R), P = hits / selected, R = hits / reference
+            total += 2 * np.minimum(counts, reference).sum(axis=1) / np.maximum(lengths + reference.sum(), 1)
+        return total / len(self.references)
 
-    def take(self, sentence: int) -> None:
-        """Add a sentence to what is taken."""
-        self.taken += self.counts[sentence]
-        self.taken_length += int(self.lengths[sentence])
+    def select(self, sentence: int) -> None:
+        """Add a sentence to the selected ones."""
+        self.selected += self.counts[sentence]
+        self.selected_length += int(self.lengths[sentence])

@@ -1,4 +1,4 @@
-"""Rows of JSON lines that can be found again; one that cannot be used is named by file and line."""
+"""Rows of JSON lines with their byte offsets; error messages name file and line."""
 
 import json
 from collections.abc import Iterator, Sequence
@@ -12,13 +12,13 @@ from sumpool.errors import DataError
 
 
 class InputRow(NamedTuple):
-    """A row of a file.
+    """Row of a JSON lines file.
 
     Attributes:
-        where: `file:line`, for messages.
-        number: Its line, from 1.
-        offset: Byte of the unpacked file that it begins at.
-        fields: The object.
+        where: `file:line`, for error messages.
+        number: Line number, from 1.
+        offset: Byte offset in the decompressed file.
+        fields: Fields of the JSON object.
     """
 
     where: str
@@ -27,10 +27,10 @@ class InputRow(NamedTuple):
     fields: dict[str, object]
 
     def text(self, field: str) -> str:
-        """Take a text, which may be empty, out of the row.
+        """Return a text field, which may be empty.
 
         Raises:
-            DataError: If the field is missing, no text, or not Unicode.
+            DataError: If the field is missing, not text, or not Unicode.
         """
         value = self.fields.get(field)
         if not isinstance(value, str):
@@ -39,10 +39,10 @@ class InputRow(NamedTuple):
         return self._unicode(field, value)
 
     def name(self, field: str) -> str:
-        """Take an id out of the row; whole numbers are ids too.
+        """Return an ID field, which may be a whole number.
 
         Raises:
-            DataError: If the field holds neither a text nor a whole number.
+            DataError: If the field is neither text nor a whole number.
         """
         value = self.fields.get(field)
         if isinstance(value, int) and not isinstance(value, bool):
@@ -52,10 +52,10 @@ class InputRow(NamedTuple):
         return self._unicode(field, value)
 
     def guess(self, names: Sequence[str]) -> str:
-        """Find the first of some usual field names.
+        """Return the first of some common field names that the row has.
 
         Raises:
-            DataError: If the row has none.
+            DataError: If the row has none of them.
         """
         for name in names:
             if name in self.fields:
@@ -73,11 +73,11 @@ class InputRow(NamedTuple):
 
 
 @contextmanager
-def opened(path: Path) -> Iterator[IO[bytes]]:
-    """Open a file, which may be compressed.
+def open_rows(path: Path) -> Iterator[IO[bytes]]:
+    """Open a file, decompressed if necessary.
 
     Raises:
-        DataError: If it cannot be read, or its compressed content is damaged.
+        DataError: If the file cannot be read, or its compressed content is damaged.
     """
     with open_bytes(path) as file:
         try:
@@ -87,10 +87,10 @@ def opened(path: Path) -> Iterator[IO[bytes]]:
 
 
 def read_rows(file: IO[bytes], path: Path) -> Iterator[InputRow]:
-    """Read the rows of an open file; empty lines are passed over.
+    """Read the rows of an open file, without empty lines.
 
     Raises:
-        DataError: If a line is no JSON object.
+        DataError: If a line is not a JSON object.
     """
     offset = 0
     for number, content in enumerate(file, 1):
@@ -100,10 +100,10 @@ def read_rows(file: IO[bytes], path: Path) -> Iterator[InputRow]:
 
 
 def read_row(content: bytes, path: Path, number: int, offset: int) -> InputRow:
-    """Read one line.
+    """Parse one line.
 
     Raises:
-        DataError: If it is no JSON object.
+        DataError: If the line is not a JSON object.
     """
     line = read_line(f"{path}:{number}", content)
     if isinstance(line, BadLine):

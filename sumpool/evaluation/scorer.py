@@ -1,4 +1,4 @@
-"""One document scored: the summary to judge, LEAD, LexRank and the oracle, side by side."""
+"""Scores of one document: its summary, LEAD, LexRank and the oracle."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -13,14 +13,14 @@ from sumpool.text.sentences import SentenceSplitter
 
 @dataclass(frozen=True)
 class Candidate:
-    """A summary to judge.
+    """Summary to be scored.
 
     Attributes:
-        id: Name of the document.
-        summary: What was written.
-        reference: What should have been written.
-        document: The document; None where it is not known, and then there are no baselines.
-        share_read: Share of the document that the model read; None where that is not known.
+        id: ID of the document.
+        summary: The summary.
+        reference: The reference summary.
+        document: Text of the document; None if unknown, which leaves out the baselines.
+        share_read: Fraction of the document that the model read; None if unknown.
     """
 
     id: str
@@ -31,14 +31,14 @@ class Candidate:
 
 
 @dataclass(frozen=True)
-class Measures:
-    """What is measured of one summary.
+class SummaryMetrics:
+    """Metrics of one summary.
 
     Attributes:
         rouge: ROUGE-1, -2, -L and -Lsum by name.
-        words: Its length, in words between white space.
-        repetition: Share of its runs of three words that occurred in it before.
-        copying: How it uses the document's words; None without a document.
+        words: Length in whitespace-separated words.
+        repetition: Fraction of trigrams that occurred earlier in the summary.
+        copying: Overlap with the document; None without a document.
     """
 
     rouge: Mapping[str, Score]
@@ -49,57 +49,58 @@ class Measures:
 
 @dataclass(frozen=True)
 class ScoredDocument:
-    """A document's line of figures.
+    """Scores of one document, a line of `documents.jsonl`.
 
     Attributes:
-        id: Name of the document.
-        summary: The summary that was judged.
-        leak: Share of the reference's runs of eight words that stand in the document; None without a document.
-        share_read: Share of the document that the model read; None where that is not known.
-        visible: Whether the reference has a word that ROUGE can see.
-        systems: Measures of "model", and with a document of "lead", "lexrank" and "oracle".
+        id: ID of the document.
+        summary: The summary that was scored.
+        leak: Fraction of the reference's 8-grams that occur in the document; None without a document.
+        share_read: Fraction of the document that the model read; None if unknown.
+        scorable: Whether the reference has any word that ROUGE counts.
+        systems: Metrics of "model" and, with a document, of "lead", "lexrank" and "oracle".
     """
 
     id: str
     summary: str
     leak: float | None
     share_read: float | None
-    visible: bool
-    systems: Mapping[str, Measures]
+    scorable: bool
+    systems: Mapping[str, SummaryMetrics]
 
 
 class SummaryScorer:
-    """Scores documents one at a time; keeps nothing of them.
+    """Scorer of single documents, without state.
 
-    The sentence splitter is the one that the package ships, for references, summaries and documents of every run, so
-    that figures of different runs, and of summaries from elsewhere, can be compared.
+    References, summaries and documents of all runs are split into sentences by the splitter that the package ships, so
+    that scores of different runs, and of summaries from other systems, are comparable.
 
     Attributes:
-        rouge: ROUGE alone, for a quick look.
-        names: What the systems are called in a table.
-        signature: Every setting that the figures of a document depend on.
+        rouge: ROUGE without baselines.
+        baselines: Names of the baselines in tables, by system.
+        signature: All settings that the scores of a document depend on, in one line.
     """
 
     def __init__(self, config: EvaluationConfig) -> None:
         self._config = config
         self._split = SentenceSplitter.default().split
         self.rouge = Rouge(stemmer=config.stemmer, split=self._split, splitter="punkt (sumpool's English)")
-        self.names = {
-            "model": "model",
-            "lead": f"LEAD-{config.lead_words} words",
-            "lexrank": f"LexRank-{config.lead_words} words",
-            "oracle": f"oracle-{config.oracle_sentences} sentences",
+        self.baselines = {
+            "lead": f"LEAD-{config.lead_words}",
+            "lexrank": f"LexRank-{config.lead_words}",
+            "oracle": f"oracle-{config.oracle_sentences}",
         }
-        self.signature = " | ".join([self.rouge.signature, *list(self.names.values())[1:]])
+        units = ("words", "words", "sentences")
+        described = (f"{name} {unit}" for name, unit in zip(self.baselines.values(), units, strict=True))
+        self.signature = " | ".join([self.rouge.signature, *described])
 
     def score(self, candidate: Candidate) -> ScoredDocument:
-        """Score a summary, and the baselines of its document if that is known."""
+        """Score a summary, and the baselines of its document if known."""
         texts = {"model": candidate.summary}
         document_words = None
         if candidate.document is not None:
             document_words = words(candidate.document)
             texts["lead"] = lead(candidate.document, self._config.lead_words)
-            sentences, tokenize = self._split(candidate.document), self.rouge.words.tokenize
+            sentences, tokenize = self._split(candidate.document), self.rouge.tokenizer.tokenize
             texts["lexrank"] = lexrank(sentences, self._config.lead_words, tokenize)
             texts["oracle"] = oracle(sentences, candidate.reference, self._config.oracle_sentences, tokenize)
         return ScoredDocument(
@@ -107,14 +108,14 @@ class SummaryScorer:
             summary=candidate.summary,
             leak=None if document_words is None else copying(candidate.reference, document_words).leak,
             share_read=candidate.share_read,
-            visible=self.rouge.has_words(candidate.reference),
+            scorable=self.rouge.has_words(candidate.reference),
             systems={
-                system: self._measure(text, candidate.reference, document_words) for system, text in texts.items()
+                system: self._metrics(text, candidate.reference, document_words) for system, text in texts.items()
             },
         )
 
-    def _measure(self, text: str, reference: str, document_words: list[str] | None) -> Measures:
-        return Measures(
+    def _metrics(self, text: str, reference: str, document_words: list[str] | None) -> SummaryMetrics:
+        return SummaryMetrics(
             rouge=self.rouge.score(text, reference),
             words=len(text.split()),
             repetition=repetition(text),

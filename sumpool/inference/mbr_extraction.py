@@ -14,7 +14,7 @@ from typing import final
 
 from sumpool.core.decoding.config import DecodingConfig
 from sumpool.evaluation.baselines import lead
-from sumpool.evaluation.rouge import Words
+from sumpool.evaluation.rouge import RougeTokenizer
 from sumpool.evaluation.rouge_agreement import Agreement
 from sumpool.inference.generation import Generated
 from sumpool.text.cleaning import without_headings
@@ -41,7 +41,7 @@ class MbrExtractor:
         self._doubt = config.ood_threshold
         self._sure = config.keep_threshold
         self._splitter = splitter
-        self._words = Words(stemmer=True)
+        self._words = RougeTokenizer(stemmer=True)
 
     def extract(self, document: str, written: Sequence[Generated]) -> str:
         """Give the sentences of a document that agree most with what the model might write about its passages.
@@ -56,12 +56,14 @@ class MbrExtractor:
         samples = [" ".join(texts) for texts in zip(*(part.samples for part in written), strict=True)]
         own, beginning = " ".join(part.text for part in written), lead(document, _BEGINNING)
         agreement = Agreement(samples, self._words.tokenize)
-        at_a_loss = agreement.of(beginning) < self._doubt
+        at_a_loss = agreement.score(beginning) < self._doubt
         if at_a_loss:
             rest = [own, beginning, beginning] * -(-len(samples) // _DRAWN)
             agreement = Agreement([*samples, *rest], self._words.tokenize)
-        taken = " ".join(sentences[place] for place in agreement.take(sentences, _MOST))
-        keeps = self._mode == "auto" and not at_a_loss and agreement.of(own) > max(self._sure, agreement.of(taken))
+        taken = " ".join(sentences[place] for place in agreement.select(sentences, _MOST))
+        keeps = (
+            self._mode == "auto" and not at_a_loss and agreement.score(own) > max(self._sure, agreement.score(taken))
+        )
         return "" if keeps else taken
 
     def _sentences(self, document: str) -> list[str]:

@@ -182,7 +182,7 @@ def _listed_rows(sweep: Sweep, overrides: Sequence[str]) -> tuple[list[SweepRow]
             problems.append(str(error))
             continue
         if recipe.name in rows or not _NAME.fullmatch(recipe.name):
-            problems.append(f"recipes[{number}] must have a short name of its own, got {recipe.name!r} from {path}")
+            problems.append(f"recipes[{number}] must have a short and unique name, got {recipe.name!r} from {path}")
         rows[recipe.name] = SweepRow(recipe.name, recipe)
     return list(rows.values()), problems
 

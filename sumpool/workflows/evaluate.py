@@ -14,9 +14,9 @@ from sumpool.data.texts import Texts
 from sumpool.documents import Document
 from sumpool.errors import DataError, RecipeError
 from sumpool.evaluation.config import EvaluationConfig
-from sumpool.evaluation.paired_comparison import differences, find_results
+from sumpool.evaluation.paired_comparison import compare_results, find_results
 from sumpool.evaluation.predictions import join
-from sumpool.evaluation.report import EvaluationReport, Figures
+from sumpool.evaluation.report import EvaluationReport, ScoreAggregator
 from sumpool.evaluation.scorer import Candidate, SummaryScorer
 from sumpool.evaluation.scores import append_scores, open_scores, read_scores
 from sumpool.inference.loading import LoadedModel, load_writer
@@ -185,22 +185,22 @@ def _evaluate(
     folder = results.folder or task.folder
     other = find_results(results.against, task.split)
     scorer = SummaryScorer(config)
-    figures = Figures()
+    scores = ScoreAggregator()
     done = set()
     with open_scores(folder, {**task.identity, "settings": scorer.signature}, resume=results.resume) as file:
         for scored in read_scores(file.path):
-            figures.add(scored)
+            scores.add(scored)
             done.add(scored.id)
-        report(Progress("evaluate", len(figures), task.documents))
+        report(Progress("evaluate", len(scores), task.documents))
         for candidate in task.candidates(done):
             scored = scorer.score(candidate)
             append_scores(file, scored)
-            figures.add(scored)
-            report(Progress("evaluate", len(figures), task.documents))
+            scores.add(scored)
+            report(Progress("evaluate", len(scores), task.documents))
             check()
-    found = figures.report(config, {**scorer.names, "model": task.system}, scorer.signature, task.notes)
+    found = scores.report(config, {"model": task.system, **scorer.baselines}, scorer.signature, task.notes)
     if other:
-        found = replace(found, differences=differences(folder, other, config))
+        found = replace(found, differences=compare_results(folder, other, config))
     with disk_errors(folder):
         replace_file(folder / "report.json", found.to_json().encode())
     return found

@@ -47,24 +47,24 @@ class OutOfMemoryError(RuntimeError):
     ],
 )
 def test_every_failure_has_its_code_and_sentence(error: Exception, code: int, sentence: str) -> None:
-    found, told = explain(error)
-    assert found == code
+    exit_code, told = explain(error)
+    assert exit_code == code
     assert told.startswith(sentence) or sentence in told
     assert "\n" not in told
 
 
 def run_main(monkeypatch: pytest.MonkeyPatch, error: Exception, *words: str) -> list[str]:
     """Run `main` with a command line that fails, and return the words that reached the commands."""
-    seen: list[str] = []
+    received: list[str] = []
 
     def fail(arguments: list[str]) -> None:
-        seen.extend(arguments)
+        received.extend(arguments)
         raise error
 
     monkeypatch.setattr(module, "app", fail)
     monkeypatch.setattr(sys, "argv", ["sumpool", *words])
     main()
-    return seen
+    return received
 
 
 def test_failure_is_one_line_on_stderr(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:

@@ -115,10 +115,15 @@ def test_limit_and_file_with_resume() -> None:
 
 
 def test_evaluate_prints_a_table_and_its_signature() -> None:
+    other = run("evaluate", "rows.jsonl", "--references", "rows.jsonl", "--set", "x=1")
+    assert other.exit_code != 0
     result = run("evaluate", "runs/tiny", "--split", "validation", "--set", "evaluate.resamples=100")
     assert result.exit_code == 0, result.output
-    assert {"ROUGE-1", "ROUGE-Lsum", "words"} <= set(result.stdout.splitlines()[0].split())
-    assert "stem" in result.stdout.splitlines()[-1]
+    scores, lengths, settings = result.stdout.split("\n\n")
+    assert scores.split()[:4] == ["slice", "system", "ROUGE-1", "ROUGE-2"]
+    assert lengths.split()[:4] == ["slice", "system", "documents", "words"]
+    assert "stem" in settings
+    assert max(map(len, result.stdout.splitlines())) <= 100
 
 
 def test_evaluate_scores_summaries_from_anywhere() -> None:

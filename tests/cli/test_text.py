@@ -1,8 +1,9 @@
 import json
+import os
 
 import pytest
 
-from sumpool.cli.text import complain, figure, inert, table
+from sumpool.cli.text import complain, format_metric, inert, table, wrap
 
 HOSTILE = "\x1b[31mred\x1b[0m\a\r\x9b2J[red]x[/]\u202etxt\ud800"
 HARMLESS = r"\u001b[31mred\u001b[0m\u0007\u000d\u009b2J[red]x[/]\u202etxt\ud800"
@@ -24,8 +25,8 @@ def test_what_could_command_a_terminal_is_spelt_out() -> None:
         ("a\x1b", r"a\u001b"),
     ],
 )
-def test_figures_have_the_digits_a_reader_needs(value: float | str, text: str) -> None:
-    assert figure(value) == text
+def test_metrics_have_four_significant_digits(value: float | str, text: str) -> None:
+    assert format_metric(value) == text
 
 
 def test_complaints_are_inert(capsys: pytest.CaptureFixture[str]) -> None:
@@ -47,3 +48,35 @@ def test_spelt_out_json_means_the_same() -> None:
 def test_only_columns_of_numbers_stand_to_the_right() -> None:
     lines = table(["slice", "n", "p"], [["all", "7", "0.001"], ["low-leak", "12", ""]]).splitlines()
     assert lines[2:] == ["all        7  0.001", "low-leak  12"]
+
+
+def test_a_wide_table_is_split_into_blocks_with_the_key_columns(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("COLUMNS", "80")
+    text = table(
+        ["slice", "system", *"abcd"], [["all", "tiny", *["x" * 20] * 4], ["all", "lead", *"1234"]], "t", keys=2
+    )
+    blocks = [block.splitlines() for block in text.split("\n\n")]
+    assert blocks[0][0] == "t"
+    assert blocks[0][1].split() == ["slice", "system", "a", "b", "c"]
+    assert blocks[1][0].split() == ["slice", "system", "d"]
+    assert blocks[1][2:] == [f"all    tiny    {'x' * 20}", "all    lead    4"]
+    assert max(map(len, text.splitlines())) <= 80
+
+
+def test_a_column_wider_than_a_line_has_a_block_of_its_own(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("COLUMNS", "80")
+    blocks = table(["a", "b", "c"], [["1", "x" * 90, "2"]]).split("\n\n")
+    assert [block.splitlines()[0].split() for block in blocks] == [["a", "b"], ["a", "c"]]
+
+
+@pytest.mark.parametrize(("columns", "width"), [(None, 100), ("40", 80), ("132", 132)])
+def test_lines_are_wrapped_to_the_width_of_the_terminal(
+    monkeypatch: pytest.MonkeyPatch, columns: str | None, width: int
+) -> None:
+    monkeypatch.delenv("COLUMNS", raising=False)
+    monkeypatch.setattr("os.get_terminal_size", lambda _: os.terminal_size((0, 0)))  # as without a terminal
+    if columns:
+        monkeypatch.setenv("COLUMNS", columns)
+    lines = wrap("word-s " * 60).splitlines()
+    assert width - 7 < len(lines[0]) <= width
+    assert all(line.startswith("  word-s") for line in lines[1:])

@@ -15,13 +15,13 @@ def test_repetition_is_the_share_of_trigrams_that_came_before(summary: str, expe
 def test_copying_compares_with_the_document() -> None:
     document = words("one two three four five six seven eight nine ten")
     assert copying("Two three, nine eight", document) == Copying(
-        1.0, density=1.5, novel_bigrams=1 - 1 / 3, leak=0.0, facts=0, unfounded=0
+        1.0, density=1.5, novel_bigrams=1 - 1 / 3, leak=0.0, facts=0, unsupported=0
     )
     assert copying("one two three four five six seven eight nine eleven", document).leak == pytest.approx(2 / 3)
 
 
 @pytest.mark.parametrize(
-    ("summary", "facts", "unfounded"),
+    ("summary", "facts", "unsupported"),
     [
         ("Hosts send packets. Gateways drop them.", 0, 0),  # capitals of sentences say nothing
         ("The TCP of RFC 793 and IPv6, in Boston", 5, 1),
@@ -30,6 +30,6 @@ def test_copying_compares_with_the_document() -> None:
         ("", 0, 0),
     ],
 )
-def test_numbers_and_names_must_stand_in_the_document(summary: str, facts: int, unfounded: int) -> None:
-    found = copying(summary, words("TCP is what RFC 793 says. In Boston TLS 1.3 is by MIKEY; 1 is 3"))
-    assert (found.facts, found.unfounded) == (facts, unfounded)
+def test_numbers_and_names_must_stand_in_the_document(summary: str, facts: int, unsupported: int) -> None:
+    result = copying(summary, words("TCP is what RFC 793 says. In Boston TLS 1.3 is by MIKEY; 1 is 3"))
+    assert (result.facts, result.unsupported) == (facts, unsupported)

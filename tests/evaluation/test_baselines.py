@@ -8,9 +8,9 @@ import pytest
 from rouge_score.rouge_scorer import RougeScorer
 
 from sumpool.evaluation.baselines import lead, lead_sentences, lexrank, oracle
-from sumpool.evaluation.rouge import Words
+from sumpool.evaluation.rouge import RougeTokenizer
 
-tokenize = Words(stemmer=True).tokenize
+tokenize = RougeTokenizer(stemmer=True).tokenize
 
 
 def test_lead_takes_words_and_keeps_paragraphs() -> None:
@@ -30,8 +30,8 @@ def most_central(sentences: list[str], count: int) -> list[int]:
     """LexRank with a matrix of cosines and the eigenvector of its walk."""
     counts = [Counter(tokenize(sentence)) for sentence in sentences]
     vocabulary = sorted(set().union(*counts))
-    inverse = {word: math.log(len(counts) / sum(word in each for each in counts)) for word in vocabulary}
-    vectors = np.array([[each[word] * inverse[word] for word in vocabulary] for each in counts])
+    inverse = {word: math.log(len(counts) / sum(word in sentence for sentence in counts)) for word in vocabulary}
+    vectors = np.array([[sentence[word] * inverse[word] for word in vocabulary] for sentence in counts])
     vectors /= np.linalg.norm(vectors, axis=1, keepdims=True)
     cosines = vectors @ vectors.T
     walk = 0.85 * cosines / cosines.sum(1, keepdims=True) + 0.15 / len(counts)
@@ -41,14 +41,14 @@ def most_central(sentences: list[str], count: int) -> list[int]:
 
 
 @pytest.mark.parametrize("seed", range(5))
-def test_lexrank_takes_what_a_walk_by_cosines_visits_most(seed: int) -> None:
+def test_lexrank_selects_the_eigenvector_centrality_of_the_cosine_matrix(seed: int) -> None:
     random.seed(seed)
     sentences = [" ".join(random.choices("abcdefghijklmnopqrst", k=10)) for _ in range(30)]
     expected = [sentences[place] for place in most_central(sentences, 4)]
     assert lexrank(sentences, 40, tokenize) == " ".join(expected)
 
 
-def test_lexrank_cuts_what_is_beyond_the_words() -> None:
+def test_lexrank_truncates_to_the_number_of_words() -> None:
     sentences = ["Hosts send packets to hosts.", "Apples fall.", "Hosts send to routers.", "Routers send packets."]
     assert len(lexrank(sentences, 7, tokenize).split()) == 7
     assert "Apples" not in lexrank(sentences, 7, tokenize)
@@ -97,7 +97,7 @@ def agreement(chosen: list[str], reference: str) -> float:
     return total
 
 
-def test_the_oracle_chooses_as_trying_every_next_sentence_does() -> None:
+def test_the_oracle_equals_an_exhaustive_greedy_search() -> None:
     generator = random.Random(4)
     words = [f"w{number}" for number in range(30)]
     for _ in range(50):
@@ -107,16 +107,16 @@ def test_the_oracle_chooses_as_trying_every_next_sentence_does() -> None:
         for _ in range(3):
             rest = [place for place in range(12) if place not in chosen]
             value, place = max(
-                (agreement([sentences[each] for each in [*chosen, place]], reference), -place) for place in rest
+                (agreement([sentences[index] for index in [*chosen, place]], reference), -place) for place in rest
             )
-            if value <= agreement([sentences[each] for each in chosen], reference):
+            if value <= agreement([sentences[index] for index in chosen], reference):
                 break
             chosen.append(-place)
         expected = "".join(sentences[place] for place in sorted(chosen)).strip()
         assert oracle(sentences, reference, 3, tokenize) == expected
 
 
-def test_one_sentence_has_the_rouge_that_the_oracle_sees() -> None:
+def test_one_sentence_has_the_rouge_that_the_oracle_maximises() -> None:
     sentence, reference = "Hosts send large datagrams.", "Hosts send datagrams to hosts."
     scores = RougeScorer(["rouge1", "rouge2"], use_stemmer=True).score(reference, sentence)
     assert agreement([sentence], reference) == pytest.approx(sum(score.fmeasure for score in scores.values()))
@@ -127,7 +127,7 @@ def test_a_document_of_ten_thousand_words_takes_milliseconds() -> None:
     words = [f"term{number}" for number in range(2000)]
     sentences = [" ".join(generator.choices(words, k=25)) for _ in range(400)]
     reference = " ".join(generator.choices(words, k=120))
-    oracle(sentences, reference, 3, tokenize)  # the stems are now remembered
+    oracle(sentences, reference, 3, tokenize)  # caches the stems
     start = time.process_time()
     oracle(sentences, reference, 3, tokenize)
     assert time.process_time() - start < 0.15  # about 20 ms

@@ -95,10 +95,10 @@ def test_files_that_share_nothing_are_an_error_even_when_skipping(tmp_path: Path
 
 
 def test_an_id_that_comes_twice_is_named(tmp_path: Path, references: Path) -> None:
-    with pytest.raises(DataError, match=r"summaries\.jsonl:3 must have an id of its own, got 'a' of line 1 again"):
+    with pytest.raises(DataError, match=r"summaries\.jsonl:3 must have a unique id, got 'a' of line 1 again"):
         join(summaries(tmp_path, "aba"), references)
     doubled = write(tmp_path / "r.jsonl", [{"id": "a", "summary": "r"}, {"id": "a", "summary": "r"}])
-    with pytest.raises(DataError, match=r"r\.jsonl:2 must have an id of its own, got 'a' a second time"):
+    with pytest.raises(DataError, match=r"r\.jsonl:2 must have a unique id, got 'a' a second time"):
         join(summaries(tmp_path, "ab"), doubled)
 
 

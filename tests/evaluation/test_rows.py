@@ -6,11 +6,11 @@ import pytest
 from backports import zstd
 
 from sumpool.errors import DataError
-from sumpool.evaluation.rows import InputRow, opened, read_row, read_rows
+from sumpool.evaluation.rows import InputRow, open_rows, read_row, read_rows
 
 
 def read(path: Path) -> list[InputRow]:
-    with opened(path) as file:
+    with open_rows(path) as file:
         return list(read_rows(file, path))
 
 

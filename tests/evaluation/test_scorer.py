@@ -16,7 +16,7 @@ def scorer() -> SummaryScorer:
 
 def test_a_document_is_scored_beside_its_baselines(scorer: SummaryScorer) -> None:
     scored = scorer.score(Candidate("rfc1", "Hosts send datagrams.", REFERENCE, DOCUMENT))
-    assert (scored.id, scored.summary, scored.visible) == ("rfc1", "Hosts send datagrams.", True)
+    assert (scored.id, scored.summary, scored.scorable) == ("rfc1", "Hosts send datagrams.", True)
     assert scored.systems["oracle"].rouge["rougeLsum"].f1 == 1.0
     assert scored.systems["oracle"].words == 13
     assert scored.systems["lead"].words == 5
@@ -47,8 +47,8 @@ def test_odd_texts_are_scored(scorer: SummaryScorer, text: str) -> None:
     assert set(scored.systems) == {"model", "lead", "lexrank", "oracle"}
 
 
-def test_a_reference_that_rouge_cannot_see_is_told(scorer: SummaryScorer) -> None:
-    assert not scorer.score(Candidate("a", "文書", "文書", None)).visible
+def test_a_reference_without_words_for_rouge_is_not_scorable(scorer: SummaryScorer) -> None:
+    assert not scorer.score(Candidate("a", "文書", "文書", None)).scorable
 
 
 def test_summary_level_rouge_uses_the_sentences_of_a_text_in_one_line(scorer: SummaryScorer) -> None:

@@ -17,18 +17,18 @@ def test_the_interval_is_the_percentile_bootstrap_of_scipy() -> None:
     expected = stats.bootstrap(
         (values[:, 0],), np.mean, n_resamples=20000, method="percentile", rng=np.random.default_rng(5)
     ).confidence_interval
-    found = estimate(values, 20000, seed=1)[0]
-    assert found.mean == pytest.approx(values[:, 0].mean())
-    assert found.low == pytest.approx(expected.low, abs=5e-4)
-    assert found.high == pytest.approx(expected.high, abs=5e-4)
+    interval = estimate(values, 20000, seed=1)[0]
+    assert interval.mean == pytest.approx(values[:, 0].mean())
+    assert interval.low == pytest.approx(expected.low, abs=5e-4)
+    assert interval.high == pytest.approx(expected.high, abs=5e-4)
 
 
-def test_the_interval_holds_the_true_mean_in_95_of_100_samples() -> None:
-    held = 0
+def test_the_interval_covers_the_true_mean_in_95_of_100_samples() -> None:
+    covered = 0
     for seed in range(300):
-        found = estimate(scores(100, seed)[:, :1], 300, seed=1)[0]
-        held += found.low <= 0.4 <= found.high
-    assert 0.91 <= held / 300 <= 0.98
+        interval = estimate(scores(100, seed)[:, :1], 300, seed=1)[0]
+        covered += interval.low <= 0.4 <= interval.high
+    assert 0.91 <= covered / 300 <= 0.98
 
 
 def test_the_seed_decides() -> None:
@@ -37,19 +37,19 @@ def test_the_seed_decides() -> None:
     assert estimate(values, 500, seed=3) != estimate(values, 500, seed=4)
 
 
-def test_how_the_draws_are_cut_into_pieces_changes_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_batch_size_of_the_resamples_changes_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
     values, other = scores(40), scores(40, seed=1)
     whole = estimate(values, 300, seed=1), compare(values, other, 300, seed=1)
-    monkeypatch.setattr(statistics, "_CELLS", 7 * 40)
-    pieces = estimate(values, 300, seed=1), compare(values, other, 300, seed=1)
-    for first, second in zip(whole[0], pieces[0], strict=True):
+    monkeypatch.setattr(statistics, "_MAX_DRAWS", 7 * 40)
+    batched = estimate(values, 300, seed=1), compare(values, other, 300, seed=1)
+    for first, second in zip(whole[0], batched[0], strict=True):
         assert (first.low, first.high) == pytest.approx((second.low, second.high))
-    assert [each.permutation for each in whole[1]] == [each.permutation for each in pieces[1]]
+    assert [test.permutation for test in whole[1]] == [test.permutation for test in batched[1]]
 
 
 def test_one_document_has_an_interval_of_no_width() -> None:
-    found = estimate(np.array([[0.25]]), 100, seed=1)[0]
-    assert (found.mean, found.low, found.high) == (0.25, 0.25, 0.25)
+    interval = estimate(np.array([[0.25]]), 100, seed=1)[0]
+    assert (interval.mean, interval.low, interval.high) == (0.25, 0.25, 0.25)
 
 
 def test_the_permutation_test_agrees_with_scipy() -> None:
@@ -78,11 +78,11 @@ def test_a_constant_gain_is_certain_and_no_gain_is_not() -> None:
     assert null.permutation > 0.9
 
 
-def test_pairing_sees_what_two_intervals_do_not() -> None:
+def test_a_paired_test_detects_what_overlapping_intervals_do_not() -> None:
     base = scores(100)[:, :1]
     system = base + 0.02 + np.random.default_rng(2).normal(0, 0.03, size=(100, 1))
-    ours, theirs = estimate(system, 1000, seed=1)[0], estimate(base, 1000, seed=1)[0]
-    assert ours.low < theirs.high
+    higher, lower = estimate(system, 1000, seed=1)[0], estimate(base, 1000, seed=1)[0]
+    assert higher.low < lower.high
     assert compare(system, base, 1000, seed=1)[0].permutation < 0.01
 
 

@@ -116,7 +116,7 @@ def test_rows_may_be_files_of_their_own(file: Path, tiny_recipe: Path) -> None:
     assert [row.name for row in load_sweep(file, ["model.dim=32"]).rows] == ["tiny", "other"]
     assert load_sweep(file, ["model.dim=32"]).rows[1].recipe.model.dim == 32
     other.write_text(tiny_recipe.read_text())
-    assert "recipes[1] must have a short name of its own, got 'tiny'" in problems_of(file, text)
+    assert "recipes[1] must have a short and unique name, got 'tiny'" in problems_of(file, text)
     other.unlink()
     assert "no such file" in problems_of(file, text)
 

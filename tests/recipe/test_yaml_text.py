@@ -23,18 +23,18 @@ from sumpool.recipe.yaml_text import MAX_DEPTH, Inline, parse, write
     ],
 )
 def test_scalars_mean_what_they_look_like(text: str, value: object) -> None:
-    found = parse(text)
-    assert found == value
-    assert type(found) is type(value)
+    parsed = parse(text)
+    assert parsed == value
+    assert type(parsed) is type(value)
     assert parse(write({"key": value})) == {"key": value}
 
 
 def test_aliases_and_merges_give_copies() -> None:
     assert parse("a: &a {b: 1}\nc: {<<: *a, d: 2}") == {"a": {"b": 1}, "c": {"b": 1, "d": 2}}
-    found = parse("- &a {b: 1}\n- *a")
-    assert isinstance(found, list)
-    found[0]["b"] = 2
-    assert found[1] == {"b": 1}
+    parsed = parse("- &a {b: 1}\n- *a")
+    assert isinstance(parsed, list)
+    parsed[0]["b"] = 2
+    assert parsed[1] == {"b": 1}
 
 
 @pytest.mark.parametrize(

@@ -1,11 +1,11 @@
 import numpy as np
 
-from sumpool.evaluation.slices import slices
+from sumpool.evaluation.config import slices
 
 
 def test_what_was_copied_is_not_low_leak_and_neither_is_what_is_not_known() -> None:
-    found = slices([0.0, 0.2, np.nan, 0.19], 0.2)
-    assert {title: members.tolist() for title, members in found.items()} == {
+    members = slices([0.0, 0.2, np.nan, 0.19], 0.2)
+    assert {name: mask.tolist() for name, mask in members.items()} == {
         "all": [True] * 4,
         "low-leak": [True, False, False, True],
     }
