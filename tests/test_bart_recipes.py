@@ -16,7 +16,7 @@ from sumpool.pretrained.renumbering import renumber
 from sumpool.recipe.load import load_recipe
 from sumpool.recipe.schema import Recipe
 from sumpool.training.config import ScheduleConfig
-from sumpool.training.schedule import factor
+from sumpool.training.optimizer import schedule_factor
 from sumpool.training.trainable import freeze
 from tests.test_recipes import RECIPES
 
@@ -122,5 +122,5 @@ def test_the_learning_rate_is_the_papers(updates: int) -> None:
     assert train.schedule == ScheduleConfig(kind="inverse_sqrt", warmup=10_000)
     step = 2 * updates
     expected = 0.002 * min(step**-0.5, step * 20_000**-1.5)
-    rate = train.learning_rate * factor(updates - 1, train.schedule, train.steps)
+    rate = train.learning_rate * schedule_factor(updates - 1, train.schedule, train.steps)
     assert rate == pytest.approx(expected, rel=0.001)

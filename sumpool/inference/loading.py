@@ -19,7 +19,7 @@ from sumpool.recipe.schema import Recipe
 from sumpool.text.sentences import SentenceSplitter
 from sumpool.text.tokenizer import Tokenizer, load_tokenizer
 from sumpool.training.checkpoint import MODEL, load_weights
-from sumpool.training.hardware import choose_device, choose_writing
+from sumpool.training.hardware import choose_device, choose_generation_precision
 
 RUNS = Path("runs")
 """Where training puts its runs."""
@@ -110,7 +110,7 @@ def load_writer(folder: Path | None = None, overrides: Sequence[str] = ()) -> Lo
         RecipeError: As `load_model` does, or if the device does not have the precision.
     """
     loaded = load_model(folder, overrides)
-    pack(loaded.model, choose_writing(loaded.recipe.summarize.precision, loaded.device))
+    pack(loaded.model, choose_generation_precision(loaded.recipe.summarize.precision, loaded.device))
     return loaded
 
 

@@ -105,7 +105,7 @@ def write_model_card(run: Path, recipe: Recipe, model: nn.Module, state: Trainin
         vocabulary=data.vocabulary,
         documents=data.splits["train"].documents,
         steps=state.step,
-        epochs=state.place.epoch,
+        epochs=state.position.epoch,
         loss=state.best_loss,
         best_step=state.best_step,
         seed=recipe.seed,

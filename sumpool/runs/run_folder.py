@@ -147,7 +147,7 @@ def finish(run: Path, state: TrainingState) -> None:
         ResourceError: If the disk is full or fails.
     """
     manifest = Manifest.read(run)
-    facts = {**manifest.facts, "finished": state.step, "waited": state.stale_validations}
+    facts = {**manifest.facts, "finished": state.step, "stale_validations": state.stale_validations}
     with disk_errors(run):
         Manifest(manifest.files, facts, manifest.incoming).write(run)
 

@@ -1,4 +1,4 @@
-"""Compiled layers: `train.compile`."""
+"""Compilation of layers with torch.compile (`train.compile`)."""
 
 import os
 import shutil
@@ -11,16 +11,17 @@ from sumpool.errors import RecipeError
 
 
 def compile_layers(model: nn.Module) -> None:
-    """Compile the layers of encoder and decoder one by one, in place, when they are first called.
+    """Compile each encoder and decoder layer in place, on its first call.
 
-    Layers that are alike share what is compiled, so that its cost does not grow with their number. Weights keep their
-    names. Lengths stay free from the first batch on, or a run that goes on in its middle would meet other kernels than
-    one that was never stopped. What dropout draws is another function of the seed than without compilation.
+    Layers of the same configuration share compiled code, so that the cost does not grow with their number. Parameter
+    names are unchanged. Lengths are dynamic from the first batch on: otherwise a resumed run would use other kernels
+    than an uninterrupted one. Dropout draws other values from the same seed than without compilation.
 
-    On two cores with AVX2 a step of the quickstart took 1.2 times as long as without, after 25 seconds of tracing.
+    On two cores with AVX2 a step of the quickstart recipe took 1.2 times as long as without, after 25 seconds of
+    tracing.
 
     Raises:
-        RecipeError: If there is no compiler.
+        RecipeError: If there is no C++ compiler.
     """
     compiler = os.environ.get("CXX", "g++")
     if not shutil.which(compiler):

@@ -1,4 +1,4 @@
-"""The settings of training: the `train` section of a recipe."""
+"""Settings of training: the `train` section of a recipe."""
 
 from pathlib import Path
 from typing import Annotated, Literal
@@ -9,62 +9,63 @@ from sumpool.settings import Settings
 
 
 class ScheduleConfig(Settings):
-    """How the learning rate moves after its linear warm-up."""
+    """Learning-rate schedule after the linear warm-up."""
 
     kind: Literal["constant", "inverse_sqrt", "cosine", "linear"] = "cosine"
     """Shape of the decay."""
     warmup: int = Field(100, ge=0)
     """Steps of linear warm-up."""
     floor: float = Field(0.02, ge=0, le=1)
-    """Where cosine and linear end, as a share of the peak."""
+    """Final learning rate of cosine and linear, as a fraction of the peak."""
 
 
 class TrainConfig(Settings):
-    """One training run."""
+    """Settings of a training run."""
 
     steps: int = Field(1000, ge=0)
-    """Updates of the weights; with 0 they stay what `init_from` gives."""
+    """Optimizer updates; with 0 the weights of `init_from` are kept."""
     init_from: Path | Annotated[tuple[Path, ...], Field(min_length=1)] | None = None
-    """Run folder, of the same vocabulary, whose weights are the first ones; by default they are random. Of several runs
-    it is the mean of their weights, which fits where they began alike and learnt with other seeds."""
+    """Run folder with the same vocabulary whose weights initialise the model; random by default. The weights of several
+    runs are averaged (a model soup), which works for runs of the same initialisation with different seeds."""
     trainable: tuple[str, ...] = Field(("*",), min_length=1)
-    """Shell patterns of the names of weights that learn, such as `decoder.*`; the others stay as they are."""
+    """Shell patterns of the parameters to train, such as `decoder.*`; all others are frozen."""
     batch_tokens: int = Field(16384, ge=1)
-    """Source tokens of a batch, padding included."""
+    """Source tokens per batch, padding included."""
     accumulate: int = Field(1, ge=1)
-    """Batches per update; the loss is normalised over the target tokens of all of them."""
+    """Batches per update (gradient accumulation); the loss is normalised over the target tokens of all of them."""
     learning_rate: float = Field(1e-3, gt=0)
     """Peak learning rate."""
     schedule: ScheduleConfig = ScheduleConfig()
-    """How the learning rate moves."""
+    """Learning-rate schedule."""
     betas: tuple[float, float] = (0.9, 0.98)
-    """AdamW's decay rates."""
+    """Decay rates of AdamW's moments."""
     weight_decay: float = Field(0.01, ge=0)
-    """AdamW's weight decay; matrices only."""
+    """Weight decay of AdamW, on matrices only."""
     clip: float = Field(1.0, ge=0)
-    """Largest norm of the gradient; 0 is off."""
+    """Gradient norm above which gradients are scaled down; 0 disables clipping."""
     label_smoothing: float = Field(0.0, ge=0, lt=1)
-    """Share of the target's probability spread over the vocabulary."""
+    """Fraction of the target probability spread uniformly over the vocabulary."""
     loss_weights: dict[str, float] = Field(default_factory=dict)
-    """Weights of auxiliary losses by name; one that is not named here weighs nothing."""
+    """Weights of auxiliary losses by name; losses that are not listed have weight 0."""
     precision: Literal["auto", "fp32", "bf16"] = "auto"
-    """bf16 computes under autocast and keeps fp32 weights; auto is bf16 where the hardware has it."""
+    """Precision of training: bf16 uses autocast with fp32 weights; auto is bf16 on hardware with fast bf16, else
+    fp32."""
     checkpoint_activations: bool = False
-    """Whether only what each layer was given is held on the way to a gradient, and the rest worked out again: less
-    memory for more time, and the same weights to the last bit."""
+    """Activation checkpointing: keep only the inputs of each layer and recompute its activations in the backward pass.
+    Less memory for more time, with bitwise equal results."""
     device: Literal["auto", "cpu", "cuda"] = "auto"
-    """Where to train; auto takes a GPU if there is one."""
+    """Device for training; auto uses a GPU if available."""
     compile: bool = False
-    """Whether layers are compiled first, which takes a minute and a C++ compiler; for a GPU, on a CPU it loses."""
+    """Whether layers are compiled with torch.compile, which takes a minute and a C++ compiler; slower on a CPU."""
     validate_every: int = Field(500, ge=1)
-    """Steps between validations."""
+    """Updates between validations."""
     validate_documents: int = Field(200, ge=1)
-    """Validation documents whose loss is taken, the same ones every time."""
+    """Validation documents used for the validation loss, the same ones every time."""
     rouge_documents: int = Field(20, ge=0)
-    """Validation documents that are summarised and scored at a validation; 0 is off."""
+    """Validation documents that are summarised and scored with ROUGE at each validation; 0 disables this."""
     patience: int = Field(0, ge=0)
-    """Validations without a better loss before training stops; 0 never stops early."""
+    """Validations without a lower loss before training stops early; 0 disables early stopping."""
     checkpoint_every: int = Field(200, ge=1)
-    """Steps between checkpoints."""
+    """Updates between checkpoints."""
     keep: int = Field(2, ge=2)
-    """Newest checkpoints that stay on disk."""
+    """Number of newest checkpoints kept on disk, beside the best one."""

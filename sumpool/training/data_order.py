@@ -1,4 +1,4 @@
-"""Which documents an update sees: a pure function of the seed and of where the run stands."""
+"""Training data and its order: a pure function of the seed and of the position of the run."""
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
@@ -15,28 +15,28 @@ from sumpool.text.phrases import Phrases
 
 
 class ItemSource(Protocol):
-    """Documents with summaries, by number; `Shard` is one."""
+    """Indexed documents with summaries, such as `Shard`."""
 
     @property
     def lengths(self) -> np.ndarray:
-        """Tokens of each document: (documents,)."""
+        """Tokens of each document, (documents,)."""
 
     def __len__(self) -> int: ...
 
-    def __getitem__(self, number: int, /) -> Item: ...
+    def __getitem__(self, index: int, /) -> Item: ...
 
 
 @dataclass(frozen=True)
 class TrainingData:
-    """What a run learns from and what it is judged by.
+    """Training and validation documents of a run.
 
     Attributes:
-        training: Documents to learn from.
-        validation: Documents to judge by.
-        source_length: Tokens of a document that the model reads.
-        target_length: Tokens of a summary that the model learns from, its end included.
-        seed: Seed of the order of documents and of everything random in an update.
-        teacher: Numbers the phrases of training documents, where boundaries learn from them.
+        training: Training documents.
+        validation: Validation documents.
+        source_length: Maximum number of source tokens.
+        target_length: Maximum number of summary tokens, EOS included.
+        seed: Seed of the order of documents and of all random numbers of an update.
+        phrases: Phrase model of the training documents, for boundaries trained on phrases.
         special_tokens: Ids of padding and of the end of a summary.
     """
 
@@ -45,7 +45,7 @@ class TrainingData:
     source_length: int
     target_length: int
     seed: int
-    teacher: Phrases | None = None
+    phrases: Phrases | None = None
     special_tokens: SpecialTokens = DEFAULT_SPECIAL_TOKENS
 
     def __post_init__(self) -> None:
@@ -54,65 +54,65 @@ class TrainingData:
                 raise DataError(f"the {split} split must hold a document with a summary, got none: prepare more data")
 
     def plan(self, batch_tokens: int) -> BatchPlan:
-        """Plan the batches of every epoch."""
+        """Batches of every epoch."""
         return BatchPlan(np.minimum(self.training.lengths, self.source_length), batch_tokens, self.seed)
 
     def updates_for(self, source_tokens: int, batch_tokens: int, batches: int) -> int:
-        """Count the updates that it takes to read a budget of source tokens, padding not counted.
+        """Number of updates until a budget of source tokens is reached, padding not counted.
 
         Args:
-            source_tokens: The budget; the last of the updates reaches it.
-            batch_tokens: Most tokens of a batch, padding included.
+            source_tokens: Token budget, reached by the last update.
+            batch_tokens: Maximum number of tokens per batch, padding included.
             batches: Batches per update.
         """
         lengths = np.minimum(self.training.lengths, self.source_length)
         tokens = 0
-        for updates, (numbers, _) in enumerate(updates_from(Position(), self.plan(batch_tokens), batches), 1):
-            tokens += int(lengths[np.concatenate(numbers)].sum())
+        for updates, (indices, _) in enumerate(updates_from(Position(), self.plan(batch_tokens), batches), 1):
+            tokens += int(lengths[np.concatenate(indices)].sum())
             if tokens >= source_tokens:
                 return updates
-        raise AssertionError("updates have no end")
+        raise AssertionError("updates_from is endless")
 
-    def batch(self, documents: ItemSource, numbers: Sequence[int]) -> Batch:
-        """Make a batch of some of the documents and their summaries."""
-        teacher = self.teacher if documents is self.training else None
-        items = [documents[number] for number in numbers]
-        return collate(items, self.source_length, self.target_length, teacher, self.special_tokens)
+    def batch(self, documents: ItemSource, indices: Sequence[int]) -> Batch:
+        """Collate documents and their summaries, with phrases if these are training documents."""
+        phrases = self.phrases if documents is self.training else None
+        items = [documents[index] for index in indices]
+        return collate(items, self.source_length, self.target_length, phrases, self.special_tokens)
 
 
 @dataclass(frozen=True)
 class Position:
-    """Where in the documents a run stands.
+    """Position of a run in the training data.
 
     Attributes:
-        epoch: Number of the epoch, from 0.
-        batch: Batches of this epoch that were seen.
+        epoch: Index of the epoch, from 0.
+        batch: Batches of this epoch already used.
     """
 
     epoch: int = 0
     batch: int = 0
 
 
-def updates_from(place: Position, plan: BatchPlan, batches: int) -> Iterator[tuple[list[list[int]], Position]]:
-    """List, without end, the documents of each update.
+def updates_from(position: Position, plan: BatchPlan, batches: int) -> Iterator[tuple[list[list[int]], Position]]:
+    """Documents of each update, without end.
 
     Args:
-        place: Where to begin.
-        plan: The batches of every epoch.
+        position: First position.
+        plan: Batches of every epoch.
         batches: Batches per update.
 
     Yields:
-        Document numbers of each batch, and the place after them.
+        Document indices of each batch, and the position after the update.
     """
-    waiting: list[list[int]] = []
-    for epoch, batch, numbers in plan.start_at(place.epoch, place.batch):
-        waiting.append(numbers)
-        if len(waiting) == batches:
-            yield waiting, Position(epoch, batch + 1)
-            waiting = []
+    update: list[list[int]] = []
+    for epoch, batch, indices in plan.start_at(position.epoch, position.batch):
+        update.append(indices)
+        if len(update) == batches:
+            yield update, Position(epoch, batch + 1)
+            update = []
 
 
 def reseed(seed: int, step: int) -> None:
-    """Make everything random in an update a function of seed and step, so that no generator has to be saved."""
+    """Seed torch's generator from seed and step, so that checkpoints need no generator state."""
     mixed = np.random.SeedSequence([seed, step]).generate_state(1, np.uint64)[0]
     torch.manual_seed(int(mixed))

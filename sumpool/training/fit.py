@@ -1,4 +1,4 @@
-"""The training loop: update, validate, save, until the steps are made, patience ends or a signal comes."""
+"""Training loop: update, validate and save until the last step, early stopping or a signal."""
 
 import math
 import time
@@ -19,8 +19,7 @@ from sumpool.training.config import TrainConfig
 from sumpool.training.data_order import Position, TrainingData, reseed, updates_from
 from sumpool.training.hardware import choose_device, reproducible
 from sumpool.training.journal import Journal
-from sumpool.training.optimizer import build_optimizer, moments_of, set_moments
-from sumpool.training.schedule import factor
+from sumpool.training.optimizer import build_optimizer, moments_of, schedule_factor, set_moments
 from sumpool.training.state import TrainingState
 from sumpool.training.update import PendingMetrics, UpdateMetrics, Updater, count_target_tokens
 from sumpool.training.validation import validate
@@ -28,82 +27,80 @@ from sumpool.training.weights import set_weights, weights_of
 
 CHECKPOINTS = "checkpoints"
 JOURNAL = "metrics.jsonl"
-NAMED_DOCUMENTS = 8
-"""Documents that a sentence names before it says how many more there are."""
+MAX_NAMED_DOCUMENTS = 8
+"""Documents named in an error; of further documents only the number is given."""
 
 ScoreSummaries = Callable[[], Mapping[str, float]]
-"""Writes summaries of some validation documents with the model as it is, and scores them: figures by name."""
+"""Generates summaries of validation documents with the current weights and returns their scores by name."""
 
 
 @dataclass(frozen=True)
-class _Pending:
-    """An update whose figures have not been looked at."""
+class _PendingUpdate:
+    """An update whose metrics have not been read from the device."""
 
     step: int
     documents: tuple[str, ...]
     source_tokens: int
     target_tokens: int
     rate: float
-    loading: float
+    data_seconds: float
     metrics: PendingMetrics
 
 
 def fit(
     model: nn.Module,
     config: TrainConfig,
-    material: TrainingData,
+    data: TrainingData,
     run: Path,
     *,
     score: ScoreSummaries | None = None,
     report: Report = silent,
     check: Check = go_on,
 ) -> TrainingState:
-    """Train a model, going on from the newest checkpoint of the run folder if there is one.
+    """Train a model, resuming from the newest checkpoint of the run folder if there is one.
 
-    On the CPU a run that was killed and started again ends in the same bytes as one that never was.
+    On the CPU a run that was killed and resumed ends bitwise equal to an uninterrupted run.
 
     Args:
-        model: The model, with its first weights.
-        config: The settings.
-        material: Documents.
-        run: The run folder, with a manifest; it takes checkpoints, journal and the best weights.
-        score: Scores summaries at every validation.
-        report: Hears how it goes.
-        check: Called where the work may stop.
+        model: Model with initial weights.
+        config: Settings of training.
+        data: Training and validation documents.
+        run: Run folder with a manifest; receives checkpoints, the metrics log and the best weights.
+        score: Scores generated summaries at every validation.
+        report: Progress callback.
+        check: Called between steps; raises to stop the run.
 
     Returns:
-        Where the run ended. The model holds the last weights.
+        Final state. The model has the weights of the last step.
 
     Raises:
-        Interrupted: If a signal has come; a checkpoint of the last step is saved.
-        NonFiniteError: If a loss or a gradient is not finite; nothing was updated with it.
-        ResourceError: If memory or disk runs out.
-        CheckpointError: If what is in the run folder cannot be used.
+        Interrupted: If a signal was received; a checkpoint of the last step is saved.
+        NonFiniteError: If a loss or a gradient is not finite; the weights are not updated with it.
+        ResourceError: If memory or disk space runs out.
+        CheckpointError: If the contents of the run folder cannot be used.
         RecipeError: If the settings do not fit the machine or the model.
     """
     device = choose_device(config.device)
     with reproducible(device):
         if config.compile:
             compile_layers(model)
-        training = _Run(model.to(device), config, material, run, report)
-        training.resume()
+        loop = _TrainingLoop(model.to(device), config, data, run, report)
+        loop.resume()
         try:
-            training.go(score, check)
+            loop.train(score, check)
         except Interrupted:
-            training.save()
+            loop.save()
             raise
-    return training.state
+    return loop.state
 
 
-class _Run:
-    """A run in progress."""
+class _TrainingLoop:
+    """Training loop and its state."""
 
-    def __init__(
-        self, model: nn.Module, config: TrainConfig, material: TrainingData, run: Path, report: Report
-    ) -> None:
+    def __init__(self, model: nn.Module, config: TrainConfig, data: TrainingData, run: Path, report: Report) -> None:
         self.model = model
         self.config = config
-        self.material = material
+        self.data = data
         self.run = run
         self.report = report
         self.device = next(model.parameters()).device
@@ -112,29 +109,31 @@ class _Run:
         self.checkpoints = Checkpoints(run / CHECKPOINTS, config.keep)
         self.journal = Journal(run / JOURNAL)
         self.state = TrainingState()
-        self.pending: _Pending | None = None
-        self.saved: int | None = None
+        self.pending: _PendingUpdate | None = None
+        self.saved_step: int | None = None
         self.clock = time.perf_counter()
 
     def resume(self) -> None:
-        """Go back to the newest checkpoint that is whole, or to the beginning."""
+        """Load the newest intact checkpoint, if there is one."""
         self.checkpoints.clean()
         with disk_errors(self.run):
             remove_temporary(self.run)
-        found = self.checkpoints.load_newest(self.report)
-        if found:
-            set_weights(self.model, found.weights, str(self.checkpoints.folder))
-            set_moments(self.optimizer, self.model, found.moments)
-            self.state = TrainingState.from_json(found.state)
-            self.saved = step = self.state.step
-            self.checkpoints.prune(step, self.state.best_step)  # a kill may have come between saving and pruning
-            self.report(Progress("train", step, self.config.steps, note=f"going on from step {step}"))
+        checkpoint = self.checkpoints.load_newest(self.report)
+        if checkpoint:
+            set_weights(self.model, checkpoint.weights, str(self.checkpoints.folder))
+            set_moments(self.optimizer, self.model, checkpoint.moments)
+            self.state = TrainingState.from_json(checkpoint.state)
+            self.saved_step = step = self.state.step
+            self.checkpoints.prune(
+                step, self.state.best_step
+            )  # the run may have been killed between saving and pruning
+            self.report(Progress("train", step, self.config.steps, note=f"resuming from step {step}"))
         self.journal.rewind(self.state.step)
 
-    def go(self, score: ScoreSummaries | None, check: Check) -> None:
-        """Train to the end."""
-        plan = self.material.plan(self.config.batch_tokens)
-        updates = updates_from(self.state.place, plan, self.config.accumulate)
+    def train(self, score: ScoreSummaries | None, check: Check) -> None:
+        """Update, validate and save until the run ends."""
+        plan = self.data.plan(self.config.batch_tokens)
+        updates = updates_from(self.state.position, plan, self.config.accumulate)
         while True:
             if self._is_due(self.config.validate_every):
                 self.save()
@@ -147,82 +146,83 @@ class _Run:
             self._update(*next(updates))
 
     def save(self) -> None:
-        """Write a checkpoint of this step, and delete those that are no longer needed."""
-        self._settle()
-        if self.saved == self.state.step:
+        """Save a checkpoint of this step and delete outdated ones."""
+        self._log_pending()
+        if self.saved_step == self.state.step:
             return
         self.journal.sync()
-        content = Checkpoint(weights_of(self.model), moments_of(self.optimizer, self.model), asdict(self.state))
-        self.checkpoints.save(self.state.step, content)
+        checkpoint = Checkpoint(weights_of(self.model), moments_of(self.optimizer, self.model), asdict(self.state))
+        self.checkpoints.save(self.state.step, checkpoint)
         self.checkpoints.prune(self.state.step, self.state.best_step)
-        self.saved = self.state.step
+        self.saved_step = self.state.step
         self.clock = time.perf_counter()
 
     def _is_due(self, every: int) -> bool:
         step, steps = self.state.step, self.config.steps
-        has_learnt = step > 0 or self.config.init_from is not None  # what another run has learnt may stay the best
-        return step >= steps or (has_learnt and step % every == 0)
+        is_trained = step > 0 or self.config.init_from is not None  # the initial weights may stay the best
+        return step >= steps or (is_trained and step % every == 0)
 
-    def _update(self, numbers: list[list[int]], place: Position) -> None:
+    def _update(self, indices: list[list[int]], position: Position) -> None:
         step = self.state.step + 1
-        reseed(self.material.seed, step)
-        rate = self.config.learning_rate * factor(self.state.step, self.config.schedule, self.config.steps)
+        reseed(self.data.seed, step)
+        rate = self.config.learning_rate * schedule_factor(self.state.step, self.config.schedule, self.config.steps)
         begin = time.perf_counter()
-        batches = [self.material.batch(self.material.training, batch) for batch in numbers]
-        loading = time.perf_counter() - begin
+        batches = [self.data.batch(self.data.training, batch) for batch in indices]
+        data_seconds = time.perf_counter() - begin
         metrics = self.updater.update(batches, rate)
         documents = tuple(name for batch in batches for name in batch.documents)
         source_tokens = sum(int(batch.mask.sum()) for batch in batches)
         target_tokens = sum(count_target_tokens(batch) for batch in batches)
-        self._settle()
-        self.pending = _Pending(step, documents, source_tokens, target_tokens, rate, loading, metrics)
-        self.state = replace(self.state, step=step, place=place)
+        self._log_pending()
+        self.pending = _PendingUpdate(step, documents, source_tokens, target_tokens, rate, data_seconds, metrics)
+        self.state = replace(self.state, step=step, position=position)
         if self.device.type == "cpu":
-            self._settle()
+            self._log_pending()
 
-    def _settle(self) -> None:
-        """Look at the figures of the last update; on a GPU the next one is already on its way by then."""
-        done, self.pending = self.pending, None
-        if done is None:
+    def _log_pending(self) -> None:
+        """Read and log the metrics of the last update; on a GPU the next one is already queued."""
+        update, self.pending = self.pending, None
+        if update is None:
             return
-        metrics = done.metrics.read()
+        metrics = update.metrics.read()
         now = time.perf_counter()
         seconds, self.clock = now - self.clock, now
         if not metrics.are_finite():
-            self._stop(done, metrics)
-        health = {name: value for name, value in metrics.health.items() if math.isfinite(value)}
+            self._stop(update, metrics)
+        auxiliary = {name: value for name, value in metrics.auxiliary.items() if math.isfinite(value)}
         record = {
             "loss": metrics.loss,
-            "nats": metrics.nats,
-            "norm": metrics.norm,
-            **health,
-            "learning_rate": done.rate,
-            "target_tokens": done.target_tokens,
+            "nats": metrics.nll,
+            "norm": metrics.gradient_norm,
+            **auxiliary,
+            "learning_rate": update.rate,
+            "target_tokens": update.target_tokens,
             "seconds": round(seconds, 6),
-            "loading": round(done.loading, 6),
-            "tokens_per_second": round(done.source_tokens / seconds),
+            "data_seconds": round(update.data_seconds, 6),
+            "tokens_per_second": round(update.source_tokens / seconds),
         }
-        self.journal.append("step", done.step, record)
-        shown = {"loss": metrics.loss, "tokens/s": done.source_tokens / seconds}
-        self.report(Progress("train", done.step, self.config.steps, shown))
+        self.journal.append("step", update.step, record)
+        shown = {"loss": metrics.loss, "tokens/s": update.source_tokens / seconds}
+        self.report(Progress("train", update.step, self.config.steps, shown))
 
-    def _stop(self, done: _Pending, metrics: UpdateMetrics) -> NoReturn:
-        """Say which documents made the numbers overflow."""
-        documents = list(done.documents)
-        found = {name: str(value) for name, value in asdict(metrics).items()}  # JSON has no nan
-        self.journal.append("stopped", done.step, {**found, "documents": documents})
-        more = len(documents) - NAMED_DOCUMENTS
-        named = ", ".join(documents[:NAMED_DOCUMENTS]) + (f" and {more} more" if more > 0 else "")
+    def _stop(self, update: _PendingUpdate, metrics: UpdateMetrics) -> NoReturn:
+        """Log and raise a non-finite update with its documents."""
+        documents = list(update.documents)
+        values = {"loss": metrics.loss, "nats": metrics.nll, "norm": metrics.gradient_norm, **metrics.auxiliary}
+        record = {name: str(value) for name, value in values.items()}  # JSON has no nan
+        self.journal.append("stopped", update.step, {**record, "documents": documents})
+        more = len(documents) - MAX_NAMED_DOCUMENTS
+        named = ", ".join(documents[:MAX_NAMED_DOCUMENTS]) + (f" and {more} more" if more > 0 else "")
         raise NonFiniteError(
-            f"loss and gradient of step {done.step} must be finite, got loss {metrics.loss}, gradient norm "
-            f"{metrics.norm}; nothing was updated with them and the last checkpoint is good. Look at the documents of "
-            f"this step ({named}), or train with a lower train.learning_rate or train.precision=fp32"
+            f"loss and gradient of step {update.step} must be finite, got loss {metrics.loss}, gradient norm "
+            f"{metrics.gradient_norm}; the update was skipped and the last checkpoint is intact. Check the documents "
+            f"of this step ({named}), or train with a lower train.learning_rate or train.precision=fp32"
         )
 
     def _validate(self, score: ScoreSummaries | None, check: Check) -> None:
-        """Judge the model, and make its weights those of the run folder if they are the best so far."""
+        """Validate the model, and export its weights to the run folder if they are the best so far."""
         step = self.state.step
-        loss = validate(self.model, self.material, self.config, self.device, check)
+        loss = validate(self.model, self.data, self.config, self.device, check)
         if not math.isfinite(loss):
             raise NonFiniteError(f"the validation loss after step {step} must be finite, got {loss}")
         metrics = dict(score()) if score else {}

@@ -10,11 +10,11 @@ from sumpool.io.json_lines import ResumableFile
 
 
 class Journal:
-    """Appends records, each with its `kind` and its `step`.
+    """Metrics log of records with a `kind` and a `step`.
 
-    Kinds are "step" (an update), "validation" (made after that step) and "stopped" (why a run ended early). Of the
-    `seconds` of an update `loading` says how many were spent on reading and padding its documents; on a GPU that goes
-    on while the update before is computed.
+    Kinds are "step" (an update), "validation" (after that step) and "stopped" (an update with a non-finite loss or
+    gradient). `seconds` is the wall-clock time of an update; of these, `data_seconds` are spent on reading and padding
+    its documents, which on a GPU overlaps with the preceding update.
     """
 
     def __init__(self, path: Path) -> None:

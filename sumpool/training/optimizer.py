@@ -1,32 +1,36 @@
-"""AdamW, and what of it a checkpoint keeps."""
+"""AdamW with its moments in checkpoints, and the learning-rate schedule."""
 
+import math
 from collections.abc import Mapping
 
 import torch
 from torch import Tensor, nn
 
 from sumpool.errors import CheckpointError
-from sumpool.training.config import TrainConfig
+from sumpool.training.config import ScheduleConfig, TrainConfig
 from sumpool.training.trainable import freeze
 
 
 def build_optimizer(model: nn.Module, config: TrainConfig) -> torch.optim.AdamW:
-    """Build AdamW for what learns, with weight decay on matrices only: biases and norms have no reason to be small.
+    """Build AdamW for the trainable parameters, with weight decay on matrices only (not on biases and norms).
 
-    The fused kernel is as reproducible as the plain one, and it can be told on the device to leave everything as it is.
+    The fused kernel is as reproducible as the plain one, and can skip an update by a flag on the device.
 
     Args:
-        model: The model; all but what is trainable is frozen from here on.
-        config: The settings.
+        model: Model; all parameters that `config.trainable` does not match are frozen.
+        config: Settings of training.
 
     Raises:
-        RecipeError: If `trainable` names weights that the model does not have.
+        RecipeError: If a pattern of `config.trainable` matches no parameter.
     """
     freeze(model, config.trainable)
     parameters = [parameter for parameter in model.parameters() if parameter.requires_grad]
     groups = [
-        {"params": [p for p in parameters if p.dim() >= 2], "weight_decay": config.weight_decay},
-        {"params": [p for p in parameters if p.dim() < 2], "weight_decay": 0.0},
+        {
+            "params": [parameter for parameter in parameters if parameter.dim() >= 2],
+            "weight_decay": config.weight_decay,
+        },
+        {"params": [parameter for parameter in parameters if parameter.dim() < 2], "weight_decay": 0.0},
     ]
     return torch.optim.AdamW(
         [group for group in groups if group["params"]],
@@ -37,7 +41,7 @@ def build_optimizer(model: nn.Module, config: TrainConfig) -> torch.optim.AdamW:
 
 
 def moments_of(optimizer: torch.optim.Optimizer, model: nn.Module) -> dict[str, Tensor]:
-    """Name the optimizer's tensors after the parameters that they belong to."""
+    """Optimizer state by "parameter name:kind"."""
     return {
         f"{name}:{kind}": value
         for name, parameter in model.named_parameters()
@@ -46,10 +50,10 @@ def moments_of(optimizer: torch.optim.Optimizer, model: nn.Module) -> dict[str, 
 
 
 def set_moments(optimizer: torch.optim.Optimizer, model: nn.Module, saved: Mapping[str, Tensor]) -> None:
-    """Give the optimizer the tensors that `moments_of` took from its like.
+    """Load the optimizer state saved by `moments_of`.
 
     Raises:
-        CheckpointError: If they belong to other parameters.
+        CheckpointError: If a tensor does not fit a parameter of the model.
     """
     state: dict[Tensor, dict[str, Tensor]] = {}
     parameters = dict(model.named_parameters())
@@ -58,7 +62,31 @@ def set_moments(optimizer: torch.optim.Optimizer, model: nn.Module, saved: Mappi
         parameter = parameters.get(name)
         if parameter is None or (value.dim() and value.shape != parameter.shape):
             raise CheckpointError(f"the optimizer's {key} {tuple(value.shape)} must belong to a parameter of the model")
-        # A copy: what was loaded lies in a mapped file, where a tensor may begin at any byte.
+        # A copy: tensors of a memory-mapped file may be unaligned.
         state.setdefault(parameter, {})[kind] = value.to(parameter.device, copy=True)
     optimizer.state.clear()
     optimizer.state.update(state)
+
+
+def schedule_factor(step: int, config: ScheduleConfig, steps: int) -> float:
+    """Learning rate of an update as a fraction of the peak, in [0, 1].
+
+    The warm-up is linear from 1 / (warmup + 1) at the first update to 1 at step `warmup`.
+
+    Args:
+        step: Updates made so far.
+        config: Settings of the schedule.
+        steps: Updates of the whole run; used by cosine and linear only.
+    """
+    if step < config.warmup:
+        return (step + 1) / (config.warmup + 1)
+    progress = min(1.0, (step - config.warmup) / max(1, steps - config.warmup))
+    match config.kind:
+        case "constant":
+            return 1.0
+        case "inverse_sqrt":
+            return math.sqrt((config.warmup + 1) / (step + 1))
+        case "cosine":
+            return config.floor + (1 - config.floor) * (1 + math.cos(math.pi * progress)) / 2
+        case "linear":
+            return config.floor + (1 - config.floor) * (1 - progress)

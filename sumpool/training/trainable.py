@@ -1,4 +1,4 @@
-"""Which weights learn: `train.trainable`."""
+"""Freezing of parameters (`train.trainable`)."""
 
 from collections.abc import Iterable, Sequence
 from difflib import get_close_matches
@@ -10,14 +10,14 @@ from sumpool.errors import RecipeError
 
 
 def freeze(model: nn.Module, patterns: Sequence[str]) -> None:
-    """Let the parameters learn whose names match, and no other; dropout goes on everywhere.
+    """Freeze all parameters whose names match no pattern; dropout is unaffected.
 
     Args:
-        model: The model; a parameter that several of its parts share goes by its first name.
+        model: Model; a shared parameter is known by its first name.
         patterns: Shell patterns, such as "decoder.*".
 
     Raises:
-        RecipeError: If a pattern matches nothing; the model is then as it was.
+        RecipeError: If a pattern matches no parameter; the model is then unchanged.
     """
     parameters = dict(model.named_parameters())
     for pattern in patterns:
@@ -28,7 +28,7 @@ def freeze(model: nn.Module, patterns: Sequence[str]) -> None:
 
 
 def _hint(pattern: str, names: Iterable[str]) -> str:
-    """Suggest names, and patterns for the parts of the model."""
+    """Suggest names of parameters and patterns for modules."""
     known: dict[str, None] = {}
     for name in names:
         parts = name.split(".")

@@ -1,7 +1,7 @@
-"""One update of the weights: forward and backward over some batches, clipping, AdamW."""
+"""One optimizer update: forward and backward over the batches, gradient clipping, AdamW."""
 
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 
@@ -12,53 +12,52 @@ from sumpool.data.batches import Batch
 from sumpool.errors import RecipeError, ResourceError, is_out_of_memory
 from sumpool.training.config import TrainConfig
 from sumpool.training.hardware import autocast, choose_precision
-from sumpool.training.loss import weigh
 
 
 @dataclass(frozen=True)
 class UpdateMetrics:
-    """What an update was like.
+    """Metrics of an update.
 
     Attributes:
-        loss: What was made smaller, per target token: label smoothing and auxiliary losses included.
-        nats: Surprise at the references, nats per target token.
-        norm: Norm of the gradient before clipping.
-        health: Auxiliary losses and signs of health by name, means over the documents.
+        loss: Training objective per target token, label smoothing and auxiliary losses included.
+        nll: Negative log-likelihood of the references, nats per target token.
+        gradient_norm: Norm of the gradient before clipping.
+        auxiliary: Auxiliary losses and metrics of the model by name, means over the documents.
     """
 
     loss: float
-    nats: float
-    norm: float
-    health: dict[str, float] = field(default_factory=dict)
+    nll: float
+    gradient_norm: float
+    auxiliary: dict[str, float] = field(default_factory=dict)
 
     def are_finite(self) -> bool:
-        """Whether the update was made at all."""
-        return all(math.isfinite(value) for value in (self.loss, self.nats, self.norm))
+        """Return whether loss and gradient were finite, so that the update was made."""
+        return all(math.isfinite(value) for value in (self.loss, self.nll, self.gradient_norm))
 
 
 class PendingMetrics:
-    """Figures on their way from the device; nobody waits for them until they are read."""
+    """Metrics in transfer from the device; only `read` waits for them."""
 
-    def __init__(self, values: Tensor, health: Sequence[str] = ()) -> None:
-        self._health = health
+    def __init__(self, values: Tensor, names: Sequence[str] = ()) -> None:
+        self._names = names
         self._values = values.to("cpu", non_blocking=True)
         self._event = torch.cuda.Event() if values.is_cuda else None
         if self._event:
             self._event.record()
 
     def read(self) -> UpdateMetrics:
-        """Wait for the figures."""
+        """Wait for the metrics."""
         if self._event:
             self._event.synchronize()
-        loss, nats, norm, *health = self._values.tolist()
-        return UpdateMetrics(loss, nats, norm, dict(zip(self._health, health, strict=True)))
+        loss, nll, gradient_norm, *auxiliary = self._values.tolist()
+        return UpdateMetrics(loss, nll, gradient_norm, dict(zip(self._names, auxiliary, strict=True)))
 
 
 class Updater:
-    """Updates a model, and never with anything that is not finite.
+    """Update the weights of a model, unless a loss or a gradient is not finite.
 
-    Once a loss or a gradient is not finite, this and all further updates leave weights and moments as they are. The
-    device decides that by itself, so that the host may look at the figures later.
+    After the first non-finite loss or gradient this and all further updates leave weights and moments unchanged. The
+    device decides this without synchronisation, so that the host may read the metrics later.
     """
 
     def __init__(
@@ -70,17 +69,17 @@ class Updater:
         self.device = device
         self.precision = choose_precision(config.precision, device)
         self._parameters = [parameter for parameter in model.parameters() if parameter.requires_grad]
-        self._broken = torch.zeros((), device=device)
+        self._nonfinite = torch.zeros((), device=device)
 
     def update(self, batches: Sequence[Batch], rate: float) -> PendingMetrics:
-        """Make one update from batches as if they were one: the loss is normalised over all their target tokens.
+        """Make one update from several batches, with the loss normalised over the target tokens of all of them.
 
         Args:
-            batches: At least one, with targets.
+            batches: At least one batch, with targets.
             rate: Learning rate.
 
         Raises:
-            RecipeError: If no loss depends on what learns.
+            RecipeError: If no loss depends on a trainable parameter.
             ResourceError: If memory runs out.
         """
         self.model.train()
@@ -90,47 +89,66 @@ class Updater:
         totals: dict[str, Tensor] = {}
         for batch in batches:
             with enough_memory(batch, self.config.batch_tokens):
-                for name, figure in self._accumulate(batch, tokens, documents).items():
-                    totals[name] = totals[name] + figure if name in totals else figure
-        loss, nats, *health = totals.values()
+                for name, value in self._accumulate(batch, tokens, documents).items():
+                    totals[name] = totals[name] + value if name in totals else value
+        loss, nll, *auxiliary = totals.values()
         norm = nn.utils.clip_grad_norm_(self._parameters, self.config.clip or math.inf).detach()
-        decisive = torch.stack([loss, nats, norm.to(loss.dtype)])
-        self._broken = torch.maximum(self._broken, 1.0 - decisive.isfinite().all().float())
-        self.optimizer.found_inf = self._broken  # type: ignore[attr-defined] # as torch's own GradScaler does
+        required = torch.stack([loss, nll, norm.to(loss.dtype)])
+        self._nonfinite = torch.maximum(self._nonfinite, 1.0 - required.isfinite().all().float())
+        self.optimizer.found_inf = self._nonfinite  # type: ignore[attr-defined] # as torch's own GradScaler does
         for group in self.optimizer.param_groups:
             group["lr"] = rate
         self.optimizer.step()
-        return PendingMetrics(torch.stack([*decisive, *health]), list(totals)[2:])
+        return PendingMetrics(torch.stack([*required, *auxiliary]), list(totals)[2:])
 
     def _accumulate(self, batch: Batch, tokens: int, documents: int) -> dict[str, Tensor]:
-        """Add the gradient of one batch; give its share of loss, nats and health by name, in this order."""
+        """Accumulate the gradient of a batch; return its part of loss, nll and auxiliary metrics, in this order."""
         batch = to_device(batch, self.device)
         assert batch.target is not None
         with autocast(self.device, self.precision):
             scores, losses, metrics = self.model(
                 batch.ids, batch.mask, batch.sentences, batch.target, batch.phrases, self.config.label_smoothing
             )
-            share = len(batch.documents) / documents
-            loss = scores.nll / tokens + weigh(losses, self.config.loss_weights) * share
+            fraction = len(batch.documents) / documents
+            loss = scores.nll / tokens + weighted_sum(losses, self.config.loss_weights) * fraction
         if not loss.requires_grad:
             raise RecipeError(
                 f"train.trainable must match weights that a loss depends on, got {', '.join(self.config.trainable)}: "
-                f"match more of them, or give the loss that reaches these a weight in train.loss_weights"
+                f"match more weights, or set the weight of their auxiliary loss in train.loss_weights"
             )
         loss.backward()
-        nats = -scores.log_prob.sum() / tokens
-        health = {name: (figure * share).to(loss.dtype) for name, figure in {**losses, **metrics}.items()}
-        return {name: figure.detach() for name, figure in {"loss": loss, "nats": nats, **health}.items()}
+        nll = -scores.log_prob.sum() / tokens
+        auxiliary = {name: (value * fraction).to(loss.dtype) for name, value in {**losses, **metrics}.items()}
+        return {name: value.detach() for name, value in {"loss": loss, "nll": nll, **auxiliary}.items()}
+
+
+def weighted_sum(losses: Mapping[str, Tensor], weights: Mapping[str, float]) -> Tensor | float:
+    """Sum of auxiliary losses by their weights; a loss without a weight has weight 0.
+
+    Args:
+        losses: Scalars by name, each a mean over the documents of a batch.
+        weights: `train.loss_weights`.
+
+    Raises:
+        RecipeError: If a weight names a loss that the model does not have.
+    """
+    unknown = sorted(weights.keys() - losses.keys())
+    if unknown:
+        raise RecipeError(
+            f"train.loss_weights must name losses of the model ({', '.join(sorted(losses)) or 'it has none'}), "
+            f"got {', '.join(unknown)}"
+        )
+    return sum((weight * losses[name] for name, weight in weights.items()), start=0.0)
 
 
 def count_target_tokens(batch: Batch) -> int:
-    """Count the real target tokens of a batch."""
-    assert batch.target is not None, "training needs summaries"
+    """Number of target tokens of a batch, without padding."""
+    assert batch.target is not None, "a training batch has targets"
     return int((batch.target != batch.pad).sum())
 
 
 def to_device(batch: Batch, device: torch.device) -> Batch:
-    """Send a batch to the device, without waiting where that is possible."""
+    """Copy a batch to the device, asynchronously through pinned memory on a GPU."""
     if device.type == "cpu":
         return batch
     parts = {name: getattr(batch, name) for name in ("ids", "mask", "sentences", "target", "phrases")}
@@ -140,7 +158,7 @@ def to_device(batch: Batch, device: torch.device) -> Batch:
 
 @contextmanager
 def enough_memory(batch: Batch, batch_tokens: int) -> Iterator[None]:
-    """Turn running out of memory into a sentence that names the batch and what would help.
+    """Convert out-of-memory errors to errors that name the batch and a remedy.
 
     Raises:
         ResourceError: If the block runs out of memory.

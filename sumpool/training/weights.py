@@ -1,4 +1,4 @@
-"""The weights of a model by name, each tensor once."""
+"""Weights of a model by name, shared tensors once."""
 
 from collections.abc import Iterable, Mapping
 
@@ -9,7 +9,7 @@ from sumpool.errors import CheckpointError
 
 
 def weights_of(model: nn.Module) -> dict[str, Tensor]:
-    """Name the tensors of a model; one that several parts share goes by its first name."""
+    """State dict without duplicates: a shared tensor has its first name only."""
     first_names: dict[int, str] = {}
     for name, tensor in model.state_dict(keep_vars=True).items():
         first_names.setdefault(id(tensor), name)
@@ -21,27 +21,27 @@ def set_weights(model: nn.Module, saved: Mapping[str, Tensor], origin: str) -> N
     """Copy saved weights into a model.
 
     Args:
-        model: The model, of the same shape.
-        saved: What `weights_of` gave.
-        origin: Where the weights come from, for the error.
+        model: Model of the same configuration.
+        saved: Result of `weights_of`.
+        origin: Source of the weights, for the error.
 
     Raises:
-        CheckpointError: If names, shapes or types differ; the model is then as it was.
+        CheckpointError: If names, shapes or types differ; the model is then unchanged.
     """
-    own = weights_of(model)
-    _compare(own, saved, "this model", origin)
+    weights = weights_of(model)
+    _compare(weights, saved, "this model", origin)
     with torch.no_grad():
-        for name, tensor in own.items():
+        for name, tensor in weights.items():
             tensor.copy_(saved[name])
 
 
 def mean_weights(saved: Mapping[str, Mapping[str, Tensor]]) -> dict[str, Tensor]:
-    """Take the mean of the weights of several models (Wortsman et al., 2022, arXiv:2203.05482, a uniform soup).
+    """Mean of the weights of several models (uniform soup; Wortsman et al., 2022, arXiv:2203.05482).
 
-    Models that began alike and learnt from their data in another order lie around what they have in common.
+    Suits models of the same initialisation that were trained with different data orders.
 
     Args:
-        saved: What `weights_of` gave of each, by where it comes from.
+        saved: Result of `weights_of` for each model, by source.
 
     Raises:
         CheckpointError: If names, shapes or types differ.
@@ -56,56 +56,56 @@ def mean_weights(saved: Mapping[str, Mapping[str, Tensor]]) -> dict[str, Tensor]
 
 
 def needed_weights(model: nn.Module, saved: Mapping[str, Tensor]) -> dict[str, Tensor]:
-    """Give those saved weights that the model has a place for."""
+    """Saved weights whose names exist in the model."""
     return {name: saved[name] for name in weights_of(model) if name in saved}
 
 
 def adopt_weights(model: nn.Module, saved: Mapping[str, Tensor], origin: str) -> tuple[list[str], list[str]]:
-    """Copy those saved weights into a model that it has a place for.
+    """Copy the saved weights whose names exist in the model.
 
     Args:
-        model: The model, perhaps with other parts.
-        saved: What `weights_of` gave.
-        origin: Where the weights come from, for the error.
+        model: Model, possibly of another configuration.
+        saved: Result of `weights_of`.
+        origin: Source of the weights, for the error.
 
     Returns:
-        Names that keep what they were, and names that the model does not have.
+        Names of the model missing in `saved`, which are unchanged, and names in `saved` missing in the model.
 
     Raises:
-        CheckpointError: If a shape or a type differs; the model is then as it was.
+        CheckpointError: If a shape or a type differs; the model is then unchanged.
     """
-    own = weights_of(model)
-    set_weights(model, own | needed_weights(model, saved), origin)
-    return sorted(own.keys() - saved.keys()), sorted(saved.keys() - own.keys())
+    weights = weights_of(model)
+    set_weights(model, weights | needed_weights(model, saved), origin)
+    return sorted(weights.keys() - saved.keys()), sorted(saved.keys() - weights.keys())
 
 
 def select_by_words(names: Iterable[str], saved: Mapping[str, Tensor]) -> dict[str, Tensor]:
-    """Add maps of an approximate selection of sentences that are those of the words in the same cross-attention.
+    """Initialise approximate sentence selections with the word projections of their cross-attention.
 
-    A selection that begins so is near the ideal one where a vector of a sentence is near those of its words (Manakul
-    and Gales, 2021, appendix A.1).
+    Such a selection is close to the ideal one if sentence vectors are close to those of their words (Manakul and
+    Gales, 2021, appendix A.1).
 
     Args:
-        names: Weights of a model.
-        saved: What `weights_of` gave of one that may have no such selection.
+        names: Names of the weights of a model.
+        saved: Result of `weights_of`, possibly for a model without selection.
 
     Returns:
-        What was saved, and the queries and keys that it lacks of selections whose cross-attention was saved.
+        Saved weights, with missing query and key projections of selections whose cross-attention was saved.
     """
     added: dict[str, Tensor] = {}
     for name in set(names) - saved.keys():
-        attention, _, own = name.partition(".selection.")
-        words = saved.get(f"{attention}.{own.replace('key.', 'key_value.')}")
-        if own.startswith(("query.", "key.")) and words is not None:
-            added[name] = words.chunk(2)[0] if own.startswith("key.") else words
+        attention, _, projection = name.partition(".selection.")
+        words = saved.get(f"{attention}.{projection.replace('key.', 'key_value.')}")
+        if projection.startswith(("query.", "key.")) and words is not None:
+            added[name] = words.chunk(2)[0] if projection.startswith("key.") else words
     return {**saved, **added}
 
 
-def _compare(expected: Mapping[str, Tensor], got: Mapping[str, Tensor], place: str, origin: str) -> None:
+def _compare(expected: Mapping[str, Tensor], got: Mapping[str, Tensor], target: str, origin: str) -> None:
     for name in sorted(expected.keys() | got.keys()):
-        wanted, found = (_describe(tensors.get(name)) for tensors in (expected, got))
-        if wanted != found:
-            raise CheckpointError(f"{origin}: {name} must be {wanted} in {place}, got {found}")
+        wanted, actual = (_describe(tensors.get(name)) for tensors in (expected, got))
+        if wanted != actual:
+            raise CheckpointError(f"{origin}: {name} must be {wanted} in {target}, got {actual}")
 
 
 def _describe(tensor: Tensor | None) -> str:

@@ -19,7 +19,7 @@ from sumpool.progress import Progress, Report, silent
 from sumpool.recipe.load import load_recipe, make_recipe
 from sumpool.recipe.schema import Recipe
 from sumpool.text.tokenizer import load_tokenizer
-from sumpool.training.hardware import choose_device, choose_precision, choose_writing
+from sumpool.training.hardware import choose_device, choose_generation_precision, choose_precision
 from sumpool.workflows.bench_report import chosen_lengths, compose, keeping_nothing
 
 _LIBRARIES = ("transformers", "ctranslate2")
@@ -57,7 +57,7 @@ def bench(
     device = choose_device(recipe.train.device)
     vocabulary = _vocabulary(recipe)
     conditions = Conditions(vocabulary, device, choose_precision(recipe.train.precision, device), recipe.seed)
-    writing = choose_writing(recipe.bench.precision, device, "bench.precision")
+    writing = choose_generation_precision(recipe.bench.precision, device, "bench.precision")
     contenders = _peers(recipe, conditions, report) if peers else NOBODY
     with keeping_nothing():
         settings = recipe.bench.model_copy(update={"precision": writing})

@@ -25,7 +25,7 @@ from sumpool.recipe.schema import Recipe
 from sumpool.runs.sweep_table import Measured
 from sumpool.training.data_order import TrainingData
 from sumpool.training.hardware import choose_device, choose_precision
-from sumpool.training.schedule import factor
+from sumpool.training.optimizer import schedule_factor
 from sumpool.training.validation import validation_batches
 from sumpool.workflows.bench_report import chosen_lengths, compose, keeping_nothing
 from sumpool.workflows.run_metrics import judge, tried_before
@@ -130,7 +130,7 @@ def _lessons(
     batches = material.plan(train.batch_tokens).batches(0)
     descent = Descent(
         learning_rate=train.learning_rate if settings.learning_rate == "auto" else settings.learning_rate,
-        rate=lambda share: factor(int(share * train.steps), train.schedule, train.steps),
+        rate=lambda share: schedule_factor(int(share * train.steps), train.schedule, train.steps),
         betas=train.betas,
         weight_decay=train.weight_decay,
         clip=train.clip,

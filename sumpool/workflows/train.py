@@ -174,7 +174,7 @@ def _gather(recipe: Recipe, report: Report, check: Check) -> _Materials:
             source_length=recipe.model.source_length,
             target_length=recipe.model.target_length,
             seed=recipe.seed,
-            teacher=Phrases.load(prepared / PHRASES) if recipe.data.phrases else None,
+            phrases=Phrases.load(prepared / PHRASES) if recipe.data.phrases else None,
             special_tokens=tokenizer.special_tokens,
         ),
         model=model,

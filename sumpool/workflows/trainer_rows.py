@@ -12,7 +12,7 @@ from sumpool.data.shards import Shard
 from sumpool.evaluation.scorer import SummaryScorer
 from sumpool.inference.loading import LoadedModel
 from sumpool.runs.sweep_table import HOW_TO_READ, SCORES, Measured, Outcome, SweepTable, tabulate
-from sumpool.training.hardware import choose_writing
+from sumpool.training.hardware import choose_generation_precision
 
 LED = "LED"
 _UPDATES = 6
@@ -122,7 +122,7 @@ def _score(loaded: LoadedModel, documents: Shard, summaries: Sequence[str]) -> d
 def _notes(loaded: LoadedModel, settings: TrainerConfig, lessons: Lessons, ours: Shown) -> list[str]:
     recipe, descent = loaded.recipe, lessons.descent
     seconds, _ = ours.measured.losses[-1]
-    precision = choose_writing(recipe.summarize.precision, loaded.device)
+    precision = choose_generation_precision(recipe.summarize.precision, loaded.device)
     is_tied = isinstance(recipe.model.output, TiedOutputConfig)
     notes = [
         f"{LED} has the run's sizes, pieces, documents and seed; it learns from random weights for "

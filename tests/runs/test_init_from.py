@@ -112,7 +112,7 @@ def test_a_run_that_goes_on_does_not_load_again(
         train(recipe, tmp_path / "run", report=stop)
     shutil.rmtree(other)
     notes = notes_of(recipe, tmp_path / "run")
-    assert "going on from step 2" in notes
+    assert "resuming from step 2" in notes
     assert not any(note.startswith("began with") for note in notes)
     weights = [(tmp_path / name / "model.safetensors").read_bytes() for name in ("whole", "run")]
     assert weights[0] == weights[1]

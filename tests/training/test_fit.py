@@ -18,7 +18,7 @@ from sumpool.training.config import TrainConfig
 from sumpool.training.fit import fit
 from sumpool.training.state import TrainingState
 from sumpool.training.weights import weights_of
-from tests.training.toy import CONFIG, MATERIAL, new_model, new_run, trace
+from tests.training.toy import CONFIG, DATA, new_model, new_run, trace
 
 
 @pytest.fixture
@@ -27,43 +27,43 @@ def run(tmp_path: Path) -> Path:
 
 
 @pytest.fixture(scope="module")
-def undisturbed(tmp_path_factory: pytest.TempPathFactory) -> dict[str, str]:
-    """What a run leaves that nothing stops."""
-    run = new_run(tmp_path_factory.mktemp("runs") / "undisturbed")
-    fit(new_model(), CONFIG, MATERIAL, run)
+def uninterrupted(tmp_path_factory: pytest.TempPathFactory) -> dict[str, str]:
+    """Content of a run folder after an uninterrupted run."""
+    run = new_run(tmp_path_factory.mktemp("runs") / "uninterrupted")
+    fit(new_model(), CONFIG, DATA, run)
     return trace(run)
 
 
-def journal_of(run: Path, kind: str) -> list[dict[str, Any]]:
+def records_of(run: Path, kind: str) -> list[dict[str, Any]]:
     records = map(json.loads, (run / "metrics.jsonl").read_text().splitlines())
     return [record for record in records if record["kind"] == kind]
 
 
 def with_losses(monkeypatch: pytest.MonkeyPatch, *losses: float) -> None:
-    """Decide what validations find."""
+    """Replace the losses of validations."""
     answers = iter(losses)
     monkeypatch.setattr(fitting, "validate", lambda *_: next(answers))
 
 
-def test_a_run_learns_and_leaves_a_journal(run: Path) -> None:
-    heard: list[Progress] = []
+def test_a_run_trains_and_logs_metrics(run: Path) -> None:
+    reports: list[Progress] = []
     model = new_model(dropout=0.0)
-    state = fit(model, CONFIG, MATERIAL, run, report=heard.append)
-    steps = journal_of(run, "step")
+    state = fit(model, CONFIG, DATA, run, report=reports.append)
+    steps = records_of(run, "step")
     assert [record["step"] for record in steps] == list(range(1, CONFIG.steps + 1))
     assert steps[-1]["nats"] < 0.7 * steps[0]["nats"]
     assert {"loss", "nats", "norm", "learning_rate", "target_tokens", "seconds", "tokens_per_second"} < steps[0].keys()
-    assert all(0 < record["loading"] < record["seconds"] for record in steps)
+    assert all(0 < record["data_seconds"] < record["seconds"] for record in steps)
     assert steps[0]["learning_rate"] < CONFIG.learning_rate / 2
-    assert [record["step"] for record in journal_of(run, "validation")] == [6, 12, 18]
+    assert [record["step"] for record in records_of(run, "validation")] == [6, 12, 18]
     assert state.step == CONFIG.steps
-    assert [progress.done for progress in heard if not progress.note] == list(range(1, CONFIG.steps + 1))
+    assert [progress.done for progress in reports if not progress.note] == list(range(1, CONFIG.steps + 1))
 
 
-def test_the_best_weights_are_offered_and_the_last_are_returned(run: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_best_weights_are_exported_and_the_last_returned(run: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     with_losses(monkeypatch, 3.0, 2.0, 2.5)
     model, best = new_model(), new_model()
-    state = fit(model, CONFIG, MATERIAL, run)
+    state = fit(model, CONFIG, DATA, run)
     assert (state.best_loss, state.best_step, state.stale_validations) == (2.0, 12, 1)
     load_weights(run, best)
     stored = Checkpoints(run / "checkpoints", 2)
@@ -73,12 +73,12 @@ def test_the_best_weights_are_offered_and_the_last_are_returned(run: Path, monke
     assert newest is not None
     assert all(torch.equal(tensor, newest.weights[name]) for name, tensor in weights_of(model).items())
     assert not torch.equal(best.embedding.weight, model.embedding.weight)
-    assert [record["best"] for record in journal_of(run, "validation")] == [True, True, False]
+    assert [record["best"] for record in records_of(run, "validation")] == [True, True, False]
 
 
-def test_patience_ends_a_run_early(run: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_patience_stops_early(run: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     with_losses(monkeypatch, 2.0, 2.0, 1.0)
-    state = fit(new_model(), CONFIG.model_copy(update={"patience": 1}), MATERIAL, run)
+    state = fit(new_model(), CONFIG.model_copy(update={"patience": 1}), DATA, run)
     assert (state.step, state.best_step, state.stale_validations) == (12, 6, 1)
 
 
@@ -91,30 +91,30 @@ def test_summaries_are_scored_at_every_validation(run: Path) -> None:
         return {"rouge1": 0.25}
 
     notes: list[Progress] = []
-    fit(new_model(), CONFIG, MATERIAL, run, score=score, report=notes.append)
+    fit(new_model(), CONFIG, DATA, run, score=score, report=notes.append)
     assert calls == 3
-    assert [record["rouge1"] for record in journal_of(run, "validation")] == [0.25] * 3
+    assert [record["rouge1"] for record in records_of(run, "validation")] == [0.25] * 3
     assert "rouge1 0.25" in next(progress.note for progress in notes if progress.note)
 
 
 @pytest.mark.parametrize(("number", "status"), [(signal.SIGTERM, 143), (signal.SIGINT, 130)])
-def test_a_signal_ends_a_run_after_its_step_and_the_same_command_goes_on(
-    number: signal.Signals, status: int, run: Path, undisturbed: dict[str, str]
+def test_a_run_stopped_by_a_signal_resumes_exactly(
+    number: signal.Signals, status: int, run: Path, uninterrupted: dict[str, str]
 ) -> None:
-    def disturb(progress: Progress) -> None:
+    def interrupt(progress: Progress) -> None:
         if progress.done == 7:
             os.kill(os.getpid(), number)
 
     with pytest.raises(Interrupted, match=number.name) as caught, interruptible() as interruption:
-        fit(new_model(), CONFIG, MATERIAL, run, report=disturb, check=interruption.check)
+        fit(new_model(), CONFIG, DATA, run, report=interrupt, check=interruption.check)
     assert caught.value.status == status
     assert Checkpoints(run / "checkpoints", 2).steps()[-1] == 7
-    assert journal_of(run, "step")[-1]["step"] == 7
-    fit(new_model(), CONFIG, MATERIAL, run)
-    assert trace(run) == undisturbed
+    assert records_of(run, "step")[-1]["step"] == 7
+    fit(new_model(), CONFIG, DATA, run)
+    assert trace(run) == uninterrupted
 
 
-def test_a_signal_in_a_validation_ends_it_and_it_is_made_again(run: Path, undisturbed: dict[str, str]) -> None:
+def test_a_validation_stopped_by_a_signal_is_repeated(run: Path, uninterrupted: dict[str, str]) -> None:
     calls = 0
 
     def stop_in_second_validation() -> dict[str, float]:
@@ -125,63 +125,63 @@ def test_a_signal_in_a_validation_ends_it_and_it_is_made_again(run: Path, undist
         return {}
 
     with pytest.raises(Interrupted, match="SIGTERM"):
-        fit(new_model(), CONFIG, MATERIAL, run, score=stop_in_second_validation)
-    assert [record["step"] for record in journal_of(run, "validation")] == [6]
-    fit(new_model(), CONFIG, MATERIAL, run)
-    assert trace(run) == undisturbed
+        fit(new_model(), CONFIG, DATA, run, score=stop_in_second_validation)
+    assert [record["step"] for record in records_of(run, "validation")] == [6]
+    fit(new_model(), CONFIG, DATA, run)
+    assert trace(run) == uninterrupted
 
 
-def test_a_broken_newest_checkpoint_is_passed_over_and_replaced(run: Path, undisturbed: dict[str, str]) -> None:
-    fit(new_model(), CONFIG, MATERIAL, run)
+def test_a_damaged_newest_checkpoint_is_skipped_and_replaced(run: Path, uninterrupted: dict[str, str]) -> None:
+    fit(new_model(), CONFIG, DATA, run)
     (run / "checkpoints" / "step-00000018" / "optimizer.safetensors").write_bytes(b"")
     notes: list[Progress] = []
-    fit(new_model(), CONFIG, MATERIAL, run, report=notes.append)
+    fit(new_model(), CONFIG, DATA, run, report=notes.append)
     sentences = [progress.note for progress in notes if progress.note]
     assert "step-00000018/optimizer.safetensors must hold" in sentences[0]
-    assert sentences[1] == "going on from step 16"
-    assert trace(run) == undisturbed
+    assert sentences[1] == "resuming from step 16"
+    assert trace(run) == uninterrupted
 
 
-def poison(model: torch.nn.Module, step: int, value: float) -> Callable[[Progress], None]:
-    """Spoil the gradient of one step."""
+def scale_gradient(model: torch.nn.Module, step: int, value: float) -> Callable[[Progress], None]:
+    """Report callback that multiplies the gradient of one step."""
 
-    def hear(progress: Progress) -> None:
+    def on_report(progress: Progress) -> None:
         if progress.done == step - 1 and not progress.note:
             model.get_parameter("embedding.weight").register_hook(lambda gradient: gradient * value)
 
-    return hear
+    return on_report
 
 
 @pytest.mark.parametrize(("step", "value"), [(2, float("nan")), (9, float("inf")), (18, float("-inf"))])
-def test_a_gradient_that_is_not_finite_stops_before_the_update(step: int, value: float, run: Path) -> None:
+def test_a_non_finite_gradient_stops_before_the_update(step: int, value: float, run: Path) -> None:
     model = new_model()
     message = rf"of step {step} must be finite, got loss \d.*, gradient norm (nan|inf).*documents of this step \(doc1-"
     with pytest.raises(NonFiniteError, match=message):
-        fit(model, CONFIG, MATERIAL, run, report=poison(model, step, value))
+        fit(model, CONFIG, DATA, run, report=scale_gradient(model, step, value))
     assert all(tensor.isfinite().all() for tensor in model.state_dict().values())
     assert all(saved < step for saved in Checkpoints(run / "checkpoints", 2).steps())
-    stopped = journal_of(run, "stopped")
+    stopped = records_of(run, "stopped")
     assert stopped[0]["step"] == step
     assert len(stopped[0]["documents"]) >= 2
 
 
-def test_a_loss_that_is_not_finite_stops_before_the_update(run: Path) -> None:
+def test_a_non_finite_loss_stops_before_the_update(run: Path) -> None:
     model = new_model()
     with torch.no_grad():
         model.embedding.weight[9] = float("inf")
     with pytest.raises(NonFiniteError, match="loss and gradient of step 1 must be finite, got loss nan"):
-        fit(model, CONFIG, MATERIAL, run)
+        fit(model, CONFIG, DATA, run)
     assert not Checkpoints(run / "checkpoints", 2).steps()
 
 
-def test_a_validation_loss_that_is_not_finite_offers_no_weights(run: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_non_finite_validation_loss_exports_no_weights(run: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     with_losses(monkeypatch, float("nan"))
     with pytest.raises(NonFiniteError, match="the validation loss after step 6 must be finite, got nan"):
-        fit(new_model(), CONFIG, MATERIAL, run)
+        fit(new_model(), CONFIG, DATA, run)
     assert not (run / "model.safetensors").exists()
 
 
-def test_a_run_keeps_at_most_what_the_recipe_says(run: Path) -> None:
+def test_the_number_of_checkpoints_is_bounded(run: Path) -> None:
     config: TrainConfig = CONFIG.model_copy(update={"keep": 3, "checkpoint_every": 1})
     most = 0
 
@@ -190,11 +190,11 @@ def test_a_run_keeps_at_most_what_the_recipe_says(run: Path) -> None:
         del progress
         most = max(most, len(list((run / "checkpoints").glob("step-*"))))
 
-    fit(new_model(), config, MATERIAL, run, report=count)
-    assert most == 4  # and the best
+    fit(new_model(), config, DATA, run, report=count)
+    assert most == 4  # including the best
 
 
-def test_a_state_that_is_none_is_refused() -> None:
-    for entries in ({}, {"place": {}, "speed": 1}, {"place": 3}):
+def test_an_invalid_state_is_an_error() -> None:
+    for entries in ({}, {"position": {}, "speed": 1}, {"position": 3}):
         with pytest.raises(CheckpointError, match="a checkpoint must hold the state of a run, got"):
             TrainingState.from_json(entries)

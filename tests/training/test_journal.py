@@ -25,26 +25,26 @@ def test_every_record_is_a_line(journal: Journal) -> None:
     assert json.loads(journal.path.read_text().splitlines()[1]) == {"kind": "validation", "step": 1, "nats": 0.25}
 
 
-def test_rewinding_keeps_what_a_checkpoint_has_seen(journal: Journal) -> None:
+def test_rewind_keeps_the_records_before_a_checkpoint(journal: Journal) -> None:
     journal.rewind(2)
     assert records(journal.path) == [("step", 1), ("validation", 1), ("step", 2)]
 
 
-def test_rewinding_drops_a_torn_line_and_anything_but_records(journal: Journal) -> None:
+def test_rewind_drops_a_torn_line_and_anything_but_records(journal: Journal) -> None:
     with journal.path.open("a") as file:
         file.write('[]\n{"step": 1}\nno JSON\n{"kind": "step", "step": 3, "lo')
     journal.rewind(9)
     assert len(records(journal.path)) == 6
 
 
-def test_rewinding_nothing_makes_an_empty_file(tmp_path: Path) -> None:
+def test_rewind_creates_a_missing_file(tmp_path: Path) -> None:
     journal = Journal(tmp_path / "metrics.jsonl")
     journal.sync()
     journal.rewind(0)
     assert journal.path.read_bytes() == b""
 
 
-def test_a_failing_disk_is_a_sentence(journal: Journal, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_failing_disk_is_a_resource_error(journal: Journal, monkeypatch: pytest.MonkeyPatch) -> None:
     def fail(descriptor: int) -> None:
         raise OSError(28, f"No space left on device {descriptor}")
 
@@ -58,7 +58,7 @@ def test_a_failing_disk_is_a_sentence(journal: Journal, monkeypatch: pytest.Monk
         Journal(journal.path.parent / "missing" / "metrics.jsonl").append("step", 1, {})
 
 
-def test_records_are_read_and_a_torn_line_is_passed_over(tmp_path: Path) -> None:
+def test_records_are_read_and_a_torn_line_is_skipped(tmp_path: Path) -> None:
     journal = Journal(tmp_path / "metrics.jsonl")
     with pytest.raises(CheckpointError, match=r"metrics\.jsonl must be the metrics log of a run, got: "):
         journal.read()

@@ -1,4 +1,4 @@
-"""A model of both heads learns eight documents by heart."""
+"""Models with each output head overfit eight documents."""
 
 from dataclasses import replace
 from pathlib import Path
@@ -18,7 +18,7 @@ from sumpool.core.pooling.halving import HalvingPoolerConfig
 from sumpool.training.config import ScheduleConfig, TrainConfig
 from sumpool.training.data_order import TrainingData
 from sumpool.training.fit import fit
-from tests.training.toy import VOCABULARY, ItemSource, new_run
+from tests.training.toy import VOCABULARY, ToyDocuments, new_run
 
 CPU = torch.device("cpu")
 LAYER = BlockwiseAttentionConfig(block=8)
@@ -35,7 +35,7 @@ CONFIG = TrainConfig(
 
 
 @pytest.mark.parametrize("output", [PointerOutputConfig(), TiedOutputConfig()])
-def test_eight_documents_are_learnt_by_heart(output: OutputConfig, tmp_path: Path) -> None:
+def test_eight_documents_are_overfitted(output: OutputConfig, tmp_path: Path) -> None:
     torch.manual_seed(1)
     layers = (
         EncoderLayerConfig(attention=LAYER),
@@ -53,19 +53,21 @@ def test_eight_documents_are_learnt_by_heart(output: OutputConfig, tmp_path: Pat
         output=output,
     )
     model = SummarizationModel(config, VOCABULARY)
-    documents = ItemSource(8, seed=3)
-    others = [item.target for item in documents.items[1:] + documents.items[:1]]  # nothing that could just be copied
-    documents.items = [replace(item, target=other) for item, other in zip(documents.items, others, strict=True)]
-    material = TrainingData(documents, documents, config.source_length, config.target_length, seed=1)
-    state = fit(model, CONFIG, material, new_run(tmp_path / "run"))
+    documents = ToyDocuments(8, seed=3)
+    targets = [
+        item.target for item in documents.items[1:] + documents.items[:1]
+    ]  # targets cannot be copied from the source
+    documents.items = [replace(item, target=target) for item, target in zip(documents.items, targets, strict=True)]
+    data = TrainingData(documents, documents, config.source_length, config.target_length, seed=1)
+    state = fit(model, CONFIG, data, new_run(tmp_path / "run"))
     assert state.best_loss is not None
     assert state.best_loss < 0.05
-    batch = material.batch(documents, range(8))
+    batch = data.batch(documents, range(8))
     model.eval()
     with torch.no_grad():
         memory = model.encode(batch.ids, batch.mask, batch.sentences)
         start = model.start(memory, 1)
-        found = search(model.step, start, [Lengths(1, 8)] * 8, Ranking(1), device=CPU)
-    for document, hypotheses in zip(documents.items, found, strict=True):
+        results = search(model.step, start, [Lengths(1, 8)] * 8, Ranking(1), device=CPU)
+    for document, hypotheses in zip(documents.items, results, strict=True):
         assert document.target is not None
         assert list(hypotheses[0].tokens) == document.target.tolist()

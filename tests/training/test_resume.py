@@ -1,4 +1,4 @@
-"""A run that is killed and started again ends in the same bytes as one that never was."""
+"""Killed and resumed runs end bitwise equal to uninterrupted runs."""
 
 import multiprocessing
 import random
@@ -12,16 +12,16 @@ import pytest
 from sumpool.training.checkpoint import Checkpoints
 from tests.training.toy import CONFIG, new_run, trace, train
 
-PROCESSES = multiprocessing.get_context("forkserver")  # torch is imported once, and every run is a fork of that
+PROCESSES = multiprocessing.get_context("forkserver")  # torch is imported once and every run is a fork
 PROCESSES.set_forkserver_preload(["torch._dynamo", "tests.training.toy"])
-MOMENTS = 10
+KILLS = 10
 
 
 @pytest.fixture(scope="module")
 def uninterrupted(tmp_path_factory: pytest.TempPathFactory) -> tuple[dict[str, str], float]:
-    """What a run leaves that nothing disturbs, and the seconds that it takes."""
+    """Content of an uninterrupted run, and its time in seconds."""
     run = new_run(tmp_path_factory.mktemp("runs") / "uninterrupted")
-    start_run(run).join()  # the first one also starts the server
+    start_run(run).join()  # also starts the fork server
     again = new_run(run.with_name("again"))
     begin = time.monotonic()
     start_run(again).join()
@@ -41,18 +41,16 @@ def wait_until(condition: Callable[[], bool], process: BaseProcess) -> None:
         time.sleep(0.0005)
 
 
-@pytest.mark.parametrize("moment", range(MOMENTS))
-def test_a_killed_run_ends_in_the_same_bytes(
-    moment: int, uninterrupted: tuple[dict[str, str], float], tmp_path: Path
-) -> None:
+@pytest.mark.parametrize("kill", range(KILLS))
+def test_a_killed_run_resumes_bitwise(kill: int, uninterrupted: tuple[dict[str, str], float], tmp_path: Path) -> None:
     expected, seconds = uninterrupted
-    draw = random.Random(moment)
+    draw = random.Random(kill)
     run = new_run(tmp_path / "run")
     process = start_run(run)
-    if moment % 2:
+    if kill % 2:
         step = CONFIG.checkpoint_every * draw.randint(1, CONFIG.steps // CONFIG.checkpoint_every)
-        half_written = run / "checkpoints" / f".tmp-step-{step:08d}"
-        wait_until(half_written.exists, process)
+        partial_checkpoint = run / "checkpoints" / f".tmp-step-{step:08d}"
+        wait_until(partial_checkpoint.exists, process)
         time.sleep(draw.uniform(0, 0.004))
     else:
         time.sleep(draw.uniform(0, seconds))
@@ -64,9 +62,7 @@ def test_a_killed_run_ends_in_the_same_bytes(
     assert trace(run) == expected
 
 
-def test_a_run_killed_over_and_over_ends_in_the_same_bytes(
-    uninterrupted: tuple[dict[str, str], float], tmp_path: Path
-) -> None:
+def test_a_run_killed_repeatedly_resumes_bitwise(uninterrupted: tuple[dict[str, str], float], tmp_path: Path) -> None:
     expected, seconds = uninterrupted
     draw = random.Random(1)
     run = new_run(tmp_path / "run")
@@ -80,7 +76,7 @@ def test_a_run_killed_over_and_over_ends_in_the_same_bytes(
 
 
 @pytest.mark.parametrize("last", [6, 14, 18])
-def test_a_kill_before_old_checkpoints_are_deleted_leaves_none_of_them(
+def test_a_kill_before_pruning_leaves_no_outdated_checkpoints(
     last: int, uninterrupted: tuple[dict[str, str], float], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     prune = Checkpoints.prune
@@ -99,11 +95,11 @@ def test_a_kill_before_old_checkpoints_are_deleted_leaves_none_of_them(
     assert trace(run) == uninterrupted[0]
 
 
-def test_a_kill_while_the_best_weights_are_written_leaves_nothing_of_them(
+def test_temporary_files_of_a_killed_export_are_removed(
     uninterrupted: tuple[dict[str, str], float], tmp_path: Path
 ) -> None:
     run = new_run(tmp_path / "run")
-    (run / ".tmp34sI35").touch()  # how safetensors names a file that is not whole yet
+    (run / ".tmp34sI35").touch()  # temporary name of safetensors
     (run / ".tmp-model.safetensors").touch()
     train(run)
     assert trace(run) == uninterrupted[0]

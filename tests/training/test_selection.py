@@ -1,4 +1,4 @@
-"""A selection that learns from its divergence alone comes near the ideal one, and models with one are trained."""
+"""Approximate sentence selections approach the ideal selection, and models with selections are trained."""
 
 import json
 from pathlib import Path
@@ -20,7 +20,7 @@ from sumpool.training.data_order import TrainingData
 from sumpool.training.fit import fit
 from sumpool.training.validation import validate
 from sumpool.training.weights import weights_of
-from tests.training.toy import VOCABULARY, ItemSource, new_run, trace
+from tests.training.toy import VOCABULARY, ToyDocuments, new_run, trace
 
 TRAINABLE = ("decoder.memory_encoder.*", "*.selection.*")
 SENTENCES, WORDS = 8, 5
@@ -38,9 +38,9 @@ CONFIG = TrainConfig(
 )
 
 
-def long_documents(count: int, seed: int) -> ItemSource:
-    """Documents of 8 sentences of 5 tokens."""
-    documents, random = ItemSource(0, seed), np.random.default_rng(seed)
+def long_documents(count: int, seed: int) -> ToyDocuments:
+    """Documents of 8 sentences with 5 tokens each."""
+    documents, random = ToyDocuments(0, seed), np.random.default_rng(seed)
     for number in range(count):
         ids, target = (random.integers(5, VOCABULARY, size=size) for size in (SENTENCES * WORDS, 8))
         documents.items.append(Item(f"doc{number}", ids, np.arange(len(ids)) // WORDS, target))
@@ -48,7 +48,7 @@ def long_documents(count: int, seed: int) -> ItemSource:
 
 
 def model_with(pool: dict[str, object] | None = None, **cross_attention: object) -> SummarizationModel:
-    """The same weights every time."""
+    """Model with fixed initial weights."""
     torch.manual_seed(1)
     settings = {
         "dim": 32,
@@ -64,7 +64,7 @@ def model_with(pool: dict[str, object] | None = None, **cross_attention: object)
 
 
 def sharp_model(encoder: str) -> SummarizationModel:
-    """A model whose heads have favourites among the words, as a trained one has."""
+    """Model with peaked cross-attention, like a trained one."""
     model = model_with(training="full", selection={"kind": "approximate", "encoder": {"kind": encoder}})
     with torch.no_grad():
         for name, parameter in model.named_parameters():
@@ -73,55 +73,53 @@ def sharp_model(encoder: str) -> SummarizationModel:
     return model
 
 
-def judge(model: SummarizationModel, batch: Batch) -> tuple[float, float, float]:
-    """The divergence, the share of full attention that is kept, and how many of the ideal sentences are chosen."""
+def evaluate(model: SummarizationModel, batch: Batch) -> tuple[float, float, float]:
+    """Divergence, fraction of full attention kept, and fraction of the ideal sentences that are selected."""
     agreements: list[Tensor] = []
 
-    def compare(module: nn.Module, given: tuple[Tensor, dict[str, Tensor], Tensor], found: object) -> None:
-        del found
-        queries, remembered, _ = given
-        key = split_heads(remembered["words"].chunk(2, dim=-1)[0], 4)
+    def compare(module: nn.Module, args: tuple[Tensor, dict[str, Tensor], Tensor], output: object) -> None:
+        del output
+        queries, precomputed, _ = args
+        key = split_heads(precomputed["words"].chunk(2, dim=-1)[0], 4)
         query = split_heads(module.get_submodule("query")(queries), 4)
         words = (query @ key.transpose(2, 3) / key.size(3) ** 0.5).softmax(-1)
         ideal = words.unflatten(-1, (SENTENCES, WORDS)).sum(-1).mean(1).topk(2).indices
-        own = {name.removeprefix("selection."): kept for name, kept in remembered.items() if "selection." in name}
-        shares = module.get_submodule("selection")(queries, query, own)
-        chosen = shares.exp().mean(1).topk(2).indices
-        agreements.append((ideal[..., None] == chosen[..., None, :]).any(-1).float().mean())
+        cached = {name.removeprefix("selection."): kept for name, kept in precomputed.items() if "selection." in name}
+        log_weights = module.get_submodule("selection")(queries, query, cached)
+        selected = log_weights.exp().mean(1).topk(2).indices
+        agreements.append((ideal[..., None] == selected[..., None, :]).any(-1).float().mean())
 
     hooks = [layer.get_submodule("cross_attention").register_forward_hook(compare) for layer in model.decoder.layers]
     with torch.no_grad():
         _, losses, metrics = model.train()(batch.ids, batch.mask, batch.sentences, batch.target)
     for hook in hooks:
         hook.remove()
-    kept = sum(float(figure) for name, figure in metrics.items() if name.endswith(".kept")) / 2
+    kept = sum(float(value) for name, value in metrics.items() if name.endswith(".kept")) / 2
     return float(losses["selection"]), kept, float(torch.stack(agreements).mean())
 
 
 @pytest.mark.parametrize("encoder", ["attention", "gru"])
-def test_an_approximation_comes_near_the_ideal(encoder: str, tmp_path: Path) -> None:
+def test_approximate_selection_approaches_the_ideal(encoder: str, tmp_path: Path) -> None:
     model, documents = sharp_model(encoder), long_documents(8, seed=1)
     before = {name: tensor.clone() for name, tensor in weights_of(model).items()}
-    material = TrainingData(documents, documents, SENTENCES * WORDS, 8, seed=1)
-    batch = material.batch(documents, range(8))
-    divergence, kept, agreement = judge(model, batch)
-    fit(model, CONFIG, material, new_run(tmp_path / "run"))
-    learnt, learnt_kept, learnt_agreement = judge(model, batch)
-    assert learnt < divergence / 2
-    assert learnt_kept > kept + 0.1
-    assert learnt_agreement > agreement + 0.3
-    moved = {name for name, tensor in weights_of(model).items() if not torch.equal(tensor, before[name])}
-    assert all(name.startswith("decoder.memory_encoder.") or ".selection." in name for name in moved)
-    assert any(name.startswith("decoder.memory_encoder.") for name in moved)
+    data = TrainingData(documents, documents, SENTENCES * WORDS, 8, seed=1)
+    batch = data.batch(documents, range(8))
+    divergence, kept, agreement = evaluate(model, batch)
+    fit(model, CONFIG, data, new_run(tmp_path / "run"))
+    final_divergence, final_kept, final_agreement = evaluate(model, batch)
+    assert final_divergence < divergence / 2
+    assert final_kept > kept + 0.1
+    assert final_agreement > agreement + 0.3
+    changed = {name for name, tensor in weights_of(model).items() if not torch.equal(tensor, before[name])}
+    assert all(name.startswith("decoder.memory_encoder.") or ".selection." in name for name in changed)
+    assert any(name.startswith("decoder.memory_encoder.") for name in changed)
 
 
 @pytest.mark.parametrize("selection", ["ideal", "approximate", "random", "model_free"])
-def test_a_pooled_memory_is_learnt_from_and_a_stopped_run_ends_in_the_same_bytes(
-    selection: str, tmp_path: Path
-) -> None:
+def test_models_with_selection_and_pooling_train_and_resume_bitwise(selection: str, tmp_path: Path) -> None:
     config = CONFIG.model_copy(update={"steps": 8, "trainable": ("*",), "checkpoint_every": 3, "batch_tokens": 80})
     documents = long_documents(8, seed=1)
-    material = TrainingData(documents, documents, SENTENCES * WORDS, 8, seed=1)
+    data = TrainingData(documents, documents, SENTENCES * WORDS, 8, seed=1)
 
     def model() -> SummarizationModel:
         pool = {"kind": "halving", "keep": 12}
@@ -133,13 +131,13 @@ def test_a_pooled_memory_is_learnt_from_and_a_stopped_run_ends_in_the_same_bytes
 
     whole, run = new_run(tmp_path / "whole"), new_run(tmp_path / "run")
     trained = model()
-    before = validate(trained, material, config, torch.device("cpu"), go_on)
-    state = fit(trained, config, material, whole)
+    before = validate(trained, data, config, torch.device("cpu"), go_on)
+    state = fit(trained, config, data, whole)
     assert state.best_loss is not None
     assert state.best_loss < before - 0.1
     with pytest.raises(KeyboardInterrupt):
-        fit(model(), config, material, run, report=stop)
-    fit(model(), config, material, run)
+        fit(model(), config, data, run, report=stop)
+    fit(model(), config, data, run)
     assert trace(run) == trace(whole)
     steps = [json.loads(line) for line in (run / "metrics.jsonl").read_text().splitlines()]
     assert {"sparsity", "selection", "decoder_1.kept", "decoder_2.kept"} <= steps[0].keys()

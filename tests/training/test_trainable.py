@@ -1,4 +1,4 @@
-"""Weights that stay as they are while others learn."""
+"""Training with frozen parameters."""
 
 import shutil
 from pathlib import Path
@@ -15,25 +15,25 @@ from sumpool.training.optimizer import build_optimizer, moments_of
 from sumpool.training.trainable import freeze
 from sumpool.training.update import Updater
 from sumpool.training.weights import weights_of
-from tests.training.toy import CONFIG, MATERIAL, MODEL, VOCABULARY, new_model, new_run, trace
+from tests.training.toy import CONFIG, DATA, MODEL, VOCABULARY, new_model, new_run, trace
 
-LEARNS = ("decoder.*norm*", "*.feed_forward.*.weight")
-PARTLY = CONFIG.model_copy(update={"trainable": LEARNS})
+TRAINABLE = ("decoder.*norm*", "*.feed_forward.*.weight")
+PARTIAL = CONFIG.model_copy(update={"trainable": TRAINABLE})
 
 
-def learning(model: torch.nn.Module) -> set[str]:
+def trainable(model: torch.nn.Module) -> set[str]:
     return {name for name, parameter in model.named_parameters() if parameter.requires_grad}
 
 
-def test_patterns_say_what_learns() -> None:
+def test_patterns_select_the_trainable_parameters() -> None:
     model = new_model()
-    everything = learning(model)
+    all_names = trainable(model)
     freeze(model, ("decoder.*",))
-    assert learning(model) == {name for name in everything if name.startswith("decoder.")}
+    assert trainable(model) == {name for name in all_names if name.startswith("decoder.")}
     freeze(model, ("embedding.weight", "*.out.bias"))
-    assert learning(model) == {"embedding.weight", *(name for name in everything if name.endswith(".out.bias"))}
+    assert trainable(model) == {"embedding.weight", *(name for name in all_names if name.endswith(".out.bias"))}
     freeze(model, ("*",))
-    assert learning(model) == everything
+    assert trainable(model) == all_names
 
 
 @pytest.mark.parametrize(
@@ -45,38 +45,38 @@ def test_patterns_say_what_learns() -> None:
         ("zzz", r"; names are such as embedding\.weight"),
     ],
 )
-def test_a_pattern_that_matches_nothing_is_refused(pattern: str, hint: str) -> None:
+def test_a_pattern_without_matches_is_an_error(pattern: str, hint: str) -> None:
     model = new_model()
-    before = learning(model)
+    before = trainable(model)
     message = rf"^train\.trainable must match names of weights, got {pattern.replace('*', '.')}{hint}"
     with pytest.raises(RecipeError, match=message):
         freeze(model, ("embedding.weight", pattern))
-    assert learning(model) == before
+    assert trainable(model) == before
 
 
-def test_what_is_frozen_neither_moves_nor_decays_nor_has_moments(tmp_path: Path) -> None:
+def test_frozen_parameters_neither_change_nor_decay_nor_have_moments(tmp_path: Path) -> None:
     model = new_model()
     before = {name: tensor.clone() for name, tensor in weights_of(model).items()}
     run = new_run(tmp_path / "run")
-    fit(model, PARTLY.model_copy(update={"weight_decay": 0.5}), MATERIAL, run)
-    moved = {name for name, tensor in weights_of(model).items() if not torch.equal(tensor, before[name])}
-    assert moved == learning(model)
-    assert 4 <= len(moved) < len(before)
-    optimizer = build_optimizer(new_model(), PARTLY)
-    assert sum(len(group["params"]) for group in optimizer.param_groups) == len(moved)
+    fit(model, PARTIAL.model_copy(update={"weight_decay": 0.5}), DATA, run)
+    changed = {name for name, tensor in weights_of(model).items() if not torch.equal(tensor, before[name])}
+    assert changed == trainable(model)
+    assert 4 <= len(changed) < len(before)
+    optimizer = build_optimizer(new_model(), PARTIAL)
+    assert sum(len(group["params"]) for group in optimizer.param_groups) == len(changed)
 
 
-def test_moments_are_kept_of_what_learns() -> None:
+def test_only_trainable_parameters_have_moments() -> None:
     model = new_model()
-    optimizer = build_optimizer(model, PARTLY)
-    batch = MATERIAL.batch(MATERIAL.training, [0, 1])
-    Updater(model, optimizer, PARTLY, torch.device("cpu")).update([batch], rate=0.1)
-    assert {name.partition(":")[0] for name in moments_of(optimizer, model)} == learning(model)
+    optimizer = build_optimizer(model, PARTIAL)
+    batch = DATA.batch(DATA.training, [0, 1])
+    Updater(model, optimizer, PARTIAL, torch.device("cpu")).update([batch], rate=0.1)
+    assert {name.partition(":")[0] for name in moments_of(optimizer, model)} == trainable(model)
 
 
-def test_a_stopped_run_ends_in_the_same_bytes(tmp_path: Path) -> None:
+def test_a_stopped_run_resumes_bitwise(tmp_path: Path) -> None:
     whole = new_run(tmp_path / "whole")
-    fit(new_model(), PARTLY, MATERIAL, whole)
+    fit(new_model(), PARTIAL, DATA, whole)
     run = new_run(tmp_path / "run")
 
     def stop(progress: Progress) -> None:
@@ -84,23 +84,23 @@ def test_a_stopped_run_ends_in_the_same_bytes(tmp_path: Path) -> None:
             raise KeyboardInterrupt
 
     with pytest.raises(KeyboardInterrupt):
-        fit(new_model(), PARTLY, MATERIAL, run, report=stop)
+        fit(new_model(), PARTIAL, DATA, run, report=stop)
     assert any((run / "checkpoints").iterdir())
     shutil.copytree(run, tmp_path / "copy")
     for folder in (run, tmp_path / "copy"):
-        fit(new_model(), PARTLY, MATERIAL, folder)
+        fit(new_model(), PARTIAL, DATA, folder)
         assert trace(folder) == trace(whole)
 
 
-def test_weights_that_no_loss_depends_on_are_refused() -> None:
+def test_trainable_parameters_without_a_loss_are_an_error() -> None:
     cross_attention = {"kind": "sentence", "selection": {"kind": "approximate"}}
     settings = {**MODEL.model_dump(), "decoder": {"layers": 1, "cross_attention": cross_attention}}
     model = SummarizationModel(ModelConfig.model_validate(settings), VOCABULARY)
     config = CONFIG.model_copy(update={"trainable": ("*.selection.*",)})
-    batch = MATERIAL.batch(MATERIAL.training, [0])
+    batch = DATA.batch(DATA.training, [0])
     updater = Updater(model, build_optimizer(model, config), config, torch.device("cpu"))
     message = (
-        r"^train\.trainable must match weights that a loss depends on, got \*\.selection\.\*: match more of them, or"
+        r"^train\.trainable must match weights that a loss depends on, got \*\.selection\.\*: match more weights, or"
     )
     with pytest.raises(RecipeError, match=message):
         updater.update([batch], rate=0.1)

@@ -1,3 +1,4 @@
+import re
 from collections import Counter
 from collections.abc import Callable
 from dataclasses import replace
@@ -10,17 +11,17 @@ from torch.utils._python_dispatch import TorchDispatchMode
 from sumpool.core.model import chunked_encoding
 from sumpool.core.output._base import Scores
 from sumpool.data.batches import Batch
-from sumpool.errors import ResourceError
+from sumpool.errors import RecipeError, ResourceError
 from sumpool.training.config import TrainConfig
 from sumpool.training.optimizer import build_optimizer, moments_of
-from sumpool.training.update import Updater, enough_memory
-from tests.training.toy import CONFIG, MATERIAL, new_model
+from sumpool.training.update import Updater, enough_memory, weighted_sum
+from tests.training.toy import CONFIG, DATA, new_model
 
 CPU = torch.device("cpu")
 
 
-def batch_of(numbers: list[int]) -> Batch:
-    return MATERIAL.batch(MATERIAL.training, numbers)
+def batch_of(indices: list[int]) -> Batch:
+    return DATA.batch(DATA.training, indices)
 
 
 def new_updater(model: nn.Module, config: TrainConfig = CONFIG) -> Updater:
@@ -47,9 +48,9 @@ def test_eight_batches_of_one_equal_one_batch_of_eight_with_smoothing() -> None:
         torch.testing.assert_close(apart[name], gradient, rtol=1e-9, atol=1e-12)
 
 
-def test_auxiliary_losses_weigh_alike_however_the_documents_are_batched() -> None:
-    class Measuring(nn.Module):
-        """Its only gradient is that of an auxiliary loss: the mean length of the documents."""
+def test_auxiliary_losses_are_independent_of_batching() -> None:
+    class LengthLoss(nn.Module):
+        """Model whose only loss with a gradient is auxiliary: the mean length of the documents."""
 
         def __init__(self) -> None:
             super().__init__()
@@ -69,27 +70,27 @@ def test_auxiliary_losses_weigh_alike_however_the_documents_are_batched() -> Non
             return Scores(0.0 * self.scale.sum(), torch.zeros(target.shape)), {"length": self.scale.sum() * length}, {}
 
     config = CONFIG.model_copy(update={"loss_weights": {"length": 0.5}, "clip": 0.0})
-    found = []
+    gradients = []
     for batches in ([[0, 1, 2]], [[0], [1, 2]]):
-        model = Measuring()
-        new_updater(model, config).update([batch_of(numbers) for numbers in batches], rate=0.0)
+        model = LengthLoss()
+        new_updater(model, config).update([batch_of(indices) for indices in batches], rate=0.0)
         assert model.scale.grad is not None
-        found.append(model.scale.grad.item())
-    lengths = [min(len(MATERIAL.training[number].ids), MATERIAL.source_length) for number in range(3)]
-    assert found == pytest.approx([0.5 * sum(lengths) / 3] * 2)
+        gradients.append(model.scale.grad.item())
+    lengths = [min(len(DATA.training[number].ids), DATA.source_length) for number in range(3)]
+    assert gradients == pytest.approx([0.5 * sum(lengths) / 3] * 2)
 
 
-def test_clipping_bounds_the_norm_and_reports_what_it_was() -> None:
+def test_clipping_bounds_the_norm_and_reports_the_unclipped_norm() -> None:
     free, _ = gradients([batch_of([0, 1])])
     clipped, _ = gradients([batch_of([0, 1])], clip=0.01)
     assert norm_of(clipped) == pytest.approx(0.01, rel=1e-3)
     model = new_model(dropout=0.0)
-    reported = new_updater(model).update([batch_of([0, 1])], rate=0.0).read().norm
+    reported = new_updater(model).update([batch_of([0, 1])], rate=0.0).read().gradient_norm
     assert reported == pytest.approx(norm_of(free), rel=1e-3)
 
 
 @pytest.mark.parametrize("value", [float("nan"), float("inf")])
-def test_nothing_is_updated_with_what_is_not_finite_nor_after_it(value: float) -> None:
+def test_no_update_from_the_first_non_finite_gradient_on(value: float) -> None:
     model = new_model()
     updater = new_updater(model)
     updater.update([batch_of([0, 1])], rate=0.01)
@@ -111,8 +112,8 @@ def test_bf16_keeps_weights_and_moments_in_single_precision() -> None:
     assert {tensor.dtype for tensor in moments_of(updater.optimizer, model).values()} == {torch.float32}
 
 
-class Rounded(TorchDispatchMode):
-    """Counts how often what lies where is rounded to bf16."""
+class RoundingCounter(TorchDispatchMode):
+    """Count of conversions to bf16 by memory address."""
 
     def __init__(self) -> None:
         super().__init__()  # type: ignore[no-untyped-call]
@@ -131,23 +132,23 @@ class Rounded(TorchDispatchMode):
         return func(*args, **(kwargs or {}))
 
 
-def test_bf16_rounds_every_weight_once_and_leaves_its_gradient_in_single_precision(
+def test_bf16_rounds_every_weight_once_and_keeps_gradients_in_single_precision(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     monkeypatch.setattr(
         chunked_encoding, "CPU_BUDGET", chunked_encoding.MemoryBudget(chunk=1, document=2**20)
-    )  # so that every layer is used several times
+    )  # every layer runs several times
     model = new_model()
     updater = new_updater(model, CONFIG.model_copy(update={"precision": "bf16"}))
-    with Rounded() as seen:
+    with RoundingCounter() as counter:
         updater.update([batch_of([0, 1, 2])], rate=0.01)
-    times = {name: seen.times[parameter.data_ptr()] for name, parameter in model.named_parameters()}
+    times = {name: counter.times[parameter.data_ptr()] for name, parameter in model.named_parameters()}
     assert {name for name, count in times.items() if count != 1} == {name for name in times if "norm" in name}
     assert {parameter.grad.dtype for parameter in model.parameters() if parameter.grad is not None} == {torch.float32}
 
 
 @pytest.mark.parametrize("error", [MemoryError(), RuntimeError("DefaultCPUAllocator: can't allocate memory: 9 bytes")])
-def test_running_out_of_memory_names_the_batch_and_what_helps(error: Exception) -> None:
+def test_out_of_memory_names_the_batch_and_a_remedy(error: Exception) -> None:
     batch = batch_of([0, 1])
     shape = f"2 documents of {batch.ids.size(1)} source and 5 target tokens"
     with (
@@ -159,6 +160,20 @@ def test_running_out_of_memory_names_the_batch_and_what_helps(error: Exception) 
         raise error
 
 
-def test_other_errors_pass() -> None:
+def test_other_errors_propagate() -> None:
     with pytest.raises(RuntimeError, match="shapes"), enough_memory(batch_of([0]), 64):
         raise RuntimeError("shapes do not match")
+
+
+def test_losses_without_a_weight_do_not_count() -> None:
+    losses = {"kl": torch.tensor(2.0), "boundary": torch.tensor(100.0)}
+    assert weighted_sum(losses, {"kl": 0.5}) == 1.0
+    assert weighted_sum(losses, {}) == 0.0
+
+
+def test_weights_of_unknown_losses_are_an_error() -> None:
+    message = "train.loss_weights must name losses of the model (boundary), got kl"
+    with pytest.raises(RecipeError, match=re.escape(message)):
+        weighted_sum({"boundary": torch.tensor(1.0)}, {"kl": 0.5})
+    with pytest.raises(RecipeError, match="it has none"):
+        weighted_sum({}, {"kl": 0.5})

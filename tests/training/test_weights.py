@@ -11,7 +11,7 @@ from sumpool.training.weights import adopt_weights, select_by_words, set_weights
 from tests.training.toy import VOCABULARY, new_model
 
 
-def test_a_shared_tensor_is_kept_once_and_stays_shared() -> None:
+def test_a_shared_tensor_is_saved_once_and_stays_shared() -> None:
     model = new_model()
     weights = {name: tensor.clone() for name, tensor in weights_of(model).items()}
     assert len(weights) == len({id(parameter) for parameter in model.parameters()})
@@ -38,7 +38,7 @@ def test_a_shared_tensor_is_kept_once_and_stays_shared() -> None:
         ({"weight": torch.zeros(2, 3), "bias": torch.zeros(2), "zoom": torch.zeros(1)}, "zoom must be absent"),
     ],
 )
-def test_weights_of_another_model_change_nothing(saved: dict[str, torch.Tensor], message: str) -> None:
+def test_weights_of_another_model_are_an_error(saved: dict[str, torch.Tensor], message: str) -> None:
     model = nn.Linear(3, 2)
     before = model.weight.clone()
     with pytest.raises(CheckpointError, match=re.escape(message)):
@@ -46,7 +46,7 @@ def test_weights_of_another_model_change_nothing(saved: dict[str, torch.Tensor],
     assert torch.equal(model.weight, before)
 
 
-def test_weights_of_a_like_model_are_taken_where_there_is_a_place() -> None:
+def test_matching_weights_of_another_model_are_copied() -> None:
     model = nn.Linear(3, 2)
     bias = model.bias.clone()
     saved = {"weight": torch.ones(2, 3), "zoom": torch.zeros(1)}
@@ -58,26 +58,26 @@ def test_weights_of_a_like_model_are_taken_where_there_is_a_place() -> None:
     assert torch.equal(model.bias, bias)
 
 
-def test_a_selection_begins_with_how_words_are_seen() -> None:
+def test_selections_are_initialised_from_word_projections() -> None:
     full = new_model()
     settings = full.config.model_dump()
     settings["decoder"]["cross_attention"] = {"kind": "sentence", "selection": {"kind": "approximate"}}
     config = ModelConfig.model_validate(settings)
     model, saved = SummarizationModel(config, VOCABULARY), weights_of(full)
-    fresh, left_out = adopt_weights(model, select_by_words(weights_of(model), saved), "here")
-    assert fresh == [
+    missing, unused = adopt_weights(model, select_by_words(weights_of(model), saved), "here")
+    assert missing == [
         f"decoder.memory_encoder.encoder.{name}.{part}" for name in ("out", "weigh") for part in ("bias", "weight")
     ]
-    assert left_out == []
-    seeing = full.decoder.layers[0].get_submodule("cross_attention")
+    assert unused == []
+    cross_attention = full.decoder.layers[0].get_submodule("cross_attention")
     states = torch.randn(3, config.dim)
     selection = model.decoder.layers[0].get_submodule("cross_attention.selection")
-    key = seeing.get_submodule("key_value")(states).chunk(2, dim=-1)[0]
-    torch.testing.assert_close(selection.get_submodule("query")(states), seeing.get_submodule("query")(states))
+    key = cross_attention.get_submodule("key_value")(states).chunk(2, dim=-1)[0]
+    torch.testing.assert_close(selection.get_submodule("query")(states), cross_attention.get_submodule("query")(states))
     torch.testing.assert_close(selection.get_submodule("key")(states), key)
 
 
-def test_a_selection_that_was_saved_is_kept() -> None:
+def test_saved_selections_are_kept() -> None:
     saved = {f"a.{name}.weight": torch.zeros(2) for name in ("query", "key_value", "selection.query")}
-    found = select_by_words(["a.selection.query.weight", "a.selection.weigh.weight", "b.selection.key.weight"], saved)
-    assert found == saved
+    weights = select_by_words(["a.selection.query.weight", "a.selection.weigh.weight", "b.selection.key.weight"], saved)
+    assert weights == saved

@@ -1,4 +1,4 @@
-"""A model and documents so small that a whole training run takes a second or two."""
+"""Model and documents for training runs of a second or two."""
 
 import json
 from hashlib import sha256
@@ -43,8 +43,8 @@ CONFIG = TrainConfig(
 )
 
 
-class ItemSource:
-    """Documents in memory; the summary is how the document begins."""
+class ToyDocuments:
+    """Random documents in memory, summarised by their first tokens."""
 
     def __init__(self, count: int, seed: int) -> None:
         random = np.random.default_rng(seed)
@@ -60,37 +60,37 @@ class ItemSource:
     def __len__(self) -> int:
         return len(self.items)
 
-    def __getitem__(self, number: int) -> Item:
-        return self.items[number]
+    def __getitem__(self, index: int) -> Item:
+        return self.items[index]
 
 
-MATERIAL = TrainingData(ItemSource(30, seed=1), ItemSource(8, seed=2), source_length=16, target_length=5, seed=7)
+DATA = TrainingData(ToyDocuments(30, seed=1), ToyDocuments(8, seed=2), source_length=16, target_length=5, seed=7)
 
 
 def new_model(dropout: float = 0.1) -> SummarizationModel:
-    """The same weights every time."""
+    """Model with fixed initial weights."""
     torch.manual_seed(1)
     return SummarizationModel(MODEL.model_copy(update={"dropout": dropout}), VOCABULARY)
 
 
 def new_run(run: Path) -> Path:
-    """An empty run folder."""
+    """Create an empty run folder."""
     run.mkdir()
     Manifest({}).write(run)
     return run
 
 
 def train(run: Path) -> None:
-    """Start or go on with the run in a process of its own."""
+    """Start or resume the run; for a separate process."""
     torch.set_num_threads(1)
-    fit(new_model(), CONFIG, MATERIAL, run)
+    fit(new_model(), CONFIG, DATA, run)
 
 
 def trace(run: Path) -> dict[str, str]:
-    """What a run has left: the hash of every file, and the journal without what a clock says."""
+    """Reproducible content of a run folder: the hash of every file, and the metrics log without times."""
     files = sorted(path for path in run.rglob("*") if path.is_file() and path.name != "metrics.jsonl")
     hashes = {str(path.relative_to(run)): sha256(path.read_bytes()).hexdigest() for path in files}
     records = [json.loads(line) for line in (run / "metrics.jsonl").read_text().splitlines()]
-    timed = {"seconds", "loading", "tokens_per_second"}
+    timed = {"seconds", "data_seconds", "tokens_per_second"}
     journal = [{name: value for name, value in record.items() if name not in timed} for record in records]
     return {**hashes, "journal": json.dumps(journal)}

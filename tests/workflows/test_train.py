@@ -125,7 +125,7 @@ def test_the_same_recipe_and_seed_give_the_same_weights(
     with pytest.raises(Interrupted, match="SIGINT"):
         train(recipe_with(), tmp_path / "run", report=stop)
     notes = notes_of(recipe_with("train.checkpoint_activations=true"), tmp_path / "run")
-    assert "going on from step 3" in notes
+    assert "resuming from step 3" in notes
     weights = [(folder / "model.safetensors").read_bytes() for folder in (workshop / "run", tmp_path / "run")]
     assert weights[0] == weights[1]
 
@@ -154,7 +154,7 @@ def test_settings_that_no_update_depends_on_may_change(run: Path, recipe_with: C
 def test_a_schedule_without_an_end_may_go_on_for_more_steps(tmp_path: Path, recipe_with: Callable[..., Recipe]) -> None:
     short, long = (recipe_with("train.schedule.kind=constant", f"train.steps={steps}") for steps in (2, 4))
     notes_of(short, tmp_path / "extended")
-    assert "going on from step 2" in notes_of(long, tmp_path / "extended")
+    assert "resuming from step 2" in notes_of(long, tmp_path / "extended")
     notes_of(long, tmp_path / "whole")
     weights = [(tmp_path / name / "model.safetensors").read_bytes() for name in ("extended", "whole")]
     assert weights[0] == weights[1]
