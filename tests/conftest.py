@@ -11,7 +11,7 @@ from sumpool.core.model.summarizer import SummarizationModel
 from sumpool.data.report import DataReport, summarize_split
 from sumpool.io.manifest import FileDigest, Manifest
 from sumpool.recipe.load import load_recipe
-from sumpool.text.sentence_pieces import SentencePieces
+from sumpool.text.sentencepiece_tokenizer import SentencePieceTokenizer
 from sumpool.text.sentences import SentenceSplitter
 from sumpool.training.checkpoint import export
 
@@ -106,12 +106,12 @@ def run_folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder.mkdir()
     (folder / "recipe.yaml").write_text(RECIPE)
     texts = [story(number, 40) for number in range(20)]
-    tokenizer = SentencePieces.train(texts, folder / "tokenizer.model", 400)
+    tokenizer = SentencePieceTokenizer.train(texts, folder / "tokenizer.model", 400)
     SentenceSplitter.train(texts, folder / "sentences.json")
     empty = summarize_split([], [], None)
-    DataReport(0, 0, 0, tokenizer.vocabulary, {"train": empty, "validation": empty, "test": empty}, ()).save(folder)
+    DataReport(0, 0, 0, tokenizer.vocab_size, {"train": empty, "validation": empty, "test": empty}, ()).save(folder)
     torch.manual_seed(3)
-    model = SummarizationModel(load_recipe(folder).model, tokenizer.vocabulary)
+    model = SummarizationModel(load_recipe(folder).model, tokenizer.vocab_size)
     with torch.no_grad():
         model.embedding.weight *= 2  # sure of what it says, so that a summary is decided and not a tie
     names = ("recipe.yaml", "tokenizer.model", "sentences.json", "report.json")

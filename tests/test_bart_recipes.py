@@ -10,9 +10,8 @@ from sumpool.core.cross_attention.full import FullCrossAttentionConfig
 from sumpool.core.cross_attention.sentence import SentenceCrossAttentionConfig
 from sumpool.core.model.config import ModelConfig
 from sumpool.core.model.summarizer import SummarizationModel
-from sumpool.pretrained.config import Changes, read_original, settings_of
-from sumpool.pretrained.generation import Generation, writes_like
-from sumpool.pretrained.renumbering import renumber
+from sumpool.pretrained.config import ImportOptions, read_config, to_model_config
+from sumpool.pretrained.generation import GenerationSettings, to_decoding_config
 from sumpool.recipe.load import load_recipe
 from sumpool.recipe.schema import Recipe
 from sumpool.training.config import ScheduleConfig
@@ -22,8 +21,8 @@ from tests.test_recipes import RECIPES
 
 DATA = ("cnn_dailymail", "xsum", "arxiv")
 VOCABULARY = 50_265
-"""Pieces of BART-large."""
-LOBART = Changes(attention="sliding_window", window=1024, positions=4096, extend="flip")
+"""Tokens of BART-large."""
+LOBART = ImportOptions(attention="sliding_window", window=1024, positions=4096, extend="flip")
 
 
 def recipe(data: str, step: str) -> Recipe:
@@ -62,10 +61,10 @@ def test_each_step_begins_with_the_one_before(data: str) -> None:
         assert first.train.init_from == first.data.tokenizer
 
 
-@pytest.mark.parametrize(("data", "changes"), [("xsum", Changes()), ("arxiv", LOBART)])
-def test_the_base_is_what_importing_bart_large_gives(data: str, changes: Changes, tmp_path: Path) -> None:
+@pytest.mark.parametrize(("data", "changes"), [("xsum", ImportOptions()), ("arxiv", LOBART)])
+def test_the_base_is_what_importing_bart_large_gives(data: str, changes: ImportOptions, tmp_path: Path) -> None:
     BartConfig().save_pretrained(tmp_path)  # the sizes are those of BART-large unless told otherwise
-    imported = settings_of(read_original(tmp_path), changes, tmp_path)
+    imported = to_model_config(read_config(tmp_path), changes, tmp_path)
     assert fully(recipe(data, "kl_only").model) == imported
 
 
@@ -75,7 +74,7 @@ def test_the_base_is_what_importing_bart_large_gives(data: str, changes: Changes
 def test_summaries_are_written_as_generate_does_with_the_papers_settings(
     data: str, shortest: int, longest: int
 ) -> None:
-    generation = Generation(
+    generation = GenerationSettings(
         num_beams=4,
         length_penalty=2.0,
         early_stopping=True,
@@ -85,8 +84,7 @@ def test_summaries_are_written_as_generate_does_with_the_papers_settings(
         forced_bos_token_id=0,
         forced_eos_token_id=2,
     )
-    ours = {number: piece for piece, number in enumerate(renumber(VOCABULARY, 1, 3, 2, None)) if number is not None}
-    assert recipe(data, "kl_only").summarize == writes_like(generation, ours, target_length=1024)
+    assert recipe(data, "kl_only").summarize == to_decoding_config(generation, target_length=1024)
 
 
 @pytest.mark.parametrize("data", DATA)

@@ -42,11 +42,11 @@ def import_model(
     LoBART is a BART with --attention sliding_window --window 1024 --positions 4096.
     """
     from sumpool.interruption import interruptible
-    from sumpool.pretrained.config import Changes
+    from sumpool.pretrained.config import ImportOptions
     from sumpool.workflows.import_model import import_model as run_import
 
-    changes = Changes(attention, window, positions, extend)
+    options = ImportOptions(attention, window, positions, extend)
     with screen() as output, interruptible() as interruption:
-        run = run_import(path, out, changes, name=name, report=output.report, check=interruption.check)
+        run = run_import(path, out, options, name=name, report=output.report, check=interruption.check)
     complain(f"next: sumpool summarize --model {run} doc.txt")
     output.result(str(run))

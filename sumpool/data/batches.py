@@ -75,7 +75,7 @@ def collate(
     if not items:
         raise ValueError("items must hold a document, got none")
     pad, eos = special_tokens.pad, special_tokens.eos
-    read = [EncodedDocument(item.ids, item.sentences).cut(source_length, eos) for item in items]
+    read = [EncodedDocument(item.ids, item.sentences).truncate(source_length, eos) for item in items]
     ids = _pad([document.ids for document in read], pad)
     sentences = _pad([document.sentences for document in read], 0)
     lengths = torch.tensor([len(document.ids) for document in read])
@@ -83,7 +83,7 @@ def collate(
     targets = [_ended(item.target, target_length, eos) for item in items if item.target is not None]
     if len(targets) not in (0, len(items)):
         raise ValueError(f"all items or none must have a target, got {len(targets)} of {len(items)}")
-    phrases = [teacher.numbers(document.ids, document.sentences) for document in read if teacher]
+    phrases = [teacher.indices(document.ids, document.sentences) for document in read if teacher]
     return Batch(
         ids=ids,
         mask=mask,

@@ -13,8 +13,8 @@ from sumpool.data.sources._base import SPLITS, Example, Split
 from sumpool.data.texts import Texts
 from sumpool.text.document import encode_document
 from sumpool.text.fragments import words
+from sumpool.text.load import load_tokenizer
 from sumpool.text.sentences import SentenceSplitter
-from sumpool.text.tokenizer import load_tokenizer
 
 SENTENCES = "sentences.json"
 PHRASES = "phrases.model"
@@ -67,7 +67,8 @@ class DocumentEncoder:
 
     def _encode(self, example: Example) -> EncodedExample:
         document = encode_document(example.document, self._tokenizer, self._splitter)
-        summary = [*self._tokenizer.frame.first, *self._tokenizer.encode(example.summary)]  # EOS is added to batches
+        prefix = self._tokenizer.special_tokens.prefix
+        summary = [*prefix, *self._tokenizer.encode(example.summary)]  # EOS is added to batches
         target = np.array(summary, document.ids.dtype)
         item = Item(example.id, document.ids, document.sentences, target)
         document_words = words(example.document)

@@ -9,7 +9,7 @@ from sumpool.data.config import DataConfig
 from sumpool.errors import DataError
 from sumpool.interruption import Check
 from sumpool.io.manifest import NAME, FileDigest, Manifest
-from sumpool.text.tokenizer import tokenizer_file
+from sumpool.text.load import tokenizer_files
 
 _SCHEMA = 1
 
@@ -74,6 +74,6 @@ def _file_state(path: Path) -> tuple[str, int, int]:
 
 def _digest(folder: Path) -> str:
     try:
-        return hashlib.sha256(tokenizer_file(folder).read_bytes()).hexdigest()
+        return hashlib.sha256(b"".join(path.read_bytes() for path in tokenizer_files(folder))).hexdigest()
     except OSError:
         return ""  # loading the tokenizer reports a missing file

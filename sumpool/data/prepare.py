@@ -39,10 +39,10 @@ from sumpool.io.atomic import disk_errors, replace_folder
 from sumpool.io.lock import locked
 from sumpool.progress import Progress, Report
 from sumpool.text.fragments import words
+from sumpool.text.load import load_tokenizer, tokenizer_files
 from sumpool.text.phrases import Phrases
-from sumpool.text.sentence_pieces import SentencePieces
+from sumpool.text.sentencepiece_tokenizer import SENTENCEPIECE_MODEL, SentencePieceTokenizer
 from sumpool.text.sentences import SentenceSplitter
-from sumpool.text.tokenizer import SENTENCE_PIECES, load_tokenizer, tokenizer_file
 
 _EVALUATION: tuple[Split, ...] = ("validation", "test")
 _SMALL_BYTES = 1 << 19
@@ -79,7 +79,7 @@ def prepare(config: DataConfig, folder: Path, *, skip_bad_rows: bool, report: Re
             return DataReport.load(folder)
         _require_prepared_or_empty(folder)
         if config.tokenizer:
-            _require_vocabulary_of_tokenizer(config, load_tokenizer(config.tokenizer).vocabulary)
+            _require_vocabulary_of_tokenizer(config, load_tokenizer(config.tokenizer).vocab_size)
         with replace_folder(folder) as new:
             ingested = ingest(config.rows(), new, skip_bad_rows=skip_bad_rows, report=report, check=check)
             data_report = _encode_all(config, new, ingested, report, check)
@@ -98,7 +98,7 @@ def _encode_all(config: DataConfig, folder: Path, ingested: Ingested, report: Re
     texts = {split: Texts.open(folder, split) for split in SPLITS}
     workers = config.workers if sum(int(texts[split].sizes().sum()) for split in SPLITS) > _SMALL_BYTES else 0
     _train(folder, config, min(workers, 2), report, check)
-    vocabulary = load_tokenizer(folder).vocabulary
+    vocabulary = load_tokenizer(folder).vocab_size
     splits = _write_shards(folder, texts, vocabulary, workers, report, check)
     if config.phrases:
         report(Progress("prepare: phrases"))
@@ -116,8 +116,8 @@ def _train(folder: Path, config: DataConfig, processes: int, report: Report, che
     report(Progress("prepare: vocabulary"))
     tasks = [partial(_train_sentences, folder)]
     if config.tokenizer:
-        tokenizer = tokenizer_file(config.tokenizer)
-        shutil.copyfile(tokenizer, folder / tokenizer.name)
+        for path in tokenizer_files(config.tokenizer):
+            shutil.copyfile(path, folder / path.name)
     else:
         assert config.vocabulary, "vocabulary is set if tokenizer is not"
         tasks.insert(0, partial(_train_vocabulary, folder, config.vocabulary))
@@ -126,7 +126,7 @@ def _train(folder: Path, config: DataConfig, processes: int, report: Report, che
 
 
 def _train_vocabulary(folder: Path, vocabulary: int) -> None:
-    SentencePieces.train(_training_texts(folder), folder / SENTENCE_PIECES, vocabulary, _TRAINING_THREADS)
+    SentencePieceTokenizer.train(_training_texts(folder), folder / SENTENCEPIECE_MODEL, vocabulary, _TRAINING_THREADS)
 
 
 def _train_sentences(folder: Path) -> None:

@@ -14,9 +14,9 @@ from dataclasses import dataclass
 from functools import lru_cache
 from importlib.metadata import version
 
+from nltk.stem.porter import PorterStemmer
+from rouge_score.rouge_scorer import RougeScorer
 from rouge_score.tokenize import tokenize
-
-from sumpool.text.nltk_parts import PorterStemmer, bare
 
 TYPES = ("rouge1", "rouge2", "rougeL", "rougeLsum")
 
@@ -70,9 +70,6 @@ class Rouge:
     """
 
     def __init__(self, *, stemmer: bool, split: Split, splitter: str) -> None:
-        with bare("nltk", "nltk.stem"):
-            from rouge_score.rouge_scorer import RougeScorer
-
         self.tokenizer = RougeTokenizer(stemmer)
         self._split = split
         self._scorer = RougeScorer(list(TYPES), tokenizer=self.tokenizer)

@@ -9,7 +9,7 @@ import numpy as np
 from sumpool.data.shards import Item
 from sumpool.documents import Document
 from sumpool.inference.loading import LoadedModel
-from sumpool.text.document import EncodedDocument, spell_document
+from sumpool.text.document import EncodedDocument, encode_document
 
 _MOST = 64
 """Passages of a batch at most: more gain no speed and delay the first result."""
@@ -54,10 +54,11 @@ class Chunker:
         start = time.perf_counter()
         if document.error:
             return ChunkedDocument(document.id, "", (), 0, 0, 0.0, document.error)
-        whole = spell_document(document.text, self._tokenizer, self._splitter)
-        framed = whole.framed(self._tokenizer.frame)
+        special_tokens = self._tokenizer.special_tokens
+        whole = encode_document(document.text, self._tokenizer, self._splitter, add_special_tokens=False)
+        framed = whole.with_special_tokens(special_tokens)
         total, most = len(framed.ids), self._source_length
-        parts, reason = [framed.cut(most, self._tokenizer.special_tokens.eos)], ""
+        parts, reason = [framed.truncate(most, special_tokens.eos)], ""
         if not total:
             parts, reason = [], "the document must hold text, got none"
         elif total > most and self._on_overflow == "error":
@@ -71,10 +72,10 @@ class Chunker:
         return ChunkedDocument(document.id, document.text, passages, read if parts else 0, total, seconds, reason)
 
     def _windows(self, whole: EncodedDocument) -> list[EncodedDocument]:
-        """Cut a document into windows, each with a frame of its own."""
-        frame = self._tokenizer.frame
-        most = max(1, self._source_length - len(frame.first) - len(frame.last))
-        return [whole.part(*bounds).framed(frame) for bounds in windows(whole.sentences, most)]
+        """Cut a document into windows, each with special tokens around it."""
+        special_tokens = self._tokenizer.special_tokens
+        most = max(1, self._source_length - len(special_tokens.prefix) - len(special_tokens.suffix))
+        return [whole.slice(*bounds).with_special_tokens(special_tokens) for bounds in windows(whole.sentences, most)]
 
 
 def windows(sentences: np.ndarray, source_length: int) -> Iterator[tuple[int, int]]:

@@ -65,7 +65,7 @@ class Generator:
         self._is_narrow = model.config.dim <= _NARROW
         constraints: list[Constraint] = []
         if config.no_repeat_words:
-            constraints.append(NoRepeatWords(config.no_repeat_words, WordPieces(tokenizer.surfaces())))
+            constraints.append(NoRepeatWords(config.no_repeat_words, WordPieces(tokenizer.token_bytes())))
         if config.no_repeat_tokens:
             constraints.append(NoRepeatTokens(config.no_repeat_tokens))
         self._rules = Rules(config.begin_with, constraints, model.special_tokens)

@@ -16,8 +16,9 @@ from sumpool.data.report import DataReport
 from sumpool.errors import CheckpointError, RecipeError
 from sumpool.recipe.load import load_recipe
 from sumpool.recipe.schema import Recipe
+from sumpool.text.load import load_tokenizer
 from sumpool.text.sentences import SentenceSplitter
-from sumpool.text.tokenizer import Tokenizer, load_tokenizer
+from sumpool.text.tokenizer import Tokenizer
 from sumpool.training.checkpoint import MODEL, load_weights
 from sumpool.training.hardware import choose_device, choose_generation_precision
 
@@ -78,7 +79,7 @@ def load_model(folder: Path | None = None, overrides: Sequence[str] = ()) -> Loa
     tokenizer = load_tokenizer(folder)
     with SkipInit():
         word_starts = torch.tensor(tokenizer.word_starts())
-        model = SummarizationModel(recipe.model, tokenizer.vocabulary, word_starts, tokenizer.special_tokens)
+        model = SummarizationModel(recipe.model, tokenizer.vocab_size, word_starts, tokenizer.special_tokens)
     # A model that is asked for in another form may do with fewer parts, such as a selection that learns nothing.
     load_weights(folder, model, leave_out=any(change.startswith("model.") for change in overrides))
     for name, weights in model.named_parameters():

@@ -15,12 +15,12 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError
 from sumpool.core.model.config import ModelConfig
 from sumpool.errors import CheckpointError, RecipeError
 from sumpool.pretrained.folder import read_json
-from sumpool.pretrained.generation import Generation, generation_settings
+from sumpool.pretrained.generation import GenerationSettings, read_generation
 
 CONFIG = "config.json"
 
 
-class Original(BaseModel):
+class PretrainedConfig(BaseModel):
     """What has to be known of another model, under the names of its own file; what a file leaves out is as in BART."""
 
     model_config = ConfigDict(extra="ignore", frozen=True, strict=True, protected_namespaces=())
@@ -49,7 +49,7 @@ class Original(BaseModel):
     """Positions of LED's decoder."""
     attention_window: int | list[int] = 512
     """Places that LED's tokens see beside their own: of all layers, or of each."""
-    generation: Generation
+    generation: GenerationSettings
     """How it writes."""
 
     @property
@@ -64,7 +64,7 @@ class Original(BaseModel):
 
 
 @dataclass(frozen=True)
-class Changes:
+class ImportOptions:
     """How the imported model is to differ from the original.
 
     Attributes:
@@ -80,7 +80,7 @@ class Changes:
     extend: Literal["repeat", "flip"] = "repeat"
 
 
-def read_original(folder: Path) -> Original:
+def read_config(folder: Path) -> PretrainedConfig:
     """Read and check `config.json`.
 
     Raises:
@@ -88,11 +88,11 @@ def read_original(folder: Path) -> Original:
     """
     path = folder / CONFIG
     tree = {name: value for name, value in read_json(path).items() if value is not None}
-    generation = generation_settings(folder, tree)
+    generation = read_generation(folder, tree)
     start = {name: generation[name] for name in ("decoder_start_token_id",) if name in generation}
     tree = {**tree, **start, "generation": generation}
     try:
-        original = Original.model_validate(tree)
+        original = PretrainedConfig.model_validate(tree)
     except ValidationError as error:
         raise CheckpointError(f"{path}: {describe(error)}") from error
     for name in ("attention_heads", "ffn_dim"):
@@ -103,7 +103,7 @@ def read_original(folder: Path) -> Original:
     return original
 
 
-def _check_pieces(original: Original, path: Path) -> None:
+def _check_pieces(original: PretrainedConfig, path: Path) -> None:
     generation = original.generation
     named = {
         "pad_token_id": original.pad_token_id,
@@ -121,11 +121,11 @@ def _check_pieces(original: Original, path: Path) -> None:
         )
 
 
-def settings_of(original: Original, changes: Changes, origin: Path) -> ModelConfig:
+def to_model_config(original: PretrainedConfig, changes: ImportOptions, origin: Path) -> ModelConfig:
     """Say which model of ours computes what the original does, but for the changes.
 
     Args:
-        original: What `read_original` gave.
+        original: What `read_config` gave.
         changes: What is to differ.
         origin: Its folder, for the errors.
 
@@ -156,7 +156,7 @@ def settings_of(original: Original, changes: Changes, origin: Path) -> ModelConf
         raise CheckpointError(f"{origin / CONFIG} must be of a model that sumpool has: {describe(error)}") from error
 
 
-def _attentions(original: Original, changes: Changes) -> list[Mapping[str, Any]]:
+def _attentions(original: PretrainedConfig, changes: ImportOptions) -> list[Mapping[str, Any]]:
     """Give the settings of each encoder layer's attention."""
     kind, window = changes.attention, changes.window
     if (kind == "keep") != (window is None):

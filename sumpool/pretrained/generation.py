@@ -34,7 +34,7 @@ _WITHOUT_EFFECT = {
 """Settings that we do not have, with the value that leaves them out."""
 
 
-class Generation(BaseModel):
+class GenerationSettings(BaseModel):
     """The settings under their own names."""
 
     model_config = ConfigDict(extra="ignore", frozen=True, strict=True)
@@ -56,7 +56,7 @@ class Generation(BaseModel):
     """Settings that the file has and we do not."""
 
 
-def generation_settings(folder: Path, config: Mapping[str, Any]) -> dict[str, Any]:
+def read_generation(folder: Path, config: Mapping[str, Any]) -> dict[str, Any]:
     """Find what a folder says of generating.
 
     Args:
@@ -64,7 +64,7 @@ def generation_settings(folder: Path, config: Mapping[str, Any]) -> dict[str, An
         config: Its `config.json`, without what is null.
 
     Returns:
-        What `Generation` is made from.
+        What `GenerationSettings` is made from.
 
     Raises:
         CheckpointError: If `generation_config.json` is there and damaged.
@@ -80,12 +80,11 @@ def generation_settings(folder: Path, config: Mapping[str, Any]) -> dict[str, An
     return {**found, "left_out": left_out}
 
 
-def writes_like(generation: Generation, ours: Mapping[int, int], target_length: int) -> DecodingConfig:
+def to_decoding_config(generation: GenerationSettings, target_length: int) -> DecodingConfig:
     """Write as `generate` would.
 
     Args:
         generation: Its settings.
-        ours: Our number of each of the original's pieces.
         target_length: Pieces of a summary that the model writes, its end included.
 
     Raises:
@@ -98,7 +97,7 @@ def writes_like(generation: Generation, ours: Mapping[int, int], target_length: 
     elif generation.max_length is not None:
         longest.append(generation.max_length - 1 - forced)
     maximum = min(longest)
-    first = generation.forced_bos_token_id
+    forced_bos = generation.forced_bos_token_id
     return DecodingConfig(
         beams=generation.num_beams,
         length_penalty=generation.length_penalty,
@@ -107,7 +106,7 @@ def writes_like(generation: Generation, ours: Mapping[int, int], target_length: 
         min_length=min(maximum, max(0, generation.min_length - 1, generation.min_new_tokens)),
         max_length=maximum,
         force_end=forced,
-        begin_with=() if first is None else (ours[first],),
+        begin_with=() if forced_bos is None else (forced_bos,),
         no_repeat_words=0,
         no_repeat_tokens=generation.no_repeat_ngram_size,
     )

@@ -1,22 +1,18 @@
-"""The weights of BART and LED under our names.
+"""Weights of BART and LED under the names of `Summarizer`.
 
-Queries, keys and values become one matrix, and the rows of the embedding are renumbered. The two rows that BART never
-looks up before its positions are left out. BEGIN, which only we have, is a copy of the piece that the original's
-decoder starts with, and is never written.
+Queries, keys and values become one matrix. The two rows that BART never looks up before its positions are left out.
 """
 
-import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 
 import torch
 from torch import Tensor
 
 from sumpool.core.model.config import ModelConfig
 from sumpool.errors import CheckpointError
-from sumpool.pretrained.config import Original
+from sumpool.pretrained.config import PretrainedConfig
 from sumpool.pretrained.folder import Tensors
 from sumpool.pretrained.positions import Extension, extend
-from sumpool.special_tokens import BOS
 
 _EMBEDDING = ("shared.weight", "lm_head.weight", "encoder.embed_tokens.weight", "decoder.embed_tokens.weight")
 """Names of the one matrix of embedding and output; a file holds it under one of them or more."""
@@ -50,8 +46,8 @@ _CROSS_ATTENTION: Parts = {
 }
 
 
-def translate(
-    tensors: Tensors, original: Original, model: ModelConfig, pieces: Sequence[int | None], how: Extension
+def convert_weights(
+    tensors: Tensors, original: PretrainedConfig, model: ModelConfig, how: Extension
 ) -> dict[str, Tensor]:
     """Make every weight of ours from the original's.
 
@@ -59,7 +55,6 @@ def translate(
         tensors: The original's; all of them are taken.
         original: Its configuration.
         model: Our settings, of the same sizes.
-        pieces: By our number that of the original, as `renumber` gives it; None where the original has no such piece.
         how: How positions beyond the original's are made.
 
     Returns:
@@ -69,7 +64,7 @@ def translate(
         CheckpointError: If a tensor is missing, left over, of another shape or no number, or embedding and output
             are not one matrix.
     """
-    weights = _vocabulary(tensors, original, pieces)
+    weights = _vocabulary(tensors, original)
     encoder = _BART_ATTENTION if original.model_type == "bart" else _LED_ATTENTION
     halves: list[tuple[str, int, int, Parts]] = [
         ("encoder", model.source_length, original.encoder_layers, encoder),
@@ -89,34 +84,28 @@ def translate(
     return weights
 
 
-def _vocabulary(tensors: Tensors, original: Original, pieces: Sequence[int | None]) -> dict[str, Tensor]:
-    """Renumber the rows of the embedding, and say at the output which pieces the original cannot write."""
-    rows, dim = original.vocab_size, original.d_model
+def _vocabulary(tensors: Tensors, original: PretrainedConfig) -> dict[str, Tensor]:
+    """Take the matrix of embedding and output, and the output's bias."""
+    shape = original.vocab_size, original.d_model
     first, *others = [name for name in _EMBEDDING if name in tensors] or _EMBEDDING[:1]
-    embedding = tensors.take(first, (rows, dim))
+    embedding = tensors.take(first, shape)
     for name in others:
-        if not torch.equal(tensors.take(name, (rows, dim)), embedding):
+        if not torch.equal(tensors.take(name, shape), embedding):
             raise CheckpointError(f"{tensors.folder}: {name} must be the same matrix as {first}, got another")
-    bias = torch.zeros(1, rows)
+    bias = torch.zeros(1, original.vocab_size)
     if "final_logits_bias" in tensors:
-        bias = tensors.take("final_logits_bias", (1, rows), endless=True)
-    numbers = torch.tensor([rows if number is None else number for number in pieces])
-    renumbered = torch.cat([embedding, embedding.new_zeros(1, dim)])[numbers]
-    renumbered[BOS] = embedding[original.decoder_start_token_id]
-    return {
-        "embedding.weight": renumbered,
-        "output.bias": torch.cat([bias[0], bias.new_full((1,), -math.inf)])[numbers],
-    }
+        bias = tensors.take("final_logits_bias", (1, original.vocab_size), endless=True)
+    return {"embedding.weight": embedding, "output.bias": bias[0]}
 
 
-def _positions(tensors: Tensors, original: Original, half: str) -> Tensor:
+def _positions(tensors: Tensors, original: PretrainedConfig, half: str) -> Tensor:
     """Take the learned positions, (positions, dim)."""
     unused = _UNUSED_POSITIONS[original.model_type]
     length = original.source_length if half == "encoder" else original.target_length
     return tensors.take(f"{half}.embed_positions.weight", (unused + length, original.d_model))[unused:]
 
 
-def _stacked(tensors: Tensors, original: Original, place: str, parts: Parts) -> dict[str, Tensor]:
+def _stacked(tensors: Tensors, original: PretrainedConfig, place: str, parts: Parts) -> dict[str, Tensor]:
     """Put the maps and norms of one place into ours."""
     dim, wide = original.d_model, original.encoder_ffn_dim
     shapes = {"fc1": (wide, dim), "fc2": (dim, wide)}

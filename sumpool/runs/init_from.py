@@ -7,7 +7,7 @@ from torch import Tensor, nn
 
 from sumpool.errors import RecipeError
 from sumpool.progress import Progress, Report
-from sumpool.text.tokenizer import tokenizer_file
+from sumpool.text.load import same_tokenizer, tokenizer_files
 from sumpool.training.checkpoint import MODEL, read_weights
 from sumpool.training.weights import adopt_weights, mean_weights, select_by_words, weights_of
 
@@ -52,8 +52,8 @@ def _read(run: Path, prepared: Path) -> dict[str, Tensor]:
     if not (run / MODEL).is_file():
         raise RecipeError(f"train.init_from must be a run folder with {MODEL}, got {run}")
     weights = read_weights(run)
-    tokenizer = tokenizer_file(run)
-    if tokenizer.read_bytes() != tokenizer_file(prepared).read_bytes():
+    if not same_tokenizer(run, prepared):
+        tokenizer, *_ = tokenizer_files(run)
         raise RecipeError(
             f"train.init_from must be a run with the vocabulary of {prepared}, but {tokenizer} is another one: "
             "name the prepared data of that run as data.prepared"

@@ -15,13 +15,13 @@ from sumpool.io.manifest import NAME as MANIFEST
 from sumpool.io.manifest import FileDigest, Manifest, replace_listed_file
 from sumpool.recipe.load import dump_recipe, load_recipe
 from sumpool.recipe.schema import Recipe
-from sumpool.text.tokenizer import TOKENIZERS, tokenizer_file
+from sumpool.text.load import TOKENIZER_FILES, tokenizer_files
 from sumpool.training.checkpoint import MODEL
 from sumpool.training.state import TrainingState
 
 RECIPE = "recipe.yaml"
 LOCK = ".lock"
-COPIED = (*TOKENIZERS, SENTENCES, REPORT_FILE)
+COPIED = (*TOKENIZER_FILES, SENTENCES, REPORT_FILE)
 """What a run folder takes from the prepared data, so that it can be used without it; of the tokenizers there is one."""
 FREE = (
     "data.",  # the content of the prepared data is compared instead
@@ -184,7 +184,7 @@ def _refuse_another_run(run: Path, recipe: Recipe, prepared: Path) -> None:
 def _begin(run: Path, recipe: Recipe, prepared: Path) -> None:
     """Fill the folder; only the manifest, written last, makes it a run."""
     replace_file(run / RECIPE, dump_recipe(recipe).encode())
-    copied = (tokenizer_file(prepared).name, SENTENCES, REPORT_FILE)
+    copied = (*(path.name for path in tokenizer_files(prepared)), SENTENCES, REPORT_FILE)
     for name in copied:
         replace_file(run / name, (prepared / name).read_bytes())
     files = {name: FileDigest.of(run / name) for name in (RECIPE, *copied)}

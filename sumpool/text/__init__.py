@@ -1,1 +1,1 @@
-"""Between text and numbers: sentences and pieces."""
+"""Text to token ids: cleaning, sentence splitting and tokenization."""

@@ -1,6 +1,6 @@
-"""A document as the model reads it: piece ids, and the sentence that each piece belongs to.
+"""Encoded documents: token ids, and the sentence of each token.
 
-`encode_document` is the only way from text to ids, for training and for use, so that both see the same.
+`encode_document` is the only way from text to ids, in training and in use.
 """
 
 from dataclasses import dataclass
@@ -9,27 +9,28 @@ from itertools import chain
 import numpy as np
 import numpy.typing as npt
 
+from sumpool.special_tokens import SpecialTokens
 from sumpool.text.sentences import SentenceSplitter
-from sumpool.text.tokenizer import Frame, Tokenizer
+from sumpool.text.tokenizer import Tokenizer
 
 
 @dataclass(frozen=True)
 class EncodedDocument:
-    """The pieces of a text, of any length, with or without the frame of its tokenizer.
+    """Token ids of a document, of any length, with or without the special tokens around it.
 
     Attributes:
         ids: (length,), uint16 where the vocabulary fits, otherwise int32.
-        sentences: (length,) int32, number of each piece's sentence, from 0, never decreasing.
+        sentences: (length,) int32, index of each token's sentence, from 0, never decreasing.
     """
 
     ids: npt.NDArray[np.uint16] | npt.NDArray[np.int32]
     sentences: npt.NDArray[np.int32]
 
-    def part(self, start: int, end: int) -> "EncodedDocument":
-        """Give the pieces from `start` up to and without `end`, with their sentences numbered from 0."""
+    def slice(self, start: int, end: int) -> "EncodedDocument":
+        """Return the tokens from `start` up to and without `end`, their sentences counted from 0."""
         return EncodedDocument(self.ids[start:end], self.sentences[start:end] - self.sentences[start])
 
-    def cut(self, length: int, eos: int) -> "EncodedDocument":
+    def truncate(self, length: int, eos: int) -> "EncodedDocument":
         """Truncate to a length of at least 1; a document that ends with `eos` still does."""
         if len(self.ids) <= length:
             return self
@@ -39,34 +40,31 @@ class EncodedDocument:
             sentences[-1] = sentences[max(length - 2, 0)]
         return EncodedDocument(ids, sentences)
 
-    def framed(self, frame: Frame) -> "EncodedDocument":
-        """Put a frame around the pieces, which belongs to the first and the last sentence; nothing has no frame."""
+    def with_special_tokens(self, special_tokens: SpecialTokens) -> "EncodedDocument":
+        """Add prefix and suffix, as parts of the first and the last sentence; an empty document stays empty."""
         if not len(self.ids):
             return self
-        first, last = (np.array(pieces, self.ids.dtype) for pieces in frame)
-        sizes = len(first), len(last)
+        prefix, suffix = (np.array(ids, self.ids.dtype) for ids in (special_tokens.prefix, special_tokens.suffix))
         return EncodedDocument(
-            np.concatenate([first, self.ids, last]),
-            np.pad(self.sentences, sizes, mode="edge"),
+            np.concatenate([prefix, self.ids, suffix]),
+            np.pad(self.sentences, (len(prefix), len(suffix)), mode="edge"),
         )
 
 
-def encode_document(text: str, tokenizer: Tokenizer, splitter: SentenceSplitter) -> EncodedDocument:
-    """Spell a document as a model reads it: sentence by sentence, within the tokenizer's frame."""
-    return spell_document(text, tokenizer, splitter).framed(tokenizer.frame)
-
-
-def spell_document(text: str, tokenizer: Tokenizer, splitter: SentenceSplitter) -> EncodedDocument:
-    """Spell a document sentence by sentence, without a frame."""
-    # A sentence of characters that normalisation drops has no pieces, and takes no number.
-    spelt = [ids for ids in tokenizer.encode_sentences(text, splitter) if ids]
-    lengths = [len(ids) for ids in spelt]
-    return EncodedDocument(
-        ids=np.fromiter(chain.from_iterable(spelt), id_type(tokenizer.vocabulary), sum(lengths)),
-        sentences=np.repeat(np.arange(len(spelt), dtype=np.int32), lengths),
+def encode_document(
+    text: str, tokenizer: Tokenizer, splitter: SentenceSplitter, *, add_special_tokens: bool = True
+) -> EncodedDocument:
+    """Encode a document sentence by sentence, with the special tokens that its model expects around it."""
+    # A sentence of characters that normalisation drops has no tokens, and takes no index.
+    encoded = [ids for ids in tokenizer.encode_sentences(text, splitter) if ids]
+    lengths = [len(ids) for ids in encoded]
+    document = EncodedDocument(
+        ids=np.fromiter(chain.from_iterable(encoded), id_dtype(tokenizer.vocab_size), sum(lengths)),
+        sentences=np.repeat(np.arange(len(encoded), dtype=np.int32), lengths),
     )
+    return document.with_special_tokens(tokenizer.special_tokens) if add_special_tokens else document
 
 
-def id_type(vocabulary: int) -> npt.DTypeLike:
-    """Give the smallest of the two types that ids of a vocabulary are stored in."""
-    return np.uint16 if vocabulary <= np.iinfo(np.uint16).max + 1 else np.int32
+def id_dtype(vocab_size: int) -> npt.DTypeLike:
+    """Return the smaller of the two types of stored ids that holds a vocabulary."""
+    return np.uint16 if vocab_size <= np.iinfo(np.uint16).max + 1 else np.int32

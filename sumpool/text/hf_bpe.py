@@ -1,235 +1,193 @@
-"""The byte-level BPE vocabulary of a Hugging Face folder, read once and written under our numbers.
+"""Byte-level BPE (Radford et al., 2019) of a Hugging Face model, such as BART or LED.
 
-A folder has `tokenizer.json`, or `vocab.json` and `merges.txt` with added pieces in `added_tokens.json`. Which piece
-pads, ends a text and so on is said by name in `tokenizer_config.json` or `special_tokens_map.json`, and is as in BART
-where both are silent.
+A folder holds `tokenizer.json`, a file of the `tokenizers` library, and `vocabulary.json`: the size of the model's
+vocabulary and the ids of special tokens, under the names of transformers. Text is not normalised beyond `clean`, and
+only the post-processor adds special tokens: "</s>" in a document is encoded like any other four characters.
+
+Sentence by sentence a document has the same tokens as at once: sentences are cut before single spaces only, where the
+pre-tokenizer cuts too, and the space belongs to the word after it. The tokens differ from those of the text as it
+stands where that has line feeds, or several spaces in a row.
+
+Paragraphs are separated by a space, not by a line feed: BART was trained on text without line feeds, so that their
+token's embedding is almost untrained (its vocabulary, in order of frequency, has the token among the last two hundred
+of 50,265). Line feeds of a summary are kept, for a new model to learn.
 """
 
 import json
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Sequence
+from dataclasses import replace
+from importlib.util import find_spec
 from pathlib import Path
-from types import MappingProxyType
-from typing import Any
+from typing import TYPE_CHECKING, Any, final
 
 from sumpool.errors import DataError
-from sumpool.text.byte_pairs import LACKING, BytePairs, read_frame, require_library, write_frame
-from sumpool.text.tokenizer import BYTE_PAIRS, Frame
+from sumpool.special_tokens import SpecialTokens
+from sumpool.text.cleaning import clean
+from sumpool.text.sentences import SentenceSplitter
+from sumpool.text.tokenizer import Tokenizer
 
-_LINE_FEED = "Ċ"
-"""How byte-level BPE writes a line feed."""
-_USUAL = {
-    "bos_token": "<s>",
-    "cls_token": "<s>",
-    "pad_token": "<pad>",
-    "eos_token": "</s>",
-    "sep_token": "</s>",
-    "unk_token": "<unk>",
-    "mask_token": "<mask>",
-}
-"""What BART calls its special pieces."""
-_TELLING = ("special_tokens_map.json", "tokenizer_config.json")
-"""Files that say what they are called; the later outranks the earlier."""
-_OFF = ("dropout", "continuing_subword_prefix", "end_of_word_suffix", "byte_fallback", "ignore_merges")
+if TYPE_CHECKING:
+    import tokenizers
+
+TOKENIZER_JSON = "tokenizer.json"
+VOCABULARY_JSON = "vocabulary.json"
+_UNSUPPORTED = ("dropout", "continuing_subword_prefix", "end_of_word_suffix", "byte_fallback", "ignore_merges")
 """Settings of BPE that byte-level BPE leaves off."""
-_SWITCHES = ("single_word", "lstrip", "rstrip", "normalized")
-"""How a piece is looked for in a text."""
 
 
-@dataclass(frozen=True)
-class ForeignPieces:
-    """A vocabulary under the numbers of its model.
+@final
+class ByteLevelBpeTokenizer(Tokenizer):
+    """Byte-level BPE of the `tokenizers` library."""
 
-    Attributes:
-        folder: Where it was read.
-        numbers: Number of every piece.
-        merges: Pairs that BPE joins, the first ones first.
-        added: Pieces beside the learnt ones, as `tokenizers` describes them.
-        add_prefix_space: Whether a text begins as if a space stood before it.
-        pad: Number of padding.
-        unknown: Number of what it cannot spell.
-        end: Number of the end of a text.
-        paragraph: Number of a line feed; None where it has none.
-        frame: Numbers of the pieces around a text.
-    """
-
-    folder: Path
-    numbers: Mapping[str, int]
-    merges: Sequence[tuple[str, str]]
-    added: Sequence[Mapping[str, Any]]
-    add_prefix_space: bool
-    pad: int
-    unknown: int
-    end: int
-    paragraph: int | None
-    frame: Frame
-
-    @property
-    def vocabulary(self) -> int:
-        """Number of pieces, numbers without one included; the model may have more rows."""
-        return max(self.numbers.values()) + 1
-
-    def write(self, path: Path, renumbered: Sequence[int | None]) -> BytePairs:
-        """Write the vocabulary under our numbers.
+    def __init__(self, library: "tokenizers.Tokenizer", vocab_size: int, special_tokens: SpecialTokens) -> None:
+        """Wrap a tokenizer of the library; `load` is the usual way to get one.
 
         Args:
-            path: The file.
-            renumbered: By our number the number here, as `sumpool.pretrained.renumbering` gives it; None where there is
-                no piece. Rows of the model without a piece here are allowed; special pieces without a row, such as
-                <mask> in models that were trained on for summaries, are left out.
+            library: The tokenizer, which is changed: it neither truncates nor pads, and encodes the names of special
+                tokens as text.
+            vocab_size: Rows of the model's embedding; rows without a token are empty, and special tokens without a row
+                are never encoded.
+            special_tokens: Ids of special tokens; prefix and suffix are those of the post-processor.
 
         Raises:
-            DataError: If another piece here has no row in the model, or the `tokenizers` library is not installed.
+            ValueError: If the tokenizer is not byte-level BPE, or does not fit the ids.
         """
+        require_byte_level_bpe(library)
+        library.encode_special_tokens = True
+        library.no_truncation()
+        library.no_padding()
+        encoding = library.encode("a")
+        is_special = encoding.special_tokens_mask
+        prefix = encoding.ids[: is_special.index(0)]
+        suffix = encoding.ids[len(is_special) - is_special[::-1].index(0) :]
+        self._library = library
+        self._special_tokens = replace(special_tokens, prefix=tuple(prefix), suffix=tuple(suffix))
+        self._token_bytes = _token_bytes(library, vocab_size)
+        self._check_special_tokens()
+
+    def _check_special_tokens(self) -> None:
+        special = self._special_tokens
+        ids = (special.pad, special.eos, special.decoder_start, *special.suppressed, *special.prefix, *special.suffix)
+        if not all(0 <= token < self.vocab_size and not self._token_bytes[token] for token in ids):
+            raise ValueError(f"{special} in a vocabulary of {self.vocab_size}")
+        if special.suffix not in ((), (special.eos,)):
+            raise ValueError(f"texts that end with {special.suffix}, not with eos {special.eos}")
+
+    @classmethod
+    def load(cls, folder: Path) -> "ByteLevelBpeTokenizer":
+        """Read the files that `save` wrote.
+
+        Raises:
+            DataError: If the library is not installed, or a file is missing or damaged.
+        """
+        path = folder / TOKENIZER_JSON
         require_library(path)
-        ours = {number: our for our, number in enumerate(renumbered) if number is not None}
-        special = {piece["content"] for piece in self.added if piece["special"]}
-        if any(number not in ours for name, number in self.numbers.items() if name not in special):
-            raise DataError(
-                f"{self.folder} must have no more pieces than the model has rows, {len(ours):,}, got "
-                f"{self.vocabulary:,}; take the tokenizer that belongs to the model"
+        import tokenizers
+
+        try:
+            tree = read_object(folder / VOCABULARY_JSON)
+            special = SpecialTokens(
+                pad=tree["pad_token_id"],
+                eos=tree["eos_token_id"],
+                decoder_start=tree["decoder_start_token_id"],
+                suppressed=tuple(tree["suppress_tokens"]),
             )
-        texts = {number: text for text, number in self.numbers.items()}
-        names = [
-            LACKING.get(our, f"<|unused {our}|>") if number not in texts else texts[number]
-            for our, number in enumerate(renumbered)
-        ]
-        added = [_added(piece["content"], ours[piece["id"]], piece) for piece in self.added if piece["id"] in ours]
-        added += [_added(name, our) for our, name in enumerate(names) if name not in self.numbers]
-        frame = Frame(*(tuple(ours[number] for number in part) for part in self.frame))
-        path.write_text(json.dumps(_content(names, self, added, frame), ensure_ascii=False), "utf-8")
-        return BytePairs.load(path)
+            return cls(tokenizers.Tokenizer.from_file(str(path)), tree["vocab_size"], special)
+        except Exception as error:  # the library raises nothing more specific
+            raise DataError(
+                f"{path} must be byte-level BPE with {VOCABULARY_JSON} beside it, got {error!r}; import the model again"
+            ) from error
+
+    def save(self, folder: Path) -> None:
+        """Write `tokenizer.json` and `vocabulary.json`."""
+        special = self._special_tokens
+        tree = {
+            "vocab_size": self.vocab_size,
+            "pad_token_id": special.pad,
+            "eos_token_id": special.eos,
+            "decoder_start_token_id": special.decoder_start,
+            "suppress_tokens": special.suppressed,
+        }
+        (folder / TOKENIZER_JSON).write_text(self._library.to_str(), "utf-8")
+        (folder / VOCABULARY_JSON).write_text(json.dumps(tree, indent=1) + "\n", "utf-8")
+
+    @property
+    def special_tokens(self) -> SpecialTokens:
+        """Ids of the special tokens."""
+        return self._special_tokens
+
+    @property
+    def vocab_size(self) -> int:
+        """Rows of the model's embedding."""
+        return len(self._token_bytes)
+
+    def encode_batch(self, texts: Sequence[str]) -> list[list[int]]:
+        """Encode many texts, white space and line feeds as they are."""
+        encodings = self._library.encode_batch_fast([clean(text) for text in texts], add_special_tokens=False)
+        return [encoding.ids for encoding in encodings]
+
+    def encode_sentences(self, text: str, splitter: SentenceSplitter) -> list[list[int]]:
+        """Encode a document sentence by sentence, as one line."""
+        return self.encode_batch(splitter.split_line(text))
+
+    def _decode(self, ids: list[int]) -> str:
+        return b"".join(self._token_bytes[token] for token in ids).decode("utf-8", errors="replace")
+
+    def token_bytes(self) -> list[bytes]:
+        """UTF-8 bytes of every token; special tokens are empty."""
+        return list(self._token_bytes)
+
+    def word_starts(self) -> list[bool]:
+        """Return for every token whether it begins with white space; a special token is a word of its own."""
+        return [not token or token[:1].isspace() for token in self._token_bytes]
 
 
-def read_pieces(folder: Path) -> ForeignPieces:
-    """Read the vocabulary of a Hugging Face folder.
-
-    Raises:
-        DataError: If there is none, it is damaged, or it is no byte-level BPE that frames a text as BART does.
-    """
-    try:
-        told = {name: value for file in _TELLING for name, value in _json_if_there(folder / file).items()}
-        tree = _json(folder / BYTE_PAIRS) if (folder / BYTE_PAIRS).is_file() else _tree(folder, told)
-        return _read(folder, tree, told)
-    except (OSError, ValueError, LookupError, TypeError, AttributeError) as error:
-        raise DataError(
-            f"{folder} must hold byte-level BPE as tokenizer.json, or as vocab.json and merges.txt, got {error!r}; "
-            "take a BART or LED model with its tokenizer"
-        ) from error
+def require_library(path: Path) -> None:
+    """Raise a DataError if the `tokenizers` library is not installed."""
+    if find_spec("tokenizers") is None:
+        raise DataError(f"{path} must have tokenizers to read it, which is not installed: pip install 'sumpool[hub]'")
 
 
-def _read(folder: Path, tree: Mapping[str, Any], told: Mapping[str, Any]) -> ForeignPieces:
-    """Read what stands in a `tokenizer.json`; its neighbours outrank it, as in transformers."""
-    model, splitting, added = tree["model"], tree["pre_tokenizer"], tree["added_tokens"]
-    odd = [name for name in _OFF if model.get(name)] + ["normalizer"] * bool(tree.get("normalizer"))
-    if (model.get("type", "BPE"), splitting["type"], splitting.get("use_regex", True), *odd) != (
-        "BPE",
-        "ByteLevel",
-        True,
-    ):
-        raise ValueError(" ".join([model.get("type", "BPE"), splitting["type"], *odd]))
-    numbers: dict[str, int] = {**model["vocab"], **{piece["content"]: piece["id"] for piece in added}}
-    spaced = [
-        piece["content"] for piece in added if not piece["special"] and piece["content"].split() != [piece["content"]]
-    ]
-    if spaced:
-        raise ValueError(f"added piece {spaced[0]!r} with white space")
-    pad, unknown, end = (numbers[_names(told)[name]] for name in ("pad_token", "unk_token", "eos_token"))
-    frame = read_frame(tree.get("post_processor"), numbers)
-    if len({pad, unknown, end}) < 3 or frame.last not in ((), (end,)):
-        raise ValueError(f"pad {pad}, unknown {unknown}, end {end}, texts end with {frame.last}")
-    return ForeignPieces(
-        folder=folder,
-        numbers=numbers,
-        merges=[_pair(merge) for merge in model["merges"]],
-        added=added,
-        add_prefix_space=bool(told.get("add_prefix_space", splitting["add_prefix_space"])),
-        pad=pad,
-        unknown=unknown,
-        end=end,
-        paragraph=numbers.get(_LINE_FEED),
-        frame=frame,
-    )
+def require_byte_level_bpe(library: "tokenizers.Tokenizer") -> None:
+    """Raise a ValueError unless a tokenizer splits text as BART's does."""
+    model, pre_tokenizer = library.model, library.pre_tokenizer
+    kinds = [type(model).__name__, type(pre_tokenizer).__name__]
+    unsupported = [] if library.normalizer is None else ["normalizer"]
+    if kinds == ["BPE", "ByteLevel"]:
+        unsupported += [name for name in _UNSUPPORTED if getattr(model, name)]
+        unsupported += [] if pre_tokenizer.use_regex else ["use_regex: false"]
+    if kinds != ["BPE", "ByteLevel"] or unsupported:
+        raise ValueError(" ".join([*kinds, *unsupported]))
 
 
-def _tree(folder: Path, told: Mapping[str, Any]) -> dict[str, Any]:
-    """Say in the words of `tokenizer.json` what the lists of a folder hold; its frame is that of BART."""
-    lines = (folder / "merges.txt").read_text("utf-8").split("\n")
-    named = [*_names(told).values(), *map(_text, told.get("additional_special_tokens") or [])]
-    numbers = {**_json(folder / "vocab.json"), **_json_if_there(folder / "added_tokens.json")}
-    added = {name: _added(name, number) for name, number in numbers.items() if name in named}
-    for name, number in _json_if_there(folder / "added_tokens.json").items():
-        added.setdefault(name, _added(name, number, {"special": False}))
-    for number, piece in told.get("added_tokens_decoder", {}).items():
-        added[piece["content"]] = {**piece, "id": int(number)}
-    first, last = (_names(told)[name] for name in ("cls_token", "sep_token"))
-    return {
-        "added_tokens": list(added.values()),
-        "pre_tokenizer": {"type": "ByteLevel", "add_prefix_space": False},
-        "post_processor": {"type": "RobertaProcessing", "cls": [first, numbers[first]], "sep": [last, numbers[last]]},
-        "model": {
-            "type": "BPE",
-            "vocab": numbers,
-            "merges": [line for line in lines if line and not line.startswith("#version")],
-        },
-    }
+def _token_bytes(library: "tokenizers.Tokenizer", vocab_size: int) -> list[bytes]:
+    """UTF-8 bytes of every token; raise a ValueError if a token has no row or holds white space after a word."""
+    added = library.get_added_tokens_decoder()
+    surfaces = [b""] * vocab_size
+    for name, token in library.get_vocab().items():
+        if token in added and added[token].special:
+            continue
+        if token >= vocab_size:
+            raise ValueError(f"{library.get_vocab_size()} tokens for {vocab_size} rows of the model")
+        surfaces[token] = name.encode() if token in added else bytes(_BYTES[letter] for letter in name)
+        if token in added and name.split() != [name]:
+            raise ValueError(f"added token {name!r} with white space")
+    return surfaces
 
 
-def _names(told: Mapping[str, Any]) -> dict[str, str]:
-    """Find out what the special pieces are called."""
-    return {name: _text(told.get(name) or usual) for name, usual in _USUAL.items()}
-
-
-def _text(piece: Any) -> str:  # noqa: ANN401 - any JSON
-    return piece if isinstance(piece, str) else str(piece["content"])
-
-
-def _content(
-    names: Sequence[str], pieces: ForeignPieces, added: Sequence[Mapping[str, Any]], frame: Frame
-) -> dict[str, Any]:
-    """Write a `tokenizer.json`."""
-    level = {"type": "ByteLevel", "add_prefix_space": pieces.add_prefix_space, "trim_offsets": True, "use_regex": True}
-    return {
-        "version": "1.0",
-        "truncation": None,
-        "padding": None,
-        "added_tokens": sorted(added, key=lambda piece: piece["id"]),
-        "normalizer": None,
-        "pre_tokenizer": level,
-        "post_processor": write_frame(frame, names),
-        "decoder": level,
-        "model": {
-            "type": "BPE",
-            "dropout": None,
-            "unk_token": None,
-            "continuing_subword_prefix": None,
-            "end_of_word_suffix": None,
-            "fuse_unk": False,
-            "byte_fallback": False,
-            "ignore_merges": False,
-            "vocab": {name: our for our, name in enumerate(names)},
-            "merges": pieces.merges,
-        },
-    }
-
-
-def _added(name: str, number: int, like: Mapping[str, bool] = MappingProxyType({})) -> dict[str, Any]:
-    """Describe a piece beside the learnt ones; it is special unless the one that it is like is not."""
-    switches = {switch: bool(like.get(switch, False)) for switch in _SWITCHES}
-    return {"id": number, "content": name, **switches, "special": bool(like.get("special", True))}
-
-
-def _pair(merge: Any) -> tuple[str, str]:  # noqa: ANN401 - any JSON
-    left, right = merge.split(" ") if isinstance(merge, str) else merge
-    return left, right
-
-
-def _json(path: Path) -> dict[str, Any]:
-    found = json.loads(path.read_text("utf-8"))
-    if not isinstance(found, dict):
+def read_object(path: Path) -> dict[str, Any]:
+    """Read a file with a JSON object."""
+    tree = json.loads(path.read_text("utf-8"))
+    if not isinstance(tree, dict):
         raise TypeError(f"{path.name} that is no object")
-    return found
+    return tree
 
 
-def _json_if_there(path: Path) -> dict[str, Any]:
-    return _json(path) if path.is_file() else {}
+def _alphabet() -> dict[str, int]:
+    """Byte of each letter of a token: printable bytes are themselves, others are letters from U+0100 on."""
+    printable = [*range(ord("!"), ord("~") + 1), *range(ord("¡"), ord("¬") + 1), *range(ord("®"), ord("ÿ") + 1)]
+    others = [byte for byte in range(256) if byte not in printable]
+    return {chr(byte): byte for byte in printable} | {chr(256 + place): byte for place, byte in enumerate(others)}
+
+
+_BYTES = _alphabet()

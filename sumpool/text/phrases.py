@@ -99,7 +99,7 @@ class Phrases:
         path.write_bytes(model.getvalue())
         return cls.load(path)
 
-    def numbers(self, ids: np.ndarray, sentences: np.ndarray) -> np.ndarray:
+    def indices(self, ids: np.ndarray, sentences: np.ndarray) -> np.ndarray:
         """Number the phrases of a document.
 
         Tokens in a row that no training document had are one phrase.

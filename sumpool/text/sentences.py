@@ -12,10 +12,11 @@ from itertools import pairwise
 from pathlib import Path
 from typing import Final, final
 
+from nltk.tokenize.punkt import PunktLanguageVars, PunktParameters, PunktSentenceTokenizer, PunktTrainer
+
 from sumpool.errors import DataError
 from sumpool.text._sampling import sample_lines
 from sumpool.text.cleaning import clean, paragraphs
-from sumpool.text.nltk_parts import PunktLanguageVars, PunktParameters, PunktSentenceTokenizer, PunktTrainer
 
 LONGEST_SENTENCE: Final = 10_000
 """Characters; a longer sentence is cut between words where it has any."""
@@ -38,7 +39,7 @@ class SentenceSplitter:
     @classmethod
     def default(cls) -> "SentenceSplitter":
         """Give the parameters for general English that the package ships."""
-        return cls(_from_json(shipped()))
+        return cls(_from_json(shipped_parameters()))
 
     @classmethod
     def load(cls, path: Path) -> "SentenceSplitter":
@@ -127,8 +128,8 @@ def join(sentences: Iterable[str], paragraph: str = "\n") -> str:
     return "".join(each).strip()
 
 
-def shipped() -> str:
-    """Give the parameter file for general English that the package ships."""
+def shipped_parameters() -> str:
+    """Return the parameter file for general English that the package ships."""
     return files("sumpool.text").joinpath("english.json").read_text("utf-8")
 
 

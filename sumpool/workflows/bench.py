@@ -18,7 +18,7 @@ from sumpool.interruption import Check, go_on
 from sumpool.progress import Progress, Report, silent
 from sumpool.recipe.load import load_recipe, make_recipe
 from sumpool.recipe.schema import Recipe
-from sumpool.text.tokenizer import load_tokenizer
+from sumpool.text.load import load_tokenizer
 from sumpool.training.hardware import choose_device, choose_generation_precision, choose_precision
 from sumpool.workflows.bench_report import chosen_lengths, compose, keeping_nothing
 
@@ -131,5 +131,5 @@ def _vocabulary(recipe: Recipe) -> int:
     """Find out how many pieces the model of a recipe knows."""
     if recipe.data.vocabulary is None:
         assert recipe.data.tokenizer, "one of the two is set"
-        return load_tokenizer(recipe.data.tokenizer).vocabulary
+        return load_tokenizer(recipe.data.tokenizer).vocab_size
     return recipe.data.vocabulary

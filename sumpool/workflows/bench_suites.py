@@ -97,7 +97,7 @@ def bench_sparsity(
     settings = load_sparsity([*(each for each in overrides if each not in of_run), *chosen])
     loaded = load_model(run, [*of_run, f"summarize.device={settings.train.device}"])
     precision = choose_precision(settings.train.precision, loaded.device)
-    conditions = Conditions(loaded.tokenizer.vocabulary, loaded.device, precision, settings.seed)
+    conditions = Conditions(loaded.tokenizer.vocab_size, loaded.device, precision, settings.seed)
     with keeping_nothing():
         attention = watch_sentences(loaded, settings.bench.documents)
         losses = compare_selections(loaded, settings.bench.documents, settings.bench.seen, check)

@@ -76,7 +76,7 @@ def bench_trainer(
     material = _material(loaded)
     device = choose_device(recipe.train.device)
     precision = choose_precision(recipe.train.precision, device)
-    conditions = Conditions(loaded.tokenizer.vocabulary, device, precision, recipe.seed)
+    conditions = Conditions(loaded.tokenizer.vocab_size, device, precision, recipe.seed)
     with keeping_nothing():
         # 2. What the run has shown, and how fast the machine is now beside what it was then.
         ours = judge(loaded.folder, recipe, settings.split, overrides=of_run, report=report, check=check)
@@ -157,7 +157,7 @@ def _write(learnt: Learnt, loaded: LoadedModel, shard: Shard, report: Report, ch
 
     config, sizes = loaded.recipe.summarize, loaded.recipe.model
     writer = LedWriter(learnt.model, sizes, config, loaded.lengths)
-    pieces = WordPieces(loaded.tokenizer.surfaces())
+    pieces = WordPieces(loaded.tokenizer.token_bytes())
     read = np.minimum(shard.lengths, sizes.source_length)
     written: dict[int, str] = {}
     for numbers in gather(read.tolist(), config.batch_tokens):

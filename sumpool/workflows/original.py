@@ -1,4 +1,4 @@
-"""A random BART of transformers and ours made from it, on the way that `sumpool import` goes."""
+"""A random BART of transformers and its conversion, as by `sumpool import`."""
 
 from importlib.metadata import version
 from importlib.util import find_spec
@@ -10,13 +10,13 @@ import torch
 from sumpool.bench.config import TransformersConfig
 from sumpool.bench.suites.transformers import Pair
 from sumpool.errors import RecipeError
-from sumpool.pretrained.config import Changes, read_original, settings_of
-from sumpool.pretrained.generation import writes_like
-from sumpool.pretrained.renumbering import renumber
-from sumpool.workflows.import_model import translated
+from sumpool.pretrained.config import ImportOptions, read_config, to_model_config
+from sumpool.pretrained.generation import to_decoding_config
+from sumpool.special_tokens import SpecialTokens
+from sumpool.workflows.import_model import load_pretrained
 
 BOS, PAD, EOS, UNK = 0, 1, 2, 3
-"""Pieces of BART by its own numbers."""
+"""Special tokens of BART."""
 
 
 def random_pair(settings: TransformersConfig, seed: int) -> Pair:
@@ -66,11 +66,10 @@ def random_pair(settings: TransformersConfig, seed: int) -> Pair:
 
 
 def _imported(theirs: object, folder: Path) -> Pair:
-    """Make ours from the files of theirs."""
-    original, changes = read_original(folder), Changes()
-    config = settings_of(original, changes, folder)
-    numbers = renumber(original.vocab_size, PAD, UNK, EOS, None)
-    ours = translated(folder, original, config, numbers, changes.extend)
-    our_number = {number: our for our, number in enumerate(numbers) if number is not None}
-    writing = writes_like(original.generation, our_number, config.target_length)
-    return Pair(theirs, ours, torch.tensor([number or 0 for number in numbers]), EOS, writing, version("transformers"))
+    """Convert a saved model."""
+    pretrained, options = read_config(folder), ImportOptions()
+    config = to_model_config(pretrained, options, folder)
+    special_tokens = SpecialTokens(PAD, EOS, decoder_start=EOS, suppressed=(PAD, UNK))
+    ours = load_pretrained(folder, pretrained, config, special_tokens, options.extend)
+    decoding = to_decoding_config(pretrained.generation, config.target_length)
+    return Pair(theirs, ours, torch.arange(pretrained.vocab_size), EOS, decoding, version("transformers"))

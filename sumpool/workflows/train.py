@@ -23,8 +23,9 @@ from sumpool.recipe.schema import Recipe
 from sumpool.runs.init_from import take_weights
 from sumpool.runs.model_card import write_model_card
 from sumpool.runs.run_folder import claim, exclusive, finish, is_finished, open_run
+from sumpool.text.load import load_tokenizer
 from sumpool.text.phrases import Phrases
-from sumpool.text.tokenizer import Tokenizer, load_tokenizer
+from sumpool.text.tokenizer import Tokenizer
 from sumpool.training.checkpoint import Checkpoints
 from sumpool.training.data_order import TrainingData
 from sumpool.training.fit import CHECKPOINTS, fit
@@ -161,7 +162,7 @@ def _gather(recipe: Recipe, report: Report, check: Check) -> _Materials:
     training, validation = (Shard.open(prepared, split) for split in ("train", "validation"))
     torch.manual_seed(recipe.seed)
     word_starts = torch.tensor(tokenizer.word_starts())
-    model = SummarizationModel(recipe.model, tokenizer.vocabulary, word_starts, tokenizer.special_tokens)
+    model = SummarizationModel(recipe.model, tokenizer.vocab_size, word_starts, tokenizer.special_tokens)
     model.checkpoint_activations(recipe.train.checkpoint_activations)
     return _Materials(
         prepared=prepared,

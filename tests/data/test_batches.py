@@ -73,7 +73,7 @@ def test_a_teacher_numbers_the_phrases_of_what_is_read(tmp_path: Path) -> None:
     teacher = Phrases.train([(each.ids, each.sentences) for each in documents] * 50, tmp_path / "phrases.model", 20)
     batch = collate(documents, source_length=6, target_length=10, teacher=teacher)
     assert batch.phrases is not None
-    expected = [teacher.numbers(each.ids[:6], each.sentences[:6]).tolist() for each in documents]
+    expected = [teacher.indices(each.ids[:6], each.sentences[:6]).tolist() for each in documents]
     assert batch.phrases.tolist() == [expected[0], [*expected[1], 0]]
     assert batch.phrases.dtype is torch.int64
     assert collate(documents, source_length=6, target_length=10).phrases is None

@@ -64,6 +64,7 @@ def test_the_fingerprint_covers_the_tokenizer(source: Path, tmp_path: Path) -> N
     for name, content in (("one", "a"), ("copy", "a"), ("other", "b")):
         (tmp_path / name).mkdir()
         (tmp_path / name / "tokenizer.json").write_text(content)
+        (tmp_path / name / "vocabulary.json").write_text("{}")
     assert taken(tmp_path / "one") == taken(tmp_path / "copy") == taken(tmp_path / "one", 400)
     assert len({taken(tmp_path / name) for name in ("one", "other", "none")} | {fingerprint_of(source)}) == 4
 

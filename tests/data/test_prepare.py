@@ -22,9 +22,9 @@ from sumpool.data.sources._base import Example, Reject, SourceConfig, Split
 from sumpool.errors import DataError, Interrupted, ResourceError
 from sumpool.progress import Progress
 from sumpool.text.document import encode_document
+from sumpool.text.load import load_tokenizer
 from sumpool.text.phrases import Phrases
 from sumpool.text.sentences import SentenceSplitter
-from sumpool.text.tokenizer import load_tokenizer
 
 WORDS = (
     "router",
@@ -163,7 +163,7 @@ def test_phrases_are_trained_if_set(tmp_path: Path, prepared: Path, monkeypatch:
     assert files_of(tmp_path / "elsewhere") == with_phrases
     assert with_phrases.keys() - files_of(prepared).keys() == {"phrases.model"}
     shard = Shard.open(tmp_path / "here", "train")
-    phrases = Phrases.load(tmp_path / "here" / "phrases.model").numbers(shard[0].ids, shard[0].sentences)
+    phrases = Phrases.load(tmp_path / "here" / "phrases.model").indices(shard[0].ids, shard[0].sentences)
     assert len(phrases) == len(shard[0].ids)
     assert len(set(phrases.tolist())) < len(phrases)
     assert set(phrases.tolist()) != set(shard[0].sentences.tolist())  # more than one to a sentence

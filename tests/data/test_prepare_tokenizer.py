@@ -10,9 +10,9 @@ from sumpool.data.prepare import is_prepared
 from sumpool.data.report import DataReport
 from sumpool.data.shards import Shard
 from sumpool.errors import DataError, RecipeError
-from sumpool.special_tokens import EOS
-from sumpool.text.tokenizer import load_tokenizer
+from sumpool.text.load import load_tokenizer
 from tests.data.test_prepare import WORDS, LinesConfig, corpus, files_of, run, write
+from tests.text import bart
 from tests.text.bart import learn, take_over
 
 
@@ -37,24 +37,24 @@ def test_tokenizer_of_another_folder_is_copied(tmp_path: Path, prepared: Path) -
     assert is_prepared(with_tokenizer(tmp_path / "data", prepared, report.vocabulary), tmp_path / "prepared")
 
 
-def test_tokenizer_frame_is_applied(tmp_path: Path) -> None:
+def test_special_tokens_stand_around_documents_and_before_summaries(tmp_path: Path) -> None:
     write(tmp_path / "data", corpus())
     tokenizer = take_over(learn([" ".join(WORDS)], tmp_path / "bart"), tmp_path / "taken")
     report, _ = run(with_tokenizer(tmp_path / "data", tmp_path / "taken"), tmp_path / "prepared")
-    assert report.vocabulary == tokenizer.vocabulary
+    assert report.vocabulary == tokenizer.vocab_size
     assert not (tmp_path / "prepared" / "tokenizer.model").exists()
     shard = Shard.open(tmp_path / "prepared", "test")
     for number in range(len(shard)):
         item, text = shard[number], shard.text(number)
         assert item.target is not None
-        assert item.target.tolist() == [*tokenizer.frame.first, *tokenizer.encode(text.summary)]
-        assert item.ids.tolist() == [5, *tokenizer.encode(" ".join(text.document.split())), EOS]
+        assert item.target.tolist() == [*tokenizer.special_tokens.prefix, *tokenizer.encode(text.summary)]
+        assert item.ids.tolist() == [bart.BOS, *tokenizer.encode(" ".join(text.document.split())), bart.EOS]
         assert item.sentences[-1] == item.sentences[-2]
 
 
 def test_vocabulary_must_match_the_tokenizer(tmp_path: Path, prepared: Path) -> None:
     write(tmp_path / "data", corpus())
-    size = load_tokenizer(prepared).vocabulary
+    size = load_tokenizer(prepared).vocab_size
     with pytest.raises(RecipeError, match=rf"data\.vocabulary must be null or {size}, the size of .*, got 420"):
         run(with_tokenizer(tmp_path / "data", prepared, 420), tmp_path / "new")
     with pytest.raises(DataError, match=r"none/tokenizer\.model must be a SentencePiece model, got .*No such file"):

@@ -8,9 +8,9 @@ import pytest
 from sumpool.documents import Document
 from sumpool.inference.chunking import ChunkedDocument, Chunker, gather, stretches, windows
 from sumpool.inference.loading import LoadedModel, load_model
-from sumpool.special_tokens import EOS
 from sumpool.text.document import encode_document
 from tests.conftest import story
+from tests.text import bart
 from tests.text.bart import learn, take_over
 
 
@@ -39,18 +39,18 @@ def test_every_window_numbers_its_sentences_from_zero(run_folder: Path) -> None:
     assert sum(passage.sentences[-1] + 1 for passage in reading.passages) == whole.sentences[-1] + 1
 
 
-def test_every_window_has_a_frame_of_its_own(run_folder: Path, tmp_path: Path) -> None:
+def test_every_window_has_special_tokens_around_it(run_folder: Path, tmp_path: Path) -> None:
     loaded = replace(load_model(run_folder), tokenizer=take_over(learn([story(1, 40)], tmp_path / "bart"), tmp_path))
     document = Document("long", story(1, 200))
     whole = encode_document(document.text, loaded.tokenizer, loaded.splitter)
     (cut,) = Chunker(loaded).read(document).passages
-    assert cut.ids.tolist() == [*whole.ids[:199], EOS]
+    assert cut.ids.tolist() == [*whole.ids[:199], bart.EOS]
     reading = Chunker(with_settings(loaded, on_overflow="window")).read(document)
     assert len(reading.passages) > 2
     assert reading.read == reading.total == len(whole.ids)
     for passage in reading.passages:
         assert len(passage.ids) <= 200
-        assert (passage.ids[0], passage.ids[-1], passage.sentences[0]) == (5, EOS, 0)
+        assert (passage.ids[0], passage.ids[-1], passage.sentences[0]) == (bart.BOS, bart.EOS, 0)
     inner = np.concatenate([passage.ids[1:-1] for passage in reading.passages])
     assert inner.tolist() == whole.ids[1:-1].tolist()
 

@@ -35,7 +35,7 @@ def test_a_loaded_model_is_ready_for_use(run_folder: Path) -> None:
     loaded = load_model(run_folder, ["summarize.beams=3"])
     assert loaded.recipe.summarize.beams == 3
     assert loaded.lengths == Lengths(6, 24)
-    assert loaded.model.vocabulary == loaded.tokenizer.vocabulary
+    assert loaded.model.vocabulary == loaded.tokenizer.vocab_size
     assert not loaded.model.training
     assert not any(weights.requires_grad for weights in loaded.model.parameters())
 

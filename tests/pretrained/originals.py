@@ -1,4 +1,4 @@
-"""Tiny BARTs and LEDs of transformers with random weights, and ours made from them."""
+"""Tiny BARTs and LEDs of transformers with random weights, and the models converted from them."""
 
 from dataclasses import dataclass
 from pathlib import Path
@@ -8,19 +8,17 @@ import torch
 from torch import Tensor
 from transformers import BartConfig, BartForConditionalGeneration, LEDConfig, LEDForConditionalGeneration
 
-from sumpool.core.model.config import ModelConfig
 from sumpool.core.model.summarizer import SummarizationModel
-from sumpool.pretrained.config import Changes, read_original, settings_of
+from sumpool.pretrained.config import ImportOptions, read_config, to_model_config
 from sumpool.pretrained.folder import Tensors
-from sumpool.pretrained.renumbering import renumber
-from sumpool.pretrained.weights import translate
-from sumpool.special_tokens import PAD
+from sumpool.pretrained.weights import convert_weights
+from sumpool.special_tokens import SpecialTokens
 from sumpool.training.weights import set_weights
 
 VOCABULARY = 60
-THEIR_BEGIN, THEIR_PAD, THEIR_END, THEIR_UNKNOWN, THEIR_LINE_FEED = 0, 1, 2, 3, 40
-PIECES = renumber(VOCABULARY, THEIR_PAD, THEIR_UNKNOWN, THEIR_END, THEIR_LINE_FEED)
-NOTHING = Changes()
+BOS, PAD, EOS, UNK = range(4)
+SPECIAL_TOKENS = SpecialTokens(PAD, EOS, decoder_start=EOS, suppressed=(PAD, UNK), prefix=(BOS,), suffix=(EOS,))
+UNCHANGED = ImportOptions()
 
 Theirs = BartForConditionalGeneration | LEDForConditionalGeneration
 TheirsT = TypeVar("TheirsT", BartForConditionalGeneration, LEDForConditionalGeneration)
@@ -61,43 +59,32 @@ def _shake(model: TheirsT, seed: int) -> TheirsT:
 
 @dataclass(frozen=True)
 class Batch:
-    """Documents and summaries by the numbers of both.
+    """Documents and summaries.
 
     Attributes:
-        ids: (batch, length), ours.
+        ids: (batch, length), the documents.
         mask: (batch, length), True at real tokens.
-        target: (batch, target), ours, closed by END.
-        theirs: (batch, length), the documents in their numbers.
-        read: (batch, target), what their decoder is given.
+        inputs: (batch, target), input of the decoder.
     """
 
     ids: Tensor
     mask: Tensor
-    target: Tensor
-    theirs: Tensor
-    read: Tensor
+    inputs: Tensor
 
 
 def random_batch(seed: int, lengths: tuple[int, ...], target: int = 9) -> Batch:
     """Documents of these lengths, and a summary of the same length for each."""
     generator = torch.Generator().manual_seed(seed)
     mask = torch.arange(max(lengths)) < torch.tensor(lengths)[:, None]
-    ids = torch.randint(5, VOCABULARY, mask.shape, generator=generator).masked_fill(~mask, PAD)
-    written = torch.randint(5, VOCABULARY, (len(lengths), target), generator=generator)
-    numbers = torch.tensor([THEIR_END if number is None else number for number in PIECES])
-    read = torch.cat([torch.full((len(lengths), 1), THEIR_END), numbers[written][:, :-1]], dim=1)
-    return Batch(ids, mask, written, numbers[ids], read)
+    ids = torch.randint(UNK + 1, VOCABULARY, mask.shape, generator=generator).masked_fill(~mask, PAD)
+    summaries = torch.randint(UNK + 1, VOCABULARY, (len(lengths), target), generator=generator)
+    return Batch(ids, mask, torch.cat([torch.full((len(lengths), 1), EOS), summaries[:, :-1]], dim=1))
 
 
-def imported(folder: Path, changes: Changes = NOTHING) -> SummarizationModel:
-    """Make ours from a folder of theirs."""
-    original = read_original(folder)
-    config = settings_of(original, changes, folder)
-    return built(config, translate(Tensors(folder), original, config, PIECES, changes.extend))
-
-
-def built(config: ModelConfig, weights: dict[str, Tensor], vocabulary: int = len(PIECES)) -> SummarizationModel:
-    """Build a model with these weights."""
-    model = SummarizationModel(config, vocabulary)
-    set_weights(model, weights, "translated")
+def imported(folder: Path, options: ImportOptions = UNCHANGED) -> SummarizationModel:
+    """Convert the model of a folder."""
+    pretrained = read_config(folder)
+    config = to_model_config(pretrained, options, folder)
+    model = SummarizationModel(config, pretrained.vocab_size, special_tokens=SPECIAL_TOKENS)
+    set_weights(model, convert_weights(Tensors(folder), pretrained, config, options.extend), "converted")
     return model.eval()

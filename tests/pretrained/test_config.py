@@ -6,7 +6,7 @@ import pytest
 from transformers import BartConfig, LEDConfig
 
 from sumpool.errors import CheckpointError, RecipeError
-from sumpool.pretrained.config import Changes, read_original, settings_of
+from sumpool.pretrained.config import ImportOptions, read_config, to_model_config
 from tests.pretrained.originals import both
 
 SIZES = {"vocab_size": 60, "d_model": 16, **both(layers=2, attention_heads=2, ffn_dim=24)}
@@ -22,7 +22,7 @@ def write(folder: Path, *, led: bool = False, **changes: Any) -> Path:  # noqa: 
 
 def test_bart_is_described_in_our_words(tmp_path: Path) -> None:
     write(tmp_path, scale_embedding=True, activation_function="relu", max_position_embeddings=50, dropout=0.0)
-    config = settings_of(read_original(tmp_path), Changes(), tmp_path)
+    config = to_model_config(read_config(tmp_path), ImportOptions(), tmp_path)
     assert (config.dim, config.heads, config.feed_forward, config.decoder.layers) == (16, 2, 24, 2)
     assert (config.source_length, config.target_length) == (50, 50)
     assert (config.norm, config.embedding_norm, config.scale_embedding) == ("post", True, True)
@@ -32,7 +32,7 @@ def test_bart_is_described_in_our_words(tmp_path: Path) -> None:
 
 def test_led_is_described_in_our_words(tmp_path: Path) -> None:
     write(tmp_path, led=True, max_encoder_position_embeddings=64, max_decoder_position_embeddings=32)
-    config = settings_of(read_original(tmp_path), Changes(), tmp_path)
+    config = to_model_config(read_config(tmp_path), ImportOptions(), tmp_path)
     assert (config.source_length, config.target_length, config.scale_embedding) == (64, 32, False)
     layers = [layer.attention.model_dump(exclude={"positions"}) for layer in config.encoder]
     assert layers == [{"kind": "sliding_window", "window": window, "global_first": True} for window in (8, 4)]
@@ -40,7 +40,7 @@ def test_led_is_described_in_our_words(tmp_path: Path) -> None:
 
 def test_what_a_file_leaves_out_is_as_in_bart(tmp_path: Path) -> None:
     (tmp_path / "config.json").write_text(json.dumps({"model_type": "bart", **SIZES}))
-    original, usual = read_original(tmp_path), BartConfig()
+    original, usual = read_config(tmp_path), BartConfig()
     for name in ("pad_token_id", "eos_token_id", "decoder_start_token_id", "max_position_embeddings", "dropout"):
         assert getattr(original, name) == getattr(usual, name)
     assert original.activation_function == usual.activation_function
@@ -48,7 +48,7 @@ def test_what_a_file_leaves_out_is_as_in_bart(tmp_path: Path) -> None:
 
 def test_the_decoder_starts_as_it_does_in_generate(tmp_path: Path) -> None:
     (write(tmp_path) / "generation_config.json").write_text('{"decoder_start_token_id": 7}')
-    assert read_original(tmp_path).decoder_start_token_id == 7
+    assert read_config(tmp_path).decoder_start_token_id == 7
 
 
 @pytest.mark.parametrize(
@@ -70,15 +70,15 @@ def test_the_decoder_starts_as_it_does_in_generate(tmp_path: Path) -> None:
 )
 def test_what_does_not_map_is_refused(tmp_path: Path, changes: dict[str, Any], sentence: str) -> None:
     with pytest.raises(CheckpointError, match=sentence):
-        read_original(write(tmp_path, **changes))
+        read_config(write(tmp_path, **changes))
 
 
 def test_no_configuration_is_refused(tmp_path: Path) -> None:
     with pytest.raises(CheckpointError, match=r"config\.json must be JSON that can be read, got: .*No such file"):
-        read_original(tmp_path)
+        read_config(tmp_path)
     (tmp_path / "config.json").write_text("[1]")
     with pytest.raises(CheckpointError, match=r"config\.json must hold an object in JSON, got a list"):
-        read_original(tmp_path)
+        read_config(tmp_path)
 
 
 @pytest.mark.parametrize(
@@ -93,23 +93,23 @@ def test_no_configuration_is_refused(tmp_path: Path) -> None:
 def test_sizes_that_ours_cannot_have_are_refused(
     tmp_path: Path, led: bool, settings: dict[str, Any], sentence: str
 ) -> None:
-    original = read_original(write(tmp_path, led=led, **settings))
+    original = read_config(write(tmp_path, led=led, **settings))
     with pytest.raises(CheckpointError, match=sentence):
-        settings_of(original, Changes(), tmp_path)
+        to_model_config(original, ImportOptions(), tmp_path)
 
 
 def test_changes_are_made(tmp_path: Path) -> None:
-    original = read_original(write(tmp_path))
-    config = settings_of(original, Changes("sliding_window", 6, 4096), tmp_path)
+    original = read_config(write(tmp_path))
+    config = to_model_config(original, ImportOptions("sliding_window", 6, 4096), tmp_path)
     assert config.source_length == 4096
     attention = config.encoder[0].attention.model_dump()
     assert (attention["kind"], attention["window"], attention["global_first"]) == ("sliding_window", 6, False)
-    blockwise = settings_of(original, Changes("blockwise", 7), tmp_path).encoder[1].attention
+    blockwise = to_model_config(original, ImportOptions("blockwise", 7), tmp_path).encoder[1].attention
     assert blockwise.model_dump(exclude={"positions"}) == {"kind": "blockwise", "block": 7}
-    led = read_original(write(tmp_path, led=True))
+    led = read_config(write(tmp_path, led=True))
     windows = [
         layer.attention.model_dump()["window"]
-        for layer in settings_of(led, Changes("sliding_window", 6), tmp_path).encoder
+        for layer in to_model_config(led, ImportOptions("sliding_window", 6), tmp_path).encoder
     ]
     assert windows == [6, 6]
 
@@ -117,17 +117,21 @@ def test_changes_are_made(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("led", "changes", "sentence"),
     [
-        (False, Changes(window=8), r"--window must come with --attention .*, got --attention keep and --window 8"),
-        (False, Changes("blockwise"), r"--window must .*, got --attention blockwise and no --window"),
-        (True, Changes("blockwise", 8), r"--attention must be keep or sliding_window for LED, got blockwise"),
         (
             False,
-            Changes("sliding_window", 7),
+            ImportOptions(window=8),
+            r"--window must come with --attention .*, got --attention keep and --window 8",
+        ),
+        (False, ImportOptions("blockwise"), r"--window must .*, got --attention blockwise and no --window"),
+        (True, ImportOptions("blockwise", 8), r"--attention must be keep or sliding_window for LED, got blockwise"),
+        (
+            False,
+            ImportOptions("sliding_window", 7),
             r"--window must be even for sliding_window, one half on either side, got 7",
         ),
     ],
 )
-def test_changes_that_contradict_are_refused(tmp_path: Path, led: bool, changes: Changes, sentence: str) -> None:
-    original = read_original(write(tmp_path, led=led))
+def test_changes_that_contradict_are_refused(tmp_path: Path, led: bool, changes: ImportOptions, sentence: str) -> None:
+    original = read_config(write(tmp_path, led=led))
     with pytest.raises(RecipeError, match=sentence):
-        settings_of(original, changes, tmp_path)
+        to_model_config(original, changes, tmp_path)

@@ -10,24 +10,8 @@ from torch import Tensor
 
 from sumpool.core.model.summarizer import SummarizationModel
 from sumpool.errors import CheckpointError
-from sumpool.pretrained.config import Changes, read_original, settings_of
-from sumpool.pretrained.folder import Tensors
-from sumpool.pretrained.renumbering import renumber
-from sumpool.pretrained.weights import translate
-from sumpool.special_tokens import BOS, EOS, PARAGRAPH
-from tests.pretrained.originals import (
-    NOTHING,
-    PIECES,
-    VOCABULARY,
-    Batch,
-    Theirs,
-    both,
-    built,
-    imported,
-    random_bart,
-    random_batch,
-    random_led,
-)
+from sumpool.pretrained.config import ImportOptions
+from tests.pretrained.originals import Batch, Theirs, both, imported, random_bart, random_batch, random_led
 
 SHAPES: list[dict[str, Any]] = [
     {},
@@ -38,25 +22,21 @@ LENGTHS = ((17,), (40, 3, 21))
 
 
 def encode(model: SummarizationModel, batch: Batch) -> tuple[Tensor, Tensor]:
-    """Our encoder's states (batch, length, dim), and log-probabilities of all pieces (batch, target, vocab)."""
+    """Encoder states (batch, length, dim) of ours, and log-probabilities (batch, target, vocab)."""
     with torch.inference_mode():
         memory = model.encode(batch.ids, batch.mask, torch.zeros_like(batch.ids))
-        read = torch.nn.functional.pad(batch.target[:, :-1], (1, 0), value=BOS)
-        decoded = model.decoder(read, model.decoder.precompute(memory.tokens))
+        decoded = model.decoder(batch.inputs, model.decoder.precompute(memory.tokens))
         return memory.tokens.states, model.output(decoded.states, torch.empty(0), {})
 
 
 def encode_theirs(model: Theirs, batch: Batch) -> tuple[Tensor, Tensor]:
-    """The same of theirs, the pieces by our numbers."""
-    first = {"global_attention_mask": torch.zeros_like(batch.theirs)} if model.config.model_type == "led" else {}
+    """The same of theirs."""
+    first = {"global_attention_mask": torch.zeros_like(batch.ids)} if model.config.model_type == "led" else {}
     for mask in first.values():
         mask[:, 0] = 1
     with torch.inference_mode():
-        found = model(input_ids=batch.theirs, attention_mask=batch.mask.long(), decoder_input_ids=batch.read, **first)
-    log_probs = found.logits.log_softmax(-1)
-    absent = torch.full_like(log_probs[..., :1], -torch.inf)
-    numbers = [log_probs.size(-1) if number is None else number for number in PIECES]
-    return found.encoder_last_hidden_state, torch.cat([log_probs, absent], dim=-1)[..., numbers]
+        output = model(input_ids=batch.ids, attention_mask=batch.mask.long(), decoder_input_ids=batch.inputs, **first)
+    return output.encoder_last_hidden_state, output.logits.log_softmax(-1)
 
 
 def farthest(ours: SummarizationModel, theirs: Theirs, batch: Batch) -> float:
@@ -123,7 +103,7 @@ def test_a_model_saved_without_its_head_is_the_same(tmp_path: Path) -> None:
 def test_more_positions_leave_documents_within_the_learned_ones_as_they_were(tmp_path: Path, extend: Any) -> None:  # noqa: ANN401
     theirs = random_bart(7)
     theirs.save_pretrained(tmp_path)
-    ours = imported(tmp_path, Changes(positions=150, extend=extend))
+    ours = imported(tmp_path, ImportOptions(positions=150, extend=extend))
     assert farthest(ours, theirs, random_batch(7, (48, 20))) < 1e-4
     states, log_probs = encode(ours, random_batch(7, (150,)))
     assert states.isfinite().all()
@@ -139,33 +119,30 @@ def test_lobart_is_bart_within_half_a_window_and_sees_no_farther(tmp_path: Path)
     """Every vector of a document no longer than half a window and one sees all others."""
     theirs = random_bart(8)
     theirs.save_pretrained(tmp_path)
-    ours = imported(tmp_path, Changes("sliding_window", 20, positions=96))
+    ours = imported(tmp_path, ImportOptions("sliding_window", 20, positions=96))
     assert farthest(ours, theirs, random_batch(8, (11, 3, 8))) < 1e-4
     batch = random_batch(8, (40,))
     assert (encode(ours, batch)[0] - encode_theirs(theirs, batch)[0]).abs().max() > 0.01
-    blocks = imported(tmp_path, Changes("blockwise", 11))
+    blocks = imported(tmp_path, ImportOptions("blockwise", 11))
     assert farthest(blocks, theirs, random_batch(8, (11, 3, 8))) < 1e-4
 
 
 def test_queries_keys_and_values_keep_their_biases(tmp_path: Path) -> None:
     theirs = random_bart(9)
     theirs.save_pretrained(tmp_path)
-    weights = imported(tmp_path, Changes("sliding_window", 8)).state_dict()
+    weights = imported(tmp_path, ImportOptions("sliding_window", 8)).state_dict()
     attention = theirs.model.encoder.layers[1].self_attn
     biases = torch.cat([attention.q_proj.bias, attention.k_proj.bias, attention.v_proj.bias])
     assert torch.equal(weights["encoder.layers.1.attention.project.bias"], biases)
     assert torch.equal(weights["encoder.layers.1.attention.out.bias"], attention.out_proj.bias)
 
 
-def test_pieces_that_the_original_lacks_are_never_written(tmp_path: Path) -> None:
-    random_bart(10).save_pretrained(tmp_path)
-    original = read_original(tmp_path)
-    config = settings_of(original, NOTHING, tmp_path)
-    pieces = renumber(VOCABULARY, pad=1, unknown=3, end=2, paragraph=None)
-    ours = built(config, translate(Tensors(tmp_path), original, config, pieces, "repeat"), len(pieces))
-    bias = ours.output.state_dict()["bias"]
-    assert bias.isneginf().nonzero().flatten().tolist() == [BOS, PARAGRAPH]
-    assert torch.equal(ours.embedding.weight[BOS], ours.embedding.weight[EOS])  # what their decoder begins with
+def test_the_rows_of_the_vocabulary_stay_in_their_order(tmp_path: Path) -> None:
+    theirs = random_bart(10)
+    theirs.save_pretrained(tmp_path)
+    ours = imported(tmp_path)
+    assert torch.equal(ours.embedding.weight, theirs.model.shared.weight)
+    assert torch.equal(ours.output.state_dict()["bias"], theirs.final_logits_bias[0])
 
 
 @pytest.mark.parametrize(

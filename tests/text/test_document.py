@@ -3,23 +3,23 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from sumpool.special_tokens import EOS, PARAGRAPH
-from sumpool.text.document import EncodedDocument, encode_document, id_type
-from sumpool.text.sentence_pieces import SentencePieces
+from sumpool.special_tokens import EOS, PARAGRAPH, SpecialTokens
+from sumpool.text.document import EncodedDocument, encode_document, id_dtype
+from sumpool.text.sentencepiece_tokenizer import SentencePieceTokenizer
 from sumpool.text.sentences import SentenceSplitter
-from sumpool.text.tokenizer import Frame
+from tests.text import bart
 from tests.text.bart import learn, take_over
 
 SPLITTER = SentenceSplitter.default()
 
 
 @pytest.fixture(scope="module")
-def tokenizer(tmp_path_factory: pytest.TempPathFactory) -> SentencePieces:
+def tokenizer(tmp_path_factory: pytest.TempPathFactory) -> SentencePieceTokenizer:
     texts = ["One sentence. Another one, and more of it!", "A second text has a second sentence."]
-    return SentencePieces.train(texts, tmp_path_factory.mktemp("tokenizer") / "model", 300, 1)
+    return SentencePieceTokenizer.train(texts, tmp_path_factory.mktemp("tokenizer") / "model", 300, 1)
 
 
-def test_sentences_are_numbered_and_paragraphs_end_with_their_piece(tokenizer: SentencePieces) -> None:
+def test_sentences_are_numbered_and_paragraphs_end_with_their_token(tokenizer: SentencePieceTokenizer) -> None:
     found = encode_document("One sentence. Another one.\n\nA second text.", tokenizer, SPLITTER)
     assert found.ids.dtype == np.uint16
     assert found.sentences.dtype == np.int32
@@ -33,7 +33,7 @@ def test_sentences_are_numbered_and_paragraphs_end_with_their_piece(tokenizer: S
 
 
 @pytest.mark.parametrize("text", ["", "  \n", "\u200b\u202e"])
-def test_nothing_has_no_pieces(tokenizer: SentencePieces, text: str) -> None:
+def test_nothing_has_no_tokens(tokenizer: SentencePieceTokenizer, text: str) -> None:
     found = encode_document(text, tokenizer, SPLITTER)
     assert found.ids.shape == found.sentences.shape == (0,)
 
@@ -41,22 +41,22 @@ def test_nothing_has_no_pieces(tokenizer: SentencePieces, text: str) -> None:
 @pytest.mark.parametrize(
     "text", ["a", "...", "😀\u200d👩", "שלום עולם", "漢字漢字漢字", "e" + "\u0301" * 1000, "\x1b[31m", "\U000e0041\0 x"]
 )
-def test_odd_texts_have_pieces(tokenizer: SentencePieces, text: str) -> None:
+def test_odd_texts_have_tokens(tokenizer: SentencePieceTokenizer, text: str) -> None:
     assert len(encode_document(text, tokenizer, SPLITTER).ids)
 
 
-def test_line_ends_and_unicode_forms_make_no_difference(tokenizer: SentencePieces) -> None:
+def test_line_ends_and_unicode_forms_make_no_difference(tokenizer: SentencePieceTokenizer) -> None:
     one = encode_document("Caf\u00e9 is one.\nTwo.\n\nThree.", tokenizer, SPLITTER)
     other = encode_document("\ufeffCafe\u0301 is one.\r\nTwo.\r\n\r\nThree.", tokenizer, SPLITTER)
     assert one.ids.tolist() == other.ids.tolist()
     assert one.sentences.tolist() == other.sentences.tolist()
 
 
-def test_a_document_stands_within_the_frame_of_its_tokenizer(tmp_path: Path) -> None:
+def test_a_document_stands_within_the_special_tokens_of_its_tokenizer(tmp_path: Path) -> None:
     text = "One sentence. Another one.\n\nA second text."
     framing = take_over(learn([text], tmp_path / "bart"), tmp_path / "ours")
     found = encode_document(text, framing, SPLITTER)
-    assert found.ids.tolist() == [5, *framing.encode("One sentence. Another one. A second text."), EOS]
+    assert found.ids.tolist() == [bart.BOS, *framing.encode("One sentence. Another one. A second text."), bart.EOS]
     assert found.ids.dtype == np.uint16
     assert found.sentences.dtype == np.int32
     assert found.sentences[[0, 1, -2, -1]].tolist() == [0, 0, 2, 2]
@@ -65,31 +65,31 @@ def test_a_document_stands_within_the_frame_of_its_tokenizer(tmp_path: Path) -> 
     assert len(encode_document(" \n", framing, SPLITTER).ids) == 0
 
 
-def test_a_frame_may_have_any_size() -> None:
+def test_prefix_and_suffix_may_have_any_size() -> None:
     document = EncodedDocument(np.array([7, 8, 9], np.uint16), np.array([0, 1, 1], np.int32))
-    assert document.framed(Frame()).ids.tolist() == [7, 8, 9]
-    framed = document.framed(Frame((5, 6), (EOS,)))
+    assert document.with_special_tokens(SpecialTokens()).ids.tolist() == [7, 8, 9]
+    framed = document.with_special_tokens(SpecialTokens(prefix=(5, 6), suffix=(EOS,)))
     assert framed.ids.tolist() == [5, 6, 7, 8, 9, EOS]
     assert framed.sentences.tolist() == [0, 0, 0, 1, 1, 1]
 
 
-def test_an_end_outlives_a_cut() -> None:
+def test_eos_survives_truncation() -> None:
     document = EncodedDocument(np.array([5, 7, 8, 9, EOS], np.uint16), np.array([0, 0, 0, 1, 1], np.int32))
-    assert document.cut(5, EOS) is document
+    assert document.truncate(5, EOS) is document
     for length, ids, sentences in ((4, [5, 7, 8, EOS], [0] * 4), (2, [5, EOS], [0, 0]), (1, [EOS], [0])):
-        found = document.cut(length, EOS)
+        found = document.truncate(length, EOS)
         assert (found.ids.tolist(), found.sentences.tolist()) == (ids, sentences)
         assert found.ids.dtype == np.uint16
         assert found.sentences.dtype == np.int32
     assert document.ids.tolist() == [5, 7, 8, 9, EOS]
-    assert document.part(0, 4).cut(2, EOS).ids.tolist() == [5, 7]
+    assert document.slice(0, 4).truncate(2, EOS).ids.tolist() == [5, 7]
 
 
-def test_a_part_numbers_its_sentences_from_zero() -> None:
-    part = EncodedDocument(np.arange(6, dtype=np.uint16), np.array([0, 0, 1, 2, 2, 3], np.int32)).part(2, 5)
-    assert (part.ids.tolist(), part.sentences.tolist()) == ([2, 3, 4], [0, 1, 1])
+def test_a_slice_counts_its_sentences_from_zero() -> None:
+    some = EncodedDocument(np.arange(6, dtype=np.uint16), np.array([0, 0, 1, 2, 2, 3], np.int32)).slice(2, 5)
+    assert (some.ids.tolist(), some.sentences.tolist()) == ([2, 3, 4], [0, 1, 1])
 
 
 def test_large_vocabularies_need_more_bits() -> None:
-    assert id_type(65_536) == np.uint16
-    assert id_type(65_537) == np.int32
+    assert id_dtype(65_536) == np.uint16
+    assert id_dtype(65_537) == np.int32

@@ -1,216 +1,230 @@
-"""Vocabularies of Hugging Face folders, in each of the forms that they come in."""
+"""Byte-level BPE against the tokenizer of transformers on the same files."""
 
 import json
+import time
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import pytest
+import tokenizers
+from hypothesis import given, settings
+from hypothesis import strategies as st
 from transformers import BartTokenizer
 
 from sumpool.errors import DataError
-from sumpool.special_tokens import BOS, EOS, PAD, PARAGRAPH, UNK
-from sumpool.text import byte_pairs
-from sumpool.text.hf_bpe import read_pieces
-from sumpool.text.tokenizer import Frame
-from tests.text.bart import learn, numbers, take_over
+from sumpool.special_tokens import SpecialTokens
+from sumpool.text import hf_bpe
+from sumpool.text.cleaning import clean
+from sumpool.text.hf_bpe import ByteLevelBpeTokenizer
+from sumpool.text.load import load_tokenizer
+from sumpool.text.sentences import SentenceSplitter
+from tests.text.bart import BOS, EOS, MASK, PAD, SIZE, UNK, learn, take_over
 
-TEXTS = ["The end of a document is short. Why?\nAnother number is not.", "A caf\u00e9, at last."] * 3
-TEXT = "The caf\u00e9 is not <mask> the end </s>"
+TEXTS = [
+    f"The {noun} of a long document's end, and number {n}: it isn't here.\nWhy? A caf\u00e9!"
+    for n, noun in enumerate("ab")
+] * 3
+SPLITTER = SentenceSplitter.default()
+FRAGMENTS = st.sampled_from(
+    [
+        " ",
+        "  ",
+        "\n",
+        "\n\n",
+        "\u00a0",
+        "\u3000",
+        "\u1680",
+        "\t",
+        "end",
+        "The",
+        "it's",
+        "they'll",
+        ".",
+        "?",
+        "...",
+        '."',
+        ")",
+        "</s>",
+        "<s>",
+        "<mask>",
+        "7",
+    ]
+)
+TEXT = st.lists(st.one_of(FRAGMENTS, st.text(max_size=3)), max_size=20).map("".join)
 
 
-@pytest.fixture
-def bart(tmp_path: Path) -> Path:
-    """A folder with vocab.json and merges.txt."""
-    return learn(TEXTS, tmp_path / "bart", 330)
+@pytest.fixture(scope="module")
+def bart(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return learn(TEXTS, tmp_path_factory.mktemp("bart"), 330)
 
 
-@pytest.fixture
-def whole(bart: Path) -> Path:
-    """A folder with tokenizer.json and tokenizer_config.json."""
-    folder = bart.with_name("whole")
-    BartTokenizer.from_pretrained(bart).save_pretrained(folder)
-    return folder
+@pytest.fixture(scope="module")
+def original(bart: Path) -> Any:  # noqa: ANN401 - transformers has no types
+    return BartTokenizer.from_pretrained(bart)
 
 
-def edit(path: Path, change: Callable[[dict[str, Any]], object]) -> None:
-    tree = json.loads(path.read_text()) if path.is_file() else {}
+@pytest.fixture(scope="module")
+def ours(bart: Path, tmp_path_factory: pytest.TempPathFactory) -> ByteLevelBpeTokenizer:
+    return take_over(bart, tmp_path_factory.mktemp("ours"))
+
+
+@given(TEXT)
+@settings(max_examples=150, deadline=None)
+def test_a_text_has_the_tokens_of_the_original(original: Any, ours: ByteLevelBpeTokenizer, text: str) -> None:  # noqa: ANN401
+    ids = [BOS, *ours.encode(text), EOS]
+    assert ids == original(clean(text), split_special_tokens=True).input_ids
+    assert ours.decode(ids) == clean(text) == original.decode(ids[1:-1])
+
+
+def test_special_tokens_are_those_of_the_original(ours: ByteLevelBpeTokenizer) -> None:
+    assert ours.special_tokens == SpecialTokens(PAD, EOS, EOS, (PAD, UNK), (BOS,), (EOS,))
+    assert ours.token_bytes()[:6] == [b"", b"", b"", b"", b"", b"!"]
+    assert ours.word_starts()[:6] == [True, True, True, True, True, False]
+
+
+def as_one_line(text: str) -> str:
+    return " ".join(clean(text).split())
+
+
+@given(TEXT)
+@settings(max_examples=150, deadline=None)
+def test_sentences_have_the_tokens_of_the_whole_line(ours: ByteLevelBpeTokenizer, text: str) -> None:
+    sentences = ours.encode_sentences(text, SPLITTER)
+    assert [token for ids in sentences for token in ids] == ours.encode(as_one_line(text))
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "The end. It's here! Why?\n\nA long end (of it.) And more.",
+        'He said "no." Then "why?" and "It is." (So it is.)\nThe end',
+        "A. B. C. 7.5 e.g. this... and?! \u00a0 So",
+        "The end.'s is one. Why?",
+        'A no."(yes Why? foo.")Bar said "x.") Then',
+        "end" * 5000 + ". Why?",
+        "The end " * 2000 + "Why? It is.",
+    ],
+)
+def test_prose_has_the_pieces_of_the_whole_line(ours: ByteLevelBpeTokenizer, text: str) -> None:
+    sentences = ours.encode_sentences(text, SPLITTER)
+    assert len(sentences) > 1
+    assert [token for ids in sentences for token in ids] == ours.encode(as_one_line(text))
+
+
+def test_special_tokens_in_a_text_are_text(ours: ByteLevelBpeTokenizer) -> None:
+    ids = ours.encode("a</s><pad> <mask><s>")
+    assert not {PAD, UNK, BOS, EOS, MASK} & set(ids)
+    assert ours.decode(ids) == "a</s><pad> <mask><s>"
+
+
+def test_invisible_characters_have_no_tokens(ours: ByteLevelBpeTokenizer) -> None:
+    assert ours.encode("The\u202e docu\u200dment\ud800\u2028x") == ours.encode("The document\nx")
+    assert b"\n" in [ours.token_bytes()[token] for token in ours.encode("x\r\ny")]
+
+
+def test_parts_of_characters_are_replaced(ours: ByteLevelBpeTokenizer) -> None:
+    ids = ours.encode("\u6f22")
+    assert ours.decode(ids) == "\u6f22"
+    assert ours.decode(ids[:-1]) == "\ufffd"
+
+
+def test_ids_outside_the_vocabulary_are_refused(ours: ByteLevelBpeTokenizer) -> None:
+    with pytest.raises(ValueError, match=f"ids must be from 0 to {ours.vocab_size - 1}, got -1"):
+        ours.decode([5, -1])
+
+
+def test_a_space_before_a_text_is_as_in_the_original(bart: Path, tmp_path: Path) -> None:
+    (tmp_path / "tokenizer_config.json").write_text('{"add_prefix_space": true}')
+    for name in ("vocab.json", "merges.txt"):
+        (tmp_path / name).write_bytes((bart / name).read_bytes())
+    ours = take_over(tmp_path, tmp_path / "ours")
+    text = "The end. Why? The end."
+    expected = BartTokenizer.from_pretrained(tmp_path)(text).input_ids[1:-1]
+    assert ours.encode(text) == expected
+    assert [token for ids in ours.encode_sentences(text, SPLITTER) for token in ids] == expected
+
+
+def test_others_can_read_the_file(ours: ByteLevelBpeTokenizer, bart: Path, tmp_path: Path) -> None:
+    take_over(bart, tmp_path)
+    library = tokenizers.Tokenizer.from_file(str(tmp_path / "tokenizer.json"))
+    assert library.encode("The end").ids == [BOS, *ours.encode("The end"), EOS]
+    assert library.get_vocab_size() <= ours.vocab_size == SIZE
+
+
+def test_many_texts_are_encoded_at_once_and_fast(ours: ByteLevelBpeTokenizer) -> None:
+    texts = [f"{text} {number}" for number in range(3000) for text in TEXTS[:2]]
+    start = time.process_time()
+    encoded = ours.encode_batch(texts)
+    assert time.process_time() - start < 4  # 0.3 seconds measured
+    assert encoded[:4] == [ours.encode(text) for text in texts[:4]]
+    assert ours.encode_batch([]) == []
+
+
+def change_json(path: Path, change: Callable[[dict[str, Any]], object]) -> None:
+    tree = json.loads(path.read_text())
     change(tree)
     path.write_text(json.dumps(tree))
 
 
-def test_the_special_pieces_are_found(bart: Path) -> None:
-    pieces = read_pieces(bart)
-    vocabulary = json.loads((bart / "vocab.json").read_text())
-    assert (pieces.vocabulary, pieces.pad, pieces.unknown, pieces.end) == (len(vocabulary), 1, 3, 2)
-    assert pieces.paragraph == vocabulary["\u010a"]
-    assert pieces.frame == Frame((0,), (2,))
-    assert not pieces.add_prefix_space
-
-
-def test_both_forms_of_a_folder_are_the_same(bart: Path, whole: Path, tmp_path: Path) -> None:
-    assert not (whole / "vocab.json").exists()
-    take_over(bart, tmp_path / "one")
-    take_over(whole, tmp_path / "two")
-    assert (tmp_path / "one/tokenizer.json").read_bytes() == (tmp_path / "two/tokenizer.json").read_bytes()
-
-
-def test_merges_may_be_lines_or_pairs(whole: Path, tmp_path: Path) -> None:
-    take_over(whole, tmp_path / "one")
-    edit(
-        whole / "tokenizer.json", lambda tree: tree["model"].update(merges=list(map(" ".join, tree["model"]["merges"])))
-    )
-    take_over(whole, tmp_path / "two")
-    assert (tmp_path / "one/tokenizer.json").read_bytes() == (tmp_path / "two/tokenizer.json").read_bytes()
-
-
-def test_pieces_stand_under_our_numbers(bart: Path, tmp_path: Path) -> None:
-    pieces = read_pieces(bart)
-    ours = pieces.write(tmp_path / "tokenizer.json", numbers(pieces, rows=7))
-    vocabulary = json.loads((tmp_path / "tokenizer.json").read_text())["model"]["vocab"]
-    assert [vocabulary[name] for name in ("<pad>", "<unk>", "<|begin|>", "</s>", "\u010a")] == [
-        PAD,
-        UNK,
-        BOS,
-        EOS,
-        PARAGRAPH,
-    ]
-    assert ours.vocabulary == pieces.vocabulary + 1 + 7
-    assert ours.surfaces()[-7:] == [b""] * 7
-
-
-def test_a_vocabulary_may_lack_the_line_feed(whole: Path, tmp_path: Path) -> None:
-    edit(
-        whole / "tokenizer.json",
-        lambda tree: tree["model"]["vocab"].update({"\u0100x": tree["model"]["vocab"].pop("\u010a")}),
-    )
-    assert read_pieces(whole).paragraph is None
-    ours = take_over(whole, tmp_path / "ours")
-    assert ours.vocabulary == read_pieces(whole).vocabulary + 2
-    assert ours.surfaces()[PARAGRAPH] == b""
-    assert ours.decode(ours.encode("The end")) == "The end"
-
-
-def test_added_pieces_are_found_in_a_text_unless_they_are_special(bart: Path, tmp_path: Path) -> None:
-    edit(bart / "added_tokens.json", lambda tree: tree.update({"<doc>": 330, "<sum>": 332}))
-    edit(bart / "special_tokens_map.json", lambda tree: tree.update(additional_special_tokens=["<sum>"]))
-    assert read_pieces(bart).vocabulary == 333
-    ours = take_over(bart, tmp_path / "ours")
-    theirs = numbers(read_pieces(bart))
-    ids = [theirs[piece] for piece in ours.encode("a<doc>b<sum>")]
-    assert 330 in ids
-    assert 332 not in ids
-    assert ours.decode(ours.encode("a<doc>b<sum>")) == "a<doc>b<sum>"
-    assert ours.decode([theirs.index(332)]) == ""
-
-
-def test_pieces_may_be_added_in_the_configuration(bart: Path, tmp_path: Path) -> None:
-    switches = dict.fromkeys(("single_word", "lstrip", "rstrip", "normalized"), False)
-    piece = {"content": "<doc>", "special": True, **switches}
-    edit(bart / "tokenizer_config.json", lambda tree: tree.update(added_tokens_decoder={"330": piece}))
-    assert read_pieces(bart).vocabulary == 331
-    assert take_over(bart, tmp_path / "ours").surfaces()[-1] == b""
-
-
-def test_special_pieces_may_have_other_names(whole: Path) -> None:
-    text = (whole / "tokenizer.json").read_text().replace("</s>", "[end]")
-    (whole / "tokenizer.json").write_text(text)
-    edit(whole / "tokenizer_config.json", lambda tree: tree.update(eos_token={"content": "[end]"}, sep_token="[end]"))
-    assert read_pieces(whole).end == 2
-
-
 @pytest.mark.parametrize(
-    ("processor", "frame"),
+    ("damage", "reason"),
     [
-        (None, Frame()),
-        ({"type": "ByteLevel"}, Frame()),
+        (lambda tree: tree["model"]["vocab"].pop("a"), "Token `a` out of vocabulary"),
+        (lambda tree: tree["model"]["vocab"].update(a=999), "tokens for 400 rows of the model"),
+        (lambda tree: tree["model"]["merges"].append(["a", "nothing"]), "out of vocabulary"),
+        (lambda tree: tree["added_tokens"].clear(), "in a vocabulary of 400"),
         (
-            {"type": "TemplateProcessing", "single": [{"SpecialToken": {"id": "<s>"}}, {"Sequence": {"id": "A"}}]},
-            Frame((0,), ()),
+            lambda tree: tree["post_processor"].update(sep=["<mask>", MASK]),
+            r"texts that end with \(4,\), not with eos 2",
         ),
-        (
-            {
-                "type": "Sequence",
-                "processors": [
-                    {"type": "ByteLevel"},
-                    {"type": "RobertaProcessing", "cls": ["<s>", 0], "sep": ["</s>", 2]},
-                ],
-            },
-            Frame((0,), (2,)),
-        ),
-    ],
-)
-def test_the_frame_is_what_the_original_adds(whole: Path, tmp_path: Path, processor: object, frame: Frame) -> None:
-    edit(whole / "tokenizer.json", lambda tree: tree.update(post_processor=processor))
-    assert read_pieces(whole).frame == frame
-    assert take_over(whole, tmp_path / "ours").frame == Frame(frame.first and (5,), frame.last and (EOS,))
-
-
-@pytest.mark.parametrize(
-    ("change", "got"),
-    [
-        (lambda tree: tree["model"].update(type="Unigram"), "Unigram ByteLevel"),
-        (lambda tree: tree["model"].update(byte_fallback=True), "BPE ByteLevel byte_fallback"),
-        (lambda tree: tree.update(normalizer={"type": "NFC"}), "BPE ByteLevel normalizer"),
-        (lambda tree: tree["pre_tokenizer"].update(type="Metaspace"), "BPE Metaspace"),
-        (lambda tree: tree["pre_tokenizer"].update(use_regex=False), "BPE ByteLevel"),
-        (lambda tree: tree.update(post_processor={"type": "BertProcessing"}), "post_processor"),
-        (lambda tree: tree["post_processor"].update(sep=["<mask>", 4]), r"texts end with \(4,\)"),
-        (lambda tree: tree["added_tokens"][1].update(id=2), "pad 2, unknown 3, end 2"),
-        (
-            lambda tree: tree["added_tokens"][4].update(special=False, content="a b"),
-            "added piece 'a b' with white space",
-        ),
-        (lambda tree: tree["model"].update(merges=["a b c"]), "too many values"),
+        (lambda tree: tree["post_processor"].update(cls=["a", 69]), "in a vocabulary of 400"),
+        (lambda tree: tree.update(model={"type": "WordLevel", "vocab": {"a": 0}, "unk_token": "a"}), "WordLevel"),
         (lambda tree: tree.pop("model"), "model"),
     ],
 )
-def test_another_vocabulary_is_refused(whole: Path, change: Callable[[dict[str, Any]], object], got: str) -> None:
-    edit(whole / "tokenizer.json", change)
-    with pytest.raises(DataError, match=f"whole must hold byte-level BPE as tokenizer.json, .*{got}"):
-        read_pieces(whole)
+def test_a_damaged_tokenizer_is_refused(
+    bart: Path, tmp_path: Path, damage: Callable[[dict[str, Any]], object], reason: str
+) -> None:
+    take_over(bart, tmp_path)
+    change_json(tmp_path / "tokenizer.json", damage)
+    with pytest.raises(DataError, match=rf"tokenizer\.json must be byte-level BPE with vocabulary\.json .*{reason}"):
+        load_tokenizer(tmp_path)
 
 
-@pytest.mark.parametrize("content", ["", "[]", "{", "null"])
-def test_a_damaged_file_is_refused(bart: Path, content: str) -> None:
-    (bart / "vocab.json").write_text(content)
+@pytest.mark.parametrize(
+    "damage",
+    [
+        lambda tree: tree.pop("eos_token_id"),
+        lambda tree: tree.update(eos_token_id="</s>"),
+        lambda tree: tree.update(pad_token_id=70),
+        lambda tree: tree.update(decoder_start_token_id=400),
+        lambda tree: tree.update(suppress_tokens=[-1]),
+        lambda tree: tree.update(vocab_size=100),
+    ],
+)
+def test_damaged_special_tokens_are_refused(
+    bart: Path, tmp_path: Path, damage: Callable[[dict[str, Any]], object]
+) -> None:
+    take_over(bart, tmp_path)
+    change_json(tmp_path / "vocabulary.json", damage)
+    with pytest.raises(DataError, match=r"must be byte-level BPE with vocabulary\.json beside it, got "):
+        load_tokenizer(tmp_path)
+
+
+@pytest.mark.parametrize("name", ["tokenizer.json", "vocabulary.json"])
+@pytest.mark.parametrize("content", [b"", b"{", b"[]", b"\xff", b"{}"])
+def test_another_file_is_refused(bart: Path, tmp_path: Path, name: str, content: bytes) -> None:
+    take_over(bart, tmp_path)
+    (tmp_path / name).write_bytes(content)
     with pytest.raises(
-        DataError, match=r"bart must hold byte-level BPE as tokenizer\.json, or as vocab\.json and merges"
+        DataError, match=r"tokenizer\.json must be byte-level BPE with vocabulary\.json beside it, got "
     ):
-        read_pieces(bart)
+        load_tokenizer(tmp_path)
 
 
-def test_a_folder_without_a_vocabulary_is_refused(tmp_path: Path) -> None:
-    with pytest.raises(DataError, match=r"must hold byte-level BPE as tokenizer\.json, or as vocab\.json and merges"):
-        read_pieces(tmp_path)
-
-
-def test_more_pieces_than_rows_are_refused(bart: Path, tmp_path: Path) -> None:
-    pieces = read_pieces(bart)
-    with pytest.raises(
-        DataError, match=rf"more pieces than the model has rows, {pieces.vocabulary - 1}, got {pieces.vocabulary}; take"
-    ):
-        pieces.write(tmp_path / "tokenizer.json", numbers(pieces, rows=-1))
-
-
-def test_special_pieces_without_a_row_are_left_out(bart: Path, tmp_path: Path) -> None:
-    edit(bart / "added_tokens.json", lambda tree: tree.update({"<cover>": 340}))
-    edit(bart / "tokenizer_config.json", lambda tree: tree.update(mask_token="<cover>"))
-    pieces = read_pieces(bart)
-    ours = pieces.write(tmp_path / "tokenizer.json", numbers(pieces, rows=-1))
-    assert "<cover>" not in (tmp_path / "tokenizer.json").read_text()
-    assert ours.decode(ours.encode("The <cover> end")) == "The <cover> end"
-
-
-def test_old_files_do_not_name_their_model(whole: Path, tmp_path: Path) -> None:
-    take_over(whole, tmp_path / "one")
-    edit(whole / "tokenizer.json", lambda tree: tree["model"].pop("type"))
-    edit(whole / "tokenizer.json", lambda tree: tree["pre_tokenizer"].pop("use_regex"))
-    take_over(whole, tmp_path / "two")
-    assert (tmp_path / "one/tokenizer.json").read_bytes() == (tmp_path / "two/tokenizer.json").read_bytes()
-
-
-def test_writing_needs_the_library(bart: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(byte_pairs, "find_spec", lambda _: None)
-    with pytest.raises(DataError, match=r"must have tokenizers to read it, .* pip install 'sumpool\[hub\]'"):
-        take_over(bart, tmp_path / "ours")
+def test_the_library_must_be_there(bart: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    take_over(bart, tmp_path)
+    monkeypatch.setattr(hf_bpe, "find_spec", lambda _: None)
+    with pytest.raises(DataError, match=r"tokenizer\.json must have tokenizers .* pip install 'sumpool\[hub\]'"):
+        load_tokenizer(tmp_path)

@@ -27,7 +27,7 @@ def model(tmp_path_factory: pytest.TempPathFactory) -> Phrases:
 
 def test_phrases_are_the_words_that_the_documents_are_made_of(model: Phrases) -> None:
     ids, sentences, words = document(1000)
-    found = model.numbers(ids, sentences)
+    found = model.indices(ids, sentences)
     assert found.dtype == np.int32
     assert len(found) == len(ids)
     assert set(np.diff(found).tolist()) <= {0, 1}
@@ -36,16 +36,16 @@ def test_phrases_are_the_words_that_the_documents_are_made_of(model: Phrases) ->
 
 def test_a_phrase_ends_with_its_sentence(model: Phrases) -> None:
     ids = np.array([7, 8, 9, 7, 8, 9])
-    assert model.numbers(ids, np.zeros(6, int)).tolist() == [0, 0, 0, 1, 1, 1]
-    assert model.numbers(ids, np.array([0, 0, 1, 1, 3, 3])).tolist() in ([0, 0, 1, 2, 3, 4], [0, 1, 2, 3, 4, 5])
+    assert model.indices(ids, np.zeros(6, int)).tolist() == [0, 0, 0, 1, 1, 1]
+    assert model.indices(ids, np.array([0, 0, 1, 1, 3, 3])).tolist() in ([0, 0, 1, 2, 3, 4], [0, 1, 2, 3, 4, 5])
 
 
 def test_no_tokens_no_phrases(model: Phrases) -> None:
-    assert model.numbers(np.zeros(0, np.uint16), np.zeros(0, np.int32)).tolist() == []
+    assert model.indices(np.zeros(0, np.uint16), np.zeros(0, np.int32)).tolist() == []
 
 
 def test_unknown_tokens_in_a_row_are_one_phrase(model: Phrases) -> None:
-    assert model.numbers(np.array([7, 8, 9, 4000, 4001, 44]), np.zeros(6, int)).tolist() == [0, 0, 0, 1, 1, 2]
+    assert model.indices(np.array([7, 8, 9, 4000, 4001, 44]), np.zeros(6, int)).tolist() == [0, 0, 0, 1, 1, 2]
 
 
 def test_any_id_of_the_largest_vocabulary_is_one_character(tmp_path: Path) -> None:
@@ -56,7 +56,7 @@ def test_any_id_of_the_largest_vocabulary_is_one_character(tmp_path: Path) -> No
     pairs = np.arange(2000, 44_000, 2)[:, None] + np.arange(2)
     several = np.concatenate([np.tile(pair, 4) for pair in pairs[::400]])
     sentences = np.arange(len(several)) // 8
-    found = Phrases.train([(several, sentences)] * 20, tmp_path / "model", 300).numbers(several, sentences)
+    found = Phrases.train([(several, sentences)] * 20, tmp_path / "model", 300).indices(several, sentences)
     assert len(np.unique(found)) <= len(several) / 2
     assert len(found) == len(several)
 
@@ -74,7 +74,7 @@ def test_a_long_sentence_is_not_left_out_of_training(tmp_path: Path) -> None:
     ids, _, _ = document(1, 3000)
     one_sentence = np.zeros(len(ids), int)
     model = Phrases.train([(ids, one_sentence)], tmp_path / "model", 20)
-    assert len(set(model.numbers(ids, one_sentence))) > 1000  # unknown tokens would be a single phrase
+    assert len(set(model.indices(ids, one_sentence))) > 1000  # unknown tokens would be a single phrase
 
 
 def test_training_needs_tokens(tmp_path: Path) -> None:

@@ -11,7 +11,7 @@ from sumpool.errors import RecipeError
 from sumpool.inference.loading import load_model
 from sumpool.recipe.load import dump_recipe, load_recipe
 from sumpool.recipe.schema import Recipe
-from sumpool.text.byte_pairs import BytePairs
+from sumpool.text.hf_bpe import ByteLevelBpeTokenizer
 from sumpool.workflows.bench import bench
 from sumpool.workflows.summarize import summarize
 from sumpool.workflows.train import train
@@ -48,7 +48,7 @@ def test_a_run_holds_the_tokenizer_and_summarises_with_it(folder: Path, monkeypa
     assert not (run / "tokenizer.model").exists()
     monkeypatch.chdir(run)  # nothing beside the run is needed
     loaded = load_model(run)
-    assert isinstance(loaded.tokenizer, BytePairs)
+    assert isinstance(loaded.tokenizer, ByteLevelBpeTokenizer)
     documents = [
         Document("short", "A router drops."),
         Document("long", "Router sends packet. " * 60),
@@ -100,4 +100,4 @@ def test_a_bench_counts_the_pieces_of_the_tokenizer(folder: Path) -> None:
     settings = ("bench.target=4", "bench.generate=2", "bench.repeats=1")
     found = bench(folder / "toy.yaml", overrides=settings, lengths=(32,))
     assert isinstance(found.found, FoundModels)
-    assert found.settings["vocabulary"] == load_model(folder / "run").tokenizer.vocabulary
+    assert found.settings["vocabulary"] == load_model(folder / "run").tokenizer.vocab_size

@@ -6,22 +6,22 @@ from hypothesis import strategies as st
 
 from sumpool.errors import DataError
 from sumpool.special_tokens import PARAGRAPH, UNK
-from sumpool.text.sentence_pieces import SentencePieces
+from sumpool.text.sentencepiece_tokenizer import SentencePieceTokenizer
 
 TEXTS = [f"The {noun} of a long document is short, and number {n} is not. Why?" for n, noun in enumerate("abcdefgh")]
 
 
 @pytest.fixture(scope="module")
-def tokenizer(tmp_path_factory: pytest.TempPathFactory) -> SentencePieces:
-    return SentencePieces.train(TEXTS, tmp_path_factory.mktemp("tokenizer") / "tokenizer.model", 295, 1)
+def tokenizer(tmp_path_factory: pytest.TempPathFactory) -> SentencePieceTokenizer:
+    return SentencePieceTokenizer.train(TEXTS, tmp_path_factory.mktemp("tokenizer") / "tokenizer.model", 295, 1)
 
 
-def test_the_first_pieces_have_fixed_ids(tokenizer: SentencePieces) -> None:
-    assert tokenizer.pieces()[:6] == ["<pad>", "<unk>", "<s>", "</s>", "\n", "<0x00>"]
-    assert tokenizer.vocabulary == len(tokenizer.pieces()) == 295
+def test_the_first_tokens_have_fixed_ids(tokenizer: SentencePieceTokenizer) -> None:
+    assert tokenizer.tokens()[:6] == ["<pad>", "<unk>", "<s>", "</s>", "\n", "<0x00>"]
+    assert tokenizer.vocab_size == len(tokenizer.tokens()) == 295
 
 
-def test_line_feeds_are_paragraph_pieces_and_the_next_word_starts_a_word(tokenizer: SentencePieces) -> None:
+def test_line_feeds_are_paragraph_tokens_and_the_next_word_starts_a_word(tokenizer: SentencePieceTokenizer) -> None:
     first, second = tokenizer.encode("The document"), tokenizer.encode("is short")
     assert tokenizer.encode("The document\n\nis short\n") == [*first, PARAGRAPH, PARAGRAPH, *second, PARAGRAPH]
     assert tokenizer.decode(tokenizer.encode("The document\nis short\n")) == "The document\nis short\n"
@@ -29,31 +29,33 @@ def test_line_feeds_are_paragraph_pieces_and_the_next_word_starts_a_word(tokeniz
 
 @given(st.text(max_size=60))
 @settings(max_examples=50, deadline=None)
-def test_every_text_has_pieces_and_many_texts_have_the_same_as_one(tokenizer: SentencePieces, text: str) -> None:
+def test_every_text_has_tokens_and_many_texts_have_the_same_as_one(
+    tokenizer: SentencePieceTokenizer, text: str
+) -> None:
     ids = tokenizer.encode(text)
     assert UNK not in ids
-    assert tokenizer.encode_all([text, "other", text]) == [ids, tokenizer.encode("other"), ids]
+    assert tokenizer.encode_batch([text, "other", text]) == [ids, tokenizer.encode("other"), ids]
 
 
-def test_characters_without_a_piece_come_back(tokenizer: SentencePieces) -> None:
+def test_characters_without_a_token_come_back(tokenizer: SentencePieceTokenizer) -> None:
     assert tokenizer.decode(tokenizer.encode("漢字 😀 naïve <s> <0x41>")) == "漢字 😀 naïve <s> <0x41>"
 
 
-def test_composed_and_decomposed_letters_are_the_same(tokenizer: SentencePieces) -> None:
+def test_composed_and_decomposed_letters_are_the_same(tokenizer: SentencePieceTokenizer) -> None:
     assert tokenizer.encode("e\u0301") == tokenizer.encode("é")
 
 
-def test_invisible_characters_have_no_pieces(tokenizer: SentencePieces) -> None:
+def test_invisible_characters_have_no_tokens(tokenizer: SentencePieceTokenizer) -> None:
     assert tokenizer.encode("The\u202e docu\u200dment\ud800") == tokenizer.encode("The document")
 
 
-def test_control_pieces_are_silent(tokenizer: SentencePieces) -> None:
+def test_control_tokens_are_silent(tokenizer: SentencePieceTokenizer) -> None:
     ids = tokenizer.encode("The document")
     assert tokenizer.decode([2, *ids, 3, 0, 0]) == "The document"
     assert tokenizer.decode([]) == ""
 
 
-def test_ids_outside_the_vocabulary_are_refused(tokenizer: SentencePieces) -> None:
+def test_ids_outside_the_vocabulary_are_refused(tokenizer: SentencePieceTokenizer) -> None:
     with pytest.raises(ValueError, match="ids must be from 0 to 294, got 295"):
         tokenizer.decode([5, 295])
 
@@ -61,46 +63,46 @@ def test_ids_outside_the_vocabulary_are_refused(tokenizer: SentencePieces) -> No
 def test_training_twice_gives_the_same_file_and_prints_nothing(
     tmp_path: Path, capfd: pytest.CaptureFixture[str]
 ) -> None:
-    SentencePieces.train(TEXTS, tmp_path / "one", 295, 2)
-    SentencePieces.train(iter(TEXTS), tmp_path / "two", 295, 2)
+    SentencePieceTokenizer.train(TEXTS, tmp_path / "one", 295, 2)
+    SentencePieceTokenizer.train(iter(TEXTS), tmp_path / "two", 295, 2)
     assert (tmp_path / "one").read_bytes() == (tmp_path / "two").read_bytes()
     assert capfd.readouterr() == ("", "")
 
 
 def test_a_long_paragraph_is_not_left_out_of_training(tmp_path: Path) -> None:
-    tokenizer = SentencePieces.train([*TEXTS, "xylophone " * 5000], tmp_path / "model", 330)
-    assert "▁xylophone" in tokenizer.pieces()
+    tokenizer = SentencePieceTokenizer.train([*TEXTS, "xylophone " * 5000], tmp_path / "model", 330)
+    assert "▁xylophone" in tokenizer.tokens()
 
 
-def test_few_texts_give_fewer_pieces(tmp_path: Path) -> None:
-    assert SentencePieces.train(["a b"], tmp_path / "model", 8000).vocabulary < 300
+def test_few_texts_give_fewer_tokens(tmp_path: Path) -> None:
+    assert SentencePieceTokenizer.train(["a b"], tmp_path / "model", 8000).vocab_size < 300
 
 
 def test_training_needs_text(tmp_path: Path) -> None:
     with pytest.raises(DataError, match="must hold some text, got none"):
-        SentencePieces.train(["", " \n"], tmp_path / "model", 300)
+        SentencePieceTokenizer.train(["", " \n"], tmp_path / "model", 300)
 
 
 def test_a_vocabulary_too_small_for_the_characters_is_refused(tmp_path: Path) -> None:
     letters = " ".join(chr(0x4E00 + number) for number in range(200))
     with pytest.raises(DataError, match=r"data\.vocabulary must hold .* got 300; take a larger one"):
-        SentencePieces.train([letters], tmp_path / "model", 300)
+        SentencePieceTokenizer.train([letters], tmp_path / "model", 300)
 
 
 def test_a_file_that_is_no_model_is_refused(tmp_path: Path) -> None:
     with pytest.raises(DataError, match="must be a SentencePiece model"):
-        SentencePieces.load(tmp_path / "missing")
+        SentencePieceTokenizer.load(tmp_path / "missing")
     (tmp_path / "broken").write_bytes(b"no model")
     with pytest.raises(DataError, match="must be a SentencePiece model"):
-        SentencePieces.load(tmp_path / "broken")
+        SentencePieceTokenizer.load(tmp_path / "broken")
 
 
-def test_a_model_with_other_first_pieces_is_refused(tmp_path: Path) -> None:
+def test_a_model_with_other_first_tokens_is_refused(tmp_path: Path) -> None:
     import sentencepiece
 
     with (tmp_path / "other").open("wb") as file:
         sentencepiece.SentencePieceTrainer.train(
             sentence_iterator=iter(TEXTS), model_writer=file, vocab_size=60, hard_vocab_limit=False, minloglevel=2
         )
-    with pytest.raises(DataError, match="must begin with the pieces"):
-        SentencePieces.load(tmp_path / "other")
+    with pytest.raises(DataError, match="must begin with the tokens"):
+        SentencePieceTokenizer.load(tmp_path / "other")

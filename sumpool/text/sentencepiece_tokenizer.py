@@ -1,8 +1,8 @@
-"""A vocabulary learnt from the documents: SentencePiece, a unigram model with byte fallback.
+"""SentencePiece tokenizer, trained on the documents: a unigram model (Kudo, 2018) with byte fallback.
 
 The vocabulary begins with the tokens of `sumpool.special_tokens` and the 256 bytes. A character without a token of its
-own is spelt in bytes, so every text has ids and UNK is never among them. Text is normalised as SentencePiece's
-`nmt_nfkc` does it: NFKC, single spaces, no difference between composed and decomposed letters.
+own is encoded as bytes, so every text has ids and UNK is never among them. Text is normalised by SentencePiece's
+`nmt_nfkc`: NFKC, single spaces, no difference between composed and decomposed letters.
 """
 
 import io
@@ -21,47 +21,49 @@ from sumpool.text.cleaning import clean
 from sumpool.text.sentences import SentenceSplitter
 from sumpool.text.tokenizer import Tokenizer
 
-# About 20 million characters of ordinary prose: more changes the pieces little, and training takes 16 bytes for each.
+SENTENCEPIECE_MODEL = "tokenizer.model"
+# About 20 million characters of prose: more changes the vocabulary little, and training takes 16 bytes for each.
 _SAMPLE_LINES = 50_000
 _LONGEST_LINE = 1000
 _LONGEST_LINE_BYTES = 4 * _LONGEST_LINE
 _BYTE = re.compile(r"<0x([0-9A-Fa-f]{2})>")
+_FIRST_TOKENS = ["<pad>", "<unk>", "<s>", "</s>", "\n"]
 
 
 @final
-class SentencePieces(Tokenizer):
+class SentencePieceTokenizer(Tokenizer):
     """A trained SentencePiece model."""
 
     def __init__(self, model: bytes) -> None:
-        """Use a serialised SentencePiece model; `load` and `train` are the usual ways to get one."""
+        """Wrap a serialised SentencePiece model; `load` and `train` are the usual ways to get one."""
         self._processor = sentencepiece.SentencePieceProcessor(model_proto=model)
 
     @classmethod
-    def load(cls, path: Path) -> "SentencePieces":
+    def load(cls, path: Path) -> "SentencePieceTokenizer":
         """Read a model file.
 
         Raises:
-            DataError: If the file is missing, is no SentencePiece model or begins with other pieces.
+            DataError: If the file is missing, is no SentencePiece model or begins with other tokens.
         """
         try:
             tokenizer = cls(path.read_bytes())
         except (OSError, RuntimeError) as error:
             raise DataError(f"{path} must be a SentencePiece model, got {error}; prepare the data again") from error
-        first = tokenizer._first_pieces()
-        if first != _FIRST_PIECES:
-            raise DataError(f"{path} must begin with the pieces {_FIRST_PIECES}, got {first}; prepare the data again")
+        first = tokenizer.tokens()[: len(_FIRST_TOKENS)]
+        if first != _FIRST_TOKENS:
+            raise DataError(f"{path} must begin with the tokens {_FIRST_TOKENS}, got {first}; prepare the data again")
         return tokenizer
 
     @classmethod
-    def train(cls, texts: Iterable[str], path: Path, vocabulary: int, workers: int = 1) -> "SentencePieces":
-        """Learn a vocabulary and write its model file.
+    def train(cls, texts: Iterable[str], path: Path, vocab_size: int, workers: int = 1) -> "SentencePieceTokenizer":
+        """Train a vocabulary and write its model file.
 
         The same texts and number of workers give the same file. Long streams are sampled, so memory is bounded.
 
         Args:
             texts: Documents, read once.
             path: Where the model is written.
-            vocabulary: Pieces wanted; texts with little in them give fewer.
+            vocab_size: Number of tokens; short texts give fewer.
             workers: Threads.
 
         Raises:
@@ -76,7 +78,7 @@ class SentencePieces(Tokenizer):
                 sentence_iterator=iter(lines),
                 model_writer=model,
                 model_type="unigram",
-                vocab_size=vocabulary,
+                vocab_size=vocab_size,
                 hard_vocab_limit=False,
                 byte_fallback=True,
                 pad_id=PAD,
@@ -90,51 +92,48 @@ class SentencePieces(Tokenizer):
             )
         except RuntimeError as error:
             raise DataError(
-                f"data.vocabulary must hold the 256 bytes and every common character, got {vocabulary}; "
+                f"data.vocabulary must hold the 256 bytes and every common character, got {vocab_size}; "
                 f"take a larger one ({error})"
             ) from error
         path.write_bytes(model.getvalue())
         return cls.load(path)
 
     @property
-    def vocabulary(self) -> int:
-        """Number of pieces."""
+    def vocab_size(self) -> int:
+        """Number of tokens."""
         return int(self._processor.vocab_size())
 
-    def encode_all(self, texts: Sequence[str]) -> list[list[int]]:
-        """Spell many texts; every line feed becomes PARAGRAPH."""
+    def encode_batch(self, texts: Sequence[str]) -> list[list[int]]:
+        """Encode many texts; every line feed becomes PARAGRAPH."""
         # One line at a time: within a text SentencePiece glues the first word to the line feed before it.
         lines = [clean(text).split("\n") for text in texts]
-        spelt = iter(self._processor.encode(list(chain.from_iterable(lines)), num_threads=1))
-        return [_join(islice(spelt, len(part))) for part in lines]
+        encoded = iter(self._processor.encode(list(chain.from_iterable(lines)), num_threads=1))
+        return [_join(islice(encoded, len(part))) for part in lines]
 
     def encode_sentences(self, text: str, splitter: SentenceSplitter) -> list[list[int]]:
-        """Spell a document sentence by sentence; PARAGRAPH follows the last one of each paragraph."""
-        return self.encode_all(splitter.split(text))
+        """Encode a document sentence by sentence; PARAGRAPH follows the last one of each paragraph."""
+        return self.encode_batch(splitter.split(text))
 
     def _decode(self, ids: list[int]) -> str:
         lines: list[list[int]] = [[]]
-        for piece in ids:
-            if piece == PARAGRAPH:
+        for token in ids:
+            if token == PARAGRAPH:
                 lines.append([])
             else:
-                lines[-1].append(piece)
+                lines[-1].append(token)
         return "\n".join(self._processor.decode(lines))
 
-    def pieces(self) -> list[str]:
-        """Give the surface of every id; "▁" marks a word's start, and bytes look like "<0x0A>"."""
-        return [self._processor.id_to_piece(piece) for piece in range(self.vocabulary)]
+    def tokens(self) -> list[str]:
+        """Text of every token; "▁" marks a word's start, and bytes look like "<0x0A>"."""
+        return [self._processor.id_to_piece(token) for token in range(self.vocab_size)]
 
-    def surfaces(self) -> list[bytes]:
-        """Give what every piece spells, in UTF-8; PARAGRAPH is a line feed, and the pieces before it spell nothing."""
-        return [_spelt(piece) if number > EOS else b"" for number, piece in enumerate(self.pieces())]
+    def token_bytes(self) -> list[bytes]:
+        """UTF-8 bytes of every token; PARAGRAPH is a line feed, and the tokens before it are empty."""
+        return [_to_bytes(token) if index > EOS else b"" for index, token in enumerate(self.tokens())]
 
     def word_starts(self) -> list[bool]:
-        """Say of every id whether its piece begins a word; PARAGRAPH is a word of its own."""
-        return [piece == PARAGRAPH or surface.startswith("▁") for piece, surface in enumerate(self.pieces())]
-
-    def _first_pieces(self) -> list[str]:
-        return self.pieces()[: len(_FIRST_PIECES)]
+        """Return for every token whether it begins a word; PARAGRAPH is a word of its own."""
+        return [index == PARAGRAPH or token.startswith("▁") for index, token in enumerate(self.tokens())]
 
 
 def _join(lines: Iterable[list[int]]) -> list[int]:
@@ -145,9 +144,6 @@ def _join(lines: Iterable[list[int]]) -> list[int]:
     return ids[:-1]
 
 
-def _spelt(piece: str) -> bytes:
-    byte = _BYTE.fullmatch(piece)
-    return bytes([int(byte[1], 16)]) if byte else piece.replace("▁", " ").encode()
-
-
-_FIRST_PIECES = ["<pad>", "<unk>", "<s>", "</s>", "\n"]
+def _to_bytes(token: str) -> bytes:
+    byte = _BYTE.fullmatch(token)
+    return bytes([int(byte[1], 16)]) if byte else token.replace("▁", " ").encode()

@@ -1,0 +1,97 @@
+"""Tokenizer of a Hugging Face folder.
+
+A folder has `tokenizer.json`, or `vocab.json` and `merges.txt` with added tokens in `added_tokens.json`. The names of
+special tokens are in `tokenizer_config.json` or `special_tokens_map.json`, and those of BART where both leave them out.
+"""
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from sumpool.errors import DataError
+from sumpool.special_tokens import SpecialTokens
+from sumpool.text.hf_bpe import (
+    TOKENIZER_JSON,
+    ByteLevelBpeTokenizer,
+    read_object,
+    require_byte_level_bpe,
+    require_library,
+)
+
+if TYPE_CHECKING:
+    import tokenizers
+
+_SETTINGS = ("special_tokens_map.json", "tokenizer_config.json")
+"""Files that name special tokens; the later outranks the earlier, and both outrank `tokenizer.json`."""
+_BART_NAMES = {
+    "bos_token": "<s>",
+    "cls_token": "<s>",
+    "pad_token": "<pad>",
+    "eos_token": "</s>",
+    "sep_token": "</s>",
+    "unk_token": "<unk>",
+    "mask_token": "<mask>",
+}
+
+
+def read_tokenizer(folder: Path, vocab_size: int, decoder_start: int) -> ByteLevelBpeTokenizer:
+    """Read the byte-level BPE of a folder.
+
+    Args:
+        folder: The folder.
+        vocab_size: Rows of the model's embedding.
+        decoder_start: Id of the decoder's first input.
+
+    Raises:
+        DataError: If the `tokenizers` library is not installed, or the tokenizer is missing, damaged, not byte-level
+            BPE or that of another model.
+    """
+    path = folder / TOKENIZER_JSON
+    require_library(path)
+    from tokenizers import Tokenizer
+
+    try:
+        settings = {name: value for file in _SETTINGS for name, value in _read_if_present(folder / file).items()}
+        names = {name: _content(settings.get(name) or usual) for name, usual in _BART_NAMES.items()}
+        library = Tokenizer.from_file(str(path)) if path.is_file() else _from_lists(folder, settings, names)
+        require_byte_level_bpe(library)
+        if "add_prefix_space" in settings:
+            library.pre_tokenizer.add_prefix_space = bool(settings["add_prefix_space"])
+        pad, eos, unk = (library.token_to_id(names[name]) for name in ("pad_token", "eos_token", "unk_token"))
+        if pad is None or eos is None or unk is None or len({pad, eos, unk}) < 3:
+            raise ValueError(f"pad {pad}, eos {eos}, unk {unk}")
+        return ByteLevelBpeTokenizer(library, vocab_size, SpecialTokens(pad, eos, decoder_start, (pad, unk)))
+    except Exception as error:  # the library raises nothing more specific
+        raise DataError(
+            f"{folder} must hold byte-level BPE as tokenizer.json, or as vocab.json and merges.txt, got {error!r}; "
+            "take a BART or LED model with its tokenizer"
+        ) from error
+
+
+def _from_lists(folder: Path, settings: Mapping[str, Any], names: Mapping[str, str]) -> "tokenizers.Tokenizer":
+    """Read `vocab.json`, `merges.txt` and added tokens, with the post-processor of BART."""
+    from tokenizers import AddedToken, Tokenizer, decoders, models, pre_tokenizers, processors
+
+    vocabulary, merges = models.BPE.read_file(str(folder / "vocab.json"), str(folder / "merges.txt"))
+    added, described = _read_if_present(folder / "added_tokens.json"), settings.get("added_tokens_decoder", {})
+    vocabulary |= added | {token["content"]: int(number) for number, token in described.items()}
+    library = Tokenizer(models.BPE(vocabulary, merges))
+    library.pre_tokenizer = pre_tokenizers.ByteLevel(add_prefix_space=False)
+    library.decoder = decoders.ByteLevel()
+    sep, cls = ((names[name], vocabulary[names[name]]) for name in ("sep_token", "cls_token"))
+    library.post_processor = processors.RobertaProcessing(sep, cls)
+    switches = ("content", "single_word", "lstrip", "rstrip", "normalized", "special")
+    library.add_tokens([AddedToken(**{name: token[name] for name in switches}) for token in described.values()])
+    special = [*names.values(), *map(_content, settings.get("additional_special_tokens") or [])]
+    library.add_special_tokens([token for token in special if token in vocabulary])
+    known = [*special, *(token["content"] for token in described.values())]
+    library.add_tokens([token for token in added if token not in known])
+    return library
+
+
+def _content(token: Any) -> str:  # noqa: ANN401 - any JSON
+    return token if isinstance(token, str) else str(token["content"])
+
+
+def _read_if_present(path: Path) -> dict[str, Any]:
+    return read_object(path) if path.is_file() else {}

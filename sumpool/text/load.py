@@ -1,0 +1,33 @@
+"""The tokenizer of a run folder or of prepared data, recognised by the name of its file."""
+
+from pathlib import Path
+
+from sumpool.text.hf_bpe import TOKENIZER_JSON, VOCABULARY_JSON, ByteLevelBpeTokenizer
+from sumpool.text.sentencepiece_tokenizer import SENTENCEPIECE_MODEL, SentencePieceTokenizer
+from sumpool.text.tokenizer import Tokenizer
+
+TOKENIZER_FILES = (SENTENCEPIECE_MODEL, TOKENIZER_JSON, VOCABULARY_JSON)
+"""Names of all files of tokenizers."""
+
+
+def load_tokenizer(folder: Path) -> Tokenizer:
+    """Load the tokenizer of a folder.
+
+    Raises:
+        DataError: If there is none, it is damaged, or the library that reads it is not installed.
+    """
+    path, *_ = tokenizer_files(folder)
+    return ByteLevelBpeTokenizer.load(folder) if path.name == TOKENIZER_JSON else SentencePieceTokenizer.load(path)
+
+
+def tokenizer_files(folder: Path) -> tuple[Path, ...]:
+    """Return the paths of the tokenizer's files in a folder; of a learnt one's where there is none."""
+    taken_over = folder / TOKENIZER_JSON
+    return (taken_over, folder / VOCABULARY_JSON) if taken_over.is_file() else (folder / SENTENCEPIECE_MODEL,)
+
+
+def same_tokenizer(folder: Path, other: Path) -> bool:
+    """Return whether two folders hold the same tokenizer, byte for byte."""
+    return [path.read_bytes() for path in tokenizer_files(folder)] == [
+        path.read_bytes() for path in tokenizer_files(other)
+    ]

@@ -1,0 +1,207 @@
+"""Tokenizers of Hugging Face folders, in each of their forms."""
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+from transformers import BartTokenizer
+
+from sumpool.errors import DataError
+from sumpool.pretrained.tokenizer import read_tokenizer
+from sumpool.text import hf_bpe
+from tests.text.bart import BOS, EOS, PAD, SIZE, UNK, learn, take_over
+
+TEXTS = ["The end of a document is short. Why?\nAnother number is not.", "A caf\u00e9, at last."] * 3
+TEXT = "The caf\u00e9 is not <mask> the end </s>"
+
+
+@pytest.fixture
+def bart(tmp_path: Path) -> Path:
+    """A folder with vocab.json and merges.txt."""
+    return learn(TEXTS, tmp_path / "bart", 330)
+
+
+@pytest.fixture
+def whole(bart: Path) -> Path:
+    """A folder with tokenizer.json and tokenizer_config.json."""
+    folder = bart.with_name("whole")
+    BartTokenizer.from_pretrained(bart).save_pretrained(folder)
+    return folder
+
+
+def edit(path: Path, change: Callable[[dict[str, Any]], object]) -> None:
+    tree = json.loads(path.read_text()) if path.is_file() else {}
+    change(tree)
+    path.write_text(json.dumps(tree))
+
+
+def test_special_tokens_are_found(bart: Path) -> None:
+    special = read_tokenizer(bart, SIZE, decoder_start=EOS).special_tokens
+    assert (special.pad, special.eos, special.decoder_start, special.suppressed) == (PAD, EOS, EOS, (PAD, UNK))
+    assert (special.prefix, special.suffix) == ((BOS,), (EOS,))
+
+
+def test_both_forms_of_a_folder_are_the_same(bart: Path, whole: Path) -> None:
+    assert not (whole / "vocab.json").exists()
+    text = f"{TEXT} It's\n\n one."
+    lists, file = (read_tokenizer(folder, SIZE, EOS) for folder in (bart, whole))
+    assert lists.encode(text) == file.encode(text)
+    assert lists.token_bytes() == file.token_bytes()
+    assert lists.special_tokens == file.special_tokens
+
+
+def test_a_file_is_saved_as_it_is(whole: Path, tmp_path: Path) -> None:
+    take_over(whole, tmp_path / "ours")
+    saved, original = (json.loads((folder / "tokenizer.json").read_text()) for folder in (tmp_path / "ours", whole))
+    assert saved == original
+
+
+def test_truncation_and_padding_of_a_file_are_off(whole: Path) -> None:
+    limits = {
+        "truncation": {"direction": "Right", "max_length": 4, "strategy": "LongestFirst", "stride": 0},
+        "padding": {
+            "strategy": {"Fixed": 50},
+            "direction": "Right",
+            "pad_to_multiple_of": None,
+            "pad_id": PAD,
+            "pad_type_id": 0,
+            "pad_token": "<pad>",
+        },
+    }
+    expected = read_tokenizer(whole, SIZE, EOS).encode(TEXT)
+    edit(whole / "tokenizer.json", lambda tree: tree.update(limits))
+    assert read_tokenizer(whole, SIZE, EOS).encode(TEXT) == expected
+
+
+def test_rows_without_a_token_are_empty(bart: Path) -> None:
+    tokenizer = read_tokenizer(bart, SIZE + 7, EOS)
+    assert tokenizer.vocab_size == SIZE + 7
+    assert tokenizer.token_bytes()[-7:] == [b""] * 7
+    assert tokenizer.decode([SIZE + 6]) == ""
+
+
+def test_added_tokens_are_found_in_a_text_unless_they_are_special(bart: Path, tmp_path: Path) -> None:
+    edit(bart / "added_tokens.json", lambda tree: tree.update({"<doc>": 330, "<sum>": 332}))
+    edit(bart / "special_tokens_map.json", lambda tree: tree.update(additional_special_tokens=["<sum>"]))
+    tokenizer = take_over(bart, tmp_path / "ours")
+    ids = tokenizer.encode("a<doc>b<sum>")
+    assert 330 in ids
+    assert 332 not in ids
+    assert tokenizer.decode(ids) == "a<doc>b<sum>"
+    assert tokenizer.decode([332]) == ""
+
+
+@pytest.mark.parametrize("special", [True, False])
+def test_tokens_may_be_added_in_the_configuration(bart: Path, special: bool) -> None:
+    switches = dict.fromkeys(("single_word", "lstrip", "rstrip", "normalized"), False)
+    token = {"content": "<doc>", "special": special, **switches}
+    edit(bart / "tokenizer_config.json", lambda tree: tree.update(added_tokens_decoder={"330": token}))
+    assert read_tokenizer(bart, SIZE, EOS).token_bytes()[330] == (b"" if special else b"<doc>")
+
+
+def test_special_tokens_may_have_other_names(whole: Path) -> None:
+    text = (whole / "tokenizer.json").read_text().replace("</s>", "[end]")
+    (whole / "tokenizer.json").write_text(text)
+    edit(whole / "tokenizer_config.json", lambda tree: tree.update(eos_token={"content": "[end]"}, sep_token="[end]"))
+    assert read_tokenizer(whole, SIZE, EOS).special_tokens.eos == EOS
+
+
+@pytest.mark.parametrize(
+    ("processor", "prefix", "suffix"),
+    [
+        (None, (), ()),
+        ({"type": "ByteLevel", "add_prefix_space": True, "trim_offsets": False, "use_regex": True}, (), ()),
+        (
+            {
+                "type": "TemplateProcessing",
+                "single": [{"SpecialToken": {"id": "<s>", "type_id": 0}}, {"Sequence": {"id": "A", "type_id": 0}}],
+                "pair": [{"Sequence": {"id": "A", "type_id": 0}}, {"Sequence": {"id": "B", "type_id": 0}}],
+                "special_tokens": {"<s>": {"id": "<s>", "ids": [BOS], "tokens": ["<s>"]}},
+            },
+            (BOS,),
+            (),
+        ),
+        ({"type": "BertProcessing", "cls": ["<s>", BOS], "sep": ["</s>", EOS]}, (BOS,), (EOS,)),
+    ],
+)
+def test_prefix_and_suffix_are_those_of_the_post_processor(
+    whole: Path, processor: object, prefix: tuple[int, ...], suffix: tuple[int, ...]
+) -> None:
+    edit(whole / "tokenizer.json", lambda tree: tree.update(post_processor=processor))
+    special = read_tokenizer(whole, SIZE, EOS).special_tokens
+    assert (special.prefix, special.suffix) == (prefix, suffix)
+
+
+@pytest.mark.parametrize(
+    ("change", "got"),
+    [
+        (lambda tree: tree["model"].update(type="WordLevel", unk_token="<unk>"), "WordLevel"),
+        (lambda tree: tree["model"].update(byte_fallback=True), "BPE ByteLevel byte_fallback"),
+        (lambda tree: tree.update(normalizer={"type": "NFC"}), "BPE ByteLevel normalizer"),
+        (lambda tree: tree.update(pre_tokenizer={"type": "Whitespace"}), "BPE Whitespace"),
+        (lambda tree: tree["pre_tokenizer"].update(use_regex=False), "BPE ByteLevel use_regex: false"),
+        (lambda tree: tree["post_processor"].update(sep=["<mask>", 4]), r"texts that end with \(4,\)"),
+        (lambda tree: tree["added_tokens"].pop(1), "in a vocabulary of 400"),
+        (
+            lambda tree: tree["added_tokens"].append(
+                {**tree["added_tokens"][4], "id": 399, "special": False, "content": "a b"}
+            ),
+            "added token 'a b' with white space",
+        ),
+        (lambda tree: tree["model"].update(merges=["a b c"]), "merges"),
+        (lambda tree: tree.pop("model"), "model"),
+    ],
+)
+def test_another_vocabulary_is_refused(whole: Path, change: Callable[[dict[str, Any]], object], got: str) -> None:
+    edit(whole / "tokenizer.json", change)
+    with pytest.raises(DataError, match=f"whole must hold byte-level BPE as tokenizer.json, .*{got}"):
+        read_tokenizer(whole, SIZE, EOS)
+
+
+def test_special_tokens_must_differ(whole: Path) -> None:
+    edit(whole / "tokenizer_config.json", lambda tree: tree.update(pad_token="</s>"))
+    with pytest.raises(DataError, match=r"whole must hold byte-level BPE .*pad 2, eos 2, unk 3"):
+        read_tokenizer(whole, SIZE, EOS)
+
+
+@pytest.mark.parametrize("content", ["", "[]", "{", "null"])
+def test_a_damaged_file_is_refused(bart: Path, content: str) -> None:
+    (bart / "vocab.json").write_text(content)
+    with pytest.raises(
+        DataError, match=r"bart must hold byte-level BPE as tokenizer\.json, or as vocab\.json and merges"
+    ):
+        read_tokenizer(bart, SIZE, EOS)
+
+
+def test_a_folder_without_a_vocabulary_is_refused(tmp_path: Path) -> None:
+    with pytest.raises(DataError, match=r"must hold byte-level BPE as tokenizer\.json, or as vocab\.json and merges"):
+        read_tokenizer(tmp_path, SIZE, EOS)
+
+
+def test_more_tokens_than_rows_are_refused(bart: Path) -> None:
+    with pytest.raises(DataError, match=r"\d+ tokens for 270 rows of the model"):
+        read_tokenizer(bart, 270, EOS)
+
+
+def test_special_tokens_without_a_row_are_never_encoded(bart: Path) -> None:
+    edit(bart / "added_tokens.json", lambda tree: tree.update({"<cover>": SIZE}))
+    edit(bart / "tokenizer_config.json", lambda tree: tree.update(mask_token="<cover>"))
+    tokenizer = read_tokenizer(bart, SIZE, EOS)
+    assert tokenizer.vocab_size == SIZE
+    assert tokenizer.decode(tokenizer.encode("The <cover> end")) == "The <cover> end"
+
+
+def test_old_files_do_not_name_their_model(whole: Path) -> None:
+    new = read_tokenizer(whole, SIZE, EOS)
+    edit(whole / "tokenizer.json", lambda tree: tree["model"].pop("type"))
+    edit(whole / "tokenizer.json", lambda tree: tree["pre_tokenizer"].pop("use_regex"))
+    old = read_tokenizer(whole, SIZE, EOS)
+    assert (old.encode(TEXT), old.token_bytes()) == (new.encode(TEXT), new.token_bytes())
+
+
+def test_the_library_must_be_there(bart: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(hf_bpe, "find_spec", lambda _: None)
+    with pytest.raises(DataError, match=r"must have tokenizers to read it, .* pip install 'sumpool\[hub\]'"):
+        read_tokenizer(bart, SIZE, EOS)

@@ -1,0 +1,41 @@
+from pathlib import Path
+
+import pytest
+
+from sumpool.errors import DataError
+from sumpool.special_tokens import SpecialTokens
+from sumpool.text.hf_bpe import ByteLevelBpeTokenizer
+from sumpool.text.load import load_tokenizer, same_tokenizer, tokenizer_files
+from sumpool.text.sentencepiece_tokenizer import SentencePieceTokenizer
+from tests.text.bart import learn, take_over
+
+TEXTS = ["The end of a document is short. Why?", "Another number is not."]
+
+
+def test_a_folder_is_read_with_the_tokenizer_that_it_holds(tmp_path: Path) -> None:
+    (tmp_path / "learnt").mkdir()
+    SentencePieceTokenizer.train(TEXTS, tmp_path / "learnt" / "tokenizer.model", 290)
+    take_over(learn(TEXTS, tmp_path / "bart"), tmp_path / "taken")
+    assert isinstance(load_tokenizer(tmp_path / "learnt"), SentencePieceTokenizer)
+    assert isinstance(load_tokenizer(tmp_path / "taken"), ByteLevelBpeTokenizer)
+    assert [path.name for path in tokenizer_files(tmp_path / "taken")] == ["tokenizer.json", "vocabulary.json"]
+    assert [path.name for path in tokenizer_files(tmp_path / "learnt")] == ["tokenizer.model"]
+    assert same_tokenizer(tmp_path / "taken", tmp_path / "taken")
+    assert not same_tokenizer(tmp_path / "taken", tmp_path / "learnt")
+
+
+def test_a_learnt_vocabulary_has_the_default_special_tokens(tmp_path: Path) -> None:
+    special = SentencePieceTokenizer.train(TEXTS, tmp_path / "tokenizer.model", 290).special_tokens
+    assert special == SpecialTokens(0, 3, 2, (0, 1, 2), (), ())
+
+
+def test_the_bytes_of_tokens_are_what_is_decoded(tmp_path: Path) -> None:
+    tokenizer = SentencePieceTokenizer.train(TEXTS, tmp_path / "tokenizer.model", 290)
+    ids = tokenizer.encode("The \u6f22\nend")
+    assert b"".join(tokenizer.token_bytes()[token] for token in ids).decode().replace("\n ", "\n") == " The \u6f22\nend"
+    assert tokenizer.token_bytes()[:6] == [b"", b"", b"", b"", b"\n", b"\0"]
+
+
+def test_a_folder_without_a_tokenizer_is_refused(tmp_path: Path) -> None:
+    with pytest.raises(DataError, match=r"tokenizer\.model must be a SentencePiece model, got .*No such file"):
+        load_tokenizer(tmp_path)
