@@ -50,10 +50,11 @@ def evaluate(
     json: Annotated[bool, typer.Option("--json", help="Print the report as JSON instead of a table.")] = False,
     changes: Changes = None,
 ) -> None:
-    """Score summaries with ROUGE, beside the baselines LEAD, LexRank and an extractive oracle.
+    """Score summaries with ROUGE, beside baselines.
 
-    Prints ROUGE-1, -2, -L and -Lsum (F1, times 100) with 95 % intervals, lengths, repeated trigrams, and numbers and
-    names that the document does not contain. Generation settings change with --set, such as --set summarize.beams=1.
+    Prints ROUGE-1, -2, -L and -Lsum (F1, times 100) with 95 % intervals for the summaries, LEAD, LexRank and an
+    extractive oracle; then lengths, repeated trigrams, and numbers and names that the document does not contain.
+    Generation settings change with --set, such as --set summarize.beams=1.
     """
     from sumpool.evaluation.paired_comparison import difference_table
     from sumpool.interruption import interruptible

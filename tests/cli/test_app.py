@@ -46,7 +46,7 @@ class OutOfMemoryError(RuntimeError):
         (OSError("odd"), 1, "this is a bug in sumpool"),
     ],
 )
-def test_every_failure_has_its_code_and_sentence(error: Exception, code: int, sentence: str) -> None:
+def test_every_error_has_an_exit_code_and_a_message(error: Exception, code: int, sentence: str) -> None:
     exit_code, told = explain(error)
     assert exit_code == code
     assert told.startswith(sentence) or sentence in told
@@ -74,7 +74,7 @@ def test_failure_is_one_line_on_stderr(monkeypatch: pytest.MonkeyPatch, capsys: 
     assert capsys.readouterr() == ("", "error: bad[0].x must be \\u001b[31m\n")
 
 
-def test_debug_shows_the_traceback_wherever_it_stands(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_debug_shows_the_traceback_at_any_position(monkeypatch: pytest.MonkeyPatch) -> None:
     with pytest.raises(KeyError):
         run_main(monkeypatch, KeyError("x"), "train", "bad.yaml", "--debug")
 
@@ -85,7 +85,7 @@ def test_debug_after_two_dashes_is_a_file_name(monkeypatch: pytest.MonkeyPatch) 
     assert stopped.value.code == 1
 
 
-def test_mistyped_command_is_guessed() -> None:
+def test_a_mistyped_command_gets_a_suggestion() -> None:
     result = CliRunner().invoke(app, ["trian"])
     assert result.exit_code == 2
     assert "train" in result.stderr
@@ -115,7 +115,7 @@ def test_help_is_quick_and_imports_no_torch() -> None:
     assert computed < 0.5  # unlike the time on the clock, no matter what else the machine does
 
 
-def test_a_summary_waits_for_no_import_that_it_does_without(tmp_path: Path) -> None:
+def test_summarize_imports_no_unused_libraries(tmp_path: Path) -> None:
     document, out = tmp_path / "document.txt", tmp_path / "summary.jsonl"
     document.write_text("Hosts send packets to gateways.")
     command = ["sumpool", "summarize", str(document), "--out", str(out), "--model", str(SHIPPED)]

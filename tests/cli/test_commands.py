@@ -64,14 +64,14 @@ def test_prepare_prints_the_data_report() -> None:
     assert "extractive coverage" in result.stdout
 
 
-def test_train_again_says_that_nothing_is_left() -> None:
+def test_training_a_finished_run_does_nothing() -> None:
     result = run("train", "tiny.yaml")
     assert (result.exit_code, result.stdout) == (0, "runs/tiny\n")
     assert "nothing is left to do" in result.stderr
     assert "next: sumpool summarize --model runs/tiny doc.txt" in result.stderr
 
 
-def test_dry_run_says_what_training_takes() -> None:
+def test_dry_run_estimates_time_and_memory() -> None:
     result = run("train", "tiny.yaml", "--dry-run", "--set", "train.steps=100", "--out", "runs/never")
     assert result.exit_code == 0
     assert "parameters" in result.stdout
@@ -79,7 +79,7 @@ def test_dry_run_says_what_training_takes() -> None:
     assert not Path("runs/never").exists()
 
 
-def test_one_document_gives_its_summary_alone() -> None:
+def test_one_document_prints_only_its_summary() -> None:
     Path("doc.txt").write_text(text(random.Random(2), 5))
     settings = ("--beams", "2", "--min-length", "3", "--max-length", "8", "--precision", "fp32")
     result = run("summarize", "doc.txt", *settings)
@@ -96,7 +96,7 @@ def test_standard_input_and_json_lines() -> None:
     assert "read 64 of" in result.stderr
 
 
-def test_several_documents_stand_under_their_names_and_a_bad_one_has_its_reason() -> None:
+def test_several_documents_print_their_names_and_reasons_of_failures() -> None:
     Path("empty.txt").touch()
     Path("doc.txt").write_text(text(random.Random(2), 5))
     result = run("summarize", "empty.txt", "doc.txt")
@@ -126,7 +126,7 @@ def test_evaluate_prints_a_table_and_its_signature() -> None:
     assert max(map(len, result.stdout.splitlines())) <= 100
 
 
-def test_evaluate_scores_summaries_from_anywhere() -> None:
+def test_evaluate_scores_summaries_of_a_file() -> None:
     result = run("evaluate", "rows.jsonl", "--references", "rows.jsonl", "--json", "--out", "scores")
     assert result.exit_code == 0, result.output
     assert json.loads(result.stdout)["documents"] == 60
@@ -145,7 +145,7 @@ def test_evaluate_scores_summaries_from_anywhere() -> None:
         (("evaluate", "nowhere.jsonl", "--references", "rows.jsonl"), DataError, "nowhere.jsonl must"),
     ],
 )
-def test_what_a_user_can_mend_is_told_in_a_sentence(words: tuple[str, ...], kind: type, sentence: str) -> None:
+def test_user_errors_have_a_message(words: tuple[str, ...], kind: type, sentence: str) -> None:
     result = run(*words)
     assert isinstance(result.exception, SumpoolError)
     assert isinstance(result.exception, kind)

@@ -13,7 +13,7 @@ HOSTILE = "\x1b[31mred\x1b[0m\a\r\x9b2J[red]x[/]\u202etxt\ud800"
 HARMLESS = r"\u001b[31mred\u001b[0m\u0007\u000d\u009b2J[red]x[/]\u202etxt\ud800"
 
 
-def test_log_speaks_every_ten_seconds_and_at_the_end(
+def test_log_writes_every_ten_seconds_and_at_the_end(
     capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     log = Log()
@@ -30,7 +30,7 @@ def test_log_speaks_every_ten_seconds_and_at_the_end(
     ]
 
 
-def test_work_that_begins_again_is_told_as_if_it_were_new(
+def test_a_restarted_task_is_logged_like_a_new_one(
     capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     log = Log()
@@ -41,14 +41,14 @@ def test_work_that_begins_again_is_told_as_if_it_were_new(
     assert [line[9:] for line in capsys.readouterr().err.splitlines()] == ["evaluate  1/1", "evaluate  1/1"]
 
 
-def test_log_says_what_an_unfinished_task_reached(capsys: pytest.CaptureFixture[str]) -> None:
+def test_log_writes_the_last_progress_of_an_unfinished_task(capsys: pytest.CaptureFixture[str]) -> None:
     log = Log()
     log.report(Progress("read", 5000))
     log.close()
     assert re.fullmatch(r"\d\d:\d\d:\d\d read  5,000\n", capsys.readouterr().err)
 
 
-def test_work_of_unknown_length_is_named_once(capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_task_of_unknown_length_is_logged_once(capsys: pytest.CaptureFixture[str]) -> None:
     log = Log()
     for _ in range(3):
         log.report(Progress("vocabulary"))
@@ -57,7 +57,7 @@ def test_work_of_unknown_length_is_named_once(capsys: pytest.CaptureFixture[str]
     assert [line[9:] for line in capsys.readouterr().err.splitlines()] == ["vocabulary ...", "a note"]
 
 
-def test_log_and_results_are_inert(capsys: pytest.CaptureFixture[str]) -> None:
+def test_log_and_results_are_escaped(capsys: pytest.CaptureFixture[str]) -> None:
     log = Log()
     log.report(Progress("x", note=HOSTILE))
     log.result(HOSTILE)
@@ -90,7 +90,7 @@ def test_terminal_draws_a_bar_per_task_and_keeps_notes(monkeypatch: pytest.Monke
     assert "20/20 loss 4" in text
 
 
-def test_terminal_stills_work_of_unknown_length_when_the_next_begins(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_terminal_completes_a_task_of_unknown_length_when_the_next_starts(monkeypatch: pytest.MonkeyPatch) -> None:
     display, written = terminal(monkeypatch)
     display.report(Progress("vocabulary"))
     display.report(Progress("tokens", 1, 2))
@@ -98,7 +98,7 @@ def test_terminal_stills_work_of_unknown_length_when_the_next_begins(monkeypatch
     assert "vocabulary ━━━━━━━━━━━━━━━━━━━━━━━━━━━━━━━━━━━━━━━━ 1/1" in plain(written)
 
 
-def test_terminal_shows_nothing_hostile(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_terminal_escapes_control_characters(monkeypatch: pytest.MonkeyPatch) -> None:
     display, written = terminal(monkeypatch)
     display.report(Progress(f"x{HOSTILE}", 1, 2, {"a": HOSTILE}, note=HOSTILE))
     display.close()

@@ -9,7 +9,7 @@ HOSTILE = "\x1b[31mred\x1b[0m\a\r\x9b2J[red]x[/]\u202etxt\ud800"
 HARMLESS = r"\u001b[31mred\u001b[0m\u0007\u000d\u009b2J[red]x[/]\u202etxt\ud800"
 
 
-def test_what_could_command_a_terminal_is_spelt_out() -> None:
+def test_control_characters_are_escaped() -> None:
     assert inert(HOSTILE) == HARMLESS
     assert inert("naïve 要約\n\ttext ‰ 👩‍💻") == "naïve 要約\n\ttext ‰ 👩‍💻"
 
@@ -29,23 +29,23 @@ def test_metrics_have_four_significant_digits(value: float | str, text: str) -> 
     assert format_metric(value) == text
 
 
-def test_complaints_are_inert(capsys: pytest.CaptureFixture[str]) -> None:
+def test_lines_on_stderr_are_escaped(capsys: pytest.CaptureFixture[str]) -> None:
     complain(HOSTILE)
     assert capsys.readouterr() == ("", f"{HARMLESS}\n")
 
 
-def test_table_aligns_and_takes_no_markup() -> None:
+def test_a_table_is_aligned_and_ignores_markup() -> None:
     lines = table(["system", "R1"], [["[red]model", "41.0"], ["lead\x1b", "9.6"]], title="[b]test").splitlines()
     assert lines == ["[b]test", "system        R1", "────────────────", "[red]model  41.0", "lead\\u001b   9.6"]
 
 
-def test_spelt_out_json_means_the_same() -> None:
+def test_escaped_json_is_equivalent() -> None:
     line = json.dumps({"summary": "\x9b\x7f\u202e"}, ensure_ascii=False)
     assert inert(line) != line
     assert json.loads(inert(line)) == json.loads(line)
 
 
-def test_only_columns_of_numbers_stand_to_the_right() -> None:
+def test_only_numeric_columns_are_aligned_right() -> None:
     lines = table(["slice", "n", "p"], [["all", "7", "0.001"], ["low-leak", "12", ""]]).splitlines()
     assert lines[2:] == ["all        7  0.001", "low-leak  12"]
 

@@ -8,7 +8,7 @@ from sumpool.text.fragments import words
     ("summary", "expected"),
     [("", 0.0), ("one two", 0.0), ("a b c d e", 0.0), ("a b c a b c", 0.25), ("A b c. a B c a b c", 4 / 7)],
 )
-def test_repetition_is_the_share_of_trigrams_that_came_before(summary: str, expected: float) -> None:
+def test_repetition_is_the_fraction_of_repeated_trigrams(summary: str, expected: float) -> None:
     assert repetition(summary) == pytest.approx(expected)
 
 
@@ -30,6 +30,6 @@ def test_copying_compares_with_the_document() -> None:
         ("", 0, 0),
     ],
 )
-def test_numbers_and_names_must_stand_in_the_document(summary: str, facts: int, unsupported: int) -> None:
+def test_numbers_and_names_missing_in_the_document_are_unsupported(summary: str, facts: int, unsupported: int) -> None:
     result = copying(summary, words("TCP is what RFC 793 says. In Boston TLS 1.3 is by MIKEY; 1 is 3"))
     assert (result.facts, result.unsupported) == (facts, unsupported)

@@ -58,7 +58,7 @@ def test_lexrank_truncates_to_the_number_of_words() -> None:
 @pytest.mark.parametrize(
     ("sentences", "expected"), [([], ""), (["...", "!"], "... !"), (["Same.", "Same."], "Same. Same.")]
 )
-def test_lexrank_of_sentences_without_a_difference_is_the_beginning(sentences: list[str], expected: str) -> None:
+def test_lexrank_of_equally_central_sentences_is_the_lead(sentences: list[str], expected: str) -> None:
     assert lexrank(sentences, 60, tokenize) == expected
 
 
@@ -68,7 +68,7 @@ def test_the_oracle_keeps_the_order_of_the_document() -> None:
     assert oracle(sentences, reference, 3, tokenize) == "Routers drop packets. Hosts send datagrams to a gateway."
 
 
-def test_the_oracle_stops_where_no_sentence_helps() -> None:
+def test_the_oracle_stops_when_no_sentence_raises_the_agreement() -> None:
     assert oracle(["Hosts send.", "Apples fall."], "Hosts send.", 2, tokenize) == "Hosts send."
     assert oracle(["Apples fall.", ""], "Hosts send.", 2, tokenize) == ""
     assert oracle([], "Hosts send.", 2, tokenize) == ""

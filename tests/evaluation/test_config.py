@@ -3,7 +3,7 @@ import numpy as np
 from sumpool.evaluation.config import slices
 
 
-def test_what_was_copied_is_not_low_leak_and_neither_is_what_is_not_known() -> None:
+def test_copied_and_unknown_references_are_not_low_leak() -> None:
     members = slices([0.0, 0.2, np.nan, 0.19], 0.2)
     assert {name: mask.tolist() for name, mask in members.items()} == {
         "all": [True] * 4,

@@ -26,7 +26,7 @@ def results(folder: Path, f1s: dict[str, float], settings: str = "usual") -> Pat
     return folder
 
 
-def test_documents_are_compared_by_name(tmp_path: Path) -> None:
+def test_documents_are_matched_by_id(tmp_path: Path) -> None:
     random = np.random.default_rng(0)
     theirs = {f"d{number}": float(random.uniform(0.2, 0.5)) for number in range(40)}
     ours = {name: f1 + 0.05 + float(random.normal(0, 0.01)) for name, f1 in theirs.items()}
@@ -41,7 +41,7 @@ def test_documents_are_compared_by_name(tmp_path: Path) -> None:
     assert re.fullmatch(r"\+5\.\d \[\+[45]\.\d, \+5\.\d\]", cells[0][2])
 
 
-def test_what_cannot_be_compared_is_refused(tmp_path: Path) -> None:
+def test_incomparable_results_are_refused(tmp_path: Path) -> None:
     ours = results(tmp_path / "a", {"d1": 0.3})
     with pytest.raises(DataError, match="same settings, got 'other' and here 'usual'"):
         compare_results(ours, results(tmp_path / "b", {"d1": 0.3}, "other"), CONFIG)

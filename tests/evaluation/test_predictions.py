@@ -44,7 +44,7 @@ def test_compressed_summaries_are_joined_too(tmp_path: Path, references: Path) -
     assert list(join(packed, references).candidates()) == list(join(plain, references).candidates())
 
 
-def test_what_was_guessed_is_said(tmp_path: Path) -> None:
+def test_guessed_fields_are_reported(tmp_path: Path) -> None:
     summaries = write(tmp_path / "s.jsonl", [{"article_id": 7, "prediction": "p"}])
     references = write(
         tmp_path / "r.jsonl", [{"article_id": "7", "abstract": "r", "article": "d", "text": "t", "document": 3}]
@@ -74,7 +74,7 @@ def test_ids_are_never_joined_with_line_numbers(tmp_path: Path) -> None:
             join(first, second)
 
 
-def test_a_missing_summary_is_named(tmp_path: Path, references: Path) -> None:
+def test_a_missing_summary_is_reported(tmp_path: Path, references: Path) -> None:
     with pytest.raises(DataError, match=r"summaries\.jsonl must have a summary for every .* got none for 2 \(a, c\)"):
         join(summaries(tmp_path, "b"), references)
     joined = join(summaries(tmp_path, "b"), references, skip_missing=True)
@@ -94,7 +94,7 @@ def test_files_that_share_nothing_are_an_error_even_when_skipping(tmp_path: Path
         join(summaries(tmp_path, "xyz"), references, skip_missing=True)
 
 
-def test_an_id_that_comes_twice_is_named(tmp_path: Path, references: Path) -> None:
+def test_a_repeated_id_is_reported(tmp_path: Path, references: Path) -> None:
     with pytest.raises(DataError, match=r"summaries\.jsonl:3 must have a unique id, got 'a' of line 1 again"):
         join(summaries(tmp_path, "aba"), references)
     doubled = write(tmp_path / "r.jsonl", [{"id": "a", "summary": "r"}, {"id": "a", "summary": "r"}])
@@ -108,7 +108,7 @@ def test_an_empty_file_is_an_error(tmp_path: Path, references: Path) -> None:
 
 
 @pytest.mark.parametrize("bad", [{"id": "c"}, {"id": "c", "summary": None}, {"id": None, "summary": "x"}, {}])
-def test_a_bad_row_is_named_before_anything_is_scored(tmp_path: Path, references: Path, bad: dict[str, object]) -> None:
+def test_an_invalid_row_is_reported_before_scoring(tmp_path: Path, references: Path, bad: dict[str, object]) -> None:
     rows: list[dict[str, object]] = [{"id": name, "summary": "s"} for name in "ab"]
     with pytest.raises(DataError, match=r"summaries\.jsonl:3 must have a"):
         join(write(tmp_path / "summaries.jsonl", [*rows, bad]), references)
@@ -117,13 +117,13 @@ def test_a_bad_row_is_named_before_anything_is_scored(tmp_path: Path, references
         join(summaries(tmp_path, "abc"), write(tmp_path / "references.jsonl", [*rows, bad]))
 
 
-def test_a_row_without_its_document_is_named(tmp_path: Path) -> None:
+def test_a_row_without_its_document_is_reported(tmp_path: Path) -> None:
     references = write(tmp_path / "r.jsonl", [{"id": "a", "summary": "r", "text": "d"}, {"id": "b", "summary": "r"}])
     with pytest.raises(DataError, match=r"r\.jsonl:2 must have a text in 'text', got the fields id, summary"):
         join(summaries(tmp_path, "ab"), references)
 
 
-def test_a_thousand_damaged_files_are_joined_or_named(tmp_path: Path, references: Path) -> None:
+def test_damaged_files_are_joined_or_reported(tmp_path: Path, references: Path) -> None:
     generator = random.Random(3)
     whole = summaries(tmp_path, "abc").read_bytes()
     pieces = [

@@ -91,7 +91,7 @@ def test_references_without_words_for_rouge_are_noted() -> None:
     assert result.notes == ("1 of 2 references have no word of a-z or 0-9, so their ROUGE is 0",)
 
 
-def test_documents_that_were_not_read_to_the_end_are_noted() -> None:
+def test_truncated_documents_are_noted() -> None:
     result = report([scored(1, leak=0.0, share_read=1.0), scored(2, leak=0.0, share_read=0.5)])
     assert result.notes == ("1 of 2 documents are longer than the model reads; it read 75% of a document on average",)
     assert report([scored(1, leak=0.0, share_read=1.0)]).notes == ()

@@ -29,7 +29,7 @@ def test_agreement_is_the_mean_of_rouge(seed: int) -> None:
 
 
 @pytest.mark.parametrize("seed", range(20))
-def test_the_first_sentence_is_the_best_and_each_next_one_agrees_more(seed: int) -> None:
+def test_the_first_selected_sentence_has_the_highest_agreement(seed: int) -> None:
     texts = [text(100 * seed + number, 5, 20) for number in range(3)]
     sentences = [text(7000 + 100 * seed + number, 1, 8) for number in range(9)]
     agreement = Agreement(texts, ROUGE.tokenizer.tokenize)

@@ -20,7 +20,7 @@ def written(folder: Path, content: bytes) -> Path:
     return path
 
 
-def test_rows_end_at_line_feeds_alone(tmp_path: Path) -> None:
+def test_rows_end_at_line_feeds_only(tmp_path: Path) -> None:
     content = '\ufeff{"a": "x\u2028y\x85z"}\r\n\n  \n{"a": 2}'.encode()
     rows = read(written(tmp_path, content))
     assert [(row.number, row.fields) for row in rows] == [(1, {"a": "x\u2028y\x85z"}), (4, {"a": 2})]
@@ -28,7 +28,7 @@ def test_rows_end_at_line_feeds_alone(tmp_path: Path) -> None:
     assert rows[1].where == f"{tmp_path / 'rows.jsonl'}:4"
 
 
-def test_compressed_files_are_read_as_they_are(tmp_path: Path) -> None:
+def test_compressed_files_are_decompressed(tmp_path: Path) -> None:
     content = b'{"a": 1}\n{"a": 2}\n'
     for suffix, compress in ((".gz", gzip.compress), (".zst", zstd.compress)):
         path = tmp_path / f"rows.jsonl{suffix}"
@@ -40,7 +40,7 @@ def test_compressed_files_are_read_as_they_are(tmp_path: Path) -> None:
     "line",
     [b"{", b"nonsense", b'{"a": "\xff"}', b"[" * 100_000, b'{"a": ' + b"9" * 5000 + b"}", b"\x00", b'{"a" 1}'],
 )
-def test_a_line_that_is_no_json_is_named(tmp_path: Path, line: bytes) -> None:
+def test_a_line_that_is_not_json_is_reported(tmp_path: Path, line: bytes) -> None:
     with pytest.raises(DataError, match=r"rows\.jsonl:2 must be .*, got"):
         read(written(tmp_path, b"{}\n" + line + b"\n{}\n"))
 
@@ -48,20 +48,20 @@ def test_a_line_that_is_no_json_is_named(tmp_path: Path, line: bytes) -> None:
 @pytest.mark.parametrize(
     ("line", "kind"), [(b"[1]", "list"), (b'"a"', "str"), (b"null", "NoneType"), (b"1e999", "float")]
 )
-def test_a_line_that_is_no_object_is_named(tmp_path: Path, line: bytes, kind: str) -> None:
+def test_a_line_that_is_not_an_object_is_reported(tmp_path: Path, line: bytes, kind: str) -> None:
     with pytest.raises(DataError, match=rf"rows\.jsonl:1 must be a JSON object, got {kind}"):
         read(written(tmp_path, line))
 
 
 @pytest.mark.parametrize("name", ["missing.jsonl", "rows.jsonl.gz", "rows.jsonl.zst"])
-def test_a_file_that_cannot_be_read_is_named(tmp_path: Path, name: str) -> None:
+def test_an_unreadable_file_is_reported(tmp_path: Path, name: str) -> None:
     if "rows" in name:
         (tmp_path / name).write_bytes(b"not compressed")
     with pytest.raises(DataError, match=rf"{name} must be a file that can be read, got"):
         read(tmp_path / name)
 
 
-def test_a_cut_off_archive_is_an_error(tmp_path: Path) -> None:
+def test_a_truncated_archive_is_an_error(tmp_path: Path) -> None:
     for suffix, compress in ((".gz", gzip.compress), (".zst", zstd.compress)):
         path = tmp_path / f"rows.jsonl{suffix}"
         path.write_bytes(compress(json.dumps({"a": list(range(1000))}).encode() + b"\n")[:-20])
@@ -73,32 +73,32 @@ def row(**values: object) -> InputRow:
     return read_row(json.dumps(values).encode(), Path("rows.jsonl"), 3, 0)
 
 
-def test_texts_and_names_are_taken_out() -> None:
+def test_text_and_id_fields_are_returned() -> None:
     assert row(a="Grüße").text("a") == "Grüße"
     assert row(a="").text("a") == ""
     assert (row(a="x").name("a"), row(a=17).name("a")) == ("x", "17")
 
 
 @pytest.mark.parametrize("value", [1, None, ["a"], {"a": "b"}, True])
-def test_what_is_no_text_is_named(value: object) -> None:
+def test_a_field_without_text_is_reported(value: object) -> None:
     with pytest.raises(DataError, match=r"rows\.jsonl:3 must have a text in 'a', got"):
         row(a=value).text("a")
 
 
 @pytest.mark.parametrize("value", [1.5, None, ["a"], True, ""])
-def test_what_is_no_name_is_named(value: object) -> None:
+def test_a_field_without_an_id_is_reported(value: object) -> None:
     with pytest.raises(DataError, match=r"rows\.jsonl:3 must have a name in 'a', got"):
         row(a=value).name("a")
 
 
-def test_half_a_character_is_no_text() -> None:
+def test_a_lone_surrogate_is_not_text() -> None:
     with pytest.raises(DataError, match=r"rows\.jsonl:3 must have Unicode text in 'a', got '\\ud800' at 1"):
         row(a="x\ud800").text("a")
     with pytest.raises(DataError, match="must have Unicode text"):
         row(a="\udfff").name("a")
 
 
-def test_usual_names_are_tried_in_order() -> None:
+def test_common_field_names_are_tried_in_order() -> None:
     assert row(summary="", abstract="").guess(("reference", "abstract", "summary")) == "abstract"
     with pytest.raises(DataError, match=r"rows\.jsonl:3 must have one of the fields a, b, got x, y"):
         row(x=1, y=2).guess(("a", "b"))

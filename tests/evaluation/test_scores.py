@@ -26,7 +26,7 @@ def write(folder: Path, numbers: list[int], *, resume: bool) -> list[str]:
     return done
 
 
-def test_what_is_written_is_read_back(tmp_path: Path) -> None:
+def test_scores_are_read_back(tmp_path: Path) -> None:
     with open_scores(tmp_path / "new" / "folder", IDENTITY, resume=False) as file:
         append_scores(file, scored(1))
         assert list(read_scores(file.path)) == [scored(1)]  # before the file is closed
@@ -61,7 +61,7 @@ def test_without_resume_the_file_starts_anew(tmp_path: Path) -> None:
     assert (tmp_path / "documents.jsonl").read_bytes().count(b"\n") == 1
 
 
-def test_another_evaluation_is_not_continued(tmp_path: Path) -> None:
+def test_another_evaluation_is_not_resumed(tmp_path: Path) -> None:
     write(tmp_path, [1], resume=False)
     with pytest.raises(DataError, match="must hold the same summaries to go on, got 'b' there and 'c' now"):
         open_scores(tmp_path, {**IDENTITY, "summaries": "c"}, resume=True)
@@ -69,7 +69,7 @@ def test_another_evaluation_is_not_continued(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("content", [None, b"", b"[1]", b"\xff"])
-def test_lines_of_unknown_origin_are_not_continued(tmp_path: Path, content: bytes | None) -> None:
+def test_scores_of_unknown_origin_are_not_resumed(tmp_path: Path, content: bytes | None) -> None:
     write(tmp_path, [1], resume=False)
     described = tmp_path / "evaluation.json"
     if content is None:
@@ -80,7 +80,7 @@ def test_lines_of_unknown_origin_are_not_continued(tmp_path: Path, content: byte
         open_scores(tmp_path, IDENTITY, resume=True)
 
 
-def test_a_damaged_line_is_named(tmp_path: Path) -> None:
+def test_a_damaged_line_is_reported(tmp_path: Path) -> None:
     write(tmp_path, [1], resume=False)
     with (tmp_path / "documents.jsonl").open("ab") as file:
         file.write(b'{"id": 3}\n')

@@ -23,7 +23,7 @@ def test_recipe_loads_with_its_types(tiny_recipe: Path) -> None:
     assert [layer.attention.kind for layer in recipe.model.encoder] == ["blockwise", "blockwise"]
 
 
-def test_run_folder_stands_for_the_recipe_inside(tiny_recipe: Path) -> None:
+def test_a_run_folder_loads_its_recipe(tiny_recipe: Path) -> None:
     tiny_recipe.rename(tiny_recipe.with_name("recipe.yaml"))
     assert load_recipe(tiny_recipe.parent).name == "tiny"
 
@@ -37,7 +37,7 @@ def test_dumped_recipe_loads_to_an_equal_recipe(tiny_recipe: Path) -> None:
     assert len(layers) == 2
 
 
-def test_all_problems_are_told_at_once_in_sentences(tiny_recipe: Path) -> None:
+def test_all_problems_are_reported_at_once(tiny_recipe: Path) -> None:
     text = (
         tiny_recipe.read_text()
         .replace("kind: blockwise", "kind: blockwize", 1)
@@ -51,12 +51,12 @@ def test_all_problems_are_told_at_once_in_sentences(tiny_recipe: Path) -> None:
     ]
 
 
-def test_one_problem_stands_on_the_line_of_the_file(tiny_recipe: Path) -> None:
+def test_one_problem_is_reported_on_one_line(tiny_recipe: Path) -> None:
     message = problems_of(tiny_recipe.read_text(), tiny_recipe.parent, "train.keep=1")
     assert message == f"{tiny_recipe.parent / 'bad.yaml'}: train.keep must be a whole number of at least 2, got 1"
 
 
-def test_very_many_problems_are_counted_not_listed(tiny_recipe: Path) -> None:
+def test_many_problems_are_counted_instead_of_listed(tiny_recipe: Path) -> None:
     text = tiny_recipe.read_text() + "".join(f"junk{number}: 1\n" for number in range(30))
     lines = problems_of(text, tiny_recipe.parent).splitlines()
     assert lines[0].endswith(": 30 problems")

@@ -37,6 +37,6 @@ def test_one_value_changes(assignment: str, expected: dict[str, Any]) -> None:
         ("m[0]=3", "--set m[0]: m must be written out in the recipe before one entry can change"),
     ],
 )
-def test_what_leads_nowhere_is_refused(assignment: str, message: str) -> None:
+def test_invalid_paths_are_refused(assignment: str, message: str) -> None:
     with pytest.raises(ValueError, match=re.escape(message)):
         override({"a": {"b": 1}, "l": [{"x": 1}, {"x": 2}]}, assignment)

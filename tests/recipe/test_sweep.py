@@ -44,7 +44,7 @@ def problems_of(path: Path, text: str, *overrides: str) -> str:
     return str(caught.value).removeprefix(f"{path}: ")
 
 
-def test_a_row_is_the_recipe_with_its_own_settings(file: Path) -> None:
+def test_a_row_is_the_recipe_with_changed_settings(file: Path) -> None:
     loaded = load_sweep(file)
     blockwise, halving = loaded.rows
     assert loaded.settings.seeds == (1, 2)
@@ -58,14 +58,14 @@ def test_a_row_is_the_recipe_with_its_own_settings(file: Path) -> None:
     assert halving.recipe.model_copy(update=unlike) == blockwise.recipe
 
 
-def test_overrides_change_the_sweep_or_the_recipe_of_all_rows_that_do_not_say_otherwise(file: Path) -> None:
+def test_overrides_change_the_sweep_or_the_recipe_of_its_rows(file: Path) -> None:
     loaded = load_sweep(file, ["seeds=[3]", "train.clip=2.0", "train.learning_rate=0.5", "model.encoder[0].pool=null"])
     assert loaded.settings.seeds == (3,)
     assert [row.recipe.train.clip for row in loaded.rows] == [2.0, 0.5]
     assert {row.recipe.train.learning_rate for row in loaded.rows} == {0.5}
 
 
-def test_problems_of_all_rows_are_told_at_once_with_their_names(file: Path) -> None:
+def test_problems_of_all_rows_are_reported_at_once(file: Path) -> None:
     text = (
         SWEEP.replace("batch_tokens: 256", "batch_tokens: 0, steps: 3")
         .replace("blockwise:\n", "blockwise: {train.stpes: 3}\n", 1)
@@ -101,14 +101,14 @@ def test_problems_of_all_rows_are_told_at_once_with_their_names(file: Path) -> N
         ("train.clip: 0.5", "data.vocabulary: 301", "rows.halving: data must be the same in every row"),
     ],
 )
-def test_what_is_wrong_with_the_sweep_itself(file: Path, old: str, new: str, message: str) -> None:
+def test_problems_of_the_sweep_are_reported(file: Path, old: str, new: str, message: str) -> None:
     text = SWEEP.replace(old, new)
     if "#" in new:
         text = text[: text.index("#")]
     assert problems_of(file, text).startswith(message)
 
 
-def test_rows_may_be_files_of_their_own(file: Path, tiny_recipe: Path) -> None:
+def test_rows_may_be_separate_files(file: Path, tiny_recipe: Path) -> None:
     other = tiny_recipe.with_name("other.yaml")
     other.write_text(tiny_recipe.read_text().replace("name: tiny", "name: other"))
     text = f"sweep: two\nsource_tokens: 500\nrecipes: [{tiny_recipe}, {other}]\n"

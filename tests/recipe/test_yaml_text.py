@@ -22,14 +22,14 @@ from sumpool.recipe.yaml_text import MAX_DEPTH, Inline, parse, write
         ("'1'", "1"),
     ],
 )
-def test_scalars_mean_what_they_look_like(text: str, value: object) -> None:
+def test_scalars_follow_the_core_schema_of_yaml_1_2(text: str, value: object) -> None:
     parsed = parse(text)
     assert parsed == value
     assert type(parsed) is type(value)
     assert parse(write({"key": value})) == {"key": value}
 
 
-def test_aliases_and_merges_give_copies() -> None:
+def test_aliases_and_merges_are_copied() -> None:
     assert parse("a: &a {b: 1}\nc: {<<: *a, d: 2}") == {"a": {"b": 1}, "c": {"b": 1, "d": 2}}
     parsed = parse("- &a {b: 1}\n- *a")
     assert isinstance(parsed, list)
@@ -52,12 +52,12 @@ def test_aliases_and_merges_give_copies() -> None:
         ("a: \x00", "special characters are not allowed"),
     ],
 )
-def test_what_is_no_plain_data_is_refused(text: str, message: str) -> None:
+def test_anything_but_plain_data_is_refused(text: str, message: str) -> None:
     with pytest.raises(ValueError, match=f"must be YAML, got .*{message}"):
         parse(text)
 
 
-def test_an_alias_bomb_is_refused_before_it_goes_off() -> None:
+def test_an_alias_bomb_is_refused_before_it_expands() -> None:
     lines = ["a0: &a0 [x, x, x, x, x, x, x, x, x]"]
     lines += [f"a{level}: &a{level} [{', '.join([f'*a{level - 1}'] * 9)}]" for level in range(1, 10)]
     with pytest.raises(ValueError, match="line 5: there are more than 20000 values"):
@@ -69,5 +69,5 @@ def test_long_text_is_refused() -> None:
         parse(" " * 200_001)
 
 
-def test_inline_mappings_and_tuples_stand_on_one_line() -> None:
+def test_inline_mappings_and_tuples_take_one_line() -> None:
     assert write({"a": [Inline(b=1, c=Inline(d=2))], "e": (1, 2)}) == "a:\n- {b: 1, c: {d: 2}}\ne: [1, 2]\n"
