@@ -14,7 +14,7 @@ from sumpool.core.model.decoder import DecoderLayer
 from sumpool.core.model.summarizer import SummarizationModel
 from sumpool.core.nn.layers import split_heads
 from sumpool.core.nn.masking import zero_padding
-from sumpool.core.nn.sentences import Sentences, share_words
+from sumpool.core.nn.sentences import Sentences, sum_over_sentences
 from sumpool.core.tokens import Tokens
 from sumpool.data.batches import Batch
 
@@ -76,4 +76,4 @@ def _sentence_weights(query: Tensor, key_value: nn.Linear, memory: Tokens, sente
     query, key = split_heads(query, heads), split_heads(key, heads)
     scores = query @ key.transpose(2, 3) / query.size(-1) ** 0.5  # (batch, heads, target, length)
     membership = sentences.membership(memory.mask, scores.dtype)
-    return share_words(scores, memory.mask, membership).exp().mean(1)
+    return sum_over_sentences(scores, memory.mask, membership).exp().mean(1)

@@ -59,6 +59,10 @@ from sumpool.recipe.load import load_recipe
         ("zzz=3", "zzz is not a setting of a recipe; its settings are name, seed, data, model, train,"),
         ("summarize.doubt=.3", "summarize.doubt is not a setting of summarize; it was renamed to ood_threshold"),
         ("model.decoder.plan_length=true", "not a setting of model.decoder; it was renamed to predict_length"),
+        (
+            "model.decoder.cross_attention={kind: sentence, hold: 2}",
+            "model.decoder.cross_attention.hold is not a setting of sentence; it was renamed to reselect_every",
+        ),
         ("name=3", "name must be text that matches ^[A-Za-z0-9][A-Za-z0-9._-]{0,63}$, got 3; put it in quotes"),
         ("name=null", "got null"),
         ("seed=[true]", "seed must be a whole number of at least 0 and below 2147483648, got [True]"),

@@ -71,7 +71,9 @@ def measure_selection(
 
 
 def _config(selection: dict[str, Any], sentences: int, hold: int = 1) -> SentenceCrossAttentionConfig:
-    return SentenceCrossAttentionConfig.model_validate({"sentences": sentences, "hold": hold, "selection": selection})
+    return SentenceCrossAttentionConfig.model_validate(
+        {"sentences": sentences, "reselect_every": hold, "selection": selection}
+    )
 
 
 def _remembered_documents(length: int, settings: SelectionConfig, conditions: Conditions) -> Tokens:
@@ -147,8 +149,8 @@ class _Layer:
 
 def _count(layer: SentenceCrossAttention, queries: Tensor, precomputed: dict[str, Tensor]) -> tuple[float, int]:
     """Count sentences that the hypotheses of a document choose between them, and bytes that a step moves."""
-    chosen = layer.choose(queries, precomputed)
-    read = words_read(precomputed["mask"], precomputed["number"], chosen)
+    chosen = layer.select_sentences(queries, precomputed)
+    read = words_read(precomputed["mask"], precomputed["index"], chosen)
     words = precomputed["words"]
     if is_worth_copying(int(read.sum(1).max()), read.size(1)):
         moved = 3 * int(read.sum()) * words.size(2) * words.element_size()  # read, written, read again
@@ -166,6 +168,8 @@ def _search(layer: SentenceCrossAttention, asked: list[Tensor], precomputed: dic
 
 def _agree(layer: SentenceCrossAttention, asked: list[Tensor], precomputed: dict[str, Tensor], hold: int) -> float:
     """Share of the sentences that choosing anew would choose, and that the held choice has too."""
-    anew = torch.stack([layer.choose(queries, precomputed) for queries in asked])  # (steps, batch, beams, sentences)
+    anew = torch.stack(
+        [layer.select_sentences(queries, precomputed) for queries in asked]
+    )  # (steps, batch, beams, sentences)
     first = torch.arange(len(asked), device=anew.device) // hold * hold
     return float((anew & anew[first]).sum() / anew.sum())

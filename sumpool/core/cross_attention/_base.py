@@ -1,4 +1,4 @@
-"""What every cross-attention is."""
+"""Cross-attention interface."""
 
 from abc import ABC, abstractmethod
 from dataclasses import dataclass, field
@@ -10,18 +10,17 @@ from sumpool.core.tokens import Tokens
 from sumpool.settings import Settings
 
 StepState = dict[str, Tensor]
-"""What a cross-attention keeps from one step of a search to the next, (batch * beams, ...) each."""
+"""State of a cross-attention between two decoding steps, (batch * beams, ...) each."""
 
 
 @dataclass(frozen=True)
 class CrossAttentionOutput:
-    """What summaries saw of their documents.
+    """Output of a cross-attention or of a decoder layer.
 
     Attributes:
         states: (batch, target, dim).
-        losses: Auxiliary losses by name, scalars, each a mean over the documents; the decoder takes their mean over its
-            layers.
-        metrics: Signs of health by name, detached scalars; the journal shows them.
+        losses: Auxiliary losses by name, scalars, means over the documents; the decoder averages them over its layers.
+        metrics: Detached scalar metrics by name, logged to metrics.jsonl.
     """
 
     states: Tensor
@@ -30,10 +29,10 @@ class CrossAttentionOutput:
 
 
 class MemoryEncoder(nn.Module):
-    """Looks at the memory once for all layers of the decoder; this one has nothing to look for."""
+    """Computation on the memory that all decoder layers share; none by default."""
 
     def forward(self, memory: Tokens) -> dict[str, Tensor]:
-        """Give what all layers share, batch first."""
+        """Return the shared tensors, batch first."""
         del memory
         return {}
 
@@ -43,60 +42,60 @@ class CrossAttentionConfig(Settings, ABC):
 
     kind: str
 
+    @abstractmethod
+    def build(self, dim: int, heads: int) -> "CrossAttention":
+        """Build one layer for states of `dim` features."""
+
+    def build_memory_encoder(self, dim: int) -> MemoryEncoder:
+        """Build the computation that all layers share."""
+        del dim
+        return MemoryEncoder()
+
     @property
     def selection_losses(self) -> tuple[str, ...]:
         """Auxiliary losses that train the setting `selection`; empty without such a setting."""
         return ()
 
-    @abstractmethod
-    def build(self, dim: int, heads: int) -> "CrossAttention":
-        """Build one layer for vectors of `dim` features."""
-
-    def build_memory_encoder(self, dim: int) -> MemoryEncoder:
-        """Build what all layers share."""
-        del dim
-        return MemoryEncoder()
-
 
 class CrossAttention(nn.Module, ABC):
-    """Lets the summary see the document; owns its projections and what it keeps of the document.
+    """Attention from the summary to the memory; owns its projections and what it precomputes of a document.
 
     Attributes:
-        has_fixed_shapes: Whether a step works in shapes that follow from those of what it is given, whatever is in it.
+        has_fixed_shapes: Whether the shapes within a step follow from the shapes of its input alone.
     """
 
     has_fixed_shapes: ClassVar[bool] = True
 
     @abstractmethod
     def precompute(self, memory: Tokens, shared: dict[str, Tensor]) -> dict[str, Tensor]:
-        """Project the document once; each value is batch first and belongs to all beams of a document.
+        """Project the memory once for all decoding steps; tensors are batch first and shared by a document's beams.
 
         Args:
-            memory: What the encoder left.
-            shared: What the reader of the same settings found in it.
+            memory: Output of the encoder.
+            shared: Result of the memory encoder of the same settings.
         """
 
     @abstractmethod
     def forward(
         self, queries: Tensor, precomputed: dict[str, Tensor], mask: Tensor | None = None
     ) -> CrossAttentionOutput:
-        """Let whole summaries see, as in training.
+        """Attend from whole summaries, as in training.
 
         Args:
             queries: (batch, target, dim).
-            precomputed: What `precompute` returned for these documents.
-            mask: (batch, target), True at the real tokens, which alone count in losses and figures; None where all are.
+            precomputed: Result of `precompute` for the documents.
+            mask: (batch, target), True at the tokens that count in losses and metrics; None where all do.
         """
 
-    def step(self, queries: Tensor, precomputed: dict[str, Tensor], held: StepState) -> tuple[Tensor, StepState]:
-        """Let the newest token of every hypothesis see; never slower than `forward`, and the same where it is faster.
+    def step(self, queries: Tensor, precomputed: dict[str, Tensor], state: StepState) -> tuple[Tensor, StepState]:
+        """Attend from the newest token of every beam.
 
         Args:
             queries: (batch, beams, dim).
-            precomputed: What `precompute` returned for these documents.
-            held: What the last step gave, for the same hypotheses; empty at first.
+            precomputed: Result of `precompute` for the documents.
+            state: State after the previous step, for the same beams; empty at first.
 
         Returns:
-            (batch, beams, dim), and what the next step is to be given.
+            (batch, beams, dim), equal to the result of `forward`, and the state for the next step.
         """
-        return self.forward(queries, precomputed).states, held
+        return self.forward(queries, precomputed).states, state

@@ -1,11 +1,12 @@
 """Head-wise positional strides (HEPOS: Huang et al., 2021, "Efficient Attentions for Long Document Summarization").
 
-Head i sees every `stride`-th vector of the memory, from place i mod stride on (Section 3), so that all heads together
-see all of it and keys and values take 1 / stride of their time and memory: O(target * length * dim / stride). A head
-projects nothing but what it sees. The weights are those of full cross-attention and may be taken from it.
+Head i attends to every `stride`-th state of the memory, starting at i mod stride (Section 3), so that all heads
+together cover the memory and keys and values take 1 / stride of their time and memory: O(target * length * dim /
+stride). Each head projects only the states that it attends to. Parameters are those of full cross-attention and may be
+loaded from it.
 
-Departure from the released code: a memory whose length the stride divides gets no more filling, and filling is never
-seen (there, one vector of it is, by every head). A head that has nothing to see in a short document adds nothing.
+Departure from the released code: a memory whose length is a multiple of the stride is not padded, and padding is always
+masked (there, every head attends to one padding vector). A head without states in a short document contributes zeros.
 """
 
 from typing import Literal, final
@@ -24,11 +25,11 @@ from sumpool.core.tokens import Tokens
 
 @final
 class HeposCrossAttentionConfig(CrossAttentionConfig):
-    """Settings of strides by head."""
+    """Settings of head-wise positional strides."""
 
     kind: Literal["hepos"] = "hepos"
     stride: int = Field(4, ge=1)
-    """Places from one vector that a head sees to the next; with fewer heads than this, some vectors are never seen."""
+    """Distance between the states that a head attends to; with fewer heads than this, some states are skipped."""
 
     def build(self, dim: int, heads: int) -> "HeposCrossAttention":
         """Build the layer."""
@@ -37,7 +38,7 @@ class HeposCrossAttentionConfig(CrossAttentionConfig):
 
 @final
 class HeposCrossAttention(CrossAttention):
-    """Each head sees its own places of the memory."""
+    """Each head attends to its own positions of the memory."""
 
     def __init__(self, dim: int, heads: int, stride: int) -> None:
         super().__init__()
@@ -48,36 +49,36 @@ class HeposCrossAttention(CrossAttention):
         self.out = nn.Linear(dim, dim)
 
     def precompute(self, memory: Tokens, shared: dict[str, Tensor]) -> dict[str, Tensor]:
-        """Project what each head sees: keys and values (batch, heads, places, head_dim), and what hides padding.
+        """Project keys and values of each head, (batch, heads, positions, head_dim), and the bias that masks padding.
 
-        There are length / stride places, rounded up.
+        The number of positions is length / stride, rounded up.
         """
         del shared
         rest = -memory.mask.size(1) % self.stride
         states = F.pad(zero_padding(memory.states, memory.mask), (0, 0, 0, rest)).unflatten(1, (-1, self.stride))
-        mask = F.pad(memory.mask, (0, rest)).unflatten(1, (-1, self.stride))  # (batch, places, stride)
+        mask = F.pad(memory.mask, (0, rest)).unflatten(1, (-1, self.stride))  # (batch, positions, stride)
         starts = [head % self.stride for head in range(self.heads)]
         projected = [self._project(states[:, :, start], start) for start in range(min(self.stride, self.heads))]
-        seen = [projected[start][:, :, :, head // self.stride] for head, start in enumerate(starts)]
-        key, value = torch.stack(seen, dim=1).unbind(3)  # (batch, heads, places, head_dim) each
+        key_values = [projected[start][:, :, :, head // self.stride] for head, start in enumerate(starts)]
+        key, value = torch.stack(key_values, dim=1).unbind(3)  # (batch, heads, positions, head_dim) each
         bias, value = precompute_mask(mask[:, :, starts].transpose(1, 2), value)
         return {"key": key, "value": value, "bias": bias}
 
     def forward(
         self, queries: Tensor, precomputed: dict[str, Tensor], mask: Tensor | None = None
     ) -> CrossAttentionOutput:
-        """See; see `CrossAttention.forward`."""
+        """See `CrossAttention.forward`."""
         del mask
         query = split_heads(self.query(queries), self.heads)  # (batch, heads, target, head_dim)
-        seen = F.scaled_dot_product_attention(query, precomputed["key"], precomputed["value"], precomputed["bias"])
-        return CrossAttentionOutput(self.out(merge_heads(seen)))
+        attended = F.scaled_dot_product_attention(query, precomputed["key"], precomputed["value"], precomputed["bias"])
+        return CrossAttentionOutput(self.out(merge_heads(attended)))
 
     def _project(self, states: Tensor, start: int) -> Tensor:
-        """Project the vectors of one start (batch, places, dim) for its heads: (batch, places, 2, heads, head_dim)."""
+        """Project states (batch, positions, dim) for the heads of one start: (batch, positions, 2, heads, head_dim)."""
         weight, bias = (
             part.unflatten(0, (2, self.heads, -1))[:, start :: self.stride].flatten(0, 2)
             for part in (self.key_value.weight, self.key_value.bias)
         )
-        mine = len(range(start, self.heads, self.stride))
-        projected: Tensor = F.linear(states.contiguous(), weight, bias).unflatten(2, (2, mine, -1))
+        heads = len(range(start, self.heads, self.stride))
+        projected: Tensor = F.linear(states.contiguous(), weight, bias).unflatten(2, (2, heads, -1))
         return projected

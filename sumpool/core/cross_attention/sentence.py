@@ -1,23 +1,23 @@
-"""Sentence-selective cross-attention (Manakul and Gales, 2021): a token of the summary sees `sentences` sentences only.
+"""Sentence-selective cross-attention (Manakul and Gales, 2021): each summary token attends to k sentences only.
 
-A selection shares attention out among the sentences, heads are averaged, and the best sentences of each layer, step
-and hypothesis are seen by all heads, O(target * sentences * words of a sentence) beside O(target * length). Where a
-document has no more sentences than may be seen, this is full cross-attention.
+A selection distributes attention over the sentences, heads are averaged, and all heads of a layer attend to the top-k
+sentences of each step and hypothesis: O(target * sentences * words of a sentence) instead of O(target * length). In
+documents with at most k sentences this is full cross-attention.
 
-A search reads the keys and values of the chosen sentences only, once for all hypotheses of a document. A step of one
-layer at 8,192 words in sentences of 40, four documents, four beams and the best 10 of an approximate selection took a
-fifth of the time of full cross-attention on one CPU core where hypotheses choose much the same, a third where they have
-nothing in common. To hold a choice for some steps saves that choosing, a fifth of the step, and no reading.
+During decoding, keys and values of the selected sentences only are read, once for all beams of a document. A step of
+one layer at 8,192 words in sentences of 40, four documents, four beams and the top 10 of an approximate selection took
+a fifth of the time of full cross-attention on one CPU core where beams select mostly the same sentences, a third where
+they share none. Reusing a selection for several steps saves the selection, a fifth of the step, but no reading.
 
-In training all words are scored, since the losses compare the selection with the attention that full sight gives:
-`sparsity` is the entropy of that attention over sentences (Equation 5), `selection` the divergence of the selection
-from it (Equation 11), at `temperature` (Equation 15). The choice has no gradient, so that the cross-entropy never
-reaches the selection, while the divergence reaches the decoder too (Equations 13 and 14). The figure `kept` is the
-share of full attention that the selection's choice holds.
+In training all words are scored, since the losses compare the selection with full attention: `sparsity` is the entropy
+of full attention over sentences (Equation 5), `selection` the divergence of the selection from it (Equation 11), at
+`temperature` (Equation 15). The top-k choice has no gradient, so that the cross-entropy never reaches the selection,
+while the divergence reaches the decoder too (Equations 13 and 14). The metric `kept` is the fraction of full attention
+on the selected sentences.
 
-Departures from the released code: heads are split before sentences are, hypotheses of a beam each select for
-themselves, a batch may hold any number of documents, and padding is in no sentence. As there, each update makes the
-sum of all losses smaller, where the paper speaks of turns.
+Departures from the released code: heads are split before sentences are, every beam selects its own sentences, batches
+may hold any number of documents, and padding belongs to no sentence. As there, each update minimises the sum of all
+losses, where the paper alternates between them.
 """
 
 from typing import Annotated, Literal, final
@@ -37,7 +37,7 @@ from sumpool.core.nn.divergence import divergence, entropy, mean_over_documents,
 from sumpool.core.nn.gathering import attend_to_groups
 from sumpool.core.nn.layers import merge_heads, split_heads
 from sumpool.core.nn.masking import attend, zero_padding
-from sumpool.core.nn.sentences import Sentences, share_words
+from sumpool.core.nn.sentences import Sentences, sum_over_sentences
 from sumpool.core.selection._base import SelectionConfig
 from sumpool.core.selection.ideal import IdealSelectionConfig
 from sumpool.core.sentence_encoding._base import SentenceEncoder
@@ -51,22 +51,21 @@ class SentenceCrossAttentionConfig(CrossAttentionConfig):
 
     kind: Literal["sentence"] = "sentence"
     sentences: int = Field(10, ge=1)
-    """Sentences that a token of the summary sees, in each layer others."""
-    hold: int = Field(1, ge=1)
-    """Steps of a search for which a hypothesis keeps to the sentences once chosen; 1 chooses anew at every step, as
-    training does."""
+    """Sentences that each summary token attends to, selected in each layer."""
+    reselect_every: int = Field(1, ge=1)
+    """Decoding steps for which a hypothesis keeps its selected sentences; 1 selects at every step, as in training."""
     selection: Annotated[SelectionConfig, OneOf("sumpool.core.selection")] = IdealSelectionConfig()
-    """How they are chosen."""
+    """How sentences are selected."""
     training: Literal["full", "ideal", "selection", "mix"] = "selection"
-    """What is seen in training: everything, the sentences that full sight gives most attention, those that the
-    selection chooses, or for each document one of the two, ever more often the latter."""
+    """Sentences attended to in training: all, those with the largest full attention, those of the selection, or for
+    each document one of the latter two, the selection with growing probability."""
     mix_steps: int = Field(10_000, ge=1)
-    """Batches of training after which mix has become selection; before, a document sees the ideal sentences with a
-    probability that falls from 1 to 0 in a straight line."""
+    """Training batches over which `mix` moves from ideal to selected sentences; the probability of ideal sentences
+    falls linearly from 1 to 0."""
     temperature: float = Field(0.5, gt=0)
-    """Temperature of the attention that the loss `selection` compares with; below 1 it is sharper."""
+    """Temperature of the full attention that the loss `selection` compares with; below 1 it is sharper."""
     divergence: Literal["distribution", "element"] = "distribution"
-    """What the loss `selection` is a mean of: divergences, or their terms, so that documents of many sentences count
+    """Mean of the loss `selection`: over divergences, or over their terms, so that documents with many sentences weigh
     less, as in the released code (which also sums over the layers where this takes the mean)."""
 
     @property
@@ -79,7 +78,7 @@ class SentenceCrossAttentionConfig(CrossAttentionConfig):
         return SentenceCrossAttention(dim, heads, self)
 
     def build_memory_encoder(self, dim: int) -> "SentenceMemoryEncoder":
-        """Build what finds and encodes sentences for all layers."""
+        """Build the sentence encoder that all layers share."""
         return SentenceMemoryEncoder(
             self.selection.build_encoder(dim), self.mix_steps if self.training == "mix" else None
         )
@@ -96,30 +95,30 @@ class SentenceMemoryEncoder(MemoryEncoder):
         self.encoder = encoder
         self.mix_steps = mix_steps
         if mix_steps:
-            self.register_buffer("batches", torch.zeros((), dtype=torch.long))  # saved, so that a run can go on
+            self.register_buffer("batches", torch.zeros((), dtype=torch.long))  # saved with checkpoints
 
     def forward(self, memory: Tokens) -> dict[str, Tensor]:
-        """Find sentences.
+        """Find and encode sentences.
 
         Returns:
-            number, first and count of `Sentences`; vectors (batch, sentences, dim) where a selection needs them; in
-            training with mix ideal (batch,), True where a document sees its ideal sentences in all layers.
+            index, first and count of `Sentences`; vectors (batch, sentences, dim) where the selection needs them; in
+            training with `mix`, ideal (batch,), True at documents whose ideal sentences are attended to in all layers.
         """
         sentences = Sentences.find(memory)
-        found = {"number": sentences.number, "first": sentences.first, "count": sentences.count}
+        shared = {"index": sentences.index, "first": sentences.first, "count": sentences.count}
         if self.encoder is not None:
-            found["vectors"] = self.encoder(memory, sentences)
+            shared["vectors"] = self.encoder(memory, sentences)
         if self.training and self.mix_steps:
-            found["ideal"] = torch.rand(len(memory.mask), device=memory.mask.device) >= self.batches / self.mix_steps
+            shared["ideal"] = torch.rand(len(memory.mask), device=memory.mask.device) >= self.batches / self.mix_steps
             self.batches += 1
-        return found
+        return shared
 
 
 @final
 class SentenceCrossAttention(CrossAttention):
-    """Sees the sentences that its selection chooses."""
+    """Attention to the sentences of a selection."""
 
-    has_fixed_shapes = False  # as many words are read as the chosen sentences have
+    has_fixed_shapes = False  # the number of words read depends on the selected sentences
 
     def __init__(self, dim: int, heads: int, config: SentenceCrossAttentionConfig) -> None:
         super().__init__()
@@ -131,109 +130,112 @@ class SentenceCrossAttention(CrossAttention):
         self.selection = config.selection.build(dim, heads)
 
     def precompute(self, memory: Tokens, shared: dict[str, Tensor]) -> dict[str, Tensor]:
-        """Project keys and values once, those of a word side by side (batch, length, 2 * dim); keep what selects."""
+        """Project keys and values once, those of a word side by side (batch, length, 2 * dim); precompute selection."""
         words = self.key_value(zero_padding(memory.states, memory.mask))
         key, _ = self._split(words)
-        sentences = Sentences(shared["number"], shared["first"], shared["count"])
-        selecting = self.selection.precompute(key, memory.mask, sentences, shared.get("vectors"))
-        kept = {f"selection.{name}": tensor for name, tensor in selecting.items()}
-        return {"words": words, "mask": memory.mask, **shared, **kept}
+        sentences = Sentences(shared["index"], shared["first"], shared["count"])
+        selection = self.selection.precompute(key, memory.mask, sentences, shared.get("vectors"))
+        prefixed = {f"selection.{name}": tensor for name, tensor in selection.items()}
+        return {"words": words, "mask": memory.mask, **shared, **prefixed}
 
     def forward(
         self, queries: Tensor, precomputed: dict[str, Tensor], mask: Tensor | None = None
     ) -> CrossAttentionOutput:
-        """See; see `CrossAttention.forward`."""
+        """See `CrossAttention.forward`."""
         query = split_heads(self.query(queries), self.heads)  # (batch, heads, target, head_dim)
-        shares = self._select(queries, query, precomputed)
-        chosen = self._choose(shares)
+        log_weights = self._log_weights(queries, query, precomputed)
+        selected = self._top_sentences(log_weights)
         if not self.training:
-            return CrossAttentionOutput(self._see(query, chosen, precomputed))
-        full = self._share_fully(query, precomputed)
-        losses, metrics = self._judge(shares, chosen, full, precomputed, mask)
-        return CrossAttentionOutput(
-            self._see(query, self._show(chosen, full, precomputed), precomputed), losses, metrics
-        )
+            return CrossAttentionOutput(self._attend(query, selected, precomputed))
+        full = self._full_log_weights(query, precomputed)
+        losses, metrics = self._losses(log_weights, selected, full, precomputed, mask)
+        visible = self._training_sentences(selected, full, precomputed)
+        return CrossAttentionOutput(self._attend(query, visible, precomputed), losses, metrics)
 
-    def step(self, queries: Tensor, precomputed: dict[str, Tensor], held: StepState) -> tuple[Tensor, StepState]:
-        """See; keys and values of the chosen sentences alone are read."""
+    def step(self, queries: Tensor, precomputed: dict[str, Tensor], state: StepState) -> tuple[Tensor, StepState]:
+        """See `CrossAttention.step`; keys and values of selected sentences only are read."""
         query = split_heads(self.query(queries), self.heads)  # (batch, heads, beams, head_dim)
-        chosen, held = self._keep(queries, query, precomputed, held)
-        mixed = attend_to_groups(query, precomputed["words"], precomputed["mask"], precomputed["number"], chosen)
-        return self.out(merge_heads(mixed)), held
+        selected, state = self._select_or_reuse(queries, query, precomputed, state)
+        mixed = attend_to_groups(query, precomputed["words"], precomputed["mask"], precomputed["index"], selected)
+        return self.out(merge_heads(mixed)), state
 
-    def choose(self, queries: Tensor, precomputed: dict[str, Tensor]) -> Tensor:
-        """Choose what each query sees: (batch, target, sentences), True at the chosen sentences."""
+    def select_sentences(self, queries: Tensor, precomputed: dict[str, Tensor]) -> Tensor:
+        """Return the selection of each query: (batch, target, sentences), True at selected sentences."""
         query = split_heads(self.query(queries), self.heads)  # (batch, heads, target, head_dim)
-        return self._choose(self._select(queries, query, precomputed))
+        return self._top_sentences(self._log_weights(queries, query, precomputed))
 
-    def _keep(
-        self, queries: Tensor, query: Tensor, precomputed: dict[str, Tensor], held: StepState
+    def _select_or_reuse(
+        self, queries: Tensor, query: Tensor, precomputed: dict[str, Tensor], state: StepState
     ) -> tuple[Tensor, StepState]:
-        """Choose sentences, (batch, beams, sentences), unless a choice is to be kept, and say what is held of it."""
-        if self.config.hold == 1:
-            return self._choose(self._select(queries, query, precomputed)), held
-        age = int(held["age"][0]) if held else 0  # the same for all
+        """Select sentences (batch, beams, sentences), or reuse the selection in `state`; return the next state."""
+        if self.config.reselect_every == 1:
+            return self._top_sentences(self._log_weights(queries, query, precomputed)), state
+        age = int(state["age"][0]) if state else 0  # the same for all rows
         if age:
-            chosen = held["chosen"].unflatten(0, queries.shape[:2])
+            selected = state["selected"].unflatten(0, queries.shape[:2])
         else:
-            chosen = self._choose(self._select(queries, query, precomputed))
-        ages = torch.full((len(chosen) * chosen.size(1),), (age + 1) % self.config.hold, device=chosen.device)
-        return chosen, {"chosen": chosen.flatten(0, 1), "age": ages}
+            selected = self._top_sentences(self._log_weights(queries, query, precomputed))
+        rows, next_age = selected.shape[:2].numel(), (age + 1) % self.config.reselect_every
+        ages = torch.full((rows,), next_age, device=selected.device)
+        return selected, {"selected": selected.flatten(0, 1), "age": ages}
 
     def _split(self, words: Tensor) -> tuple[Tensor, Tensor]:
-        """Part keys and values, (batch, heads, length, head_dim) each; views."""
+        """Views of keys and values, (batch, heads, length, head_dim) each."""
         key, value = words.chunk(2, dim=-1)
         return split_heads(key, self.heads), split_heads(value, self.heads)
 
-    def _select(self, queries: Tensor, query: Tensor, precomputed: dict[str, Tensor]) -> Tensor:
-        """Ask the selection: logarithms of shares (batch, heads, target, sentences)."""
+    def _log_weights(self, queries: Tensor, query: Tensor, precomputed: dict[str, Tensor]) -> Tensor:
+        """Log-weights of the selection, (batch, heads, target, sentences)."""
         prefix = "selection."
-        own = {name.removeprefix(prefix): kept for name, kept in precomputed.items() if name.startswith(prefix)}
-        shares: Tensor = self.selection(queries, query, own)
-        return shares
+        tensors = {name.removeprefix(prefix): value for name, value in precomputed.items() if name.startswith(prefix)}
+        log_weights: Tensor = self.selection(queries, query, tensors)
+        return log_weights
 
-    def _choose(self, shares: Tensor) -> Tensor:
-        """Choose the sentences with the highest shares, averaged over the heads: (batch, target, sentences)."""
-        mean = shares.logsumexp(1)  # (batch, target, sentences); -inf where there is none
+    def _top_sentences(self, log_weights: Tensor) -> Tensor:
+        """Top-k sentences by weight, averaged over the heads: (batch, target, sentences), True at these."""
+        mean = log_weights.logsumexp(1)  # (batch, target, sentences); -inf at sentences that do not exist
         best = mean.topk(min(self.config.sentences, mean.size(-1)), dim=-1).indices
         return torch.zeros_like(mean, dtype=torch.bool).scatter(2, best, value=True) & (mean > -torch.inf)
 
-    def _see(self, query: Tensor, chosen: Tensor, precomputed: dict[str, Tensor]) -> Tensor:
-        """Attend to the words of the chosen sentences: (batch, target, dim)."""
-        number = precomputed["number"][:, None].expand(-1, chosen.size(1), -1)
-        hidden = ~chosen.gather(2, number)  # (batch, target, length)
-        bias = query.new_zeros(hidden.shape).masked_fill(hidden, -torch.inf)[:, None]
+    def _attend(self, query: Tensor, selected: Tensor, precomputed: dict[str, Tensor]) -> Tensor:
+        """Attend to the words of selected sentences (batch, target, sentences): (batch, target, dim)."""
+        index = precomputed["index"][:, None].expand(-1, selected.size(1), -1)
+        masked = ~selected.gather(2, index)  # (batch, target, length)
+        bias = query.new_zeros(masked.shape).masked_fill(masked, -torch.inf)[:, None]
         mixed = attend(query, *self._split(precomputed["words"]), precomputed["mask"], bias)
-        seen: Tensor = self.out(merge_heads(mixed))
-        return seen
+        output: Tensor = self.out(merge_heads(mixed))
+        return output
 
-    def _show(self, chosen: Tensor, full: Tensor, precomputed: dict[str, Tensor]) -> Tensor:
-        """Say which sentences are seen in training: (batch, target, sentences)."""
+    def _training_sentences(self, selected: Tensor, full: Tensor, precomputed: dict[str, Tensor]) -> Tensor:
+        """Sentences attended to in training, (batch, target, sentences)."""
         match self.config.training:
             case "full":
-                return torch.ones_like(chosen)
+                return torch.ones_like(selected)
             case "ideal":
-                return self._choose(full)
+                return self._top_sentences(full)
             case "selection":
-                return chosen
+                return selected
             case "mix":
-                return torch.where(precomputed["ideal"][:, None, None], self._choose(full), chosen)
+                return torch.where(precomputed["ideal"][:, None, None], self._top_sentences(full), selected)
 
-    def _share_fully(self, query: Tensor, precomputed: dict[str, Tensor]) -> Tensor:
-        """Share out what full attention gives: logarithms (batch, heads, target, sentences)."""
+    def _full_log_weights(self, query: Tensor, precomputed: dict[str, Tensor]) -> Tensor:
+        """Log-weights of full attention, (batch, heads, target, sentences)."""
         key, _ = self._split(precomputed["words"])
         scores = query @ key.transpose(2, 3) / query.size(-1) ** 0.5
-        sentences = Sentences(precomputed["number"], precomputed["first"], precomputed["count"])
-        return share_words(scores, precomputed["mask"], sentences.membership(precomputed["mask"], scores.dtype))
+        sentences = Sentences(precomputed["index"], precomputed["first"], precomputed["count"])
+        return sum_over_sentences(scores, precomputed["mask"], sentences.membership(precomputed["mask"], scores.dtype))
 
-    def _judge(
-        self, shares: Tensor, chosen: Tensor, full: Tensor, precomputed: dict[str, Tensor], mask: Tensor | None
+    def _losses(
+        self, log_weights: Tensor, selected: Tensor, full: Tensor, precomputed: dict[str, Tensor], mask: Tensor | None
     ) -> tuple[dict[str, Tensor], dict[str, Tensor]]:
-        """Compare the selection with full attention: losses and figures."""
+        """Compare the selection with full attention: losses and metrics."""
         exists = precomputed["count"] > 0  # (batch, sentences)
-        apart = divergence(sharpen(full, self.config.temperature, exists), shares)  # (batch, heads, target)
+        distance = divergence(sharpen(full, self.config.temperature, exists), log_weights)  # (batch, heads, target)
         if self.config.divergence == "element":
-            apart = apart / exists.sum(1).clamp_min(1)[:, None, None]
-        kept = (full.detach().exp() * chosen[:, None]).sum(-1)
-        losses = {"sparsity": mean_over_documents(entropy(full), mask), "selection": mean_over_documents(apart, mask)}
+            distance = distance / exists.sum(1).clamp_min(1)[:, None, None]
+        kept = (full.detach().exp() * selected[:, None]).sum(-1)
+        losses = {
+            "sparsity": mean_over_documents(entropy(full), mask),
+            "selection": mean_over_documents(distance, mask),
+        }
         return losses, {"kept": mean_over_documents(kept, mask)}

@@ -1,46 +1,46 @@
-"""How widely attention is shared out among sentences, and how far one sharing is from another.
+"""Entropy and Kullback-Leibler divergence of attention over sentences.
 
-Shares are logarithms, (batch, heads, target, sentences), as `share_out` in `sumpool.core.nn.sentences` gives them: -inf
-where a document has no such sentence, and nothing there reaches a result or a gradient.
+Log-weights are (batch, heads, target, sentences), as `sentence_log_softmax` in `sumpool.core.nn.sentences` returns
+them: -inf at sentences that do not exist, which contribute to no result and no gradient.
 """
 
 import torch
 from torch import Tensor
 
-from sumpool.core.nn.sentences import share_out
+from sumpool.core.nn.sentences import sentence_log_softmax
 
 
-def entropy(shares: Tensor) -> Tensor:
-    """Take the entropy over the sentences (Manakul and Gales, 2021, Equation 5).
-
-    Returns:
-        (batch, heads, target), in nats; 0 where a document has no sentence.
-    """
-    return -(shares.exp() * _finite(shares)).sum(-1)
-
-
-def divergence(target: Tensor, shares: Tensor) -> Tensor:
-    """Take the Kullback-Leibler divergence KL(target || shares) over the sentences (Equation 11).
+def entropy(log_weights: Tensor) -> Tensor:
+    """Entropy over the sentences (Manakul and Gales, 2021, Equation 5).
 
     Returns:
-        (batch, heads, target), in nats; 0 where a document has no sentence.
+        (batch, heads, target), in nats; 0 for documents without sentences.
     """
-    return (target.exp() * (_finite(target) - _finite(shares))).sum(-1)
+    return -(log_weights.exp() * _finite(log_weights)).sum(-1)
 
 
-def sharpen(shares: Tensor, temperature: float, exists: Tensor) -> Tensor:
-    """Raise shares to the power 1 / temperature and let them sum to 1 again (Equation 15).
+def divergence(target: Tensor, log_weights: Tensor) -> Tensor:
+    """Kullback-Leibler divergence KL(target || log_weights) over the sentences (Equation 11).
+
+    Returns:
+        (batch, heads, target), in nats; 0 for documents without sentences.
+    """
+    return (target.exp() * (_finite(target) - _finite(log_weights))).sum(-1)
+
+
+def sharpen(log_weights: Tensor, temperature: float, exists: Tensor) -> Tensor:
+    """Divide log-weights by a temperature and normalise them (Equation 15).
 
     Args:
-        shares: (batch, heads, target, sentences).
-        temperature: Below 1 what is large becomes larger.
-        exists: (batch, sentences), True where a document has such a sentence.
+        log_weights: (batch, heads, target, sentences).
+        temperature: Values below 1 sharpen the distribution.
+        exists: (batch, sentences), True at existing sentences.
     """
-    return share_out(_finite(shares) / temperature, exists)
+    return sentence_log_softmax(_finite(log_weights) / temperature, exists)
 
 
 def mean_over_documents(values: Tensor, mask: Tensor | None) -> Tensor:
-    """Take the mean over heads and real tokens of each document, then over the documents.
+    """Mean over heads and real tokens of each document, then over the documents.
 
     Args:
         values: (batch, heads, target).
@@ -55,6 +55,6 @@ def mean_over_documents(values: Tensor, mask: Tensor | None) -> Tensor:
     return (values.masked_fill(~mask, 0.0).sum(1) / mask.sum(1).clamp_min(1)).mean()
 
 
-def _finite(shares: Tensor) -> Tensor:
-    """Put 0 where there is no sentence: -inf times a share of 0 is no number."""
-    return shares.masked_fill(shares == -torch.inf, 0.0)
+def _finite(log_weights: Tensor) -> Tensor:
+    """Replace -inf by 0, since -inf times a weight of 0 is NaN."""
+    return log_weights.masked_fill(log_weights == -torch.inf, 0.0)

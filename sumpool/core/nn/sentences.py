@@ -1,4 +1,4 @@
-"""Where the sentences of a document stand among its vectors, and how attention is shared out among them."""
+"""Sentences of the memory, and attention weights summed over them."""
 
 from dataclasses import dataclass
 
@@ -12,77 +12,77 @@ from sumpool.core.tokens import Tokens
 
 @dataclass(frozen=True)
 class Sentences:
-    """The sentences that have a vector, numbered without gaps in the order of the document; each is one run of vectors.
+    """Sentences with at least one state, indexed without gaps in document order; each is a range of states.
 
     Attributes:
-        number: (batch, length), sentence of each vector; that of the last one at padding.
-        first: (batch, sentences), index of the first vector of each.
-        count: (batch, sentences), vectors of each; 0 where a document has no such sentence.
+        index: (batch, length), sentence of each state; that of the last one at padding.
+        first: (batch, sentences), index of the first state of each sentence.
+        count: (batch, sentences), number of states of each sentence; 0 where a document has fewer sentences.
     """
 
-    number: Tensor
+    index: Tensor
     first: Tensor
     count: Tensor
 
     @classmethod
     def find(cls, memory: Tokens) -> "Sentences":
-        """Find the runs of equal sentence numbers among the real vectors, which stand first."""
+        """Find the ranges of equal sentence numbers among the real states, which stand first."""
         changes = memory.sentences != F.pad(memory.sentences[:, :-1], (1, 0), value=-1)
         if changes.size(1):
             changes[:, 0] = True
         changes = changes & memory.mask
-        number = (changes.cumsum(1) - 1).clamp_min(0)
-        most = max(1, int(changes.sum(1).max())) if number.numel() else 1
-        count = number.new_zeros(len(number), most).scatter_add(1, number, memory.mask.long())
-        return cls(number, count.cumsum(1) - count, count)
+        index = (changes.cumsum(1) - 1).clamp_min(0)
+        sentences = max(1, int(changes.sum(1).max())) if index.numel() else 1
+        count = index.new_zeros(len(index), sentences).scatter_add(1, index, memory.mask.long())
+        return cls(index, count.cumsum(1) - count, count)
 
     @property
     def mask(self) -> Tensor:
-        """(batch, sentences), True where a document has such a sentence."""
+        """(batch, sentences), True at existing sentences."""
         return self.count > 0
 
     def membership(self, mask: Tensor, dtype: torch.dtype) -> Tensor:
-        """Write out who belongs where: (batch, length, sentences), 1 at the sentence of a real vector.
+        """Return the one-hot sentence of each real state, (batch, length, sentences).
 
         Args:
-            mask: (batch, length), True at real vectors.
-            dtype: Of the result.
+            mask: (batch, length), True at real states.
+            dtype: Type of the result.
         """
-        one_hot = self.number[..., None] == torch.arange(self.count.size(1), device=mask.device)
+        one_hot = self.index[..., None] == torch.arange(self.count.size(1), device=mask.device)
         return (one_hot & mask[..., None]).to(dtype)
 
 
-def share_out(scores: Tensor, exists: Tensor) -> Tensor:
-    """Share attention out among the sentences of each document, by a softmax over them.
+def sentence_log_softmax(scores: Tensor, exists: Tensor) -> Tensor:
+    """Log-softmax over the sentences of each document.
 
     Args:
         scores: (batch, heads, target, sentences), finite everywhere.
-        exists: (batch, sentences), True where a document has such a sentence.
+        exists: (batch, sentences), True at existing sentences.
 
     Returns:
-        (batch, heads, target, sentences), logarithms of shares in at least single precision; -inf where a document has
-        no such sentence.
+        Log-weights (batch, heads, target, sentences), in at least single precision; -inf at sentences that do not
+        exist.
     """
     scores, absent = at_least_float32(scores), ~exists[:, None, None]
-    # The least finite number, not -inf: a document without sentences must not become NaN on its way.
-    shares = scores.masked_fill(absent, torch.finfo(scores.dtype).min).log_softmax(-1)
-    return shares.masked_fill(absent, -torch.inf)
+    # The least finite number instead of -inf, so that documents without sentences do not become NaN.
+    log_weights = scores.masked_fill(absent, torch.finfo(scores.dtype).min).log_softmax(-1)
+    return log_weights.masked_fill(absent, -torch.inf)
 
 
-def share_words(scores: Tensor, mask: Tensor, membership: Tensor) -> Tensor:
-    """Sum attention to the vectors of each sentence (Manakul and Gales, 2021, Equation 4).
+def sum_over_sentences(scores: Tensor, mask: Tensor, membership: Tensor) -> Tensor:
+    """Sum attention weights over the states of each sentence (Manakul and Gales, 2021, Equation 4).
 
     Args:
-        scores: (batch, heads, target, length), finite everywhere.
-        mask: (batch, length), True at real vectors.
-        membership: (batch, length, sentences), as `Sentences.membership` gives it.
+        scores: Attention scores (batch, heads, target, length), finite everywhere.
+        mask: (batch, length), True at real states.
+        membership: (batch, length, sentences), from `Sentences.membership`.
 
     Returns:
-        (batch, heads, target, sentences), as `share_out` gives it.
+        Log-weights (batch, heads, target, sentences), as `sentence_log_softmax` returns them.
     """
     scores, membership = at_least_float32(scores), at_least_float32(membership)
     weights = scores.masked_fill(~mask[:, None, None], torch.finfo(scores.dtype).min).softmax(-1)
     with torch.autocast(scores.device.type, enabled=False):  # would round the weights
-        shares = weights @ membership[:, None]  # (batch, heads, target, sentences)
+        sums = weights @ membership[:, None]  # (batch, heads, target, sentences)
     absent = ~(membership > 0).any(1)[:, None, None]
-    return shares.clamp_min(torch.finfo(shares.dtype).tiny).log().masked_fill(absent, -torch.inf)
+    return sums.clamp_min(torch.finfo(sums.dtype).tiny).log().masked_fill(absent, -torch.inf)

@@ -1,4 +1,4 @@
-"""What every selection of sentences is."""
+"""Sentence selection interface."""
 
 from abc import ABC, abstractmethod
 from typing import ClassVar
@@ -20,27 +20,26 @@ class SelectionConfig(Settings, ABC):
 
     @abstractmethod
     def build(self, dim: int, heads: int) -> "Selection":
-        """Build it for one layer of the decoder, whose vectors have `dim` features."""
+        """Build the selection for one decoder layer with states of `dim` features."""
 
     def build_encoder(self, dim: int) -> SentenceEncoder | None:
-        """Build what encodes sentences for all layers; None where nothing has to."""
+        """Build the sentence encoder that all layers share; None where the selection needs none."""
         del dim
         return None
 
 
 class Selection(nn.Module, ABC):
-    """Says how much each sentence matters to a token of the summary."""
+    """Distribution of each summary token over the sentences of the document."""
 
     @abstractmethod
     def precompute(self, key: Tensor, mask: Tensor, sentences: Sentences, vectors: Tensor | None) -> dict[str, Tensor]:
-        """Keep what it takes of a document.
+        """Compute what the selection needs of a document once for all decoding steps.
 
         Args:
             key: (batch, heads, length, head_dim), keys of the layer's word attention, finite everywhere.
-            mask: (batch, length), True at real vectors.
-            sentences: Where the sentences stand.
-            vectors: (batch, sentences, dim), what the sentence encoder of the same settings made of them; None where
-                there is none.
+            mask: (batch, length), True at real states.
+            sentences: Sentences of the memory.
+            vectors: (batch, sentences, dim), output of the sentence encoder of the same settings; None without one.
 
         Returns:
             Tensors, batch first, shared by all beams of a document.
@@ -48,14 +47,14 @@ class Selection(nn.Module, ABC):
 
     @abstractmethod
     def forward(self, states: Tensor, query: Tensor, precomputed: dict[str, Tensor]) -> Tensor:
-        """Share attention out among the sentences.
+        """Compute log-weights of the sentences.
 
         Args:
-            states: (batch, target, dim), what the cross-attention was given.
+            states: (batch, target, dim), input of the cross-attention.
             query: (batch, heads, target, head_dim), queries of the layer's word attention.
-            precomputed: What `precompute` returned for these documents.
+            precomputed: Result of `precompute` for the documents.
 
         Returns:
-            (batch, heads, target, sentences), logarithms of shares that sum to 1 over the sentences of a document; -inf
-            where it has no such sentence.
+            (batch, heads, target, sentences), logarithms of weights that sum to 1 over existing sentences; -inf at
+            others.
         """

@@ -1,4 +1,4 @@
-"""What every sentence encoder is."""
+"""Sentence encoder interface."""
 
 from abc import ABC, abstractmethod
 
@@ -16,20 +16,20 @@ class SentenceEncoderConfig(Settings, ABC):
 
     @abstractmethod
     def build(self, dim: int) -> "SentenceEncoder":
-        """Build it for vectors of `dim` features."""
+        """Build the encoder for states of `dim` features."""
 
 
 class SentenceEncoder(nn.Module, ABC):
-    """Makes one vector of every sentence, whatever stands beside it."""
+    """Encodes every sentence as one vector, independently of other sentences."""
 
     @abstractmethod
     def forward(self, memory: Tokens, sentences: Sentences) -> Tensor:
-        """Encode.
+        """Encode sentences.
 
         Args:
-            memory: What the encoder left.
-            sentences: Where its sentences stand.
+            memory: Output of the document encoder.
+            sentences: Sentences of the memory.
 
         Returns:
-            (batch, sentences, dim), finite everywhere; what stands where a document has no such sentence means nothing.
+            (batch, sentences, dim), finite everywhere; values at sentences that do not exist are undefined.
         """

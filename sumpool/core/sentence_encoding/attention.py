@@ -1,7 +1,7 @@
-"""Attention pooling: a sentence is the weighted mean of its vectors, by one learned query.
+"""Attention pooling: the weighted mean of the states of a sentence, by one learned query.
 
-O(length * dim) and one map per sentence, where the paper's GRU costs O(length * dim^2) and, being recurrent, eats what
-selecting sentences gains (Manakul and Gales, 2021, section 4.1, ask for something cheaper).
+O(length * dim) and one linear map per sentence. The paper's GRU costs O(length * dim^2) and, being recurrent, takes the
+time that sentence selection saves (Manakul and Gales, 2021, section 4.1, ask for a cheaper encoder).
 """
 
 from typing import Literal, final
@@ -23,13 +23,13 @@ class AttentionSentenceEncoderConfig(SentenceEncoderConfig):
     kind: Literal["attention"] = "attention"
 
     def build(self, dim: int) -> "AttentionSentenceEncoder":
-        """Build it."""
+        """Build the encoder."""
         return AttentionSentenceEncoder(dim)
 
 
 @final
 class AttentionSentenceEncoder(SentenceEncoder):
-    """Mixes the vectors of each sentence by learned weights."""
+    """Weighted mean of the states of each sentence."""
 
     def __init__(self, dim: int) -> None:
         super().__init__()
@@ -37,17 +37,17 @@ class AttentionSentenceEncoder(SentenceEncoder):
         self.out = nn.Linear(dim, dim)
 
     def forward(self, memory: Tokens, sentences: Sentences) -> Tensor:
-        """Encode; see `SentenceEncoder.forward`."""
+        """See `SentenceEncoder.forward`."""
         states = zero_padding(memory.states, memory.mask)
         scores = at_least_float32(self.weigh(states).squeeze(-1)).masked_fill(~memory.mask, -torch.inf)
-        # Within each sentence: the highest score is taken away first, so that nothing overflows.
+        # Softmax within each sentence; the highest score is subtracted to avoid overflow.
         highest = scores.new_full(sentences.count.shape, -torch.inf).scatter_reduce(
-            1, sentences.number, scores.detach(), "amax"
+            1, sentences.index, scores.detach(), "amax"
         )
-        weights = (scores - highest.gather(1, sentences.number)).exp().masked_fill(~memory.mask, 0.0)
-        total = torch.zeros_like(highest).scatter_add(1, sentences.number, weights)
-        weights = weights / total.gather(1, sentences.number).masked_fill(~memory.mask, 1.0)  # (batch, length)
-        index = sentences.number[..., None].expand_as(states)
+        weights = (scores - highest.gather(1, sentences.index)).exp().masked_fill(~memory.mask, 0.0)
+        total = torch.zeros_like(highest).scatter_add(1, sentences.index, weights)
+        weights = weights / total.gather(1, sentences.index).masked_fill(~memory.mask, 1.0)  # (batch, length)
+        index = sentences.index[..., None].expand_as(states)
         mixed = states.new_zeros(*sentences.count.shape, states.size(2)).scatter_add(
             1, index, states * weights.to(states.dtype)[..., None]
         )

@@ -1,10 +1,9 @@
-"""Recurrent sentence encoder (Manakul and Gales, 2021, Equation 10 and appendix A.1): two bidirectional layers of GRU.
+"""Recurrent sentence encoder (Manakul and Gales, 2021, Equation 10 and appendix A.1): two bidirectional GRU layers.
 
-A sentence is what was read forwards up to its last vector beside what was read backwards down to its first, mapped back
-to `dim` features: O(length * dim^2), one step for each vector of the longest sentence.
+A sentence is the concatenation of the final forward and backward states, mapped to `dim` features: O(length * dim^2),
+one recurrent step per state of the longest sentence.
 
-Departures from the released code: all sentences of a batch are read at once, each as long as it is, where a loop read
-one after the other.
+Departure from the released code: all sentences of a batch are encoded at once without padding, instead of in a loop.
 """
 
 from typing import Literal, final
@@ -25,16 +24,16 @@ class GruSentenceEncoderConfig(SentenceEncoderConfig):
 
     kind: Literal["gru"] = "gru"
     dropout: float = Field(0.1, ge=0, lt=1)
-    """Dropout between its two layers."""
+    """Dropout between the two layers."""
 
     def build(self, dim: int) -> "GruSentenceEncoder":
-        """Build it."""
+        """Build the encoder."""
         return GruSentenceEncoder(dim, self.dropout)
 
 
 @final
 class GruSentenceEncoder(SentenceEncoder):
-    """Reads each sentence forwards and backwards."""
+    """Bidirectional GRU over each sentence."""
 
     def __init__(self, dim: int, dropout: float) -> None:
         super().__init__()
@@ -47,7 +46,7 @@ class GruSentenceEncoder(SentenceEncoder):
                 nn.init.zeros_(parameter)
 
     def forward(self, memory: Tokens, sentences: Sentences) -> Tensor:
-        """Encode; see `SentenceEncoder.forward`."""
+        """See `SentenceEncoder.forward`."""
         vectors = memory.states.new_zeros(*sentences.count.shape, memory.states.size(2))
         if not memory.mask.any():
             return vectors
@@ -56,13 +55,13 @@ class GruSentenceEncoder(SentenceEncoder):
         return vectors.to(encoded.dtype).masked_scatter(sentences.mask[..., None], encoded)
 
     def _pack(self, states: Tensor, sentences: Sentences) -> PackedSequence:
-        """Lay out first vectors of all sentences, then their second ones and so on, the longest sentence first."""
+        """Pack sentences: first states of all sentences, then second ones and so on, the longest sentence first."""
         length = states.size(1)
         starts = sentences.first + torch.arange(len(states), device=states.device)[:, None] * length
         count, starts = sentences.count[sentences.mask], starts[sentences.mask]  # (real sentences,)
         count, order = count.sort(descending=True, stable=True)
-        places = torch.arange(int(count[0]), device=states.device)[:, None]
-        goes_on = places < count  # (words of the longest, real sentences)
-        index = (starts[order] + places)[goes_on]
+        steps = torch.arange(int(count[0]), device=states.device)[:, None]
+        unfinished = steps < count  # (states of the longest, real sentences)
+        index = (starts[order] + steps)[unfinished]
         data = states.flatten(0, 1)[index].to(next(self.read.parameters()).dtype)
-        return PackedSequence(data, goes_on.sum(1).cpu(), sorted_indices=order, unsorted_indices=order.argsort())
+        return PackedSequence(data, unfinished.sum(1).cpu(), sorted_indices=order, unsorted_indices=order.argsort())

@@ -1,4 +1,4 @@
-"""What every cross-attention keeps, tested on every variant found in the folder."""
+"""Contract of cross-attentions, tested on every variant in the folder."""
 
 from collections.abc import Callable
 
@@ -26,33 +26,33 @@ def precompute(attention: CrossAttention, kind: str, tokens: Tokens) -> dict[str
     return attention.precompute(tokens, config.build_memory_encoder(16).double().eval()(tokens))
 
 
-def test_the_family_is_found() -> None:
+def test_variants_are_discovered() -> None:
     assert "full" in KINDS
 
 
 @pytest.mark.parametrize("kind", KINDS)
 @pytest.mark.parametrize("lengths", [(1, 37), (64, 1000, 3)])
-def test_padding_and_batch_mates_change_nothing(
+def test_padding_and_batch_mates_do_not_change_results(
     kind: str, lengths: tuple[int, ...], make_tokens: Callable[..., Tokens], alone: Callable[[Tokens, int], Tokens]
 ) -> None:
     attention = build(kind)
     queries = torch.randn(len(lengths), 6, 16, dtype=torch.float64)
     tokens = make_tokens(*lengths, length=max(lengths) + 8, pad=torch.nan)
-    seen = attention(queries, precompute(attention, kind, tokens)).states
+    actual = attention(queries, precompute(attention, kind, tokens)).states
     for number in range(len(lengths)):
         expected = attention(queries[number : number + 1], precompute(attention, kind, alone(tokens, number))).states
-        torch.testing.assert_close(seen[number : number + 1], expected, atol=1e-12, rtol=0)
+        torch.testing.assert_close(actual[number : number + 1], expected, atol=1e-12, rtol=0)
 
 
 @pytest.mark.parametrize("kind", KINDS)
-def test_a_query_does_not_see_its_neighbours(kind: str, make_tokens: Callable[..., Tokens]) -> None:
+def test_queries_are_independent(kind: str, make_tokens: Callable[..., Tokens]) -> None:
     attention = build(kind)
     queries = torch.randn(2, 6, 16, dtype=torch.float64)
     precomputed = precompute(attention, kind, make_tokens(40, 22))
-    seen = attention(queries, precomputed).states
+    actual = attention(queries, precomputed).states
     for place in range(6):
         one = attention(queries[:, place : place + 1], precomputed).states
-        torch.testing.assert_close(seen[:, place : place + 1], one, atol=1e-12, rtol=0)
+        torch.testing.assert_close(actual[:, place : place + 1], one, atol=1e-12, rtol=0)
 
 
 @pytest.mark.parametrize("kind", KINDS)

@@ -1,4 +1,4 @@
-"""Cross-attention on a GPU: the same as on the CPU, for whole summaries and step by step, with gradients under bf16."""
+"""Cross-attention on a GPU, against the CPU: whole summaries, single steps, and gradients in bf16."""
 
 from collections.abc import Callable
 from dataclasses import replace
@@ -38,7 +38,7 @@ def to_gpu(tokens: Tokens) -> Tokens:
 
 
 @every_config
-def test_a_gpu_sees_what_a_cpu_sees(config: CrossAttentionConfig, make_tokens: Callable[..., Tokens]) -> None:
+def test_gpu_and_cpu_agree(config: CrossAttentionConfig, make_tokens: Callable[..., Tokens]) -> None:
     tokens = make_tokens(120, 61, 7, length=128)
     queries = torch.randn(3, 5, 16, dtype=torch.float64)
     layer, memory_encoder = config.build(16, 4).double().eval(), config.build_memory_encoder(16).double().eval()
@@ -55,8 +55,8 @@ def test_gradients_under_bf16_are_finite(config: CrossAttentionConfig, make_toke
     tokens = to_gpu(make_tokens(120, 61, 7, length=128, dtype=torch.float32))
     layer, memory_encoder = config.build(16, 4).cuda(), config.build_memory_encoder(16).cuda()
     with torch.autocast("cuda", torch.bfloat16):
-        seen = layer(torch.randn(3, 5, 16, device="cuda"), layer.precompute(tokens, memory_encoder(tokens)))
-        loss: Tensor = seen.states.float().square().sum() + sum(seen.losses.values())
+        output = layer(torch.randn(3, 5, 16, device="cuda"), layer.precompute(tokens, memory_encoder(tokens)))
+        loss: Tensor = output.states.float().square().sum() + sum(output.losses.values())
     loss.backward()
     for name, parameter in nn.ModuleList([layer, memory_encoder]).named_parameters():
         assert parameter.grad is None or parameter.grad.isfinite().all(), name

@@ -15,16 +15,16 @@ def build(stride: int, heads: int = 4) -> HeposCrossAttention:
 
 
 def naive(attention: HeposCrossAttention, queries: Tensor, states: Tensor) -> Tensor:
-    """Loop over the heads of one document: (length, dim) seen by (target, dim)."""
+    """Attention of (target, dim) to (length, dim) of one document, head by head."""
     heads, stride = attention.heads, attention.stride
     query = attention.query(queries).view(len(queries), heads, 16 // heads)
     key, value = (part.view(len(states), heads, 16 // heads) for part in attention.key_value(states).chunk(2, dim=-1))
     mixed = torch.zeros_like(query)
     for head in range(heads):
-        seen = [place for place in range(len(states)) if place % stride == head % stride]
-        if seen:
-            scores = query[:, head] @ key[seen, head].T / math.sqrt(query.size(2))
-            mixed[:, head] = scores.softmax(-1) @ value[seen, head]
+        visible = [index for index in range(len(states)) if index % stride == head % stride]
+        if visible:
+            scores = query[:, head] @ key[visible, head].T / math.sqrt(query.size(2))
+            mixed[:, head] = scores.softmax(-1) @ value[visible, head]
     out: Tensor = attention.out(mixed.flatten(1))
     return out
 
@@ -37,20 +37,22 @@ def test_equals_loops_over_heads(stride: int, heads: int, make_tokens: Callable[
     tokens = make_tokens(*lengths, pad=torch.nan)
     queries = torch.randn(len(lengths), 6, 16, dtype=torch.float64)
     precomputed = attention.precompute(tokens, {})
-    seen = attention(queries, precomputed).states
+    actual = attention(queries, precomputed).states
     for number, real in enumerate(lengths):
         expected = naive(attention, queries[number], tokens.states[number, :real])
-        torch.testing.assert_close(seen[number], expected)
+        torch.testing.assert_close(actual[number], expected)
     for place in range(6):
-        step, held = attention.step(queries[:, place : place + 1], precomputed, {})
-        torch.testing.assert_close(step, seen[:, place : place + 1])
-        assert held == {}
+        stepped, state = attention.step(queries[:, place : place + 1], precomputed, {})
+        torch.testing.assert_close(stepped, actual[:, place : place + 1])
+        assert state == {}
 
 
 @pytest.mark.parametrize(("length", "places"), [(8, 2), (9, 3), (11, 3), (1, 1)])
-def test_a_stride_of_the_memory_is_kept(length: int, places: int, make_tokens: Callable[..., Tokens]) -> None:
+def test_keys_and_values_cover_a_stride_of_the_memory(
+    length: int, places: int, make_tokens: Callable[..., Tokens]
+) -> None:
     precomputed = build(4, heads=8).precompute(make_tokens(length, 1), {})
-    shapes = {name: tuple(kept.shape) for name, kept in precomputed.items()}
+    shapes = {name: tuple(tensor.shape) for name, tensor in precomputed.items()}
     assert shapes == {"key": (2, 8, places, 2), "value": (2, 8, places, 2), "bias": (2, 8, 1, places)}
 
 
@@ -65,9 +67,9 @@ def test_a_stride_of_one_is_full_attention(make_tokens: Callable[..., Tokens]) -
 def test_gradient_is_exact(make_tokens: Callable[..., Tokens]) -> None:
     attention, tokens = build(3), make_tokens(7, 2)
 
-    def see(queries: Tensor, states: Tensor) -> Tensor:
-        seen: Tensor = attention(queries, attention.precompute(tokens.with_states(states), {})).states
-        return seen
+    def attend(queries: Tensor, states: Tensor) -> Tensor:
+        output: Tensor = attention(queries, attention.precompute(tokens.with_states(states), {})).states
+        return output
 
     queries = torch.randn(2, 3, 16, dtype=torch.float64, requires_grad=True)
-    assert torch.autograd.gradcheck(see, (queries, tokens.states.requires_grad_()))
+    assert torch.autograd.gradcheck(attend, (queries, tokens.states.requires_grad_()))

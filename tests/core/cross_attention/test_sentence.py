@@ -1,4 +1,4 @@
-"""Sentence-selective cross-attention: what is seen, what is learnt from, and where gradients go."""
+"""Sentence-selective cross-attention: selected sentences, losses and gradients."""
 
 from collections.abc import Callable
 from dataclasses import replace
@@ -19,8 +19,8 @@ SELECTIONS = kinds("sumpool.core.selection")
 MODES = ("full", "ideal", "selection", "mix")
 
 
-class Attending(nn.Module):
-    """One layer of cross-attention with what reads the memory for it, and sharp enough to have favourites."""
+class AttentionWithEncoder(nn.Module):
+    """One layer of cross-attention with its memory encoder, sharp enough for distinct selections."""
 
     def __init__(self, selection: str = "approximate", **settings: object) -> None:
         super().__init__()
@@ -34,14 +34,14 @@ class Attending(nn.Module):
         self.double()
 
     def forward(self, queries: Tensor, memory: Tokens, mask: Tensor | None = None) -> CrossAttentionOutput:
-        seen: CrossAttentionOutput = self.layer(
+        output: CrossAttentionOutput = self.layer(
             queries, self.layer.precompute(memory, self.memory_encoder(memory)), mask
         )
-        return seen
+        return output
 
-    def own(self) -> dict[str, nn.Parameter]:
-        """The parameters that approximate."""
-        parts = {"reader": self.memory_encoder, "selection": self.layer.selection}
+    def selection_parameters(self) -> dict[str, nn.Parameter]:
+        """Parameters of the approximate selection."""
+        parts = {"memory_encoder": self.memory_encoder, "selection": self.layer.selection}
         return {f"{part}.{name}": p for part, module in parts.items() for name, p in module.named_parameters()}
 
 
@@ -60,7 +60,9 @@ def queries() -> Tensor:
 MASK = torch.arange(TARGET)[None] < torch.tensor([TARGET, 4, 2])[:, None]
 
 
-def word_attention(attending: Attending, queries: Tensor, memory: Tokens, document: int, head: int) -> Tensor:
+def word_attention(
+    attending: AttentionWithEncoder, queries: Tensor, memory: Tokens, document: int, head: int
+) -> Tensor:
     """Full attention of a head, (target, real words)."""
     part = slice(head * SIZE, (head + 1) * SIZE)
     words = memory.states[document, memory.mask[document]]
@@ -69,7 +71,7 @@ def word_attention(attending: Attending, queries: Tensor, memory: Tokens, docume
     return weights
 
 
-def sentence_attention(attending: Attending, queries: Tensor, memory: Tokens, document: int) -> Tensor:
+def sentence_attention(attending: AttentionWithEncoder, queries: Tensor, memory: Tokens, document: int) -> Tensor:
     """Full attention to sentences, (heads, target, sentences)."""
     numbers = memory.sentences[document, memory.mask[document]]
     member = (numbers[:, None] == numbers.unique()).double()
@@ -78,10 +80,10 @@ def sentence_attention(attending: Attending, queries: Tensor, memory: Tokens, do
 
 @pytest.mark.parametrize("selection", SELECTIONS)
 @pytest.mark.parametrize("training", [False, True])
-def test_sight_of_every_sentence_is_full_cross_attention(
+def test_selecting_every_sentence_is_full_cross_attention(
     selection: str, training: bool, memory: Tokens, queries: Tensor
 ) -> None:
-    attending = Attending(selection, sentences=9).train(training)
+    attending = AttentionWithEncoder(selection, sentences=9).train(training)
     full = FullCrossAttention(DIM, HEADS).double()
     full.load_state_dict({name: p for name, p in attending.layer.state_dict().items() if "selection" not in name})
     expected = full(queries, full.precompute(memory, {})).states
@@ -89,66 +91,68 @@ def test_sight_of_every_sentence_is_full_cross_attention(
 
 
 @pytest.mark.parametrize("selection", SELECTIONS)
-def test_padding_and_batch_mates_change_nothing(
+def test_padding_and_batch_mates_do_not_change_results(
     selection: str, memory: Tokens, queries: Tensor, alone: Callable[[Tokens, int], Tokens]
 ) -> None:
-    attending = Attending(selection).eval()
-    seen = attending(queries, memory).states
+    attending = AttentionWithEncoder(selection).eval()
+    actual = attending(queries, memory).states
     for number in range(3):
         expected = attending(queries[number : number + 1], alone(memory, number)).states
-        torch.testing.assert_close(seen[number : number + 1], expected, atol=1e-12, rtol=0)
+        torch.testing.assert_close(actual[number : number + 1], expected, atol=1e-12, rtol=0)
 
 
 @pytest.mark.parametrize("training", [False, True])
-def test_the_best_sentences_are_seen_and_no_other(training: bool, memory: Tokens, queries: Tensor) -> None:
-    attending = Attending("ideal", sentences=2).train(training)
-    seen = attending(queries, memory).states
+def test_only_the_best_sentences_are_attended_to(training: bool, memory: Tokens, queries: Tensor) -> None:
+    attending = AttentionWithEncoder("ideal", sentences=2).train(training)
+    actual = attending(queries, memory).states
     values = attending.layer.key_value(memory.states[0, memory.mask[0]])[:, DIM:]
     numbers = memory.sentences[0, memory.mask[0]]
-    shares = sentence_attention(attending, queries, memory, 0)
+    weights_by_sentence = sentence_attention(attending, queries, memory, 0)
     for place in range(TARGET):
-        best = numbers.unique()[shares[:, place].mean(0).topk(2).indices]
-        hidden = ~torch.isin(numbers, best)
+        best = numbers.unique()[weights_by_sentence[:, place].mean(0).topk(2).indices]
+        masked = ~torch.isin(numbers, best)
         heads = []
         for head in range(HEADS):
-            weights = word_attention(attending, queries, memory, 0, head)[place].masked_fill(hidden, 0.0)
+            weights = word_attention(attending, queries, memory, 0, head)[place].masked_fill(masked, 0.0)
             heads.append(weights / weights.sum() @ values[:, head * SIZE : (head + 1) * SIZE])
         expected = attending.layer.out(torch.cat(heads))
-        torch.testing.assert_close(seen[0, place], expected, atol=1e-12, rtol=0)
+        torch.testing.assert_close(actual[0, place], expected, atol=1e-12, rtol=0)
 
 
-def test_what_is_seen_in_training_is_a_setting(memory: Tokens, queries: Tensor) -> None:
-    attending = {mode: Attending(training=mode, sentences=2).train() for mode in MODES}
+def test_the_setting_training_determines_the_sentences_attended_to(memory: Tokens, queries: Tensor) -> None:
+    attending = {mode: AttentionWithEncoder(training=mode, sentences=2).train() for mode in MODES}
     for other in attending.values():
         other.load_state_dict(attending["full"].state_dict(), strict=False)
-    ideal = Attending("ideal", sentences=2).eval()
+    ideal = AttentionWithEncoder("ideal", sentences=2).eval()
     ideal.load_state_dict(attending["full"].state_dict(), strict=False)
-    seen = {mode: model(queries, memory).states for mode, model in attending.items()}
+    states_by_mode = {mode: model(queries, memory).states for mode, model in attending.items()}
     full = FullCrossAttention(DIM, HEADS).double()
     full.load_state_dict(ideal.layer.state_dict())
-    torch.testing.assert_close(seen["full"], full(queries, full.precompute(memory, {})).states, atol=1e-12, rtol=0)
-    torch.testing.assert_close(seen["ideal"], ideal(queries, memory).states, atol=1e-12, rtol=0)
-    assert torch.equal(seen["mix"], seen["ideal"])  # the first batch
-    assert torch.equal(seen["selection"], attending["selection"].eval()(queries, memory).states)
-    assert len({float(states[0].detach().sum()) for states in seen.values()}) == 3
+    torch.testing.assert_close(
+        states_by_mode["full"], full(queries, full.precompute(memory, {})).states, atol=1e-12, rtol=0
+    )
+    torch.testing.assert_close(states_by_mode["ideal"], ideal(queries, memory).states, atol=1e-12, rtol=0)
+    assert torch.equal(states_by_mode["mix"], states_by_mode["ideal"])  # the first batch
+    assert torch.equal(states_by_mode["selection"], attending["selection"].eval()(queries, memory).states)
+    assert len({float(states[0].detach().sum()) for states in states_by_mode.values()}) == 3
 
 
-def test_mix_draws_for_each_document_and_ever_more_often_the_selection(memory: Tokens) -> None:
-    memory_encoder = Attending(training="mix", mix_steps=4).train().memory_encoder
+def test_mix_draws_for_each_document_with_falling_probability(memory: Tokens) -> None:
+    memory_encoder = AttentionWithEncoder(training="mix", mix_steps=4).train().memory_encoder
     assert isinstance(memory_encoder, SentenceMemoryEncoder)
     many = replace(memory, **{name: getattr(memory, name)[[0] * 4000] for name in ("states", "mask", "sentences")})
-    shares = [float(memory_encoder(many)["ideal"].double().mean()) for _ in range(6)]
-    assert shares == pytest.approx([1.0, 0.75, 0.5, 0.25, 0.0, 0.0], abs=0.03)
+    fractions = [float(memory_encoder(many)["ideal"].double().mean()) for _ in range(6)]
+    assert fractions == pytest.approx([1.0, 0.75, 0.5, 0.25, 0.0, 0.0], abs=0.03)
     assert "ideal" not in memory_encoder.eval()(memory)
     assert int(memory_encoder.state_dict()["batches"]) == 6
 
 
 def test_mix_mixes_documents(memory: Tokens, queries: Tensor) -> None:
-    attending = Attending(training="mix", sentences=2).train()
-    memory_encoder = attending.memory_encoder(memory)
+    attending = AttentionWithEncoder(training="mix", sentences=2).train()
+    shared = attending.memory_encoder(memory)
     choices = torch.tensor([[True] * 3, [False] * 3, [True, False, True]])
     ideal, selected, mixed = (
-        attending.layer(queries, attending.layer.precompute(memory, {**memory_encoder, "ideal": ideal})).states
+        attending.layer(queries, attending.layer.precompute(memory, {**shared, "ideal": ideal})).states
         for ideal in choices
     )
     assert not torch.equal(ideal[0], selected[0])
@@ -157,76 +161,74 @@ def test_mix_mixes_documents(memory: Tokens, queries: Tensor) -> None:
 
 
 @pytest.mark.parametrize("divergence", ["distribution", "element"])
-def test_losses_and_figures_are_those_of_the_equations(divergence: str, memory: Tokens, queries: Tensor) -> None:
-    attending = Attending(divergence=divergence, temperature=0.7, sentences=2).train()
-    found = attending(queries, memory, MASK)
+def test_losses_and_metrics_follow_the_equations(divergence: str, memory: Tokens, queries: Tensor) -> None:
+    attending = AttentionWithEncoder(divergence=divergence, temperature=0.7, sentences=2).train()
+    output = attending(queries, memory, MASK)
     precomputed = attending.layer.precompute(memory, attending.memory_encoder(memory))
-    vectors, asks = precomputed["selection.key"], attending.layer.selection.get_submodule("query")
-    sparsity, apart, kept = [], [], []
+    vectors, project = precomputed["selection.key"], attending.layer.selection.get_submodule("query")
+    sparsity, distances, kept = [], [], []
     for document in (0, 1):
         real = int(MASK[document].sum())
         shares = sentence_attention(attending, queries, memory, document)[:, :real]
-        query = asks(queries[document, :real]).view(real, HEADS, SIZE).transpose(0, 1)
+        query = project(queries[document, :real]).view(real, HEADS, SIZE).transpose(0, 1)
         number = shares.size(-1)
         approximate = (query @ vectors[document, :, :number].transpose(1, 2) / SIZE**0.5).softmax(-1)
         target = shares ** (1 / 0.7) / (shares ** (1 / 0.7)).sum(-1, keepdim=True)
         sparsity.append(-(shares * shares.log()).sum(-1).mean())
         terms = target * (target / approximate).log()
-        apart.append(terms.sum(-1).mean() if divergence == "distribution" else terms.mean())
+        distances.append(terms.sum(-1).mean() if divergence == "distribution" else terms.mean())
         best = approximate.mean(0).topk(2).indices
         kept.append(shares.mean(0).gather(1, best).sum(-1).mean())
-    for loss, values in (("sparsity", sparsity), ("selection", apart)):
-        torch.testing.assert_close(found.losses[loss], torch.stack(values).sum() / 3, atol=1e-12, rtol=0)
-    torch.testing.assert_close(found.metrics["kept"], torch.stack(kept).sum() / 3, atol=1e-12, rtol=0)
-    assert not found.metrics["kept"].requires_grad
+    for loss, values in (("sparsity", sparsity), ("selection", distances)):
+        torch.testing.assert_close(output.losses[loss], torch.stack(values).sum() / 3, atol=1e-12, rtol=0)
+    torch.testing.assert_close(output.metrics["kept"], torch.stack(kept).sum() / 3, atol=1e-12, rtol=0)
+    assert not output.metrics["kept"].requires_grad
 
 
-def test_padding_of_the_target_changes_no_loss(memory: Tokens, queries: Tensor) -> None:
-    attending = Attending().train()
+def test_padding_of_the_target_does_not_change_losses(memory: Tokens, queries: Tensor) -> None:
+    attending = AttentionWithEncoder().train()
     losses = attending(queries, memory, MASK).losses
     other = attending(queries.masked_fill(~MASK[..., None], 50.0), memory, MASK).losses
     assert all(torch.equal(losses[name], other[name]) for name in losses)
-    everything = attending(queries, memory).losses
+    unmasked = attending(queries, memory).losses
     same = attending(queries, memory, torch.ones_like(MASK)).losses
     for name in losses:
-        torch.testing.assert_close(everything[name], same[name], atol=1e-12, rtol=0)
+        torch.testing.assert_close(unmasked[name], same[name], atol=1e-12, rtol=0)
 
 
 def test_evaluation_has_no_losses(memory: Tokens, queries: Tensor) -> None:
     for mode in MODES:
-        found = Attending(training=mode).eval()(queries, memory, MASK)
-        assert found.losses == found.metrics == {}
+        output = AttentionWithEncoder(training=mode).eval()(queries, memory, MASK)
+        assert output.losses == output.metrics == {}
 
 
 @pytest.mark.parametrize("mode", MODES)
-def test_what_is_seen_never_moves_the_approximation(mode: str, memory: Tokens, queries: Tensor) -> None:
-    """Equation 14: the cross-entropy has no gradient there, whatever is seen."""
-    attending = Attending(training=mode).train()
+def test_the_output_has_no_gradient_to_the_selection(mode: str, memory: Tokens, queries: Tensor) -> None:
+    """Equation 14: the cross-entropy has no gradient to the selection, whichever sentences are attended to."""
+    attending = AttentionWithEncoder(training=mode).train()
     attending(queries, memory, MASK).states.square().sum().backward()
-    assert attending.own()
-    assert all(parameter.grad is None for parameter in attending.own().values())
+    assert attending.selection_parameters()
+    assert all(parameter.grad is None for parameter in attending.selection_parameters().values())
     assert attending.layer.query.weight.grad is not None
 
 
 @pytest.mark.parametrize("mode", MODES)
-def test_the_approximation_moves_by_its_divergence_and_so_does_the_decoder(
-    mode: str, memory: Tokens, queries: Tensor
-) -> None:
+def test_the_divergence_has_gradients_to_selection_and_decoder(mode: str, memory: Tokens, queries: Tensor) -> None:
     """Equations 13 and 14; the gradient of the whole loss is taken at a weight of 0.2."""
-    attending = Attending(training=mode).train()
-    own, query = attending.own(), attending.layer.query.weight
+    attending = AttentionWithEncoder(training=mode).train()
+    parameters, query = attending.selection_parameters(), attending.layer.query.weight
 
     def gradients(weight: float, nll: float) -> list[Tensor]:
         torch.manual_seed(4)
-        found = attending(queries, memory, MASK)
-        loss = nll * found.states.square().sum() + weight * found.losses["selection"]
-        return list(torch.autograd.grad(loss, [*own.values(), query], allow_unused=True))
+        output = attending(queries, memory, MASK)
+        loss = nll * output.states.square().sum() + weight * output.losses["selection"]
+        return list(torch.autograd.grad(loss, [*parameters.values(), query], allow_unused=True))
 
     *divergence, moved = gradients(1.0, 0.0)
     *whole, together = gradients(0.2, 1.0)
-    for name, expected, found in zip(own, divergence, whole, strict=True):
+    for name, expected, actual in zip(parameters, divergence, whole, strict=True):
         assert name.endswith("bias") or expected.abs().max() > 1e-6, name  # most add the same to all scores
-        torch.testing.assert_close(found, 0.2 * expected, atol=1e-15, rtol=1e-12)
+        torch.testing.assert_close(actual, 0.2 * expected, atol=1e-15, rtol=1e-12)
     *_, alone = gradients(0.0, 1.0)
     assert moved.abs().max() > 1e-6
     torch.testing.assert_close(together, alone + 0.2 * moved, atol=1e-12, rtol=1e-12)
@@ -236,10 +238,10 @@ def test_the_approximation_moves_by_its_divergence_and_so_does_the_decoder(
 @pytest.mark.parametrize("mode", MODES)
 def test_every_parameter_gets_a_finite_gradient(selection: str, mode: str, memory: Tokens, queries: Tensor) -> None:
     for scale in (1.0, 1e3):
-        attending = Attending(selection, training=mode).train()
+        attending = AttentionWithEncoder(selection, training=mode).train()
         states = memory.states.masked_fill(~memory.mask[..., None], torch.nan).requires_grad_()
-        found = attending((scale * queries).requires_grad_(), memory.with_states(states), MASK)
-        (found.states.square().sum() + found.losses["selection"] + found.losses["sparsity"]).backward()
+        output = attending((scale * queries).requires_grad_(), memory.with_states(states), MASK)
+        (output.states.square().sum() + output.losses["selection"] + output.losses["sparsity"]).backward()
         assert states.grad is not None
         assert states.grad.isfinite().all()
         for name, parameter in attending.named_parameters():
@@ -248,7 +250,7 @@ def test_every_parameter_gets_a_finite_gradient(selection: str, mode: str, memor
 
 
 def test_half_precision_gives_finite_losses(make_tokens: Callable[..., Tokens]) -> None:
-    attending = Attending().float().train()
+    attending = AttentionWithEncoder().float().train()
     with torch.autocast("cpu", torch.bfloat16):
-        found = attending(torch.randn(2, TARGET, DIM), make_tokens(36, 3, dtype=torch.float32))
-    assert all(loss.dtype is torch.float32 and loss.isfinite() for loss in found.losses.values())
+        output = attending(torch.randn(2, TARGET, DIM), make_tokens(36, 3, dtype=torch.float32))
+    assert all(loss.dtype is torch.float32 and loss.isfinite() for loss in output.losses.values())

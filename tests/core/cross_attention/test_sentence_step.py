@@ -1,4 +1,4 @@
-"""Sentence-selective cross-attention step by step: the same as whole summaries at once, whatever is read for it."""
+"""Steps of sentence-selective cross-attention, against whole summaries at once."""
 
 from collections.abc import Callable
 from dataclasses import replace
@@ -22,10 +22,10 @@ LENGTHS = (203, 61, 0, 7)
 
 
 def build(
-    selection: str, sentences: int = 2, hold: int = 1
+    selection: str, sentences: int = 2, reselect_every: int = 1
 ) -> tuple[SentenceCrossAttention, SentenceCrossAttentionConfig]:
     config = SentenceCrossAttentionConfig.model_validate(
-        {"sentences": sentences, "hold": hold, "selection": {"kind": selection}}
+        {"sentences": sentences, "reselect_every": reselect_every, "selection": {"kind": selection}}
     )
     torch.manual_seed(3)
     return config.build(DIM, HEADS).double().eval(), config
@@ -48,10 +48,10 @@ def memory(make_tokens: Callable[..., Tokens]) -> Tokens:
 
 @pytest.fixture
 def queries() -> Tensor:
-    """Hypotheses that ask for different sentences, the last two for the same."""
-    asked = 4 * torch.randn(len(LENGTHS), BEAMS, DIM, dtype=torch.float64)
-    asked[:, -1] = asked[:, -2]
-    return asked
+    """Queries of beams that select different sentences, the last two the same."""
+    queries_of_steps = 4 * torch.randn(len(LENGTHS), BEAMS, DIM, dtype=torch.float64)
+    queries_of_steps[:, -1] = queries_of_steps[:, -2]
+    return queries_of_steps
 
 
 @pytest.mark.parametrize("selection", SELECTIONS)
@@ -59,13 +59,13 @@ def queries() -> Tensor:
 def test_a_step_is_the_same_as_forward(selection: str, sentences: int, memory: Tokens, queries: Tensor) -> None:
     layer, config = build(selection, sentences)
     precomputed = precompute(layer, config, memory)
-    stepped, held = layer.step(queries, precomputed, {})
+    stepped, state = layer.step(queries, precomputed, {})
     torch.testing.assert_close(stepped, layer(queries, precomputed).states, atol=1e-12, rtol=0)
-    assert held == {}
+    assert state == {}
 
 
 @pytest.mark.parametrize("selection", SELECTIONS)
-def test_a_hypothesis_selects_for_itself(selection: str, memory: Tokens, queries: Tensor) -> None:
+def test_beams_select_independently(selection: str, memory: Tokens, queries: Tensor) -> None:
     layer, config = build(selection)
     precomputed = precompute(layer, config, memory)
     together, _ = layer.step(queries, precomputed, {})
@@ -75,7 +75,7 @@ def test_a_hypothesis_selects_for_itself(selection: str, memory: Tokens, queries
 
 
 @pytest.mark.parametrize("selection", SELECTIONS)
-def test_batch_mates_change_nothing(
+def test_batch_mates_do_not_change_results(
     selection: str, memory: Tokens, queries: Tensor, alone: Callable[[Tokens, int], Tokens]
 ) -> None:
     layer, config = build(selection)
@@ -86,23 +86,23 @@ def test_batch_mates_change_nothing(
         torch.testing.assert_close(together[number : number + 1], one, atol=1e-12, rtol=0)
 
 
-def test_a_document_without_tokens_gives_nothing(memory: Tokens, queries: Tensor) -> None:
+def test_empty_documents_give_the_bias(memory: Tokens, queries: Tensor) -> None:
     layer, config = build("approximate")
     stepped, _ = layer.step(queries, precompute(layer, config, memory), {})
     assert torch.equal(stepped[2], layer.out.bias.expand(BEAMS, DIM))
 
 
-def test_only_what_is_chosen_is_read(memory: Tokens, queries: Tensor) -> None:
+def test_only_selected_sentences_are_read(memory: Tokens, queries: Tensor) -> None:
     layer, config = build("approximate")
     precomputed = precompute(layer, config, memory)
     expected, _ = layer.step(queries[:1], _first(precomputed), {})
-    chosen = layer.choose(queries, precomputed).any(1)
-    unread = ~chosen.gather(1, precomputed["number"])[0]
+    selected = layer.select_sentences(queries, precomputed).any(1)
+    unread = ~selected.gather(1, precomputed["index"])[0]
     assert unread[: LENGTHS[0]].any()
     words = precomputed["words"].clone()
     words[0, unread] = torch.nan
-    found, _ = layer.step(queries[:1], _first({**precomputed, "words": words}), {})
-    assert torch.equal(found, expected)
+    actual, _ = layer.step(queries[:1], _first({**precomputed, "words": words}), {})
+    assert torch.equal(actual, expected)
 
 
 def _first(precomputed: dict[str, Tensor]) -> dict[str, Tensor]:
@@ -112,45 +112,50 @@ def _first(precomputed: dict[str, Tensor]) -> dict[str, Tensor]:
 def steps(
     layer: SentenceCrossAttention, queries: list[Tensor], precomputed: dict[str, Tensor], orders: list[Tensor]
 ) -> list[Tensor]:
-    """Search on, row i from row orders[i]."""
-    held: StepState = {}
-    found = []
-    for asked, order in zip(queries, orders, strict=True):
-        held = {name: tensor.index_select(0, order) for name, tensor in held.items()}
-        states, held = layer.step(asked, precomputed, held)
-        found.append(states)
-    return found
+    """Take steps, row i from row orders[i]."""
+    state: StepState = {}
+    outputs = []
+    for step_queries, order in zip(queries, orders, strict=True):
+        state = {name: tensor.index_select(0, order) for name, tensor in state.items()}
+        states, state = layer.step(step_queries, precomputed, state)
+        outputs.append(states)
+    return outputs
 
 
-@pytest.mark.parametrize("hold", [1, 2, 3])
-def test_a_choice_is_held_for_so_many_steps(hold: int, memory: Tokens, queries: Tensor) -> None:
-    layer, config = build("approximate", hold=hold)
+@pytest.mark.parametrize("reselect_every", [1, 2, 3])
+def test_selections_are_reused_until_reselection(reselect_every: int, memory: Tokens, queries: Tensor) -> None:
+    layer, config = build("approximate", reselect_every=reselect_every)
     precomputed = precompute(layer, config, memory)
     same = torch.arange(len(LENGTHS) * BEAMS)
-    asked = [queries.roll(step, 1) * (1 + step) for step in range(7)]
-    for step, states in enumerate(steps(layer, asked, precomputed, [same] * 7)):
-        first = asked[step - step % hold]
-        chosen = layer.choose(first, precomputed)
-        query = layer.query(asked[step]).view(len(LENGTHS), BEAMS, HEADS, -1).transpose(1, 2)
-        expected = layer._see(query, chosen, precomputed)
+    queries_of_steps = [queries.roll(step, 1) * (1 + step) for step in range(7)]
+    for step, states in enumerate(steps(layer, queries_of_steps, precomputed, [same] * 7)):
+        first = queries_of_steps[step - step % reselect_every]
+        selected = layer.select_sentences(first, precomputed)
+        query = layer.query(queries_of_steps[step]).view(len(LENGTHS), BEAMS, HEADS, -1).transpose(1, 2)
+        expected = layer._attend(query, selected, precomputed)
         torch.testing.assert_close(states, expected, atol=1e-12, rtol=0)
 
 
-def test_what_is_held_follows_its_hypothesis(memory: Tokens, queries: Tensor) -> None:
-    layer, config = build("approximate", hold=4)
+def test_reused_selections_follow_their_beams(memory: Tokens, queries: Tensor) -> None:
+    layer, config = build("approximate", reselect_every=4)
     precomputed = precompute(layer, config, memory)
     backwards = torch.arange(len(LENGTHS) * BEAMS).view(-1, BEAMS).flip(1).flatten()
     same = torch.arange(len(LENGTHS) * BEAMS)
     straight = steps(layer, [queries, queries], precomputed, [same, same])[1]
-    turned = steps(layer, [queries, queries.flip(1)], precomputed, [same, backwards])[1]
-    torch.testing.assert_close(turned.flip(1), straight, atol=1e-12, rtol=0)
+    reordered = steps(layer, [queries, queries.flip(1)], precomputed, [same, backwards])[1]
+    torch.testing.assert_close(reordered.flip(1), straight, atol=1e-12, rtol=0)
     anew = steps(layer, [queries, queries.flip(1)], precomputed, [same, same])[1]
     assert not torch.allclose(anew.flip(1), straight)
 
 
-@pytest.mark.parametrize("hold", [1, 3])
-def test_a_whole_search_is_that_of_each_document_alone(hold: int) -> None:
-    cross_attention = {"kind": "sentence", "sentences": 2, "hold": hold, "selection": {"kind": "approximate"}}
+@pytest.mark.parametrize("reselect_every", [1, 3])
+def test_a_whole_search_is_that_of_each_document_alone(reselect_every: int) -> None:
+    cross_attention = {
+        "kind": "sentence",
+        "sentences": 2,
+        "reselect_every": reselect_every,
+        "selection": {"kind": "approximate"},
+    }
     settings = {
         "dim": DIM,
         "heads": HEADS,
@@ -167,11 +172,11 @@ def test_a_whole_search_is_that_of_each_document_alone(hold: int) -> None:
     sentences = (torch.arange(150) // 7).expand(mask.shape)
     bounds = [Lengths(2 + 3 * number, 4 + 3 * number) for number in range(3)]  # ended at different steps
 
-    def written(rows: slice) -> list[list[tuple[int, ...]]]:
+    def decode(rows: slice) -> list[list[tuple[int, ...]]]:
         memory = model.encode(ids[rows], mask[rows], sentences[rows])
-        found = search(model.step, model.start(memory, BEAMS), bounds[rows], Ranking(BEAMS))
-        return [[hypothesis.tokens for hypothesis in document] for document in found]
+        hypotheses = search(model.step, model.start(memory, BEAMS), bounds[rows], Ranking(BEAMS))
+        return [[hypothesis.tokens for hypothesis in document] for document in hypotheses]
 
     with torch.inference_mode():
-        together = written(slice(None))
-        assert together == [written(slice(number, number + 1))[0] for number in range(3)]
+        together = decode(slice(None))
+        assert together == [decode(slice(number, number + 1))[0] for number in range(3)]

@@ -1,4 +1,4 @@
-"""What every sentence encoder keeps, tested on every variant found in the folder."""
+"""Contract of sentence encoders, tested on every variant in the folder."""
 
 from collections.abc import Callable
 from dataclasses import replace
@@ -21,30 +21,30 @@ def build(kind: str) -> SentenceEncoder:
     return config.build(16).double().eval()
 
 
-def uneven(tokens: Tokens) -> Tokens:
+def in_growing_sentences(tokens: Tokens) -> Tokens:
     """The same tokens in sentences of 1, 2, 3 ... tokens, numbered with gaps."""
     places = torch.arange(tokens.mask.size(1))
     return replace(tokens, sentences=((2 * places).sqrt().long() * 3).expand(tokens.mask.shape))
 
 
-def test_the_family_is_found() -> None:
+def test_variants_are_discovered() -> None:
     assert {"attention", "gru"} <= set(KINDS)
 
 
 @every_kind
 @pytest.mark.parametrize("lengths", [(1, 37), (64, 300, 3, 0)])
-def test_padding_and_batch_mates_change_nothing(
+def test_padding_and_batch_mates_do_not_change_results(
     kind: str, lengths: tuple[int, ...], make_tokens: Callable[..., Tokens], alone: Callable[[Tokens, int], Tokens]
 ) -> None:
     encoder = build(kind)
-    together = uneven(make_tokens(*lengths))
-    hostile = uneven(make_tokens(*lengths, length=max(lengths) + 50, pad=torch.nan))
+    together = in_growing_sentences(make_tokens(*lengths))
+    poisoned = in_growing_sentences(make_tokens(*lengths, length=max(lengths) + 50, pad=torch.nan))
     for number, length in enumerate(lengths):
         single = alone(together, number)
-        found = Sentences.find(single)
-        expected = encoder(single, found)[0, found.mask[0]]
+        single_sentences = Sentences.find(single)
+        expected = encoder(single, single_sentences)[0, single_sentences.mask[0]]
         assert expected.size(0) == len(set(single.sentences[0].tolist())) <= length
-        for tokens in (together, hostile):
+        for tokens in (together, poisoned):
             sentences = Sentences.find(tokens)
             vectors = encoder(tokens, sentences)
             assert vectors.shape == (*sentences.count.shape, 16)
@@ -55,17 +55,19 @@ def test_padding_and_batch_mates_change_nothing(
 @every_kind
 def test_nan_in_the_padding_changes_no_bit(kind: str, make_tokens: Callable[..., Tokens]) -> None:
     encoder = build(kind).float()
-    quiet, hostile = (uneven(make_tokens(40, 7, pad=pad, dtype=torch.float32)) for pad in (0.0, torch.nan))
-    sentences = Sentences.find(quiet)
-    assert torch.equal(encoder(quiet, sentences), encoder(hostile, sentences))
+    zero, poisoned = (
+        in_growing_sentences(make_tokens(40, 7, pad=pad, dtype=torch.float32)) for pad in (0.0, torch.nan)
+    )
+    sentences = Sentences.find(zero)
+    assert torch.equal(encoder(zero, sentences), encoder(poisoned, sentences))
 
 
 @every_kind
-def test_a_sentence_is_encoded_whatever_stands_beside_it(
+def test_sentences_are_encoded_independently(
     kind: str, make_tokens: Callable[..., Tokens], alone: Callable[[Tokens, int], Tokens]
 ) -> None:
     encoder = build(kind)
-    tokens = uneven(make_tokens(60))
+    tokens = in_growing_sentences(make_tokens(60))
     sentences = Sentences.find(tokens)
     vectors = encoder(tokens, sentences)
     for number in range(sentences.count.size(1)):
@@ -87,7 +89,7 @@ def test_documents_without_tokens_have_no_sentences(kind: str, make_tokens: Call
 @every_kind
 def test_every_parameter_gets_a_finite_gradient(kind: str, make_tokens: Callable[..., Tokens]) -> None:
     encoder = build(kind).train()
-    tokens = uneven(make_tokens(40, 13))
+    tokens = in_growing_sentences(make_tokens(40, 13))
     states = tokens.states.requires_grad_()
     sentences = Sentences.find(tokens)
     encoder(tokens, sentences)[sentences.mask].square().sum().backward()

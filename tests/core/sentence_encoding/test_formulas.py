@@ -1,4 +1,4 @@
-"""Each sentence encoder beside a naive version of it."""
+"""Sentence encoders, against naive implementations."""
 
 from collections.abc import Callable
 
@@ -10,7 +10,7 @@ from sumpool.core.sentence_encoding.gru import GruSentenceEncoder
 from sumpool.core.tokens import Tokens
 
 
-def test_gru_reads_each_sentence_from_both_ends(make_tokens: Callable[..., Tokens]) -> None:
+def test_gru_concatenates_final_states_of_both_directions(make_tokens: Callable[..., Tokens]) -> None:
     encoder = GruSentenceEncoder(16, 0.0).double()
     tokens = make_tokens(33, 12)
     sentences = Sentences.find(tokens)

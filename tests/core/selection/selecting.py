@@ -1,4 +1,4 @@
-"""Selections as a cross-attention asks them."""
+"""Selections as a cross-attention calls them."""
 
 from dataclasses import replace
 
@@ -16,8 +16,8 @@ from sumpool.variants import config_class
 DIM, HEADS = 16, 4
 
 
-class Asking(nn.Module):
-    """A selection with its encoder of sentences and the word attention whose queries and keys it is given."""
+class SelectionWithEncoder(nn.Module):
+    """A selection with its sentence encoder and the projections of the word attention."""
 
     def __init__(self, kind: str) -> None:
         super().__init__()
@@ -28,13 +28,13 @@ class Asking(nn.Module):
         self.query, self.key = nn.Linear(DIM, DIM), nn.Linear(DIM, DIM)
 
     def forward(self, states: Tensor, memory: Tokens) -> Tensor:
-        """Share out: (batch, target, dim) -> (batch, heads, target, sentences)."""
+        """Compute log-weights: (batch, target, dim) -> (batch, heads, target, sentences)."""
         sentences = Sentences.find(memory)
         vectors = self.encoder(memory, sentences) if self.encoder else None
         key = split_heads(self.key(zero_padding(memory.states, memory.mask)), HEADS)
         precomputed = self.selection.precompute(key, memory.mask, sentences, vectors)
-        shares: Tensor = self.selection(states, split_heads(self.query(states), HEADS), precomputed)
-        return shares
+        log_weights: Tensor = self.selection(states, split_heads(self.query(states), HEADS), precomputed)
+        return log_weights
 
 
 def in_sentences(tokens: Tokens) -> Tokens:
