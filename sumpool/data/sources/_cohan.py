@@ -6,10 +6,11 @@ lower-case and tokenised, with formulas and citations replaced by @xmath0 and @x
 """
 
 import re
+from abc import ABC
 from collections.abc import Iterator
 from pathlib import Path
 
-from sumpool.data.sources._base import Example, Reject, Split
+from sumpool.data.sources._base import Example, Reject, SourceConfig, Split
 from sumpool.documents.json_lines import BadLine, Line, read_lines, text_of
 from sumpool.errors import DataError
 
@@ -17,27 +18,39 @@ _FILES: dict[str, Split] = {"train": "train", "val": "validation", "test": "test
 _SUFFIXES = (".txt", ".jsonl", ".txt.gz", ".txt.zst", ".jsonl.gz", ".jsonl.zst")
 
 
-def cohan_files(folder: Path) -> Iterator[tuple[Path, Split]]:
-    """List the files of a dataset folder with their splits.
+class CohanSourceConfig(SourceConfig, ABC):
+    """Articles with their abstracts as summaries."""
 
-    Raises:
-        DataError: If a file is missing.
-    """
-    for name, split in _FILES.items():
-        path = next((path for suffix in _SUFFIXES if (path := folder / f"{name}{suffix}").is_file()), None)
-        if path is None:
-            raise DataError(
-                f"{folder} must hold {name}.txt (or .gz or .zst), got no such file; "
-                "set data.source.path to the unpacked folder with train.txt, val.txt and test.txt"
-            )
-        yield path, split
+    path: Path
+    """Folder with train.txt, val.txt and test.txt, each optionally compressed (.gz, .zst)."""
 
+    def rows(self) -> Iterator[Example | Reject]:
+        """Read the articles of all splits; each section becomes a paragraph.
 
-def cohan_rows(folder: Path) -> Iterator[Example | Reject]:
-    """Read the articles of all splits; each section becomes a paragraph."""
-    for path, split in list(cohan_files(folder)):
-        for line in read_lines(path):
-            yield Reject(line.where, line.reason) if isinstance(line, BadLine) else _row(line, split)
+        Raises:
+            DataError: If a file is missing or truncated.
+        """
+        for path, split in list(self._split_files()):
+            for line in read_lines(path):
+                yield Reject(line.where, line.reason) if isinstance(line, BadLine) else _row(line, split)
+
+    def files(self) -> Iterator[Path]:
+        """List the three files.
+
+        Raises:
+            DataError: If a file is missing.
+        """
+        yield from (path for path, _ in self._split_files())
+
+    def _split_files(self) -> Iterator[tuple[Path, Split]]:
+        for name, split in _FILES.items():
+            path = next((path for suffix in _SUFFIXES if (path := self.path / f"{name}{suffix}").is_file()), None)
+            if path is None:
+                raise DataError(
+                    f"{self.path} must hold {name}.txt (or .gz or .zst), got no such file; "
+                    "set data.source.path to the unpacked folder with train.txt, val.txt and test.txt"
+                )
+            yield path, split
 
 
 def _row(line: Line, split: Split) -> Example | Reject:

@@ -1,11 +1,15 @@
-"""Field names of tabular sources (JSON lines, Parquet), and examples from their rows."""
+"""Sources of rows with named fields (JSON lines, Parquet): choice of fields and splits, and examples from rows."""
 
 import hashlib
+from abc import ABC, abstractmethod
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Self
 
-from sumpool.data.sources._base import Example, Reject, Split, hash_split
+from pydantic import Field, model_validator
+
+from sumpool.data.sources._base import Example, Reject, SourceConfig, Split, hash_split
 from sumpool.documents.json_lines import (
     DOCUMENT_FIELDS,
     ID_FIELDS,
@@ -20,20 +24,107 @@ from sumpool.errors import DataError
 
 @dataclass(frozen=True)
 class Fields:
-    """Names of the fields that hold document, summary and id; None if the name is to be guessed.
+    """Names of the fields that hold document, summary and id.
 
     Attributes:
         document: Field of the document.
         summary: Field of the summary.
-        id: Field of the id; None after guessing if the location in the file is used as id.
+        id: Field of the id; None if the location in the file is used as id.
     """
 
-    document: str | None
-    summary: str | None
+    document: str
+    summary: str
     id: str | None
 
-    def guess(self, names: Iterable[str], where: Path) -> "Fields":
-        """Choose the missing names from the names in a file.
+
+class FieldsSourceConfig(SourceConfig, ABC):
+    """Settings shared by sources of rows with named fields."""
+
+    path: Path | None = None
+    """File with all documents, split by a hash of their id. Either `path` or `train` must be set."""
+    train: Path | None = None
+    """File with the training documents."""
+    validation: Path | None = None
+    """File with the validation documents."""
+    test: Path | None = None
+    """File with the test documents."""
+    validation_share: float = Field(0.05, ge=0, le=0.5)
+    """Fraction of the documents of `path` used for validation."""
+    test_share: float = Field(0.05, ge=0, le=0.5)
+    """Fraction of the documents of `path` used for testing."""
+    document: str | None = None
+    """Field of the document; by default the first usual name (document, article, text, ...) in the file."""
+    summary: str | None = None
+    """Field of the summary; by default the first usual name (summary, abstract, highlights, ...) in the file."""
+    id: str | None = None
+    """Field of the id; by default the first usual name (id, article_id, ...) in the file, else `file:row`."""
+
+    @model_validator(mode="after")
+    def _require_one_way_to_split(self) -> Self:
+        if (self.path is None) == (self.train is None):
+            raise ValueError("must have either path, or train with validation and test")
+        if self.path and (self.validation or self.test):
+            raise ValueError("must have either path, or train with validation and test, got path and one of those")
+        return self
+
+    @abstractmethod
+    def fields_of(self, path: Path) -> Fields:
+        """Return the field names of a file, guessing those that are not set.
+
+        Raises:
+            DataError: If the file cannot be read, or lacks a field for document or summary.
+        """
+
+    @abstractmethod
+    def lines(self, path: Path, fields: Fields) -> Iterator[Line | BadLine]:
+        """Read the rows of a file.
+
+        Raises:
+            DataError: If the file is missing or damaged.
+        """
+
+    def paths(self) -> Iterator[tuple[Path, Split | None]]:
+        """List the files with their splits; None if documents are split by a hash of their id."""
+        files: tuple[tuple[Path | None, Split | None], ...] = (
+            (self.path, None),
+            (self.train, "train"),
+            (self.validation, "validation"),
+            (self.test, "test"),
+        )
+        yield from ((path, split) for path, split in files if path)
+
+    def rows(self) -> Iterator[Example | Reject]:
+        """Read all rows of all files; invalid rows and rows with a repeated id are rejected.
+
+        Raises:
+            DataError: If a file is missing or damaged, or lacks a field for document or summary.
+        """
+        digests: set[bytes] = set()
+        for path, split in self.paths():
+            fields = self.fields_of(path)
+            for line in self.lines(path, fields):
+                row = self._row(line, fields, split)
+                if isinstance(row, Example):
+                    digest = hashlib.blake2b(row.id.encode(), digest_size=16).digest()
+                    if digest in digests:
+                        row = Reject(line.where, f"id must be unique, got {row.id!r} a second time")
+                    digests.add(digest)
+                yield row
+
+    def notes(self) -> Iterator[str]:
+        """Return a message per file with guessed field names.
+
+        Raises:
+            DataError: As `rows`.
+        """
+        for path, _ in self.paths():
+            fields = self.fields_of(path)
+            if None in (self.document, self.summary, self.id):
+                id_field = f"{fields.id!r} as id" if fields.id else "the location in the file as id"
+                yield f"{path}: read {fields.document!r} as document, {fields.summary!r} as summary and {id_field}"
+
+    def guess(self, names: Iterable[str], where: Path) -> Fields:
+        """Complete the field names from the names in a file.
 
         Raises:
             DataError: If no name is usual for a document or a summary. A file without names is not an error.
@@ -49,64 +140,20 @@ class Fields:
             )
         return Fields(document or "document", summary or "summary", self.id or guess_field(candidates, ID_FIELDS))
 
-    def note(self, guessed: "Fields", where: Path) -> Iterator[str]:
-        """Return a message with the names used for a file, if any was guessed."""
-        if None in (self.document, self.summary, self.id):
-            id_field = f"{guessed.id!r} as id" if guessed.id else "the location in the file as id"
-            yield f"{where}: read {guessed.document!r} as document, {guessed.summary!r} as summary and {id_field}"
+    def _row(self, line: Line | BadLine, fields: Fields, split: Split | None) -> Example | Reject:
+        if isinstance(line, BadLine):
+            return Reject(line.where, line.reason)
+        try:
+            name = _id(line, fields.id)
+            document, summary = (text_of(line.fields, field) for field in (fields.document, fields.summary))
+        except ValueError as error:
+            return Reject(line.where, str(error))
+        return Example(name, document, summary, split or hash_split(name, self.validation_share, self.test_share))
 
 
 def quote_names(names: Iterable[str]) -> str:
     """Quote and join at most twelve names."""
     return ", ".join(map(repr, list(names)[:12]))
-
-
-def split_files(
-    path: Path | None, train: Path | None, validation: Path | None, test: Path | None
-) -> list[tuple[Path, Split | None]]:
-    """Return the configured files with their splits; split None if documents are split by a hash of their id.
-
-    Raises:
-        ValueError: If both or neither of `path` and `train` are set, or `path` with `validation` or `test`.
-    """
-    if (path is None) == (train is None):
-        raise ValueError("must have either path, or train with validation and test")
-    if path:
-        if validation or test:
-            raise ValueError("must have either path, or train with validation and test, got path and one of those")
-        return [(path, None)]
-    files: tuple[tuple[Path | None, Split], ...] = ((train, "train"), (validation, "validation"), (test, "test"))
-    return [(file, split) for file, split in files if file]
-
-
-def examples(
-    files: Iterable[tuple[Fields, Split | None, Iterable[Line | BadLine]]], validation: float, test: float
-) -> Iterator[Example | Reject]:
-    """Convert rows to examples; unusable rows and rows with a repeated id are rejected.
-
-    Args:
-        files: Field names, split and rows of each file.
-        validation: Fraction of the documents for validation, for files without a split.
-        test: Fraction of the documents for testing, for files without a split.
-    """
-    digests: set[bytes] = set()
-    for fields, split, lines in files:
-        for line in lines:
-            if isinstance(line, BadLine):
-                yield Reject(line.where, line.reason)
-                continue
-            try:
-                name = _id(line, fields.id)
-                document, summary = (text_of(line.fields, field or "") for field in (fields.document, fields.summary))
-            except ValueError as error:
-                yield Reject(line.where, str(error))
-                continue
-            digest = hashlib.blake2b(name.encode(), digest_size=16).digest()
-            if digest in digests:
-                yield Reject(line.where, f"id must be unique, got {name!r} a second time")
-                continue
-            digests.add(digest)
-            yield Example(name, document, summary, split or hash_split(name, validation, test))
 
 
 def _id(line: Line, field: str | None) -> str:

@@ -1,13 +1,11 @@
 """Parquet: one document with its summary per row. Requires pyarrow (extra `parquet`)."""
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any, Literal, final
 
-from pydantic import Field, model_validator
-
-from sumpool.data.sources._base import Example, Reject, SourceConfig, Split
-from sumpool.data.sources._fields import Fields, examples, quote_names, split_files
+from sumpool.data.sources._base import Split
+from sumpool.data.sources._fields import Fields, FieldsSourceConfig, quote_names
 from sumpool.documents.json_lines import BadLine, Line
 from sumpool.errors import DataError, RecipeError
 
@@ -17,52 +15,23 @@ _BUFFER_BYTES = 2**20
 
 
 @final
-class ParquetSourceConfig(SourceConfig):
-    """Parquet files, for all splits or per split. File names may contain the wildcards * and ?."""
+class ParquetSourceConfig(FieldsSourceConfig):
+    """Parquet files, for all splits or per split; fields are columns, and file names may contain * and ?."""
 
     kind: Literal["parquet"] = "parquet"
-    path: Path | None = None
-    """Files with all documents, split by a hash of their id. Either `path` or `train` must be set."""
-    train: Path | None = None
-    """Files with the training documents."""
-    validation: Path | None = None
-    """Files with the validation documents."""
-    test: Path | None = None
-    """Files with the test documents."""
-    validation_share: float = Field(0.05, ge=0, le=0.5)
-    """Fraction of the documents of `path` used for validation."""
-    test_share: float = Field(0.05, ge=0, le=0.5)
-    """Fraction of the documents of `path` used for testing."""
-    document: str | None = None
-    """Column of the document; by default the first usual name (document, article, text, ...)."""
-    summary: str | None = None
-    """Column of the summary; by default the first usual name (summary, abstract, highlights, ...)."""
-    id: str | None = None
-    """Column of the id; by default the first usual name (id, article_id, ...), else `file:row`."""
 
-    @model_validator(mode="after")
-    def _one_way_to_split(self) -> "ParquetSourceConfig":
-        split_files(self.path, self.train, self.validation, self.test)
-        return self
-
-    def rows(self) -> Iterator[Example | Reject]:
-        """Read all rows of all files in small batches.
+    def paths(self) -> Iterator[tuple[Path, Split | None]]:
+        """List the files that match each pattern in alphabetical order, with their splits.
 
         Raises:
-            DataError: If a file is missing, damaged or not Parquet, or has no column for document or summary.
-            RecipeError: If pyarrow is not installed.
+            DataError: If a pattern matches no file.
         """
-        yield from examples(self._tables(), self.validation_share, self.test_share)
-
-    def notes(self) -> Iterable[str]:
-        """Return a message per file with guessed column names.
-
-        Raises:
-            DataError: As `rows`.
-            RecipeError: As `rows`.
-        """
-        for path, _ in self._paths():
-            yield from self._names.note(self._fields(path), path)
+        for pattern, split in super().paths():
+            root = Path(pattern.anchor)
+            paths = [pattern] if pattern.exists() else sorted(root.glob(str(pattern.relative_to(root))))
+            if not paths:
+                raise DataError(f"{pattern} must name a file, got none; check data.source.{split or 'path'}")
+            yield from ((path, split) for path in paths)
 
     def files(self) -> Iterator[Path]:
         """List all files.
@@ -70,40 +39,47 @@ class ParquetSourceConfig(SourceConfig):
         Raises:
             DataError: If a pattern matches no file.
         """
-        for path, _ in self._paths():
-            yield path
+        yield from (path for path, _ in self.paths())
 
-    @property
-    def _names(self) -> Fields:
-        return Fields(self.document, self.summary, self.id)
+    def fields_of(self, path: Path) -> Fields:
+        """Return the column names of a file, guessing those that are not set.
 
-    def _tables(self) -> Iterator[tuple[Fields, Split | None, Iterator[Line | BadLine]]]:
-        for path, split in self._paths():
-            fields = self._fields(path)
-            yield fields, split, _read(path, fields)
-
-    def _paths(self) -> Iterator[tuple[Path, Split | None]]:
-        """Return the files that match each pattern, in alphabetical order."""
-        for pattern, split in split_files(self.path, self.train, self.validation, self.test):
-            root = Path(pattern.anchor)
-            paths = [pattern] if pattern.exists() else sorted(root.glob(str(pattern.relative_to(root))))
-            if not paths:
-                raise DataError(f"{pattern} must name a file, got none; check data.source.{split or 'path'}")
-            for path in paths:
-                yield path, split
-
-    def _fields(self, path: Path) -> Fields:
-        """Complete the column names from the schema."""
+        Raises:
+            DataError: If the file is damaged or not Parquet, or lacks a column.
+            RecipeError: If pyarrow is not installed.
+        """
         columns = _open(path).schema_arrow.names
-        fields = self._names.guess(columns, path)
-        for setting in ("document", "summary", "id"):
-            name = getattr(fields, setting)
+        fields = self.guess(columns, path)
+        for setting, name in vars(fields).items():
             if name not in {*columns, None}:
                 raise DataError(
                     f"{path} must have a column {name!r}, got {quote_names(columns) or 'none'}; "
                     f"set data.source.{setting} to its name"
                 )
         return fields
+
+    def lines(self, path: Path, fields: Fields) -> Iterator[Line | BadLine]:
+        """Read the columns of the given fields row by row.
+
+        Raises:
+            DataError: If the file is damaged.
+        """
+        from pyarrow import ArrowException
+
+        names = [name for name in (fields.document, fields.summary, fields.id) if name]
+        file, number = _open(path), 0
+        try:
+            for batch in file.iter_batches(_BATCH_ROWS, columns=list(dict.fromkeys(names)), use_threads=False):
+                columns = [batch.column(name) for name in names]
+                for row in range(batch.num_rows):
+                    number += 1
+                    yield _row(f"{path}:{number}", names, [column[row] for column in columns])
+        except (OSError, ArrowException) as error:
+            raise DataError(
+                f"{path} must be whole, got: {_first_line(error)} after row {number}; get the file again"
+            ) from error
+        finally:
+            file.close()
 
 
 def _open(path: Path) -> Any:  # noqa: ANN401 - pyarrow is untyped
@@ -117,30 +93,6 @@ def _open(path: Path) -> Any:  # noqa: ANN401 - pyarrow is untyped
         return parquet.ParquetFile(path, buffer_size=_BUFFER_BYTES, pre_buffer=False, page_checksum_verification=True)
     except (OSError, ArrowException) as error:
         raise DataError(f"{path} must be a Parquet file, got: {_first_line(error)}; get the file again") from error
-
-
-def _read(path: Path, fields: Fields) -> Iterator[Line | BadLine]:
-    """Read the columns of the given fields row by row.
-
-    Raises:
-        DataError: If the file is damaged.
-    """
-    from pyarrow import ArrowException
-
-    names = [name for name in (fields.document, fields.summary, fields.id) if name]
-    file, number = _open(path), 0
-    try:
-        for batch in file.iter_batches(_BATCH_ROWS, columns=list(dict.fromkeys(names)), use_threads=False):
-            columns = [batch.column(name) for name in names]
-            for row in range(batch.num_rows):
-                number += 1
-                yield _row(f"{path}:{number}", names, [column[row] for column in columns])
-    except (OSError, ArrowException) as error:
-        raise DataError(
-            f"{path} must be whole, got: {_first_line(error)} after row {number}; get the file again"
-        ) from error
-    finally:
-        file.close()
 
 
 def _row(where: str, names: Sequence[str], values: Sequence[Any]) -> Line | BadLine:

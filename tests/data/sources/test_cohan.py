@@ -1,11 +1,12 @@
 import gzip
 import json
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
 from sumpool.data.sources._base import Example, Reject
-from sumpool.data.sources._cohan import cohan_files, cohan_rows
+from sumpool.data.sources.arxiv import ArxivSourceConfig
 from sumpool.errors import DataError
 
 
@@ -24,6 +25,10 @@ def write(folder: Path, *train: object) -> Path:
     for name, rows in (("train", train), ("val", [article("v")]), ("test", [article("t")])):
         (folder / f"{name}.txt").write_text("\n".join(map(json.dumps, rows)))
     return folder
+
+
+def cohan_rows(folder: Path) -> Iterator[Example | Reject]:
+    return ArxivSourceConfig(path=folder).rows()
 
 
 def test_sentence_marks_are_removed_and_sections_are_paragraphs(tmp_path: Path) -> None:
@@ -66,7 +71,7 @@ def test_compressed_files_are_read(tmp_path: Path) -> None:
     write(tmp_path, article())
     (tmp_path / "train.txt.gz").write_bytes(gzip.compress((tmp_path / "train.txt").read_bytes()))
     (tmp_path / "train.txt").unlink()
-    assert [path.name for path, _ in cohan_files(tmp_path)] == ["train.txt.gz", "val.txt", "test.txt"]
+    assert [path.name for path in ArxivSourceConfig(path=tmp_path).files()] == ["train.txt.gz", "val.txt", "test.txt"]
     assert len(list(cohan_rows(tmp_path))) == 3
 
 
