@@ -13,7 +13,6 @@ import json
 from contextlib import ExitStack
 from dataclasses import dataclass
 from pathlib import Path
-from types import TracebackType
 from typing import Self
 
 import numpy as np
@@ -46,18 +45,18 @@ class Item:
     target: np.ndarray | None
 
 
-class ShardWriter:
+class ShardWriter(ExitStack):
     """Context manager that writes a shard document by document."""
 
     def __init__(self, folder: Path, split: Split, vocabulary: int) -> None:
+        super().__init__()
         (folder / split).mkdir(parents=True, exist_ok=True)
         name = "uint16" if vocabulary <= 1 << 16 else "int32"
         self._dtype = _TOKENS[name]
         self._ends = np.zeros(len(_COLUMNS), _OFFSET)
         (folder / split / "shard.json").write_text(json.dumps({"tokens": name}) + "\n")
-        self._files = ExitStack()
         *self._columns, self._index = (
-            self._files.enter_context((folder / split / f"{column}.bin").open("wb")) for column in (*_COLUMNS, "index")
+            self.enter_context((folder / split / f"{column}.bin").open("wb")) for column in (*_COLUMNS, "index")
         )
         self._index.write(self._ends.tobytes())
 
@@ -78,14 +77,6 @@ class ShardWriter:
             file.write(array.tobytes())
         self._ends += [len(array) for array in arrays]
         self._index.write(self._ends.tobytes())
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        self._files.close()
 
 
 class Shard:

@@ -7,7 +7,6 @@ import json
 from collections.abc import Iterator
 from contextlib import ExitStack
 from pathlib import Path
-from types import TracebackType
 from typing import Self
 
 import numpy as np
@@ -18,7 +17,7 @@ from sumpool.data.sources._base import Example, Split
 OFFSET = np.dtype("<i8")
 
 
-class TextsWriter:
+class TextsWriter(ExitStack):
     """Context manager that writes the texts of a split document by document.
 
     Attributes:
@@ -26,12 +25,12 @@ class TextsWriter:
     """
 
     def __init__(self, folder: Path, split: Split) -> None:
+        super().__init__()
         (folder / split).mkdir(parents=True, exist_ok=True)
         self.documents = 0
         self._end = 0
-        self._files = ExitStack()
-        self._lines = self._files.enter_context((folder / split / "texts.jsonl").open("wb"))
-        self._ends = self._files.enter_context((folder / split / "texts.bin").open("wb"))
+        self._lines = self.enter_context((folder / split / "texts.jsonl").open("wb"))
+        self._ends = self.enter_context((folder / split / "texts.bin").open("wb"))
         self._ends.write(np.zeros(1, OFFSET).tobytes())
 
     def add(self, example: Example) -> None:
@@ -44,14 +43,6 @@ class TextsWriter:
         self._end += self._lines.write(json.dumps(row, ensure_ascii=False).encode() + b"\n")
         self._ends.write(np.array(self._end, OFFSET).tobytes())
         self.documents += 1
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        self._files.close()
 
 
 class Texts:
