@@ -1,1 +1,1 @@
-"""Why a summary says what it says: where the vectors of the memory come from, and which sentences were looked at."""
+"""Interpretation of summaries: provenance of pooled vectors and attention to sentences."""

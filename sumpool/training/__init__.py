@@ -1,1 +1,1 @@
-"""From prepared data to trained weights."""
+"""Training: from prepared data to trained weights."""

@@ -124,9 +124,8 @@ class _TrainingLoop:
             set_moments(self.optimizer, self.model, checkpoint.moments)
             self.state = TrainingState.from_json(checkpoint.state)
             self.saved_step = step = self.state.step
-            self.checkpoints.prune(
-                step, self.state.best_step
-            )  # the run may have been killed between saving and pruning
+            # The run may have been killed between saving and pruning.
+            self.checkpoints.prune(step, self.state.best_step)
             self.report(Progress("train", step, self.config.steps, note=f"resuming from step {step}"))
         self.journal.rewind(self.state.step)
 

@@ -21,7 +21,7 @@ class Journal:
         self.path = path
 
     def append(self, kind: str, step: int, metrics: dict[str, Any]) -> None:
-        """Append a record; whoever follows the file sees it at once.
+        """Append a record and flush it to the operating system.
 
         Raises:
             ResourceError: If the disk is full or fails.
@@ -30,7 +30,7 @@ class Journal:
             file.append(json.dumps({"kind": kind, "step": step, **metrics}))
 
     def read(self) -> list[dict[str, Any]]:
-        """Read the records; a torn line, from a crash, is passed over.
+        """Read the records; an incomplete line, left by a crash, is skipped.
 
         Raises:
             CheckpointError: If there is no metrics log.
@@ -70,7 +70,7 @@ def _precedes(line: bytes, step: int) -> bool:
 
 
 def _parse(line: bytes) -> dict[str, Any] | None:
-    """Parse a record; None for anything else, such as a torn line that a crash left."""
+    """Parse a record; None for anything else, such as an incomplete line left by a crash."""
     try:
         record = json.loads(line)
     except ValueError:

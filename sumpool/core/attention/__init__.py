@@ -1,1 +1,1 @@
-"""Self-attention over the source: (batch, length, dim) -> the same, each variant one file."""
+"""Self-attention variants: (batch, length, dim) -> (batch, length, dim), one file per variant."""

@@ -6,6 +6,7 @@ import torch
 from torch import Tensor, nn
 
 from sumpool.core.nn.layers import split_heads
+from sumpool.core.nn.positions import PositionsKind, build_positions
 from sumpool.settings import Settings
 
 
@@ -20,11 +21,24 @@ class AttentionConfig(Settings, ABC):
 
 
 class Attention(nn.Module, ABC):
-    """Self-attention over the states of each document, projections included."""
+    """Self-attention over the states of each document.
+
+    Attributes:
+        project: Joint projection to `projections` times dim features, by default queries, keys and values.
+        out: Output projection of the merged heads.
+        positions: Position encoding of queries and keys.
+    """
 
     block: int | None = None
     """Block size for chunked encoding: no token attends beyond its block of this many tokens, so a document may be
     split at any multiple. None if a document must be encoded in one piece."""
+
+    def __init__(self, dim: int, heads: int, positions: PositionsKind = "none", projections: int = 3) -> None:
+        super().__init__()
+        self.heads = heads
+        self.project = nn.Linear(dim, projections * dim)
+        self.out = nn.Linear(dim, dim)
+        self.positions = build_positions(positions, heads, dim // heads)
 
     @abstractmethod
     def forward(self, states: Tensor, mask: Tensor | None, positions: Tensor) -> Tensor:
@@ -53,13 +67,12 @@ class Attention(nn.Module, ABC):
             (batch, length), 0 at padding; with `include_self` the mean over real tokens is 1.
         """
 
+    def _project(self, states: Tensor, positions: Tensor) -> tuple[Tensor, Tensor, Tensor]:
+        """Position-encoded queries and keys, and values, (batch, heads, length, head_dim) each."""
+        query, key, value = (split_heads(part, self.heads) for part in self.project(states).chunk(3, dim=-1))
+        return self.positions.turn(query, positions), self.positions.turn(key, positions), value
+
 
 def full_mask(states: Tensor) -> Tensor:
     """Mask of documents without padding, (batch, length), for states (batch, length, dim)."""
     return torch.ones(states.shape[:2], dtype=torch.bool, device=states.device)
-
-
-def project_heads(project: nn.Linear, states: Tensor, heads: int) -> tuple[Tensor, Tensor, Tensor]:
-    """Project states (batch, length, dim) to queries, keys and values, (batch, heads, length, head_dim) each."""
-    query, key, value = (split_heads(part, heads) for part in project(states).chunk(3, dim=-1))
-    return query, key, value

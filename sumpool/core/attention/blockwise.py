@@ -12,13 +12,13 @@ from functools import partial
 from typing import Literal, final
 
 from pydantic import Field
-from torch import Tensor, nn
+from torch import Tensor
 from torch.nn import functional as F
 
-from sumpool.core.attention._base import Attention, AttentionConfig, full_mask, project_heads
+from sumpool.core.attention._base import Attention, AttentionConfig, full_mask
 from sumpool.core.nn.layers import merge_heads
 from sumpool.core.nn.masking import attend, attention_received
-from sumpool.core.nn.positions import PositionsKind, build_positions
+from sumpool.core.nn.positions import PositionsKind
 
 
 @final
@@ -45,12 +45,8 @@ class BlockwiseAttention(Attention):
     block: int
 
     def __init__(self, dim: int, heads: int, block: int, positions: PositionsKind = "none") -> None:
-        super().__init__()
-        self.heads = heads
+        super().__init__(dim, heads, positions)
         self.block = block
-        self.project = nn.Linear(dim, 3 * dim)
-        self.out = nn.Linear(dim, dim)
-        self.positions = build_positions(positions, heads, dim // heads)
 
     def forward(self, states: Tensor, mask: Tensor | None, positions: Tensor) -> Tensor:
         """Attend within each block; see `Attention.forward`."""
@@ -91,7 +87,3 @@ class BlockwiseAttention(Attention):
             mask = None
         mixed: Tensor = self.out(merge_heads(attend(query, key, value, mask, self.positions.bias(positions))))
         return mixed
-
-    def _project(self, states: Tensor, positions: Tensor) -> tuple[Tensor, Tensor, Tensor]:
-        query, key, value = project_heads(self.project, states, self.heads)
-        return self.positions.turn(query, positions), self.positions.turn(key, positions), value

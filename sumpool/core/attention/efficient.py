@@ -12,9 +12,9 @@ sum is part of the encoder layer. As in the released code, products are not divi
 from typing import Literal, final
 
 import torch
-from torch import Tensor, nn
+from torch import Tensor
 
-from sumpool.core.attention._base import Attention, AttentionConfig, full_mask, project_heads
+from sumpool.core.attention._base import Attention, AttentionConfig, full_mask
 from sumpool.core.nn.layers import merge_heads
 from sumpool.core.nn.numerics import at_least_float32
 
@@ -34,31 +34,23 @@ class EfficientAttentionConfig(AttentionConfig):
 class EfficientAttention(Attention):
     """Linear attention over whole documents."""
 
-    def __init__(self, dim: int, heads: int) -> None:
-        super().__init__()
-        self.heads = heads
-        self.project = nn.Linear(dim, 3 * dim)
-        self.out = nn.Linear(dim, dim)
-
     def forward(self, states: Tensor, mask: Tensor | None, positions: Tensor) -> Tensor:
         """Attend over whole documents; see `Attention.forward`."""
-        del positions
-        query, key, value = self._project(states, full_mask(states) if mask is None else mask)
+        query, key, value = self._normalise(states, full_mask(states) if mask is None else mask, positions)
         context = key.to(value.dtype).transpose(2, 3) @ value  # (batch, heads, head_dim, head_dim)
         mixed: Tensor = self.out(merge_heads(query.to(value.dtype) @ context))
         return mixed
 
     def attention_received(self, states: Tensor, mask: Tensor, positions: Tensor, include_self: bool) -> Tensor:
         """Product of each key and the sum of all queries; O(length * dim) after the projections."""
-        del positions
-        query, key, _ = self._project(states, mask)
+        query, key, _ = self._normalise(states, mask, positions)
         query = query.masked_fill(~mask[:, None, :, None], 0.0)
         query_sum = query.sum(2, keepdim=True)  # (batch, heads, 1, head_dim)
         return (key * (query_sum if include_self else query_sum - query)).sum(3).mean(1)
 
-    def _project(self, states: Tensor, mask: Tensor) -> tuple[Tensor, Tensor, Tensor]:
+    def _normalise(self, states: Tensor, mask: Tensor, positions: Tensor) -> tuple[Tensor, Tensor, Tensor]:
         """Normalised queries and keys (0 at padding) and values, (batch, heads, length, head_dim) each."""
-        query, key, value = project_heads(self.project, states, self.heads)
+        query, key, value = self._project(states, positions)
         padding = ~mask[:, None, :, None]
         query, key = at_least_float32(query), at_least_float32(key)
         # The lowest finite value, not -inf: a document of padding only would produce NaN in the softmax.

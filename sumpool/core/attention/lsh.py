@@ -21,7 +21,7 @@ from typing import Literal, final
 
 import torch
 from pydantic import Field
-from torch import Tensor, nn
+from torch import Tensor
 from torch.nn import functional as F
 
 from sumpool.core.attention._base import Attention, AttentionConfig, full_mask
@@ -87,12 +87,9 @@ class LshAttention(Attention):
     rotations: Tensor
 
     def __init__(self, config: LshAttentionConfig, dim: int, heads: int) -> None:
-        super().__init__()
-        self.heads = heads
+        super().__init__(dim, heads, projections=2)
         self.hash_heads = heads - config.local_heads
         self.bucket = config.bucket
-        self.project = nn.Linear(dim, 2 * dim)
-        self.out = nn.Linear(dim, dim)
         generator = torch.Generator().manual_seed(config.seed)
         rotations = torch.randn(config.hashes, dim // heads, _MAX_DIRECTIONS, generator=generator, device="cpu")
         self.register_buffer("rotations", rotations, persistent=False)
@@ -101,7 +98,7 @@ class LshAttention(Attention):
         """Attend; see `Attention.forward`."""
         del positions
         length = states.size(1)
-        query, value, mask = self._project(states, full_mask(states) if mask is None else mask)
+        query, value, mask = self._project_shared(states, full_mask(states) if mask is None else mask)
         hashed, local = self._rounds(query, mask)
         mixed = [
             _attend(query[:, : self.hash_heads], value[:, : self.hash_heads], mask, hashed),
@@ -114,7 +111,7 @@ class LshAttention(Attention):
         """Recompute the weights of the same chunks: O(hashes * length * bucket * dim) again."""
         del positions
         length = states.size(1)
-        query, _, mask = self._project(states, mask)
+        query, _, mask = self._project_shared(states, mask)
         hashed, local = self._rounds(query, mask)
         received = [
             _attention_received(query[:, : self.hash_heads], mask, hashed, include_self),
@@ -122,7 +119,7 @@ class LshAttention(Attention):
         ]
         return torch.cat(received, dim=1).mean(1)[:, :length]
 
-    def _project(self, states: Tensor, mask: Tensor) -> tuple[Tensor, Tensor, Tensor]:
+    def _project_shared(self, states: Tensor, mask: Tensor) -> tuple[Tensor, Tensor, Tensor]:
         """Shared queries and keys, values, (batch, heads, length, head_dim) each, and mask, padded to whole chunks."""
         rest = -states.size(1) % self.bucket
         projected = self.project(F.pad(states, (0, 0, 0, rest)))

@@ -24,7 +24,7 @@ from torch.utils.checkpoint import checkpoint
 from sumpool.core.attention._base import Attention, AttentionConfig, full_mask
 from sumpool.core.nn.layers import merge_heads, split_heads
 from sumpool.core.nn.numerics import at_least_float32
-from sumpool.core.nn.positions import PositionsKind, build_positions
+from sumpool.core.nn.positions import PositionsKind
 from sumpool.core.nn.quantization import UnquantizedLinear
 from sumpool.core.nn.windows import Windows, without_first
 
@@ -62,19 +62,15 @@ class SlidingWindowAttention(Attention):
     """Self-attention within a window, optionally with a global first token."""
 
     def __init__(self, dim: int, heads: int, config: SlidingWindowAttentionConfig) -> None:
-        super().__init__()
-        self.heads = heads
+        super().__init__(dim, heads, config.positions)
         self.reach = config.window // 2
-        self.project = nn.Linear(dim, 3 * dim)
-        self.out = nn.Linear(dim, dim)
-        self.positions = build_positions(config.positions, heads, dim // heads)
         self.first = FirstToken(dim, heads) if config.global_first else None
 
     def forward(self, states: Tensor, mask: Tensor | None, positions: Tensor) -> Tensor:
         """Attend window by window; see `Attention.forward`."""
         mask = full_mask(states) if mask is None else mask
         windows = Windows(mask, self.reach, first=self.first is not None)
-        query, key, value = self._project(states, positions, windows)
+        query, key, value = self._project_windows(states, positions, windows)
         visible = windows.seen[:, None]  # (windows, 1, chunk, keys)
         bias = self.positions.bias(windows.windows(positions), windows.asking)
         if bias is not None:
@@ -88,7 +84,7 @@ class SlidingWindowAttention(Attention):
     def attention_received(self, states: Tensor, mask: Tensor, positions: Tensor, include_self: bool) -> Tensor:
         """Recompute the weights, a bounded number of windows at a time: O(length * window * dim) again."""
         windows = Windows(mask, self.reach, first=self.first is not None)
-        query, key, _ = self._project(states, positions, windows)
+        query, key, _ = self._project_windows(states, positions, windows)
         real = windows.chunks(without_first(mask) if self.first else mask)
         counted = real[..., None] & (windows.itself.logical_not() | include_self)  # (windows, chunk, keys)
         step = max(1, _MAX_WEIGHTS // (self.heads * windows.itself.numel()))
@@ -101,12 +97,9 @@ class SlidingWindowAttention(Attention):
             received = received + (from_first if include_self else from_first * without_first(mask))
         return received / self.heads
 
-    def _project(self, states: Tensor, positions: Tensor, windows: Windows) -> tuple[Tensor, Tensor, Tensor]:
+    def _project_windows(self, states: Tensor, positions: Tensor, windows: Windows) -> tuple[Tensor, Tensor, Tensor]:
         """Queries (windows, heads, chunk, head_dim), keys and values (windows, heads, keys, head_dim)."""
-        query, key, value = self.project(states).chunk(3, dim=-1)
-        query, key = (
-            merge_heads(self.positions.turn(split_heads(part, self.heads), positions)) for part in (query, key)
-        )
+        query, key, value = (merge_heads(part) for part in self._project(states, positions))
         parts = (windows.chunks(query), windows.windows(key), windows.windows(value))
         query, key, value = (split_heads(part, self.heads) for part in parts)
         return query, key, value

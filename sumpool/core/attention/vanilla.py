@@ -3,12 +3,12 @@
 from functools import partial
 from typing import Literal, final
 
-from torch import Tensor, nn
+from torch import Tensor
 
-from sumpool.core.attention._base import Attention, AttentionConfig, project_heads
+from sumpool.core.attention._base import Attention, AttentionConfig
 from sumpool.core.nn.layers import merge_heads
 from sumpool.core.nn.masking import attend, attention_received
-from sumpool.core.nn.positions import PositionsKind, build_positions
+from sumpool.core.nn.positions import PositionsKind
 
 
 @final
@@ -29,13 +29,6 @@ class VanillaAttentionConfig(AttentionConfig):
 class VanillaAttention(Attention):
     """Full self-attention."""
 
-    def __init__(self, dim: int, heads: int, positions: PositionsKind = "none") -> None:
-        super().__init__()
-        self.heads = heads
-        self.project = nn.Linear(dim, 3 * dim)
-        self.out = nn.Linear(dim, dim)
-        self.positions = build_positions(positions, heads, dim // heads)
-
     def forward(self, states: Tensor, mask: Tensor | None, positions: Tensor) -> Tensor:
         """Attend over whole documents; see `Attention.forward`."""
         query, key, value = self._project(states, positions)
@@ -46,7 +39,3 @@ class VanillaAttention(Attention):
         """Recompute the weights, which the fused kernel does not return: O(length^2 * dim) again."""
         query, key, _ = self._project(states, positions)
         return attention_received(query, key, mask, include_self, partial(self.positions.bias, positions))
-
-    def _project(self, states: Tensor, positions: Tensor) -> tuple[Tensor, Tensor, Tensor]:
-        query, key, value = project_heads(self.project, states, self.heads)
-        return self.positions.turn(query, positions), self.positions.turn(key, positions), value

@@ -1,1 +1,1 @@
-"""Boundaries: where one segment of a document ends and the next begins."""
+"""Boundary predictors: where segments end, for segment pooling."""

@@ -1,1 +1,1 @@
-"""Poolers: Tokens -> Tokens, fewer vectors in source order."""
+"""Poolers: Tokens -> Tokens with fewer vectors, in source order."""

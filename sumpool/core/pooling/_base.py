@@ -111,7 +111,7 @@ def top_k(scores: Tensor, mask: Tensor, keep: Keep) -> tuple[Tensor, Tensor]:
     return indices, torch.arange(indices.size(1), device=scores.device) < keep_counts(keep, mask)[:, None]
 
 
-def pooled_tokens(tokens: Tokens, states: Tensor, mask: Tensor, heaviest: Tensor) -> Tokens:
+def pool_tokens(tokens: Tokens, states: Tensor, mask: Tensor, heaviest: Tensor) -> Tokens:
     """Tokens after a pooling, with the source data of the heaviest input vector of each pooled vector.
 
     Args:
@@ -137,7 +137,7 @@ def pooled_tokens(tokens: Tokens, states: Tensor, mask: Tensor, heaviest: Tensor
     )
 
 
-def identity(tokens: Tokens) -> Pooled:
+def keep_all(tokens: Tokens) -> Pooled:
     """Pooling that keeps all vectors unchanged."""
 
     def mixture() -> Mixture:

@@ -20,7 +20,7 @@ from torch.nn import functional as F
 from sumpool.core.nn.mixture import Mixture
 from sumpool.core.nn.numerics import at_least_float32
 from sumpool.core.nn.states import States
-from sumpool.core.pooling._base import Pooled, Pooler, PoolerConfig, pooled_tokens
+from sumpool.core.pooling._base import Pooled, Pooler, PoolerConfig, pool_tokens
 from sumpool.core.tokens import Tokens
 
 
@@ -69,7 +69,7 @@ class FunnelPooler(Pooler):
             heaviest = starts + weights[..., :stride].argmax(2)
         members = members.clamp(max=length - 1).expand(inside.shape)
         mixture = Mixture(members, weights.masked_fill(~mask[..., None], 0.0), mask)
-        return Pooled(pooled_tokens(tokens, pooled, mask, heaviest), lambda: mixture)
+        return Pooled(pool_tokens(tokens, pooled, mask, heaviest), lambda: mixture)
 
     def _windows(self, tokens: Tokens, count: int, padding: float) -> Tensor:
         """States as (batch, windows, dim, window), with the value `padding` at missing tokens."""

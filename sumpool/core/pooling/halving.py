@@ -21,16 +21,7 @@ from torch.nn import functional as F
 from sumpool.core.nn.mixture import Mixture
 from sumpool.core.nn.numerics import at_least_float32
 from sumpool.core.nn.states import EagerStates, States
-from sumpool.core.pooling._base import (
-    Keep,
-    Pooled,
-    Pooler,
-    PoolerConfig,
-    identity,
-    keep_counts,
-    max_kept,
-    pooled_tokens,
-)
+from sumpool.core.pooling._base import Keep, Pooled, Pooler, PoolerConfig, keep_all, keep_counts, max_kept, pool_tokens
 from sumpool.core.scoring._base import Scorer, ScorerConfig
 from sumpool.core.scoring.linear import LinearScorerConfig
 from sumpool.core.tokens import Tokens
@@ -207,10 +198,10 @@ class HalvingPooler(Pooler):
         """Pool (batch, length, dim) to (batch, keep, dim); see `Pooler.forward`."""
         states = states or EagerStates(tokens)
         if max_kept(self.config.keep, tokens.mask.size(1)) == tokens.mask.size(1):
-            return identity(states.all())
+            return keep_all(states.all())
         hard = self.config.inference == "hard" and not self.training
         scores = states.score(self.scorer)
         tournament = halve(scores, tokens.mask, self.config.keep, self.config.peak, hard, self.config.sort)
         mixture = tournament.mixture
-        pooled = pooled_tokens(tokens, states.mix(mixture), mixture.mask, tournament.heaviest)
+        pooled = pool_tokens(tokens, states.mix(mixture), mixture.mask, tournament.heaviest)
         return Pooled(replace(pooled, metrics={"winner_share": tournament.winner_share}), lambda: mixture)

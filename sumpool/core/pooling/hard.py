@@ -14,7 +14,7 @@ from torch import Tensor, nn
 
 from sumpool.core.nn.mixture import Mixture
 from sumpool.core.nn.states import EagerStates, States
-from sumpool.core.pooling._base import Keep, Pooled, Pooler, PoolerConfig, identity, max_kept, pooled_tokens, top_k
+from sumpool.core.pooling._base import Keep, Pooled, Pooler, PoolerConfig, keep_all, max_kept, pool_tokens, top_k
 from sumpool.core.scoring._base import Scorer, ScorerConfig
 from sumpool.core.scoring.linear import LinearScorerConfig
 from sumpool.core.tokens import Tokens
@@ -51,7 +51,7 @@ class HardPooler(Pooler):
         """Pool (batch, length, dim) to (batch, keep, dim); see `Pooler.forward`."""
         states, length = states or EagerStates(tokens), tokens.mask.size(1)
         if max_kept(self.config.keep, length) == length:
-            return identity(states.all())
+            return keep_all(states.all())
         learns = self.config.gradient == "straight_through"
         with torch.set_grad_enabled(learns and torch.is_grad_enabled()):
             scores = states.score(self.scorer)
@@ -61,7 +61,7 @@ class HardPooler(Pooler):
         if learns:
             weights = weights * _one(scores.gather(1, indices).masked_fill(~mask, 0.0)).to(weights.dtype)
         mixture = Mixture(indices[..., None], weights[..., None], mask)
-        return Pooled(pooled_tokens(tokens, states.mix(mixture), mask, indices), lambda: mixture)
+        return Pooled(pool_tokens(tokens, states.mix(mixture), mask, indices), lambda: mixture)
 
 
 def _one(scores: Tensor) -> Tensor:

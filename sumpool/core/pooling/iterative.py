@@ -25,10 +25,10 @@ from sumpool.core.pooling._base import (
     Pooled,
     Pooler,
     PoolerConfig,
-    identity,
+    keep_all,
     keep_counts,
     max_kept,
-    pooled_tokens,
+    pool_tokens,
     top_k,
 )
 from sumpool.core.scoring._base import Scorer, ScorerConfig
@@ -119,7 +119,7 @@ class IterativePooler(Pooler):
         tokens = states.all() if states else tokens
         length = tokens.mask.size(1)
         if max_kept(self.config.keep, length) == length:
-            return identity(tokens)
+            return keep_all(tokens)
         vectors = zero_padding(tokens.states, tokens.mask)
         scores = self.scorer(tokens.with_states(vectors)).masked_fill(~tokens.mask, 0.0)
         ranked, mask = top_k(scores, tokens.mask, self.config.keep)
@@ -145,4 +145,4 @@ class IterativePooler(Pooler):
             members = torch.arange(length, device=rank.device).expand(mixed.shape)
             return Mixture(members, mixed.masked_fill(~mask[..., None], 0.0), mask)
 
-        return Pooled(pooled_tokens(tokens, pooled, mask, heaviest), mixture)
+        return Pooled(pool_tokens(tokens, pooled, mask, heaviest), mixture)

@@ -26,7 +26,7 @@ from sumpool.core.nn.masking import zero_padding
 from sumpool.core.nn.mixture import Mixture
 from sumpool.core.nn.numerics import at_least_float32
 from sumpool.core.nn.states import States
-from sumpool.core.pooling._base import Pooled, Pooler, PoolerConfig, pooled_tokens
+from sumpool.core.pooling._base import Pooled, Pooler, PoolerConfig, pool_tokens
 from sumpool.core.tokens import Tokens
 from sumpool.variants import OneOf
 
@@ -157,6 +157,6 @@ class SegmentsPooler(Pooler):
         else:
             pooled = vectors.gather(1, segments.last[..., None].expand(-1, -1, vectors.size(2)))
             mixture = partial(segments.last_mixture, dtype)
-        output = pooled_tokens(tokens, pooled, segments.mask, segments.last)
+        output = pool_tokens(tokens, pooled, segments.mask, segments.last)
         shortening = tokens.mask.sum() / segments.mask.sum()
         return Pooled(replace(output, losses=segmentation.losses, metrics={"shortening": shortening}), mixture)

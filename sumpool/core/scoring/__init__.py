@@ -1,1 +1,1 @@
-"""Scorers: how much each vector is worth keeping."""
+"""Scorers: importance of each vector, (batch, length)."""
