@@ -57,8 +57,9 @@ def evaluate(
     Generation settings change with --set, such as --set summarize.beams=1.
     """
     from sumpool.evaluation.paired_comparison import difference_table
+    from sumpool.evaluation.task import Results
     from sumpool.interruption import interruptible
-    from sumpool.workflows.evaluate import Results, evaluate_predictions, evaluate_run
+    from sumpool.workflows.evaluate import evaluate_predictions, evaluate_run
 
     if target and target.is_file() and not references:
         raise RecipeError(f"{target} must be a run folder, or come with --references REFS.jsonl, got a file alone")

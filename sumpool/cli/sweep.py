@@ -10,7 +10,7 @@ from sumpool.cli.text import table, wrap
 if TYPE_CHECKING:
     from sumpool.interruption import Check
     from sumpool.recipe.sweep import LoadedSweep
-    from sumpool.workflows.sweep import Forecast
+    from sumpool.runs.sweep_plan import Forecast
 
 
 def train_sweep(loaded: "LoadedSweep", out: Path | None, dry_run: bool, output: Screen, check: "Check") -> str:
@@ -29,15 +29,15 @@ def _forecast_table(forecasts: "Sequence[Forecast]") -> str:
     for forecast in forecasts:
         recipe = forecast.run.recipe
         cells = [recipe.name, f"{forecast.run.parameters:,}", f"{recipe.train.steps:,}"]
-        if forecast.tried is None:
+        if forecast.cost is None:
             rows.append([*cells, "-", "-", "-"])
             failures.append(wrap(f"{recipe.name} failed: {forecast.failure}"))
             continue
-        minutes = forecast.tried.seconds * recipe.train.steps / 60
-        memory = forecast.tried.peak_memory
+        minutes = forecast.cost.seconds * recipe.train.steps / 60
+        memory = forecast.cost.peak_memory
         total += minutes
         peak = "-" if memory is None else f"{memory / 2**20:,.0f}"
-        rows.append([*cells, f"{forecast.tried.seconds:.2f}", peak, f"{minutes:,.1f}"])
+        rows.append([*cells, f"{forecast.cost.seconds:.2f}", peak, f"{minutes:,.1f}"])
     columns = ["run", "parameters", "steps", "s per step, at most", "peak MiB", "minutes, at most"]
     sum_of_runs = f"all runs: {total:,.0f} min at most, validation and evaluation not counted"
     return "\n".join([table(columns, rows), *failures, sum_of_runs])

@@ -11,7 +11,7 @@ from sumpool.cli.sweep import train_sweep
 from sumpool.cli.text import complain, table
 
 if TYPE_CHECKING:
-    from sumpool.workflows.train import DryRun
+    from sumpool.runs.dry_run import DryRun
 
 
 def train(

@@ -4,7 +4,7 @@ The order of an epoch is a pure function of the seed and the epoch, so training 
 without replaying the ones before it.
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -132,7 +132,8 @@ class BatchPlan:
         batches = []
         for start in range(0, len(order), self._window):
             window = order[start : start + self._window]
-            batches += self._fill(window[np.argsort(self._lengths[window], kind="stable")])
+            by_length = window[np.argsort(self._lengths[window], kind="stable")]
+            batches += fill_batches(by_length.tolist(), self._lengths, self._batch_tokens)
         return [batches[number] for number in random.permutation(len(batches))]
 
     def start_at(self, epoch: int, index: int) -> Iterator[tuple[int, int, list[int]]]:
@@ -153,14 +154,25 @@ class BatchPlan:
         """The batch of the first epoch with the longest document, and of such batches the fullest."""
         return max(self.batches(0), key=lambda batch: (self._lengths[batch].max(), len(batch)))
 
-    def _fill(self, documents: np.ndarray) -> list[list[int]]:
-        """Cut documents, shortest first, into batches within the budget."""
-        batches: list[list[int]] = [[]]
-        for document in documents.tolist():
-            if batches[-1] and (len(batches[-1]) + 1) * self._lengths[document] > self._batch_tokens:
-                batches.append([])
-            batches[-1].append(document)
-        return batches
+
+def fill_batches(
+    order: Iterable[int], lengths: Sequence[int] | np.ndarray, batch_tokens: int, largest: int | None = None
+) -> list[list[int]]:
+    """Cut a sequence of documents into batches within a budget of tokens, padding included.
+
+    Args:
+        order: Indices of the documents, shortest first.
+        lengths: (documents,), tokens of each document.
+        batch_tokens: Most tokens of a batch, padding included. A longer document is a batch of its own.
+        largest: Most documents of a batch; None sets no limit.
+    """
+    batches: list[list[int]] = []
+    for document in order:
+        size = len(batches[-1]) if batches else 0
+        if not size or size == largest or (size + 1) * lengths[document] > batch_tokens:
+            batches.append([])
+        batches[-1].append(document)
+    return batches
 
 
 def _pad(rows: Sequence[np.ndarray], value: int) -> Tensor:

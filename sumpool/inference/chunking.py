@@ -1,47 +1,50 @@
-"""Documents as what a model reads at once: passages, gathered into batches of similar length."""
+"""Chunking: documents cut to what a model reads at once, and gathered into batches of similar length."""
 
 import time
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
+from typing import final
 
 import numpy as np
 
+from sumpool.data.batches import fill_batches
 from sumpool.data.shards import Item
 from sumpool.documents import Document
 from sumpool.inference.loading import LoadedModel
 from sumpool.text.document import EncodedDocument, encode_document
 
-_MOST = 64
-"""Passages of a batch at most: more gain no speed and delay the first result."""
-_AHEAD = 256
-"""Documents that are looked at before the first of them is summarised, at most."""
+MAX_BATCH_CHUNKS = 64
+"""Chunks of a batch at most: more gain no speed and delay the first result."""
+MAX_GROUP_DOCUMENTS = 256
+"""Documents that are read at most before the first of them is summarised."""
 
 
 @dataclass(frozen=True)
 class ChunkedDocument:
-    """What is read of a document.
+    """A document as chunks of at most the model's source length.
 
     Attributes:
-        id: Name of the document.
+        id: Id of the document.
         text: The document.
-        passages: What the model reads, one after the other; none of a document that cannot be summarised.
-        read: Tokens that are read.
-        total: Tokens of the document.
-        seconds: Time that it took to find this out.
-        reason: Why nothing is read; empty otherwise.
+        chunks: Token ids of each chunk; empty if the document cannot be summarised.
+        tokens_read: Tokens in the chunks.
+        tokens_total: Tokens of the document.
+        seconds: Time of tokenizing and chunking.
+        reason: Why there are no chunks; empty otherwise.
     """
 
     id: str
     text: str
-    passages: tuple[Item, ...]
-    read: int
-    total: int
+    chunks: tuple[Item, ...]
+    tokens_read: int
+    tokens_total: int
     seconds: float
     reason: str = ""
 
 
+@final
 class Chunker:
-    """Turns documents into passages, as the settings of a run say."""
+    """Cuts documents into chunks, by the settings of a loaded model."""
 
     def __init__(self, loaded: LoadedModel) -> None:
         self._tokenizer = loaded.tokenizer
@@ -49,43 +52,44 @@ class Chunker:
         self._source_length = loaded.recipe.model.source_length
         self._on_overflow = loaded.recipe.summarize.on_overflow
 
-    def read(self, document: Document) -> ChunkedDocument:
-        """Decide what is read of a document: all of it, or what `on_overflow` says if it is too long."""
+    def chunk(self, document: Document) -> ChunkedDocument:
+        """Tokenize a document and cut it by `summarize.on_overflow` if it is too long."""
         start = time.perf_counter()
         if document.error:
             return ChunkedDocument(document.id, "", (), 0, 0, 0.0, document.error)
         special_tokens = self._tokenizer.special_tokens
-        whole = encode_document(document.text, self._tokenizer, self._splitter, add_special_tokens=False)
-        framed = whole.with_special_tokens(special_tokens)
-        total, most = len(framed.ids), self._source_length
-        parts, reason = [framed.truncate(most, special_tokens.eos)], ""
+        bare = encode_document(document.text, self._tokenizer, self._splitter, add_special_tokens=False)
+        framed = bare.with_special_tokens(special_tokens)
+        total, longest = len(framed.ids), self._source_length
+        parts, reason = [framed.truncate(longest, special_tokens.eos)], ""
         if not total:
             parts, reason = [], "the document must hold text, got none"
-        elif total > most and self._on_overflow == "error":
+        elif total > longest and self._on_overflow == "error":
             advice = "take truncate or window for what is longer"
-            parts, reason = [], f"the document must have at most {most:,} tokens, got {total:,}; {advice}"
-        elif total > most and self._on_overflow == "window":
-            parts = self._windows(whole)
-        passages = tuple(Item(document.id, part.ids, part.sentences, None) for part in parts)
-        read = total if len(parts) > 1 else min(total, most)
+            parts, reason = [], f"the document must have at most {longest:,} tokens, got {total:,}; {advice}"
+        elif total > longest and self._on_overflow == "window":
+            parts = self._windows(bare)
+        chunks = tuple(Item(document.id, part.ids, part.sentences, None) for part in parts)
+        read = total if len(parts) > 1 else min(total, longest)
         seconds = time.perf_counter() - start
-        return ChunkedDocument(document.id, document.text, passages, read if parts else 0, total, seconds, reason)
+        return ChunkedDocument(document.id, document.text, chunks, read if parts else 0, total, seconds, reason)
 
-    def _windows(self, whole: EncodedDocument) -> list[EncodedDocument]:
+    def _windows(self, bare: EncodedDocument) -> list[EncodedDocument]:
         """Cut a document into windows, each with special tokens around it."""
         special_tokens = self._tokenizer.special_tokens
-        most = max(1, self._source_length - len(special_tokens.prefix) - len(special_tokens.suffix))
-        return [whole.slice(*bounds).with_special_tokens(special_tokens) for bounds in windows(whole.sentences, most)]
+        length = max(1, self._source_length - len(special_tokens.prefix) - len(special_tokens.suffix))
+        windows = split_windows(bare.sentences, length)
+        return [bare.slice(*bounds).with_special_tokens(special_tokens) for bounds in windows]
 
 
-def windows(sentences: np.ndarray, source_length: int) -> Iterator[tuple[int, int]]:
-    """Cut a document into consecutive windows of about equal length at ends of sentences.
+def split_windows(sentences: np.ndarray, length: int) -> Iterator[tuple[int, int]]:
+    """Cut a document into consecutive windows of about equal length at sentence ends.
 
-    A sentence longer than a window is cut where the window must end.
+    A sentence longer than a window is cut at the end of the window.
 
     Args:
-        sentences: (length,), number of each token's sentence.
-        source_length: Most tokens of a window.
+        sentences: (tokens,), index of each token's sentence.
+        length: Most tokens of a window.
 
     Yields:
         Start and end of each window.
@@ -94,37 +98,32 @@ def windows(sentences: np.ndarray, source_length: int) -> Iterator[tuple[int, in
     start = 0
     while start < len(sentences):
         left = len(sentences) - start
-        aim = start + -(-left // -(-left // source_length))
-        fitting = ends[(ends > start) & (ends <= start + source_length)]
-        end = int(fitting[np.abs(fitting - aim).argmin()]) if len(fitting) else aim
+        target = start + -(-left // -(-left // length))
+        candidates = ends[(ends > start) & (ends <= start + length)]
+        end = int(candidates[np.abs(candidates - target).argmin()]) if len(candidates) else target
         yield start, end
         start = end
 
 
-def gather(lengths: Sequence[int], batch_tokens: int) -> list[list[int]]:
-    """Put passages of similar length together, within a budget of tokens, padding included.
+def batch_chunks(lengths: Sequence[int], batch_tokens: int) -> list[list[int]]:
+    """Batch chunks of similar length within a budget of tokens, padding included.
 
     Returns:
-        Indices of the passages of each batch; the batch with the earliest passage comes first.
+        Indices of the chunks of each batch; the batch with the earliest chunk comes first.
     """
-    batches: list[list[int]] = []
-    for index in sorted(range(len(lengths)), key=lambda index: (lengths[index], index)):
-        full = not batches or len(batches[-1]) == _MOST or (len(batches[-1]) + 1) * lengths[index] > batch_tokens
-        batches += [[index]] if full else []
-        if not full:
-            batches[-1].append(index)
-    return sorted(batches, key=min)
+    shortest_first = sorted(range(len(lengths)), key=lengths.__getitem__)
+    return sorted(fill_batches(shortest_first, lengths, batch_tokens, MAX_BATCH_CHUNKS), key=min)
 
 
-def stretches(readings: Iterable[ChunkedDocument], most_tokens: int) -> Iterator[list[ChunkedDocument]]:
-    """Cut a stream into stretches whose passages are batched together, so that memory stays bounded."""
-    stretch: list[ChunkedDocument] = []
+def group_documents(documents: Iterable[ChunkedDocument], max_tokens: int) -> Iterator[list[ChunkedDocument]]:
+    """Group consecutive documents whose chunks are batched together, so that memory is bounded on any stream."""
+    group: list[ChunkedDocument] = []
     tokens = 0
-    for reading in readings:
-        stretch.append(reading)
-        tokens += reading.read
-        if tokens >= most_tokens or len(stretch) == _AHEAD:
-            yield stretch
-            stretch, tokens = [], 0
-    if stretch:
-        yield stretch
+    for document in documents:
+        group.append(document)
+        tokens += document.tokens_read
+        if tokens >= max_tokens or len(group) == MAX_GROUP_DOCUMENTS:
+            yield group
+            group, tokens = [], 0
+    if group:
+        yield group

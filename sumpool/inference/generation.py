@@ -1,4 +1,4 @@
-"""Passages into summaries: one batch through the encoder once, then through the beam search."""
+"""Generation: a batch of chunks is encoded once, then decoded by beam search and, for extraction, by sampling."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -21,20 +21,20 @@ from sumpool.data.shards import Item
 from sumpool.errors import ResourceError, is_out_of_memory
 from sumpool.text.tokenizer import Tokenizer
 
-_SHORTEST, _LONGEST = 0.8, 1.25
-"""Bounds of a summary whose length is planned, times that length."""
-_NARROW, _FEW = 256, 4
-"""Features of a model and passages of a batch up to which one thread writes."""
+_MIN_OF_PREDICTED, _MAX_OF_PREDICTED = 0.8, 1.25
+"""Shortest and longest summary relative to a predicted length."""
+_SINGLE_THREAD_DIM, _SINGLE_THREAD_CHUNKS = 256, 4
+"""Width of the model and chunks of a batch up to which decoding runs on one thread."""
 
 
 @dataclass(frozen=True)
 class Generated:
-    """What was written about a passage.
+    """Summary of a chunk.
 
     Attributes:
-        text: The summary.
-        score: By the length formula of the settings; higher is better.
-        samples: Summaries drawn from all that the model might write, where sentences are to agree with them.
+        text: The best hypothesis.
+        score: Score of the hypothesis by the length formula of the settings; higher is better.
+        samples: Sampled summaries for MBR extraction; empty in abstractive mode.
     """
 
     text: str
@@ -44,25 +44,25 @@ class Generated:
 
 @final
 class Generator:
-    """Writes with one model and one choice of settings; used after training and, to look at progress, within it."""
+    """Generates summaries with one model under one set of settings, after training and for validation within it."""
 
     def __init__(
         self, model: SummarizationModel, tokenizer: Tokenizer, config: DecodingConfig, lengths: Lengths
     ) -> None:
-        """Prepare.
+        """Prepare the decoder and the constraints.
 
         Args:
-            model: The model, where it is; `write` expects it in evaluation mode.
-            tokenizer: Its vocabulary.
-            config: How to write; of its lengths it is only read which are fixed, and its precision is the model's own.
-            lengths: Shortest and longest summary, as the settings fix them or leave them to the training summaries.
+            model: The model on its device; `generate` expects it in evaluation mode.
+            tokenizer: Its tokenizer.
+            config: Settings; of the lengths only whether they are "auto", of the precision nothing is read.
+            lengths: Shortest and longest summary, as fixed by the settings or chosen by the training summaries.
         """
         self._model = model
         self._tokenizer = tokenizer
         self._config = config
         self._lengths = lengths
-        self._steps = GraphedDecoder(model)
-        self._is_narrow = model.config.dim <= _NARROW
+        self._decoder = GraphedDecoder(model)
+        self._is_small = model.config.dim <= _SINGLE_THREAD_DIM
         constraints: list[Constraint] = []
         if config.no_repeat_words:
             constraints.append(NoRepeatWords(config.no_repeat_words, WordPieces(tokenizer.token_bytes())))
@@ -70,83 +70,91 @@ class Generator:
             constraints.append(NoRepeatTokens(config.no_repeat_tokens))
         self._rules = Rules(config.begin_with, constraints, model.special_tokens)
 
-    def write(self, passages: Sequence[Item]) -> list[Generated]:
-        """Summarise a batch of passages; no summary is longer than its passage.
+    def generate(self, chunks: Sequence[Item]) -> list[Generated]:
+        """Summarise a batch of chunks; no summary is longer than its chunk.
 
-        A batch that memory cannot hold is written in halves, which changes nothing but the time.
+        A batch that exceeds the memory is generated in halves, with the same results.
 
         Raises:
-            ResourceError: If memory cannot hold a single passage.
+            ResourceError: If a single chunk exceeds the memory.
         """
         try:
-            with one_thread(self._is_narrow and len(passages) <= _FEW):
-                return self._write(passages)
+            with one_thread(self._is_small and len(chunks) <= _SINGLE_THREAD_CHUNKS):
+                return self._generate(chunks)
         except (MemoryError, RuntimeError) as error:
             if not is_out_of_memory(error):
                 raise
-            if len(passages) == 1:
+            if len(chunks) == 1:
                 raise ResourceError(
-                    f"memory must hold {passages[0].id}, {len(passages[0].ids):,} tokens with {self._config.beams} "
+                    f"memory must hold {chunks[0].id}, {len(chunks[0].ids):,} tokens with {self._config.beams} "
                     "beams, but it ran out; lower summarize.beams"
                 ) from error
-        half = len(passages) // 2  # outside the handler, whose traceback keeps the tensors of the failed try alive
-        return self.write(passages[:half]) + self.write(passages[half:])
+        half = len(chunks) // 2  # outside the handler, whose traceback keeps the tensors of the failed attempt alive
+        return self.generate(chunks[:half]) + self.generate(chunks[half:])
 
     @torch.inference_mode()
-    def _write(self, passages: Sequence[Item]) -> list[Generated]:
-        source_length = self._model.config.source_length
-        device = self._model.embedding.weight.device
+    def _generate(self, chunks: Sequence[Item]) -> list[Generated]:
+        model = self._model
+        device = model.embedding.weight.device
         batch = collate(
-            passages, source_length, self._model.config.target_length, special_tokens=self._model.special_tokens
+            chunks, model.config.source_length, model.config.target_length, special_tokens=model.special_tokens
         ).to(device)
-        memory = self._model.encode(batch.ids, batch.mask, batch.sentences)
-        planned = self._model.predict_lengths(memory)
-        usual = [self._lengths] * len(passages) if planned is None else list(map(self._plan, planned.tolist()))
-        lengths = [_within(bounds, len(passage.ids)) for bounds, passage in zip(usual, passages, strict=True)]
+        memory = model.encode(batch.ids, batch.mask, batch.sentences)
+        lengths = self._choose_lengths(memory, chunks)
         longest = max(len(self._config.begin_with), *(bounds.maximum for bounds in lengths))
-        found = search(
-            self._steps.step,
-            self._steps.start(memory, self._config.beams, longest),
+        hypotheses = search(
+            self._decoder.step,
+            self._decoder.start(memory, self._config.beams, longest),
             lengths,
             self._config.ranking(),
             self._rules,
             device=device,
         )
-        texts = [self._spell(best.tokens) for best, *_ in found]
-        samples = self._sample(passages, memory, lengths) if self._config.mode != "abstractive" else [()] * len(found)
+        best = [first for first, *_ in hypotheses]
+        samples = self._sample(chunks, memory, lengths) if self._config.mode != "abstractive" else [()] * len(best)
         return [
-            Generated(text, best.score, drawn) for text, (best, *_), drawn in zip(texts, found, samples, strict=True)
+            Generated(self._decode(first.tokens), first.score, sampled)
+            for first, sampled in zip(best, samples, strict=True)
         ]
 
-    def _sample(self, passages: Sequence[Item], memory: Memory, lengths: Sequence[Lengths]) -> list[tuple[str, ...]]:
-        """Draw summaries of half the shortest to twice the longest length; a passage always gives the same."""
-        most = self._model.config.target_length
-        wide = [Lengths(shortest // 2, min(2 * longest, most - 1)) for shortest, longest, _ in lengths]
-        bounds = [_within(each, len(passage.ids)) for each, passage in zip(wide, passages, strict=True)]
-        seeds = [crc32(passage.ids.tobytes()) for passage in passages]
-        draws = [np.random.default_rng(seed).random((self._config.samples, most), np.float32) for seed in seeds]
-        drawn = sample(
-            self._steps.step,
-            self._steps.start(memory, self._config.samples, most),
+    def _sample(self, chunks: Sequence[Item], memory: Memory, lengths: Sequence[Lengths]) -> list[tuple[str, ...]]:
+        """Sample summaries of half the shortest to twice the longest length, seeded by the chunk's tokens."""
+        target_length = self._model.config.target_length
+        wide = [Lengths(shortest // 2, min(2 * longest, target_length - 1)) for shortest, longest, _ in lengths]
+        bounds = [_clip(bounds, len(chunk.ids)) for bounds, chunk in zip(wide, chunks, strict=True)]
+        generators = [np.random.default_rng(crc32(chunk.ids.tobytes())) for chunk in chunks]
+        uniform = [random.random((self._config.samples, target_length), np.float32) for random in generators]
+        sampled = sample(
+            self._decoder.step,
+            self._decoder.start(memory, self._config.samples, target_length),
             bounds,
-            torch.from_numpy(np.stack(draws)).to(memory.ids.device),
+            torch.from_numpy(np.stack(uniform)).to(memory.ids.device),
             self._config.temperature,
             self._rules,
         )
-        return [tuple(map(self._spell, tokens)) for tokens in drawn]
+        return [tuple(map(self._decode, tokens)) for tokens in sampled]
 
-    def _spell(self, tokens: Sequence[int]) -> str:
+    def _decode(self, tokens: Sequence[int]) -> str:
         return self._tokenizer.decode(tokens).strip()
 
-    def _plan(self, planned: float) -> Lengths:
-        """Give a summary of so many tokens, its end counted, some room, within lengths that the settings fix."""
+    def _choose_lengths(self, memory: Memory, chunks: Sequence[Item]) -> list[Lengths]:
+        """Bounds of each summary: around the predicted length if the model predicts one, within its chunk's length."""
+        predicted = self._model.predict_lengths(memory)
+        if predicted is None:
+            lengths = [self._lengths] * len(chunks)
+        else:
+            lengths = [self._around(length) for length in predicted.tolist()]
+        return [_clip(bounds, len(chunk.ids)) for bounds, chunk in zip(lengths, chunks, strict=True)]
+
+    def _around(self, predicted: float) -> Lengths:
+        """Bounds around a predicted length in tokens with EOS, within the lengths that the settings fix."""
         config, (least, most, _) = self._config, self._lengths
-        minimum = min(round(_SHORTEST * planned), most) if config.min_length == "auto" else least
-        maximum = max(minimum, min(round(_LONGEST * planned), most)) if config.max_length == "auto" else most
-        likely = max(minimum, min(round(planned), maximum)) if config.max_length == "auto" else None
+        minimum = min(round(_MIN_OF_PREDICTED * predicted), most) if config.min_length == "auto" else least
+        maximum = max(minimum, min(round(_MAX_OF_PREDICTED * predicted), most)) if config.max_length == "auto" else most
+        likely = max(minimum, min(round(predicted), maximum)) if config.max_length == "auto" else None
         return Lengths(minimum, maximum, likely)
 
 
-def _within(lengths: Lengths, most: int) -> Lengths:
+def _clip(lengths: Lengths, longest: int) -> Lengths:
     minimum, maximum, likely = lengths
-    return Lengths(min(minimum, most), min(maximum, most), None if likely is None else min(likely, most))
+    return Lengths(min(minimum, longest), min(maximum, longest), None if likely is None else min(likely, longest))

@@ -1,4 +1,4 @@
-"""A trained model, ready for use: everything that a run folder holds, loaded and checked once."""
+"""Loading of trained models: everything that a run folder holds, loaded and verified once."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -23,29 +23,30 @@ from sumpool.training.checkpoint import MODEL, load_weights
 from sumpool.training.hardware import choose_device, choose_generation_precision
 
 RUNS = Path("runs")
-"""Where training puts its runs."""
+"""Default folder of run folders."""
 
 SHIPPED = Path(str(files("sumpool").joinpath("shipped")))
-"""The model that comes with the package, made by recipes/default.yaml."""
+"""Run folder of the shipped model, trained by recipes/default.yaml."""
 
-# Greedy search that may stop at once stops after 10 to 25 words and loses 7 points of ROUGE-1; a minimum close to the
-# usual length brings them back, and a little below it leaves room for short summaries.
-_SHORTEST = 0.85
-_LONGEST = 2
+_MIN_OF_MEAN = 0.85
+"""Shortest summary relative to the mean training summary. Without a minimum greedy search stops after 10 to 25 words
+and loses 7 points of ROUGE-1."""
+_MAX_OF_P90 = 2
+"""Longest summary relative to the 90th percentile of the training summaries."""
 
 
 @dataclass(frozen=True)
 class LoadedModel:
-    """What it takes to summarise.
+    """A trained model with everything that summarising needs.
 
     Attributes:
         folder: The run folder.
-        recipe: The run's recipe, with what the caller has changed.
+        recipe: The run's recipe, with the caller's overrides.
         model: The model with its best weights, on its device, in evaluation mode.
-        tokenizer: The run's vocabulary.
+        tokenizer: The run's tokenizer.
         splitter: The run's sentence splitter.
-        lengths: Shortest and longest summary that is written, and the usual one.
-        device: Where the model is.
+        lengths: Shortest, longest and likely length of a summary in tokens.
+        device: Device of the model.
     """
 
     folder: Path
@@ -62,15 +63,15 @@ def load_model(folder: Path | None = None, overrides: Sequence[str] = ()) -> Loa
     """Load a run folder.
 
     Args:
-        folder: The run folder; None takes the newest one that holds a model, or the model that comes with the package.
+        folder: The run folder; None takes the newest run that has a model, or the shipped model if there is none.
         overrides: Settings to change, each like `summarize.beams=1`.
 
     Raises:
-        CheckpointError: If the folder holds no model, or a file in it is damaged or belongs to another one.
+        CheckpointError: If the folder has no model, or a file is damaged or belongs to another model.
         DataError: If tokenizer, sentence splitter or data report is missing or damaged.
         RecipeError: If an override is wrong, or the lengths contradict each other.
     """
-    folder = folder or usual_model(RUNS)
+    folder = folder or default_model(RUNS)
     if not (folder / "recipe.yaml").is_file():
         raise CheckpointError(f"{folder} must be a run folder with recipe.yaml and {MODEL}, got neither; {_ADVICE}")
     recipe = load_recipe(folder, overrides)
@@ -80,7 +81,7 @@ def load_model(folder: Path | None = None, overrides: Sequence[str] = ()) -> Loa
     with SkipInit():
         word_starts = torch.tensor(tokenizer.word_starts())
         model = SummarizationModel(recipe.model, tokenizer.vocab_size, word_starts, tokenizer.special_tokens)
-    # A model that is asked for in another form may do with fewer parts, such as a selection that learns nothing.
+    # an override of the model may leave out modules, such as a trained sentence selection
     load_weights(folder, model, leave_out=any(change.startswith("model.") for change in overrides))
     for name, weights in model.named_parameters():
         if not weights.isfinite().all():
@@ -98,17 +99,17 @@ def load_model(folder: Path | None = None, overrides: Sequence[str] = ()) -> Loa
 
 
 @one_thread()
-def load_writer(folder: Path | None = None, overrides: Sequence[str] = ()) -> LoadedModel:
-    """Load a run folder to write summaries, in the precision of its settings: the model is of no other use.
+def load_for_generation(folder: Path | None = None, overrides: Sequence[str] = ()) -> LoadedModel:
+    """Load a run folder and quantize the model as `summarize.precision` says; the model can then only generate.
 
     Args:
-        folder: The run folder; None takes the one that `load_model` does.
+        folder: The run folder; None as in `load_model`.
         overrides: Settings to change, each like `summarize.precision=fp32`.
 
     Raises:
         CheckpointError: As `load_model` does.
         DataError: As `load_model` does.
-        RecipeError: As `load_model` does, or if the device does not have the precision.
+        RecipeError: As `load_model` does, or if the device does not support the precision.
     """
     loaded = load_model(folder, overrides)
     pack(loaded.model, choose_generation_precision(loaded.recipe.summarize.precision, loaded.device))
@@ -118,8 +119,8 @@ def load_writer(folder: Path | None = None, overrides: Sequence[str] = ()) -> Lo
 _ADVICE = "run `sumpool train recipes/quickstart.yaml`, or with a recipe of your own, or name a run with --model"
 
 
-def usual_model(runs: Path) -> Path:
-    """Find the run whose model was saved last; where there is none, the model that comes with the package."""
+def default_model(runs: Path) -> Path:
+    """Return the newest run, or the shipped model if there is none."""
     try:
         return newest_run(runs)
     except CheckpointError:
@@ -127,7 +128,7 @@ def usual_model(runs: Path) -> Path:
 
 
 def newest_run(runs: Path) -> Path:
-    """Find the run whose model was saved last.
+    """Return the run folder whose model was saved last.
 
     Raises:
         CheckpointError: If there is none.
@@ -138,21 +139,21 @@ def newest_run(runs: Path) -> Path:
     return max(models, key=lambda path: (path.stat().st_mtime_ns, path)).parent
 
 
-def choose_lengths(config: DecodingConfig, mean: float, ninth_decile: float, target_length: int) -> Lengths:
-    """Fill in the lengths that are left to the training summaries.
+def choose_lengths(config: DecodingConfig, mean: float, p90: float, target_length: int) -> Lengths:
+    """Resolve lengths of "auto" by the lengths of the training summaries.
 
     Args:
-        config: The settings; a length that they fix is kept.
+        config: The settings; a fixed length stays.
         mean: Mean tokens of the training summaries.
-        ninth_decile: Tokens that 90 % of the training summaries keep below.
-        target_length: Tokens of a summary that the model writes, its end included.
+        p90: 90th percentile of the tokens of the training summaries.
+        target_length: Most tokens of a summary, EOS included.
 
     Raises:
-        RecipeError: If the shortest summary that is asked for is longer than the longest.
+        RecipeError: If the shortest length exceeds the longest.
     """
-    maximum = round(_LONGEST * ninth_decile) if config.max_length == "auto" else config.max_length
+    maximum = round(_MAX_OF_P90 * p90) if config.max_length == "auto" else config.max_length
     maximum = max(1, min(maximum, target_length - 1))
-    minimum = min(round(_SHORTEST * mean), maximum) if config.min_length == "auto" else config.min_length
+    minimum = min(round(_MIN_OF_MEAN * mean), maximum) if config.min_length == "auto" else config.min_length
     if minimum > maximum:
         raise RecipeError(f"summarize.min_length must be at most the longest length, {maximum}, got {minimum}")
     likely = max(minimum, min(round(mean), maximum)) if config.max_length == "auto" else None

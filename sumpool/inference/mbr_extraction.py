@@ -1,15 +1,15 @@
-"""Sentences of a document in place of those that the model writes: no claim that the document does not make.
+"""Minimum Bayes risk extraction: sentences of the document in place of generated text.
 
-The model says what a summary should be about, and of the document's sentences those are taken that agree with it most,
-as the oracle of the evaluation agrees with a reference: so nothing is learnt for it, and nothing is spliced. They are
-to agree not with the one summary that the model likes best but, on average, with several drawn from all that it might
-write: minimum Bayes risk (Kumar and Byrne, 2004; by samples Eikema and Aziz, 2020, arXiv:2005.10283). What is drawn
-about a text unlike those that were learnt from has little to do with how the text begins, and then the beginning has a
-say too.
+The model states the content of a summary, and the document's sentences that agree with it most are selected, as the
+oracle of the evaluation selects those that agree with a reference: nothing is trained for it, and the summary claims
+nothing that the document does not. Agreement is the mean over several sampled summaries rather than that with the best
+hypothesis (Kumar and Byrne, 2004; by samples Eikema and Aziz, 2020, arXiv:2005.10283). Out of domain, where the samples
+have little in common with the document's lead, sentences are also scored against the lead.
 """
 
 import re
 from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import final
 
 from sumpool.core.decoding.config import DecodingConfig
@@ -20,58 +20,98 @@ from sumpool.inference.generation import Generated
 from sumpool.text.cleaning import without_headings
 from sumpool.text.sentences import SentenceSplitter
 
-_MOST = 12
-"""Sentences that are taken at most; mostly one more would agree less long before."""
-_BEGINNING = 60
-"""Words of the beginning of a document that stand for a summary of it."""
-_END = re.compile(r"[.!?\u3002\u061f\u0964][\")'\u201d\u2019\]]*$")
-"""Marks at the end of a sentence, and what may stand behind them."""
-_PLAIN = 6
-"""Words in small letters that a sentence without such a mark has at least."""
-_DRAWN = 8
-"""Drawn summaries that the own one and twice the beginning are set beside where the model is at a loss."""
+MAX_SENTENCES = 12
+"""Sentences of a summary at most; agreement mostly declines long before."""
+LEAD_WORDS = 60
+"""Words of a document's lead, a summary that needs no model."""
+_SAMPLES_PER_LEAD = 8
+"""Samples per copy of the generated text and two of the lead, where both are added to the samples out of domain."""
+_SENTENCE_END = re.compile(r"[.!?\u3002\u061f\u0964][\")'\u201d\u2019\]]*$")
+_PROSE_WORDS = 6
+"""Lower-case words of a sentence without terminal punctuation at least."""
+
+
+@dataclass(frozen=True)
+class Extraction:
+    """Sentences selected from a document; none if the generated text is kept.
+
+    Attributes:
+        sentences: The sentences in the order of the document, with single spaces.
+        indices: Index of each among the sentences of the document, see `document_sentences`.
+        cause: In mode auto, why sentences replace the generated text; empty otherwise.
+    """
+
+    sentences: tuple[str, ...] = ()
+    indices: tuple[int, ...] = ()
+    cause: str = ""
+
+
+NO_EXTRACTION = Extraction()
 
 
 @final
 class MbrExtractor:
-    """Takes what the document says in place of what was written, where the settings want it."""
+    """Selects sentences in place of generated text, where the settings ask for it."""
 
     def __init__(self, config: DecodingConfig, splitter: SentenceSplitter) -> None:
-        self._mode = config.mode
-        self._doubt = config.ood_threshold
-        self._sure = config.keep_threshold
+        self._config = config
         self._splitter = splitter
         self._words = RougeTokenizer(stemmer=True)
 
-    def extract(self, document: str, written: Sequence[Generated]) -> str:
-        """Give the sentences of a document that agree most with what the model might write about its passages.
+    def extract(self, document: str, generated: Sequence[Generated]) -> Extraction:
+        """Select the sentences of a document that agree most with the sampled summaries of its chunks.
+
+        Args:
+            document: The text of the document.
+            generated: What was generated for each of its chunks.
 
         Returns:
-            The sentences in their order; empty where what was written is to stay, or no sentence shares a word with
-            what might be.
+            The sentences; none in mode abstractive, if mode auto keeps the generated text, or if no sentence shares a
+            word with the samples.
         """
-        if not written or self._mode == "abstractive":
-            return ""
-        sentences = self._sentences(document)
-        samples = [" ".join(texts) for texts in zip(*(part.samples for part in written), strict=True)]
-        own, beginning = " ".join(part.text for part in written), lead(document, _BEGINNING)
+        config = self._config
+        if not generated or config.mode == "abstractive":
+            return NO_EXTRACTION
+        samples = [" ".join(texts) for texts in zip(*(part.samples for part in generated), strict=True)]
+        text, beginning = " ".join(part.text for part in generated), lead(document, LEAD_WORDS)
         agreement = Agreement(samples, self._words.tokenize)
-        at_a_loss = agreement.score(beginning) < self._doubt
-        if at_a_loss:
-            rest = [own, beginning, beginning] * -(-len(samples) // _DRAWN)
-            agreement = Agreement([*samples, *rest], self._words.tokenize)
-        taken = " ".join(sentences[place] for place in agreement.select(sentences, _MOST))
-        keeps = (
-            self._mode == "auto" and not at_a_loss and agreement.score(own) > max(self._sure, agreement.score(taken))
-        )
-        return "" if keeps else taken
+        lead_agreement = agreement.score(beginning)
+        is_out_of_domain = lead_agreement < config.ood_threshold
+        if is_out_of_domain:
+            added = [text, beginning, beginning] * -(-len(samples) // _SAMPLES_PER_LEAD)
+            agreement = Agreement([*samples, *added], self._words.tokenize)
+        extraction = self._select(document, agreement)
+        if config.mode == "extractive" or not extraction.sentences:
+            return extraction
+        if is_out_of_domain:
+            cause = f"agreement with the lead {lead_agreement:.2f} < {config.ood_threshold:.2f}"
+            return Extraction(extraction.sentences, extraction.indices, cause)
+        threshold = max(config.keep_threshold, agreement.score(" ".join(extraction.sentences)))
+        model_agreement = agreement.score(text)
+        if model_agreement > threshold:
+            return NO_EXTRACTION
+        cause = f"agreement of the generated text {model_agreement:.2f} <= {threshold:.2f}"
+        return Extraction(extraction.sentences, extraction.indices, cause)
 
-    def _sentences(self, document: str) -> list[str]:
-        """Give the sentences of a document: the first, which may be its title, and those that are prose."""
-        found = [" ".join(sentence.split()) for sentence in self._splitter.split(without_headings(document))]
-        return [*found[:1], *filter(_is_prose, found[1:])]
+    def _select(self, document: str, agreement: Agreement) -> Extraction:
+        """Select among the first sentence, which may be the title, and all others that are prose."""
+        sentences = document_sentences(document, self._splitter)
+        candidates = [
+            (index, sentence) for index, sentence in enumerate(sentences) if index == 0 or _is_prose(sentence)
+        ]
+        selected = [
+            candidates[place] for place in agreement.select([sentence for _, sentence in candidates], MAX_SENTENCES)
+        ]
+        return Extraction(tuple(sentence for _, sentence in selected), tuple(index for index, _ in selected))
+
+
+def document_sentences(document: str, splitter: SentenceSplitter) -> list[str]:
+    """Split a document without its headings into sentences with single spaces."""
+    return [" ".join(sentence.split()) for sentence in splitter.split(without_headings(document))]
 
 
 def _is_prose(sentence: str) -> bool:
-    """Tell whether a sentence has an end, or enough plain words to be none of a list, a table or a command."""
-    return bool(_END.search(sentence)) or sum(word.isalpha() and word.islower() for word in sentence.split()) >= _PLAIN
+    """Return whether a sentence is prose: terminal punctuation or at least six lower-case words."""
+    if _SENTENCE_END.search(sentence):
+        return True
+    return sum(word.isalpha() and word.islower() for word in sentence.split()) >= _PROSE_WORDS

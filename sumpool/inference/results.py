@@ -2,12 +2,15 @@
 
 import json
 from collections import Counter
+from collections.abc import Iterable, Iterator
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from types import TracebackType
 from typing import Self, final
 
+from sumpool.documents import Document
 from sumpool.errors import RecipeError
+from sumpool.inference.mbr_extraction import NO_EXTRACTION, Extraction
 from sumpool.io.json_lines import ResumableFile, read_records
 
 
@@ -24,6 +27,7 @@ class Summary:
         seconds: The document's share of the time.
         reason: Why the summary is empty; empty otherwise.
         mode: "abstractive" or "extractive".
+        extraction: The sentences of an extractive summary; not a part of the JSON.
     """
 
     id: str
@@ -34,14 +38,15 @@ class Summary:
     seconds: float
     reason: str = ""
     mode: str = "abstractive"
+    extraction: Extraction = NO_EXTRACTION
 
     def as_json(self) -> str:
         """Render the summary as one line of JSON, without the line feed."""
-        rounded = {
-            "seconds": round(self.seconds, 4),
-            "score": self.score if self.score is None else round(self.score, 6),
-        }
-        return json.dumps(asdict(self) | rounded, ensure_ascii=False, allow_nan=False)
+        entries = asdict(self)
+        del entries["extraction"]
+        entries["seconds"] = round(self.seconds, 4)
+        entries["score"] = self.score if self.score is None else round(self.score, 6)
+        return json.dumps(entries, ensure_ascii=False, allow_nan=False)
 
 
 @final
@@ -67,10 +72,12 @@ class SummaryFile:
             self._done.update(read_records(path, _parse_id, "a summary in JSON", "name another file"))
         self._file = ResumableFile(path, resume=resume, advice="go on with --resume")
 
-    def is_done(self, id: str) -> bool:
-        """Count a document and return whether the file had its summary; of equal ids each counts once."""
-        self._done[id] -= 1
-        return self._done[id] >= 0
+    def skip_done(self, documents: Iterable[Document]) -> Iterator[Document]:
+        """Leave out documents whose summaries the file has; of equal ids each summary counts once."""
+        for document in documents:
+            self._done[document.id] -= 1
+            if self._done[document.id] < 0:
+                yield document
 
     def append(self, summary: Summary) -> None:
         """Append a summary.
@@ -87,6 +94,14 @@ class SummaryFile:
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
         self._file.__exit__(kind, error, trace)
+
+
+def save_summaries(summaries: Iterable[Summary], file: SummaryFile) -> Iterator[Summary]:
+    """Append each summary to a file before it is passed on, and close the file at the end."""
+    with file:
+        for summary in summaries:
+            file.append(summary)
+            yield summary
 
 
 def _parse_id(line: bytes) -> str:

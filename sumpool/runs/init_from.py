@@ -1,4 +1,4 @@
-"""The first weights of a run, taken from another one or from several: `train.init_from`."""
+"""Initial weights of a run from one or several other runs: `train.init_from`."""
 
 from collections.abc import Sequence
 from pathlib import Path
@@ -11,34 +11,34 @@ from sumpool.text.load import same_tokenizer, tokenizer_files
 from sumpool.training.checkpoint import MODEL, read_weights
 from sumpool.training.weights import adopt_weights, mean_weights, select_by_words, weights_of
 
-_NAMED = 8
-"""Weights that a note names before it says how many more there are."""
+_LISTED_NAMES = 8
+"""Weights that a note names before it counts the others."""
 
 
-def take_weights(model: nn.Module, init_from: Path | Sequence[Path], prepared: Path, report: Report) -> None:
-    """Give a new model the best weights of another run, or the mean of those of several; what they lack stays random.
+def init_weights(model: nn.Module, init_from: Path | Sequence[Path], prepared: Path, report: Report) -> None:
+    """Load the best weights of another run, or the mean of several, into a new model; other weights stay random.
 
-    Selections of sentences that they lack begin with how their cross-attention sees words.
+    Sentence selections that the other runs lack are initialised from the projections of their cross-attention.
 
     Args:
         model: The model.
-        init_from: The folder of the other run, or of each.
-        prepared: Folder of the prepared data that the model will learn from.
-        report: Hears which weights are fresh, and which were left out.
+        init_from: The run folder or folders.
+        prepared: Folder of the prepared data that the model will be trained on.
+        report: Told which weights are new and which were ignored.
 
     Raises:
-        RecipeError: If there is no such run with a model, or its vocabulary is another one.
-        CheckpointError: If a file of it is damaged, or a weight has another shape.
+        RecipeError: If a run has no model or another vocabulary.
+        CheckpointError: If a file of a run is damaged, or a weight has another shape.
     """
     runs = _runs(init_from)
     weights = mean_weights({str(run / MODEL): _read(run, prepared) for run in runs})
     fresh, left_out = adopt_weights(model, select_by_words(weights_of(model), weights), str(runs[0] / MODEL))
-    note = f"began with {weights_from(init_from)}; fresh: {_listed(fresh)}; left out: {_listed(left_out)}"
+    note = f"began with {describe_init(init_from)}; fresh: {_listed(fresh)}; left out: {_listed(left_out)}"
     report(Progress("train", note=note))
 
 
-def weights_from(init_from: Path | Sequence[Path]) -> str:
-    """Say what a run began with."""
+def describe_init(init_from: Path | Sequence[Path]) -> str:
+    """Describe the initial weights of a run."""
     *others, last = map(str, _runs(init_from))
     return f"the mean of the weights of {', '.join(others)} and {last}" if others else f"the weights of {last}"
 
@@ -48,7 +48,7 @@ def _runs(init_from: Path | Sequence[Path]) -> Sequence[Path]:
 
 
 def _read(run: Path, prepared: Path) -> dict[str, Tensor]:
-    """Read the weights of a run."""
+    """Read the weights of a run with the vocabulary of the prepared data."""
     if not (run / MODEL).is_file():
         raise RecipeError(f"train.init_from must be a run folder with {MODEL}, got {run}")
     weights = read_weights(run)
@@ -62,5 +62,5 @@ def _read(run: Path, prepared: Path) -> dict[str, Tensor]:
 
 
 def _listed(names: Sequence[str]) -> str:
-    more = len(names) - _NAMED
-    return (", ".join(names[:_NAMED]) or "none") + (f" and {more} more" if more > 0 else "")
+    more = len(names) - _LISTED_NAMES
+    return (", ".join(names[:_LISTED_NAMES]) or "none") + (f" and {more} more" if more > 0 else "")

@@ -1,4 +1,4 @@
-"""The README of a run folder: what the model is, what it learnt from, how good it is, how it is used."""
+"""Model card: the README.md of a run folder."""
 
 from collections.abc import Sequence
 from pathlib import Path
@@ -11,7 +11,7 @@ from sumpool.core.model.summarizer import SummarizationModel
 from sumpool.data.report import DataReport
 from sumpool.io.atomic import disk_errors, replace_file
 from sumpool.recipe.schema import Recipe
-from sumpool.runs.init_from import weights_from
+from sumpool.runs.init_from import describe_init
 from sumpool.training.state import TrainingState
 
 CARD = "README.md"
@@ -86,7 +86,7 @@ holds code.
 
 
 def write_model_card(run: Path, recipe: Recipe, model: nn.Module, state: TrainingState) -> None:
-    """Describe a finished run in its folder.
+    """Write the model card of a finished run.
 
     Raises:
         ResourceError: If the disk is full or fails.
@@ -95,7 +95,7 @@ def write_model_card(run: Path, recipe: Recipe, model: nn.Module, state: Trainin
     heading, *rows = data.rows()
     card = _TEXT.format(
         name=recipe.name,
-        beginning=weights_from(recipe.train.init_from) if recipe.train.init_from else "nothing",
+        beginning=describe_init(recipe.train.init_from) if recipe.train.init_from else "nothing",
         version=sumpool.__version__,
         torch=torch.__version__,
         run=run,
@@ -116,14 +116,14 @@ def write_model_card(run: Path, recipe: Recipe, model: nn.Module, state: Trainin
 
 
 def imported_card(recipe: Recipe, run: Path, origin: str, model: SummarizationModel, differences: Sequence[str]) -> str:
-    """Describe an imported model.
+    """Render the model card of an imported model.
 
     Args:
         recipe: Its recipe.
         run: Its folder.
-        origin: Where it comes from.
+        origin: Its origin: a folder, or a repository of the hub with the revision.
         model: The model.
-        differences: Sentences on what it does otherwise than the original.
+        differences: Sentences about differences from the original.
     """
     return _IMPORTED.format(
         name=recipe.name,

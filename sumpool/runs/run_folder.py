@@ -1,4 +1,4 @@
-"""The folder of a run: made for one recipe and one set of data, and never used for another."""
+"""Run folder: made for one recipe and one set of prepared data, and never used for others."""
 
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -22,8 +22,8 @@ from sumpool.training.state import TrainingState
 RECIPE = "recipe.yaml"
 LOCK = ".lock"
 COPIED = (*TOKENIZER_FILES, SENTENCES, REPORT_FILE)
-"""What a run folder takes from the prepared data, so that it can be used without it; of the tokenizers there is one."""
-FREE = (
+"""Files that a run folder copies from the prepared data to be usable without it; it has one of the tokenizers."""
+MUTABLE_SETTINGS = (
     "data.",  # the content of the prepared data is compared instead
     "summarize.",
     "evaluate.",
@@ -36,13 +36,13 @@ FREE = (
     "train.checkpoint_every",
     "train.keep",
 )
-"""Settings that may change while a run goes on, because no update that was made depends on them."""
-ENDLESS = ("constant", "inverse_sqrt")
-"""Schedules that do not depend on when the run ends, so that train.steps may change too."""
+"""Prefixes of settings that may change when a run is resumed, because no past update depends on them."""
+ENDLESS_SCHEDULES = ("constant", "inverse_sqrt")
+"""Schedules that do not depend on train.steps, which may then change too."""
 
 
 def claim(run: Path) -> None:
-    """Make a folder for a run, or see that one may be there.
+    """Make a folder for a run, or check that an existing folder may hold the run.
 
     Raises:
         RecipeError: If the folder holds something else.
@@ -61,7 +61,7 @@ def claim(run: Path) -> None:
 
 
 def require_new(folder: Path) -> None:
-    """See that a folder may be made: that it is new or empty.
+    """Check that a folder is new or empty.
 
     Raises:
         RecipeError: If there is something in it, or it is a file.
@@ -71,11 +71,11 @@ def require_new(folder: Path) -> None:
 
 
 @contextmanager
-def made_whole(folder: Path) -> Iterator[Path]:
-    """Make a folder that appears when everything is in it.
+def new_folder(folder: Path) -> Iterator[Path]:
+    """Make a folder that appears when it is complete.
 
     Args:
-        folder: Where it will be; `require_new` has seen it.
+        folder: The folder, checked by `require_new`.
 
     Yields:
         The folder to fill.
@@ -106,11 +106,11 @@ def exclusive(run: Path) -> Iterator[None]:
 
 
 def open_run(run: Path, recipe: Recipe, prepared: Path) -> Manifest:
-    """Begin the run of a recipe with its data, or open the one that they have begun.
+    """Begin the run of a recipe with its data, or open the run that they have begun.
 
     Args:
-        run: The folder, claimed.
-        recipe: The recipe; settings that may change are taken over.
+        run: The folder, checked by `claim`.
+        recipe: The recipe; changed settings are saved if they may change.
         prepared: Folder of the prepared data.
 
     Returns:
@@ -132,15 +132,16 @@ def open_run(run: Path, recipe: Recipe, prepared: Path) -> Manifest:
 
 
 def is_finished(manifest: Manifest, recipe: Recipe) -> bool:
-    """Whether the run has ended, and would have ended under the recipe as it is now."""
+    """Return whether the run has ended, also under the present settings of the recipe."""
     facts = manifest.facts
     if "finished" not in facts:
         return False
-    return bool(facts["finished"] >= recipe.train.steps or 0 < recipe.train.patience <= facts["stale_validations"])
+    stale_validations = facts.get("stale_validations", facts.get("waited", 0))  # "waited" before 0.1.0
+    return bool(facts["finished"] >= recipe.train.steps or 0 < recipe.train.patience <= stale_validations)
 
 
 def finish(run: Path, state: TrainingState) -> None:
-    """Take note that a run has ended.
+    """Record in the manifest that a run has ended.
 
     Raises:
         CheckpointError: If the manifest is broken.
@@ -153,15 +154,15 @@ def finish(run: Path, state: TrainingState) -> None:
 
 
 def differences(before: Recipe, now: Recipe) -> list[str]:
-    """Name the settings of a run that are not what they were and must be, with both values."""
+    """List the changed settings of a run that must not change, with both values."""
     old, new = (dict(_settings(recipe.model_dump(mode="json"))) for recipe in (before, now))
-    free = (*FREE, "train.steps") if now.train.schedule.kind in ENDLESS else FREE
+    mutable = (*MUTABLE_SETTINGS, "train.steps") if now.train.schedule.kind in ENDLESS_SCHEDULES else MUTABLE_SETTINGS
     changed = [key for key in (*old, *(new.keys() - old.keys())) if old.get(key) != new.get(key)]
-    return [f"{key} {new.get(key)!r} instead of {old.get(key)!r}" for key in changed if not key.startswith(free)]
+    return [f"{key} {new.get(key)!r} instead of {old.get(key)!r}" for key in changed if not key.startswith(mutable)]
 
 
 def _refuse_another_run(run: Path, recipe: Recipe, prepared: Path) -> None:
-    """Compare the run in the folder with what is asked for, and take over the settings that may change."""
+    """Compare the run in the folder with recipe and data, and save the settings that may change."""
     manifest = Manifest.read(run)
     manifest.verify(run, manifest.files.keys() - {MODEL})  # weights are verified where they are loaded
     changed = differences(load_recipe(run / RECIPE), recipe)
@@ -182,7 +183,7 @@ def _refuse_another_run(run: Path, recipe: Recipe, prepared: Path) -> None:
 
 
 def _begin(run: Path, recipe: Recipe, prepared: Path) -> None:
-    """Fill the folder; only the manifest, written last, makes it a run."""
+    """Fill the folder; the manifest, written last, makes it a run folder."""
     replace_file(run / RECIPE, dump_recipe(recipe).encode())
     copied = (*(path.name for path in tokenizer_files(prepared)), SENTENCES, REPORT_FILE)
     for name in copied:
@@ -192,7 +193,7 @@ def _begin(run: Path, recipe: Recipe, prepared: Path) -> None:
 
 
 def _settings(tree: Any, path: str = "") -> Iterator[tuple[str, Any]]:  # noqa: ANN401 - any JSON
-    """List the leaves of a recipe by their dotted path."""
+    """Yield the leaves of a recipe with their dotted paths."""
     match tree:
         case dict():
             for key, value in tree.items():

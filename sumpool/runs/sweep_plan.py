@@ -1,4 +1,4 @@
-"""The runs of a sweep before any of them begins: every row with every seed, checked, with the updates that it takes."""
+"""Plan of a sweep: every row with every seed, checked before the first run begins."""
 
 from dataclasses import dataclass
 from pathlib import Path
@@ -14,19 +14,20 @@ from sumpool.interruption import Check
 from sumpool.progress import Report
 from sumpool.recipe.schema import Recipe
 from sumpool.recipe.sweep import LoadedSweep, SweepRow
+from sumpool.runs.dry_run import DryRun
 from sumpool.training.data_order import TrainingData
 from sumpool.training.hardware import choose_device
 
 
 @dataclass(frozen=True)
 class PlannedRun:
-    """One row with one seed.
+    """A row with a seed.
 
     Attributes:
-        row: The row's name.
-        recipe: Its recipe, with seed, steps and the data that all rows share.
+        row: Name of the row.
+        recipe: Its recipe, with the seed, the number of updates and the data that all rows share.
         folder: The run folder.
-        parameters: Numbers that the model learns.
+        parameters: Number of parameters of the model.
     """
 
     row: str
@@ -35,8 +36,23 @@ class PlannedRun:
     parameters: int
 
 
-def plan(loaded: LoadedSweep, folder: Path, report: Report, check: Check) -> list[PlannedRun]:
-    """Prepare the data if that is not done, check every row against it and the machine, and count its updates.
+@dataclass(frozen=True)
+class Forecast:
+    """Cost of a planned run.
+
+    Attributes:
+        run: The run.
+        cost: Cost of an update with its longest batch; None if that failed.
+        failure: Why it failed.
+    """
+
+    run: PlannedRun
+    cost: DryRun | None
+    failure: str = ""
+
+
+def plan_runs(loaded: LoadedSweep, folder: Path, report: Report, check: Check) -> list[PlannedRun]:
+    """Prepare the data unless that is done, check every row against it and the machine, and count its updates.
 
     Raises:
         RecipeError: If a row does not fit the machine, or no model can be built from it; names all such rows.
@@ -63,7 +79,7 @@ def plan(loaded: LoadedSweep, folder: Path, report: Report, check: Check) -> lis
 
 
 def _count_parameters(row: SweepRow, vocabulary: int) -> int:
-    """Build the model without memory for its numbers."""
+    """Build the model on the meta device."""
     choose_device(row.recipe.train.device)
     with torch.device("meta"), SkipInit():
         model = SummarizationModel(row.recipe.model, vocabulary)
@@ -71,10 +87,10 @@ def _count_parameters(row: SweepRow, vocabulary: int) -> int:
 
 
 def _recipe(row: SweepRow, seed: int, prepared: Path, source_tokens: int, shards: tuple[Shard, Shard]) -> Recipe:
-    """Give a row its seed, the shared data, and the fewest updates that read the budget."""
+    """Set the seed, the shared data, and the fewest updates that read the budget of tokens."""
     recipe, train = row.recipe, row.recipe.train
-    material = TrainingData(*shards, recipe.model.source_length, recipe.model.target_length, seed)
-    steps = material.updates_for(source_tokens, train.batch_tokens, train.accumulate)
+    data = TrainingData(*shards, recipe.model.source_length, recipe.model.target_length, seed)
+    steps = data.updates_for(source_tokens, train.batch_tokens, train.accumulate)
     return recipe.model_copy(
         update={
             "name": f"{row.name}-seed{seed}",

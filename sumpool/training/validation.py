@@ -4,6 +4,7 @@ import numpy as np
 import torch
 from torch import nn
 
+from sumpool.data.batches import fill_batches
 from sumpool.interruption import Check
 from sumpool.training.config import TrainConfig
 from sumpool.training.data_order import TrainingData, reseed
@@ -14,12 +15,7 @@ from sumpool.training.update import count_target_tokens, enough_memory, to_devic
 def validation_batches(data: TrainingData, config: TrainConfig) -> list[list[int]]:
     """Batches of the first validation documents, sorted by length, within `batch_tokens`."""
     lengths = np.minimum(data.validation.lengths[: config.validate_documents], data.source_length)
-    batches: list[list[int]] = []
-    for index in np.argsort(lengths, kind="stable").tolist():
-        if not batches or (len(batches[-1]) + 1) * lengths[index] > config.batch_tokens:
-            batches.append([])
-        batches[-1].append(index)
-    return batches
+    return fill_batches(np.argsort(lengths, kind="stable").tolist(), lengths, config.batch_tokens)
 
 
 @torch.no_grad()

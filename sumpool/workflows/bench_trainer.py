@@ -16,20 +16,20 @@ from sumpool.core.decoding.constraints import WordPieces
 from sumpool.data.fingerprint import content_digest
 from sumpool.data.shards import Shard
 from sumpool.errors import CheckpointError, DataError, RecipeError
-from sumpool.inference.chunking import gather
+from sumpool.inference.chunking import batch_chunks
 from sumpool.inference.loading import RUNS, LoadedModel, load_model, newest_run
 from sumpool.interruption import Check, go_on
 from sumpool.io.manifest import Manifest
 from sumpool.progress import Progress, Report, silent
 from sumpool.recipe.schema import Recipe
-from sumpool.runs.sweep_table import Measured
+from sumpool.runs.run_metrics import RunMetrics, read_dry_run
 from sumpool.training.data_order import TrainingData
 from sumpool.training.hardware import choose_device, choose_precision
 from sumpool.training.optimizer import schedule_factor
 from sumpool.training.validation import validation_batches
 from sumpool.workflows.bench_report import chosen_lengths, compose, keeping_nothing
-from sumpool.workflows.run_metrics import judge, tried_before
 from sumpool.workflows.suite_settings import load_trainer
+from sumpool.workflows.sweep import evaluate_finished_run
 from sumpool.workflows.train import dry_run
 from sumpool.workflows.trainer_rows import Shown, found_trainer
 
@@ -79,9 +79,11 @@ def bench_trainer(
     conditions = Conditions(loaded.tokenizer.vocab_size, device, precision, recipe.seed)
     with keeping_nothing():
         # 2. What the run has shown, and how fast the machine is now beside what it was then.
-        ours = judge(loaded.folder, recipe, settings.split, overrides=of_run, report=report, check=check)
+        ours = evaluate_finished_run(
+            loaded.folder, recipe, settings.split, overrides=of_run, report=report, check=check
+        )
         now = dry_run(recipe, report=report, check=check).seconds
-        shown = Shown(ours, tried_before(loaded.folder).seconds, now)
+        shown = Shown(ours, read_dry_run(loaded.folder).seconds, now)
         # 3. LED learns from the same documents for the same time.
         from sumpool.bench.peers.led_trainer import teach
 
@@ -122,7 +124,7 @@ def _material(loaded: LoadedModel) -> TrainingData:
 
 
 def _lessons(
-    recipe: Recipe, material: TrainingData, settings: TrainerConfig, ours: Measured, conditions: Conditions
+    recipe: Recipe, material: TrainingData, settings: TrainerConfig, ours: RunMetrics, conditions: Conditions
 ) -> Lessons:
     """Say in numbers what the run was like: its batches, its schedule, its time and when it was validated."""
     train = recipe.train
@@ -160,7 +162,7 @@ def _write(learnt: Learnt, loaded: LoadedModel, shard: Shard, report: Report, ch
     pieces = WordPieces(loaded.tokenizer.token_bytes())
     read = np.minimum(shard.lengths, sizes.source_length)
     written: dict[int, str] = {}
-    for numbers in gather(read.tolist(), config.batch_tokens):
+    for numbers in batch_chunks(read.tolist(), config.batch_tokens):
         check()
         found = writer.write([shard[place] for place in numbers], pieces)
         written.update(zip(numbers, (loaded.tokenizer.decode(summary).strip() for summary in found), strict=True))

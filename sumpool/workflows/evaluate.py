@@ -3,10 +3,8 @@
 Every document is a line in `documents.jsonl` as soon as it is scored; `report.json` follows when all are.
 """
 
-import hashlib
 from collections import deque
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence, Set
-from dataclasses import dataclass, replace
+from collections.abc import Iterable, Iterator, Sequence, Set
 from pathlib import Path
 
 from sumpool.data.sources._base import Example, Split
@@ -14,35 +12,18 @@ from sumpool.data.texts import Texts
 from sumpool.documents import Document
 from sumpool.errors import DataError, RecipeError
 from sumpool.evaluation.config import EvaluationConfig
-from sumpool.evaluation.paired_comparison import compare_results, find_results
 from sumpool.evaluation.predictions import join
-from sumpool.evaluation.report import EvaluationReport, ScoreAggregator
-from sumpool.evaluation.scorer import Candidate, SummaryScorer
-from sumpool.evaluation.scores import append_scores, open_scores, read_scores
-from sumpool.inference.loading import LoadedModel, load_writer
+from sumpool.evaluation.report import EvaluationReport
+from sumpool.evaluation.scorer import Candidate
+from sumpool.evaluation.task import EvaluationTask, Results, evaluate_task, file_sha256
+from sumpool.inference.loading import LoadedModel, load_for_generation
+from sumpool.inference.summaries import generate_summaries
 from sumpool.interruption import Check, go_on
-from sumpool.io.atomic import disk_errors, replace_file
 from sumpool.progress import Progress, Report, silent
-from sumpool.workflows.summarize import write_summaries
+from sumpool.runs.run_metrics import evaluation_folder
+from sumpool.training.checkpoint import MODEL
 
-
-@dataclass(frozen=True)
-class Results:
-    """Where the results of an evaluation go.
-
-    Attributes:
-        folder: Holds `documents.jsonl` and `report.json`; None is a folder beside what is evaluated.
-        resume: Go on where an evaluation into the same folder stopped, instead of starting anew.
-        against: Results of another evaluation of the same documents, to be compared with: their folder, or the run
-            folder that has them; None compares with none.
-    """
-
-    folder: Path | None = None
-    resume: bool = False
-    against: Path | None = None
-
-
-_USUAL = Results()
+_DEFAULT_RESULTS = Results()
 
 
 def evaluate_run(
@@ -51,7 +32,7 @@ def evaluate_run(
     *,
     overrides: Sequence[str] = (),
     limit: int | None = None,
-    results: Results = _USUAL,
+    results: Results = _DEFAULT_RESULTS,
     report: Report = silent,
     check: Check = go_on,
 ) -> EvaluationReport:
@@ -62,44 +43,45 @@ def evaluate_run(
         split: Part of the data.
         overrides: Settings to change, each like `summarize.beams=1`.
         limit: Documents to take, evenly spread over the split; None takes all.
-        results: Where they go; by default into `evaluation/<split>` in the run folder, anew.
+        results: Destination of the results; by default `evaluation/<split>` in the run folder, anew.
         report: Called with progress.
-        check: Called between documents; when it raises, what is done is kept.
+        check: Called between documents; when it raises, the scores so far are kept.
 
     Raises:
         CheckpointError: If there is no model, or it is damaged.
         RecipeError: If a setting or the limit is wrong.
         DataError: If the prepared data is missing, or the results to resume are of another evaluation.
+        ResourceError: If the disk is full or fails.
     """
-    # 1. A model, and documents of its data.
-    loaded = load_writer(run, overrides)
+    # 1. Load the model and open the documents of its data.
+    loaded = load_for_generation(run, overrides)
     recipe = loaded.recipe
-    prepared = _documents_of(loaded)
+    prepared = _prepared_folder(loaded)
     texts = Texts.open(prepared, split)
-    numbers = _spread(len(texts), limit)
-    if not numbers:
+    indices = _spread(len(texts), limit)
+    if not indices:
         raise DataError(f"{prepared / split} must hold documents to evaluate, got none; take another split")
 
-    # 2. Each is summarised as it is asked for, unless it is done.
+    # 2. Summarise each as it is asked for, unless it is done.
     def candidates(done: Set[str]) -> Iterator[Candidate]:
-        rest = (example for example in map(texts.__getitem__, numbers) if example.id not in done)
-        return _summarized(rest, loaded, check)
+        rest = (example for example in map(texts.__getitem__, indices) if example.id not in done)
+        return _summarize_examples(rest, loaded, check)
 
-    task = _Task(
+    task = EvaluationTask(
         system=recipe.name,
-        folder=loaded.folder / "evaluation" / split,
-        documents=len(numbers),
+        folder=evaluation_folder(loaded.folder, split),
+        documents=len(indices),
         split=split,
         candidates=candidates,
         identity={
-            "model": _digest(loaded.folder / "model.safetensors"),
-            "data": _digest(prepared / split / "texts.jsonl"),
-            "documents": f"{len(numbers)} of {split}",
+            "model": file_sha256(loaded.folder / MODEL),
+            "data": file_sha256(prepared / split / "texts.jsonl"),
+            "documents": f"{len(indices)} of {split}",
             "decoding": recipe.summarize.model_dump_json(exclude={"batch_tokens"}),
         },
     )
-    # 3. Figures of each document, then the table.
-    return _evaluate(task, recipe.evaluate, results, report, check)
+    # 3. Score each document, then make the table.
+    return evaluate_task(task, recipe.evaluate, results, report, check)
 
 
 def evaluate_predictions(
@@ -108,7 +90,7 @@ def evaluate_predictions(
     *,
     config: EvaluationConfig | None = None,
     skip_missing: bool = False,
-    results: Results = _USUAL,
+    results: Results = _DEFAULT_RESULTS,
     report: Report = silent,
     check: Check = go_on,
 ) -> EvaluationReport:
@@ -116,60 +98,38 @@ def evaluate_predictions(
 
     Args:
         predictions: JSON lines (.gz and .zst too) with `id` and `summary`, or names like these.
-        references: JSON lines with `id`, `summary`, and `document` where the baselines are wanted.
-        config: Settings; None takes the usual ones.
+        references: JSON lines with `id`, `summary`, and `document` for the baselines.
+        config: Settings; None takes the defaults.
         skip_missing: Whether references without a summary are left out instead of an error.
-        results: Where they go; by default into `<predictions>-evaluation` beside the predictions, anew.
+        results: Destination of the results; by default `<predictions>-evaluation` beside the predictions, anew.
         report: Called with progress.
-        check: Called between documents; when it raises, what is done is kept.
+        check: Called between documents; when it raises, the scores so far are kept.
 
     Raises:
         DataError: If a row cannot be used, the files do not fit together, or the results to resume are of another
             evaluation.
+        ResourceError: If the disk is full or fails.
     """
-    # 1. Both files are read and joined: whatever is wrong in them shows now.
+    # 1. Read and join both files, so that all their errors appear now.
     joined = join(predictions, references, skip_missing=skip_missing)
     for note in joined.notes:
         report(Progress("evaluate", note=note))
     name = predictions.name.split(".")[0]
-    task = _Task(
+    task = EvaluationTask(
         system=name,
         folder=predictions.with_name(f"{name}-evaluation"),
         documents=joined.documents,
         split="",
         candidates=joined.candidates,
-        identity={"summaries": _digest(predictions), "references": _digest(references)},
+        identity={"summaries": file_sha256(predictions), "references": file_sha256(references)},
         notes=joined.notes,
     )
-    # 2. Figures of each document, then the table.
-    return _evaluate(task, config or EvaluationConfig(), results, report, check)
+    # 2. Score each document, then make the table.
+    return evaluate_task(task, config or EvaluationConfig(), results, report, check)
 
 
-@dataclass(frozen=True)
-class _Task:
-    """What is evaluated.
-
-    Attributes:
-        system: What the table calls it.
-        folder: Where its results go unless somebody says otherwise.
-        documents: How many there are.
-        split: Part of a run's data that they are; empty where they are none.
-        candidates: Gives the documents whose ids are not among those given.
-        identity: What the figures depend on, to be compared before they are added to.
-        notes: What a reader should know.
-    """
-
-    system: str
-    folder: Path
-    documents: int
-    split: str
-    candidates: Callable[[Set[str]], Iterator[Candidate]]
-    identity: Mapping[str, str]
-    notes: Sequence[str] = ()
-
-
-def _documents_of(loaded: LoadedModel) -> Path:
-    """Find the prepared data of a model; one that was imported has none unless the settings name it."""
+def _prepared_folder(loaded: LoadedModel) -> Path:
+    """Return the prepared data of a model; an imported model has none unless the settings name it."""
     data = loaded.recipe.data
     if data.source is None and data.prepared is None:
         raise RecipeError(
@@ -179,35 +139,8 @@ def _documents_of(loaded: LoadedModel) -> Path:
     return loaded.recipe.prepared_folder
 
 
-def _evaluate(
-    task: _Task, config: EvaluationConfig, results: Results, report: Report, check: Check
-) -> EvaluationReport:
-    folder = results.folder or task.folder
-    other = find_results(results.against, task.split)
-    scorer = SummaryScorer(config)
-    scores = ScoreAggregator()
-    done = set()
-    with open_scores(folder, {**task.identity, "settings": scorer.signature}, resume=results.resume) as file:
-        for scored in read_scores(file.path):
-            scores.add(scored)
-            done.add(scored.id)
-        report(Progress("evaluate", len(scores), task.documents))
-        for candidate in task.candidates(done):
-            scored = scorer.score(candidate)
-            append_scores(file, scored)
-            scores.add(scored)
-            report(Progress("evaluate", len(scores), task.documents))
-            check()
-    found = scores.report(config, {"model": task.system, **scorer.baselines}, scorer.signature, task.notes)
-    if other:
-        found = replace(found, differences=compare_results(folder, other, config))
-    with disk_errors(folder):
-        replace_file(folder / "report.json", found.to_json().encode())
-    return found
-
-
-def _summarized(examples: Iterable[Example], loaded: LoadedModel, check: Check) -> Iterator[Candidate]:
-    """Summarise examples in their order; some hundred wait beside the model at most."""
+def _summarize_examples(examples: Iterable[Example], loaded: LoadedModel, check: Check) -> Iterator[Candidate]:
+    """Summarise examples in their order; at most some hundred are read ahead."""
     waiting: deque[Example] = deque()
 
     def documents() -> Iterator[Document]:
@@ -215,7 +148,7 @@ def _summarized(examples: Iterable[Example], loaded: LoadedModel, check: Check) 
             waiting.append(example)
             yield Document(example.id, example.document)
 
-    for summary in write_summaries(documents(), loaded, check=check):
+    for summary in generate_summaries(documents(), loaded, check=check):
         example = waiting.popleft()
         assert example.id == summary.id, "summaries come in the order of the documents"
         share_read = summary.tokens_read / summary.tokens_total if summary.tokens_total else 1.0
@@ -223,16 +156,8 @@ def _summarized(examples: Iterable[Example], loaded: LoadedModel, check: Check) 
 
 
 def _spread(documents: int, limit: int | None) -> list[int]:
-    """Choose documents evenly, as their order often has a meaning (the oldest first)."""
+    """Indices of evenly spread documents, since their order often has a meaning (the oldest first)."""
     if limit is not None and limit < 1:
         raise RecipeError(f"the limit must be at least 1 document, got {limit}")
-    taken = documents if limit is None else min(limit, documents)
-    return [place * documents // taken for place in range(taken)]
-
-
-def _digest(path: Path) -> str:
-    try:
-        with path.open("rb") as file:
-            return hashlib.file_digest(file, "sha256").hexdigest()
-    except OSError as error:
-        raise DataError(f"{path} must be a file that can be read, got: {error}") from error
+    count = documents if limit is None else min(limit, documents)
+    return [number * documents // count for number in range(count)]

@@ -11,7 +11,7 @@ from sumpool.errors import CheckpointError
 from sumpool.inference.loading import load_model
 from sumpool.io.manifest import FileDigest, Manifest
 from sumpool.runs.model_card import CARD
-from sumpool.runs.run_folder import COPIED, RECIPE, made_whole, require_new
+from sumpool.runs.run_folder import COPIED, RECIPE, new_folder, require_new
 from sumpool.training.checkpoint import export
 
 
@@ -40,7 +40,7 @@ def export_model(run: Path, out: Path, precision: Literal["bf16", "fp32"] = "bf1
     if CARD not in names:
         raise CheckpointError(f"{run} must have {CARD}, its model card, but its training has not ended; let it go on")
     # 2. A folder that appears when everything is in it.
-    with made_whole(out) as new:
+    with new_folder(out) as new:
         for name in names:
             shutil.copyfile(run / name, new / name)
         facts = {"exported": Manifest.read(run).facts}

@@ -29,7 +29,7 @@ from sumpool.recipe.load import dump_recipe
 from sumpool.recipe.problems import error_messages
 from sumpool.recipe.schema import Recipe
 from sumpool.runs.model_card import CARD, imported_card
-from sumpool.runs.run_folder import RECIPE, made_whole, require_new
+from sumpool.runs.run_folder import RECIPE, new_folder, require_new
 from sumpool.special_tokens import SpecialTokens
 from sumpool.text.hf_bpe import TOKENIZER_JSON, VOCABULARY_JSON, ByteLevelBpeTokenizer
 from sumpool.text.sentences import shipped_parameters
@@ -101,7 +101,7 @@ def import_model(
         report(Progress("import", note=difference))
     check()
     # 2. Write a folder that appears once it is complete.
-    with made_whole(out) as new:
+    with new_folder(out) as new:
         (new / RECIPE).write_text(dump_recipe(recipe), "utf-8")
         (new / SENTENCES).write_text(shipped_parameters(), "utf-8")
         pretrained.tokenizer.save(new)

@@ -1,46 +1,35 @@
 """`sumpool train sweep.yaml`: several recipes under one budget in, one table out."""
 
-from dataclasses import dataclass
+from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 
 from sumpool.data.sources._base import Split
-from sumpool.errors import Interrupted, SumpoolError, is_out_of_memory
+from sumpool.errors import DataError, Interrupted, SumpoolError, is_out_of_memory
+from sumpool.evaluation.task import Results
 from sumpool.inference.loading import RUNS
 from sumpool.interruption import Check, go_on
 from sumpool.io.atomic import disk_errors, replace_file
 from sumpool.progress import Progress, Report, silent
+from sumpool.recipe.schema import Recipe
 from sumpool.recipe.sweep import LoadedSweep
-from sumpool.runs.sweep_plan import PlannedRun, plan
+from sumpool.runs.run_metrics import DRY_RUN, RunMetrics, read_run_metrics, save_dry_run
+from sumpool.runs.sweep_plan import Forecast, PlannedRun, plan_runs
 from sumpool.runs.sweep_table import HOW_TO_READ, Outcome, SweepTable, tabulate
-from sumpool.workflows.run_metrics import judge
-from sumpool.workflows.train import DryRun, dry_run, train
-
-
-@dataclass(frozen=True)
-class Forecast:
-    """What a run would take.
-
-    Attributes:
-        run: The run.
-        tried: An update with its longest batch; None if that failed.
-        failure: Why it failed.
-    """
-
-    run: PlannedRun
-    tried: DryRun | None
-    failure: str = ""
+from sumpool.workflows.evaluate import evaluate_run
+from sumpool.workflows.train import dry_run, train
 
 
 def sweep(loaded: LoadedSweep, out: Path | None = None, *, report: Report = silent, check: Check = go_on) -> SweepTable:
-    """Train and evaluate every row with every seed, or go on where that stopped.
+    """Train and evaluate every row with every seed, or resume a sweep that was stopped.
 
-    A run that fails becomes a line with its reason, and is tried again by the next call.
+    A run that fails becomes a row with the reason, and is tried again by the next call.
 
     Args:
         loaded: The sweep.
         out: Folder of the runs and of `table.md` and `table.json`, which are written after every run; runs/NAME of the
             sweep by default.
-        report: Hears how it goes.
+        report: Called with progress.
         check: Called where the work may stop.
 
     Raises:
@@ -52,9 +41,9 @@ def sweep(loaded: LoadedSweep, out: Path | None = None, *, report: Report = sile
     settings, folder = loaded.settings, out or RUNS / loaded.settings.sweep
     target = None if settings.target_loss == "auto" else settings.target_loss
     resamples = loaded.rows[0].recipe.evaluate.resamples
-    # 1. Data and models of all rows, and the updates that spend the budget.
-    runs = plan(loaded, folder, report, check)
-    # 2. One run after the other; the table is drawn up after each.
+    # 1. Prepare the data, check the models of all rows, and count the updates that spend the budget.
+    runs = plan_runs(loaded, folder, report, check)
+    # 2. Train and evaluate one run after the other, and write the table after each.
     outcomes: list[Outcome] = []
     table = tabulate(outcomes, target, resamples)
     for number, run in enumerate(runs):
@@ -72,48 +61,85 @@ def sweep(loaded: LoadedSweep, out: Path | None = None, *, report: Report = sile
 
 
 def forecast(loaded: LoadedSweep, *, report: Report = silent, check: Check = go_on) -> list[Forecast]:
-    """Try an update of every row with its first seed; nothing is kept.
+    """Measure an update of every row with its first seed; no run folder is made.
 
     Args:
         loaded: The sweep.
-        report: Hears how it goes.
+        report: Called with progress.
         check: Called where the work may stop.
 
     Returns:
-        One for every row and seed.
+        A forecast for every row and seed.
 
     Raises:
         RecipeError: If a row does not fit the machine, or no model can be built from it.
         DataError: If the data cannot be used.
         Interrupted: If a signal has come.
     """
-    found: list[Forecast] = []
-    for run in plan(loaded, RUNS / loaded.settings.sweep, report, check):
-        if found and found[-1].run.row == run.row:
-            found.append(Forecast(run, found[-1].tried, found[-1].failure))
+    forecasts: list[Forecast] = []
+    for run in plan_runs(loaded, RUNS / loaded.settings.sweep, report, check):
+        if forecasts and forecasts[-1].run.row == run.row:
+            forecasts.append(replace(forecasts[-1], run=run))
             continue
         report(Progress("sweep", note=f"trying {run.row}"))
         try:
-            found.append(Forecast(run, dry_run(run.recipe, report=report, check=check)))
+            forecasts.append(Forecast(run, dry_run(run.recipe, report=report, check=check)))
         except Exception as error:
-            found.append(Forecast(run, None, _reason(error)))
-    return found
+            forecasts.append(Forecast(run, None, _failure(error)))
+    return forecasts
+
+
+def evaluate_finished_run(
+    run: Path,
+    recipe: Recipe,
+    split: Split,
+    *,
+    overrides: Sequence[str] = (),
+    report: Report = silent,
+    check: Check = go_on,
+) -> RunMetrics:
+    """Measure a finished run for a comparison with others, or continue that; the results stay in its folder.
+
+    Args:
+        run: The run folder.
+        recipe: Its recipe, with the overrides.
+        split: Documents whose summaries are scored.
+        overrides: Settings that the recipe in the folder does not have, such as `data.prepared=folder`.
+        report: Called with progress.
+        check: Called where the work may stop.
+
+    Raises:
+        CheckpointError: If the folder is damaged.
+        DataError: If the data cannot be used.
+        ResourceError: If memory or disk runs out.
+        Interrupted: If a signal has come.
+    """
+    # 1. Measure an update, once.
+    if not (run / DRY_RUN).exists():
+        save_dry_run(run, dry_run(recipe, report=report, check=check))
+    # 2. Score its summaries, or continue that; scores under other settings, which a recipe may change, start anew.
+    try:
+        evaluate_run(run, split, overrides=overrides, results=Results(resume=True), report=report, check=check)
+    except DataError:
+        evaluate_run(run, split, overrides=overrides, report=report, check=check)
+    # 3. Read what the files say.
+    return read_run_metrics(run, split)
 
 
 def _attempt(run: PlannedRun, split: Split, report: Report, check: Check) -> Outcome:
-    """Train and judge one run; what stops this run alone becomes its reason."""
+    """Train and evaluate one run; an error of this run alone becomes its reason to fail."""
     recipe = run.recipe
-    measured, failure = None, ""
+    metrics, failure = None, ""
     try:
-        train(recipe, run.folder, report=report, check=check)  # unless it is
-        measured = judge(run.folder, recipe, split, report=report, check=check)
+        train(recipe, run.folder, report=report, check=check)  # does nothing for a finished run
+        metrics = evaluate_finished_run(run.folder, recipe, split, report=report, check=check)
     except Exception as error:
-        failure = _reason(error)
-    return Outcome(run.row, recipe.seed, run.parameters, recipe.train.steps, measured, failure)
+        failure = _failure(error)
+    return Outcome(run.row, recipe.seed, run.parameters, recipe.train.steps, metrics, failure)
 
 
-def _reason(error: Exception) -> str:
-    """Say why one run failed, or raise again what stops the sweep: an interruption, or a bug."""
+def _failure(error: Exception) -> str:
+    """Return why a run failed; an error that stops the whole sweep, an interruption or a bug, is raised again."""
     if isinstance(error, Interrupted) or not (isinstance(error, SumpoolError) or is_out_of_memory(error)):
         raise error
     return str(error) or "memory ran out"
@@ -121,7 +147,7 @@ def _reason(error: Exception) -> str:
 
 def _notes(loaded: LoadedSweep, outcomes: list[Outcome]) -> list[str]:
     settings = loaded.settings
-    documents = max((len(outcome.measured.rouge) for outcome in outcomes if outcome.measured), default=0)
+    documents = max((len(outcome.metrics.rouge) for outcome in outcomes if outcome.metrics), default=0)
     return [
         f"every run reads {settings.source_tokens:,} source tokens, padding not counted; seeds "
         f"{', '.join(map(str, settings.seeds))}; {documents:,} documents of {settings.split} are scored",

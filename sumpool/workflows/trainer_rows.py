@@ -11,7 +11,8 @@ from sumpool.core.output.tied import TiedOutputConfig
 from sumpool.data.shards import Shard
 from sumpool.evaluation.scorer import SummaryScorer
 from sumpool.inference.loading import LoadedModel
-from sumpool.runs.sweep_table import HOW_TO_READ, SCORES, Measured, Outcome, SweepTable, tabulate
+from sumpool.runs.run_metrics import SCORES, RunMetrics
+from sumpool.runs.sweep_table import HOW_TO_READ, Outcome, SweepTable, tabulate
 from sumpool.training.hardware import choose_generation_precision
 
 LED = "LED"
@@ -29,7 +30,7 @@ class Shown:
         now: The same now: what else the machine does tells in both.
     """
 
-    measured: Measured
+    measured: RunMetrics
     before: float
     now: float
 
@@ -87,13 +88,13 @@ def found_trainer(
         summaries: Of LED, in the order of the documents.
     """
     recipe = loaded.recipe
-    theirs = Measured(
+    theirs = RunMetrics(
         rouge=_score(loaded, documents, summaries),
         loss=learnt.loss,
         losses=learnt.losses,
         tokens_per_second=learnt.tokens_per_second,
         peak_memory=learnt.peak_memory,
-        health={},
+        layer_metrics={},
     )
     parameters = sum(parameter.numel() for parameter in loaded.model.parameters())
     outcomes = [

@@ -25,15 +25,15 @@ def loaded(run_folder: Path) -> LoadedModel:
     return load_model(run_folder)
 
 
-def passage(loaded: LoadedModel, text: str) -> Item:
+def chunk(loaded: LoadedModel, text: str) -> Item:
     ids = np.array(loaded.tokenizer.encode(text), np.uint16)
     return Item("story", ids, np.zeros(len(ids), np.int32), None)
 
 
-def write(loaded: LoadedModel, lengths: Lengths, **settings: object) -> list[str]:
-    """Write about ten stories."""
-    writer = Generator(loaded.model, loaded.tokenizer, DecodingConfig.model_validate(settings), lengths)
-    return [written.text for written in writer.write([passage(loaded, story(number, 12)) for number in range(10)])]
+def generate(loaded: LoadedModel, lengths: Lengths, **settings: object) -> list[str]:
+    """Summarise ten stories."""
+    generator = Generator(loaded.model, loaded.tokenizer, DecodingConfig.model_validate(settings), lengths)
+    return [summary.text for summary in generator.generate([chunk(loaded, story(number, 12)) for number in range(10)])]
 
 
 def repeats(texts: list[str]) -> int:
@@ -42,36 +42,36 @@ def repeats(texts: list[str]) -> int:
 
 def test_lengths_are_kept(loaded: LoadedModel) -> None:
     for lengths in (Lengths(1, 3), Lengths(28, 30)):
-        tokens = [len(loaded.tokenizer.encode(text)) for text in write(loaded, lengths, no_repeat_words=0, beams=1)]
+        tokens = [len(loaded.tokenizer.encode(text)) for text in generate(loaded, lengths, no_repeat_words=0, beams=1)]
         assert max(tokens) <= lengths.maximum + 1  # a text that begins inside a word is spelt with one piece more
         assert max(tokens) >= lengths.minimum - 2
 
 
 def test_the_rule_against_repeats_can_be_set(loaded: LoadedModel) -> None:
-    assert repeats(write(loaded, Lengths(24, 24), no_repeat_words=0)) > 0
-    assert repeats(write(loaded, Lengths(24, 24), no_repeat_words=1)) == 0
+    assert repeats(generate(loaded, Lengths(24, 24), no_repeat_words=0)) > 0
+    assert repeats(generate(loaded, Lengths(24, 24), no_repeat_words=1)) == 0
 
 
-@pytest.mark.parametrize(("passages", "threads"), [(1, 1), (4, 1), (5, 2)])
-def test_one_thread_writes_about_a_few_passages(
-    loaded: LoadedModel, monkeypatch: pytest.MonkeyPatch, passages: int, threads: int
+@pytest.mark.parametrize(("chunks", "threads"), [(1, 1), (4, 1), (5, 2)])
+def test_a_few_chunks_are_generated_on_one_thread(
+    loaded: LoadedModel, monkeypatch: pytest.MonkeyPatch, chunks: int, threads: int
 ) -> None:
-    found = []
+    threads_of = []
 
     def search(*args: Any, **settings: Any) -> list[list[Hypothesis]]:  # noqa: ANN401 - what the search takes
-        found.append(torch.get_num_threads())
+        threads_of.append(torch.get_num_threads())
         return beam.search(*args, **settings)
 
     monkeypatch.setattr("sumpool.inference.generation.search", search)
     before = torch.get_num_threads()
     torch.set_num_threads(2)
     try:
-        writer = Generator(loaded.model, loaded.tokenizer, DecodingConfig(beams=1), Lengths(1, 3))
-        writer.write([passage(loaded, story(number, 4)) for number in range(passages)])
-        found.append(torch.get_num_threads())
+        generator = Generator(loaded.model, loaded.tokenizer, DecodingConfig(beams=1), Lengths(1, 3))
+        generator.generate([chunk(loaded, story(number, 4)) for number in range(chunks)])
+        threads_of.append(torch.get_num_threads())
     finally:
         torch.set_num_threads(before)
-    assert found == [threads, 2]
+    assert threads_of == [threads, 2]
 
 
 def test_the_settings_reach_the_search(loaded: LoadedModel, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -79,22 +79,24 @@ def test_the_settings_reach_the_search(loaded: LoadedModel, monkeypatch: pytest.
     monkeypatch.setattr("sumpool.inference.generation.search", search)
     first = loaded.tokenizer.encode("hosts")[0]
     settings = {"length_penalty": 2.0, "length_formula": "gnmt", "early_stopping": True, "force_end": False}
-    texts = write(loaded, Lengths(6, 9), beams=2, begin_with=[first], no_repeat_words=0, no_repeat_tokens=2, **settings)
+    texts = generate(
+        loaded, Lengths(6, 9), beams=2, begin_with=[first], no_repeat_words=0, no_repeat_tokens=2, **settings
+    )
     assert all(text.startswith(loaded.tokenizer.decode([first])) for text in texts)
     assert search.call_args.args[3] == Ranking(2, 2.0, "gnmt", early_stopping=True, force_end=False)
     assert search.call_args.args[4].constraints == [NoRepeatTokens(2)]
 
 
 def test_a_summary_is_no_longer_than_its_document(loaded: LoadedModel) -> None:
-    writer = Generator(loaded.model, loaded.tokenizer, DecodingConfig(beams=1), Lengths(20, 24))
-    texts = [written.text for written in writer.write([passage(loaded, "Hosts."), passage(loaded, story(3, 12))])]
+    generator = Generator(loaded.model, loaded.tokenizer, DecodingConfig(beams=1), Lengths(20, 24))
+    texts = [summary.text for summary in generator.generate([chunk(loaded, "Hosts."), chunk(loaded, story(3, 12))])]
     short, long = (len(loaded.tokenizer.encode(text)) for text in texts)
     assert short <= len(loaded.tokenizer.encode("Hosts.")) + 1
     assert long > 10
 
 
 @pytest.mark.parametrize(
-    ("settings", "bounds", "planned", "expected"),
+    ("settings", "bounds", "predicted", "expected"),
     [
         ({}, Lengths(6, 24, 12), 10.0, Lengths(8, 12, 10)),
         ({}, Lengths(6, 24, 12), 30.0, Lengths(24, 24, 24)),
@@ -106,18 +108,18 @@ def test_a_summary_is_no_longer_than_its_document(loaded: LoadedModel) -> None:
         ({"min_length": 20, "max_length": 22}, Lengths(20, 22), 10.0, Lengths(20, 22)),
     ],
 )
-def test_a_planned_length_leaves_those_that_are_fixed(
+def test_a_predicted_length_leaves_fixed_lengths(
     settings: dict[str, int],
     bounds: Lengths,
-    planned: float,
+    predicted: float,
     expected: Lengths,
     loaded: LoadedModel,
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     search = Mock(return_value=[[Hypothesis((), 0.0, 0.0)]] * 10)
     monkeypatch.setattr("sumpool.inference.generation.search", search)
-    monkeypatch.setattr(loaded.model, "predict_lengths", Mock(return_value=torch.full((10,), planned)))
-    write(loaded, bounds, **settings)
+    monkeypatch.setattr(loaded.model, "predict_lengths", Mock(return_value=torch.full((10,), predicted)))
+    generate(loaded, bounds, **settings)
     assert search.call_args.args[2] == [expected] * 10
 
 
@@ -126,8 +128,8 @@ def test_no_search_waits_for_more_than_the_document_allows(
 ) -> None:
     search = Mock(return_value=[[Hypothesis((), 0.0, 0.0)]])
     monkeypatch.setattr("sumpool.inference.generation.search", search)
-    short = passage(loaded, "Hosts.")
-    Generator(loaded.model, loaded.tokenizer, DecodingConfig(), Lengths(20, 40, 30)).write([short])
+    short = chunk(loaded, "Hosts.")
+    Generator(loaded.model, loaded.tokenizer, DecodingConfig(), Lengths(20, 40, 30)).generate([short])
     assert search.call_args.args[2] == [Lengths(len(short.ids), len(short.ids), len(short.ids))]
 
 
@@ -140,19 +142,19 @@ def test_a_batch_that_memory_cannot_hold_is_halved(loaded: LoadedModel, monkeypa
             raise torch.OutOfMemoryError("CUDA out of memory")
         return encode(ids, mask, sentences)
 
-    expected = write(loaded, Lengths(4, 9))
+    expected = generate(loaded, Lengths(4, 9))
     monkeypatch.setattr(loaded.model, "encode", small)
-    assert write(loaded, Lengths(4, 9)) == expected
+    assert generate(loaded, Lengths(4, 9)) == expected
     assert sizes == [10, 5, 2, 3, 5, 2, 3]
 
 
 def test_a_document_that_memory_cannot_hold_is_named(loaded: LoadedModel, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(loaded.model, "encode", Mock(side_effect=MemoryError))
     with pytest.raises(ResourceError, match=r"memory must hold story, \d+ tokens with 4 beams, but it ran out"):
-        write(loaded, Lengths(4, 9))
+        generate(loaded, Lengths(4, 9))
 
 
 def test_other_errors_of_torch_are_not_hidden(loaded: LoadedModel, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(loaded.model, "encode", Mock(side_effect=RuntimeError("shapes differ")))
     with pytest.raises(RuntimeError, match="shapes differ"):
-        write(loaded, Lengths(4, 9))
+        generate(loaded, Lengths(4, 9))

@@ -15,12 +15,13 @@ from sumpool.data.report import DataReport, LengthStats, SplitReport, summarize_
 from sumpool.documents import Document
 from sumpool.errors import CheckpointError, DataError, RecipeError
 from sumpool.inference import loading
-from sumpool.inference.loading import SHIPPED, choose_lengths, load_model, load_writer, newest_run
+from sumpool.inference.loading import SHIPPED, choose_lengths, load_for_generation, load_model, newest_run
+from sumpool.inference.summaries import generate_summaries
 from sumpool.io.manifest import FileDigest, Manifest
 from sumpool.progress import Progress
 from sumpool.recipe.load import load_recipe
 from sumpool.training.checkpoint import export
-from sumpool.workflows.summarize import summarize, write_summaries
+from sumpool.workflows.summarize import summarize
 from tests.conftest import story
 
 INT8 = pytest.mark.skipif(not has_int8(), reason="needs fbgemm")
@@ -41,15 +42,15 @@ def test_a_loaded_model_is_ready_for_use(run_folder: Path) -> None:
 
 
 @pytest.mark.parametrize("precision", ["fp32", "bf16", pytest.param("int8", marks=INT8)])
-def test_a_writer_is_packed_in_the_precision_of_its_settings(run_folder: Path, precision: str) -> None:
-    plain, writer = load_model(run_folder), load_writer(run_folder, [f"summarize.precision={precision}"])
-    assert writer.recipe.summarize.precision == precision
-    widen = writer.model.decoder.layers[0].get_submodule("feed_forward.widen")
+def test_a_model_for_generation_has_the_precision_of_its_settings(run_folder: Path, precision: str) -> None:
+    plain, quantized = load_model(run_folder), load_for_generation(run_folder, [f"summarize.precision={precision}"])
+    assert quantized.recipe.summarize.precision == precision
+    widen = quantized.model.decoder.layers[0].get_submodule("feed_forward.widen")
     assert type(widen) is {"fp32": PackedLinear, "bf16": nn.Linear, "int8": Int8Linear}[precision]
-    assert (writer.model.embedding.weight.dtype == torch.bfloat16) == (precision == "bf16")
+    assert (quantized.model.embedding.weight.dtype == torch.bfloat16) == (precision == "bf16")
     stories = [Document(str(number), story(number, 12)) for number in range(10)]
-    expected = [summary.summary for summary in write_summaries(stories, plain)]
-    found = [summary.summary for summary in write_summaries(stories, writer)]
+    expected = [summary.summary for summary in generate_summaries(stories, plain)]
+    found = [summary.summary for summary in generate_summaries(stories, quantized)]
     same = sum(map(operator.eq, found, expected))
     assert all(found)
     assert same == 10 if precision == "fp32" else same >= 5
@@ -58,10 +59,10 @@ def test_a_writer_is_packed_in_the_precision_of_its_settings(run_folder: Path, p
 @INT8
 def test_batch_mates_change_nothing_in_int8(run_folder: Path) -> None:
     stories = [Document(str(number), story(number, 3 + number)) for number in range(10)]
-    together = load_writer(run_folder, ["summarize.precision=int8"])
-    apart = load_writer(run_folder, ["summarize.precision=int8", "summarize.batch_tokens=1"])
-    summaries = [(each.summary, each.score) for each in write_summaries(stories, together)]
-    assert summaries == [(each.summary, each.score) for each in write_summaries(stories, apart)]
+    together = load_for_generation(run_folder, ["summarize.precision=int8"])
+    apart = load_for_generation(run_folder, ["summarize.precision=int8", "summarize.batch_tokens=1"])
+    summaries = [(each.summary, each.score) for each in generate_summaries(stories, together)]
+    assert summaries == [(each.summary, each.score) for each in generate_summaries(stories, apart)]
 
 
 def test_without_a_name_the_newest_model_is_taken(copy: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -74,7 +75,7 @@ def test_without_a_name_the_newest_model_is_taken(copy: Path, monkeypatch: pytes
     assert load_model().folder == copy
 
 
-def test_without_any_run_the_model_of_the_package_is_taken(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_without_any_run_the_shipped_model_is_taken(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(loading, "RUNS", tmp_path / "runs")
     with pytest.raises(CheckpointError, match="must hold a trained model, got none; run `sumpool train"):
         newest_run(tmp_path / "runs")

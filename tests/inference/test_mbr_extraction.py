@@ -5,19 +5,19 @@ import pytest
 from sumpool.core.decoding.config import DecodingConfig
 from sumpool.documents import Document
 from sumpool.inference.generation import Generated
-from sumpool.inference.mbr_extraction import MbrExtractor
+from sumpool.inference.mbr_extraction import Extraction, MbrExtractor, document_sentences
 from sumpool.text.sentences import SentenceSplitter
 from sumpool.workflows.summarize import summarize
 from tests.conftest import story
 
 TEXT = "Hosts send packets to gateways.\nApples fall from trees. Gateways drop packets that are\ntoo long."
 AGREED = "Gateways drop packets that are long. Hosts send packets to trees."
-WRITTEN = Generated(AGREED, -1.0, (AGREED,))
+GENERATED = Generated(AGREED, -1.0, (AGREED,))
 
 
-def extract(written: list[Generated], text: str = TEXT, **settings: object) -> str:
+def extract(generated: list[Generated], text: str = TEXT, **settings: object) -> str:
     config = DecodingConfig.model_validate({"mode": "extractive", **settings})
-    return MbrExtractor(config, SentenceSplitter.default()).extract(text, written)
+    return " ".join(MbrExtractor(config, SentenceSplitter.default()).extract(text, generated).sentences)
 
 
 def extract_from(text: str, sample: str) -> str:
@@ -25,7 +25,7 @@ def extract_from(text: str, sample: str) -> str:
 
 
 def test_sentences_that_agree_are_taken_in_their_order() -> None:
-    assert extract([WRITTEN]) == "Hosts send packets to gateways. Gateways drop packets that are too long."
+    assert extract([GENERATED]) == "Hosts send packets to gateways. Gateways drop packets that are too long."
 
 
 def test_headings_are_no_sentences() -> None:
@@ -54,7 +54,7 @@ def test_nothing_is_taken_where_nothing_agrees() -> None:
 
 
 def test_what_the_model_writes_stays_unless_sentences_are_wanted() -> None:
-    assert extract([WRITTEN], mode="abstractive") == ""
+    assert extract([GENERATED], mode="abstractive") == ""
 
 
 def test_sentences_agree_with_all_that_might_be_written_and_not_with_what_is() -> None:
@@ -72,6 +72,21 @@ def test_the_beginning_has_a_say_where_the_model_is_at_a_loss() -> None:
     assert taken("extractive", 0) == "Gateways drop packets."
     assert "Hosts wait" in taken("extractive", 0.35)
     assert "Hosts wait" in taken("auto", 0.35)
+
+
+def test_sentences_have_their_indices_and_auto_says_why_they_are_taken() -> None:
+    text = "Hosts wait.\n\nAPPLES\n\nApples rot. Gateways drop packets."
+    generated = [Generated("Plums fall.", -1.0, ("Gateways drop packets.",))]
+
+    def extraction(**settings: object) -> Extraction:
+        config = DecodingConfig.model_validate(settings)
+        extractor = MbrExtractor(config, SentenceSplitter.default())
+        assert document_sentences(text, SentenceSplitter.default())[2] == "Gateways drop packets."
+        return extractor.extract(text, generated)
+
+    assert extraction(mode="extractive") == Extraction(("Gateways drop packets.",), (2,))
+    assert extraction(mode="auto").cause == "agreement of the generated text 0.00 <= 2.00"
+    assert extraction(mode="auto", ood_threshold=1).cause == "agreement with the lead 0.99 < 1.00"
 
 
 @pytest.mark.parametrize("drawn", [8, 64])
@@ -105,8 +120,11 @@ def test_auto_says_where_it_takes_sentences(run_folder: Path) -> None:
     notes: list[str] = []
     overrides = ["summarize.mode=auto", "summarize.samples=3"]
     found = list(summarize(told, run_folder, overrides=overrides, report=lambda progress: notes.append(progress.note)))
-    expected = [summary.id for summary in found if summary.mode == "extractive"]
-    assert [note for note in notes if note] == [f"{name}: in sentences of the document" for name in expected]
+    expected = [summary for summary in found if summary.mode == "extractive"]
+    assert [note for note in notes if note] == [
+        f"{summary.id}: extractive summary ({summary.extraction.cause})" for summary in expected
+    ]
+    assert all(summary.extraction.cause.startswith("agreement of the generated text 0.") for summary in expected)
     assert expected
 
 

@@ -4,6 +4,7 @@ from pathlib import Path
 
 import pytest
 
+from sumpool.documents import Document
 from sumpool.errors import DataError, RecipeError, ResourceError
 from sumpool.inference.results import Summary, SummaryFile
 
@@ -30,8 +31,9 @@ def test_a_line_is_json_whatever_the_text_holds(tmp_path: Path) -> None:
 def test_equal_names_count_one_by_one(tmp_path: Path) -> None:
     path = tmp_path / "out.jsonl"
     path.write_text('{"id": "a"}\n{"id": "a"}\n{"id": "b"}\n')
+    documents = [Document(id, str(number)) for number, id in enumerate("aaabc")]
     with SummaryFile(path, resume=True) as file:
-        assert [file.is_done(id) for id in "aaabc"] == [True, True, False, True, False]
+        assert [document.text for document in file.skip_done(documents)] == ["2", "4"]
 
 
 @pytest.mark.parametrize("line", ["no json", "[]", "{}", '"id"', "\\xff"])

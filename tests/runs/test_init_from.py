@@ -14,7 +14,7 @@ from sumpool.errors import CheckpointError, Interrupted, RecipeError
 from sumpool.progress import Progress
 from sumpool.recipe.load import load_recipe
 from sumpool.recipe.schema import Recipe
-from sumpool.runs.init_from import take_weights
+from sumpool.runs.init_from import init_weights
 from sumpool.training.checkpoint import load_weights
 from sumpool.training.weights import weights_of
 from sumpool.workflows.train import train
@@ -146,6 +146,6 @@ def test_damaged_weights_are_refused(folder: Path, tmp_path: Path, recipe_with: 
 
 def test_many_names_are_counted(folder: Path) -> None:
     heard: list[Progress] = []
-    take_weights(torch.nn.Linear(2, 2), folder / "run", folder / "prepared", heard.append)
+    init_weights(torch.nn.Linear(2, 2), folder / "run", folder / "prepared", heard.append)
     assert "; fresh: bias, weight; left out: " in heard[0].note
     assert heard[0].note.endswith(f" and {len(weights_in(folder / 'run')) - 8} more")

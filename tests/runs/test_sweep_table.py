@@ -4,16 +4,17 @@ import json
 
 import pytest
 
-from sumpool.runs.sweep_table import Measured, Outcome, read_journal, tabulate
+from sumpool.runs.run_metrics import RunMetrics
+from sumpool.runs.sweep_table import Outcome, tabulate
 
 
-def measured(scores: list[float], losses: list[tuple[float, float]], peak_memory: int | None = 2**21) -> Measured:
+def metrics_of(scores: list[float], losses: list[tuple[float, float]], peak_memory: int | None = 2**21) -> RunMetrics:
     rouge = {f"d{number}": (score, score / 2, score) for number, score in enumerate(scores)}
-    return Measured(rouge, min(loss for _, loss in losses), losses, [90.0, 100.0, 2000.0], peak_memory, {})
+    return RunMetrics(rouge, min(loss for _, loss in losses), losses, [90.0, 100.0, 2000.0], peak_memory, {})
 
 
-FIRST = measured([0.1, 0.3], [(10.0, 3.0), (20.0, 2.0)])
-SECOND = measured([0.3, 0.5], [(12.0, 2.4), (24.0, 2.2)])
+FIRST = metrics_of([0.1, 0.3], [(10.0, 3.0), (20.0, 2.0)])
+SECOND = metrics_of([0.3, 0.5], [(12.0, 2.4), (24.0, 2.2)])
 
 
 def test_seeds_are_taken_together() -> None:
@@ -43,7 +44,7 @@ def test_a_loss_that_a_seed_never_reached_has_no_time() -> None:
 
 
 def test_one_seed_has_no_spread_and_unknown_memory_is_a_dash() -> None:
-    table = tabulate([Outcome("a", 1, 9, 5, measured([0.2], [(1.0, 3.0)], None))], None, 100)
+    table = tabulate([Outcome("a", 1, 9, 5, metrics_of([0.2], [(1.0, 3.0)], None))], None, 100)
     scores = ["20.0 [20.0, 20.0]", "10.0 [10.0, 10.0]", "20.0 [20.0, 20.0]"]
     assert table.table()[1] == [["a", "9", *scores, "3.000", "100", "-", "1", ""]]
 
@@ -55,16 +56,3 @@ def test_failures_with_one_reason_are_told_once_and_bars_are_escaped() -> None:
     assert table.table()[1][0][-1] == "failed with seed 1, 2: it | broke\noff"
     assert r"| failed with seed 1, 2: it \| broke off |" in table.to_markdown()
     assert tabulate([], None, 100).table()[0][-2] == "s to target"
-
-
-def test_a_journal_is_read_for_losses_speeds_and_the_health_at_the_end() -> None:
-    steps = [
-        {"kind": "step", "step": step, "seconds": 0.5, "tokens_per_second": step, "layer_1.winner_share": step / 100}
-        for step in range(1, 21)
-    ]
-    journal = [*steps[:4], {"kind": "validation", "step": 4, "nats": 3.0}, *steps[4:]]
-    losses, speeds, health = read_journal([*journal, {"kind": "validation", "step": 20, "nats": 2.0}])
-    assert losses == [(2.0, 3.0), (10.0, 2.0)]
-    assert speeds == list(range(1, 21))
-    assert health == {"layer_1.winner_share": pytest.approx(0.155)}
-    assert read_journal([]) == ([], [], {})

@@ -12,12 +12,14 @@ import pytest
 
 from sumpool.bench.peers.trainer import TrainerConfig
 from sumpool.errors import CheckpointError, DataError, Interrupted, RecipeError
+from sumpool.io.manifest import FileDigest, Manifest
 from sumpool.progress import Progress
 from sumpool.recipe.load import load_recipe
+from sumpool.runs.dry_run import DryRun
+from sumpool.runs.run_metrics import DRY_RUN
 from sumpool.workflows.bench_trainer import bench_trainer
-from sumpool.workflows.run_metrics import TRIED
 from sumpool.workflows.suite_settings import load_trainer
-from sumpool.workflows.train import DryRun, train
+from sumpool.workflows.train import train
 from sumpool.workflows.trainer_rows import FoundTrainer
 from tests.conftest import TOY
 from tests.workflows.test_train import write_rows
@@ -82,7 +84,7 @@ def lines(run: Path) -> list[dict[str, str]]:
 def test_the_figures_of_the_run_are_taken_from_its_folder(finished: Path, tmp_path: Path) -> None:
     run = shutil.copytree(finished, tmp_path / "run")
     tried = DryRun(1, 1, 1, 1, seconds=123.0, peak_memory=7 << 20, device="cpu")
-    (run / TRIED).write_text(json.dumps(asdict(tried)))
+    (run / DRY_RUN).write_text(json.dumps(asdict(tried)))
     found = bench_trainer(run, overrides=["bench.seconds=0.1", "bench.loss=100"]).found
     assert isinstance(found, FoundTrainer)
     assert found.table.systems[0].peak_memory == 7 << 20
@@ -108,7 +110,6 @@ def test_a_run_must_be_finished(finished: Path, tmp_path: Path) -> None:
     manifest = json.loads((run / "manifest.json").read_text())
     del manifest["facts"]["finished"]
     del manifest["sha256"]
-    from sumpool.io.manifest import FileDigest, Manifest
 
     files = {name: FileDigest(**content) for name, content in manifest["files"].items()}
     Manifest(files, manifest["facts"]).write(run)
@@ -126,9 +127,7 @@ def test_other_data_is_refused(finished: Path, tmp_path: Path) -> None:
     prepared = load_recipe(finished).data.prepared
     assert prepared is not None
     other = shutil.copytree(prepared, tmp_path / "other")
-    manifest = json.loads((other / "manifest.json").read_text())
-    manifest["files"] = {}
-    (other / "manifest.json").write_text(json.dumps(manifest))
+    Manifest({}, kind="prepared data").write(other)
     with pytest.raises(DataError, match=r"other must hold the data that .*run was trained on, got other data"):
         bench_trainer(finished, overrides=[f"data.prepared={other}"])
 

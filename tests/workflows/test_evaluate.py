@@ -11,12 +11,13 @@ from sumpool.data.texts import TextsWriter
 from sumpool.documents import Document
 from sumpool.errors import DataError, Interrupted, RecipeError
 from sumpool.evaluation.config import EvaluationConfig
+from sumpool.evaluation.task import Results
 from sumpool.inference.loading import LoadedModel
 from sumpool.inference.results import Summary
 from sumpool.progress import Progress
 from sumpool.recipe.load import load_recipe
 from sumpool.workflows import evaluate
-from sumpool.workflows.evaluate import Results, evaluate_predictions, evaluate_run
+from sumpool.workflows.evaluate import evaluate_predictions, evaluate_run
 
 DOCUMENTS = 12
 
@@ -61,16 +62,16 @@ def run(tmp_path: Path, tiny_recipe: Path, monkeypatch: pytest.MonkeyPatch) -> P
         for number in range(DOCUMENTS):
             texts.add(example(number))
 
-    def load_writer(folder: Path, overrides: tuple[str, ...]) -> LoadedModel:
+    def load_for_generation(folder: Path, overrides: tuple[str, ...]) -> LoadedModel:
         recipe = load_recipe(tiny_recipe, [f"data.prepared={prepared}", *overrides])
         return cast(LoadedModel, SimpleNamespace(folder=folder, recipe=recipe))
 
-    monkeypatch.setattr(evaluate, "load_writer", load_writer)
-    monkeypatch.setattr(evaluate, "write_summaries", write_summaries)
+    monkeypatch.setattr(evaluate, "load_for_generation", load_for_generation)
+    monkeypatch.setattr(evaluate, "generate_summaries", generate_summaries)
     return folder
 
 
-def write_summaries(
+def generate_summaries(
     documents: Iterable[Document], loaded: LoadedModel, *, check: Callable[[], None]
 ) -> Iterator[Summary]:
     """Look four documents ahead, as the real one looks some hundred ahead."""

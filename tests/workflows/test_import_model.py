@@ -21,7 +21,8 @@ from sumpool.data.batches import collate
 from sumpool.documents import Document
 from sumpool.errors import CheckpointError, DataError, RecipeError
 from sumpool.inference.chunking import Chunker
-from sumpool.inference.loading import LoadedModel, load_model, load_writer
+from sumpool.inference.loading import LoadedModel, load_for_generation, load_model
+from sumpool.inference.summaries import generate_summaries
 from sumpool.io.manifest import Manifest
 from sumpool.pretrained.config import ImportOptions
 from sumpool.progress import Progress
@@ -30,7 +31,6 @@ from sumpool.runs.model_card import CARD
 from sumpool.workflows import import_model as workflow
 from sumpool.workflows.evaluate import evaluate_run
 from sumpool.workflows.import_model import import_model
-from sumpool.workflows.summarize import write_summaries
 from sumpool.workflows.train import train
 from tests.conftest import story
 from tests.pretrained.originals import Theirs, TheirsT, both, random_bart, random_led
@@ -103,7 +103,7 @@ def written(loaded: LoadedModel, texts: list[str]) -> list[tuple[int, ...]]:
     """What our search finds with the settings of the imported recipe."""
     config = loaded.recipe.summarize
     reader = Chunker(loaded)
-    items = [reader.read(Document("a", text)).passages[0] for text in texts]
+    items = [reader.chunk(Document("a", text)).chunks[0] for text in texts]
     batch = collate(items, loaded.recipe.model.source_length, loaded.recipe.model.target_length)
     with torch.inference_mode():
         memory = loaded.model.encode(batch.ids, batch.mask, batch.sentences)
@@ -135,7 +135,7 @@ def compare(theirs: Theirs, loaded: LoadedModel, seed: int, vocabulary: Path) ->
     rows = [tuple(takewhile(lambda token: token not in (PAD, EOS), row[1:])) for row in expected.tolist()]
     assert written(loaded, texts) == rows
     said = tokenizer.batch_decode(expected, skip_special_tokens=True, clean_up_tokenization_spaces=False)
-    summaries = write_summaries([Document(text, text) for text in texts], loaded)
+    summaries = generate_summaries([Document(text, text) for text in texts], loaded)
     assert [summary.summary for summary in summaries] == [text.strip() for text in said]
 
 
@@ -143,7 +143,7 @@ def compare(theirs: Theirs, loaded: LoadedModel, seed: int, vocabulary: Path) ->
 def test_summaries_are_those_of_generate(seed: int, vocabulary: Path, tmp_path: Path) -> None:
     theirs = writing_bart(seed, vocabulary)
     run = import_model(str(save(theirs, vocabulary, tmp_path / "bart")), tmp_path / "run")
-    compare(theirs, load_writer(run), seed, vocabulary)
+    compare(theirs, load_for_generation(run), seed, vocabulary)
 
 
 @pytest.mark.parametrize(
@@ -159,14 +159,14 @@ def test_other_settings_are_those_of_generate_too(
 ) -> None:
     theirs = writing_bart(30, vocabulary)
     run = import_model(str(save(theirs, vocabulary, tmp_path / "bart", **settings)), tmp_path / "run")
-    compare(theirs, load_writer(run), 30, vocabulary)
+    compare(theirs, load_for_generation(run), 30, vocabulary)
 
 
 @pytest.mark.parametrize("seed", range(2))
 def test_summaries_of_led_are_those_of_generate(seed: int, vocabulary: Path, tmp_path: Path) -> None:
     theirs = writing_led(seed, vocabulary)
     run = import_model(str(save(theirs, vocabulary, tmp_path / "led")), tmp_path / "run")
-    compare(theirs, load_writer(run), seed, vocabulary)
+    compare(theirs, load_for_generation(run), seed, vocabulary)
 
 
 def test_an_import_is_a_whole_run_folder(bart: Path, tmp_path: Path) -> None:
@@ -219,7 +219,7 @@ def test_led_may_read_less_and_in_other_windows(vocabulary: Path, tmp_path: Path
         "It reads 150 tokens of a document: the last 106 learned positions are left out.",
         "Searches end as with early_stopping = never, but an end that the longest length forces is not free.",
     ]
-    short, long = write_summaries([Document("a", story(1, 12)), Document("b", story(2, 50))], loaded)
+    short, long = generate_summaries([Document("a", story(1, 12)), Document("b", story(2, 50))], loaded)
     assert short.summary
     assert long.tokens_read == 150
 

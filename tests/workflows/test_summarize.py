@@ -9,7 +9,7 @@ from sumpool.errors import CheckpointError, Interrupted, RecipeError
 from sumpool.inference.loading import load_model
 from sumpool.inference.results import Summary
 from sumpool.progress import Progress
-from sumpool.workflows.summarize import summarize, write_summaries
+from sumpool.workflows.summarize import summarize
 from tests.conftest import story
 
 
@@ -121,21 +121,6 @@ def test_progress_counts_to_the_end(run_folder: Path) -> None:
     seen: list[Progress] = []
     list(summarize(documents(5), run_folder, report=seen.append))
     assert [(progress.done, progress.total) for progress in seen] == [(number, 5) for number in range(1, 6)]
-
-
-def test_a_stream_is_not_read_to_its_end_first(run_folder: Path) -> None:
-    taken = 0
-
-    def endless() -> Iterator[Document]:
-        nonlocal taken
-        while True:
-            taken += 1
-            yield Document(str(taken), story(taken % 7, 4))
-
-    loaded = load_model(run_folder, ["summarize.batch_tokens=200"])
-    summaries = write_summaries(endless(), loaded)
-    assert [next(summaries).id for _ in range(3)] == ["1", "2", "3"]
-    assert taken < 100
 
 
 def test_a_signal_stops_between_batches(run_folder: Path, tmp_path: Path) -> None:

@@ -14,7 +14,7 @@ from sumpool.interruption import go_on
 from sumpool.progress import Progress, silent
 from sumpool.recipe.load import load_recipe
 from sumpool.recipe.sweep import LoadedSweep, load_sweep
-from sumpool.runs.sweep_plan import plan
+from sumpool.runs.sweep_plan import plan_runs
 from sumpool.training.data_order import Position, TrainingData, updates_from
 from sumpool.workflows import sweep as workflow
 from sumpool.workflows.sweep import forecast, sweep
@@ -105,8 +105,8 @@ def test_every_row_and_seed_is_trained_scored_and_tabulated(
         assert len(system.validation_loss) == 2
         assert None not in system.seconds_to_target
         assert system.tokens_per_second
-    assert list(halving.health) == ["layer_1.winner_share"]
-    assert blockwise.health == {}
+    assert list(halving.layer_metrics) == ["layer_1.winner_share"]
+    assert blockwise.layer_metrics == {}
     lines = (tmp_path / "toy" / "table.md").read_text().splitlines()
     assert [line.split(" | ")[0] for line in lines[:4]] == ["| row", "| ---", "| blockwise", "| halving"]
     assert {line.count(" | ") for line in lines[:4]} == {9}
@@ -119,7 +119,7 @@ def test_a_run_makes_the_fewest_updates_that_read_the_budget(
     corner: Path, sweep_with: Callable[..., LoadedSweep]
 ) -> None:
     loaded = sweep_with("train.accumulate=2")
-    for run in plan(loaded, corner, silent, go_on):
+    for run in plan_runs(loaded, corner, silent, go_on):
         config = run.recipe.train
         shards = Shard.open(corner / "prepared", "train"), Shard.open(corner / "prepared", "validation")
         material = TrainingData(*shards, 64, 16, run.recipe.seed)
@@ -218,6 +218,6 @@ def test_a_forecast_keeps_nothing(corner: Path, sweep_with: Callable[..., Loaded
     assert [each.run.recipe.name for each in found] == [
         *("blockwise-seed1", "blockwise-seed2", "halving-seed1", "halving-seed2")
     ]
-    assert all(each.tried and each.tried.parameters == each.run.parameters for each in found)
+    assert all(each.cost and each.cost.parameters == each.run.parameters for each in found)
     unknown = forecast(sweep_with("train.loss_weights={nothing: 1.0}"))
-    assert all(each.tried is None and "must name losses of the model" in each.failure for each in unknown)
+    assert all(each.cost is None and "must name losses of the model" in each.failure for each in unknown)

@@ -1,0 +1,110 @@
+"""Summaries of a stream of documents with a loaded model: chunk, generate, extract."""
+
+import time
+from collections.abc import Iterable, Iterator, Sequence, Sized
+from contextlib import AbstractContextManager, nullcontext
+
+from sumpool.documents import Document
+from sumpool.inference.chunking import ChunkedDocument, Chunker, batch_chunks, group_documents
+from sumpool.inference.generation import Generated, Generator
+from sumpool.inference.loading import LoadedModel
+from sumpool.inference.mbr_extraction import MbrExtractor
+from sumpool.inference.results import Summary
+from sumpool.interruption import Check, go_on
+from sumpool.progress import Progress, Report, silent
+
+_LOOKAHEAD_BATCHES = 8
+"""Batches of tokens that are read ahead, so that chunks of similar length meet."""
+
+
+def generate_summaries(
+    documents: Iterable[Document],
+    loaded: LoadedModel,
+    *,
+    report: Report = silent,
+    check: Check = go_on,
+    model_lock: AbstractContextManager[object] | None = None,
+) -> Iterator[Summary]:
+    """Summarise documents.
+
+    Args:
+        documents: The documents; ids may repeat.
+        loaded: The model.
+        report: Called with progress, and with a note for every document that is not read to its end.
+        check: Called between batches.
+        model_lock: Held while the model computes, for models that several threads use.
+
+    Yields:
+        Summaries in the order of the documents, while later ones wait.
+    """
+    total = len(documents) if isinstance(documents, Sized) else None
+    config = loaded.recipe.summarize
+    chunker = Chunker(loaded)
+    generator = Generator(loaded.model, loaded.tokenizer, config, loaded.lengths)
+    extractor = MbrExtractor(config, loaded.splitter)
+    lock = model_lock or nullcontext()
+    done = 0
+    for group in group_documents(map(chunker.chunk, documents), _LOOKAHEAD_BATCHES * config.batch_tokens):
+        for document in group:
+            if 0 < document.tokens_read < document.tokens_total:
+                share = f"{document.tokens_read / document.tokens_total:.0%}"
+                note = f"{document.id}: read {document.tokens_read:,} of {document.tokens_total:,} tokens ({share})"
+                report(Progress("summarize", done, total, note=note))
+        for document, generated, seconds in _generate(group, generator, config.batch_tokens, check, lock):
+            summary = _summary(document, generated, seconds, extractor)
+            done += 1
+            if summary.extraction.cause:
+                note = f"{summary.id}: extractive summary ({summary.extraction.cause})"
+                report(Progress("summarize", done, total, note=note))
+            report(Progress("summarize", done, total))
+            yield summary
+
+
+def _generate(
+    group: Sequence[ChunkedDocument],
+    generator: Generator,
+    batch_tokens: int,
+    check: Check,
+    lock: AbstractContextManager[object],
+) -> Iterator[tuple[ChunkedDocument, list[Generated], float]]:
+    """Generate batch by batch; a document is yielded as soon as all before it are done.
+
+    Yields:
+        A document, what was generated for its chunks, and its share of the seconds.
+    """
+    chunks = [chunk for document in group for chunk in document.chunks]
+    batches = iter(batch_chunks([len(chunk.ids) for chunk in chunks], batch_tokens))
+    generated: dict[int, Generated] = {}
+    seconds: dict[int, float] = {}
+    first = 0
+    for document in group:
+        indices = range(first, first + len(document.chunks))
+        while not generated.keys() >= set(indices):
+            check()
+            batch = next(batches)
+            with lock:
+                start = time.perf_counter()
+                generated.update(zip(batch, generator.generate([chunks[index] for index in batch]), strict=True))
+                seconds.update(dict.fromkeys(batch, (time.perf_counter() - start) / len(batch)))
+        yield document, [generated[index] for index in indices], sum(seconds[index] for index in indices)
+        first = indices.stop
+
+
+def _summary(
+    document: ChunkedDocument, generated: Sequence[Generated], seconds: float, extractor: MbrExtractor
+) -> Summary:
+    """Join the summaries of a document's chunks, one per line, or take the extracted sentences instead."""
+    start = time.perf_counter()
+    text = "\n".join(part.text for part in generated if part.text)
+    extraction = extractor.extract(document.text, generated)
+    return Summary(
+        id=document.id,
+        summary=" ".join(extraction.sentences) or text,
+        score=sum(part.score for part in generated) / len(generated) if text else None,
+        tokens_read=document.tokens_read,
+        tokens_total=document.tokens_total,
+        seconds=document.seconds + seconds + time.perf_counter() - start,
+        reason=document.reason if text or document.reason else "the model must write a word, but it wrote none",
+        mode="extractive" if extraction.sentences else "abstractive",
+        extraction=extraction,
+    )

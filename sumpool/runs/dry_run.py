@@ -1,0 +1,69 @@
+"""Dry run: time and memory of one update with the longest batch."""
+
+import time
+from dataclasses import dataclass
+
+import torch
+
+from sumpool.bench.measures.memory import peak
+from sumpool.progress import Progress, Report
+from sumpool.runs.training_setup import TrainingSetup
+from sumpool.training.config import TrainConfig
+from sumpool.training.hardware import reproducible
+from sumpool.training.optimizer import build_optimizer
+from sumpool.training.update import Updater
+
+
+@dataclass(frozen=True)
+class DryRun:
+    """Cost of an update with the longest batch.
+
+    Attributes:
+        parameters: Number of trained parameters.
+        documents: Documents of the batch.
+        source_tokens: Tokens of its longest document.
+        target_tokens: Tokens of its longest summary, EOS included.
+        seconds: Time of an update of such batches.
+        peak_memory: Bytes that an update needs beside weights and moments; None if unknown.
+        device: The device.
+    """
+
+    parameters: int
+    documents: int
+    source_tokens: int
+    target_tokens: int
+    seconds: float
+    peak_memory: int | None
+    device: str
+
+
+def measure_update(setup: TrainingSetup, config: TrainConfig, device: torch.device, report: Report) -> DryRun:
+    """Measure an update with the longest batch of the first epoch, at a learning rate of 0.
+
+    Raises:
+        RecipeError: If the settings do not fit the model.
+        ResourceError: If memory runs out.
+    """
+    data, model = setup.data, setup.model.to(device)
+    batch = data.batch(data.training, data.plan(config.batch_tokens).longest())
+    updater = Updater(model, build_optimizer(model, config), config, device)
+
+    def update() -> None:
+        updater.update([batch], rate=0.0).read()
+
+    report(Progress("dry run", note="trying the longest batch"))
+    with reproducible(device):
+        update()  # the first update also allocates memory and selects kernels
+        start = time.perf_counter()
+        memory = peak(update, device)
+        seconds = time.perf_counter() - start
+    assert batch.target is not None
+    return DryRun(
+        parameters=sum(parameter.numel() for parameter in model.parameters() if parameter.requires_grad),
+        documents=len(batch.documents),
+        source_tokens=batch.ids.size(1),
+        target_tokens=batch.target.size(1),
+        seconds=seconds * config.accumulate,
+        peak_memory=memory,
+        device=str(device),
+    )
