@@ -1,7 +1,7 @@
-"""Batches: documents of similar length, padded together; the same way for training and for summarising.
+"""Padded batches of documents of similar length, for training and summarisation.
 
-The order of an epoch is a pure function of the seed and the epoch, so training goes on from any batch of any epoch
-without replaying the ones before it.
+The batch order of an epoch is a pure function of the seed and the epoch, so training resumes at any batch without
+replaying earlier ones.
 """
 
 from collections.abc import Iterable, Iterator, Sequence
@@ -16,23 +16,24 @@ from sumpool.special_tokens import DEFAULT_SPECIAL_TOKENS, PAD, SpecialTokens
 from sumpool.text.document import EncodedDocument
 from sumpool.text.phrases import Phrases
 
-_WINDOW = 32
-"""Batches whose documents are sorted together: more waste less on padding and mix less."""
+_BUCKET_BATCHES = 32
+"""Batches whose documents are sorted together; larger buckets have less padding and less random batches."""
 
 
 @dataclass(frozen=True, eq=False)
 class Batch:
-    """Documents that travel together.
+    """Padded batch of documents.
 
     Attributes:
-        ids: (batch, length) int64, PAD after a document's end.
+        ids: (batch, length) int64 token ids, padded with `pad`.
         mask: (batch, length) bool, True at real tokens.
-        sentences: (batch, length) int64, number of each token's sentence in its document; 0 at padding.
-        target: (batch, target) int64, the summaries; END after a whole one, then PAD. None if there are no summaries.
-        documents: Names of the documents.
-        phrases: (batch, length) int64, number of each token's phrase, for boundaries that learn from a teacher; None
-            where there is no teacher.
-        pad: Id of padding in `ids` and `target`.
+        sentences: (batch, length) int64 sentence number of each token within its document; 0 at padding.
+        target: (batch, target) int64 token ids of the summaries, with EOS unless truncated, padded with `pad`; None if
+            there are no summaries.
+        documents: Document ids.
+        phrases: (batch, length) int64 phrase number of each token, the target of `unigram` boundaries; None without a
+            teacher.
+        pad: Id of the padding token in `ids` and `target`.
     """
 
     ids: Tensor
@@ -44,10 +45,12 @@ class Batch:
     pad: int = PAD
 
     def to(self, device: torch.device) -> "Batch":
-        """The same batch on another device."""
-        ids, mask, sentences = (part.to(device, non_blocking=True) for part in (self.ids, self.mask, self.sentences))
+        """Copy the batch to another device."""
+        ids, mask, sentences = (
+            tensor.to(device, non_blocking=True) for tensor in (self.ids, self.mask, self.sentences)
+        )
         target, phrases = (
-            None if part is None else part.to(device, non_blocking=True) for part in (self.target, self.phrases)
+            None if tensor is None else tensor.to(device, non_blocking=True) for tensor in (self.target, self.phrases)
         )
         return Batch(ids, mask, sentences, target, self.documents, phrases, self.pad)
 
@@ -59,31 +62,30 @@ def collate(
     teacher: Phrases | None = None,
     special_tokens: SpecialTokens = DEFAULT_SPECIAL_TOKENS,
 ) -> Batch:
-    """Pad documents into a batch, as wide as the longest one needs.
+    """Truncate documents and pad them to the longest one.
 
     Args:
-        items: The documents; all with a summary or all without.
-        source_length: Tokens of a document that are read; later ones are left out, but for END at its end.
-        target_length: Tokens of a summary that are learnt from, its end included. A summary that is cut has no END,
-            because its last token here is not where it ends.
-        teacher: Numbers the phrases of the documents, where boundaries learn from them.
-        special_tokens: Ids of padding and of the end of a summary.
+        items: Documents, all with or all without a summary.
+        source_length: Maximum tokens of a document; a final EOS survives truncation.
+        target_length: Maximum tokens of a summary, including EOS. A truncated summary has no EOS.
+        teacher: Phrase model that supervises boundaries.
+        special_tokens: Ids of the padding and EOS tokens.
 
     Raises:
-        ValueError: If there are no documents or only some have a summary.
+        ValueError: If `items` is empty, or only some have a summary.
     """
     if not items:
-        raise ValueError("items must hold a document, got none")
+        raise ValueError("items must not be empty, got none")
     pad, eos = special_tokens.pad, special_tokens.eos
-    read = [EncodedDocument(item.ids, item.sentences).truncate(source_length, eos) for item in items]
-    ids = _pad([document.ids for document in read], pad)
-    sentences = _pad([document.sentences for document in read], 0)
-    lengths = torch.tensor([len(document.ids) for document in read])
+    truncated = [EncodedDocument(item.ids, item.sentences).truncate(source_length, eos) for item in items]
+    ids = _pad([document.ids for document in truncated], pad)
+    sentences = _pad([document.sentences for document in truncated], 0)
+    lengths = torch.tensor([len(document.ids) for document in truncated])
     mask = torch.arange(ids.size(1)) < lengths[:, None]  # (batch, length)
-    targets = [_ended(item.target, target_length, eos) for item in items if item.target is not None]
+    targets = [_add_eos(item.target, target_length, eos) for item in items if item.target is not None]
     if len(targets) not in (0, len(items)):
         raise ValueError(f"all items or none must have a target, got {len(targets)} of {len(items)}")
-    phrases = [teacher.indices(document.ids, document.sentences) for document in read if teacher]
+    phrases = [teacher.indices(document.ids, document.sentences) for document in truncated if teacher]
     return Batch(
         ids=ids,
         mask=mask,
@@ -95,37 +97,37 @@ def collate(
     )
 
 
-class BatchPlan:
-    """Which documents travel together, for every epoch.
+class BatchSampler:
+    """Assignment of documents to batches by length buckets and a token budget, for every epoch.
 
     Args:
-        lengths: (documents,), tokens that are read of each document, after truncation.
-        batch_tokens: Most tokens of a batch, padding included. A document longer than that is a batch of its own.
+        lengths: (documents,) tokens per document after truncation.
+        batch_tokens: Maximum tokens of a batch, including padding. A longer document forms a batch alone.
         seed: Seed of the order.
 
     Raises:
-        ValueError: If there are no documents or no tokens allowed.
+        ValueError: If there are no documents, or `batch_tokens` is less than 1.
     """
 
     def __init__(self, lengths: Sequence[int] | np.ndarray, batch_tokens: int, seed: int) -> None:
         if not len(lengths):
-            raise ValueError("lengths must name a document, got none")
+            raise ValueError("lengths must not be empty, got none")
         if batch_tokens < 1:
             raise ValueError(f"batch_tokens must be at least 1, got {batch_tokens}")
         self._lengths = np.asarray(lengths, np.int64)
         self._batch_tokens = batch_tokens
         self._seed = seed
         documents = batch_tokens / max(float(self._lengths.mean()), 1)
-        self._window = max(1, round(_WINDOW * documents))
+        self._window = max(1, round(_BUCKET_BATCHES * documents))
 
     def batches(self, epoch: int) -> list[list[int]]:
-        """Every document once, in batches.
+        """Return the batches of an epoch, in which every document occurs once.
 
-        Each window of a fresh shuffle is sorted by length and cut where the padded batch would exceed the budget; then
-        the batches are shuffled.
+        The documents are shuffled and divided into buckets. Each bucket is sorted by length and cut where a padded
+        batch would exceed the budget; then the batches are shuffled.
 
         Args:
-            epoch: Number of the epoch, from 0.
+            epoch: Index of the epoch.
         """
         random = np.random.default_rng((self._seed, epoch))
         order = random.permutation(len(self._lengths))
@@ -137,21 +139,21 @@ class BatchPlan:
         return [batches[number] for number in random.permutation(len(batches))]
 
     def start_at(self, epoch: int, index: int) -> Iterator[tuple[int, int, list[int]]]:
-        """Go through the batches for ever, from batch `index` of `epoch` on.
+        """Iterate over the batches of all epochs, starting at batch `index` of `epoch`.
 
-        An index at the end of an epoch is the beginning of the next one.
+        An index at the end of an epoch means the beginning of the next one.
 
         Yields:
-            Epoch, index within the epoch, and the documents of the batch.
+            Epoch, index within the epoch, and document indices of the batch.
         """
         while True:
             batches = self.batches(epoch)
-            for place in range(index, len(batches)):
-                yield epoch, place, batches[place]
+            for batch in range(index, len(batches)):
+                yield epoch, batch, batches[batch]
             epoch, index = epoch + 1, 0
 
     def longest(self) -> list[int]:
-        """The batch of the first epoch with the longest document, and of such batches the fullest."""
+        """Return the batch of the first epoch with the longest document; of several, the largest."""
         return max(self.batches(0), key=lambda batch: (self._lengths[batch].max(), len(batch)))
 
 
@@ -176,14 +178,15 @@ def fill_batches(
 
 
 def _pad(rows: Sequence[np.ndarray], value: int) -> Tensor:
-    """Stack rows of any length into (rows, longest), padded at the end."""
+    """Stack arrays of any length into (rows, longest), padded at the end."""
     padded = torch.full((len(rows), max(len(row) for row in rows)), value, dtype=torch.int64)
     for number, row in enumerate(rows):
         padded[number, : len(row)] = torch.from_numpy(row.astype(np.int64))
     return padded
 
 
-def _ended(target: np.ndarray, target_length: int, eos: int) -> np.ndarray:
+def _add_eos(target: np.ndarray, target_length: int, eos: int) -> np.ndarray:
+    """Append EOS, or truncate without it."""
     if len(target) < target_length:
         return np.append(target.astype(np.int64), eos)
     return target[:target_length]

@@ -7,7 +7,7 @@ from typing import Protocol
 import numpy as np
 import torch
 
-from sumpool.data.batches import Batch, BatchPlan, collate
+from sumpool.data.batches import Batch, BatchSampler, collate
 from sumpool.data.shards import Item
 from sumpool.errors import DataError
 from sumpool.special_tokens import DEFAULT_SPECIAL_TOKENS, SpecialTokens
@@ -53,9 +53,9 @@ class TrainingData:
             if not len(documents):
                 raise DataError(f"the {split} split must hold a document with a summary, got none: prepare more data")
 
-    def plan(self, batch_tokens: int) -> BatchPlan:
+    def plan(self, batch_tokens: int) -> BatchSampler:
         """Batches of every epoch."""
-        return BatchPlan(np.minimum(self.training.lengths, self.source_length), batch_tokens, self.seed)
+        return BatchSampler(np.minimum(self.training.lengths, self.source_length), batch_tokens, self.seed)
 
     def updates_for(self, source_tokens: int, batch_tokens: int, batches: int) -> int:
         """Number of updates until a budget of source tokens is reached, padding not counted.
@@ -93,7 +93,7 @@ class Position:
     batch: int = 0
 
 
-def updates_from(position: Position, plan: BatchPlan, batches: int) -> Iterator[tuple[list[list[int]], Position]]:
+def updates_from(position: Position, plan: BatchSampler, batches: int) -> Iterator[tuple[list[list[int]], Position]]:
     """Documents of each update, without end.
 
     Args:
