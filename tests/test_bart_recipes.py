@@ -46,7 +46,7 @@ def fully(config: ModelConfig) -> ModelConfig:
 
 
 @pytest.mark.parametrize("data", DATA)
-def test_each_step_begins_with_the_one_before(data: str) -> None:
+def test_each_step_starts_from_the_previous_one(data: str) -> None:
     first, second = recipe(data, "kl_only"), recipe(data, "integrated")
     assert second.train.init_from == Path("runs") / first.name
     assert fully(second.model) == fully(first.model)
@@ -71,9 +71,7 @@ def test_the_base_is_what_importing_bart_large_gives(data: str, changes: ImportO
 @pytest.mark.parametrize(
     ("data", "shortest", "longest"), [("cnn_dailymail", 50, 200), ("xsum", 11, 62), ("arxiv", 56, 400)]
 )
-def test_summaries_are_written_as_generate_does_with_the_papers_settings(
-    data: str, shortest: int, longest: int
-) -> None:
+def test_decoding_settings_are_those_of_the_paper(data: str, shortest: int, longest: int) -> None:
     generation = GenerationSettings(
         num_beams=4,
         length_penalty=2.0,

@@ -1,1 +1,1 @@
-"""Models that were trained elsewhere, read from their folders: Hugging Face BART and LED."""
+"""Conversion of pretrained models of Hugging Face: BART and LED."""

@@ -1,7 +1,7 @@
-"""The `config.json` of another model, and the settings that make ours the same function.
+"""`config.json` of BART and LED, and the `ModelConfig` of the same function.
 
 BART (Lewis et al., 2020) and LED (Beltagy et al., 2020) are post-norm encoder-decoders with learned positions, a norm
-over the embeddings and one matrix for embedding and output; they differ in the encoder's attention alone.
+over the embeddings and one matrix for embedding and output. They differ in the encoder's attention alone.
 """
 
 import re
@@ -21,7 +21,7 @@ CONFIG = "config.json"
 
 
 class PretrainedConfig(BaseModel):
-    """What has to be known of another model, under the names of its own file; what a file leaves out is as in BART."""
+    """Fields of `config.json`; the defaults are those of BART."""
 
     model_config = ConfigDict(extra="ignore", frozen=True, strict=True, protected_namespaces=())
 
@@ -42,15 +42,15 @@ class PretrainedConfig(BaseModel):
     eos_token_id: int = Field(2, ge=0)
     decoder_start_token_id: int = Field(2, ge=0)
     max_position_embeddings: int = Field(1024, ge=1)
-    """Positions of BART, in encoder and decoder."""
+    """Positions of BART's encoder and decoder."""
     max_encoder_position_embeddings: int = Field(16384, ge=1)
     """Positions of LED's encoder."""
     max_decoder_position_embeddings: int = Field(1024, ge=1)
     """Positions of LED's decoder."""
     attention_window: int | list[int] = 512
-    """Places that LED's tokens see beside their own: of all layers, or of each."""
+    """Width of LED's sliding window without the token itself, for all layers or for each."""
     generation: GenerationSettings
-    """How it writes."""
+    """Settings of `generate`."""
 
     @property
     def source_length(self) -> int:
@@ -65,13 +65,13 @@ class PretrainedConfig(BaseModel):
 
 @dataclass(frozen=True)
 class ImportOptions:
-    """How the imported model is to differ from the original.
+    """Changes to an imported model.
 
     Attributes:
-        attention: The encoder's: as it was, or another one that has the same projections.
-        window: Tokens of a block, or places that a token sees beside its own; None where attention is kept.
-        positions: Tokens that the encoder reads; None where they are kept.
-        extend: How positions beyond the learned ones come about, see `sumpool.pretrained.positions`.
+        attention: Attention of the encoder: that of the original, or another one with the same projections.
+        window: Tokens of a block, or width of a sliding window without the token itself; None keeps the attention.
+        positions: Length of the encoder's input in tokens; None keeps it.
+        extend: How positions beyond the learned ones are made, see `sumpool.pretrained.positions`.
     """
 
     attention: Literal["keep", "sliding_window", "blockwise"] = "keep"
@@ -84,7 +84,7 @@ def read_config(folder: Path) -> PretrainedConfig:
     """Read and check `config.json`.
 
     Raises:
-        CheckpointError: If it is missing, damaged, or of a model that ours cannot be.
+        CheckpointError: If it is missing or damaged, or the model is not supported.
     """
     path = folder / CONFIG
     tree = {name: value for name, value in read_json(path).items() if value is not None}
@@ -92,73 +92,73 @@ def read_config(folder: Path) -> PretrainedConfig:
     start = {name: generation[name] for name in ("decoder_start_token_id",) if name in generation}
     tree = {**tree, **start, "generation": generation}
     try:
-        original = PretrainedConfig.model_validate(tree)
+        config = PretrainedConfig.model_validate(tree)
     except ValidationError as error:
         raise CheckpointError(f"{path}: {describe(error)}") from error
     for name in ("attention_heads", "ffn_dim"):
-        encoder, decoder = (getattr(original, f"{half}_{name}") for half in ("encoder", "decoder"))
+        encoder, decoder = (getattr(config, f"{half}_{name}") for half in ("encoder", "decoder"))
         if encoder != decoder:
             raise CheckpointError(f"{path}: decoder_{name} must be as encoder_{name} = {encoder}, got {decoder}")
-    _check_pieces(original, path)
-    return original
+    _check_special_tokens(config, path)
+    return config
 
 
-def _check_pieces(original: PretrainedConfig, path: Path) -> None:
-    generation = original.generation
+def _check_special_tokens(config: PretrainedConfig, path: Path) -> None:
+    generation = config.generation
     named = {
-        "pad_token_id": original.pad_token_id,
-        "eos_token_id": original.eos_token_id,
-        "decoder_start_token_id": original.decoder_start_token_id,
+        "pad_token_id": config.pad_token_id,
+        "eos_token_id": config.eos_token_id,
+        "decoder_start_token_id": config.decoder_start_token_id,
         "forced_bos_token_id": generation.forced_bos_token_id,
     }
-    for name, number in named.items():
-        if number is not None and number >= original.vocab_size:
-            raise CheckpointError(f"{path}: {name} must be below vocab_size = {original.vocab_size}, got {number}")
-    if generation.forced_eos_token_id not in (None, original.eos_token_id):
+    for name, token in named.items():
+        if token is not None and token >= config.vocab_size:
+            raise CheckpointError(f"{path}: {name} must be below vocab_size = {config.vocab_size}, got {token}")
+    if generation.forced_eos_token_id not in (None, config.eos_token_id):
         raise CheckpointError(
-            f"{path}: forced_eos_token_id must be eos_token_id = {original.eos_token_id}, "
+            f"{path}: forced_eos_token_id must be eos_token_id = {config.eos_token_id}, "
             f"got {generation.forced_eos_token_id}"
         )
 
 
-def to_model_config(original: PretrainedConfig, changes: ImportOptions, origin: Path) -> ModelConfig:
-    """Say which model of ours computes what the original does, but for the changes.
+def to_model_config(config: PretrainedConfig, options: ImportOptions, folder: Path) -> ModelConfig:
+    """Return the configuration of the model that computes the same function, but for the options.
 
     Args:
-        original: What `read_config` gave.
-        changes: What is to differ.
-        origin: Its folder, for the errors.
+        config: The original's configuration.
+        options: Changes to the model.
+        folder: The original's folder, for error messages.
 
     Raises:
-        RecipeError: If the changes contradict each other or the original.
+        RecipeError: If the options contradict each other or the original.
         CheckpointError: If there is no such model.
     """
-    attentions = _attentions(original, changes)
+    attentions = _attentions(config, options)
     tree = {
-        "dim": original.d_model,
-        "heads": original.encoder_attention_heads,
-        "feed_forward": original.encoder_ffn_dim,
-        "activation": original.activation_function,
+        "dim": config.d_model,
+        "heads": config.encoder_attention_heads,
+        "feed_forward": config.encoder_ffn_dim,
+        "activation": config.activation_function,
         "positions": "learned",
-        "scale_embedding": original.scale_embedding and original.model_type == "bart",
+        "scale_embedding": config.scale_embedding and config.model_type == "bart",
         "embedding_norm": True,
         "norm": "post",
-        "dropout": original.dropout,
-        "source_length": changes.positions or original.source_length,
-        "target_length": original.target_length,
+        "dropout": config.dropout,
+        "source_length": options.positions or config.source_length,
+        "target_length": config.target_length,
         "encoder": [{"attention": attention} for attention in attentions],
-        "decoder": {"layers": original.decoder_layers, "positions": "learned"},
+        "decoder": {"layers": config.decoder_layers, "positions": "learned"},
         "output": {"kind": "tied", "bias": True},
     }
     try:
         return ModelConfig.model_validate(tree)
     except ValidationError as error:
-        raise CheckpointError(f"{origin / CONFIG} must be of a model that sumpool has: {describe(error)}") from error
+        raise CheckpointError(f"{folder / CONFIG} must be of a supported model: {describe(error)}") from error
 
 
-def _attentions(original: PretrainedConfig, changes: ImportOptions) -> list[Mapping[str, Any]]:
-    """Give the settings of each encoder layer's attention."""
-    kind, window = changes.attention, changes.window
+def _attentions(config: PretrainedConfig, options: ImportOptions) -> list[Mapping[str, Any]]:
+    """Return the attention settings of each encoder layer."""
+    kind, window = options.attention, options.window
     if (kind == "keep") != (window is None):
         raise RecipeError(
             f"--window must come with --attention sliding_window or blockwise, and they with it, got --attention {kind}"
@@ -166,27 +166,26 @@ def _attentions(original: PretrainedConfig, changes: ImportOptions) -> list[Mapp
         )
     if kind == "sliding_window" and window is not None and window % 2:
         raise RecipeError(f"--window must be even for sliding_window, one half on either side, got {window}")
-    if original.model_type == "bart":
+    if config.model_type == "bart":
         width = {"sliding_window": "window", "blockwise": "block"}
         one = {"kind": "vanilla"} if kind == "keep" else {"kind": kind, width[kind]: window}
-        return [one] * original.encoder_layers
+        return [one] * config.encoder_layers
     if kind == "blockwise":
         raise RecipeError(
-            "--attention must be keep or sliding_window for LED, got blockwise: what its first token has learnt to see "
-            "would be lost"
+            "--attention must be keep or sliding_window for LED, got blockwise, in which the first token is not global"
         )
-    windows = original.attention_window if window is None else window
-    listed = [windows] * original.encoder_layers if isinstance(windows, int) else windows
-    if len(listed) != original.encoder_layers:
+    windows = config.attention_window if window is None else window
+    listed = [windows] * config.encoder_layers if isinstance(windows, int) else windows
+    if len(listed) != config.encoder_layers:
         raise CheckpointError(
-            f"{CONFIG}: attention_window must have {original.encoder_layers} entries, one for each layer, "
+            f"{CONFIG}: attention_window must have {config.encoder_layers} entries, one for each layer, "
             f"got {len(listed)}"
         )
-    return [{"kind": "sliding_window", "window": each, "global_first": True} for each in listed]
+    return [{"kind": "sliding_window", "window": window, "global_first": True} for window in listed]
 
 
 def describe(error: ValidationError) -> str:
-    """Say the first thing that is wrong in another model's settings."""
+    """Describe the first problem of a validation error in a sentence."""
     first = error.errors()[0]
     path = ".".join(map(str, first["loc"]))
     match first["type"]:

@@ -1,4 +1,4 @@
-"""The files of a model that was trained elsewhere: JSON and safetensors, whole or in parts, and never a pickle."""
+"""Files of a pretrained model: JSON and safetensors, in one file or several; pickles are refused."""
 
 import json
 import re
@@ -19,10 +19,10 @@ _PICKLES = ("pytorch_model.bin", "pytorch_model.bin.index.json", "model.bin")
 
 
 def read_json(path: Path) -> dict[str, Any]:
-    """Read a file that holds an object.
+    """Read a JSON object.
 
     Raises:
-        CheckpointError: If it is missing, damaged, or holds anything else.
+        CheckpointError: If the file is missing, damaged or holds anything else.
     """
     try:
         tree = json.loads(path.read_bytes())
@@ -34,16 +34,16 @@ def read_json(path: Path) -> dict[str, Any]:
 
 
 class Tensors:
-    """The tensors of a folder, read one by one as they are taken, so that the whole model never lies in memory twice.
+    """Tensors of a folder by name, each read when it is taken, so that the model is never in memory twice.
 
-    They go by their names within the bare model: a file has a prefix more where a language head is saved with it.
+    Names are those within the bare model; files that include a language head have an additional prefix.
     """
 
     def __init__(self, folder: Path) -> None:
-        """Find them.
+        """Open the files.
 
         Args:
-            folder: Holds `model.safetensors`, or an index of its parts.
+            folder: Folder with `model.safetensors`, or an index of its parts.
 
         Raises:
             CheckpointError: If there are none, they are pickles, or a file is damaged.
@@ -61,40 +61,40 @@ class Tensors:
         return name in self._files
 
     def names(self) -> list[str]:
-        """Name the tensors that nobody has taken."""
+        """Names of the tensors that are not taken yet."""
         return sorted(self._files)
 
-    def take(self, name: str, shape: tuple[int, ...], *, endless: bool = False) -> Tensor:
-        """Read a tensor, in float32, and forget it.
+    def take(self, name: str, shape: tuple[int, ...], *, allow_minus_inf: bool = False) -> Tensor:
+        """Read a tensor as float32 and remove its name.
 
         Args:
-            name: Its name.
-            shape: What it must have.
-            endless: Whether it may hold -inf, which stands for what is never written.
+            name: Name of the tensor.
+            shape: Required shape.
+            allow_minus_inf: Whether -inf is allowed, the bias of a token that is never generated.
 
         Raises:
-            CheckpointError: If it is missing, damaged, of another shape, or holds anything but finite numbers.
+            CheckpointError: If it is missing, damaged, of another shape, or not finite.
         """
         if name not in self._files:
             raise CheckpointError(f"{self.folder} must hold the tensor {name} {shape}, but it is missing")
         file, full_name = self._files.pop(name)
-        where = f"{self.folder}: {full_name}"
+        label = f"{self.folder}: {full_name}"
         try:
             tensor: Tensor = file.get_tensor(full_name)
         except (OSError, SafetensorError, ValueError) as error:
-            raise CheckpointError(f"{where} must be readable, got: {error}; download it again") from error
+            raise CheckpointError(f"{label} must be readable, got: {error}; download it again") from error
         if tuple(tensor.shape) != shape:
-            raise CheckpointError(f"{where} must be {shape}, as config.json has it, got {tuple(tensor.shape)}")
+            raise CheckpointError(f"{label} must be {shape}, as config.json has it, got {tuple(tensor.shape)}")
         if tensor.dtype not in _FLOATS:
-            raise CheckpointError(f"{where} must be of floating point, got {tensor.dtype}; take weights not quantised")
+            raise CheckpointError(f"{label} must be of floating point, got {tensor.dtype}; take weights not quantised")
         tensor = tensor.to(torch.float32)
-        if not (tensor.isfinite() | (tensor.isneginf() & endless)).all():
-            raise CheckpointError(f"{where} must hold finite numbers, got others; download it again")
+        if not (tensor.isfinite() | (tensor.isneginf() & allow_minus_inf)).all():
+            raise CheckpointError(f"{label} must hold finite numbers, got others; download it again")
         return tensor
 
 
 def _weight_files(folder: Path) -> list[Path]:
-    """Find the files with weights, in order."""
+    """Return the files with weights, in order."""
     if (folder / WEIGHTS).is_file():
         return [folder / WEIGHTS]
     index = folder / INDEX

@@ -1,8 +1,7 @@
-"""How another model writes by its own settings, as our `summarize` section.
+"""Settings of transformers' `generate` as a `summarize` section.
 
-The settings are those of transformers' `generate`, from `generation_config.json`, or where there is none from
-`config.json`: what it says of all tasks, over what it says of summaries. What is left out is as `generate` has it, but
-for the longest length, which there is 20 pieces.
+The settings are read from `generation_config.json`, or if there is none from `config.json`, where those of all tasks
+outrank those of summarization. Defaults are those of `generate`, except for the maximum length, 20 tokens there.
 """
 
 from collections.abc import Mapping
@@ -31,11 +30,11 @@ _WITHOUT_EFFECT = {
     "begin_suppress_tokens": None,
     "sequence_bias": None,
 }
-"""Settings that we do not have, with the value that leaves them out."""
+"""Unsupported settings, with the value that has no effect."""
 
 
 class GenerationSettings(BaseModel):
-    """The settings under their own names."""
+    """Settings by the names of transformers."""
 
     model_config = ConfigDict(extra="ignore", frozen=True, strict=True)
 
@@ -44,59 +43,59 @@ class GenerationSettings(BaseModel):
     early_stopping: bool | Literal["never"] = False
     no_repeat_ngram_size: int = 0
     min_length: int = Field(0, ge=0)
-    """Fewest pieces that the end may follow, the first one that the decoder is given included."""
+    """Minimum length in tokens, the decoder's first input included and EOS excluded."""
     max_length: int | None = Field(None, ge=3)
-    """Most pieces, the decoder's first one and the end included."""
+    """Maximum length in tokens, the decoder's first input and EOS included."""
     min_new_tokens: int = Field(0, ge=0)
-    """The same without the decoder's first one."""
+    """Minimum length without the decoder's first input."""
     max_new_tokens: int | None = Field(None, ge=2)
     forced_bos_token_id: int | None = Field(None, ge=0)
     forced_eos_token_id: int | None = Field(None, ge=0)
     left_out: tuple[str, ...] = ()
-    """Settings that the file has and we do not."""
+    """Unsupported settings of the file."""
 
 
 def read_generation(folder: Path, config: Mapping[str, Any]) -> dict[str, Any]:
-    """Find what a folder says of generating.
+    """Read the settings of a folder.
 
     Args:
         folder: The folder.
-        config: Its `config.json`, without what is null.
+        config: Content of its `config.json` without null values.
 
     Returns:
-        What `GenerationSettings` is made from.
+        Values of `GenerationSettings`.
 
     Raises:
         CheckpointError: If `generation_config.json` is there and damaged.
     """
     if (folder / GENERATION).is_file():
-        found = read_json(folder / GENERATION)
+        settings = read_json(folder / GENERATION)
     else:
         tasks = config.get("task_specific_params")
         task = tasks.get("summarization") if isinstance(tasks, dict) else None
-        found = {**(task if isinstance(task, dict) else {}), **config}
-    found = {name: value for name, value in found.items() if value is not None}
-    left_out = tuple(name for name, usual in _WITHOUT_EFFECT.items() if found.get(name, usual) != usual)
-    return {**found, "left_out": left_out}
+        settings = {**(task if isinstance(task, dict) else {}), **config}
+    settings = {name: value for name, value in settings.items() if value is not None}
+    left_out = tuple(name for name, usual in _WITHOUT_EFFECT.items() if settings.get(name, usual) != usual)
+    return {**settings, "left_out": left_out}
 
 
 def to_decoding_config(generation: GenerationSettings, target_length: int) -> DecodingConfig:
-    """Write as `generate` would.
+    """Convert the settings of `generate`.
 
     Args:
-        generation: Its settings.
-        target_length: Pieces of a summary that the model writes, its end included.
+        generation: The settings.
+        target_length: Maximum length of a summary of the model in tokens, EOS included.
 
     Raises:
-        ValueError: If a setting is beyond what ours can be; also as pydantic's `ValidationError`.
+        ValueError: If a value is not supported; also as pydantic's `ValidationError`.
     """
     forced = generation.forced_eos_token_id is not None
-    longest = [target_length - 1]
+    limits = [target_length - 1]
     if generation.max_new_tokens is not None:
-        longest.append(generation.max_new_tokens - forced)
+        limits.append(generation.max_new_tokens - forced)
     elif generation.max_length is not None:
-        longest.append(generation.max_length - 1 - forced)
-    maximum = min(longest)
+        limits.append(generation.max_length - 1 - forced)
+    maximum = min(limits)
     forced_bos = generation.forced_bos_token_id
     return DecodingConfig(
         beams=generation.num_beams,

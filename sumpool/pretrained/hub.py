@@ -1,6 +1,6 @@
-"""Models by their names on the Hugging Face hub, where its library is installed and a network answers.
+"""Download of models from the Hugging Face hub.
 
-One short question comes first: the library's own downloads ask again and again where nobody answers, for minutes.
+A request with a short timeout comes first: without a network the library's own downloads retry for minutes.
 """
 
 from fnmatch import fnmatch
@@ -10,22 +10,22 @@ from pathlib import Path
 from sumpool.errors import CheckpointError
 from sumpool.progress import Progress, Report
 
-_WANTED = (
+_PATTERNS = (
     *("config.json", "generation_config.json", "model.safetensors", "model.safetensors.index.json"),
     *("model-*.safetensors", "tokenizer.json", "tokenizer_config.json", "vocab.json", "merges.txt"),
     *("special_tokens_map.json", "added_tokens.json"),
 )
 """Files that an import reads."""
-_PATIENCE = 5.0
-"""Seconds that the hub has for its first answer."""
+_TIMEOUT = 5.0
+"""Timeout of the first request, in seconds."""
 
 
 def fetch(name: str, report: Report) -> Path:
-    """Bring a model from the hub into the library's cache, unless it is there.
+    """Download a model into the cache of the hub's library, unless it is there.
 
     Args:
-        name: Its name, such as facebook/bart-large-cnn.
-        report: Hears of every file.
+        name: Name of the model, such as facebook/bart-large-cnn.
+        report: Called for every file.
 
     Returns:
         The folder in the cache, which is named after the model's revision.
@@ -41,22 +41,22 @@ def fetch(name: str, report: Report) -> Path:
     from huggingface_hub import HfApi, hf_hub_download, snapshot_download
 
     try:
-        found = HfApi().model_info(name, timeout=_PATIENCE)
-        names = [file.rfilename for file in found.siblings or ()]
-        wanted = [file for file in names if any(fnmatch(file, pattern) for pattern in _WANTED)]
+        info = HfApi().model_info(name, timeout=_TIMEOUT)
+        names = [file.rfilename for file in info.siblings or ()]
+        wanted = [file for file in names if any(fnmatch(file, pattern) for pattern in _PATTERNS)]
         if not any(file.endswith(".safetensors") for file in wanted):
             raise CheckpointError(
                 f"{name} must have model.safetensors on the hub, got {', '.join(names[:8]) or 'no files'}; "
                 "take another revision of it, or convert it and import the folder"
             )
         paths = []
-        for number, file in enumerate(wanted):
-            report(Progress("download", number, len(wanted), note=f"{name}: {file}"))
-            paths.append(hf_hub_download(name, file, revision=found.sha))
+        for index, file in enumerate(wanted):
+            report(Progress("download", index, len(wanted), note=f"{name}: {file}"))
+            paths.append(hf_hub_download(name, file, revision=info.sha))
         return Path(paths[0]).parent
     except CheckpointError:
         raise
-    except Exception as error:  # of the library that carries its requests, which is another one by version
+    except Exception as error:  # of the HTTP library, which differs by version
         try:
             return Path(snapshot_download(name, local_files_only=True))
         except Exception:

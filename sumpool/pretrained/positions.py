@@ -1,11 +1,11 @@
-"""More positions than a model has learnt, made of those that it has.
+"""Extension of learned position embeddings to longer inputs.
 
-repeat  the learned ones again from the first, as LED was made of BART (Beltagy et al., 2020): a token knows its place
-        within a stretch, and two stretches meet in a jump.
-flip    every second copy back to front, as in LoBART (Manakul and Gales, 2021): no jump, but places on either side of a
-        seam are the same.
+repeat  The learned positions again from the first, as LED was made from BART (Beltagy et al., 2020). Copies meet in a
+        jump.
+flip    Every second copy in reverse order, as in LoBART (Manakul and Gales, 2021): no jump, but the positions on either
+        side of a seam are equal.
 
-Both give the learned positions themselves to the first tokens, so that nothing changes for documents within them.
+Both keep the learned positions for the first tokens, so that nothing changes for documents within them.
 """
 
 from typing import Literal
@@ -16,19 +16,19 @@ from torch import Tensor
 Extension = Literal["repeat", "flip"]
 
 
-def extend(learned: Tensor, length: int, how: Extension) -> Tensor:
-    """Make as many positions as are wanted.
+def extend_positions(learned: Tensor, length: int, extension: Extension) -> Tensor:
+    """Extend or truncate position embeddings.
 
     Args:
         learned: (positions, dim).
-        length: Positions wanted; fewer than there are keeps the first ones.
-        how: Name of the way.
+        length: Number of positions; fewer than there are keeps the first ones.
+        extension: Kind of extension.
 
     Returns:
         (length, dim).
     """
-    places = torch.arange(length, device=learned.device)
-    copy, place = places // len(learned), places % len(learned)
-    if how == "flip":
-        place = torch.where(copy % 2 == 1, len(learned) - 1 - place, place)
-    return learned[place]
+    positions = torch.arange(length, device=learned.device)
+    copy, index = positions // len(learned), positions % len(learned)
+    if extension == "flip":
+        index = torch.where(copy % 2 == 1, len(learned) - 1 - index, index)
+    return learned[index]

@@ -12,15 +12,15 @@ from sumpool.core.model.config import ModelConfig
 from sumpool.errors import CheckpointError
 from sumpool.pretrained.config import PretrainedConfig
 from sumpool.pretrained.folder import Tensors
-from sumpool.pretrained.positions import Extension, extend
+from sumpool.pretrained.positions import Extension, extend_positions
 
 _EMBEDDING = ("shared.weight", "lm_head.weight", "encoder.embed_tokens.weight", "decoder.embed_tokens.weight")
-"""Names of the one matrix of embedding and output; a file holds it under one of them or more."""
+"""Names of the matrix of embedding and output; a file contains it under one or more of them."""
 _UNUSED_POSITIONS = {"bart": 2, "led": 0}
 """Rows before the position of the first token."""
 
 Parts = Mapping[str, tuple[str, ...]]
-"""By our name of a linear map or a norm those of the original's that stand in it, one below the other."""
+"""Linear maps and norms by name, each with the names of those of the original that are concatenated into it."""
 
 _EVERY_LAYER: Parts = {
     "attention_residual.norm": ("self_attn_layer_norm",),
@@ -47,75 +47,77 @@ _CROSS_ATTENTION: Parts = {
 
 
 def convert_weights(
-    tensors: Tensors, original: PretrainedConfig, model: ModelConfig, how: Extension
+    tensors: Tensors, pretrained: PretrainedConfig, model: ModelConfig, extension: Extension
 ) -> dict[str, Tensor]:
-    """Make every weight of ours from the original's.
+    """Convert all weights.
 
     Args:
-        tensors: The original's; all of them are taken.
-        original: Its configuration.
-        model: Our settings, of the same sizes.
-        how: How positions beyond the original's are made.
+        tensors: Weights of the original; all of them are taken.
+        pretrained: Configuration of the original.
+        model: Configuration of the model, of the same sizes.
+        extension: How positions beyond the learned ones are made.
 
     Returns:
-        Tensors by the names that `sumpool.training.weights.weights_of` gives them, in float32.
+        Tensors by the names of `sumpool.training.weights.weights_of`, in float32.
 
     Raises:
-        CheckpointError: If a tensor is missing, left over, of another shape or no number, or embedding and output
-            are not one matrix.
+        CheckpointError: If a tensor is missing, left over, of another shape or not finite, or embedding and output are
+            not one matrix.
     """
-    weights = _vocabulary(tensors, original)
-    encoder = _BART_ATTENTION if original.model_type == "bart" else _LED_ATTENTION
+    weights = _vocabulary(tensors, pretrained)
+    encoder = _BART_ATTENTION if pretrained.model_type == "bart" else _LED_ATTENTION
     halves: list[tuple[str, int, int, Parts]] = [
-        ("encoder", model.source_length, original.encoder_layers, encoder),
-        ("decoder", model.target_length, original.decoder_layers, {**_BART_ATTENTION, **_CROSS_ATTENTION}),
+        ("encoder", model.source_length, pretrained.encoder_layers, encoder),
+        ("decoder", model.target_length, pretrained.decoder_layers, {**_BART_ATTENTION, **_CROSS_ATTENTION}),
     ]
     for half, length, layers, attentions in halves:
-        weights[f"{half}.embed.positions.weight"] = extend(_positions(tensors, original, half), length, how)
-        weights |= _stacked(tensors, original, half, {"embed.norm": ("layernorm_embedding",)})
+        weights[f"{half}.embed.positions.weight"] = extend_positions(
+            _positions(tensors, pretrained, half), length, extension
+        )
+        weights |= _module(tensors, pretrained, half, {"embed.norm": ("layernorm_embedding",)})
         for layer in range(layers):
-            weights |= _stacked(tensors, original, f"{half}.layers.{layer}", {**attentions, **_EVERY_LAYER})
+            weights |= _module(tensors, pretrained, f"{half}.layers.{layer}", {**attentions, **_EVERY_LAYER})
     left = tensors.names()
     if left:
         raise CheckpointError(
-            f"{tensors.folder} must hold the weights of {original.model_type.upper()} with its language head and no "
+            f"{tensors.folder} must hold the weights of {pretrained.model_type.upper()} with its language head and no "
             f"others, got {left[0]}{f' and {len(left) - 1} more' if left[1:] else ''}"
         )
     return weights
 
 
-def _vocabulary(tensors: Tensors, original: PretrainedConfig) -> dict[str, Tensor]:
-    """Take the matrix of embedding and output, and the output's bias."""
-    shape = original.vocab_size, original.d_model
+def _vocabulary(tensors: Tensors, pretrained: PretrainedConfig) -> dict[str, Tensor]:
+    """Return the matrix of embedding and output, and the output's bias."""
+    shape = pretrained.vocab_size, pretrained.d_model
     first, *others = [name for name in _EMBEDDING if name in tensors] or _EMBEDDING[:1]
     embedding = tensors.take(first, shape)
     for name in others:
         if not torch.equal(tensors.take(name, shape), embedding):
             raise CheckpointError(f"{tensors.folder}: {name} must be the same matrix as {first}, got another")
-    bias = torch.zeros(1, original.vocab_size)
+    bias = torch.zeros(1, pretrained.vocab_size)
     if "final_logits_bias" in tensors:
-        bias = tensors.take("final_logits_bias", (1, original.vocab_size), endless=True)
+        bias = tensors.take("final_logits_bias", (1, pretrained.vocab_size), allow_minus_inf=True)
     return {"embedding.weight": embedding, "output.bias": bias[0]}
 
 
-def _positions(tensors: Tensors, original: PretrainedConfig, half: str) -> Tensor:
-    """Take the learned positions, (positions, dim)."""
-    unused = _UNUSED_POSITIONS[original.model_type]
-    length = original.source_length if half == "encoder" else original.target_length
-    return tensors.take(f"{half}.embed_positions.weight", (unused + length, original.d_model))[unused:]
+def _positions(tensors: Tensors, pretrained: PretrainedConfig, half: str) -> Tensor:
+    """Return the learned positions, (positions, dim)."""
+    unused = _UNUSED_POSITIONS[pretrained.model_type]
+    length = pretrained.source_length if half == "encoder" else pretrained.target_length
+    return tensors.take(f"{half}.embed_positions.weight", (unused + length, pretrained.d_model))[unused:]
 
 
-def _stacked(tensors: Tensors, original: PretrainedConfig, place: str, parts: Parts) -> dict[str, Tensor]:
-    """Put the maps and norms of one place into ours."""
-    dim, wide = original.d_model, original.encoder_ffn_dim
+def _module(tensors: Tensors, pretrained: PretrainedConfig, module: str, parts: Parts) -> dict[str, Tensor]:
+    """Concatenate the maps and norms of a module."""
+    dim, wide = pretrained.d_model, pretrained.encoder_ffn_dim
     shapes = {"fc1": (wide, dim), "fc2": (dim, wide)}
     weights = {}
-    for ours, theirs in parts.items():
-        inside: list[tuple[int, ...]] = [(dim,) if "norm" in name else shapes.get(name, (dim, dim)) for name in theirs]
+    for name, sources in parts.items():
+        source_shapes = [(dim,) if "norm" in source else shapes.get(source, (dim, dim)) for source in sources]
         for kind in ("weight", "bias"):
-            found = [
-                tensors.take(f"{place}.{name}.{kind}", shape if kind == "weight" else shape[:1])
-                for name, shape in zip(theirs, inside, strict=True)
+            tensors_of_sources = [
+                tensors.take(f"{module}.{source}.{kind}", shape if kind == "weight" else shape[:1])
+                for source, shape in zip(sources, source_shapes, strict=True)
             ]
-            weights[f"{place}.{ours}.{kind}"] = torch.cat(found)
+            weights[f"{module}.{name}.{kind}"] = torch.cat(tensors_of_sources)
     return weights

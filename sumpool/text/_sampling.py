@@ -1,4 +1,4 @@
-"""One bounded, repeatable sample of a stream of texts, for whatever learns from raw text."""
+"""Reservoir sampling of lines, with a fixed seed, for training on streams of any length."""
 
 import random
 from collections.abc import Iterable, Iterator
@@ -8,41 +8,36 @@ from sumpool.text.cleaning import clean, paragraphs
 _SEED = 20_000_003
 
 
-def sample_lines(texts: Iterable[str], lines: int, longest: int) -> list[str]:
-    """Draw paragraphs from texts of any number, keeping at most `lines` of them in memory.
+def sample_paragraphs(texts: Iterable[str], max_lines: int, max_characters: int) -> list[str]:
+    """Sample paragraphs of documents.
 
     Args:
         texts: Documents, read once.
-        lines: Most lines to keep; with fewer in the texts all are kept, in order.
-        longest: Characters of a line; a longer paragraph becomes several lines, so that none is left out.
+        max_lines: Lines to keep; of fewer all are kept, in order.
+        max_characters: Length of a line; longer paragraphs are split into several lines.
     """
-    return sample(_lines(texts, longest), lines)
+    return reservoir_sample(_lines(texts, max_characters), max_lines)
 
 
-def sample(lines: Iterable[str], most: int) -> list[str]:
-    """Draw lines; with no more than `most` of them all are kept, in order.
-
-    Args:
-        lines: Any number, read once.
-        most: Lines that are kept, and held in memory.
-    """
+def reservoir_sample(lines: Iterable[str], max_lines: int) -> list[str]:
+    """Sample lines uniformly, in memory for `max_lines` of them; of fewer all are kept, in order."""
     generator = random.Random(_SEED)
-    kept: list[str] = []
-    for seen, line in enumerate(lines):
-        if len(kept) < most:
-            kept.append(line)
-        elif (place := generator.randrange(seen + 1)) < most:
-            kept[place] = line
-    return kept
+    sample: list[str] = []
+    for index, line in enumerate(lines):
+        if len(sample) < max_lines:
+            sample.append(line)
+        elif (slot := generator.randrange(index + 1)) < max_lines:
+            sample[slot] = line
+    return sample
 
 
-def _lines(texts: Iterable[str], longest: int) -> Iterator[str]:
+def _lines(texts: Iterable[str], max_characters: int) -> Iterator[str]:
     for text in texts:
         for paragraph in paragraphs(clean(text)):
             start = 0
-            while len(paragraph) - start > longest:
-                space = paragraph.rfind(" ", start + 1, start + longest)
-                end = space if space > 0 else start + longest
+            while len(paragraph) - start > max_characters:
+                space = paragraph.rfind(" ", start + 1, start + max_characters)
+                end = space if space > 0 else start + max_characters
                 yield paragraph[start:end]
                 start = end
             yield paragraph[start:]

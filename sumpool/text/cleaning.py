@@ -1,9 +1,9 @@
-"""What is done to every text before anything else looks at it.
+"""Text cleaning, the first step of all processing.
 
-Invisible characters can hide instructions or break words apart, and differ between copies of the same document. So
-line ends become line feeds, and these characters go: control characters, lone surrogates, and whatever Unicode calls
+Invisible characters can hide instructions or split words, and differ between copies of the same document. Line ends
+become line feeds, and these characters are removed: control characters, lone surrogates, and those that Unicode calls
 "default ignorable" (zero-width, bidirectional and tag characters, variation selectors, byte-order marks, soft hyphens).
-The price: emoji joined by zero-width joiners fall into their parts, and Persian words lose the non-joiner.
+The price: emoji joined by zero-width joiners are separated, and Persian words lose the non-joiner.
 """
 
 import re
@@ -17,43 +17,42 @@ _INVISIBLE = re.compile(
     "]+"
 )
 
-_HEADING = 8
-"""Words of a heading at most."""
-_MARKS = ".!?:;,"
+_MAX_HEADING_WORDS = 8
+_SENTENCE_MARKS = ".!?:;,"
 
 
 def clean(text: str) -> str:
-    """Make line ends line feeds and take invisible characters out."""
+    """Replace line ends by line feeds and remove invisible characters."""
     text = _LINE_END.sub("\n", text).replace("\u2029", "\n\n")
     return _INVISIBLE.sub("", text)
 
 
 def paragraphs(text: str) -> list[str]:
-    """Split a text at its empty lines, and make every paragraph one line with single spaces."""
-    found: list[list[str]] = [[]]
+    """Split a text at empty lines; each paragraph becomes one line with single spaces."""
+    parts: list[list[str]] = [[]]
     for line in text.split("\n"):
         words = line.split()
         if words:
-            found[-1].extend(words)
-        elif found[-1]:
-            found.append([])
-    return [" ".join(words) for words in found if words]
+            parts[-1].extend(words)
+        elif parts[-1]:
+            parts.append([])
+    return [" ".join(words) for words in parts if words]
 
 
 def without_headings(text: str) -> str:
-    """Take away headings in capitals, which are no sentences: alone in a paragraph or at its beginning.
+    """Remove headings in capitals that are a paragraph or begin one.
 
-    A heading is a line of a few words, without small letters and without a mark at its end.
+    A heading is a line of at most eight words without lower-case letters and without punctuation at its end.
     """
     kept: list[str] = []
-    begins = True
+    begins_paragraph = True
     for line in text.split("\n"):
-        if begins and _is_heading(line):
+        if begins_paragraph and _is_heading(line):
             continue
-        begins = not line.strip()
+        begins_paragraph = not line.strip()
         kept.append(line)
     return "\n".join(kept)
 
 
 def _is_heading(line: str) -> bool:
-    return line.isupper() and len(line.split()) <= _HEADING and line.rstrip()[-1] not in _MARKS
+    return line.isupper() and len(line.split()) <= _MAX_HEADING_WORDS and line.rstrip()[-1] not in _SENTENCE_MARKS

@@ -1,18 +1,18 @@
-"""How `english.json`, the shipped sentence parameters, was made.
+"""Training of `english.json`, the shipped parameters of the sentence splitter.
 
     python -m sumpool.text.english < prose.txt > sumpool/text/english.json
 
-with the prose of the RFC series (the cleaned training documents) as input. The abbreviations are the list below,
-checked by hand; sentence starters and orthographic context are learnt, and kept only for words that the prose also
-writes in lower case, which leaves names and identifiers out.
+The input is the prose of the RFC series (the cleaned training documents). Abbreviations are the list below, checked by
+hand; sentence starters and orthographic context are learnt, and kept only for words that also occur in lower case,
+which excludes names and identifiers.
 """
 
 import sys
 
-from sumpool.text.sentences import as_json, learn
+from sumpool.text.sentences import to_json, train_punkt
 
 _LOWER_CASE = 0b1110000
-"""nltk's flags for "was seen in lower case": at a sentence's start, inside one, and unknown."""
+"""Flags of nltk for an occurrence in lower case: at the start of a sentence, inside one, and unknown."""
 
 ABBREVIATIONS = """
 a.d a.k.a a.m adj adm al approx apr apt arr assn assoc asst aug ave b.a b.c b.s bldg blvd brig bros bull c.f
@@ -26,8 +26,8 @@ u.s u.s.a u.s.s.r univ v.s viz vol vols vs w.r.t
 
 
 def main() -> None:
-    """Read prose from stdin and write the parameters to stdout."""
-    parameters = learn([sys.stdin.read()])
+    """Train on prose from stdin and write the parameters to stdout."""
+    parameters = train_punkt([sys.stdin.read()])
     context = {
         word: flags for word, flags in parameters.ortho_context.items() if word.isalpha() and flags & _LOWER_CASE
     }
@@ -36,7 +36,7 @@ def main() -> None:
     parameters.sent_starters &= context.keys()
     parameters.clear_ortho_context()
     parameters.ortho_context.update(context)
-    sys.stdout.write(as_json(parameters))
+    sys.stdout.write(to_json(parameters))
 
 
 if __name__ == "__main__":

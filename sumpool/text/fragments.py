@@ -1,9 +1,9 @@
-"""How much of a summary stands in its document, word for word.
+"""Extractive fragments: the word sequences that a summary shares with its document.
 
-Coverage and density are those of Grusky et al. (2018, arXiv:1804.11283): read from the left, a summary falls into the
-longest fragments that its document holds; coverage is the share of words inside fragments, density the mean length of
-the fragment that a word belongs to. The paper compares every pair of positions. Here the suffix automaton of the
-summary reads the document once, so that the time is linear in both, whatever the text.
+Coverage and density are those of Grusky et al. (2018, arXiv:1804.11283): a summary is divided greedily from the left
+into the longest fragments that occur in the document; coverage is the fraction of words inside fragments, density the
+mean length of the fragment that a word belongs to. The paper compares every pair of positions. A suffix automaton of
+the summary reads the document once instead, in time linear in both.
 """
 
 import re
@@ -11,22 +11,22 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 _WORD = re.compile(r"\w+")
-LEAK = 8
-"""Words of a run that counts as leaked: nobody writes so many twice by chance."""
+LEAK_WORDS = 8
+"""Words of an n-gram that counts as leaked: so many are not the same by chance."""
 
 
 def words(text: str) -> list[str]:
-    """Split into lower-cased words; punctuation is left out."""
+    """Split a text into lower-cased words, without punctuation."""
     return _WORD.findall(text.lower())
 
 
 @dataclass(frozen=True)
 class Overlap:
-    """Where a summary repeats its document.
+    """Word sequences shared by a summary and its document.
 
     Attributes:
-        runs: For each word of the summary, length of the longest run that ends with it and stands in the document, in
-            words; 0 where the document lacks the word.
+        runs: For each word of the summary, length in words of the longest sequence that ends with it and occurs in the
+            document; 0 if the document does not contain the word.
     """
 
     runs: tuple[int, ...]
@@ -47,7 +47,7 @@ class Overlap:
 
     @property
     def coverage(self) -> float:
-        """Share of the summary's words that stand in a fragment."""
+        """Fraction of the summary's words inside fragments."""
         return sum(self.fragments) / max(len(self.runs), 1)
 
     @property
@@ -56,25 +56,25 @@ class Overlap:
         return sum(length**2 for length in self.fragments) / max(len(self.runs), 1)
 
     def shared_ngrams(self, size: int) -> float:
-        """Share of the summary's runs of `size` words that stand in the document; each occurrence counts.
+        """Fraction of the summary's n-grams of `size` words that occur in the document; 0 for a shorter summary.
 
-        A summary without a run of that size shares none.
+        Every occurrence counts.
         """
         ends = self.runs[size - 1 :]
         return sum(run >= size for run in ends) / max(len(ends), 1)
 
     def novel_ngrams(self, size: int) -> float:
-        """Share of the summary's runs of `size` words that the document lacks; 0 if the summary has no such run."""
+        """Fraction of the summary's n-grams of `size` words that the document lacks; 0 for a shorter summary."""
         return 1 - self.shared_ngrams(size) if len(self.runs) >= size else 0.0
 
     @property
     def leak(self) -> float:
-        """Share of the summary's 8-grams that stand in the document."""
-        return self.shared_ngrams(LEAK)
+        """Fraction of the summary's 8-grams that occur in the document."""
+        return self.shared_ngrams(LEAK_WORDS)
 
 
 def overlap(document: Sequence[str], summary: Sequence[str]) -> Overlap:
-    """Find every run of words that a summary shares with its document.
+    """Find the word sequences that a summary shares with its document.
 
     Args:
         document: Words of the document.
@@ -82,16 +82,16 @@ def overlap(document: Sequence[str], summary: Sequence[str]) -> Overlap:
     """
     automaton = _SuffixAutomaton()
     ends = [automaton.append(word) for word in summary]
-    found = automaton.longest_in(document)
-    return Overlap(tuple(found[state] for state in ends))
+    lengths = automaton.longest_in(document)
+    return Overlap(tuple(lengths[state] for state in ends))
 
 
 @dataclass
 class _SuffixAutomaton:
-    """Recognises every run of the words that it was given.
+    """Suffix automaton (Blumer et al., 1985) of the appended words.
 
-    A state stands for the runs that end at the same places. `longest` is the length of its longest run; its shorter
-    runs are suffixes of that one, down to the first that also ends elsewhere, which belongs to the state `parent`.
+    A state stands for all sequences that end at the same positions. `longest` is the length of the longest of them; the
+    others are its suffixes, down to the first that also ends elsewhere, which belongs to the state `parent`.
     """
 
     steps: list[dict[str, int]] = field(default_factory=lambda: [{}])
@@ -100,7 +100,7 @@ class _SuffixAutomaton:
     last: int = 0
 
     def append(self, word: str) -> int:
-        """Lengthen the text by a word and return the state of the whole text."""
+        """Append a word and return the state of the whole text."""
         new = self._add({}, self.longest[self.last] + 1)
         state = self.last
         while state >= 0 and word not in self.steps[state]:
@@ -111,8 +111,8 @@ class _SuffixAutomaton:
         return new
 
     def longest_in(self, document: Sequence[str]) -> list[int]:
-        """Length of the longest run of each state, or of a suffix of it, that stands in a document; linear time."""
-        found = [0] * len(self.steps)
+        """Length of the longest sequence of each state that occurs in a document; linear time."""
+        lengths = [0] * len(self.steps)
         state = length = 0
         for word in document:
             while state and word not in self.steps[state]:
@@ -121,14 +121,14 @@ class _SuffixAutomaton:
             if word in self.steps[state]:
                 state = self.steps[state][word]
                 length += 1
-                found[state] = max(found[state], length)
-        order = sorted(range(1, len(found)), key=self.longest.__getitem__)
-        for state in reversed(order):  # whoever holds a run holds its suffixes
-            if found[state]:
-                found[self.parent[state]] = self.longest[self.parent[state]]
+                lengths[state] = max(lengths[state], length)
+        order = sorted(range(1, len(lengths)), key=self.longest.__getitem__)
+        for state in reversed(order):  # a document that contains a sequence contains its suffixes
+            if lengths[state]:
+                lengths[self.parent[state]] = self.longest[self.parent[state]]
         for state in order:
-            found[state] = found[state] or found[self.parent[state]]
-        return found
+            lengths[state] = lengths[state] or lengths[self.parent[state]]
+        return lengths
 
     def _add(self, steps: dict[str, int], longest: int) -> int:
         self.steps.append(steps)
@@ -137,7 +137,7 @@ class _SuffixAutomaton:
         return len(self.steps) - 1
 
     def _ending_at(self, state: int, word: str) -> int:
-        """The state of the runs of `state` followed by `word`, split off if longer runs share it."""
+        """State of the sequences of `state` followed by `word`, split off if longer sequences share it."""
         target = self.steps[state][word]
         if self.longest[target] == self.longest[state] + 1:
             return target

@@ -163,16 +163,16 @@ def require_byte_level_bpe(library: "tokenizers.Tokenizer") -> None:
 def _token_bytes(library: "tokenizers.Tokenizer", vocab_size: int) -> list[bytes]:
     """UTF-8 bytes of every token; raise a ValueError if a token has no row or holds white space after a word."""
     added = library.get_added_tokens_decoder()
-    surfaces = [b""] * vocab_size
+    contents = [b""] * vocab_size
     for name, token in library.get_vocab().items():
         if token in added and added[token].special:
             continue
         if token >= vocab_size:
             raise ValueError(f"{library.get_vocab_size()} tokens for {vocab_size} rows of the model")
-        surfaces[token] = name.encode() if token in added else bytes(_BYTES[letter] for letter in name)
+        contents[token] = name.encode() if token in added else bytes(_BYTES[letter] for letter in name)
         if token in added and name.split() != [name]:
             raise ValueError(f"added token {name!r} with white space")
-    return surfaces
+    return contents
 
 
 def read_object(path: Path) -> dict[str, Any]:

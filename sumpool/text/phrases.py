@@ -1,8 +1,8 @@
-"""Phrases: what often follows what, as a SentencePiece unigram model over token ids instead of characters.
+"""Phrases: frequent sequences of tokens, found by a SentencePiece unigram model over token ids.
 
-Every id is spelt as one character, and a sentence of a document is a line, so that the model cuts the vocabulary's own
-pieces into phrases, and never across sentences. It teaches boundaries (`sumpool.core.boundaries.unigram`); a trained
-model does not need it.
+Every id is written as one character and every sentence as one line, so that phrases consist of whole tokens and never
+cross sentences. Phrases supervise learned boundaries (`sumpool.core.boundaries.unigram`) during training; a trained
+model does not need them.
 """
 
 import io
@@ -15,26 +15,26 @@ import numpy as np
 import sentencepiece
 
 from sumpool.errors import DataError
-from sumpool.text._sampling import sample
+from sumpool.text._sampling import reservoir_sample
 
 _SAMPLE_LINES = 100_000
-_LONGEST_LINE = 1000
-_LONGEST_PHRASE = 16
-_FIRST = 0x2600
-"""The character of id 0; from here up to the surrogates Unicode has nothing that SentencePiece treats in its own way,
-and beyond 16 bits version 0.2.3 finds hardly any phrase."""
-_CHARACTERS = 0xD800 - _FIRST
-"""Ids with a character of their own; those of the rarest pieces of a larger vocabulary share the last."""
-_BYTES = 3
+_MAX_LINE_TOKENS = 1000
+_MAX_PHRASE_TOKENS = 16
+_FIRST_CHARACTER = 0x2600
+"""Character of id 0. From here up to the surrogates SentencePiece treats no character specially; beyond 16 bits version
+0.2.3 finds hardly any phrase."""
+_CHARACTERS = 0xD800 - _FIRST_CHARACTER
+"""Number of characters; the rarest tokens of a larger vocabulary share the last one."""
+_CHARACTER_BYTES = 3
 """Bytes of each character in UTF-8."""
 
 
 @final
 class Phrases:
-    """A trained model of phrases."""
+    """Trained phrase model."""
 
     def __init__(self, model: bytes) -> None:
-        """Use a serialised SentencePiece model; `load` and `train` are the usual ways to get one."""
+        """Wrap a serialised SentencePiece model; `load` and `train` are the usual ways to get one."""
         self._processor = sentencepiece.SentencePieceProcessor(model_proto=model)
 
     @classmethod
@@ -42,7 +42,7 @@ class Phrases:
         """Read a model file.
 
         Raises:
-            DataError: If the file is missing or is no SentencePiece model.
+            DataError: If the file is missing or is not a SentencePiece model.
         """
         try:
             return cls(path.read_bytes())
@@ -53,20 +53,20 @@ class Phrases:
     def train(
         cls, documents: Iterable[tuple[np.ndarray, np.ndarray]], path: Path, vocabulary: int, workers: int = 1
     ) -> "Phrases":
-        """Learn phrases and write the model file.
+        """Train phrases and write the model file.
 
         The same documents and number of workers give the same file. Long streams are sampled, so memory is bounded.
 
         Args:
-            documents: Ids (length,) of each document with their sentence numbers (length,), read once.
-            path: Where the model is written.
-            vocabulary: Phrases wanted, single tokens included; documents with little in them give fewer.
+            documents: Ids (length,) and sentence indices (length,) of each document, read once.
+            path: File to write.
+            vocabulary: Number of phrases, single tokens included; short documents give fewer.
             workers: Threads.
 
         Raises:
-            DataError: If there is no token, or if the vocabulary cannot hold the tokens of the documents.
+            DataError: If there is no token, or more different tokens than phrases.
         """
-        lines = sample(_training_lines(documents), _SAMPLE_LINES)
+        lines = reservoir_sample(_training_lines(documents), _SAMPLE_LINES)
         if not lines:
             raise DataError("the training documents must hold some text, got none; check the source of the data")
         model = io.BytesIO()
@@ -84,8 +84,8 @@ class Phrases:
                 split_by_whitespace=False,
                 split_by_unicode_script=False,
                 split_by_number=False,
-                max_sentencepiece_length=_LONGEST_PHRASE,
-                max_sentence_length=_BYTES * _LONGEST_LINE,
+                max_sentencepiece_length=_MAX_PHRASE_TOKENS,
+                max_sentence_length=_CHARACTER_BYTES * _MAX_LINE_TOKENS,
                 bos_id=-1,
                 eos_id=-1,
                 num_threads=workers,
@@ -100,32 +100,32 @@ class Phrases:
         return cls.load(path)
 
     def indices(self, ids: np.ndarray, sentences: np.ndarray) -> np.ndarray:
-        """Number the phrases of a document.
+        """Split a document into phrases.
 
-        Tokens in a row that no training document had are one phrase.
+        Consecutive tokens that no training document contains are one phrase.
 
         Args:
             ids: (length,).
-            sentences: (length,), sentence number of each token.
+            sentences: (length,), sentence index of each token.
 
         Returns:
-            (length,) int32, the phrase of each token, from 0.
+            (length,) int32, phrase index of each token, from 0.
         """
-        spelt = self._processor.encode(_lines(ids, sentences), out_type=str)
-        lengths = [len(phrase) for line in spelt for phrase in line]
+        lines = self._processor.encode(_lines(ids, sentences), out_type=str)
+        lengths = [len(phrase) for line in lines for phrase in line]
         return np.repeat(np.arange(len(lengths), dtype=np.int32), lengths)
 
 
 def _training_lines(documents: Iterable[tuple[np.ndarray, np.ndarray]]) -> Iterator[str]:
     for ids, sentences in documents:
         for line in _lines(ids, sentences):
-            for start in range(0, len(line), _LONGEST_LINE):
-                yield line[start : start + _LONGEST_LINE]
+            for start in range(0, len(line), _MAX_LINE_TOKENS):
+                yield line[start : start + _MAX_LINE_TOKENS]
 
 
 def _lines(ids: np.ndarray, sentences: np.ndarray) -> list[str]:
-    """Spell each sentence, a character for a token."""
-    characters = np.minimum(ids.astype("<u4"), _CHARACTERS - 1) + np.array(_FIRST, "<u4")
+    """Write each sentence with one character per token."""
+    characters = np.minimum(ids.astype("<u4"), _CHARACTERS - 1) + np.array(_FIRST_CHARACTER, "<u4")
     text = characters.tobytes().decode("utf-32-le")
     starts = [0, *(np.flatnonzero(np.diff(sentences)) + 1).tolist(), len(text)]
     return [text[start:stop] for start, stop in pairwise(starts) if stop > start]

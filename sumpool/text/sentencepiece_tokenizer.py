@@ -16,7 +16,7 @@ import sentencepiece
 
 from sumpool.errors import DataError
 from sumpool.special_tokens import BOS, EOS, PAD, PARAGRAPH, UNK
-from sumpool.text._sampling import sample_lines
+from sumpool.text._sampling import sample_paragraphs
 from sumpool.text.cleaning import clean
 from sumpool.text.sentences import SentenceSplitter
 from sumpool.text.tokenizer import Tokenizer
@@ -24,8 +24,8 @@ from sumpool.text.tokenizer import Tokenizer
 SENTENCEPIECE_MODEL = "tokenizer.model"
 # About 20 million characters of prose: more changes the vocabulary little, and training takes 16 bytes for each.
 _SAMPLE_LINES = 50_000
-_LONGEST_LINE = 1000
-_LONGEST_LINE_BYTES = 4 * _LONGEST_LINE
+_MAX_LINE_CHARACTERS = 1000
+_MAX_LINE_BYTES = 4 * _MAX_LINE_CHARACTERS
 _BYTE = re.compile(r"<0x([0-9A-Fa-f]{2})>")
 _FIRST_TOKENS = ["<pad>", "<unk>", "<s>", "</s>", "\n"]
 
@@ -62,14 +62,14 @@ class SentencePieceTokenizer(Tokenizer):
 
         Args:
             texts: Documents, read once.
-            path: Where the model is written.
+            path: File to write.
             vocab_size: Number of tokens; short texts give fewer.
             workers: Threads.
 
         Raises:
-            DataError: If there is no text, or if the vocabulary cannot hold the characters of the texts.
+            DataError: If there is no text, or more characters than tokens.
         """
-        lines = sample_lines(texts, _SAMPLE_LINES, _LONGEST_LINE)
+        lines = sample_paragraphs(texts, _SAMPLE_LINES, _MAX_LINE_CHARACTERS)
         if not lines:
             raise DataError("the training documents must hold some text, got none; check the source of the data")
         model = io.BytesIO()
@@ -86,7 +86,7 @@ class SentencePieceTokenizer(Tokenizer):
                 bos_id=BOS,
                 eos_id=EOS,
                 user_defined_symbols=["\n"],
-                max_sentence_length=_LONGEST_LINE_BYTES,
+                max_sentence_length=_MAX_LINE_BYTES,
                 num_threads=workers,
                 minloglevel=2,
             )

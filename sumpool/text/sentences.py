@@ -1,8 +1,8 @@
-"""Text to sentences: Punkt (Kiss and Strunk, 2006), which learns abbreviations from raw text.
+"""Sentence splitting by Punkt (Kiss and Strunk, 2006), which learns abbreviations from raw text.
 
-nltk has the algorithm; its parameters live in a JSON file of ours, because nltk's own are pickles or a download.
-Paragraphs are separated by an empty line. The time is linear in the length of any text: Punkt only ever sees a window
-of some thousand characters, and a sentence that fills a whole window ends there.
+The algorithm is that of nltk; parameters are stored as JSON, because those of nltk are pickles or a download.
+Paragraphs are separated by an empty line. The time is linear in the length of any text: Punkt reads windows of at most
+10,000 characters, and a sentence that fills a window ends there.
 """
 
 import json
@@ -15,30 +15,30 @@ from typing import Final, final
 from nltk.tokenize.punkt import PunktLanguageVars, PunktParameters, PunktSentenceTokenizer, PunktTrainer
 
 from sumpool.errors import DataError
-from sumpool.text._sampling import sample_lines
+from sumpool.text._sampling import sample_paragraphs
 from sumpool.text.cleaning import clean, paragraphs
 
-LONGEST_SENTENCE: Final = 10_000
-"""Characters; a longer sentence is cut between words where it has any."""
+MAX_SENTENCE_CHARACTERS: Final = 10_000
+"""A longer sentence is split between words, or within a word of that length."""
 
-# About 4 million characters of prose, some ten seconds; more finds hardly any abbreviation that matters.
+# About 4 million characters of prose, ten seconds of training; more adds hardly any abbreviation that matters.
 _SAMPLE_LINES = 10_000
-_LONGEST_LINE = 1000
-_LINES_AT_ONCE = 1000
+_MAX_LINE_CHARACTERS = 1000
+_CHUNK_LINES = 1000
 
 
 @final
 class SentenceSplitter:
-    """Trained Punkt parameters, ready to split."""
+    """Sentence splitter with trained parameters."""
 
     def __init__(self, parameters: PunktParameters) -> None:
-        """Use parameters of nltk's; `default`, `load` and `train` are the usual ways to get them."""
+        """Wrap parameters of nltk; `default`, `load` and `train` are the usual ways to get a splitter."""
         self._parameters = parameters
         self._punkt = PunktSentenceTokenizer(parameters)
 
     @classmethod
     def default(cls) -> "SentenceSplitter":
-        """Give the parameters for general English that the package ships."""
+        """Return the splitter for general English that the package ships."""
         return cls(_from_json(shipped_parameters()))
 
     @classmethod
@@ -46,7 +46,7 @@ class SentenceSplitter:
         """Read a parameter file.
 
         Raises:
-            DataError: If the file is missing or is no parameter file.
+            DataError: If the file is missing or not a parameter file.
         """
         try:
             return cls(_from_json(path.read_text("utf-8")))
@@ -57,22 +57,22 @@ class SentenceSplitter:
 
     @classmethod
     def train(cls, texts: Iterable[str], path: Path) -> "SentenceSplitter":
-        """Learn abbreviations and the like from documents and write the parameter file.
+        """Train on documents and write the parameter file.
 
-        The shipped abbreviations are kept beside the learnt ones, so that a few documents do not teach too little.
-        Long streams are sampled, so memory is bounded.
+        The shipped abbreviations are kept beside the learnt ones, for corpora of few documents. Long streams are
+        sampled, so memory is bounded.
 
         Args:
             texts: Documents, read once.
-            path: Where the parameters are written.
+            path: File to write.
         """
-        parameters = learn(texts)
+        parameters = train_punkt(texts)
         parameters.abbrev_types |= cls.default()._parameters.abbrev_types
-        path.write_text(as_json(parameters), "utf-8")
+        path.write_text(to_json(parameters), "utf-8")
         return cls.load(path)
 
     def split(self, text: str) -> list[str]:
-        """Split a text into sentences with single spaces; one that ends a paragraph ends with a line feed."""
+        """Split a text into sentences with single spaces; the last one of a paragraph ends with a line feed."""
         sentences: list[str] = []
         for paragraph in paragraphs(clean(text)):
             sentences += self._split_paragraph(paragraph)
@@ -80,9 +80,9 @@ class SentenceSplitter:
         return sentences
 
     def split_line(self, text: str) -> list[str]:
-        """Split a text into sentences that, joined, are the whole text in one line with single spaces.
+        """Split a text into sentences whose concatenation is the whole text in one line with single spaces.
 
-        Each but the first begins with a space: one that follows another without a space is a part of it.
+        Every sentence but the first begins with a space; one that follows another without a space is joined to it.
         """
         line = " ".join(paragraphs(clean(text)))
         starts = [0]
@@ -96,12 +96,12 @@ class SentenceSplitter:
 
     def _split_paragraph(self, paragraph: str) -> Iterator[str]:
         start = 0
-        while len(paragraph) - start > LONGEST_SENTENCE:
-            space = paragraph.rfind(" ", start, start + LONGEST_SENTENCE)
-            end = space if space > start else start + LONGEST_SENTENCE
+        while len(paragraph) - start > MAX_SENTENCE_CHARACTERS:
+            space = paragraph.rfind(" ", start, start + MAX_SENTENCE_CHARACTERS)
+            end = space if space > start else start + MAX_SENTENCE_CHARACTERS
             *whole, last = self._tokenize(paragraph[start:end])
-            # The last sentence of a window may go on after it, so the next window begins with it; but only from the
-            # second half on, or the same text would be read again and again.
+            # The last sentence of a window may continue beyond the window, so the next window begins with it; unless it
+            # begins in the first half, or the same text would be read many times.
             if len(last) > (end - start) // 2:
                 whole.append(last)
             else:
@@ -118,14 +118,13 @@ class SentenceSplitter:
 
 
 def join(sentences: Iterable[str], paragraph: str = "\n") -> str:
-    """Write sentences down one after the other, as `SentenceSplitter.split` gives them.
+    """Join sentences to a text.
 
     Args:
-        sentences: Sentences; one that ends a paragraph ends with a line feed.
-        paragraph: What stands between paragraphs; two line feeds keep them apart where the text is split once more.
+        sentences: Sentences as returned by `SentenceSplitter.split`.
+        paragraph: Separator of paragraphs; with two line feeds, splitting the text again finds the same paragraphs.
     """
-    each = (f"{text[:-1]}{paragraph}" if text.endswith("\n") else f"{text} " for text in sentences)
-    return "".join(each).strip()
+    return "".join(f"{text[:-1]}{paragraph}" if text.endswith("\n") else f"{text} " for text in sentences).strip()
 
 
 def shipped_parameters() -> str:
@@ -133,24 +132,24 @@ def shipped_parameters() -> str:
     return files("sumpool.text").joinpath("english.json").read_text("utf-8")
 
 
-def learn(texts: Iterable[str]) -> PunktParameters:
+def train_punkt(texts: Iterable[str]) -> PunktParameters:
     """Train Punkt on a sample of documents.
 
-    What it learns about the case of single letters is left out: variables and list marks would make sentence starters
-    of the initials in names.
+    The orthographic context of single letters is removed: because of variables and list marks, initials of names would
+    count as sentence starters.
     """
     trainer = PunktTrainer()
-    lines = sample_lines(texts, _SAMPLE_LINES, _LONGEST_LINE)
-    for start in range(0, len(lines), _LINES_AT_ONCE):
-        trainer.train("\n\n".join(lines[start : start + _LINES_AT_ONCE]), finalize=False)
+    lines = sample_paragraphs(texts, _SAMPLE_LINES, _MAX_LINE_CHARACTERS)
+    for start in range(0, len(lines), _CHUNK_LINES):
+        trainer.train("\n\n".join(lines[start : start + _CHUNK_LINES]), finalize=False)
     parameters = trainer.get_params()
     for letter in [word for word in parameters.ortho_context if len(word) == 1]:
         del parameters.ortho_context[letter]
     return parameters
 
 
-def as_json(parameters: PunktParameters) -> str:
-    """Write parameters with everything in alphabetical order, one entry a line."""
+def to_json(parameters: PunktParameters) -> str:
+    """Serialise parameters in alphabetical order, one entry per line."""
     content = {
         "abbreviations": sorted(parameters.abbrev_types),
         "collocations": sorted(" ".join(pair) for pair in parameters.collocations),
@@ -173,7 +172,7 @@ def _from_json(text: str) -> PunktParameters:
 
 def _words(value: object) -> list[str]:
     if not isinstance(value, list) or not all(isinstance(word, str) for word in value):
-        raise TypeError("a list that is not of words")
+        raise TypeError("a list of other things than words")
     return value
 
 

@@ -20,7 +20,7 @@ def write(folder: Path, *, led: bool = False, **changes: Any) -> Path:  # noqa: 
     return folder
 
 
-def test_bart_is_described_in_our_words(tmp_path: Path) -> None:
+def test_config_of_bart(tmp_path: Path) -> None:
     write(tmp_path, scale_embedding=True, activation_function="relu", max_position_embeddings=50, dropout=0.0)
     config = to_model_config(read_config(tmp_path), ImportOptions(), tmp_path)
     assert (config.dim, config.heads, config.feed_forward, config.decoder.layers) == (16, 2, 24, 2)
@@ -30,7 +30,7 @@ def test_bart_is_described_in_our_words(tmp_path: Path) -> None:
     assert [layer.attention.kind for layer in config.encoder] == ["vanilla", "vanilla"]
 
 
-def test_led_is_described_in_our_words(tmp_path: Path) -> None:
+def test_config_of_led(tmp_path: Path) -> None:
     write(tmp_path, led=True, max_encoder_position_embeddings=64, max_decoder_position_embeddings=32)
     config = to_model_config(read_config(tmp_path), ImportOptions(), tmp_path)
     assert (config.source_length, config.target_length, config.scale_embedding) == (64, 32, False)
@@ -38,7 +38,7 @@ def test_led_is_described_in_our_words(tmp_path: Path) -> None:
     assert layers == [{"kind": "sliding_window", "window": window, "global_first": True} for window in (8, 4)]
 
 
-def test_what_a_file_leaves_out_is_as_in_bart(tmp_path: Path) -> None:
+def test_defaults_are_those_of_bart(tmp_path: Path) -> None:
     (tmp_path / "config.json").write_text(json.dumps({"model_type": "bart", **SIZES}))
     original, usual = read_config(tmp_path), BartConfig()
     for name in ("pad_token_id", "eos_token_id", "decoder_start_token_id", "max_position_embeddings", "dropout"):
@@ -68,12 +68,12 @@ def test_the_decoder_starts_as_it_does_in_generate(tmp_path: Path) -> None:
         ({"num_beams": "many"}, r"generation\.num_beams must be integer, got 'many'"),
     ],
 )
-def test_what_does_not_map_is_refused(tmp_path: Path, changes: dict[str, Any], sentence: str) -> None:
+def test_unsupported_configurations_are_refused(tmp_path: Path, changes: dict[str, Any], sentence: str) -> None:
     with pytest.raises(CheckpointError, match=sentence):
         read_config(write(tmp_path, **changes))
 
 
-def test_no_configuration_is_refused(tmp_path: Path) -> None:
+def test_missing_configurations_are_refused(tmp_path: Path) -> None:
     with pytest.raises(CheckpointError, match=r"config\.json must be JSON that can be read, got: .*No such file"):
         read_config(tmp_path)
     (tmp_path / "config.json").write_text("[1]")
@@ -84,21 +84,19 @@ def test_no_configuration_is_refused(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("led", "settings", "sentence"),
     [
-        (False, {"d_model": 17}, r"config\.json must be of a model that sumpool has: heads must divide dim"),
-        (False, {"decoder_layers": 65}, r"a model that sumpool has: decoder\.layers must be less than or equal to 64"),
+        (False, {"d_model": 17}, r"config\.json must be of a supported model: heads must divide dim"),
+        (False, {"decoder_layers": 65}, r"a supported model: decoder\.layers must be less than or equal to 64"),
         (True, {"attention_window": [8, 7]}, r"window must be even, got 7"),
         (True, {"attention_window": [8]}, r"attention_window must have 2 entries, one for each layer, got 1"),
     ],
 )
-def test_sizes_that_ours_cannot_have_are_refused(
-    tmp_path: Path, led: bool, settings: dict[str, Any], sentence: str
-) -> None:
+def test_unsupported_sizes_are_refused(tmp_path: Path, led: bool, settings: dict[str, Any], sentence: str) -> None:
     original = read_config(write(tmp_path, led=led, **settings))
     with pytest.raises(CheckpointError, match=sentence):
         to_model_config(original, ImportOptions(), tmp_path)
 
 
-def test_changes_are_made(tmp_path: Path) -> None:
+def test_import_options_are_applied(tmp_path: Path) -> None:
     original = read_config(write(tmp_path))
     config = to_model_config(original, ImportOptions("sliding_window", 6, 4096), tmp_path)
     assert config.source_length == 4096
@@ -131,7 +129,7 @@ def test_changes_are_made(tmp_path: Path) -> None:
         ),
     ],
 )
-def test_changes_that_contradict_are_refused(tmp_path: Path, led: bool, changes: ImportOptions, sentence: str) -> None:
+def test_contradicting_options_are_refused(tmp_path: Path, led: bool, changes: ImportOptions, sentence: str) -> None:
     original = read_config(write(tmp_path, led=led))
     with pytest.raises(RecipeError, match=sentence):
         to_model_config(original, changes, tmp_path)

@@ -43,17 +43,17 @@ def test_any_floating_point_becomes_float32(tmp_path: Path, dtype: torch.dtype) 
         (torch.tensor([1.0, -torch.inf]), r"a must hold finite numbers, got others"),
     ],
 )
-def test_what_is_no_such_tensor_is_refused(tmp_path: Path, tensor: Tensor, sentence: str) -> None:
+def test_unsuitable_tensors_are_refused(tmp_path: Path, tensor: Tensor, sentence: str) -> None:
     with pytest.raises(CheckpointError, match=sentence):
         Tensors(write(tmp_path, a=tensor)).take("a", (2,))
 
 
-def test_minus_infinity_may_stand_for_what_is_never_written(tmp_path: Path) -> None:
+def test_minus_infinity_is_allowed_on_request(tmp_path: Path) -> None:
     write(tmp_path, a=torch.tensor([1.0, -torch.inf]), b=torch.tensor([torch.inf]))
     tensors = Tensors(tmp_path)
-    assert tensors.take("a", (2,), endless=True)[1] == -torch.inf
+    assert tensors.take("a", (2,), allow_minus_inf=True)[1] == -torch.inf
     with pytest.raises(CheckpointError, match="b must hold finite numbers"):
-        tensors.take("b", (1,), endless=True)
+        tensors.take("b", (1,), allow_minus_inf=True)
 
 
 def test_damaged_files_are_refused(tmp_path: Path) -> None:
@@ -65,7 +65,7 @@ def test_damaged_files_are_refused(tmp_path: Path) -> None:
             Tensors(tmp_path)
 
 
-def test_parts_are_read_like_a_whole(tmp_path: Path) -> None:
+def test_sharded_files_equal_a_single_file(tmp_path: Path) -> None:
     save_file({"model.a": torch.ones(1)}, tmp_path / "model-00001-of-00002.safetensors")
     save_file({"model.b": torch.zeros(1)}, tmp_path / "model-00002-of-00002.safetensors")
     parts = {f"model.{name}": f"model-0000{number}-of-00002.safetensors" for number, name in ((1, "a"), (2, "b"))}
@@ -92,7 +92,7 @@ def test_pickles_are_refused_with_advice(tmp_path: Path) -> None:
         Tensors(tmp_path)
 
 
-def test_no_weights_are_refused(tmp_path: Path) -> None:
+def test_a_folder_without_weights_is_refused(tmp_path: Path) -> None:
     with pytest.raises(CheckpointError, match=r"must hold model\.safetensors, or model\.safetensors\.index\.json and"):
         Tensors(tmp_path)
 

@@ -10,28 +10,28 @@ from sumpool.errors import CheckpointError
 from sumpool.pretrained.generation import GenerationSettings, read_generation, to_decoding_config
 
 
-def written(target_length: int = 1024, **settings: Any) -> DecodingConfig:  # noqa: ANN401
+def decoding(target_length: int = 1024, **settings: Any) -> DecodingConfig:  # noqa: ANN401
     return to_decoding_config(GenerationSettings(**settings), target_length)
 
 
-def test_what_is_not_said_is_as_in_generate() -> None:
-    found = written()
-    assert (found.beams, found.length_penalty, found.length_formula) == (1, 1.0, "transformers")
-    assert (found.no_repeat_words, found.no_repeat_tokens, found.early_stopping) == (0, 0, False)
-    assert (found.min_length, found.max_length, found.force_end, found.begin_with) == (0, 1023, False, ())
+def test_defaults_are_those_of_generate() -> None:
+    config = decoding()
+    assert (config.beams, config.length_penalty, config.length_formula) == (1, 1.0, "transformers")
+    assert (config.no_repeat_words, config.no_repeat_tokens, config.early_stopping) == (0, 0, False)
+    assert (config.min_length, config.max_length, config.force_end, config.begin_with) == (0, 1023, False, ())
 
 
-def test_settings_are_taken_over() -> None:
-    found = written(num_beams=4, length_penalty=2.0, no_repeat_ngram_size=3, early_stopping=True)
-    assert (found.beams, found.length_penalty, found.no_repeat_tokens, found.early_stopping) == (4, 2.0, 3, True)
-    assert (found.length_formula, found.no_repeat_words) == ("transformers", 0)
-    forced = written(forced_bos_token_id=0, forced_eos_token_id=2)
+def test_settings_are_converted() -> None:
+    config = decoding(num_beams=4, length_penalty=2.0, no_repeat_ngram_size=3, early_stopping=True)
+    assert (config.beams, config.length_penalty, config.no_repeat_tokens, config.early_stopping) == (4, 2.0, 3, True)
+    assert (config.length_formula, config.no_repeat_words) == ("transformers", 0)
+    forced = decoding(forced_bos_token_id=0, forced_eos_token_id=2)
     assert (forced.begin_with, forced.force_end) == ((0,), True)
 
 
-def test_a_search_that_never_stops_early_has_the_formula_that_misses_nothing() -> None:
-    found = written(early_stopping="never")
-    assert (found.length_formula, found.early_stopping) == ("sumpool", False)
+def test_early_stopping_never_gives_the_exact_formula() -> None:
+    config = decoding(early_stopping="never")
+    assert (config.length_formula, config.early_stopping) == ("sumpool", False)
 
 
 @pytest.mark.parametrize(
@@ -45,32 +45,32 @@ def test_a_search_that_never_stops_early_has_the_formula_that_misses_nothing() -
         ({"max_length": 5000}, (0, 1023)),
     ],
 )
-def test_lengths_count_pieces_without_start_and_end(settings: dict[str, int], lengths: tuple[int, int]) -> None:
-    found = written(**settings)
-    assert (found.min_length, found.max_length) == lengths
+def test_lengths_exclude_decoder_start_and_eos(settings: dict[str, int], lengths: tuple[int, int]) -> None:
+    config = decoding(**settings)
+    assert (config.min_length, config.max_length) == lengths
 
 
-def test_what_ours_cannot_be_is_refused() -> None:
+def test_unsupported_values_are_refused() -> None:
     with pytest.raises(ValidationError, match="length_penalty"):
-        written(length_penalty=-1.0)
+        decoding(length_penalty=-1.0)
     with pytest.raises(ValidationError, match="max_length"):
         GenerationSettings(max_length=2)
 
 
-def test_its_own_file_counts_alone(tmp_path: Path) -> None:
+def test_generation_config_overrides_config(tmp_path: Path) -> None:
     (tmp_path / "generation_config.json").write_text(json.dumps({"num_beams": 3, "max_length": None}))
     config = {"num_beams": 5, "min_length": 7}
     assert read_generation(tmp_path, config) == {"num_beams": 3, "left_out": ()}
 
 
-def test_otherwise_the_configuration_counts_over_what_it_says_of_summaries(tmp_path: Path) -> None:
+def test_config_outranks_its_task_specific_params(tmp_path: Path) -> None:
     task = {"summarization": {"min_length": 30, "num_beams": 4}}
-    found = read_generation(tmp_path, {"num_beams": 5, "task_specific_params": task})
-    assert (found["num_beams"], found["min_length"]) == (5, 30)
+    settings = read_generation(tmp_path, {"num_beams": 5, "task_specific_params": task})
+    assert (settings["num_beams"], settings["min_length"]) == (5, 30)
     assert read_generation(tmp_path, {"task_specific_params": 3})["left_out"] == ()
 
 
-def test_settings_that_nobody_here_has_are_named(tmp_path: Path) -> None:
+def test_unsupported_settings_are_listed(tmp_path: Path) -> None:
     config = {"repetition_penalty": 1.2, "do_sample": False, "bad_words_ids": [[3]], "guidance_scale": 1.0}
     assert read_generation(tmp_path, config)["left_out"] == ("repetition_penalty", "bad_words_ids")
 

@@ -66,7 +66,7 @@ def test_a_model_without_safetensors_is_refused(answer: Callable[..., None]) -> 
         fetch(NAME, silent)
 
 
-def test_without_a_network_the_cache_is_asked(answer: Callable[..., None], tmp_path: Path) -> None:
+def test_the_cache_is_used_without_a_network(answer: Callable[..., None], tmp_path: Path) -> None:
     answer(error=ConnectionError("no route"), cached=tmp_path)
     assert fetch(NAME, silent) == tmp_path
     answer(error=ConnectionError("no route\nto the hub"))
@@ -76,7 +76,7 @@ def test_without_a_network_the_cache_is_asked(answer: Callable[..., None], tmp_p
         fetch(NAME, silent)
 
 
-def test_without_the_library_it_says_what_to_install(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_missing_library_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(hub, "find_spec", lambda _: None)
     with pytest.raises(CheckpointError, match=r"somebody/bart must be a folder .* pip install 'sumpool\[hub\]'"):
         fetch(NAME, silent)

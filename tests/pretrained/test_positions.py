@@ -1,13 +1,13 @@
 import torch
 
-from sumpool.pretrained.positions import extend
+from sumpool.pretrained.positions import extend_positions
 
 LEARNED = torch.arange(3.0)[:, None]
 
 
 def places(length: int, how: str) -> list[float]:
     assert how in ("repeat", "flip")
-    return extend(LEARNED, length, "repeat" if how == "repeat" else "flip").flatten().tolist()
+    return extend_positions(LEARNED, length, "repeat" if how == "repeat" else "flip").flatten().tolist()
 
 
 def test_copies_follow_the_learned_positions() -> None:
@@ -15,7 +15,7 @@ def test_copies_follow_the_learned_positions() -> None:
     assert places(8, "flip") == [0, 1, 2, 2, 1, 0, 0, 1]
 
 
-def test_what_was_learnt_stays_or_is_cut() -> None:
+def test_learned_positions_are_kept_or_truncated() -> None:
     for how in ("repeat", "flip"):
         assert places(3, how) == [0, 1, 2]
         assert places(2, how) == [0, 1]

@@ -81,7 +81,7 @@ def test_led_is_imported_exactly(tmp_path: Path, seed: int, settings: dict[str, 
     assert farthest(ours.double(), theirs.double(), batch) < 1e-4  # theirs rounds the weights to float32
 
 
-def test_weights_in_parts_are_the_same(tmp_path: Path) -> None:
+def test_sharded_weights_equal_a_single_file(tmp_path: Path) -> None:
     theirs = random_bart(5)
     theirs.save_pretrained(tmp_path / "whole")
     theirs.save_pretrained(tmp_path / "parts", max_shard_size="8KB")
@@ -100,7 +100,7 @@ def test_a_model_saved_without_its_head_is_the_same(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("extend", ["repeat", "flip"])
-def test_more_positions_leave_documents_within_the_learned_ones_as_they_were(tmp_path: Path, extend: Any) -> None:  # noqa: ANN401
+def test_extended_positions_change_nothing_for_short_documents(tmp_path: Path, extend: Any) -> None:  # noqa: ANN401
     theirs = random_bart(7)
     theirs.save_pretrained(tmp_path)
     ours = imported(tmp_path, ImportOptions(positions=150, extend=extend))
@@ -115,7 +115,7 @@ def test_more_positions_leave_documents_within_the_learned_ones_as_they_were(tmp
     assert torch.equal(extended.weight[:96], torch.cat([learned, second]))
 
 
-def test_lobart_is_bart_within_half_a_window_and_sees_no_farther(tmp_path: Path) -> None:
+def test_lobart_equals_bart_within_half_a_window(tmp_path: Path) -> None:
     """Every vector of a document no longer than half a window and one sees all others."""
     theirs = random_bart(8)
     theirs.save_pretrained(tmp_path)

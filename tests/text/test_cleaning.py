@@ -6,7 +6,7 @@ from sumpool.text.cleaning import clean, paragraphs, without_headings
 @pytest.mark.parametrize(
     "text", ["a\u200bb", "a\u202eb", "a\ufeffb", "a\u00adb", "a\U000e0041b", "a\ud800b", "a\0b", "a\u2066b", "a\x1bb"]
 )
-def test_invisible_characters_go(text: str) -> None:
+def test_invisible_characters_are_removed(text: str) -> None:
     assert clean(text) == "ab"
 
 
@@ -19,7 +19,7 @@ def test_a_paragraph_separator_separates_paragraphs() -> None:
     assert paragraphs(clean("a\u2029b")) == ["a", "b"]
 
 
-def test_ordinary_text_stays() -> None:
+def test_ordinary_text_is_unchanged() -> None:
     text = "Grüße, «Élan» 漢字\n\tčeština ½ 😀"
     assert clean(text) == text
 
@@ -29,7 +29,7 @@ def test_paragraphs_are_single_lines() -> None:
     assert paragraphs(" \n\n ") == []
 
 
-def test_headings_go_alone_or_before_their_text() -> None:
+def test_headings_are_removed_alone_or_before_their_text() -> None:
     text = "NAME\nls - list files\n\nSEE ALSO\n\n2. OPTIONS\n  ÜBERSICHT\n-l long\nUSE\nno more"
     assert without_headings(text) == "ls - list files\n\n\n-l long\nUSE\nno more"
 
@@ -45,5 +45,5 @@ def test_headings_go_alone_or_before_their_text() -> None:
         "the\nTCP\nheader",
     ],
 )
-def test_what_is_no_heading_stays(text: str) -> None:
+def test_other_lines_are_kept(text: str) -> None:
     assert without_headings(text) == text

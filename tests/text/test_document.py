@@ -19,23 +19,23 @@ def tokenizer(tmp_path_factory: pytest.TempPathFactory) -> SentencePieceTokenize
     return SentencePieceTokenizer.train(texts, tmp_path_factory.mktemp("tokenizer") / "model", 300, 1)
 
 
-def test_sentences_are_numbered_and_paragraphs_end_with_their_token(tokenizer: SentencePieceTokenizer) -> None:
-    found = encode_document("One sentence. Another one.\n\nA second text.", tokenizer, SPLITTER)
-    assert found.ids.dtype == np.uint16
-    assert found.sentences.dtype == np.int32
-    assert sorted(set(found.sentences.tolist())) == [0, 1, 2]
-    assert np.flatnonzero(found.ids == PARAGRAPH).tolist() == [
-        np.flatnonzero(found.sentences == 1)[-1],
-        len(found.ids) - 1,
+def test_sentences_have_indices_and_paragraphs_end_with_their_token(tokenizer: SentencePieceTokenizer) -> None:
+    document = encode_document("One sentence. Another one.\n\nA second text.", tokenizer, SPLITTER)
+    assert document.ids.dtype == np.uint16
+    assert document.sentences.dtype == np.int32
+    assert sorted(set(document.sentences.tolist())) == [0, 1, 2]
+    assert np.flatnonzero(document.ids == PARAGRAPH).tolist() == [
+        np.flatnonzero(document.sentences == 1)[-1],
+        len(document.ids) - 1,
     ]
     for number, sentence in enumerate(["One sentence.", "Another one.\n", "A second text.\n"]):
-        assert found.ids[found.sentences == number].tolist() == tokenizer.encode(sentence)
+        assert document.ids[document.sentences == number].tolist() == tokenizer.encode(sentence)
 
 
 @pytest.mark.parametrize("text", ["", "  \n", "\u200b\u202e"])
-def test_nothing_has_no_tokens(tokenizer: SentencePieceTokenizer, text: str) -> None:
-    found = encode_document(text, tokenizer, SPLITTER)
-    assert found.ids.shape == found.sentences.shape == (0,)
+def test_empty_texts_have_no_tokens(tokenizer: SentencePieceTokenizer, text: str) -> None:
+    document = encode_document(text, tokenizer, SPLITTER)
+    assert document.ids.shape == document.sentences.shape == (0,)
 
 
 @pytest.mark.parametrize(
@@ -52,17 +52,17 @@ def test_line_ends_and_unicode_forms_make_no_difference(tokenizer: SentencePiece
     assert one.sentences.tolist() == other.sentences.tolist()
 
 
-def test_a_document_stands_within_the_special_tokens_of_its_tokenizer(tmp_path: Path) -> None:
+def test_documents_have_prefix_and_suffix(tmp_path: Path) -> None:
     text = "One sentence. Another one.\n\nA second text."
-    framing = take_over(learn([text], tmp_path / "bart"), tmp_path / "ours")
-    found = encode_document(text, framing, SPLITTER)
-    assert found.ids.tolist() == [bart.BOS, *framing.encode("One sentence. Another one. A second text."), bart.EOS]
-    assert found.ids.dtype == np.uint16
-    assert found.sentences.dtype == np.int32
-    assert found.sentences[[0, 1, -2, -1]].tolist() == [0, 0, 2, 2]
-    assert framing.decode(found.ids.tolist()) == "One sentence. Another one. A second text."
-    assert framing.decode(found.ids[found.sentences == 1].tolist()) == " Another one."
-    assert len(encode_document(" \n", framing, SPLITTER).ids) == 0
+    tokenizer = take_over(learn([text], tmp_path / "bart"), tmp_path / "ours")
+    document = encode_document(text, tokenizer, SPLITTER)
+    assert document.ids.tolist() == [bart.BOS, *tokenizer.encode("One sentence. Another one. A second text."), bart.EOS]
+    assert document.ids.dtype == np.uint16
+    assert document.sentences.dtype == np.int32
+    assert document.sentences[[0, 1, -2, -1]].tolist() == [0, 0, 2, 2]
+    assert tokenizer.decode(document.ids.tolist()) == "One sentence. Another one. A second text."
+    assert tokenizer.decode(document.ids[document.sentences == 1].tolist()) == " Another one."
+    assert len(encode_document(" \n", tokenizer, SPLITTER).ids) == 0
 
 
 def test_prefix_and_suffix_may_have_any_size() -> None:
@@ -77,10 +77,10 @@ def test_eos_survives_truncation() -> None:
     document = EncodedDocument(np.array([5, 7, 8, 9, EOS], np.uint16), np.array([0, 0, 0, 1, 1], np.int32))
     assert document.truncate(5, EOS) is document
     for length, ids, sentences in ((4, [5, 7, 8, EOS], [0] * 4), (2, [5, EOS], [0, 0]), (1, [EOS], [0])):
-        found = document.truncate(length, EOS)
-        assert (found.ids.tolist(), found.sentences.tolist()) == (ids, sentences)
-        assert found.ids.dtype == np.uint16
-        assert found.sentences.dtype == np.int32
+        truncated = document.truncate(length, EOS)
+        assert (truncated.ids.tolist(), truncated.sentences.tolist()) == (ids, sentences)
+        assert truncated.ids.dtype == np.uint16
+        assert truncated.sentences.dtype == np.int32
     assert document.ids.tolist() == [5, 7, 8, 9, EOS]
     assert document.slice(0, 4).truncate(2, EOS).ids.tolist() == [5, 7]
 

@@ -31,40 +31,40 @@ def test_equals_the_naive_search_on_random_texts() -> None:
     for _ in range(400):
         document = "".join(draw.choices("abc", k=draw.randrange(0, 30)))
         summary = "".join(draw.choices("abcd", k=draw.randrange(0, 15)))
-        found = overlap(document, summary)
-        assert list(found.runs) == naive_runs(document, summary), (document, summary)
-        assert found.fragments == naive_fragments(document, summary), (document, summary)
+        shared = overlap(document, summary)
+        assert list(shared.runs) == naive_runs(document, summary), (document, summary)
+        assert shared.fragments == naive_fragments(document, summary), (document, summary)
 
 
 def test_coverage_and_density_of_a_known_pair() -> None:
-    found = overlap("abcdef", "abcxefyy")
-    assert found.fragments == [3, 2]
-    assert found.coverage == pytest.approx(5 / 8)
-    assert found.density == pytest.approx((9 + 4) / 8)
+    shared = overlap("abcdef", "abcxefyy")
+    assert shared.fragments == [3, 2]
+    assert shared.coverage == pytest.approx(5 / 8)
+    assert shared.density == pytest.approx((9 + 4) / 8)
 
 
-def test_ngrams_that_are_new_or_shared() -> None:
-    found = overlap("abcd", "abdab")
-    assert found.novel_ngrams(1) == 0
-    assert found.novel_ngrams(2) == pytest.approx(2 / 4)  # "b d" and "d a"
-    assert found.shared_ngrams(2) == pytest.approx(2 / 4)
-    assert found.novel_ngrams(3) == 1
-    assert found.novel_ngrams(6) == 0
-    assert found.leak == 0
+def test_novel_and_shared_ngrams() -> None:
+    shared = overlap("abcd", "abdab")
+    assert shared.novel_ngrams(1) == 0
+    assert shared.novel_ngrams(2) == pytest.approx(2 / 4)  # "b d" and "d a"
+    assert shared.shared_ngrams(2) == pytest.approx(2 / 4)
+    assert shared.novel_ngrams(3) == 1
+    assert shared.novel_ngrams(6) == 0
+    assert shared.leak == 0
 
 
-def test_leak_is_the_share_of_copied_runs_of_eight_words() -> None:
+def test_leak_is_the_fraction_of_shared_8_grams() -> None:
     document = [str(number) for number in range(20)]
     assert overlap(document, document[3:12]).leak == 1
     assert overlap(document, [*document[3:11], "new"]).leak == pytest.approx(1 / 2)
 
 
 def test_an_empty_summary_shares_nothing() -> None:
-    found = overlap(["a"], [])
-    assert (found.coverage, found.density, found.leak, found.novel_ngrams(1)) == (0, 0, 0, 0)
+    shared = overlap(["a"], [])
+    assert (shared.coverage, shared.density, shared.leak, shared.novel_ngrams(1)) == (0, 0, 0, 0)
 
 
-def test_words_leave_case_and_punctuation_out() -> None:
+def test_words_ignore_case_and_punctuation() -> None:
     assert words("The RFC-Editor's Übung, 2x!") == ["the", "rfc", "editor", "s", "übung", "2x"]
 
 

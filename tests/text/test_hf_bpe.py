@@ -106,7 +106,7 @@ def test_sentences_have_the_tokens_of_the_whole_line(ours: ByteLevelBpeTokenizer
         "The end " * 2000 + "Why? It is.",
     ],
 )
-def test_prose_has_the_pieces_of_the_whole_line(ours: ByteLevelBpeTokenizer, text: str) -> None:
+def test_prose_has_the_tokens_of_the_whole_line(ours: ByteLevelBpeTokenizer, text: str) -> None:
     sentences = ours.encode_sentences(text, SPLITTER)
     assert len(sentences) > 1
     assert [token for ids in sentences for token in ids] == ours.encode(as_one_line(text))
@@ -123,7 +123,7 @@ def test_invisible_characters_have_no_tokens(ours: ByteLevelBpeTokenizer) -> Non
     assert b"\n" in [ours.token_bytes()[token] for token in ours.encode("x\r\ny")]
 
 
-def test_parts_of_characters_are_replaced(ours: ByteLevelBpeTokenizer) -> None:
+def test_incomplete_characters_are_replaced(ours: ByteLevelBpeTokenizer) -> None:
     ids = ours.encode("\u6f22")
     assert ours.decode(ids) == "\u6f22"
     assert ours.decode(ids[:-1]) == "\ufffd"
@@ -134,7 +134,7 @@ def test_ids_outside_the_vocabulary_are_refused(ours: ByteLevelBpeTokenizer) -> 
         ours.decode([5, -1])
 
 
-def test_a_space_before_a_text_is_as_in_the_original(bart: Path, tmp_path: Path) -> None:
+def test_add_prefix_space_is_applied(bart: Path, tmp_path: Path) -> None:
     (tmp_path / "tokenizer_config.json").write_text('{"add_prefix_space": true}')
     for name in ("vocab.json", "merges.txt"):
         (tmp_path / name).write_bytes((bart / name).read_bytes())
@@ -145,14 +145,14 @@ def test_a_space_before_a_text_is_as_in_the_original(bart: Path, tmp_path: Path)
     assert [token for ids in ours.encode_sentences(text, SPLITTER) for token in ids] == expected
 
 
-def test_others_can_read_the_file(ours: ByteLevelBpeTokenizer, bart: Path, tmp_path: Path) -> None:
+def test_the_library_reads_the_file(ours: ByteLevelBpeTokenizer, bart: Path, tmp_path: Path) -> None:
     take_over(bart, tmp_path)
     library = tokenizers.Tokenizer.from_file(str(tmp_path / "tokenizer.json"))
     assert library.encode("The end").ids == [BOS, *ours.encode("The end"), EOS]
     assert library.get_vocab_size() <= ours.vocab_size == SIZE
 
 
-def test_many_texts_are_encoded_at_once_and_fast(ours: ByteLevelBpeTokenizer) -> None:
+def test_encode_batch_is_fast(ours: ByteLevelBpeTokenizer) -> None:
     texts = [f"{text} {number}" for number in range(3000) for text in TEXTS[:2]]
     start = time.process_time()
     encoded = ours.encode_batch(texts)

@@ -12,7 +12,7 @@ from tests.text.bart import learn, take_over
 TEXTS = ["The end of a document is short. Why?", "Another number is not."]
 
 
-def test_a_folder_is_read_with_the_tokenizer_that_it_holds(tmp_path: Path) -> None:
+def test_the_kind_of_tokenizer_follows_from_the_file_name(tmp_path: Path) -> None:
     (tmp_path / "learnt").mkdir()
     SentencePieceTokenizer.train(TEXTS, tmp_path / "learnt" / "tokenizer.model", 290)
     take_over(learn(TEXTS, tmp_path / "bart"), tmp_path / "taken")
@@ -29,7 +29,7 @@ def test_a_learnt_vocabulary_has_the_default_special_tokens(tmp_path: Path) -> N
     assert special == SpecialTokens(0, 3, 2, (0, 1, 2), (), ())
 
 
-def test_the_bytes_of_tokens_are_what_is_decoded(tmp_path: Path) -> None:
+def test_token_bytes_equal_decoded_text(tmp_path: Path) -> None:
     tokenizer = SentencePieceTokenizer.train(TEXTS, tmp_path / "tokenizer.model", 290)
     ids = tokenizer.encode("The \u6f22\nend")
     assert b"".join(tokenizer.token_bytes()[token] for token in ids).decode().replace("\n ", "\n") == " The \u6f22\nend"

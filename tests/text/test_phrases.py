@@ -15,7 +15,7 @@ def document(seed: int, words: int = 60) -> tuple[np.ndarray, np.ndarray, np.nda
     random = np.random.default_rng(seed)
     said = [WORDS[choice] for choice in random.integers(len(WORDS), size=words)]
     ids = np.concatenate(said).astype(np.uint16)
-    word = np.repeat(np.arange(words), [len(each) for each in said])
+    word = np.repeat(np.arange(words), [len(word) for word in said])
     return ids, word // 10, word
 
 
@@ -27,11 +27,11 @@ def model(tmp_path_factory: pytest.TempPathFactory) -> Phrases:
 
 def test_phrases_are_the_words_that_the_documents_are_made_of(model: Phrases) -> None:
     ids, sentences, words = document(1000)
-    found = model.indices(ids, sentences)
-    assert found.dtype == np.int32
-    assert len(found) == len(ids)
-    assert set(np.diff(found).tolist()) <= {0, 1}
-    assert found.tolist() == words.tolist()
+    indices = model.indices(ids, sentences)
+    assert indices.dtype == np.int32
+    assert len(indices) == len(ids)
+    assert set(np.diff(indices).tolist()) <= {0, 1}
+    assert indices.tolist() == words.tolist()
 
 
 def test_a_phrase_ends_with_its_sentence(model: Phrases) -> None:
@@ -52,13 +52,13 @@ def test_any_id_of_the_largest_vocabulary_is_one_character(tmp_path: Path) -> No
     """No token is normalised away, merged with its neighbour by its script, or split."""
     for ids in (np.arange(50_000), np.array([255_999, 65_536, 0])):
         line = phrases._lines(ids.astype(np.int32), np.zeros(len(ids), int))
-        assert [len(each) for each in line] == [len(ids)]
+        assert [len(part) for part in line] == [len(ids)]
     pairs = np.arange(2000, 44_000, 2)[:, None] + np.arange(2)
     several = np.concatenate([np.tile(pair, 4) for pair in pairs[::400]])
     sentences = np.arange(len(several)) // 8
-    found = Phrases.train([(several, sentences)] * 20, tmp_path / "model", 300).indices(several, sentences)
-    assert len(np.unique(found)) <= len(several) / 2
-    assert len(found) == len(several)
+    indices = Phrases.train([(several, sentences)] * 20, tmp_path / "model", 300).indices(several, sentences)
+    assert len(np.unique(indices)) <= len(several) / 2
+    assert len(indices) == len(several)
 
 
 def test_training_twice_gives_the_same_file_and_prints_nothing(

@@ -29,15 +29,13 @@ def test_line_feeds_are_paragraph_tokens_and_the_next_word_starts_a_word(tokeniz
 
 @given(st.text(max_size=60))
 @settings(max_examples=50, deadline=None)
-def test_every_text_has_tokens_and_many_texts_have_the_same_as_one(
-    tokenizer: SentencePieceTokenizer, text: str
-) -> None:
+def test_every_text_has_tokens_and_batches_equal_single_texts(tokenizer: SentencePieceTokenizer, text: str) -> None:
     ids = tokenizer.encode(text)
     assert UNK not in ids
     assert tokenizer.encode_batch([text, "other", text]) == [ids, tokenizer.encode("other"), ids]
 
 
-def test_characters_without_a_token_come_back(tokenizer: SentencePieceTokenizer) -> None:
+def test_byte_fallback_round_trip(tokenizer: SentencePieceTokenizer) -> None:
     assert tokenizer.decode(tokenizer.encode("漢字 😀 naïve <s> <0x41>")) == "漢字 😀 naïve <s> <0x41>"
 
 
@@ -49,7 +47,7 @@ def test_invisible_characters_have_no_tokens(tokenizer: SentencePieceTokenizer) 
     assert tokenizer.encode("The\u202e docu\u200dment\ud800") == tokenizer.encode("The document")
 
 
-def test_control_tokens_are_silent(tokenizer: SentencePieceTokenizer) -> None:
+def test_special_tokens_are_not_decoded(tokenizer: SentencePieceTokenizer) -> None:
     ids = tokenizer.encode("The document")
     assert tokenizer.decode([2, *ids, 3, 0, 0]) == "The document"
     assert tokenizer.decode([]) == ""

@@ -10,7 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from sumpool.errors import DataError
-from sumpool.text.sentences import LONGEST_SENTENCE, SentenceSplitter, join
+from sumpool.text.sentences import MAX_SENTENCE_CHARACTERS, SentenceSplitter, join
 
 DEFAULT = SentenceSplitter.default()
 
@@ -37,14 +37,14 @@ def test_a_line_feed_ends_the_last_sentence_of_a_paragraph_only() -> None:
     assert DEFAULT.split("One\nis one. Two.\n\n \n\nThree") == ["One is one.", "Two.\n", "Three\n"]
 
 
-def test_joined_sentences_are_a_text_again() -> None:
+def test_join_is_the_inverse_of_split() -> None:
     assert join(["One.", "Two.\n", "Three.", "Four.\n"]) == "One. Two.\nThree. Four."
     assert join(["One.", "Two.\n", "Three.", "Four.\n"], paragraph="\n\n") == "One. Two.\n\nThree. Four."
     assert join([]) == ""
 
 
 @pytest.mark.parametrize("text", ["", " ", "\n\n", "\u200b"])
-def test_nothing_has_no_sentences(text: str) -> None:
+def test_empty_texts_have_no_sentences(text: str) -> None:
     assert DEFAULT.split(text) == []
 
 
@@ -66,10 +66,10 @@ def test_a_long_paragraph_is_split_as_a_short_one() -> None:
     assert [sentence.strip() for sentence in DEFAULT.split(" ".join(sentences))] == sentences
 
 
-def test_a_sentence_without_end_is_cut_between_words() -> None:
+def test_endless_sentences_are_split_between_words() -> None:
     cut = DEFAULT.split("word " * 5000)
     assert len(cut) == 3
-    assert all(len(sentence) <= LONGEST_SENTENCE + 1 for sentence in cut)
+    assert all(len(sentence) <= MAX_SENTENCE_CHARACTERS + 1 for sentence in cut)
     assert {word for sentence in cut for word in sentence.split()} == {"word"}
 
 
@@ -90,13 +90,13 @@ def test_time_is_linear_on_hostile_text(unit: str) -> None:
 
 @given(st.lists(st.sampled_from(["So", "e.g.", "no.", " ", "\n", "\n\n", '"', ")", "7", "!", "x" * 4000])).map("".join))
 @settings(deadline=None)
-def test_a_line_is_cut_at_spaces_only(text: str) -> None:
+def test_lines_are_split_at_spaces_only(text: str) -> None:
     parts = DEFAULT.split_line(text)
     assert "".join(parts) == " ".join(text.split())
     assert [part.startswith(" ") for part in parts] == [False, *[True] * (len(parts) - 1)][: len(parts)]
 
 
-def test_a_sentence_that_follows_without_a_space_is_a_part_of_the_last() -> None:
+def test_sentences_without_a_space_between_are_joined() -> None:
     text = 'He left. "Why?"(So it is.\n\nThe end. So'
     assert len(DEFAULT.split(text)) == 5
     assert DEFAULT.split_line(text) == ["He left.", ' "Why?"(So it is.', " The end.", " So"]

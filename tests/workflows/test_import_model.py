@@ -60,7 +60,7 @@ def vocabulary(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def save(model: Theirs, vocabulary: Path, folder: Path, **generation: object) -> Path:
-    """Save a model with its tokenizer and its settings for writing."""
+    """Save a model with its tokenizer and its generation settings."""
     model.generation_config = GenerationConfig(**{**GENERATION, **generation})
     model.save_pretrained(folder)
     for path in vocabulary.iterdir():
@@ -72,20 +72,20 @@ def size(vocabulary: Path) -> int:
     return len(json.loads((vocabulary / "vocab.json").read_text()))
 
 
-def writing_bart(seed: int, vocabulary: Path) -> BartForConditionalGeneration:
-    """A BART that writes like `writing`."""
+def flat_bart(seed: int, vocabulary: Path) -> BartForConditionalGeneration:
+    """A BART with flat distributions."""
     sizes = {"vocab_size": size(vocabulary), "max_position_embeddings": 128, **both(layers=1)}
-    return writing(random_bart(seed, **sizes))
+    return flatten(random_bart(seed, **sizes))
 
 
-def writing_led(seed: int, vocabulary: Path) -> LEDForConditionalGeneration:
-    """An LED that writes like `writing`."""
+def flat_led(seed: int, vocabulary: Path) -> LEDForConditionalGeneration:
+    """An LED with flat distributions."""
     sizes = {"vocab_size": size(vocabulary), "max_encoder_position_embeddings": 256, "attention_window": 8}
-    return writing(random_led(seed, **sizes, **both(layers=1)))
+    return flatten(random_led(seed, **sizes, **both(layers=1)))
 
 
-def writing(model: TheirsT) -> TheirsT:
-    """Let a model never write what our searches leave out, and be in doubt, so that beams differ and end anywhere."""
+def flatten(model: TheirsT) -> TheirsT:
+    """Suppress the tokens that our searches suppress, and flatten the distribution, so that beams differ in length."""
     with torch.no_grad():
         model.get_decoder().layers[-1].final_layer_norm.weight *= 0.4
     model.final_logits_bias[:, [PAD, UNK]] = -torch.inf
@@ -95,19 +95,19 @@ def writing(model: TheirsT) -> TheirsT:
 
 @pytest.fixture(scope="module")
 def bart(vocabulary: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A folder of Hugging Face; whoever changes it takes a copy."""
-    return save(writing_bart(1, vocabulary), vocabulary, tmp_path_factory.mktemp("hub") / "tiny-bart")
+    """A Hugging Face folder; tests that change it make a copy."""
+    return save(flat_bart(1, vocabulary), vocabulary, tmp_path_factory.mktemp("hub") / "tiny-bart")
 
 
-def written(loaded: LoadedModel, texts: list[str]) -> list[tuple[int, ...]]:
-    """What our search finds with the settings of the imported recipe."""
+def search_best(loaded: LoadedModel, texts: list[str]) -> list[tuple[int, ...]]:
+    """Best hypotheses with the settings of the imported recipe."""
     config = loaded.recipe.summarize
     reader = Chunker(loaded)
     items = [reader.chunk(Document("a", text)).chunks[0] for text in texts]
     batch = collate(items, loaded.recipe.model.source_length, loaded.recipe.model.target_length)
     with torch.inference_mode():
         memory = loaded.model.encode(batch.ids, batch.mask, batch.sentences)
-        found = search(
+        hypotheses = search(
             loaded.model.step,
             loaded.model.start(memory, config.beams),
             [loaded.lengths] * len(texts),
@@ -120,11 +120,11 @@ def written(loaded: LoadedModel, texts: list[str]) -> list[tuple[int, ...]]:
                 loaded.model.special_tokens,
             ),
         )
-    return [best.tokens for best, *_ in found]
+    return [best.tokens for best, *_ in hypotheses]
 
 
 def compare(theirs: Theirs, loaded: LoadedModel, seed: int, vocabulary: Path) -> None:
-    """Let both write about five documents, and see that they write the same tokens and the same words."""
+    """Assert that both generate the same tokens and the same text for five documents."""
     texts = [story(5 * seed + number, 6 + number).replace("\n\n", " ") for number in range(5)]
     tokenizer = BartTokenizer.from_pretrained(vocabulary)
     read = tokenizer(texts, padding=True, return_tensors="pt")
@@ -133,7 +133,7 @@ def compare(theirs: Theirs, loaded: LoadedModel, seed: int, vocabulary: Path) ->
         first["global_attention_mask"] = torch.zeros_like(read.input_ids).index_fill(1, torch.tensor(0), 1)
     expected = theirs.generate(input_ids=read.input_ids, attention_mask=read.attention_mask, **first)
     rows = [tuple(takewhile(lambda token: token not in (PAD, EOS), row[1:])) for row in expected.tolist()]
-    assert written(loaded, texts) == rows
+    assert search_best(loaded, texts) == rows
     said = tokenizer.batch_decode(expected, skip_special_tokens=True, clean_up_tokenization_spaces=False)
     summaries = generate_summaries([Document(text, text) for text in texts], loaded)
     assert [summary.summary for summary in summaries] == [text.strip() for text in said]
@@ -141,7 +141,7 @@ def compare(theirs: Theirs, loaded: LoadedModel, seed: int, vocabulary: Path) ->
 
 @pytest.mark.parametrize("seed", range(20))
 def test_summaries_are_those_of_generate(seed: int, vocabulary: Path, tmp_path: Path) -> None:
-    theirs = writing_bart(seed, vocabulary)
+    theirs = flat_bart(seed, vocabulary)
     run = import_model(str(save(theirs, vocabulary, tmp_path / "bart")), tmp_path / "run")
     compare(theirs, load_for_generation(run), seed, vocabulary)
 
@@ -157,19 +157,19 @@ def test_summaries_are_those_of_generate(seed: int, vocabulary: Path, tmp_path: 
 def test_other_settings_are_those_of_generate_too(
     vocabulary: Path, tmp_path: Path, settings: dict[str, object]
 ) -> None:
-    theirs = writing_bart(30, vocabulary)
+    theirs = flat_bart(30, vocabulary)
     run = import_model(str(save(theirs, vocabulary, tmp_path / "bart", **settings)), tmp_path / "run")
     compare(theirs, load_for_generation(run), 30, vocabulary)
 
 
 @pytest.mark.parametrize("seed", range(2))
 def test_summaries_of_led_are_those_of_generate(seed: int, vocabulary: Path, tmp_path: Path) -> None:
-    theirs = writing_led(seed, vocabulary)
+    theirs = flat_led(seed, vocabulary)
     run = import_model(str(save(theirs, vocabulary, tmp_path / "led")), tmp_path / "run")
     compare(theirs, load_for_generation(run), seed, vocabulary)
 
 
-def test_an_import_is_a_whole_run_folder(bart: Path, tmp_path: Path) -> None:
+def test_an_import_is_a_complete_run_folder(bart: Path, tmp_path: Path) -> None:
     heard: list[Progress] = []
     run = import_model(str(bart), tmp_path / "runs" / "bart", report=heard.append)
     assert heard == []  # nothing is otherwise than in the original
@@ -190,8 +190,8 @@ def test_an_import_is_a_whole_run_folder(bart: Path, tmp_path: Path) -> None:
     assert "It computes what the original does." in card
 
 
-def test_what_is_otherwise_than_in_the_original_is_said(vocabulary: Path, tmp_path: Path) -> None:
-    folder = save(writing_bart(2, vocabulary), vocabulary, tmp_path / "bart", repetition_penalty=1.5, max_length=None)
+def test_differences_from_the_original_are_reported(vocabulary: Path, tmp_path: Path) -> None:
+    folder = save(flat_bart(2, vocabulary), vocabulary, tmp_path / "bart", repetition_penalty=1.5, max_length=None)
     heard: list[Progress] = []
     run = import_model(
         str(folder), tmp_path / "run", ImportOptions("sliding_window", 16, 300, "flip"), report=heard.append
@@ -208,8 +208,8 @@ def test_what_is_otherwise_than_in_the_original_is_said(vocabulary: Path, tmp_pa
     assert load_model(run).recipe.model.source_length == 300
 
 
-def test_led_may_read_less_and_in_other_windows(vocabulary: Path, tmp_path: Path) -> None:
-    folder = save(writing_led(3, vocabulary), vocabulary, tmp_path / "led", early_stopping="never")
+def test_led_with_fewer_positions_and_other_windows(vocabulary: Path, tmp_path: Path) -> None:
+    folder = save(flat_led(3, vocabulary), vocabulary, tmp_path / "led", early_stopping="never")
     heard: list[Progress] = []
     changes = ImportOptions("sliding_window", 12, 150)
     loaded = load_model(import_model(str(folder), tmp_path / "run", changes, report=heard.append))
@@ -224,7 +224,7 @@ def test_led_may_read_less_and_in_other_windows(vocabulary: Path, tmp_path: Path
     assert long.tokens_read == 150
 
 
-def test_a_tokenizer_may_have_a_mask_that_the_model_lacks(vocabulary: Path, tmp_path: Path) -> None:
+def test_a_tokenizer_may_have_a_mask_token_without_a_row(vocabulary: Path, tmp_path: Path) -> None:
     """As with bart-large-cnn, whose rows end before <mask>."""
     rows = size(vocabulary) - 1
     folder = save(random_bart(4, vocab_size=rows), vocabulary, tmp_path / "bart")
@@ -243,7 +243,7 @@ def test_a_tokenizer_of_another_model_is_refused(vocabulary: Path, tmp_path: Pat
 
 
 @pytest.mark.parametrize("form", ["pooling", "sentences"])
-def test_training_goes_on_from_an_import(bart: Path, tmp_path: Path, form: str) -> None:
+def test_imported_models_can_be_trained(bart: Path, tmp_path: Path, form: str) -> None:
     write_rows(tmp_path / "rows.jsonl", seed=1)
     run = import_model(str(bart), tmp_path / "bart", ImportOptions("sliding_window", 8))
     sentences = "model.decoder.cross_attention={kind: sentence, sentences: 2, selection: {kind: approximate}}"
@@ -265,7 +265,7 @@ def test_training_goes_on_from_an_import(bart: Path, tmp_path: Path, form: str) 
 
 
 @pytest.mark.parametrize("content", ["file", "folder"])
-def test_a_folder_with_something_in_it_is_refused(bart: Path, tmp_path: Path, content: str) -> None:
+def test_non_empty_output_folders_are_refused(bart: Path, tmp_path: Path, content: str) -> None:
     out = tmp_path / "out"
     if content == "folder":
         out.mkdir()
@@ -303,7 +303,7 @@ def test_configurations_that_do_not_fit_are_refused(
         import_model(str(folder), tmp_path / "out")
 
 
-def test_settings_for_writing_that_we_cannot_have_are_refused(bart: Path, tmp_path: Path) -> None:
+def test_unsupported_generation_settings_are_refused(bart: Path, tmp_path: Path) -> None:
     folder = Path(shutil.copytree(bart, tmp_path / "changed"))
     (folder / "generation_config.json").write_text(json.dumps({**GENERATION, "length_penalty": -1.0}))
     with pytest.raises(CheckpointError, match=r"changed must generate as sumpool can: length_penalty must be greater"):
@@ -317,7 +317,7 @@ def test_a_folder_without_vocabulary_is_refused(bart: Path, tmp_path: Path) -> N
         import_model(str(folder), tmp_path / "out")
 
 
-def test_names_are_tried_on_the_hub(bart: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_names_are_downloaded_from_the_hub(bart: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(workflow, "fetch", lambda name, report: bart)  # noqa: ARG005
     run = import_model("somebody/model", tmp_path / "out")
     assert load_recipe(run).name == "model"

@@ -60,7 +60,9 @@ def test_a_run_holds_the_tokenizer_and_summarises_with_it(folder: Path, monkeypa
     assert found[1].tokens_read == found[1].tokens_total > 64
 
 
-def test_a_run_goes_on_and_begins_another(folder: Path, tmp_path: Path, recipe_with: Callable[..., Recipe]) -> None:
+def test_a_run_resumes_and_initialises_another(
+    folder: Path, tmp_path: Path, recipe_with: Callable[..., Recipe]
+) -> None:
     assert any("is finished" in note for note in notes_of(recipe_with(), folder / "run"))
     other = recipe_with(
         f"data.tokenizer={folder}/run", f"data.prepared={tmp_path}/data", f"train.init_from={folder}/run"
@@ -68,7 +70,7 @@ def test_a_run_goes_on_and_begins_another(folder: Path, tmp_path: Path, recipe_w
     assert any(note.startswith("began with") for note in notes_of(other, tmp_path / "run"))
 
 
-def test_a_run_with_another_vocabulary_is_no_beginning(
+def test_init_from_requires_the_same_vocabulary(
     folder: Path, tmp_path: Path, recipe_with: Callable[..., Recipe]
 ) -> None:
     take_over(learn(["other words"], tmp_path / "bart", 300), tmp_path / "taken")
@@ -77,9 +79,7 @@ def test_a_run_with_another_vocabulary_is_no_beginning(
         train(recipe_with(*overrides), tmp_path / "run")
 
 
-def test_a_recipe_without_the_number_of_pieces_is_dumped_without(
-    tmp_path: Path, recipe_with: Callable[..., Recipe]
-) -> None:
+def test_a_recipe_without_vocabulary_is_dumped_without(tmp_path: Path, recipe_with: Callable[..., Recipe]) -> None:
     recipe = recipe_with()
     (tmp_path / "recipe.yaml").write_text(dump_recipe(recipe))
     assert "vocabulary" not in dump_recipe(recipe)
@@ -87,7 +87,7 @@ def test_a_recipe_without_the_number_of_pieces_is_dumped_without(
     assert recipe_with("data.tokenizer=null").data.vocabulary == 8000
 
 
-def test_phrases_may_be_few_where_nobody_knows_the_pieces(recipe_with: Callable[..., Recipe]) -> None:
+def test_phrases_are_required_without_a_known_vocabulary(recipe_with: Callable[..., Recipe]) -> None:
     pool = "model.encoder[0].pool={kind: segments, boundaries: {kind: unigram}}"
     with pytest.raises(
         RecipeError, match=r"data\.phrases must be above data\.vocabulary, got 0; .* five times as many"
@@ -96,7 +96,7 @@ def test_phrases_may_be_few_where_nobody_knows_the_pieces(recipe_with: Callable[
 
 
 @pytest.mark.usefixtures("small_probes")
-def test_a_bench_counts_the_pieces_of_the_tokenizer(folder: Path) -> None:
+def test_bench_uses_the_vocabulary_of_the_tokenizer(folder: Path) -> None:
     settings = ("bench.target=4", "bench.generate=2", "bench.repeats=1")
     found = bench(folder / "toy.yaml", overrides=settings, lengths=(32,))
     assert isinstance(found.found, FoundModels)
