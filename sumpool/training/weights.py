@@ -103,9 +103,9 @@ def select_by_words(names: Iterable[str], saved: Mapping[str, Tensor]) -> dict[s
 
 def _compare(expected: Mapping[str, Tensor], got: Mapping[str, Tensor], target: str, origin: str) -> None:
     for name in sorted(expected.keys() | got.keys()):
-        wanted, actual = (_describe(tensors.get(name)) for tensors in (expected, got))
-        if wanted != actual:
-            raise CheckpointError(f"{origin}: {name} must be {wanted} in {target}, got {actual}")
+        required, actual = (_describe(tensors.get(name)) for tensors in (expected, got))
+        if required != actual:
+            raise CheckpointError(f"{origin}: {name} must be {required} in {target}, got {actual}")
 
 
 def _describe(tensor: Tensor | None) -> str:

@@ -61,10 +61,10 @@ def test_a_missing_compiler_is_an_error(monkeypatch: pytest.MonkeyPatch, tmp_pat
         compile_layers(new_model())
 
 
-@pytest.mark.parametrize("wanted", [False, True])
-def test_fit_compiles_on_request(wanted: bool, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+@pytest.mark.parametrize("enabled", [False, True])
+def test_fit_compiles_on_request(enabled: bool, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     compiled: list[nn.Module] = []
     monkeypatch.setattr(fitting, "compile_layers", compiled.append)
     model = new_model()
-    fitting.fit(model, CONFIG.model_copy(update={"compile": wanted, "steps": 1}), DATA, new_run(tmp_path / "run"))
-    assert compiled == [model] * wanted
+    fitting.fit(model, CONFIG.model_copy(update={"compile": enabled, "steps": 1}), DATA, new_run(tmp_path / "run"))
+    assert compiled == [model] * enabled

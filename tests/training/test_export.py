@@ -1,4 +1,4 @@
-"""The weights that a run folder offers, whatever happens while they are replaced."""
+"""Exported weights of a run folder, also after interrupted exports."""
 
 import os
 import random
@@ -16,7 +16,7 @@ from sumpool.training.weights import weights_of
 from tests.training.toy import MODEL, VOCABULARY, new_model, new_run
 
 
-def model_of(value: float) -> SummarizationModel:
+def constant_model(value: float) -> SummarizationModel:
     model = new_model()
     with torch.no_grad():
         for parameter in model.parameters():
@@ -34,49 +34,49 @@ def value_in(run: Path) -> float:
 
 @pytest.fixture
 def run(tmp_path: Path) -> Path:
-    """A run folder with a recipe and weights of 1."""
+    """Run folder with a recipe and weights of 1."""
     run = new_run(tmp_path / "run")
     (run / "recipe.yaml").write_text("name: toy\n")
     Manifest({"recipe.yaml": FileDigest.of(run / "recipe.yaml")}, {"fingerprint": "abc"}).write(run)
-    export(run, model_of(1.0), {"step": 10})
+    export(run, constant_model(1.0), {"step": 10})
     return run
 
 
-def test_weights_come_back_with_what_was_said_of_them(run: Path) -> None:
+def test_exported_weights_and_facts_are_read_back(run: Path) -> None:
     assert value_in(run) == 1.0
-    export(run, model_of(2.0), {"step": 20})
+    export(run, constant_model(2.0), {"step": 20})
     assert value_in(run) == 2.0
     assert Manifest.read(run).facts == {"fingerprint": "abc", "step": 20}
     assert not Manifest.read(run).incoming
 
 
 def stopping(operation: Callable[..., None], countdown: Iterator[int]) -> Callable[..., None]:
-    """The same operation, until the countdown is over."""
+    """Wrap an operation to fail after a number of calls."""
 
-    def operate(*given: object) -> None:
+    def operate(*args: object) -> None:
         if next(countdown, None) is None:
             raise OSError(5, "Input/output error")
-        operation(*given)
+        operation(*args)
 
     return operate
 
 
 @pytest.mark.parametrize("exist", [True, False])
-def test_a_crash_between_any_two_operations_leaves_a_folder_that_loads(
+def test_a_crash_between_any_two_operations_leaves_a_loadable_folder(
     exist: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Stops before every flush and every rename in turn; then the export is made again, as a resumed run does."""
+    """Fail before every flush and every rename in turn, then export again, as a resumed run does."""
     stops = 0
     for turn in range(40):
         run = new_run(tmp_path / str(turn))
         if exist:
-            export(run, model_of(1.0), {})
+            export(run, constant_model(1.0), {})
         with monkeypatch.context() as patch:
             countdown = iter(range(turn))
             for name in ("replace", "fsync"):
                 patch.setattr(os, name, stopping(getattr(os, name), countdown))
             try:
-                export(run, model_of(2.0), {})
+                export(run, constant_model(2.0), {})
             except ResourceError as error:
                 assert "model.safetensors must be written completely" in str(error)  # noqa: PT017 - the last turn passes
                 stops += 1
@@ -84,7 +84,7 @@ def test_a_crash_between_any_two_operations_leaves_a_folder_that_loads(
                 break
         if exist:
             assert value_in(run) in (1.0, 2.0)
-        export(run, model_of(2.0), {})
+        export(run, constant_model(2.0), {})
         assert value_in(run) == 2.0
     assert stops == turn > 5
 
@@ -92,17 +92,17 @@ def test_a_crash_between_any_two_operations_leaves_a_folder_that_loads(
 def test_a_flipped_bit_in_any_file_is_an_error_that_names_it(run: Path) -> None:
     draw = random.Random(1)
     for name in ["model.safetensors"] * 20 + ["recipe.yaml", "manifest.json"] * 10:
-        whole = (run / name).read_bytes()
-        broken = bytearray(whole)
-        broken[draw.randrange(len(whole))] ^= 1 << draw.randrange(8)
-        (run / name).write_bytes(broken)
+        content = (run / name).read_bytes()
+        damaged = bytearray(content)
+        damaged[draw.randrange(len(content))] ^= 1 << draw.randrange(8)
+        (run / name).write_bytes(damaged)
         with pytest.raises(CheckpointError, match=name):
             value_in(run)
-        (run / name).write_bytes(whole)
+        (run / name).write_bytes(content)
     assert value_in(run) == 1.0
 
 
-def test_a_run_without_weights_or_manifest_is_named(run: Path) -> None:
+def test_missing_weights_or_manifest_are_an_error(run: Path) -> None:
     (run / "model.safetensors").unlink()
     with pytest.raises(CheckpointError, match=r"model\.safetensors must be readable, got: .*No such file"):
         value_in(run)
@@ -110,24 +110,22 @@ def test_a_run_without_weights_or_manifest_is_named(run: Path) -> None:
         load_weights(run / "missing", new_model())
 
 
-def test_weights_of_another_model_are_refused(run: Path) -> None:
+def test_weights_of_another_model_are_an_error(run: Path) -> None:
     other = SummarizationModel(MODEL.model_copy(update={"dim": 32}), VOCABULARY)
     with pytest.raises(CheckpointError, match=r"model\.safetensors: .* must be .* in this model, got"):
         load_weights(run, other)
 
 
-def test_better_weights_may_arrive_while_a_model_loads(run: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_weights_replaced_while_loading_are_read_again(run: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     before = Manifest.read(run)
-    export(run, model_of(2.0), {})
+    export(run, constant_model(2.0), {})
     after = Manifest.read(run)
     answers = iter([before, after])
     monkeypatch.setattr(Manifest, "read", lambda _: next(answers))
     assert value_in(run) == 2.0
 
 
-def test_damaged_weights_are_not_blessed_by_an_export_that_is_cut_short(
-    run: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_an_interrupted_export_does_not_validate_damaged_weights(run: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     (run / "model.safetensors").write_bytes(b"damaged")
     original = os.replace
 
@@ -138,6 +136,6 @@ def test_damaged_weights_are_not_blessed_by_an_export_that_is_cut_short(
 
     monkeypatch.setattr(os, "replace", stop)
     with pytest.raises(ResourceError, match="Input/output error"):
-        export(run, model_of(2.0), {})
+        export(run, constant_model(2.0), {})
     with pytest.raises(CheckpointError, match=r"model\.safetensors must hold"):
         value_in(run)

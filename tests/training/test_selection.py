@@ -129,15 +129,15 @@ def test_models_with_selection_and_pooling_train_and_resume_bitwise(selection: s
         if progress.done == 5:
             raise KeyboardInterrupt
 
-    whole, run = new_run(tmp_path / "whole"), new_run(tmp_path / "run")
+    uninterrupted, run = new_run(tmp_path / "uninterrupted"), new_run(tmp_path / "run")
     trained = model()
     before = validate(trained, data, config, torch.device("cpu"), go_on)
-    state = fit(trained, config, data, whole)
+    state = fit(trained, config, data, uninterrupted)
     assert state.best_loss is not None
     assert state.best_loss < before - 0.1
     with pytest.raises(KeyboardInterrupt):
         fit(model(), config, data, run, report=stop)
     fit(model(), config, data, run)
-    assert trace(run) == trace(whole)
+    assert trace(run) == trace(uninterrupted)
     steps = [json.loads(line) for line in (run / "metrics.jsonl").read_text().splitlines()]
     assert {"sparsity", "selection", "decoder_1.kept", "decoder_2.kept"} <= steps[0].keys()

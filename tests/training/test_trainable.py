@@ -75,8 +75,8 @@ def test_only_trainable_parameters_have_moments() -> None:
 
 
 def test_a_stopped_run_resumes_bitwise(tmp_path: Path) -> None:
-    whole = new_run(tmp_path / "whole")
-    fit(new_model(), PARTIAL, DATA, whole)
+    uninterrupted = new_run(tmp_path / "uninterrupted")
+    fit(new_model(), PARTIAL, DATA, uninterrupted)
     run = new_run(tmp_path / "run")
 
     def stop(progress: Progress) -> None:
@@ -89,7 +89,7 @@ def test_a_stopped_run_resumes_bitwise(tmp_path: Path) -> None:
     shutil.copytree(run, tmp_path / "copy")
     for folder in (run, tmp_path / "copy"):
         fit(new_model(), PARTIAL, DATA, folder)
-        assert trace(folder) == trace(whole)
+        assert trace(folder) == trace(uninterrupted)
 
 
 def test_trainable_parameters_without_a_loss_are_an_error() -> None:

@@ -52,13 +52,13 @@ class HardPooler(Pooler):
         states, length = states or EagerStates(tokens), tokens.mask.size(1)
         if max_kept(self.config.keep, length) == length:
             return keep_all(states.all())
-        learns = self.config.gradient == "straight_through"
-        with torch.set_grad_enabled(learns and torch.is_grad_enabled()):
+        straight_through = self.config.gradient == "straight_through"
+        with torch.set_grad_enabled(straight_through and torch.is_grad_enabled()):
             scores = states.score(self.scorer)
         indices, mask = top_k(scores, tokens.mask, self.config.keep)
         indices = indices.masked_fill(~mask, length).sort(dim=1).values.clamp(max=length - 1)  # in source order
         weights = mask.to(tokens.states.dtype)
-        if learns:
+        if straight_through:
             weights = weights * _one(scores.gather(1, indices).masked_fill(~mask, 0.0)).to(weights.dtype)
         mixture = Mixture(indices[..., None], weights[..., None], mask)
         return Pooled(pool_tokens(tokens, states.mix(mixture), mask, indices), lambda: mixture)
