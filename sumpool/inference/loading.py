@@ -11,7 +11,7 @@ from sumpool.core.decoding.config import DecodingConfig
 from sumpool.core.decoding.ranking import Lengths
 from sumpool.core.model.summarizer import SummarizationModel
 from sumpool.core.nn.execution import SkipInit, one_thread
-from sumpool.core.nn.quantization import pack
+from sumpool.core.nn.quantization import quantize
 from sumpool.data.report import DataReport
 from sumpool.errors import CheckpointError, RecipeError
 from sumpool.recipe.load import load_recipe
@@ -112,7 +112,7 @@ def load_for_generation(folder: Path | None = None, overrides: Sequence[str] = (
         RecipeError: As `load_model` does, or if the device does not support the precision.
     """
     loaded = load_model(folder, overrides)
-    pack(loaded.model, choose_generation_precision(loaded.recipe.summarize.precision, loaded.device))
+    quantize(loaded.model, choose_generation_precision(loaded.recipe.summarize.precision, loaded.device))
     return loaded
 
 

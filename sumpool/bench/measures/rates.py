@@ -12,7 +12,7 @@ import torch
 from torch import Tensor, nn
 
 from sumpool.bench.measures.timing import Timing, Work
-from sumpool.core.nn.quantization import Precision, pack
+from sumpool.core.nn.quantization import Precision, quantize
 
 Rate = Literal["fp32 products", "bf16 products", "int8 products", "memory read", "memory copied"]
 PRECISIONS: tuple[Precision, ...] = ("fp32", "bf16", "int8")
@@ -89,5 +89,5 @@ def _product(side: int, precision: Precision, device: torch.device) -> Work:
 def _map_of_integers(side: int, device: torch.device) -> Work:
     """A map as models have it: there is no plain product of integers."""
     maps = nn.Sequential(nn.Linear(side, side, bias=False, device=device)).eval().requires_grad_(False)
-    pack(maps, "int8")
+    quantize(maps, "int8")
     return partial(maps, torch.randn(side, side, device=device))

@@ -19,7 +19,7 @@ from sumpool.core.decoding.beam import search
 from sumpool.core.decoding.ranking import Lengths, Ranking
 from sumpool.core.model.config import EncoderLayerConfig, ModelConfig
 from sumpool.core.model.summarizer import Memory, SummarizationModel
-from sumpool.core.nn.quantization import Precision, pack
+from sumpool.core.nn.quantization import Precision, quantize
 from sumpool.special_tokens import PARAGRAPH
 
 WORKS: tuple[WorkName, ...] = ("encode", "train", "generate")
@@ -103,7 +103,7 @@ class Subject:
         self.precision: Precision = precision or NAMES[conditions.precision]
         if precision:
             self.writer = deepcopy(self.model).eval().requires_grad_(False)
-            pack(self.writer, precision)
+            quantize(self.writer, precision)
             self.writing = replace(conditions, precision=torch.float32)  # what is packed needs no autocast
 
     def precision_of(self, work: WorkName) -> Precision:

@@ -70,7 +70,7 @@ class Attention(nn.Module, ABC):
     def _project(self, states: Tensor, positions: Tensor) -> tuple[Tensor, Tensor, Tensor]:
         """Position-encoded queries and keys, and values, (batch, heads, length, head_dim) each."""
         query, key, value = (split_heads(part, self.heads) for part in self.project(states).chunk(3, dim=-1))
-        return self.positions.turn(query, positions), self.positions.turn(key, positions), value
+        return self.positions.rotate(query, positions), self.positions.rotate(key, positions), value
 
 
 def full_mask(states: Tensor) -> Tensor:

@@ -71,8 +71,8 @@ class SlidingWindowAttention(Attention):
         mask = full_mask(states) if mask is None else mask
         windows = Windows(mask, self.reach, first=self.first is not None)
         query, key, value = self._project_windows(states, positions, windows)
-        visible = windows.seen[:, None]  # (windows, 1, chunk, keys)
-        bias = self.positions.bias(windows.windows(positions), windows.asking)
+        visible = windows.visible[:, None]  # (windows, 1, chunk, keys)
+        bias = self.positions.bias(windows.windows(positions), windows.query_slice)
         if bias is not None:
             visible = bias.to(query.dtype).masked_fill(~visible, -math.inf)
         mixed = windows.join(merge_heads(F.scaled_dot_product_attention(query, key, value, attn_mask=visible)))
@@ -86,12 +86,12 @@ class SlidingWindowAttention(Attention):
         windows = Windows(mask, self.reach, first=self.first is not None)
         query, key, _ = self._project_windows(states, positions, windows)
         real = windows.chunks(without_first(mask) if self.first else mask)
-        counted = real[..., None] & (windows.itself.logical_not() | include_self)  # (windows, chunk, keys)
-        step = max(1, _MAX_WEIGHTS // (self.heads * windows.itself.numel()))
-        parts = (query, key, windows.windows(positions), windows.seen, counted)
-        receive = partial(checkpoint, self._receive, windows.asking, use_reentrant=False, preserve_rng_state=False)
+        counted = real[..., None] & (windows.is_self.logical_not() | include_self)  # (windows, chunk, keys)
+        step = max(1, _MAX_WEIGHTS // (self.heads * windows.is_self.numel()))
+        parts = (query, key, windows.windows(positions), windows.visible, counted)
+        receive = partial(checkpoint, self._receive, windows.query_slice, use_reentrant=False, preserve_rng_state=False)
         sums = torch.cat([receive(*part) for part in zip(*(part.split(step) for part in parts), strict=True)])
-        received = windows.gather(sums)
+        received = windows.sum_windows(sums)
         if self.first:
             from_first = self.first.weights(states, mask).sum(1)  # (batch, length)
             received = received + (from_first if include_self else from_first * without_first(mask))

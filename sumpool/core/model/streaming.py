@@ -97,7 +97,9 @@ class StreamedStates(States):
         return replace(
             self._tokens,
             states=self._states,
-            attention_received=lambda itself: self._blocks.join(compute(itself) for compute in attention_received),
+            attention_received=lambda include_self: self._blocks.join(
+                compute(include_self) for compute in attention_received
+            ),
         )
 
     def projected(self) -> Tensor:

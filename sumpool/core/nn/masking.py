@@ -1,4 +1,4 @@
-"""Keeping padding out of results."""
+"""Masked attention, and padding."""
 
 import math
 from collections.abc import Callable
@@ -11,10 +11,10 @@ from torch.utils.checkpoint import checkpoint
 from sumpool.core.nn.numerics import at_least_float32
 
 Bias = Callable[[slice], Tensor | None]
-"""Says what is added to the scores of a range of queries, (batch, heads, queries, length); None for nothing."""
+"""Returns the bias of the attention scores of a range of queries, (batch, heads, queries, length), or None."""
 
-_WEIGHTS_AT_ONCE = 2**24
-"""Attention weights that are held at a time, over batch, heads, queries and keys: 64 MB in float32."""
+MAX_WEIGHTS = 2**24
+"""Attention weights in memory at a time, over batch, heads, queries and keys: 64 MB in float32."""
 
 
 def pad_id(embedding: nn.Embedding) -> int:
@@ -24,7 +24,7 @@ def pad_id(embedding: nn.Embedding) -> int:
 
 
 def zero_padding(states: Tensor, mask: Tensor) -> Tensor:
-    """Set padding to zero, whatever stood there: a weight of zero alone would let NaN through.
+    """Set states at padding to zero, whatever their value: a weight of zero would let NaN through.
 
     Args:
         states: (batch, length, dim).
@@ -40,8 +40,8 @@ def attend(query: Tensor, key: Tensor, value: Tensor, mask: Tensor | None, bias:
         query: (batch, heads, target, head_dim).
         key: (batch, heads, length, head_dim).
         value: (batch, heads, length, head_dim), finite everywhere.
-        mask: (batch, length), True at the keys that may be seen; None where all may, which is faster.
-        bias: (batch, heads, target, length), added to the scaled products; None for nothing, which is faster.
+        mask: (batch, length), True at visible keys; None where all are, which is faster.
+        bias: (batch, heads, target, length), added to the attention scores; None is faster.
 
     Returns:
         (batch, heads, target, head_dim).
@@ -50,66 +50,65 @@ def attend(query: Tensor, key: Tensor, value: Tensor, mask: Tensor | None, bias:
         bias = bias.to(query.dtype)
     if mask is None:
         return F.scaled_dot_product_attention(query, key, value, attn_mask=bias)
-    seen = mask[:, None, None, :]
+    visible = mask[:, None, None, :]
     mixed = F.scaled_dot_product_attention(
-        query, key, value, attn_mask=seen if bias is None else bias.masked_fill(~seen, -math.inf)
+        query, key, value, attn_mask=visible if bias is None else bias.masked_fill(~visible, -math.inf)
     )
-    return mixed.masked_fill(~mask.any(1)[:, None, None, None], 0.0)  # softmax over nothing is no number
+    return mixed.masked_fill(~mask.any(1)[:, None, None, None], 0.0)  # the softmax over nothing is NaN
 
 
 def precompute_mask(mask: Tensor, value: Tensor) -> tuple[Tensor, Tensor]:
-    """Work out once what `attend` would at every call, for keys and values that are asked again and again.
+    """Precompute the mask of `attend` for keys and values of many calls.
 
     Args:
-        mask: (batch, heads or 1, length), True at the keys that may be seen.
+        mask: (batch, heads or 1, length), True at visible keys.
         value: (batch, heads, length, head_dim), finite everywhere.
 
     Returns:
-        What to add to the scaled products, (batch, heads or 1, 1, length), and the values to mix, of which zeros come
-        where nothing may be seen.
+        Bias of the attention scores, (batch, heads or 1, 1, length), and the values with zeros where no key is visible.
     """
-    some = mask.any(-1, keepdim=True)
-    bias = value.new_zeros(mask.shape).masked_fill_(~mask & some, -math.inf)
-    return bias[:, :, None], value.masked_fill(~some[..., None], 0.0)
+    any_visible = mask.any(-1, keepdim=True)
+    bias = value.new_zeros(mask.shape).masked_fill_(~mask & any_visible, -math.inf)
+    return bias[:, :, None], value.masked_fill(~any_visible[..., None], 0.0)
 
 
-def attention_received(query: Tensor, key: Tensor, mask: Tensor, itself: bool, bias: Bias) -> Tensor:
-    """Sum the attention that every key gets from all real queries of scaled dot-product attention.
+def attention_received(query: Tensor, key: Tensor, mask: Tensor, include_self: bool, bias: Bias) -> Tensor:
+    """Sum the attention weights of every key over all real queries of scaled dot-product attention.
 
-    As many queries at a time as fit into a fixed number of weights, worked out once more on the way back: memory stays
-    O(length), at any length.
+    Queries are processed in chunks of at most `MAX_WEIGHTS` weights, which are recomputed in the backward pass: memory
+    is O(length).
 
     Args:
         query: (batch, heads, length, head_dim), finite everywhere.
         key: (batch, heads, length, head_dim), finite everywhere.
         mask: (batch, length), True at real tokens.
-        itself: Whether what a token gives itself counts.
-        bias: What is added to the scaled products.
+        include_self: Whether the weight of a token on itself counts.
+        bias: Bias of the attention scores.
 
     Returns:
         (batch, length), averaged over the heads; 0 at padding.
     """
     batch, heads, length, _ = query.shape
-    step = max(1, _WEIGHTS_AT_ONCE // max(1, batch * heads * length))
+    step = max(1, MAX_WEIGHTS // max(1, batch * heads * length))
     total = at_least_float32(query.new_zeros(mask.shape))
     for first in range(0, length, step):
-        some = slice(first, first + step)
+        queries = slice(first, first + step)
         total = total + checkpoint(
-            _given, query, key, mask, itself, bias, some, use_reentrant=False, preserve_rng_state=False
+            _sum_weights, query, key, mask, include_self, bias, queries, use_reentrant=False, preserve_rng_state=False
         )
     return total / heads
 
 
-def _given(query: Tensor, key: Tensor, mask: Tensor, itself: bool, bias: Bias, queries: slice) -> Tensor:
-    """Sum the attention that every key gets from some queries, over the heads: (batch, length)."""
+def _sum_weights(query: Tensor, key: Tensor, mask: Tensor, include_self: bool, bias: Bias, queries: slice) -> Tensor:
+    """Sum the attention weights of every key over a range of queries and all heads: (batch, length)."""
     scores = at_least_float32(query[:, :, queries] / math.sqrt(query.size(-1)) @ key.transpose(2, 3))
-    added = bias(queries)
-    if added is not None:
-        scores = scores + added
+    query_bias = bias(queries)
+    if query_bias is not None:
+        scores = scores + query_bias
     weights = scores.masked_fill_(~mask[:, None, None], -math.inf).softmax(-1)  # (batch, heads, queries, length)
-    if not itself:
-        numbers = torch.arange(mask.size(1), device=mask.device)
-        weights = weights.masked_fill(numbers[queries, None] == numbers, 0.0)
-    asking = mask[:, None, None, queries].to(weights.dtype)
+    if not include_self:
+        indices = torch.arange(mask.size(1), device=mask.device)
+        weights = weights.masked_fill(indices[queries, None] == indices, 0.0)
+    real_queries = mask[:, None, None, queries].to(weights.dtype)
     with torch.autocast(query.device.type, enabled=False):  # would round the weights
-        return (asking @ weights).sum((1, 2)).masked_fill(~mask, 0.0)
+        return (real_queries @ weights).sum((1, 2)).masked_fill(~mask, 0.0)

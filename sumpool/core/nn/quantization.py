@@ -1,12 +1,12 @@
-"""Linear maps for use after training: their weights are laid out once as the processor reads them fastest.
+"""Post-training quantization and weight prepacking of linear layers.
 
-A step of a search takes two to some dozen rows through all weights of the decoder, and its time is that of reading
-them. In the plain layout that goes at a fraction of the memory's speed; in a packed one, or with fewer bytes, faster.
+A decoding step multiplies two to some dozen rows by all weights of the decoder; its time is that of reading the
+weights. The default layout reads them at a fraction of the memory bandwidth; prepacked or smaller weights are faster.
 
-int8: weights are whole numbers times a scale for each output, rows of the input whole numbers times the largest value
-of the row. Their products are summed as integers, exactly, so that a row's result does not depend on what else is in
-the batch, not even in its last bit. Before AVX512-VNNI a processor sums the products of two neighbours in 16 bits with
-a sign, which numbers of 8 bits may clip; the scale is such that two neighbours together have no more than 8 bits.
+int8: weights are quantized per output channel, inputs dynamically per row. Products are accumulated as integers,
+exactly, so that the result of a row does not depend on its batch mates, not even in the last bit. Before AVX512-VNNI,
+processors add products of two neighbours in 16 bits with saturation; scales are chosen such that two neighbouring
+weights together need at most 8 bits.
 """
 
 import warnings
@@ -20,32 +20,32 @@ from sumpool.core.nn.layers import TiedProjection
 
 Precision = Literal["fp32", "bf16", "int8"]
 
-_FEWEST_OUTPUTS = 16
-"""Maps of fewer outputs are never rounded: they score, gate and weigh, take no time, and a small error there shows."""
+MIN_QUANTIZED_OUTPUTS = 16
+"""Layers with fewer outputs (scores, gates) are never quantized: they take no time and are sensitive to errors."""
 
-_ROWS_AT_ONCE = 512
-"""Rows that are rounded, multiplied and scaled while they are in the processor's cache."""
+ROWS_PER_CHUNK = 512
+"""Rows that are quantized, multiplied and scaled while in the processor's cache."""
 
 _LEVELS = 127
 _TINY = torch.finfo(torch.float32).tiny
-"""What a row of zeros is divided by."""
-_ZERO = 128
-"""Zero, among numbers of 8 bits without a sign."""
+"""Scale of rows of zeros."""
+_ZERO_POINT = 128
+"""Zero point of unsigned 8-bit integers."""
 
 
 @final
 class UnquantizedLinear(nn.Linear):
-    """A linear map whose weights others read, so that no packed one can take its place."""
+    """Linear layer whose weights are read directly by its module, so that it is never replaced."""
 
 
 @final
 class PackedLinear(nn.Module):
-    """A linear map in single precision, with weights in the blocks of oneDNN: as `nn.Linear`, but for rounding."""
+    """Linear layer in single precision with weights prepacked by oneDNN; equals `nn.Linear` up to rounding."""
 
     bias: Tensor | None
 
     def __init__(self, weight: Tensor, bias: Tensor | None = None) -> None:
-        """Pack.
+        """Prepack the weights.
 
         Args:
             weight: (out_features, in_features), on the CPU; not kept.
@@ -64,12 +64,12 @@ class PackedLinear(nn.Module):
 
 @final
 class Int8Linear(nn.Module):
-    """A linear map with weights and rows rounded to whole numbers, each row on its own."""
+    """Linear layer with int8 weights and dynamic per-row quantization of the input."""
 
     bias: Tensor | None
 
     def __init__(self, weight: Tensor, bias: Tensor | None = None) -> None:
-        """Round and pack.
+        """Quantize and prepack the weights.
 
         Args:
             weight: (out_features, in_features), on the CPU; not kept.
@@ -77,7 +77,7 @@ class Int8Linear(nn.Module):
         """
         super().__init__()
         self.out_features, self.in_features = weight.shape
-        # Without what torch does first around an operator that is given packed weights: a tenth of a small map's time.
+        # Bypasses the Python wrapper of the operator: a tenth of the time of a small layer.
         self.multiply = torch.ops.quantized.linear_with_input_q_dq_qweight_dq_output_fp32.default._op
         scale = _scale(weight.detach())
         self.packed = _prepack((weight.detach() / scale[:, None]).round().to(torch.int8), scale)
@@ -85,41 +85,41 @@ class Int8Linear(nn.Module):
 
     def forward(self, rows: Tensor) -> Tensor:
         """Map (..., in_features) to (..., out_features)."""
-        if rows.shape[:-1].numel() <= _ROWS_AT_ONCE:
+        if rows.shape[:-1].numel() <= ROWS_PER_CHUNK:
             return self._map(rows)
-        pieces = [self._map(some) for some in rows.flatten(0, -2).split(_ROWS_AT_ONCE)]
-        mapped: Tensor = torch.cat(pieces).unflatten(0, rows.shape[:-1])
+        chunks = [self._map(chunk) for chunk in rows.flatten(0, -2).split(ROWS_PER_CHUNK)]
+        mapped: Tensor = torch.cat(chunks).unflatten(0, rows.shape[:-1])
         return mapped
 
     def _map(self, rows: Tensor) -> Tensor:
         largest = rows.abs().amax(-1, keepdim=True).clamp_min_(_TINY)  # (..., 1)
-        mapped: Tensor = self.multiply(rows / largest, 1 / _LEVELS, _ZERO, self.packed)
+        mapped: Tensor = self.multiply(rows / largest, 1 / _LEVELS, _ZERO_POINT, self.packed)
         return mapped.mul_(largest) if self.bias is None else torch.addcmul(self.bias, mapped, largest)
 
 
 def has_int8() -> bool:
-    """Whether this build of torch has the integer products of fbgemm; those for ARM do not."""
-    known = hasattr(torch.ops.quantized, "linear_with_input_q_dq_qweight_dq_output_fp32")
-    return known and "fbgemm" in torch.backends.quantized.supported_engines
+    """Return whether this build of torch has fbgemm's integer matrix products; builds for ARM do not."""
+    has_operator = hasattr(torch.ops.quantized, "linear_with_input_q_dq_qweight_dq_output_fp32")
+    return has_operator and "fbgemm" in torch.backends.quantized.supported_engines
 
 
-def pack(model: nn.Module, precision: Precision) -> None:
-    """Let the linear maps of a model compute in a precision, map by map, so that memory never holds both forms of all.
+def quantize(model: nn.Module, precision: Precision) -> None:
+    """Replace the linear layers of a model for inference in a precision, one by one to bound peak memory.
 
-    With fp32 the maps of `encoder` stay as they are, for they see so many rows at once that nothing is gained, and so
-    do all maps on a GPU. With int8 only linear maps are rounded, and of those of `output` only the product with the
-    vocabulary: what compares an output with the source is small, and half of the whole error comes from it. With bf16
-    all weights are; softmax, norms and log-probabilities are computed in single precision nevertheless.
+    fp32: Layers are prepacked, except in `encoder`, where batches are large enough not to gain, and except on a GPU.
+    int8: Linear layers are quantized; of `output` only the projection to the vocabulary, since the pointer's layers are
+    small and cause half of the total error. bf16: All weights are rounded; softmax, normalisation and log-probabilities
+    are computed in single precision.
 
     Args:
-        model: The model, where it is to be used. It cannot be trained, saved or moved afterwards.
-        precision: How to compute.
+        model: The model, on its final device. It cannot be trained, saved or moved afterwards.
+        precision: Precision of the linear layers.
 
     Raises:
-        ValueError: If the model is in training mode, or its place has no such precision.
+        ValueError: If the model is in training mode, or its device does not support the precision.
     """
     if model.training:
-        raise ValueError("the model must be in evaluation mode to be packed, got training mode; call eval()")
+        raise ValueError("the model must be in evaluation mode to be quantized, got training mode; call eval()")
     if precision == "bf16":
         model.to(torch.bfloat16)
         return
@@ -128,48 +128,49 @@ def pack(model: nn.Module, precision: Precision) -> None:
         raise ValueError("precision must be fp32 or bf16 on a GPU, or where torch comes without fbgemm, got int8")
     if not on_cpu:
         return
-    for name in [name for name, part in model.named_modules() if type(part) in (nn.Linear, TiedProjection)]:
-        parent, _, own = name.rpartition(".")
-        packed = _packed(name, model.get_submodule(name), precision)
-        setattr(model.get_submodule(parent), own, packed.eval())
+    for name in [name for name, layer in model.named_modules() if type(layer) in (nn.Linear, TiedProjection)]:
+        parent, _, attribute = name.rpartition(".")
+        replacement = _replacement(name, model.get_submodule(name), precision)
+        setattr(model.get_submodule(parent), attribute, replacement.eval())
 
 
-def _packed(name: str, plain: nn.Module, precision: Precision) -> nn.Module:
-    """Pack a linear map in what suits its place in the model, or give it back as it is."""
-    weight, bias = _weights(plain)
-    reads, points = name.startswith("encoder."), name.startswith("output.") and not isinstance(plain, TiedProjection)
-    if precision == "int8" and not points and len(weight) >= _FEWEST_OUTPUTS:
+def _replacement(name: str, layer: nn.Module, precision: Precision) -> nn.Module:
+    """Return the quantized or prepacked form of a linear layer, or the layer itself."""
+    weight, bias = _weights(layer)
+    in_encoder = name.startswith("encoder.")
+    in_pointer = name.startswith("output.") and not isinstance(layer, TiedProjection)
+    if precision == "int8" and not in_pointer and len(weight) >= MIN_QUANTIZED_OUTPUTS:
         return Int8Linear(weight, bias)
-    return plain if reads or not torch.backends.mkldnn.is_available() else PackedLinear(weight, bias)
+    return layer if in_encoder or not torch.backends.mkldnn.is_available() else PackedLinear(weight, bias)
 
 
-def _weights(part: nn.Module) -> tuple[Tensor, Tensor | None]:
-    """Give the weights of a linear map (out_features, in_features) and its bias (out_features,)."""
-    if isinstance(part, TiedProjection):
-        return part.embedding.weight, None
-    assert isinstance(part, nn.Linear)
-    return part.weight, part.bias
+def _weights(layer: nn.Module) -> tuple[Tensor, Tensor | None]:
+    """Weight (out_features, in_features) and bias (out_features,) of a linear layer."""
+    if isinstance(layer, TiedProjection):
+        return layer.embedding.weight, None
+    assert isinstance(layer, nn.Linear)
+    return layer.weight, layer.bias
 
 
 def _scale(weight: Tensor) -> Tensor:
-    """Choose the scale of each output (out_features,), so that no two neighbours of one sign make more than 127."""
+    """Scale of each output (out_features,) at which two neighbouring weights of one sign sum to at most 127."""
     pairs = F.pad(weight, (0, weight.size(1) % 2)).unflatten(1, (-1, 2))  # (out_features, in_features / 2, 2)
     largest = torch.maximum(pairs.relu().sum(2), pairs.neg().relu().sum(2)).amax(1)
     return (largest / _LEVELS).clamp_min(torch.finfo(weight.dtype).tiny)
 
 
 def _prepack(weight: Tensor, scale: Tensor) -> torch.ScriptObject:
-    """Lay whole numbers (out_features, in_features) with their scales (out_features,) out for fbgemm."""
-    before = torch.backends.quantized.engine
-    torch.backends.quantized.engine = "fbgemm"  # "x86" may choose a layout that has no product for rows of floats
+    """Prepack int8 weights (out_features, in_features) with their scales (out_features,) for fbgemm."""
+    engine = torch.backends.quantized.engine
+    torch.backends.quantized.engine = "fbgemm"  # "x86" may choose a layout without dynamic quantization
     try:
         with warnings.catch_warnings():
-            # torch calls its quantized tensors deprecated, and there is no other way into fbgemm; what comes of torchao
-            # instead is several times slower on a CPU.
+            # Quantized tensors are deprecated in torch, but nothing else reaches fbgemm; torchao is several times
+            # slower on a CPU.
             warnings.filterwarnings("ignore", "torch.quantize_per_tensor, torch.quantize_per_channel", UserWarning)
             zeros = torch.zeros_like(scale, dtype=torch.long)
             quantized = torch._make_per_channel_quantized_tensor(weight, scale, zeros, 0)
         packed: torch.ScriptObject = torch.ops.quantized.linear_prepack(quantized, None)
         return packed
     finally:
-        torch.backends.quantized.engine = before
+        torch.backends.quantized.engine = engine

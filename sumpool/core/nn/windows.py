@@ -1,4 +1,4 @@
-"""Documents in chunks, each with those around it: how attention within reach stays linear in the length."""
+"""Documents cut into chunks with overlapping windows: sliding-window attention in linear time."""
 
 from functools import cached_property
 from typing import final
@@ -10,19 +10,20 @@ from torch.nn import functional as F
 
 @final
 class Windows:
-    """Chunks that ask, and for each the window of what it may see: itself and its neighbours, as far as they reach.
+    """Chunks of queries, and for each the window of its visible keys: the chunk and its neighbours within reach.
 
-    The axis `windows` runs over the chunks of all documents. Chunks of padding only are left out, so that the cost
-    follows the real tokens of a batch. A batch no longer than a chunk with its neighbours is one window a document.
+    The axis `windows` runs over the chunks of all documents. Chunks of padding only are skipped, so that the cost
+    follows the real tokens of a batch. In batches no longer than a chunk with its neighbours, a document is one window.
     """
 
     def __init__(self, mask: Tensor, reach: int, first: bool = False) -> None:
-        """Cut.
+        """Cut documents into chunks.
 
         Args:
             mask: (batch, length), True at real tokens.
-            reach: Places that a token sees on either side.
-            first: Whether all see the first token; it then stands before each window, and hidden where it was.
+            reach: Tokens visible on either side of a token.
+            first: Whether the first token is visible to all; it is then prepended to each window and masked at its
+                position.
         """
         self.mask = mask
         self.reach = reach
@@ -30,87 +31,85 @@ class Windows:
         length = mask.size(1)
         self.chunk, self.margin = (reach, reach) if length > 3 * reach else (length, 0)
         self.rest = -length % self.chunk
-        busy = self._chunks(mask).any(1)
-        self.busy = None if busy.all() else busy.nonzero().squeeze(1)
+        non_empty = self._chunks(mask).any(1)
+        self.non_empty = None if non_empty.all() else non_empty.nonzero().squeeze(1)
 
     @property
-    def asking(self) -> slice:
-        """Where the tokens of a chunk stand in their window."""
+    def query_slice(self) -> slice:
+        """Range of the chunk's tokens in their window."""
         start = self.margin + self.first
         return slice(start, start + self.chunk)
 
     @cached_property
-    def itself(self) -> Tensor:
-        """(chunk, keys), True where a token of the chunk meets itself."""
-        places = torch.arange(self.margin * 2 + self.chunk + self.first, device=self.mask.device)
-        return places[self.asking, None] == places
+    def is_self(self) -> Tensor:
+        """(chunk, keys), True where query and key are the same token."""
+        indices = torch.arange(self.margin * 2 + self.chunk + self.first, device=self.mask.device)
+        return indices[self.query_slice, None] == indices
 
     @cached_property
-    def seen(self) -> Tensor:
-        """(windows, chunk, keys), True at what may be seen; all see themselves, so that padding sees something."""
-        places = torch.arange(self.margin * 2 + self.chunk, device=self.mask.device)
-        near = (places[self.margin : self.margin + self.chunk, None] - places).abs() <= self.reach
+    def visible(self) -> Tensor:
+        """(windows, chunk, keys), True at visible keys; every token sees itself, so that no row is empty."""
+        indices = torch.arange(self.margin * 2 + self.chunk, device=self.mask.device)
+        near = (indices[self.margin : self.margin + self.chunk, None] - indices).abs() <= self.reach
         real = self.windows(self.mask)
         if self.first:
             near = F.pad(near, (1, 0), value=True)
             real = torch.cat([real[:, :1], self.windows(without_first(self.mask))[:, 1:]], dim=1)
-        return near & real[:, None] | self.itself
+        return near & real[:, None] | self.is_self
 
     def chunks(self, values: Tensor) -> Tensor:
         """Cut (batch, length, ...): (windows, chunk, ...)."""
-        return self._busy(self._chunks(values))
+        return self._drop_empty(self._chunks(values))
 
     def windows(self, values: Tensor) -> Tensor:
-        """Lay out what each chunk may see of (batch, length, ...): (windows, keys, ...)."""
-        filled = _pad(values, self.margin, self.margin + self.rest)
-        laid_out = filled.unfold(1, self.chunk + 2 * self.margin, self.chunk)
-        laid_out = laid_out.movedim(-1, 2)  # (batch, chunks, keys, ...)
+        """Gather the window of each chunk from (batch, length, ...): (windows, keys, ...)."""
+        padded = _pad(values, self.margin, self.margin + self.rest)
+        gathered = padded.unfold(1, self.chunk + 2 * self.margin, self.chunk)
+        gathered = gathered.movedim(-1, 2)  # (batch, chunks, keys, ...)
         if self.first:
-            first = values[:, None, :1].expand(-1, laid_out.size(1), *values[:, :1].shape[1:])
-            laid_out = torch.cat([first, laid_out], dim=2)
-        return self._busy(laid_out.flatten(0, 1))
+            first = values[:, None, :1].expand(-1, gathered.size(1), *values[:, :1].shape[1:])
+            gathered = torch.cat([first, gathered], dim=2)
+        return self._drop_empty(gathered.flatten(0, 1))
 
-    def join(self, found: Tensor) -> Tensor:
-        """Put chunks (windows, chunk, ...) together again: (batch, length, ...), 0 where they were left out."""
-        return self._all(found).flatten(1, 2)[:, : self.mask.size(1)]
+    def join(self, values: Tensor) -> Tensor:
+        """Join chunks (windows, chunk, ...) to documents (batch, length, ...), 0 in skipped chunks."""
+        return self._restore_empty(values).flatten(1, 2)[:, : self.mask.size(1)]
 
-    def gather(self, given: Tensor) -> Tensor:
-        """Sum what each token is given in all windows that it stands in, (windows, keys): (batch, length)."""
-        given = self._all(given)  # (batch, chunks, keys)
-        parts: Tensor = given[..., int(self.first) :].unflatten(
-            2, (-1, self.chunk)
-        )  # (batch, chunks, neighbours, chunk)
-        around = parts.size(2) // 2
-        total = parts.new_zeros(parts.size(0), parts.size(1) + 2 * around, self.chunk)
-        for number, part in enumerate(parts.unbind(2)):
-            total = total + F.pad(part, (0, 0, number, 2 * around - number))
-        summed = total[:, around : around + parts.size(1)].flatten(1)[:, : self.mask.size(1)]
+    def sum_windows(self, values: Tensor) -> Tensor:
+        """Sum values (windows, keys) of each token over all windows that contain it: (batch, length)."""
+        values = self._restore_empty(values)  # (batch, chunks, keys)
+        parts: Tensor = values[..., int(self.first) :].unflatten(2, (-1, self.chunk))
+        neighbours = parts.size(2) // 2  # parts: (batch, chunks, 2 * neighbours + 1, chunk)
+        total = parts.new_zeros(parts.size(0), parts.size(1) + 2 * neighbours, self.chunk)
+        for offset, part in enumerate(parts.unbind(2)):
+            total = total + F.pad(part, (0, 0, offset, 2 * neighbours - offset))
+        summed = total[:, neighbours : neighbours + parts.size(1)].flatten(1)[:, : self.mask.size(1)]
         if self.first:
-            summed = torch.cat([given[..., :1].sum(1), summed[:, 1:]], dim=1)  # where it stood, it was hidden
+            summed = torch.cat([values[..., :1].sum(1), summed[:, 1:]], dim=1)  # masked at its position
         return summed
 
     def _chunks(self, values: Tensor) -> Tensor:
         chunks: Tensor = _pad(values, 0, self.rest).unflatten(1, (-1, self.chunk))  # (batch, chunks, chunk, ...)
         return chunks.flatten(0, 1)
 
-    def _busy(self, values: Tensor) -> Tensor:
-        """Leave out chunks of padding."""
-        return values if self.busy is None else values.index_select(0, self.busy)
+    def _drop_empty(self, values: Tensor) -> Tensor:
+        """Drop chunks of padding."""
+        return values if self.non_empty is None else values.index_select(0, self.non_empty)
 
-    def _all(self, values: Tensor) -> Tensor:
-        """Put zeros in where chunks were left out: (batch, chunks, ...)."""
-        if self.busy is not None:
+    def _restore_empty(self, values: Tensor) -> Tensor:
+        """Insert zeros for dropped chunks: (batch, chunks, ...)."""
+        if self.non_empty is not None:
             chunks = len(self.mask) * (self.mask.size(1) + self.rest) // self.chunk
-            values = values.new_zeros(chunks, *values.shape[1:]).index_copy(0, self.busy, values)
+            values = values.new_zeros(chunks, *values.shape[1:]).index_copy(0, self.non_empty, values)
         by_document: Tensor = values.unflatten(0, (len(self.mask), -1))
         return by_document
 
 
 def without_first(mask: Tensor) -> Tensor:
-    """Hide the first token of (batch, length)."""
+    """Mask the first token of (batch, length)."""
     return F.pad(mask[:, 1:], (1, 0))
 
 
-def _pad(values: Tensor, before: int, behind: int) -> Tensor:
-    """Put zeros before and behind (batch, length, ...)."""
-    return F.pad(values, (0, 0) * (values.dim() - 2) + (before, behind))
+def _pad(values: Tensor, left: int, right: int) -> Tensor:
+    """Pad the length of (batch, length, ...) with zeros."""
+    return F.pad(values, (0, 0) * (values.dim() - 2) + (left, right))

@@ -29,7 +29,7 @@ def naive(attention: SlidingWindowAttention, states: Tensor, source_positions: T
         return projected.view(len(states), -1, 4).transpose(0, 1)[None]  # (1, heads, length, head_dim)
 
     query, key, value = (heads(part) for part in attention.project(states).chunk(3, dim=-1))
-    query, key = (attention.positions.turn(part, source_positions[None]) for part in (query, key))
+    query, key = (attention.positions.rotate(part, source_positions[None]) for part in (query, key))
     scores = query @ key.transpose(2, 3) / 2
     bias = attention.positions.bias(source_positions[None])
     scores = scores if bias is None else scores + bias

@@ -18,7 +18,8 @@ def naive(attention: VanillaAttention, states: Tensor, source_positions: Tensor)
         for query_index in range(len(states)):
             for key_index in range(len(states)):
                 distance = source_positions[None, key_index : key_index + 1] - source_positions[query_index]
-                rotated = attention.positions.turn(key[None, None, key_index : key_index + 1, head], distance)[0, 0, 0]
+                single_key = key[None, None, key_index : key_index + 1, head]
+                rotated = attention.positions.rotate(single_key, distance)[0, 0, 0]
                 logits[head, query_index, key_index] = query[query_index, head] @ rotated / 2
                 if bias is not None:
                     logits[head, query_index, key_index] += bias[0, head, query_index, key_index]

@@ -9,7 +9,7 @@ from sumpool.core.model.config import ModelConfig
 from sumpool.core.model.length_predictor import LengthPredictor
 from sumpool.core.model.summarizer import DecoderState, Memory, SummarizationModel
 from sumpool.core.nn.positions import sinusoid
-from sumpool.core.nn.quantization import Precision, has_int8, pack
+from sumpool.core.nn.quantization import Precision, has_int8, quantize
 from sumpool.special_tokens import BOS, EOS, PAD
 
 INT8 = pytest.mark.skipif(not has_int8(), reason="needs fbgemm")
@@ -95,7 +95,7 @@ def test_scores_and_search_use_the_same_predicted_lengths() -> None:
 def test_a_quantized_model_predicts_similar_lengths(precision: Precision) -> None:
     model = make_model()
     expected = model.predict_lengths(encode(model))
-    pack(model, precision)
+    quantize(model, precision)
     memory = encode(model)
     predicted = model.predict_lengths(memory)
     assert expected is not None

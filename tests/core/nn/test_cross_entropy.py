@@ -14,21 +14,21 @@ VOCAB, DIM = 300, 8
 
 
 def plain(
-    states: Tensor, matrix: Tensor, bias: Tensor | None, target: Tensor, smoothing: float, otherwise: Tensor | None
+    states: Tensor, matrix: Tensor, bias: Tensor | None, target: Tensor, smoothing: float, extra: Tensor | None
 ) -> tuple[Tensor, Tensor]:
-    """The whole distribution of every token."""
+    """Cross-entropy from the logits of all tokens."""
     log_probs = F.linear(states, matrix, bias).log_softmax(-1)
     possible = log_probs > -torch.inf
     uniform = log_probs.masked_fill(~possible, 0.0).sum(-1) / possible.sum(-1)
     log_prob = log_probs.gather(-1, target[..., None]).squeeze(-1).masked_fill(target == PAD, 0.0)
-    if otherwise is not None:
-        log_prob = torch.logaddexp(log_prob, otherwise)
+    if extra is not None:
+        log_prob = torch.logaddexp(log_prob, extra)
     nll = ((smoothing - 1) * log_prob - smoothing * uniform).masked_fill(target == PAD, 0.0).sum()
     return nll, log_prob.masked_fill(target == PAD, 0.0).detach()
 
 
 def make_input(batch: int = 5, target: int = 60, dtype: torch.dtype = torch.float64) -> tuple[Tensor, Tensor, Tensor]:
-    """States, a matrix, and references of many lengths, one of them empty and one with padding at its beginning."""
+    """States, a matrix, and references of many lengths, one empty and one with padding at its beginning."""
     states = torch.randn(batch, target, DIM, dtype=dtype, requires_grad=True)
     matrix = torch.randn(VOCAB, DIM, dtype=dtype, requires_grad=True)
     lengths = torch.randint(0, target, (batch, 1))
@@ -41,57 +41,57 @@ def make_input(batch: int = 5, target: int = 60, dtype: torch.dtype = torch.floa
 
 @pytest.fixture(params=[1, 64 * VOCAB, 2**24], ids=["least", "few", "all"])
 def _chunks(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(module, "_AT_ONCE", request.param)
+    monkeypatch.setattr(module, "MAX_LOGITS", request.param)
 
 
 @pytest.mark.usefixtures("_chunks")
 @pytest.mark.parametrize("smoothing", [0.0, 0.1])
 @pytest.mark.parametrize("biased", [False, True])
 @pytest.mark.parametrize("mixed", [False, True])
-def test_equals_the_whole_distribution(smoothing: float, biased: bool, mixed: bool) -> None:
+def test_fused_equals_plain_cross_entropy(smoothing: float, biased: bool, mixed: bool) -> None:
     states, matrix, target = make_input()
     bias = torch.randn(VOCAB, dtype=torch.float64).index_fill(0, torch.tensor([PAD, 2]), -torch.inf) if biased else None
-    otherwise = None
+    extra = None
     if mixed:
         some = torch.rand(target.shape) < 0.5
-        otherwise = torch.randn(target.shape, dtype=torch.float64).masked_fill(some, -torch.inf).requires_grad_()
-    learning = [states, matrix] if otherwise is None else [states, matrix, otherwise]
-    found = cross_entropy(states, matrix, bias, target, PAD, smoothing, otherwise)
-    expected = plain(states, matrix, bias, target, smoothing, otherwise)
-    torch.testing.assert_close(found, expected, atol=1e-12, rtol=1e-12)
-    gradients = torch.autograd.grad(3 * found[0], learning)
-    torch.testing.assert_close(gradients, torch.autograd.grad(3 * expected[0], learning), atol=1e-12, rtol=1e-12)
+        extra = torch.randn(target.shape, dtype=torch.float64).masked_fill(some, -torch.inf).requires_grad_()
+    parameters = [states, matrix] if extra is None else [states, matrix, extra]
+    actual = cross_entropy(states, matrix, bias, target, PAD, smoothing, extra)
+    expected = plain(states, matrix, bias, target, smoothing, extra)
+    torch.testing.assert_close(actual, expected, atol=1e-12, rtol=1e-12)
+    gradients = torch.autograd.grad(3 * actual[0], parameters)
+    torch.testing.assert_close(gradients, torch.autograd.grad(3 * expected[0], parameters), atol=1e-12, rtol=1e-12)
 
 
-def test_padding_in_the_middle_of_a_gpu_batch_counts_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_padding_that_is_computed_does_not_count(monkeypatch: pytest.MonkeyPatch) -> None:
     states, matrix, target = make_input()
     expected = cross_entropy(states, matrix, None, target, PAD, 0.1)
     gradients = torch.autograd.grad(expected[0], (states, matrix))
 
-    class Everything(module._Work):
+    class AllRows(module._Inputs):
         def chunks(self, vocabulary: int) -> tuple[Tensor, ...]:
             del vocabulary
             chunks: tuple[Tensor, ...] = torch.arange(len(self.target)).split(64)
             return chunks
 
-    monkeypatch.setattr(module, "_Work", Everything)
-    found = cross_entropy(states, matrix, None, target, PAD, 0.1)
-    torch.testing.assert_close(found, expected, atol=1e-12, rtol=1e-12)
-    torch.testing.assert_close(torch.autograd.grad(found[0], (states, matrix)), gradients, atol=1e-12, rtol=1e-12)
+    monkeypatch.setattr(module, "_Inputs", AllRows)
+    actual = cross_entropy(states, matrix, None, target, PAD, 0.1)
+    torch.testing.assert_close(actual, expected, atol=1e-12, rtol=1e-12)
+    torch.testing.assert_close(torch.autograd.grad(actual[0], (states, matrix)), gradients, atol=1e-12, rtol=1e-12)
 
 
-@pytest.mark.parametrize("learner", [0, 1, 2])
-def test_what_does_not_learn_gets_no_gradient(learner: int) -> None:
+@pytest.mark.parametrize("index", [0, 1, 2])
+def test_gradients_are_computed_separately(index: int) -> None:
     states, matrix, target = make_input()
     parts = [states, matrix, torch.randn(target.shape, dtype=torch.float64, requires_grad=True)]
     together, _ = cross_entropy(parts[0], parts[1], None, target, PAD, 0.1, parts[2])
-    expected = torch.autograd.grad(together, parts)[learner]
-    alone = [part if number == learner else part.detach() for number, part in enumerate(parts)]
+    expected = torch.autograd.grad(together, parts)[index]
+    alone = [part if number == index else part.detach() for number, part in enumerate(parts)]
     nll, _ = cross_entropy(alone[0], alone[1], None, target, PAD, 0.1, alone[2])
-    assert torch.equal(torch.autograd.grad(nll, alone[learner])[0], expected)
+    assert torch.equal(torch.autograd.grad(nll, alone[index])[0], expected)
 
 
-def test_nothing_to_foresee_is_no_surprise() -> None:
+def test_empty_references_have_no_loss() -> None:
     states, matrix, target = make_input()
     nll, log_prob = cross_entropy(states, matrix, None, torch.full_like(target, PAD), PAD, 0.1)
     assert nll == 0
@@ -99,7 +99,7 @@ def test_nothing_to_foresee_is_no_surprise() -> None:
     assert all((gradient == 0).all() for gradient in torch.autograd.grad(nll, (states, matrix)))
 
 
-def test_one_way_back_only() -> None:
+def test_a_second_backward_pass_is_refused() -> None:
     states, matrix, target = make_input()
     nll, _ = cross_entropy(states, matrix, None, target, PAD)
     nll.backward(retain_graph=True)
@@ -109,28 +109,29 @@ def test_one_way_back_only() -> None:
 
 @pytest.mark.usefixtures("_chunks")
 @pytest.mark.parametrize("weights", [torch.float32, torch.bfloat16])
-def test_half_precision_sums_in_single(weights: torch.dtype) -> None:
+def test_half_precision_is_summed_in_single_precision(weights: torch.dtype) -> None:
     states, matrix, target = make_input(dtype=torch.float32)
     states, matrix = (part.detach().to(weights).requires_grad_() for part in (states, matrix))
     bias = torch.randint(-2, 3, (VOCAB,)).to(weights)
     with torch.autocast("cpu", torch.bfloat16, enabled=weights == torch.float32):
-        found = cross_entropy(states, matrix, bias, target, PAD, 0.1)
+        actual = cross_entropy(states, matrix, bias, target, PAD, 0.1)
     wide = [part.detach().bfloat16().double().requires_grad_() for part in (states, matrix)]
     expected = plain(wide[0], wide[1], bias.double(), target, 0.1, None)
-    assert found[0].dtype == found[1].dtype == torch.float32
-    torch.testing.assert_close(found[0].double(), expected[0], atol=0, rtol=1e-3)
-    learnt, right = torch.autograd.grad(found[0], (states, matrix)), torch.autograd.grad(expected[0], wide)
-    for gradient, part in zip(learnt, right, strict=True):
+    assert actual[0].dtype == actual[1].dtype == torch.float32
+    torch.testing.assert_close(actual[0].double(), expected[0], atol=0, rtol=1e-3)
+    gradients = torch.autograd.grad(actual[0], (states, matrix))
+    exact_gradients = torch.autograd.grad(expected[0], wide)
+    for gradient, exact in zip(gradients, exact_gradients, strict=True):
         assert gradient.dtype == weights
-        assert (gradient.double() - part).norm() < 0.01 * part.norm()
+        assert (gradient.double() - exact).norm() < 0.01 * exact.norm()
 
 
-class Largest(TorchDispatchMode):
-    """Notes the largest tensor that is made."""
+class LargestTensor(TorchDispatchMode):
+    """Records the size of the largest tensor."""
 
     def __init__(self) -> None:
         super().__init__()  # type: ignore[no-untyped-call]
-        self.numbers = 0
+        self.numel = 0
 
     def __torch_dispatch__(
         self,
@@ -139,17 +140,17 @@ class Largest(TorchDispatchMode):
         args: tuple[object, ...] = (),
         kwargs: dict[str, object] | None = None,
     ) -> object:
-        made = func(*args, **(kwargs or {}))
-        for part in made if isinstance(made, tuple) else [made]:
+        output = func(*args, **(kwargs or {}))
+        for part in output if isinstance(output, tuple) else [output]:
             if isinstance(part, Tensor):
-                self.numbers = max(self.numbers, part.numel())
-        return made
+                self.numel = max(self.numel, part.numel())
+        return output
 
 
-def test_no_more_than_a_chunk_is_held(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(module, "_AT_ONCE", 64 * VOCAB)
+def test_no_tensor_exceeds_a_chunk_of_logits(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(module, "MAX_LOGITS", 64 * VOCAB)
     states, matrix, target = make_input(batch=50)
-    with Largest() as seen:
+    with LargestTensor() as largest:
         cross_entropy(states, matrix, None, target, PAD, 0.1)[0].backward()
     assert states.size(0) * states.size(1) > 1000
-    assert seen.numbers == max(64 * VOCAB, states.numel())
+    assert largest.numel == max(64 * VOCAB, states.numel())

@@ -10,7 +10,7 @@ def no_bias(queries: slice) -> None:
     del queries
 
 
-def test_hide_puts_zero_over_anything() -> None:
+def test_zero_padding_overwrites_any_value() -> None:
     states = torch.tensor([[[1.0, 2.0], [torch.nan, torch.inf]]])
     assert zero_padding(states, torch.tensor([[True, False]])).tolist() == [[[1.0, 2.0], [0.0, 0.0]]]
 
@@ -28,63 +28,63 @@ def test_attend_equals_a_softmax_over_real_keys(biased: bool) -> None:
 
 
 @pytest.mark.parametrize("biased", [True, False])
-def test_attend_gives_zeros_to_a_document_without_tokens(biased: bool) -> None:
+def test_attend_gives_zeros_to_empty_documents(biased: bool) -> None:
     query, key, value = (states.requires_grad_() for states in torch.randn(3, 2, 1, 5, 4).unbind())
     bias = torch.randn(2, 1, 5, 5, requires_grad=True) if biased else None
     mask = torch.zeros(2, 5, dtype=torch.bool)
     mask[0] = True
-    seen = attend(query, key, value, mask, bias)
-    assert seen[0].abs().min() > 0
-    assert torch.equal(seen[1], torch.zeros_like(seen[1]))
-    seen.square().sum().backward()
-    for given in (query, key, value, bias):
-        assert given is None or (given.grad is not None and given.grad.isfinite().all())
+    output = attend(query, key, value, mask, bias)
+    assert output[0].abs().min() > 0
+    assert torch.equal(output[1], torch.zeros_like(output[1]))
+    output.square().sum().backward()
+    for tensor in (query, key, value, bias):
+        assert tensor is None or (tensor.grad is not None and tensor.grad.isfinite().all())
 
 
-def naive_mass(query: Tensor, key: Tensor, real: int, itself: bool, bias: Tensor) -> Tensor:
+def naive_attention_received(query: Tensor, key: Tensor, real: int, include_self: bool, bias: Tensor) -> Tensor:
     """Loop over heads and real queries of one document (heads, length, head_dim)."""
     heads, length, head_dim = query.shape
     total = query.new_zeros(length)
     for head in range(heads):
-        for asking in range(real):
-            logits = key[head, :real] @ query[head, asking] / head_dim**0.5 + bias[head, asking, :real]
+        for row in range(real):
+            logits = key[head, :real] @ query[head, row] / head_dim**0.5 + bias[head, row, :real]
             weights = logits.exp() / logits.exp().sum()
-            if not itself:
-                weights[asking] = 0.0
+            if not include_self:
+                weights[row] = 0.0
             total[:real] += weights / heads
     return total
 
 
-@pytest.mark.parametrize("itself", [True, False])
-@pytest.mark.parametrize("at_once", [1, 200, 10**6])
-def test_mass_equals_a_loop_and_what_it_leaves_in_memory_changes_nothing(
-    itself: bool, at_once: int, monkeypatch: pytest.MonkeyPatch
+@pytest.mark.parametrize("include_self", [True, False])
+@pytest.mark.parametrize("max_weights", [1, 200, 10**6])
+def test_attention_received_equals_a_loop_for_any_chunk_of_weights(
+    include_self: bool, max_weights: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(masking, "_WEIGHTS_AT_ONCE", at_once)
+    monkeypatch.setattr(masking, "MAX_WEIGHTS", max_weights)
     query, key = torch.randn(2, 3, 4, 11, 8, dtype=torch.float64)
     bias = torch.randn(3, 4, 11, 11, dtype=torch.float64)
     reals = [11, 6, 0]
     mask = torch.arange(11) < torch.tensor(reals)[:, None]
     query[1, :, 6:] = key[1, :, 6:] = 1e3  # padding
-    found = attention_received(query, key, mask, itself, lambda queries: bias[:, :, queries])
+    received = attention_received(query, key, mask, include_self, lambda queries: bias[:, :, queries])
     for number, real in enumerate(reals):
-        expected = naive_mass(query[number], key[number], real, itself, bias[number])
-        torch.testing.assert_close(found[number], expected, atol=1e-12, rtol=0)
+        expected = naive_attention_received(query[number], key[number], real, include_self, bias[number])
+        torch.testing.assert_close(received[number], expected, atol=1e-12, rtol=0)
 
 
-def test_mass_is_differentiable_though_its_weights_are_thrown_away(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(masking, "_WEIGHTS_AT_ONCE", 60)
+def test_attention_received_is_differentiable_with_recomputed_weights(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(masking, "MAX_WEIGHTS", 60)
     query, key = torch.randn(2, 2, 2, 5, 4, dtype=torch.float64)
     bias = torch.randn(2, 2, 5, 5, dtype=torch.float64)
     mask = torch.arange(5) < torch.tensor([[5], [3]])
 
-    def weighed(query: Tensor, key: Tensor, bias: Tensor) -> Tensor:
+    def sum_weights(query: Tensor, key: Tensor, bias: Tensor) -> Tensor:
         return attention_received(query, key, mask, False, lambda queries: bias[:, :, queries])
 
-    assert torch.autograd.gradcheck(weighed, [part.requires_grad_() for part in (query, key, bias)])
+    assert torch.autograd.gradcheck(sum_weights, [part.requires_grad_() for part in (query, key, bias)])
 
 
-def test_mass_is_as_exact_under_autocast() -> None:
+def test_attention_received_is_exact_under_autocast() -> None:
     query, key = torch.randn(2, 1, 2, 64, 8)
     with torch.autocast("cpu", torch.bfloat16):
         received = attention_received(query, key, torch.ones(1, 64, dtype=torch.bool), True, no_bias)
@@ -92,18 +92,18 @@ def test_mass_is_as_exact_under_autocast() -> None:
     torch.testing.assert_close(received.sum(), torch.tensor(64.0), atol=1e-4, rtol=0)
 
 
-def test_mass_holds_few_weights_at_a_time(monkeypatch: pytest.MonkeyPatch) -> None:
-    """What is kept for the way back does not grow with the square of the length."""
-    monkeypatch.setattr(masking, "_WEIGHTS_AT_ONCE", 2**12)
+def test_attention_received_stores_few_weights_at_a_time(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Tensors saved for the backward pass do not grow with the square of the length."""
+    monkeypatch.setattr(masking, "MAX_WEIGHTS", 2**12)
     largest = 0
 
-    def pack(kept: Tensor) -> Tensor:
+    def record_size(saved: Tensor) -> Tensor:
         nonlocal largest
-        largest = max(largest, kept.numel())
-        return kept
+        largest = max(largest, saved.numel())
+        return saved
 
     query, key = torch.randn(2, 1, 2, 512, 4, requires_grad=True).unbind()
-    with torch.autograd.graph.saved_tensors_hooks(pack, lambda kept: kept):
+    with torch.autograd.graph.saved_tensors_hooks(record_size, lambda saved: saved):
         received = attention_received(query, key, torch.ones(1, 512, dtype=torch.bool), True, no_bias)
     received.square().sum().backward()
     assert largest <= 2**12

@@ -9,26 +9,26 @@ from torch import Tensor, nn
 from sumpool.core.model.summarizer import SummarizationModel
 from sumpool.core.nn import quantization
 from sumpool.core.nn.layers import TiedProjection
-from sumpool.core.nn.quantization import Int8Linear, PackedLinear, Precision, UnquantizedLinear, has_int8, pack
+from sumpool.core.nn.quantization import Int8Linear, PackedLinear, Precision, UnquantizedLinear, has_int8, quantize
 from sumpool.recipe.load import load_recipe
 from sumpool.special_tokens import BOS
 
 VARIANTS = sorted((Path(__file__).parents[3] / "recipes" / "variants").rglob("*.yaml"))
 SMALL = ["model.dim=32", "model.heads=4", "model.feed_forward=48", "model.decoder.layers=2"]
 VOCAB = 300
-MAPS = [PackedLinear, pytest.param(Int8Linear, marks=pytest.mark.skipif(not has_int8(), reason="needs fbgemm"))]
+LAYERS = [PackedLinear, pytest.param(Int8Linear, marks=pytest.mark.skipif(not has_int8(), reason="needs fbgemm"))]
 PRECISIONS: list[Precision] = ["fp32", "bf16", *(["int8"] if has_int8() else [])]  # type: ignore[list-item]
 SIZES = [(100, 37), (64, 64), (33, 200)]
 
 
-def make_map(inputs: int, outputs: int) -> nn.Linear:
+def make_linear(inputs: int, outputs: int) -> nn.Linear:
     plain = nn.Linear(inputs, outputs).requires_grad_(False)
     plain.weight *= torch.rand(outputs, 1) * 5
     return plain
 
 
-def multiply_whole_numbers(rows: Tensor, weight: Tensor, bias: Tensor) -> Tensor:
-    """What the map in int8 is to compute, in integers, and in float64 after them."""
+def multiply_integers(rows: Tensor, weight: Tensor, bias: Tensor) -> Tensor:
+    """Expected result of int8 layers: integer products, then float64."""
     first, second = weight[:, ::2], nn.functional.pad(weight[:, 1::2], (0, weight.size(1) % 2))
     together = torch.where(first * second > 0, first + second, torch.where(first.abs() > second.abs(), first, second))
     scale, largest = together.abs().amax(1) / 127, rows.abs().amax(1)[:, None]
@@ -37,8 +37,8 @@ def multiply_whole_numbers(rows: Tensor, weight: Tensor, bias: Tensor) -> Tensor
 
 
 @pytest.mark.parametrize(("inputs", "outputs"), SIZES)
-def test_single_precision_is_that_of_the_plain_map(inputs: int, outputs: int) -> None:
-    plain, rows = make_map(inputs, outputs), torch.randn(17, inputs)
+def test_prepacked_layers_equal_plain_ones(inputs: int, outputs: int) -> None:
+    plain, rows = make_linear(inputs, outputs), torch.randn(17, inputs)
     mapped = PackedLinear(plain.weight, plain.bias)(rows)
     torch.testing.assert_close(mapped, plain(rows), atol=1e-5, rtol=1e-5)
     torch.testing.assert_close(PackedLinear(plain.weight)(rows), rows @ plain.weight.T, atol=1e-5, rtol=1e-5)
@@ -46,31 +46,31 @@ def test_single_precision_is_that_of_the_plain_map(inputs: int, outputs: int) ->
 
 @pytest.mark.skipif(not has_int8(), reason="needs fbgemm")
 @pytest.mark.parametrize(("inputs", "outputs"), SIZES)
-def test_int8_multiplies_whole_numbers(inputs: int, outputs: int) -> None:
-    plain, rows = make_map(inputs, outputs), torch.randn(17, inputs) * torch.rand(17, 1) * 9
+def test_int8_multiplies_integers(inputs: int, outputs: int) -> None:
+    plain, rows = make_linear(inputs, outputs), torch.randn(17, inputs) * torch.rand(17, 1) * 9
     mapped = Int8Linear(plain.weight, plain.bias)(rows)
-    exact = multiply_whole_numbers(rows, plain.weight, plain.bias).float()
-    # a number half-way between two is rounded up here and down there at times
+    exact = multiply_integers(rows, plain.weight, plain.bias).float()
+    # ties may round differently
     assert ((mapped - exact).abs() > 1e-4 * exact.abs().amax(1, keepdim=True)).float().mean() < 0.2
     for expected in (exact, plain(rows)):
         assert (mapped - expected).norm() < 0.02 * expected.norm()
 
 
 @pytest.mark.skipif(not has_int8(), reason="needs fbgemm")
-def test_the_largest_numbers_do_not_overflow() -> None:
+def test_the_largest_integers_do_not_overflow() -> None:
     weight = torch.randn(300, 999)
     weight[:5] = weight[:5].sign()
     weight[5:10] = weight[5:10].abs()
-    # rows of largest numbers with the sign of each output's weights, and against it
+    # rows of the largest integers with the sign of each output's weights, and against it
     rows = torch.cat([weight.sign(), -weight.sign(), torch.ones(1, 999), -torch.ones(1, 999)])
-    exact = multiply_whole_numbers(rows, weight, torch.zeros(300)).float()
+    exact = multiply_integers(rows, weight, torch.zeros(300)).float()
     torch.testing.assert_close(Int8Linear(weight)(rows), exact, atol=1e-3, rtol=1e-5)
 
 
 @pytest.mark.skipif(not has_int8(), reason="needs fbgemm")
 @pytest.mark.parametrize(("inputs", "outputs"), SIZES)
-def test_int8_rows_do_not_notice_their_batch_in_any_bit(inputs: int, outputs: int) -> None:
-    plain = make_map(inputs, outputs)
+def test_int8_rows_are_bitwise_independent_of_their_batch(inputs: int, outputs: int) -> None:
+    plain = make_linear(inputs, outputs)
     small, rows = Int8Linear(plain.weight, plain.bias), torch.randn(71, inputs) * torch.rand(71, 1)
     alone = torch.cat([small(row[None]) for row in rows])
     assert torch.equal(small(rows), alone)
@@ -79,23 +79,23 @@ def test_int8_rows_do_not_notice_their_batch_in_any_bit(inputs: int, outputs: in
     assert torch.equal(small(torch.cat([torch.full((903, inputs), torch.nan), rows * 1e9, rows]))[-71:], alone)
 
 
-@pytest.mark.parametrize("kind", MAPS)
+@pytest.mark.parametrize("kind", LAYERS)
 def test_rows_of_zeros_give_the_bias(kind: type[PackedLinear | Int8Linear]) -> None:
-    plain = make_map(24, 20)
+    plain = make_linear(24, 20)
     assert torch.equal(kind(plain.weight, plain.bias)(torch.zeros(2, 3, 24)), plain.bias.expand(2, 3, 20))
     assert torch.equal(kind(torch.zeros(20, 24))(torch.ones(3, 24)), torch.zeros(3, 20))
 
 
-@pytest.mark.parametrize("kind", MAPS)
+@pytest.mark.parametrize("kind", LAYERS)
 @pytest.mark.parametrize("shape", [(0,), (1,), (2, 0), (2, 5), (2, 3, 4)])
-def test_any_number_of_rows_is_mapped(kind: type[PackedLinear | Int8Linear], shape: tuple[int, ...]) -> None:
+def test_any_number_of_rows_is_accepted(kind: type[PackedLinear | Int8Linear], shape: tuple[int, ...]) -> None:
     small = kind(torch.randn(20, 24))
     assert (small.in_features, small.out_features) == (24, 20)
     assert small(torch.randn(*shape, 24)).shape == (*shape, 20)
 
 
 class Model(nn.Module):
-    """One map of every sort."""
+    """One layer of every kind."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -111,12 +111,12 @@ class Model(nn.Module):
 
 
 @pytest.mark.parametrize("precision", PRECISIONS)
-def test_maps_are_replaced_where_that_gains(precision: Precision) -> None:
+def test_layers_are_replaced_where_that_gains(precision: Precision) -> None:
     model, rows = Model(), torch.randn(5, 32)
     expected = model(rows)
-    pack(model, precision)
-    found = model(rows.to(model.embedding.weight.dtype))
-    assert (found - expected).norm() < {"fp32": 1e-6, "bf16": 0.01, "int8": 0.02}[precision] * expected.norm()
+    quantize(model, precision)
+    actual = model(rows.to(model.embedding.weight.dtype))
+    assert (actual - expected).norm() < {"fp32": 1e-6, "bf16": 0.01, "int8": 0.02}[precision] * expected.norm()
     kinds = [type(part) for part in (model.encoder[0], *model.decoder, *model.output)]
     if precision == "fp32":
         assert kinds == [nn.Linear, PackedLinear, PackedLinear, UnquantizedLinear, PackedLinear, PackedLinear]
@@ -126,27 +126,29 @@ def test_maps_are_replaced_where_that_gains(precision: Precision) -> None:
         assert {weights.dtype for weights in model.parameters()} == {torch.bfloat16}
 
 
-def test_weights_that_nothing_needs_are_freed() -> None:
+def test_replaced_weights_are_freed() -> None:
     model = Model()
     plain = weakref.ref(model.decoder[0].weight)
-    pack(model, "fp32")
+    quantize(model, "fp32")
     gc.collect()
     assert plain() is None
 
 
-def test_a_model_in_training_is_refused() -> None:
-    with pytest.raises(ValueError, match=r"must be in evaluation mode to be packed, got training mode; call eval\(\)"):
-        pack(Model().train(), "fp32")
+def test_models_in_training_mode_are_refused() -> None:
+    with pytest.raises(
+        ValueError, match=r"must be in evaluation mode to be quantized, got training mode; call eval\(\)"
+    ):
+        quantize(Model().train(), "fp32")
 
 
-def test_int8_is_refused_where_there_is_none(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_int8_is_refused_where_not_supported(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(quantization, "has_int8", lambda: False)
     with pytest.raises(ValueError, match="must be fp32 or bf16 on a GPU, or where torch comes without fbgemm, got int"):
-        pack(Model(), "int8")
+        quantize(Model(), "int8")
 
 
-def foresee(model: SummarizationModel) -> Tensor:
-    """Log-probabilities of the second pieces of two beams for each of four documents, one of them empty."""
+def second_step_log_probs(model: SummarizationModel) -> Tensor:
+    """Log-probabilities of the second tokens of two beams for each of four documents, one of them empty."""
     lengths = torch.tensor([510, 41, 0, 7])
     mask = torch.arange(510)[None] < lengths[:, None]
     ids = torch.randint(5, VOCAB, mask.shape, generator=torch.Generator().manual_seed(3)).masked_fill(~mask, 0)
@@ -158,16 +160,16 @@ def foresee(model: SummarizationModel) -> Tensor:
 
 @torch.inference_mode()
 @pytest.mark.parametrize("path", VARIANTS, ids=lambda path: f"{path.parent.name}-{path.stem}")
-def test_every_variant_can_be_packed(path: Path) -> None:
+def test_every_variant_can_be_quantized(path: Path) -> None:
     config = load_recipe(path, SMALL).model
     torch.manual_seed(5)
     plain = SummarizationModel(config, VOCAB).eval().requires_grad_(False)
-    expected = foresee(plain)
+    expected = second_step_log_probs(plain)
     for precision in PRECISIONS:
         torch.manual_seed(5)
         model = SummarizationModel(config, VOCAB).eval().requires_grad_(False)
-        pack(model, precision)
-        found = foresee(model)
-        assert found.dtype == torch.float32
-        divergence = (expected.exp() * (expected - found)).sum(-1).max()  # in nats
+        quantize(model, precision)
+        actual = second_step_log_probs(model)
+        assert actual.dtype == torch.float32
+        divergence = (expected.exp() * (expected - actual)).sum(-1).max()  # in nats
         assert divergence < (1e-5 if precision == "fp32" else 0.1), precision
