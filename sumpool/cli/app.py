@@ -12,7 +12,10 @@ from sumpool.cli.bench import bench
 from sumpool.cli.evaluate import evaluate
 from sumpool.cli.export import export
 from sumpool.cli.import_model import import_model
+from sumpool.cli.init import init
 from sumpool.cli.prepare import prepare
+from sumpool.cli.recipes import recipes
+from sumpool.cli.sample import sample
 from sumpool.cli.summarize import summarize
 from sumpool.cli.text import complain
 from sumpool.cli.train import train
@@ -21,15 +24,24 @@ from sumpool.errors import Interrupted, SumpoolError, is_out_of_memory
 app = typer.Typer(
     name="sumpool",
     no_args_is_help=True,
-    add_completion=False,
     pretty_exceptions_enable=False,
     rich_markup_mode=None,  # keeps --help fast, and interprets no user input as markup
     context_settings={"help_option_names": ["-h", "--help"]},
 )
 
-for command in (prepare, train, summarize, evaluate, bench, export):
+for command in (prepare, train, summarize, evaluate, bench, export, init, recipes, sample):
     app.command()(command)
 app.command("import")(import_model)  # a keyword, which cannot be the name of a function
+
+
+@app.command("help")
+def show_help(
+    context: typer.Context,
+    command: Annotated[str | None, typer.Argument(metavar="[COMMAND]", help="Command.", show_default=False)] = None,
+) -> None:
+    """Show the help of sumpool or of a command."""
+    app([*([command] if command else []), "--help"], prog_name=context.find_root().info_name)
+
 
 _RESOURCE_EXIT = 6
 _NO_SPACE = {errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.ENOMEM}
@@ -50,9 +62,8 @@ def sumpool(
 ) -> None:
     """Train summarisers for long documents from scratch, on your own data and one machine.
 
-    Typical order: prepare, train, summarize, evaluate, bench. Start with: sumpool train recipes/quickstart.yaml
-
-    import converts a BART or LED model of Hugging Face.
+    First steps: sumpool sample RFC2587 | sumpool summarize; sumpool train quickstart; sumpool init DATA for your own
+    documents. The order of a project: init, prepare, train, summarize, evaluate, bench.
     """
     del version, debug  # both are handled before a command runs
 

@@ -130,9 +130,10 @@ def _check_target(target: str | None, run: Path | None) -> None:
     Raises:
         RecipeError: If the target is nothing that is known or there, or a run follows what takes none.
     """
+    from sumpool.recipe.packaged import find_recipe
     from sumpool.recipe.problems import hint
 
-    if target and target not in NAMES and not Path(target).exists():
+    if target and target not in NAMES and not find_recipe(Path(target)).exists():
         raise RecipeError(
             f"{target} must be one of {', '.join(NAMES)}, or a run folder or recipe that is there{hint(target, NAMES)}"
         )
@@ -161,6 +162,7 @@ def _choose(
     target: str | None, run: Path | None, earlier: "BenchReport | None", *, peers: bool
 ) -> "Callable[..., BenchReport]":
     """Find what measures the target; without one an earlier benchmark is repeated."""
+    from sumpool.recipe.packaged import find_recipe
     from sumpool.workflows.bench import bench as bench_model
     from sumpool.workflows.bench_suites import bench_sparsity, bench_suite
     from sumpool.workflows.bench_trainer import bench_trainer
@@ -172,7 +174,7 @@ def _choose(
         return partial(bench_sparsity, run)
     if target == "trainer":
         return partial(bench_trainer, run)
-    return partial(bench_model, Path(target) if target else earlier, peers=peers)
+    return partial(bench_model, find_recipe(Path(target)) if target else earlier, peers=peers)
 
 
 def _lay_out(tables: "Sequence[Table]") -> str:

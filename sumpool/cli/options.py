@@ -5,8 +5,21 @@ from typing import Annotated
 
 import typer
 
+
+def _find(path: Path) -> Path:
+    from sumpool.recipe.packaged import find_recipe
+
+    return find_recipe(path)
+
+
 RecipePath = Annotated[
-    Path, typer.Argument(metavar="RECIPE", help="The recipe, such as recipes/quickstart.yaml.", show_default=False)
+    Path,
+    typer.Argument(
+        metavar="RECIPE",
+        help="A recipe file, or a name that `sumpool recipes` lists, such as quickstart.",
+        show_default=False,
+        callback=_find,
+    ),
 ]
 Changes = Annotated[
     list[str] | None,

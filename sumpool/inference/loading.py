@@ -116,7 +116,7 @@ def load_for_generation(folder: Path | None = None, overrides: Sequence[str] = (
     return loaded
 
 
-_ADVICE = "run `sumpool train recipes/quickstart.yaml`, or with a recipe of your own, or name a run with --model"
+_ADVICE = "run `sumpool train quickstart`, or with a recipe of your own, or name a run with --model"
 
 
 def default_model(runs: Path) -> Path:

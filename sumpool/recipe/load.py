@@ -8,6 +8,7 @@ from pydantic import ValidationError
 
 from sumpool.errors import RecipeError
 from sumpool.recipe.overrides import override_all
+from sumpool.recipe.packaged import SUFFIX, packaged_recipes
 from sumpool.recipe.problems import error_messages, format_value, hint
 from sumpool.recipe.schema import Recipe
 from sumpool.recipe.yaml_text import MAX_CHARACTERS, Inline, parse, write
@@ -93,7 +94,13 @@ def read_text(path: Path) -> str:
             content = file.read(4 * MAX_CHARACTERS + 1)
         return content.decode("utf-8-sig")
     except FileNotFoundError:
-        names = [neighbour.name for neighbour in path.parent.glob("*.yaml")]
+        names = [neighbour.name for neighbour in path.parent.glob(f"*{SUFFIX}")]
+        if not path.suffix:
+            names += [recipe.name for recipe in packaged_recipes()]
+            raise RecipeError(
+                f"{path} must be a recipe file or a name that `sumpool recipes` lists, got neither"
+                f"{hint(path.as_posix(), names)}"
+            ) from None
         message = f"{path} must be a recipe, but there is no such file{hint(path.name, names)}"
         raise RecipeError(message) from None
     except UnicodeDecodeError as error:

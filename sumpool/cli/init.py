@@ -1,0 +1,35 @@
+"""`sumpool init`: documents in, a commented recipe out."""
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from sumpool.cli.console import screen
+from sumpool.cli.text import complain
+
+
+def init(
+    data: Annotated[
+        Path,
+        typer.Argument(
+            metavar="DATA",
+            help="JSON lines (also .gz, .zst), a Parquet file, or a folder of x.txt with x.summary.txt.",
+            show_default=False,
+        ),
+    ],
+    out: Annotated[
+        Path | None,
+        typer.Option(metavar="FILE", help="Recipe to write; by default NAME.yaml here.", show_default=False),
+    ] = None,
+) -> None:
+    """Write a recipe for your documents: guessed fields, and sizes from measured lengths.
+
+    The recipe trains as written; every value has a comment. Next: sumpool train NAME.yaml
+    """
+    from sumpool.workflows.init import init as write_recipe
+
+    with screen() as shown:
+        path = write_recipe(data, out, report=shown.report)
+    complain(f"next: sumpool train {path} --dry-run; sumpool train {path}")
+    shown.result(str(path))

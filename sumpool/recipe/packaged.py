@@ -1,0 +1,58 @@
+"""Recipes that come with the package, found by name: `quickstart`, `papers/arxiv/blockwise`."""
+
+from importlib.resources import files
+from pathlib import Path
+from typing import NamedTuple
+
+from sumpool.errors import RecipeError
+
+SUFFIX = ".yaml"
+
+
+class PackagedRecipe(NamedTuple):
+    """A recipe or sweep of the package.
+
+    Attributes:
+        name: Path below the folder of recipes, without suffix.
+        description: Comment in the first line of the file.
+    """
+
+    name: str
+    description: str
+
+
+def recipes_folder() -> Path:
+    """Folder of the packaged recipes: `sumpool/recipes` of a wheel, `recipes` beside `sumpool` in a checkout.
+
+    Raises:
+        RecipeError: If the installation has neither.
+    """
+    package = Path(str(files("sumpool")))
+    for folder in (package / "recipes", package.parent / "recipes"):
+        if (folder / f"quickstart{SUFFIX}").is_file():
+            return folder
+    raise RecipeError(f"{package / 'recipes'} must hold the recipes of the package, got none; install sumpool again")
+
+
+def find_recipe(path: Path) -> Path:
+    """Resolve the name of a packaged recipe to its file; every other path is returned unchanged.
+
+    A file or a run folder of the same name takes precedence. A name has no suffix: `rfc.yaml` is always a file.
+    """
+    if path.suffix == SUFFIX or path.is_absolute() or path.is_file() or (path / "recipe.yaml").is_file():
+        return path
+    names = {recipe.name for recipe in packaged_recipes()}
+    return recipes_folder() / f"{path.as_posix()}{SUFFIX}" if path.as_posix() in names else path
+
+
+def packaged_recipes() -> list[PackagedRecipe]:
+    """List the packaged recipes: those at the top of the folder first, then by name."""
+    folder = recipes_folder()
+    paths = sorted(folder.rglob(f"*{SUFFIX}"), key=lambda path: (len(path.relative_to(folder).parts) > 1, path))
+    return [PackagedRecipe(path.relative_to(folder).with_suffix("").as_posix(), _description(path)) for path in paths]
+
+
+def _description(path: Path) -> str:
+    """Comment in the first line of a recipe, without the final period."""
+    with path.open(encoding="utf-8") as file:
+        return file.readline().strip("# \n").removesuffix(".")

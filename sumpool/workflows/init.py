@@ -1,0 +1,190 @@
+"""`sumpool init`: write a commented recipe for a set of documents."""
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+from math import ceil
+from pathlib import Path
+
+import numpy as np
+
+from sumpool.data.sources._base import SPLITS, Example, SourceConfig, Split
+from sumpool.data.sources.folder import FolderSourceConfig
+from sumpool.data.sources.jsonl import JsonlSourceConfig
+from sumpool.data.sources.parquet import ParquetSourceConfig
+from sumpool.errors import DataError, RecipeError
+from sumpool.progress import Progress, Report, silent
+from sumpool.recipe.yaml_text import write
+
+SHARES = (0.05, 0.1, 0.2, 0.3)
+"""Shares of validation and test that are tried in turn, until both splits are large enough."""
+ENOUGH = 10
+"""Documents of a validation or test split that is large enough."""
+TOKENS_PER_WORD = 1.5
+"""SentencePiece tokens per word; 1.40 (summaries) to 1.57 (documents) on the bundled RFCs, 6,000 tokens."""
+LONGEST_SOURCE, LONGEST_TARGET = 4096, 512
+"""Tokens that the recipe reads and generates at most."""
+BATCH_DOCUMENTS = 8
+"""Documents of a batch that have the full source length."""
+PASSES = 3
+"""Passes over the training split; as in the recipes of the RFC series."""
+FEWEST_STEPS, MOST_STEPS = 200, 20_000
+_EVERY = 1000
+"""Rows between two reports of progress."""
+_RECIPE = """\
+# {name}: {rows:,} documents of {path}; written by `sumpool init`.
+# Words of a document: {document_words}. Words of a summary: {summary_words}.
+# About {longer:.0%} of the documents are longer than source_length and cut. --set changes any setting for one run:
+# sumpool train {file} --set train.steps=100
+name: {name}
+data:
+{source}
+  vocabulary: 8000          # SentencePiece tokens, learned from the {train:,} training documents
+model:
+  dim: 256                  # width of all layers; 512 learns more and takes three times as long
+  heads: 4
+  feed_forward: 1024
+  source_length: {length:<11}# tokens read of a document, about {ratio:g} a word
+  target_length: {target:<11}# tokens of a summary, its end included
+  encoder:                  # in the comments: vectors after each layer
+    - {{attention: {{kind: blockwise, block: 128}}, pool: {{kind: halving, keep: {keep}}}}}  # {keep}
+    - {{attention: {{kind: blockwise, block: 128}}}}                                     # {keep}
+    - {{attention: {{kind: blockwise, block: 128}}}}                                     # {keep}
+  decoder: {{layers: 2}}
+  output: {{kind: pointer}}   # copies words of the document; {{kind: tied}} does not
+train:
+  steps: {steps:<19}# {passes}
+  batch_tokens: {batch_tokens:<12}# source tokens of a batch, padding included; halve it if memory runs out
+  learning_rate: 1.2e-3
+  schedule: {{kind: cosine, warmup: {warmup}}}
+  validate_every: {every:<10}# steps
+  checkpoint_every: {every:<8}# steps
+"""
+
+
+@dataclass(frozen=True)
+class _Measured:
+    """Sizes of a set of documents.
+
+    Attributes:
+        splits: Documents of each split.
+        document_words: Words of each document.
+        summary_words: Words of each summary.
+    """
+
+    splits: dict[Split, int]
+    document_words: Sequence[int]
+    summary_words: Sequence[int]
+
+
+def init(data: Path, out: Path | None = None, *, report: Report = silent) -> Path:
+    """Write a commented recipe that trains on a set of documents.
+
+    Field names are guessed. Source length, target length, batch size and steps follow from the measured lengths.
+
+    Args:
+        data: JSON lines file, Parquet file, or folder of `x.txt` with `x.summary.txt`.
+        out: The recipe; by default `NAME.yaml` in the current folder.
+        report: Receives progress.
+
+    Returns:
+        The recipe.
+
+    Raises:
+        DataError: If a row cannot be used, no field looks like a document or a summary, or a split has no document.
+        RecipeError: If the recipe exists, or pyarrow is not installed and needed.
+    """
+    name = re.sub(r"[^A-Za-z0-9_-]+", "-", data.resolve().name.split(".")[0]).strip("-_")[:48] or "documents"
+    out = out or Path(f"{name}.yaml")
+    if out.exists():
+        raise RecipeError(f"{out} must not exist yet, got a file; name another one with --out")
+    for share in SHARES:
+        source = _source(data, share)
+        measured = _measure(source, report)
+        if min(measured.splits.values()) >= ENOUGH:
+            break
+    empty = [split for split in SPLITS if not measured.splits[split]]
+    if empty:
+        raise DataError(
+            f"{data} must hold documents for every split, got {len(measured.document_words)} and none for {empty[0]}"
+        )
+    out.write_text(_recipe(out, name, data, source, measured), encoding="utf-8")
+    return out
+
+
+def _source(data: Path, share: float) -> SourceConfig:
+    """Settings of the source, with every field that can be guessed."""
+    if data.is_dir():
+        return FolderSourceConfig(path=data, validation_share=share, test_share=share)
+    kind = ParquetSourceConfig if data.suffix == ".parquet" else JsonlSourceConfig
+    source = kind(path=data, validation_share=share, test_share=share)
+    fields = source.fields_of(data)
+    return source.model_copy(update={"document": fields.document, "summary": fields.summary, "id": fields.id})
+
+
+def _measure(source: SourceConfig, report: Report) -> _Measured:
+    splits: dict[Split, int] = dict.fromkeys(SPLITS, 0)
+    documents, summaries = [], []
+    for number, row in enumerate(source.rows(), start=1):
+        if not isinstance(row, Example):
+            raise DataError(f"{row.where}: {row.reason}; correct or remove this row")
+        splits[row.split] += 1
+        documents.append(len(row.document.split()))
+        summaries.append(len(row.summary.split()))
+        if number % _EVERY == 0:
+            report(Progress("init: rows", number))
+    return _Measured(splits, documents, summaries)
+
+
+def _recipe(out: Path, name: str, path: Path, source: SourceConfig, measured: _Measured) -> str:
+    long = np.percentile(measured.document_words, 90) * TOKENS_PER_WORD
+    length = min(LONGEST_SOURCE, _round_up(long, 128))
+    target = min(LONGEST_TARGET, _round_up(np.percentile(measured.summary_words, 95) * TOKENS_PER_WORD + 1, 16))
+    longer = np.mean(np.asarray(measured.document_words) * TOKENS_PER_WORD > length)
+    train = measured.splits["train"]
+    steps = round(min(max(PASSES * train / BATCH_DOCUMENTS, FEWEST_STEPS), MOST_STEPS))
+    return _RECIPE.format(
+        file=out,
+        name=name,
+        rows=len(measured.document_words),
+        path=path,
+        source=_source_lines(source, measured.splits),
+        train=train,
+        length=length,
+        longer=longer,
+        ratio=TOKENS_PER_WORD,
+        document_words=_words(measured.document_words),
+        target=target,
+        summary_words=_words(measured.summary_words),
+        keep=max(128, length // 4),
+        steps=steps,
+        passes=f"at least {steps * BATCH_DOCUMENTS / train:,.0f} passes over the training documents",
+        batch_tokens=BATCH_DOCUMENTS * length,
+        warmup=max(1, steps // 16),
+        every=max(1, steps // 4),
+    )
+
+
+def _source_lines(source: SourceConfig, splits: dict[Split, int]) -> str:
+    """YAML of the source, one setting a line."""
+    comments = {
+        "document": "guessed; field of the document",
+        "summary": "guessed; field of the summary",
+        "id": "guessed; field of the id",
+        "validation_share": f"{splits['validation']:,} documents, chosen by a hash of the id",
+        "test_share": f"{splits['test']:,} documents",
+    }
+    lines = ["  source:"]
+    for setting, value in source.model_dump(exclude_none=True).items():
+        line = "    " + write({setting: str(value) if isinstance(value, Path) else value}).strip()
+        lines.append(f"{line:<27} # {comments[setting]}" if setting in comments else line)
+    return "\n".join(lines)
+
+
+def _words(lengths: Sequence[int]) -> str:
+    """Mean and 90th percentile of lengths, in words."""
+    return f"mean {np.mean(lengths):,.0f}, 90 % have at most {np.percentile(lengths, 90):,.0f}"
+
+
+def _round_up(tokens: float, step: int) -> int:
+    return max(step, step * ceil(tokens / step))

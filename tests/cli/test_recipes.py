@@ -1,0 +1,80 @@
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from typer.testing import CliRunner
+
+from sumpool.cli.app import app
+from sumpool.errors import DataError, RecipeError
+
+RECIPES = Path(__file__).parents[2] / "recipes"
+
+
+@pytest.fixture(autouse=True)
+def elsewhere(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+
+
+def test_recipes_lists_names_and_descriptions() -> None:
+    result = CliRunner().invoke(app, ["recipes"])
+    assert result.exit_code == 0
+    lines = result.stdout.splitlines()
+    assert len(lines) == 2 + len([*RECIPES.rglob("*.yaml")])
+    assert any(line.startswith("quickstart ") and "bundled sample" in line for line in lines)
+
+
+def test_recipes_prints_one() -> None:
+    result = CliRunner().invoke(app, ["recipes", "quickstart"])
+    assert (result.exit_code, result.stdout) == (0, (RECIPES / "quickstart.yaml").read_text())
+    with pytest.raises(
+        RecipeError, match=r"papers/arxiv/pwer must be a recipe file .* \(did you mean papers/arxiv/power"
+    ):
+        CliRunner().invoke(app, ["recipes", "papers/arxiv/pwer"], catch_exceptions=False)
+
+
+def test_train_prepare_and_bench_take_names() -> None:
+    for command in ("train", "prepare", "bench"):
+        with pytest.raises(RecipeError, match=r"quickstart.yaml: train.keep must be a whole number of at least 2"):
+            CliRunner().invoke(app, [command, "quickstart", "--set", "train.keep=0"], catch_exceptions=False)
+
+
+def test_sample_prints_a_document_or_its_reference() -> None:
+    document = CliRunner().invoke(app, ["sample", "rfc2587"])
+    reference = CliRunner().invoke(app, ["sample", "RFC2587", "--reference"])
+    assert len(document.stdout.split()) > 1000
+    assert reference.stdout.startswith("The schema defined in this document is a minimal schema to support PKIX")
+    assert reference.stdout.strip() not in document.stdout
+    with pytest.raises(DataError, match="RFC1 must be a document of the bundled sample, such as RFC2587, got none"):
+        CliRunner().invoke(app, ["sample", "RFC1"], catch_exceptions=False)
+
+
+def test_help_is_a_command() -> None:
+    for command in ("train", "recipes", "import"):
+        asked = CliRunner().invoke(app, ["help", command])
+        assert asked.exit_code == 0
+        assert asked.stdout == CliRunner().invoke(app, [command, "--help"]).stdout
+    assert CliRunner().invoke(app, ["help"]).stdout == CliRunner().invoke(app, ["--help"]).stdout
+    wrong = CliRunner().invoke(app, ["help", "trian"])
+    assert (wrong.exit_code, "train" in wrong.stderr) == (2, True)
+
+
+def complete(*words: str) -> list[str]:
+    """Ask for the completions of the last word, as bash does."""
+    environment = {
+        **os.environ,
+        "_SUMPOOL_COMPLETE": "complete_bash",
+        "COMP_WORDS": " ".join(["sumpool", *words]),
+        "COMP_CWORD": str(len(words)),
+    }
+    code = "import sys; sys.argv = ['sumpool']; from sumpool.cli.app import main; main()"
+    shown = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, env=environment, check=True)
+    return shown.stdout.split()
+
+
+def test_shells_complete_commands_and_options() -> None:
+    assert complete("su") == ["summarize"]
+    assert complete("train", "--dr") == ["--dry-run"]
+    shown = CliRunner().invoke(app, ["--show-completion", "bash"])
+    assert shown.exit_code == 0

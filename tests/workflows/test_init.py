@@ -1,0 +1,99 @@
+import json
+import random
+from pathlib import Path
+
+import pytest
+from typer.testing import CliRunner
+
+from sumpool.cli.app import app
+from sumpool.data.sources.folder import FolderSourceConfig
+from sumpool.data.sources.jsonl import JsonlSourceConfig
+from sumpool.data.sources.parquet import ParquetSourceConfig
+from sumpool.errors import DataError, RecipeError
+from sumpool.recipe.load import load_recipe
+from sumpool.workflows.init import init
+
+WORDS = ("protocol", "server", "client", "packet", "header", "network", "address", "message", "link", "router")
+
+
+@pytest.fixture(autouse=True)
+def inside(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+
+
+def rows(number: int, words: int = 60) -> list[dict[str, str]]:
+    source = random.Random(1)
+    return [
+        {"article": " ".join(source.choices(WORDS, k=words)) + ".", "highlights": "A link breaks.", "url": f"u{row}"}
+        for row in range(number)
+    ]
+
+
+def write_lines(path: Path, lines: list[dict[str, str]]) -> Path:
+    path.write_text("".join(f"{json.dumps(line)}\n" for line in lines))
+    return path
+
+
+def test_the_recipe_trains_as_written() -> None:
+    write_lines(Path("my articles.jsonl"), rows(60))
+    made = CliRunner().invoke(app, ["init", "my articles.jsonl"])
+    assert (made.exit_code, made.stdout) == (0, "my-articles.yaml\n")
+    assert "next: sumpool train my-articles.yaml" in made.stderr
+    small = ["train.steps=2", "train.batch_tokens=512", "train.rouge_documents=0", "data.workers=1"]
+    small += ["model.dim=16", "model.heads=2", "model.feed_forward=32"]
+    trained = CliRunner().invoke(app, ["train", "my-articles.yaml", *(word for s in small for word in ("--set", s))])
+    assert (trained.exit_code, trained.stdout) == (0, "runs/my-articles\n"), trained.output
+
+
+def test_fields_are_guessed_and_sizes_measured() -> None:
+    path = init(write_lines(Path("news.jsonl"), rows(100, words=500)))
+    recipe, text = load_recipe(path), path.read_text()
+    source = recipe.data.source
+    assert isinstance(source, JsonlSourceConfig)
+    assert (source.document, source.summary, source.id) == ("article", "highlights", "url")
+    assert source.validation_share > 0.05  # 0.05 of 100 documents are too few
+    assert (recipe.model.source_length, recipe.model.target_length) == (768, 16)
+    assert recipe.train.batch_tokens == 8 * 768
+    assert recipe.train.steps == 200
+    assert "# Words of a document: mean 500, 90 % have at most 500. Words of a summary: mean 3" in text
+    assert "document: article       # guessed; field of the document" in text
+    assert all(len(line) <= 120 for line in text.splitlines())
+
+
+def test_lengths_are_limited() -> None:
+    lines = [line | {"highlights": " ".join(["long"] * 500)} for line in rows(60, words=4000)]
+    model = load_recipe(init(write_lines(Path("long.jsonl"), lines))).model
+    assert (model.source_length, model.target_length) == (4096, 512)
+    assert "About 100% of the documents are longer" in Path("long.yaml").read_text()
+
+
+def test_parquet_and_folders(tmp_path: Path) -> None:
+    arrow, parquet = pytest.importorskip("pyarrow"), pytest.importorskip("pyarrow.parquet")
+    parquet.write_table(arrow.Table.from_pylist(rows(60)), "table.parquet")
+    source = load_recipe(init(Path("table.parquet"))).data.source
+    assert isinstance(source, ParquetSourceConfig)
+    assert source.summary == "highlights"
+    folder = tmp_path / "texts"
+    folder.mkdir()
+    for row in rows(60):
+        (folder / f"{row['url']}.txt").write_text(row["article"])
+        (folder / f"{row['url']}.summary.txt").write_text(row["highlights"])
+    recipe = load_recipe(init(folder, Path("other.yaml")))
+    assert isinstance(recipe.data.source, FolderSourceConfig)
+    assert recipe.name == "texts"
+
+
+def test_a_recipe_is_never_overwritten() -> None:
+    init(write_lines(Path("a.jsonl"), rows(60)))
+    with pytest.raises(RecipeError, match=r"a.yaml must not exist yet, got a file; name another one with --out"):
+        init(Path("a.jsonl"))
+
+
+def test_unusable_documents_are_refused() -> None:
+    with pytest.raises(DataError, match=r"few.jsonl must hold documents for every split, got 2 and none for"):
+        init(write_lines(Path("few.jsonl"), rows(2)))
+    with pytest.raises(DataError, match=r"bad.jsonl:2: 'article' must hold some text, .*; correct or remove this row"):
+        init(write_lines(Path("bad.jsonl"), [*rows(1), {"article": " ", "highlights": "x", "url": "y"}]))
+    with pytest.raises(DataError, match="must have a field that looks like a document"):
+        init(write_lines(Path("odd.jsonl"), [{"title": "x"}]))
+    assert not list(Path.cwd().glob("*.yaml"))
