@@ -1,5 +1,4 @@
 import errno
-import resource
 import subprocess
 import sys
 import time
@@ -103,6 +102,7 @@ def test_help_is_quick_and_imports_no_torch() -> None:
         "try: main()\n"
         "finally: sys.stderr.write(' '.join({'torch', 'scipy', 'numpy', 'nltk'} & set(sys.modules)))"
     )
+    resource = pytest.importorskip("resource")  # not on Windows
     before = resource.getrusage(resource.RUSAGE_CHILDREN)
     start = time.perf_counter()
     shown = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)

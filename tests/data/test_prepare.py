@@ -1,6 +1,5 @@
 import json
 import random
-import resource
 import shutil
 import signal
 import subprocess
@@ -345,6 +344,7 @@ def test_full_disk_is_an_error_and_keeps_the_older_folder(tmp_path: Path) -> Non
     before = files_of(folder)
     settings = write(tmp_path / "data", corpus())
     signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
+    resource = pytest.importorskip("resource")  # not on Windows
     unlimited = resource.getrlimit(resource.RLIMIT_FSIZE)
     for size in (10, 3000, 10_000, 60_000):  # lines, shards, and the vocabulary are too large in turn
         resource.setrlimit(resource.RLIMIT_FSIZE, (size, unlimited[1]))

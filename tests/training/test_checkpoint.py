@@ -1,6 +1,5 @@
 import os
 import random
-import resource
 import shutil
 from collections.abc import Callable
 from pathlib import Path
@@ -189,6 +188,7 @@ def test_whatever_fails_in_a_save_the_checkpoints_before_it_stay(
 def test_a_full_disk_leaves_the_checkpoints_before_it(tmp_path: Path) -> None:
     checkpoints = checkpoints_in(tmp_path, 1)
     large = Checkpoint({"weight": torch.zeros(100_000)}, {}, {"step": 2})
+    resource = pytest.importorskip("resource")  # not on Windows
     soft, hard = resource.getrlimit(resource.RLIMIT_FSIZE)
     resource.setrlimit(resource.RLIMIT_FSIZE, (100_000, hard))
     try:
