@@ -30,8 +30,8 @@ def test_every_variant_has_a_recipe_and_every_such_recipe_a_variant() -> None:
     assert len(found) >= 7
 
 
-def test_the_readme_has_a_row_for_every_variant() -> None:
-    rows = (RECIPES.parent / "README.md").read_text().splitlines()
+def test_the_documentation_has_a_row_for_every_variant() -> None:
+    rows = (RECIPES.parent / "docs/variants.md").read_text().splitlines()
     for family in families():
         for kind in kinds(f"sumpool.core.{family}"):
             assert any(row.startswith(f"| `{kind}` |") for row in rows), f"{family}/{kind}"
