@@ -1,10 +1,12 @@
-# make demo        summarises bundled RFCs, which it has not learnt from, with the model that comes with sumpool (a minute)
+# make demo        summarises three RFCs of the test split with the shipped model (a minute)
 # make quickstart  trains a small model on the bundled RFCs, summarises others, prints ROUGE (about 8 minutes)
 # make test        lint, types, import rule, tests
-# All make .venv first if it is not there or out of date. Variables:
+# make docs        the documentation as an offline site in site/
+# make dist        wheel and source archive in dist/
+# All create .venv first if it is missing or out of date. Variables:
 #   SET="train.steps=20 train.learning_rate=1e-3"   settings of the quickstart's recipe to change
 #   RUN=runs/mine                                   another folder for the quickstart's run
-#   PYTHON=python3.12                               the Python (3.11 or newer) that .venv is made of
+#   PYTHON=python3.12                               the Python (3.11 or newer) that .venv is created with
 
 RUN ?= runs/quickstart
 SET ?=
@@ -14,18 +16,18 @@ PYTHON ?= $(shell for python in $(CANDIDATES); do \
 BIN := .venv/bin
 PIP := $(BIN)/python -m pip --disable-pip-version-check install --quiet --constraint constraints.txt --editable
 
-.PHONY: demo quickstart test lint clean
+.PHONY: demo quickstart test lint docs dist clean
 
 demo: .venv/installed
-	$(BIN)/sumpool prepare recipes/quickstart.yaml
+	$(BIN)/sumpool prepare quickstart
 	$(BIN)/sumpool summarize prepared/sample/test/texts.jsonl --limit 3 --model sumpool/shipped
 
 quickstart: .venv/installed
-	$(BIN)/sumpool train recipes/quickstart.yaml --out $(RUN) $(addprefix --set ,$(SET))
+	$(BIN)/sumpool train quickstart --out $(RUN) $(addprefix --set ,$(SET))
 	$(BIN)/sumpool summarize prepared/sample/test/texts.jsonl --limit 3 --model $(RUN)
 	$(BIN)/sumpool evaluate $(RUN) --split validation --resume
 
-# Tests of a file stay together, because they share what the first of them made.
+# The tests of a file run in one process, because they share fixtures.
 test: lint
 	OMP_NUM_THREADS=1 $(BIN)/python -m pytest --numprocesses auto --dist loadfile
 
@@ -35,12 +37,21 @@ lint: .venv/installed-dev
 	$(BIN)/mypy
 	$(BIN)/lint-imports --no-logo
 
+docs: .venv/installed-docs
+	$(BIN)/python docs/scripts/recipe_reference.py
+	$(BIN)/mkdocs build --strict --quiet
+	@echo "open site/index.html"
+
+dist: .venv/installed-dev
+	rm -rf dist
+	$(BIN)/python -m build --outdir dist
+
 clean:
-	rm -rf .venv
+	rm -rf .venv dist site
 
 .venv/python:
 	@test -n "$(PYTHON)" || { echo "error: Python 3.11 or newer must be installed, found none of: $(CANDIDATES)"; exit 1; }
-	@echo "making .venv with $(PYTHON)"
+	@echo "creating .venv with $(PYTHON)"
 	@$(PYTHON) -m venv --clear .venv
 	@touch $@
 
@@ -53,3 +64,7 @@ clean:
 	@echo "installing sumpool and its development tools into .venv (with PyTorch about a gigabyte: a few minutes)"
 	@$(PIP) '.[dev]'
 	@touch $@ .venv/installed
+
+.venv/installed-docs: .venv/installed
+	@$(PIP) '.[docs]'
+	@touch $@

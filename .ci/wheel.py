@@ -1,0 +1,77 @@
+"""Install the wheel into an empty environment outside the repository and run the README's commands there.
+
+    python .ci/wheel.py dist/sumpool-0.1.0-py3-none-any.whl
+
+Every command in a ```sh block of README.md that begins with `sumpool` runs, in order, in one empty folder; `SHORTER`
+makes those of a training short. `articles.jsonl` stands for the reader's own documents.
+"""
+
+import os
+import re
+import subprocess
+import sys
+import tempfile
+import venv
+import zipfile
+from pathlib import Path
+
+ROOT = Path(__file__).parents[1]
+SHORTER = {
+    "sumpool train": " --set train.steps=20 --set train.validate_every=20 --set train.rouge_documents=0 "
+    "--set summarize.beams=1",
+    "sumpool evaluate": " --limit 10",
+    "sumpool bench": " --set bench.seconds=20",
+}
+"""Options that are appended to commands that begin so."""
+NEEDED = ("dist-info/licenses/LICENSE", "dist-info/licenses/sumpool/data/sample/NOTICE", "sumpool/py.typed")
+"""How names end that a wheel must hold."""
+
+
+def readme_commands(text: str) -> list[str]:
+    """List the `sumpool` commands of the README, in order, without comments."""
+    blocks = re.findall(r"^```sh\n(.*?)^```", text, re.MULTILINE | re.DOTALL)
+    lines = "".join(blocks).replace("\\\n", " ").splitlines()
+    return [line.partition("  #")[0].strip() for line in lines if line.startswith("sumpool ")]
+
+
+def shortened(command: str) -> str:
+    """Append the options that keep a command short."""
+    return command + "".join(options for start, options in SHORTER.items() if command.startswith(start))
+
+
+def content_problems(wheel: Path) -> list[str]:
+    """Compare the files of a wheel with those of the repository."""
+    names = set(zipfile.ZipFile(wheel).namelist())
+    recipes = {f"sumpool/{path.relative_to(ROOT).as_posix()}" for path in (ROOT / "recipes").rglob("*.yaml")}
+    problems = [f"must hold {name}" for name in sorted(recipes - names)]
+    problems += [f"must hold {end}" for end in NEEDED if not any(name.endswith(end) for name in names)]
+    extra = sorted(name for name in names if not re.match(r"sumpool(-[^/]*\.dist-info)?/", name))
+    return problems + [f"must not hold {name}" for name in extra]
+
+
+def main(wheel: Path) -> int:
+    """Check, install and use a wheel."""
+    problems = content_problems(wheel)
+    if problems:
+        print("\n".join(f"{wheel} {problem}" for problem in problems))
+        return 1
+    with tempfile.TemporaryDirectory() as folder:
+        place = Path(folder)
+        venv.create(place / "venv", with_pip=True)
+        bin_folder = place / "venv" / "bin"
+        install = ["-m", "pip", "--disable-pip-version-check", "install", "--quiet"]
+        constraints = ["--constraint", str(ROOT / "constraints.txt")]
+        subprocess.run([str(bin_folder / "python"), *install, *constraints, str(wheel.resolve())], check=True)
+        work = place / "empty"
+        work.mkdir()
+        clean = {name: value for name, value in os.environ.items() if not name.startswith("PYTHON")}
+        environment = clean | {"PATH": f"{bin_folder}{os.pathsep}{os.environ['PATH']}"}
+        write = "sumpool prepare quickstart && cp prepared/sample/validation/texts.jsonl articles.jsonl"
+        for command in (write, *map(shortened, readme_commands((ROOT / "README.md").read_text(encoding="utf-8")))):
+            print(f"$ {command}", flush=True)
+            subprocess.run(["bash", "-euo", "pipefail", "-c", command], cwd=work, env=environment, check=True)
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main(Path(sys.argv[1])))

@@ -1,0 +1,47 @@
+import importlib.util
+import zipfile
+from pathlib import Path
+from types import ModuleType
+
+import pytest
+
+ROOT = Path(__file__).parents[2]
+
+
+@pytest.fixture
+def script() -> ModuleType:
+    specification = importlib.util.spec_from_file_location("wheel", ROOT / ".ci/wheel.py")
+    assert specification
+    assert specification.loader
+    module = importlib.util.module_from_spec(specification)
+    specification.loader.exec_module(module)
+    return module
+
+
+def test_the_commands_of_the_readme_are_found(script: ModuleType) -> None:
+    commands = script.readme_commands((ROOT / "README.md").read_text())
+    assert commands[0] == "sumpool sample RFC2587 | sumpool summarize"
+    assert "sumpool train quickstart" in commands
+    assert len(commands) >= 10
+    assert not any("#" in command for command in commands)
+
+
+def test_training_is_short(script: ModuleType) -> None:
+    assert script.shortened("sumpool train quickstart").startswith("sumpool train quickstart --set train.steps=20 ")
+    assert script.shortened("sumpool recipes") == "sumpool recipes"
+
+
+def test_missing_and_foreign_files_are_reported(script: ModuleType, tmp_path: Path) -> None:
+    wheel = tmp_path / "sumpool-0.1.0-py3-none-any.whl"
+    with zipfile.ZipFile(wheel, "w") as archive:
+        archive.writestr("tests/test_x.py", "")
+        archive.writestr("sumpool-0.1.0.dist-info/licenses/LICENSE", "")
+    problems = script.content_problems(wheel)
+    assert "must hold sumpool/recipes/quickstart.yaml" in problems
+    assert "must hold dist-info/licenses/sumpool/data/sample/NOTICE" in problems
+    assert "must not hold tests/test_x.py" in problems
+    assert "must hold dist-info/licenses/LICENSE" not in problems
+
+
+def test_the_script_is_run() -> None:
+    assert ".venv/bin/python .ci/wheel.py dist/*.whl\n" in (ROOT / ".ci/run").read_text()
