@@ -118,7 +118,7 @@ class BatchSampler:
         self._batch_tokens = batch_tokens
         self._seed = seed
         documents = batch_tokens / max(float(self._lengths.mean()), 1)
-        self._window = max(1, round(_BUCKET_BATCHES * documents))
+        self._bucket_size = max(1, round(_BUCKET_BATCHES * documents))
 
     def batches(self, epoch: int) -> list[list[int]]:
         """Return the batches of an epoch, in which every document occurs once.
@@ -132,11 +132,11 @@ class BatchSampler:
         random = np.random.default_rng((self._seed, epoch))
         order = random.permutation(len(self._lengths))
         batches = []
-        for start in range(0, len(order), self._window):
-            window = order[start : start + self._window]
-            by_length = window[np.argsort(self._lengths[window], kind="stable")]
+        for start in range(0, len(order), self._bucket_size):
+            bucket = order[start : start + self._bucket_size]
+            by_length = bucket[np.argsort(self._lengths[bucket], kind="stable")]
             batches += fill_batches(by_length.tolist(), self._lengths, self._batch_tokens)
-        return [batches[number] for number in random.permutation(len(batches))]
+        return [batches[index] for index in random.permutation(len(batches))]
 
     def start_at(self, epoch: int, index: int) -> Iterator[tuple[int, int, list[int]]]:
         """Iterate over the batches of all epochs, starting at batch `index` of `epoch`.
@@ -158,20 +158,20 @@ class BatchSampler:
 
 
 def fill_batches(
-    order: Iterable[int], lengths: Sequence[int] | np.ndarray, batch_tokens: int, largest: int | None = None
+    order: Iterable[int], lengths: Sequence[int] | np.ndarray, batch_tokens: int, max_documents: int | None = None
 ) -> list[list[int]]:
-    """Cut a sequence of documents into batches within a budget of tokens, padding included.
+    """Divide a sequence of documents into batches within a token budget.
 
     Args:
         order: Indices of the documents, shortest first.
-        lengths: (documents,), tokens of each document.
-        batch_tokens: Most tokens of a batch, padding included. A longer document is a batch of its own.
-        largest: Most documents of a batch; None sets no limit.
+        lengths: (documents,) tokens per document.
+        batch_tokens: Maximum tokens of a batch, including padding. A longer document forms a batch alone.
+        max_documents: Maximum documents of a batch; unlimited by default.
     """
     batches: list[list[int]] = []
     for document in order:
         size = len(batches[-1]) if batches else 0
-        if not size or size == largest or (size + 1) * lengths[document] > batch_tokens:
+        if not size or size == max_documents or (size + 1) * lengths[document] > batch_tokens:
             batches.append([])
         batches[-1].append(document)
     return batches
@@ -180,8 +180,8 @@ def fill_batches(
 def _pad(rows: Sequence[np.ndarray], value: int) -> Tensor:
     """Stack arrays of any length into (rows, longest), padded at the end."""
     padded = torch.full((len(rows), max(len(row) for row in rows)), value, dtype=torch.int64)
-    for number, row in enumerate(rows):
-        padded[number, : len(row)] = torch.from_numpy(row.astype(np.int64))
+    for index, row in enumerate(rows):
+        padded[index, : len(row)] = torch.from_numpy(row.astype(np.int64))
     return padded
 
 

@@ -73,7 +73,7 @@ def ingest(
     report(Progress(TASK, total, total))
     assert total == ingested.kept + ingested.rejected, "every row is kept or rejected"
     if not ingested.documents["train"]:
-        raise DataError(f"data.source must hold a training document, got {total:,} rows and none that can be used")
+        raise DataError(f"data.source must have a training document, got {total:,} rows and none that can be used")
     return ingested
 
 
@@ -92,5 +92,5 @@ def _validated(row: Example | Reject, digests: set[int]) -> Example | Reject:
     digests.add(digest)
     for name, text in (("document", row.document), ("summary", row.summary)):
         if not text.strip():
-            return Reject(where, f"{name} must hold text, got {text[:20]!r}")
+            return Reject(where, f"{name} must contain text, got {text[:20]!r}")
     return row

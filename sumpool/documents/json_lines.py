@@ -1,4 +1,4 @@
-"""JSON lines: one object a line, strict UTF-8, lines end at a line feed and nowhere else."""
+"""JSON lines: one object per line, in strict UTF-8, separated by line feeds only."""
 
 import json
 from collections.abc import Iterator, Mapping
@@ -16,11 +16,11 @@ ID_FIELDS: Final = ("id", "article_id", "document_id", "doc_id", "uid", "guid", 
 
 @dataclass(frozen=True)
 class Line:
-    """A line that holds an object.
+    """A valid line.
 
     Attributes:
-        where: `file:line`.
-        fields: The object.
+        where: Location, as `file:line`.
+        fields: Fields of the object.
     """
 
     where: str
@@ -29,11 +29,11 @@ class Line:
 
 @dataclass(frozen=True)
 class BadLine:
-    """A line that holds none.
+    """An invalid line.
 
     Attributes:
-        where: `file:line`.
-        reason: Why, in half a sentence.
+        where: Location, as `file:line`.
+        reason: Reason, as a clause that completes the location ("must be ..., got ...").
     """
 
     where: str
@@ -41,10 +41,10 @@ class BadLine:
 
 
 def read_lines(path: Path) -> Iterator[Line | BadLine]:
-    """Read a file line by line; lines with nothing but space are no lines.
+    """Read a file line by line, ignoring blank lines.
 
     Raises:
-        DataError: If the file is missing or breaks off.
+        DataError: If the file is missing or truncated.
     """
     with open_bytes(path) as file:
         number = 0
@@ -53,19 +53,19 @@ def read_lines(path: Path) -> Iterator[Line | BadLine]:
                 if content.strip():
                     yield read_line(f"{path}:{number}", content)
         except READ_ERRORS as error:
-            raise DataError(f"{path} must be whole, got: {error} after line {number}; get the file again") from error
+            raise DataError(f"{path} must be complete, got: {error} after line {number}; get the file again") from error
 
 
 def guess_field(fields: Mapping[str, object], candidates: tuple[str, ...]) -> str | None:
-    """Find the first of the usual names that an object has."""
+    """Return the first candidate that is a field; None if there is none."""
     return next((name for name in candidates if name in fields), None)
 
 
 def text_of(fields: Mapping[str, object], name: str) -> str:
-    """Give the text in a field.
+    """Return the text in a field.
 
     Raises:
-        ValueError: If it is missing, no text, empty or not valid Unicode; the message is half a sentence.
+        ValueError: If the field is missing, not a text, empty or not valid Unicode; the message lacks the location.
     """
     if name not in fields:
         raise ValueError(f"must have a field {name!r}, got {', '.join(map(repr, list(fields)[:12])) or 'none'}")
@@ -73,18 +73,18 @@ def text_of(fields: Mapping[str, object], name: str) -> str:
     if not isinstance(text, str):
         raise ValueError(f"{name!r} must be text, got {type(text).__name__}")
     if not text.strip():
-        raise ValueError(f"{name!r} must hold some text, got an empty one")
+        raise ValueError(f"{name!r} must contain text, got an empty one")
     if "\0" in text:
         raise ValueError(f"{name!r} must be text, got a null character")
     try:
         text.encode()
     except UnicodeEncodeError as error:
-        raise ValueError(f"{name!r} must be valid Unicode, got half a surrogate pair at {error.start}") from error
+        raise ValueError(f"{name!r} must be valid Unicode, got an unpaired surrogate at {error.start}") from error
     return text
 
 
 def read_line(where: str, content: bytes) -> Line | BadLine:
-    """Read one line, named `where`."""
+    """Parse a line with the location `where`."""
     try:
         text = decode(content)
     except ValueError as error:

@@ -64,7 +64,7 @@ def _read_file(path: Path, field: str | None) -> Iterator[Document]:
     except DataError as error:
         yield Document(str(path), "", str(error))
     except READ_ERRORS as error:
-        yield Document(str(path), "", f"{path} must be whole, got: {error}; get the file again")
+        yield Document(str(path), "", f"{path} must be complete, got: {error}; get the file again")
 
 
 def _read_json_lines(path: Path, field: str | None) -> Iterator[Document]:

@@ -5,7 +5,7 @@ import numpy as np
 import pytest
 import torch
 
-from sumpool.data.batches import BatchSampler, collate
+from sumpool.data.batches import BatchSampler, collate, fill_batches
 from sumpool.data.shards import Item
 from sumpool.special_tokens import EOS, PAD
 from sumpool.text.phrases import Phrases
@@ -162,3 +162,10 @@ def test_sampler_requires_documents_and_a_budget() -> None:
         BatchSampler([], 8000, seed=1)
     with pytest.raises(ValueError, match="batch_tokens must be at least 1, got 0"):
         BatchSampler([1], 0, seed=1)
+
+
+def test_batches_are_bounded_in_tokens_and_documents() -> None:
+    lengths = [5, 1, 2, 9, 2, 1]
+    assert fill_batches([1, 5, 2, 4, 0, 3], lengths, 6) == [[1, 5, 2], [4], [0], [3]]
+    assert fill_batches([1, 5, 2, 4, 0, 3], lengths, 100, max_documents=4) == [[1, 5, 2, 4], [0, 3]]
+    assert fill_batches([], lengths, 6) == []

@@ -245,8 +245,8 @@ def test_bad_rows_can_be_skipped_and_are_listed(tmp_path: Path) -> None:
     ("bad", "reason"),
     [
         (Example("d1", "text", "text", "train"), "document 'd1': id must be unique, got it a second time"),
-        (Example("new", " \n", "text", "train"), r"document 'new': document must hold text, got ' \\n'"),
-        (Example("new", "text", "", "train"), "document 'new': summary must hold text, got ''"),
+        (Example("new", " \n", "text", "train"), r"document 'new': document must contain text, got ' \\n'"),
+        (Example("new", "text", "", "train"), "document 'new': summary must contain text, got ''"),
         (Example("new", "te\ud800xt", "text", "train"), "document 'new': text must be valid Unicode, .* at 2"),
         (Example("\udfff", "text", "text", "train"), r"document '\\udfff': text must be valid Unicode"),
     ],
@@ -262,7 +262,7 @@ def test_invalid_example_is_a_bad_row(tmp_path: Path, bad: Example, reason: str)
 @pytest.mark.parametrize("examples", [[], [example(1, "test")]])
 def test_a_training_document_is_required(tmp_path: Path, examples: list[Example]) -> None:
     settings = write(tmp_path / "data", examples)
-    with pytest.raises(DataError, match="must hold a training document, got 1 rows"):
+    with pytest.raises(DataError, match="must have a training document, got 1 rows"):
         run(settings, tmp_path / "prepared", skip_bad_rows=True)
 
 

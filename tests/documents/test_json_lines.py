@@ -19,8 +19,8 @@ def test_lines_end_at_line_feeds_only(tmp_path: Path) -> None:
     text = "a\u2028b\u2029c\x85d\re"
     line = json.dumps({"text": text}, ensure_ascii=False).encode()
     path = tmp_path / "x.jsonl"
-    found = read(path, b"\xef\xbb\xbf" + line + b"\r\n\n  \n" + line)
-    assert found == [Line(f"{path}:1", {"text": text}), Line(f"{path}:4", {"text": text})]
+    lines = read(path, b"\xef\xbb\xbf" + line + b"\r\n\n  \n" + line)
+    assert lines == [Line(f"{path}:1", {"text": text}), Line(f"{path}:4", {"text": text})]
 
 
 @pytest.mark.parametrize(
@@ -35,7 +35,7 @@ def test_lines_end_at_line_feeds_only(tmp_path: Path) -> None:
         (b'{"a": ' + b"9" * 5000 + b"}", "digits"),
     ],
 )
-def test_a_bad_line_is_named_and_does_not_hide_the_next(tmp_path: Path, content: bytes, reason: str) -> None:
+def test_invalid_line_does_not_stop_the_next(tmp_path: Path, content: bytes, reason: str) -> None:
     path = tmp_path / "x.jsonl"
     bad, good = read(path, content + b'\n{"a": 1}\n')
     assert isinstance(bad, BadLine)
@@ -46,18 +46,18 @@ def test_a_bad_line_is_named_and_does_not_hide_the_next(tmp_path: Path, content:
 
 @given(st.lists(st.binary(max_size=30).filter(lambda line: b"\n" not in line), max_size=8))
 @settings(deadline=None)
-def test_every_line_that_is_not_blank_gives_one_result(
+def test_each_line_that_is_not_blank_yields_one_result(
     tmp_path_factory: pytest.TempPathFactory, lines: list[bytes]
 ) -> None:
-    found = read(tmp_path_factory.mktemp("fuzz") / "x.jsonl", b"\n".join(lines))
-    assert len(found) == sum(bool(line.strip()) for line in lines)
+    results = read(tmp_path_factory.mktemp("fuzz") / "x.jsonl", b"\n".join(lines))
+    assert len(results) == sum(bool(line.strip()) for line in lines)
 
 
-def test_an_archive_that_breaks_off_is_an_error(tmp_path: Path) -> None:
+def test_truncated_archive_is_an_error(tmp_path: Path) -> None:
     whole = gzip.compress(b'{"a": 1}\n' * 10_000)
     path = tmp_path / "x.jsonl.gz"
     path.write_bytes(whole[: len(whole) // 2])
-    with pytest.raises(DataError, match=r"x\.jsonl\.gz must be whole, got: .* after line \d+; get the file again"):
+    with pytest.raises(DataError, match=r"x\.jsonl\.gz must be complete, got: .* after line \d+; get the file again"):
         list(read_lines(path))
 
 
@@ -66,21 +66,21 @@ def test_an_archive_that_breaks_off_is_an_error(tmp_path: Path) -> None:
     [
         (None, "'text' must be text, got NoneType"),
         (["a"], "'text' must be text, got list"),
-        (" \n", "'text' must hold some text, got an empty one"),
+        (" \n", "'text' must contain text, got an empty one"),
         ("a\0", "'text' must be text, got a null character"),
-        ("a\ud800", "'text' must be valid Unicode, got half a surrogate pair at 1"),
+        ("a\ud800", "'text' must be valid Unicode, got an unpaired surrogate at 1"),
     ],
 )
-def test_a_field_must_hold_text(value: object, reason: str) -> None:
+def test_invalid_text_is_an_error(value: object, reason: str) -> None:
     with pytest.raises(ValueError, match=reason):
         text_of({"text": value}, "text")
 
 
-def test_a_missing_field_is_named_with_those_there() -> None:
+def test_missing_field_is_an_error() -> None:
     with pytest.raises(ValueError, match="must have a field 'text', got 'a', 'b'"):
         text_of({"a": 1, "b": 2}, "text")
 
 
-def test_guesses_prefer_the_first_candidate() -> None:
+def test_guess_prefers_the_first_candidate() -> None:
     assert guess_field({"body": "", "article": ""}, ("article", "body")) == "article"
     assert guess_field({"other": ""}, ("article", "body")) is None

@@ -56,9 +56,9 @@ def test_unreadable_file_is_a_document_with_an_error(tmp_path: Path) -> None:
     path = write(tmp_path / "broken.txt.gz", b"no archive")
     (broken,) = read_documents(path)
     assert broken.id == path
-    assert "must be whole" in broken.error
+    assert "must be complete" in broken.error
     (lines,) = read_documents(write(tmp_path / "broken.jsonl.zst", b"no archive"))
-    assert "must be whole" in lines.error
+    assert "must be complete" in lines.error
 
 
 def test_json_lines_have_their_id_or_location(tmp_path: Path) -> None:

@@ -67,7 +67,7 @@ def _row(line: Line, split: Split) -> Example | Reject:
     summary = " ".join(map(" ".join, sentences))
     for field, text in (("abstract_text", summary), ("sections", document)):
         if not text.strip():
-            return Reject(line.where, f"{field!r} must hold some text, got an empty one")
+            return Reject(line.where, f"{field!r} must contain text, got an empty one")
     return Example(name, document, summary, split)
 
 

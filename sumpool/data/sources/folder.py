@@ -53,7 +53,7 @@ class FolderSourceConfig(SourceConfig):
             except (*READ_ERRORS, ValueError) as error:
                 return Reject(str(file), str(error))
             if not text.strip():
-                return Reject(str(file), "must hold some text, got an empty file")
+                return Reject(str(file), "must contain text, got an empty file")
             texts.append(text)
         return Example(stem, texts[0], texts[1], self._split(stem))
 

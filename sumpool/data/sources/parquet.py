@@ -76,7 +76,7 @@ class ParquetSourceConfig(FieldsSourceConfig):
                     yield _row(f"{path}:{number}", names, [column[row] for column in columns])
         except (OSError, ArrowException) as error:
             raise DataError(
-                f"{path} must be whole, got: {_first_line(error)} after row {number}; get the file again"
+                f"{path} must be complete, got: {_first_line(error)} after row {number}; get the file again"
             ) from error
         finally:
             file.close()

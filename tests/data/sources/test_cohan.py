@@ -50,9 +50,9 @@ def test_article_text_is_used_without_sections(tmp_path: Path) -> None:
     [
         ({"name": 5}, "'article_id' must be text, got int"),
         ({"abstract_text": "text"}, "'abstract_text' must be a list of texts, got str"),
-        ({"abstract_text": ["<S> </S>"]}, "'abstract_text' must hold some text, got an empty one"),
+        ({"abstract_text": ["<S> </S>"]}, "'abstract_text' must contain text, got an empty one"),
         ({"sections": [["a"], "b"]}, "'sections' must be a list of texts, got str"),
-        ({"sections": [[" "]]}, "'sections' must hold some text, got an empty one"),
+        ({"sections": [[" "]]}, "'sections' must contain text, got an empty one"),
         ({"sections": None, "article_text": None}, "'article_text' must be a list of texts, got NoneType"),
     ],
 )

@@ -31,7 +31,7 @@ def test_pairs_are_read_in_order_and_split_by_folder_or_name(tmp_path: Path) -> 
     [
         ({"a.txt": "x"}, "a", "must have both .txt and .summary.txt, got no a.summary.txt"),
         ({"a.summary.txt": "x"}, "a", "must have both .txt and .summary.txt, got no a.txt"),
-        ({"a.txt": " ", "a.summary.txt": "x"}, "a.txt", "must hold some text, got an empty file"),
+        ({"a.txt": " ", "a.summary.txt": "x"}, "a.txt", "must contain text, got an empty file"),
         ({"a.txt": "x", "a.summary.txt": b"\xff"}, "a.summary.txt", "must be UTF-8, got byte 0xff at position 0"),
     ],
 )

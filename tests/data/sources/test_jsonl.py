@@ -69,8 +69,8 @@ def test_field_names_can_be_set(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("bad", "reason"),
     [
-        (row(document=""), "'document' must hold some text"),
-        (row(summary=" "), "'summary' must hold some text"),
+        (row(document=""), "'document' must contain text"),
+        (row(summary=" "), "'summary' must contain text"),
         (row(document=["a"]), "'document' must be text, got list"),
         (row(summary=None), "'summary' must be text, got NoneType"),
         (row(name=None), "'id' must be text, got NoneType"),

@@ -85,7 +85,7 @@ def test_row_number_is_the_default_id(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("bad", "reason"),
     [
-        (row(document=""), "'document' must hold some text"),
+        (row(document=""), "'document' must contain text"),
         (row(summary=None), "'summary' must be text, got NoneType"),
         (row(document="a\0"), "'document' must be text, got a null character"),
         (row("good"), "id must be unique, got 'good' a second time"),
@@ -173,7 +173,7 @@ def test_damaged_file_is_an_error_with_its_row(tmp_path: Path) -> None:
     content[start : start + 60] = bytes(60)
     path.write_bytes(content)
     # Rows come 64 at a time, across groups.
-    with pytest.raises(DataError, match=r"x\.parquet must be whole, got: [^\n]* after row 128; get the file again$"):
+    with pytest.raises(DataError, match=r"x\.parquet must be complete, got: [^\n]* after row 128; get the file again$"):
         list(ParquetSourceConfig(path=path).rows())
 
 
