@@ -12,9 +12,9 @@ class ScheduleConfig(Settings):
     """Learning-rate schedule after the linear warm-up."""
 
     kind: Literal["constant", "inverse_sqrt", "cosine", "linear"] = "cosine"
-    """Shape of the decay."""
+    """Decay after the warm-up: none, proportional to 1 / sqrt(step), half a cosine, or linear."""
     warmup: int = Field(100, ge=0)
-    """Steps of linear warm-up."""
+    """Updates of linear warm-up."""
     floor: float = Field(0.02, ge=0, le=1)
     """Final learning rate of cosine and linear, as a fraction of the peak."""
 

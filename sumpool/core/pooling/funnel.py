@@ -34,7 +34,7 @@ class FunnelPoolerConfig(PoolerConfig):
     stride: int = Field(4, ge=1)
     """Tokens from the start of one window to the start of the next."""
     combine: Literal["mean", "max"] = "mean"
-    """Reduction of a window: the mean, or the maximum of each feature."""
+    """Reduction of a window: the mean, or the max of each feature."""
 
     def build(self, embedding: nn.Embedding) -> "FunnelPooler":
         """Build the pooler."""

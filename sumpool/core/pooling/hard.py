@@ -31,7 +31,8 @@ class HardPoolerConfig(PoolerConfig):
     scorer: Annotated[ScorerConfig, OneOf("sumpool.core.scoring")] = LinearScorerConfig()
     """Scorer of the vectors."""
     gradient: Literal["none", "straight_through"] = "straight_through"
-    """Gradient of the scorer: none (the papers' baseline), or that of multiplying each kept vector by its score."""
+    """Gradient of the scorer: none (the papers' baseline), or straight_through, as if kept vectors were multiplied by
+    their scores."""
 
     def build(self, embedding: nn.Embedding) -> "HardPooler":
         """Build the pooler."""

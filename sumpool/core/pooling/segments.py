@@ -39,7 +39,7 @@ class SegmentsPoolerConfig(PoolerConfig):
     boundaries: Annotated[BoundariesConfig, OneOf("sumpool.core.boundaries")] = FixedBoundariesConfig()
     """Boundary predictor."""
     combine: Literal["mean", "last"] = "mean"
-    """Reduction of a segment: the mean of its vectors, or the last vector (appendix A)."""
+    """Reduction of a segment: the mean of its vectors, or the last of them (appendix A)."""
 
     @property
     def boundary_losses(self) -> tuple[str, ...]:
