@@ -7,7 +7,8 @@ import re
 import shutil
 import sys
 import textwrap
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
+from itertools import zip_longest
 
 _UNSAFE = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u061c\u200e\u200f\u202a-\u202e\u2066-\u2069\ud800-\udfff]")
 
@@ -35,7 +36,7 @@ def complain(sentence: str) -> None:
 def table(columns: Sequence[str], rows: Sequence[Sequence[str]], title: str = "", keys: int = 1) -> str:
     """Lay out rows as text: numeric columns aligned right, others left.
 
-    A table wider than a line is split into blocks of columns below each other.
+    A table wider than a line is split into blocks of columns below each other, and longer cells are wrapped.
 
     Args:
         columns: Column titles.
@@ -43,14 +44,31 @@ def table(columns: Sequence[str], rows: Sequence[Sequence[str]], title: str = ""
         title: Line above the table; none if empty.
         keys: Leading columns that name a row, repeated in every block.
     """
-    cells = [[inert(cell) for cell in row] for row in (columns, *rows)]
-    layout = [_align(column) for column in zip(*cells, strict=True)]
-    blocks = [layout[:keys]]
-    for column in layout[keys:]:
-        if len(blocks[-1]) > keys and sum(len(other[0]) + 2 for other in blocks[-1]) + len(column[0]) > line_width():
-            blocks.append(layout[:keys])
+    cells = [[inert(cell) for cell in column] for column in zip(columns, *rows, strict=True)]
+    widths = [max(map(len, column)) for column in cells]
+    room = max(20, line_width() - sum(width + 2 for width in widths[:keys]))
+    blocks, used = [cells[:keys]], 0
+    for column, width in zip(cells[keys:], widths[keys:], strict=True):
+        if used and used + width > room:
+            blocks.append(cells[:keys])
+            used = 0
         blocks[-1] = [*blocks[-1], column]
-    return "\n\n".join(["\n".join([*([inert(title)] if title else []), _block(blocks[0])]), *map(_block, blocks[1:])])
+        used += width + 2
+    return (f"{inert(title)}\n" if title else "") + "\n\n".join(_block(block, room) for block in blocks)
+
+
+def _block(columns: Sequence[Sequence[str]], max_width: int) -> str:
+    """Lay out columns that fit a line; a row has several lines if a cell is wider than the maximum."""
+    lines = [line for row in zip(*columns, strict=True) for line in _wrap_cells(row, max_width)]
+    aligned = [_align(column) for column in zip(*lines, strict=True)]
+    head, *body = ("  ".join(cells).rstrip() for cells in zip(*aligned, strict=True))
+    rule = "─" * len("  ".join(column[0] for column in aligned))
+    return "\n".join([head, rule, *body])
+
+
+def _wrap_cells(row: Sequence[str], width: int) -> Iterable[tuple[str, ...]]:
+    wrapped = (textwrap.wrap(cell, width, break_on_hyphens=False) if len(cell) > width else [cell] for cell in row)
+    return zip_longest(*wrapped, fillvalue="")
 
 
 def _align(column: Sequence[str]) -> list[str]:
@@ -58,12 +76,6 @@ def _align(column: Sequence[str]) -> list[str]:
     width = max(map(len, column))
     right = all(_NUMBER.match(cell) for cell in column[1:])
     return [cell.rjust(width) if right else cell.ljust(width) for cell in column]
-
-
-def _block(columns: Sequence[Sequence[str]]) -> str:
-    head, *rows = ("  ".join(cells).rstrip() for cells in zip(*columns, strict=True))
-    rule = "─" * (sum(len(column[0]) + 2 for column in columns) - 2)
-    return "\n".join([head, rule, *rows])
 
 
 def wrap(line: str) -> str:

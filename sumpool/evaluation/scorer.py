@@ -89,9 +89,8 @@ class SummaryScorer:
             "lexrank": f"LexRank-{config.lead_words}",
             "oracle": f"oracle-{config.oracle_sentences}",
         }
-        units = ("words", "words", "sentences")
-        described = (f"{name} {unit}" for name, unit in zip(self.baselines.values(), units, strict=True))
-        self.signature = " | ".join([self.rouge.signature, *described])
+        lengths = f"LEAD-{config.lead_words} words | LexRank-{config.lead_words} words"
+        self.signature = f"{self.rouge.signature} | {lengths} | oracle-{config.oracle_sentences} sentences"
 
     def score(self, candidate: Candidate) -> ScoredDocument:
         """Score a summary, and the baselines of its document if known."""

@@ -63,10 +63,12 @@ def test_a_wide_table_is_split_into_blocks_with_the_key_columns(monkeypatch: pyt
     assert max(map(len, text.splitlines())) <= 80
 
 
-def test_a_column_wider_than_a_line_has_a_block_of_its_own(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_cell_wider_than_a_line_is_wrapped(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("COLUMNS", "80")
-    blocks = table(["a", "b", "c"], [["1", "x" * 90, "2"]]).split("\n\n")
+    blocks = table(["a", "b", "c"], [["1", "word " * 30, "12.5"], ["3", "", ""]]).split("\n\n")
     assert [block.splitlines()[0].split() for block in blocks] == [["a", "b"], ["a", "c"]]
+    assert [line.split() for line in blocks[0].splitlines()[2:]] == [["1", *["word"] * 15], ["word"] * 15, ["3"]]
+    assert max(map(len, blocks[0].splitlines())) <= 80
 
 
 @pytest.mark.parametrize(("columns", "width"), [(None, 100), ("40", 80), ("132", 132)])
