@@ -17,6 +17,8 @@ from sumpool.errors import (
 )
 
 if TYPE_CHECKING:
+    from sumpool.inference.summarizer import Summarizer
+    from sumpool.inference.summary_result import SummaryResult, SummarySentence
     from sumpool.recipe.load import dump_recipe, load_recipe
     from sumpool.recipe.schema import Recipe
 
@@ -30,6 +32,9 @@ __all__ = [
     "Recipe",
     "RecipeError",
     "ResourceError",
+    "Summarizer",
+    "SummaryResult",
+    "SummarySentence",
     "SumpoolError",
     "dump_recipe",
     "load_recipe",
@@ -37,6 +42,9 @@ __all__ = [
 
 _LAZY_IMPORTS = {
     "Recipe": "sumpool.recipe.schema",
+    "Summarizer": "sumpool.inference.summarizer",
+    "SummaryResult": "sumpool.inference.summary_result",
+    "SummarySentence": "sumpool.inference.summary_result",
     "dump_recipe": "sumpool.recipe.load",
     "load_recipe": "sumpool.recipe.load",
 }

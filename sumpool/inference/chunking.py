@@ -115,14 +115,16 @@ def batch_chunks(lengths: Sequence[int], batch_tokens: int) -> list[list[int]]:
     return sorted(fill_batches(shortest_first, lengths, batch_tokens, MAX_BATCH_CHUNKS), key=min)
 
 
-def group_documents(documents: Iterable[ChunkedDocument], max_tokens: int) -> Iterator[list[ChunkedDocument]]:
+def group_documents(
+    documents: Iterable[ChunkedDocument], max_tokens: int, max_documents: int = MAX_GROUP_DOCUMENTS
+) -> Iterator[list[ChunkedDocument]]:
     """Group consecutive documents whose chunks are batched together, so that memory is bounded on any stream."""
     group: list[ChunkedDocument] = []
     tokens = 0
     for document in documents:
         group.append(document)
         tokens += document.tokens_read
-        if tokens >= max_tokens or len(group) == MAX_GROUP_DOCUMENTS:
+        if tokens >= max_tokens or len(group) == max_documents:
             yield group
             group, tokens = [], 0
     if group:

@@ -53,8 +53,16 @@ NO_EXTRACTION = Extraction()
 class MbrExtractor:
     """Selects sentences in place of generated text, where the settings ask for it."""
 
-    def __init__(self, config: DecodingConfig, splitter: SentenceSplitter) -> None:
+    def __init__(self, config: DecodingConfig, splitter: SentenceSplitter, max_words: int | None = None) -> None:
+        """Prepare.
+
+        Args:
+            config: The settings.
+            splitter: Splits documents into sentences.
+            max_words: Most words of a summary of several sentences; None sets no limit.
+        """
         self._config = config
+        self._max_words = max_words
         self._splitter = splitter
         self._words = RougeTokenizer(stemmer=True)
 
@@ -99,10 +107,18 @@ class MbrExtractor:
         candidates = [
             (index, sentence) for index, sentence in enumerate(sentences) if index == 0 or _is_prose(sentence)
         ]
-        selected = [
-            candidates[place] for place in agreement.select([sentence for _, sentence in candidates], MAX_SENTENCES)
-        ]
+        texts = [sentence for _, sentence in candidates]
+        selected = [candidates[place] for place in self._shorten(texts, agreement)]
         return Extraction(tuple(sentence for _, sentence in selected), tuple(index for index, _ in selected))
+
+    def _shorten(self, sentences: Sequence[str], agreement: Agreement) -> list[int]:
+        """Select sentences, without the last selected ones if there are more words than allowed."""
+        places = agreement.select(sentences, MAX_SENTENCES)
+        while self._max_words is not None and len(places) > 1:
+            if sum(len(sentences[place].split()) for place in places) <= self._max_words:
+                break
+            places = agreement.select(sentences, len(places) - 1)
+        return places
 
 
 def document_sentences(document: str, splitter: SentenceSplitter) -> list[str]:

@@ -5,7 +5,7 @@ from collections.abc import Iterable, Iterator, Sequence, Sized
 from contextlib import AbstractContextManager, nullcontext
 
 from sumpool.documents import Document
-from sumpool.inference.chunking import ChunkedDocument, Chunker, batch_chunks, group_documents
+from sumpool.inference.chunking import MAX_GROUP_DOCUMENTS, ChunkedDocument, Chunker, batch_chunks, group_documents
 from sumpool.inference.generation import Generated, Generator
 from sumpool.inference.loading import LoadedModel
 from sumpool.inference.mbr_extraction import MbrExtractor
@@ -21,6 +21,8 @@ def generate_summaries(
     documents: Iterable[Document],
     loaded: LoadedModel,
     *,
+    lookahead: int | None = None,
+    max_words: int | None = None,
     report: Report = silent,
     check: Check = go_on,
     model_lock: AbstractContextManager[object] | None = None,
@@ -30,6 +32,8 @@ def generate_summaries(
     Args:
         documents: The documents; ids may repeat.
         loaded: The model.
+        lookahead: Documents that are read at most before the first of them is summarised; None takes some hundred.
+        max_words: Most words of an extractive summary of several sentences; None sets no limit.
         report: Called with progress, and with a note for every document that is not read to its end.
         check: Called between batches.
         model_lock: Held while the model computes, for models that several threads use.
@@ -41,10 +45,11 @@ def generate_summaries(
     config = loaded.recipe.summarize
     chunker = Chunker(loaded)
     generator = Generator(loaded.model, loaded.tokenizer, config, loaded.lengths)
-    extractor = MbrExtractor(config, loaded.splitter)
+    extractor = MbrExtractor(config, loaded.splitter, max_words)
     lock = model_lock or nullcontext()
     done = 0
-    for group in group_documents(map(chunker.chunk, documents), _LOOKAHEAD_BATCHES * config.batch_tokens):
+    max_tokens, max_documents = _LOOKAHEAD_BATCHES * config.batch_tokens, lookahead or MAX_GROUP_DOCUMENTS
+    for group in group_documents(map(chunker.chunk, documents), max_tokens, max_documents):
         for document in group:
             if 0 < document.tokens_read < document.tokens_total:
                 share = f"{document.tokens_read / document.tokens_total:.0%}"

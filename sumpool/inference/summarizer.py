@@ -1,0 +1,190 @@
+"""Python API: summarise texts and files with a trained model."""
+
+import threading
+from collections import deque
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import Literal, final, get_args, overload
+
+from sumpool.core.decoding.ranking import Lengths
+from sumpool.data.report import REPORT_FILE, DataReport
+from sumpool.documents import Document, read_documents
+from sumpool.errors import DataError, RecipeError
+from sumpool.inference.loading import LoadedModel, load_for_generation
+from sumpool.inference.summaries import generate_summaries
+from sumpool.inference.summary_result import SummaryResult, build_result
+
+Mode = Literal["auto", "extractive", "abstractive"]
+Length = int | Literal["short", "medium", "long"]
+
+_RELATIVE_LENGTHS = {"short": 0.5, "medium": 1.0, "long": 2.0}
+"""Length of a summary relative to the likely length of the model's summaries."""
+_MIN_OF_LENGTH, _MAX_OF_LENGTH = 0.8, 1.25
+"""Shortest and longest summary relative to the length that is asked for."""
+_TOKENS_PER_WORD = 1.3
+"""Tokens per word of models without a data report, such as imported ones."""
+
+
+@final
+class Summarizer:
+    """A trained model that summarises texts and files.
+
+    Several threads may use one object: the model computes for one thread at a time, and everything else runs
+    concurrently. Results depend neither on other threads nor on the other documents of a call.
+    """
+
+    def __init__(self, loaded: LoadedModel) -> None:
+        """Use a loaded model; `load` is the usual constructor."""
+        self._loaded = loaded
+        self._lock = threading.Lock()
+
+    @classmethod
+    def load(cls, path: str | Path | None = None, *, overrides: Sequence[str] = ()) -> "Summarizer":
+        """Load a model.
+
+        Args:
+            path: The run folder of the model; None takes the newest run in `runs`, or the shipped model if there is
+                none.
+            overrides: Settings of the model's recipe to change, each like `summarize.beams=1`.
+
+        Raises:
+            CheckpointError: If there is no model, or it is damaged.
+            DataError: If its tokenizer or another file is damaged.
+            RecipeError: If a setting is wrong.
+        """
+        return cls(load_for_generation(None if path is None else Path(path), overrides))
+
+    @overload
+    def summarize(  # type: ignore[overload-overlap]  # a str is an iterable of str, but here one text
+        self, documents: str | Path, *, length: Length | None = None, mode: Mode | None = None
+    ) -> SummaryResult: ...
+
+    @overload
+    def summarize(
+        self, documents: Iterable[str | Path], *, length: Length | None = None, mode: Mode | None = None
+    ) -> list[SummaryResult]: ...
+
+    def summarize(
+        self, documents: str | Path | Iterable[str | Path], *, length: Length | None = None, mode: Mode | None = None
+    ) -> SummaryResult | list[SummaryResult]:
+        """Summarise one document or several.
+
+        Args:
+            documents: A text (`str`) or a file (`Path`: .txt, .md or .jsonl, also with .gz or .zst), or an iterable of
+                them. A folder or a file of JSON lines counts as all its documents.
+            length: Approximate length of the summaries in words, or "short", "medium" or "long": half, once or twice
+                the usual length of the model's summaries. Extractive summaries of several sentences are at most a
+                quarter longer, and may be shorter, as only sentences that raise the agreement are added. None takes
+                the settings of the model.
+            mode: "abstractive" generates text, "extractive" selects sentences of the document, "auto" takes whichever
+                agrees more with sampled summaries. None takes the setting of the model.
+
+        Returns:
+            The result of a single text or file; a list of results, in order, of an iterable. In a list, a document
+            that cannot be summarised has a result with a reason.
+
+        Raises:
+            DataError: If a single document cannot be read, holds no text, or is several documents.
+            RecipeError: If an argument is wrong, or the model cannot generate summaries of this length.
+            ResourceError: If memory runs out.
+        """
+        if not isinstance(documents, str | Path):
+            return list(self._results(documents, length, mode, lookahead=None))
+        results = list(self._results([documents], length, mode, lookahead=None))
+        if len(results) != 1:
+            raise DataError(f"{documents} must be one document, got {len(results)}; summarize([path]) takes several")
+        if results[0].reason:
+            raise DataError(results[0].reason)
+        return results[0]
+
+    def stream(
+        self,
+        documents: Iterable[str | Path],
+        *,
+        length: Length | None = None,
+        mode: Mode | None = None,
+        lookahead: int = 1,
+    ) -> Iterator[SummaryResult]:
+        """Summarise documents one after the other, however many there are.
+
+        Args:
+            documents: Texts and files as in `summarize`; read only as fast as results are taken.
+            length: As in `summarize`.
+            mode: As in `summarize`.
+            lookahead: Documents that are read before the first of them is summarised; more are batched, which is
+                faster on a GPU.
+
+        Yields:
+            Results in the order of the documents; one with a reason for a document that cannot be summarised.
+
+        Raises:
+            RecipeError: If an argument is wrong, or the model cannot generate summaries of this length.
+            ResourceError: If memory runs out.
+        """
+        if lookahead < 1:
+            raise RecipeError(f"lookahead must be at least 1 document, got {lookahead}")
+        return self._results(documents, length, mode, lookahead=lookahead)
+
+    def _results(
+        self, documents: Iterable[str | Path], length: Length | None, mode: Mode | None, lookahead: int | None
+    ) -> Iterator[SummaryResult]:
+        loaded = self._configure(length, mode)  # at once, so that wrong arguments are reported by the call
+        max_words = None if length in (None, "medium") else int(loaded.lengths.maximum / self._tokens_per_word())
+        waiting: deque[Document] = deque()
+
+        def read() -> Iterator[Document]:
+            for document in _read(documents):
+                waiting.append(document)
+                yield document
+
+        summaries = generate_summaries(read(), loaded, lookahead=lookahead, max_words=max_words, model_lock=self._lock)
+        return (build_result(summary, waiting.popleft().text, loaded.splitter) for summary in summaries)
+
+    def _configure(self, length: Length | None, mode: Mode | None) -> LoadedModel:
+        """Return the model with the settings of a call."""
+        config, lengths = self._loaded.recipe.summarize, self._loaded.lengths
+        if mode is not None:
+            if mode not in get_args(Mode):
+                raise RecipeError(f"mode must be one of {', '.join(get_args(Mode))}, got {mode!r}")
+            config = config.model_copy(update={"mode": mode})
+        if length is not None and length != "medium":
+            lengths = self._bounds(length)
+            config = config.model_copy(update={"min_length": lengths.minimum, "max_length": lengths.maximum})
+        recipe = self._loaded.recipe.model_copy(update={"summarize": config})
+        return replace(self._loaded, recipe=recipe, lengths=lengths)
+
+    def _bounds(self, length: Length) -> Lengths:
+        """Convert a length to bounds in tokens."""
+        longest = self._loaded.recipe.model.target_length - 1
+        if isinstance(length, int):
+            tokens_per_word = self._tokens_per_word()
+            most = int(longest / tokens_per_word)
+            if not 1 <= length <= most:
+                raise RecipeError(f"length must be within 1 and {most} words with this model, got {length}")
+            tokens = length * tokens_per_word
+        elif length in _RELATIVE_LENGTHS:
+            minimum, maximum, likely = self._loaded.lengths
+            tokens = _RELATIVE_LENGTHS[length] * (likely or (minimum + maximum) / 2)
+        else:
+            expected = ", ".join(_RELATIVE_LENGTHS)
+            raise RecipeError(f"length must be a number of words or one of {expected}, got {length!r}")
+        maximum = max(1, min(round(_MAX_OF_LENGTH * tokens), longest))
+        return Lengths(min(round(_MIN_OF_LENGTH * tokens), maximum), maximum, None)
+
+    def _tokens_per_word(self) -> float:
+        if not (self._loaded.folder / REPORT_FILE).is_file():
+            return _TOKENS_PER_WORD
+        training = DataReport.load(self._loaded.folder).splits["train"]
+        words = training.summary_words.mean
+        return training.summary_tokens.mean / words if words else _TOKENS_PER_WORD
+
+
+def _read(documents: Iterable[str | Path]) -> Iterator[Document]:
+    for number, document in enumerate(documents, 1):
+        if isinstance(document, Path):
+            yield from read_documents(str(document))
+        elif isinstance(document, str):
+            yield Document(str(number), document)
+        else:
+            raise RecipeError(f"a document must be a str (text) or a Path (file), got {type(document).__name__}")

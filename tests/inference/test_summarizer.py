@@ -1,0 +1,131 @@
+"""The Python API: texts and files in, typed results out."""
+
+import threading
+from collections.abc import Iterable, Iterator
+from pathlib import Path
+from typing import Any, cast
+
+import pytest
+
+from sumpool import Summarizer, SummaryResult
+from sumpool.errors import CheckpointError, DataError, RecipeError
+from sumpool.inference.loading import SHIPPED
+from tests.conftest import story
+
+
+@pytest.fixture(scope="module")
+def summarizer(run_folder: Path) -> Summarizer:
+    return Summarizer.load(run_folder)
+
+
+@pytest.mark.parametrize("mode", ["abstractive", "extractive", "auto"])
+def test_a_text_becomes_a_typed_result(summarizer: Summarizer, mode: Any) -> None:  # noqa: ANN401 - a literal
+    text = story(3, 100)
+    result = summarizer.summarize(text, mode=mode)
+    assert result.id == "1"
+    assert result.text == " ".join(sentence.text for sentence in result.sentences)
+    assert result.tokens_read == 200 < result.tokens_total
+    assert result.score is not None
+    assert result.score < 0
+    assert mode in ("auto", result.mode)
+    for sentence in result.sentences:
+        assert (sentence.span is None) == (result.mode == "abstractive")
+        if sentence.span:
+            start, end = sentence.span
+            assert " ".join(text[start:end].split()) == sentence.text
+
+
+def test_without_a_model_the_shipped_one_summarises(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    assert Summarizer.load().summarize("This memo describes a protocol that routers speak.").text
+    with pytest.raises(CheckpointError, match=r"must be a run folder with recipe\.yaml"):
+        Summarizer.load("nowhere")
+    with pytest.raises(RecipeError, match=r"summarize\.beams"):
+        Summarizer.load(SHIPPED, overrides=["summarize.beams=0"])
+
+
+def test_files_and_iterables(summarizer: Summarizer, tmp_path: Path) -> None:
+    file, lines = tmp_path / "a.txt", tmp_path / "b.jsonl"
+    file.write_text(story(1, 5))
+    lines.write_text('{"id": "x", "text": "Hosts send packets."}\n{"id": "y", "text": ""}\n')
+    single = summarizer.summarize(file)
+    assert (single.id, bool(single.text)) == (str(file), True)
+    results = summarizer.summarize([file, story(1, 5), lines, ""])
+    assert [result.id for result in results] == [str(file), "2", "x", "y", "4"]
+    assert results[0] == single
+    assert results[1].text == single.text
+    assert [bool(result.reason) for result in results] == [False, False, False, True, True]
+    assert results[4].sentences == ()
+    assert [result.text for result in summarizer.stream([file, story(1, 5)], lookahead=2)] == [single.text] * 2
+
+
+def test_a_stream_yields_each_result_before_the_next_document_is_read(summarizer: Summarizer) -> None:
+    read: list[int] = []
+
+    def endless() -> Iterator[str]:
+        while True:
+            read.append(len(read))
+            yield story(len(read), 4)
+
+    results = summarizer.stream(endless())
+    assert read == []
+    for count in range(1, 4):
+        assert next(results).text
+        assert len(read) == count
+
+
+def test_lengths_are_in_words_or_relative(summarizer: Summarizer) -> None:
+    texts = [story(number, 40) for number in range(8)]
+
+    def words(length: Any) -> float:  # noqa: ANN401 - a length
+        return sum(len(result.text.split()) for result in summarizer.summarize(texts, length=length)) / len(texts)
+
+    assert words("short") < words("medium") == words(None)
+    assert words(3) < words(12)
+    with pytest.raises(RecipeError, match=r"length must be within 1 and \d+ words with this model, got 1000"):
+        summarizer.summarize("text", length=1000)
+
+
+@pytest.mark.parametrize(
+    ("settings", "message"),
+    [
+        ({"length": 0}, r"length must be within 1 and \d+ words with this model, got 0"),
+        ({"length": "tiny"}, "length must be a number of words or one of short, medium, long, got 'tiny'"),
+        ({"mode": "best"}, "mode must be one of auto, extractive, abstractive, got 'best'"),
+        ({"lookahead": 0}, "lookahead must be at least 1 document, got 0"),
+    ],
+)
+def test_wrong_arguments_are_errors_of_the_call(summarizer: Summarizer, settings: dict[str, Any], message: str) -> None:
+    with pytest.raises(RecipeError, match=message):
+        summarizer.stream(["text"], **settings)
+
+
+def test_single_documents_without_a_summary_are_errors(summarizer: Summarizer, tmp_path: Path) -> None:
+    with pytest.raises(DataError, match="the document must hold text, got none"):
+        summarizer.summarize(" ")
+    with pytest.raises(DataError, match=r"missing\.txt must"):
+        summarizer.summarize(tmp_path / "missing.txt")
+    for name in "ab":
+        (tmp_path / f"{name}.txt").write_text(story(1, 2))
+    with pytest.raises(DataError, match=r"must be one document, got 2; summarize\(\[path\]\) takes several"):
+        summarizer.summarize(tmp_path)
+    with pytest.raises(RecipeError, match=r"a document must be a str \(text\) or a Path \(file\), got int"):
+        summarizer.summarize(cast(Iterable[str], [1]))
+
+
+def test_threads_share_a_model(summarizer: Summarizer) -> None:
+    texts = [story(number, 3 + number) for number in range(12)]
+    expected = summarizer.summarize(texts, mode="auto")
+    results: dict[int, list[SummaryResult]] = {}
+
+    def work(thread: int) -> None:
+        results[thread] = list(summarizer.stream(texts[thread::2], mode="auto"))
+
+    threads = [threading.Thread(target=work, args=(number,)) for number in range(2)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    for number in range(2):
+        assert [result.text for result in results[number]] == [result.text for result in expected[number::2]]
+        assert [result.sentences for result in results[number]] == [result.sentences for result in expected[number::2]]
