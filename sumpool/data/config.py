@@ -24,20 +24,20 @@ class DataConfig(Settings):
     source: Annotated[SourceConfig, OneOf("sumpool.data.sources")] | None = None
     """Source of the documents and their summaries; null only for imported models."""
     shuffled: ShuffledConfig | None = None
-    """Pretraining task on documents alone: restore the order of shuffled sentences (BART). Default: the summaries."""
+    """Train on documents alone, by sentence permutation, instead of on summaries."""
     gap_sentences: GapSentencesConfig | None = None
-    """Pretraining task on documents alone: generate removed sentences (PEGASUS). Default: the summaries."""
+    """Train on documents alone, by gap-sentence generation, instead of on summaries."""
     prepared: Path | None = None
-    """Folder of the prepared data; default: prepared/<recipe name>."""
+    """Folder of the prepared data; by default `prepared/` and the name of the recipe."""
     tokenizer: Path | None = None
     """Run folder or imported model whose tokenizer is used; by default a tokenizer is trained on the training split.
     The sentence splitter is always trained."""
     vocabulary: Annotated[int, Field(ge=300, le=256000)] | None = None
-    """Vocabulary size, including 256 byte tokens; default: 8000, or the size of `tokenizer`."""
+    """Vocabulary size, including 256 byte tokens; by default 8000, or the size of `tokenizer`."""
     phrases: int = Field(0, ge=0, le=1_000_000)
     """Size of the phrase vocabulary, including single tokens, that teaches `unigram` boundaries; 0: none."""
     workers: int = Field(2, ge=1)
-    """Worker processes."""
+    """Worker processes; the prepared data does not depend on their number."""
 
     @model_validator(mode="before")
     @classmethod

@@ -37,7 +37,7 @@ _PASSAGE_SENTENCE_WORDS = range(4, 31)
 
 
 class GapSentencesConfig(Settings):
-    """Gap-sentence generation (PEGASUS)."""
+    """Gap-sentence generation (PEGASUS): principal sentences are removed from a window of a document and generated."""
 
     words: int = Field(60, ge=10)
     """Maximum words removed from a window; one sentence is always removed."""
@@ -48,7 +48,7 @@ class GapSentencesConfig(Settings):
 
 
 class ShuffledConfig(Settings):
-    """Sentence permutation (BART)."""
+    """Sentence permutation (BART): the sentences of a passage are shuffled and restored to their order."""
 
     words: int = Field(64, ge=10)
     """Maximum words of a passage."""

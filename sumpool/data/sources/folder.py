@@ -1,4 +1,7 @@
-"""Folder of text files: `x.txt` is a document, `x.summary.txt` its summary."""
+"""Folder of text files: `x.txt` is a document, `x.summary.txt` its summary.
+
+Files in a folder named train, validation or test belong to that split; others are split by a hash of their name.
+"""
 
 from collections.abc import Iterator
 from pathlib import Path
@@ -16,10 +19,7 @@ _SUMMARY = ".summary.txt"
 
 @final
 class FolderSourceConfig(SourceConfig):
-    """Pairs of text files.
-
-    Files in a folder named train, validation or test belong to that split; others are split by a hash of their name.
-    """
+    """Pairs of text files."""
 
     kind: Literal["folder"] = "folder"
     path: Path

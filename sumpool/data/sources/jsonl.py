@@ -1,4 +1,7 @@
-"""JSON lines: one document with its summary per line; files may be compressed (.gz, .zst)."""
+"""JSON lines: one document with its summary per line.
+
+All documents are in the file `path`, or each split has its file; files may be compressed (.gz, .zst).
+"""
 
 from collections.abc import Iterator
 from pathlib import Path

@@ -1,4 +1,8 @@
-"""Parquet: one document with its summary per row. Requires pyarrow (extra `parquet`)."""
+"""Parquet: one document with its summary per row; requires pyarrow (extra `parquet`).
+
+All documents are in the files of `path`, or each split has its files. File names may contain the wildcards * and ?, and
+a field is a column.
+"""
 
 from collections.abc import Iterator, Sequence
 from pathlib import Path
@@ -16,7 +20,7 @@ _BUFFER_BYTES = 2**20
 
 @final
 class ParquetSourceConfig(FieldsSourceConfig):
-    """Parquet files, for all splits or per split; fields are columns, and file names may contain * and ?."""
+    """Parquet files, for all splits or per split."""
 
     kind: Literal["parquet"] = "parquet"
 
