@@ -17,7 +17,7 @@ from sumpool.cli.prepare import prepare
 from sumpool.cli.recipes import recipes
 from sumpool.cli.sample import sample
 from sumpool.cli.summarize import summarize
-from sumpool.cli.text import complain
+from sumpool.cli.text import print_message
 from sumpool.cli.train import train
 from sumpool.errors import Interrupted, SumpoolError, is_out_of_memory
 
@@ -80,7 +80,7 @@ def main() -> None:
         code, message = explain(error)
         if debug:
             raise
-        complain(message)
+        print_message(message)
         sys.exit(code)
 
 

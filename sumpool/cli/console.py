@@ -11,7 +11,7 @@ from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, TextColumn, TimeElapsedColumn, TimeRemainingColumn
 from rich.progress import Progress as Bars
 
-from sumpool.cli.text import format_metric, inert
+from sumpool.cli.text import escape, format_metric
 from sumpool.progress import Progress
 
 LOG_INTERVAL = 10.0
@@ -64,7 +64,7 @@ class Terminal(Screen):
         metrics = "  ".join(f"{name} {format_metric(value)}" for name, value in progress.metrics.items())
         if progress.task not in self._tasks:
             self._finish_indeterminate_tasks()
-            self._tasks[progress.task] = self._bars.add_task(inert(progress.task), total=None, metrics="")
+            self._tasks[progress.task] = self._bars.add_task(escape(progress.task), total=None, metrics="")
         task = self._bars.tasks[self._tasks[progress.task]]
         if progress.done < task.completed:  # the same task starts again, for another run
             self._bars.reset(task.id)
@@ -90,7 +90,7 @@ class Terminal(Screen):
         self._bars.stop()
 
     def _print(self, text: str) -> None:
-        self._bars.console.print(inert(text), markup=False, highlight=False, soft_wrap=True)
+        self._bars.console.print(escape(text), markup=False, highlight=False, soft_wrap=True)
 
 
 @final
@@ -145,7 +145,7 @@ class Log(Screen):
         self._line("  ".join(words))
 
     def _line(self, text: str) -> None:
-        sys.stderr.write(f"{time.strftime('%H:%M:%S')} {inert(text)}\n")
+        sys.stderr.write(f"{time.strftime('%H:%M:%S')} {escape(text)}\n")
         sys.stderr.flush()
 
 
@@ -160,5 +160,5 @@ def screen() -> Iterator[Screen]:
 
 
 def _write(text: str) -> None:
-    sys.stdout.write(f"{inert(text)}\n")
+    sys.stdout.write(f"{escape(text)}\n")
     sys.stdout.flush()

@@ -6,7 +6,7 @@ from typing import Annotated, Literal
 import typer
 
 from sumpool.cli.console import screen
-from sumpool.cli.text import complain
+from sumpool.cli.text import print_message
 
 
 def import_model(
@@ -48,5 +48,5 @@ def import_model(
     options = ImportOptions(attention, window, positions, extend)
     with screen() as output, interruptible() as interruption:
         run = run_import(path, out, options, name=name, report=output.report, check=interruption.check)
-    complain(f"next: sumpool summarize --model {run} doc.txt")
+    print_message(f"next: sumpool summarize --model {run} doc.txt")
     output.result(str(run))

@@ -6,7 +6,7 @@ from typing import Annotated
 import typer
 
 from sumpool.cli.console import screen
-from sumpool.cli.text import complain
+from sumpool.cli.text import print_message
 
 
 def init(
@@ -29,7 +29,7 @@ def init(
     """
     from sumpool.workflows.init import init as write_recipe
 
-    with screen() as shown:
-        path = write_recipe(data, out, report=shown.report)
-    complain(f"next: sumpool train {path} --dry-run; sumpool train {path}")
-    shown.result(str(path))
+    with screen() as output:
+        path = write_recipe(data, out, report=output.report)
+    print_message(f"next: sumpool train {path} --dry-run; sumpool train {path}")
+    output.result(str(path))

@@ -4,7 +4,7 @@ from typing import Annotated
 
 import typer
 
-from sumpool.cli.text import inert, table
+from sumpool.cli.text import escape, table
 
 
 def recipes(
@@ -23,6 +23,6 @@ def recipes(
     from sumpool.recipe.packaged import find_recipe, packaged_recipes
 
     if name:
-        typer.echo(inert(read_text(find_recipe(Path(name)))), nl=False)
+        typer.echo(escape(read_text(find_recipe(Path(name)))), nl=False)
     else:
         typer.echo(table(["recipe", "description"], [list(recipe) for recipe in packaged_recipes()]))

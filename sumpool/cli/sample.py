@@ -4,7 +4,7 @@ from typing import Annotated
 
 import typer
 
-from sumpool.cli.text import inert
+from sumpool.cli.text import escape
 
 
 def sample(
@@ -22,4 +22,4 @@ def sample(
     from sumpool.workflows.sample import sample_document
 
     example = sample_document(id)
-    typer.echo(inert(example.summary if reference else example.document))
+    typer.echo(escape(example.summary if reference else example.document))

@@ -16,7 +16,7 @@ _NUMBER = re.compile(r"[-+]?\d|-?$")
 """Cell of a numeric column: a number, or the mark of a missing one."""
 
 
-def inert(text: str) -> str:
+def escape(text: str) -> str:
     """Escape control and bidirectional characters, as JSON does."""
     return _UNSAFE.sub(lambda match: f"\\u{ord(match.group()):04x}", text)
 
@@ -24,13 +24,13 @@ def inert(text: str) -> str:
 def format_metric(value: float | str) -> str:
     """Format a metric with four significant digits: 3.457, 12,034, 0.00012."""
     if isinstance(value, str):
-        return inert(value)
+        return escape(value)
     return f"{value:,.0f}" if abs(value) >= 1000 or isinstance(value, int) else f"{value:.4g}"
 
 
-def complain(sentence: str) -> None:
+def print_message(sentence: str) -> None:
     """Write an escaped line to stderr."""
-    sys.stderr.write(f"{inert(sentence)}\n")
+    sys.stderr.write(f"{escape(sentence)}\n")
 
 
 def table(columns: Sequence[str], rows: Sequence[Sequence[str]], title: str = "", keys: int = 1) -> str:
@@ -44,7 +44,7 @@ def table(columns: Sequence[str], rows: Sequence[Sequence[str]], title: str = ""
         title: Line above the table; none if empty.
         keys: Leading columns that name a row, repeated in every block.
     """
-    cells = [[inert(cell) for cell in column] for column in zip(columns, *rows, strict=True)]
+    cells = [[escape(cell) for cell in column] for column in zip(columns, *rows, strict=True)]
     widths = [max(map(len, column)) for column in cells]
     room = max(20, line_width() - sum(width + 2 for width in widths[:keys]))
     blocks, used = [cells[:keys]], 0
@@ -54,7 +54,7 @@ def table(columns: Sequence[str], rows: Sequence[Sequence[str]], title: str = ""
             used = 0
         blocks[-1] = [*blocks[-1], column]
         used += width + 2
-    return (f"{inert(title)}\n" if title else "") + "\n\n".join(_block(block, room) for block in blocks)
+    return (f"{escape(title)}\n" if title else "") + "\n\n".join(_block(block, room) for block in blocks)
 
 
 def _block(columns: Sequence[Sequence[str]], max_width: int) -> str:

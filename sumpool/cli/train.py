@@ -8,7 +8,7 @@ import typer
 from sumpool.cli.console import screen
 from sumpool.cli.options import Changes, RecipePath
 from sumpool.cli.sweep import train_sweep
-from sumpool.cli.text import complain, table
+from sumpool.cli.text import print_message, table
 
 if TYPE_CHECKING:
     from sumpool.runs.dry_run import DryRun
@@ -47,7 +47,7 @@ def train(
         else:
             result = str(workflow.train(loaded, out, report=output.report, check=interruption.check))
     if not dry_run:
-        complain(f"next: sumpool summarize --model {result} doc.txt; sumpool evaluate {result}")
+        print_message(f"next: sumpool summarize --model {result} doc.txt; sumpool evaluate {result}")
     output.result(result)
 
 

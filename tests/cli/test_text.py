@@ -3,15 +3,15 @@ import os
 
 import pytest
 
-from sumpool.cli.text import complain, format_metric, inert, table, wrap
+from sumpool.cli.text import escape, format_metric, print_message, table, wrap
 
 HOSTILE = "\x1b[31mred\x1b[0m\a\r\x9b2J[red]x[/]\u202etxt\ud800"
 HARMLESS = r"\u001b[31mred\u001b[0m\u0007\u000d\u009b2J[red]x[/]\u202etxt\ud800"
 
 
 def test_control_characters_are_escaped() -> None:
-    assert inert(HOSTILE) == HARMLESS
-    assert inert("naïve 要約\n\ttext ‰ 👩‍💻") == "naïve 要約\n\ttext ‰ 👩‍💻"
+    assert escape(HOSTILE) == HARMLESS
+    assert escape("naïve 要約\n\ttext ‰ 👩‍💻") == "naïve 要約\n\ttext ‰ 👩‍💻"
 
 
 @pytest.mark.parametrize(
@@ -30,7 +30,7 @@ def test_metrics_have_four_significant_digits(value: float | str, text: str) -> 
 
 
 def test_lines_on_stderr_are_escaped(capsys: pytest.CaptureFixture[str]) -> None:
-    complain(HOSTILE)
+    print_message(HOSTILE)
     assert capsys.readouterr() == ("", f"{HARMLESS}\n")
 
 
@@ -41,8 +41,8 @@ def test_a_table_is_aligned_and_ignores_markup() -> None:
 
 def test_escaped_json_is_equivalent() -> None:
     line = json.dumps({"summary": "\x9b\x7f\u202e"}, ensure_ascii=False)
-    assert inert(line) != line
-    assert json.loads(inert(line)) == json.loads(line)
+    assert escape(line) != line
+    assert json.loads(escape(line)) == json.loads(line)
 
 
 def test_only_numeric_columns_are_aligned_right() -> None:
