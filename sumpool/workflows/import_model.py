@@ -181,21 +181,18 @@ def _differences(source: _Source, model: ModelConfig, options: ImportOptions) ->
     """Return what differs from the original, in sentences."""
     config, generation = source.config, source.config.generation
     if options.attention != "keep":
-        yield (
-            f"The encoder's attention is {options.attention} over {options.window:,} tokens, with all weights and "
-            "biases of the original's."
-        )
+        yield f"Encoder attention is {options.attention} over {options.window:,} tokens, with the original's weights."
     if config.model_type == "led":
-        yield "The first token of a document sees all others and is seen by them, as transformers does it on demand."
-    learned, read = config.source_length, model.source_length
-    if read > learned:
-        copies = "copies of them" if options.extend == "repeat" else "copies of them, every second one back to front"
-        yield f"It reads {read:,} tokens of a document: after the {learned:,} learned positions come {copies}."
-    elif read < learned:
-        yield f"It reads {read:,} tokens of a document: the last {learned - read:,} learned positions are left out."
+        yield "The first token of a document attends globally, as it does in transformers on request."
+    learned, length = config.source_length, model.source_length
+    if length > learned:
+        copies = "copies" if options.extend == "repeat" else "copies, every second one reversed"
+        yield f"Input length is {length:,} tokens: the {learned:,} learned positions are followed by {copies}."
+    elif length < learned:
+        yield f"Input length is {length:,} tokens: the last {learned - length:,} learned positions are dropped."
     if generation.max_length is None and generation.max_new_tokens is None:
-        yield "Nothing says how long its summaries are; set summarize.max_length."
+        yield "The original does not limit the length of summaries; set summarize.max_length."
     if generation.early_stopping == "never":
-        yield "Searches end as with early_stopping = never, but an end that the longest length forces is not free."
+        yield "Searches end as with early_stopping = never, but an EOS forced by the maximum length is not free."
     if generation.left_out:
-        yield f"Of its settings for writing these are not taken over: {', '.join(generation.left_out)}."
+        yield f"Unsupported generation settings are ignored: {', '.join(generation.left_out)}."

@@ -197,11 +197,10 @@ def test_differences_from_the_original_are_reported(vocabulary: Path, tmp_path: 
         str(folder), tmp_path / "run", ImportOptions("sliding_window", 16, 300, "flip"), report=heard.append
     )
     notes = [
-        "The encoder's attention is sliding_window over 16 tokens, with all weights and biases of the original's.",
-        "It reads 300 tokens of a document: after the 128 learned positions come copies of them, every second one back "
-        "to front.",
-        "Nothing says how long its summaries are; set summarize.max_length.",
-        "Of its settings for writing these are not taken over: repetition_penalty.",
+        "Encoder attention is sliding_window over 16 tokens, with the original's weights.",
+        "Input length is 300 tokens: the 128 learned positions are followed by copies, every second one reversed.",
+        "The original does not limit the length of summaries; set summarize.max_length.",
+        "Unsupported generation settings are ignored: repetition_penalty.",
     ]
     assert [progress.note for progress in heard] == notes
     assert all(f"- {note}\n" in (run / "README.md").read_text() for note in notes)
@@ -214,10 +213,10 @@ def test_led_with_fewer_positions_and_other_windows(vocabulary: Path, tmp_path: 
     changes = ImportOptions("sliding_window", 12, 150)
     loaded = load_model(import_model(str(folder), tmp_path / "run", changes, report=heard.append))
     assert [progress.note for progress in heard] == [
-        "The encoder's attention is sliding_window over 12 tokens, with all weights and biases of the original's.",
-        "The first token of a document sees all others and is seen by them, as transformers does it on demand.",
-        "It reads 150 tokens of a document: the last 106 learned positions are left out.",
-        "Searches end as with early_stopping = never, but an end that the longest length forces is not free.",
+        "Encoder attention is sliding_window over 12 tokens, with the original's weights.",
+        "The first token of a document attends globally, as it does in transformers on request.",
+        "Input length is 150 tokens: the last 106 learned positions are dropped.",
+        "Searches end as with early_stopping = never, but an EOS forced by the maximum length is not free.",
     ]
     short, long = generate_summaries([Document("a", story(1, 12)), Document("b", story(2, 50))], loaded)
     assert short.summary
