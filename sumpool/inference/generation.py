@@ -10,7 +10,7 @@ import torch
 
 from sumpool.core.decoding.beam import search
 from sumpool.core.decoding.config import DecodingConfig
-from sumpool.core.decoding.constraints import Constraint, NoRepeatTokens, NoRepeatWords, Rules, WordPieces
+from sumpool.core.decoding.constraints import Constraint, NoRepeatTokens, NoRepeatWords, Rules, TokenSurfaces
 from sumpool.core.decoding.ranking import Lengths
 from sumpool.core.decoding.sampling import sample
 from sumpool.core.model.cuda_graph import GraphedDecoder
@@ -65,7 +65,7 @@ class Generator:
         self._is_small = model.config.dim <= _SINGLE_THREAD_DIM
         constraints: list[Constraint] = []
         if config.no_repeat_words:
-            constraints.append(NoRepeatWords(config.no_repeat_words, WordPieces(tokenizer.token_bytes())))
+            constraints.append(NoRepeatWords(config.no_repeat_words, TokenSurfaces(tokenizer.token_bytes())))
         if config.no_repeat_tokens:
             constraints.append(NoRepeatTokens(config.no_repeat_tokens))
         self._rules = Rules(config.begin_with, constraints, model.special_tokens)

@@ -12,7 +12,7 @@ from sumpool.bench.peers.build import require_trainer
 from sumpool.bench.peers.trainer import Descent, Learnt, Lessons, TrainerConfig
 from sumpool.bench.results.result import BenchReport
 from sumpool.bench.systems.workload import Conditions
-from sumpool.core.decoding.constraints import WordPieces
+from sumpool.core.decoding.constraints import TokenSurfaces
 from sumpool.data.fingerprint import content_digest
 from sumpool.data.shards import Shard
 from sumpool.errors import CheckpointError, DataError, RecipeError
@@ -159,7 +159,7 @@ def _write(learnt: Learnt, loaded: LoadedModel, shard: Shard, report: Report, ch
 
     config, sizes = loaded.recipe.summarize, loaded.recipe.model
     writer = LedWriter(learnt.model, sizes, config, loaded.lengths)
-    pieces = WordPieces(loaded.tokenizer.token_bytes())
+    pieces = TokenSurfaces(loaded.tokenizer.token_bytes())
     read = np.minimum(shard.lengths, sizes.source_length)
     written: dict[int, str] = {}
     for numbers in batch_chunks(read.tolist(), config.batch_tokens):

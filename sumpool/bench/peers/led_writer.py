@@ -9,7 +9,7 @@ from torch import Tensor
 
 from sumpool.bench.peers.led_inputs import feature, inputs
 from sumpool.core.decoding.config import DecodingConfig
-from sumpool.core.decoding.constraints import NoRepeatWords, WordPieces
+from sumpool.core.decoding.constraints import NoRepeatWords, TokenSurfaces
 from sumpool.core.decoding.ranking import Lengths
 from sumpool.core.model.config import ModelConfig
 from sumpool.data.shards import Item
@@ -39,7 +39,7 @@ class LedWriter:
         self._config = config
         self._lengths = lengths
 
-    def write(self, documents: Sequence[Item], pieces: WordPieces) -> list[list[int]]:
+    def write(self, documents: Sequence[Item], pieces: TokenSurfaces) -> list[list[int]]:
         """Summarise a batch of documents.
 
         Args:

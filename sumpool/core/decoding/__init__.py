@@ -1,1 +1,1 @@
-"""Beam search over a step function, and the rules that summaries obey."""
+"""Beam search and sampling over a step function, with constraints on summaries."""

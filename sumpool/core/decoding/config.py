@@ -1,4 +1,4 @@
-"""How summaries are written: the `summarize` section of a recipe."""
+"""Settings of generation: the `summarize` section of a recipe."""
 
 from typing import Annotated, Literal
 
@@ -9,55 +9,56 @@ from sumpool.settings import Settings
 
 
 class DecodingConfig(Settings):
-    """Beam search and the rules that a summary obeys."""
+    """Generation of summaries: beam search, sampling, and constraints."""
 
     mode: Literal["abstractive", "extractive", "auto"] = "abstractive"
-    """Whether summaries are what the model writes, or those sentences of the document that agree with it most, which
-    say nothing that the document does not; auto takes whichever of both agrees more with all that it might write."""
+    """Kind of summary: abstractive is the model's best hypothesis; extractive selects the sentences of the document
+    that agree most with summaries sampled from the model (minimum Bayes risk); auto chooses for each document the one
+    that agrees more with the samples."""
     samples: int = Field(8, ge=1, le=64)
-    """Summaries that are drawn to see what the model might write, for sentences to agree with."""
+    """Number of summaries sampled from the model in the modes extractive and auto."""
     temperature: float = Field(0.7, gt=0)
-    """How freely they are drawn: 1 is as the model foresees them, less keeps closer to what is likely."""
+    """Sampling temperature: 1 samples from the model's distribution, less prefers likely summaries."""
     ood_threshold: float = Field(0.0, ge=0, le=2)
-    """ROUGE-1 + ROUGE-2 F1 of the drawn summaries with the first 60 words of a document, below which the model is at a
-    loss with it: then sentences agree with these words too, and auto takes sentences. 0 is off."""
+    """Threshold of out-of-domain detection: where ROUGE-1 + ROUGE-2 F1 of the samples with the first 60 words of the
+    document is lower, extracted sentences are also scored against these words, and auto extracts. 0 is off."""
     keep_threshold: float = Field(0.0, ge=0, le=2)
-    """The same agreement of what the model writes with the drawn summaries, which auto asks for to keep it."""
+    """ROUGE-1 + ROUGE-2 F1 of the best hypothesis with the samples, below which auto extracts."""
     beams: int = Field(4, ge=1, le=64)
-    """Hypotheses per document; 1 is greedy search."""
+    """Beams, hypotheses per document; 1 is greedy search."""
     length_penalty: float = Field(1.0, ge=0, le=10)
     """Exponent of the length in the score, sum(log p) / length ** penalty; above 1 favours long summaries, 0 is off."""
     length_formula: LengthFormula = "sumpool"
-    """How the length counts: sumpool divides by (pieces + end) ** penalty, as fairseq; transformers does so too, but
-    takes a forced end for sure and stops sooner, as `generate` does; gnmt divides by ((5 + pieces + end) / 6) **
+    """Length normalisation: sumpool divides by length ** penalty, EOS included, as fairseq; transformers does so too,
+    but gives a forced EOS probability 1 and stops sooner, as `generate` does; gnmt divides by ((5 + length) / 6) **
     penalty (Wu et al., 2016)."""
     early_stopping: bool = False
-    """Whether a search stops as soon as `beams` hypotheses have ended, whatever could still come."""
+    """Stop the search as soon as `beams` hypotheses have finished, even if a better one could follow."""
     min_length: Annotated[int, Field(ge=0)] | Literal["auto"] = "auto"
-    """Fewest tokens of a summary, its end not counted; auto is 0.85 times the mean of the training summaries."""
+    """Minimum tokens of a summary, EOS excluded; auto is 0.85 times the mean of the training summaries."""
     max_length: Annotated[int, Field(ge=1)] | Literal["auto"] = "auto"
-    """Most tokens of a summary, its end not counted; auto is twice what 90 % of the training summaries keep below, and
-    the search does not wait for hypotheses that need more than the mean to win, as it does for a length fixed here."""
+    """Maximum tokens of a summary, EOS excluded; auto is twice the 90th percentile of the training summaries, and the
+    search then stops when no hypothesis of mean length could win; with a number, when none of maximum length could."""
     force_end: bool = True
-    """Whether a summary of the longest length must still write its end, likely or not; else it is cut there."""
+    """End summaries of maximum length with EOS, whatever its probability; false cuts them instead."""
     begin_with: tuple[Annotated[int, Field(ge=0)], ...] = ()
-    """Tokens that every summary begins with, by number, as imported models want it; they count as tokens of it."""
+    """Ids of the tokens that every summary begins with, as imported models require; they count as its tokens."""
     no_repeat_words: int = Field(3, ge=0)
-    """No run of this many words occurs twice in a summary; 0 is off."""
+    """Size of the word n-grams that may not occur twice in a summary; 0 is off."""
     no_repeat_tokens: int = Field(0, ge=0)
-    """No run of this many tokens occurs twice in a summary, as imported models want it; 0 is off."""
+    """Size of the token n-grams that may not occur twice in a summary, as imported models require; 0 is off."""
     batch_tokens: int = Field(32768, ge=1)
-    """Source tokens that travel together, padding included."""
+    """Source tokens of a batch, padding included."""
     on_overflow: Literal["truncate", "error", "window"] = "truncate"
-    """What happens to a document longer than the model reads: its beginning is read, it is refused, or it is
-    summarised window by window."""
+    """Documents longer than the model's `source_length`: summarise the beginning, raise an error, or summarise
+    consecutive windows."""
     precision: Literal["auto", "fp32", "bf16", "int8"] = "auto"
-    """What weights are rounded to, once they are loaded: not at all, to 16 bits, or to whole numbers; auto is int8 on a
-    CPU and bf16 on a GPU. int8 is the fastest on a CPU, and batch mates change no bit of what it computes; with bf16
-    they may change the last ones."""
+    """Precision of the weights after loading: fp32, bf16, or int8 quantization; auto is int8 on a CPU and bf16 on a
+    GPU. int8 is the fastest on a CPU, and its results are bitwise independent of batch mates; with bf16 the last bits
+    may differ."""
     device: Literal["auto", "cpu", "cuda"] = "auto"
-    """Where to summarise; auto takes a GPU if there is one."""
+    """Device; auto uses a GPU if there is one."""
 
     def ranking(self) -> Ranking:
-        """Say how hypotheses compare and end."""
+        """Return scores and stopping criterion of the beam search."""
         return Ranking(self.beams, self.length_penalty, self.length_formula, self.early_stopping, self.force_end)

@@ -1,7 +1,7 @@
-"""Rules that summaries obey while they are written.
+"""Constraints on the next token during decoding.
 
-A constraint is a value that travels with a hypothesis: `after` gives the constraint of the longer hypothesis, and
-`forbidden` names the pieces that may not come next. Values never change, so that beams share them freely.
+A constraint is an immutable value attached to a hypothesis, which beams may share: `after` returns the constraint of
+the hypothesis extended by a token, `forbidden` the tokens that may not come next.
 """
 
 import math
@@ -16,13 +16,13 @@ from sumpool.special_tokens import DEFAULT_SPECIAL_TOKENS, SpecialTokens
 
 
 class Constraint(Protocol):
-    """What a hypothesis may not write next."""
+    """Tokens that may not follow a hypothesis."""
 
-    def after(self, piece: int) -> Self:
-        """The constraint once the hypothesis has written this piece."""
+    def after(self, token: int) -> Self:
+        """Return the constraint of the hypothesis extended by this token."""
 
     def forbidden(self) -> Collection[int]:
-        """Pieces that may not come next, each at most once."""
+        """Return the tokens that may not come next, each at most once."""
 
 
 @dataclass(frozen=True)
@@ -42,140 +42,140 @@ class Rules:
 
 
 NO_RULES = Rules()
-"""Any summary, in the special tokens of learnt vocabularies."""
+"""No prefix and no constraints, with the special tokens of learnt vocabularies."""
 
 
-def after_all(constraints: Sequence[Constraint], pieces: Sequence[int]) -> tuple[Constraint, ...]:
-    """Give the constraints once these pieces are written."""
-    for piece in pieces:
-        constraints = [constraint.after(piece) for constraint in constraints]
+def after_all(constraints: Sequence[Constraint], tokens: Sequence[int]) -> tuple[Constraint, ...]:
+    """Return the constraints after these tokens."""
+    for token in tokens:
+        constraints = [constraint.after(token) for constraint in constraints]
     return tuple(constraints)
 
 
 def forbid(
     log_probs: Tensor,
-    written: int,
+    length: int,
     lengths: Sequence[Lengths],
     constraints: Sequence[Sequence[Sequence[Constraint]]],
     special_tokens: SpecialTokens,
 ) -> None:
-    """Set to -inf what may not come next.
+    """Set the log-probabilities of forbidden tokens to -inf.
 
     Args:
         log_probs: (documents * rows, vocab), overwritten.
-        written: Pieces that every hypothesis has.
-        lengths: Shortest and longest summary of each document.
-        constraints: Of each document, of each of its first rows.
+        length: Tokens of every hypothesis.
+        lengths: Length bounds of each document.
+        constraints: Constraints of the first rows of each document.
         special_tokens: Ids of the end of a summary and of suppressed tokens.
     """
     eos = special_tokens.eos
     log_probs[:, list(special_tokens.suppressed)] = -math.inf
     by_document = log_probs.view(len(lengths), -1, log_probs.size(-1))
-    too_short = [place for place, bounds in enumerate(lengths) if written < bounds.minimum]
+    too_short = [index for index, bounds in enumerate(lengths) if length < bounds.minimum]
     if too_short:
         by_document[too_short, :, eos] = -math.inf
-    full = [place for place, bounds in enumerate(lengths) if written >= bounds.maximum]
+    full = [index for index, bounds in enumerate(lengths) if length >= bounds.maximum]
     if full:
         by_document[full, :, :eos] = -math.inf
         by_document[full, :, eos + 1 :] = -math.inf
     rows: list[int] = []
-    pieces: list[int] = []
-    for place, document in enumerate(constraints):
+    tokens: list[int] = []
+    for index, document in enumerate(constraints):
         for row, hypothesis in enumerate(document):
             for constraint in hypothesis:
                 forbidden = constraint.forbidden()
-                rows.extend([place * by_document.size(1) + row] * len(forbidden))
-                pieces.extend(forbidden)
+                rows.extend([index * by_document.size(1) + row] * len(forbidden))
+                tokens.extend(forbidden)
     if rows:
-        log_probs[rows, pieces] = -math.inf
+        log_probs[rows, tokens] = -math.inf
 
 
 @final
-class WordPieces:
-    """The pieces of a vocabulary as parts of words, in UTF-8; words are what stands between white space.
+class TokenSurfaces:
+    """Surface forms of a vocabulary's tokens as parts of words, in UTF-8; words are separated by white space.
 
     Attributes:
-        starts: By piece, whether it stands behind white space and so ends the word before it.
-        parts: By piece, what it adds to a word; empty for white space and for pieces that spell nothing.
-        starting: By surface, the pieces that write it as the beginning of a word.
-        continuing: By surface, the pieces that write it right behind what stands there.
+        starts: By token, whether it begins with white space and therefore ends the word before it.
+        parts: By token, its part of a word; empty for white space and special tokens.
+        starting: By part, the tokens that begin a word with it.
+        continuing: By part, the tokens that continue a word with it.
     """
 
     def __init__(self, surfaces: Sequence[bytes]) -> None:
-        """Read the vocabulary.
+        """Analyse the vocabulary.
 
         Args:
-            surfaces: What every piece spells, in UTF-8; a piece need not hold whole characters.
+            surfaces: Text of every token, in UTF-8; tokens may be parts of characters.
 
         Raises:
-            ValueError: If a piece holds white space behind a word.
+            ValueError: If a token has white space after a word.
         """
         self.starts: list[bool] = []
         self.parts: list[bytes] = []
         self.starting: dict[bytes, list[int]] = {}
         self.continuing: dict[bytes, list[int]] = {}
-        for number, surface in enumerate(surfaces):
+        for token, surface in enumerate(surfaces):
             part = _part(surface)
             self.starts.append(part != surface)
             self.parts.append(part)
             if part:
                 table = self.starting if part != surface else self.continuing
-                table.setdefault(part, []).append(number)
+                table.setdefault(part, []).append(token)
 
 
 @final
 @dataclass(frozen=True)
 class NoRepeatWords:
-    """No run of `length` words occurs twice in a summary.
+    """No n-gram of words occurs twice in a summary.
 
-    Words are compared by what they spell, whichever pieces spell them. A piece is forbidden exactly if, with it, the
-    words written so far would end in a run that stands there already. That holds for a last word that could still
-    grow: a search that may write "the net" again only to go on with "work" would have to misspell "net" where it does
-    not want to go on. The end of a summary therefore needs no rule.
+    Words are compared by their text, whatever their tokens. A token is forbidden if the words of the hypothesis with it
+    would end in an n-gram that occurs already. This includes a last word that could still be continued: if "the net"
+    could be repeated as the beginning of "the network", a search that does not continue it would have to misspell it.
+    The end of a summary therefore needs no rule.
 
     Attributes:
-        length: Words of the run, at least 1.
-        pieces: The vocabulary.
+        length: Words of an n-gram, at least 1.
+        surfaces: Surface forms of the vocabulary.
     """
 
     length: int
-    pieces: WordPieces
+    surfaces: TokenSurfaces
     _context: tuple[bytes, ...] = ()
     """The last `length` - 1 words before the current one, fewer at the beginning."""
     _word: bytes = b""
-    """The word being spelt, empty behind white space."""
+    """The current word, empty after white space."""
     _followers: Mapping[tuple[bytes, ...], tuple[bytes, ...]] = field(default_factory=dict)
-    """What has followed each run of `length` - 1 words, the current word not counted."""
+    """Words that have followed each (`length` - 1)-gram, without the current word."""
 
     def __post_init__(self) -> None:
         if self.length < 1:
             raise ValueError(f"length must be at least 1, got {self.length}")
 
-    def after(self, piece: int) -> "NoRepeatWords":
-        """The constraint once this piece is written."""
-        part = self.pieces.parts[piece]
-        if not self.pieces.starts[piece]:
+    def after(self, token: int) -> "NoRepeatWords":
+        """See `Constraint.after`."""
+        part = self.surfaces.parts[token]
+        if not self.surfaces.starts[token]:
             return replace(self, _word=self._word + part) if part else self
         if not self._word:
             return replace(self, _word=part) if part else self
         followers = self._followers
         if len(self._context) == self.length - 1:
             followers = {**followers, self._context: (*followers.get(self._context, ()), self._word)}
-        return NoRepeatWords(self.length, self.pieces, self._next_context(), part, followers)
+        return NoRepeatWords(self.length, self.surfaces, self._next_context(), part, followers)
 
     def forbidden(self) -> list[int]:
-        """Pieces that would spell a word which has followed the same words before."""
-        found: list[int] = []
+        """Return the tokens that would complete a word that has followed the same words before."""
+        tokens: list[int] = []
         for follower in self._followers.get(self._context, ()):
             if len(follower) > len(self._word) and follower.startswith(self._word):
-                found += self.pieces.continuing.get(follower[len(self._word) :], ())
+                tokens += self.surfaces.continuing.get(follower[len(self._word) :], ())
         context = self._next_context() if self._word else self._context
         following = self._followers.get(context, ())
         if self._word and context == self._context and len(context) == self.length - 1:
-            following = (*following, self._word)  # a run of equal words: the current one is the first follower
+            following = (*following, self._word)  # equal words: the current one is the first follower
         for follower in dict.fromkeys(following):
-            found += self.pieces.starting.get(follower, ())
-        return found
+            tokens += self.surfaces.starting.get(follower, ())
+        return tokens
 
     def _next_context(self) -> tuple[bytes, ...]:
         return (*self._context, self._word)[-(self.length - 1) :] if self.length > 1 else ()
@@ -184,40 +184,40 @@ class NoRepeatWords:
 @final
 @dataclass(frozen=True)
 class NoRepeatTokens:
-    """No run of `length` pieces occurs twice in a summary: `no_repeat_ngram_size` of transformers.
+    """No n-gram of tokens occurs twice in a summary: `no_repeat_ngram_size` of transformers.
 
-    The piece that decoders begin with stands in no run. Where another model begins with its end, a `length` of 1 would
-    there forbid the end for ever; every greater length is the same rule.
+    The decoder's start token belongs to no n-gram. In transformers it does: with models that start with EOS a `length`
+    of 1 forbids EOS; greater lengths are equivalent.
 
     Attributes:
-        length: Pieces of the run, at least 1.
+        length: Tokens of an n-gram, at least 1.
     """
 
     length: int
     _context: tuple[int, ...] = ()
-    """The last `length` - 1 pieces, fewer at the beginning."""
+    """The last `length` - 1 tokens, fewer at the beginning."""
     _followers: Mapping[tuple[int, ...], tuple[int, ...]] = field(default_factory=dict)
-    """What has followed each run of `length` - 1 pieces."""
+    """Tokens that have followed each (`length` - 1)-gram."""
 
     def __post_init__(self) -> None:
         if self.length < 1:
             raise ValueError(f"length must be at least 1, got {self.length}")
 
-    def after(self, piece: int) -> "NoRepeatTokens":
-        """The constraint once this piece is written."""
-        context = (*self._context, piece)[-(self.length - 1) :] if self.length > 1 else ()
-        if len(self._context) < self.length - 1 or piece in self.forbidden():
+    def after(self, token: int) -> "NoRepeatTokens":
+        """See `Constraint.after`."""
+        context = (*self._context, token)[-(self.length - 1) :] if self.length > 1 else ()
+        if len(self._context) < self.length - 1 or token in self.forbidden():
             return replace(self, _context=context)
-        followers = {**self._followers, self._context: (*self.forbidden(), piece)}
+        followers = {**self._followers, self._context: (*self.forbidden(), token)}
         return NoRepeatTokens(self.length, context, followers)
 
     def forbidden(self) -> tuple[int, ...]:
-        """Pieces that have followed the same pieces before."""
+        """Return the tokens that have followed the same tokens before."""
         return self._followers.get(self._context, ())
 
 
 def _part(surface: bytes) -> bytes:
-    """Take the white space before a word away, and that of a piece which is nothing else, whichever spaces it holds."""
+    """Strip white space before a word, and all of a token that is only white space, including Unicode spaces."""
     part = surface.lstrip()
     if part.split() in ([], [part]):
         return part

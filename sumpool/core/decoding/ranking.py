@@ -1,17 +1,17 @@
-"""Which of two summaries is better, and when a search has seen enough: three formulas by name.
+"""Scores of hypotheses and stopping criteria: three length formulas.
 
-`log p` is that of a hypothesis, its end included, p the length penalty, and `length` counts its pieces and its end, so
-that with every formula a higher score is better, a penalty above 1 favours long summaries and 0 compares plain
-probabilities. With early stopping a search is over when as many hypotheses as it has beams have ended. Without it
-the best live one must also have no hope of beating the worst of them, and the formulas differ in what they hope for.
+`log p` is the log-probability of a hypothesis, EOS included, p the length penalty, and `length` the number of tokens,
+EOS included: with every formula a higher score is better, a penalty above 1 favours long summaries and 0 compares plain
+probabilities. With early stopping a search ends when as many hypotheses as beams have finished. Without it, the score
+that the best unfinished hypothesis can attain must also be at most that of the worst finished one; the formulas differ
+in this bound.
 
-    sumpool       log p / length ** p, as in fairseq. A live hypothesis is credited with the length at which it would
-                  score best: no log p is above 0, so that nothing is missed (early_stopping="never" of transformers).
-    transformers  log p / length ** p, as in `generate` of transformers 5: an end that the longest length forces costs
-                  nothing, and a live hypothesis is judged by the pieces that it has, so that a search ends sooner and
-                  may miss a long summary that would have won.
-    gnmt          log p / ((5 + length) / 6) ** p (Wu et al., 2016, arXiv:1609.08144, equation 14), with the hopes of
-                  sumpool; less is made of a piece more or less among short summaries.
+    sumpool       log p / length ** p, as in fairseq. The bound assumes the length with the best score: since log p
+                  cannot rise, no better summary is missed (early_stopping="never" of transformers).
+    transformers  log p / length ** p, as in `generate` of transformers 5: a forced EOS has probability 1, and the bound
+                  assumes the current length, so that a search ends sooner and may miss a better long summary.
+    gnmt          log p / ((5 + length) / 6) ** p (Wu et al., 2016, arXiv:1609.08144, equation 14), with the bound of
+                  sumpool; differences in length matter less among short summaries.
 """
 
 import math
@@ -22,32 +22,31 @@ LengthFormula = Literal["sumpool", "transformers", "gnmt"]
 
 
 class Lengths(NamedTuple):
-    """How many pieces a summary may have, forced first ones counted and its end not.
+    """Bounds on the tokens of a summary, its prefix included and EOS excluded.
 
     Attributes:
-        minimum: Fewest.
-        maximum: Most.
-        likely: How many the search waits for: a live hypothesis is credited with this length, and with its own from
-            there on, when it is asked whether it can still beat those that ended. None credits it with `maximum`,
-            which misses nothing and mostly searches to the very end. The formula of transformers does not ask for it.
+        minimum: Minimum length.
+        maximum: Maximum length.
+        expected: Length that the stopping criterion assumes for shorter unfinished hypotheses. None assumes `maximum`,
+            which misses no better summary and mostly searches to the maximum. Ignored by the formula of transformers.
     """
 
     minimum: int
     maximum: int
-    likely: int | None = None
+    expected: int | None = None
 
 
 @final
 @dataclass(frozen=True)
 class Ranking:
-    """How many hypotheses a search follows, how they compare and when they end.
+    """Scoring of hypotheses and stopping criterion of a search.
 
     Attributes:
-        beams: Hypotheses that each document's search follows; 1 is greedy.
+        beams: Hypotheses per document; 1 is greedy search.
         length_penalty: Exponent p of the formula, at least 0.
         length_formula: Name of the formula.
-        early_stopping: Whether a search is over as soon as `beams` hypotheses have ended.
-        force_end: Whether a hypothesis of the longest length must still write its end; else it ends as it stands.
+        early_stopping: Whether a search ends as soon as `beams` hypotheses have finished.
+        force_end: Whether hypotheses of the maximum length must end with EOS; else they are cut.
     """
 
     beams: int
@@ -64,17 +63,17 @@ class Ranking:
 
     @property
     def forced_end_is_free(self) -> bool:
-        """Whether an end that nothing else may replace adds nothing to log p."""
+        """Whether a forced EOS adds nothing to log p."""
         return self.length_formula == "transformers"
 
     def score(self, log_prob: float, length: int) -> float:
-        """Score a hypothesis of this length, its end counted where it has one."""
+        """Return the score of a hypothesis of this length, EOS included."""
         base = (5 + length) / 6 if self.length_formula == "gnmt" else length
         return log_prob / math.pow(base, self.length_penalty)
 
-    def hope(self, log_prob: float, written: int, lengths: Lengths) -> float:
-        """Say what a live hypothesis of this many pieces could still score."""
+    def attainable_score(self, log_prob: float, tokens: int, lengths: Lengths) -> float:
+        """Return the highest score that an unfinished hypothesis with this many tokens is assumed to attain."""
         if self.length_formula == "transformers":
-            return self.score(log_prob, written)
-        length = lengths.maximum if lengths.likely is None else max(lengths.likely, written)
+            return self.score(log_prob, tokens)
+        length = lengths.maximum if lengths.expected is None else max(lengths.expected, tokens)
         return self.score(log_prob, length + 1)

@@ -1,7 +1,7 @@
-"""Summaries drawn from what a model foresees: not its best one, but a picture of all that it might write.
+"""Sampling of summaries from the model's distribution.
 
-Each is drawn on its own, piece by piece, from the probabilities of the model sharpened by a temperature. What decides
-is a number per piece that the caller has drawn, so that neither batch mates nor the order of work change a summary.
+Samples are independent; each token is drawn from the model's probabilities at a temperature. The caller provides one
+random number per token, so that neither batch mates nor the order of computation change a sample.
 """
 
 from collections.abc import Sequence
@@ -13,7 +13,7 @@ from torch import Tensor
 
 from sumpool.core.decoding.constraints import NO_RULES, Constraint, Rules, after_all, forbid
 from sumpool.core.decoding.ranking import Lengths
-from sumpool.core.decoding.step import StateT, Step, begin, kept, widest
+from sumpool.core.decoding.step import StateT, Step, documents_to_keep, feed_prefix, rows_to_keep
 
 
 @dataclass
@@ -23,14 +23,14 @@ class _Sample:
     eos: int
     ended: bool = False
 
-    def advance(self, piece: int) -> int:
-        """Go on with a piece, or stay ended; return what is shown to the model."""
-        self.ended = self.ended or piece == self.eos
+    def advance(self, token: int) -> int:
+        """Append a token unless the sample has ended; return the next input of the model."""
+        self.ended = self.ended or token == self.eos
         if self.ended:
             return self.eos
-        self.tokens = (*self.tokens, piece)
-        self.constraints = after_all(self.constraints, [piece])
-        return piece
+        self.tokens = (*self.tokens, token)
+        self.constraints = after_all(self.constraints, [token])
+        return token
 
 
 @torch.inference_mode()
@@ -42,75 +42,75 @@ def sample(
     temperature: float,
     rules: Rules = NO_RULES,
 ) -> list[list[tuple[int, ...]]]:
-    """Draw summaries of a batch of documents.
+    """Sample summaries of a batch of documents.
 
-    Where a constraint forbids every piece, the summary ends as it stands.
+    Where constraints forbid every token, the sample ends.
 
     Args:
-        step: Gives log-probabilities of the next piece.
-        state: The state before the first piece, as many rows for each document as summaries are drawn.
-        lengths: Shortest and longest summary of each document.
-        draws: (documents, samples, steps), numbers from 0 to below 1 in float32, where `step` wants its input: the
-            piece is taken at which the probabilities, added up in the order of the vocabulary, pass the number. There
-            is one step more than the longest summary has pieces.
-        temperature: Above 0; 1 draws from the model's own probabilities, less prefers what is likely.
+        step: Computes log-probabilities of the next token.
+        state: State before the first token, one row per sample, those of a document side by side.
+        lengths: Length bounds of each document.
+        draws: (documents, samples, steps), uniform random numbers in [0, 1) in float32, on the device of `step`: the
+            token is drawn at which the cumulative distribution exceeds the number. There is one step more than the
+            maximum length.
+        temperature: Above 0; 1 samples from the model's distribution, less sharpens it.
         rules: Prefix, constraints and special tokens of every summary.
 
     Returns:
-        For each document its summaries, without begin and end.
+        For each document its samples, without BOS and EOS.
 
     Raises:
-        ValueError: If `step` gives NaN.
+        ValueError: If `step` returns NaN.
     """
     rows, device = draws.size(1), draws.device
     eos = rules.special_tokens.eos
-    begun = after_all(rules.constraints, rules.prefix)
-    drawn = [_Sample(tuple(rules.prefix), begun, eos) for _ in range(len(lengths) * rows)]
-    active = [list(range(rows * place, rows * (place + 1))) for place in range(len(lengths))]  # those in the state
-    last, state = begin(step, state, len(drawn), rules, device)
-    written = len(rules.prefix)
+    initial = after_all(rules.constraints, rules.prefix)
+    samples = [_Sample(tuple(rules.prefix), initial, eos) for _ in range(len(lengths) * rows)]
+    active = [list(range(rows * index, rows * (index + 1))) for index in range(len(lengths))]  # samples in the batch
+    last, state = feed_prefix(step, state, len(samples), rules, device)
+    length = len(rules.prefix)
     while active:
         log_probs, state = step(last, state)
-        bounds = [lengths[numbers[0] // rows] for numbers in active]
-        constraints = [[drawn[number].constraints for number in numbers] for numbers in active]
-        forbid(log_probs, written, bounds, constraints, rules.special_tokens)
-        going = list(chain.from_iterable(active))
-        pieces = _draw(log_probs, draws.flatten(0, 1)[going, written], temperature, eos)
-        shown = {number: drawn[number].advance(piece) for number, piece in zip(going, pieces, strict=True)}
-        written += 1
-        active, state = _leave(active, [sample.ended for sample in drawn], state, device)
-        last = torch.tensor([shown[number] for number in chain.from_iterable(active)], device=device)
-    return [[sample.tokens for sample in drawn[first : first + rows]] for first in range(0, len(drawn), rows)]
+        bounds = [lengths[indices[0] // rows] for indices in active]
+        constraints = [[samples[index].constraints for index in indices] for indices in active]
+        forbid(log_probs, length, bounds, constraints, rules.special_tokens)
+        order = list(chain.from_iterable(active))
+        tokens = _draw(log_probs, draws.flatten(0, 1)[order, length], temperature, eos)
+        inputs = {index: samples[index].advance(token) for index, token in zip(order, tokens, strict=True)}
+        length += 1
+        active, state = _drop_ended(active, [sample.ended for sample in samples], state, device)
+        last = torch.tensor([inputs[index] for index in chain.from_iterable(active)], device=device)
+    return [[sample.tokens for sample in samples[first : first + rows]] for first in range(0, len(samples), rows)]
 
 
-def _leave(
+def _drop_ended(
     active: list[list[int]], ended: Sequence[bool], state: StateT, device: torch.device
 ) -> tuple[list[list[int]], StateT]:
-    """Let documents leave whose summaries have all ended, then of each document as many that have as all can spare."""
-    staying = kept([not all(ended[number] for number in numbers) for numbers in active], device)
-    if 0 < len(staying) < len(active):
-        state = state.select(torch.tensor(staying, device=device))
-    active = [active[place] for place in staying]
+    """Drop documents whose samples have all ended, then as many ended samples of each as all documents have."""
+    keep = documents_to_keep([not all(ended[index] for index in indices) for indices in active], device)
+    if 0 < len(keep) < len(active):
+        state = state.select(torch.tensor(keep, device=device))
+    active = [active[document] for document in keep]
     if not active:
         return active, state
-    width = widest([[not ended[number] for number in numbers] for numbers in active], device)
+    width = rows_to_keep([[not ended[index] for index in indices] for indices in active], device)
     if width == len(active[0]):
         return active, state
-    fewer = [sorted(numbers, key=lambda number: ended[number])[:width] for numbers in active]  # those that go on first
-    places = [
-        place * len(numbers) + numbers.index(number)
-        for place, (numbers, some) in enumerate(zip(active, fewer, strict=True))
-        for number in some
+    fewer = [sorted(indices, key=lambda index: ended[index])[:width] for indices in active]  # unfinished ones first
+    rows = [
+        document * len(indices) + indices.index(index)
+        for document, (indices, remaining) in enumerate(zip(active, fewer, strict=True))
+        for index in remaining
     ]
-    return fewer, state.reorder(torch.tensor(places, device=device))
+    return fewer, state.reorder(torch.tensor(rows, device=device))
 
 
 def _draw(log_probs: Tensor, draws: Tensor, temperature: float, eos: int) -> list[int]:
-    """Take a piece for every row: log_probs (rows, vocab), draws (rows,); END where none is allowed."""
+    """Draw a token for every row of log_probs (rows, vocab) by draws (rows,); EOS where all are forbidden."""
     if log_probs.isnan().any():
-        raise ValueError("step must give log-probabilities, got NaN")
-    log_probs = log_probs.double()  # sums of thousands of pieces
+        raise ValueError("step must return log-probabilities, got NaN")
+    log_probs = log_probs.double()  # sums over thousands of tokens
     best = log_probs.amax(-1, keepdim=True)
     sums = ((log_probs - best) / temperature).exp().cumsum(-1)  # (rows, vocab)
-    pieces = torch.searchsorted(sums, draws[:, None] * sums[:, -1:], right=True).squeeze(-1)
-    return pieces.where(best.squeeze(-1) > -torch.inf, eos).tolist()
+    tokens = torch.searchsorted(sums, draws[:, None] * sums[:, -1:], right=True).squeeze(-1)
+    return tokens.where(best.squeeze(-1) > -torch.inf, eos).tolist()

@@ -1,4 +1,4 @@
-"""What a search asks of a model: a function that goes one piece further, and a state between two calls."""
+"""Step functions: the interface between search and model."""
 
 from collections.abc import Callable, Sequence
 from typing import Protocol, Self, TypeVar
@@ -8,50 +8,50 @@ from torch import Tensor
 
 from sumpool.core.decoding.constraints import Rules
 
-_LEAVE_AT = {"cuda": 0.5}
-"""By device, the share of a batch that still goes on when those that are done leave it; at once elsewhere. On a GPU few
-rows take the time of many, and a step is recorded anew for every number of documents."""
+COMPACT_BELOW = {"cuda": 0.5}
+"""By device, the fraction of unfinished documents at which finished ones are dropped from the batch; 1 elsewhere. On a
+GPU few rows take the time of many, and each batch size needs a CUDA graph of its own."""
 
 
 class SearchState(Protocol):
-    """What a step function remembers; rows are documents times beams, the beams of a document side by side."""
+    """State of a step function between two steps; rows are documents times beams, those of a document side by side."""
 
     def reorder(self, rows: Tensor) -> Self:
-        """Continue from these rows (batch * beams,); every row stays with its document. There may be fewer beams."""
+        """Continue rows `rows` (batch * beams,), each of the same document; there may be fewer beams."""
 
     def select(self, documents: Tensor) -> Self:
-        """Keep these documents (fewer,), given by their place in the batch."""
+        """Continue with these documents only, (fewer,) indices."""
 
 
 StateT = TypeVar("StateT", bound=SearchState)
 Step = Callable[[Tensor, StateT], tuple[Tensor, StateT]]
-"""Takes the last pieces (batch * beams,) and a state; gives log-probabilities (batch * beams, vocab), which the search
+"""Maps the last tokens (batch * beams,) and a state to log-probabilities (batch * beams, vocab), which the search
 overwrites, and the next state."""
 
 
-def begin(
+def feed_prefix(
     step: Step[StateT], state: StateT, rows: int, rules: Rules, device: torch.device | str
 ) -> tuple[Tensor, StateT]:
-    """Show a model the pieces that every summary begins with: the newest one of each row (rows,), and the state."""
+    """Feed the prefix of all summaries to a model; return the last token of each row (rows,) and the state."""
     last = torch.full((rows,), rules.special_tokens.decoder_start, device=device)
-    for piece in rules.prefix if rows else ():
+    for token in rules.prefix if rows else ():
         _, state = step(last, state)
-        last = torch.full_like(last, piece)
+        last = torch.full_like(last, token)
     return last, state
 
 
-def kept(unfinished: Sequence[bool], device: torch.device | str) -> list[int]:
-    """Choose the places of a batch that stay in it: those that are not done, or all while few are done."""
-    going = [place for place, goes_on in enumerate(unfinished) if goes_on]
-    stays_whole = len(going) > _LEAVE_AT.get(torch.device(device).type, 1.0) * len(unfinished)
-    return list(range(len(unfinished))) if stays_whole else going
+def documents_to_keep(unfinished: Sequence[bool], device: torch.device | str) -> list[int]:
+    """Return the indices of documents that stay in the batch: unfinished ones, or all while few are finished."""
+    remaining = [index for index, is_unfinished in enumerate(unfinished) if is_unfinished]
+    keep_all = len(remaining) > COMPACT_BELOW.get(torch.device(device).type, 1.0) * len(unfinished)
+    return list(range(len(unfinished))) if keep_all else remaining
 
 
-def widest(unfinished: Sequence[Sequence[bool]], device: torch.device | str) -> int:
-    """Say how many rows of each document are needed for those that go on, or how many it has where all of them stay.
+def rows_to_keep(unfinished: Sequence[Sequence[bool]], device: torch.device | str) -> int:
+    """Return the number of rows per document that hold all unfinished ones, or all where batches are not compacted.
 
     Args:
-        unfinished: Of each document, at least one, which rows go on; all have the same number.
-        device: Where they are.
+        unfinished: For each document (at least one), which rows are unfinished; all have equally many rows.
+        device: Device of the batch.
     """
-    return len(unfinished[0]) if torch.device(device).type in _LEAVE_AT else max(map(sum, unfinished))
+    return len(unfinished[0]) if torch.device(device).type in COMPACT_BELOW else max(map(sum, unfinished))

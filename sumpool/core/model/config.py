@@ -20,12 +20,12 @@ PositionsOfTokens = Literal["sinusoidal", "learned", "none"]
 
 
 class EncoderLayerConfig(Settings):
-    """One encoder layer, and the pooling after it."""
+    """One encoder layer, and an optional pooling after it."""
 
     attention: Annotated[AttentionConfig, OneOf("sumpool.core.attention")]
-    """How the vectors of a document see each other."""
+    """Self-attention of the layer."""
     pool: Annotated[PoolerConfig, OneOf("sumpool.core.pooling")] | None = None
-    """What leaves fewer vectors after this layer; nothing by default."""
+    """Pooling after the layer; none by default."""
 
 
 class DecoderConfig(Settings):
@@ -34,19 +34,19 @@ class DecoderConfig(Settings):
     layers: int = Field(6, ge=1, le=64)
     """Decoder layers."""
     cross_attention: Annotated[CrossAttentionConfig, OneOf("sumpool.core.cross_attention")] = FullCrossAttentionConfig()
-    """How the summary sees the document."""
+    """Attention from the summary to the encoded document."""
     positions: PositionsOfTokens = "sinusoidal"
-    """Positions of the summary's tokens: waves, a vector learnt for each place, or none as in the paper's models."""
+    """Positions of the summary's tokens: sinusoidal, learned embeddings, or none as in the paper's models."""
     predict_length: bool = False
-    """Whether the model foresees how long the summary of a document is to become and is told at every token how many
-    are left; learnt by the loss `length`."""
+    """Predict the length of each summary from the document and condition the decoder at every position on the number of
+    remaining tokens; trained by the loss `length`."""
 
 
 class ModelConfig(Settings):
-    """An encoder-decoder Transformer that pools what it reads."""
+    """Encoder-decoder Transformer with pooling between encoder layers."""
 
     dim: int = Field(512, ge=2, le=8192)
-    """Features of a vector."""
+    """Features of a state (d_model)."""
     heads: int = Field(8, ge=1, le=128)
     """Attention heads; must divide dim."""
     feed_forward: int = Field(2048, ge=1, le=65536)
@@ -54,29 +54,29 @@ class ModelConfig(Settings):
     activation: Literal["relu", "gelu"] = "relu"
     """Non-linearity of the feed-forward layers."""
     positions: PositionsOfTokens = "sinusoidal"
-    """Positions added to the source's embeddings: waves, a vector learnt for each place, or none, which leaves them to
-    attentions that have their own."""
+    """Positions added to the source's embeddings: sinusoidal, learned embeddings, or none, for attentions with position
+    encodings of their own."""
     scale_embedding: bool = True
-    """Whether embeddings are multiplied by the root of dim, so that positions do not drown them."""
+    """Multiply embeddings by the square root of dim, so that positions do not dominate them."""
     embedding_norm: bool = False
-    """Whether embeddings are normalised before the first layer, in encoder and decoder."""
+    """Apply layer normalisation to the embeddings, in encoder and decoder."""
     norm: Literal["pre", "post"] = "pre"
-    """Where layer normalisation stands: before each sub-layer, or after its residual sum."""
+    """Position of layer normalisation: before each sub-layer, or after its residual sum."""
     dropout: float = Field(0.1, ge=0, lt=1)
-    """Dropout on embeddings and on what every sub-layer adds."""
+    """Dropout on embeddings and on the output of every sub-layer."""
     source_length: int = Field(8192, ge=1)
-    """Tokens of a document that the model reads at once."""
+    """Maximum tokens of a document, or of one of its windows."""
     target_length: int = Field(512, ge=1)
-    """Tokens of a summary that the model learns from or writes, its end included."""
+    """Maximum tokens of a summary in training and generation, EOS included."""
     encoder: tuple[EncoderLayerConfig, ...] = Field(min_length=1)
     """The encoder's layers, first to last."""
     restore: bool = False
-    """Whether the decoder sees every source token again: its vector before the first pooling plus the one that it was
-    pooled into (Dai et al., 2020)."""
+    """Upsample to all source tokens for the decoder: the state of each before the first pooling plus the pooled state
+    that it is a member of (Dai et al., 2020)."""
     decoder: DecoderConfig = DecoderConfig()
     """The decoder."""
     output: Annotated[OutputConfig, OneOf("sumpool.core.output")] = PointerOutputConfig()
-    """How decoder states become words."""
+    """Output head: from decoder states to log-probabilities of tokens."""
 
     @model_validator(mode="after")
     def _heads_divide_dim(self) -> Self:
@@ -88,19 +88,19 @@ class ModelConfig(Settings):
 
     @model_validator(mode="after")
     def _layers_suit_dim(self) -> Self:
-        """Let every layer say what it cannot be built with, before there are data or a device."""
-        with torch.device("meta"), SkipInit():  # takes neither memory nor random numbers
+        """Build every layer once, so that errors are reported before data are read."""
+        with torch.device("meta"), SkipInit():  # needs neither memory nor random numbers
             embedding = nn.Embedding(1, self.dim)
             try:
                 self.decoder.cross_attention.build(self.dim, self.heads)
                 self.decoder.cross_attention.build_memory_encoder(self.dim)
             except ValueError as error:
                 raise ValueError(f"decoder: {error}") from error
-            for number, layer in enumerate(self.encoder):
+            for index, layer in enumerate(self.encoder):
                 try:
                     layer.attention.build(self.dim, self.heads)
                     if layer.pool:
                         layer.pool.build(embedding)
                 except ValueError as error:
-                    raise ValueError(f"encoder[{number}]: {error}") from error
+                    raise ValueError(f"encoder[{index}]: {error}") from error
         return self

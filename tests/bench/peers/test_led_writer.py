@@ -7,7 +7,7 @@ import torch
 from sumpool.bench.peers.led_writer import LedWriter
 from sumpool.bench.peers.transformers_models import led
 from sumpool.core.decoding.config import DecodingConfig
-from sumpool.core.decoding.constraints import WordPieces
+from sumpool.core.decoding.constraints import TokenSurfaces
 from sumpool.core.decoding.ranking import Lengths
 from sumpool.core.model.config import ModelConfig
 from sumpool.special_tokens import BOS, EOS, PAD, UNK
@@ -16,7 +16,7 @@ from tests.bench.peers.test_led_inputs import CONFIG, item
 pytest.importorskip("transformers")
 VOCABULARY = 24
 LONG = CONFIG.model_copy(update={"target_length": 17, "source_length": 12})
-PIECES = WordPieces([b"", b"", b"", b"", *(f" w{number // 2}".encode() for number in range(4, VOCABULARY))])
+PIECES = TokenSurfaces([b"", b"", b"", b"", *(f" w{number // 2}".encode() for number in range(4, VOCABULARY))])
 """Every word can be spelt by two pieces."""
 
 

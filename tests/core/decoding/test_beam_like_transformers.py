@@ -1,6 +1,6 @@
-"""With the settings of transformers the search finds what its `generate` finds, piece for piece.
+"""Beam search with the settings of transformers, against its `generate`.
 
-The model is theirs in both cases, tiny and random, so that nothing but the search is compared.
+Both use the same tiny random BART, so that only the search is compared.
 """
 
 import itertools
@@ -18,13 +18,13 @@ from sumpool.core.decoding.ranking import Lengths, Ranking
 VOCAB = 40
 BOS, PAD, EOS, UNK = 0, 1, 2, 3
 THEIRS = torch.tensor([PAD, UNK, EOS, EOS, BOS, *range(4, VOCAB)])
-"""Their number of each of our pieces; they begin with their end."""
+"""Token id of BART for each token id of the search; BART starts with EOS."""
 FIRST = THEIRS.tolist().index(BOS)
-"""Our number of their `<s>`."""
+"""Id of `<s>` in the search."""
 
 
 def random_model(seed: int) -> BartForConditionalGeneration:
-    """Probabilities are far from even, and END is likely enough for beams to end at different times."""
+    """A BART with uneven probabilities, in which EOS is likely enough for beams to end at different times."""
     torch.manual_seed(seed)
     sizes = {f"{part}_{name}": size for part in ("encoder", "decoder") for name, size in SIZES.items()}
     model = BartForConditionalGeneration(
@@ -32,7 +32,7 @@ def random_model(seed: int) -> BartForConditionalGeneration:
     )
     model.final_logits_bias[:, [PAD, UNK]] = -torch.inf
     model.final_logits_bias[:, EOS] = 2.5
-    model.generation_config = GenerationConfig()  # with settings of its own, which would stand in for every None
+    model.generation_config = GenerationConfig()  # without the settings of the model, which would replace every None
     return model.eval()
 
 
@@ -40,32 +40,32 @@ SIZES = {"layers": 1, "attention_heads": 2, "ffn_dim": 16}
 
 
 @dataclass(frozen=True)
-class Rows:
-    """The state of a search over their model, which reads everything written once more at every step."""
+class BartState:
+    """State of a search over BART without a cache."""
 
     model: BartForConditionalGeneration
     source: Tensor
     mask: Tensor
-    written: Tensor
+    tokens: Tensor
     beams: int
 
-    def step(self, last: Tensor, state: "Rows") -> tuple[Tensor, "Rows"]:
-        state = replace(state, written=torch.cat([state.written, THEIRS[last][:, None]], dim=1))
-        read = self.model(
-            encoder_outputs=(state.source,), attention_mask=state.mask, decoder_input_ids=state.written, use_cache=False
+    def step(self, last: Tensor, state: "BartState") -> tuple[Tensor, "BartState"]:
+        state = replace(state, tokens=torch.cat([state.tokens, THEIRS[last][:, None]], dim=1))
+        output = self.model(
+            encoder_outputs=(state.source,), attention_mask=state.mask, decoder_input_ids=state.tokens, use_cache=False
         )
-        return read.logits[:, -1].log_softmax(-1)[:, THEIRS], state
+        return output.logits[:, -1].log_softmax(-1)[:, THEIRS], state
 
-    def reorder(self, rows: Tensor) -> "Rows":
-        return replace(self, source=self.source[rows], mask=self.mask[rows], written=self.written[rows])
+    def reorder(self, rows: Tensor) -> "BartState":
+        return replace(self, source=self.source[rows], mask=self.mask[rows], tokens=self.tokens[rows])
 
-    def select(self, documents: Tensor) -> "Rows":
+    def select(self, documents: Tensor) -> "BartState":
         return self.reorder((documents[:, None] * self.beams + torch.arange(self.beams)).flatten())
 
 
 @dataclass(frozen=True)
 class Case:
-    """A model, a batch and settings, which are those of transformers by its names."""
+    """A model, a batch, and settings by their names in transformers."""
 
     seed: int
     beams: int
@@ -79,16 +79,16 @@ class Case:
 
 
 def cases() -> list[Case]:
-    """Every beams x penalty x stopping x run, each with lengths and forced pieces of its own; and greedy search."""
+    """Every beams x penalty x stopping x n-gram, each with its own lengths and forced tokens; and greedy search."""
     choices = itertools.product((2, 3, 4), (0.0, 1.0, 2.0), (False, True), (0, 3))
-    greedy = [(1, 1.0, False, run) for run in (0, 2, 3, 4)]
+    greedy = [(1, 1.0, False, ngram) for ngram in (0, 2, 3, 4)]
     forced = itertools.cycle([(True, True), (False, True), (True, False), (False, False), (True, True)])
     lengths = itertools.cycle([(0, 20), (5, 12), (0, 6), (9, 30), (6, 6), (0, 30), (14, 18)])
     return [Case(seed, *choice, *next(forced), *next(lengths)) for seed, choice in enumerate([*choices, *greedy])]
 
 
 def generate(model: BartForConditionalGeneration, ids: Tensor, mask: Tensor, case: Case) -> list[list[Hypothesis]]:
-    """Let transformers search."""
+    """Search by transformers."""
     settings = GenerationConfig(
         num_beams=case.beams,
         num_return_sequences=case.beams,
@@ -105,26 +105,28 @@ def generate(model: BartForConditionalGeneration, ids: Tensor, mask: Tensor, cas
         return_dict_in_generate=True,
         output_scores=True,
     )
-    found = model.generate(ids, attention_mask=mask, generation_config=settings)
-    scores = found.sequences_scores.tolist() if case.beams > 1 else [0.0] * len(ids)
+    output = model.generate(ids, attention_mask=mask, generation_config=settings)
+    scores = output.sequences_scores.tolist() if case.beams > 1 else [0.0] * len(ids)
     ended = [
-        Hypothesis(tuple(itertools.takewhile(lambda piece: piece not in (EOS, PAD), row[1:])), score, 0.0)
-        for row, score in zip(found.sequences.tolist(), scores, strict=True)
+        Hypothesis(tuple(itertools.takewhile(lambda token: token not in (EOS, PAD), row[1:])), score, 0.0)
+        for row, score in zip(output.sequences.tolist(), scores, strict=True)
     ]
     return [
-        [hypothesis for hypothesis in ended[first : first + case.beams] if hypothesis.score > -1e8]  # the others lived
+        [
+            hypothesis for hypothesis in ended[first : first + case.beams] if hypothesis.score > -1e8
+        ]  # others are unfinished
         for first in range(0, len(ended), case.beams)
     ]
 
 
 def ours(model: BartForConditionalGeneration, ids: Tensor, mask: Tensor, case: Case) -> list[list[Hypothesis]]:
-    """Search with the same settings; their lengths count the piece that they begin with, and the end as well."""
+    """Search with the same settings; lengths of transformers include the start token and EOS."""
     rows = torch.arange(len(ids)).repeat_interleave(case.beams)
     with torch.inference_mode():
         source = model.get_encoder()(ids, attention_mask=mask).last_hidden_state
-    state = Rows(model, source[rows], mask[rows], torch.empty(len(rows), 0, dtype=torch.long), case.beams)
+    state = BartState(model, source[rows], mask[rows], torch.empty(len(rows), 0, dtype=torch.long), case.beams)
     maximum = case.max_length - (2 if case.forced_eos else 1)
-    found = search(
+    results = search(
         state.step,
         state,
         [Lengths(min(max(0, case.min_length - 1), maximum), maximum)] * len(ids),
@@ -134,7 +136,9 @@ def ours(model: BartForConditionalGeneration, ids: Tensor, mask: Tensor, case: C
             constraints=[NoRepeatTokens(case.no_repeat)] if case.no_repeat else [],
         ),
     )
-    return [[replace(one, tokens=tuple(THEIRS[list(one.tokens)].tolist())) for one in ended] for ended in found]
+    return [
+        [replace(one, tokens=tuple(THEIRS[list(one.tokens)].tolist())) for one in hypotheses] for hypotheses in results
+    ]
 
 
 @pytest.mark.parametrize("case", cases())
@@ -143,7 +147,7 @@ def test_equals_generate(case: Case) -> None:
     ids = torch.randint(4, VOCAB, (4, 9))
     mask = torch.arange(9) < torch.tensor([[9], [5], [1], [7]])
     expected = generate(model, ids, mask.long(), case)
-    for found, theirs in zip(ours(model, ids, mask.long(), case), expected, strict=True):
-        assert [one.tokens for one in found] == [one.tokens for one in theirs]
+    for actual, theirs in zip(ours(model, ids, mask.long(), case), expected, strict=True):
+        assert [one.tokens for one in actual] == [one.tokens for one in theirs]
         if case.beams > 1:
-            assert [one.score for one in found] == pytest.approx([one.score for one in theirs], abs=1e-5)
+            assert [one.score for one in actual] == pytest.approx([one.score for one in theirs], abs=1e-5)

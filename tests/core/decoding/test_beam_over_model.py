@@ -1,4 +1,4 @@
-"""The search over a real model: what it says of its summaries is true, and batch mates change none of them."""
+"""Beam search over a model: log-probabilities are those of the model, and batch mates do not change results."""
 
 import math
 from collections.abc import Sequence
@@ -7,7 +7,7 @@ import pytest
 import torch
 
 from sumpool.core.decoding.beam import Hypothesis, search
-from sumpool.core.decoding.constraints import NoRepeatWords, Rules, WordPieces
+from sumpool.core.decoding.constraints import NoRepeatWords, Rules, TokenSurfaces
 from sumpool.core.decoding.ranking import Lengths, Ranking
 from sumpool.core.model.config import ModelConfig
 from sumpool.core.model.summarizer import DecoderState, Memory, SummarizationModel
@@ -23,7 +23,7 @@ CROSS_ATTENTIONS = {
 
 @pytest.fixture(scope="module", params=["full", "sentence"])
 def model(request: pytest.FixtureRequest) -> SummarizationModel:
-    """A model that knows nothing but is sure of it, so that a summary is decided and not a tie."""
+    """A random model with sharp distributions, so that there are no ties."""
     torch.manual_seed(5)
     settings = {
         "dim": 32,
@@ -49,33 +49,33 @@ def documents() -> list[torch.Tensor]:
     return [torch.randint(5, VOCAB, (length,), generator=generator) for length in [*lengths, 600]]
 
 
-def read(model: SummarizationModel, documents: Sequence[torch.Tensor]) -> Memory:
+def encode(model: SummarizationModel, documents: Sequence[torch.Tensor]) -> Memory:
     ids = torch.nn.utils.rnn.pad_sequence(list(documents), batch_first=True)
     mask = torch.nn.utils.rnn.pad_sequence([torch.ones(len(ids), dtype=torch.bool) for ids in documents], True)
     return model.encode(ids, mask, torch.arange(ids.size(1)).expand(ids.shape) // 7)
 
 
 def summaries(model: SummarizationModel, documents: Sequence[torch.Tensor], beams: int) -> list[list[Hypothesis]]:
-    """No piece comes twice, so that a summary goes on to new ones; where all that is left is unlikely, it ends."""
+    """Search summaries without repeated tokens, so that they vary and end."""
 
     def step(last: torch.Tensor, state: DecoderState) -> tuple[torch.Tensor, DecoderState]:
         log_probs, state = model.step(last, state)
         return with_ends(log_probs), state
 
-    rule = NoRepeatWords(1, WordPieces([f" {number}".encode() if number > EOS else b"" for number in range(VOCAB)]))
-    state = model.start(read(model, documents), beams)
+    rule = NoRepeatWords(1, TokenSurfaces([f" {number}".encode() if number > EOS else b"" for number in range(VOCAB)]))
+    state = model.start(encode(model, documents), beams)
     return search(step, state, [LENGTHS] * len(documents), Ranking(beams), Rules(constraints=[rule]))
 
 
 def with_ends(log_probs: torch.Tensor) -> torch.Tensor:
-    """Mix in a chance of one in fifty to end, which a model of random weights would never do."""
+    """Mix in a probability of 1 / 50 of EOS, which a random model would never generate."""
     mixed = log_probs + math.log(0.98)
     mixed[:, EOS] = torch.logaddexp(mixed[:, EOS], torch.tensor(math.log(0.02)))
     return mixed
 
 
 @pytest.mark.parametrize("beams", [1, 4])
-def test_fifty_summaries_do_not_notice_their_batch(
+def test_fifty_summaries_do_not_depend_on_their_batch(
     model: SummarizationModel, documents: list[torch.Tensor], beams: int
 ) -> None:
     alone = [summaries(model, [document], beams)[0][0].tokens for document in documents[:50]]
@@ -85,17 +85,17 @@ def test_fifty_summaries_do_not_notice_their_batch(
         order = torch.randperm(50, generator=torch.Generator().manual_seed(size)).tolist()
         for first in range(0, 50, size):
             mates = order[first : first + size]
-            found = summaries(model, [documents[mate] for mate in [*mates, 50]], beams)
-            assert [hypotheses[0].tokens for hypotheses in found[:-1]] == [alone[mate] for mate in mates]
+            results = summaries(model, [documents[mate] for mate in [*mates, 50]], beams)
+            assert [hypotheses[0].tokens for hypotheses in results[:-1]] == [alone[mate] for mate in mates]
 
 
 @pytest.mark.parametrize("beams", [1, 4])
 def test_log_probabilities_are_those_of_the_model(
     model: SummarizationModel, documents: list[torch.Tensor], beams: int
 ) -> None:
-    """Every hypothesis, found over a cache that was reordered and shrunk, is scored again in one pass."""
+    """Score every hypothesis, found with a reordered and reduced cache, in one pass."""
     for document, hypotheses in zip(documents[:8], summaries(model, documents[:8], beams), strict=True):
-        memory = read(model, [document])
+        memory = encode(model, [document])
         for hypothesis in hypotheses:
             scores = model.score(memory, torch.tensor([[*hypothesis.tokens, EOS]])).log_prob[0]
             scores = scores + math.log(0.98)

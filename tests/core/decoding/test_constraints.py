@@ -1,4 +1,4 @@
-"""No repeated runs of words: against a slow definition, over random vocabularies and random texts."""
+"""No repeated n-grams, against a naive implementation, over random texts."""
 
 import random
 import re
@@ -6,11 +6,11 @@ import time
 
 import pytest
 
-from sumpool.core.decoding.constraints import NoRepeatTokens, NoRepeatWords, WordPieces
+from sumpool.core.decoding.constraints import NoRepeatTokens, NoRepeatWords, TokenSurfaces
 
 SPECIAL = ["<pad>", "<unk>", "<s>", "</s>"]
-# few letters, so that words meet again often and in many spellings: by pieces, by bytes, across line breaks
-PIECES = [
+# few letters, so that words recur often and in many tokenisations: tokens, bytes, across line breaks
+TOKENS = [
     *SPECIAL,
     "\n",
     "▁",
@@ -31,87 +31,87 @@ PIECES = [
 ]
 
 
-def surface(piece: int) -> bytes:
-    """What a piece spells; "▁" is a space and <0x41> a byte, which may be part of a character."""
-    plain = PIECES[piece].replace("▁", " ").encode()
-    return re.sub(rb"<0x(..)>", lambda found: bytes.fromhex(found[1].decode()), plain)
+def surface(token: int) -> bytes:
+    """Text of a token; "▁" is a space and <0x41> a byte, which may be part of a character."""
+    plain = TOKENS[token].replace("▁", " ").encode()
+    return re.sub(rb"<0x(..)>", lambda match: bytes.fromhex(match[1].decode()), plain)
 
 
-SURFACES = [b"" if piece < len(SPECIAL) else surface(piece) for piece in range(len(PIECES))]
+SURFACES = [b"" if token < len(SPECIAL) else surface(token) for token in range(len(TOKENS))]
 
 
-def text(pieces: list[int]) -> bytes:
-    return b"".join(map(surface, pieces))
+def text(tokens: list[int]) -> bytes:
+    return b"".join(map(surface, tokens))
 
 
-def ends_in_a_repeated_run(words: list[bytes], length: int) -> bool:
-    runs = [tuple(words[start : start + length]) for start in range(len(words) - length + 1)]
-    return bool(runs) and runs[-1] in runs[:-1]
+def ends_in_a_repeated_ngram(words: list[bytes], length: int) -> bool:
+    ngrams = [tuple(words[start : start + length]) for start in range(len(words) - length + 1)]
+    return bool(ngrams) and ngrams[-1] in ngrams[:-1]
 
 
-def naively_forbidden(pieces: list[int], length: int) -> set[int]:
-    """Every piece with which the text would newly end in a run of words that stands there already."""
-    before = text(pieces).split()
-    after = {piece: text([*pieces, piece]).split() for piece in range(len(SPECIAL), len(PIECES))}
-    return {piece for piece, words in after.items() if words != before and ends_in_a_repeated_run(words, length)}
+def naively_forbidden(tokens: list[int], length: int) -> set[int]:
+    """Every token with which the text would newly end in a word n-gram that occurs already."""
+    before = text(tokens).split()
+    after = {token: text([*tokens, token]).split() for token in range(len(SPECIAL), len(TOKENS))}
+    return {token for token, words in after.items() if words != before and ends_in_a_repeated_ngram(words, length)}
 
 
 @pytest.mark.parametrize("length", [1, 2, 3, 4])
-def test_forbids_what_the_definition_forbids_and_nothing_else(length: int) -> None:
+def test_forbids_exactly_what_the_naive_implementation_forbids(length: int) -> None:
     choice = random.Random(length)
-    vocabulary = WordPieces(SURFACES)
-    forbidden_at_all = 0
+    vocabulary = TokenSurfaces(SURFACES)
+    forbidden_count = 0
     for _ in range(60):
-        pieces: list[int] = []
-        favour = [choice.random() ** 8 for _ in PIECES]  # each text has a few favourite pieces, so that runs come again
+        tokens: list[int] = []
+        weights = [choice.random() ** 8 for _ in TOKENS]  # few tokens dominate each text, so that n-grams recur
         rule = NoRepeatWords(length, vocabulary)
-        while len(pieces) < 40:
-            expected = naively_forbidden(pieces, length)
-            assert set(rule.forbidden()) == expected, text(pieces)
-            forbidden_at_all += len(expected)
-            allowed = [piece for piece in range(len(SPECIAL), len(PIECES)) if piece not in expected]
-            pieces += choice.choices(allowed, [favour[piece] for piece in allowed])
-            rule = rule.after(pieces[-1])
-        words = text(pieces).split()
-        runs = [tuple(words[start : start + length]) for start in range(len(words) - length + 1)]
-        assert len(set(runs)) == len(runs)
-    assert forbidden_at_all > 50
+        while len(tokens) < 40:
+            expected = naively_forbidden(tokens, length)
+            assert set(rule.forbidden()) == expected, text(tokens)
+            forbidden_count += len(expected)
+            allowed = [token for token in range(len(SPECIAL), len(TOKENS)) if token not in expected]
+            tokens += choice.choices(allowed, [weights[token] for token in allowed])
+            rule = rule.after(tokens[-1])
+        words = text(tokens).split()
+        ngrams = [tuple(words[start : start + length]) for start in range(len(words) - length + 1)]
+        assert len(set(ngrams)) == len(ngrams)
+    assert forbidden_count > 50
 
 
-def written(rule: NoRepeatWords, spelling: str) -> NoRepeatWords:
-    for piece in spelling.split():
-        rule = rule.after(PIECES.index(piece))
+def extend(rule: NoRepeatWords, tokens: str) -> NoRepeatWords:
+    for token in tokens.split():
+        rule = rule.after(TOKENS.index(token))
     return rule
 
 
-def test_a_word_is_recognised_in_every_spelling() -> None:
-    rule = written(NoRepeatWords(1, WordPieces(SURFACES)), "▁ab ▁b ▁a")
-    assert {PIECES[piece] for piece in rule.forbidden()} == {"▁a", "▁b", "▁ab", "b"}
+def test_words_are_recognised_in_every_tokenisation() -> None:
+    rule = extend(NoRepeatWords(1, TokenSurfaces(SURFACES)), "▁ab ▁b ▁a")
+    assert {TOKENS[token] for token in rule.forbidden()} == {"▁a", "▁b", "▁ab", "b"}
 
 
-def test_the_end_is_never_forbidden() -> None:
-    rule = written(NoRepeatWords(1, WordPieces([*SURFACES, b"</s>"])), "▁a ▁b")
+def test_eos_is_never_forbidden() -> None:
+    rule = extend(NoRepeatWords(1, TokenSurfaces([*SURFACES, b"</s>"])), "▁a ▁b")
     assert SPECIAL.index("</s>") not in rule.forbidden()
 
 
-def test_a_word_may_go_on_beyond_an_earlier_one() -> None:
-    rule = written(NoRepeatWords(1, WordPieces(SURFACES)), "▁a ▁ab")
-    assert PIECES.index("a") not in rule.forbidden()  # "aba" is another word
+def test_a_word_may_extend_an_earlier_one() -> None:
+    rule = extend(NoRepeatWords(1, TokenSurfaces(SURFACES)), "▁a ▁ab")
+    assert TOKENS.index("a") not in rule.forbidden()  # "aba" is another word
 
 
-def test_hypotheses_share_a_rule_without_harm() -> None:
-    rule = written(NoRepeatWords(1, WordPieces(SURFACES)), "▁a ▁b ▁")
+def test_constraints_are_immutable() -> None:
+    rule = extend(NoRepeatWords(1, TokenSurfaces(SURFACES)), "▁a ▁b ▁")
     forbidden = rule.forbidden()
-    assert rule.after(PIECES.index("ab")).after(PIECES.index("▁b")).forbidden() != forbidden
+    assert rule.after(TOKENS.index("ab")).after(TOKENS.index("▁b")).forbidden() != forbidden
     assert rule.forbidden() == forbidden
 
 
 def test_is_cheap() -> None:
-    """128 hypotheses of 150 pieces must cost little beside a decoder's milliseconds per step."""
+    """128 hypotheses of 150 tokens must cost little compared to decoder steps of milliseconds."""
     choice = random.Random(1)
     letters = [chr(ord("a") + number) for number in range(26)]
-    pieces = [*("", "", "", ""), *(" " + first + second for first in letters for second in letters), *letters]
-    vocabulary = WordPieces([piece.encode() for piece in pieces])
+    tokens = [*("", "", "", ""), *(" " + first + second for first in letters for second in letters), *letters]
+    vocabulary = TokenSurfaces([token.encode() for token in tokens])
     start = time.process_time()
     for _ in range(128):
         rule = NoRepeatWords(3, vocabulary)
@@ -121,34 +121,40 @@ def test_is_cheap() -> None:
     assert time.process_time() - start < 1  # 0.08 seconds measured; a step function takes seconds for as much
 
 
-def test_a_piece_of_white_space_ends_a_word_whatever_its_spaces() -> None:
+def test_unicode_white_space_ends_a_word() -> None:
     no_break = "\u00a0".encode()
-    vocabulary = WordPieces([b"a", no_break + b" ", b" " + no_break, b" \xe2", "—".encode()])
+    vocabulary = TokenSurfaces([b"a", no_break + b" ", b" " + no_break, b" \xe2", "—".encode()])
     assert vocabulary.starts == [False, True, True, True, False]
-    assert vocabulary.parts == [b"a", b"", no_break, b"\xe2", "—".encode()]  # only what no word can hold is taken off
+    assert vocabulary.parts == [
+        b"a",
+        b"",
+        no_break,
+        b"\xe2",
+        "—".encode(),
+    ]  # only white space that no word can hold is stripped
 
 
 @pytest.mark.parametrize("length", [1, 2, 3, 4])
-def test_runs_of_pieces_are_forbidden_as_defined(length: int) -> None:
+def test_repeated_ngrams_of_tokens_are_forbidden(length: int) -> None:
     choice = random.Random(length)
     for _ in range(60):
-        pieces: list[int] = []
+        tokens: list[int] = []
         rule = NoRepeatTokens(length)
         for _ in range(40):
-            runs = [tuple(pieces[start : start + length]) for start in range(len(pieces) - length + 1)]
-            context = tuple(pieces[len(pieces) - length + 1 :]) if len(pieces) >= length - 1 else None
-            expected = {run[-1] for run in runs if run[:-1] == context}
+            ngrams = [tuple(tokens[start : start + length]) for start in range(len(tokens) - length + 1)]
+            context = tuple(tokens[len(tokens) - length + 1 :]) if len(tokens) >= length - 1 else None
+            expected = {ngram[-1] for ngram in ngrams if ngram[:-1] == context}
             assert len(rule.forbidden()) == len(expected)
             assert set(rule.forbidden()) == expected
-            pieces.append(choice.randrange(4, 4 + 2 * length))  # forbidden ones too, as forced pieces may be
-            rule = rule.after(pieces[-1])
+            tokens.append(choice.randrange(4, 4 + 2 * length))  # forbidden ones too, as prefixes may be
+            rule = rule.after(tokens[-1])
 
 
 def test_arguments_out_of_range_are_refused() -> None:
     with pytest.raises(ValueError, match="length must be at least 1, got 0"):
-        NoRepeatWords(0, WordPieces(SURFACES))
-    for piece in (b" of the", b"of ", b"a\n"):
+        NoRepeatWords(0, TokenSurfaces(SURFACES))
+    for token in (b" of the", b"of ", b"a\n"):
         with pytest.raises(ValueError, match="surfaces must hold white space before a word only, got"):
-            WordPieces([b"", piece])
+            TokenSurfaces([b"", token])
     with pytest.raises(ValueError, match="length must be at least 1, got 0"):
         NoRepeatTokens(0)

@@ -1,4 +1,4 @@
-"""Summaries that are drawn: as often as the model says, within their bounds, and alone as in company."""
+"""Sampling: frequencies, length bounds, constraints and independence of batch mates."""
 
 from collections import Counter
 from itertools import pairwise
@@ -13,75 +13,76 @@ from sumpool.core.decoding.constraints import NoRepeatTokens, Rules
 from sumpool.core.decoding.ranking import Lengths
 from sumpool.core.decoding.sampling import sample
 from sumpool.special_tokens import BOS, EOS
-from tests.core.decoding.random_steps import WORDS, BeamCache, next_log_probs, step
+from tests.core.decoding.random_steps import WORDS, PrefixState, next_log_probs, step
 
 
 def draws(seed: int, samples: int, steps: int = 8) -> Tensor:
     return torch.from_numpy(np.random.default_rng(seed).random((1, samples, steps), np.float32))
 
 
-def test_every_summary_is_as_frequent_as_it_is_probable() -> None:
+def test_frequencies_equal_probabilities() -> None:
     count, temperature = 20000, 0.7
-    (drawn,) = sample(step, BeamCache.start([1], count), [Lengths(0, 2)], draws(0, count), temperature)
-    found = Counter(drawn)
+    (drawn,) = sample(step, PrefixState.start([1], count), [Lengths(0, 2)], draws(0, count), temperature)
+    counts = Counter(drawn)
 
-    def follows(tokens: tuple[int, ...], piece: int) -> float:
+    def next_probability(tokens: tuple[int, ...], token: int) -> float:
         allowed = [*WORDS, EOS]
         probabilities = (next_log_probs((1, BOS, *tokens))[allowed] / temperature).softmax(-1)
-        return float(probabilities[allowed.index(piece)])
+        return float(probabilities[allowed.index(token)])
 
-    expected: dict[tuple[int, ...], float] = {(): follows((), EOS)}
+    expected: dict[tuple[int, ...], float] = {(): next_probability((), EOS)}
     for first in WORDS:
-        expected[first,] = follows((), first) * follows((first,), EOS)
-        for second in WORDS:  # the longest: its end is certain
-            expected[first, second] = follows((), first) * follows((first,), second)
+        expected[first,] = next_probability((), first) * next_probability((first,), EOS)
+        for second in WORDS:  # of maximum length: EOS is forced
+            expected[first, second] = next_probability((), first) * next_probability((first,), second)
     assert sum(expected.values()) == pytest.approx(1)
-    for tokens, share in expected.items():
-        assert found[tokens] / count == pytest.approx(share, abs=5 * (share / count) ** 0.5)
+    for tokens, probability in expected.items():
+        assert counts[tokens] / count == pytest.approx(probability, abs=5 * (probability / count) ** 0.5)
 
 
-def test_a_low_temperature_finds_what_greedy_search_finds() -> None:
-    (drawn,) = sample(step, BeamCache.start([2], 4), [Lengths(1, 4)], draws(1, 4), 1e-4)
+def test_a_low_temperature_is_greedy() -> None:
+    (drawn,) = sample(step, PrefixState.start([2], 4), [Lengths(1, 4)], draws(1, 4), 1e-4)
     assert len(set(drawn)) == 1
-    (warm,) = sample(step, BeamCache.start([2], 50), [Lengths(1, 4)], draws(1, 50), 2.0)
+    (warm,) = sample(step, PrefixState.start([2], 50), [Lengths(1, 4)], draws(1, 50), 2.0)
     assert len(set(warm)) > 5
 
 
-def test_batch_mates_decide_nothing() -> None:
+def test_batch_mates_do_not_change_samples() -> None:
     documents, bounds = [1, 2, 3], [Lengths(0, 2), Lengths(3, 5), Lengths(1, 4)]
     every = torch.cat([draws(document, 6) for document in documents])
-    together = sample(step, BeamCache.start(documents, 6), bounds, every, 0.8)
-    for document, limits, own, found in zip(documents, bounds, every, together, strict=True):
-        assert [found] == sample(step, BeamCache.start([document], 6), [limits], own[None], 0.8)
-        assert all(limits.minimum <= len(tokens) <= limits.maximum for tokens in found)
+    together = sample(step, PrefixState.start(documents, 6), bounds, every, 0.8)
+    for document, limits, document_draws, samples in zip(documents, bounds, every, together, strict=True):
+        alone = sample(step, PrefixState.start([document], 6), [limits], document_draws[None], 0.8)
+        assert [samples] == alone
+        assert all(limits.minimum <= len(tokens) <= limits.maximum for tokens in samples)
 
 
-def test_documents_that_stay_when_they_are_done_change_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_finished_documents_in_the_batch_do_not_change_samples(monkeypatch: pytest.MonkeyPatch) -> None:
     bounds = [Lengths(0, 1), Lengths(3, 5), Lengths(0, 2)]
     every = torch.cat([draws(document, 3) for document in (1, 2, 3)])
-    left = sample(step, BeamCache.start([1, 2, 3], 3), bounds, every, 1.0)
-    for leave_at in (1.0, 0.5, 0.0):
-        monkeypatch.setitem(decoding_step._LEAVE_AT, "cpu", leave_at)
-        assert sample(step, BeamCache.start([1, 2, 3], 3), bounds, every, 1.0) == left
+    left = sample(step, PrefixState.start([1, 2, 3], 3), bounds, every, 1.0)
+    for compact_below in (1.0, 0.5, 0.0):
+        monkeypatch.setitem(decoding_step.COMPACT_BELOW, "cpu", compact_below)
+        assert sample(step, PrefixState.start([1, 2, 3], 3), bounds, every, 1.0) == left
 
 
-def test_no_step_is_taken_for_summaries_that_have_ended() -> None:
+def test_ended_samples_take_no_steps() -> None:
     rows = []
 
-    def counted(last: Tensor, state: BeamCache) -> tuple[Tensor, BeamCache]:
+    def counted(last: Tensor, state: PrefixState) -> tuple[Tensor, PrefixState]:
         rows.append(len(last))
         return step(last, state)
 
-    (drawn,) = sample(counted, BeamCache.start([2], 9), [Lengths(0, 12)], draws(1, 9, 13), 1.0)
+    (drawn,) = sample(counted, PrefixState.start([2], 9), [Lengths(0, 12)], draws(1, 9, 13), 1.0)
     lengths = [len(tokens) for tokens in drawn]
-    assert rows == [sum(length >= written for length in lengths) for written in range(max(lengths) + 1)]
+    assert rows == [sum(length >= step_index for length in lengths) for step_index in range(max(lengths) + 1)]
     assert len(set(rows)) > 2
 
 
-def test_constraints_and_first_pieces_hold() -> None:
+def test_constraints_and_prefixes_apply() -> None:
     (drawn,) = sample(
         step,
-        BeamCache.start([3], 40),
+        PrefixState.start([3], 40),
         [Lengths(3, 6)],
         draws(3, 40),
         3.0,
@@ -94,23 +95,23 @@ def test_constraints_and_first_pieces_hold() -> None:
         assert EOS not in tokens
 
 
-def test_a_summary_ends_where_nothing_may_follow() -> None:
+def test_samples_end_where_every_token_is_forbidden() -> None:
     (drawn,) = sample(
-        step, BeamCache.start([1], 3), [Lengths(40, 60)], draws(0, 3, 61), 1.0, Rules(constraints=[NoRepeatTokens(1)])
+        step, PrefixState.start([1], 3), [Lengths(40, 60)], draws(0, 3, 61), 1.0, Rules(constraints=[NoRepeatTokens(1)])
     )
     assert all(sorted(tokens) == sorted(set(tokens)) for tokens in drawn)
 
 
-def test_no_piece_without_probability_is_drawn() -> None:
+def test_tokens_without_probability_are_never_drawn() -> None:
     highest = torch.full((1, 9, 8), float(np.nextafter(np.float32(1), np.float32(0))))
     for numbers in (torch.zeros(1, 9, 8), highest):
-        (drawn,) = sample(step, BeamCache.start([1], 9), [Lengths(2, 3)], numbers, 1.0)
+        (drawn,) = sample(step, PrefixState.start([1], 9), [Lengths(2, 3)], numbers, 1.0)
         assert all(2 <= len(tokens) <= 3 and set(tokens) <= set(WORDS) for tokens in drawn)
 
 
 def test_nan_is_an_error() -> None:
-    def broken(last: Tensor, state: BeamCache) -> tuple[Tensor, BeamCache]:
+    def broken(last: Tensor, state: PrefixState) -> tuple[Tensor, PrefixState]:
         return step(last, state)[0] * torch.nan, state
 
-    with pytest.raises(ValueError, match="must give log-probabilities, got NaN"):
-        sample(broken, BeamCache.start([1], 2), [Lengths(0, 2)], draws(0, 2), 1.0)
+    with pytest.raises(ValueError, match="must return log-probabilities, got NaN"):
+        sample(broken, PrefixState.start([1], 2), [Lengths(0, 2)], draws(0, 2), 1.0)

@@ -81,8 +81,8 @@ def test_a_search_with_graphs_returns_the_same_hypotheses(
     monkeypatch.setattr(plain, "_capture", None)
     for lengths in ([70, 40, 9, 12], [70, 41, 8, 30], [50, 40]):  # the second batch has the shapes of the first
         expected = summaries(model, plain, lengths)
-        for share in (1.0, 0.5):
-            monkeypatch.setitem(decoding_step._LEAVE_AT, device, share)
+        for fraction in (1.0, 0.5):
+            monkeypatch.setitem(decoding_step.COMPACT_BELOW, device, fraction)
             assert_same(summaries(model, graphed, lengths), expected)
 
 
