@@ -19,7 +19,7 @@ CARD = "README.md"
 _TEXT = """\
 # {name}
 
-A model that summarises long documents, trained from {beginning} with sumpool {version} (torch {torch}).
+Summarisation model for long documents, trained from {beginning} with sumpool {version} (torch {torch}).
 
     sumpool summarize document.txt --model {run}
     sumpool evaluate {run}
@@ -27,33 +27,33 @@ A model that summarises long documents, trained from {beginning} with sumpool {v
 | | |
 |---|---|
 | parameters | {parameters:,} |
-| reads | up to {source_length:,} tokens of a document |
-| writes | up to {target_length:,} tokens |
-| vocabulary | {vocabulary:,} pieces |
-| trained on | {documents:,} documents, {steps:,} updates, {epochs} whole epochs |
-| validation | {loss:.4f} nats per token after step {best_step:,}: the weights in this folder |
+| maximum input | {source_length:,} tokens |
+| maximum output | {target_length:,} tokens |
+| vocabulary | {vocabulary:,} tokens |
+| trained on | {documents:,} documents, {steps:,} updates, {epochs} complete epochs |
+| validation loss | {loss:.4f} nats per token after step {best_step:,}, of which these are the weights |
 | seed | {seed} |
 
 ## Data
 
 {data}
 
-## Limits
+## Limitations
 
-It writes in the manner of the summaries that it learnt from, and of documents like those; about others it has learnt
-nothing. A summary may say what the document does not: compare it with the source before anybody relies on it. What
-the licence of the documents asks for holds for text that the model copies from them.
+The model imitates the summaries that it was trained on and is untested on other kinds of documents. A summary may
+contain statements that the document does not support: check it against the source. Text that the model copies from
+a document remains under the licence of the document.
 
 ## Files
 
-`recipe.yaml` is the whole recipe, `metrics.jsonl` every update and validation, `report.json` the data report,
-`manifest.json` the size and SHA-256 of every file that summaries depend on. No file holds code.
+`recipe.yaml` is the complete recipe, `metrics.jsonl` the metrics of every update and validation, `report.json` the data
+report, `manifest.json` the size and SHA-256 of every file that summaries depend on. No file contains code.
 """
 
 _IMPORTED = """\
 # {name}
 
-A model that summarises documents, imported from {origin} with sumpool {version}.
+Summarisation model, imported from {origin} with sumpool {version}.
 
     sumpool summarize document.txt --model {run}
     sumpool evaluate {run} --set data.prepared=FOLDER
@@ -61,27 +61,27 @@ A model that summarises documents, imported from {origin} with sumpool {version}
 | | |
 |---|---|
 | parameters | {parameters:,} |
-| reads | up to {source_length:,} tokens of a document |
-| writes | up to {target_length:,} tokens |
-| vocabulary | {vocabulary:,} pieces |
+| maximum input | {source_length:,} tokens |
+| maximum output | {target_length:,} tokens |
+| vocabulary | {vocabulary:,} tokens |
 
-## What it is
+## Differences from the original
 
 {differences}
 
-What it learnt from, what it is good for and under which licence it may be used, the page of the original says.
+The page of the original describes its training data, intended use and licence.
 
-To train it on documents of your own, give a recipe the model of `recipe.yaml`, `data.tokenizer: {run}` and
-`train.init_from: {run}`.
+To fine-tune the model on your own documents, write a recipe with the model of `recipe.yaml`, `data.tokenizer: {run}`
+and `train.init_from: {run}`.
 
-## Limits
+## Limitations
 
-A summary may say what the document does not: compare it with the source before anybody relies on it.
+A summary may contain statements that the document does not support: check it against the source.
 
 ## Files
 
-`recipe.yaml` is the whole recipe, `manifest.json` the size and SHA-256 of every file that summaries depend on. No file
-holds code.
+`recipe.yaml` is the complete recipe, `manifest.json` the size and SHA-256 of every file that summaries depend on. No
+file contains code.
 """
 
 
@@ -95,7 +95,7 @@ def write_model_card(run: Path, recipe: Recipe, model: nn.Module, state: Trainin
     heading, *rows = data.rows()
     card = _TEXT.format(
         name=recipe.name,
-        beginning=describe_init(recipe.train.init_from) if recipe.train.init_from else "nothing",
+        beginning=describe_init(recipe.train.init_from) if recipe.train.init_from else "scratch",
         version=sumpool.__version__,
         torch=torch.__version__,
         run=run,
@@ -134,7 +134,7 @@ def imported_card(recipe: Recipe, run: Path, origin: str, model: SummarizationMo
         source_length=recipe.model.source_length,
         target_length=recipe.model.target_length,
         vocabulary=model.vocabulary,
-        differences="\n".join(f"- {difference}" for difference in differences) or "It computes what the original does.",
+        differences="\n".join(f"- {difference}" for difference in differences) or "None.",
     )
 
 

@@ -187,7 +187,7 @@ def test_an_import_is_a_complete_run_folder(bart: Path, tmp_path: Path) -> None:
     assert loaded.model.vocabulary == size(bart)
     card = (run / "README.md").read_text()
     assert f"imported from {bart} with sumpool" in card
-    assert "It computes what the original does." in card
+    assert "## Differences from the original\n\nNone.\n" in card
 
 
 def test_differences_from_the_original_are_reported(vocabulary: Path, tmp_path: Path) -> None:
