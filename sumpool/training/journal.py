@@ -47,10 +47,10 @@ class Journal:
         Raises:
             ResourceError: If the disk is full or fails.
         """
-        lines = self.path.read_bytes().split(b"\n")[:-1] if self.path.exists() else []
-        kept = [line for line in lines if _precedes(line, step)]
+        records = self.read() if self.path.exists() else []
+        kept = [record for record in records if (record["step"], record["kind"] != "step") <= (step, False)]
         with disk_errors(self.path):
-            replace_file(self.path, b"".join(line + b"\n" for line in kept))
+            replace_file(self.path, "".join(json.dumps(record) + "\n" for record in kept).encode())
 
     def sync(self) -> None:
         """Flush the file to the disk.
@@ -61,12 +61,6 @@ class Journal:
         if self.path.exists():
             with disk_errors(self.path):
                 sync(self.path)
-
-
-def _precedes(line: bytes, step: int) -> bool:
-    record = _parse(line)
-    # a checkpoint is saved after its step and before the validation of that step
-    return record is not None and (record["step"], record["kind"] != "step") <= (step, False)
 
 
 def _parse(line: bytes) -> dict[str, Any] | None:

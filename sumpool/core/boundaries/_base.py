@@ -2,11 +2,12 @@
 
 from abc import ABC, abstractmethod
 from dataclasses import dataclass, field
-from typing import ClassVar
+from typing import ClassVar, final
 
 from torch import Tensor, nn
 from torch.nn import functional as F
 
+from sumpool.core.nn.masking import zero_padding
 from sumpool.core.nn.numerics import at_least_float32
 from sumpool.core.tokens import Tokens
 from sumpool.settings import Settings
@@ -76,3 +77,29 @@ def document_mean(values: Tensor, counted: Tensor) -> Tensor:
     """
     total = at_least_float32(values).masked_fill(~counted, 0.0).sum(1)
     return (total / counted.sum(1).clamp(min=1)).mean()
+
+
+@final
+class Predictor(nn.Module):
+    """Logit of a segment end for each token, from its state alone: linear, GELU, linear (Nawrot et al.)."""
+
+    def __init__(self, dim: int, hidden: int) -> None:
+        super().__init__()
+        self.widen = nn.Linear(dim, hidden)
+        self.decide = nn.Linear(hidden, 1)
+
+    def forward(self, tokens: Tokens) -> Tensor:
+        """Logits (batch, length), finite everywhere; positive where an end is more likely than not."""
+        hidden = F.gelu(self.widen(zero_padding(tokens.states, tokens.mask)))
+        return at_least_float32(self.decide(hidden).squeeze(-1))
+
+
+def boundary_loss(logits: Tensor, ends: Tensor, mask: Tensor) -> Tensor:
+    """Binary cross-entropy of the logits against target ends, a scalar in nats per token.
+
+    Args:
+        logits: (batch, length), finite everywhere.
+        ends: (batch, length), True at the target ends.
+        mask: (batch, length), True at real tokens.
+    """
+    return document_mean(F.binary_cross_entropy_with_logits(logits, ends.to(logits.dtype), reduction="none"), mask)

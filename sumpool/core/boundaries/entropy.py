@@ -17,8 +17,14 @@ from torch import Tensor, nn
 from torch.nn import functional as F
 from torch.utils.checkpoint import checkpoint
 
-from sumpool.core.boundaries._base import Boundaries, BoundariesConfig, Segmentation, document_mean
-from sumpool.core.boundaries._predictor import Predictor, boundary_loss
+from sumpool.core.boundaries._base import (
+    Boundaries,
+    BoundariesConfig,
+    Predictor,
+    Segmentation,
+    boundary_loss,
+    document_mean,
+)
 from sumpool.core.nn.numerics import at_least_float32
 from sumpool.core.tokens import Tokens
 

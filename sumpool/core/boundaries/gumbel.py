@@ -17,8 +17,7 @@ import torch
 from pydantic import Field
 from torch import Tensor, nn
 
-from sumpool.core.boundaries._base import Boundaries, BoundariesConfig, Segmentation
-from sumpool.core.boundaries._predictor import Predictor
+from sumpool.core.boundaries._base import Boundaries, BoundariesConfig, Predictor, Segmentation
 from sumpool.core.tokens import Tokens
 
 

@@ -14,8 +14,7 @@ from typing import ClassVar, Literal, final
 from pydantic import Field
 from torch import nn
 
-from sumpool.core.boundaries._base import Boundaries, BoundariesConfig, Segmentation, run_ends
-from sumpool.core.boundaries._predictor import Predictor, boundary_loss
+from sumpool.core.boundaries._base import Boundaries, BoundariesConfig, Predictor, Segmentation, boundary_loss, run_ends
 from sumpool.core.tokens import Tokens
 
 

@@ -30,6 +30,9 @@ from sumpool.variants import OneOf
 
 PeakKind = Literal["double_exponential", "scaled", "plain"]
 Sort = Literal["each_round", "once", "never"]
+_PlayedRound = tuple[Tensor | None, Tensor, Tensor]
+"""Vector index at each rank (batch, slots), None if the order was kept; slots left (batch, 1); weights of the lower
+ranks (batch, slots / 2), 1 without a partner. Rank i is paired with rank 2 * slots left - 1 - i."""
 
 
 class Peak(Settings):
@@ -87,21 +90,6 @@ class Tournament:
     winner_share: Tensor
 
 
-@dataclass(frozen=True)
-class _TournamentRound:
-    """Pairs of a round and their weights.
-
-    Attributes:
-        ranked: (batch, slots), index of the vector at each rank; None if the order of the round before is kept.
-        slots: (batch, 1), ranks after the round; rank i was paired with rank 2 * slots - 1 - i.
-        weight: (batch, slots / 2), weight of the lower rank of a pair; 1 without a partner.
-    """
-
-    ranked: Tensor | None
-    slots: Tensor
-    weight: Tensor
-
-
 def halve(
     scores: Tensor, mask: Tensor, keep: Keep, peak: Peak, hard: bool = False, sort: Sort = "each_round"
 ) -> Tournament:
@@ -127,7 +115,7 @@ def halve(
     values = F.pad(at_least_float32(scores).masked_fill(~mask, 0.0), (0, survivors * 2**rounds - scores.size(1)))
     slots = keep_counts(keep, mask)[:, None] << rounds  # (batch, 1)
     real = mask.sum(1, keepdim=True)
-    history: list[_TournamentRound] = []
+    history: list[_PlayedRound] = []
     total, pairs = values.new_zeros(()), real.new_zeros(())
     for index in range(rounds):
         ranked: Tensor | None = None
@@ -136,7 +124,7 @@ def halve(
         slots = slots // 2
         values, weight, paired = _combine_pairs(values, real, slots, peak, hard)
         real = real.minimum(slots)
-        history.append(_TournamentRound(ranked, slots, weight))
+        history.append((ranked, slots, weight))
         winners = torch.where(paired, weight.detach().maximum(1 - weight.detach()), 0.0)
         total, pairs = total + winners.sum(), pairs + paired.sum()
     mask = torch.arange(survivors, device=real.device) < real  # (batch, keep)
@@ -165,19 +153,17 @@ def _combine_pairs(
     return torch.lerp(right, left, weight), weight, paired
 
 
-def _trace_back(
-    history: list[_TournamentRound], mask: Tensor, length: int, dtype: torch.dtype
-) -> tuple[Mixture, Tensor]:
+def _trace_back(history: list[_PlayedRound], mask: Tensor, length: int, dtype: torch.dtype) -> tuple[Mixture, Tensor]:
     """Source vectors of the survivors, True in mask (batch, keep), and the index of the heaviest of each."""
     members = mask.new_ones(mask.shape).cumsum(1)[..., None] - 1  # (batch, keep, 1)
     weights = mask[..., None].to(dtype)
-    for step in reversed(history):
-        weight = step.weight.gather(1, members.flatten(1)).view_as(members)
-        partner = (2 * step.slots[..., None] - 1 - members).clamp(min=0)
+    for ranked, slots, pair_weights in reversed(history):
+        weight = pair_weights.gather(1, members.flatten(1)).view_as(members)
+        partner = (2 * slots[..., None] - 1 - members).clamp(min=0)
         members = torch.cat([members, partner], dim=2)  # (batch, keep, 2 * members)
         weights = torch.cat([weights * weight, weights * (1 - weight)], dim=2)
-        if step.ranked is not None:
-            members = step.ranked.gather(1, members.flatten(1)).view_as(members)
+        if ranked is not None:
+            members = ranked.gather(1, members.flatten(1)).view_as(members)
     members = members.clamp(max=length - 1)
     heaviest = members.gather(2, weights.detach().argmax(2, keepdim=True))[..., 0]
     heaviest, order = heaviest.masked_fill(~mask, length).sort(dim=1)
