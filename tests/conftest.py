@@ -8,12 +8,13 @@ import pytest
 import torch
 
 from sumpool.core.model.summarizer import SummarizationModel
-from sumpool.data.report import DataReport, summarize_split
+from sumpool.data.document_stats import summarize_split
+from sumpool.data.report import DataReport
 from sumpool.io.manifest import FileDigest, Manifest
 from sumpool.recipe.load import load_recipe
 from sumpool.text.sentencepiece_tokenizer import SentencePieceTokenizer
 from sumpool.text.sentences import SentenceSplitter
-from sumpool.training.checkpoint import export
+from sumpool.training.weights import export
 
 TINY_RECIPE = """\
 name: tiny

@@ -1,13 +1,14 @@
 """How much of the package one command needs, and which libraries stay out of it."""
 
 import ast
+import os
 import subprocess
 import sys
 from collections.abc import Iterator
 from pathlib import Path
 
 ROOT = Path(__file__).parents[1]
-SUMMARIZE_FILES = 93
+SUMMARIZE_FILES = 84
 """Files that `sumpool.workflows.summarize` reaches by import statements, itself included; to be lowered to 70."""
 
 
@@ -44,7 +45,23 @@ def test_summarize_needs_few_files() -> None:
     assert len(files) <= SUMMARIZE_FILES, "\n".join(sorted(str(path.relative_to(ROOT)) for path in files))
 
 
-def test_summarize_imports_no_heavy_library() -> None:
-    code = "import sys, sumpool.workflows.summarize; print(sorted({'scipy', 'sympy', 'sklearn'} & set(sys.modules)))"
-    shown = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
-    assert shown.stdout == "[]\n"
+def test_summarize_needs_no_heavy_library(tmp_path: Path) -> None:
+    """Run the command where scipy, which nltk imports if it is installed, is missing, as in an installed package."""
+    (tmp_path / "document.txt").write_text("Hosts send packets. Gateways drop packets that are too long.")
+    code = """
+import sys
+sys.modules["scipy"] = None
+sys.argv = ["sumpool", "summarize", "document.txt"]
+from sumpool.cli.app import main
+try:
+    main()
+finally:
+    heavy = ("scipy", "sympy", "sklearn", "torch._dynamo", "filelock", "pyarrow", "transformers")
+    print([name for name in heavy if sys.modules.get(name)], file=sys.stderr)
+"""
+    environment = os.environ | {"PYTHONPATH": str(ROOT)}
+    shown = subprocess.run(
+        [sys.executable, "-c", code], capture_output=True, text=True, check=True, cwd=tmp_path, env=environment
+    )
+    assert "packets" in shown.stdout
+    assert shown.stderr.endswith("[]\n")

@@ -6,18 +6,41 @@ replaying earlier ones.
 
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
+from typing import Protocol
 
 import numpy as np
 import torch
 from torch import Tensor
 
-from sumpool.data.shards import Item
 from sumpool.special_tokens import DEFAULT_SPECIAL_TOKENS, PAD, SpecialTokens
 from sumpool.text.document import EncodedDocument
-from sumpool.text.phrases import Phrases
 
 _BUCKET_BATCHES = 32
 """Batches whose documents are sorted together; larger buckets have less padding and less random batches."""
+
+
+@dataclass(frozen=True, eq=False)
+class Item:
+    """A tokenised document, not truncated.
+
+    Attributes:
+        id: Document id.
+        ids: (length,) token ids.
+        sentences: (length,) sentence number of each token.
+        target: (target,) token ids of the summary without EOS; None if there is no summary.
+    """
+
+    id: str
+    ids: np.ndarray
+    sentences: np.ndarray
+    target: np.ndarray | None
+
+
+class PhraseModel(Protocol):
+    """Assigns the tokens of a document to phrases; `Phrases` implements it."""
+
+    def indices(self, ids: np.ndarray, sentences: np.ndarray) -> np.ndarray:
+        """Return the phrase index of each token, (length,)."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -59,7 +82,7 @@ def collate(
     items: Sequence[Item],
     source_length: int,
     target_length: int,
-    teacher: Phrases | None = None,
+    teacher: PhraseModel | None = None,
     special_tokens: SpecialTokens = DEFAULT_SPECIAL_TOKENS,
 ) -> Batch:
     """Truncate documents and pad them to the longest one.

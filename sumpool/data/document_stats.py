@@ -1,8 +1,10 @@
-"""Statistics of one document and its summary, aggregated in the data report."""
+"""Statistics of one document and its summary, and of the documents of a split."""
 
 import hashlib
+from collections.abc import Sequence
 from dataclasses import dataclass
 
+from sumpool.data.report import LONG_DOCUMENT_TOKENS, LOW_LEAK, LengthStats, SplitReport
 from sumpool.data.sources._base import Example
 from sumpool.text.fragments import overlap, words
 
@@ -62,3 +64,38 @@ def document_stats(example: Example, document: list[str], document_tokens: int, 
 def text_digest(text: str) -> int:
     """Return a 64-bit hash of a text."""
     return int.from_bytes(hashlib.blake2b(text.encode(), digest_size=8).digest())
+
+
+def summarize_split(
+    stats: Sequence[DocumentStats], training: Sequence[int], runs_in_training: float | None
+) -> SplitReport:
+    """Aggregate the statistics of a split.
+
+    Args:
+        stats: Statistics of its documents.
+        training: Text digests of the training documents; empty for the training split.
+        runs_in_training: Fraction of the sampled 13-grams that are in training documents; None for the training split.
+    """
+    digests = [document.digest for document in stats]
+    training_digests = set(training)
+    return SplitReport(
+        documents=len(stats),
+        document_words=LengthStats.of([document.document_words for document in stats]),
+        document_tokens=LengthStats.of([document.document_tokens for document in stats]),
+        summary_words=LengthStats.of([document.summary_words for document in stats]),
+        summary_tokens=LengthStats.of([document.summary_tokens for document in stats]),
+        long_documents=_mean([document.document_tokens > LONG_DOCUMENT_TOKENS for document in stats]),
+        compression=_mean([document.document_words / document.summary_words for document in stats]),
+        coverage=_mean([document.coverage for document in stats]),
+        density=_mean([document.density for document in stats]),
+        novel_ngrams=tuple(_mean(fractions) for fractions in zip(*(document.novel for document in stats), strict=True)),
+        leak=_mean([document.leak for document in stats]),
+        low_leak=_mean([document.leak < LOW_LEAK for document in stats]),
+        duplicates=len(digests) - len(set(digests)),
+        in_training=sum(digest in training_digests for digest in digests),
+        runs_in_training=runs_in_training,
+    )
+
+
+def _mean(values: Sequence[float]) -> float:
+    return sum(values) / max(len(values), 1)

@@ -6,9 +6,9 @@ from pathlib import Path
 
 import numpy as np
 
+from sumpool.data.batches import Item
 from sumpool.data.contamination import find_ngrams
 from sumpool.data.document_stats import DocumentStats, document_stats
-from sumpool.data.shards import Item
 from sumpool.data.sources._base import SPLITS, Example, Split
 from sumpool.data.texts import Texts
 from sumpool.text.document import encode_document

@@ -24,12 +24,12 @@ import numpy as np
 
 from sumpool.data import contamination
 from sumpool.data.config import DataConfig
-from sumpool.data.document_stats import DocumentStats
+from sumpool.data.document_stats import DocumentStats, summarize_split
 from sumpool.data.encoding import PHRASES, SENTENCES, DocumentEncoder, spans
 from sumpool.data.fingerprint import fingerprint, is_intact, is_prepared_folder, write_manifest
 from sumpool.data.ingest import Ingested, ingest
 from sumpool.data.processes import caller, ordered_map
-from sumpool.data.report import DataReport, SplitReport, summarize_split
+from sumpool.data.report import DataReport, SplitReport
 from sumpool.data.shards import Shard, ShardWriter
 from sumpool.data.sources._base import SPLITS, Split
 from sumpool.data.texts import Texts

@@ -7,7 +7,6 @@ from pathlib import Path
 import numpy as np
 from pydantic import TypeAdapter, ValidationError
 
-from sumpool.data.document_stats import DocumentStats
 from sumpool.data.sources._base import SPLITS, Split
 from sumpool.errors import DataError
 
@@ -120,41 +119,6 @@ class DataReport:
         splits = [self.splits[split] for split in SPLITS]
         heading = ("", *SPLITS)
         return [heading, *((label, *map(show, splits)) for label, show in _ROWS)]
-
-
-def summarize_split(
-    stats: Sequence[DocumentStats], training: Sequence[int], runs_in_training: float | None
-) -> SplitReport:
-    """Aggregate the statistics of a split.
-
-    Args:
-        stats: Statistics of its documents.
-        training: Text digests of the training documents; empty for the training split.
-        runs_in_training: Fraction of the sampled 13-grams that are in training documents; None for the training split.
-    """
-    digests = [document.digest for document in stats]
-    training_digests = set(training)
-    return SplitReport(
-        documents=len(stats),
-        document_words=LengthStats.of([document.document_words for document in stats]),
-        document_tokens=LengthStats.of([document.document_tokens for document in stats]),
-        summary_words=LengthStats.of([document.summary_words for document in stats]),
-        summary_tokens=LengthStats.of([document.summary_tokens for document in stats]),
-        long_documents=_mean([document.document_tokens > LONG_DOCUMENT_TOKENS for document in stats]),
-        compression=_mean([document.document_words / document.summary_words for document in stats]),
-        coverage=_mean([document.coverage for document in stats]),
-        density=_mean([document.density for document in stats]),
-        novel_ngrams=tuple(_mean(fractions) for fractions in zip(*(document.novel for document in stats), strict=True)),
-        leak=_mean([document.leak for document in stats]),
-        low_leak=_mean([document.leak < LOW_LEAK for document in stats]),
-        duplicates=len(digests) - len(set(digests)),
-        in_training=sum(digest in training_digests for digest in digests),
-        runs_in_training=runs_in_training,
-    )
-
-
-def _mean(values: Sequence[float]) -> float:
-    return sum(values) / max(len(values), 1)
 
 
 def _percent(fraction: float | None) -> str:

@@ -11,12 +11,12 @@ All files are little-endian. Documents are not truncated; batches truncate them 
 
 import json
 from contextlib import ExitStack
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Self
 
 import numpy as np
 
+from sumpool.data.batches import Item
 from sumpool.data.files import open_array
 from sumpool.data.sources._base import Example, Split
 from sumpool.data.texts import Texts
@@ -26,23 +26,6 @@ _OFFSET = np.dtype("<i8")
 _START = np.dtype("<i4")
 _TOKENS: dict[str, np.dtype] = {"uint16": np.dtype("<u2"), "int32": np.dtype("<i4")}
 _COLUMNS = ("tokens", "sentences", "target", "names")
-
-
-@dataclass(frozen=True, eq=False)
-class Item:
-    """A tokenised document, not truncated.
-
-    Attributes:
-        id: Document id.
-        ids: (length,) token ids.
-        sentences: (length,) sentence number of each token.
-        target: (target,) token ids of the summary without EOS; None if there is no summary.
-    """
-
-    id: str
-    ids: np.ndarray
-    sentences: np.ndarray
-    target: np.ndarray | None
 
 
 class ShardWriter(ExitStack):

@@ -7,33 +7,21 @@ alternates between sentences and words, and the matrix of sentences by sentences
 The oracle greedily selects the sentences with the highest ROUGE-1 + ROUGE-2 F1 against the reference.
 """
 
-import re
 from collections import Counter
 from collections.abc import Callable, Sequence
-from itertools import chain, islice
+from itertools import chain
 
 import numpy as np
 from numpy.typing import NDArray
 
 from sumpool.evaluation.rouge_agreement import Agreement
+from sumpool.text.cleaning import first_words
 from sumpool.text.sentences import join
 
-_WORD = re.compile(r"\S+")
 _DAMPING = 0.85
 """Probability that a step of the walk follows similarity instead of jumping to any sentence."""
 _ITERATIONS = 50
 """Steps of the power iteration; the remaining error is below 0.85 ** 50 = .0003."""
-
-
-def lead(text: str, words: int) -> str:
-    """Return the beginning of a document with its paragraphs.
-
-    Args:
-        text: The document.
-        words: Number of whitespace-separated words; a shorter document is returned whole.
-    """
-    matches = list(islice(_WORD.finditer(text), words))
-    return text[matches[0].start() : matches[-1].end()] if matches else ""
 
 
 def lead_sentences(sentences: Sequence[str], count: int) -> str:
@@ -56,7 +44,7 @@ def lexrank(sentences: Sequence[str], words: int, tokenize: Callable[[str], list
             break
         selected.append(index)
         missing -= len(sentences[index].split())
-    return lead(join([sentences[index] for index in sorted(selected)]), words)
+    return first_words(join([sentences[index] for index in sorted(selected)]), words)
 
 
 def _centrality(sentences: Sequence[Counter[str]]) -> NDArray[np.float64]:

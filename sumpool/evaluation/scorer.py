@@ -4,9 +4,10 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from sumpool.evaluation.abstractiveness import Copying, copying, repetition
-from sumpool.evaluation.baselines import lead, lexrank, oracle
+from sumpool.evaluation.baselines import lexrank, oracle
 from sumpool.evaluation.config import EvaluationConfig
 from sumpool.evaluation.rouge import Rouge, Score
+from sumpool.text.cleaning import first_words
 from sumpool.text.fragments import words
 from sumpool.text.sentences import SentenceSplitter
 
@@ -98,7 +99,7 @@ class SummaryScorer:
         document_words = None
         if candidate.document is not None:
             document_words = words(candidate.document)
-            texts["lead"] = lead(candidate.document, self._config.lead_words)
+            texts["lead"] = first_words(candidate.document, self._config.lead_words)
             sentences, tokenize = self._split(candidate.document), self.rouge.tokenizer.tokenize
             texts["lexrank"] = lexrank(sentences, self._config.lead_words, tokenize)
             texts["oracle"] = oracle(sentences, candidate.reference, self._config.oracle_sentences, tokenize)

@@ -7,8 +7,7 @@ from typing import final
 
 import numpy as np
 
-from sumpool.data.batches import fill_batches
-from sumpool.data.shards import Item
+from sumpool.data.batches import Item, fill_batches
 from sumpool.documents import Document
 from sumpool.inference.loading import LoadedModel
 from sumpool.text.document import EncodedDocument, encode_document

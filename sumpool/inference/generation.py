@@ -16,8 +16,7 @@ from sumpool.core.decoding.sampling import sample
 from sumpool.core.model.cuda_graph import GraphedDecoder
 from sumpool.core.model.summarizer import Memory, SummarizationModel
 from sumpool.core.nn.execution import one_thread
-from sumpool.data.batches import collate
-from sumpool.data.shards import Item
+from sumpool.data.batches import Item, collate
 from sumpool.errors import ResourceError, is_out_of_memory
 from sumpool.text.tokenizer import Tokenizer
 

@@ -19,8 +19,8 @@ from sumpool.recipe.schema import Recipe
 from sumpool.text.load import load_tokenizer
 from sumpool.text.sentences import SentenceSplitter
 from sumpool.text.tokenizer import Tokenizer
-from sumpool.training.checkpoint import MODEL, load_weights
 from sumpool.training.hardware import choose_device, choose_generation_precision
+from sumpool.training.weights import MODEL, load_weights
 
 RUNS = Path("runs")
 """Default folder of run folders."""

@@ -13,11 +13,10 @@ from dataclasses import dataclass
 from typing import final
 
 from sumpool.core.decoding.config import DecodingConfig
-from sumpool.evaluation.baselines import lead
 from sumpool.evaluation.rouge import RougeTokenizer
 from sumpool.evaluation.rouge_agreement import Agreement
 from sumpool.inference.generation import Generated
-from sumpool.text.cleaning import without_headings
+from sumpool.text.cleaning import first_words, without_headings
 from sumpool.text.sentences import SentenceSplitter
 
 MAX_SENTENCES = 12
@@ -81,7 +80,7 @@ class MbrExtractor:
         if not generated or config.mode == "abstractive":
             return NO_EXTRACTION
         samples = [" ".join(texts) for texts in zip(*(part.samples for part in generated), strict=True)]
-        text, beginning = " ".join(part.text for part in generated), lead(document, LEAD_WORDS)
+        text, beginning = " ".join(part.text for part in generated), first_words(document, LEAD_WORDS)
         agreement = Agreement(samples, self._words.tokenize)
         lead_agreement = agreement.score(beginning)
         is_out_of_domain = lead_agreement < config.ood_threshold

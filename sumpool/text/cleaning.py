@@ -7,6 +7,7 @@ The price: emoji joined by zero-width joiners are separated, and Persian words l
 """
 
 import re
+from itertools import islice
 
 _LINE_END = re.compile("\r\n|[\r\v\f\x85\u2028]")
 _INVISIBLE = re.compile(
@@ -17,6 +18,7 @@ _INVISIBLE = re.compile(
     "]+"
 )
 
+_WORD = re.compile(r"\S+")
 _MAX_HEADING_WORDS = 8
 _SENTENCE_MARKS = ".!?:;,"
 
@@ -52,6 +54,17 @@ def without_headings(text: str) -> str:
         begins_paragraph = not line.strip()
         kept.append(line)
     return "\n".join(kept)
+
+
+def first_words(text: str, count: int) -> str:
+    """Return the beginning of a document with its paragraphs.
+
+    Args:
+        text: The document.
+        count: Number of whitespace-separated words; a shorter document is returned whole.
+    """
+    matches = list(islice(_WORD.finditer(text), count))
+    return text[matches[0].start() : matches[-1].end()] if matches else ""
 
 
 def _is_heading(line: str) -> bool:

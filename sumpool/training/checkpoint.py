@@ -1,4 +1,4 @@
-"""Checkpoints of a run, and the export of its best weights.
+"""Checkpoints of a run.
 
 A checkpoint is a folder `step-00001234`: safetensors for weights and moments, JSON for the rest, and a manifest written
 last. It is filled under a temporary name, flushed, and renamed into place once; nothing ever writes into a finished
@@ -13,8 +13,7 @@ from pathlib import Path
 from typing import Any
 
 import safetensors.torch
-import torch
-from torch import Tensor, nn
+from torch import Tensor
 
 from sumpool.errors import CheckpointError
 from sumpool.io.atomic import (
@@ -25,11 +24,10 @@ from sumpool.io.atomic import (
     require_space,
     temporary_path,
 )
-from sumpool.io.manifest import FileDigest, Manifest, replace_listed_file
+from sumpool.io.manifest import FileDigest, Manifest
 from sumpool.progress import Progress, Report, silent
-from sumpool.training.weights import needed_weights, set_weights, weights_of
+from sumpool.training.weights import MODEL, read_file, save_tensors
 
-MODEL = "model.safetensors"
 OPTIMIZER = "optimizer.safetensors"
 STATE = "state.json"
 FILES = (MODEL, OPTIMIZER, STATE)
@@ -143,74 +141,12 @@ class Checkpoints:
         shutil.rmtree(temporary_path(path))
 
 
-def export(run: Path, model: nn.Module, facts: Mapping[str, Any]) -> None:
-    """Save a model's weights as those of a run folder; after a crash at any moment the folder still loads.
-
-    Args:
-        run: The run folder, with a manifest.
-        model: The model.
-        facts: Facts about these weights for the manifest, as JSON.
-
-    Raises:
-        ResourceError: If the disk is full or fails; the folder is as it was.
-        CheckpointError: If the manifest is broken.
-    """
-    path = run / MODEL
-    with disk_errors(path):
-        _write(weights_of(model), temporary_path(path))
-        replace_listed_file(path, facts)
-
-
-def load_weights(run: Path, model: nn.Module, *, leave_out: bool = False) -> None:
-    """Load the best weights of a run into a model, after verifying every file in the run folder's manifest.
-
-    Args:
-        run: The run folder.
-        model: A model built from the folder's recipe.
-        leave_out: Whether to ignore weights of modules that the model does not have.
-
-    Raises:
-        CheckpointError: If a file is missing, damaged, or belongs to another model.
-    """
-    weights = read_weights(run)
-    if leave_out:
-        weights = needed_weights(model, weights)
-    set_weights(model, weights, str(run / MODEL))
-
-
-def read_weights(run: Path) -> dict[str, Tensor]:
-    """Read the best weights of a run, after verifying every file in the run folder's manifest.
-
-    Args:
-        run: The run folder.
-
-    Returns:
-        The weights by name, in single precision.
-
-    Raises:
-        CheckpointError: If a file is missing or damaged.
-    """
-    path = run / MODEL
-    manifest, content = Manifest.read(run), _read(path)
-    if FileDigest.of_bytes(content) not in manifest.accepted(MODEL):
-        manifest = Manifest.read(run)  # a training run may have replaced the weights between the two reads
-    manifest.verify(run, manifest.files.keys() - {MODEL})
-    manifest.compare(path, MODEL, FileDigest.of_bytes(content))
-    weights: dict[str, Tensor] = safetensors.torch.load(content)
-    return {name: weight.float() if weight.dtype == torch.bfloat16 else weight for name, weight in weights.items()}
-
-
 def _fill(folder: Path, step: int, checkpoint: Checkpoint) -> None:
-    _write(checkpoint.weights, folder / MODEL)
-    _write(checkpoint.moments, folder / OPTIMIZER)
+    save_tensors(checkpoint.weights, folder / MODEL)
+    save_tensors(checkpoint.moments, folder / OPTIMIZER)
     (folder / STATE).write_text(json.dumps(checkpoint.state, allow_nan=False), encoding="utf-8")
     files = {name: FileDigest.of(folder / name) for name in FILES}
     Manifest(files, {"step": step}, kind="checkpoint").write(folder)
-
-
-def _write(tensors: Mapping[str, Tensor], path: Path) -> None:
-    safetensors.torch.save_file(dict(tensors), path)
-    path.chmod(0o644)  # safetensors lets only the owner read, unlike the other files of a run
 
 
 def _load(folder: Path) -> Checkpoint:
@@ -218,7 +154,7 @@ def _load(folder: Path) -> Checkpoint:
     return Checkpoint(
         safetensors.torch.load_file(folder / MODEL),
         safetensors.torch.load_file(folder / OPTIMIZER),
-        json.loads(_read(folder / STATE)),
+        json.loads(read_file(folder / STATE)),
     )
 
 
@@ -235,10 +171,3 @@ def _is_intact(folder: Path) -> bool:
     except CheckpointError:
         return False
     return True
-
-
-def _read(path: Path) -> bytes:
-    try:
-        return path.read_bytes()
-    except OSError as error:
-        raise CheckpointError(f"{path} must be readable, got: {error}") from error

@@ -7,8 +7,7 @@ from typing import Protocol
 import numpy as np
 import torch
 
-from sumpool.data.batches import Batch, BatchSampler, collate
-from sumpool.data.shards import Item
+from sumpool.data.batches import Batch, BatchSampler, Item, collate
 from sumpool.errors import DataError
 from sumpool.special_tokens import DEFAULT_SPECIAL_TOKENS, SpecialTokens
 from sumpool.text.phrases import Phrases

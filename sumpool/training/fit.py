@@ -13,7 +13,7 @@ from sumpool.errors import Interrupted, NonFiniteError
 from sumpool.interruption import Check, go_on
 from sumpool.io.atomic import disk_errors, remove_temporary
 from sumpool.progress import Progress, Report, silent
-from sumpool.training.checkpoint import Checkpoint, Checkpoints, export
+from sumpool.training.checkpoint import Checkpoint, Checkpoints
 from sumpool.training.compilation import compile_layers
 from sumpool.training.config import TrainConfig
 from sumpool.training.data_order import Position, TrainingData, reseed, updates_from
@@ -23,7 +23,7 @@ from sumpool.training.optimizer import build_optimizer, moments_of, schedule_fac
 from sumpool.training.state import TrainingState
 from sumpool.training.update import PendingMetrics, UpdateMetrics, Updater, count_target_tokens
 from sumpool.training.validation import validate
-from sumpool.training.weights import set_weights, weights_of
+from sumpool.training.weights import export, set_weights, weights_of
 
 CHECKPOINTS = "checkpoints"
 JOURNAL = "metrics.jsonl"

@@ -1,11 +1,19 @@
-"""Weights of a model by name, shared tensors once."""
+"""Weights of a model by name, shared tensors once, and the file of a run folder that holds them."""
 
 from collections.abc import Iterable, Mapping
+from pathlib import Path
+from typing import Any
 
+import safetensors.torch
 import torch
 from torch import Tensor, nn
 
 from sumpool.errors import CheckpointError
+from sumpool.io.atomic import disk_errors, temporary_path
+from sumpool.io.manifest import FileDigest, Manifest, replace_listed_file
+
+MODEL = "model.safetensors"
+"""File of a run folder with its best weights."""
 
 
 def weights_of(model: nn.Module) -> dict[str, Tensor]:
@@ -99,6 +107,81 @@ def select_by_words(names: Iterable[str], saved: Mapping[str, Tensor]) -> dict[s
         if projection.startswith(("query.", "key.")) and words is not None:
             added[name] = words.chunk(2)[0] if projection.startswith("key.") else words
     return {**saved, **added}
+
+
+def export(run: Path, model: nn.Module, facts: Mapping[str, Any]) -> None:
+    """Save a model's weights as those of a run folder; after a crash at any moment the folder still loads.
+
+    Args:
+        run: The run folder, with a manifest.
+        model: The model.
+        facts: Facts about these weights for the manifest, as JSON.
+
+    Raises:
+        ResourceError: If the disk is full or fails; the folder is as it was.
+        CheckpointError: If the manifest is broken.
+    """
+    path = run / MODEL
+    with disk_errors(path):
+        save_tensors(weights_of(model), temporary_path(path))
+        replace_listed_file(path, facts)
+
+
+def load_weights(run: Path, model: nn.Module, *, leave_out: bool = False) -> None:
+    """Load the best weights of a run into a model, after verifying every file in the run folder's manifest.
+
+    Args:
+        run: The run folder.
+        model: A model built from the folder's recipe.
+        leave_out: Whether to ignore weights of modules that the model does not have.
+
+    Raises:
+        CheckpointError: If a file is missing, damaged, or belongs to another model.
+    """
+    weights = read_weights(run)
+    if leave_out:
+        weights = needed_weights(model, weights)
+    set_weights(model, weights, str(run / MODEL))
+
+
+def read_weights(run: Path) -> dict[str, Tensor]:
+    """Read the best weights of a run, after verifying every file in the run folder's manifest.
+
+    Args:
+        run: The run folder.
+
+    Returns:
+        The weights by name, in single precision.
+
+    Raises:
+        CheckpointError: If a file is missing or damaged.
+    """
+    path = run / MODEL
+    manifest, content = Manifest.read(run), read_file(path)
+    if FileDigest.of_bytes(content) not in manifest.accepted(MODEL):
+        manifest = Manifest.read(run)  # a training run may have replaced the weights between the two reads
+    manifest.verify(run, manifest.files.keys() - {MODEL})
+    manifest.compare(path, MODEL, FileDigest.of_bytes(content))
+    weights: dict[str, Tensor] = safetensors.torch.load(content)
+    return {name: weight.float() if weight.dtype == torch.bfloat16 else weight for name, weight in weights.items()}
+
+
+def save_tensors(tensors: Mapping[str, Tensor], path: Path) -> None:
+    """Write a safetensors file that everybody may read, like the other files of a run."""
+    safetensors.torch.save_file(dict(tensors), path)
+    path.chmod(0o644)  # safetensors lets only the owner read
+
+
+def read_file(path: Path) -> bytes:
+    """Read a file of a run.
+
+    Raises:
+        CheckpointError: If the file cannot be read.
+    """
+    try:
+        return path.read_bytes()
+    except OSError as error:
+        raise CheckpointError(f"{path} must be readable, got: {error}") from error
 
 
 def _compare(expected: Mapping[str, Tensor], got: Mapping[str, Tensor], target: str, origin: str) -> None:

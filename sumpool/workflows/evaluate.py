@@ -21,7 +21,7 @@ from sumpool.inference.summaries import generate_summaries
 from sumpool.interruption import Check, go_on
 from sumpool.progress import Progress, Report, silent
 from sumpool.runs.run_metrics import evaluation_folder
-from sumpool.training.checkpoint import MODEL
+from sumpool.training.weights import MODEL
 
 _DEFAULT_RESULTS = Results()
 

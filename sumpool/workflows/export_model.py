@@ -12,7 +12,7 @@ from sumpool.inference.loading import load_model
 from sumpool.io.manifest import FileDigest, Manifest
 from sumpool.runs.model_card import CARD
 from sumpool.runs.run_folder import COPIED, RECIPE, new_folder, require_new
-from sumpool.training.checkpoint import export
+from sumpool.training.weights import export
 
 
 def export_model(run: Path, out: Path, precision: Literal["bf16", "fp32"] = "bf16") -> Path:

@@ -33,9 +33,8 @@ from sumpool.runs.run_folder import RECIPE, new_folder, require_new
 from sumpool.special_tokens import SpecialTokens
 from sumpool.text.hf_bpe import TOKENIZER_JSON, VOCABULARY_JSON, ByteLevelBpeTokenizer
 from sumpool.text.sentences import shipped_parameters
-from sumpool.training.checkpoint import export
 from sumpool.training.config import TrainConfig
-from sumpool.training.weights import set_weights, weights_of
+from sumpool.training.weights import export, set_weights, weights_of
 
 _UNCHANGED = ImportOptions()
 _FINE_TUNING_RATE = 3e-5

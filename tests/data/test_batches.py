@@ -5,8 +5,7 @@ import numpy as np
 import pytest
 import torch
 
-from sumpool.data.batches import BatchSampler, collate, fill_batches
-from sumpool.data.shards import Item
+from sumpool.data.batches import BatchSampler, Item, collate, fill_batches
 from sumpool.special_tokens import EOS, PAD
 from sumpool.text.phrases import Phrases
 

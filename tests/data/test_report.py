@@ -2,8 +2,8 @@ from pathlib import Path
 
 import pytest
 
-from sumpool.data.document_stats import DocumentStats
-from sumpool.data.report import DataReport, LengthStats, summarize_split
+from sumpool.data.document_stats import DocumentStats, summarize_split
+from sumpool.data.report import DataReport, LengthStats
 from sumpool.errors import DataError
 
 

@@ -3,7 +3,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from sumpool.data.shards import Item, Shard, ShardWriter
+from sumpool.data.batches import Item
+from sumpool.data.shards import Shard, ShardWriter
 from sumpool.data.sources._base import Example
 from sumpool.data.texts import TextsWriter
 from sumpool.errors import DataError

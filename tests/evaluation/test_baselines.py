@@ -7,19 +7,10 @@ import numpy as np
 import pytest
 from rouge_score.rouge_scorer import RougeScorer
 
-from sumpool.evaluation.baselines import lead, lead_sentences, lexrank, oracle
+from sumpool.evaluation.baselines import lead_sentences, lexrank, oracle
 from sumpool.evaluation.rouge import RougeTokenizer
 
 tokenize = RougeTokenizer(stemmer=True).tokenize
-
-
-def test_lead_takes_words_and_keeps_paragraphs() -> None:
-    assert lead("  One two\n\nthree  four five", 4) == "One two\n\nthree  four"
-
-
-@pytest.mark.parametrize(("text", "expected"), [("", ""), (" \n", ""), ("one two", "one two")])
-def test_lead_of_a_short_document_is_the_document(text: str, expected: str) -> None:
-    assert lead(text, 60) == expected
 
 
 def test_lead_takes_sentences() -> None:

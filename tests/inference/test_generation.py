@@ -13,7 +13,7 @@ from sumpool.core.decoding.config import DecodingConfig
 from sumpool.core.decoding.constraints import NoRepeatTokens
 from sumpool.core.decoding.ranking import Lengths, Ranking
 from sumpool.core.model.summarizer import Memory
-from sumpool.data.shards import Item
+from sumpool.data.batches import Item
 from sumpool.errors import ResourceError
 from sumpool.inference.generation import Generator
 from sumpool.inference.loading import LoadedModel, load_model

@@ -11,7 +11,8 @@ from sumpool.core.decoding.config import DecodingConfig
 from sumpool.core.decoding.ranking import Lengths
 from sumpool.core.model.summarizer import SummarizationModel
 from sumpool.core.nn.quantization import Int8Linear, PackedLinear, has_int8
-from sumpool.data.report import DataReport, LengthStats, SplitReport, summarize_split
+from sumpool.data.document_stats import summarize_split
+from sumpool.data.report import DataReport, LengthStats, SplitReport
 from sumpool.documents import Document
 from sumpool.errors import CheckpointError, DataError, RecipeError
 from sumpool.inference import loading
@@ -20,7 +21,7 @@ from sumpool.inference.summaries import generate_summaries
 from sumpool.io.manifest import FileDigest, Manifest
 from sumpool.progress import Progress
 from sumpool.recipe.load import load_recipe
-from sumpool.training.checkpoint import export
+from sumpool.training.weights import export
 from sumpool.workflows.summarize import summarize
 from tests.conftest import story
 

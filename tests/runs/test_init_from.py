@@ -15,8 +15,7 @@ from sumpool.progress import Progress
 from sumpool.recipe.load import load_recipe
 from sumpool.recipe.schema import Recipe
 from sumpool.runs.init_from import init_weights
-from sumpool.training.checkpoint import load_weights
-from sumpool.training.weights import weights_of
+from sumpool.training.weights import load_weights, weights_of
 from sumpool.workflows.train import train
 from tests.conftest import TOY
 from tests.workflows.test_train import notes_of, write_rows

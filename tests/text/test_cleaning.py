@@ -1,6 +1,6 @@
 import pytest
 
-from sumpool.text.cleaning import clean, paragraphs, without_headings
+from sumpool.text.cleaning import clean, first_words, paragraphs, without_headings
 
 
 @pytest.mark.parametrize(
@@ -47,3 +47,12 @@ def test_headings_are_removed_alone_or_before_their_text() -> None:
 )
 def test_other_lines_are_kept(text: str) -> None:
     assert without_headings(text) == text
+
+
+def test_first_words_keep_paragraphs() -> None:
+    assert first_words("  One two\n\nthree  four five", 4) == "One two\n\nthree  four"
+
+
+@pytest.mark.parametrize(("text", "expected"), [("", ""), (" \n", ""), ("one two", "one two")])
+def test_first_words_of_a_short_document_are_the_document(text: str, expected: str) -> None:
+    assert first_words(text, 60) == expected

@@ -11,8 +11,7 @@ import torch
 from sumpool.core.model.summarizer import SummarizationModel
 from sumpool.errors import CheckpointError, ResourceError
 from sumpool.io.manifest import FileDigest, Manifest
-from sumpool.training.checkpoint import export, load_weights
-from sumpool.training.weights import weights_of
+from sumpool.training.weights import export, load_weights, weights_of
 from tests.training.toy import MODEL, VOCABULARY, new_model, new_run
 
 

@@ -13,11 +13,11 @@ from sumpool.interruption import interruptible
 from sumpool.io.manifest import Manifest
 from sumpool.progress import Progress
 from sumpool.training import fit as fitting
-from sumpool.training.checkpoint import Checkpoints, load_weights
+from sumpool.training.checkpoint import Checkpoints
 from sumpool.training.config import TrainConfig
 from sumpool.training.fit import fit
 from sumpool.training.state import TrainingState
-from sumpool.training.weights import weights_of
+from sumpool.training.weights import load_weights, weights_of
 from tests.training.toy import CONFIG, DATA, new_model, new_run, trace
 
 

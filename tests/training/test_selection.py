@@ -11,8 +11,7 @@ from torch import Tensor, nn
 from sumpool.core.model.config import ModelConfig
 from sumpool.core.model.summarizer import SummarizationModel
 from sumpool.core.nn.layers import split_heads
-from sumpool.data.batches import Batch
-from sumpool.data.shards import Item
+from sumpool.data.batches import Batch, Item
 from sumpool.interruption import go_on
 from sumpool.progress import Progress
 from sumpool.training.config import ScheduleConfig, TrainConfig

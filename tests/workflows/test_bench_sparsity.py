@@ -8,7 +8,8 @@ import numpy as np
 import pytest
 
 from sumpool.bench.suites.sparsity_rows import FoundSparsity
-from sumpool.data.shards import Item, ShardWriter
+from sumpool.data.batches import Item
+from sumpool.data.shards import ShardWriter
 from sumpool.data.sources._base import Example
 from sumpool.data.texts import TextsWriter
 from sumpool.errors import DataError, Interrupted, RecipeError

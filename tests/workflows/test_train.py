@@ -16,7 +16,7 @@ from sumpool.progress import Progress
 from sumpool.recipe.load import load_recipe
 from sumpool.recipe.schema import Recipe
 from sumpool.runs.run_folder import differences, exclusive
-from sumpool.training.checkpoint import load_weights
+from sumpool.training.weights import load_weights
 from sumpool.workflows.train import dry_run, train
 
 WORDS = ("router", "packet", "address", "network", "sends", "receives", "drops", "header", "field", "server")

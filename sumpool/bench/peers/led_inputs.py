@@ -9,8 +9,7 @@ from torch.nn.utils.rnn import pad_sequence
 
 from sumpool.bench.peers.trainer import Items
 from sumpool.core.model.config import ModelConfig
-from sumpool.data.batches import collate
-from sumpool.data.shards import Item
+from sumpool.data.batches import Item, collate
 from sumpool.special_tokens import PAD
 
 IGNORED = -100

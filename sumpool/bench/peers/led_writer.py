@@ -12,7 +12,7 @@ from sumpool.core.decoding.config import DecodingConfig
 from sumpool.core.decoding.constraints import NoRepeatWords, TokenSurfaces
 from sumpool.core.decoding.ranking import Lengths
 from sumpool.core.model.config import ModelConfig
-from sumpool.data.shards import Item
+from sumpool.data.batches import Item
 from sumpool.special_tokens import BOS, EOS, PAD, UNK
 
 

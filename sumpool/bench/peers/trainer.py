@@ -14,7 +14,7 @@ from pydantic import Field
 
 from sumpool.bench.systems.workload import Conditions
 from sumpool.core.model.config import ModelConfig
-from sumpool.data.shards import Item
+from sumpool.data.batches import Item
 from sumpool.settings import Settings
 
 Share = float

@@ -4,7 +4,7 @@ import pytest
 from sumpool.bench.peers.led_inputs import Features, feature, inputs
 from sumpool.core.attention.blockwise import BlockwiseAttentionConfig
 from sumpool.core.model.config import DecoderConfig, EncoderLayerConfig, ModelConfig
-from sumpool.data.shards import Item
+from sumpool.data.batches import Item
 from sumpool.special_tokens import EOS
 
 CONFIG = ModelConfig(

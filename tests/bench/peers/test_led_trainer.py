@@ -15,7 +15,7 @@ from sumpool.bench.peers.led_trainer import teach, validate
 from sumpool.bench.peers.trainer import Descent, Lessons
 from sumpool.bench.peers.transformers_models import led
 from sumpool.bench.systems.workload import Conditions
-from sumpool.data.shards import Item
+from sumpool.data.batches import Item
 from sumpool.errors import Interrupted, NonFiniteError
 from sumpool.progress import Progress
 from sumpool.special_tokens import BOS, EOS
