@@ -34,7 +34,7 @@ from sumpool.data.shards import Shard, ShardWriter
 from sumpool.data.sources._base import SPLITS, Split
 from sumpool.data.texts import Texts
 from sumpool.errors import DataError, RecipeError
-from sumpool.interruption import Check, go_on
+from sumpool.interruption import Check
 from sumpool.io.atomic import disk_errors, replace_folder
 from sumpool.io.lock import locked
 from sumpool.progress import Progress, Report
@@ -74,8 +74,8 @@ def prepare(config: DataConfig, folder: Path, *, skip_bad_rows: bool, report: Re
     folder.parent.mkdir(parents=True, exist_ok=True)
     lock = locked(folder.with_name(f".{folder.name}.lock"), on_busy=lambda _: check())
     with disk_errors(folder, advice=advice, only_full=True), lock:
-        made_from = fingerprint(config)
-        if is_intact(folder, made_from, check):
+        digest = fingerprint(config)
+        if is_intact(folder, digest, check):
             return DataReport.load(folder)
         _require_prepared_or_empty(folder)
         if config.tokenizer:
@@ -84,13 +84,8 @@ def prepare(config: DataConfig, folder: Path, *, skip_bad_rows: bool, report: Re
             ingested = ingest(config.rows(), new, skip_bad_rows=skip_bad_rows, report=report, check=check)
             data_report = _encode_all(config, new, ingested, report, check)
             data_report.save(new)
-            write_manifest(new, made_from, check)
+            write_manifest(new, digest, check)
     return data_report
-
-
-def is_prepared(config: DataConfig, folder: Path) -> bool:
-    """Return whether a folder holds the data of these settings, intact."""
-    return is_intact(folder, fingerprint(config), go_on)
 
 
 def _encode_all(config: DataConfig, folder: Path, ingested: Ingested, report: Report, check: Check) -> DataReport:

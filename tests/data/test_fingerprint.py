@@ -39,7 +39,7 @@ def fingerprint_of(path: Path, field: str = "text", vocabulary: int = 400, phras
     )
 
 
-def test_the_fingerprint_changes_with_what_matters(source: Path) -> None:
+def test_fingerprint_depends_on_settings_and_files(source: Path) -> None:
     before = fingerprint_of(source)
     assert fingerprint_of(source) == before
     assert fingerprint_of(source, workers=7) == before
@@ -56,7 +56,7 @@ def test_the_fingerprint_changes_with_what_matters(source: Path) -> None:
     assert len(fingerprint_of(source)) == len(before)  # the source itself says what is missing
 
 
-def test_the_fingerprint_covers_the_tokenizer(source: Path, tmp_path: Path) -> None:
+def test_fingerprint_depends_on_the_tokenizer(source: Path, tmp_path: Path) -> None:
     def taken(folder: Path, vocabulary: int | None = None) -> str:
         source_config = FileConfig(path=source, field="text")
         return fingerprint(DataConfig.model_construct(source=source_config, tokenizer=folder, vocabulary=vocabulary))
@@ -80,7 +80,7 @@ def test_the_fingerprint_covers_the_tokenizer(source: Path, tmp_path: Path) -> N
     ],
     ids=["usual", "phrases", "shuffled", "gap_sentences", "tokenizer"],
 )
-def test_fingerprints_stay_what_they_were(
+def test_fingerprints_are_stable_across_versions(
     settings: dict[str, object], expected: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("sumpool.__version__", "0.0.0")
@@ -98,14 +98,14 @@ def folder(tmp_path: Path) -> Path:
     return folder
 
 
-def test_a_folder_is_intact_as_it_was_written(folder: Path) -> None:
+def test_written_folder_is_intact(folder: Path) -> None:
     assert is_intact(folder, "made from this", never)
     assert not is_intact(folder, "made from that", never)
 
 
 @pytest.mark.parametrize("name", ["file", "inner/file"])
 @pytest.mark.parametrize("change", ["flip", "cut", "longer", "missing"])
-def test_any_change_is_noticed(folder: Path, name: str, change: str) -> None:
+def test_changed_folder_is_not_intact(folder: Path, name: str, change: str) -> None:
     path = folder / name
     content = path.read_bytes()
     match change:
@@ -121,12 +121,12 @@ def test_any_change_is_noticed(folder: Path, name: str, change: str) -> None:
 
 
 @pytest.mark.parametrize("content", ["", "[]", "{}", '{"schema": 1, "fingerprint": "made from this"}', "null"])
-def test_a_folder_with_a_damaged_manifest_is_not_intact(folder: Path, content: str) -> None:
+def test_folder_with_a_damaged_manifest_is_not_intact(folder: Path, content: str) -> None:
     (folder / "manifest.json").write_text(content)
     assert not is_intact(folder, "made from this", never)
 
 
-def test_checking_a_large_folder_can_be_stopped(folder: Path) -> None:
+def test_check_is_called_while_hashing(folder: Path) -> None:
     def stop() -> None:
         raise Interrupted(2)
 
@@ -134,7 +134,7 @@ def test_checking_a_large_folder_can_be_stopped(folder: Path) -> None:
         is_intact(folder, "made from this", stop)
 
 
-def test_the_content_digest_depends_on_files_alone(folder: Path, tmp_path: Path) -> None:
+def test_content_digest_depends_on_files_only(folder: Path, tmp_path: Path) -> None:
     before = content_digest(folder)
     moved = folder.rename(tmp_path / "moved")
     (moved / "manifest.json").unlink()

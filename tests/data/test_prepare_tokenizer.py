@@ -6,12 +6,11 @@ from pathlib import Path
 import pytest
 
 from sumpool.data.config import DataConfig
-from sumpool.data.prepare import is_prepared
 from sumpool.data.report import DataReport
 from sumpool.data.shards import Shard
 from sumpool.errors import DataError, RecipeError
 from sumpool.text.load import load_tokenizer
-from tests.data.test_prepare import WORDS, LinesConfig, corpus, files_of, run, write
+from tests.data.test_prepare import WORDS, LinesConfig, corpus, files_of, is_prepared, run, write
 from tests.text import bart
 from tests.text.bart import learn, take_over
 
