@@ -1,21 +1,34 @@
 """The `data` section of a recipe: the source of documents and their preparation."""
 
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Annotated, Any, Self
 
 from pydantic import Field, model_validator
 
-from sumpool.data.pretraining_tasks import (
-    GapSentencesConfig,
-    ShuffledConfig,
-    remove_gap_sentences,
-    shuffle_sentences,
-)
-from sumpool.data.sources._base import Example, Reject, SourceConfig
+from sumpool.data.sources._base import SourceConfig
 from sumpool.errors import RecipeError
 from sumpool.settings import Settings
 from sumpool.variants import OneOf
+
+
+class GapSentencesConfig(Settings):
+    """Gap-sentence generation (PEGASUS): principal sentences are removed from a window of a document and generated."""
+
+    words: int = Field(60, ge=10)
+    """Maximum words removed from a window; one sentence is always removed."""
+    window: int = Field(600, ge=30)
+    """Words per window."""
+    windows: int = Field(10, ge=1)
+    """Maximum windows per document, from its beginning."""
+
+
+class ShuffledConfig(Settings):
+    """Sentence permutation (BART): the sentences of a passage are shuffled and restored to their order."""
+
+    words: int = Field(64, ge=10)
+    """Maximum words of a passage."""
+    passages: int = Field(25, ge=1)
+    """Maximum passages per document, from its beginning."""
 
 
 class DataConfig(Settings):
@@ -61,17 +74,6 @@ class DataConfig(Settings):
         if self.vocabulary and 0 < self.phrases <= self.vocabulary:
             raise ValueError(f"phrases must be 0 or more than vocabulary = {self.vocabulary}, got {self.phrases}")
         return self
-
-    def rows(self) -> Iterator[Example | Reject]:
-        """Read the rows of the source one at a time, converted by the pretraining task if one is set.
-
-        Raises:
-            RecipeError: If no source is set.
-        """
-        rows = self.require_source().rows()
-        if self.gap_sentences:
-            return remove_gap_sentences(rows, self.gap_sentences)
-        return shuffle_sentences(rows, self.shuffled) if self.shuffled else rows
 
     def require_source(self) -> SourceConfig:
         """Return the source, which preparation requires.

@@ -28,6 +28,7 @@ from sumpool.data.document_stats import DocumentStats, summarize_split
 from sumpool.data.encoding import PHRASES, SENTENCES, DocumentEncoder, spans
 from sumpool.data.fingerprint import fingerprint, is_intact, is_prepared_folder, write_manifest
 from sumpool.data.ingest import Ingested, ingest
+from sumpool.data.pretraining_tasks import read_rows
 from sumpool.data.processes import caller, ordered_map
 from sumpool.data.report import DataReport, SplitReport
 from sumpool.data.shards import Shard, ShardWriter
@@ -81,7 +82,7 @@ def prepare(config: DataConfig, folder: Path, *, skip_bad_rows: bool, report: Re
         if config.tokenizer:
             _require_vocabulary_of_tokenizer(config, load_tokenizer(config.tokenizer).vocab_size)
         with replace_folder(folder) as new:
-            ingested = ingest(config.rows(), new, skip_bad_rows=skip_bad_rows, report=report, check=check)
+            ingested = ingest(read_rows(config), new, skip_bad_rows=skip_bad_rows, report=report, check=check)
             data_report = _encode_all(config, new, ingested, report, check)
             data_report.save(new)
             write_manifest(new, digest, check)

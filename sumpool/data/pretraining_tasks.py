@@ -16,10 +16,8 @@ from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from itertools import islice
 
-from pydantic import Field
-
+from sumpool.data.config import DataConfig, GapSentencesConfig, ShuffledConfig
 from sumpool.data.sources._base import Example, Reject
-from sumpool.settings import Settings
 from sumpool.text.fragments import words as words_of
 from sumpool.text.sentences import SentenceSplitter, join
 
@@ -36,24 +34,16 @@ _PASSAGE_SENTENCE_WORDS = range(4, 31)
 """Sentences of other lengths are mostly headings, drawings and lists; they are left out."""
 
 
-class GapSentencesConfig(Settings):
-    """Gap-sentence generation (PEGASUS): principal sentences are removed from a window of a document and generated."""
+def read_rows(config: DataConfig) -> Iterator[Example | Reject]:
+    """Read the rows of a source one at a time, converted by the pretraining task if one is set.
 
-    words: int = Field(60, ge=10)
-    """Maximum words removed from a window; one sentence is always removed."""
-    window: int = Field(600, ge=30)
-    """Words per window."""
-    windows: int = Field(10, ge=1)
-    """Maximum windows per document, from its beginning."""
-
-
-class ShuffledConfig(Settings):
-    """Sentence permutation (BART): the sentences of a passage are shuffled and restored to their order."""
-
-    words: int = Field(64, ge=10)
-    """Maximum words of a passage."""
-    passages: int = Field(25, ge=1)
-    """Maximum passages per document, from its beginning."""
+    Raises:
+        RecipeError: If no source is set.
+    """
+    rows = config.require_source().rows()
+    if config.gap_sentences:
+        return remove_gap_sentences(rows, config.gap_sentences)
+    return shuffle_sentences(rows, config.shuffled) if config.shuffled else rows
 
 
 def remove_gap_sentences(rows: Iterator[Example | Reject], config: GapSentencesConfig) -> Iterator[Example | Reject]:

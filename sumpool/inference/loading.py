@@ -1,4 +1,4 @@
-"""Loading of trained models: everything that a run folder holds, loaded and verified once."""
+"""Loading of trained models: all files of a run folder, verified and loaded once."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass

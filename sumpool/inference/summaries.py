@@ -109,7 +109,7 @@ def _summary(
         tokens_read=document.tokens_read,
         tokens_total=document.tokens_total,
         seconds=document.seconds + seconds + time.perf_counter() - start,
-        reason=document.reason if text or document.reason else "the model must write a word, but it wrote none",
+        reason=document.reason if text or document.reason else "the model must generate a word, but it generated none",
         mode="extractive" if extraction.sentences else "abstractive",
         extraction=extraction,
     )

@@ -1,1 +1,1 @@
-"""Run folders: what training writes, begins with and reports."""
+"""Run folders: training setup, initial weights, model cards, metrics and sweeps."""

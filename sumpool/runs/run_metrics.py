@@ -76,7 +76,7 @@ def read_run_metrics(run: Path, split: Split) -> RunMetrics:
 def read_journal(
     records: Sequence[Mapping[str, Any]],
 ) -> tuple[list[tuple[float, float]], list[float], dict[str, float]]:
-    """Read from a metrics log what `RunMetrics` holds of it: losses, tokens per second, layer metrics."""
+    """Extract losses, tokens per second and layer metrics of `RunMetrics` from a metrics log."""
     seconds, losses, speeds, updates = 0.0, [], [], []
     for record in records:
         if record["kind"] == "step":

@@ -1,4 +1,4 @@
-"""`sumpool export`: of a run folder what summarising takes, in half the bytes, to be handed on."""
+"""`sumpool export`: a run folder in, a folder half its size for distributing the model out."""
 
 import shutil
 from pathlib import Path
@@ -16,30 +16,30 @@ from sumpool.training.weights import export
 
 
 def export_model(run: Path, out: Path, precision: Literal["bf16", "fp32"] = "bf16") -> Path:
-    """Make a folder that summarises as a run does, without what only its training needs.
+    """Copy from a run folder what summarising needs, without checkpoints and the metrics log.
 
-    Weights of 16 bits are those of 32 rounded to three decimal digits; everything is computed as before.
+    Weights in bf16 have three significant decimal digits; they are converted to fp32 when they are loaded.
 
     Args:
-        run: The run folder, which stays as it is.
-        out: The folder, new or empty.
-        precision: What weights are rounded to.
+        run: The run folder, which is not changed.
+        out: The new folder; may exist if it is empty.
+        precision: Data type of the saved weights.
 
     Returns:
         The folder.
 
     Raises:
-        CheckpointError: If there is no model in the run folder, or it is damaged.
-        RecipeError: If there is something in the new folder.
+        CheckpointError: If the run folder has no model or no model card, or a file is damaged.
+        RecipeError: If the new folder is not empty.
         ResourceError: If the disk is full or fails.
     """
     require_new(out)
-    # 1. A model that is whole.
+    # 1. Load the model, which verifies the run folder.
     model: nn.Module = load_model(run).model.cpu()
     names = [name for name in (RECIPE, *COPIED, CARD) if (run / name).is_file()]
     if CARD not in names:
         raise CheckpointError(f"{run} must have {CARD}, its model card, but its training has not ended; let it go on")
-    # 2. A folder that appears when everything is in it.
+    # 2. Fill a folder that appears when it is complete.
     with new_folder(out) as new:
         for name in names:
             shutil.copyfile(run / name, new / name)

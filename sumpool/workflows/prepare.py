@@ -1,4 +1,4 @@
-"""`sumpool prepare`: from a source of documents to data that a model can be trained on."""
+"""`sumpool prepare`: a source of documents in, prepared data for training out."""
 
 import signal
 from pathlib import Path
@@ -14,33 +14,29 @@ from sumpool.recipe.schema import Recipe
 def prepare(recipe: Recipe, *, skip_bad_rows: bool = False, report: Report = silent) -> tuple[Path, DataReport]:
     """Prepare the data of a recipe, unless that is done.
 
-    1. Read every row of the source into the texts of its split.
-    2. Learn the vocabulary, or take one over, and the ends of sentences from the training split.
-    3. Turn every text into ids, and count what the report shows.
-    4. Move the finished folder into place.
-
     Args:
-        recipe: What to prepare; only its `data` section matters.
-        skip_bad_rows: Leave out rows that cannot be used and list them, instead of stopping at the first.
-        report: Told of progress.
+        recipe: The recipe, of which only the `data` section is read.
+        skip_bad_rows: Whether to list rows that cannot be used and go on, instead of stopping at the first.
+        report: Called with progress.
 
     Returns:
         The prepared folder and the data report.
 
     Raises:
-        DataError: If a row cannot be used, there is nothing to train on, the folder holds something else, or the
-            tokenizer that is taken over is none.
-        RecipeError: If that has another number of pieces than the recipe says.
-        ResourceError: If memory or disk run out.
-        Interrupted: If a signal came; nothing half made is left.
+        DataError: If a row cannot be used, no documents are left to train on, the folder holds something else, or the
+            tokenizer of `data.tokenizer` is missing or damaged.
+        RecipeError: If the tokenizer has another vocabulary size than the recipe.
+        ResourceError: If memory or disk runs out.
+        Interrupted: If a signal came; nothing incomplete is left.
     """
     folder = recipe.prepared_folder
     with interruptible() as interruption:
+        # Read the source, train tokenizer and sentence splitter, encode every document, move the folder into place.
         try:
-            found = data.prepare(
+            data_report = data.prepare(
                 recipe.data, folder, skip_bad_rows=skip_bad_rows, report=report, check=interruption.check
             )
         except Interrupted as stop:
             name = signal.Signals(stop.number).name
             raise Interrupted(stop.number, f"stopped by {name}; nothing was prepared, so prepare begins anew") from stop
-    return folder, found
+    return folder, data_report

@@ -2,14 +2,8 @@ from pathlib import Path
 
 import pytest
 
-from sumpool.data.config import DataConfig
-from sumpool.data.pretraining_tasks import (
-    GapSentencesConfig,
-    ShuffledConfig,
-    principal_sentences,
-    remove_gap_sentences,
-    shuffle_sentences,
-)
+from sumpool.data.config import DataConfig, GapSentencesConfig, ShuffledConfig
+from sumpool.data.pretraining_tasks import principal_sentences, read_rows, remove_gap_sentences, shuffle_sentences
 from sumpool.data.sources._base import Example, Reject
 
 APPLES = [f"Apples number {number} fall from high trees in autumn nights." for number in ("one", "two")]
@@ -107,9 +101,9 @@ def test_rejected_rows_are_passed_on() -> None:
 def test_data_section_selects_the_task(tmp_path: Path) -> None:
     (tmp_path / "a.jsonl").write_text('{"id": "a", "document": "' + " ".join(NUMBERED) + '", "summary": "s"}\n')
     tree = {"source": {"kind": "jsonl", "train": tmp_path / "a.jsonl"}}
-    assert [row.summary for row in DataConfig.model_validate(tree).rows() if isinstance(row, Example)] == ["s"]
-    assert len(list(DataConfig.model_validate({**tree, "shuffled": {"words": 64}}).rows())) == 5
-    [row] = DataConfig.model_validate({**tree, "gap_sentences": {"words": 10, "window": 320}}).rows()
+    assert [row.summary for row in read_rows(DataConfig.model_validate(tree)) if isinstance(row, Example)] == ["s"]
+    assert len(list(read_rows(DataConfig.model_validate({**tree, "shuffled": {"words": 64}})))) == 5
+    [row] = read_rows(DataConfig.model_validate({**tree, "gap_sentences": {"words": 10, "window": 320}}))
     assert isinstance(row, Example)
     assert row.summary in NUMBERED
     with pytest.raises(ValueError, match="greater than or equal to 10"):

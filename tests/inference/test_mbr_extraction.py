@@ -59,16 +59,16 @@ def test_nothing_is_taken_where_nothing_agrees() -> None:
     assert extract([]) == ""
 
 
-def test_what_the_model_writes_stays_unless_sentences_are_wanted() -> None:
+def test_abstractive_mode_extracts_nothing() -> None:
     assert extract([GENERATED], mode="abstractive") == ""
 
 
-def test_sentences_agree_with_all_that_might_be_written_and_not_with_what_is() -> None:
+def test_sentences_agree_with_the_samples_and_not_with_the_generated_text() -> None:
     samples = ("Hosts send packets to gateways.",) * 4 + ("Apples fall from trees.",) * 2
     assert "Hosts send packets" in extract([Generated("Apples fall from trees.", -1.0, samples)])
 
 
-def test_the_beginning_has_a_say_where_the_model_is_at_a_loss() -> None:
+def test_out_of_domain_the_lead_counts() -> None:
     text = ("Hosts wait for answers from afar " * 12) + ". Apples rot. Gateways drop packets."
     written = [Generated("Plums fall.", -1.0, ("Gateways drop packets.",))]
 
@@ -96,7 +96,7 @@ def test_sentences_have_their_indices_and_auto_says_why_they_are_taken() -> None
 
 
 @pytest.mark.parametrize("drawn", [8, 64])
-def test_the_say_of_the_beginning_does_not_depend_on_how_many_are_drawn(drawn: int) -> None:
+def test_the_weight_of_the_lead_does_not_depend_on_the_number_of_samples(drawn: int) -> None:
     text = "Hosts wait for answers. Apples rot. Gateways drop packets."
     written = [Generated("Plums fall.", -1.0, ("Gateways sing loud songs.",) * drawn)]
     assert extract(written, text, mode="auto", ood_threshold=2) == text
@@ -134,7 +134,7 @@ def test_auto_says_where_it_takes_sentences(run_folder: Path) -> None:
     assert expected
 
 
-def test_drawn_summaries_are_the_same_alone_and_in_company(run_folder: Path) -> None:
+def test_samples_do_not_depend_on_the_batch(run_folder: Path) -> None:
     told = [Document(str(number), story(number, 4 + 3 * number)) for number in range(5)]
     overrides = ["summarize.mode=extractive"]
     together = [summary.summary for summary in summarize(told, run_folder, overrides=overrides)]
