@@ -68,8 +68,9 @@ class ByteLevelBpeTokenizer(Tokenizer):
     def _check_special_tokens(self) -> None:
         special = self._special_tokens
         ids = (special.pad, special.eos, special.decoder_start, *special.suppressed, *special.prefix, *special.suffix)
-        if not all(0 <= token < self.vocab_size and not self._token_bytes[token] for token in ids):
-            raise ValueError(f"{special} in a vocabulary of {self.vocab_size}")
+        ordinary = [token for token in ids if not 0 <= token < self.vocab_size or self._token_bytes[token]]
+        if ordinary:
+            raise ValueError(f"ids {ordinary} that are no special tokens in a vocabulary of {self.vocab_size}")
         if special.suffix not in ((), (special.eos,)):
             raise ValueError(f"texts that end with {special.suffix}, not with eos {special.eos}")
 
