@@ -92,7 +92,7 @@ def test_a_recipe_is_never_overwritten() -> None:
 def test_unusable_documents_are_refused() -> None:
     with pytest.raises(DataError, match=r"few.jsonl must hold documents for every split, got 2 and none for"):
         init(write_lines(Path("few.jsonl"), rows(2)))
-    with pytest.raises(DataError, match=r"bad.jsonl:2: 'article' must hold some text, .*; correct or remove this row"):
+    with pytest.raises(DataError, match=r"bad.jsonl:2: 'article' must contain text, .*; correct or remove this row"):
         init(write_lines(Path("bad.jsonl"), [*rows(1), {"article": " ", "highlights": "x", "url": "y"}]))
     with pytest.raises(DataError, match="must have a field that looks like a document"):
         init(write_lines(Path("odd.jsonl"), [{"title": "x"}]))
