@@ -27,7 +27,9 @@ def tokenizer_files(folder: Path) -> tuple[Path, ...]:
 
 
 def same_tokenizer(folder: Path, other: Path) -> bool:
-    """Return whether two folders hold the same tokenizer, byte for byte."""
-    return [path.read_bytes() for path in tokenizer_files(folder)] == [
-        path.read_bytes() for path in tokenizer_files(other)
-    ]
+    """Return whether two folders contain the same tokenizer, byte for byte."""
+    return _contents(folder) == _contents(other)
+
+
+def _contents(folder: Path) -> list[bytes | None]:
+    return [path.read_bytes() if path.is_file() else None for path in tokenizer_files(folder)]

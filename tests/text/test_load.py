@@ -22,6 +22,9 @@ def test_the_kind_of_tokenizer_follows_from_the_file_name(tmp_path: Path) -> Non
     assert [path.name for path in tokenizer_files(tmp_path / "learnt")] == ["tokenizer.model"]
     assert same_tokenizer(tmp_path / "taken", tmp_path / "taken")
     assert not same_tokenizer(tmp_path / "taken", tmp_path / "learnt")
+    (tmp_path / "part").mkdir()
+    (tmp_path / "part" / "tokenizer.json").write_bytes((tmp_path / "taken" / "tokenizer.json").read_bytes())
+    assert not same_tokenizer(tmp_path / "taken", tmp_path / "part")
 
 
 def test_a_learnt_vocabulary_has_the_default_special_tokens(tmp_path: Path) -> None:
