@@ -1,17 +1,17 @@
-"""The mathematics of sumpool: pure torch, without files, YAML, tokenizer or printing.
+"""Models, decoding and their building blocks in pure PyTorch: no files, YAML, tokenizer or printing.
 
-One glossary of axes serves every docstring and every trailing comment:
+Axes in docstrings and trailing comments:
 
-    batch      documents that travel together
+    batch      documents of a batch
     length     source positions of a document, padding included
     target     positions of a summary
-    dim        features of a vector
+    dim        features of a state
     heads      attention heads; head_dim is dim / heads
-    keep       vectors that a pooling leaves
-    blocks     consecutive pieces of the source, each `block` long
+    keep       states after a pooling
+    blocks     consecutive parts of the source of `block` tokens each
     sentences  sentences of a document
-    vocab      pieces of the vocabulary
-    beams      hypotheses that one document's search follows
+    vocab      tokens of the vocabulary
+    beams      hypotheses of a document's search
 
 Batch comes first, and inside attention the order is (batch, heads, length, head_dim). A mask is boolean and True at
 real tokens, everywhere, never inverted.

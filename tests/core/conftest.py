@@ -1,4 +1,4 @@
-"""Documents of random vectors, and the ways in which padding and batch mates try to change a result."""
+"""Documents of random states, with padding and batch mates."""
 
 from collections.abc import Callable
 
@@ -13,7 +13,7 @@ DIM = 16
 
 @pytest.fixture(autouse=True)
 def _seed() -> None:
-    """Fresh random input, the same one every time."""
+    """Seed random inputs."""
     torch.manual_seed(0)
 
 
@@ -28,15 +28,16 @@ def make_tokens() -> Callable[..., Tokens]:
         for row, real in enumerate(lengths):
             states[row, :real] = torch.randn(real, DIM, generator=generator, dtype=dtype)
         mask = torch.arange(length)[None] < torch.tensor(lengths)[:, None]
-        places = torch.arange(length)
-        sentences, words, ids = (numbers.expand(mask.shape) for numbers in (places // 5, places // 2, places % 50))
+        positions = torch.arange(length)
+        indices = (positions // 5, positions // 2, positions % 50)
+        sentences, words, ids = (values.expand(mask.shape) for values in indices)
         return Tokens.from_source(states, mask, sentences, words, ids)
 
     return make
 
 
 def row(tokens: Tokens, number: int) -> Tokens:
-    """One document by itself, without padding."""
+    """Return one document without padding."""
     real = int(tokens.mask[number].sum())
 
     def cut(value: Tensor) -> Tensor:
@@ -55,5 +56,5 @@ def row(tokens: Tokens, number: int) -> Tokens:
 
 @pytest.fixture
 def alone() -> Callable[[Tokens, int], Tokens]:
-    """Take one document out of its batch."""
+    """Function that takes one document out of its batch."""
     return row

@@ -1,1 +1,1 @@
-"""The summarizer: encoder, decoder and the settings that build them."""
+"""The summarization model: encoder, decoder, KV cache, and the settings that build them."""

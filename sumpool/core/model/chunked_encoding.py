@@ -110,7 +110,7 @@ class ChunkedEncoding:
         return tokens
 
     def _stream(self, tokens: Tokens, layers: range, block: int, trace: PoolingTrace) -> StreamedStates:
-        """Prepare a group of layers to be applied block by block, once their states are asked for."""
+        """Prepare a group of layers to be applied block by block on demand."""
         budget = GPU_BUDGET if tokens.mask.is_cuda else CPU_BUDGET
         return StreamedStates(
             tokens,

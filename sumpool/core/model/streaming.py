@@ -1,6 +1,6 @@
-"""Encoder states before a pooling, computed chunk by chunk when they are asked for.
+"""Encoder states before a pooling, computed chunk by chunk on demand.
 
-A pooler that works by scores asks first for the scores and then, once these determine which states are combined with
+A pooler with a scorer requests first the scores and then, once these determine which states are combined with
 which weight, for the weighted sums. States that exceed the memory budget are recomputed for the sums, to which each
 chunk adds before it is freed. Time is that of two encoder passes; memory is that of a few chunks, of some numbers per
 token, and of the pooled states.
@@ -51,15 +51,16 @@ class StreamedStates(States):
     def score(self, scorer: Callable[[Tokens], Tensor]) -> Tensor:
         """Score one chunk after another."""
         scores: Tensor | None = None
-        kept: Tensor | None = None
+        stored: Tensor | None = None
         for chunk, output in self._outputs():
             # Written into one tensor each: small tensors between large ones would fragment memory.
             scores = self._blocks.write(chunk, scorer(output), scores)
-            kept = self._blocks.write(chunk, output.states if self._store else self._projection(output.states), kept)
+            values = output.states if self._store else self._projection(output.states)
+            stored = self._blocks.write(chunk, values, stored)
         if self._store:
-            self._states = kept
+            self._states = stored
         else:
-            self._projected = kept
+            self._projected = stored
         assert scores is not None, "there is always a chunk"
         return scores
 
@@ -110,5 +111,5 @@ class StreamedStates(States):
         return self._projected
 
     def _outputs(self) -> Iterator[tuple[Chunk, Tokens]]:
-        """Run each chunk through the layers when it is asked for."""
+        """Run each chunk through the layers on demand."""
         return ((chunk, self._run_layers(chunk.gather(self._tokens))) for chunk in self._blocks.chunks)

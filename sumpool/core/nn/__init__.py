@@ -1,1 +1,1 @@
-"""Shared mathematics, named by what it is."""
+"""Mathematics shared by model families."""

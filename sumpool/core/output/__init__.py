@@ -1,1 +1,1 @@
-"""Output heads: decoder states, and what may be copied -> log-probabilities."""
+"""Output heads: decoder states, and source tokens to copy -> log-probabilities."""

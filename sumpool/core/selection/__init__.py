@@ -1,1 +1,1 @@
-"""Which sentences of the document a token of the summary sees."""
+"""Sentence selection: which sentences of the document a summary token attends to."""

@@ -1,1 +1,1 @@
-"""One vector for every sentence of the document."""
+"""Sentence encoders: one vector per sentence."""

@@ -50,9 +50,9 @@ def test_queries_are_independent(kind: str, make_tokens: Callable[..., Tokens]) 
     queries = torch.randn(2, 6, 16, dtype=torch.float64)
     precomputed = precompute(attention, kind, make_tokens(40, 22))
     actual = attention(queries, precomputed).states
-    for place in range(6):
-        one = attention(queries[:, place : place + 1], precomputed).states
-        torch.testing.assert_close(actual[:, place : place + 1], one, atol=1e-12, rtol=0)
+    for position in range(6):
+        one = attention(queries[:, position : position + 1], precomputed).states
+        torch.testing.assert_close(actual[:, position : position + 1], one, atol=1e-12, rtol=0)
 
 
 @pytest.mark.parametrize("kind", KINDS)

@@ -41,9 +41,9 @@ def test_equals_loops_over_heads(stride: int, heads: int, make_tokens: Callable[
     for number, real in enumerate(lengths):
         expected = naive(attention, queries[number], tokens.states[number, :real])
         torch.testing.assert_close(actual[number], expected)
-    for place in range(6):
-        stepped, state = attention.step(queries[:, place : place + 1], precomputed, {})
-        torch.testing.assert_close(stepped, actual[:, place : place + 1])
+    for position in range(6):
+        stepped, state = attention.step(queries[:, position : position + 1], precomputed, {})
+        torch.testing.assert_close(stepped, actual[:, position : position + 1])
         assert state == {}
 
 

@@ -108,15 +108,15 @@ def test_only_the_best_sentences_are_attended_to(training: bool, memory: Tokens,
     values = attending.layer.key_value(memory.states[0, memory.mask[0]])[:, DIM:]
     numbers = memory.sentences[0, memory.mask[0]]
     weights_by_sentence = sentence_attention(attending, queries, memory, 0)
-    for place in range(TARGET):
-        best = numbers.unique()[weights_by_sentence[:, place].mean(0).topk(2).indices]
+    for position in range(TARGET):
+        best = numbers.unique()[weights_by_sentence[:, position].mean(0).topk(2).indices]
         masked = ~torch.isin(numbers, best)
         heads = []
         for head in range(HEADS):
-            weights = word_attention(attending, queries, memory, 0, head)[place].masked_fill(masked, 0.0)
+            weights = word_attention(attending, queries, memory, 0, head)[position].masked_fill(masked, 0.0)
             heads.append(weights / weights.sum() @ values[:, head * SIZE : (head + 1) * SIZE])
         expected = attending.layer.out(torch.cat(heads))
-        torch.testing.assert_close(actual[0, place], expected, atol=1e-12, rtol=0)
+        torch.testing.assert_close(actual[0, position], expected, atol=1e-12, rtol=0)
 
 
 def test_the_setting_training_determines_the_sentences_attended_to(memory: Tokens, queries: Tensor) -> None:

@@ -42,8 +42,8 @@ def precompute(
 def memory(make_tokens: Callable[..., Tokens]) -> Tokens:
     """Documents of 20, 11, no and 4 sentences that grow ever longer, nan in their padding."""
     tokens = make_tokens(*LENGTHS, length=208, pad=torch.nan)
-    places = torch.arange(tokens.mask.size(1))
-    return replace(tokens, sentences=((2 * places).sqrt().long() * 3).expand(tokens.mask.shape))
+    positions = torch.arange(tokens.mask.size(1))
+    return replace(tokens, sentences=((2 * positions).sqrt().long() * 3).expand(tokens.mask.shape))
 
 
 @pytest.fixture

@@ -1,4 +1,4 @@
-"""With the settings of BART the model is BART: the same states and log-probabilities as those of transformers."""
+"""The model with the settings of BART, against BART of transformers: states and log-probabilities."""
 
 from collections.abc import Sequence
 from functools import partial
@@ -21,7 +21,7 @@ TOLERANCE = {torch.float32: 1e-4, torch.float64: 1e-10}
 
 
 def make_theirs(scaled: bool) -> BartForConditionalGeneration:
-    """A random BART; its norms and biases are not at their start, which would hide mistakes."""
+    """A random BART, norms and biases included, whose initial values would hide mistakes."""
     torch.manual_seed(5)
     config = BartConfig(
         vocab_size=VOCAB,
@@ -68,19 +68,19 @@ def make_ours(theirs: BartForConditionalGeneration, scaled: bool) -> Summarizati
     copy(model.embedding, theirs.model.shared)
     assert isinstance(model.output.bias, Tensor)
     model.output.bias.copy_(theirs.final_logits_bias[0])
-    for own, other in ((model.encoder, theirs.model.encoder), (model.decoder, theirs.model.decoder)):
-        assert own.embed.positions is not None
+    for ours, other in ((model.encoder, theirs.model.encoder), (model.decoder, theirs.model.decoder)):
+        assert ours.embed.positions is not None
         with torch.no_grad():
-            own.embed.positions.weight.copy_(other.embed_positions.weight[2:])  # two rows that nobody reads
-        copy(own.embed.norm, other.layernorm_embedding)
-        for layer, like in zip(own.layers, other.layers, strict=True):
+            ours.embed.positions.weight.copy_(other.embed_positions.weight[2:])  # two unused rows
+        copy(ours.embed.norm, other.layernorm_embedding)
+        for layer, like in zip(ours.layers, other.layers, strict=True):
             assert isinstance(layer, EncoderLayer | DecoderLayer)
             copy_layer(layer, like)
     return model
 
 
 def copy_layer(layer: EncoderLayer | DecoderLayer, like: nn.Module) -> None:
-    """Copy what layers of both sides have, and cross-attention where there is one."""
+    """Copy the parameters of a layer, cross-attention included where there is one."""
     parts = {name: like.get_submodule(name) for name, _ in like.named_modules() if name}
     copy(layer.attention.get_submodule("project"), *(parts[f"self_attn.{part}_proj"] for part in "qkv"))
     copy(layer.attention.get_submodule("out"), parts["self_attn.out_proj"])
@@ -96,10 +96,10 @@ def copy_layer(layer: EncoderLayer | DecoderLayer, like: nn.Module) -> None:
         copy(layer.cross_attention_residual.norm, parts["encoder_attn_layer_norm"])
 
 
-def copy(own: nn.Module, *others: nn.Module) -> None:
-    """Copy the parameters of modules that stand one below the other in ours."""
+def copy(ours: nn.Module, *others: nn.Module) -> None:
+    """Copy the concatenated parameters of modules."""
     with torch.no_grad():
-        for name, parameter in own.named_parameters():
+        for name, parameter in ours.named_parameters():
             parameter.copy_(torch.cat([other.get_parameter(name) for other in others]))
 
 
@@ -117,21 +117,21 @@ def test_equals_the_model_of_transformers(dtype: torch.dtype, scaled: bool) -> N
     ours, theirs = make_ours(theirs, scaled).to(dtype), theirs.type(dtype)
     ids, mask, sentences = make_documents(LENGTHS)
     target = torch.randint(5, VOCAB, (3, 20))
-    written = torch.cat([torch.full((3, 1), BOS), target[:, :-1]], dim=1)
-    found = theirs(input_ids=ids, attention_mask=mask.long(), decoder_input_ids=written, output_hidden_states=True)
-    expected = found.logits.log_softmax(-1)
+    inputs = torch.cat([torch.full((3, 1), BOS), target[:, :-1]], dim=1)
+    output = theirs(input_ids=ids, attention_mask=mask.long(), decoder_input_ids=inputs, output_hidden_states=True)
+    expected = output.logits.log_softmax(-1)
     same = partial(torch.testing.assert_close, atol=TOLERANCE[dtype], rtol=0)
 
     memory = ours.encode(ids, mask, sentences)
-    same(memory.tokens.states[mask], found.encoder_last_hidden_state[mask])
-    decoded = ours.decoder(written, ours.decoder.precompute(memory.tokens)).states
-    same(decoded, found.decoder_hidden_states[-1])
+    same(memory.tokens.states[mask], output.encoder_last_hidden_state[mask])
+    decoded = ours.decoder(inputs, ours.decoder.precompute(memory.tokens)).states
+    same(decoded, output.decoder_hidden_states[-1])
     score = ours.score(memory, target, smoothing=0.1)
     same(score.log_prob, expected.gather(2, target[..., None]).squeeze(2))
-    smooth = F.cross_entropy(found.logits.flatten(0, 1), target.flatten(), reduction="sum", label_smoothing=0.1)
+    smooth = F.cross_entropy(output.logits.flatten(0, 1), target.flatten(), reduction="sum", label_smoothing=0.1)
     torch.testing.assert_close(score.nll, smooth, atol=0, rtol=TOLERANCE[dtype])
 
     state = ours.start(memory, 1)
-    for place in range(target.size(1)):
-        log_probs, state = ours.step(written[:, place], state)
-        same(log_probs, expected[:, place])
+    for position in range(target.size(1)):
+        log_probs, state = ours.step(inputs[:, position], state)
+        same(log_probs, expected[:, position])

@@ -62,9 +62,9 @@ def run_both(
             cache = cache.reorder(rows.to(device))
             plain.reorder(rows)
         if step % 17 == 16 and len(cache.ancestry_bias) > 1:
-            kept = torch.randperm(len(cache.ancestry_bias))[1:]
-            cache = cache.select(kept.to(device))
-            plain.reorder((kept[:, None] * beams + torch.arange(beams)).flatten())
+            remaining = torch.randperm(len(cache.ancestry_bias))[1:]
+            cache = cache.select(remaining.to(device))
+            plain.reorder((remaining[:, None] * beams + torch.arange(beams)).flatten())
         if step % 23 == 22 and fewer and beams > 1:
             rows = to_rows(torch.stack([torch.randperm(beams)[1:] for _ in cache.ancestry_bias]), beams)
             cache = cache.reorder(rows.to(device))

@@ -32,7 +32,7 @@ def make_model() -> SummarizationModel:
 
 
 def encode(model: SummarizationModel, lengths: Sequence[int] = LENGTHS) -> Memory:
-    """Encode documents of these lengths, each the same in any company."""
+    """Encode documents of these lengths, each independent of the others."""
     mask = torch.arange(max(lengths)) < torch.tensor(lengths)[:, None]
     drawn = torch.stack([torch.randint(5, VOCAB, (64,), generator=torch.Generator().manual_seed(n)) for n in lengths])
     ids = drawn[:, : max(lengths)].masked_fill(~mask, PAD)
@@ -82,12 +82,12 @@ def test_scores_and_search_use_the_same_predicted_lengths() -> None:
     memory = encode(model)
     scores = model.score(memory, target)
     state, last = model.start(memory, 1), torch.full((2,), BOS)
-    for place in range(9):
+    for position in range(9):
         log_probs, state = model.step(last, state)
-        last = target[:, place]
+        last = target[:, position]
         real = last != PAD
         token_log_probs = log_probs.gather(1, last[:, None])[:, 0]
-        torch.testing.assert_close(token_log_probs[real], scores.log_prob[real, place])
+        torch.testing.assert_close(token_log_probs[real], scores.log_prob[real, position])
 
 
 @torch.no_grad()
@@ -134,9 +134,9 @@ def test_summaries_have_the_predicted_lengths() -> None:
 def _greedy_lengths(model: SummarizationModel, state: DecoderState) -> list[int]:
     """Decode greedily; return the number of tokens of each summary, EOS included."""
     last, lengths = torch.full((2,), BOS), [0, 0]
-    for place in range(1, 20):
+    for position in range(1, 20):
         log_probs, state = model.step(last, state)
         last = log_probs.argmax(-1)
         for row in range(2):
-            lengths[row] = lengths[row] or place * int(last[row] == EOS)
+            lengths[row] = lengths[row] or position * int(last[row] == EOS)
     return lengths

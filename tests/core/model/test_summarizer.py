@@ -67,11 +67,11 @@ def test_steps_with_cache_equal_scoring_whole_summaries(
     state, last = model.start(memory, 1), torch.full((3,), BOS)
     with torch.no_grad():
         scores = model.score(memory, target)
-        for place in range(64):
+        for position in range(64):
             log_probs, state = model.step(last, state)
-            last = target[:, place]
+            last = target[:, position]
             token_log_probs = log_probs.gather(1, last[:, None]).squeeze(1)
-            torch.testing.assert_close(token_log_probs, scores.log_prob[:, place], atol=1e-5, rtol=0)
+            torch.testing.assert_close(token_log_probs, scores.log_prob[:, position], atol=1e-5, rtol=0)
 
 
 @pytest.mark.parametrize("cross_attention", CROSS_ATTENTIONS)
@@ -81,9 +81,9 @@ def test_beams_are_independent_and_can_be_reordered(cross_attention: str) -> Non
     words = torch.randint(5, VOCAB, (2, 3, 5))  # (batch, beams, steps)
     state, last = model.start(memory, 3), torch.full((6,), BOS)
     with torch.no_grad():
-        for place in range(5):
+        for position in range(5):
             _, state = model.step(last, state)
-            last = words[..., place].flatten()
+            last = words[..., position].flatten()
         order = torch.tensor([2, 0, 0, 4, 5, 3])
         reordered, _ = model.step(last[order], state.reorder(order))
         chosen, _ = model.step(last[3:], state.select(torch.tensor([1])))
@@ -91,12 +91,12 @@ def test_beams_are_independent_and_can_be_reordered(cross_attention: str) -> Non
             document, beam = divmod(row, 3)
             single = model.encode(*(part[document : document + 1] for part in make_documents(70, 40)))
             alone, last_alone = model.start(single, 1), torch.full((1,), BOS)
-            for place in range(5):
+            for position in range(5):
                 _, alone = model.step(last_alone, alone)
-                last_alone = words[document, beam, place : place + 1]
+                last_alone = words[document, beam, position : position + 1]
             expected, _ = model.step(last_alone, alone)
-            for place in (order == row).nonzero().flatten().tolist():
-                torch.testing.assert_close(reordered[place], expected[0])
+            for position in (order == row).nonzero().flatten().tolist():
+                torch.testing.assert_close(reordered[position], expected[0])
             if document == 1:
                 torch.testing.assert_close(chosen[beam], expected[0])
 
@@ -123,9 +123,9 @@ def test_fifty_documents_do_not_depend_on_their_batch(encoder: str, cross_attent
             for start in range(0, 50, size):
                 rows = [50, *reversed(range(start, min(50, start + size)))]
                 states, scores = run(rows)
-                for place, row in enumerate(rows[1:], start=1):
-                    torch.testing.assert_close(states[place], alone[row][0][0], atol=1e-5, rtol=0)
-                    torch.testing.assert_close(scores[place], alone[row][1][0], atol=1e-5, rtol=0)
+                for position, row in enumerate(rows[1:], start=1):
+                    torch.testing.assert_close(states[position], alone[row][0][0], atol=1e-5, rtol=0)
+                    torch.testing.assert_close(scores[position], alone[row][1][0], atol=1e-5, rtol=0)
 
 
 @pytest.mark.parametrize("encoder", ENCODERS)

@@ -23,23 +23,23 @@ def make_head(vocab: int = 40, dim: int = 16) -> PointerOutput:
 def naive(head: PointerOutput, tokens: Tokens, ids: Tensor, states: Tensor, history: Tensor) -> Tensor:
     """The mixture for document 0, output by output and position by position, in probabilities."""
 
-    def preceding_key(number: int, place: int) -> Tensor:
-        embedded = head.embedding.weight[ids[0, place]] if place >= 0 else torch.zeros(16, dtype=torch.float64)
+    def preceding_key(number: int, position: int) -> Tensor:
+        embedded = head.embedding.weight[ids[0, position]] if position >= 0 else torch.zeros(16, dtype=torch.float64)
         projected: Tensor = head.preceding[number](embedded)
         return projected
 
     rows = []
-    for place in range(states.size(1)):
+    for position in range(states.size(1)):
         logits = []
         for source in range(ids.size(1)):
-            logit = head.query(states[0, place]) @ head.key(head.norm(tokens.states[0, source])) / 8**0.5
+            logit = head.query(states[0, position]) @ head.key(head.norm(tokens.states[0, source])) / 8**0.5
             for number in range(2):
-                preceding_query = head.preceding[number](head.embedding.weight[history[0, place, number]])
+                preceding_query = head.preceding[number](head.embedding.weight[history[0, position, number]])
                 logit = logit + preceding_query @ preceding_key(number, source - 1 - number)
             logits.append(logit)
         attention = torch.stack(logits).softmax(0)
-        gate = head.gate(states[0, place]).sigmoid()
-        row = gate * (states[0, place] @ head.embedding.weight.T).softmax(0)
+        gate = head.gate(states[0, position]).sigmoid()
+        row = gate * (states[0, position] @ head.embedding.weight.T).softmax(0)
         for source, weight in enumerate(attention):
             row = row.index_add(0, ids[0, source : source + 1], ((1 - gate) * weight))
         rows.append(row)
@@ -105,12 +105,12 @@ def test_copying_from_the_memory_uses_pooling_weights(make_tokens: Callable[...,
     precomputed = from_memory.precompute(ids, project(head, tokens), memory, mixtures)
     weights = mixtures[1]().matrix(6)[0] @ mixtures[0]().matrix(12)[0]  # (keep, length)
     preceding = head.precompute(ids, project(head, tokens), tokens, ())["key"][0, :, 8:]  # (length, 2 * preceding)
-    for place, row in enumerate(from_memory(states, history, precomputed)[0].exp()):
-        query = torch.cat([head.query(states[0, place]), head._project_preceding(history)[0, place]])
+    for position, row in enumerate(from_memory(states, history, precomputed)[0].exp()):
+        query = torch.cat([head.query(states[0, position]), head._project_preceding(history)[0, position]])
         content = head.key(head.norm(memory.states[0])) / 8**0.5
         attention = (torch.cat([content, weights @ preceding], dim=1) @ query).softmax(0)
-        gate = head.gate(states[0, place]).sigmoid()
-        expected = gate * (states[0, place] @ head.embedding.weight.T).softmax(0)
+        gate = head.gate(states[0, position]).sigmoid()
+        expected = gate * (states[0, position] @ head.embedding.weight.T).softmax(0)
         expected = expected.index_add(0, ids[0], (1 - gate) * (attention @ weights))
         torch.testing.assert_close(row, expected)
 

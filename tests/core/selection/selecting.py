@@ -39,5 +39,5 @@ class SelectionWithEncoder(nn.Module):
 
 def in_sentences(tokens: Tokens) -> Tokens:
     """The same tokens in sentences of 1, 2, 3 ... tokens, numbered with gaps."""
-    places = torch.arange(tokens.mask.size(1))
-    return replace(tokens, sentences=((2 * places).sqrt().long() * 3).expand(tokens.mask.shape))
+    positions = torch.arange(tokens.mask.size(1))
+    return replace(tokens, sentences=((2 * positions).sqrt().long() * 3).expand(tokens.mask.shape))

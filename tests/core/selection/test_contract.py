@@ -71,9 +71,9 @@ def test_queries_are_independent(kind: str, make_tokens: Callable[..., Tokens]) 
     tokens = in_sentences(make_tokens(40, 22))
     states = torch.randn(2, 6, DIM, dtype=torch.float64)
     log_weights = selection(states, tokens)
-    for place in range(6):
-        one = selection(states[:, place : place + 1], tokens)
-        torch.testing.assert_close(log_weights[:, :, place : place + 1], one, atol=1e-12, rtol=0)
+    for position in range(6):
+        one = selection(states[:, position : position + 1], tokens)
+        torch.testing.assert_close(log_weights[:, :, position : position + 1], one, atol=1e-12, rtol=0)
 
 
 @every_content_kind

@@ -23,8 +23,8 @@ def build(kind: str) -> SentenceEncoder:
 
 def in_growing_sentences(tokens: Tokens) -> Tokens:
     """The same tokens in sentences of 1, 2, 3 ... tokens, numbered with gaps."""
-    places = torch.arange(tokens.mask.size(1))
-    return replace(tokens, sentences=((2 * places).sqrt().long() * 3).expand(tokens.mask.shape))
+    positions = torch.arange(tokens.mask.size(1))
+    return replace(tokens, sentences=((2 * positions).sqrt().long() * 3).expand(tokens.mask.shape))
 
 
 def test_variants_are_discovered() -> None:
