@@ -35,24 +35,12 @@ from sumpool.recipe.load import load_recipe
         ("data.source={}", "data.source.kind is missing; it must be one of arxiv, "),
         ("model={}", "model.encoder is missing (The encoder's layers, first to last); it must be a list of sections"),
         (
-            "model.encoder[1].pool={kind: segments, boundaries: {kind: unigram}}",
-            "data.phrases must be above data.vocabulary = 300, got 0; they teach model.encoder[1].pool.boundaries",
-        ),
-        (
-            "model.encoder[1].pool={kind: segments, boundaries: {kind: entropy}}",
-            "train.loss_weights must name boundaries and language_model, by which model.encoder[1].pool.bound",
-        ),
-        (
             "data.vocabulary=null",
             "data.vocabulary must be the size of the vocabulary to train, got null; the default is 8000",
         ),
         (
             "data.vocabulary=3",
             "data.vocabulary must be a whole number of at least 300 and at most 256000 or null, got 3",
-        ),
-        (
-            "model.decoder.cross_attention={kind: sentence, selection: {kind: approximate}}",
-            "train.loss_weights must name selection, by which model.decoder.cross_attention.selection learns, got",
         ),
         ("data.phrases=300", "data.phrases must be 0 or more than vocabulary = 300, got 300"),
         ("steps=3", "steps is not a setting of a recipe (did you mean train.steps?)"),
