@@ -129,7 +129,10 @@ class Summarizer:
     def _results(
         self, documents: Iterable[str | Path], length: Length | None, mode: Mode | None, lookahead: int | None
     ) -> Iterator[SummaryResult]:
-        loaded = self._configure(length, mode)  # at once, so that wrong arguments are reported by the call
+        # wrong arguments are reported by the call itself, not by the first result
+        if not isinstance(documents, Iterable):
+            raise RecipeError(f"documents must be texts or files, got {type(documents).__name__}")
+        loaded = self._configure(length, mode)
         max_words = None if length in (None, "medium") else int(loaded.lengths.maximum / self._tokens_per_word())
         waiting: deque[Document] = deque()
 

@@ -63,8 +63,8 @@ def replace_folder(folder: Path) -> Iterator[Path]:
         The temporary folder to fill.
     """
     temporary, old = temporary_path(folder), folder.with_name(f"{TEMPORARY}old-{folder.name}")
-    shutil.rmtree(temporary, ignore_errors=True)  # left by a process that was killed
-    shutil.rmtree(old, ignore_errors=True)
+    _restore(old, folder)  # a process may have been killed between the two renames below
+    shutil.rmtree(temporary, ignore_errors=True)
     try:
         temporary.mkdir(parents=True)
         yield temporary
@@ -74,8 +74,15 @@ def replace_folder(folder: Path) -> Iterator[Path]:
             os.replace(folder, old)  # noqa: PTH105
         rename_synced(temporary, folder)
     finally:
+        _restore(old, folder)
         shutil.rmtree(temporary, ignore_errors=True)
-        shutil.rmtree(old, ignore_errors=True)
+
+
+def _restore(old: Path, folder: Path) -> None:
+    """Rename a folder back that was not replaced, or delete it."""
+    if old.exists() and not folder.exists():
+        os.rename(old, folder)  # noqa: PTH104 - `os.replace` may be what failed
+    shutil.rmtree(old, ignore_errors=True)
 
 
 def remove_temporary(folder: Path) -> None:

@@ -1,6 +1,8 @@
 import errno
 import os
 import shutil
+from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 from types import SimpleNamespace
 
@@ -120,6 +122,44 @@ def fill_and_fail(folder: Path) -> None:
 def test_a_failure_leaves_the_older_folder_and_nothing_else(tmp_path: Path) -> None:
     with replace_folder(tmp_path / "made") as new:
         (new / "old").write_text("old")
+    with pytest.raises(OSError, match="no space"), replace_folder(tmp_path / "made") as new:
+        fill_and_fail(new)
+    assert [str(path.relative_to(tmp_path)) for path in tmp_path.rglob("*")] == ["made", "made/old"]
+
+
+def test_whatever_fails_the_older_or_the_newer_folder_stays(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Fails before every flush and every rename in turn."""
+    with replace_folder(tmp_path / "made") as new:
+        (new / "old").touch()
+    for turn in range(20):
+        countdown = iter(range(turn))
+
+        def fail(*paths: object, operation: Callable[..., None]) -> None:
+            if next(countdown, None) is None:  # noqa: B023 - called within the turn
+                raise OSError(5, "Input/output error")
+            operation(*paths)
+
+        with monkeypatch.context() as patch:
+            for name in ("fsync", "replace"):
+                patch.setattr(os, name, partial(fail, operation=getattr(os, name)))
+            try:
+                with replace_folder(tmp_path / "made") as new:
+                    (new / "new").touch()
+            except OSError:
+                pass
+            else:
+                break
+        (content,) = (path.name for path in (tmp_path / "made").iterdir())
+        assert [path.name for path in tmp_path.iterdir()] == ["made"]
+        if content == "new":
+            break
+        assert content == "old"
+    assert turn == 4, "two files to flush, two renames, and the flush of the parent may fail"
+
+
+def test_a_folder_whose_replacement_was_killed_between_two_renames_is_restored(tmp_path: Path) -> None:
+    (tmp_path / ".tmp-old-made").mkdir()
+    (tmp_path / ".tmp-old-made" / "old").touch()
     with pytest.raises(OSError, match="no space"), replace_folder(tmp_path / "made") as new:
         fill_and_fail(new)
     assert [str(path.relative_to(tmp_path)) for path in tmp_path.rglob("*")] == ["made", "made/old"]
