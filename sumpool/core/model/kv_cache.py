@@ -23,7 +23,7 @@ import torch
 from torch import Tensor
 
 from sumpool.core.cross_attention._base import StepState
-from sumpool.core.nn.gathering import indices_of_true
+from sumpool.core.nn.numerics import indices_of_true
 
 STEPS_PER_BUFFER = 32
 """Steps that new buffers have slots for; fewer compact more often, more read more slots without descendants."""

@@ -11,6 +11,7 @@ from torch import Tensor
 from torch.nn import functional as F
 
 from sumpool.core.nn.layers import split_heads
+from sumpool.core.nn.numerics import indices_of_true
 
 MAX_COPIED_NUMBERS = 2**22
 """Numbers in one copy of keys, 16 MB in float32: glibc allocates larger blocks from the system and returns them each
@@ -53,22 +54,6 @@ def words_read(mask: Tensor, group: Tensor, selected: Tensor) -> Tensor:
 def is_worth_copying(words: int, length: int) -> bool:
     """Return whether copying `words` of a document and attending to the copy is faster than attending to all."""
     return 2 * words < length
-
-
-def indices_of_true(mask: Tensor, size: int) -> tuple[Tensor, Tensor]:
-    """Find the indices of True in each row, in order.
-
-    Args:
-        mask: (batch, length).
-        size: Indices to return, at least as many as any row has.
-
-    Returns:
-        Indices (batch, size), any index after the last one; and True at valid indices, (batch, size).
-    """
-    rank = torch.where(mask, mask.cumsum(1) - 1, size)
-    indices = torch.arange(mask.size(1), device=mask.device).expand(mask.shape)
-    index = rank.new_zeros(len(mask), size + 1).scatter(1, rank, indices)[:, :size]
-    return index, torch.arange(size, device=mask.device) < mask.sum(1, keepdim=True)
 
 
 def _visible_words(selected: Tensor, group: Tensor) -> Tensor:

@@ -1,4 +1,4 @@
-"""Precision of intermediate results, and reproducible pseudo-random numbers."""
+"""Numerical functions: precision of intermediate results, hashing, indices of masks."""
 
 import torch
 from torch import Tensor
@@ -18,3 +18,19 @@ def hash_uniform(indices: Tensor) -> Tensor:
     for shift, factor in ((16, 0x85EBCA6B), (13, 0xC2B2AE35)):
         hashed = ((hashed ^ (hashed >> shift)) * factor) & 0xFFFFFFFF
     return ((hashed ^ (hashed >> 16)) >> 8).float() / 2**24
+
+
+def indices_of_true(mask: Tensor, size: int) -> tuple[Tensor, Tensor]:
+    """Find the indices of True in each row, in order.
+
+    Args:
+        mask: (batch, length).
+        size: Indices to return, at least as many as any row has.
+
+    Returns:
+        Indices (batch, size), any index after the last one; and True at valid indices, (batch, size).
+    """
+    rank = torch.where(mask, mask.cumsum(1) - 1, size)
+    indices = torch.arange(mask.size(1), device=mask.device).expand(mask.shape)
+    index = rank.new_zeros(len(mask), size + 1).scatter(1, rank, indices)[:, :size]
+    return index, torch.arange(size, device=mask.device) < mask.sum(1, keepdim=True)

@@ -5,7 +5,7 @@ import torch
 from torch import Tensor
 
 from sumpool.core.nn import gathering
-from sumpool.core.nn.gathering import attend_to_groups, indices_of_true
+from sumpool.core.nn.gathering import attend_to_groups
 
 BATCH, HEADS, QUERIES, SIZE = 3, 2, 4, 5
 
@@ -41,11 +41,3 @@ def test_documents_without_words_give_zeros() -> None:
     query = torch.randn(2, HEADS, QUERIES, SIZE)
     actual = attend_to_groups(query, torch.zeros(2, 0, 2 * HEADS * SIZE), empty.bool(), empty, selected)
     assert torch.equal(actual, torch.zeros_like(query))
-
-
-def test_indices_of_true_are_in_order() -> None:
-    mask = torch.rand(20, 33) < torch.linspace(0, 1, 20)[:, None]
-    index, real = indices_of_true(mask, 33)
-    for row in range(20):
-        assert index[row, real[row]].tolist() == mask[row].nonzero().flatten().tolist()
-    assert bool((index < 33).all())
