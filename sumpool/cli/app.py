@@ -93,7 +93,7 @@ def explain(error: Exception) -> tuple[int, str]:
             return error.exit_code, f"error: {error}"
         case OSError() if error.errno in _NO_SPACE:
             where = f"{error.filename}: " if error.filename else ""
-            return _RESOURCE_EXIT, f"error: {where}{error.strerror}; make room and run the same command again"
+            return _RESOURCE_EXIT, f"error: {where}{error.strerror}; free some space and run the same command again"
         case OSError() if error.filename is not None:
             return 3, f"error: {error.filename}: {error.strerror}"
     if is_out_of_memory(error):

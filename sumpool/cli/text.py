@@ -46,15 +46,15 @@ def table(columns: Sequence[str], rows: Sequence[Sequence[str]], title: str = ""
     """
     cells = [[escape(cell) for cell in column] for column in zip(columns, *rows, strict=True)]
     widths = [max(map(len, column)) for column in cells]
-    room = max(20, line_width() - sum(width + 2 for width in widths[:keys]))
+    available = max(20, line_width() - sum(width + 2 for width in widths[:keys]))
     blocks, used = [cells[:keys]], 0
     for column, width in zip(cells[keys:], widths[keys:], strict=True):
-        if used and used + width > room:
+        if used and used + width > available:
             blocks.append(cells[:keys])
             used = 0
         blocks[-1] = [*blocks[-1], column]
         used += width + 2
-    return (f"{escape(title)}\n" if title else "") + "\n\n".join(_block(block, room) for block in blocks)
+    return (f"{escape(title)}\n" if title else "") + "\n\n".join(_block(block, available) for block in blocks)
 
 
 def _block(columns: Sequence[Sequence[str]], max_width: int) -> str:

@@ -48,7 +48,7 @@ def find_results(against: Path | None, split: str) -> Path | None:
         if (folder / SCORES).is_file():
             return folder
     raise DataError(
-        f"{against} must hold the results of an evaluation ({SCORES}) or be a run with those of the same split, got "
+        f"{against} must contain the results of an evaluation ({SCORES}) or be a run with those of the same split, got "
         "neither; evaluate it first"
     )
 
@@ -74,7 +74,7 @@ def compare_results(folder: Path, other: Path, config: EvaluationConfig) -> tupl
         (_f1(scored), known[scored.id], scored.leak) for scored in read_scores(folder / SCORES) if scored.id in known
     ]
     if not pairs:
-        raise DataError(f"{other} must hold documents that {folder} has too, got none")
+        raise DataError(f"{other} must contain documents that {folder} has too, got none")
     # (documents, types) twice, (documents); None becomes NaN
     system, baseline, leaks = (np.array(column, dtype=np.float64) for column in zip(*pairs, strict=True))
     return tuple(
@@ -102,7 +102,7 @@ def _settings(folder: Path) -> str:
         return str(json.loads(path.read_bytes())["settings"])
     except (OSError, ValueError, LookupError, TypeError) as error:
         raise DataError(
-            f"{folder} must hold the results of an evaluation, got: {error!r}; evaluate what is in it first"
+            f"{folder} must contain the results of an evaluation, got: {error!r}; evaluate what is in it first"
         ) from error
 
 

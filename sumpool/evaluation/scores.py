@@ -14,7 +14,7 @@ from sumpool.io.json_lines import Identity, ResumableFile, read_records
 SCORES = "documents.jsonl"
 DESCRIBED = "evaluation.json"
 
-_ADVICE = "evaluate without --resume to start anew"
+_ADVICE = "evaluate without --resume to start over"
 _LINE = TypeAdapter(ScoredDocument)
 
 

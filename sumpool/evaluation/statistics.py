@@ -54,7 +54,7 @@ def estimate(values: Floats, resamples: int, seed: int) -> list[Estimate]:
         ValueError: If there is no document.
     """
     if not len(values):
-        raise ValueError("values must hold at least one document, got none")
+        raise ValueError("values must contain at least one document, got none")
     means = _resampled_means(values, resamples, seed)
     low, high = np.percentile(means, [2.5, 97.5], axis=0)
     return [Estimate(*map(float, column)) for column in zip(values.mean(axis=0), low, high, strict=True)]

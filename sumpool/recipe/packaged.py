@@ -31,7 +31,7 @@ def recipes_folder() -> Path:
     for folder in (package / "recipes", package.parent / "recipes"):
         if (folder / f"quickstart{SUFFIX}").is_file():
             return folder
-    raise RecipeError(f"{package / 'recipes'} must hold the recipes of the package, got none; install sumpool again")
+    raise RecipeError(f"{package / 'recipes'} must contain the recipes of the package, got none; install sumpool again")
 
 
 def find_recipe(path: Path) -> Path:

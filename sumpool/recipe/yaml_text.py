@@ -59,7 +59,7 @@ class _Loader(yaml.SafeLoader):
             if not isinstance(key, yaml.ScalarNode):
                 raise _error(key, "a key must be a word")
             if key.value in keys:
-                raise _error(key, f"{key.value!r} stands there twice")
+                raise _error(key, f"{key.value!r} occurs twice")
             keys.add(key.value)
         return super().construct_mapping(node, deep)
 

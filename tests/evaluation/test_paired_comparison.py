@@ -45,8 +45,8 @@ def test_incomparable_results_are_refused(tmp_path: Path) -> None:
     ours = results(tmp_path / "a", {"d1": 0.3})
     with pytest.raises(DataError, match="same settings, got 'other' and here 'usual'"):
         compare_results(ours, results(tmp_path / "b", {"d1": 0.3}, "other"), CONFIG)
-    with pytest.raises(DataError, match=r"must hold documents that .* has too, got none"):
+    with pytest.raises(DataError, match=r"must contain documents that .* has too, got none"):
         compare_results(ours, results(tmp_path / "c", {"d2": 0.3}), CONFIG)
     (tmp_path / "a" / "evaluation.json").write_text(json.dumps([]))
-    with pytest.raises(DataError, match="must hold the results of an evaluation"):
+    with pytest.raises(DataError, match="must contain the results of an evaluation"):
         compare_results(ours, tmp_path / "c", CONFIG)

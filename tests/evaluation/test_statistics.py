@@ -87,7 +87,7 @@ def test_a_paired_test_detects_what_overlapping_intervals_do_not() -> None:
 
 
 def test_no_document_has_no_mean() -> None:
-    with pytest.raises(ValueError, match="values must hold at least one document, got none"):
+    with pytest.raises(ValueError, match="values must contain at least one document, got none"):
         estimate(np.empty((0, 2)), 100, seed=1)
 
 

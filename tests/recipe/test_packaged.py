@@ -18,7 +18,7 @@ def test_a_wheel_uses_the_recipes_in_the_package(tmp_path: Path, monkeypatch: py
     monkeypatch.setattr(packaged, "files", lambda package: tmp_path / package)
     folder = tmp_path / "sumpool/recipes"
     folder.mkdir(parents=True)
-    with pytest.raises(RecipeError, match="recipes must hold the recipes of the package, got none"):
+    with pytest.raises(RecipeError, match="recipes must contain the recipes of the package, got none"):
         recipes_folder()
     (folder / "quickstart.yaml").write_text("# First line.\n# Second line.\nname: quickstart\n")
     assert packaged_recipes() == [("quickstart", "First line")]

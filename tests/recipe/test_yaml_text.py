@@ -40,7 +40,7 @@ def test_aliases_and_merges_are_copied() -> None:
 @pytest.mark.parametrize(
     ("text", "message"),
     [
-        ("a: 1\nb: 2\na: 3", "line 3: 'a' stands there twice"),
+        ("a: 1\nb: 2\na: 3", "line 3: 'a' occurs twice"),
         ("? [1, 2]\n: 3", "line 1: a key must be a word"),
         ("a: !!python/object/apply:os.system [ls]", r"line 1: a tag \(!...\) is not allowed"),
         ("a: !!binary aGk=", "a tag"),

@@ -223,7 +223,7 @@ def test_a_model_without_documents_needs_some(run: Path) -> None:
 
 
 def test_another_run_is_compared_with(run: Path, tmp_path: Path) -> None:
-    with pytest.raises(DataError, match=r"must hold the results of an evaluation .* evaluate it first"):
+    with pytest.raises(DataError, match=r"must contain the results of an evaluation .* evaluate it first"):
         evaluate_run(run, results=Results(tmp_path / "now", against=tmp_path))
     evaluate_run(run)
     found = evaluate_run(run, results=Results(tmp_path / "now", against=run))
