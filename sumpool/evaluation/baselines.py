@@ -24,11 +24,6 @@ _ITERATIONS = 50
 """Steps of the power iteration; the remaining error is below 0.85 ** 50 = .0003."""
 
 
-def lead_sentences(sentences: Sequence[str], count: int) -> str:
-    """Join the first sentences of a document."""
-    return join(sentences[:count])
-
-
 def lexrank(sentences: Sequence[str], words: int, tokenize: Callable[[str], list[str]]) -> str:
     """Join the most central sentences of a document in document order, truncated to a number of words.
 

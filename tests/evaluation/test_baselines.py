@@ -7,14 +7,10 @@ import numpy as np
 import pytest
 from rouge_score.rouge_scorer import RougeScorer
 
-from sumpool.evaluation.baselines import lead_sentences, lexrank, oracle
+from sumpool.evaluation.baselines import lexrank, oracle
 from sumpool.evaluation.rouge import RougeTokenizer
 
 tokenize = RougeTokenizer(stemmer=True).tokenize
-
-
-def test_lead_takes_sentences() -> None:
-    assert lead_sentences(["One.", "Two.\n", "Three.", "Four."], 3) == "One. Two.\nThree."
 
 
 def most_central(sentences: list[str], count: int) -> list[int]:
