@@ -71,7 +71,7 @@ class PoolingTrace:
             return tokens
         states = tokens.states
         for before, mixture in zip(reversed(self._inputs), reversed(self.mixtures), strict=True):
-            states = mixture().spread(states, before.mask.size(1))
+            states = mixture().upsample(states, before.mask.size(1))
         self.mixtures = []
         source = self._inputs[0]
         return source.with_states(source.states + states)

@@ -43,7 +43,7 @@ class Mixture:
         weights = self.weights * self.mask[..., None]
         return weights.new_zeros(batch, keep, length).scatter_add(2, self.members, weights)
 
-    def spread(self, states: Tensor, length: int) -> Tensor:
+    def upsample(self, states: Tensor, length: int) -> Tensor:
         """Undo the pooling: each state before it becomes the weighted mean of the pooled states that it is a member of.
 
         Args:
@@ -59,9 +59,9 @@ class Mixture:
         weighted = zero_padding(states, self.mask)[:, :, None] * weights[..., None]
         weighted = weighted.flatten(1, 2)  # (batch, keep * members, dim)
         total = weights.new_zeros(batch, length).scatter_add(1, index, weights.reshape(batch, -1))
-        spread = states.new_zeros(batch, length, states.size(2))
-        spread = spread.scatter_add(1, index[..., None].expand(-1, -1, states.size(2)), weighted)
-        return spread / total.masked_fill(total == 0, 1.0)[..., None]
+        upsampled = states.new_zeros(batch, length, states.size(2))
+        upsampled = upsampled.scatter_add(1, index[..., None].expand(-1, -1, states.size(2)), weighted)
+        return upsampled / total.masked_fill(total == 0, 1.0)[..., None]
 
 
 Mixtures = Sequence[Callable[[], Mixture]]

@@ -81,18 +81,18 @@ class PointerOutput(Output):
         """Compute keys (batch, keys, key + 2 * preceding), their mask (batch, keys), and keep the ids (batch, length).
 
         Keys are source positions; or states of the memory, whose preceding tokens are the weighted mean over their
-        source tokens. `spread` (batch, keys, length) then holds the pooling weights.
+        source tokens; `pooling_weights` (batch, keys, length) are then kept too.
         """
-        spread = compose(mixtures, ids.size(1)) if self.copies == "memory" else None
+        pooling_weights = compose(mixtures, ids.size(1)) if self.copies == "memory" else None
         keys = source
-        if spread is not None:
+        if pooling_weights is not None:
             keys = memory.with_states(self.project_source(zero_padding(memory.states, memory.mask)))
         shifted = [F.pad(ids, (distance, -distance), value=self.pad) for distance in (1, 2)]
         preceding = self._project_preceding(torch.stack(shifted, dim=-1))  # (batch, length, 2 * preceding)
-        if spread is not None:
-            preceding = spread.to(preceding.dtype) @ preceding
+        if pooling_weights is not None:
+            preceding = pooling_weights.to(preceding.dtype) @ preceding
         precomputed = {"key": torch.cat([keys.states, preceding], dim=-1), "mask": keys.mask, "ids": ids}
-        return precomputed if spread is None else {**precomputed, "spread": spread}
+        return precomputed if pooling_weights is None else {**precomputed, "pooling_weights": pooling_weights}
 
     @torch.no_grad()  # tokens that occur twice in the source are scattered twice below: gradients would count double
     def forward(self, states: Tensor, history: Tensor, precomputed: dict[str, Tensor]) -> Tensor:
@@ -100,8 +100,8 @@ class PointerOutput(Output):
         generate, copy = self._gate(states, precomputed)
         log_probs = generate + self._vocabulary(states)  # (batch, target, vocab)
         attention = self._attend(states, history, precomputed).softmax(-1).nan_to_num()  # (batch, target, keys)
-        if "spread" in precomputed:
-            attention = attention @ precomputed["spread"].to(attention.dtype)  # (batch, target, length)
+        if "pooling_weights" in precomputed:
+            attention = attention @ precomputed["pooling_weights"].to(attention.dtype)  # (batch, target, length)
         ids = precomputed["ids"][:, None].expand_as(attention)
         # Sums of probabilities: below the smallest float a copy adds nothing to any sum of logarithms.
         copied = torch.zeros_like(log_probs).scatter_add_(-1, ids, attention).gather(-1, ids)
@@ -128,8 +128,8 @@ class PointerOutput(Output):
         attention = self._attend(states, history, precomputed)  # (batch, target, keys)
         match = precomputed["ids"][:, None] == target[..., None]  # (batch, target, length)
         weighted = attention
-        if "spread" in precomputed:
-            weight = match.to(attention.dtype) @ precomputed["spread"].to(attention.dtype).transpose(1, 2)
+        if "pooling_weights" in precomputed:
+            weight = match.to(attention.dtype) @ precomputed["pooling_weights"].to(attention.dtype).transpose(1, 2)
             match = weight > 0  # (batch, target, keys)
             weighted = attention + weight.masked_fill(~match, 1.0).log()
         match = match & precomputed["mask"][:, None]

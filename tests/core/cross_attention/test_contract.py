@@ -39,9 +39,11 @@ def test_padding_and_batch_mates_do_not_change_results(
     queries = torch.randn(len(lengths), 6, 16, dtype=torch.float64)
     tokens = make_tokens(*lengths, length=max(lengths) + 8, pad=torch.nan)
     actual = attention(queries, precompute(attention, kind, tokens)).states
-    for number in range(len(lengths)):
-        expected = attention(queries[number : number + 1], precompute(attention, kind, alone(tokens, number))).states
-        torch.testing.assert_close(actual[number : number + 1], expected, atol=1e-12, rtol=0)
+    for document in range(len(lengths)):
+        expected = attention(
+            queries[document : document + 1], precompute(attention, kind, alone(tokens, document))
+        ).states
+        torch.testing.assert_close(actual[document : document + 1], expected, atol=1e-12, rtol=0)
 
 
 @pytest.mark.parametrize("kind", KINDS)

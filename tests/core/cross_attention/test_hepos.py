@@ -38,22 +38,22 @@ def test_equals_loops_over_heads(stride: int, heads: int, make_tokens: Callable[
     queries = torch.randn(len(lengths), 6, 16, dtype=torch.float64)
     precomputed = attention.precompute(tokens, {})
     actual = attention(queries, precomputed).states
-    for number, real in enumerate(lengths):
-        expected = naive(attention, queries[number], tokens.states[number, :real])
-        torch.testing.assert_close(actual[number], expected)
+    for document, real in enumerate(lengths):
+        expected = naive(attention, queries[document], tokens.states[document, :real])
+        torch.testing.assert_close(actual[document], expected)
     for position in range(6):
         stepped, state = attention.step(queries[:, position : position + 1], precomputed, {})
         torch.testing.assert_close(stepped, actual[:, position : position + 1])
         assert state == {}
 
 
-@pytest.mark.parametrize(("length", "places"), [(8, 2), (9, 3), (11, 3), (1, 1)])
+@pytest.mark.parametrize(("length", "positions"), [(8, 2), (9, 3), (11, 3), (1, 1)])
 def test_keys_and_values_cover_a_stride_of_the_memory(
-    length: int, places: int, make_tokens: Callable[..., Tokens]
+    length: int, positions: int, make_tokens: Callable[..., Tokens]
 ) -> None:
     precomputed = build(4, heads=8).precompute(make_tokens(length, 1), {})
     shapes = {name: tuple(tensor.shape) for name, tensor in precomputed.items()}
-    assert shapes == {"key": (2, 8, places, 2), "value": (2, 8, places, 2), "bias": (2, 8, 1, places)}
+    assert shapes == {"key": (2, 8, positions, 2), "value": (2, 8, positions, 2), "bias": (2, 8, 1, positions)}
 
 
 def test_a_stride_of_one_is_full_attention(make_tokens: Callable[..., Tokens]) -> None:

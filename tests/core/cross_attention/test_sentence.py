@@ -96,9 +96,9 @@ def test_padding_and_batch_mates_do_not_change_results(
 ) -> None:
     attending = AttentionWithEncoder(selection).eval()
     actual = attending(queries, memory).states
-    for number in range(3):
-        expected = attending(queries[number : number + 1], alone(memory, number)).states
-        torch.testing.assert_close(actual[number : number + 1], expected, atol=1e-12, rtol=0)
+    for document in range(3):
+        expected = attending(queries[document : document + 1], alone(memory, document)).states
+        torch.testing.assert_close(actual[document : document + 1], expected, atol=1e-12, rtol=0)
 
 
 @pytest.mark.parametrize("training", [False, True])
@@ -169,16 +169,16 @@ def test_losses_and_metrics_follow_the_equations(divergence: str, memory: Tokens
     sparsity, distances, kept = [], [], []
     for document in (0, 1):
         real = int(MASK[document].sum())
-        shares = sentence_attention(attending, queries, memory, document)[:, :real]
+        weights = sentence_attention(attending, queries, memory, document)[:, :real]
         query = project(queries[document, :real]).view(real, HEADS, SIZE).transpose(0, 1)
-        number = shares.size(-1)
-        approximate = (query @ vectors[document, :, :number].transpose(1, 2) / SIZE**0.5).softmax(-1)
-        target = shares ** (1 / 0.7) / (shares ** (1 / 0.7)).sum(-1, keepdim=True)
-        sparsity.append(-(shares * shares.log()).sum(-1).mean())
+        sentences = weights.size(-1)
+        approximate = (query @ vectors[document, :, :sentences].transpose(1, 2) / SIZE**0.5).softmax(-1)
+        target = weights ** (1 / 0.7) / (weights ** (1 / 0.7)).sum(-1, keepdim=True)
+        sparsity.append(-(weights * weights.log()).sum(-1).mean())
         terms = target * (target / approximate).log()
         distances.append(terms.sum(-1).mean() if divergence == "distribution" else terms.mean())
         best = approximate.mean(0).topk(2).indices
-        kept.append(shares.mean(0).gather(1, best).sum(-1).mean())
+        kept.append(weights.mean(0).gather(1, best).sum(-1).mean())
     for loss, values in (("sparsity", sparsity), ("selection", distances)):
         torch.testing.assert_close(output.losses[loss], torch.stack(values).sum() / 3, atol=1e-12, rtol=0)
     torch.testing.assert_close(output.metrics["kept"], torch.stack(kept).sum() / 3, atol=1e-12, rtol=0)

@@ -80,10 +80,10 @@ def test_batch_mates_do_not_change_results(
 ) -> None:
     layer, config = build(selection)
     together, _ = layer.step(queries, precompute(layer, config, memory), {})
-    for number, length in enumerate(LENGTHS):
-        one, _ = layer.step(queries[number : number + 1], precompute(layer, config, alone(memory, number)), {})
+    for document, length in enumerate(LENGTHS):
+        one, _ = layer.step(queries[document : document + 1], precompute(layer, config, alone(memory, document)), {})
         assert one.isfinite().all(), length
-        torch.testing.assert_close(together[number : number + 1], one, atol=1e-12, rtol=0)
+        torch.testing.assert_close(together[document : document + 1], one, atol=1e-12, rtol=0)
 
 
 def test_empty_documents_give_the_bias(memory: Tokens, queries: Tensor) -> None:
@@ -170,7 +170,7 @@ def test_a_whole_search_is_that_of_each_document_alone(reselect_every: int) -> N
     mask = torch.arange(150) < torch.tensor(lengths)[:, None]
     ids = torch.randint(5, 40, mask.shape).masked_fill(~mask, 0)
     sentences = (torch.arange(150) // 7).expand(mask.shape)
-    bounds = [Lengths(2 + 3 * number, 4 + 3 * number) for number in range(3)]  # ended at different steps
+    bounds = [Lengths(2 + 3 * document, 4 + 3 * document) for document in range(3)]  # ended at different steps
 
     def decode(rows: slice) -> list[list[tuple[int, ...]]]:
         memory = model.encode(ids[rows], mask[rows], sentences[rows])
@@ -179,4 +179,4 @@ def test_a_whole_search_is_that_of_each_document_alone(reselect_every: int) -> N
 
     with torch.inference_mode():
         together = decode(slice(None))
-        assert together == [decode(slice(number, number + 1))[0] for number in range(3)]
+        assert together == [decode(slice(document, document + 1))[0] for document in range(3)]

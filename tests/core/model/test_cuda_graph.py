@@ -61,7 +61,7 @@ class EagerGraph:
 def summaries(model: SummarizationModel, steps: GraphedDecoder, lengths: list[int]) -> list[list[Hypothesis]]:
     device = model.embedding.weight.device
     memory = model.encode(*(part.to(device) for part in make_documents(*lengths)))
-    bounds = [Lengths(3, 12 + number) for number in range(len(lengths))]
+    bounds = [Lengths(3, 12 + document) for document in range(len(lengths))]
     return search(steps.step, steps.start(memory, 3, 15), bounds, Ranking(3), device=device)
 
 

@@ -70,8 +70,8 @@ def test_restore_adds_to_every_token_the_state_it_was_pooled_into() -> None:
 def test_states_that_are_members_of_no_sum_are_restored_as_zero() -> None:
     members, weights = torch.tensor([[[0, 2], [3, 0]]]), torch.tensor([[[0.25, 0.75], [1.0, 0.0]]])
     mixture = Mixture(members, weights, torch.ones(1, 2, dtype=torch.bool))
-    spread = mixture.spread(torch.tensor([[[1.0], [5.0]]]), 5)
-    assert spread.flatten().tolist() == [1, 0, 1, 5, 0]
+    upsampled = mixture.upsample(torch.tensor([[[1.0], [5.0]]]), 5)
+    assert upsampled.flatten().tolist() == [1, 0, 1, 5, 0]
 
 
 def test_metrics_of_a_pooling_are_named_after_its_layer() -> None:

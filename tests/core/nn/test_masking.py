@@ -67,9 +67,9 @@ def test_attention_received_equals_a_loop_for_any_chunk_of_weights(
     mask = torch.arange(11) < torch.tensor(reals)[:, None]
     query[1, :, 6:] = key[1, :, 6:] = 1e3  # padding
     received = attention_received(query, key, mask, include_self, lambda queries: bias[:, :, queries])
-    for number, real in enumerate(reals):
-        expected = naive_attention_received(query[number], key[number], real, include_self, bias[number])
-        torch.testing.assert_close(received[number], expected, atol=1e-12, rtol=0)
+    for document, real in enumerate(reals):
+        expected = naive_attention_received(query[document], key[document], real, include_self, bias[document])
+        torch.testing.assert_close(received[document], expected, atol=1e-12, rtol=0)
 
 
 def test_attention_received_is_differentiable_with_recomputed_weights(monkeypatch: pytest.MonkeyPatch) -> None:

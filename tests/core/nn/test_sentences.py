@@ -80,9 +80,9 @@ def test_weights_of_words_are_summed(make_tokens: Callable[..., Tokens]) -> None
     log_weights = sum_over_sentences(scores, memory.mask, sentences.membership(memory.mask, torch.float64))
     for row, real in ((0, 23), (1, 6)):
         weights = scores[row, ..., :real].softmax(-1)
-        for number in range(int(sentences.mask[row].sum())):
-            expected = weights[..., memory.sentences[row, :real] == number].sum(-1).log()
-            torch.testing.assert_close(log_weights[row, ..., number], expected)
+        for index in range(int(sentences.mask[row].sum())):
+            expected = weights[..., memory.sentences[row, :real] == index].sum(-1).log()
+            torch.testing.assert_close(log_weights[row, ..., index], expected)
     assert torch.equal(log_weights > -torch.inf, sentences.mask[:, None, None].expand_as(log_weights))
     log_weights.exp().square().sum().backward()
     assert scores.grad is not None

@@ -62,9 +62,9 @@ def test_padding_and_batch_mates_do_not_change_scores(
     head, tokens = build(kind), make_tokens(37, 5, 20, pad=torch.nan)
     ids, states, history, target = make_input(tokens)
     scores = head.score(states, history, head.precompute(ids, project(head, tokens), tokens, ()), target)
-    for number, length in enumerate([37, 5, 20]):
-        row = slice(number, number + 1)
-        single_tokens = alone(tokens, number)
+    for document, length in enumerate([37, 5, 20]):
+        row = slice(document, document + 1)
+        single_tokens = alone(tokens, document)
         precomputed = head.precompute(ids[row, :length], project(head, single_tokens), single_tokens, ())
         single = head.score(states[row], history[row], precomputed, target[row])
         torch.testing.assert_close(scores.log_prob[row], single.log_prob, atol=1e-12, rtol=0)

@@ -23,9 +23,9 @@ def make_head(vocab: int = 40, dim: int = 16) -> PointerOutput:
 def naive(head: PointerOutput, tokens: Tokens, ids: Tensor, states: Tensor, history: Tensor) -> Tensor:
     """The mixture for document 0, output by output and position by position, in probabilities."""
 
-    def preceding_key(number: int, position: int) -> Tensor:
+    def preceding_key(distance: int, position: int) -> Tensor:
         embedded = head.embedding.weight[ids[0, position]] if position >= 0 else torch.zeros(16, dtype=torch.float64)
-        projected: Tensor = head.preceding[number](embedded)
+        projected: Tensor = head.preceding[distance](embedded)
         return projected
 
     rows = []
@@ -33,9 +33,9 @@ def naive(head: PointerOutput, tokens: Tokens, ids: Tensor, states: Tensor, hist
         logits = []
         for source in range(ids.size(1)):
             logit = head.query(states[0, position]) @ head.key(head.norm(tokens.states[0, source])) / 8**0.5
-            for number in range(2):
-                preceding_query = head.preceding[number](head.embedding.weight[history[0, position, number]])
-                logit = logit + preceding_query @ preceding_key(number, source - 1 - number)
+            for distance in range(2):
+                preceding_query = head.preceding[distance](head.embedding.weight[history[0, position, distance]])
+                logit = logit + preceding_query @ preceding_key(distance, source - 1 - distance)
             logits.append(logit)
         attention = torch.stack(logits).softmax(0)
         gate = head.gate(states[0, position]).sigmoid()
@@ -60,12 +60,12 @@ def test_the_untrained_head_points_behind_a_generated_bigram() -> None:
     ids = torch.randperm(900)[None, :800] + 5
     mask = torch.ones_like(ids, dtype=torch.bool)
     tokens = Tokens.from_source(torch.randn(1, 800, 64, dtype=torch.float64), mask, ids, ids, ids)
-    places = torch.tensor([10, 300, 799])
-    history = torch.stack([ids[:, places - 1], ids[:, places - 2]], dim=-1)
+    positions = torch.tensor([10, 300, 799])
+    history = torch.stack([ids[:, positions - 1], ids[:, positions - 2]], dim=-1)
     attention = head._attend(
         torch.randn(1, 3, 64, dtype=torch.float64), history, head.precompute(ids, project(head, tokens), tokens, ())
     )
-    assert attention.argmax(-1).tolist() == [places.tolist()]
+    assert attention.argmax(-1).tolist() == [positions.tolist()]
 
 
 def test_tokens_outside_the_source_are_not_copied(make_tokens: Callable[..., Tokens]) -> None:

@@ -29,13 +29,13 @@ def test_padding_and_batch_mates_do_not_change_results(
     together = in_sentences(make_tokens(*lengths))
     poisoned = in_sentences(make_tokens(*lengths, length=max(lengths) + 50, pad=torch.nan))
     states = torch.randn(len(lengths), 6, DIM, dtype=torch.float64)
-    for number in range(len(lengths)):
-        single = alone(together, number)
+    for document in range(len(lengths)):
+        single = alone(together, document)
         exists = Sentences.find(single).mask[0]
-        expected = selection(states[number : number + 1], single)[0, ..., exists]
+        expected = selection(states[document : document + 1], single)[0, ..., exists]
         for tokens in (together, poisoned):
-            exists = Sentences.find(tokens).mask[number]
-            log_weights = selection(states, tokens)[number]
+            exists = Sentences.find(tokens).mask[document]
+            log_weights = selection(states, tokens)[document]
             torch.testing.assert_close(log_weights[..., exists], expected, atol=1e-12, rtol=0)
             assert (log_weights[..., ~exists] == -torch.inf).all()
 
@@ -82,8 +82,8 @@ def test_permuted_sentences_have_permuted_weights(kind: str, make_tokens: Callab
     tokens = in_sentences(make_tokens(66))
     sentences = Sentences.find(tokens)
     order = torch.randperm(sentences.count.size(1))
-    runs = [torch.arange(66)[sentences.index[0] == number] for number in order.tolist()]
-    renumbered = torch.cat([torch.full((len(run),), number) for number, run in enumerate(runs)])
+    runs = [torch.arange(66)[sentences.index[0] == index] for index in order.tolist()]
+    renumbered = torch.cat([torch.full((len(run),), index) for index, run in enumerate(runs)])
     permuted = replace(tokens, states=tokens.states[:, torch.cat(runs)], sentences=renumbered[None])
     states = torch.randn(1, 6, DIM, dtype=torch.float64)
     log_weights, expected = selection(states, permuted), selection(states, tokens)[..., order]

@@ -21,9 +21,9 @@ def test_ideal_sums_the_attention_to_the_words_of_a_sentence(make_tokens: Callab
         part = slice(head * SIZE, (head + 1) * SIZE)
         products = selection.query(states[0])[:, part] @ selection.key(tokens.states[0])[:, part].T
         weights = (products / SIZE**0.5).softmax(-1)
-        for number, words in enumerate(tokens.sentences[0].unique()):
+        for index, words in enumerate(tokens.sentences[0].unique()):
             expected = weights[:, tokens.sentences[0] == words].sum(-1).log()
-            torch.testing.assert_close(log_weights[0, head, :, number], expected, atol=1e-12, rtol=0)
+            torch.testing.assert_close(log_weights[0, head, :, index], expected, atol=1e-12, rtol=0)
 
 
 def test_weights_that_underflow_have_finite_logarithms(make_tokens: Callable[..., Tokens]) -> None:
@@ -41,9 +41,9 @@ def test_model_free_uses_features_instead_of_the_exponential(make_tokens: Callab
         part = slice(head * SIZE, (head + 1) * SIZE)
         query = F.elu(selection.query(states[0])[:, part] / SIZE**0.5) + 1
         products = query @ (F.elu(selection.key(tokens.states[0])[:, part]) + 1).T
-        for number, words in enumerate(tokens.sentences[0].unique()):
+        for index, words in enumerate(tokens.sentences[0].unique()):
             expected = (products[:, tokens.sentences[0] == words].sum(-1) / products.sum(-1)).log()
-            torch.testing.assert_close(log_weights[0, head, :, number], expected, atol=1e-12, rtol=0)
+            torch.testing.assert_close(log_weights[0, head, :, index], expected, atol=1e-12, rtol=0)
 
 
 def test_approximate_splits_heads_before_sentences() -> None:

@@ -39,8 +39,8 @@ def test_padding_and_batch_mates_do_not_change_results(
     encoder = build(kind)
     together = in_growing_sentences(make_tokens(*lengths))
     poisoned = in_growing_sentences(make_tokens(*lengths, length=max(lengths) + 50, pad=torch.nan))
-    for number, length in enumerate(lengths):
-        single = alone(together, number)
+    for document, length in enumerate(lengths):
+        single = alone(together, document)
         single_sentences = Sentences.find(single)
         expected = encoder(single, single_sentences)[0, single_sentences.mask[0]]
         assert expected.size(0) == len(set(single.sentences[0].tolist())) <= length
@@ -49,7 +49,7 @@ def test_padding_and_batch_mates_do_not_change_results(
             vectors = encoder(tokens, sentences)
             assert vectors.shape == (*sentences.count.shape, 16)
             assert vectors.isfinite().all()
-            torch.testing.assert_close(vectors[number, sentences.mask[number]], expected, atol=1e-12, rtol=0)
+            torch.testing.assert_close(vectors[document, sentences.mask[document]], expected, atol=1e-12, rtol=0)
 
 
 @every_kind
@@ -70,12 +70,12 @@ def test_sentences_are_encoded_independently(
     tokens = in_growing_sentences(make_tokens(60))
     sentences = Sentences.find(tokens)
     vectors = encoder(tokens, sentences)
-    for number in range(sentences.count.size(1)):
-        first, count = (int(part[0, number]) for part in (sentences.first, sentences.count))
+    for index in range(sentences.count.size(1)):
+        first, count = (int(part[0, index]) for part in (sentences.first, sentences.count))
         states = tokens.states[:, first : first + count]
         single = replace(alone(make_tokens(count), 0), states=states, sentences=torch.zeros(1, count, dtype=torch.long))
         expected = encoder(single, Sentences.find(single))[0, 0]
-        torch.testing.assert_close(vectors[0, number], expected, atol=1e-12, rtol=0)
+        torch.testing.assert_close(vectors[0, index], expected, atol=1e-12, rtol=0)
 
 
 @every_kind
