@@ -4,11 +4,12 @@ import time
 from dataclasses import dataclass
 
 import torch
+from torch import nn
 
 from sumpool.bench.measures.memory import peak
 from sumpool.progress import Progress, Report
-from sumpool.runs.training_setup import TrainingSetup
 from sumpool.training.config import TrainConfig
+from sumpool.training.data_order import TrainingData
 from sumpool.training.hardware import reproducible
 from sumpool.training.optimizer import build_optimizer
 from sumpool.training.update import Updater
@@ -37,14 +38,16 @@ class DryRun:
     device: str
 
 
-def measure_update(setup: TrainingSetup, config: TrainConfig, device: torch.device, report: Report) -> DryRun:
+def measure_update(
+    model: nn.Module, data: TrainingData, config: TrainConfig, device: torch.device, report: Report
+) -> DryRun:
     """Measure an update with the longest batch of the first epoch, at a learning rate of 0.
 
     Raises:
         RecipeError: If the settings do not fit the model.
         ResourceError: If memory runs out.
     """
-    data, model = setup.data, setup.model.to(device)
+    model = model.to(device)
     batch = data.batch(data.training, data.plan(config.batch_tokens).longest())
     updater = Updater(model, build_optimizer(model, config), config, device)
 

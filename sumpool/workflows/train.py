@@ -78,4 +78,4 @@ def dry_run(recipe: Recipe, *, report: Report = silent, check: Check = go_on) ->
     device = choose_device(recipe.train.device)
     setup = set_up_training(recipe, report, check)
     # 2. Measure an update.
-    return measure_update(setup, recipe.train, device, report)
+    return measure_update(setup.model, setup.data, recipe.train, device, report)

@@ -1,0 +1,74 @@
+from pathlib import Path
+from typing import cast
+
+import numpy as np
+import pytest
+
+from sumpool.data.batches import Item
+from sumpool.data.report import DataReport
+from sumpool.data.shards import Shard
+from sumpool.data.sources._base import Example
+from sumpool.errors import Interrupted
+from sumpool.inference.generation import Generator
+from sumpool.inference.loading import LoadedModel, load_model
+from sumpool.inference.validation_rouge import ValidationRouge
+from sumpool.interruption import Check, go_on
+from sumpool.runs.training_setup import TrainingSetup
+from sumpool.training.data_order import TrainingData
+from tests.conftest import story
+
+
+class Documents:
+    """Validation documents in memory, whose references are given."""
+
+    def __init__(self, items: list[Item], references: list[str]) -> None:
+        self.items = items
+        self.references = references
+
+    @property
+    def lengths(self) -> np.ndarray:
+        return np.array([len(item.ids) for item in self.items])
+
+    def __len__(self) -> int:
+        return len(self.items)
+
+    def __getitem__(self, number: int) -> Item:
+        return self.items[number]
+
+    def text(self, number: int) -> Example:
+        return Example(self.items[number].id, "", self.references[number], "validation")
+
+
+@pytest.fixture(scope="module")
+def loaded(run_folder: Path) -> LoadedModel:
+    return load_model(run_folder, ["train.rouge_documents=3", "summarize.beams=1", "train.device=cpu"])
+
+
+def items_of(loaded: LoadedModel) -> list[Item]:
+    texts = [loaded.tokenizer.encode(story(number, 3 + number)) for number in range(4)]
+    return [Item(str(i), np.array(ids, np.uint16), np.zeros(len(ids), np.int32), None) for i, ids in enumerate(texts)]
+
+
+def rouge(loaded: LoadedModel, references: list[str], check: Check = go_on) -> dict[str, float]:
+    documents = Documents(items_of(loaded), references)
+    model = loaded.recipe.model
+    data = TrainingData(documents, documents, model.source_length, model.target_length, seed=1)
+    report = DataReport.load(loaded.folder)
+    setup = TrainingSetup(loaded.folder, report, loaded.tokenizer, cast(Shard, documents), data, loaded.model)
+    return ValidationRouge(loaded.recipe, setup, check)()
+
+
+def test_the_first_documents_are_summarised_and_scored(loaded: LoadedModel) -> None:
+    generator = Generator(loaded.model, loaded.tokenizer, loaded.recipe.summarize, loaded.lengths)
+    generated = [summary.text for summary in generator.generate(items_of(loaded))]
+    assert rouge(loaded, generated) == {"rouge1": 100.0, "rouge2": 100.0, "rougeLsum": 100.0}
+    assert rouge(loaded, [*generated[:3], "other"])["rouge1"] == 100.0
+    assert rouge(loaded, ["other", *generated[1:]])["rouge1"] == pytest.approx(200 / 3)
+
+
+def test_scoring_can_be_stopped(loaded: LoadedModel) -> None:
+    def stop() -> None:
+        raise Interrupted(2)
+
+    with pytest.raises(Interrupted):
+        rouge(loaded, [""] * 4, stop)

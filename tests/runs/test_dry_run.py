@@ -1,0 +1,19 @@
+import torch
+
+from sumpool.progress import Progress
+from sumpool.runs.dry_run import measure_update
+from tests.training.toy import CONFIG, DATA, new_model
+
+
+def test_an_update_with_the_longest_batch_is_measured_and_changes_no_weight() -> None:
+    model, notes = new_model(), list[Progress]()
+    before = {name: weights.clone() for name, weights in model.named_parameters()}
+    cost = measure_update(model, DATA, CONFIG, torch.device("cpu"), notes.append)
+    assert cost.parameters == sum(weights.numel() for weights in before.values())
+    assert cost.source_tokens == 16  # the longest documents are truncated
+    assert cost.documents * cost.source_tokens <= CONFIG.batch_tokens
+    assert cost.target_tokens <= 5
+    assert cost.seconds > 0
+    assert cost.device == "cpu"
+    assert [progress.note for progress in notes] == ["trying the longest batch"]
+    assert all(torch.equal(weights, before[name]) for name, weights in model.named_parameters())
