@@ -17,6 +17,8 @@ ROOT = Path(__file__).parents[1]
 FILES = sorted((ROOT / "sumpool").rglob("*.py"))
 PROSE = [ROOT / "README.md", ROOT / "ARCHITECTURE.md", *sorted((ROOT / "docs").rglob("*.md"))]
 VAGUE_LOCALS = {"found", "each", "own"}
+CLAUSES = {"What", "How", "Where", "Which", "Who", "Says", "Gives", "Tells", "Lets", "Let"}
+"""First words of docstrings that are clauses instead of a noun phrase or an imperative."""
 ROW = re.compile(r"^\| (?P<old>[^|]+?) +\| (?P<new>[^|]+?) +\|$", re.MULTILINE)
 
 
@@ -53,6 +55,14 @@ def vague_locals(tree: ast.AST) -> Iterator[str]:
                 yield f"line {node.lineno}: {name}"
 
 
+def clauses(tree: ast.AST) -> Iterator[str]:
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Module | ast.ClassDef | ast.FunctionDef | ast.AsyncFunctionDef):
+            docstring = ast.get_docstring(node) or ""
+            if docstring.split(" ")[0] in CLAUSES:
+                yield docstring.split("\n")[0]
+
+
 def test_the_table_lists_terms() -> None:
     assert len(IDENTIFIERS) > 40
     assert len(PHRASES) > 5
@@ -63,6 +73,7 @@ def test_file_uses_current_terms(path: Path) -> None:
     source = path.read_text()
     assert list(old_terms(source)) == []
     assert list(vague_locals(ast.parse(source))) == []
+    assert list(clauses(ast.parse(source))) == []
 
 
 @pytest.mark.parametrize("path", PROSE, ids=lambda path: str(path.relative_to(ROOT)))

@@ -19,7 +19,7 @@ _BLOCK_BYTES = 1 << 16
 
 @dataclass(frozen=True)
 class Identity:
-    """What the records of a file depend on, saved beside it, so that records of two tasks never meet in one file.
+    """Values that the records of a file depend on, saved beside it: records of two tasks never meet in one file.
 
     Attributes:
         path: The JSON file that holds the values.

@@ -9,7 +9,7 @@ from pathlib import Path
 from filelock import FileLock, Timeout
 
 HOLDER_SUFFIX = ".pid"
-"""Suffix of the file with the id of the process that holds a lock; on Windows nobody else can read the lock file."""
+"""Suffix of the file with the id of the holding process; on Windows other processes cannot read the lock file."""
 _POLL_SECONDS = 0.1
 
 

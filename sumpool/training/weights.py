@@ -167,7 +167,7 @@ def read_weights(run: Path) -> dict[str, Tensor]:
 
 
 def save_tensors(tensors: Mapping[str, Tensor], path: Path) -> None:
-    """Write a safetensors file that everybody may read, like the other files of a run."""
+    """Write a safetensors file readable by all users, like the other files of a run."""
     safetensors.torch.save_file(dict(tensors), path)
     path.chmod(0o644)  # safetensors lets only the owner read
 

@@ -95,7 +95,7 @@ class LanguageModel(nn.Module):
         self.context = context
         self.embedding = nn.Embedding(vocabulary, features)
         self.mix = nn.Conv1d(features, features, context + 1)
-        self.foresee = nn.Linear(features, vocabulary)
+        self.out = nn.Linear(features, vocabulary)
 
     def forward(self, ids: Tensor) -> tuple[Tensor, Tensor]:
         """Predict each next token.
@@ -109,7 +109,7 @@ class LanguageModel(nn.Module):
         """
         embedded = self.embedding(ids).transpose(1, 2)  # (batch, features, length)
         mixed = F.gelu(self.mix(F.pad(embedded, (self.context, 0)))).transpose(1, 2)  # (batch, length, features)
-        rows = max(1, _MAX_LOGITS // self.foresee.out_features)
+        rows = max(1, _MAX_LOGITS // self.out.out_features)
         successors = F.pad(ids[:, 1:], (0, 1))
         chunks = zip(mixed.flatten(0, 1).split(rows), successors.flatten().split(rows), strict=True)
         nlls, entropies = zip(
@@ -121,7 +121,7 @@ class LanguageModel(nn.Module):
 
     def _evaluate(self, mixed: Tensor, successors: Tensor) -> tuple[Tensor, Tensor]:
         """Negative log-likelihood of the successors and entropy, both (rows,), for rows (rows, features)."""
-        log_probs = at_least_float32(self.foresee(mixed)).log_softmax(-1)  # (rows, vocab)
+        log_probs = at_least_float32(self.out(mixed)).log_softmax(-1)  # (rows, vocab)
         nll = -log_probs.gather(1, successors[:, None]).squeeze(1)
         detached = log_probs.detach()
         return nll, -(detached.exp() * detached).sum(-1)

@@ -27,7 +27,7 @@ def naive(model: LanguageModel, ids: list[int]) -> tuple[list[float], list[float
         ]
         mixed = torch.stack([model.mix.weight[:, :, i] @ vector for i, vector in enumerate(window)]).sum(0)
         assert model.mix.bias is not None
-        log_probs = model.foresee(F.gelu(mixed + model.mix.bias)).log_softmax(0)
+        log_probs = model.out(F.gelu(mixed + model.mix.bias)).log_softmax(0)
         entropies.append(-(log_probs.exp() * log_probs).sum().item())
         nlls.append(-log_probs[ids[position + 1]].item() if position + 1 < len(ids) else 0.0)
     return nlls, entropies
