@@ -44,7 +44,7 @@ def summarize(
     # 1. Load the model and open the file, so that their errors appear before the first document is read.
     loaded = load_for_generation(folder, overrides)
     if loaded.folder == SHIPPED and folder is None:
-        report(Progress("summarize", note="with the model that comes with sumpool, as there is no run of your own"))
+        report(Progress("summarize", note="model: the shipped model (no run in runs)"))
     file = SummaryFile(out, resume=resume) if out else None
     # 2. Skip the documents that are done, and generate the other summaries as they are asked for.
     rest = file.skip_done(documents) if file else documents

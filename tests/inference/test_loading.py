@@ -85,7 +85,7 @@ def test_without_any_run_the_shipped_model_is_taken(tmp_path: Path, monkeypatch:
     notes: list[Progress] = []
     [summary] = summarize([Document("a", "This memo describes a protocol that routers speak.")], report=notes.append)
     assert summary.summary
-    assert notes[0].note.startswith("with the model that comes with sumpool")
+    assert notes[0].note.startswith("model: the shipped model")
 
 
 def test_a_folder_that_is_no_run_is_refused(tmp_path: Path) -> None:
