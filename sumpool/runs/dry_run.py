@@ -6,11 +6,11 @@ from dataclasses import dataclass
 import torch
 from torch import nn
 
-from sumpool.bench.measures.memory import peak
 from sumpool.progress import Progress, Report
 from sumpool.training.config import TrainConfig
 from sumpool.training.data_order import TrainingData
 from sumpool.training.hardware import reproducible
+from sumpool.training.memory import peak
 from sumpool.training.optimizer import build_optimizer
 from sumpool.training.update import Updater
 

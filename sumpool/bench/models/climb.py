@@ -7,10 +7,10 @@ from dataclasses import dataclass, field, replace
 import torch
 
 from sumpool.bench.measures.cost import count
-from sumpool.bench.measures.memory import available, peak
 from sumpool.bench.measures.timing import Work, clock
 from sumpool.bench.models.rows import ModelRow
 from sumpool.errors import is_out_of_memory
+from sumpool.training.memory import available, peak
 
 HEADROOM = 0.9
 """Share of the free memory that a benchmark may plan to use."""

@@ -13,7 +13,6 @@ from torch import Tensor
 from torch.nn import functional as F
 from torch.optim.lr_scheduler import LambdaLR
 
-from sumpool.bench.measures.memory import peak
 from sumpool.bench.measures.timing import synchronize
 from sumpool.bench.peers.led_inputs import IGNORED, Features, feature, inputs
 from sumpool.bench.peers.trainer import Course, Learnt, Lessons
@@ -21,6 +20,7 @@ from sumpool.bench.peers.transformers_models import led
 from sumpool.errors import NonFiniteError
 from sumpool.interruption import Check, go_on
 from sumpool.progress import Progress, Report, silent
+from sumpool.training.memory import peak
 
 TASK = "LED"
 _ENDLESS = 2**31 - 1

@@ -8,7 +8,7 @@ from pathlib import Path
 import torch
 
 from sumpool import __version__
-from sumpool.bench.measures.memory import physical
+from sumpool.training.memory import physical
 
 _CPUINFO = Path("/proc/cpuinfo")
 

@@ -13,7 +13,6 @@ from functools import partial
 from typing import final
 
 from sumpool.bench.config import ShorteningConfig
-from sumpool.bench.measures.memory import peak
 from sumpool.bench.measures.timing import Steps, Timing, Work, interleave
 from sumpool.bench.results.result import Found
 from sumpool.bench.results.table import Table, number, ratio
@@ -22,6 +21,7 @@ from sumpool.core.model.config import ModelConfig
 from sumpool.errors import is_out_of_memory
 from sumpool.interruption import Check, go_on
 from sumpool.progress import Report, silent
+from sumpool.training.memory import peak
 
 FIRST, MIDDLE, LAST = 2, 8, 2
 """Layers before the pooling, after it, and of the decoder."""

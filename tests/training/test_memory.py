@@ -3,8 +3,8 @@ from pathlib import Path
 import pytest
 import torch
 
-from sumpool.bench.measures import memory
-from sumpool.bench.measures.memory import available, peak, physical
+from sumpool.training import memory
+from sumpool.training.memory import OUT_OF_MEMORY, available, fits, peak, physical, try_peak
 
 CPU = torch.device("cpu")
 MEBI = 2**20
@@ -48,6 +48,23 @@ def test_unknown_where_no_mark_can_be_reset(monkeypatch: pytest.MonkeyPatch, tmp
     done: list[int] = []
     assert peak(lambda: done.append(1), CPU) is None
     assert done == [1]
+
+
+def test_what_does_not_fit_is_a_note() -> None:
+    def work() -> None:
+        raise MemoryError
+
+    assert not fits(work)
+    assert try_peak(work, CPU) == (None, OUT_OF_MEMORY)
+    assert try_peak(lambda: None, CPU)[1] == ""
+
+
+def test_other_errors_are_raised() -> None:
+    def work() -> None:
+        raise RuntimeError("shapes do not fit")
+
+    with pytest.raises(RuntimeError, match="shapes do not fit"):
+        fits(work)
 
 
 def test_available_keeps_within_the_container(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:

@@ -1,30 +1,43 @@
-"""Peak memory of a piece of work, and how much is free.
+"""Peak memory of a piece of work, and free memory.
 
-On CUDA it is what torch's allocator held at most, exact and repeatable. On Linux it is the resident set's high-water
-mark, reset before the work: everything that the process touched counts, the scratch memory of matrix kernels included,
-to about a megabyte. Both are given above what was there before, so weights do not count. Elsewhere nobody
-keeps such a mark, and the answer is None.
+On CUDA the peak is that of torch's allocator, exact and repeatable. On Linux it is the high-water mark of the resident
+set, reset before the work: everything that the process touched counts, scratch memory of matrix kernels included, to
+about a megabyte. Both are above what was there before, so weights do not count. Elsewhere it is None.
 """
 
 import ctypes
 import gc
 import os
+from collections.abc import Callable
 from pathlib import Path
 
 import torch
 
-from sumpool.bench.measures.timing import Work, synchronize
+from sumpool.errors import is_out_of_memory
 
+Work = Callable[[], object]
+"""Work to measure; its result is discarded."""
 _STATUS = Path("/proc/self/status")
 _RESET = Path("/proc/self/clear_refs")
 _MEMINFO = Path("/proc/meminfo")
 _CONTAINER = Path("/sys/fs/cgroup")
+OUT_OF_MEMORY = "out of memory"
+"""Note of a row whose work did not fit."""
+
+
+def fits(work: Work) -> bool:
+    """Run the work; False where it runs out of memory. Other errors are raised."""
+    try:
+        work()
+    except (RuntimeError, MemoryError) as error:
+        if not is_out_of_memory(error):
+            raise
+        return False
+    return True
 
 
 def peak(work: Work, device: torch.device) -> int | None:
-    """Run the work once.
-
-    Run it once before: what libraries keep from their first call would count.
+    """Run the work once; run it before, too, because what libraries keep from their first call would count.
 
     Returns:
         Bytes held at the highest moment above those held at the start, or None where that cannot be known.
@@ -35,6 +48,12 @@ def peak(work: Work, device: torch.device) -> int | None:
     start = _reset_high_water()
     work()
     return None if start is None else max(0, _kilobytes(_STATUS, "VmHWM") * 1024 - start)
+
+
+def try_peak(work: Work, device: torch.device) -> tuple[int | None, str]:
+    """Peak memory as `peak` gives it, and a note where the work does not fit; empty where it does."""
+    peaks: list[int | None] = []
+    return (peaks[0], "") if fits(lambda: peaks.append(peak(work, device))) else (None, OUT_OF_MEMORY)
 
 
 def available(device: torch.device) -> int:
@@ -55,22 +74,21 @@ def physical() -> int:
 
 
 def _cuda_peak(work: Work, device: torch.device) -> int:
-    synchronize(device)
+    torch.cuda.synchronize(device)
     torch.cuda.reset_peak_memory_stats(device)
     start = torch.cuda.memory_allocated(device)
     work()
-    synchronize(device)
+    torch.cuda.synchronize(device)
     return torch.cuda.max_memory_allocated(device) - start
 
 
 def _reset_high_water() -> int | None:
-    """Lower the mark to what is resident now, and give that in bytes; None where the kernel cannot."""
+    """Reset the mark to the resident set and return its bytes; None where the kernel cannot."""
     if not _RESET.exists():
         return None
-    # Freed memory that the C library keeps would be taken again unseen: hand it back first.
     trim = getattr(ctypes.CDLL(None), "malloc_trim", None)
     if trim is not None:
-        trim(0)
+        trim(0)  # freed memory that the C library keeps would be reused unseen
     try:
         _RESET.write_text("5")
     except OSError:
