@@ -106,7 +106,7 @@ def count_model(config: ModelConfig, conditions: Conditions) -> dict[str, int]:
     documents = Documents.random(2, config.source_length, TARGET, conditions)
     documents.mask[1, config.source_length // 2 :] = False
     documents = replace(documents, ids=documents.ids.masked_fill(~documents.mask, PAD))
-    memory = subject.read(documents)
+    memory = subject.encode(documents)
     works = {
         "encode": lambda: subject.encode(documents),
         "train": lambda: subject.train(documents),

@@ -55,8 +55,8 @@ def tiny_recipe(tmp_path: Path) -> Path:
 def small_probes() -> Iterator[None]:
     """Let a bench measure the machine itself in no time."""
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr("sumpool.bench.measures.rates.SIDE", {"cpu": 8, "cuda": 8})
-        patch.setattr("sumpool.bench.measures.rates.BUFFER", {"cpu": 1024, "cuda": 1024})
+        patch.setattr("sumpool.bench.measures.roofline.SIDE", {"cpu": 8, "cuda": 8})
+        patch.setattr("sumpool.bench.measures.roofline.BUFFER", {"cpu": 1024, "cuda": 1024})
         yield
 
 

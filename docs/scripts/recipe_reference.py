@@ -45,6 +45,7 @@ HEADINGS = ("| setting | value | default | description |", "| --- | --- | --- | 
 def page() -> str:
     """Return the whole page."""
     lines = [INTRODUCTION, *_section("Recipe", Recipe, "", set())]
+    lines += _section("`bench`", bench.BenchConfig, "bench.", set())
     lines += ["## Sweeps", "", f"{_summary(Sweep)}", "", *_table(Sweep, ""), ""]
     lines += ["## Benchmarks without a recipe", ""]
     lines += ["`sumpool bench NAME` takes these settings as `--set bench.SETTING=VALUE`.", ""]
@@ -56,7 +57,7 @@ def page() -> str:
 def _suites() -> dict[str, type[Settings]]:
     """Settings of the benchmarks that take no recipe, by name."""
     ends = {name: value for name, value in vars(bench).items() if name.endswith("Config") and name != "BenchConfig"}
-    return {name.removesuffix("Config").lower(): config for name, config in ends.items()}
+    return {name.removesuffix("Config").removesuffix("Bench").lower(): config for name, config in ends.items()}
 
 
 def _section(title: str, config: type[Settings], path: str, shown: set[str]) -> Iterator[str]:

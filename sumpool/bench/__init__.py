@@ -1,1 +1,1 @@
-"""How fast, how large, and at what count of operations."""
+"""Benchmarks: models by document length, the suites of the papers, and peers of other libraries."""

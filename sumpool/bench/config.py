@@ -1,4 +1,4 @@
-"""What is measured: the `bench` section of a recipe, and the settings of each suite that needs no recipe."""
+"""Settings: the `bench` section of a recipe, and the settings of each suite."""
 
 from typing import Annotated, Literal, Self
 
@@ -7,8 +7,8 @@ from pydantic import Field, model_validator
 from sumpool.settings import Settings
 
 Count = Annotated[int, Field(ge=1)]
-WorkName = Literal["encode", "train", "generate"]
-TwinName = Literal["blockwise", "vanilla"]
+Workload = Literal["encode", "train", "generate"]
+Baseline = Literal["blockwise", "vanilla"]
 Suite = Literal["operators", "complexity", "tables", "shortening", "selection", "transformers"]
 
 
@@ -17,10 +17,10 @@ class BenchConfig(Settings):
 
     lengths: tuple[Count, ...] = Field((1024, 2048, 4096, 8192, 16384), min_length=1)
     """Source tokens."""
-    works: tuple[WorkName, ...] = Field(("encode", "train", "generate"), min_length=1)
-    """What is measured."""
-    twins: tuple[TwinName, ...] = ("blockwise", "vanilla")
-    """Models without pooling that stand beside it, named after the attention of all their layers."""
+    workloads: tuple[Workload, ...] = Field(("encode", "train", "generate"), min_length=1)
+    """Workloads to measure."""
+    baselines: tuple[Baseline, ...] = ("blockwise", "vanilla")
+    """Models without pooling to compare with, named after the attention of all their layers."""
     peers: tuple[str, ...] = ()
     """Names of the systems that `--peers` compares with, such as LED; all that are installed by default."""
     precision: Literal["auto", "fp32", "bf16", "int8"] = "auto"
@@ -28,9 +28,9 @@ class BenchConfig(Settings):
     batch: int = Field(1, ge=1)
     """Documents at once."""
     beams: int = Field(2, ge=1)
-    """Hypotheses of the generation."""
+    """Beams of the generation."""
     generate: int = Field(64, ge=1)
-    """Tokens that every generation writes, no fewer and no more."""
+    """Tokens of every generation."""
     target: int = Field(128, ge=1)
     """Summary tokens of a training step."""
     repeats: int = Field(5, ge=1)
@@ -39,8 +39,27 @@ class BenchConfig(Settings):
     """Time for everything; auto is nine minutes on a CPU, 100 seconds on a GPU, and six times as much with peers."""
 
 
+class ModelSizes(Settings):
+    """Sizes of the models of a suite; those of BART-base by default."""
+
+    dim: int = Field(768, ge=2)
+    """Features of a vector."""
+    heads: int = Field(12, ge=1)
+    """Attention heads; must divide dim."""
+    feed_forward: int = Field(3072, ge=1)
+    """Width of the feed-forward layers."""
+
+    @model_validator(mode="after")
+    def _heads_divide_dim(self) -> Self:
+        if self.dim % self.heads:
+            raise ValueError(f"heads must divide dim = {self.dim}, got {self.heads}")
+        if self.dim % 2:
+            raise ValueError(f"dim must be even, got {self.dim}")
+        return self
+
+
 class OperatorsConfig(Settings):
-    """Which vectors are pooled, and how long that may take."""
+    """Vectors that are pooled, and the time for it."""
 
     lengths: tuple[Annotated[int, Field(ge=4)], ...] = Field(
         (128, 256, 512, 1024, 2048, 4096, 8192, 16384), min_length=1
@@ -50,15 +69,15 @@ class OperatorsConfig(Settings):
     """Documents at once."""
     dim: int = Field(32, ge=1)
     """Features of a vector, as few as the paper's benchmark has."""
-    wide: int = Field(512, ge=1)
-    """Features of a model's vectors, with which the number kept is sought from which on halving is faster."""
+    model_dim: int = Field(512, ge=1)
+    """Features of a model's vectors, for the smallest number kept at which halving is faster."""
     repeats: int = Field(20, ge=1)
     """Measured repetitions after one that is not counted; fewer where they take too long."""
     seconds: float = Field(0.25, gt=0)
     """After which an operator is not repeated again; one that would take four times as long even once is left out."""
 
 
-class ComplexityConfig(Settings):
+class ComplexityConfig(ModelSizes):
     """Sizes of the models whose operations are counted."""
 
     length: int = Field(8192, ge=2)
@@ -69,25 +88,20 @@ class ComplexityConfig(Settings):
     """Tokens of a block."""
     target: int = Field(512, ge=1)
     """Summary tokens."""
-    dim: int = Field(768, ge=2)
-    """Features of a vector."""
     heads: int = Field(8, ge=1)
     """Attention heads; must divide dim."""
-    feed_forward: int = Field(3072, ge=1)
-    """Width of the feed-forward layers; dim must divide it."""
     layers: int = Field(6, ge=1)
     """Layers of the encoder and of the decoder."""
 
     @model_validator(mode="after")
-    def _widths_divide(self) -> Self:
-        _require_heads(self.dim, self.heads)
+    def _dim_divides_feed_forward(self) -> Self:
         if self.feed_forward % self.dim:
             raise ValueError(f"feed_forward must be a multiple of dim = {self.dim}, got {self.feed_forward}")
         return self
 
 
 class TablesConfig(Settings):
-    """Which table of the paper, and by how much everything is made smaller."""
+    """Table of the paper, and the factors by which everything is made smaller."""
 
     table: Literal[2, 7, 8, 10] = 2
     """Table of Pietruszka et al.; 10 has the rows of all others."""
@@ -111,7 +125,7 @@ class TablesConfig(Settings):
     """After which a row is not repeated again."""
 
 
-class ShorteningConfig(Settings):
+class ShorteningConfig(ModelSizes):
     """Sizes of the model that pools less and more."""
 
     factors: tuple[Count, ...] = Field((1, 2, 3, 4, 6, 8), min_length=1)
@@ -133,17 +147,12 @@ class ShorteningConfig(Settings):
     feed_forward: int = Field(1024, ge=1)
     """Width of the feed-forward layers; the paper has 2048."""
     vocabulary: int = Field(64, ge=8)
-    """Pieces; the paper's are characters."""
+    """Tokens of the vocabulary; the paper's are characters."""
     repeats: int = Field(3, ge=1)
     """Measured repetitions after one that is not counted."""
 
-    @model_validator(mode="after")
-    def _heads_divide_dim(self) -> Self:
-        _require_heads(self.dim, self.heads)
-        return self
 
-
-class SelectionConfig(Settings):
+class SelectionBenchConfig(ModelSizes):
     """Sizes of the decoder that selects sentences; those of BART-base by default."""
 
     lengths: tuple[Count, ...] = Field((1024, 2048, 4096, 8192), min_length=1)
@@ -153,23 +162,17 @@ class SelectionConfig(Settings):
     sentences: tuple[Count, ...] = Field((5, 10, 20, 30), min_length=1)
     """Sentences that a token of the summary sees, in a step of one layer."""
     generate_sentences: int = Field(10, ge=1)
-    """Sentences that it sees in whole generations, and where the choice is held."""
-    holds: tuple[Count, ...] = Field((1, 2, 4, 8), min_length=1)
-    """Steps for which a choice is held; 1 chooses at every step, is always measured, and what the others compare to."""
-    apart: float = Field(0.1, ge=0)
-    """How far the states of the hypotheses of a document, and of the steps of a hypothesis, stand from their centre, in
-    proportion to its length. At 0.1 four hypotheses choose about 1.3 times as many sentences as one; in models of three
-    layers and less that were trained on RFCs it were 1.04 to 1.26."""
+    """Sentences that it sees in whole generations, and where selections are reused."""
+    reselect_every: tuple[Count, ...] = Field((1, 2, 4, 8), min_length=1)
+    """Steps between selections; 1 selects at every step and is always measured, as the base of the ratios."""
+    state_noise: float = Field(0.1, ge=0)
+    """Distance of the states of a document's hypotheses, and of successive steps, from their centre, in proportion to
+    its length. At 0.1 four hypotheses select about 1.3 times as many sentences as one; models of at most three layers
+    that were trained on RFCs: 1.04 to 1.26."""
     batch: int = Field(4, ge=1)
     """Documents at once."""
     beams: int = Field(4, ge=1)
     """Hypotheses of each document."""
-    dim: int = Field(768, ge=2)
-    """Features of a vector."""
-    heads: int = Field(12, ge=1)
-    """Attention heads; must divide dim."""
-    feed_forward: int = Field(3072, ge=1)
-    """Width of the feed-forward layers."""
     layers: int = Field(6, ge=1)
     """Decoder layers of whole generations; each keeps keys and values of all documents, for every selection."""
     generate: int = Field(256, ge=1)
@@ -177,13 +180,8 @@ class SelectionConfig(Settings):
     repeats: int = Field(9, ge=1)
     """Measured repetitions of a step after one that is not counted; generations take turns token by token instead."""
 
-    @model_validator(mode="after")
-    def _heads_divide_dim(self) -> Self:
-        _require_heads(self.dim, self.heads)
-        return self
 
-
-class TransformersConfig(Settings):
+class TransformersConfig(ModelSizes):
     """Sizes of a BART that is imported, those of BART-base, and of what it reads and writes."""
 
     length: int = Field(1024, ge=1)
@@ -196,36 +194,25 @@ class TransformersConfig(Settings):
     """Tokens of a summary, no fewer and no more."""
     layers: int = Field(6, ge=1)
     """Layers of the encoder and of the decoder."""
-    dim: int = Field(768, ge=2)
-    """Features of a vector."""
-    heads: int = Field(12, ge=1)
-    """Attention heads; must divide dim."""
-    feed_forward: int = Field(3072, ge=1)
-    """Width of the feed-forward layers."""
     vocabulary: int = Field(50265, ge=16)
-    """Pieces."""
+    """Tokens of the vocabulary."""
     repeats: int = Field(3, ge=1)
     """Measured repetitions after one that is not counted."""
 
-    @model_validator(mode="after")
-    def _heads_divide_dim(self) -> Self:
-        _require_heads(self.dim, self.heads)
-        return self
-
 
 class SparsityConfig(Settings):
-    """How much of a trained model's attention is looked at, and which lengths its shape is timed at."""
+    """Documents whose attention is analysed, and lengths at which a model of the same shape is timed."""
 
     documents: int = Field(50, ge=1)
     """Validation documents, evenly spread."""
     shown: tuple[Count, ...] = Field((1, 2, 3, 5, 10, 15, 20, 25, 30), min_length=1)
     """Numbers of sentences in the table; JSON and picture have all."""
     sentences: int = Field(5, ge=1)
-    """Sentences that are seen where a choice is held."""
-    seen: tuple[Count, ...] = Field((1, 5), min_length=1)
-    """Numbers of sentences that are seen where selections are compared by their loss."""
-    holds: tuple[Count, ...] = Field((2, 4, 8), min_length=1)
-    """Steps for which a choice is held."""
+    """Sentences that are seen where selections are reused."""
+    loss_sentences: tuple[Count, ...] = Field((1, 5), min_length=1)
+    """Sentences that a token sees where selections are compared by their loss."""
+    reselect_every: tuple[Count, ...] = Field((2, 4, 8), min_length=1)
+    """Steps between selections."""
     length: int = Field(1024, ge=1)
     """Source tokens where summaries grow alone."""
     targets: tuple[Count, ...] = Field((50, 100, 150, 200, 250, 300), min_length=3)
@@ -238,13 +225,14 @@ class SparsityConfig(Settings):
     """Measured repetitions after one that is not counted; the paper has 100."""
 
 
-def _require_heads(dim: int, heads: int) -> None:
-    """Refuse widths that no model can have.
+class TrainerConfig(Settings):
+    """Training of LED beside a run; every other setting is that of the run's recipe."""
 
-    Raises:
-        ValueError: If heads do not divide dim, or dim is odd.
-    """
-    if dim % heads:
-        raise ValueError(f"heads must divide dim = {dim}, got {heads}")
-    if dim % 2:
-        raise ValueError(f"dim must be even, got {dim}")
+    seconds: Annotated[float, Field(gt=0)] | Literal["auto"] = "auto"
+    """Time of its updates; auto is that of the run's updates."""
+    learning_rate: Annotated[float, Field(gt=0)] | Literal["auto"] = "auto"
+    """Its peak learning rate; auto is that of the run."""
+    loss: Annotated[float, Field(gt=0)] | Literal["auto"] = "auto"
+    """Validation loss to which the seconds are counted, nats per token; auto is the worse last one of the two."""
+    split: Literal["validation", "test"] = "validation"
+    """Documents whose summaries are scored."""

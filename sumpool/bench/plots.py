@@ -1,42 +1,55 @@
-"""Pictures of what a suite found; matplotlib, which is optional, is imported only here and only when one is drawn."""
+"""Pictures of results; matplotlib, which is optional, is imported only when one is drawn."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from importlib.util import find_spec
 from pathlib import Path
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
-from sumpool.bench.models.found import FoundModels
-from sumpool.bench.models.plot import draw_models
-from sumpool.bench.results.result import Found
-from sumpool.bench.suites.operator_rows import LOOP, NEVER, SORTED, SUMS, FoundOperators, OperatorRow
-from sumpool.bench.suites.selection_rows import APPROXIMATE, FULL, FoundSelection
-from sumpool.bench.suites.shortening import PUBLISHED, FoundShortening
-from sumpool.bench.suites.sparsity_rows import FoundSparsity
+from sumpool.bench.results.report import BenchReport, Result
+from sumpool.bench.results.table import MEBI, Row, unique, where
+from sumpool.bench.suites.operator_tables import LOOP, NEVER, SORTED, SUMS
+from sumpool.bench.suites.selection_tables import APPROXIMATE
+from sumpool.bench.suites.shortening import PUBLISHED
+from sumpool.bench.suites.sparsity import MODES
 from sumpool.errors import RecipeError
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
-    from matplotlib.figure import Figure
 
-A_MODEL = "a model"
-DRAWN = (A_MODEL, "operators", "shortening", "selection", "sparsity")
-"""What has a picture."""
-Style = Literal["-", "--", ":", "-."]
-_STYLES: Mapping[str, Style] = {SORTED: "-", NEVER: "--", LOOP: ":", SUMS: "-."}
 _COLOURS = ("#0072b2", "#e69f00", "#009e73", "#cc79a7", "#56b4e9", "#d55e00")
-"""Told apart by colour-blind readers too (Okabe and Ito)."""
+"""Distinguishable for colour-blind readers too (Okabe and Ito)."""
+_STYLES: Sequence[Literal["-", "--", ":", "-."]] = ("-", "--", ":", "-.")
 _MOST_KEPT = 5
 """Numbers kept, at most, that are drawn."""
+
+
+@dataclass(frozen=True)
+class Panel:
+    """One pair of axes.
+
+    Attributes:
+        title: Line above it.
+        axis: Label of the horizontal axis, which has octaves and a label at every point, or is linear for "sentences".
+        lines: Points of each line by what its colour stands for and what its style stands for, empty for one style.
+        log: Whether the vertical axis is logarithmic; where it is not, it begins at 0.
+    """
+
+    title: str
+    axis: str
+    lines: Mapping[tuple[str, str], Sequence[tuple[float, float]]]
+    log: bool = False
 
 
 def require_plots(suite: str, path: Path) -> None:
     """Make sure, before anything is measured, that there will be a picture.
 
     Raises:
-        RecipeError: If the suite has none, the file is no PNG, its folder is not there, or matplotlib is not installed.
+        RecipeError: If the suite has none, the file is no PNG, its folder does not exist, or matplotlib is missing.
     """
-    if suite not in DRAWN:
-        raise RecipeError(f"--plot must go with one of {', '.join(DRAWN)}, got {suite}")
+    if suite not in _PANELS:
+        drawn = ", ".join("a model" if name == "model" else name for name in _PANELS)
+        raise RecipeError(f"--plot must go with one of {drawn}, got {suite}")
     if path.suffix != ".png":
         raise RecipeError(f"--plot must name a .png file, got {path}")
     if not path.parent.is_dir():
@@ -45,140 +58,128 @@ def require_plots(suite: str, path: Path) -> None:
         raise RecipeError("--plot must have matplotlib, which is not installed: pip install 'sumpool[plots]'")
 
 
-def draw(found: Found, path: Path) -> None:
-    """Draw what a suite found as a PNG; needs no display."""
+def draw(report: BenchReport, path: Path) -> None:
+    """Draw a report as a PNG; needs no display."""
     from matplotlib.figure import Figure
 
-    figure = Figure(figsize=(13, 5.2), dpi=120, layout="constrained")
-    if isinstance(found, FoundModels):
-        draw_models(figure, found, _COLOURS)
-    if isinstance(found, FoundOperators):
-        _operators(figure, found)
-    if isinstance(found, FoundShortening):
-        _shortening(figure, found)
-    if isinstance(found, FoundSelection):
-        _selection(figure, found)
-    if isinstance(found, FoundSparsity):
-        _sparsity(figure, found)
+    panels = [*_PANELS[report.suite](report.result, report.settings["bench"])]
+    rows = 1 if len(panels) == 2 and report.suite != "model" else 2
+    columns = -(-len(panels) // rows)
+    figure = Figure(figsize=(1 + 5 * columns, 5.2 * rows), dpi=120, layout="constrained")
+    for axes, panel in zip(figure.subplots(rows, columns, squeeze=False).flat, panels, strict=True):
+        _draw(axes, panel)
     figure.savefig(path, format="png")
 
 
-def _operators(figure: "Figure", found: FoundOperators) -> None:
-    """Figures 5 and 6 of Pietruszka et al. side by side."""
-    time, similarity = figure.subplots(1, 2)
-    lengths = {keep: {row.length for row in found.operators if row.keep == keep} for _, keep in found.cells()}
-    kept = sorted(keep for keep in lengths if len(lengths[keep]) > 1) or sorted(lengths)  # one point is no line
-    chosen = kept[:: -(-len(kept) // _MOST_KEPT)]
-    colours = dict(zip(chosen, _COLOURS, strict=False))
-    names = [name for name in found.names() if name in _STYLES]
-    for name in names:
-        for keep in chosen:
-            rows = [row for row in found.operators if (row.operator, row.keep) == (name, keep) and row.timing]
-            _line(time, rows, [1000 * row.timing.fastest for row in rows if row.timing], colours[keep])
-            _line(similarity, rows, [row.similarity or 0.0 for row in rows], colours[keep])
-    for axes, title in (
-        (time, f"time of a batch of {found.operators[0].batch}, milliseconds"),
-        (similarity, "similarity to exact top-k (nCCS)"),
-    ):
-        axes.set_title(title)
-        _octaves(axes, "vectors", sorted({row.length for row in found.operators}))
-    time.set_yscale("log")
-    similarity.set_ylim(0, 1.02)
-    _legend(figure, {f"keep {keep:,}": colours[keep] for keep in chosen}, {name: _STYLES[name] for name in names})
-
-
-def _line(axes: "Axes", rows: Sequence[OperatorRow], values: Sequence[float], colour: str) -> None:
-    if rows:
-        style = _STYLES[rows[0].operator]
-        axes.plot([row.length for row in rows], values, style, color=colour, marker="o", markersize=3)
-
-
-def _legend(figure: "Figure", colours: Mapping[str, str], styles: Mapping[str, Style]) -> None:
-    """Explain colours and styles beside the axes."""
+def _draw(axes: "Axes", panel: Panel) -> None:
     from matplotlib.lines import Line2D
+    from matplotlib.ticker import LogLocator, NullFormatter
 
-    handles = [Line2D([], [], color=colour, label=name) for name, colour in colours.items()]
-    handles += [Line2D([], [], color="black", linestyle=style, label=name) for name, style in styles.items()]
-    figure.legend(handles=handles, loc="outside right upper", frameon=False)
-
-
-def _octaves(axes: "Axes", name: str, places: Sequence[int]) -> None:
-    """Give the horizontal axis a logarithmic scale that is labelled at every place."""
-    axes.set_xscale("log", base=2)
-    axes.set_xticks(places, [str(place) for place in places])
-    axes.set_xlabel(name)
+    colours = list(dict.fromkeys(colour for colour, _ in panel.lines))
+    styles = list(dict.fromkeys(style for _, style in panel.lines))
+    octaves = panel.axis != "sentences"
+    handles: list[Line2D] = []
+    for (label, style), points in panel.lines.items():
+        place = colours.index(label)
+        line = _STYLES[styles.index(style) if style else place // len(_COLOURS) % len(_STYLES)]
+        look = Line2D([], [], label=label, color=_COLOURS[place % len(_COLOURS)], linestyle=line)
+        if label not in [handle.get_label() for handle in handles]:
+            handles.append(look)
+        x, y = zip(*points, strict=True) if points else ((), ())
+        axes.plot(x, y, color=look.get_color(), linestyle=line, marker="o" if octaves else "", markersize=3)
+    if len(styles) > 1:
+        handles += [Line2D([], [], label=style, color="black", linestyle=_STYLES[n]) for n, style in enumerate(styles)]
+    axes.legend(handles=handles, frameon=False, fontsize="small")
+    axes.set_title(panel.title, fontsize="medium")
+    axes.set_xlabel(panel.axis)
     axes.grid(alpha=0.3)
+    if octaves:
+        places = sorted({x for points in panel.lines.values() for x, _ in points})
+        axes.set_xscale("log", base=2)
+        axes.set_xticks(places, [f"{place:g}" for place in places])
+    if panel.log:
+        axes.set_yscale("log")
+        axes.yaxis.set_major_locator(LogLocator(subs=(1, 2, 5)))
+        axes.yaxis.set_major_formatter("{x:,g}")
+        axes.yaxis.set_minor_formatter(NullFormatter())
+    else:
+        axes.set_ylim(bottom=0)
 
 
-def _shortening(figure: "Figure", found: FoundShortening) -> None:
-    """Figure 5 of Nawrot et al.: time and memory in proportion to no shortening."""
-    time, memory = figure.subplots(1, 2)
-    base = found.shortening[0]
-    times = {
-        row.factor: row.timing.median / base.timing.median for row in found.shortening if row.timing and base.timing
-    }
-    memories = {row.factor: row.memory / base.memory for row in found.shortening if row.memory and base.memory}
-    for axes, values, place, title in (
-        (time, times, 0, "time of a training step / no shortening"),
-        (memory, memories, 1, "peak memory of a training step / no shortening"),
+def _points(rows: Sequence[Row], labels: Mapping[str, Any], x: str, y: str, scale: float = 1) -> list[Any]:
+    """Values y over x of the rows with these labels, without rows where y is missing."""
+    return [(row[x], scale * row[y]) for row in where(rows, labels) if row[y]]
+
+
+def _models(result: Result, settings: Mapping[str, Any]) -> Iterator[Panel]:
+    """Seconds and memory by length, for each workload."""
+    rows = result.rows["models"]
+    for cost, name, scale in (("seconds", "median", 1), ("peak MiB", "memory", 1 / MEBI)):
+        for workload in unique(rows, "workload"):
+            measured = where(rows, {"workload": workload})
+            models = unique(rows, "model")
+            lines = {(model, ""): _points(measured, {"model": model}, "length", name, scale) for model in models}
+            yield Panel(f"{workload}: {cost}, batch {settings['batch']}", "source tokens", lines, log=True)
+
+
+def _operators(result: Result, settings: Mapping[str, Any]) -> Iterator[Panel]:
+    """Figures 5 and 6 of Pietruszka et al. side by side."""
+    rows = result.rows["operators"]
+    lengths = {keep: len(unique(where(rows, {"keep": keep}), "length")) for keep in unique(rows, "keep")}
+    kept = sorted(keep for keep, count in lengths.items() if count > 1) or sorted(lengths)  # one point is no line
+    chosen = [
+        (operator, keep) for operator in (SORTED, NEVER, LOOP, SUMS) for keep in kept[:: -(-len(kept) // _MOST_KEPT)]
+    ]
+    for name, title in (
+        ("fastest", f"seconds of a batch of {settings['batch']}"),
+        ("similarity", "similarity to exact top-k (nCCS)"),
     ):
-        axes.plot(list(values), list(values.values()), "-", color=_COLOURS[0], marker="o", label="measured")
-        axes.plot(
-            list(PUBLISHED), [both[place] for both in PUBLISHED.values()], "D", color=_COLOURS[5], label="published"
+        lines = {
+            (f"keep {keep:,}", operator): _points(rows, {"operator": operator, "keep": keep}, "length", name)
+            for operator, keep in chosen
+        }
+        yield Panel(title, "vectors", lines, log=name == "fastest")
+
+
+def _shortening(result: Result, _: Mapping[str, Any]) -> Iterator[Panel]:
+    """Figure 5 of Nawrot et al.: time and memory in proportion to no shortening."""
+    for place, cost in enumerate(("time", "memory")):
+        published = [(factor, both[place]) for factor, both in PUBLISHED.items()]
+        measured = _points(result.rows["shortening"], {}, "factor", f"{cost}_ratio")
+        lines = {("measured", ""): measured, ("published", ""): published}
+        yield Panel(f"{cost} of a training step / no shortening", "shortening factor", lines)
+
+
+def _selection(result: Result, settings: Mapping[str, Any]) -> Iterator[Panel]:
+    """Speed-up of a step over full attention, and seconds of a whole generation."""
+    steps, generations = result.rows["steps"], result.rows["generations"]
+    lines = {
+        (f"{count} sentences", f"{kind} hypotheses"): _points(
+            steps, {"selection": APPROXIMATE, "sentences": count, "independent": value}, "length", "speedup"
         )
-        axes.set_title(title)
-        axes.set_ylim(0, 1.05)
-        _octaves(axes, "shortening factor", [row.factor for row in found.shortening])
-    figure.legend(*time.get_legend_handles_labels(), loc="outside right upper", frameon=False)
+        for count in settings["sentences"]
+        for value, kind in ((False, "similar"), (True, "independent"))
+    }
+    yield Panel("a step of one layer: times faster than full (approximate)", "source tokens", lines)
+    names = unique(generations, "selection")
+    whole = {(name, ""): _points(generations, {"selection": name}, "length", "total") for name in names}
+    title = f"{settings['generate']} tokens, {settings['generate_sentences']} sentences: seconds"
+    yield Panel(title, "source tokens", whole)
 
 
-def _selection(figure: "Figure", found: FoundSelection) -> None:
-    """How many times faster a step is, and how long a whole generation takes."""
-    step, whole = figure.subplots(1, 2)
-    lengths = found.lengths()
-    colours = dict(zip(found.sizes["sentences"], _COLOURS, strict=False))
-    kinds: dict[str, Style] = {"much in common": "-", "nothing in common": "--"}
-    for sentences, colour in colours.items():
-        for independent, style in enumerate(kinds.values()):
-            rows = [found.step(length, APPROXIMATE, sentences, bool(independent)) for length in lengths]
-            full = [found.step(length, FULL, 0, bool(independent)) for length in lengths]
-            faster = [base.timing.median / max(row.timing.median, 1e-9) for base, row in zip(full, rows, strict=True)]
-            step.plot(lengths, faster, style, color=colour, marker="o", markersize=3)
-    step.axhline(1, color="black", linewidth=0.8)
-    step.set_yscale("log", base=2)
-    step.yaxis.set_major_formatter("{x:g}")
-    step.set_title("a step of one layer: times faster than full (approximate)")
-    names = list(dict.fromkeys(row.selection for row in found.generations))
-    for name, colour in zip(names, _COLOURS, strict=False):
-        seconds = [found.generation(length, name).seconds for length in lengths]
-        whole.plot(lengths, seconds, color=colour, marker="o", markersize=3, label=name)
-    whole.set_title(f"{found.sizes['generate']} tokens, {found.sizes['generate_sentences']} sentences: seconds")
-    whole.set_ylim(bottom=0)
-    whole.legend(frameon=False)
-    for axes in (step, whole):
-        _octaves(axes, "source tokens", lengths)
-    _legend(figure, {f"{sentences} sentences": colour for sentences, colour in colours.items()}, kinds)
-
-
-def _sparsity(figure: "Figure", found: FoundSparsity) -> None:
+def _sparsity(result: Result, settings: Mapping[str, Any]) -> Iterator[Panel]:
     """Figure 1 of Manakul and Gales, and the times that Table 1 is fitted to."""
-    kept, time = figure.subplots(1, 2)
-    for number, layer in enumerate(found.layers):
-        places = range(1, len(layer.kept) + 1)
-        kept.plot(places, layer.kept, color=_COLOURS[number % len(_COLOURS)], label=f"layer {layer.layer}")
-    kept.set_title(f"attention that the best sentences hold, {found.documents} documents")
-    kept.set_xlabel("sentences")
-    kept.set_ylim(0, 1.02)
-    kept.set_xlim(left=1)
-    targets = found.sizes["targets"]
-    for mode, colour in zip(found.modes, _COLOURS, strict=False):
-        one, two, three = mode.fitted.coefficients
-        fitted = [1000 * (one + two * target + three * target**2) for target in targets]
-        time.plot(targets, [1000 * taken for taken in mode.times], "o", color=colour, label=mode.mode)
-        time.plot(targets, fitted, "-", color=colour)
-    time.set_title(f"milliseconds, {found.sizes['length']:,} source tokens; lines are fitted")
-    time.set_xlabel("summary tokens")
-    time.set_yscale("log")
-    for axes in (kept, time):
-        axes.grid(alpha=0.3)
-        axes.legend(frameon=False)
+    kept = {(f"layer {row['layer']}", ""): [*enumerate(row["kept"], 1)] for row in result.rows["layers"]}
+    yield Panel(f"attention that the best sentences hold, {result.facts['documents']} documents", "sentences", kept)
+    times = {(mode, ""): _points(result.rows["times"], {"mode": mode}, "target", "fastest") for mode in MODES}
+    yield Panel(f"seconds, {settings['length']:,} source tokens", "summary tokens", times, log=True)
+
+
+_PANELS: Mapping[str, Callable[[Result, Mapping[str, Any]], Iterator[Panel]]] = {
+    "model": _models,
+    "operators": _operators,
+    "shortening": _shortening,
+    "selection": _selection,
+    "sparsity": _sparsity,
+}
+"""Panels of each suite that has a picture."""

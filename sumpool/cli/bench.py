@@ -1,7 +1,6 @@
-"""`sumpool bench`: a recipe, a run, the name of a suite or nothing in, tables of what it costs out."""
+"""`sumpool bench`: a recipe, a run, the name of a suite or nothing in, tables out."""
 
 from collections.abc import Mapping
-from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Literal, get_args
 
@@ -9,23 +8,22 @@ import typer
 
 from sumpool.cli.console import screen
 from sumpool.cli.options import Changes
-from sumpool.cli.text import table
+from sumpool.cli.text import table, wrap
 from sumpool.errors import RecipeError
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Sequence
 
-    from sumpool.bench.results.result import BenchReport
     from sumpool.bench.results.table import Table
 
 Suite = Literal["operators", "complexity", "tables", "shortening", "selection", "transformers"]
 SUITES: tuple[Suite, ...] = get_args(Suite)
 OfRun = Literal["sparsity", "trainer"]
 OF_RUN: tuple[OfRun, ...] = get_args(OfRun)
-"""What is measured of a run that is there."""
+"""Benchmarks of a trained run."""
 NAMES = (*SUITES, *OF_RUN)
 SAVED = ".json"
-"""How the name of a benchmark that was kept ends."""
+"""Suffix of a saved benchmark."""
 
 
 def bench(
@@ -63,9 +61,7 @@ def bench(
             show_default=False,
         ),
     ] = None,
-    peers: Annotated[
-        bool, typer.Option("--peers", help="Measure models of transformers and CTranslate2 beside it.")
-    ] = False,
+    peers: Annotated[bool, typer.Option("--peers", help="Measure models of transformers and CTranslate2 too.")] = False,
     before: Annotated[
         Path | None,
         typer.Option(
@@ -81,39 +77,46 @@ def bench(
     """Measure a model by length, or one of the papers' benchmarks.
 
     Alone, it measures the newest run, or a small built-in model: encoding, a training step and generation, beside the
-    same model without pooling, as shares of what the machine can do.
+    same model without pooling, and beside the speed of the machine itself.
 
     operators pools random vectors; complexity counts operations and bytes of every variant; tables times the models of
-    a table of the paper; shortening pools less and more; selection lets a summary see some sentences only;
-    transformers writes with a BART of theirs and with ours made from it. All of these have random weights and
-    documents; sparsity tells of a run's own weights how few sentences hold its attention, and trainer trains LED of
-    transformers with its own Trainer on a run's data for the run's time, and puts a row of each side by side.
+    a table of the paper; shortening varies the shortening factor; selection restricts cross-attention to some
+    sentences; transformers generates with a BART of transformers and with ours made from it. All of these have random
+    weights and documents; sparsity measures how few sentences hold the attention of a trained run, and trainer trains
+    LED of transformers with its own Trainer on a run's data for the run's time, and puts a row of each side by side.
 
-    Sizes and repetitions change with --set bench.batch=8, works with --set bench.works=[generate], and the time for
-    all of it with --set bench.seconds=60.
+    Sizes and repetitions change with --set bench.batch=8, workloads with --set bench.workloads=[generate], and the time
+    for all of it with --set bench.seconds=60.
     """
     from sumpool.bench.models.comparison import compare_reports
     from sumpool.bench.models.saved import load_saved
-    from sumpool.bench.plots import A_MODEL, draw, require_plots
+    from sumpool.bench.plots import draw, require_plots
     from sumpool.interruption import interruptible
+    from sumpool.workflows.bench import bench as measure
 
-    of_model = target not in NAMES
     settings = [*(changes or ()), *([] if number is None else [f"bench.table={number}"])]
     _check_target(target, run)
     _check_options(target, {"--peers": peers, "--compare": before, "--length": lengths, "--set": settings})
     if out and not out.parent.is_dir():
         raise RecipeError(f"--out must name a file in a folder that is there, got {out}")
     if plot:
-        require_plots(A_MODEL if of_model else str(target), plot)
+        require_plots(str(target) if target in NAMES else "model", plot)
     earlier = load_saved(before) if before else None
     if target and target.endswith(SAVED):
         report = load_saved(Path(target))
     else:
-        measure = _choose(target, run, earlier, peers=peers)
         with screen() as shown, interruptible() as interruption:
-            report = measure(overrides=settings, lengths=lengths or (), report=shown.report, check=interruption.check)
+            report = measure(
+                target or earlier,
+                run,
+                overrides=settings,
+                lengths=lengths or (),
+                peers=peers,
+                report=shown.report,
+                check=interruption.check,
+            )
     if plot:
-        draw(report.found, plot)
+        draw(report, plot)
     if out:
         out.write_text(report.to_json() + "\n", encoding="utf-8")
     comparison = compare_reports(earlier, report) if earlier else None
@@ -125,10 +128,10 @@ def bench(
 
 
 def _check_target(target: str | None, run: Path | None) -> None:
-    """Refuse what is neither a benchmark nor a file.
+    """Refuse a target that is neither a benchmark nor a file.
 
     Raises:
-        RecipeError: If the target is nothing that is known or there, or a run follows what takes none.
+        RecipeError: If the target is unknown, or a run follows a target that takes none.
     """
     from sumpool.recipe.packaged import find_recipe
     from sumpool.recipe.problems import hint
@@ -148,34 +151,14 @@ def _check_options(target: str | None, given: Mapping[str, object]) -> None:
         RecipeError: If an option does not go with the target.
     """
     chosen = [name for name, value in given.items() if value]
-    if target in NAMES:
-        wrong = [name for name in chosen if name in ("--peers", "--compare")]
-        if wrong:
-            raise RecipeError(f"{wrong[0]} must go with a model, got {target}")
-    elif target and target.endswith(SAVED):
-        wrong = [name for name in chosen if name != "--compare"]
-        if wrong:
-            raise RecipeError(f"{wrong[0]} must go with something to measure, got {target}, which was measured before")
-
-
-def _choose(
-    target: str | None, run: Path | None, earlier: "BenchReport | None", *, peers: bool
-) -> "Callable[..., BenchReport]":
-    """Find what measures the target; without one an earlier benchmark is repeated."""
-    from sumpool.recipe.packaged import find_recipe
-    from sumpool.workflows.bench import bench as bench_model
-    from sumpool.workflows.bench_suites import bench_sparsity, bench_suite
-    from sumpool.workflows.bench_trainer import bench_trainer
-
-    suite = next((name for name in SUITES if name == target), None)
-    if suite:
-        return partial(bench_suite, suite)
-    if target == "sparsity":
-        return partial(bench_sparsity, run)
-    if target == "trainer":
-        return partial(bench_trainer, run)
-    return partial(bench_model, find_recipe(Path(target)) if target else earlier, peers=peers)
+    wrong = next((name for name in chosen if name in ("--peers", "--compare")), None)
+    if target in NAMES and wrong:
+        raise RecipeError(f"{wrong} must go with a model, got {target}")
+    wrong = next((name for name in chosen if name != "--compare"), None)
+    if target and target.endswith(SAVED) and wrong:
+        raise RecipeError(f"{wrong} must go with something to measure, got {target}, which was measured before")
 
 
 def _lay_out(tables: "Sequence[Table]") -> str:
-    return "\n".join("\n".join([table(part.columns, part.rows, part.title), *part.notes, ""]) for part in tables)
+    parts = (table(part.headings(), part.cells(), part.title, part.keys) for part in tables)
+    return "\n".join("\n".join([text, *map(wrap, part.notes), ""]) for text, part in zip(parts, tables, strict=True))

@@ -18,11 +18,15 @@ from sumpool.settings import Settings
 from sumpool.variants import config_class, kinds
 
 RENAMED = {
+    "apart": "state_noise",
     "doubt": "ood_threshold",
     "hold": "reselect_every",
+    "holds": "reselect_every",
     "plan_length": "predict_length",
+    "seen": "loss_sentences",
     "sure": "keep_threshold",
     "twins": "baselines",
+    "wide": "model_dim",
     "works": "workloads",
 }
 """Current names of settings by their names before version 0.2."""

@@ -2,11 +2,10 @@
 
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Self
+from typing import Any, Self
 
 from pydantic import Field, model_validator
 
-from sumpool.bench.config import BenchConfig
 from sumpool.core.decoding.config import DecodingConfig
 from sumpool.core.model.config import ModelConfig
 from sumpool.data.config import DataConfig
@@ -32,8 +31,8 @@ class Recipe(Settings):
     """Generation of summaries."""
     evaluate: EvaluationConfig = EvaluationConfig()
     """Scoring of summaries."""
-    bench: BenchConfig = BenchConfig()
-    """What is measured."""
+    bench: dict[str, Any] | None = None
+    """Settings of `sumpool bench`, which validates them."""
 
     @property
     def prepared_folder(self) -> Path:

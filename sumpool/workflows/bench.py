@@ -1,33 +1,33 @@
-"""`sumpool bench`: a recipe, a run or nothing in, a model beside its twins and peers out."""
+"""`sumpool bench`: a recipe, a run, the name of a suite or nothing in, a report of what it costs out."""
 
+import signal
 from collections.abc import Sequence
 from dataclasses import replace
-from importlib.metadata import version
-from importlib.util import find_spec
 from pathlib import Path
 
-from sumpool.bench.models.measure import NOBODY, measure_models
-from sumpool.bench.results.result import BenchReport
-from sumpool.bench.systems.builtin import NAME, QUICKSTART, VOCABULARY
-from sumpool.bench.systems.contender import Contender
+from sumpool.bench.config import TrainerConfig
+from sumpool.bench.results.report import BenchReport, make_report
+from sumpool.bench.run import run_model, run_sparsity, run_suite
+from sumpool.bench.settings import SUITES, BenchSettings, load_settings, split_overrides
 from sumpool.bench.systems.workload import Conditions
-from sumpool.core.nn.quantization import Precision
-from sumpool.errors import CheckpointError, RecipeError
-from sumpool.inference.loading import RUNS, newest_run
+from sumpool.errors import Interrupted
+from sumpool.inference.loading import RUNS, load_model, newest_run
 from sumpool.interruption import Check, go_on
-from sumpool.progress import Progress, Report, silent
-from sumpool.recipe.load import load_recipe, make_recipe
-from sumpool.recipe.schema import Recipe
-from sumpool.text.load import load_tokenizer
-from sumpool.training.hardware import choose_device, choose_generation_precision, choose_precision
-from sumpool.workflows.bench_report import chosen_lengths, compose, keeping_nothing
+from sumpool.progress import Report, silent
+from sumpool.recipe.packaged import find_recipe
+from sumpool.runs.run_metrics import read_dry_run
+from sumpool.training.hardware import choose_device, choose_precision
+from sumpool.workflows.original import random_pair
+from sumpool.workflows.sweep import evaluate_finished_run
+from sumpool.workflows.train import dry_run
 
-_LIBRARIES = ("transformers", "ctranslate2")
-"""Where peers come from."""
+_OF_RUN = ("data.", "train.device=")
+"""Settings of a run that may be others here, because nothing that it learnt depends on them."""
 
 
 def bench(
-    target: Path | BenchReport | None = None,
+    target: str | Path | BenchReport | None = None,
+    run: Path | None = None,
     *,
     overrides: Sequence[str] = (),
     lengths: Sequence[int] = (),
@@ -35,101 +35,61 @@ def bench(
     report: Report = silent,
     check: Check = go_on,
 ) -> BenchReport:
-    """Measure a model beside its twins without pooling: encoding, a training step and generation by length.
-
-    Weights and documents are random. Device and precision of a training step are those of the recipe's `train` section.
+    """Measure a model beside its baselines, or a suite; weights and documents are random but for a trained run.
 
     Args:
-        target: A recipe, a run folder, or an earlier benchmark, whose model and settings are taken; None takes the
-            newest run, or a small built-in model where there is none.
-        overrides: Settings to change, each like `bench.batch=8`.
+        target: A recipe, a run folder, or an earlier benchmark, whose model and settings are taken; the name of a
+            suite; "sparsity" or "trainer" for a trained run. None takes the newest run, or a small built-in model.
+        run: The run folder of "sparsity" or "trainer"; None takes the newest run.
+        overrides: Settings to change, each like `bench.batch=8`, or `data.prepared=folder` of a run.
         lengths: Source tokens; by default those of the `bench` section.
         peers: Whether models of transformers and CTranslate2 in the same sizes take part.
-        report: Hears how it goes.
+        report: Receives progress.
         check: Called between repetitions; when it raises, nothing is kept.
 
     Raises:
-        RecipeError: If the recipe or a setting is wrong, or does not fit the machine; or if peers are not installed.
-        DataError: If the tokenizer that the recipe names is missing or damaged.
+        RecipeError: If the recipe or a setting is wrong, or does not fit the machine; or if a library is missing.
+        CheckpointError: If a run is missing, unfinished or damaged.
+        DataError: If a tokenizer or prepared data is missing, damaged or other data.
+        NonFiniteError: If a trained peer overflows.
         Interrupted: If a signal has come; nothing is kept.
     """
-    recipe = _recipe(target, (*overrides, *chosen_lengths(lengths)), report)
-    device = choose_device(recipe.train.device)
-    vocabulary = _vocabulary(recipe)
-    conditions = Conditions(vocabulary, device, choose_precision(recipe.train.precision, device), recipe.seed)
-    writing = choose_generation_precision(recipe.bench.precision, device, "bench.precision")
-    contenders = _peers(recipe, conditions, report) if peers else NOBODY
-    with keeping_nothing():
-        settings = recipe.bench.model_copy(update={"precision": writing})
-        found = measure_models(recipe.model, settings, conditions, contenders, report, check)
-    kept = {
-        "bench": recipe.bench.model_dump(),
-        "model": recipe.model.model_dump(),
-        "vocabulary": vocabulary,
-        "recipe": recipe.model_dump(mode="json", exclude_none=True),
-    }
-    composed = compose(recipe.name, "model", conditions, kept, found)
-    libraries = {name: version(name) for name in _LIBRARIES if contenders and find_spec(name)}
-    return replace(
-        composed,
-        precision=_precisions(writing, composed.precision, peers=peers),
-        versions=composed.versions | libraries,
-    )
-
-
-def _precisions(writing: Precision, training: str, *, peers: bool) -> str:
-    """Say who computes in which precision."""
-    others = " and of the peers" if peers else ""
-    if writing == training:
-        return writing
-    return f"{writing} of reading and writing, {training} of training{others}"
-
-
-def _recipe(target: Path | BenchReport | None, overrides: Sequence[str], report: Report) -> Recipe:
-    """Find what is measured."""
-    if isinstance(target, BenchReport):
-        return _again(target, overrides)
-    if target is not None:
-        return load_recipe(target, overrides)
+    name = "surface_lengths" if target == "sparsity" else "lengths"
+    changes = [*overrides, *([f"bench.{name}={list(lengths)}"] if lengths else [])]
+    suite = next((name for name in SUITES if name == target), None)
     try:
-        folder = newest_run(RUNS)
-    except CheckpointError:
-        report(Progress("bench", note=f"there is no run in {RUNS}: measuring {NAME}, a small model that is built in"))
-        tree = {"name": NAME, "data": {"vocabulary": VOCABULARY}, "model": dict(QUICKSTART)}
-        return make_recipe(tree, overrides, Path(NAME))
-    report(Progress("bench", note=f"measuring the newest run, {folder}"))
-    return load_recipe(folder, overrides)
+        if suite:
+            return run_suite(suite, changes, random_pair, report, check)
+        if target == "sparsity":
+            return run_sparsity(run, changes, report, check)
+        if target == "trainer":
+            return _trainer(run, changes, report, check)
+        model = find_recipe(Path(target)) if isinstance(target, str | Path) else target
+        return run_model(model, changes, peers, report, check)
+    except Interrupted as stop:
+        name = signal.Signals(stop.number).name
+        raise Interrupted(stop.number, f"stopped by {name}; a benchmark that is not finished keeps nothing") from stop
 
 
-def _again(before: BenchReport, overrides: Sequence[str]) -> Recipe:
-    """Take the model and the settings of an earlier benchmark; the first ones kept no recipe."""
-    settings = before.settings
-    tree = {"name": before.recipe, "bench": settings["bench"], **settings.get("recipe", {}), "model": settings["model"]}
-    tree["data"] = {"phrases": tree.get("data", {}).get("phrases", 0), "vocabulary": settings["vocabulary"]}
-    return make_recipe(tree, overrides, Path(before.recipe))
+def _trainer(run: Path | None, overrides: Sequence[str], report: Report, check: Check) -> BenchReport:
+    """Train LED of transformers as a run was trained, on its data and for its time, and judge both alike."""
+    from sumpool.bench.peers.build import library_versions, require_trainer
+    from sumpool.bench.peers.trainer import RunFigures, measure_trainer, training_data
 
-
-def _peers(recipe: Recipe, conditions: Conditions, report: Report) -> dict[str, Contender]:
-    """Let the peers in that are installed, or some of them.
-
-    Raises:
-        RecipeError: If there are none, or one that is asked for is not among them.
-    """
-    from sumpool.bench.peers.build import build_peers, require_peers
-
-    for sentence in require_peers():
-        report(Progress("bench", note=sentence))
-    tokens = max(recipe.bench.generate, recipe.bench.target)
-    peers = build_peers(recipe.model, max(recipe.bench.lengths), conditions, tokens)
-    unknown = [name for name in recipe.bench.peers if name not in peers]
-    if unknown:
-        raise RecipeError(f"bench.peers must name some of {', '.join(peers)}, got {', '.join(unknown)}")
-    return {name: peers[name] for name in recipe.bench.peers or peers}
-
-
-def _vocabulary(recipe: Recipe) -> int:
-    """Find out how many pieces the model of a recipe knows."""
-    if recipe.data.vocabulary is None:
-        assert recipe.data.tokenizer, "one of the two is set"
-        return load_tokenizer(recipe.data.tokenizer).vocab_size
-    return recipe.data.vocabulary
+    require_trainer()
+    of_run, changes = split_overrides(overrides, _OF_RUN)
+    settings = load_settings("bench trainer", BenchSettings[TrainerConfig], changes).bench
+    loaded = load_model(run or newest_run(RUNS), of_run)
+    data, recipe = training_data(loaded), loaded.recipe
+    device = choose_device(recipe.train.device)
+    precision = choose_precision(recipe.train.precision, device)
+    conditions = Conditions(loaded.tokenizer.vocab_size, device, precision, recipe.seed)
+    measured = evaluate_finished_run(
+        loaded.folder, recipe, settings.split, overrides=of_run, report=report, check=check
+    )
+    now = dry_run(recipe, report=report, check=check).seconds
+    ours = RunFigures(measured, read_dry_run(loaded.folder).seconds, now)
+    result = measure_trainer(loaded, data, settings, ours, conditions, report, check)
+    kept = {"bench": settings.model_dump(), "recipe": recipe.model_dump(mode="json")}
+    composed = make_report(recipe.name, "trainer", conditions, kept, result)
+    return replace(composed, versions=composed.versions | library_versions())

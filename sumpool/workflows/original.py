@@ -72,4 +72,4 @@ def _imported(theirs: object, folder: Path) -> Pair:
     special_tokens = SpecialTokens(PAD, EOS, decoder_start=EOS, suppressed=(PAD, UNK))
     ours = load_pretrained(folder, pretrained, config, special_tokens, options.extend)
     decoding = to_decoding_config(pretrained.generation, config.target_length)
-    return Pair(theirs, ours, torch.arange(pretrained.vocab_size), EOS, decoding, version("transformers"))
+    return Pair(theirs, ours, EOS, decoding, version("transformers"))

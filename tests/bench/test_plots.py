@@ -7,70 +7,77 @@ import pytest
 import torch
 
 from sumpool.bench import plots
-from sumpool.bench.config import OperatorsConfig, SelectionConfig, SparsityConfig
+from sumpool.bench.config import OperatorsConfig, SelectionBenchConfig, ShorteningConfig, SparsityConfig
 from sumpool.bench.measures.timing import Timing
-from sumpool.bench.models.found import FoundModels
-from sumpool.bench.models.plot import APART, spread
-from sumpool.bench.models.rows import ModelRow
+from sumpool.bench.models.tables import model_result
 from sumpool.bench.plots import draw, require_plots
-from sumpool.bench.results.result import Found
+from sumpool.bench.results.report import BenchReport, Result, make_report
+from sumpool.bench.results.table import Row
 from sumpool.bench.suites.operators import measure_operators
 from sumpool.bench.suites.selection import measure_selection
-from sumpool.bench.suites.shortening import FoundShortening, ShorteningRow
+from sumpool.bench.suites.shortening import shortening_result
 from sumpool.bench.suites.sparsity import measure_sparsity
-from sumpool.bench.suites.sparsity_rows import LossRow
 from sumpool.bench.systems.workload import Conditions
 from sumpool.core.model.config import ModelConfig
 from sumpool.errors import RecipeError
+from sumpool.settings import Settings
+
+CONDITIONS = Conditions(vocabulary=8, device=torch.device("cpu"), precision=torch.float32)
 
 
-def operators() -> Found:
-    conditions = Conditions(vocabulary=8, device=torch.device("cpu"), precision=torch.float32)
-    return measure_operators(OperatorsConfig(lengths=(8, 16), batch=1, repeats=1), conditions)
+def report(suite: str, settings: Settings, result: Result) -> BenchReport:
+    return make_report("", suite, CONDITIONS, {"bench": settings.model_dump()}, result)
 
 
-def shortening() -> Found:
-    rows = (ShorteningRow(1, Timing((2.0,)), 100), ShorteningRow(2, Timing((1.0,)), 50), ShorteningRow(4, note="none"))
-    return FoundShortening(rows, "")
+def operators() -> BenchReport:
+    settings = OperatorsConfig(lengths=(8, 16), batch=1, repeats=1)
+    return report("operators", settings, measure_operators(settings, CONDITIONS))
 
 
-def selection() -> Found:
-    conditions = Conditions(vocabulary=8, device=torch.device("cpu"), precision=torch.float32)
+def shortening() -> BenchReport:
+    rows = [
+        Row({"factor": 1, "memory": 100}, Timing((2.0,))),
+        Row({"factor": 2, "memory": 50}, Timing((1.0,))),
+        Row({"factor": 4}, note="none"),
+    ]
+    settings = ShorteningConfig()
+    return report("shortening", settings, shortening_result(rows, settings))
+
+
+def nothing() -> BenchReport:
+    settings = ShorteningConfig()
+    return report("shortening", settings, shortening_result([Row({"factor": 1}, note="none")], settings))
+
+
+def selection() -> BenchReport:
     sizes = {"dim": 16, "heads": 2, "feed_forward": 16, "layers": 1, "generate": 2, "repeats": 1, "batch": 1}
-    settings = SelectionConfig.model_validate({"lengths": [32, 64], "sentence": 4, "sentences": [2, 3], **sizes})
-    return measure_selection(settings, conditions)
+    settings = SelectionBenchConfig.model_validate({"lengths": [32, 64], "sentence": 4, "sentences": [2, 3], **sizes})
+    return report("selection", settings, measure_selection(settings, CONDITIONS))
 
 
-def sparsity() -> Found:
-    conditions = Conditions(vocabulary=8, device=torch.device("cpu"), precision=torch.float32)
+def sparsity() -> BenchReport:
     sizes = {"dim": 16, "heads": 2, "feed_forward": 16, "decoder": {"layers": 2}}
     model = ModelConfig.model_validate({**sizes, "encoder": [{"attention": {"kind": "vanilla"}}]})
     settings = SparsityConfig(documents=1, length=8, targets=(1, 2, 3), surface_lengths=(4, 6, 8), repeats=1)
-    return measure_sparsity([[torch.full((3, 7), 1 / 7)] * 2], [LossRow("full", {1: 2.0})], model, settings, conditions)
+    losses = [Row({"selection": "full", "nats": {1: 2.0}})]
+    result = measure_sparsity([[torch.full((3, 7), 1 / 7)] * 2], losses, model, settings, CONDITIONS)
+    return report("sparsity", settings, result)
 
 
-def models() -> Found:
-    timing = Timing((1.0,))
-    rows = [ModelRow("encode", model, length, 1, timing, 2**20) for model in "abcdefgh" for length in (512, 1024, 2048)]
-    rows += [ModelRow("train", "model", 512, 1, timing), ModelRow("train", "model", 1024, 1, note="memory ended")]
-    return FoundModels((*rows, ModelRow("train", "b", 1024, 1, timing, 5)), (), generate=2, beams=2)
+def models() -> BenchReport:
+    def row(workload: str, model: str, length: int, memory: int | None, *seconds: float) -> Row:
+        values = {"workload": workload, "model": model, "length": length, "batch": 1, "memory": memory}
+        return Row(values, Timing(seconds) if seconds else None)
 
-
-def test_names_at_the_ends_of_lines_stand_apart() -> None:
-    assert spread({"a": 0.5, "b": 0.2}) == {"a": 0.5, "b": 0.2}
-    together = spread({"a": 0.5, "b": 0.5, "c": 0.5, "d": 0.9})
-    assert [together[name] for name in "abcd"] == pytest.approx([0.5 - APART, 0.5, 0.5 + APART, 0.9])
-    pushed = spread({"a": 0.5, "b": 0.5, "c": 0.5 + 1.2 * APART})  # it is in the way of the others
-    assert pushed["c"] - pushed["b"] == pytest.approx(APART)
-
-
-def nothing() -> Found:
-    return FoundShortening((ShorteningRow(1, note="none"),), "")
+    rows = [row("encode", model, length, 2**20, 1.0) for model in "abcdefgh" for length in (512, 1024, 2048)]
+    rows += [row("train", "model", 512, None, 1.0), row("train", "model", 1024, None), row("train", "b", 1024, 5, 1.0)]
+    settings = {"bench": {"batch": 1}}
+    return make_report("", "model", CONDITIONS, settings, model_result(rows, (), 2, 2))
 
 
 @pytest.mark.parametrize("measured", [operators, shortening, selection, sparsity, models, nothing])
 def test_a_picture_is_drawn_without_a_display(
-    measured: Callable[[], Found], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    measured: Callable[[], BenchReport], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     pytest.importorskip("matplotlib")
     monkeypatch.delenv("DISPLAY", raising=False)

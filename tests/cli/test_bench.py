@@ -77,11 +77,11 @@ def test_sparsity_needs_a_run(tmp_path: Path) -> None:
 
 def test_keep_show_and_compare(tiny_recipe: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
-    few = [*SMALL, "--set", "bench.works=[encode]"]
+    few = [*SMALL, "--set", "bench.workloads=[encode]"]
     run = CliRunner().invoke
     assert run(app, ["bench", str(tiny_recipe), "--out", "old.json", *few]).exit_code == 0
     shown = run(app, ["bench", "old.json"])
-    assert "reading documents, batch 1" in shown.stdout
+    assert "encoding, batch 1" in shown.stdout
     again = run(app, ["bench", "--compare", "old.json", "--out", "new.json", "--set", "bench.batch=2"])
     assert again.exit_code == 0, again.output
     assert "what changed" in again.stdout

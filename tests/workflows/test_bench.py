@@ -6,16 +6,13 @@ import pytest
 
 from sumpool.bench.config import Suite
 from sumpool.bench.models.comparison import compare_reports
-from sumpool.bench.models.found import FoundModels
 from sumpool.bench.models.saved import load_saved
-from sumpool.bench.systems.contender import Contender
-from sumpool.bench.systems.workload import Conditions, Documents
+from sumpool.bench.results.table import where
+from sumpool.bench.systems.workload import Conditions, Contender, Documents
 from sumpool.core.model.config import ModelConfig
 from sumpool.errors import Interrupted, RecipeError
 from sumpool.progress import Progress
-from sumpool.workflows import bench as workflow
 from sumpool.workflows.bench import bench
-from sumpool.workflows.bench_suites import bench_suite
 
 pytestmark = pytest.mark.usefixtures("small_probes")
 SMALL = ("bench.target=4", "bench.generate=2", "bench.repeats=1")
@@ -24,8 +21,7 @@ SMALL = ("bench.target=4", "bench.generate=2", "bench.repeats=1")
 def test_a_recipe_needs_no_data(tiny_recipe: Path) -> None:
     heard: list[Progress] = []
     found = bench(tiny_recipe, overrides=SMALL, lengths=(32, 64), report=heard.append)
-    assert isinstance(found.found, FoundModels)
-    assert {(row.model, row.length) for row in found.found.models} == {
+    assert {(row["model"], row["length"]) for row in found.result.rows["models"]} == {
         (model, length) for model in ("model", "blockwise", "vanilla") for length in (32, 64)
     }
     assert heard.pop(0).note == "this takes at most about 540 s; bench.seconds changes that"
@@ -99,24 +95,24 @@ QUICK: dict[Suite, tuple[str, ...]] = {
 @pytest.mark.parametrize("suite", list(QUICK))
 def test_a_suite_needs_no_recipe(suite: Suite) -> None:
     heard: list[Progress] = []
-    found = bench_suite(suite, overrides=QUICK[suite], report=heard.append)
+    found = bench(suite, overrides=QUICK[suite], report=heard.append)
     assert (found.recipe, found.suite) == ("", suite)
     assert found.tables()[0].title == f"bench of {suite}"
     assert len(found.tables()) > 1
     for table in found.tables():
-        assert {len(row) for row in table.rows} == {len(table.columns)}
+        assert {len(cells) for cells in table.cells()} == {len(table.headings())}
     assert json.loads(found.to_json())["settings"]["seed"] == 1
     assert heard[-1].done == heard[-1].total
     assert all(each.total and each.done <= each.total for each in heard)
 
 
 def test_device_and_precision_are_set_as_in_a_recipe() -> None:
-    found = bench_suite("tables", overrides=(*QUICK["tables"], "train.device=cpu", "train.precision=bf16", "seed=3"))
+    found = bench("tables", overrides=(*QUICK["tables"], "train.device=cpu", "train.precision=bf16", "seed=3"))
     assert (found.device, found.precision, found.settings["seed"]) == ("cpu", "bf16", 3)
 
 
 def test_lengths_of_a_suite() -> None:
-    found = bench_suite("operators", overrides=QUICK["operators"], lengths=(32,))
+    found = bench("operators", overrides=QUICK["operators"], lengths=(32,))
     assert found.settings["bench"]["lengths"] == (32,)
 
 
@@ -137,7 +133,7 @@ def test_lengths_of_a_suite() -> None:
 )
 def test_settings_of_a_suite_are_checked(suite: Suite, change: str, message: str) -> None:
     with pytest.raises(RecipeError, match=message):
-        bench_suite(suite, overrides=(change,))
+        bench(suite, overrides=(change,))
 
 
 @pytest.mark.parametrize(
@@ -151,22 +147,22 @@ def test_lengths_are_checked(tiny_recipe: Path, lengths: tuple[int, ...], messag
 def test_without_a_run_a_small_model_is_measured(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
     heard: list[Progress] = []
-    found = bench(overrides=(*SMALL, "model.dim=16", "bench.works=[encode]"), lengths=(32,), report=heard.append)
+    found = bench(overrides=(*SMALL, "model.dim=16", "bench.workloads=[encode]"), lengths=(32,), report=heard.append)
     assert found.recipe == "quickstart"
     assert found.settings["vocabulary"] == 6000
-    assert heard[0].note == "there is no run in runs: measuring quickstart, a small model that is built in"
+    assert heard[0].note == "there is no run in runs: measuring the model of the quickstart"
 
 
 def test_without_a_target_the_newest_run_is_measured(run_folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(workflow, "RUNS", run_folder.parent)
+    monkeypatch.setattr("sumpool.bench.run.RUNS", run_folder.parent)
     heard: list[Progress] = []
-    found = bench(overrides=(*SMALL, "bench.works=[encode]"), lengths=(32,), report=heard.append)
+    found = bench(overrides=(*SMALL, "bench.workloads=[encode]"), lengths=(32,), report=heard.append)
     assert found.recipe == "random"
     assert heard[0].note == f"measuring the newest run, {run_folder}"
 
 
 def test_an_earlier_benchmark_is_repeated(tiny_recipe: Path, tmp_path: Path) -> None:
-    first = bench(tiny_recipe, overrides=(*SMALL, "bench.works=[encode]", "seed=5"), lengths=(32,))
+    first = bench(tiny_recipe, overrides=(*SMALL, "bench.workloads=[encode]", "seed=5"), lengths=(32,))
     path = tmp_path / "kept.json"
     path.write_text(first.to_json())
     again = bench(load_saved(path), overrides=("bench.batch=2",))
@@ -176,7 +172,7 @@ def test_an_earlier_benchmark_is_repeated(tiny_recipe: Path, tmp_path: Path) -> 
 
 
 def test_the_first_benchmarks_kept_no_recipe(tiny_recipe: Path, tmp_path: Path) -> None:
-    tree = json.loads(bench(tiny_recipe, overrides=(*SMALL, "bench.works=[encode]"), lengths=(32,)).to_json())
+    tree = json.loads(bench(tiny_recipe, overrides=(*SMALL, "bench.workloads=[encode]"), lengths=(32,)).to_json())
     del tree["settings"]["recipe"]
     path = tmp_path / "kept.json"
     path.write_text(json.dumps(tree))
@@ -187,9 +183,8 @@ def test_the_first_benchmarks_kept_no_recipe(tiny_recipe: Path, tmp_path: Path) 
 
 def test_precision_of_reading_and_writing(tiny_recipe: Path) -> None:
     found = bench(tiny_recipe, overrides=(*SMALL, "bench.precision=bf16", "train.precision=fp32"), lengths=(32,))
-    assert found.precision == "bf16 of reading and writing, fp32 of training"
-    assert isinstance(found.found, FoundModels)
-    assert {(row.work, row.precision) for row in found.found.models} == {
+    assert found.precision == "bf16 of encoding and generation, fp32 of training"
+    assert {(row["workload"], row["precision"]) for row in found.result.rows["models"]} == {
         ("encode", "bf16"),
         ("train", "fp32"),
         ("generate", "bf16"),
@@ -223,11 +218,10 @@ def test_peers_take_part(tiny_recipe: Path, monkeypatch: pytest.MonkeyPatch) -> 
     monkeypatch.setattr("sumpool.bench.peers.build.build_peers", build)
     monkeypatch.setattr("sumpool.bench.peers.build.require_peers", lambda: ("one is missing",))
     heard: list[Progress] = []
-    chosen = [*SMALL, "bench.peers=[theirs]", "bench.twins=[vanilla]"]
+    chosen = [*SMALL, "bench.peers=[theirs]", "bench.baselines=[vanilla]"]
     found = bench(tiny_recipe, overrides=chosen, lengths=(32, 64), peers=True, report=heard.append)
-    assert isinstance(found.found, FoundModels)
-    assert {row.model for row in found.found.models} == {"model", "vanilla", "theirs"}
-    assert [row.length for row in found.found.models if row.model == "theirs"] == [32, 64] * 3
+    assert {row["model"] for row in found.result.rows["models"]} == {"model", "vanilla", "theirs"}
+    assert [row["length"] for row in where(found.result.rows["models"], {"model": "theirs"})] == [32, 64] * 3
     assert asked == [(64, 4)]
     assert heard[0].note == "one is missing"
     assert found.precision.endswith("and of the peers")
@@ -247,4 +241,4 @@ def test_a_signal_leaves_nothing(tiny_recipe: Path) -> None:
 @pytest.mark.parametrize("suite", list(QUICK))
 def test_a_signal_stops_a_suite(suite: Suite) -> None:
     with pytest.raises(Interrupted, match="keeps nothing"):
-        bench_suite(suite, overrides=QUICK[suite], check=stop)
+        bench(suite, overrides=QUICK[suite], check=stop)

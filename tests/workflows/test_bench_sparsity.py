@@ -7,14 +7,14 @@ from unittest.mock import Mock
 import numpy as np
 import pytest
 
-from sumpool.bench.suites.sparsity_rows import FoundSparsity
+from sumpool.bench.results.table import unique, where
 from sumpool.data.batches import Item
 from sumpool.data.shards import ShardWriter
 from sumpool.data.sources._base import Example
 from sumpool.data.texts import TextsWriter
 from sumpool.errors import DataError, Interrupted, RecipeError
 from sumpool.progress import Progress
-from sumpool.workflows.bench_suites import bench_sparsity
+from sumpool.workflows.bench import bench
 
 SMALL = (
     "bench.documents=3",
@@ -38,12 +38,11 @@ def prepare(folder: Path, documents: int) -> list[str]:
 
 def test_a_trained_model_is_looked_at_and_its_shape_is_timed(run_folder: Path, tmp_path: Path) -> None:
     heard: list[Progress] = []
-    found = bench_sparsity(run_folder, overrides=prepare(tmp_path, 7), lengths=(4, 6, 10), report=heard.append)
+    found = bench("sparsity", run_folder, overrides=prepare(tmp_path, 7), lengths=(4, 6, 10), report=heard.append)
     assert (found.recipe, found.suite) == ("random", "sparsity")
-    assert isinstance(found.found, FoundSparsity)
-    assert found.found.documents == 3
-    assert {length for _, length in found.found.surface.places} == {4, 6, 10}
-    kept = found.found.layers[0].kept
+    assert found.result.facts["documents"] == 3
+    assert {*unique(where(found.result.rows["times"], {"mode": "surface"}), "length")} == {4, 6, 10}
+    kept = found.result.rows["layers"][0]["kept"]
     assert list(kept) == sorted(kept)
     assert kept[-1] == pytest.approx(1)
     assert json.loads(found.to_json())["settings"]["bench"]["documents"] == 3
@@ -52,9 +51,8 @@ def test_a_trained_model_is_looked_at_and_its_shape_is_timed(run_folder: Path, t
 
 
 def test_selections_are_compared_by_the_loss_of_the_same_weights(run_folder: Path, tmp_path: Path) -> None:
-    found = bench_sparsity(run_folder, overrides=[*prepare(tmp_path, 7), "bench.seen=[1, 30]"]).found
-    assert isinstance(found, FoundSparsity)
-    losses = {row.selection: row.nats for row in found.losses}
+    found = bench("sparsity", run_folder, overrides=[*prepare(tmp_path, 7), "bench.loss_sentences=[1, 30]"]).result
+    losses = {row["selection"]: dict(row["nats"]) for row in found.rows["losses"]}
     assert list(losses) == ["full", "ideal", "random", "model_free"]
     full = losses.pop("full")
     assert full[1] == full[30]
@@ -65,15 +63,14 @@ def test_selections_are_compared_by_the_loss_of_the_same_weights(run_folder: Pat
 
 def test_progress_ends_where_there_are_fewer_documents(run_folder: Path, tmp_path: Path) -> None:
     heard: list[Progress] = []
-    found = bench_sparsity(run_folder, overrides=prepare(tmp_path, 2), report=heard.append)
-    assert isinstance(found.found, FoundSparsity)
-    assert found.found.documents == 2
+    found = bench("sparsity", run_folder, overrides=prepare(tmp_path, 2), report=heard.append)
+    assert found.result.facts["documents"] == 2
     assert heard[-1].done == heard[-1].total
 
 
 def test_there_must_be_documents(run_folder: Path, tmp_path: Path) -> None:
     with pytest.raises(DataError, match="validation must hold a document with a summary, got none"):
-        bench_sparsity(run_folder, overrides=prepare(tmp_path, 0))
+        bench("sparsity", run_folder, overrides=prepare(tmp_path, 0))
 
 
 @pytest.mark.parametrize(
@@ -85,16 +82,16 @@ def test_there_must_be_documents(run_folder: Path, tmp_path: Path) -> None:
 )
 def test_settings_are_checked(changes: Sequence[str], message: str, run_folder: Path) -> None:
     with pytest.raises(RecipeError, match=message):
-        bench_sparsity(run_folder, overrides=changes)
+        bench("sparsity", run_folder, overrides=changes)
 
 
 def test_a_cross_attention_without_keys_is_refused(
     run_folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     refuse = Mock(side_effect=ValueError("cross_attention must have query and key_value projections, got Other"))
-    monkeypatch.setattr("sumpool.workflows.attention.sentence_attention", refuse)
+    monkeypatch.setattr("sumpool.bench.suites.selection_losses.sentence_attention", refuse)
     with pytest.raises(RecipeError, match="bench sparsity: cross_attention must have query and key_value projections"):
-        bench_sparsity(run_folder, overrides=prepare(tmp_path, 1))
+        bench("sparsity", run_folder, overrides=prepare(tmp_path, 1))
 
 
 def test_a_signal_leaves_nothing(run_folder: Path, tmp_path: Path) -> None:
@@ -102,4 +99,4 @@ def test_a_signal_leaves_nothing(run_folder: Path, tmp_path: Path) -> None:
         raise Interrupted(signal.SIGTERM)
 
     with pytest.raises(Interrupted, match="keeps nothing"):
-        bench_sparsity(run_folder, overrides=prepare(tmp_path, 1), check=stop)
+        bench("sparsity", run_folder, overrides=prepare(tmp_path, 1), check=stop)

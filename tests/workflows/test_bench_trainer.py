@@ -10,17 +10,16 @@ from pathlib import Path
 
 import pytest
 
-from sumpool.bench.peers.trainer import TrainerConfig
+from sumpool.bench.config import TrainerConfig
+from sumpool.bench.peers import trainer as side_by_side
+from sumpool.bench.settings import BenchSettings, load_settings
 from sumpool.errors import CheckpointError, DataError, Interrupted, RecipeError
-from sumpool.io.manifest import FileDigest, Manifest
 from sumpool.progress import Progress
 from sumpool.recipe.load import load_recipe
 from sumpool.runs.dry_run import DryRun
 from sumpool.runs.run_metrics import DRY_RUN
-from sumpool.workflows.bench_trainer import bench_trainer
-from sumpool.workflows.suite_settings import load_trainer
+from sumpool.workflows.bench import bench
 from sumpool.workflows.train import train
-from sumpool.workflows.trainer_rows import FoundTrainer
 from tests.conftest import TOY
 from tests.workflows.test_train import write_rows
 
@@ -47,29 +46,28 @@ evaluate: {resamples: 100}
 
 def test_a_run_and_led_stand_side_by_side(finished: Path) -> None:
     heard: list[Progress] = []
-    report = bench_trainer(finished, overrides=["bench.seconds=1"], report=heard.append)
+    report = bench("trainer", finished, overrides=["bench.seconds=1"], report=heard.append)
     assert (report.recipe, report.suite) == ("toy", "trainer")
     assert {"transformers", "accelerate"} <= report.versions.keys()
-    found = report.found
-    assert isinstance(found, FoundTrainer)
-    run, led = found.table.systems
-    assert (run.name, led.name) == ("toy", "LED")
-    assert run.steps == [6]
-    assert led.steps[0] > 1
-    assert led.parameters != run.parameters
-    assert [len(losses) for losses in found.losses] == [2, 2]
-    assert found.table.target_loss == max(losses[-1][1] for losses in found.losses)
-    assert found.losses[1][-1][0] == pytest.approx(1, abs=0.5)
-    assert None not in (*run.seconds_to_target, *led.seconds_to_target)
-    assert led.validation_loss == [min(loss for _, loss in found.losses[1])]
-    assert found.summaries.keys() == {line["id"] for line in lines(finished)}
+    table, losses = report.result.facts["table"], report.result.facts["losses"]
+    run, led = table["systems"]
+    assert (run["name"], led["name"]) == ("toy", "LED")
+    assert run["steps"] == [6]
+    assert led["steps"][0] > 1
+    assert led["parameters"] != run["parameters"]
+    assert [len(curve) for curve in losses] == [2, 2]
+    assert table["target_loss"] == max(curve[-1][1] for curve in losses)
+    assert losses[1][-1][0] == pytest.approx(1, abs=0.5)
+    assert None not in (*run["seconds_to_target"], *led["seconds_to_target"])
+    assert led["validation_loss"] == [min(loss for _, loss in losses[1])]
+    assert report.result.facts["summaries"].keys() == {line["id"] for line in lines(finished)}
     for system in (run, led):
-        assert system.tokens_per_second
-        assert all(0 <= score.low <= score.mean <= score.high <= 1 for score in system.rouge.values())
+        assert system["tokens_per_second"]
+        assert all(0 <= score["low"] <= score["mean"] <= score["high"] <= 1 for score in system["rouge"].values())
     first, second, third = report.tables()
-    assert "machine" in first.columns
-    assert [row[0] for row in second.rows] == ["toy", "LED"]
-    assert dict(zip(second.columns, second.rows[0], strict=True))["updates"] == "6"
+    assert "machine" in first.headings()
+    assert [cells[0] for cells in second.cells()] == ["toy", "LED"]
+    assert dict(zip(second.headings(), second.cells()[0], strict=True))["updates"] == "6"
     assert any("among ours its peers are runs with model.output: {kind: tied}" in note for note in second.notes)
     assert len(third.rows) == 2
     assert json.loads(report.to_json())["table"]["systems"][1]["name"] == "LED"
@@ -85,24 +83,21 @@ def test_the_figures_of_the_run_are_taken_from_its_folder(finished: Path, tmp_pa
     run = shutil.copytree(finished, tmp_path / "run")
     tried = DryRun(1, 1, 1, 1, seconds=123.0, peak_memory=7 << 20, device="cpu")
     (run / DRY_RUN).write_text(json.dumps(asdict(tried)))
-    found = bench_trainer(run, overrides=["bench.seconds=0.1", "bench.loss=100"]).found
-    assert isinstance(found, FoundTrainer)
-    assert found.table.systems[0].peak_memory == 7 << 20
-    assert found.table.target_loss == 100
-    assert any("longest batch took 123 s when the run was judged, and" in note for note in found.table.notes)
+    found = bench("trainer", run, overrides=["bench.seconds=0.1", "bench.loss=100"]).result
+    assert found.facts["table"]["systems"][0]["peak_memory"] == 7 << 20
+    assert found.facts["table"]["target_loss"] == 100
+    assert any("longest batch took 123 s when the run was judged, and" in note for note in found.tables[0].notes)
 
 
 def test_what_led_wrote_is_scored(finished: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Were it the references themselves, nothing could be better."""
     from sumpool.data.shards import Shard
-    from sumpool.workflows import bench_trainer as workflow
 
     shard = Shard.open(load_recipe(finished).data.prepared or finished, "validation")
     references = [shard.text(place).summary for place in range(len(shard))]
-    monkeypatch.setattr(workflow, "_write", lambda *_: references)
-    found = bench_trainer(finished, overrides=["bench.seconds=0.1"]).found
-    assert isinstance(found, FoundTrainer)
-    assert found.table.systems[1].rouge["rouge2"].mean == 1
+    monkeypatch.setattr(side_by_side, "_summaries", lambda *_: references)
+    found = bench("trainer", finished, overrides=["bench.seconds=0.1"]).result
+    assert found.facts["table"]["systems"][1]["rouge"]["rouge2"]["mean"] == 1
 
 
 def test_a_run_must_be_finished(finished: Path, tmp_path: Path) -> None:
@@ -110,26 +105,30 @@ def test_a_run_must_be_finished(finished: Path, tmp_path: Path) -> None:
     manifest = json.loads((run / "manifest.json").read_text())
     del manifest["facts"]["finished"]
     del manifest["sha256"]
+    from sumpool.io.manifest import FileDigest, Manifest
 
     files = {name: FileDigest(**content) for name, content in manifest["files"].items()}
     Manifest(files, manifest["facts"]).write(run)
     with pytest.raises(CheckpointError, match=r"run must be a run whose training is finished, .*; let it go on"):
-        bench_trainer(run)
+        bench("trainer", run)
 
 
 def test_a_run_must_have_learnt(finished: Path, tmp_path: Path) -> None:
     recipe = load_recipe(finished, [f"train.init_from={finished}", "train.steps=0"])
     with pytest.raises(RecipeError, match=r"run must have learnt for LED to learn as long, but its train\.steps is 0"):
-        bench_trainer(train(recipe, tmp_path / "run"))
+        bench("trainer", train(recipe, tmp_path / "run"))
 
 
 def test_other_data_is_refused(finished: Path, tmp_path: Path) -> None:
     prepared = load_recipe(finished).data.prepared
     assert prepared is not None
     other = shutil.copytree(prepared, tmp_path / "other")
-    Manifest({}, kind="prepared data").write(other)
+    from sumpool.io.manifest import Manifest
+
+    facts = Manifest.read(other, "prepared data").facts
+    Manifest({}, facts, kind="prepared data").write(other)
     with pytest.raises(DataError, match=r"other must hold the data that .*run was trained on, got other data"):
-        bench_trainer(finished, overrides=[f"data.prepared={other}"])
+        bench("trainer", finished, overrides=[f"data.prepared={other}"])
 
 
 @pytest.mark.parametrize("hidden", ["transformers", "accelerate"])
@@ -140,7 +139,7 @@ def test_both_libraries_must_be_installed(hidden: str, monkeypatch: pytest.Monke
     monkeypatch.setattr("sumpool.bench.peers.build.find_spec", find)
     expected = rf"bench trainer must have {hidden}, which is not installed: pip install 'sumpool\[peers\]'"
     with pytest.raises(RecipeError, match=expected):
-        bench_trainer()
+        bench("trainer")
 
 
 @pytest.mark.parametrize(
@@ -153,11 +152,12 @@ def test_both_libraries_must_be_installed(hidden: str, monkeypatch: pytest.Monke
 )
 def test_settings_are_checked(change: str, message: str, finished: Path) -> None:
     with pytest.raises(RecipeError, match=message):
-        bench_trainer(finished, overrides=[change])
+        bench("trainer", finished, overrides=[change])
 
 
 def test_the_run_decides_what_is_not_set() -> None:
-    assert load_trainer() == TrainerConfig(seconds="auto", learning_rate="auto", loss="auto", split="validation")
+    settings = load_settings("trainer", BenchSettings[TrainerConfig]).bench
+    assert settings == TrainerConfig(seconds="auto", learning_rate="auto", loss="auto", split="validation")
 
 
 def test_a_signal_leaves_nothing_of_led(finished: Path) -> None:
@@ -172,4 +172,4 @@ def test_a_signal_leaves_nothing_of_led(finished: Path) -> None:
         stopping = progress.task == "LED"
 
     with pytest.raises(Interrupted, match="keeps nothing"):
-        bench_trainer(finished, report=hear, check=stop)
+        bench("trainer", finished, report=hear, check=stop)

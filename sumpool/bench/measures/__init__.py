@@ -1,1 +1,1 @@
-"""What is measured with: seconds, bytes, operations and calls, the machine's rates, and fits through them."""
+"""Measures: time, memory, counted operations, machine speed and statistics of them."""

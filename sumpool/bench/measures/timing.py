@@ -1,7 +1,7 @@
-"""Seconds, measured so that a noisy machine shows instead of deceiving.
+"""Timing in turns.
 
-What is compared takes turns in one process (A B C A B C ...): a slow minute slows all of it, and ratios keep. Medians
-are reported with their spread, because on a shared machine single figures drift by a third between minutes.
+Works that are compared take turns in one process (A B C A B C ...): a slow minute of the machine slows all of them, and
+ratios hold. Medians are reported with their spread, because single figures on a shared machine drift by a third.
 """
 
 import math
@@ -17,55 +17,35 @@ from sumpool.interruption import Check, go_on
 from sumpool.progress import Progress, Report
 
 Work = Callable[[], object]
-"""One repetition of what is measured; its result is thrown away."""
+"""One repetition of what is measured; the result is discarded."""
 Name = TypeVar("Name", bound=Hashable)
 
 
 @dataclass(frozen=True)
 class Timing:
-    """What the repetitions of one work took.
-
-    Attributes:
-        seconds: Every counted repetition, in the order measured; at least one.
-    """
+    """Seconds of every counted repetition, in the order measured; at least one."""
 
     seconds: tuple[float, ...]
 
     @property
     def median(self) -> float:
-        """The middle repetition, in seconds."""
+        """Median of the repetitions, in seconds."""
         return statistics.median(self.seconds)
 
     @property
     def fastest(self) -> float:
-        """The fastest repetition, in seconds."""
+        """Fastest repetition, in seconds."""
         return min(self.seconds)
 
     @property
-    def slowest(self) -> float:
-        """The slowest repetition, in seconds."""
-        return max(self.seconds)
-
-    @property
     def spread(self) -> float:
-        """Slowest over fastest: 1 is a quiet machine, above 1.5 nothing should be concluded."""
-        return self.slowest / max(self.fastest, 1e-9)
-
-    def part(self, parts: int) -> "Timing":
-        """What one of several equal parts of the work took."""
-        return Timing(tuple(taken / parts for taken in self.seconds))
+        """Slowest over fastest repetition: 1 is a quiet machine, above 1.5 nothing should be concluded."""
+        return max(self.seconds) / max(self.fastest, 1e-9)
 
 
 @dataclass
 class Steps:
-    """A check that also counts: called before every step of long work, it stops it or says how far it is.
-
-    Attributes:
-        total: Steps in all, at most.
-        report: Told how far it is.
-        check: May raise to stop.
-        done: Steps done so far.
-    """
+    """Progress of work with a known number of steps; calling it begins a step, or stops where `check` raises."""
 
     total: int
     report: Report
@@ -79,30 +59,35 @@ class Steps:
         self.done += 1
 
     def finish(self) -> None:
-        """Say that all is done, whatever was left out."""
+        """Report the end, whatever was left out."""
         self.report(Progress("bench", self.total, self.total))
 
 
 def synchronize(device: torch.device) -> None:
-    """Wait until the device has done what it was given; a CPU always has."""
+    """Wait until a GPU has finished; a no-op on a CPU."""
     if device.type == "cuda":
         torch.cuda.synchronize(device)
 
 
+def clock(work: Work, device: torch.device) -> float:
+    """Seconds of one repetition."""
+    synchronize(device)
+    start = time.perf_counter()
+    work()
+    synchronize(device)
+    return time.perf_counter() - start
+
+
 def interleave(
-    works: Mapping[Name, Work],
-    repeats: int,
-    device: torch.device,
-    check: Check = go_on,
-    enough: float = math.inf,
+    tasks: Mapping[Name, Work], repeats: int, device: torch.device, check: Check = go_on, enough: float = math.inf
 ) -> dict[Name, Timing]:
-    """Measure several works in turns, after one repetition of each that is not counted.
+    """Measure several tasks in turns, after one repetition of each that is not counted.
 
     Args:
-        works: What to measure, by name.
+        tasks: What to measure, by name.
         repeats: Counted repetitions of each.
-        device: Where they run.
-        check: Called before every repetition; it may raise to stop.
+        device: Where the works run.
+        check: Called before every repetition; may raise to stop.
         enough: Counted seconds after which a work is not repeated again.
 
     Raises:
@@ -110,22 +95,11 @@ def interleave(
     """
     if repeats < 1:
         raise ValueError(f"repeats must be at least 1, got {repeats}")
-    seconds: dict[Name, list[float]] = {name: [] for name in works}
+    seconds: dict[Name, list[float]] = {name: [] for name in tasks}
     for turn in range(repeats + 1):
-        for name, work in works.items():
-            if sum(seconds[name]) >= enough:
-                continue
-            check()
-            took = clock(work, device)
-            if turn:
-                seconds[name].append(took)
-    return {name: Timing(tuple(taken)) for name, taken in seconds.items()}
-
-
-def clock(work: Work, device: torch.device) -> float:
-    """Measure one repetition, in seconds."""
-    synchronize(device)
-    start = time.perf_counter()
-    work()
-    synchronize(device)
-    return time.perf_counter() - start
+        for name, work in tasks.items():
+            if sum(seconds[name]) < enough:
+                check()
+                elapsed = clock(work, device)
+                seconds[name] += [elapsed] if turn else []
+    return {name: Timing(tuple(repetitions)) for name, repetitions in seconds.items()}

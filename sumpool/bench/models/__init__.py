@@ -1,1 +1,1 @@
-"""A model beside its twins and peers: measured in the same turns, saved, compared and drawn."""
+"""A model beside its baselines and peers: measured in the same turns, saved and compared."""

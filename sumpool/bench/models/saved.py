@@ -4,45 +4,77 @@ import math
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
-from pydantic import BaseModel, Field, ValidationError
+from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
-from sumpool.bench.measures.rates import RateRow
 from sumpool.bench.measures.timing import Timing
-from sumpool.bench.models.found import FoundModels
-from sumpool.bench.models.rows import GrowthRow, ModelRow, StepRow
-from sumpool.bench.results.machine import Machine
-from sumpool.bench.results.result import SCHEMA, BenchReport
+from sumpool.bench.models.tables import model_result
+from sumpool.bench.results.report import BenchReport, Machine
+from sumpool.bench.results.table import Row
 from sumpool.errors import DataError
 
 LARGEST = 2**26
 """Bytes of a file; real ones have a thousandth of it."""
+Second = Annotated[float, Field(gt=0, lt=math.inf)]
 
 
-class _Saved(BaseModel):
-    """A file, as `BenchReport.to_json` lays it out; what is not known here is not read."""
+class _Row(BaseModel):
+    """Row of a file, with whatever other values it has."""
 
-    schema_: Annotated[int, Field(alias="schema", ge=1)] = 1
+    model_config = ConfigDict(extra="allow")
+    length: int
+    seconds: Annotated[tuple[Second, ...], Field(min_length=1)] | None = None
+    note: str = ""
+
+    def row(self) -> Row:
+        """The row as it was before it was written."""
+        values = self.model_dump(exclude={"seconds", "note"})
+        return Row(values, Timing(self.seconds) if self.seconds else None, self.note)
+
+
+class _ModelRow(_Row):
+    workload: str
+    model: str
+    batch: int
+
+
+class _SpeedRow(_Row):
+    rate: str
+    amount: int
+
+
+class _Bench(BaseModel):
+    model_config = ConfigDict(extra="allow")
+    generate: int
+    beams: int
+
+
+class _SavedSettings(BaseModel):
+    model_config = ConfigDict(extra="allow")
+    bench: _Bench
+    model: dict[str, Any]
+    vocabulary: int
+
+
+class _SavedReport(BaseModel):
+    """File as `BenchReport.to_json` lays it out."""
+
+    schema_: Annotated[Literal[3], Field(alias="schema")]
     recipe: str
     suite: Literal["model"]
     machine: Machine
     versions: dict[str, str]
     device: str
     precision: str
-    settings: dict[str, Any]
-    models: tuple[ModelRow, ...]
-    growth: tuple[GrowthRow, ...]
-    generate: int
-    beams: int
-    steps: tuple[StepRow, ...] = ()
-    rates: tuple[RateRow, ...] = ()
-    seconds: float = 0.0
+    settings: _SavedSettings
+    models: tuple[_ModelRow, ...]
+    machine_speed: tuple[_SpeedRow, ...]
 
 
 def load_saved(path: Path) -> BenchReport:
     """Read a benchmark of a model.
 
     Raises:
-        DataError: If the file is missing, damaged, of another suite or of a later version.
+        DataError: If the file is missing, damaged, of another suite or of another version.
     """
     try:
         with path.open("rb") as file:
@@ -52,35 +84,16 @@ def load_saved(path: Path) -> BenchReport:
     if len(content) > LARGEST:
         raise DataError(f"{path} must be a benchmark that --out wrote, got more than {LARGEST / 2**20:.0f} MiB")
     try:
-        saved = _Saved.model_validate_json(content)
+        saved = _SavedReport.model_validate_json(content)
     except ValidationError as error:
         first = error.errors()[0]
         place = ".".join(map(str, first["loc"]))
         raise DataError(
             f"{path} must be a benchmark of a model that --out wrote, got {place and f'{place}: '}{first['msg']}"
         ) from error
-    if saved.schema_ > SCHEMA:
-        raise DataError(f"{path} must be of schema {SCHEMA} at most, got {saved.schema_}; a newer sumpool wrote it")
-    timings = [*(row.timing for row in saved.models if row.timing), *(row.timing for row in saved.rates)]
-    if not all(map(_is_possible, timings)):
-        raise DataError(f"{path} must hold seconds above 0, got others; measure again")
-    missing = {"bench", "model", "vocabulary"} - saved.settings.keys()
-    if missing:
-        raise DataError(f"{path} must hold settings of bench, model and vocabulary, got none of {min(missing)}")
-    found = FoundModels(
-        saved.models, saved.growth, saved.generate, saved.beams, saved.steps, saved.rates, saved.seconds
+    bench = saved.settings.bench
+    result = model_result(
+        [row.row() for row in saved.models], [row.row() for row in saved.machine_speed], bench.generate, bench.beams
     )
-    return BenchReport(
-        saved.recipe,
-        saved.suite,
-        saved.machine,
-        saved.versions,
-        saved.device,
-        saved.precision,
-        saved.settings,
-        found,
-    )
-
-
-def _is_possible(timing: Timing) -> bool:
-    return bool(timing.seconds) and all(0 < seconds < math.inf for seconds in timing.seconds)
+    about = (saved.recipe, saved.suite, saved.machine, saved.versions, saved.device, saved.precision)
+    return BenchReport(*about, saved.settings.model_dump(), result)

@@ -1,162 +1,142 @@
-"""Tables of a model beside its twins and peers."""
+"""Tables of a model beside its baselines and peers, with shares of what the machine can do."""
 
-from collections.abc import Sequence
-from itertools import groupby
+from collections.abc import Iterator, Sequence
+from typing import Any
 
-from sumpool.bench.measures.rates import RateRow
-from sumpool.bench.measures.timing import Timing
-from sumpool.bench.models.rows import MODEL, GrowthRow, ModelRow, StepRow
-from sumpool.bench.results.table import MISSING, Table, number, percent, significant
+from sumpool.bench.measures.roofline import COPY, READ, product_name
+from sumpool.bench.measures.statistics import growth_exponent
+from sumpool.bench.results.report import Result
+from sumpool.bench.results.table import NOISY, Row, Table, make_table, pooled, quotient, significant, unique, where
 
-NOISY = 1.5
-"""Slowest over fastest repetition above which a figure is marked."""
-_DOUBT = f"?: slowest over fastest above {NOISY}; measure again on a quiet machine"
-_TIMES = f"x {MODEL}: how many times as long as the {MODEL}"
+MODEL = "model"
+"""Name of the system that all others are compared to."""
+TITLES = {
+    "encode": "encoding",
+    "train": "training step, forward and backward",
+    "generate": "encoding and generating {generate} tokens with {beams} beams",
+}
+_COSTS = {"seconds": "median", "bytes": "memory", "operations": "operations"}
+_NOISY = f"?: slowest over fastest above {NOISY}; measure again on a quiet machine"
 
 
-def rates_table(rows: Sequence[RateRow]) -> Table:
-    """What the machine did, medians of all lengths."""
-    cells = []
-    for rate in dict.fromkeys(row.rate for row in rows):
-        own = [row for row in rows if row.rate == rate]
-        timing = Timing(tuple(seconds for row in own for seconds in row.timing.seconds))
+def model_result(
+    rows: Sequence[Row], machine: Sequence[Row], generate: int, beams: int, facts: dict[str, Any] | None = None
+) -> Result:
+    """Tables of measured rows: the machine, the models, each workload, decoding steps, and growth."""
+    rows = [row.also({"utilization": _utilization(row, machine)}) for row in rows]
+    tables = [make_table("machine_speed", [*_machine_rows(machine)])] if machine else []
+    longest = {row["model"]: row for row in sorted(rows, key=lambda row: row["length"]) if row["output_lengths"]}
+    if longest:
+        tables.append(make_table("models", [longest[name] for name in unique(rows, "model") if name in longest]))
+    for workload, title in TITLES.items():
+        measured = where(rows, {"workload": workload})
+        if measured:
+            tables.append(_workload_table(title.format(generate=generate, beams=beams), measured))
+    steps = [*step_rows(rows, machine, generate)]
+    if steps:
+        tables.append(make_table("steps", _compared(steps), {"batch": steps[0]["batch"]}, notes=_noise(steps)))
+    growth = [*growth_rows(rows)]
+    if growth:
+        tables.append(make_table("growth", growth))
+    return Result({"models": rows, "machine_speed": machine}, tables, facts or {})
+
+
+def step_rows(rows: Sequence[Row], machine: Sequence[Row], tokens: int) -> Iterator[Row]:
+    """Decoding steps: what generation takes more than encoding, per token, where both were measured."""
+    encoded = {(row["model"], row["length"]): row for row in where(rows, {"workload": "encode"})}
+    for row in where(rows, {"workload": "generate"}):
+        encoding = encoded.get((row["model"], row["length"]))
+        if not encoding or not row.timing or not encoding.timing or row["median"] <= encoding["median"]:
+            continue
+        seconds, needed = (row["median"] - encoding["median"]) / tokens, row["step_bytes"]
+        values = {name: row[name] for name in ("model", "length", "batch", "step_bytes")}
+        bandwidth = quotient(quotient(needed, seconds), _speed(machine, row["length"], READ, COPY))
+        spread = max(row["spread"], encoding["spread"])
+        yield Row({**values, "median": seconds, "spread": spread, "bandwidth": bandwidth})
+
+
+def growth_rows(rows: Sequence[Row]) -> Iterator[Row]:
+    """Exponents of time, memory and operations of each workload, for models measured at three lengths or more."""
+    for workload, model in dict.fromkeys((row["workload"], row["model"]) for row in rows):
+        values: dict[str, Any] = {}
+        measured = where(rows, {"workload": workload, "model": model})
+        for cost, name in _COSTS.items():
+            points = {row["length"]: row[name] for row in measured if row[name] is not None}
+            exponent = growth_exponent(list(points), list(points.values()))
+            if exponent is not None:
+                values = {"lengths": f"{min(points):,} to {max(points):,}"} | values | {cost: exponent}
+        if values:
+            yield Row({"workload": workload, "model": model, **values})
+
+
+def _utilization(row: Row, machine: Sequence[Row]) -> float | None:
+    """Operations per second over those of a large product in the same precision and the same turns."""
+    speed = _speed(machine, row["length"], product_name(row["precision"]))
+    return quotient(quotient(row["operations"], row["median"]), speed)
+
+
+def _speed(machine: Sequence[Row], length: int, *rates: str) -> float | None:
+    """Highest of some rates, per second, while a length was measured; None if none of them was measured."""
+    speeds = (row["amount"] / row["median"] for row in where(machine, {"length": length}) if row["rate"] in rates)
+    return max(speeds, default=None)
+
+
+def _machine_rows(machine: Sequence[Row]) -> Iterator[Row]:
+    """Speed of the machine, medians over all lengths."""
+    for rate in unique(machine, "rate"):
+        measured = where(machine, {"rate": rate})
+        timing = pooled(measured)
         unit = "Gop/s" if rate.endswith("products") else "GB/s"
-        cells.append((rate, f"{significant(own[0].amount / timing.median / 1e9)} {unit}", _spread(timing.spread)))
-    note = "measured in the same turns as the rows below, whose shares are those of the same minutes"
-    return Table("what the machine itself does", ("", "a second", "spread"), tuple(cells), (note,))
+        speed = f"{significant(measured[0]['amount'] / timing.median / 1e9)} {unit}"
+        yield Row({"rate": rate, "speed": speed}, timing)
 
 
-def systems_table(rows: Sequence[ModelRow]) -> Table:
-    """The models, and how many vectors leave their layers at the longest length that they were measured at."""
-    found: dict[str, ModelRow] = {}
+def _workload_table(title: str, rows: Sequence[Row]) -> Table:
+    """One workload, by length and system."""
+    timed = []
     for row in rows:
-        if row.layout and (row.model not in found or row.length > found[row.model].length):
-            found[row.model] = row
-    cells = tuple(
-        (name, _mebi(row.weights), row.precision, f"{row.length:,}", _layout(row.layout)) for name, row in found.items()
-    )
-    return Table("models", ("", "weights MiB", "precision", "tokens", "vectors leaving each layer"), cells)
+        if row.timing:
+            documents = row["batch"] / row["median"]
+            speeds = {"documents_per_second": documents, "tokens_per_second": documents * row["length"]}
+            timed.append(row.also({**speeds, "memory_over_weights": quotient(row["memory"], row["weights"])}))
+    notes = [*_left_out(rows)]
+    if timed:
+        counts = sorted({len(row.timing.seconds) for row in timed if row.timing})
+        medians = f"medians of {counts[0]}{f' to {counts[-1]}' if len(counts) > 1 else ''} repetitions"
+        notes.append(f"{medians if counts[-1] > 1 else 'single repetitions'}; x {MODEL}: time over that of the {MODEL}")
+    if any(row["utilization"] is not None for row in timed):
+        notes.append("utilization: operations per second over those of a large product in the same precision")
+    facts = {"title": title, "batch": rows[0]["batch"]}
+    return make_table("workload", _compared(timed), facts, notes=[*notes, *_noise(timed)])
 
 
-def work_table(title: str, rows: Sequence[ModelRow]) -> Table:
-    """One work, by length and system."""
-    shared = any(row.share is not None for row in rows)
-    measured = ("tokens", "model", "seconds", "spread", "documents/s", "tokens/s", "peak MiB", "/ weights")
-    columns = (*measured, *(("matrix rate",) if shared else ()), f"x {MODEL}")
-    base = {row.length: row.timing for row in rows if row.model == MODEL}
-    cells = tuple(_cells(row, row.timing, base.get(row.length), shared=shared) for row in rows if row.timing)
-    notes = _left_out(rows)
-    runs = sorted({len(row.timing.seconds) for row in rows if row.timing})
-    if runs:
-        medians = f"medians of {runs[0]}{f' to {runs[-1]}' if len(runs) > 1 else ''} repetitions"
-        notes.append(f"{medians if runs[-1] > 1 else 'single repetitions'}; {_TIMES}")
-    if shared:
-        notes.append("matrix rate: operations a second over those of a large product in the same precision")
-    if any(cell.endswith("?") for row_cells in cells for cell in row_cells):
-        notes.append(_DOUBT)
-    return Table(title, columns, cells, tuple(notes))
-
-
-def steps_table(rows: Sequence[StepRow]) -> Table:
-    """Steps of the search."""
-    base = {row.length: row for row in rows if row.model == MODEL}
-    cells = []
+def _compared(rows: Sequence[Row]) -> list[Row]:
+    """Add times over those of the model, and whether noise may explain them."""
+    base = {row["length"]: row for row in where(rows, {"model": MODEL})}
+    compared = []
     for row in rows:
-        model = base.get(row.length)
-        times = MISSING
+        model = base.get(row["length"])
+        times = None
         if model:
-            doubt = "?" if row is not model and max(row.spread, model.spread) > NOISY else ""
-            times = f"{_ratio(row.seconds / model.seconds)}{doubt}"
-        cells.append(
-            (
-                f"{row.length:,}",
-                row.model,
-                significant(1000 * row.seconds),
-                _spread(row.spread),
-                _mebi(row.bytes),
-                percent(row.share),
-                times,
-            )
-        )
-    columns = ("tokens", "model", "ms a step", "spread", "reads MiB", "memory speed", f"x {MODEL}")
-    notes = [
-        f"generation less encoding, per token; {_TIMES}",
-        "memory speed: what a step must read once, weights and keys and values, a second, over the machine's",
-    ]
-    if any(cell.endswith("?") for row_cells in cells for cell in row_cells):
-        notes.append(_DOUBT)
-    return Table(f"one step of the search, batch {rows[0].batch}", columns, tuple(cells), tuple(notes))
+            noisy = row["model"] != MODEL and max(row["spread"], model["spread"]) > NOISY
+            times = (row["median"] / model["median"], noisy)
+        compared.append(row.also({"times": times}))
+    return compared
 
 
-def growth_table(rows: Sequence[GrowthRow]) -> Table:
-    """Exponents of what grows."""
-    costs = ("seconds", "bytes", "operations")
-    found: dict[tuple[str, str], dict[str, GrowthRow]] = {}
-    for row in rows:
-        found.setdefault((row.work, row.model), {})[row.cost] = row
-    cells = tuple(
-        (work, model, _range(own), *(number(own[cost].growth.exponent if cost in own else None, 2) for cost in costs))
-        for (work, model), own in found.items()
-    )
-    note = "exponents: 1 is linear, 2 quadratic; what does not grow with the document lowers them"
-    return Table("growth with the length of the document", ("", "model", "tokens", *costs), cells, (note,))
+def _noise(rows: Sequence[Row]) -> list[str]:
+    return [_NOISY] if any(row["spread"] > NOISY for row in rows) else []
 
 
-def _cells(row: ModelRow, timing: Timing, base: Timing | None, *, shared: bool) -> tuple[str, ...]:
-    compared = MISSING
-    if base:
-        doubt = "?" if row.model != MODEL and max(timing.spread, base.spread) > NOISY else ""
-        compared = f"{_ratio(timing.median / base.median)}{doubt}"
-    each = row.batch / timing.median
-    over = _ratio(row.memory / row.weights) if row.memory is not None and row.weights else MISSING
-    return (
-        f"{row.length:,}",
-        row.model,
-        significant(timing.median),
-        _spread(timing.spread),
-        significant(each),
-        significant(each * row.length),
-        _mebi(row.memory),
-        over,
-        *((percent(row.share),) if shared else ()),
-        compared,
-    )
-
-
-def _left_out(rows: Sequence[ModelRow]) -> list[str]:
-    """Say of every system which lengths are missing and why; where longer ones are too, the shortest says enough."""
-    sentences = []
-    for model in dict.fromkeys(row.model for row in rows if row.note):
-        own = [row for row in rows if row.model == model]
-        missing = [row for row in own if row.note]
-        if len(missing) == len(own):
-            where = ""
-        elif len(missing) > 1 and missing == own[-len(missing) :]:
-            where = f" from {missing[0].length:,} tokens on"
+def _left_out(rows: Sequence[Row]) -> Iterator[str]:
+    """Missing lengths of each system and the reason; where all longer ones are missing too, the shortest says it."""
+    for model in unique((row for row in rows if row.note), "model"):
+        lengths = where(rows, {"model": model})
+        missing = [row for row in lengths if row.note]
+        if len(missing) == len(lengths):
+            place = ""
+        elif len(missing) > 1 and missing == lengths[-len(missing) :]:
+            place = f" from {missing[0]['length']:,} tokens on"
         else:
-            where = f" at {', '.join(f'{row.length:,}' for row in missing)} tokens"
-        sentences.append(f"{model} was left out{where}: {missing[0].note}")
-    return sentences
-
-
-def _ratio(value: float) -> str:
-    return f"{value:,.2f}" if value < 10 else f"{value:,.1f}"
-
-
-def _spread(spread: float) -> str:
-    return f"{spread:.2f}{'?' if spread > NOISY else ''}"
-
-
-def _mebi(size: int | None) -> str:
-    return number(None if size is None else size / 2**20, 0)
-
-
-def _layout(lengths: Sequence[int]) -> str:
-    """Write lengths with equal neighbours together: 2 x 8,192, 2,048, 3 x 512."""
-    runs = [(length, len(list(same))) for length, same in groupby(lengths)]
-    return ", ".join(f"{times} x {length:,}" if times > 1 else f"{length:,}" for length, times in runs)
-
-
-def _range(rows: dict[str, GrowthRow]) -> str:
-    lengths = next(iter(rows.values())).lengths
-    return f"{lengths[0]:,} to {lengths[-1]:,}"
+            place = f" at {', '.join(format(row['length'], ',') for row in missing)} tokens"
+        yield f"{model} was left out{place}: {missing[0].note}"

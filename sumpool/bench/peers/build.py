@@ -1,17 +1,18 @@
-"""The peers that stand beside our models, and what must be installed for them."""
+"""Peers beside our models, and the libraries that they need."""
 
+from importlib.metadata import version
 from importlib.util import find_spec
 
+from sumpool.bench.config import BenchConfig
 from sumpool.bench.peers.ctranslate2_peer import CTranslate2Peer, compute_types
-from sumpool.bench.peers.transformers_models import bart, led, long_t5, pegasus_x
-from sumpool.bench.peers.transformers_peer import Build, TransformersPeer
-from sumpool.bench.systems.contender import Contender
-from sumpool.bench.systems.workload import Conditions
+from sumpool.bench.peers.transformers_peer import BUILDS, TransformersPeer
+from sumpool.bench.systems.workload import Conditions, Contender
 from sumpool.core.model.config import ModelConfig
 from sumpool.errors import RecipeError
+from sumpool.progress import Progress, Report
 
+LIBRARIES = ("transformers", "ctranslate2", "accelerate")
 _INSTALL = "pip install 'sumpool[peers]'"
-_MODELS: dict[str, Build] = {"LED": led, "PEGASUS-X": pegasus_x, "LongT5": long_t5, "BART": bart}
 
 
 def require_peers() -> tuple[str, ...]:
@@ -41,21 +42,32 @@ def require_trainer() -> None:
             raise RecipeError(f"bench trainer must have {library}, which is not installed: {_INSTALL}")
 
 
-def build_peers(config: ModelConfig, longest: int, conditions: Conditions, tokens: int) -> dict[str, Contender]:
-    """Build all peers that are installed; their weights are made when they are first needed.
+def library_versions() -> dict[str, str]:
+    """Versions of the installed libraries of peers, by name."""
+    return {name: version(name) for name in LIBRARIES if find_spec(name)}
 
-    Args:
-        config: Our model, whose sizes they have.
-        longest: Source tokens that they must be able to read.
-        conditions: Vocabulary, device, precision and seed.
-        tokens: Summary tokens that they must be able to write and to learn from.
 
-    Returns:
-        Peers by name.
+def chosen_peers(
+    config: ModelConfig, settings: BenchConfig, conditions: Conditions, report: Report
+) -> dict[str, Contender]:
+    """Build the installed peers that the settings name, or all of them.
+
+    Raises:
+        RecipeError: If there are none, or one that is asked for is not among them.
     """
-    sizes = {"source_length": longest, "target_length": max(tokens, config.target_length)}
-    long = config.model_copy(update=sizes)
-    peers: dict[str, Contender] = {name: TransformersPeer(build, long, conditions) for name, build in _MODELS.items()}
+    for sentence in require_peers():
+        report(Progress("bench", note=sentence))
+    peers = build_peers(config, max(settings.lengths), conditions, max(settings.generate, settings.target))
+    unknown = [name for name in settings.peers if name not in peers]
+    if unknown:
+        raise RecipeError(f"bench.peers must name some of {', '.join(peers)}, got {', '.join(unknown)}")
+    return {name: peers[name] for name in settings.peers or peers}
+
+
+def build_peers(config: ModelConfig, longest: int, conditions: Conditions, tokens: int) -> dict[str, Contender]:
+    """Build all peers that are installed, by name; their weights are created when they are first needed."""
+    long = config.model_copy(update={"source_length": longest, "target_length": max(tokens, config.target_length)})
+    peers: dict[str, Contender] = {name: TransformersPeer(build, long, conditions) for name, build in BUILDS.items()}
     if find_spec("ctranslate2") is not None:
         for kind in compute_types(conditions):
             peers[f"CTranslate2 {kind}"] = CTranslate2Peer(long, conditions, kind)

@@ -1,6 +1,6 @@
-"""BART of CTranslate2 as a contender: an engine of its own, in C++, that only writes.
+"""BART of CTranslate2 as a contender: a C++ engine that only generates.
 
-It is converted from a random BART of transformers. Pieces are text to it; their names here are their numbers.
+It is converted from a random BART of transformers. Its tokens are texts; their names here are their numbers.
 """
 
 from functools import cached_property
@@ -10,35 +10,33 @@ from typing import Any, final
 import torch
 from torch import Tensor
 
-from sumpool.bench.peers.transformers_models import bart
+from sumpool.bench.peers.transformers_peer import bart
 from sumpool.bench.systems.workload import Conditions, Documents
 from sumpool.core.model.config import ModelConfig
 from sumpool.special_tokens import BOS, EOS, UNK
 
 _COMPUTE_TYPES = {torch.bfloat16: ("bfloat16", "int8_bfloat16"), torch.float32: ("float32", "int8")}
-"""Ways of computing under each precision; int8 are the weights, and the products with them, alone."""
+"""Compute types of each precision; int8 are the weights, and the products with them, alone."""
 
 
 def compute_types(conditions: Conditions) -> tuple[str, ...]:
-    """Say in which ways it can compute on the device: those of the precision, or of float32 where it has none."""
+    """Compute types of the precision that the device supports, or those of float32 where it supports none."""
     from ctranslate2 import get_supported_compute_types
 
     supported = get_supported_compute_types(conditions.device.type)
-    found = (kind for kind in _COMPUTE_TYPES[conditions.precision] if kind in supported)
-    return tuple(found) or _COMPUTE_TYPES[torch.float32]
+    kinds = (kind for kind in _COMPUTE_TYPES[conditions.precision] if kind in supported)
+    return tuple(kinds) or _COMPUTE_TYPES[torch.float32]
 
 
 @final
 class CTranslate2Peer:
-    """BART of CTranslate2 with random weights, which are made when they are first needed, and go with it.
+    """BART of CTranslate2 with random weights, which are created when they are first needed, and freed with it.
 
     It has as many threads as torch has then.
     """
 
     def __init__(self, config: ModelConfig, conditions: Conditions, compute_type: str) -> None:
-        self.config = config
-        self.conditions = conditions
-        self.compute_type = compute_type
+        self.config, self.conditions, self.compute_type = config, conditions, compute_type
 
     @cached_property
     def translator(self) -> Any:  # noqa: ANN401 - a type of ctranslate2
@@ -57,35 +55,23 @@ class CTranslate2Peer:
             )
 
     def encode(self, documents: Documents) -> None:
-        """Say that it does not.
-
-        Raises:
-            NotImplementedError: Always.
-        """
+        """Raise NotImplementedError."""
         raise NotImplementedError("CTranslate2 reads only where it writes")
 
     def train(self, documents: Documents) -> None:
-        """Say that it does not.
-
-        Raises:
-            NotImplementedError: Always.
-        """
+        """Raise NotImplementedError."""
         raise NotImplementedError("CTranslate2 does not train")
 
-    def generate(self, documents: Documents, beams: int, tokens: int) -> None:
-        """Read the documents and write `tokens` tokens about each, no fewer and no more."""
-        self.write(documents, beams, tokens)
-
-    def write(self, documents: Documents, beams: int, tokens: int) -> Tensor:
-        """Give the best summaries, (batch, tokens)."""
-        found = self.translator.translate_batch(
-            [[str(piece) for piece in document] for document in documents.ids.tolist()],
+    def generate(self, documents: Documents, beams: int, tokens: int) -> Tensor:
+        """Encode the documents and generate exactly `tokens` tokens for each: (batch, tokens)."""
+        results = self.translator.translate_batch(
+            [[str(token) for token in document] for document in documents.ids.tolist()],
             beam_size=beams,
             min_decoding_length=tokens,
             max_decoding_length=tokens,
             max_input_length=0,  # all of it
         )
-        return torch.tensor([[int(piece) for piece in summary.hypotheses[0]] for summary in found])
+        return torch.tensor([[int(token) for token in summary.hypotheses[0]] for summary in results])
 
     def _specification(self) -> Any:  # noqa: ANN401
         """Convert a random BART, in float32."""
@@ -93,10 +79,10 @@ class CTranslate2Peer:
 
         torch.manual_seed(self.conditions.seed)
         model = bart(self.config, self.conditions.vocabulary)
-        model.config.normalize_before = False  # the converter asks for it, and transformers 5 has it no more
+        model.config.normalize_before = False  # the converter needs it, and transformers 5 has it no more
         with torch.inference_mode():
             specification = BartLoader().get_model_spec(model)
-        names = [str(piece) for piece in range(self.conditions.vocabulary)]
+        names = [str(token) for token in range(self.conditions.vocabulary)]
         specification.register_source_vocabulary(names)
         specification.register_target_vocabulary(names)
         specification.config.unk_token = names[UNK]

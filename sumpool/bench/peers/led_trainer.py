@@ -1,10 +1,12 @@
-"""LED of transformers, from random weights, taught by the Trainer of transformers for a given time.
+"""Train LED of transformers with `Seq2SeqTrainer` on a run's data for the run's wall-clock time.
 
-Everything is theirs but three things that go by the clock: a callback that validates and stops, the learning rate, and
-the validation itself, which is a sum over tokens as ours is (their mean over batches would weigh short ones more).
+Its time is that of updates alone: the clock stands still while it is validated, as it does for a run. The learning rate
+goes by the share of the time that is gone, since the number of updates is not known beforehand. The validation loss is
+a sum over tokens as ours is (the Trainer's mean over batches would weigh short ones more).
 """
 
 import math
+from functools import partial
 from tempfile import TemporaryDirectory
 from typing import Any, final
 
@@ -14,170 +16,148 @@ from torch.nn import functional as F
 from torch.optim.lr_scheduler import LambdaLR
 
 from sumpool.bench.measures.timing import synchronize
-from sumpool.bench.peers.led_inputs import IGNORED, Features, feature, inputs
-from sumpool.bench.peers.trainer import Course, Learnt, Lessons
-from sumpool.bench.peers.transformers_models import led
+from sumpool.bench.peers.led import IGNORED, LedDataset, led_batch
+from sumpool.bench.peers.trainer_setup import TrainerResult, TrainerSetup, TrainingClock
+from sumpool.bench.peers.transformers_peer import led
 from sumpool.errors import NonFiniteError
 from sumpool.interruption import Check, go_on
 from sumpool.progress import Progress, Report, silent
 from sumpool.training.memory import peak
+from sumpool.training.validation import validation_batches
 
 TASK = "LED"
 _ENDLESS = 2**31 - 1
-"""Updates; the clock ends it before."""
+"""Updates; the clock ends training before."""
 
 
-def teach(lessons: Lessons, report: Report = silent, check: Check = go_on) -> Learnt:
-    """Train LED for the time of the lessons.
-
-    Args:
-        lessons: What it learns from.
-        report: Hears how it goes.
-        check: Called after every update, and between batches of a validation; it may raise to stop.
+def train_led(setup: TrainerSetup, report: Report = silent, check: Check = go_on) -> TrainerResult:
+    """Train LED; `check` is called after every update and between batches of a validation.
 
     Raises:
         NonFiniteError: If a validation loss is not finite.
     """
     from transformers import PrinterCallback, Seq2SeqTrainer
 
-    torch.manual_seed(lessons.conditions.seed)
-    model = led(lessons.config, lessons.conditions.vocabulary)
-    pupil = _Pupil(model, lessons, report, check)
+    torch.manual_seed(setup.conditions.seed)
+    model = led(setup.config, setup.conditions.vocabulary, setup.data.special_tokens)
+    progress = _TimedTraining(model, setup, report, check)
     with TemporaryDirectory() as folder:
         trainer = Seq2SeqTrainer(
             model=model,
-            args=_arguments(lessons, folder),
-            data_collator=inputs,
-            train_dataset=Features(lessons.training, lessons.config),
-            callbacks=[_callback(pupil)],
+            args=_arguments(setup, folder),
+            data_collator=partial(led_batch, pad=setup.data.special_tokens.pad),
+            train_dataset=LedDataset(setup.data.training, setup.config, setup.data.special_tokens),
+            callbacks=[_callback(progress)],
         )
         trainer.remove_callback(PrinterCallback)
         trainer.create_optimizer()
-        trainer.lr_scheduler = LambdaLR(trainer.optimizer, lambda _: lessons.descent.rate(pupil.course.share))
+        trainer.lr_scheduler = LambdaLR(trainer.optimizer, lambda _: setup.rate(progress.clock.share))
         trainer.train()
-        memory = _peak(trainer, lessons)
-    model.load_state_dict(pupil.best)
-    return Learnt(
-        model=model.eval(),
-        parameters=sum(parameter.numel() for parameter in model.parameters() if parameter.requires_grad),
-        updates=len(pupil.speeds),
-        losses=tuple(pupil.losses),
-        tokens_per_second=tuple(pupil.speeds),
-        peak_memory=memory,
-    )
+        memory = _peak(trainer, setup)
+    model.load_state_dict(progress.best)
+    parameters = sum(parameter.numel() for parameter in model.parameters() if parameter.requires_grad)
+    return TrainerResult(model.eval(), parameters, tuple(progress.losses), tuple(progress.speeds), memory)
 
 
 @torch.no_grad()
-def validate(model: Any, lessons: Lessons, check: Check = go_on) -> float:  # noqa: ANN401 - a type of transformers
-    """Take the mean surprise at the validation summaries, as `training.validation` does of our models.
-
-    Returns:
-        Nats per target token; every token counts the same.
-    """
+def validation_loss(model: Any, setup: TrainerSetup, check: Check = go_on) -> float:  # noqa: ANN401
+    """Nats per target token, every token counting the same, as `training.validation` takes it of our models."""
     model.eval()
-    device = lessons.conditions.device
-    total, tokens = torch.zeros((), dtype=torch.float64, device=device), 0
-    for items in lessons.validation:
+    total, tokens = 0.0, 0
+    for indices in validation_batches(setup.data, setup.train):
         check()
-        batch = {name: part.to(device) for name, part in _batch(items, lessons).items()}
-        with lessons.conditions.autocast():
+        inputs = setup.collate([setup.data.validation[index] for index in indices])
+        batch = {name: part.to(setup.conditions.device) for name, part in inputs.items()}
+        with setup.conditions.autocast():
             logits: Tensor = model(**batch).logits  # (batch, target, vocab)
         labels = batch["labels"].flatten()
-        total += F.cross_entropy(logits.float().flatten(0, 1), labels, ignore_index=IGNORED, reduction="sum")
+        total += float(F.cross_entropy(logits.float().flatten(0, 1), labels, ignore_index=IGNORED, reduction="sum"))
         tokens += int((labels != IGNORED).sum())
-    return float(total) / tokens
+    return total / tokens
 
 
 @final
-class _Pupil:
-    """A model on its course, and what it has shown so far."""
+class _TimedTraining:
+    """Progress of a training by the clock, with the best weights so far."""
 
-    def __init__(self, model: Any, lessons: Lessons, report: Report, check: Check) -> None:  # noqa: ANN401
-        self.model = model
-        self.lessons = lessons
-        self.report = report
-        self.check = check
-        self.course = Course(lessons.seconds, lessons.shares)
+    def __init__(self, model: Any, setup: TrainerSetup, report: Report, check: Check) -> None:  # noqa: ANN401
+        self.model, self.setup, self.report, self.check = model, setup, report, check
+        self.clock = TrainingClock(setup.seconds, setup.shares)
         self.losses: list[tuple[float, float]] = []
         self.speeds: list[float] = []
         self.best: dict[str, Tensor] = {}
-        self._seen = 0
-        self._before = 0.0
+        self._tokens, self._seconds = 0, 0.0
 
-    def updated(self, seen: int) -> None:
-        """Take note of an update after which so many source tokens were seen, and judge the model if that is due."""
-        synchronize(self.lessons.conditions.device)
-        self.course.stop()
+    def updated(self, tokens: int) -> None:
+        """Record an update, after which so many source tokens were seen, and validate if that is due."""
+        synchronize(self.setup.conditions.device)
+        self.clock.stop()
         self.check()
-        seconds = self.course.seconds
-        self.speeds.append((seen - self._seen) / (seconds - self._before))
-        self._seen, self._before = seen, seconds
-        if self.course.is_due():
-            self._judge()
-        self._tell()
-        self.course.go()
+        seconds = self.clock.seconds
+        self.speeds.append((tokens - self._tokens) / (seconds - self._seconds))
+        self._tokens, self._seconds = tokens, seconds
+        if self.clock.is_due():
+            self._validate()
+        self._report()
+        self.clock.start()
 
-    def _judge(self) -> None:
+    def _validate(self) -> None:
         """Validate, and keep the weights if they are the best so far."""
-        loss = validate(self.model, self.lessons, self.check)
+        loss = validation_loss(self.model, self.setup, self.check)
         if not math.isfinite(loss):
             raise NonFiniteError(
                 f"the validation loss of LED after {len(self.speeds)} updates must be finite, got {loss}: lower "
-                f"bench.learning_rate, now {self.lessons.descent.learning_rate}"
+                f"bench.learning_rate, now {self.setup.train.learning_rate}"
             )
         if all(loss < before for _, before in self.losses):
             self.best = {name: value.clone() for name, value in self.model.state_dict().items()}
-        self.losses.append((self.course.seconds, loss))
-        self._tell(f"LED after {self.course.seconds:.0f} s, {len(self.speeds)} updates: validation loss {loss:.4g}")
+        self.losses.append((self.clock.seconds, loss))
+        self._report(f"LED after {self.clock.seconds:.0f} s, {len(self.speeds)} updates: validation loss {loss:.4g}")
 
-    def _tell(self, note: str = "") -> None:
-        whole = math.ceil(self.lessons.seconds)
-        done = min(whole, int(self.course.seconds))
+    def _report(self, note: str = "") -> None:
+        whole = math.ceil(self.setup.seconds)
+        done = min(whole, int(self.clock.seconds))
         self.report(Progress(TASK, done, whole, {"tokens/s": self.speeds[-1]}, note))
 
 
-def _callback(pupil: _Pupil) -> Any:  # noqa: ANN401
-    """Let their Trainer ask the pupil after every update; the base is only there once transformers is."""
+def _callback(progress: _TimedTraining) -> Any:  # noqa: ANN401
+    """Callback of the Trainer; the class is made here because its base needs transformers."""
     from transformers import TrainerCallback
 
-    def begin(*_: Any) -> None:  # noqa: ANN401
-        pupil.course.go()
-
-    def end_of_update(_callback: Any, _arguments: Any, state: Any, control: Any) -> Any:  # noqa: ANN401
-        pupil.updated(int(state.num_input_tokens_seen))
-        control.should_training_stop = pupil.course.over
-        return control
+    def end_of_update(_self: Any, _arguments: Any, state: Any, control: Any) -> None:  # noqa: ANN401
+        progress.updated(int(state.num_input_tokens_seen))
+        control.should_training_stop = progress.clock.share >= 1
 
     names = {
-        "on_train_begin": lambda *given, **_: begin(*given),  # what else they hand on is theirs to change
+        "on_train_begin": lambda *_, **__: progress.clock.start(),
         "on_step_end": lambda *given, **_: end_of_update(*given),
     }
-    return type("ByTheClock", (TrainerCallback,), names)()
+    return type("ClockCallback", (TrainerCallback,), names)()
 
 
-def _arguments(lessons: Lessons, folder: str) -> Any:  # noqa: ANN401
-    """Say all of it in their words; nothing is written, shown or sent."""
+def _arguments(setup: TrainerSetup, folder: str) -> Any:  # noqa: ANN401
+    """Settings of the Trainer; nothing is saved, printed or sent."""
     from transformers import Seq2SeqTrainingArguments
 
-    conditions, descent = lessons.conditions, lessons.descent
+    train, on_cpu = setup.train, setup.conditions.device.type == "cpu"
     return Seq2SeqTrainingArguments(
         output_dir=folder,
         max_steps=_ENDLESS,
-        per_device_train_batch_size=lessons.batch,
-        gradient_accumulation_steps=lessons.accumulate,
+        per_device_train_batch_size=setup.batch,
+        gradient_accumulation_steps=train.accumulate,
         train_sampling_strategy="group_by_length",
-        learning_rate=descent.learning_rate,
-        adam_beta1=descent.betas[0],
-        adam_beta2=descent.betas[1],
-        weight_decay=descent.weight_decay,
-        max_grad_norm=descent.clip,
-        label_smoothing_factor=descent.label_smoothing,
-        bf16=conditions.precision is torch.bfloat16,
-        use_cpu=conditions.device.type == "cpu",
-        seed=conditions.seed,
+        learning_rate=train.learning_rate,
+        adam_beta1=train.betas[0],
+        adam_beta2=train.betas[1],
+        weight_decay=train.weight_decay,
+        max_grad_norm=train.clip,
+        label_smoothing_factor=train.label_smoothing,
+        bf16=setup.conditions.precision is torch.bfloat16,
+        use_cpu=on_cpu,
+        seed=setup.conditions.seed,
         include_num_input_tokens_seen="non_padding",
         remove_unused_columns=False,
-        dataloader_pin_memory=conditions.device.type != "cpu",
+        dataloader_pin_memory=not on_cpu,
         eval_strategy="no",
         save_strategy="no",
         logging_strategy="no",
@@ -186,13 +166,9 @@ def _arguments(lessons: Lessons, folder: str) -> Any:  # noqa: ANN401
     )
 
 
-def _batch(items: Any, lessons: Lessons) -> dict[str, Tensor]:  # noqa: ANN401
-    return inputs([feature(item, lessons.config) for item in items])
-
-
-def _peak(trainer: Any, lessons: Lessons) -> int | None:  # noqa: ANN401
+def _peak(trainer: Any, setup: TrainerSetup) -> int | None:  # noqa: ANN401
     """Measure an update with the longest batch, as `sumpool train --dry-run` measures ours."""
-    batch = _batch([lessons.training[number] for number in lessons.longest()], lessons)
+    batch = setup.collate([setup.data.training[index] for index in setup.longest()])
 
     def update() -> None:
         trainer.model.zero_grad()
@@ -200,4 +176,4 @@ def _peak(trainer: Any, lessons: Lessons) -> int | None:  # noqa: ANN401
         trainer.optimizer.step()
 
     update()  # the first one also prepares memory and kernels
-    return peak(update, lessons.conditions.device)
+    return peak(update, setup.conditions.device)

@@ -1,175 +1,193 @@
-"""What a model of transformers is given to learn as a run of ours did, by the clock, and what comes back.
+"""A finished run beside LED of transformers, trained on the run's data for the run's time and judged alike."""
 
-Its time is that of updates alone: the clock stands still while it is validated, as it does for a run. The learning rate
-goes by the share of the time that is gone, since nobody knows beforehand how many updates fit into it.
-"""
-
-import time
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass
-from typing import Annotated, Any, Literal, Protocol, final
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass
+from statistics import fmean
 
 import numpy as np
-from pydantic import Field
 
+from sumpool.bench.config import TrainerConfig
+from sumpool.bench.peers.led import LedGenerator
+from sumpool.bench.peers.led_trainer import train_led
+from sumpool.bench.peers.trainer_setup import TrainerSetup
+from sumpool.bench.results.report import Result
+from sumpool.bench.results.table import make_table, significant, text_table
 from sumpool.bench.systems.workload import Conditions
-from sumpool.core.model.config import ModelConfig
-from sumpool.data.batches import Item
-from sumpool.settings import Settings
+from sumpool.core.decoding.constraints import TokenSurfaces
+from sumpool.core.output.tied import TiedOutputConfig
+from sumpool.data.fingerprint import content_digest
+from sumpool.data.shards import Shard
+from sumpool.errors import CheckpointError, DataError, RecipeError
+from sumpool.evaluation.scorer import SummaryScorer
+from sumpool.inference.chunking import batch_chunks
+from sumpool.inference.loading import LoadedModel
+from sumpool.interruption import Check
+from sumpool.io.manifest import Manifest
+from sumpool.progress import Progress, Report
+from sumpool.runs.run_metrics import SCORES, RunMetrics
+from sumpool.runs.sweep_table import HOW_TO_READ, Outcome, SweepTable, tabulate
+from sumpool.training.data_order import TrainingData
+from sumpool.training.hardware import choose_generation_precision
 
-Share = float
-"""Of the time, from 0 to 1."""
-
-
-class TrainerConfig(Settings):
-    """How a model of transformers learns beside a run; whatever is not here is that of the run's recipe."""
-
-    seconds: Annotated[float, Field(gt=0)] | Literal["auto"] = "auto"
-    """Time of its updates; auto is that of the run's updates."""
-    learning_rate: Annotated[float, Field(gt=0)] | Literal["auto"] = "auto"
-    """Its peak learning rate; auto is that of the run."""
-    loss: Annotated[float, Field(gt=0)] | Literal["auto"] = "auto"
-    """Validation loss to which the seconds are counted, nats per token; auto is the worse last one of the two."""
-    split: Literal["validation", "test"] = "validation"
-    """Documents whose summaries are scored; those of a sweep are of validation."""
-
-
-class Items(Protocol):
-    """Documents with summaries, by number; `Shard` is one."""
-
-    @property
-    def lengths(self) -> np.ndarray:
-        """Tokens of each document: (documents,)."""
-
-    def __len__(self) -> int: ...
-
-    def __getitem__(self, number: int, /) -> Item: ...
+LED = "LED"
+_UPDATES = 6
+"""Column of the sweep's table that the updates come before."""
 
 
 @dataclass(frozen=True)
-class Descent:
-    """How AdamW goes.
+class RunFigures:
+    """Metrics of the finished run, and seconds of an update with its longest batch when it was judged, and now."""
 
-    Attributes:
-        learning_rate: At the peak.
-        rate: The share of the peak by the share of the time that is gone.
-        betas: Its decay rates.
-        weight_decay: Of matrices.
-        clip: Largest norm of the gradient; 0 is off.
-        label_smoothing: Share of the target's probability that is spread over the vocabulary.
+    measured: RunMetrics
+    before: float
+    now: float
+
+
+def training_data(loaded: LoadedModel) -> TrainingData:
+    """Data that a finished run was trained on.
+
+    Raises:
+        RecipeError: If the run has no updates.
+        CheckpointError: If the run is not finished.
+        DataError: If the prepared data is missing or other data.
     """
-
-    learning_rate: float
-    rate: Callable[[Share], float]
-    betas: tuple[float, float]
-    weight_decay: float
-    clip: float
-    label_smoothing: float
-
-
-@dataclass(frozen=True)
-class Lessons:
-    """What a model learns from, for how long, and when it is judged by what.
-
-    Attributes:
-        config: Our model, whose sizes it has.
-        training: Documents to learn from.
-        validation: Batches of documents to judge by.
-        batch: Documents of a batch to learn from.
-        accumulate: Batches of an update.
-        descent: How it learns.
-        seconds: Time of its updates.
-        shares: When it is judged, ascending; the last one is 1.
-        conditions: Vocabulary, device, precision and seed.
-    """
-
-    config: ModelConfig
-    training: Items
-    validation: Sequence[Sequence[Item]]
-    batch: int
-    accumulate: int
-    descent: Descent
-    seconds: float
-    shares: Sequence[Share]
-    conditions: Conditions
-
-    def longest(self) -> list[int]:
-        """A batch of the longest documents, as they are read."""
-        read = np.minimum(self.training.lengths, self.config.source_length)
-        return [int(number) for number in np.argsort(-read, kind="stable")[: self.batch]]
+    recipe, facts = loaded.recipe, Manifest.read(loaded.folder).facts
+    if not recipe.train.steps:
+        raise RecipeError(f"{loaded.folder} must have learnt for LED to learn as long, but its train.steps is 0")
+    if "finished" not in facts:
+        raise CheckpointError(
+            f"{loaded.folder} must be a run whose training is finished, for its time is what LED gets; let it go on"
+        )
+    prepared = recipe.prepared_folder
+    if facts.get("data") != content_digest(prepared):
+        raise DataError(
+            f"{prepared} must hold the data that {loaded.folder} was trained on, got other data: name the old folder "
+            "with --set data.prepared=FOLDER"
+        )
+    shards = Shard.open(prepared, "train"), Shard.open(prepared, "validation")
+    lengths = (recipe.model.source_length, recipe.model.target_length)
+    return TrainingData(*shards, *lengths, recipe.seed, special_tokens=loaded.model.special_tokens)
 
 
-@dataclass(frozen=True)
-class Learnt:
-    """What became of it.
+def measure_trainer(
+    loaded: LoadedModel,
+    data: TrainingData,
+    settings: TrainerConfig,
+    ours: RunFigures,
+    conditions: Conditions,
+    report: Report,
+    check: Check,
+) -> Result:
+    """Train LED, score its summaries as `sumpool evaluate` does, and put both side by side."""
+    recipe = loaded.recipe
+    setup = _setup(loaded, data, settings, ours.measured, conditions)
+    trained = train_led(setup, report, check)
+    shard = Shard.open(recipe.prepared_folder, settings.split)
+    summaries = _summaries(trained.model, loaded, shard, report, check)
+    theirs = RunMetrics(
+        rouge=_score(loaded, shard, summaries),
+        loss=min(loss for _, loss in trained.losses),
+        losses=trained.losses,
+        tokens_per_second=trained.tokens_per_second,
+        peak_memory=trained.peak_memory,
+        layer_metrics={},
+    )
+    parameters = sum(parameter.numel() for parameter in loaded.model.parameters())
+    runs = {recipe.name: (parameters, ours.measured), LED: (trained.parameters, theirs)}
+    outcomes = [
+        Outcome(name, recipe.seed, size, len(measured.tokens_per_second), measured)
+        for name, (size, measured) in runs.items()
+    ]
+    target = None if settings.loss == "auto" else settings.loss
+    table = tabulate(outcomes, target, recipe.evaluate.resamples, _notes(loaded, settings, setup, ours))
+    losses = (tuple(ours.measured.losses), trained.losses)
+    return trainer_result(table, losses, {shard.text(place).id: text for place, text in enumerate(summaries)})
 
-    Attributes:
-        model: It, of transformers, with the weights that were best on validation.
-        parameters: Numbers that it learns.
-        updates: How many were made.
-        losses: Seconds of updates before each validation, and its loss in nats per token.
-        tokens_per_second: Source tokens per second of each update, padding not counted.
-        peak_memory: Bytes that an update with its longest batch needs beside weights and moments; None where nobody
-            can know.
-    """
 
-    model: Any
-    parameters: int
-    updates: int
-    losses: tuple[tuple[float, float], ...]
-    tokens_per_second: tuple[float, ...]
-    peak_memory: int | None
+def trainer_result(
+    table: SweepTable, losses: Sequence[Sequence[tuple[float, float]]], summaries: dict[str, str]
+) -> Result:
+    """Tables of both systems and of their validations."""
+    names = [system.name for system in table.systems]
+    headings, rows = table.table()
+    cells = ["updates", *(f"{sum(system.steps):,}" for system in table.systems)]
+    first, *lines = (
+        (*line[:_UPDATES], cell, *line[_UPDATES:]) for line, cell in zip([headings, *rows], cells, strict=True)
+    )
+    validations = [
+        (str(number), *(cell for seconds, loss in pair for cell in (f"{seconds:,.0f}", f"{loss:,.3f}")))
+        for number, pair in enumerate(zip(*losses, strict=False), 1)
+    ]
+    heads = [cell for name in names for cell in (f"{name}, s", "nats per token")]
+    tables = [
+        text_table(f"{names[0]} beside {LED} and its Trainer", first, lines, table.notes),
+        text_table("validations", ("", *heads), validations),
+    ]
+    return Result({}, tables, {"table": asdict(table), "losses": losses, "summaries": summaries})
 
-    @property
-    def loss(self) -> float:
-        """The best one, of the weights that it has."""
-        return min(loss for _, loss in self.losses)
+
+def _setup(
+    loaded: LoadedModel, data: TrainingData, settings: TrainerConfig, ours: RunMetrics, conditions: Conditions
+) -> TrainerSetup:
+    """Batches, schedule, time and validations of the run."""
+    train = loaded.recipe.train
+    if settings.learning_rate != "auto":
+        train = train.model_copy(update={"learning_rate": settings.learning_rate})
+    seconds, _ = ours.losses[-1]
+    batches = data.plan(train.batch_tokens).batches(0)
+    return TrainerSetup(
+        config=loaded.recipe.model,
+        train=train,
+        data=data,
+        batch=max(1, round(fmean(map(len, batches)))),
+        seconds=seconds if settings.seconds == "auto" else settings.seconds,
+        shares=[before / seconds for before, _ in ours.losses],
+        conditions=conditions,
+    )
 
 
-@final
-class Course:
-    """A clock that runs while it is told to, and says when a validation is due and when all is over."""
+def _summaries(model: object, loaded: LoadedModel, shard: Shard, report: Report, check: Check) -> list[str]:
+    """Summaries of LED for a split, in its order."""
+    config, sizes = loaded.recipe.summarize, loaded.recipe.model
+    generator = LedGenerator(model, sizes, config, loaded.lengths, loaded.model.special_tokens)
+    surfaces = TokenSurfaces(loaded.tokenizer.token_bytes())
+    lengths = np.minimum(shard.lengths, sizes.source_length)
+    summaries: dict[int, str] = {}
+    for numbers in batch_chunks(lengths.tolist(), config.batch_tokens):
+        check()
+        tokens = generator.generate([shard[number] for number in numbers], surfaces)
+        summaries.update(zip(numbers, (loaded.tokenizer.decode(summary).strip() for summary in tokens), strict=True))
+        report(Progress("LED: summaries", len(summaries), len(shard)))
+    return [summaries[number] for number in range(len(shard))]
 
-    def __init__(self, seconds: float, shares: Sequence[Share], now: Callable[[], float] = time.perf_counter) -> None:
-        """Set it to nothing gone; it stands.
 
-        Args:
-            seconds: When it is over.
-            shares: When validations are due, ascending; what they leave open at the end is due there.
-            now: Gives seconds since any moment.
-        """
-        self._all = seconds
-        self._due = list(shares)
-        self._now = now
-        self._gone = 0.0
-        self._since: float | None = None
+def _score(loaded: LoadedModel, shard: Shard, summaries: Sequence[str]) -> dict[str, tuple[float, ...]]:
+    rouge = SummaryScorer(loaded.recipe.evaluate).rouge
+    scored = {}
+    for number, summary in enumerate(summaries):
+        example = shard.text(number)
+        scores = rouge.score(summary, example.summary)
+        scored[example.id] = tuple(scores[name].f1 for name in SCORES)
+    return scored
 
-    def go(self) -> None:
-        """Let it run from here on."""
-        self._since = self._now()
 
-    def stop(self) -> None:
-        """Let it stand."""
-        self._gone, self._since = self.seconds, None
-
-    @property
-    def seconds(self) -> float:
-        """For how long it has run."""
-        return self._gone + (0.0 if self._since is None else self._now() - self._since)
-
-    @property
-    def share(self) -> Share:
-        """How much of the time is gone."""
-        return min(1.0, self.seconds / self._all)
-
-    @property
-    def over(self) -> bool:
-        """Whether all of it is."""
-        return self.share >= 1
-
-    def is_due(self) -> bool:
-        """Whether a validation is due, and take note of it: those that were missed are due together."""
-        waiting = [share for share in self._due if share > self.share]
-        found = len(waiting) < len(self._due) or self.over
-        self._due = waiting
-        return found
+def _notes(loaded: LoadedModel, settings: TrainerConfig, setup: TrainerSetup, ours: RunFigures) -> list[str]:
+    """Notes below the table."""
+    decoding = loaded.recipe.summarize
+    tied = isinstance(loaded.recipe.model.output, TiedOutputConfig)
+    facts = {
+        "seconds": setup.seconds,
+        "run_seconds": ours.measured.losses[-1][0],
+        "before": significant(ours.before),
+        "now": significant(ours.now),
+        "learning_rate": setup.train.learning_rate,
+        "batch": setup.batch,
+        "tied": "" if tied else ": among ours its peers are runs with model.output: {kind: tied}",
+        "documents": len(ours.measured.rouge),
+        "split": settings.split,
+        "precision": choose_generation_precision(decoding.precision, loaded.device),
+    }
+    notes = [*make_table("trainer", [], facts).notes, *HOW_TO_READ]
+    if decoding.beams > 1 and decoding.length_formula != "transformers":
+        notes.append(f"{LED} compares its {decoding.beams} hypotheses by the length formula of transformers")
+    return notes

@@ -1,1 +1,1 @@
-"""What a benchmark found: plain values, their tables, and the machine that it ran on."""
+"""Rows of measurements, tables of them, and the report around a result."""

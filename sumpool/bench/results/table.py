@@ -1,47 +1,193 @@
-"""A table, as headings and cells; whoever prints it lays it out."""
+"""Rows of measurements, and tables as columns over them.
+
+A suite measures rows of plain, unrounded values. `tables.toml` says for each table which values are printed, and how.
+"""
 
 import math
-from dataclasses import dataclass
+import tomllib
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from functools import cache
+from importlib.resources import files
+from itertools import groupby
+from typing import Any
+
+from sumpool.bench.measures.timing import Timing
 
 MISSING = "-"
-"""Stands where nothing was measured."""
+"""Printed for a value that is not known."""
+MEBI = 2**20
+NOISY = 1.5
+"""Slowest over fastest repetition above which a figure is marked."""
+
+
+@dataclass(frozen=True)
+class Row:
+    """One measurement, or one line of a table.
+
+    `values` are labels and results, unrounded: source tokens as `length`, bytes as `memory` ... `timing` are the
+    repetitions, None where nothing was timed; and `note` is why something is missing, empty where nothing is.
+    """
+
+    values: Mapping[str, Any] = field(default_factory=dict)
+    timing: Timing | None = None
+    note: str = ""
+
+    def __getitem__(self, name: str) -> Any:  # noqa: ANN401 - whatever was measured
+        """Value of a name, None where there is none; `median`, `fastest` and `spread` are those of the timing."""
+        if self.timing and name in ("median", "fastest", "spread"):
+            return getattr(self.timing, name)
+        return self.values.get(name)
+
+    def also(self, values: Mapping[str, Any]) -> "Row":
+        """Copy of the row with more values."""
+        return replace(self, values={**self.values, **values})
+
+    def to_json(self) -> dict[str, Any]:
+        """The values, `seconds` of the repetitions, and `note`, as one object."""
+        timed = {"seconds": self.timing.seconds} if self.timing else {}
+        return {**self.values, **timed, **({"note": self.note} if self.note else {})}
+
+
+@dataclass(frozen=True)
+class Column:
+    """One column: its heading, the value that it prints, a style and a unit; see `tables.toml`."""
+
+    heading: str
+    name: str
+    style: str = ""
+    unit: str = ""
+
+    def cell(self, row: Row) -> str:
+        """Text of one row in this column."""
+        value = row[self.name]
+        if value is None:
+            return MISSING
+        if self.unit:
+            scale = _UNITS[self.unit]
+            value = [part * scale for part in value] if isinstance(value, list | tuple) else value * scale
+        return _STYLES[self.style](value) if self.style in _STYLES else format(value, self.style)
 
 
 @dataclass(frozen=True)
 class Table:
-    """What is printed.
-
-    Attributes:
-        title: What it is about.
-        columns: Headings.
-        rows: Cells, as many as there are headings.
-        notes: Sentences below it.
-    """
+    """A table to print: a line above it, columns, of which the first `keys` name a row, rows, and lines below it."""
 
     title: str
-    columns: tuple[str, ...]
-    rows: tuple[tuple[str, ...], ...]
-    notes: tuple[str, ...] = ()
+    columns: Sequence[Column]
+    rows: Sequence[Row]
+    notes: Sequence[str] = ()
+    keys: int = 1
+
+    def headings(self) -> list[str]:
+        """Headings of the columns."""
+        return [column.heading for column in self.columns]
+
+    def cells(self) -> list[tuple[str, ...]]:
+        """Texts of the rows."""
+        return [tuple(column.cell(row) for column in self.columns) for row in self.rows]
 
 
-def number(value: float | None, digits: int) -> str:
-    """Write a number with so many digits after the point, or that there is none."""
-    return MISSING if value is None else f"{value:,.{digits}f}"
+def make_table(
+    name: str,
+    rows: Sequence[Row],
+    facts: Mapping[str, Any] | None = None,
+    *,
+    columns: Sequence[Column] = (),
+    notes: Sequence[str] = (),
+) -> Table:
+    """Make a table of `tables.toml`.
+
+    Args:
+        name: Its name there.
+        rows: The rows.
+        facts: Values of the names in braces.
+        columns: Columns that depend on what was measured.
+        notes: Further lines below the table.
+    """
+    specification, known = _tables()[name], facts or {}
+    optional = specification.get("optional", ())
+    chosen: list[Column] = []
+    for heading, *rest in specification["columns"]:
+        if heading == "*":
+            chosen += columns
+        elif rest[0] not in optional or any(row[rest[0]] is not None for row in rows):
+            chosen.append(Column(heading.format(**known), *rest))
+    fixed = (note.format(**known) for note in specification.get("notes", ()))
+    keys = specification.get("keys", 1)
+    return Table(specification["title"].format(**known), chosen, rows, [*fixed, *notes], keys)
 
 
-def ratio(value: float | None, base: float | None, digits: int = 2) -> str:
-    """Write value / base, or that one of them is missing."""
-    return number(value / base if value is not None and base else None, digits)
+@cache
+def _tables() -> dict[str, Any]:
+    return tomllib.loads(files(__package__).joinpath("tables.toml").read_text(encoding="utf-8"))
 
 
-def significant(value: float | None, digits: int = 3) -> str:
-    """Write a number with so many digits that count, and none of a whole number left out: 0.0123, 4.56, 12,345."""
-    if value is None:
-        return MISSING
+def text_table(title: str, headings: Sequence[str], lines: Iterable[Sequence[str]], notes: Sequence[str] = ()) -> Table:
+    """Table of texts that are already written."""
+    rows = [Row({str(place): text for place, text in enumerate(line)}) for line in lines]
+    return Table(title, [Column(heading, str(place)) for place, heading in enumerate(headings)], rows, notes)
+
+
+def where(rows: Iterable[Row], labels: Mapping[str, Any]) -> list[Row]:
+    """Rows that have all these values."""
+    return [row for row in rows if all(row[name] == value for name, value in labels.items())]
+
+
+def unique(rows: Iterable[Row], name: str) -> list[Any]:
+    """Values of a name, each once, in the order of the rows."""
+    return list(dict.fromkeys(row[name] for row in rows))
+
+
+def pivot(rows: Iterable[Row], index: Sequence[str], across: str, value: str) -> list[Row]:
+    """One row for each combination of the index values, with `value` of every row under its value of `across`."""
+    lines: dict[tuple[Any, ...], dict[str, Any]] = {}
+    for row in rows:
+        place = tuple(row[name] for name in index)
+        lines.setdefault(place, dict(zip(index, place, strict=True)))[str(row[across])] = row[value]
+    return [Row(values) for values in lines.values()]
+
+
+def pooled(rows: Iterable[Row]) -> Timing:
+    """The repetitions of several rows as one timing."""
+    return Timing(tuple(seconds for row in rows if row.timing for seconds in row.timing.seconds))
+
+
+def quotient(value: float | None, base: float | None) -> float | None:
+    """Value over base; None where one of them is missing or the base is 0."""
+    return value / base if value is not None and base else None
+
+
+def significant(value: float, digits: int = 3) -> str:
+    """Write a number with significant digits, and no digit of a whole number left out: 0.0123, 4.56, 12,345."""
     places = digits - 1 - math.floor(math.log10(abs(value))) if value else 0
     return f"{value:,.{max(places, 0)}f}"
 
 
-def percent(value: float | None) -> str:
-    """Write a share as whole percents."""
-    return MISSING if value is None else f"{100 * value:.0f} %"
+def _short(value: float) -> str:
+    return f"{value:,.2f}" if value < 10 else f"{value:,.1f}"
+
+
+def _change(values: Sequence[float]) -> str:
+    """Write a number that stayed, or both."""
+    old, new = map(significant, values)
+    return old if old == new else f"{old} to {new}"
+
+
+def _runs(lengths: Sequence[int]) -> str:
+    """Write lengths with equal neighbours together: 2 x 8,192, 2,048, 3 x 512."""
+    runs = ((length, len(list(same))) for length, same in groupby(lengths))
+    return ", ".join(f"{times} x {length:,}" if times > 1 else f"{length:,}" for length, times in runs)
+
+
+_UNITS = {"ms": 1e3, "us": 1e6, "MiB": 1 / MEBI, "G": 1e-9}
+_STYLES: Mapping[str, Callable[[Any], str]] = {
+    "significant": significant,
+    "short": _short,
+    "percent": lambda share: f"{100 * share:.0f} %",
+    "tenths": lambda share: f"{100 * share:.1f} %",
+    "spread": lambda value: f"{value:.2f}{'?' if value > NOISY else ''}",
+    "marked": lambda value: _short(value[0]) + "?" * value[1],
+    "change": _change,
+    "runs": _runs,
+}

@@ -1,11 +1,11 @@
 """Table 1 of Pietruszka et al., counted: operations and bytes of every variant, encoder and decoder apart.
 
-Two counters check each other. torch's FlopCounterMode sees every product of matrices of a model that runs at its true
-size with `WithoutProducts`, so that none of them is computed. The formulas of `sumpool.bench.suites.formulas` are ours.
+Two counters check each other. torch's FlopCounterMode sees every matrix product of a model that runs at its true size
+with `SkipMatmul`, so that none of them is computed; the closed forms are those of `sumpool.bench.suites.formulas`.
 """
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from collections import Counter
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import torch
@@ -13,18 +13,12 @@ from torch import nn
 
 from sumpool.bench.config import ComplexityConfig
 from sumpool.bench.measures.cost import ALL, Operations, count_modules
-from sumpool.bench.measures.dry import WithoutProducts
-from sumpool.bench.suites.claims import compare, deep_pyramidions
-from sumpool.bench.suites.complexity_rows import ComplexityRow, FoundComplexity, Side
-from sumpool.bench.suites.formulas import (
-    CROSS_ATTENTION,
-    NOTHING,
-    Cost,
-    cross_attention,
-    decoder,
-    encoder,
-    self_attention,
-)
+from sumpool.bench.measures.skip_matmul import SkipMatmul
+from sumpool.bench.results.report import Result
+from sumpool.bench.results.table import Row, make_table, quotient
+from sumpool.bench.suites import formulas
+from sumpool.bench.suites.formulas import BYTES, CROSS_ATTENTION, Cost
+from sumpool.bench.suites.paper_claims import claim_rows, deep_pyramidions
 from sumpool.bench.systems.workload import Conditions, Documents, Subject
 from sumpool.core.model.config import ModelConfig
 from sumpool.core.tokens import Tokens
@@ -35,23 +29,28 @@ from sumpool.variants import config_class, kinds
 
 _VOCABULARY = PARAGRAPH + 2
 _FULL = {"kind": "full"}
+_BASE = "attention vanilla"
+"""The variant that savings are taken to."""
 
 
-def count_complexity(settings: ComplexityConfig, report: Report = silent, check: Check = go_on) -> FoundComplexity:
+def count_complexity(
+    settings: ComplexityConfig, conditions: Conditions | None = None, report: Report = silent, check: Check = go_on
+) -> Result:
     """Count every attention, every pooling and cross-attention over blockwise attention, and DeepPyramidion.
 
-    Args:
-        settings: Sizes.
-        report: Told of every model.
-        check: Called between models; it may raise to stop.
+    Conditions have no influence on counts.
     """
+    del conditions
     models = systems(settings)
-    rows = {}
+    encoders: dict[str, Row] = {}
+    decoders: dict[str, Row] = {}
     for done, (name, config) in enumerate(models.items(), start=1):
         check()
-        rows[name] = _row(name, config, settings)
+        encoders[name], decoders[name] = _rows(name, config, settings)
         report(Progress("bench", done, len(models), {"counted": name}))
-    return FoundComplexity(tuple(rows.values()), compare(rows, settings))
+    claims = claim_rows(encoders, decoders, settings)
+    rows = {"encoders": _saved(encoders), "decoders": _saved(decoders), "claims": claims}
+    return Result(rows, [make_table(name, lines) for name, lines in rows.items() if lines])
 
 
 def systems(settings: ComplexityConfig) -> dict[str, ModelConfig]:
@@ -72,17 +71,17 @@ def systems(settings: ComplexityConfig) -> dict[str, ModelConfig]:
         "stride": window,
         "boundaries": {"kind": "fixed", "size": window},
     }
-    found = {
+    models = {
         f"attention {kind}": _model(settings, [{"attention": _sized("attention", kind, local)}] * settings.layers)
         for kind in sorted(kinds("sumpool.core.attention"), key=lambda kind: kind != "vanilla")
     }
     blockwise = {"attention": _sized("attention", "blockwise", local)}
     for kind in kinds("sumpool.core.pooling"):
         last = blockwise | {"pool": _sized("pooling", kind, kept)}
-        found[f"pooling {kind}"] = _model(settings, [*[blockwise] * (settings.layers - 1), last])
+        models[f"pooling {kind}"] = _model(settings, [*[blockwise] * (settings.layers - 1), last])
     for kind in [kind for kind in CROSS_ATTENTION if kind != "full"]:
-        found[f"cross-attention {kind}"] = _model(settings, [blockwise] * settings.layers, {"kind": kind})
-    return found | deep_pyramidions(found["attention blockwise"], settings)
+        models[f"cross-attention {kind}"] = _model(settings, [blockwise] * settings.layers, {"kind": kind})
+    return models | deep_pyramidions(models["attention blockwise"], settings)
 
 
 def _sized(family: str, kind: str, sizes: dict[str, Any]) -> dict[str, Any]:
@@ -96,9 +95,7 @@ def _model(
 ) -> ModelConfig:
     return ModelConfig.model_validate(
         {
-            "dim": settings.dim,
-            "heads": settings.heads,
-            "feed_forward": settings.feed_forward,
+            **settings.model_dump(include={"dim", "heads", "feed_forward"}),
             "source_length": settings.length,
             "encoder": layers,
             "decoder": {"layers": settings.layers, "cross_attention": cross_attention},
@@ -107,47 +104,58 @@ def _model(
     )
 
 
-def _row(name: str, config: ModelConfig, settings: ComplexityConfig) -> ComplexityRow:
-    counted = _count(config, settings)
-    attention: Cost | None = NOTHING
-    for layer, length in zip(config.encoder, counted.lengths, strict=True):
-        one = self_attention(layer.attention, length, config.dim, config.heads)
-        attention = attention + one if attention and one else None
-    cross: Cost | None = NOTHING
-    for _ in range(config.decoder.layers):
-        one = cross_attention(config.decoder.cross_attention, settings.target, counted.memory, config.dim, config.heads)
-        cross = cross + one if cross and one else None
-    whole = decoder(config, settings.target, counted.memory)
-    return ComplexityRow(
-        name,
-        counted.lengths,
-        counted.memory,
-        Side(counted.self_attention, counted.encoder, attention, encoder(config, counted.lengths)),
-        Side(counted.cross_attention, counted.decoder, cross, whole),
+def _rows(name: str, config: ModelConfig, settings: ComplexityConfig) -> tuple[Row, Row]:
+    """Encoder and decoder of one model, with the attention of each apart."""
+    counted, dim, heads = _count(config, settings), config.dim, config.heads
+    lengths, memory, target = counted["lengths"], counted["memory"], settings.target
+
+    def attention() -> Cost:
+        layers = zip(config.encoder, lengths, strict=True)
+        costs = (formulas.self_attention(layer.attention, length, dim, heads) for layer, length in layers)
+        return sum(costs, start=Counter())
+
+    def cross() -> Cost:
+        layer = formulas.cross_attention(config.decoder.cross_attention, target, memory, dim, heads)
+        return sum([layer] * config.decoder.layers, start=Counter())
+
+    encoder = _half(counted["self_attention"], counted["encoder"], attention, lambda: formulas.encoder(config, lengths))
+    decoder = _half(
+        counted["cross_attention"], counted["decoder"], cross, lambda: formulas.decoder(config, target, memory)
     )
+    labels = {"name": name, "lengths": lengths, "memory": memory}
+    return Row({**labels, **encoder}), Row({**labels, **decoder})
 
 
-@dataclass(frozen=True)
-class _Counted:
-    """What one pass over one document took; lengths and memory as in `ComplexityRow`."""
+def _half(
+    attention: Operations, whole: Operations, attention_cost: Callable[[], Cost], whole_cost: Callable[[], Cost]
+) -> dict[str, Any]:
+    """Counted operations of one half of a model, and bytes by formula, where all its parts have one."""
+    values: dict[str, Any] = {"products": attention["products"], "attention": attention.total(), "whole": whole.total()}
+    try:
+        part = attention_cost()
+        values |= {"keys_values": BYTES * part["keys_values"], "weights": BYTES * part["weights"]}
+        total = whole_cost()
+    except KeyError:
+        return values
+    pairs = ((attention, part), (whole, total))
+    agreed = all(counted[name] == cost[name] for counted, cost in pairs for name in ("maps", "products"))
+    return values | {"activations": BYTES * total["activations"], "agreement": "yes" if agreed else "NO"}
 
-    lengths: tuple[int, ...]
-    memory: int
-    self_attention: Operations
-    encoder: Operations
-    cross_attention: Operations
-    decoder: Operations
 
+def _count(config: ModelConfig, settings: ComplexityConfig) -> dict[str, Any]:
+    """Count one pass over one document.
 
-def _count(config: ModelConfig, settings: ComplexityConfig) -> _Counted:
-    """Count one pass over one document."""
+    Returns:
+        Input `lengths` of the encoder layers, vectors in the `memory`, and operations of both halves of the model, the
+        decoder without its output head, and of their attention.
+    """
     conditions = Conditions(_VOCABULARY, torch.device("cpu"), torch.float32)
     model = Subject(config, conditions).model.eval()
     documents = Documents.random(1, settings.length, settings.target, conditions)
-    given = dict.fromkeys(model.encoder.layers, 0)
+    lengths = dict.fromkeys(model.encoder.layers, 0)
 
-    def note(layer: nn.Module, tokens: tuple[Tokens, ...]) -> None:
-        given[layer] += int(tokens[0].mask.sum())  # the layer may be given the document piece by piece
+    def note(layer: nn.Module, inputs: tuple[Tokens, ...]) -> None:
+        lengths[layer] += int(inputs[0].mask.sum())  # a layer may be given the document chunk by chunk
 
     for layer in model.encoder.layers:
         layer.register_forward_pre_hook(note)
@@ -157,27 +165,30 @@ def _count(config: ModelConfig, settings: ComplexityConfig) -> _Counted:
         memory.append(model.encode(documents.ids, documents.mask, documents.sentences).tokens)
         model.decoder(documents.target, model.decoder.precompute(memory[0]))
 
-    with torch.inference_mode(), WithoutProducts():
+    with torch.inference_mode(), SkipMatmul():
         counted = count_modules(work)
-    inside, writing = counted["Encoder"], counted["Decoder"]
-    remembering = counted[ALL] - inside - writing  # keys and values of the memory, before the decoder is called
-    return _Counted(
-        tuple(given.values()),
-        memory[0].states.size(1),
-        _within(counted, "Encoder.layers", "attention"),
-        inside,
-        _within(counted, "Decoder.layers", "cross_attention") + remembering,
-        writing + remembering,
-    )
+    encoder, decoder = counted["Encoder"], counted["Decoder"]
+    keys_values = counted[ALL] - encoder - decoder  # of the memory, before the decoder is called
+    return {
+        "lengths": tuple(lengths.values()),
+        "memory": memory[0].states.size(1),
+        "encoder": encoder,
+        "self_attention": _within(counted, "Encoder.layers", "attention"),
+        "decoder": decoder + keys_values,
+        "cross_attention": _within(counted, "Decoder.layers", "cross_attention") + keys_values,
+    }
 
 
 def _within(counted: dict[str, Operations], parent: str, name: str) -> Operations:
-    """Add up the modules of one name in all layers."""
-    return sum(
-        (
-            found
-            for path, found in counted.items()
-            if path.startswith(f"{parent}.") and path.endswith(f".{name}") and path.count(".") == parent.count(".") + 2
-        ),
-        start=Operations(),
-    )
+    """Sum over the modules of one name in all layers."""
+    paths = (f"{parent}.{layer}.{name}" for layer in range(len(counted)))
+    return sum((counted[path] for path in paths if path in counted), start=Counter())
+
+
+def _saved(rows: Mapping[str, Row]) -> list[Row]:
+    """Rows with savings over vanilla attention."""
+    base = rows[_BASE]
+    return [
+        row.also({f"{name}_saved": quotient(base[name], row[name]) for name in ("products", "whole")})
+        for row in rows.values()
+    ]

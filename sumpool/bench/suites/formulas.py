@@ -1,15 +1,15 @@
-"""Operations and bytes of every variant in closed form, as a check on what is counted, and to say what is held.
+"""Operations and bytes of every variant in closed form: a check of what is counted, and what a layer holds.
 
 Operations are those of `sumpool.bench.measures.cost`: two for a multiplication and an addition, linear maps apart from
-products of activations. Bytes are of float32. Everything is for one document and one layer.
+products of activations. Everything is for one document; functions of one part are for one layer. A variant without a
+formula raises KeyError.
 
 Table 1 of Pietruszka et al. gives the products alone, without the two (scores, mixing of values) and without the maps.
 """
 
+from collections import Counter
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
 
-from sumpool.bench.measures.cost import Operations
 from sumpool.core.attention._base import AttentionConfig
 from sumpool.core.attention.blockwise import BlockwiseAttentionConfig
 from sumpool.core.attention.lsh import LshAttentionConfig
@@ -20,44 +20,16 @@ from sumpool.core.model.config import ModelConfig
 from sumpool.core.pooling._base import PoolerConfig
 
 BYTES = 4
+"""Bytes of a number in float32."""
 
 
-@dataclass(frozen=True)
-class StepState:
-    """Numbers that a layer holds for its backward pass.
-
-    Attributes:
-        keys_values: Keys and values.
-        weights: Attention weights, where the kernel does not work them out again (a fused one does).
-        activations: What else is needed: the inputs of the linear maps, and queries.
-    """
-
-    keys_values: int = 0
-    weights: int = 0
-    activations: int = 0
-
-    def __add__(self, other: "StepState") -> "StepState":
-        return StepState(
-            self.keys_values + other.keys_values, self.weights + other.weights, self.activations + other.activations
-        )
-
-
-@dataclass(frozen=True)
-class Cost:
-    """What one part of a layer computes and holds."""
-
-    operations: Operations
-    held: StepState = StepState()
-
-    def __add__(self, other: "Cost") -> "Cost":
-        return Cost(self.operations + other.operations, self.held + other.held)
-
-
-NOTHING = Cost(Operations())
+Cost = Counter[str]
+"""Operations (`maps`, `products`), and numbers held for the backward pass: `keys_values`; attention `weights`, where a
+kernel does not compute them again (a fused one does); and `activations`, inputs of linear maps and queries."""
 
 
 def linear(rows: int, inputs: int, outputs: int) -> int:
-    """Operations of a linear map of so many vectors."""
+    """Operations of a linear map of some vectors."""
     return 2 * rows * inputs * outputs
 
 
@@ -66,75 +38,64 @@ def attend(queries: int, keys: int, dim: int) -> int:
     return 2 * 2 * queries * keys * dim
 
 
-def self_attention(attention: AttentionConfig, length: int, dim: int, heads: int) -> Cost | None:
-    """Cost of one self-attention; None where no formula is known for its kind."""
-    formula = _SELF_ATTENTION.get(attention.kind)
-    return formula(attention, length, dim, heads) if formula else None
+def self_attention(attention: AttentionConfig, length: int, dim: int, heads: int) -> Cost:
+    """Cost of one self-attention."""
+    return _SELF_ATTENTION[attention.kind](attention, length, dim, heads)
 
 
-def pooling(pool: PoolerConfig, length: int, dim: int) -> Cost | None:
-    """Cost of one pooling; None where no formula is known for its kind, its scorer or its boundaries.
+def pooling(pool: PoolerConfig, length: int, dim: int) -> Cost:
+    """Cost of one pooling.
 
-    A linear scorer is a product with one direction. Mixing what stands behind a vector reads every vector once, which
-    is no product of matrices and is not counted; but iterative pooling sums up all that it never takes out by one.
+    A linear scorer is a product with one direction. Mixing the sources of a vector reads every vector once, which is no
+    matrix product and is not counted; but iterative pooling sums up all that it never takes out by one.
     """
-    parts = (getattr(pool, "scorer", None), getattr(pool, "boundaries", None))
-    if pool.kind not in _POOLERS or any(part and part.kind not in _FREE | {"linear"} for part in parts):
-        return None
-    linear_scorer = any(part and part.kind == "linear" for part in parts)
+    parts = [part.kind for name in ("scorer", "boundaries") if (part := getattr(pool, name, None))]
+    for kind in (pool.kind, *parts):
+        if kind not in _POOLERS | _SCORERS:
+            raise KeyError(kind)
     once = linear(length, dim, 1)
-    return Cost(Operations(once if linear_scorer else 0, once if pool.kind == "iterative" else 0))
+    return Counter(maps=once * ("linear" in parts), products=once * (pool.kind == "iterative"))
 
 
 def feed_forward(length: int, dim: int, width: int) -> Cost:
     """Cost of two linear maps."""
-    return Cost(Operations(maps=2 * linear(length, dim, width)), StepState(activations=length * (dim + width)))
+    return Counter(maps=2 * linear(length, dim, width), activations=length * (dim + width))
 
 
-def cross_attention(config: CrossAttentionConfig, target: int, length: int, dim: int, heads: int) -> Cost | None:
-    """Cost of a cross-attention of a summary with a memory of so many vectors, their projection included.
-
-    None where no formula is known for its kind.
-    """
-    formula = CROSS_ATTENTION.get(config.kind)
-    return formula(config, target, length, dim, heads) if formula else None
+def cross_attention(config: CrossAttentionConfig, target: int, length: int, dim: int, heads: int) -> Cost:
+    """Cost of a cross-attention of a summary to a memory of `length` vectors, whose projection is included."""
+    return CROSS_ATTENTION[config.kind](config, target, length, dim, heads)
 
 
-def encoder(config: ModelConfig, lengths: tuple[int, ...]) -> Cost | None:
-    """Cost of a whole encoder; None where one of its parts has no formula.
-
-    Args:
-        config: The model.
-        lengths: Vectors that enter each layer.
-    """
-    total = NOTHING
+def encoder(config: ModelConfig, lengths: tuple[int, ...]) -> Cost:
+    """Cost of a whole encoder whose layers have these input lengths."""
+    total: Cost = Counter()
     for layer, length in zip(config.encoder, lengths, strict=True):
-        attention = self_attention(layer.attention, length, config.dim, config.heads)
-        pooled = pooling(layer.pool, length, config.dim) if layer.pool else NOTHING
-        if attention is None or pooled is None:
-            return None
-        total += attention + pooled + feed_forward(length, config.dim, config.feed_forward)
+        total += self_attention(layer.attention, length, config.dim, config.heads)
+        total += pooling(layer.pool, length, config.dim) if layer.pool else Counter()
+        total += feed_forward(length, config.dim, config.feed_forward)
     return total
 
 
-def decoder(config: ModelConfig, target: int, memory: int) -> Cost | None:
-    """Cost of a whole decoder over a memory, without the output head; a causal mask saves nothing.
-
-    None where its cross-attention has no formula.
-    """
-    self_attention = _vanilla(config, target, config.dim, config.heads)
-    seen = cross_attention(config.decoder.cross_attention, target, memory, config.dim, config.heads)
-    if seen is None:
-        return None
-    layer = self_attention + seen + feed_forward(target, config.dim, config.feed_forward)
-    total = NOTHING
-    for _ in range(config.decoder.layers):
-        total += layer
-    return total
+def decoder(config: ModelConfig, target: int, memory: int) -> Cost:
+    """Cost of a whole decoder over a memory, without the output head; a causal mask saves nothing."""
+    layer = _dense(target, target, config.dim, config.heads)
+    layer += cross_attention(config.decoder.cross_attention, target, memory, config.dim, config.heads)
+    layer += feed_forward(target, config.dim, config.feed_forward)
+    return sum([layer] * config.decoder.layers, start=Counter())
 
 
-def _vanilla(settings: object, length: int, dim: int, heads: int) -> Cost:
-    del settings
+def _cost(maps: int, products: int, keys_values: int, weights: int, activations: int) -> Cost:
+    return Counter(maps=maps, products=products, keys_values=keys_values, weights=weights, activations=activations)
+
+
+def _dense(length: int, seen: int, dim: int, heads: int) -> Cost:
+    """Self-attention in which every token sees `seen` tokens."""
+    maps, products = linear(length, dim, 4 * dim), attend(length, seen, dim)
+    return _cost(maps, products, 2 * length * dim, heads * length * seen, 3 * length * dim)
+
+
+def _vanilla(_: AttentionConfig, length: int, dim: int, heads: int) -> Cost:
     return _dense(length, length, dim, heads)
 
 
@@ -155,23 +116,17 @@ def _sliding_window(settings: AttentionConfig, length: int, dim: int, heads: int
     whole = length <= 3 * reach
     chunk, seen = (length, length) if whole else (reach, 3 * reach)
     filled = -(-length // chunk) * chunk
-    operations = Operations(linear(length, dim, 4 * dim), attend(filled, seen + settings.global_first, dim))
+    maps, products = linear(length, dim, 4 * dim), attend(filled, seen + settings.global_first, dim)
     if settings.global_first:
-        operations += Operations(linear(1, dim, dim), 2 * linear(1, dim, dim) + attend(heads, length, dim))
-    return Cost(operations, StepState(2 * length * dim, heads * filled * seen, 3 * length * dim))
+        maps += linear(1, dim, dim)
+        products += 2 * linear(1, dim, dim) + attend(heads, length, dim)
+    return _cost(maps, products, 2 * length * dim, heads * filled * seen, 3 * length * dim)
 
 
-def _dense(length: int, seen: int, dim: int, heads: int) -> Cost:
-    """Cost of a self-attention in which every token sees so many."""
-    operations = Operations(linear(length, dim, 4 * dim), attend(length, seen, dim))
-    return Cost(operations, StepState(2 * length * dim, heads * length * seen, 3 * length * dim))
-
-
-def _efficient(settings: AttentionConfig, length: int, dim: int, heads: int) -> Cost:
+def _efficient(_: AttentionConfig, length: int, dim: int, heads: int) -> Cost:
     """Templates of the document, and every query's mixture of them: head_dim takes the place of the keys."""
-    del settings
-    operations = Operations(linear(length, dim, 4 * dim), attend(length, dim // heads, dim))
-    return Cost(operations, StepState(2 * length * dim, dim * dim // heads, 3 * length * dim))
+    maps, products = linear(length, dim, 4 * dim), attend(length, dim // heads, dim)
+    return _cost(maps, products, 2 * length * dim, dim * dim // heads, 3 * length * dim)
 
 
 def _lsh(settings: AttentionConfig, length: int, dim: int, heads: int) -> Cost:
@@ -182,18 +137,13 @@ def _lsh(settings: AttentionConfig, length: int, dim: int, heads: int) -> Cost:
     directions = min(-(-length // (2 * bucket)), 512)
     hashing = settings.hashes * (heads - local)
     chunks = 2 * hashing + 3 * local
-    operations = Operations(
-        linear(filled, dim, 3 * dim),
-        attend(filled, bucket * chunks, dim // heads) + hashing * linear(filled, dim // heads, directions),
-    )
-    return Cost(operations, StepState(2 * length * dim, filled * bucket * chunks, 2 * length * dim))
+    products = attend(filled, bucket * chunks, dim // heads) + hashing * linear(filled, dim // heads, directions)
+    return _cost(linear(filled, dim, 3 * dim), products, 2 * length * dim, filled * bucket * chunks, 2 * length * dim)
 
 
-def _full(settings: CrossAttentionConfig, target: int, length: int, dim: int, heads: int) -> Cost:
-    del settings
+def _full(_: CrossAttentionConfig, target: int, length: int, dim: int, heads: int) -> Cost:
     maps = 2 * linear(target, dim, dim) + linear(length, dim, 2 * dim)
-    held = StepState(2 * length * dim, heads * target * length, 3 * target * dim)
-    return Cost(Operations(maps, attend(target, length, dim)), held)
+    return _cost(maps, attend(target, length, dim), 2 * length * dim, heads * target * length, 3 * target * dim)
 
 
 def _hepos(settings: CrossAttentionConfig, target: int, length: int, dim: int, heads: int) -> Cost:
@@ -215,5 +165,5 @@ CROSS_ATTENTION: Mapping[str, Callable[[CrossAttentionConfig, int, int, int, int
 }
 """Cross-attentions whose cost does not depend on what a document says."""
 _POOLERS = {"halving", "hard", "iterative", "funnel", "segments"}
-_FREE = {"strided", "random", "fixed"}
-"""Scorers and boundaries without a product of matrices."""
+_SCORERS = {"linear", "strided", "random", "fixed"}
+"""Scorers and boundaries; all but the linear one are without a matrix product."""

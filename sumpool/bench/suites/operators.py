@@ -1,4 +1,4 @@
-"""How close poolings come to exact top-k on random vectors, and how long they take (Pietruszka et al., Appendix B.5).
+"""Similarity of poolings to exact top-k on random vectors, and their time (Pietruszka et al., Appendix B.5).
 
 The measure is their normalised chamfer cosine similarity: for each of the `keep` best-scored vectors the highest
 cosine to any vector that is left, averaged. As in their benchmark vectors are drawn from U[-1, 1] with 32 features,
@@ -15,17 +15,9 @@ from torch.nn import functional as F
 
 from sumpool.bench.config import OperatorsConfig
 from sumpool.bench.measures.timing import Timing, interleave
-from sumpool.bench.suites.operator_rows import (
-    BY_DOCUMENT,
-    HARD,
-    LOOP,
-    NEVER,
-    ONCE,
-    SORTED,
-    SUMS,
-    FoundOperators,
-    OperatorRow,
-)
+from sumpool.bench.results.report import Result
+from sumpool.bench.results.table import Row, where
+from sumpool.bench.suites.operator_tables import BY_DOCUMENT, HARD, LOOP, NEVER, ONCE, SORTED, SUMS, operators_result
 from sumpool.bench.systems.workload import Conditions
 from sumpool.core.pooling.halving import Peak, Sort, halve
 from sumpool.core.pooling.iterative import iterate, suffix_means
@@ -39,7 +31,7 @@ ROWS = 8192
 DRAWS = 16
 """Batches, at most, that a similarity is averaged over; 16 of 16 documents are as many as the authors draw."""
 AT_ONCE = 2**24
-"""Cosines, at most, that are worked out at once."""
+"""Cosines, at most, that are computed at once."""
 PATIENCE = 4
 """Times `seconds` that an operator may take once."""
 SHARPNESS = 1.0
@@ -47,33 +39,26 @@ SHARPNESS = 1.0
 
 
 def measure_operators(
-    settings: OperatorsConfig,
-    conditions: Conditions,
-    report: Report = silent,
-    check: Check = go_on,
-) -> FoundOperators:
-    """Measure every operator at every length and number kept, those of one cell in turns.
-
-    Args:
-        settings: Lengths, batch, repetitions and the time that they may take.
-        conditions: Device and seed; vectors are float32.
-        report: Told of every cell.
-        check: Called between repetitions; it may raise to stop.
-    """
+    settings: OperatorsConfig, conditions: Conditions, report: Report = silent, check: Check = go_on
+) -> Result:
+    """Measure every operator at every length and number kept, those of one cell in turns."""
     cells = [(length, keep) for length in sorted(set(settings.lengths)) for keep in _kept(length)]
-    rows: list[OperatorRow] = []
+    rows: list[Row] = []
     for done, (length, keep) in enumerate(cells, start=1):
-        rows += _measure(length, keep, settings, conditions, _Foresight(rows, PATIENCE * settings.seconds), check)
+        left_out = _too_long(rows, length, keep, PATIENCE * settings.seconds)
+        rows += _measure(length, keep, settings, conditions, left_out, check)
         report(Progress("bench", done, len(cells), {"vectors": f"{length:,} to {keep:,}"}))
     crossings = {}
     for length in sorted(set(settings.lengths)):
         crossings[length] = _crossing(length, settings, conditions, check)
-        report(Progress("bench", len(cells), len(cells), {f"vectors of {settings.wide:,} features": f"{length:,}"}))
-    return FoundOperators(tuple(rows), settings.wide, crossings)
+        report(
+            Progress("bench", len(cells), len(cells), {f"vectors of {settings.model_dim:,} features": f"{length:,}"})
+        )
+    return operators_result(rows, settings.model_dim, crossings)
 
 
 def similarity(states: Tensor, scores: Tensor, left: Tensor) -> Tensor:
-    """Compare what is left with exact top-k.
+    """Compare the vectors that are left with exact top-k.
 
     Args:
         states: (batch, length, dim).
@@ -126,68 +111,53 @@ def _kept(length: int) -> Iterator[int]:
     return (2**power for power in range(1, int(math.log2(length // 2)) + 1))
 
 
-class _Foresight:
-    """Foresees what an operator will take from what it took last: at most in proportion to length * keep."""
-
-    def __init__(self, rows: list[OperatorRow], most: float) -> None:
-        self._last = {row.operator: row for row in rows if row.timing}
-        self._most = most
-
-    def too_long(self, operator: str, length: int, keep: int) -> str:
-        """Say why an operator is left out; empty where it is not."""
-        last = self._last.get(operator)
-        if operator != LOOP or last is None or last.timing is None:
-            return ""
-        foreseen = last.timing.fastest * (length * keep) / (last.length * last.keep)
-        return f"would take {foreseen:.1f} s" if foreseen > self._most else ""
+def _too_long(rows: list[Row], length: int, keep: int, most: float) -> dict[str, str]:
+    """Operators that are left out and why: the loop takes at most in proportion to length * keep."""
+    last = next((row for row in reversed(where(rows, {"operator": LOOP})) if row.timing), None)
+    predicted = last["fastest"] * (length * keep) / (last["length"] * last["keep"]) if last else 0.0
+    return {LOOP: f"would take {predicted:.1f} s"} if predicted > most else {}
 
 
 def _measure(
-    length: int,
-    keep: int,
-    settings: OperatorsConfig,
-    conditions: Conditions,
-    foresight: _Foresight,
-    check: Check,
-) -> Iterator[OperatorRow]:
+    length: int, keep: int, settings: OperatorsConfig, conditions: Conditions, left_out: Mapping[str, str], check: Check
+) -> Iterator[Row]:
     """Measure all operators at one length and number kept."""
-    notes = {name: foresight.too_long(name, length, keep) for name in OPERATORS}
-    pools = {name: pool for name, pool in OPERATORS.items() if not notes[name]}
-    draws = list(_draw(length, keep, settings, conditions))
+    pools = {name: pool for name, pool in OPERATORS.items() if name not in left_out}
+    draws = list(_draw(length, keep, settings.dim, settings.batch, conditions))
+    similarities = {}
     with torch.inference_mode():
-        works = {name: partial(pool, *draws[0], keep) for name, pool in pools.items()}
-        timings = interleave(works, settings.repeats, conditions.device, check, settings.seconds)
-        similar = {}
+        tasks = {name: partial(pool, *draws[0], keep) for name, pool in pools.items()}
+        timings = interleave(tasks, settings.repeats, conditions.device, check, settings.seconds)
         for name, pool in pools.items():
             check()
-            similar[name] = _similarity(pool, draws, keep, timings[name], settings.seconds)
-    rounds = math.ceil(math.log2(length / keep))
-    for name, note in notes.items():
-        yield OperatorRow(name, length, keep, settings.batch, rounds, similar.get(name), timings.get(name), note)
+            similarities[name] = _similarity(pool, draws, keep, timings[name], settings.seconds)
+    sizes = {"length": length, "keep": keep, "batch": settings.batch, "rounds": math.ceil(math.log2(length / keep))}
+    for name in OPERATORS:
+        values = {"operator": name, **sizes, "similarity": similarities.get(name)}
+        yield Row(values, timings.get(name), left_out.get(name, ""))
 
 
 def _crossing(length: int, settings: OperatorsConfig, conditions: Conditions, check: Check) -> int | None:
-    """Seek the smallest number kept at which halving is faster than the loop, with the features of a model.
+    """Find the smallest number kept at which halving is faster than the loop, with the features of a model.
 
-    The loop's time grows with the number kept and halving's does not, so that the first one found is the answer.
+    The loop's time grows with the number kept and halving's does not, so that the first one is the answer.
     """
-    wide = settings.model_copy(update={"dim": settings.wide})
     with torch.inference_mode():
         for keep in _kept(length):
-            states, scores = next(_draw(length, keep, wide, conditions))
-            works = {name: partial(OPERATORS[name], states, scores, keep) for name in (SORTED, LOOP)}
-            timings = interleave(works, settings.repeats, conditions.device, check, settings.seconds)
+            states, scores = next(_draw(length, keep, settings.model_dim, settings.batch, conditions))
+            tasks = {name: partial(OPERATORS[name], states, scores, keep) for name in (SORTED, LOOP)}
+            timings = interleave(tasks, settings.repeats, conditions.device, check, settings.seconds)
             if timings[SORTED].fastest < timings[LOOP].fastest:
                 return keep
     return None
 
 
-def _draw(length: int, keep: int, settings: OperatorsConfig, conditions: Conditions) -> Iterator[tuple[Tensor, Tensor]]:
+def _draw(length: int, keep: int, dim: int, batch: int, conditions: Conditions) -> Iterator[tuple[Tensor, Tensor]]:
     """Draw as many batches as it takes for ROWS best-scored vectors."""
     generator = torch.Generator().manual_seed(conditions.seed)
-    for _ in range(min(DRAWS, math.ceil(ROWS / (settings.batch * keep)))):
-        states = torch.rand(settings.batch, length, settings.dim, generator=generator) * 2 - 1
-        scores = torch.rand(settings.batch, length, generator=generator)
+    for _ in range(min(DRAWS, math.ceil(ROWS / (batch * keep)))):
+        states = torch.rand(batch, length, dim, generator=generator) * 2 - 1
+        scores = torch.rand(batch, length, generator=generator)
         yield states.to(conditions.device), scores.to(conditions.device)
 
 
@@ -195,8 +165,8 @@ def _similarity(pool: Pool, draws: list[tuple[Tensor, Tensor]], keep: int, timin
     """Average over the draws, over as many as the time allows, and over about ROWS vectors of each."""
     documents = max(1, ROWS // keep)
     affordable = max(1, int(PATIENCE * seconds / max(timing.fastest, 1e-9)))
-    found = [
+    similarities = [
         similarity(states[:documents], scores[:documents], pool(states[:documents], scores[:documents], keep))
         for states, scores in draws[:affordable]
     ]
-    return float(torch.cat(found).mean())
+    return float(torch.cat(similarities).mean())

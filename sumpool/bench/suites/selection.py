@@ -1,12 +1,12 @@
 """Cross-attention to selected sentences against cross-attention to all words, in time (Manakul and Gales, 2021).
 
-The paper counts operations, and says that its recurrent sentence encoder eats what they save. Here one layer's step of
-a search is timed, then whole generations of a decoder: sentences, keys and values once, then every step with its causal
-attention and feed-forward layers, all but the output head. What is compared has the same weights and takes turns.
+The paper counts operations, and says that its recurrent sentence encoder offsets what they save. Here one layer's
+decoding step is timed, then whole generations of a decoder: sentences, keys and values once, then every step with its
+causal attention and feed-forward layers, all but the output head. All systems have the same weights and take turns.
 
-Weights and documents are random. What is not random is how much the hypotheses of a document have in common, since
-they write about the same: their states stand around one centre (see `SelectionConfig.apart`), and so do those of
-successive steps, which is what makes a choice worth holding. Independent hypotheses, the worst case, stand beside.
+Weights and documents are random. What is not random is the similarity of the hypotheses of a document: their states lie
+around one centre (see `SelectionBenchConfig.state_noise`), and so do those of successive steps, which is what makes a
+selection worth reusing. Independent hypotheses, the worst case, are measured too.
 """
 
 from collections.abc import Mapping
@@ -16,10 +16,12 @@ from typing import Any, final
 import torch
 from torch import Tensor
 
-from sumpool.bench.config import SelectionConfig
-from sumpool.bench.measures.timing import Steps, Work, interleave
+from sumpool.bench.config import SelectionBenchConfig
+from sumpool.bench.measures.timing import Steps, Timing, Work, interleave
+from sumpool.bench.results.report import Result
+from sumpool.bench.results.table import Row
 from sumpool.bench.suites.selection_generation import measure_generations
-from sumpool.bench.suites.selection_rows import APPROXIMATE, FULL, GRU, FoundSelection, GenerationRow, HoldRow, StepRow
+from sumpool.bench.suites.selection_tables import APPROXIMATE, FULL, GRU, selection_result
 from sumpool.bench.systems.workload import Conditions
 from sumpool.core.cross_attention._base import CrossAttentionConfig, StepState
 from sumpool.core.cross_attention.full import FullCrossAttentionConfig
@@ -35,141 +37,136 @@ SELECTIONS: Mapping[str, dict[str, Any]] = {
     "model_free": {"kind": "model_free"},
     "random": {"kind": "random"},
 }
-"""Settings of the selections by name; what encodes sentences makes no difference to a step."""
+"""Settings of the selections by name; the sentence encoder makes no difference to a step."""
+
+Cache = dict[str, Tensor]
+"""What a cross-attention precomputes of the documents."""
 
 
 def measure_selection(
-    settings: SelectionConfig, conditions: Conditions, report: Report = silent, check: Check = go_on
-) -> FoundSelection:
-    """Measure steps, held choices and whole generations at every length.
-
-    Args:
-        settings: Sizes and repetitions.
-        conditions: Device, precision and seed.
-        report: Told of every repetition and token.
-        check: Called between them; it may raise to stop.
-    """
-    lengths, holds = sorted(set(settings.lengths)), sorted({1, *settings.holds})
-    works = 2 * (1 + (len(SELECTIONS) - 1) * len(settings.sentences)) + len(holds)
-    progress = Steps(len(lengths) * (works * (settings.repeats + 1) + settings.generate), report, check)
+    settings: SelectionBenchConfig, conditions: Conditions, report: Report = silent, check: Check = go_on
+) -> Result:
+    """Measure steps, reused selections and whole generations at every length."""
+    lengths, intervals = sorted(set(settings.lengths)), sorted({1, *settings.reselect_every})
+    tasks = 2 * (1 + (len(SELECTIONS) - 1) * len(settings.sentences)) + len(intervals)
+    progress = Steps(len(lengths) * (tasks * (settings.repeats + 1) + settings.generate), report, check)
     systems: dict[str, CrossAttentionConfig] = {FULL: FullCrossAttentionConfig()} | {
         name: _config(selection, settings.generate_sentences) for name, selection in SELECTIONS.items()
     }
-    steps: list[StepRow] = []
-    held: list[HoldRow] = []
-    generations: list[GenerationRow] = []
+    steps: list[Row] = []
+    reused: list[Row] = []
+    generations: list[Row] = []
     with torch.inference_mode(), conditions.autocast():
         for length in lengths:
-            memory = _remembered_documents(length, settings, conditions)
+            memory = _random_memory(length, settings, conditions)
             layer = _Layer(memory, settings, conditions)
             steps += [*layer.steps(progress), *layer.steps(progress, independent=True)]
-            held += layer.holds(holds, progress)
+            reused += layer.reuse(intervals, progress)
             del layer
             generations += measure_generations(systems, memory, settings, conditions, progress)
     progress.finish()
-    return FoundSelection(tuple(steps), tuple(held), tuple(generations), settings.model_dump())
+    return selection_result(steps, reused, generations, settings)
 
 
-def _config(selection: dict[str, Any], sentences: int, hold: int = 1) -> SentenceCrossAttentionConfig:
-    return SentenceCrossAttentionConfig.model_validate(
-        {"sentences": sentences, "reselect_every": hold, "selection": selection}
-    )
+def _config(selection: dict[str, Any], sentences: int, interval: int = 1) -> SentenceCrossAttentionConfig:
+    settings = {"sentences": sentences, "reselect_every": interval, "selection": selection}
+    return SentenceCrossAttentionConfig.model_validate(settings)
 
 
-def _remembered_documents(length: int, settings: SelectionConfig, conditions: Conditions) -> Tokens:
-    """Draw what an encoder left of a batch of documents without padding."""
+def _random_memory(length: int, settings: SelectionBenchConfig, conditions: Conditions) -> Tokens:
+    """Encoder output of a batch of random documents without padding."""
     generator = torch.Generator().manual_seed(conditions.seed)
     states = torch.randn(settings.batch, length, settings.dim, generator=generator).to(conditions.device)
     mask = torch.ones(states.shape[:2], dtype=torch.bool, device=conditions.device)
-    places = torch.arange(length, device=conditions.device).expand(mask.shape)
-    return Tokens.from_source(states, mask, places // settings.sentence, places, places)
+    positions = torch.arange(length, device=conditions.device).expand(mask.shape)
+    return Tokens.from_source(states, mask, positions // settings.sentence, positions, positions)
 
 
 @final
 class _Layer:
     """The cross-attention of one layer in all its forms, with the documents that it sees."""
 
-    def __init__(self, memory: Tokens, settings: SelectionConfig, conditions: Conditions) -> None:
+    def __init__(self, memory: Tokens, settings: SelectionBenchConfig, conditions: Conditions) -> None:
         self.memory, self.settings, self.conditions = memory, settings, conditions
+        self.length = memory.states.size(1)
         torch.manual_seed(conditions.seed)
         self.full = FullCrossAttentionConfig().build(settings.dim, settings.heads).to(conditions.device).eval()
-        self.seen = self.full.precompute(memory, {})
+        self.full_cache = self.full.precompute(memory, {})
 
-    def steps(self, progress: Steps, independent: bool = False) -> list[StepRow]:
+    def steps(self, progress: Steps, independent: bool = False) -> list[Row]:
         """Measure a step of every selection with every number of sentences."""
         queries = self._states(1, independent)[0]
-        works: dict[tuple[str, int], Work] = {(FULL, 0): partial(self.full.step, queries, self.seen, {})}
-        counted = {(FULL, 0): (0.0, self.seen["key"].nbytes + self.seen["value"].nbytes)}
-        for name, selection in SELECTIONS.items():
-            if name == GRU:
-                continue
-            precomputed: dict[str, Tensor] = {}
+        tasks: dict[tuple[str, int], Work] = {(FULL, 0): partial(self.full.step, queries, self.full_cache, {})}
+        counted = {(FULL, 0): (0.0, self.full_cache["key"].nbytes + self.full_cache["value"].nbytes)}
+        for name in [name for name in SELECTIONS if name != GRU]:
+            cache: Cache = {}
             for sentences in self.settings.sentences:
-                layer, precomputed = self._build(_config(selection, sentences), precomputed)
-                works[name, sentences] = partial(layer.step, queries, precomputed, {})
-                counted[name, sentences] = _count(layer, queries, precomputed)
-        timings = interleave(works, self.settings.repeats, self.conditions.device, progress)
-        length = self.memory.states.size(1)
-        return [StepRow(length, *place, independent, *counted[place], timings[place]) for place in works]
+                layer, cache = self._build(_config(SELECTIONS[name], sentences), cache)
+                tasks[name, sentences] = partial(layer.step, queries, cache, {})
+                counted[name, sentences] = _count(layer, queries, cache)
+        timings = interleave(tasks, self.settings.repeats, self.conditions.device, progress)
+        rows = []
+        for (name, sentences), (selected, moved) in counted.items():
+            labels = {"length": self.length, "selection": name, "sentences": sentences, "independent": independent}
+            rows.append(Row({**labels, "selected": selected, "bytes": moved}, timings[name, sentences]))
+        return rows
 
-    def holds(self, holds: list[int], progress: Steps) -> list[HoldRow]:
-        """Measure steps of the approximate selection that hold a choice, and how far it agrees with choosing anew."""
-        asked = self._states(max(holds), independent=False)
-        works: dict[int, Work] = {}
+    def reuse(self, intervals: list[int], progress: Steps) -> list[Row]:
+        """Measure steps of the approximate selection that reuse it, and its agreement with selecting at every step."""
+        queries = self._states(max(intervals), independent=False)
+        tasks: dict[int, Work] = {}
         agreement: dict[int, float] = {}
-        precomputed: dict[str, Tensor] = {}
-        for hold in holds:
-            layer, precomputed = self._build(
-                _config(SELECTIONS[APPROXIMATE], self.settings.generate_sentences, hold), precomputed
-            )
-            works[hold] = partial(_search, layer, asked, precomputed)
-            agreement[hold] = _agree(layer, asked, precomputed, hold)
-        timings = interleave(works, self.settings.repeats, self.conditions.device, progress)
-        length = self.memory.states.size(1)
-        return [HoldRow(length, hold, agreement[hold], timings[hold].part(len(asked))) for hold in holds]
+        cache: Cache = {}
+        for interval in intervals:
+            config = _config(SELECTIONS[APPROXIMATE], self.settings.generate_sentences, interval)
+            layer, cache = self._build(config, cache)
+            tasks[interval] = partial(_search, layer, queries, cache)
+            agreement[interval] = _agreement(layer, queries, cache, interval)
+        rows = []
+        for interval, timing in interleave(tasks, self.settings.repeats, self.conditions.device, progress).items():
+            step = Timing(tuple(seconds / len(queries) for seconds in timing.seconds))
+            values = {"length": self.length, "reselect_every": interval, "agreement": agreement[interval]}
+            rows.append(Row(values, step))
+        return rows
 
-    def _build(
-        self, config: SentenceCrossAttentionConfig, precomputed: dict[str, Tensor]
-    ) -> tuple[SentenceCrossAttention, dict[str, Tensor]]:
-        """Build with the weights of the full layer, the same ones for each number; remember unless it is done."""
+    def _build(self, config: SentenceCrossAttentionConfig, cache: Cache) -> tuple[SentenceCrossAttention, Cache]:
+        """Build with the weights of the full layer; precompute, unless there is a cache of the same selection."""
         torch.manual_seed(self.conditions.seed)
         layer = config.build(self.settings.dim, self.settings.heads).to(self.conditions.device).eval()
         layer.load_state_dict(self.full.state_dict(), strict=False)
-        reader = config.build_memory_encoder(self.settings.dim).to(self.conditions.device).eval()
-        return layer, precomputed or layer.precompute(self.memory, reader(self.memory))
+        memory_encoder = config.build_memory_encoder(self.settings.dim).to(self.conditions.device).eval()
+        return layer, cache or layer.precompute(self.memory, memory_encoder(self.memory))
 
     def _states(self, steps: int, independent: bool) -> list[Tensor]:
-        """Draw what the cross-attention is given in some steps of a search, (batch, beams, dim) each."""
+        """Draw the queries of some decoding steps, (batch, beams, dim) each."""
         settings = self.settings
         generator = torch.Generator().manual_seed(self.conditions.seed + 1)
         centre = torch.randn(settings.batch, 1, settings.dim, generator=generator)
         noise = torch.randn(steps, settings.batch, settings.beams, settings.dim, generator=generator)
-        return list((noise if independent else centre + settings.apart * noise).to(self.conditions.device))
+        return list((noise if independent else centre + settings.state_noise * noise).to(self.conditions.device))
 
 
-def _count(layer: SentenceCrossAttention, queries: Tensor, precomputed: dict[str, Tensor]) -> tuple[float, int]:
-    """Count sentences that the hypotheses of a document choose between them, and bytes that a step moves."""
-    chosen = layer.select_sentences(queries, precomputed)
-    read = words_read(precomputed["mask"], precomputed["index"], chosen)
-    words = precomputed["words"]
+def _count(layer: SentenceCrossAttention, queries: Tensor, cache: Cache) -> tuple[float, int]:
+    """Sentences that the hypotheses of a document select between them, and bytes that a step moves."""
+    selected = layer.select_sentences(queries, cache)
+    read = words_read(cache["mask"], cache["index"], selected)
+    words = cache["words"]
     if is_worth_copying(int(read.sum(1).max()), read.size(1)):
         moved = 3 * int(read.sum()) * words.size(2) * words.element_size()  # read, written, read again
     else:
         moved = words.nbytes
-    selecting = sum(kept.nbytes for name, kept in precomputed.items() if name.startswith("selection."))
-    return float(chosen.any(1).sum(1).float().mean()), moved + selecting
+    selecting = sum(tensor.nbytes for name, tensor in cache.items() if name.startswith("selection."))
+    return float(selected.any(1).sum(1).float().mean()), moved + selecting
 
 
-def _search(layer: SentenceCrossAttention, asked: list[Tensor], precomputed: dict[str, Tensor]) -> None:
-    held: StepState = {}
-    for queries in asked:
-        _, held = layer.step(queries, precomputed, held)
+def _search(layer: SentenceCrossAttention, queries: list[Tensor], cache: Cache) -> None:
+    state: StepState = {}
+    for query in queries:
+        _, state = layer.step(query, cache, state)
 
 
-def _agree(layer: SentenceCrossAttention, asked: list[Tensor], precomputed: dict[str, Tensor], hold: int) -> float:
-    """Share of the sentences that choosing anew would choose, and that the held choice has too."""
-    anew = torch.stack(
-        [layer.select_sentences(queries, precomputed) for queries in asked]
-    )  # (steps, batch, beams, sentences)
-    first = torch.arange(len(asked), device=anew.device) // hold * hold
-    return float((anew & anew[first]).sum() / anew.sum())
+def _agreement(layer: SentenceCrossAttention, queries: list[Tensor], cache: Cache, interval: int) -> float:
+    """Share of the sentences selected at every step that the reused selection has too."""
+    fresh = torch.stack([layer.select_sentences(query, cache) for query in queries])  # (steps, batch, beams, sentences)
+    first = torch.arange(len(queries), device=fresh.device) // interval * interval
+    return float((fresh & fresh[first]).sum() / fresh.sum())

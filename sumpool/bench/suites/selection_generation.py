@@ -1,7 +1,7 @@
 """Whole generations with every selection, in turns: layer by layer and token by token.
 
-So a slow minute slows all of them; only the sentences are read in one piece. Every token is forced, drawn for each
-hypothesis on its own from a vocabulary whose vectors stand around one centre. Hypotheses go on from others of their
+So a slow minute slows all of them; only the sentences are encoded in one piece. Every token is forced, drawn for each
+hypothesis on its own from a vocabulary whose vectors lie around one centre. Hypotheses continue others of their
 document at every step, as in a search.
 """
 
@@ -12,9 +12,9 @@ from typing import final
 import torch
 from torch import Tensor, nn
 
-from sumpool.bench.config import SelectionConfig
+from sumpool.bench.config import SelectionBenchConfig
 from sumpool.bench.measures.timing import Steps, clock
-from sumpool.bench.suites.selection_rows import GenerationRow
+from sumpool.bench.results.table import Row
 from sumpool.bench.systems.workload import Conditions
 from sumpool.core.cross_attention._base import CrossAttentionConfig
 from sumpool.core.model.config import ModelConfig
@@ -24,33 +24,25 @@ from sumpool.core.tokens import Tokens
 from sumpool.special_tokens import PAD, PARAGRAPH
 
 _VOCABULARY = 512
-"""Pieces; how many there are changes no time, since there is no output head."""
+"""Tokens; their number changes no time, since there is no output head."""
 
 
 def measure_generations(
     systems: Mapping[str, CrossAttentionConfig],
     memory: Tokens,
-    settings: SelectionConfig,
+    settings: SelectionBenchConfig,
     conditions: Conditions,
     progress: Steps,
-) -> list[GenerationRow]:
-    """Let every system write `settings.generate` tokens about the same documents.
-
-    Args:
-        systems: Cross-attentions by name.
-        memory: What the encoder left of the documents.
-        settings: Sizes.
-        conditions: Device and seed.
-        progress: Called before every token.
-    """
-    writers: dict[str, _Writer] = {}
+) -> list[Row]:
+    """Generate `settings.generate` tokens for the same documents with every system."""
+    decodings: dict[str, _Decoding] = {}
     for name, config in systems.items():
         progress.check()
-        writers[name] = _Writer(_decoder(config, settings, conditions), memory, settings.beams, conditions.device)
+        decodings[name] = _Decoding(_decoder(config, settings, conditions), memory, settings.beams, conditions.device)
     for layer in range(settings.layers):
-        for writer in writers.values():
+        for decoding in decodings.values():
             progress.check()
-            writer.precompute(layer)
+            decoding.precompute(layer)
     generator = torch.Generator().manual_seed(conditions.seed)
     rows = settings.batch * settings.beams
     first = torch.arange(settings.batch).repeat_interleave(settings.beams) * settings.beams
@@ -58,27 +50,23 @@ def measure_generations(
         progress()
         tokens = torch.randint(PARAGRAPH + 1, _VOCABULARY, (settings.batch, settings.beams), generator=generator)
         origins = (first + torch.randint(settings.beams, (rows,), generator=generator)).to(conditions.device)
-        for writer in writers.values():
-            writer.write(tokens.to(conditions.device), origins)
+        for decoding in decodings.values():
+            decoding.step(tokens.to(conditions.device), origins)
     length = memory.states.size(1)
-    return [
-        GenerationRow(length, name, writer.reading, writer.remembering, tuple(writer.steps))
-        for name, writer in writers.items()
-    ]
+    return [Row({"length": length, "selection": name, **decoding.seconds()}) for name, decoding in decodings.items()]
 
 
-def _decoder(config: CrossAttentionConfig, settings: SelectionConfig, conditions: Conditions) -> Decoder:
+def _decoder(config: CrossAttentionConfig, settings: SelectionBenchConfig, conditions: Conditions) -> Decoder:
     """Build a decoder with random weights; what all cross-attentions have in common costs the same in each."""
     torch.manual_seed(conditions.seed)
     embedding = nn.Embedding(_VOCABULARY, settings.dim, padding_idx=PAD)
     with torch.no_grad():
         centre = torch.randn(settings.dim)
-        embedding.weight.copy_((centre + settings.apart * torch.randn_like(embedding.weight)) * settings.dim**-0.5)
+        noise = settings.state_noise * torch.randn_like(embedding.weight)
+        embedding.weight.copy_((centre + noise) * settings.dim**-0.5)
     model = ModelConfig.model_validate(
         {
-            "dim": settings.dim,
-            "heads": settings.heads,
-            "feed_forward": settings.feed_forward,
+            **settings.model_dump(include={"dim", "heads", "feed_forward"}),
             "target_length": settings.generate,
             "encoder": [{"attention": {"kind": "vanilla"}}],
             "decoder": {"layers": settings.layers, "cross_attention": config.model_dump()},
@@ -88,40 +76,38 @@ def _decoder(config: CrossAttentionConfig, settings: SelectionConfig, conditions
 
 
 @final
-class _Writer:
-    """One system at work.
-
-    Attributes:
-        reading: Seconds in which what all layers share was read from the documents: the sentences.
-        remembering: Seconds in which the layers projected the documents.
-        steps: Seconds of each token.
-    """
+class _Decoding:
+    """One decoder at work, and its seconds."""
 
     def __init__(self, decoder: Decoder, memory: Tokens, beams: int, device: torch.device) -> None:
         self.decoder, self.memory, self.device = decoder, memory, device
         self.shared: dict[str, Tensor] = {}
-        self.precomputed: list[dict[str, Tensor]] = []
-        self.written = CompactingCache.empty(len(memory.mask), beams, device)
-        self.reading = clock(self._read, device)
-        self.remembering = 0.0
+        self.cross_caches: list[dict[str, Tensor]] = []
+        self.self_cache = CompactingCache.empty(len(memory.mask), beams, device)
+        self.sentence_encoding = clock(lambda: self.shared.update(decoder.memory_encoder(memory)), device)
+        self.projection = 0.0
         self.steps: list[float] = []
 
-    def precompute(self, layer: int) -> None:
-        """Let one layer project the documents."""
-        self.remembering += clock(partial(self._remember, layer), self.device)
-
-    def write(self, tokens: Tensor, origins: Tensor) -> None:
-        """Write tokens (batch, beams), each after row origins[i] of (batch * beams,)."""
-        self.steps.append(clock(partial(self._step, tokens, origins), self.device))
-
-    def _read(self) -> None:
-        self.shared = self.decoder.memory_encoder(self.memory)
-
-    def _remember(self, number: int) -> None:
+    def precompute(self, number: int) -> None:
+        """Project the documents in one layer."""
         layer = self.decoder.layers[number]
         assert isinstance(layer, DecoderLayer)
-        self.precomputed.append(layer.cross_attention.precompute(self.memory, self.shared))
+        project = partial(layer.cross_attention.precompute, self.memory, self.shared)
+        self.projection += clock(lambda: self.cross_caches.append(project()), self.device)
 
-    def _step(self, tokens: Tensor, origins: Tensor) -> None:
-        written = self.written.reorder(origins)
-        _, self.written = self.decoder.step(tokens, written, self.precomputed)
+    def step(self, tokens: Tensor, origins: Tensor) -> None:
+        """Append tokens (batch, beams), each to row origins[i] of (batch * beams,)."""
+
+        def append() -> None:
+            _, self.self_cache = self.decoder.step(tokens, self.self_cache.reorder(origins), self.cross_caches)
+
+        self.steps.append(clock(append, self.device))
+
+    def seconds(self) -> dict[str, object]:
+        """Seconds of the sentences, of keys and values, of all steps, of everything, and of each step."""
+        parts = {
+            "sentence_encoding": self.sentence_encoding,
+            "projection": self.projection,
+            "decoding": sum(self.steps),
+        }
+        return {**parts, "total": sum(parts.values()), "step_seconds": tuple(self.steps)}

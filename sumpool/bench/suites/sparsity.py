@@ -1,115 +1,161 @@
-"""How few sentences hold the attention of a trained model, and what its decoder costs (Manakul and Gales, 2021).
+"""Concentration of a trained model's attention on few sentences, and cost of its decoder (Manakul and Gales, 2021).
 
 Figure 1 is of the model's weights: the attention to all words is summed over sentences, and the sums of the best ones
 are averaged over the tokens of a summary and over summaries. Table 1 and Appendix B fit times by polynomials in the
-lengths of summary and document; a model of the same shape with random weights takes the same time. We fit the fastest
-repetitions, which other work disturbs least, where the paper averages a hundred.
+lengths of summary and document; a model of the same shape with random weights takes the same time. The fastest
+repetitions are fitted, which other work disturbs least, where the paper averages a hundred.
 """
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import partial
 from itertools import product
+from typing import Any
 
 import torch
 from torch import Tensor
 
 from sumpool.bench.config import SparsityConfig
-from sumpool.bench.measures.regression import regress
+from sumpool.bench.measures.statistics import regress
 from sumpool.bench.measures.timing import Steps, Work, interleave
-from sumpool.bench.suites.sparsity_rows import MODES, FoundSparsity, KeptRow, LossRow, ModeRow, SurfaceRow
+from sumpool.bench.results.report import Result
+from sumpool.bench.results.table import Column, Row, make_table, where
 from sumpool.bench.systems.workload import Conditions, Documents, Subject
 from sumpool.core.model.config import ModelConfig
 from sumpool.interruption import Check, go_on
 from sumpool.progress import Report, silent
 
+MODES = ("forward and backward", "forward", "inference")
+PUBLISHED = {"forward and backward": (1.08, 0.17), "forward": (1.14, 0.25), "inference": (9.96, 1.30)}
+"""c2 / c1 in thousandths and c3 / c1 in millionths of Table 1, for BART at 1,024 source tokens."""
+TERMS = ("1", "M", "N", "M N", "M^2", "N^2")
+PUBLISHED_SURFACE = (1.0, 3.78e-3, 3.15e-3, 1.47e-6, 7.26e-7, 7.79e-7)
+_MOST = 0.9
+
 
 def measure_sparsity(
     attention: Iterable[Sequence[Tensor]],
-    losses: Iterable[LossRow],
+    losses: Iterable[Row],
     config: ModelConfig,
     settings: SparsityConfig,
     conditions: Conditions,
     report: Report = silent,
     check: Check = go_on,
-) -> FoundSparsity:
-    """Sum up the attention of a trained model, and time one of its shape.
-
-    Args:
-        attention: For each document, for each layer of the decoder, shares (target, sentences); at least one document.
-        losses: What choosing sentences costs the model, by selection.
-        config: The model.
-        settings: Numbers of sentences, lengths and repetitions.
-        conditions: Device, precision, seed and vocabulary.
-        report: Told of every document and repetition.
-        check: Called between them; it may raise to stop.
-    """
+) -> Result:
+    """Sum up the attention of a trained model, and time one of its shape."""
     surface = len(settings.surface_lengths) * len(settings.targets)
-    works = len(MODES) * len(settings.targets) + surface
-    steps = Steps(settings.documents + works * (settings.repeats + 1), report, check)
+    tasks = len(MODES) * len(settings.targets) + surface
+    steps = Steps(settings.documents + tasks * (settings.repeats + 1), report, check)
     documents = []
     for layers in attention:
         steps()
         documents.append(layers)
-    compared = tuple(losses)
-    kept = tuple(_keep(number, layers, settings) for number, layers in enumerate(zip(*documents, strict=True), 1))
+    compared = list(losses)
+    kept = [_kept(number, layers, settings) for number, layers in enumerate(zip(*documents, strict=True), 1)]
     longest = max(settings.length, *settings.surface_lengths)
     sizes = {"source_length": longest, "target_length": max(settings.targets)}
     subject = Subject(config.model_copy(update=sizes), conditions)
-    modes = _time_modes(subject, settings, steps)
-    surfaces = _time_surface(subject, settings, steps)
+    modes = dict(zip(MODES, (subject.train, subject.score, subject.generate_greedily), strict=True))
+    times = _times(modes, [settings.length], settings, steps, conditions)
+    times += _times({"surface": subject.train}, settings.surface_lengths, settings, steps, conditions)
     steps.finish()
-    sentences = sum(layers[0].size(1) for layers in documents) / len(documents)
-    return FoundSparsity(kept, compared, modes, surfaces, len(documents), sentences, settings.model_dump())
+    mean = sum(layers[0].size(1) for layers in documents) / len(documents)
+    facts = {"documents": len(documents), "mean_sentences": mean}
+    return sparsity_result(kept, compared, times, facts, settings)
 
 
-def _keep(number: int, documents: Sequence[Tensor], settings: SparsityConfig) -> KeptRow:
-    """Sum up what the best sentences of one layer hold."""
+def sparsity_result(
+    kept: list[Row], losses: list[Row], times: list[Row], facts: Mapping[str, Any], settings: SparsityConfig
+) -> Result:
+    """Tables of Figure 1, the loss by selection, reused selections, Table 1 and Appendix B."""
+    known = {**settings.model_dump(), **facts}
+    layers = {str(row["layer"]): row for row in kept}
+    best = [
+        Row({"sentences": str(count), **{name: f"{held_attention(row, count):.3f}" for name, row in layers.items()}})
+        for count in settings.shown
+    ]
+    enough = {name: str(needed(row["kept"], _MOST)) for name, row in layers.items()}
+    seen = sorted(losses[0]["nats"])
+    nats = [row.also({str(sentences): row["nats"][sentences] for sentences in seen}) for row in losses]
+    reused = [
+        Row({"interval": interval, **{name: row["agreement"][interval] for name, row in layers.items()}})
+        for interval in settings.reselect_every
+    ]
+    modes = [mode_row(mode, where(times, {"mode": mode})) for mode in MODES]
+    surface = where(times, {"mode": "surface"})
+    fit = regress([_terms(row["target"], row["length"]) for row in surface], [row["fastest"] for row in surface])
+    terms = [
+        Row({"term": name, "ratio": ratio, "paper": paper})
+        for name, ratio, paper in zip(TERMS, fit.relative(), PUBLISHED_SURFACE, strict=True)
+    ]
+    counts = {"count": len(settings.targets), "least": min(settings.targets), "most": max(settings.targets)}
+    known |= counts | {"samples": len(surface), "r_squared": fit.r_squared}
+    columns = [Column(f"layer {name}", name) for name in layers]
+    shares = [Column(f"layer {name}", name, "tenths") for name in layers]
+    losing = [Column(f"{count} sentence{'s' * (count > 1)}", str(count), ",.5f") for count in seen]
+    tables = [
+        make_table("kept", [*best, Row({"sentences": "for 90 %", **enough})], known, columns=columns),
+        make_table("losses", nats, known, columns=losing),
+        make_table("agreement", reused, known, columns=shares),
+        make_table("modes", modes, known),
+        make_table("surface", terms, known),
+    ]
+    return Result({"layers": kept, "losses": losses, "times": times, "modes": modes}, tables, facts)
+
+
+def held_attention(layer: Row, sentences: int) -> float:
+    """Attention that so many sentences of a layer hold."""
+    kept: Sequence[float] = layer["kept"]
+    return kept[min(sentences, len(kept)) - 1]
+
+
+def needed(kept: Sequence[float], share: float) -> int:
+    """Sentences that it takes to hold a share of the attention."""
+    return next((best for best, attention in enumerate(kept, 1) if attention >= share), len(kept))
+
+
+def mode_row(mode: str, times: Sequence[Row]) -> Row:
+    """Line of Table 1: c1 + c2 M + c3 M^2 fitted to the times of one mode."""
+    fit = regress([(1, row["target"], row["target"] ** 2) for row in times], [row["fastest"] for row in times])
+    _, second, third = fit.relative()
+    paper = dict(zip(("paper_second", "paper_third"), PUBLISHED[mode], strict=True))
+    values = {"coefficients": fit.coefficients, "second": second, "third": third, "r_squared": fit.r_squared}
+    return Row({"mode": mode, **values, **paper})
+
+
+def _terms(target: int, length: int) -> tuple[int, ...]:
+    return 1, target, length, target * length, target**2, length**2
+
+
+def _kept(number: int, documents: Sequence[Tensor], settings: SparsityConfig) -> Row:
+    """Attention that the best sentences of one layer hold, and the agreement of reused selections."""
     most = max(shares.size(1) for shares in documents)
     total = torch.zeros(most, dtype=torch.float64)
     for shares in documents:
         best = shares.double().sort(dim=1, descending=True).values.cumsum(1).mean(0).cpu()  # (sentences,)
         total += torch.cat([best, torch.ones(most - len(best))])
+    longer = [shares for shares in documents if shares.size(1) > settings.sentences]
     agreement = {}
-    for hold in settings.holds:
-        agreed = [
-            _agree(shares, settings.sentences, hold) for shares in documents if shares.size(1) > settings.sentences
-        ]
-        agreement[hold] = sum(agreed) / len(agreed) if agreed else None
-    return KeptRow(number, tuple((total / len(documents)).tolist()), agreement)
+    for interval in settings.reselect_every:
+        agreed = [_agreement(shares, settings.sentences, interval) for shares in longer]
+        agreement[interval] = sum(agreed) / len(agreed) if agreed else None
+    return Row({"layer": number, "kept": tuple((total / len(documents)).tolist()), "agreement": agreement})
 
 
-def _agree(shares: Tensor, sentences: int, hold: int) -> float:
-    """Share of the best sentences at each token that were among the best when a choice was last made."""
+def _agreement(shares: Tensor, sentences: int, interval: int) -> float:
+    """Share of the best sentences at each token that were among the best at the last selection."""
     best = torch.zeros_like(shares, dtype=torch.bool).scatter(1, shares.topk(sentences, dim=1).indices, value=True)
-    chosen = best[torch.arange(len(best), device=best.device) // hold * hold]
-    return float((best & chosen).sum() / best.sum())
+    selected = best[torch.arange(len(best), device=best.device) // interval * interval]
+    return float((best & selected).sum() / best.sum())
 
 
-def _time_modes(subject: Subject, settings: SparsityConfig, steps: Steps) -> tuple[ModeRow, ...]:
-    """Table 1: time by length of the summary."""
-    works: dict[tuple[str, int], Work] = {}
-    for target in settings.targets:
-        documents = Documents.random(settings.batch, settings.length, target, subject.conditions)
-        doing = (subject.train, subject.score, subject.generate_greedily)
-        for mode, work in zip(MODES, doing, strict=True):
-            works[mode, target] = partial(work, documents)
-    timings = interleave(works, settings.repeats, subject.conditions.device, steps)
-    rows = []
-    for mode in MODES:
-        times = [timings[mode, target].fastest for target in settings.targets]
-        fitted = regress([(1, target, target**2) for target in settings.targets], times)
-        rows.append(ModeRow(mode, tuple(times), fitted))
-    return tuple(rows)
-
-
-def _time_surface(subject: Subject, settings: SparsityConfig, steps: Steps) -> SurfaceRow:
-    """Appendix B: time of forward and backward by lengths of summary and document."""
-    places = list(product(settings.targets, settings.surface_lengths))
-    works: dict[tuple[int, int], Work] = {}
-    for target, length in places:
-        documents = Documents.random(settings.batch, length, target, subject.conditions)
-        works[target, length] = partial(subject.train, documents)
-    timings = interleave(works, settings.repeats, subject.conditions.device, steps)
-    times = tuple(timings[place].fastest for place in places)
-    terms = [(1, target, length, target * length, target**2, length**2) for target, length in places]
-    return SurfaceRow(tuple(places), times, regress(terms, times))
+def _times(
+    tasks: Mapping[str, Callable[[Documents], None]], lengths: Sequence[int], settings: SparsityConfig, steps: Steps,
+    conditions: Conditions,
+) -> list[Row]:  # fmt: skip
+    """Time some modes at all lengths of the summary and these of the document."""
+    turns: dict[tuple[str, int, int], Work] = {}
+    for target, length in product(settings.targets, lengths):
+        documents = Documents.random(settings.batch, length, target, conditions)
+        turns |= {(mode, target, length): partial(work, documents) for mode, work in tasks.items()}
+    timings = interleave(turns, settings.repeats, conditions.device, steps)
+    return [Row(dict(zip(("mode", "target", "length"), key, strict=True)), timing) for key, timing in timings.items()]

@@ -1,1 +1,1 @@
-"""What is measured: random documents, what a model does with them, and what a peer must do as well."""
+"""Random documents, and the workloads that are measured on a model."""

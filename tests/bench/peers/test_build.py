@@ -36,7 +36,7 @@ def test_every_peer_reads_the_longest_and_writes_all_tokens() -> None:
         peers[name].train(documents)
 
 
-def zero_padding(monkeypatch: pytest.MonkeyPatch, *hidden: str) -> None:
+def hide(monkeypatch: pytest.MonkeyPatch, *hidden: str) -> None:
     """Let it look as if these were not installed."""
 
     def find(name: str) -> ModuleSpec | None:
@@ -46,13 +46,13 @@ def zero_padding(monkeypatch: pytest.MonkeyPatch, *hidden: str) -> None:
 
 
 def test_without_transformers_there_are_no_peers(monkeypatch: pytest.MonkeyPatch) -> None:
-    zero_padding(monkeypatch, "transformers")
+    hide(monkeypatch, "transformers")
     with pytest.raises(RecipeError, match=r"--peers must have transformers .*: pip install 'sumpool\[peers\]'"):
         require_peers()
 
 
 def test_without_ctranslate2_there_are_the_others(monkeypatch: pytest.MonkeyPatch) -> None:
-    zero_padding(monkeypatch, "ctranslate2")
+    hide(monkeypatch, "ctranslate2")
     assert require_peers() == ("CTranslate2 is left out, ctranslate2 is not installed: pip install 'sumpool[peers]'",)
     assert list(build_peers(CONFIG, 8, CONDITIONS, 4)) == OF_TRANSFORMERS
 

@@ -7,8 +7,7 @@ import torch
 
 from sumpool.bench.peers import ctranslate2_peer
 from sumpool.bench.peers.ctranslate2_peer import CTranslate2Peer, compute_types
-from sumpool.bench.peers.transformers_models import bart
-from sumpool.bench.peers.transformers_peer import TransformersPeer
+from sumpool.bench.peers.transformers_peer import TransformersPeer, bart
 from sumpool.bench.systems.workload import Conditions, Documents
 from sumpool.core.attention.blockwise import BlockwiseAttentionConfig
 from sumpool.core.model.config import DecoderConfig, EncoderLayerConfig, ModelConfig
@@ -43,8 +42,8 @@ def test_writes_what_bart_of_transformers_writes(
 ) -> None:
     monkeypatch.setattr(ctranslate2_peer, "bart", shaken_bart)
     documents = Documents.random(3, length, 1, CONDITIONS)
-    found = CTranslate2Peer(CONFIG, CONDITIONS, "float32").write(documents, beams, tokens)
-    assert torch.equal(found, TransformersPeer(shaken_bart, CONFIG, CONDITIONS).write(documents, beams, tokens))
+    found = CTranslate2Peer(CONFIG, CONDITIONS, "float32").generate(documents, beams, tokens)
+    assert torch.equal(found, TransformersPeer(shaken_bart, CONFIG, CONDITIONS).generate(documents, beams, tokens))
     assert len(found.unique(dim=0)) > 1
 
 
@@ -59,7 +58,7 @@ def hasty_bart(config: ModelConfig, vocabulary: int) -> torch.nn.Module:
 def test_writes_as_many_tokens_as_asked_for(monkeypatch: pytest.MonkeyPatch, kind: str) -> None:
     monkeypatch.setattr(ctranslate2_peer, "bart", hasty_bart)
     peer = CTranslate2Peer(CONFIG, CONDITIONS, kind)
-    found = peer.write(Documents.random(2, 20, 1, CONDITIONS), beams=2, tokens=8)
+    found = peer.generate(Documents.random(2, 20, 1, CONDITIONS), beams=2, tokens=8)
     assert found.shape == (2, 8)
     assert EOS not in found
     assert kind in peer.translator.compute_type
@@ -102,7 +101,7 @@ def test_computes_in_the_precision_or_in_float32(
 
 def test_goes_with_its_threads() -> None:
     peer = CTranslate2Peer(CONFIG, CONDITIONS, "float32")
-    peer.write(Documents.random(1, 8, 1, CONDITIONS), 1, 2)
+    peer.generate(Documents.random(1, 8, 1, CONDITIONS), 1, 2)
     before = threads()
     del peer
     gc.collect()

@@ -1,6 +1,5 @@
-"""LED is taught for a moment, for real: what is theirs must go by our clock and count as we count."""
+"""LED is trained for a moment, for real: the Trainer must go by our clock and count as we count."""
 
-from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
 
@@ -10,16 +9,18 @@ import torch
 from torch import Tensor
 
 from sumpool.bench.peers import led_trainer
-from sumpool.bench.peers.led_inputs import Features, inputs
-from sumpool.bench.peers.led_trainer import teach, validate
-from sumpool.bench.peers.trainer import Descent, Lessons
-from sumpool.bench.peers.transformers_models import led
+from sumpool.bench.peers.led import LedDataset, led_batch
+from sumpool.bench.peers.led_trainer import train_led, validation_loss
+from sumpool.bench.peers.trainer_setup import TrainerResult, TrainerSetup
+from sumpool.bench.peers.transformers_peer import led
 from sumpool.bench.systems.workload import Conditions
 from sumpool.data.batches import Item
 from sumpool.errors import Interrupted, NonFiniteError
 from sumpool.progress import Progress
 from sumpool.special_tokens import BOS, EOS
-from tests.bench.peers.test_led_inputs import CONFIG, Few, item
+from sumpool.training.config import ScheduleConfig, TrainConfig
+from sumpool.training.data_order import TrainingData
+from tests.bench.peers.test_led import CONFIG, Few, item
 
 pytest.importorskip("transformers")
 pytest.importorskip("accelerate")
@@ -36,19 +37,16 @@ def documents(count: int) -> Few:
     return found
 
 
-def lessons(seconds: float = 0.2, rate: Callable[[float], float] = lambda _: 1.0) -> Lessons:
-    held_out = documents(9)
-    return Lessons(
-        config=CONFIG,
-        training=documents(21),
-        validation=[held_out[:2], held_out[2:]],
-        batch=4,
-        accumulate=2,
-        descent=Descent(1e-2, rate, (0.9, 0.98), 0.01, 1.0, 0.0),
-        seconds=seconds,
-        shares=[0.5, 1.0],
-        conditions=Conditions(VOCABULARY, torch.device("cpu"), torch.float32, seed=7),
-    )
+def setup(seconds: float = 0.2) -> TrainerSetup:
+    data = TrainingData(documents(21), documents(9), CONFIG.source_length, CONFIG.target_length, seed=7)
+    schedule = ScheduleConfig(kind="constant", warmup=0)
+    train = TrainConfig(learning_rate=1e-2, accumulate=2, batch_tokens=12, schedule=schedule, steps=100)
+    conditions = Conditions(VOCABULARY, torch.device("cpu"), torch.float32, seed=7)
+    return TrainerSetup(CONFIG, train, data, 4, seconds, [0.5, 1.0], conditions)
+
+
+def best(trained: TrainerResult) -> float:
+    return min(loss for _, loss in trained.losses)
 
 
 def untrained(seed: int = 7) -> Any:  # noqa: ANN401 - a type of transformers
@@ -58,7 +56,7 @@ def untrained(seed: int = 7) -> Any:  # noqa: ANN401 - a type of transformers
 
 def naive_nats(model: Any, items: Few) -> float:  # noqa: ANN401
     """One document at a time, unpadded, token by token."""
-    surprises: list[float] = []
+    nats: list[float] = []
     for document in items:
         ids = torch.tensor(document.ids[:6])[None]
         assert document.target is not None
@@ -72,13 +70,13 @@ def naive_nats(model: Any, items: Few) -> float:  # noqa: ANN401
                 global_attention_mask=first,
                 decoder_input_ids=torch.tensor([[BOS, *target[:-1]]]),
             ).logits[0]
-        surprises += [-logits[place].log_softmax(-1)[piece].item() for place, piece in enumerate(target)]
-    return sum(surprises) / len(surprises)
+        nats += [-logits[place].log_softmax(-1)[piece].item() for place, piece in enumerate(target)]
+    return sum(nats) / len(nats)
 
 
 def test_the_loss_counts_every_token_of_a_summary_once() -> None:
     model = untrained().eval()
-    assert validate(model, lessons()) == pytest.approx(naive_nats(model, documents(9)), abs=1e-5)
+    assert validation_loss(model, setup()) == pytest.approx(naive_nats(model, documents(9)), abs=1e-5)
 
 
 def test_the_loss_is_what_their_trainer_calls_so(tmp_path: Any) -> None:  # noqa: ANN401
@@ -96,66 +94,73 @@ def test_the_loss_is_what_their_trainer_calls_so(tmp_path: Any) -> None:  # noqa
     )
     model = untrained()
     trainer = Seq2SeqTrainer(
-        model=model, args=arguments, data_collator=inputs, eval_dataset=Features(documents(9), CONFIG)
+        model=model, args=arguments, data_collator=led_batch, eval_dataset=LedDataset(documents(9), CONFIG)
     )
-    assert validate(model, lessons()) == pytest.approx(trainer.evaluate()["eval_loss"], abs=1e-5)
+    assert validation_loss(model, setup()) == pytest.approx(trainer.evaluate()["eval_loss"], abs=1e-5)
 
 
 def test_it_learns_for_the_time_that_it_is_given() -> None:
     heard: list[Progress] = []
-    given = lessons(seconds=1.0)
-    before = validate(untrained(), given)
-    learnt = teach(given, heard.append)
-    assert learnt.loss < before - 0.1
-    assert validate(learnt.model, given) == pytest.approx(learnt.loss)
-    assert learnt.updates == len(learnt.tokens_per_second) > 3
-    (first, _), (last, _) = learnt.losses
+    given = setup(seconds=1.0)
+    before = validation_loss(untrained(), given)
+    trained = train_led(given, heard.append)
+    assert best(trained) < before - 0.1
+    assert validation_loss(trained.model, given) == pytest.approx(best(trained))
+    assert len(trained.tokens_per_second) > 3
+    (first, _), (last, _) = trained.losses
     assert 0.5 <= first < last
     assert 1.0 <= last < 1.5
-    assert learnt.parameters == sum(weights.numel() for weights in untrained().parameters())
-    assert learnt.peak_memory is None or learnt.peak_memory >= 0
+    assert trained.parameters == sum(weights.numel() for weights in untrained().parameters())
+    assert trained.peak_memory is None or trained.peak_memory >= 0
     assert [progress.note.split(", ")[0] for progress in heard if progress.note] == ["LED after 1 s"] * 2
     assert (heard[-1].task, heard[-1].done, heard[-1].total) == ("LED", 1, 1)
 
 
 def test_speed_is_of_source_tokens_without_padding(monkeypatch: pytest.MonkeyPatch) -> None:
     class Steady:
-        """A course on which every update takes two seconds."""
+        """A clock on which every update takes two seconds."""
 
-        seconds, over, share = 0.0, False, 0.0
+        seconds, share = 0.0, 0.0
 
         def __init__(self, *_: object) -> None: ...
 
-        def go(self) -> None: ...
+        def start(self) -> None: ...
 
         def stop(self) -> None:
             self.seconds += 2
-            self.over = self.seconds >= 6  # an epoch: 21 documents, eight an update
+            self.share = min(1.0, self.seconds // 6)  # an epoch: 21 documents, eight an update
 
         def is_due(self) -> bool:
-            return self.over
+            return self.share >= 1
 
-    monkeypatch.setattr(led_trainer, "Course", Steady)
-    learnt = teach(lessons())
-    assert learnt.updates == 3
+    monkeypatch.setattr(led_trainer, "TrainingClock", Steady)
+    trained = train_led(setup())
+    assert len(trained.tokens_per_second) == 3
     read = sum(min(6, len(document.ids)) for document in documents(21))
-    assert sum(2 * speed for speed in learnt.tokens_per_second) == pytest.approx(read)
+    assert sum(2 * speed for speed in trained.tokens_per_second) == pytest.approx(read)
 
 
-def test_the_rate_goes_by_the_share_of_the_time() -> None:
+def test_the_rate_goes_by_the_share_of_the_time(monkeypatch: pytest.MonkeyPatch) -> None:
     shares: list[float] = []
 
-    def rate(share: float) -> float:
+    def rate(_: TrainerSetup, share: float) -> float:
         shares.append(share)
         return 0.0
 
-    learnt = teach(lessons(0.5, rate))
+    monkeypatch.setattr(TrainerSetup, "rate", rate)
+    trained = train_led(setup(0.5))
     assert shares[0] == 0
     assert shares == sorted(shares)
-    assert len(shares) == 2 * (learnt.updates + 1)  # once for weights that decay, once for those that do not
+    assert len(shares) == 2 * (len(trained.tokens_per_second) + 1)  # once for weights that decay, once for others
     assert 0.9 < shares[-1] <= 1
-    for name, weights in untrained().state_dict().items():  # nothing is learnt at a rate of 0, by theirs or ours
-        assert torch.equal(weights, learnt.model.state_dict()[name])
+    for name, weights in untrained().state_dict().items():  # nothing changes at a rate of 0, by theirs or ours
+        assert torch.equal(weights, trained.model.state_dict()[name])
+
+
+def test_the_rate_is_that_of_the_runs_schedule() -> None:
+    train = setup().train.model_copy(update={"schedule": ScheduleConfig(kind="linear", warmup=0, floor=0.0)})
+    halfway = replace(setup(), train=train)
+    assert [halfway.rate(share) for share in (0.0, 0.5, 1.0)] == [1.0, 0.5, 0.0]
 
 
 def test_the_weights_of_the_best_validation_are_kept(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -165,18 +170,18 @@ def test_the_weights_of_the_best_validation_are_kept(monkeypatch: pytest.MonkeyP
         found.append({name: value.clone() for name, value in model.state_dict().items()})
         return float(len(found))
 
-    monkeypatch.setattr(led_trainer, "validate", worse_and_worse)
-    learnt = teach(lessons(0.5))
-    assert learnt.loss == 1
+    monkeypatch.setattr(led_trainer, "validation_loss", worse_and_worse)
+    trained = train_led(setup(0.5))
+    assert best(trained) == 1
     name = "led.shared.weight"
-    assert torch.equal(learnt.model.state_dict()[name], found[0][name])
+    assert torch.equal(trained.model.state_dict()[name], found[0][name])
     assert not torch.equal(found[-1][name], found[0][name])
 
 
 def test_it_says_what_would_help_where_it_overflows(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(led_trainer, "validate", lambda *_: float("nan"))
+    monkeypatch.setattr(led_trainer, "validation_loss", lambda *_: float("nan"))
     with pytest.raises(NonFiniteError, match=r"LED after \d+ updates must be finite, got nan: lower bench\.learn"):
-        teach(lessons())
+        train_led(setup())
 
 
 def test_it_stops_where_it_is_told_to() -> None:
@@ -188,10 +193,11 @@ def test_it_stops_where_it_is_told_to() -> None:
             raise Interrupted(15)
 
     with pytest.raises(Interrupted):
-        teach(lessons(60.0), check=check)
+        train_led(setup(60.0), check=check)
     assert len(calls) == 3
 
 
 def test_a_batch_of_the_longest_is_measured() -> None:
-    given = replace(lessons(), batch=3, training=Few(item(length, 1) for length in (2, 7, 3, 6, 9, 5)))
+    training = Few(item(length, 1) for length in (2, 7, 3, 6, 9, 5))
+    given = replace(setup(), batch=3, data=replace(setup().data, training=training))
     assert given.longest() == [1, 3, 4]  # 6 tokens are read of each

@@ -1,14 +1,19 @@
 import gc
 import weakref
+from math import prod
 
 import pytest
 import torch
+from torch import nn
 
-from sumpool.bench.peers.transformers_models import bart, led, long_t5, pegasus_x
-from sumpool.bench.peers.transformers_peer import Build, TransformersPeer
+from sumpool.bench.peers.transformers_peer import Build, TransformersPeer, bart, block_of, led, long_t5, pegasus_x
 from sumpool.bench.systems.workload import Conditions, Documents
 from sumpool.core.attention.blockwise import BlockwiseAttentionConfig
+from sumpool.core.attention.sliding_window import SlidingWindowAttentionConfig
+from sumpool.core.attention.vanilla import VanillaAttentionConfig
 from sumpool.core.model.config import DecoderConfig, EncoderLayerConfig, ModelConfig
+from sumpool.core.model.summarizer import SummarizationModel
+from sumpool.core.output.tied import TiedOutputConfig
 from sumpool.special_tokens import EOS
 
 CONDITIONS = Conditions(vocabulary=40, device=torch.device("cpu"), precision=torch.float32)
@@ -35,14 +40,14 @@ def documents(request: pytest.FixtureRequest) -> Documents:
 
 
 def test_reads_every_token(build: Build, documents: Documents) -> None:
-    found = TransformersPeer(build, CONFIG, CONDITIONS).read(documents)
+    found = TransformersPeer(build, CONFIG, CONDITIONS).encode(documents)
     assert found.shape == (*documents.ids.shape, CONFIG.dim)
     assert found.isfinite().all()
 
 
 @pytest.mark.parametrize(("beams", "tokens"), [(1, 9), (3, 4)])
 def test_writes_as_many_tokens_as_asked_for(build: Build, documents: Documents, beams: int, tokens: int) -> None:
-    found = TransformersPeer(build, CONFIG, CONDITIONS).write(documents, beams, tokens)
+    found = TransformersPeer(build, CONFIG, CONDITIONS).generate(documents, beams, tokens)
     assert found.shape == (2, tokens)
     assert EOS not in found
 
@@ -53,7 +58,7 @@ def test_never_ends_early(documents: Documents) -> None:
         model.get_buffer("final_logits_bias")[:, EOS] = 9
         return model
 
-    assert EOS not in TransformersPeer(build, CONFIG, CONDITIONS).write(documents, 2, 6)
+    assert EOS not in TransformersPeer(build, CONFIG, CONDITIONS).generate(documents, 2, 6)
 
 
 def test_reads_once_and_runs_the_decoder_once_a_token(build: Build, documents: Documents) -> None:
@@ -90,8 +95,8 @@ def test_weights_have_the_precision(build: Build, documents: Documents) -> None:
     peer = TransformersPeer(build, CONFIG, conditions)
     peer.train(documents)
     assert {weights.dtype for weights in peer.model.parameters()} == {torch.bfloat16}
-    assert peer.read(documents).dtype is torch.bfloat16
-    assert peer.write(documents, 2, 4).shape == (2, 4)
+    assert peer.encode(documents).dtype is torch.bfloat16
+    assert peer.generate(documents, 2, 4).shape == (2, 4)
 
 
 def test_equal_seeds_give_equal_weights(build: Build) -> None:
@@ -115,3 +120,77 @@ def test_weights_are_made_late_and_go_with_the_peer(documents: Documents) -> Non
     del peer
     gc.collect()
     assert built[0]() is None
+
+
+VOCABULARY, DIM, FEED_FORWARD = 100, 64, 96
+ENCODER_LAYERS, DECODER_LAYERS = 3, 2
+BARTS_OFFSET = 2
+"""Places before the first one in its positions, of encoder and decoder."""
+
+
+def config_with(
+    attention: BlockwiseAttentionConfig | VanillaAttentionConfig | SlidingWindowAttentionConfig,
+) -> ModelConfig:
+    """A model that learns all that BART does; fewer positions than features."""
+    return ModelConfig(
+        dim=DIM,
+        heads=4,
+        feed_forward=FEED_FORWARD,
+        positions="learned",
+        embedding_norm=True,
+        norm="post",
+        source_length=32,
+        target_length=32,
+        encoder=(EncoderLayerConfig(attention=attention),) * ENCODER_LAYERS,
+        decoder=DecoderConfig(layers=DECODER_LAYERS, positions="learned"),
+        output=TiedOutputConfig(bias=False),
+    )
+
+
+BLOCKWISE = config_with(BlockwiseAttentionConfig(block=8))
+
+
+def count(model: nn.Module) -> int:
+    return sum(weights.numel() for weights in model.parameters())
+
+
+def test_bart_has_as_many_weights_as_ours() -> None:
+    ours = SummarizationModel(config_with(VanillaAttentionConfig()), VOCABULARY)
+    assert count(bart(BLOCKWISE, VOCABULARY)) == count(ours) + 2 * BARTS_OFFSET * DIM
+
+
+def test_led_has_as_many_weights_as_ours() -> None:
+    ours = SummarizationModel(config_with(SlidingWindowAttentionConfig(window=8, global_first=True)), VOCABULARY)
+    assert count(led(BLOCKWISE, VOCABULARY)) == count(ours)
+
+
+@pytest.mark.parametrize(("build", "more"), [(bart, 0), (pegasus_x, 0), (long_t5, 0), (led, 3)])
+def test_every_matrix_is_that_of_the_shape(build: Build, more: int) -> None:
+    """`more` are the projections that LED has for tokens that see everything."""
+    weights = dict(build(BLOCKWISE, VOCABULARY).named_parameters()).values()
+    found = sum(prod(weight.shape) for weight in weights if weight.ndim == 2 and min(weight.shape) >= DIM)
+    encoder = ENCODER_LAYERS * ((4 + more) * DIM * DIM + 2 * DIM * FEED_FORWARD)
+    decoder = DECODER_LAYERS * (8 * DIM * DIM + 2 * DIM * FEED_FORWARD)
+    assert found == encoder + decoder + VOCABULARY * DIM
+
+
+def test_what_a_token_sees_is_as_wide_as_our_block() -> None:
+    config = config_with(BlockwiseAttentionConfig(block=512))
+    assert set(led(config, VOCABULARY).config.attention_window) == {512}
+    assert pegasus_x(config, VOCABULARY).config.block_size == 512
+    assert pegasus_x(config, VOCABULARY).config.num_global_tokens == 32
+    assert long_t5(config, VOCABULARY).config.local_radius == 255
+    assert bart(config, VOCABULARY).config._attn_implementation == "sdpa"
+
+
+def test_the_block_is_that_of_the_first_blockwise_layer() -> None:
+    assert block_of(BLOCKWISE) == 8
+    assert block_of(config_with(VanillaAttentionConfig())) == BlockwiseAttentionConfig().block
+
+
+@pytest.mark.parametrize("build", [bart, pegasus_x, long_t5, led])
+def test_dropout_and_activation_are_ours(build: Build) -> None:
+    config = BLOCKWISE.model_copy(update={"dropout": 0.3, "activation": "gelu"})
+    model = build(config, VOCABULARY)
+    assert {getattr(model.config, name, 0.3) for name in ("dropout", "dropout_rate")} == {0.3}
+    assert "gelu" in (getattr(model.config, "activation_function", None), getattr(model.config, "dense_act_fn", None))

@@ -1,12 +1,18 @@
 import pytest
 
-from sumpool.bench.results.table import percent, significant
+from sumpool.bench.measures.timing import Timing
+from sumpool.bench.results.table import Column, Row, make_table, pivot, significant, text_table, unique, where
+
+ROWS = [
+    Row({"length": 16, "system": "a", "bytes": 2**21}, Timing((0.5, 1.0, 0.75))),
+    Row({"length": 16, "system": "b", "bytes": None}, note="out of memory"),
+    Row({"length": 1024, "system": "a", "bytes": 2**20}),
+]
 
 
 @pytest.mark.parametrize(
     ("value", "text"),
     [
-        (None, "-"),
         (0, "0"),
         (0.012345, "0.0123"),
         (0.5, "0.500"),
@@ -16,9 +22,58 @@ from sumpool.bench.results.table import percent, significant
         (12345.6, "12,346"),
     ],
 )
-def test_digits_that_count(value: float | None, text: str) -> None:
+def test_digits_that_count(value: float, text: str) -> None:
     assert significant(value) == text
 
 
-def test_percent() -> None:
-    assert (percent(0.614), percent(None)) == ("61 %", "-")
+@pytest.mark.parametrize(
+    ("column", "texts"),
+    [
+        (Column("tokens", "length", ","), ["16", "16", "1,024"]),
+        (Column("MiB", "bytes", ".1f", "MiB"), ["2.0", "-", "1.0"]),
+        (Column("ms", "median", ".0f", "ms"), ["750", "-", "-"]),
+        (Column("spread", "spread", "spread"), ["2.00?", "-", "-"]),
+        (Column("share", "fastest", "percent"), ["50 %", "-", "-"]),
+        (Column("share", "fastest", "tenths"), ["50.0 %", "-", "-"]),
+    ],
+)
+def test_a_column_writes_values(column: Column, texts: list[str]) -> None:
+    assert [column.cell(row) for row in ROWS] == texts
+
+
+def test_a_value_that_stayed_is_written_once() -> None:
+    column = Column("", "both", "change", "MiB")
+    assert column.cell(Row({"both": (2**20, 2**20)})) == "1.00"
+    assert column.cell(Row({"both": (2**20, 3 * 2**20)})) == "1.00 to 3.00"
+
+
+def test_equal_neighbours_are_written_together() -> None:
+    assert Column("", "lengths", "runs").cell(Row({"lengths": (8192, 8192, 512)})) == "2 x 8,192, 512"
+
+
+def test_rows_by_value() -> None:
+    assert where(ROWS, {"length": 16, "system": "b"}) == [ROWS[1]]
+    assert unique(ROWS, "length") == [16, 1024]
+    wide = pivot(ROWS, ["length"], "system", "bytes")
+    assert [row.values for row in wide] == [{"length": 16, "a": 2**21, "b": None}, {"length": 1024, "a": 2**20}]
+
+
+def test_a_row_as_json() -> None:
+    assert ROWS[0].to_json() == {"length": 16, "system": "a", "bytes": 2**21, "seconds": (0.5, 1.0, 0.75)}
+    assert ROWS[1].to_json() == {"length": 16, "system": "b", "bytes": None, "note": "out of memory"}
+
+
+def test_facts_and_columns_fill_a_table() -> None:
+    facts = {"documents": 3, "mean_sentences": 4.26}
+    table = make_table(
+        "kept", [Row({"sentences": 1, "x": 0.5})], facts, columns=[Column("layer x", "x", ".2f")], notes=["more"]
+    )
+    assert table.headings() == ["sentences", "layer x"]
+    assert table.cells() == [("1", "0.50")]
+    assert table.notes[0].startswith("mean over tokens and 3 validation documents of 4.3 sentences")
+    assert table.notes[1] == "more"
+
+
+def test_a_table_of_texts() -> None:
+    table = text_table("title", ["a", "b"], [("1", "x"), ("2", "y")])
+    assert (table.headings(), table.cells()) == (["a", "b"], [("1", "x"), ("2", "y")])

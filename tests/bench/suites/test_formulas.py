@@ -1,13 +1,13 @@
-from dataclasses import replace
+from collections import Counter
 
 import pytest
 import torch
 
 from sumpool.bench.config import ComplexityConfig
 from sumpool.bench.measures.cost import ALL, count_modules
-from sumpool.bench.suites import complexity
+from sumpool.bench.suites import formulas
 from sumpool.bench.suites.complexity import count_complexity, systems
-from sumpool.bench.suites.formulas import StepState, cross_attention, self_attention
+from sumpool.bench.suites.formulas import cross_attention, pooling, self_attention
 from sumpool.core.attention.blockwise import BlockwiseAttentionConfig
 from sumpool.core.attention.efficient import EfficientAttentionConfig
 from sumpool.core.attention.sliding_window import SlidingWindowAttentionConfig
@@ -15,6 +15,8 @@ from sumpool.core.attention.vanilla import VanillaAttentionConfig
 from sumpool.core.cross_attention._base import CrossAttentionConfig
 from sumpool.core.cross_attention.full import FullCrossAttentionConfig
 from sumpool.core.cross_attention.hepos import HeposCrossAttentionConfig
+from sumpool.core.pooling.hard import HardPoolerConfig
+from sumpool.core.scoring.attention_mass import AttentionMassScorerConfig
 from sumpool.variants import kinds
 
 SMALL = ComplexityConfig(length=48, keep=8, block=16, target=10, dim=32, heads=4, feed_forward=64, layers=5)
@@ -24,15 +26,15 @@ ODD = SMALL.model_copy(update={"length": 187, "keep": 5, "block": 11, "target": 
 
 @pytest.mark.parametrize("settings", [SMALL, ODD])
 def test_both_counters_agree_on_every_variant(settings: ComplexityConfig) -> None:
-    for row in count_complexity(settings).complexity:
-        assert (row.encoder.agrees, row.decoder.agrees) == (True, True), row
+    rows = count_complexity(settings).rows
+    assert {row["agreement"] for row in (*rows["encoders"], *rows["decoders"])} == {"yes"}
 
 
 def test_every_variant_is_counted() -> None:
     expected = {f"attention {kind}" for kind in kinds("sumpool.core.attention")}
     expected |= {f"pooling {kind}" for kind in kinds("sumpool.core.pooling")}
     expected |= {"cross-attention hepos"}
-    expected |= {"DeepPyramidion, leaving", "DeepPyramidion, entering"}
+    expected |= {"DeepPyramidion (output)", "DeepPyramidion (input)"}
     assert set(systems(SMALL)) == expected
     assert not any("Deep" in name for name in systems(SMALL.model_copy(update={"layers": 4})))
 
@@ -40,11 +42,10 @@ def test_every_variant_is_counted() -> None:
 def test_counters_that_disagree_are_seen(monkeypatch: pytest.MonkeyPatch) -> None:
     def wrong(config: CrossAttentionConfig, *sizes: int) -> object:
         right = cross_attention(config, *sizes)
-        assert right
-        return replace(right, operations=replace(right.operations, maps=right.operations.maps + 1))
+        return right + Counter(maps=1)
 
-    monkeypatch.setattr(complexity, "cross_attention", wrong)
-    assert {row.decoder.agrees for row in count_complexity(SMALL).complexity} == {False}
+    monkeypatch.setattr(formulas, "cross_attention", wrong)
+    assert {row["agreement"] for row in count_complexity(SMALL).rows["decoders"]} == {"NO"}
 
 
 def test_products_are_those_of_table_1() -> None:
@@ -55,26 +56,21 @@ def test_products_are_those_of_table_1() -> None:
         dim // heads: self_attention(EfficientAttentionConfig(), length, dim, heads),
     }
     for keys, cost in seen.items():
-        assert cost is not None
-        assert cost.operations.products == 2 * 2 * length * keys * dim
-        assert cost.operations.maps == 2 * length * 4 * dim * dim
+        assert cost["products"] == 2 * 2 * length * keys * dim
+        assert cost["maps"] == 2 * length * 4 * dim * dim
 
 
 def test_what_is_held() -> None:
     dense, blocks = (
         self_attention(config, 48, 32, 4) for config in (VanillaAttentionConfig(), BlockwiseAttentionConfig(block=16))
     )
-    assert dense is not None
-    assert blocks is not None
-    assert dense.held == StepState(keys_values=2 * 48 * 32, weights=4 * 48 * 48, activations=3 * 48 * 32)
-    assert blocks.held.weights == 4 * 48 * 16
+    assert (dense["keys_values"], dense["weights"], dense["activations"]) == (2 * 48 * 32, 4 * 48 * 48, 3 * 48 * 32)
+    assert blocks["weights"] == 4 * 48 * 16
     full, strides = (
         cross_attention(config, 10, 9, 32, 4)
         for config in (FullCrossAttentionConfig(), HeposCrossAttentionConfig(stride=4))
     )
-    assert full is not None
-    assert strides is not None
-    assert (full.held.keys_values, strides.held.keys_values) == (2 * 9 * 32, 2 * 3 * 32)
+    assert (full["keys_values"], strides["keys_values"]) == (2 * 9 * 32, 2 * 3 * 32)
 
 
 @pytest.mark.parametrize("length", [12, 13, 187])
@@ -84,5 +80,16 @@ def test_a_first_token_that_all_see_is_counted(length: int) -> None:
     with torch.inference_mode():
         counted = count_modules(lambda: attention(torch.randn(1, length, 32), places >= 0, places))[ALL]
     cost = self_attention(config, length, 32, 4)
-    assert cost is not None
-    assert counted == cost.operations
+    assert (counted["maps"], counted["products"]) == (cost["maps"], cost["products"])
+
+
+def test_a_variant_without_a_formula() -> None:
+    with pytest.raises(KeyError, match="attention_mass"):
+        pooling(HardPoolerConfig(keep=2, scorer=AttentionMassScorerConfig()), 8, 4)
+
+
+def test_unknown_formulas_leave_cells_empty(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delitem(formulas._SELF_ATTENTION, "lsh")
+    rows = {row["name"]: row for row in count_complexity(SMALL).rows["encoders"]}
+    assert (rows["attention lsh"]["agreement"], rows["attention lsh"]["weights"]) == (None, None)
+    assert rows["attention vanilla"]["agreement"] == "yes"

@@ -8,7 +8,7 @@ from torch import Tensor
 from sumpool.bench.config import OperatorsConfig
 from sumpool.bench.measures.timing import Timing
 from sumpool.bench.suites import operators
-from sumpool.bench.suites.operator_rows import HARD, LOOP, PUBLISHED, SORTED
+from sumpool.bench.suites.operator_tables import HARD, LOOP, PUBLISHED, SORTED, by_cell
 from sumpool.bench.suites.operators import measure_operators, similarity
 from sumpool.bench.systems.workload import Conditions
 from sumpool.interruption import go_on
@@ -49,24 +49,26 @@ def test_similarity_is_the_same_in_parts(monkeypatch: pytest.MonkeyPatch, at_onc
 
 
 def test_every_operator_at_every_length_and_number_kept() -> None:
-    found = measure_operators(SMALL, CONDITIONS)
-    assert list(found.cells()) == [(8, 2), (8, 4), (32, 2), (32, 4), (32, 8), (32, 16)]
-    assert {tuple(rows) for rows in found.cells().values()} == {tuple(operators.OPERATORS)}
-    assert all(row.timing and row.similarity for row in found.operators)
+    rows = measure_operators(SMALL, CONDITIONS).rows["operators"]
+    cells = by_cell(rows)
+    assert list(cells) == [(8, 2), (8, 4), (32, 2), (32, 4), (32, 8), (32, 16)]
+    assert {tuple(operators_of) for operators_of in cells.values()} == {tuple(operators.OPERATORS)}
+    assert all(row.timing and row["similarity"] for row in rows)
 
 
 def test_halving_is_as_close_to_top_k_as_its_authors_report() -> None:
     settings = OperatorsConfig(lengths=(512,), repeats=1)
-    cells = measure_operators(settings, CONDITIONS).cells()
+    cells = by_cell(measure_operators(settings, CONDITIONS).rows["operators"])
     for keep, tolerance in ((256, 0.002), (128, 0.002), (32, 0.005), (2, 0.05)):
         row = cells[512, keep][SORTED]
-        assert row.similarity == pytest.approx(PUBLISHED[512, keep], abs=tolerance)
-        assert cells[512, keep][HARD].similarity == pytest.approx(1.0)
-    assert cells[512, 2][SORTED].rounds == 8
+        assert row["similarity"] == pytest.approx(PUBLISHED[512][keep], abs=tolerance)
+        assert cells[512, keep][HARD]["similarity"] == pytest.approx(1.0)
+    assert cells[512, 2][SORTED]["rounds"] == 8
 
 
 def test_what_would_take_too_long_is_left_out_with_a_note() -> None:
-    rows = measure_operators(SMALL.model_copy(update={"seconds": 1e-9}), CONDITIONS).cells()
+    result = measure_operators(SMALL.model_copy(update={"seconds": 1e-9}), CONDITIONS)
+    rows = by_cell(result.rows["operators"])
     assert rows[8, 2][LOOP].timing
     assert rows[32, 16][LOOP].note.startswith("would take")
     assert rows[32, 16][LOOP].timing is None
@@ -79,7 +81,7 @@ def test_the_first_number_at_which_halving_is_faster_is_found(
 ) -> None:
     def clocked(works: Mapping[str, partial[Tensor]], *_: object) -> dict[str, Timing]:
         keep = works[LOOP].args[2]
-        assert works[LOOP].args[0].size(2) == SMALL.wide
+        assert works[LOOP].args[0].size(2) == SMALL.model_dim
         wins = faster is not None and keep >= faster
         return {SORTED: Timing((1.0 if wins else 3.0,)), LOOP: Timing((2.0,))}
 

@@ -1,4 +1,3 @@
-from typing import Any
 from unittest.mock import Mock
 
 import pytest
@@ -6,9 +5,10 @@ import torch
 
 from sumpool.bench.config import TablesConfig
 from sumpool.bench.measures.timing import Timing
+from sumpool.bench.results.table import Row, unique
 from sumpool.bench.suites import paper_times
-from sumpool.bench.suites.paper import PaperRow, Published, rows
-from sumpool.bench.suites.paper_times import FoundTimes, TimeRow, measure_tables, scale
+from sumpool.bench.suites.paper import WORKS, PaperRow, rows
+from sumpool.bench.suites.paper_times import measure_tables, scale, times_result, times_row
 from sumpool.bench.systems.workload import Conditions, Subject
 from sumpool.core.attention.blockwise import BlockwiseAttentionConfig
 from sumpool.core.model.config import ModelConfig
@@ -19,9 +19,7 @@ SMALL = TablesConfig(table=8, scale=1 / 64, width=1 / 16, batch=1, generate_batc
 
 
 def config(number: int) -> ModelConfig:
-    found = rows(10)[number - 1].config
-    assert found is not None
-    return found
+    return rows(10)[number - 1].config
 
 
 def test_every_length_and_width_shrinks() -> None:
@@ -44,13 +42,14 @@ def test_the_paper_itself_is_scale_one() -> None:
 
 def test_rows_stand_beside_the_paper() -> None:
     found = measure_tables(SMALL, CONDITIONS)
-    assert [row.number for row in found.times] == list(range(27, 33))
-    assert all(row.training and row.short and row.long for row in (*found.times, found.base))
-    assert found.base.number == 5
-    (table,) = found.tables()
-    assert table.rows[0][:2] == ("#27", "Blockwise 128, 2k")
-    assert table.rows[0][4] == f"{0.25 / 0.85:.2f}"
-    assert "writing: 1 and 2 tokens" in table.notes[0]
+    (base,) = found.rows["base"]
+    assert unique(found.rows["times"], "label") == [f"#{number}" for number in range(27, 33)]
+    assert all(row[name] for row in (*found.rows["times"], base) for name in WORKS)
+    assert base["label"] == "#5"
+    (table,) = found.tables
+    assert table.cells()[0][:2] == ("#27", "Blockwise 128, 2k")
+    assert table.cells()[0][4] == f"{0.25 / 0.85:.2f}"
+    assert "generation: 1 and 2 tokens" in table.notes[0]
 
 
 def test_the_same_model_is_measured_once(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -64,25 +63,18 @@ def test_the_same_model_is_measured_once(monkeypatch: pytest.MonkeyPatch) -> Non
     monkeypatch.setattr(paper_times, "Subject", Counted)
     found = measure_tables(SMALL.model_copy(update={"table": 7}), CONDITIONS)
     assert len(built) == len(set(built)) == 7  # six rows and row 5; none of them is printed twice in this table
-    assert found.times[4].training
+    assert found.rows["times"][4]["train"]
 
 
-def test_what_cannot_be_built_or_does_not_fit_is_a_row_with_a_note(monkeypatch: pytest.MonkeyPatch) -> None:
-    published = Published(1, 1, 1, 1, 1)
-    given: Any = lambda table: (  # noqa: E731
-        (PaperRow(3, "none", None, published, "not built: attention lsh"), rows(10)[0]) if table == 8 else rows(10)
-    )
-    monkeypatch.setattr(paper_times, "rows", given)
+def test_what_does_not_fit_is_a_row_with_a_note(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(Subject, "train", Mock(side_effect=MemoryError))
     found = measure_tables(SMALL, CONDITIONS)
-    assert [(row.note, row.training) for row in found.times] == [
-        ("not built: attention lsh", None),
-        ("memory ended", None),
-    ]
-    assert found.times[1].long
-    (table,) = found.tables()
-    assert table.rows[0][2:4] == ("-", "-")
-    assert "#1: memory ended" in table.notes
+    first = found.rows["times"][0]
+    assert (first.note, first["train"]) == ("out of memory", None)
+    assert first["generate_512"]
+    (table,) = found.tables
+    assert table.cells()[0][2:4] == ("-", "-")
+    assert "#27: out of memory" in table.notes
 
 
 def test_other_errors_are_raised(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -92,7 +84,11 @@ def test_other_errors_are_raised(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_ratios() -> None:
-    base = TimeRow(5, "base", Published(0.85, 5.4, 11.49, 0, 0), Timing((2.0,)), Timing((1.0,)), Timing((4.0,)))
-    row = TimeRow(7, "it", Published(1.44, 2.14, 4.28, 0, 0), Timing((3.0,)), Timing((0.5,)), Timing((1.0,)))
-    (table,) = FoundTimes((row,), base, "sizes").tables()
-    assert table.rows[0][2:] == ("3.000", "1.50", "1.69", "0.500", "0.50", "0.40", "1.000", "0.25", "0.37")
+    def row(number: int, published: tuple[float, ...], seconds: tuple[float, ...]) -> Row:
+        paper = PaperRow(number, "it", config(5), dict(zip(WORKS, published, strict=True)))
+        return times_row(paper, {name: Timing((taken,)) for name, taken in zip(WORKS, seconds, strict=True)})
+
+    base = row(5, (0.85, 5.4, 11.49), (2.0, 1.0, 4.0))
+    facts = SMALL.model_dump() | {"vocabulary": 8, "short": 1, "long": 2}
+    (table,) = times_result([row(7, (1.44, 2.14, 4.28), (3.0, 0.5, 1.0))], base, facts).tables
+    assert table.cells()[0][2:] == ("3.000", "1.50", "1.69", "0.500", "0.50", "0.40", "1.000", "0.25", "0.37")

@@ -5,8 +5,8 @@ import torch
 
 from sumpool.bench.config import ShorteningConfig
 from sumpool.bench.measures.timing import Timing
-from sumpool.bench.suites import shortening
-from sumpool.bench.suites.shortening import FoundShortening, ShorteningRow, measure_shortening, model
+from sumpool.bench.results.table import Row, unique
+from sumpool.bench.suites.shortening import measure_shortening, model, shortening_result
 from sumpool.bench.systems.workload import Conditions, Subject
 from sumpool.core.attention.blockwise import BlockwiseAttentionConfig
 from sumpool.core.pooling.funnel import FunnelPoolerConfig
@@ -28,8 +28,9 @@ def test_layers_are_those_of_the_paper() -> None:
 
 def test_every_factor_is_compared_to_none() -> None:
     found = measure_shortening(SMALL, CONDITIONS)
-    assert [row.factor for row in found.shortening] == [1, 2, 4]
-    assert all(row.timing and len(row.timing.seconds) == 1 for row in found.shortening)
+    rows = found.rows["shortening"]
+    assert unique(rows, "factor") == [1, 2, 4]
+    assert all(row.timing and len(row.timing.seconds) == 1 for row in rows)
 
 
 def test_pooled_memory_is_shorter(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -47,21 +48,24 @@ def test_pooled_memory_is_shorter(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_a_factor_that_does_not_fit_is_left_out(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(shortening, "peak", Mock(side_effect=MemoryError))
+    monkeypatch.setattr("sumpool.training.memory.peak", Mock(side_effect=MemoryError))
     found = measure_shortening(SMALL, CONDITIONS)
-    assert {row.note for row in found.shortening} == {"memory ended"}
-    (table,) = found.tables()
-    assert table.rows[0] == ("1", "-", "-", "-", "-", "-", "-", "-")
-    assert "4 was left out: memory ended" in table.notes
+    assert {row.note for row in found.rows["shortening"]} == {"out of memory"}
+    (table,) = found.tables
+    assert table.cells()[0] == ("1", "-", "-", "-", "-", "-", "-", "-")
+    assert "4 was left out: out of memory" in table.notes
 
 
 def test_other_errors_are_raised(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(shortening, "peak", Mock(side_effect=RuntimeError("shapes do not fit")))
+    monkeypatch.setattr("sumpool.training.memory.peak", Mock(side_effect=RuntimeError("shapes do not fit")))
     with pytest.raises(RuntimeError, match="shapes do not fit"):
         measure_shortening(SMALL, CONDITIONS)
 
 
 def test_ratios_stand_beside_those_of_the_paper() -> None:
-    rows = (ShorteningRow(1, Timing((2.0,)), 200 * 2**20), ShorteningRow(4, Timing((1.0,)), 50 * 2**20))
-    (table,) = FoundShortening(rows, "sizes").tables()
-    assert table.rows[1] == ("4", "1.000", "1.00", "0.50", "0.40", "50", "0.25", "0.47")
+    rows = [
+        Row({"factor": 1, "memory": 200 * 2**20}, Timing((2.0,))),
+        Row({"factor": 4, "memory": 50 * 2**20}, Timing((1.0,))),
+    ]
+    (table,) = shortening_result(rows, SMALL).tables
+    assert table.cells()[1] == ("4", "1.000", "1.00", "0.50", "0.40", "50", "0.25", "0.47")

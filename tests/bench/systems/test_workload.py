@@ -4,7 +4,7 @@ import pytest
 import torch
 from torch import Tensor, nn
 
-from sumpool.bench.systems.workload import Conditions, Documents, Subject, twins
+from sumpool.bench.systems.workload import Conditions, Documents, Subject, baselines
 from sumpool.core.attention.blockwise import BlockwiseAttentionConfig
 from sumpool.core.attention.vanilla import VanillaAttentionConfig
 from sumpool.core.model.config import DecoderConfig, EncoderLayerConfig, ModelConfig
@@ -35,19 +35,19 @@ def test_documents_are_full_and_the_same_for_the_same_seed() -> None:
     assert torch.equal(documents.ids, Documents.random(3, 20, 5, CONDITIONS).ids)
 
 
-def test_twins_pool_nothing() -> None:
-    found = twins(CONFIG, longest=100)
+def test_baselines_pool_nothing() -> None:
+    found = baselines(CONFIG, longest=100)
     assert list(found) == ["model", "blockwise", "vanilla"]
     assert found["model"].encoder == CONFIG.encoder
     assert found["blockwise"].encoder == (BLOCKWISE, BLOCKWISE)
     assert found["vanilla"].encoder == (EncoderLayerConfig(attention=VanillaAttentionConfig()),) * 2
-    assert {twin.source_length for twin in found.values()} == {100}
-    assert {twin.dim for twin in found.values()} == {16}
+    assert {config.source_length for config in found.values()} == {100}
+    assert {config.dim for config in found.values()} == {16}
 
 
-def test_a_twin_that_equals_the_model_is_left_out() -> None:
+def test_a_baseline_that_equals_the_model_is_left_out() -> None:
     plain = CONFIG.model_copy(update={"encoder": (BLOCKWISE, BLOCKWISE)})
-    assert list(twins(plain, longest=16)) == ["model", "vanilla"]
+    assert list(baselines(plain, longest=16)) == ["model", "vanilla"]
 
 
 def test_generation_writes_what_is_asked_for(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -91,7 +91,7 @@ def test_what_reads_and_writes_is_packed(precision: Precision) -> None:
     subject.encode(documents)
     subject.generate(documents, 2, 3)
     subject.train(documents)
-    assert subject.writer is not subject.model
+    assert subject.generator is not subject.model
     assert type(subject.model.get_submodule("decoder.layers.0.feed_forward.widen")) is nn.Linear
     weights = sum(weights.numel() for weights in subject.model.parameters())
     assert subject.weights("train") == 4 * weights
@@ -103,5 +103,5 @@ def test_packed_or_not_it_computes_the_same() -> None:
     plain, packed = Subject(CONFIG, CONDITIONS), Subject(CONFIG, CONDITIONS, "fp32")
     documents = Documents.random(2, 20, 5, CONDITIONS)
     with torch.inference_mode():
-        ours, theirs = (each.read(documents).tokens.states for each in (plain, packed))
+        ours, theirs = (each.encode(documents).tokens.states for each in (plain, packed))
     torch.testing.assert_close(ours, theirs)

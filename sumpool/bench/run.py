@@ -1,0 +1,130 @@
+"""Benchmarks from settings to report: of a recipe, of a suite, and of a trained model's attention."""
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import torch
+
+from sumpool.bench.config import BenchConfig, SparsityConfig, Suite, TransformersConfig
+from sumpool.bench.models.length_sweep import measure_models
+from sumpool.bench.results.report import BenchReport, Result, make_report
+from sumpool.bench.settings import SUITES, BenchSettings, SuiteSettings, load_settings, split_overrides
+from sumpool.bench.suites.complexity import count_complexity
+from sumpool.bench.suites.operators import measure_operators
+from sumpool.bench.suites.paper import VOCABULARY
+from sumpool.bench.suites.paper_times import measure_tables
+from sumpool.bench.suites.selection import measure_selection
+from sumpool.bench.suites.selection_losses import selection_losses, validation_attention
+from sumpool.bench.suites.shortening import measure_shortening
+from sumpool.bench.suites.sparsity import measure_sparsity
+from sumpool.bench.suites.transformers import Pair, measure_transformers
+from sumpool.bench.systems.workload import Conditions
+from sumpool.errors import CheckpointError
+from sumpool.inference.loading import RUNS, load_model, newest_run
+from sumpool.interruption import Check
+from sumpool.progress import Progress, Report
+from sumpool.recipe.load import load_recipe, make_recipe
+from sumpool.recipe.packaged import find_recipe
+from sumpool.recipe.schema import Recipe
+from sumpool.text.load import load_tokenizer
+from sumpool.training.hardware import choose_device, choose_generation_precision, choose_precision
+
+_MEASURES: Mapping[Suite, Callable[[Any, Conditions, Report, Check], Result]] = {
+    "operators": measure_operators,
+    "complexity": count_complexity,
+    "tables": measure_tables,
+    "shortening": measure_shortening,
+    "selection": measure_selection,
+}
+_UNTIMED = ("operators", "complexity", "transformers")
+"""Suites in which no matrix products are timed, or whose results are compared: always in float32."""
+
+
+def run_model(
+    target: Path | BenchReport | None, overrides: Sequence[str], peers: bool, report: Report, check: Check
+) -> BenchReport:
+    """Measure a model beside its baselines and peers: encoding, a training step and generation by length."""
+    changes, of_recipe = split_overrides(overrides, ("bench.",))
+    recipe = _recipe(target, of_recipe, report)
+    settings = load_settings(recipe.name, BenchSettings[BenchConfig], changes, recipe.bench).bench
+    device = choose_device(recipe.train.device)
+    vocabulary = recipe.data.vocabulary
+    if vocabulary is None:
+        assert recipe.data.tokenizer, "one of the two is set"
+        vocabulary = load_tokenizer(recipe.data.tokenizer).vocab_size
+    conditions = Conditions(vocabulary, device, choose_precision(recipe.train.precision, device), recipe.seed)
+    contenders, libraries = {}, {}
+    if peers:
+        from sumpool.bench.peers.build import chosen_peers, library_versions
+
+        contenders, libraries = chosen_peers(recipe.model, settings, conditions, report), library_versions()
+    generation = choose_generation_precision(settings.precision, device, "bench.precision")
+    packed = settings.model_copy(update={"precision": generation})
+    result = measure_models(recipe.model, packed, conditions, contenders, report, check)
+    kept = {
+        "bench": settings.model_dump(),
+        "model": recipe.model.model_dump(),
+        "vocabulary": vocabulary,
+        "recipe": recipe.model_dump(mode="json", exclude_none=True, exclude={"bench"}),
+    }
+    composed = make_report(recipe.name, "model", conditions, kept, result)
+    precision = composed.precision
+    if generation != precision:
+        others = " and of the peers" if peers else ""
+        precision = f"{generation} of encoding and generation, {precision} of training{others}"
+    return replace(composed, precision=precision, versions=composed.versions | libraries)
+
+
+def run_suite(
+    name: Suite,
+    overrides: Sequence[str],
+    make_pair: Callable[[TransformersConfig, int], Pair],
+    report: Report,
+    check: Check,
+) -> BenchReport:
+    """Measure what the papers measure, and how transformers compares, without a recipe."""
+    settings = load_settings(f"bench {name}", SUITES[name], overrides)
+    device = choose_device(settings.train.device)
+    precision = torch.float32 if name in _UNTIMED else choose_precision(settings.train.precision, device)
+    conditions = Conditions(VOCABULARY, device, precision, settings.seed)
+    if name == "transformers":
+        pair = make_pair(settings.bench, settings.seed)
+        conditions = replace(conditions, vocabulary=pair.ours.vocabulary)
+        result = measure_transformers(pair, settings.bench, conditions, report, check)
+    else:
+        result = _MEASURES[name](settings.bench, conditions, report, check)
+    return make_report("", name, conditions, {"bench": settings.bench.model_dump(), "seed": settings.seed}, result)
+
+
+def run_sparsity(run: Path | None, overrides: Sequence[str], report: Report, check: Check) -> BenchReport:
+    """Measure how few sentences hold a trained model's attention, and what a decoder of its shape costs."""
+    of_run, changes = split_overrides(overrides, ("data.",))
+    settings = load_settings("bench sparsity", SuiteSettings[SparsityConfig], changes)
+    loaded = load_model(run, [*of_run, f"summarize.device={settings.train.device}"])
+    precision = choose_precision(settings.train.precision, loaded.device)
+    conditions = Conditions(loaded.tokenizer.vocab_size, loaded.device, precision, settings.seed)
+    attention = validation_attention(loaded, settings.bench.documents)
+    losses = selection_losses(loaded, settings.bench.documents, settings.bench.loss_sentences, check)
+    result = measure_sparsity(attention, losses, loaded.recipe.model, settings.bench, conditions, report, check)
+    kept = {"bench": settings.bench.model_dump(), "model": loaded.recipe.model.model_dump()}
+    return make_report(loaded.recipe.name, "sparsity", conditions, kept, result)
+
+
+def _recipe(target: Path | BenchReport | None, overrides: Sequence[str], report: Report) -> Recipe:
+    """Recipe of what is measured."""
+    if isinstance(target, BenchReport):
+        kept = target.settings
+        tree = {"name": target.recipe, **kept.get("recipe", {}), "model": kept["model"], "bench": kept["bench"]}
+        tree["data"] = {"phrases": tree.get("data", {}).get("phrases", 0), "vocabulary": kept["vocabulary"]}
+        return make_recipe(tree, overrides, Path(target.recipe))
+    if target is not None:
+        return load_recipe(target, overrides)
+    try:
+        folder = newest_run(RUNS)
+    except CheckpointError:
+        report(Progress("bench", note=f"there is no run in {RUNS}: measuring the model of the quickstart"))
+        return load_recipe(find_recipe(Path("quickstart")), overrides)
+    report(Progress("bench", note=f"measuring the newest run, {folder}"))
+    return load_recipe(folder, overrides)

@@ -1,0 +1,309 @@
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from itertools import chain, repeat
+from unittest.mock import Mock
+
+import pytest
+import torch
+
+from sumpool.bench.config import BenchConfig
+from sumpool.bench.measures.timing import Work
+from sumpool.bench.models import cost_model, length_sweep
+from sumpool.bench.models.cost_model import Budget
+from sumpool.bench.models.length_sweep import LengthSweep, measure_models, with_steps
+from sumpool.bench.models.tables import growth_rows
+from sumpool.bench.results.report import Result
+from sumpool.bench.results.table import Row, where
+from sumpool.bench.systems.workload import WORKLOADS, Conditions, Documents, Subject
+from sumpool.core.attention.blockwise import BlockwiseAttentionConfig
+from sumpool.core.model.config import DecoderConfig, EncoderLayerConfig, ModelConfig
+from sumpool.core.output.tied import TiedOutputConfig
+from sumpool.core.pooling.halving import HalvingPoolerConfig
+from sumpool.interruption import go_on
+from sumpool.progress import Progress, silent
+
+pytestmark = pytest.mark.usefixtures("small_probes")
+CONDITIONS = Conditions(vocabulary=40, device=torch.device("cpu"), precision=torch.float32)
+CONFIG = ModelConfig(
+    dim=16,
+    heads=2,
+    feed_forward=16,
+    encoder=(EncoderLayerConfig(attention=BlockwiseAttentionConfig(block=8)),),
+    decoder=DecoderConfig(layers=1),
+)
+
+
+@dataclass
+class Time:
+    """Time that passes only while something is measured."""
+
+    now: float = 0.0
+
+    def clock(self, work: Work, device: torch.device) -> float:
+        del device
+        before = self.now
+        work()
+        return self.now - before
+
+
+@dataclass
+class Timed:
+    """A system that reads in so many seconds: factor * length ** exponent."""
+
+    time: Time
+    factor: float
+    exponent: float = 1.0
+
+    def seconds(self, length: int) -> float:
+        grown: float = length**self.exponent
+        return self.factor * grown
+
+    def encode(self, documents: Documents) -> None:
+        self.time.now += self.seconds(documents.ids.size(1))
+
+    def train(self, documents: Documents) -> None:
+        raise NotImplementedError(f"no training at {documents.ids.size(1)}")
+
+    def generate(self, documents: Documents, beams: int, tokens: int) -> None:
+        raise NotImplementedError(f"no generation by {beams} beams of {tokens} tokens at {documents.ids.size(1)}")
+
+
+@pytest.fixture
+def time(monkeypatch: pytest.MonkeyPatch) -> Time:
+    time = Time()
+    for module in (length_sweep, cost_model):
+        monkeypatch.setattr(module, "clock", time.clock)
+    return time
+
+
+def measure(time: Time, seconds: float, lengths: tuple[int, ...], **others: Timed) -> dict[tuple[str, int], Row]:
+    settings = BenchConfig(lengths=lengths, workloads=("encode",), repeats=5)
+    time.now = -2 * sum(other.seconds(8) for other in others.values())  # is warmed up with half of the first length
+    model = Subject(CONFIG, CONDITIONS)
+    budget = Budget(seconds - time.now, lambda: time.now)
+    sweep = LengthSweep({"model": model, **others}, settings, CONDITIONS, budget, silent, go_on)
+    sweep.measure()
+    return {(row["model"], row["length"]): row for row in sweep.rows}
+
+
+def runs(row: Row) -> int:
+    return len(row.timing.seconds) if row.timing else 0
+
+
+def test_with_time_enough_everything_is_repeated_as_often_as_wanted(time: Time) -> None:
+    rows = measure(time, 1000, (16, 32, 64), other=Timed(time, 1 / 16), square=Timed(time, 1 / 256, 2))
+    assert {runs(row) for row in rows.values()} == {5}
+    assert time.now == 6 * (1 + 2 + 4 + 1 + 4 + 16)
+
+
+def test_what_is_too_costly_is_left_out_before_it_is_tried(time: Time) -> None:
+    rows = measure(time, 60, (16, 32, 64), other=Timed(time, 1 / 16), square=Timed(time, 1 / 256, 2))
+    assert rows["square", 64].note == "a repetition would take about 16 s"
+    assert runs(rows["square", 64]) == 0
+    assert {name for name, row in rows.items() if row.note} == {("square", 64)}
+    assert time.now <= 60
+
+
+def test_repetitions_shrink_at_all_lengths_alike(time: Time) -> None:
+    rows = measure(time, 30, (16, 32, 64), other=Timed(time, 1 / 16))
+    assert [runs(rows["other", length]) for length in (16, 32, 64)] == [3, 3, 3]
+    assert time.now <= 30
+
+
+def test_time_that_ended_leaves_the_rest_out(time: Time) -> None:
+    rows = measure(time, 1, (16, 32), other=Timed(time, 1.0))
+    assert runs(rows["other", 16]) == 1  # nobody knew
+    assert rows["other", 32].note == "a repetition would take about 32 s"
+    assert runs(rows["model", 32]) == 1  # it costs nothing
+
+
+def test_gaps_are_filled_for_prediction_alone(time: Time) -> None:
+    rows = measure(time, 10, (16, 256), other=Timed(time, 1 / 16))
+    assert sorted({length for _, length in rows}) == [16, 256]
+    assert rows["other", 256].note == "a repetition would take about 16 s"
+    assert time.now == 6 + 4
+
+
+def test_a_bar_never_goes_back_and_reaches_its_end() -> None:
+    heard: list[Progress] = []
+    settings = BenchConfig(lengths=(16, 32), workloads=("encode",), repeats=2)
+    LengthSweep({"model": Subject(CONFIG, CONDITIONS)}, settings, CONDITIONS, Budget(60), heard.append, go_on).measure()
+    assert [each.done for each in heard] == [0, 1, 2, 3, 5, 7, 9]
+    assert {each.total for each in heard} == {9}
+    assert heard[0].metrics == {"encode": "16 tokens, model"}
+
+
+@pytest.mark.parametrize(
+    ("lengths", "steps"),
+    [
+        ([512, 1024], [512, 1024]),
+        ([65536], [1024, 4096, 16384, 65536]),
+        ([64, 8192], [64, 256, 1024, 4096, 8192]),
+        ([5000], [1024, 4096, 5000]),
+    ],
+)
+def test_long_documents_are_approached_in_steps(lengths: list[int], steps: list[int]) -> None:
+    assert with_steps(lengths) == steps
+
+
+POOLED_SETTINGS = BenchConfig(lengths=(64, 16, 32), batch=3, target=5, generate=2, repeats=2)
+QUICK = BenchConfig(lengths=(32,), target=5, generate=2, repeats=1)
+DIM, WIDTH, BLOCK, KEEP, LAYERS = 16, 32, 8, 8, 2
+POOLED = ModelConfig(
+    dim=DIM,
+    heads=2,
+    feed_forward=WIDTH,
+    source_length=32,
+    encoder=(
+        EncoderLayerConfig(attention=BlockwiseAttentionConfig(block=BLOCK)),
+        EncoderLayerConfig(attention=BlockwiseAttentionConfig(block=BLOCK), pool=HalvingPoolerConfig(keep=KEEP)),
+    ),
+    decoder=DecoderConfig(layers=1),
+    output=TiedOutputConfig(),
+)
+
+
+def encode_operations(length: int, seen: int, scored: int) -> int:
+    """Count by hand: projections and feed-forward, scores and mixing over `seen` keys, and the scorer's product."""
+    layer = 2 * length * (4 * DIM * DIM + 2 * DIM * WIDTH) + 2 * 2 * length * seen * DIM
+    return POOLED_SETTINGS.batch * (LAYERS * layer + 2 * scored * DIM)
+
+
+@pytest.fixture(scope="module")
+def found(small_probes: None) -> Result:
+    del small_probes
+    return measure_models(POOLED, POOLED_SETTINGS, CONDITIONS)
+
+
+@pytest.fixture(scope="module")
+def rows(found: Result) -> Sequence[Row]:
+    return found.rows["models"]
+
+
+def quick(settings: BenchConfig = QUICK) -> Sequence[Row]:
+    return measure_models(POOLED, settings, CONDITIONS).rows["models"]
+
+
+def test_every_model_is_measured_at_every_work_and_length(rows: Sequence[Row]) -> None:
+    expected = [
+        (work, name, length)
+        for work in WORKLOADS
+        for length in (16, 32, 64)
+        for name in ("model", "blockwise", "vanilla")
+    ]
+    assert [(row["workload"], row["model"], row["length"]) for row in rows] == expected
+    assert all(row.timing is not None and len(row.timing.seconds) == 2 for row in rows)
+    assert all(row["batch"] == 3 and row.note == "" for row in rows)
+
+
+def test_counted_operations_are_those_of_the_hand_formula(rows: Sequence[Row]) -> None:
+    counted = {(row["model"], row["length"]): row["operations"] for row in where(rows, {"workload": "encode"})}
+    for length in (16, 32, 64):
+        assert counted["model", length] == encode_operations(length, BLOCK, scored=length)
+        assert counted["blockwise", length] == encode_operations(length, BLOCK, scored=0)
+        assert counted["vanilla", length] == encode_operations(length, length, scored=0)
+
+
+def test_growth_of_what_was_measured(rows: Sequence[Row]) -> None:
+    growth = {(row["workload"], row["model"]): row for row in growth_rows(rows)}
+    assert growth["encode", "model"]["operations"] == pytest.approx(1.0)
+    assert growth["encode", "vanilla"]["operations"] > 1.2
+    assert growth["train", "model"]["lengths"] == "16 to 64"
+
+
+def test_output_lengths_of_the_layers(rows: Sequence[Row]) -> None:
+    found = {(row["model"], row["length"]): row["output_lengths"] for row in rows}
+    assert found["model", 64] == (64, KEEP)
+    assert found["vanilla", 32] == (32, 32)
+
+
+def test_the_machine_takes_part_at_every_length(found: Result) -> None:
+    assert {(row["rate"], row["length"]) for row in found.rows["machine_speed"]} == {
+        (rate, length) for rate in ("fp32 products", "memory read", "memory copied") for length in (16, 32, 64)
+    }
+    assert {len(row.timing.seconds) for row in found.rows["machine_speed"] if row.timing} == {2}
+
+
+def test_workloads_are_chosen(small_probes: None) -> None:
+    del small_probes
+    found = measure_models(POOLED, QUICK.model_copy(update={"workloads": ("generate",)}), CONDITIONS)
+    assert {row["workload"] for row in found.rows["models"]} == {"generate"}
+    assert not any("decoding step" in table.title for table in found.tables)
+
+
+def test_a_length_that_may_not_fit_is_left_out(monkeypatch: pytest.MonkeyPatch) -> None:
+    found: Iterator[int] = chain([2**29] * 9, repeat(2**30))  # three models warm up at three works
+
+    def peak(work: Work, device: torch.device) -> int:
+        del device
+        work()
+        return next(found)
+
+    monkeypatch.setattr("sumpool.training.memory.peak", peak)
+    monkeypatch.setattr("sumpool.bench.models.cost_model.peak", peak)
+    monkeypatch.setattr("sumpool.bench.models.cost_model.available", Mock(return_value=2**31))
+    rows = quick(QUICK.model_copy(update={"lengths": (32, 64)}))
+    assert {row.note for row in where(rows, {"length": 32})} == {""}
+    assert {row.note for row in where(rows, {"length": 64})} == {"may need 2.5 GiB, 2.0 GiB are free"}
+    assert all(row.timing is None and row["operations"] is None for row in where(rows, {"length": 64}))
+
+
+@pytest.mark.parametrize(
+    "error",
+    [MemoryError(), torch.OutOfMemoryError(), RuntimeError("DefaultCPUAllocator: can't allocate memory: 1 bytes")],
+)
+def test_the_end_of_memory_is_said(monkeypatch: pytest.MonkeyPatch, error: Exception) -> None:
+    monkeypatch.setattr(
+        Subject, "train", Mock(side_effect=chain([None] * 6, repeat(error)))
+    )  # warms up twice, then fails
+    rows = quick()
+    assert {row.note for row in where(rows, {"workload": "train"})} == {"out of memory"}
+    assert all(row.timing for row in rows if row["workload"] != "train")
+
+
+def test_libraries_are_warm_before_memory_is_measured(monkeypatch: pytest.MonkeyPatch) -> None:
+    encode = Mock()
+    monkeypatch.setattr(Subject, "encode", encode)
+    for module in ("training.memory", "bench.models.cost_model"):
+        monkeypatch.setattr(f"sumpool.{module}.peak", Mock(side_effect=MemoryError))
+    quick(QUICK.model_copy(update={"workloads": ("encode",)}))
+    assert [call.args[0].ids.shape for call in encode.call_args_list] == [(1, 16)] * 3
+
+
+def test_other_errors_are_not_taken_for_the_end_of_memory(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(Subject, "encode", Mock(side_effect=RuntimeError("shapes do not fit")))
+    with pytest.raises(RuntimeError, match="shapes do not fit"):
+        measure_models(POOLED, QUICK, CONDITIONS)
+
+
+class EncodingPeer:
+    """A peer that only encodes, outside torch."""
+
+    def encode(self, documents: Documents) -> None:
+        assert documents.ids.shape in ((1, 16), (1, 32))  # it is warmed up with half of the length
+
+    def train(self, documents: Documents) -> None:
+        raise NotImplementedError("it does not learn")
+
+    def generate(self, documents: Documents, beams: int, tokens: int) -> None:
+        raise NotImplementedError("it does not write")
+
+
+def test_peers_take_part_and_say_what_they_cannot() -> None:
+    rows = measure_models(POOLED, QUICK, CONDITIONS, {"theirs": EncodingPeer()}).rows["models"]
+    theirs = {row["workload"]: row for row in where(rows, {"model": "theirs"})}
+    assert theirs["encode"].timing is not None
+    assert theirs["encode"]["operations"] is None  # nothing that is counted took place
+    assert {workload: row.note for workload, row in theirs.items()} == {
+        "encode": "",
+        "train": "it does not learn",
+        "generate": "it does not write",
+    }
+
+
+def test_check_may_stop_it() -> None:
+    def check() -> None:
+        raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        measure_models(POOLED, QUICK, CONDITIONS, check=check)
