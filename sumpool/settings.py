@@ -1,9 +1,94 @@
-"""Base class of all recipe sections."""
+"""Recipe sections, and variant families as fields of them.
 
-from pydantic import BaseModel, ConfigDict
+A module without a leading underscore in a family's package is a variant, and its file name is its `kind`:
+`kind: sliding_window` is `attention/sliding_window.py`, which defines `SlidingWindowAttention` and
+`SlidingWindowAttentionConfig`. There is no registry; adding a file adds the variant.
+"""
+
+import pkgutil
+from collections.abc import Hashable
+from functools import cache
+from importlib import import_module
+from typing import Any
+
+from pydantic import BaseModel, ConfigDict, GetCoreSchemaHandler, GetJsonSchemaHandler
+from pydantic.json_schema import JsonSchemaValue
+from pydantic_core import CoreSchema, SchemaValidator, core_schema
 
 
 class Settings(BaseModel):
     """Immutable, validated settings. Unknown keys and non-finite numbers are errors."""
 
     model_config = ConfigDict(extra="forbid", frozen=True, allow_inf_nan=False)
+
+
+def kinds(package: str) -> list[str]:
+    """Return the names of a family's variants in alphabetical order.
+
+    Args:
+        package: The family's package, such as "sumpool.core.attention".
+    """
+    path = import_module(package).__path__
+    return sorted(module.name for module in pkgutil.iter_modules(path) if module.name[0] != "_")
+
+
+def config_class(package: str, kind: str) -> type[Settings]:
+    """Return a variant's settings class, such as `SlidingWindowAttentionConfig` of `attention/sliding_window.py`."""
+    name = "".join(word.capitalize() for word in kind.split("_")) + _base_config(package).__name__
+    config: type[Settings] = getattr(import_module(f"{package}.{kind}"), name)
+    return config
+
+
+def _base_config(package: str) -> type[Settings]:
+    """Return the abstract settings class that a family's `_base` module defines."""
+    base = import_module(f"{package}._base")
+    (config,) = (
+        member
+        for member in vars(base).values()
+        if isinstance(member, type) and issubclass(member, Settings) and member.__module__ == base.__name__
+    )
+    return config
+
+
+class OneOf:
+    """Annotation of a field that holds one variant of a family: a union discriminated by `kind`.
+
+    Only the module of the variant that a value names is imported, when the value is validated. For the type checker the
+    field has the family's abstract settings class; instances of that class pass unchanged.
+    """
+
+    def __init__(self, package: str) -> None:
+        """Define the union.
+
+        Args:
+            package: The family's package, such as "sumpool.core.attention".
+        """
+        self.package = package
+
+    def __get_pydantic_core_schema__(self, source: type[Any], handler: GetCoreSchemaHandler) -> CoreSchema:
+        del handler
+
+        def validate(value: object) -> object:
+            if isinstance(value, source):
+                return value
+            kind = value.get("kind") if isinstance(value, dict) else None
+            return union_validator(self.package, kind if isinstance(kind, str) else "").validate_python(value)
+
+        return core_schema.no_info_plain_validator_function(validate)
+
+    def __get_pydantic_json_schema__(self, schema: CoreSchema, handler: GetJsonSchemaHandler) -> JsonSchemaValue:
+        del schema
+        classes = (config_class(self.package, kind) for kind in kinds(self.package))
+        return {"oneOf": [handler(config.__pydantic_core_schema__) for config in classes]}
+
+
+@cache
+def union_validator(package: str, kind: str) -> SchemaValidator:
+    """Build the validator of a family's union in which only one variant is more than a name.
+
+    pydantic-core prepends the field's location to the errors of this validator, which begin with `kind`.
+    """
+    choices: dict[Hashable, CoreSchema] = {name: core_schema.any_schema() for name in kinds(package)}
+    if kind in choices:
+        choices[kind] = config_class(package, kind).__pydantic_core_schema__
+    return SchemaValidator(core_schema.tagged_union_schema(choices, discriminator="kind"))

@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 ROOT = Path(__file__).parents[1]
-SUMMARIZE_FILES = 82
+SUMMARIZE_FILES = 70
 """Files that `sumpool.workflows.summarize` reaches by import statements, itself included; to be lowered to 70."""
 
 

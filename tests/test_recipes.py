@@ -9,7 +9,7 @@ import pytest
 from sumpool.data.config import DataConfig
 from sumpool.recipe.load import dump_recipe, load_recipe, read_tree
 from sumpool.recipe.sweep import load_sweep
-from sumpool.variants import kinds
+from sumpool.settings import kinds
 
 RECIPES = Path(__file__).parents[1] / "recipes"
 SWEEPS = sorted(path for path in RECIPES.rglob("*.yaml") if "sweep" in read_tree(path))

@@ -20,8 +20,7 @@ from sumpool.recipe.rules import family, rule, section
 from sumpool.recipe.schema import Recipe
 from sumpool.recipe.sweep import Sweep
 from sumpool.recipe.yaml_text import write
-from sumpool.settings import Settings
-from sumpool.variants import config_class, kinds
+from sumpool.settings import Settings, config_class, kinds
 
 PAGE = Path(__file__).parents[1] / "recipes.md"
 INTRODUCTION = """\

@@ -23,8 +23,7 @@ from sumpool.bench.suites.transformers import Pair, measure_transformers
 from sumpool.bench.systems.workload import Conditions
 from sumpool.errors import CheckpointError
 from sumpool.inference.loading import RUNS, load_model, newest_run
-from sumpool.interruption import Check
-from sumpool.progress import Progress, Report
+from sumpool.progress import Check, Progress, Report
 from sumpool.recipe.load import load_recipe, make_recipe
 from sumpool.recipe.packaged import find_recipe
 from sumpool.recipe.schema import Recipe

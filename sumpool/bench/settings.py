@@ -15,7 +15,7 @@ from sumpool.bench.config import (
     TransformersConfig,
 )
 from sumpool.errors import RecipeError
-from sumpool.recipe.overrides import override_all
+from sumpool.recipe.load import override_all
 from sumpool.recipe.problems import error_messages
 from sumpool.settings import Settings
 

@@ -91,7 +91,7 @@ def bench(
     from sumpool.bench.models.comparison import compare_reports
     from sumpool.bench.models.saved import load_saved
     from sumpool.bench.plots import draw, require_plots
-    from sumpool.interruption import interruptible
+    from sumpool.progress import interruptible
     from sumpool.workflows.bench import bench as measure
 
     settings = [*(changes or ()), *([] if number is None else [f"bench.table={number}"])]

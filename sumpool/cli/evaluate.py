@@ -58,7 +58,7 @@ def evaluate(
     """
     from sumpool.evaluation.paired_comparison import difference_table
     from sumpool.evaluation.task import Results
-    from sumpool.interruption import interruptible
+    from sumpool.progress import interruptible
     from sumpool.workflows.evaluate import evaluate_predictions, evaluate_run
 
     if target and target.is_file() and not references:

@@ -41,8 +41,8 @@ def import_model(
 
     LoBART is a BART with --attention sliding_window --window 1024 --positions 4096.
     """
-    from sumpool.interruption import interruptible
     from sumpool.pretrained.config import ImportOptions
+    from sumpool.progress import interruptible
     from sumpool.workflows.import_model import import_model as run_import
 
     options = ImportOptions(attention, window, positions, extend)

@@ -8,7 +8,7 @@ from sumpool.cli.console import Screen
 from sumpool.cli.text import table, wrap
 
 if TYPE_CHECKING:
-    from sumpool.interruption import Check
+    from sumpool.progress import Check
     from sumpool.recipe.sweep import LoadedSweep
     from sumpool.runs.sweep_plan import Forecast
 

@@ -31,7 +31,7 @@ def train(
     Ctrl-C finishes the step and saves a checkpoint; the same command resumes as if never interrupted. A file with the
     key sweep describes several runs, which are trained, evaluated and compared in one table.
     """
-    from sumpool.interruption import interruptible
+    from sumpool.progress import interruptible
     from sumpool.recipe.sweep import LoadedSweep, load_recipe_or_sweep
     from sumpool.workflows import train as workflow
 

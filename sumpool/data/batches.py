@@ -13,7 +13,7 @@ import torch
 from torch import Tensor
 
 from sumpool.special_tokens import DEFAULT_SPECIAL_TOKENS, PAD, SpecialTokens
-from sumpool.text.document import EncodedDocument
+from sumpool.text.tokenizer import EncodedDocument
 
 _BUCKET_BATCHES = 32
 """Batches whose documents are sorted together; larger buckets have less padding and less random batches."""

@@ -7,8 +7,7 @@ from pydantic import Field, model_validator
 
 from sumpool.data.sources._base import SourceConfig
 from sumpool.errors import RecipeError
-from sumpool.settings import Settings
-from sumpool.variants import OneOf
+from sumpool.settings import OneOf, Settings
 
 
 class GapSentencesConfig(Settings):

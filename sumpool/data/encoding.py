@@ -11,10 +11,10 @@ from sumpool.data.contamination import find_ngrams
 from sumpool.data.document_stats import DocumentStats, document_stats
 from sumpool.data.sources._base import SPLITS, Example, Split
 from sumpool.data.texts import Texts
-from sumpool.text.document import encode_document
 from sumpool.text.fragments import words
 from sumpool.text.load import load_tokenizer
 from sumpool.text.sentences import SentenceSplitter
+from sumpool.text.tokenizer import encode_document
 
 SENTENCES = "sentences.json"
 PHRASES = "phrases.model"

@@ -7,8 +7,8 @@ from pathlib import Path
 import sumpool
 from sumpool.data.config import DataConfig
 from sumpool.errors import DataError
-from sumpool.interruption import Check
 from sumpool.io.manifest import NAME, FileDigest, Manifest
+from sumpool.progress import Check
 from sumpool.text.load import tokenizer_files
 
 _SCHEMA = 1

@@ -10,8 +10,7 @@ from sumpool.data.document_stats import text_digest
 from sumpool.data.sources._base import SPLITS, Example, Reject, Split
 from sumpool.data.texts import TextsWriter
 from sumpool.errors import DataError
-from sumpool.interruption import Check
-from sumpool.progress import Progress, Report
+from sumpool.progress import Check, Progress, Report
 
 REJECTS = "rejects.jsonl"
 TASK = "prepare: read"

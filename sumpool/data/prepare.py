@@ -35,10 +35,9 @@ from sumpool.data.shards import Shard, ShardWriter
 from sumpool.data.sources._base import SPLITS, Split
 from sumpool.data.texts import Texts
 from sumpool.errors import DataError, RecipeError
-from sumpool.interruption import Check
 from sumpool.io.atomic import disk_errors, replace_folder
 from sumpool.io.lock import locked
-from sumpool.progress import Progress, Report
+from sumpool.progress import Check, Progress, Report
 from sumpool.text.fragments import words
 from sumpool.text.load import load_tokenizer, tokenizer_files
 from sumpool.text.phrases import Phrases

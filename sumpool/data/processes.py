@@ -19,7 +19,7 @@ from multiprocessing.context import SpawnProcess
 from typing import Any, Generic, TypeVar
 
 from sumpool.errors import ResourceError
-from sumpool.interruption import Check
+from sumpool.progress import Check
 
 Task = TypeVar("Task")
 Result = TypeVar("Result")

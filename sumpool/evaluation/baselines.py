@@ -14,7 +14,7 @@ from itertools import chain
 import numpy as np
 from numpy.typing import NDArray
 
-from sumpool.evaluation.rouge_agreement import Agreement
+from sumpool.evaluation.rouge import Agreement
 from sumpool.text.cleaning import first_words
 from sumpool.text.sentences import join
 

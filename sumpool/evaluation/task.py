@@ -10,10 +10,9 @@ from sumpool.evaluation.paired_comparison import compare_results, find_results
 from sumpool.evaluation.report import EvaluationReport, ScoreAggregator
 from sumpool.evaluation.scorer import Candidate, SummaryScorer
 from sumpool.evaluation.scores import append_scores, open_scores, read_scores
-from sumpool.interruption import Check
 from sumpool.io.atomic import disk_errors, replace_file
 from sumpool.io.manifest import FileDigest
-from sumpool.progress import Progress, Report
+from sumpool.progress import Check, Progress, Report
 
 REPORT = "report.json"
 

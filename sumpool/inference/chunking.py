@@ -10,7 +10,7 @@ import numpy as np
 from sumpool.data.batches import Item, fill_batches
 from sumpool.documents import Document
 from sumpool.inference.loading import LoadedModel
-from sumpool.text.document import EncodedDocument, encode_document
+from sumpool.text.tokenizer import EncodedDocument, encode_document
 
 MAX_BATCH_CHUNKS = 64
 """Chunks of a batch at most: more gain no speed and delay the first result."""

@@ -13,8 +13,7 @@ from dataclasses import dataclass
 from typing import final
 
 from sumpool.core.decoding.config import DecodingConfig
-from sumpool.evaluation.rouge import RougeTokenizer
-from sumpool.evaluation.rouge_agreement import Agreement
+from sumpool.evaluation.rouge import Agreement, RougeTokenizer
 from sumpool.inference.generation import Generated
 from sumpool.text.cleaning import first_words, without_headings
 from sumpool.text.sentences import SentenceSplitter

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from typing import Literal
 
 from sumpool.inference.mbr_extraction import document_sentences
-from sumpool.inference.results import Summary
+from sumpool.inference.summaries import Summary
 from sumpool.text.cleaning import clean
 from sumpool.text.sentences import SentenceSplitter
 

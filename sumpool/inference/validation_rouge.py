@@ -6,7 +6,7 @@ from typing import final
 from sumpool.evaluation.scorer import SummaryScorer
 from sumpool.inference.generation import Generator
 from sumpool.inference.loading import choose_lengths
-from sumpool.interruption import Check
+from sumpool.progress import Check
 from sumpool.recipe.schema import Recipe
 from sumpool.runs.training_setup import TrainingSetup
 from sumpool.training.hardware import autocast, choose_device, choose_precision

@@ -10,7 +10,7 @@ import torch
 from torch import Tensor
 
 from sumpool.core.model.summarizer import Memory
-from sumpool.core.nn.mixture import Mixture
+from sumpool.core.nn.states import Mixture
 
 
 def provenance(memory: Memory) -> list[Tensor]:

@@ -11,8 +11,8 @@ from pathlib import Path
 from typing import Any, Literal
 
 from sumpool.errors import CheckpointError, DataError, SumpoolError
-from sumpool.interruption import Check, go_on
 from sumpool.io.atomic import rename_synced, replace_file, sync, temporary_path
+from sumpool.progress import Check, go_on
 
 NAME = "manifest.json"
 SCHEMA = 2

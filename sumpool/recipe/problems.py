@@ -14,8 +14,7 @@ from pydantic import ValidationError
 from pydantic_core import ErrorDetails
 
 from sumpool.recipe.rules import family, rule, section
-from sumpool.settings import Settings
-from sumpool.variants import config_class, kinds
+from sumpool.settings import Settings, config_class, kinds
 
 RENAMED = {
     "apart": "state_noise",

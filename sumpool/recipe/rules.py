@@ -8,8 +8,7 @@ from typing import Annotated, Literal, Union, get_args, get_origin
 from annotated_types import Ge, Gt, Le, Lt, MaxLen, MinLen
 from pydantic.fields import FieldInfo
 
-from sumpool.settings import Settings
-from sumpool.variants import OneOf, kinds
+from sumpool.settings import OneOf, Settings, kinds
 
 _WORDS: dict[object, str] = {
     bool: "true or false",

@@ -15,8 +15,7 @@ from pydantic import Field, ValidationError, model_validator
 
 from sumpool.data.sources._base import Split
 from sumpool.errors import RecipeError
-from sumpool.recipe.load import list_problems, load_recipe, make_recipe, read_tree
-from sumpool.recipe.overrides import assign, override_all
+from sumpool.recipe.load import assign, list_problems, load_recipe, make_recipe, override_all, read_tree
 from sumpool.recipe.problems import error_messages, format_value
 from sumpool.recipe.schema import Recipe
 from sumpool.settings import Settings

@@ -10,8 +10,7 @@ from sumpool.core.nn.execution import SkipInit
 from sumpool.data.prepare import prepare
 from sumpool.data.shards import Shard
 from sumpool.errors import RecipeError
-from sumpool.interruption import Check
-from sumpool.progress import Report
+from sumpool.progress import Check, Report
 from sumpool.recipe.schema import Recipe
 from sumpool.recipe.sweep import LoadedSweep, SweepRow
 from sumpool.runs.dry_run import DryRun

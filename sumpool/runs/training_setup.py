@@ -10,8 +10,7 @@ from sumpool.data.encoding import PHRASES
 from sumpool.data.prepare import prepare
 from sumpool.data.report import DataReport
 from sumpool.data.shards import Shard
-from sumpool.interruption import Check
-from sumpool.progress import Report
+from sumpool.progress import Check, Report
 from sumpool.recipe.schema import Recipe
 from sumpool.text.load import load_tokenizer
 from sumpool.text.phrases import Phrases

@@ -1,4 +1,4 @@
-"""Text cleaning, the first step of all processing.
+"""Text cleaning, the first step of all processing, and sampling of cleaned lines to train on streams of any length.
 
 Invisible characters can hide instructions or split words, and differ between copies of the same document. Line ends
 become line feeds, and these characters are removed: control characters, lone surrogates, and those that Unicode calls
@@ -6,7 +6,9 @@ become line feeds, and these characters are removed: control characters, lone su
 The price: emoji joined by zero-width joiners are separated, and Persian words lose the non-joiner.
 """
 
+import random
 import re
+from collections.abc import Iterable, Iterator
 from itertools import islice
 
 _LINE_END = re.compile("\r\n|[\r\v\f\x85\u2028]")
@@ -69,3 +71,41 @@ def first_words(text: str, count: int) -> str:
 
 def _is_heading(line: str) -> bool:
     return line.isupper() and len(line.split()) <= _MAX_HEADING_WORDS and line.rstrip()[-1] not in _SENTENCE_MARKS
+
+
+_SEED = 20_000_003
+
+
+def sample_paragraphs(texts: Iterable[str], max_lines: int, max_characters: int) -> list[str]:
+    """Sample paragraphs of documents.
+
+    Args:
+        texts: Documents, read once.
+        max_lines: Lines to keep; of fewer all are kept, in order.
+        max_characters: Length of a line; longer paragraphs are split into several lines.
+    """
+    return reservoir_sample(_lines(texts, max_characters), max_lines)
+
+
+def reservoir_sample(lines: Iterable[str], max_lines: int) -> list[str]:
+    """Sample lines uniformly, in memory for `max_lines` of them; of fewer all are kept, in order."""
+    generator = random.Random(_SEED)
+    sample: list[str] = []
+    for index, line in enumerate(lines):
+        if len(sample) < max_lines:
+            sample.append(line)
+        elif (slot := generator.randrange(index + 1)) < max_lines:
+            sample[slot] = line
+    return sample
+
+
+def _lines(texts: Iterable[str], max_characters: int) -> Iterator[str]:
+    for text in texts:
+        for paragraph in paragraphs(clean(text)):
+            start = 0
+            while len(paragraph) - start > max_characters:
+                space = paragraph.rfind(" ", start + 1, start + max_characters)
+                end = space if space > 0 else start + max_characters
+                yield paragraph[start:end]
+                start = end
+            yield paragraph[start:]

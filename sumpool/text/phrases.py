@@ -15,7 +15,7 @@ import numpy as np
 import sentencepiece
 
 from sumpool.errors import DataError
-from sumpool.text._sampling import reservoir_sample
+from sumpool.text.cleaning import reservoir_sample
 
 _SAMPLE_LINES = 100_000
 _MAX_LINE_TOKENS = 1000

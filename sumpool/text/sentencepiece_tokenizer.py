@@ -16,8 +16,7 @@ import sentencepiece
 
 from sumpool.errors import DataError
 from sumpool.special_tokens import BOS, EOS, PAD, PARAGRAPH, UNK
-from sumpool.text._sampling import sample_paragraphs
-from sumpool.text.cleaning import clean
+from sumpool.text.cleaning import clean, sample_paragraphs
 from sumpool.text.sentences import SentenceSplitter
 from sumpool.text.tokenizer import Tokenizer
 

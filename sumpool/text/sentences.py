@@ -15,8 +15,7 @@ from typing import Final, final
 from nltk.tokenize.punkt import PunktLanguageVars, PunktParameters, PunktSentenceTokenizer, PunktTrainer
 
 from sumpool.errors import DataError
-from sumpool.text._sampling import sample_paragraphs
-from sumpool.text.cleaning import clean, paragraphs
+from sumpool.text.cleaning import clean, paragraphs, sample_paragraphs
 
 MAX_SENTENCE_CHARACTERS: Final = 10_000
 """A longer sentence is split between words, or within a word of that length."""

@@ -1,7 +1,15 @@
-"""Tokenizer interface."""
+"""Tokenizer interface, and encoded documents: token ids, and the sentence of each token.
+
+`encode_document` is the only way from text to ids, in training and in use.
+"""
 
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
+from dataclasses import dataclass
+from itertools import chain
+
+import numpy as np
+import numpy.typing as npt
 
 from sumpool.special_tokens import DEFAULT_SPECIAL_TOKENS, SpecialTokens
 from sumpool.text.sentences import SentenceSplitter
@@ -55,3 +63,59 @@ class Tokenizer(ABC):
     @abstractmethod
     def word_starts(self) -> list[bool]:
         """Return for every token whether it begins a word."""
+
+
+@dataclass(frozen=True)
+class EncodedDocument:
+    """Token ids of a document, of any length, with or without the special tokens around it.
+
+    Attributes:
+        ids: (length,), uint16 where the vocabulary fits, otherwise int32.
+        sentences: (length,) int32, index of each token's sentence, from 0, never decreasing.
+    """
+
+    ids: npt.NDArray[np.uint16] | npt.NDArray[np.int32]
+    sentences: npt.NDArray[np.int32]
+
+    def slice(self, start: int, end: int) -> "EncodedDocument":
+        """Return the tokens from `start` up to and without `end`, their sentences counted from 0."""
+        return EncodedDocument(self.ids[start:end], self.sentences[start:end] - self.sentences[start])
+
+    def truncate(self, length: int, eos: int) -> "EncodedDocument":
+        """Truncate to a length of at least 1; a document that ends with `eos` still does."""
+        if len(self.ids) <= length:
+            return self
+        ids, sentences = self.ids[:length].copy(), self.sentences[:length].copy()
+        if self.ids[-1] == eos:
+            ids[-1] = eos
+            sentences[-1] = sentences[max(length - 2, 0)]
+        return EncodedDocument(ids, sentences)
+
+    def with_special_tokens(self, special_tokens: SpecialTokens) -> "EncodedDocument":
+        """Add prefix and suffix, as parts of the first and the last sentence; an empty document stays empty."""
+        if not len(self.ids):
+            return self
+        prefix, suffix = (np.array(ids, self.ids.dtype) for ids in (special_tokens.prefix, special_tokens.suffix))
+        return EncodedDocument(
+            np.concatenate([prefix, self.ids, suffix]),
+            np.pad(self.sentences, (len(prefix), len(suffix)), mode="edge"),
+        )
+
+
+def encode_document(
+    text: str, tokenizer: Tokenizer, splitter: SentenceSplitter, *, add_special_tokens: bool = True
+) -> EncodedDocument:
+    """Encode a document sentence by sentence, with the special tokens that its model expects around it."""
+    # A sentence of characters that normalisation drops has no tokens, and takes no index.
+    encoded = [ids for ids in tokenizer.encode_sentences(text, splitter) if ids]
+    lengths = [len(ids) for ids in encoded]
+    document = EncodedDocument(
+        ids=np.fromiter(chain.from_iterable(encoded), id_dtype(tokenizer.vocab_size), sum(lengths)),
+        sentences=np.repeat(np.arange(len(encoded), dtype=np.int32), lengths),
+    )
+    return document.with_special_tokens(tokenizer.special_tokens) if add_special_tokens else document
+
+
+def id_dtype(vocab_size: int) -> npt.DTypeLike:
+    """Return the smaller of the two types of stored ids that holds a vocabulary."""
+    return np.uint16 if vocab_size <= np.iinfo(np.uint16).max + 1 else np.int32

@@ -6,7 +6,7 @@ import shutil
 from torch import nn
 
 from sumpool.core.model.decoder import DecoderLayer
-from sumpool.core.model.encoder_layer import EncoderLayer
+from sumpool.core.model.encoder import EncoderLayer
 from sumpool.errors import RecipeError
 
 

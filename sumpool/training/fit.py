@@ -10,9 +10,8 @@ from typing import NoReturn
 from torch import nn
 
 from sumpool.errors import Interrupted, NonFiniteError
-from sumpool.interruption import Check, go_on
 from sumpool.io.atomic import disk_errors, remove_temporary
-from sumpool.progress import Progress, Report, silent
+from sumpool.progress import Check, Progress, Report, go_on, silent
 from sumpool.training.checkpoint import Checkpoint, Checkpoints
 from sumpool.training.compilation import compile_layers
 from sumpool.training.config import TrainConfig

@@ -5,7 +5,7 @@ import torch
 from torch import nn
 
 from sumpool.data.batches import fill_batches
-from sumpool.interruption import Check
+from sumpool.progress import Check
 from sumpool.training.config import TrainConfig
 from sumpool.training.data_order import TrainingData, reseed
 from sumpool.training.hardware import autocast, choose_precision

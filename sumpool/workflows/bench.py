@@ -12,8 +12,7 @@ from sumpool.bench.settings import SUITES, BenchSettings, load_settings, split_o
 from sumpool.bench.systems.workload import Conditions
 from sumpool.errors import Interrupted
 from sumpool.inference.loading import RUNS, load_model, newest_run
-from sumpool.interruption import Check, go_on
-from sumpool.progress import Report, silent
+from sumpool.progress import Check, Report, go_on, silent
 from sumpool.recipe.packaged import find_recipe
 from sumpool.runs.run_metrics import read_dry_run
 from sumpool.training.hardware import choose_device, choose_precision

@@ -18,8 +18,7 @@ from sumpool.evaluation.scorer import Candidate
 from sumpool.evaluation.task import EvaluationTask, Results, evaluate_task, file_sha256
 from sumpool.inference.loading import LoadedModel, load_for_generation
 from sumpool.inference.summaries import generate_summaries
-from sumpool.interruption import Check, go_on
-from sumpool.progress import Progress, Report, silent
+from sumpool.progress import Check, Progress, Report, go_on, silent
 from sumpool.runs.run_metrics import evaluation_folder
 from sumpool.training.weights import MODEL
 

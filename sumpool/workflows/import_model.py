@@ -14,7 +14,6 @@ from sumpool.core.nn.execution import SkipInit
 from sumpool.data.config import DataConfig
 from sumpool.data.encoding import SENTENCES
 from sumpool.errors import CheckpointError, RecipeError
-from sumpool.interruption import Check, go_on
 from sumpool.io.atomic import require_space
 from sumpool.io.manifest import FileDigest, Manifest
 from sumpool.pretrained.config import CONFIG, ImportOptions, PretrainedConfig, describe, read_config, to_model_config
@@ -24,7 +23,7 @@ from sumpool.pretrained.hub import fetch
 from sumpool.pretrained.positions import Extension
 from sumpool.pretrained.tokenizer import read_tokenizer
 from sumpool.pretrained.weights import convert_weights
-from sumpool.progress import Progress, Report, silent
+from sumpool.progress import Check, Progress, Report, go_on, silent
 from sumpool.recipe.load import dump_recipe
 from sumpool.recipe.problems import error_messages
 from sumpool.recipe.schema import Recipe

@@ -6,8 +6,7 @@ from pathlib import Path
 from sumpool.data import prepare as data
 from sumpool.data.report import DataReport
 from sumpool.errors import Interrupted
-from sumpool.interruption import interruptible
-from sumpool.progress import Report, silent
+from sumpool.progress import Report, interruptible, silent
 from sumpool.recipe.schema import Recipe
 
 

@@ -5,10 +5,8 @@ from pathlib import Path
 
 from sumpool.documents import Document
 from sumpool.inference.loading import SHIPPED, load_for_generation
-from sumpool.inference.results import Summary, SummaryFile, save_summaries
-from sumpool.inference.summaries import generate_summaries
-from sumpool.interruption import Check, go_on
-from sumpool.progress import Progress, Report, silent
+from sumpool.inference.summaries import Summary, SummaryFile, generate_summaries, save_summaries
+from sumpool.progress import Check, Progress, Report, go_on, silent
 
 
 def summarize(

@@ -8,9 +8,8 @@ from sumpool.data.sources._base import Split
 from sumpool.errors import DataError, Interrupted, SumpoolError, is_out_of_memory
 from sumpool.evaluation.task import Results
 from sumpool.inference.loading import RUNS
-from sumpool.interruption import Check, go_on
 from sumpool.io.atomic import disk_errors, replace_file
-from sumpool.progress import Progress, Report, silent
+from sumpool.progress import Check, Progress, Report, go_on, silent
 from sumpool.recipe.schema import Recipe
 from sumpool.recipe.sweep import LoadedSweep
 from sumpool.runs.run_metrics import DRY_RUN, RunMetrics, read_run_metrics, save_dry_run

@@ -4,8 +4,7 @@ from pathlib import Path
 
 from sumpool.inference.loading import RUNS
 from sumpool.inference.validation_rouge import ValidationRouge
-from sumpool.interruption import Check, go_on
-from sumpool.progress import Progress, Report, silent
+from sumpool.progress import Check, Progress, Report, go_on, silent
 from sumpool.recipe.schema import Recipe
 from sumpool.runs.dry_run import DryRun, measure_update
 from sumpool.runs.init_from import init_weights

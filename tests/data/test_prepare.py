@@ -21,10 +21,10 @@ from sumpool.data.shards import Shard
 from sumpool.data.sources._base import Example, Reject, SourceConfig, Split
 from sumpool.errors import DataError, Interrupted, ResourceError
 from sumpool.progress import Progress
-from sumpool.text.document import encode_document
 from sumpool.text.load import load_tokenizer
 from sumpool.text.phrases import Phrases
 from sumpool.text.sentences import SentenceSplitter
+from sumpool.text.tokenizer import encode_document
 
 WORDS = (
     "router",

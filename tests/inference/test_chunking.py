@@ -8,7 +8,7 @@ import pytest
 from sumpool.documents import Document
 from sumpool.inference.chunking import ChunkedDocument, Chunker, batch_chunks, group_documents, split_windows
 from sumpool.inference.loading import LoadedModel, load_model
-from sumpool.text.document import encode_document
+from sumpool.text.tokenizer import encode_document
 from tests.conftest import story
 from tests.text import bart
 from tests.text.bart import learn, take_over

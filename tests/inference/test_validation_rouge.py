@@ -12,7 +12,7 @@ from sumpool.errors import Interrupted
 from sumpool.inference.generation import Generator
 from sumpool.inference.loading import LoadedModel, load_model
 from sumpool.inference.validation_rouge import ValidationRouge
-from sumpool.interruption import Check, go_on
+from sumpool.progress import Check, go_on
 from sumpool.runs.training_setup import TrainingSetup
 from sumpool.training.data_order import TrainingData
 from tests.conftest import story

@@ -8,11 +8,11 @@ from torch import Tensor, nn
 
 from sumpool.core.model.config import ModelConfig
 from sumpool.core.model.summarizer import Memory, SummarizationModel
-from sumpool.core.nn.mixture import Mixture
+from sumpool.core.nn.states import Mixture
 from sumpool.core.pooling._base import PoolerConfig
 from sumpool.core.tokens import Tokens
 from sumpool.interpret.provenance import provenance
-from sumpool.variants import config_class, kinds
+from sumpool.settings import config_class, kinds
 
 VOCAB = 60
 LINEAR = [kind for kind in kinds("sumpool.core.pooling") if kind != "funnel"]

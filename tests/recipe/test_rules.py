@@ -6,8 +6,7 @@ from pydantic import Field
 
 from sumpool.core.attention._base import AttentionConfig
 from sumpool.recipe.rules import family, rule, section
-from sumpool.settings import Settings
-from sumpool.variants import OneOf, kinds
+from sumpool.settings import OneOf, Settings, kinds
 
 Attention = Annotated[AttentionConfig, OneOf("sumpool.core.attention")]
 

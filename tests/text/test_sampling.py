@@ -1,4 +1,4 @@
-from sumpool.text._sampling import sample_paragraphs
+from sumpool.text.cleaning import sample_paragraphs
 
 
 def test_short_streams_are_kept_in_order() -> None:

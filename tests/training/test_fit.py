@@ -9,9 +9,8 @@ import pytest
 import torch
 
 from sumpool.errors import CheckpointError, Interrupted, NonFiniteError
-from sumpool.interruption import interruptible
 from sumpool.io.manifest import Manifest
-from sumpool.progress import Progress
+from sumpool.progress import Progress, interruptible
 from sumpool.training import fit as fitting
 from sumpool.training.checkpoint import Checkpoints
 from sumpool.training.config import TrainConfig

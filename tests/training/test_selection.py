@@ -12,8 +12,7 @@ from sumpool.core.model.config import ModelConfig
 from sumpool.core.model.summarizer import SummarizationModel
 from sumpool.core.nn.layers import split_heads
 from sumpool.data.batches import Batch, Item
-from sumpool.interruption import go_on
-from sumpool.progress import Progress
+from sumpool.progress import Progress, go_on
 from sumpool.training.config import ScheduleConfig, TrainConfig
 from sumpool.training.data_order import TrainingData
 from sumpool.training.fit import fit

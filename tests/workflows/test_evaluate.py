@@ -13,7 +13,7 @@ from sumpool.errors import DataError, Interrupted, RecipeError
 from sumpool.evaluation.config import EvaluationConfig
 from sumpool.evaluation.task import Results
 from sumpool.inference.loading import LoadedModel
-from sumpool.inference.results import Summary
+from sumpool.inference.summaries import Summary
 from sumpool.progress import Progress
 from sumpool.recipe.load import load_recipe
 from sumpool.workflows import evaluate

@@ -7,7 +7,7 @@ import pytest
 from sumpool.documents import Document
 from sumpool.errors import CheckpointError, Interrupted, RecipeError
 from sumpool.inference.loading import load_model
-from sumpool.inference.results import Summary
+from sumpool.inference.summaries import Summary
 from sumpool.progress import Progress
 from sumpool.workflows.summarize import summarize
 from tests.conftest import story

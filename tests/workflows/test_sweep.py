@@ -10,8 +10,7 @@ import pytest
 
 from sumpool.data.shards import Shard
 from sumpool.errors import Interrupted, NonFiniteError, RecipeError
-from sumpool.interruption import go_on
-from sumpool.progress import Progress, silent
+from sumpool.progress import Progress, go_on, silent
 from sumpool.recipe.load import load_recipe
 from sumpool.recipe.sweep import LoadedSweep, load_sweep
 from sumpool.runs.sweep_plan import plan_runs

@@ -13,8 +13,7 @@ from typing import TypeVar
 
 import torch
 
-from sumpool.interruption import Check, go_on
-from sumpool.progress import Progress, Report
+from sumpool.progress import Check, Progress, Report, go_on
 
 Work = Callable[[], object]
 """One repetition of what is measured; the result is discarded."""

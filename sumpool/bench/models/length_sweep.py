@@ -23,8 +23,7 @@ from sumpool.bench.systems.workload import (
     baselines,
 )
 from sumpool.core.model.config import ModelConfig
-from sumpool.interruption import Check, go_on
-from sumpool.progress import Progress, Report, silent
+from sumpool.progress import Check, Progress, Report, go_on, silent
 
 SECONDS = {"cpu": 540.0, "cuda": 100.0}
 """Time that everything may take."""

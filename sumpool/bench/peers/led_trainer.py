@@ -20,8 +20,7 @@ from sumpool.bench.peers.led import IGNORED, LedDataset, led_batch
 from sumpool.bench.peers.trainer_setup import TrainerResult, TrainerSetup, TrainingClock
 from sumpool.bench.peers.transformers_peer import led
 from sumpool.errors import NonFiniteError
-from sumpool.interruption import Check, go_on
-from sumpool.progress import Progress, Report, silent
+from sumpool.progress import Check, Progress, Report, go_on, silent
 from sumpool.training.memory import peak
 from sumpool.training.validation import validation_batches
 

@@ -21,9 +21,8 @@ from sumpool.errors import CheckpointError, DataError, RecipeError
 from sumpool.evaluation.scorer import SummaryScorer
 from sumpool.inference.chunking import batch_chunks
 from sumpool.inference.loading import LoadedModel
-from sumpool.interruption import Check
 from sumpool.io.manifest import Manifest
-from sumpool.progress import Progress, Report
+from sumpool.progress import Check, Progress, Report
 from sumpool.runs.run_metrics import SCORES, RunMetrics
 from sumpool.runs.sweep_table import HOW_TO_READ, Outcome, SweepTable, tabulate
 from sumpool.training.data_order import TrainingData

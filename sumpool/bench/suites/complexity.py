@@ -22,10 +22,9 @@ from sumpool.bench.suites.paper_claims import claim_rows, deep_pyramidions
 from sumpool.bench.systems.workload import Conditions, Documents, Subject
 from sumpool.core.model.config import ModelConfig
 from sumpool.core.tokens import Tokens
-from sumpool.interruption import Check, go_on
-from sumpool.progress import Progress, Report, silent
+from sumpool.progress import Check, Progress, Report, go_on, silent
+from sumpool.settings import config_class, kinds
 from sumpool.special_tokens import PARAGRAPH
-from sumpool.variants import config_class, kinds
 
 _VOCABULARY = PARAGRAPH + 2
 _FULL = {"kind": "full"}

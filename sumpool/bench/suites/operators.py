@@ -21,8 +21,7 @@ from sumpool.bench.suites.operator_tables import BY_DOCUMENT, HARD, LOOP, NEVER,
 from sumpool.bench.systems.workload import Conditions
 from sumpool.core.pooling.halving import Peak, Sort, halve
 from sumpool.core.pooling.iterative import iterate, suffix_means
-from sumpool.interruption import Check, go_on
-from sumpool.progress import Progress, Report, silent
+from sumpool.progress import Check, Progress, Report, go_on, silent
 
 Pool = Callable[[Tensor, Tensor, int], Tensor]
 """Vectors (batch, length, dim), their scores (batch, length), and how many to keep: (batch, keep, dim)."""

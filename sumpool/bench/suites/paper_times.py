@@ -16,8 +16,7 @@ from sumpool.bench.results.table import Row, make_table, quotient
 from sumpool.bench.suites.paper import BASE, WORKS, PaperRow, rows
 from sumpool.bench.systems.workload import Conditions, Documents, Subject
 from sumpool.core.model.config import ModelConfig
-from sumpool.interruption import Check, go_on
-from sumpool.progress import Report, silent
+from sumpool.progress import Check, Report, go_on, silent
 from sumpool.training.memory import OUT_OF_MEMORY, fits
 
 _LENGTHS = {"keep", "block", "bucket", "source_length", "target_length"}

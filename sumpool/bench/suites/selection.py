@@ -28,8 +28,7 @@ from sumpool.core.cross_attention.full import FullCrossAttentionConfig
 from sumpool.core.cross_attention.sentence import SentenceCrossAttention, SentenceCrossAttentionConfig
 from sumpool.core.nn.gathering import is_worth_copying, words_read
 from sumpool.core.tokens import Tokens
-from sumpool.interruption import Check, go_on
-from sumpool.progress import Report, silent
+from sumpool.progress import Check, Report, go_on, silent
 
 SELECTIONS: Mapping[str, dict[str, Any]] = {
     APPROXIMATE: {"kind": "approximate", "encoder": {"kind": "attention"}},

@@ -19,7 +19,7 @@ from sumpool.data.shards import Shard
 from sumpool.errors import DataError, RecipeError
 from sumpool.inference.loading import LoadedModel
 from sumpool.interpret.sentence_attention import sentence_attention
-from sumpool.interruption import Check
+from sumpool.progress import Check
 from sumpool.training.data_order import TrainingData
 from sumpool.training.validation import validate
 from sumpool.training.weights import needed_weights, set_weights, weights_of

@@ -16,8 +16,7 @@ from sumpool.bench.results.report import Result
 from sumpool.bench.results.table import Row, make_table, quotient
 from sumpool.bench.systems.workload import Conditions, Documents, Subject
 from sumpool.core.model.config import ModelConfig
-from sumpool.interruption import Check, go_on
-from sumpool.progress import Report, silent
+from sumpool.progress import Check, Report, go_on, silent
 from sumpool.training.memory import fits, try_peak
 
 FIRST, MIDDLE, LAST = 2, 8, 2

@@ -21,8 +21,7 @@ from sumpool.bench.results.report import Result
 from sumpool.bench.results.table import Column, Row, make_table, where
 from sumpool.bench.systems.workload import Conditions, Documents, Subject
 from sumpool.core.model.config import ModelConfig
-from sumpool.interruption import Check, go_on
-from sumpool.progress import Report, silent
+from sumpool.progress import Check, Report, go_on, silent
 
 MODES = ("forward and backward", "forward", "inference")
 PUBLISHED = {"forward and backward": (1.08, 0.17), "forward": (1.14, 0.25), "inference": (9.96, 1.30)}

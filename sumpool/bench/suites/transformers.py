@@ -21,8 +21,7 @@ from sumpool.core.decoding.config import DecodingConfig
 from sumpool.core.decoding.constraints import NoRepeatTokens, Rules
 from sumpool.core.decoding.ranking import Lengths
 from sumpool.core.model.summarizer import Memory, SummarizationModel
-from sumpool.interruption import Check, go_on
-from sumpool.progress import Report, silent
+from sumpool.progress import Check, Report, go_on, silent
 
 THEIRS, OURS = "transformers", "sumpool"
 

@@ -42,7 +42,7 @@ from sumpool.core.selection._base import SelectionConfig
 from sumpool.core.selection.ideal import IdealSelectionConfig
 from sumpool.core.sentence_encoding._base import SentenceEncoder
 from sumpool.core.tokens import Tokens
-from sumpool.variants import OneOf
+from sumpool.settings import OneOf
 
 
 @final

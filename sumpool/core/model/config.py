@@ -10,13 +10,11 @@ from sumpool.core.attention._base import AttentionConfig
 from sumpool.core.cross_attention._base import CrossAttentionConfig
 from sumpool.core.cross_attention.full import FullCrossAttentionConfig
 from sumpool.core.nn.execution import SkipInit
+from sumpool.core.nn.positions import AbsolutePositions, Embed
 from sumpool.core.output._base import OutputConfig
 from sumpool.core.output.pointer import PointerOutputConfig
 from sumpool.core.pooling._base import PoolerConfig
-from sumpool.settings import Settings
-from sumpool.variants import OneOf
-
-PositionsOfTokens = Literal["sinusoidal", "learned", "none"]
+from sumpool.settings import OneOf, Settings
 
 
 class EncoderLayerConfig(Settings):
@@ -35,7 +33,7 @@ class DecoderConfig(Settings):
     """Decoder layers."""
     cross_attention: Annotated[CrossAttentionConfig, OneOf("sumpool.core.cross_attention")] = FullCrossAttentionConfig()
     """Attention from the summary to the encoded document."""
-    positions: PositionsOfTokens = "sinusoidal"
+    positions: AbsolutePositions = "sinusoidal"
     """Positions of the summary's tokens: sinusoidal, learned embeddings, or none as in the paper's models."""
     predict_length: bool = False
     """Predict the length of each summary from the document and condition the decoder at every position on the number of
@@ -53,7 +51,7 @@ class ModelConfig(Settings):
     """Width of the feed-forward layers."""
     activation: Literal["relu", "gelu"] = "relu"
     """Non-linearity of the feed-forward layers."""
-    positions: PositionsOfTokens = "sinusoidal"
+    positions: AbsolutePositions = "sinusoidal"
     """Positions added to the source's embeddings: sinusoidal, learned embeddings, or none, for attentions with position
     encodings of their own."""
     scale_embedding: bool = True
@@ -77,6 +75,17 @@ class ModelConfig(Settings):
     """The decoder."""
     output: Annotated[OutputConfig, OneOf("sumpool.core.output")] = PointerOutputConfig()
     """Output head: from decoder states to log-probabilities of tokens."""
+
+    def build_embed(self, embedding: nn.Embedding, positions: AbsolutePositions, max_length: int) -> Embed:
+        """Build the input layer of encoder or decoder."""
+        return Embed(
+            embedding,
+            positions,
+            max_length,
+            scaled=self.scale_embedding,
+            normalised=self.embedding_norm,
+            dropout=self.dropout,
+        )
 
     @model_validator(mode="after")
     def _heads_divide_dim(self) -> Self:

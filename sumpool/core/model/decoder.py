@@ -10,7 +10,6 @@ from torch.nn import functional as F
 
 from sumpool.core.cross_attention._base import CrossAttentionOutput, StepState
 from sumpool.core.model.config import ModelConfig
-from sumpool.core.model.embed import Embed
 from sumpool.core.model.kv_cache import BeamCache, BeamCacheT
 from sumpool.core.model.length_predictor import LengthPredictor
 from sumpool.core.nn.execution import run_layer
@@ -92,7 +91,7 @@ class Decoder(nn.Module):
 
     def __init__(self, config: ModelConfig, embedding: nn.Embedding) -> None:
         super().__init__()
-        self.embed = Embed(embedding, config, config.decoder.positions, config.target_length)
+        self.embed = config.build_embed(embedding, config.decoder.positions, config.target_length)
         self.pad = pad_id(embedding)
         self.length_predictor = LengthPredictor(config.dim, self.pad) if config.decoder.predict_length else None
         self.memory_encoder = config.decoder.cross_attention.build_memory_encoder(config.dim)

@@ -6,8 +6,7 @@ from typing import final
 
 from torch import Tensor
 
-from sumpool.core.nn.mixture import Mixture
-from sumpool.core.nn.states import EagerStates
+from sumpool.core.nn.states import EagerStates, Mixture
 from sumpool.core.pooling._base import Pooled, Pooler
 from sumpool.core.tokens import Tokens
 

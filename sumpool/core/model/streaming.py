@@ -14,8 +14,7 @@ import torch
 from torch import Tensor
 
 from sumpool.core.model.blocks import Blocks, Chunk
-from sumpool.core.nn.mixture import Mixture
-from sumpool.core.nn.states import States
+from sumpool.core.nn.states import Mixture, States
 from sumpool.core.tokens import AttentionReceived, Tokens
 
 

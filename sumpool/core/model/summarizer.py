@@ -13,7 +13,7 @@ from sumpool.core.model.config import ModelConfig
 from sumpool.core.model.decoder import Decoder
 from sumpool.core.model.encoder import Encoder, EncoderOutput
 from sumpool.core.model.kv_cache import BeamCache, CompactingCache, StaticCache
-from sumpool.core.nn.mixture import Mixtures
+from sumpool.core.nn.states import Mixtures
 from sumpool.core.output._base import Scores
 from sumpool.core.tokens import Tokens
 from sumpool.special_tokens import DEFAULT_SPECIAL_TOKENS, SpecialTokens

@@ -1,4 +1,4 @@
-"""Position encodings: sinusoidal, rotary and relative.
+"""Token embeddings with absolute positions, and position encodings within attention: rotary and relative.
 
 Rotary and relative encodings use the source positions that travel with the states, not their indices: pooling leaves
 gaps, and pooled states keep their distance in the source. Only differences of positions matter.
@@ -11,6 +11,9 @@ from typing import Literal, final
 import torch
 from torch import Tensor, nn
 
+from sumpool.core.nn.masking import zero_padding
+
+AbsolutePositions = Literal["sinusoidal", "learned", "none"]
 PositionsKind = Literal["none", "rotary", "relative"]
 
 BUCKETS = 32
@@ -33,6 +36,59 @@ def sinusoid(positions: Tensor, dim: int) -> Tensor:
     decay = torch.arange(half, device=positions.device) * (-math.log(10000.0) / max(half - 1, 1))
     angle = positions[..., None].float() * decay.exp()
     return torch.cat([angle.sin(), angle.cos()], dim=-1)
+
+
+@final
+class Embed(nn.Module):
+    """Sum of token and position embeddings, with optional layer normalisation."""
+
+    def __init__(
+        self,
+        embedding: nn.Embedding,
+        positions: AbsolutePositions,
+        max_length: int,
+        *,
+        scaled: bool,
+        normalised: bool,
+        dropout: float,
+    ) -> None:
+        """Build the layer.
+
+        Args:
+            embedding: Token embeddings, shared with other layers.
+            positions: Kind of the position embeddings.
+            max_length: Positions of learned position embeddings.
+            scaled: Whether token embeddings are multiplied by the square root of their dimension.
+            normalised: Whether layer normalisation is applied to the sum.
+            dropout: Dropout on the result.
+        """
+        super().__init__()
+        dim = embedding.embedding_dim
+        self.embedding = embedding
+        self.scale = dim**0.5 if scaled else 1.0
+        self.kind = positions
+        self.positions = nn.Embedding(max_length, dim) if positions == "learned" else None
+        self.norm = nn.LayerNorm(dim) if normalised else nn.Identity()
+        self.dropout = nn.Dropout(dropout)
+
+    def forward(self, ids: Tensor, mask: Tensor, positions: Tensor) -> Tensor:
+        """Embed tokens.
+
+        Args:
+            ids: (batch, length).
+            mask: (batch, length), True at real tokens.
+            positions: (batch, length), counted from 0.
+
+        Returns:
+            (batch, length, dim).
+        """
+        states = zero_padding(self.embedding(ids), mask) * self.scale
+        if self.positions is not None:
+            states = states + self.positions(positions)
+        elif self.kind == "sinusoidal":
+            states = states + sinusoid(positions, states.size(-1)).to(states.dtype)
+        embedded: Tensor = self.dropout(self.norm(states))
+        return embedded
 
 
 class AttentionPositions(nn.Module, ABC):

@@ -1,14 +1,88 @@
-"""Encoder states before a pooling: interface and materialised form."""
+"""Encoder states before a pooling, and the weighted sums of states that a pooling takes."""
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from typing import final
 
+import torch
 from torch import Tensor
+from torch.nn import functional as F
 
 from sumpool.core.nn.masking import zero_padding
-from sumpool.core.nn.mixture import Mixture
 from sumpool.core.tokens import Tokens
+
+
+@dataclass(frozen=True)
+class Mixture:
+    """Weights of a pooling: each pooled state is a weighted sum of states before the pooling, its members.
+
+    Attributes:
+        members: (batch, keep, members), index of each member; any index where the weight is 0.
+        weights: (batch, keep, members), non-negative; sums to 1 over the members of a real state.
+        mask: (batch, keep), True at real states, which stand first.
+    """
+
+    members: Tensor
+    weights: Tensor
+    mask: Tensor
+
+    def combine(self, states: Tensor) -> Tensor:
+        """Return the weighted sums of states (batch, length, dim): (batch, keep, dim), 0 at padding."""
+        batch, keep, members = self.members.shape
+        offsets = torch.arange(batch, device=states.device)[:, None, None] * states.size(1)
+        # An embedding bag reads every state once and needs no memory of size (batch, keep, members, dim).
+        mixed = F.embedding_bag(
+            (self.members + offsets).view(batch * keep, members),
+            states.flatten(0, 1),  # (batch * length, dim)
+            per_sample_weights=self.weights.reshape(batch * keep, members).to(states.dtype),
+            mode="sum",
+        )
+        return zero_padding(mixed.view(batch, keep, -1), self.mask)
+
+    def matrix(self, length: int) -> Tensor:
+        """Return the dense weights over the `length` states before the pooling: (batch, keep, length), 0 at padding."""
+        batch, keep, _ = self.members.shape
+        weights = self.weights * self.mask[..., None]
+        return weights.new_zeros(batch, keep, length).scatter_add(2, self.members, weights)
+
+    def upsample(self, states: Tensor, length: int) -> Tensor:
+        """Undo the pooling: each state before it becomes the weighted mean of the pooled states that it is a member of.
+
+        Args:
+            states: (batch, keep, dim), the pooled states.
+            length: Number of states before the pooling.
+
+        Returns:
+            (batch, length, dim), 0 at members of no pooled state. No gradient reaches the weights.
+        """
+        batch = self.members.size(0)
+        weights = self.weights.detach().to(states.dtype) * self.mask[..., None]
+        index = self.members.reshape(batch, -1)  # (batch, keep * members)
+        weighted = zero_padding(states, self.mask)[:, :, None] * weights[..., None]
+        weighted = weighted.flatten(1, 2)  # (batch, keep * members, dim)
+        total = weights.new_zeros(batch, length).scatter_add(1, index, weights.reshape(batch, -1))
+        upsampled = states.new_zeros(batch, length, states.size(2))
+        upsampled = upsampled.scatter_add(1, index[..., None].expand(-1, -1, states.size(2)), weighted)
+        return upsampled / total.masked_fill(total == 0, 1.0)[..., None]
+
+
+Mixtures = Sequence[Callable[[], Mixture]]
+"""Weights of each pooling, first to last, computed on call."""
+
+
+def compose(mixtures: Mixtures, length: int) -> Tensor | None:
+    """Compose poolings: weight of every source token in every state after the last one, (batch, keep, length).
+
+    Args:
+        mixtures: Weights of the poolings; None is returned where there are none.
+        length: Number of states before the first pooling.
+    """
+    weights: Tensor | None = None
+    for mixture in mixtures:
+        matrix = mixture().matrix(length if weights is None else weights.size(1))
+        weights = matrix if weights is None else matrix @ weights
+    return weights
 
 
 class States(ABC):

@@ -5,7 +5,7 @@ from dataclasses import dataclass, field
 
 from torch import Tensor, nn
 
-from sumpool.core.nn.mixture import Mixtures
+from sumpool.core.nn.states import Mixtures
 from sumpool.core.tokens import Tokens
 from sumpool.settings import Settings
 

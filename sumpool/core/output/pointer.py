@@ -19,8 +19,8 @@ from torch.nn import functional as F
 from sumpool.core.nn.cross_entropy import cross_entropy
 from sumpool.core.nn.layers import TiedProjection
 from sumpool.core.nn.masking import pad_id, zero_padding
-from sumpool.core.nn.mixture import Mixtures, compose
 from sumpool.core.nn.numerics import at_least_float32
+from sumpool.core.nn.states import Mixtures, compose
 from sumpool.core.output._base import Output, OutputConfig, Scores
 from sumpool.core.tokens import Tokens
 

@@ -8,8 +8,8 @@ from torch import Tensor, nn
 from sumpool.core.nn.cross_entropy import cross_entropy
 from sumpool.core.nn.layers import TiedProjection
 from sumpool.core.nn.masking import pad_id
-from sumpool.core.nn.mixture import Mixtures
 from sumpool.core.nn.numerics import at_least_float32
+from sumpool.core.nn.states import Mixtures
 from sumpool.core.output._base import Output, OutputConfig, Scores
 from sumpool.core.tokens import Tokens
 

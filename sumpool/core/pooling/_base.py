@@ -11,8 +11,7 @@ from pydantic import Field
 from torch import Tensor, nn
 
 from sumpool.core.nn.masking import zero_padding
-from sumpool.core.nn.mixture import Mixture
-from sumpool.core.nn.states import States
+from sumpool.core.nn.states import Mixture, States
 from sumpool.core.tokens import Tokens
 from sumpool.settings import Settings
 

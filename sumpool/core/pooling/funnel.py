@@ -17,9 +17,8 @@ from pydantic import Field
 from torch import Tensor, nn
 from torch.nn import functional as F
 
-from sumpool.core.nn.mixture import Mixture
 from sumpool.core.nn.numerics import at_least_float32
-from sumpool.core.nn.states import States
+from sumpool.core.nn.states import Mixture, States
 from sumpool.core.pooling._base import Pooled, Pooler, PoolerConfig, pool_tokens
 from sumpool.core.tokens import Tokens
 

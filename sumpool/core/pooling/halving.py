@@ -18,15 +18,13 @@ from pydantic import Field
 from torch import Tensor, nn
 from torch.nn import functional as F
 
-from sumpool.core.nn.mixture import Mixture
 from sumpool.core.nn.numerics import at_least_float32
-from sumpool.core.nn.states import EagerStates, States
+from sumpool.core.nn.states import EagerStates, Mixture, States
 from sumpool.core.pooling._base import Keep, Pooled, Pooler, PoolerConfig, keep_all, keep_counts, max_kept, pool_tokens
 from sumpool.core.scoring._base import Scorer, ScorerConfig
 from sumpool.core.scoring.linear import LinearScorerConfig
 from sumpool.core.tokens import Tokens
-from sumpool.settings import Settings
-from sumpool.variants import OneOf
+from sumpool.settings import OneOf, Settings
 
 PeakKind = Literal["double_exponential", "scaled", "plain"]
 Sort = Literal["each_round", "once", "never"]

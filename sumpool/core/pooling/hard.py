@@ -12,13 +12,12 @@ from typing import Annotated, Literal, final
 import torch
 from torch import Tensor, nn
 
-from sumpool.core.nn.mixture import Mixture
-from sumpool.core.nn.states import EagerStates, States
+from sumpool.core.nn.states import EagerStates, Mixture, States
 from sumpool.core.pooling._base import Keep, Pooled, Pooler, PoolerConfig, keep_all, max_kept, pool_tokens, top_k
 from sumpool.core.scoring._base import Scorer, ScorerConfig
 from sumpool.core.scoring.linear import LinearScorerConfig
 from sumpool.core.tokens import Tokens
-from sumpool.variants import OneOf
+from sumpool.settings import OneOf
 
 
 @final

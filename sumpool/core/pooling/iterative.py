@@ -17,9 +17,8 @@ from pydantic import Field
 from torch import Tensor, nn
 
 from sumpool.core.nn.masking import zero_padding
-from sumpool.core.nn.mixture import Mixture
 from sumpool.core.nn.numerics import at_least_float32
-from sumpool.core.nn.states import States
+from sumpool.core.nn.states import Mixture, States
 from sumpool.core.pooling._base import (
     Keep,
     Pooled,
@@ -34,7 +33,7 @@ from sumpool.core.pooling._base import (
 from sumpool.core.scoring._base import Scorer, ScorerConfig
 from sumpool.core.scoring.linear import LinearScorerConfig
 from sumpool.core.tokens import Tokens
-from sumpool.variants import OneOf
+from sumpool.settings import OneOf
 
 
 @final

@@ -23,12 +23,11 @@ from torch.nn import functional as F
 from sumpool.core.boundaries._base import Boundaries, BoundariesConfig
 from sumpool.core.boundaries.fixed import FixedBoundariesConfig
 from sumpool.core.nn.masking import zero_padding
-from sumpool.core.nn.mixture import Mixture
 from sumpool.core.nn.numerics import at_least_float32
-from sumpool.core.nn.states import States
+from sumpool.core.nn.states import Mixture, States
 from sumpool.core.pooling._base import Pooled, Pooler, PoolerConfig, pool_tokens
 from sumpool.core.tokens import Tokens
-from sumpool.variants import OneOf
+from sumpool.settings import OneOf
 
 
 @final

@@ -17,7 +17,7 @@ from sumpool.core.nn.sentences import Sentences, sentence_log_softmax
 from sumpool.core.selection._base import Selection, SelectionConfig
 from sumpool.core.sentence_encoding._base import SentenceEncoder, SentenceEncoderConfig
 from sumpool.core.sentence_encoding.attention import AttentionSentenceEncoderConfig
-from sumpool.variants import OneOf
+from sumpool.settings import OneOf
 
 
 @final

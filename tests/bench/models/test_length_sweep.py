@@ -19,8 +19,7 @@ from sumpool.core.attention.blockwise import BlockwiseAttentionConfig
 from sumpool.core.model.config import DecoderConfig, EncoderLayerConfig, ModelConfig
 from sumpool.core.output.tied import TiedOutputConfig
 from sumpool.core.pooling.halving import HalvingPoolerConfig
-from sumpool.interruption import go_on
-from sumpool.progress import Progress, silent
+from sumpool.progress import Progress, go_on, silent
 
 pytestmark = pytest.mark.usefixtures("small_probes")
 CONDITIONS = Conditions(vocabulary=40, device=torch.device("cpu"), precision=torch.float32)

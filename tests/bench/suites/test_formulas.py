@@ -17,7 +17,7 @@ from sumpool.core.cross_attention.full import FullCrossAttentionConfig
 from sumpool.core.cross_attention.hepos import HeposCrossAttentionConfig
 from sumpool.core.pooling.hard import HardPoolerConfig
 from sumpool.core.scoring.attention_mass import AttentionMassScorerConfig
-from sumpool.variants import kinds
+from sumpool.settings import kinds
 
 SMALL = ComplexityConfig(length=48, keep=8, block=16, target=10, dim=32, heads=4, feed_forward=64, layers=5)
 ODD = SMALL.model_copy(update={"length": 187, "keep": 5, "block": 11, "target": 3})

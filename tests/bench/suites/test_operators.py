@@ -11,7 +11,7 @@ from sumpool.bench.suites import operators
 from sumpool.bench.suites.operator_tables import HARD, LOOP, PUBLISHED, SORTED, by_cell
 from sumpool.bench.suites.operators import measure_operators, similarity
 from sumpool.bench.systems.workload import Conditions
-from sumpool.interruption import go_on
+from sumpool.progress import go_on
 
 CONDITIONS = Conditions(vocabulary=8, device=torch.device("cpu"), precision=torch.float32)
 SMALL = OperatorsConfig(lengths=(32, 8), batch=3, repeats=1)

@@ -8,7 +8,7 @@ from torch import nn
 
 from sumpool.core.attention._base import Attention, AttentionConfig
 from sumpool.core.tokens import Tokens
-from sumpool.variants import config_class, kinds
+from sumpool.settings import config_class, kinds
 
 KINDS = kinds("sumpool.core.attention")
 WITH_POSITIONS = ("vanilla", "blockwise", "sliding_window")

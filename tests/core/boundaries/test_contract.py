@@ -9,7 +9,7 @@ from torch import nn
 
 from sumpool.core.pooling.segments import SegmentsPooler, SegmentsPoolerConfig
 from sumpool.core.tokens import Tokens
-from sumpool.variants import kinds
+from sumpool.settings import kinds
 
 KINDS = kinds("sumpool.core.boundaries")
 

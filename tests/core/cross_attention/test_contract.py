@@ -8,7 +8,7 @@ from torch import Tensor
 
 from sumpool.core.cross_attention._base import CrossAttention, CrossAttentionConfig
 from sumpool.core.tokens import Tokens
-from sumpool.variants import config_class, kinds
+from sumpool.settings import config_class, kinds
 
 KINDS = kinds("sumpool.core.cross_attention")
 

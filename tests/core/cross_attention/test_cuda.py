@@ -13,7 +13,7 @@ from sumpool.core.cross_attention.full import FullCrossAttentionConfig
 from sumpool.core.cross_attention.hepos import HeposCrossAttentionConfig
 from sumpool.core.cross_attention.sentence import SentenceCrossAttentionConfig
 from sumpool.core.tokens import Tokens
-from sumpool.variants import kinds
+from sumpool.settings import kinds
 
 pytestmark = [pytest.mark.gpu, pytest.mark.skipif(not torch.cuda.is_available(), reason="needs a CUDA device")]
 

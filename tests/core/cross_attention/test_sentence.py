@@ -11,7 +11,7 @@ from sumpool.core.cross_attention._base import CrossAttentionOutput
 from sumpool.core.cross_attention.full import FullCrossAttention
 from sumpool.core.cross_attention.sentence import SentenceCrossAttentionConfig, SentenceMemoryEncoder
 from sumpool.core.tokens import Tokens
-from sumpool.variants import kinds
+from sumpool.settings import kinds
 
 DIM, HEADS, TARGET = 16, 4, 6
 SIZE = DIM // HEADS

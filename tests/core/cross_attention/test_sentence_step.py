@@ -14,7 +14,7 @@ from sumpool.core.decoding.ranking import Lengths, Ranking
 from sumpool.core.model.config import ModelConfig
 from sumpool.core.model.summarizer import SummarizationModel
 from sumpool.core.tokens import Tokens
-from sumpool.variants import kinds
+from sumpool.settings import kinds
 
 DIM, HEADS, BEAMS = 16, 4, 5
 SELECTIONS = kinds("sumpool.core.selection")

@@ -11,7 +11,7 @@ from transformers import BartConfig, BartForConditionalGeneration
 
 from sumpool.core.model.config import ModelConfig
 from sumpool.core.model.decoder import DecoderLayer
-from sumpool.core.model.encoder_layer import EncoderLayer
+from sumpool.core.model.encoder import EncoderLayer
 from sumpool.core.model.summarizer import SummarizationModel
 from sumpool.special_tokens import BOS, PAD
 

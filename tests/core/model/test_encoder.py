@@ -1,15 +1,16 @@
 """The plain loop of the encoder, restoring, metrics and word numbers."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from dataclasses import replace
 
 import pytest
 import torch
 from torch import Tensor
 
 from sumpool.core.model.config import ModelConfig
-from sumpool.core.model.encoder import Encoder
+from sumpool.core.model.encoder import Encoder, EncoderLayer
 from sumpool.core.model.summarizer import SummarizationModel
-from sumpool.core.nn.mixture import Mixture
+from sumpool.core.nn.states import Mixture
 from sumpool.core.tokens import Tokens
 
 VOCAB = 60
@@ -101,3 +102,11 @@ def test_words_are_counted_by_the_tokens_that_begin_them(starts: list[int]) -> N
     words = SummarizationModel(config, VOCAB, word_starts).encoder(ids, mask, torch.zeros_like(ids)).memory.words
     expected = [1, 1, 1, 2, 2] if starts == [5] else [1, 2, 3, 4, 4]
     assert words.tolist() == [expected]
+
+
+def test_unpadded_documents_need_no_mask(make_tokens: Callable[..., Tokens]) -> None:
+    config = ModelConfig.model_validate(
+        {"dim": 16, "heads": 2, "feed_forward": 32, "encoder": [{"attention": {"kind": "blockwise", "block": 7}}]}
+    )
+    layer, tokens = EncoderLayer(config.encoder[0], config).double().eval(), make_tokens(30)
+    torch.testing.assert_close(layer(replace(tokens, full=True)).states, layer(tokens).states)

@@ -6,8 +6,8 @@ from torch import Tensor
 
 from sumpool.core.model.config import ModelConfig
 from sumpool.core.model.summarizer import Memory, SummarizationModel
+from sumpool.settings import kinds
 from sumpool.special_tokens import BOS, PAD
-from sumpool.variants import kinds
 
 VOCAB = 60
 ENCODERS = {

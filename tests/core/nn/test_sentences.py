@@ -8,7 +8,7 @@ from torch import nn
 from sumpool.core.nn.sentences import Sentences, sentence_log_softmax, sum_over_sentences
 from sumpool.core.pooling._base import PoolerConfig
 from sumpool.core.tokens import Tokens
-from sumpool.variants import config_class
+from sumpool.settings import config_class
 
 
 def check(sentences: Sentences, memory: Tokens) -> None:

@@ -8,8 +8,8 @@ from torch import Tensor, nn
 
 from sumpool.core.output._base import Output, OutputConfig
 from sumpool.core.tokens import Tokens
+from sumpool.settings import config_class, kinds
 from sumpool.special_tokens import PAD
-from sumpool.variants import config_class, kinds
 from tests.core.output.sources import project
 
 KINDS = kinds("sumpool.core.output")

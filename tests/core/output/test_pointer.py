@@ -7,7 +7,7 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional as F
 
-from sumpool.core.nn.mixture import Mixture
+from sumpool.core.nn.states import Mixture
 from sumpool.core.output.pointer import PointerOutput, PointerOutputConfig
 from sumpool.core.tokens import Tokens
 from sumpool.special_tokens import PAD

@@ -4,7 +4,7 @@ import pytest
 import torch
 from torch import Tensor
 
-from sumpool.core.nn.mixture import Mixture
+from sumpool.core.nn.states import Mixture
 from sumpool.core.pooling._base import Keep, keep_counts, max_kept, top_k
 
 

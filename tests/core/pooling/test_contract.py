@@ -9,7 +9,7 @@ from torch import Tensor, nn
 
 from sumpool.core.pooling._base import Keep, Pooled, Pooler, PoolerConfig
 from sumpool.core.tokens import Tokens
-from sumpool.variants import config_class, kinds
+from sumpool.settings import config_class, kinds
 
 FAMILY = "sumpool.core.pooling"
 KINDS = kinds(FAMILY)

@@ -11,7 +11,7 @@ from sumpool.core.attention.vanilla import VanillaAttention
 from sumpool.core.nn.masking import zero_padding
 from sumpool.core.scoring._base import Scorer, ScorerConfig
 from sumpool.core.tokens import Tokens
-from sumpool.variants import config_class, kinds
+from sumpool.settings import config_class, kinds
 
 KINDS = kinds("sumpool.core.scoring")
 

@@ -11,7 +11,7 @@ from sumpool.core.nn.sentences import Sentences
 from sumpool.core.selection._base import Selection, SelectionConfig
 from sumpool.core.sentence_encoding._base import SentenceEncoder
 from sumpool.core.tokens import Tokens
-from sumpool.variants import config_class
+from sumpool.settings import config_class
 
 DIM, HEADS = 16, 4
 

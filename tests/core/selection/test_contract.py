@@ -8,7 +8,7 @@ import torch
 
 from sumpool.core.nn.sentences import Sentences
 from sumpool.core.tokens import Tokens
-from sumpool.variants import kinds
+from sumpool.settings import kinds
 from tests.core.selection.selecting import DIM, HEADS, SelectionWithEncoder, in_sentences
 
 KINDS = kinds("sumpool.core.selection")

@@ -9,7 +9,7 @@ import torch
 from sumpool.core.nn.sentences import Sentences
 from sumpool.core.sentence_encoding._base import SentenceEncoder, SentenceEncoderConfig
 from sumpool.core.tokens import Tokens
-from sumpool.variants import config_class, kinds
+from sumpool.settings import config_class, kinds
 
 KINDS = kinds("sumpool.core.sentence_encoding")
 every_kind = pytest.mark.parametrize("kind", KINDS)

@@ -6,8 +6,7 @@ from typing import Annotated, Any
 import pytest
 from pydantic import TypeAdapter, ValidationError
 
-from sumpool.settings import Settings
-from sumpool.variants import OneOf, config_class, kinds, union_validator
+from sumpool.settings import OneOf, Settings, config_class, kinds, union_validator
 
 BASE = """
 from sumpool.settings import Settings

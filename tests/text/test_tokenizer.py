@@ -4,9 +4,9 @@ import numpy as np
 import pytest
 
 from sumpool.special_tokens import EOS, PARAGRAPH, SpecialTokens
-from sumpool.text.document import EncodedDocument, encode_document, id_dtype
 from sumpool.text.sentencepiece_tokenizer import SentencePieceTokenizer
 from sumpool.text.sentences import SentenceSplitter
+from sumpool.text.tokenizer import EncodedDocument, encode_document, id_dtype
 from tests.text import bart
 from tests.text.bart import learn, take_over
 

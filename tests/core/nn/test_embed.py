@@ -3,9 +3,8 @@ import torch
 from torch import Tensor, nn
 
 from sumpool.core.model.config import ModelConfig
-from sumpool.core.model.embed import Embed
 from sumpool.core.model.summarizer import SummarizationModel
-from sumpool.core.nn.positions import sinusoid
+from sumpool.core.nn.positions import Embed, sinusoid
 from sumpool.special_tokens import PAD
 
 VOCAB = 20
@@ -18,7 +17,7 @@ def make_config(**settings: object) -> ModelConfig:
 
 
 def make_embed(config: ModelConfig) -> Embed:
-    return Embed(nn.Embedding(VOCAB, 16), config, config.positions, config.source_length).double()
+    return config.build_embed(nn.Embedding(VOCAB, 16), config.positions, config.source_length).double()
 
 
 def make_batch() -> tuple[Tensor, Tensor, Tensor]:

@@ -6,7 +6,7 @@ import sys
 import pytest
 
 from sumpool.errors import Interrupted
-from sumpool.interruption import interruptible
+from sumpool.progress import interruptible
 
 
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
@@ -23,7 +23,7 @@ def test_check_raises_after_a_signal(number: signal.Signals) -> None:
 def test_second_signal_exits_at_once() -> None:
     program = (
         "import os, signal\n"
-        "from sumpool.interruption import interruptible\n"
+        "from sumpool.progress import interruptible\n"
         "with interruptible():\n"
         "    os.kill(os.getpid(), signal.SIGTERM)\n"
         "    os.kill(os.getpid(), signal.SIGTERM)\n"
