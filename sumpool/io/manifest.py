@@ -96,11 +96,11 @@ class Manifest:
             raise error_type(f"{path} must be readable, got: {error}") from error
         try:
             entries = json.loads(content)
-            schema, recorded_kind = entries["schema"], entries.get("kind", kind)  # schema 1 had no kinds
+            schema, recorded_kind = entries["schema"], entries["kind"]
             manifest = cls(_digests(entries["files"]), entries["facts"], _digests(entries["incoming"]), kind)
         except (ValueError, LookupError, TypeError, AttributeError) as error:
             raise error_type(f"{path} must be a manifest, got: {error!r}") from error
-        if schema not in (1, SCHEMA):
+        if schema != SCHEMA:
             raise error_type(f"{path} must have schema {SCHEMA}, got {schema!r}: use the sumpool that wrote it")
         if content != _render(entries):
             raise error_type(f"{path} must be as it was written, but its own SHA-256 does not match")

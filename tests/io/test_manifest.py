@@ -1,5 +1,4 @@
 import json
-from importlib.resources import files
 from pathlib import Path
 
 import pytest
@@ -84,12 +83,6 @@ def test_a_manifest_of_another_kind_is_refused(folder: Path) -> None:
     Manifest({}, kind="evaluation").write(folder)
     with pytest.raises(CheckpointError, match="must be the manifest of a run folder, got 'evaluation'"):
         Manifest.read(folder)
-
-
-def test_a_manifest_without_a_kind_is_of_schema_1_and_still_read() -> None:
-    shipped = files("sumpool").joinpath("shipped")
-    assert "kind" not in json.loads(shipped.joinpath("manifest.json").read_text())
-    assert Manifest.read(Path(str(shipped))).files.keys() > {"model.safetensors", "recipe.yaml"}
 
 
 def test_files_of_data_are_data_errors_and_checking_them_can_be_stopped(folder: Path) -> None:
