@@ -96,7 +96,7 @@ class Manifest:
             raise error_type(f"{path} must be readable, got: {error}") from error
         try:
             entries = json.loads(content)
-            schema, recorded_kind = entries["schema"], entries["kind"]
+            schema, recorded_kind = entries["schema"], entries.get("kind")
             manifest = cls(_digests(entries["files"]), entries["facts"], _digests(entries["incoming"]), kind)
         except (ValueError, LookupError, TypeError, AttributeError) as error:
             raise error_type(f"{path} must be a manifest, got: {error!r}") from error
