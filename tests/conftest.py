@@ -43,6 +43,12 @@ def pytest_make_parametrize_id(val: object) -> str | None:
     return f"{name[:LONGEST_NAME]}..." if len(name) > LONGEST_NAME else None
 
 
+@pytest.fixture(autouse=True)
+def line_width(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Width of printed lines, whatever terminal the tests run in."""
+    monkeypatch.setenv("COLUMNS", "100")
+
+
 @pytest.fixture
 def tiny_recipe(tmp_path: Path) -> Path:
     """A complete recipe of a model that trains in no time; it names data that is not there."""
