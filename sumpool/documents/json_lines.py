@@ -28,11 +28,11 @@ class Line:
 
 
 @dataclass(frozen=True)
-class BadLine:
-    """An invalid line.
+class Reject:
+    """A line or a row that cannot be used.
 
     Attributes:
-        where: Location, as `file:line`.
+        where: Location: `file:line` or the file.
         reason: Reason, as a clause that completes the location ("must be ..., got ...").
     """
 
@@ -40,7 +40,7 @@ class BadLine:
     reason: str
 
 
-def read_lines(path: Path) -> Iterator[Line | BadLine]:
+def read_lines(path: Path) -> Iterator[Line | Reject]:
     """Read a file line by line, ignoring blank lines.
 
     Raises:
@@ -83,18 +83,18 @@ def text_of(fields: Mapping[str, object], name: str) -> str:
     return text
 
 
-def read_line(where: str, content: bytes) -> Line | BadLine:
+def read_line(where: str, content: bytes) -> Line | Reject:
     """Parse a line with the location `where`."""
     try:
         text = decode(content)
     except ValueError as error:
-        return BadLine(where, str(error))
+        return Reject(where, str(error))
     try:
         fields = json.loads(text)
     except json.JSONDecodeError as error:
-        return BadLine(where, f"must be a JSON object, got: {error.msg} at column {error.colno}")
+        return Reject(where, f"must be a JSON object, got: {error.msg} at column {error.colno}")
     except (ValueError, RecursionError) as error:  # a number of 5,000 digits, 100,000 brackets
-        return BadLine(where, f"must be a JSON object, got: {error}")
+        return Reject(where, f"must be a JSON object, got: {error}")
     if not isinstance(fields, dict):
-        return BadLine(where, f"must be a JSON object, got {type(fields).__name__}")
+        return Reject(where, f"must be a JSON object, got {type(fields).__name__}")
     return Line(where, fields)

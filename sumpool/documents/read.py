@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import BinaryIO, Final
 
 from sumpool.documents.files import READ_ERRORS, decode, open_bytes, uncompressed_suffix
-from sumpool.documents.json_lines import DOCUMENT_FIELDS, ID_FIELDS, BadLine, Line, guess_field, read_lines, text_of
+from sumpool.documents.json_lines import DOCUMENT_FIELDS, ID_FIELDS, Line, Reject, guess_field, read_lines, text_of
 from sumpool.errors import DataError
 
 STDIN: Final = "-"
@@ -69,7 +69,7 @@ def _read_file(path: Path, field: str | None) -> Iterator[Document]:
 
 def _read_json_lines(path: Path, field: str | None) -> Iterator[Document]:
     for line in read_lines(path):
-        if isinstance(line, BadLine):
+        if isinstance(line, Reject):
             yield Document(line.where, "", f"{line.where} {line.reason}")
             continue
         name = _name(line)

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import IO, NamedTuple
 
 from sumpool.documents.files import READ_ERRORS, open_bytes
-from sumpool.documents.json_lines import BadLine, read_line
+from sumpool.documents.json_lines import Reject, read_line
 from sumpool.errors import DataError
 
 
@@ -106,7 +106,7 @@ def read_row(content: bytes, path: Path, number: int, offset: int) -> InputRow:
         DataError: If the line is not a JSON object.
     """
     line = read_line(f"{path}:{number}", content)
-    if isinstance(line, BadLine):
+    if isinstance(line, Reject):
         raise DataError(f"{line.where} {line.reason}")
     return InputRow(line.where, number, offset, line.fields)
 

@@ -6,11 +6,11 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from sumpool.documents.json_lines import BadLine, Line, guess_field, read_lines, text_of
+from sumpool.documents.json_lines import Line, Reject, guess_field, read_lines, text_of
 from sumpool.errors import DataError
 
 
-def read(path: Path, content: bytes) -> list[Line | BadLine]:
+def read(path: Path, content: bytes) -> list[Line | Reject]:
     path.write_bytes(content)
     return list(read_lines(path))
 
@@ -38,7 +38,7 @@ def test_lines_end_at_line_feeds_only(tmp_path: Path) -> None:
 def test_invalid_line_does_not_stop_the_next(tmp_path: Path, content: bytes, reason: str) -> None:
     path = tmp_path / "x.jsonl"
     bad, good = read(path, content + b'\n{"a": 1}\n')
-    assert isinstance(bad, BadLine)
+    assert isinstance(bad, Reject)
     assert bad.where == f"{path}:1"
     assert reason in bad.reason
     assert good == Line(f"{path}:2", {"a": 1})

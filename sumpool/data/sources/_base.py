@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
 
+from sumpool.documents.json_lines import Reject as Reject
 from sumpool.settings import Settings
 
 Split = Literal["train", "validation", "test"]
@@ -30,26 +31,13 @@ class Example:
     split: Split
 
 
-@dataclass(frozen=True)
-class Reject:
-    """A row that cannot be used.
-
-    Attributes:
-        where: Location: `file:line` or the file.
-        reason: Reason, as a clause that completes the location ("must be ..., got ...").
-    """
-
-    where: str
-    reason: str
-
-
 class SourceConfig(Settings, ABC):
     """Settings of a source."""
 
     kind: str
 
     @abstractmethod
-    def rows(self) -> Iterator["Example | Reject"]:
+    def rows(self) -> Iterator[Example | Reject]:
         """Read all rows, one at a time and in a fixed order; an unusable row is returned as a `Reject`."""
 
     def notes(self) -> Iterable[str]:

@@ -10,8 +10,8 @@ from abc import ABC
 from collections.abc import Iterator
 from pathlib import Path
 
-from sumpool.data.sources._base import Example, Reject, SourceConfig, Split
-from sumpool.documents.json_lines import BadLine, Line, read_lines, text_of
+from sumpool.data.sources._base import Example, SourceConfig, Split
+from sumpool.documents.json_lines import Line, Reject, read_lines, text_of
 from sumpool.errors import DataError
 
 _FILES: dict[str, Split] = {"train": "train", "val": "validation", "test": "test"}
@@ -32,7 +32,7 @@ class CohanSourceConfig(SourceConfig, ABC):
         """
         for path, split in list(self._split_files()):
             for line in read_lines(path):
-                yield Reject(line.where, line.reason) if isinstance(line, BadLine) else _row(line, split)
+                yield line if isinstance(line, Reject) else _row(line, split)
 
     def files(self) -> Iterator[Path]:
         """List the three files.

@@ -9,13 +9,13 @@ from typing import Self
 
 from pydantic import Field, model_validator
 
-from sumpool.data.sources._base import Example, Reject, SourceConfig, Split, hash_split
+from sumpool.data.sources._base import Example, SourceConfig, Split, hash_split
 from sumpool.documents.json_lines import (
     DOCUMENT_FIELDS,
     ID_FIELDS,
     SUMMARY_FIELDS,
-    BadLine,
     Line,
+    Reject,
     guess_field,
     text_of,
 )
@@ -76,7 +76,7 @@ class FieldsSourceConfig(SourceConfig, ABC):
         """
 
     @abstractmethod
-    def lines(self, path: Path, fields: Fields) -> Iterator[Line | BadLine]:
+    def lines(self, path: Path, fields: Fields) -> Iterator[Line | Reject]:
         """Read the rows of a file.
 
         Raises:
@@ -140,9 +140,9 @@ class FieldsSourceConfig(SourceConfig, ABC):
             )
         return Fields(document or "document", summary or "summary", self.id or guess_field(candidates, ID_FIELDS))
 
-    def _row(self, line: Line | BadLine, fields: Fields, split: Split | None) -> Example | Reject:
-        if isinstance(line, BadLine):
-            return Reject(line.where, line.reason)
+    def _row(self, line: Line | Reject, fields: Fields, split: Split | None) -> Example | Reject:
+        if isinstance(line, Reject):
+            return line
         try:
             name = _id(line, fields.id)
             document, summary = (text_of(line.fields, field) for field in (fields.document, fields.summary))

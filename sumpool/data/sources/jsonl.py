@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Literal, final
 
 from sumpool.data.sources._fields import Fields, FieldsSourceConfig
-from sumpool.documents.json_lines import BadLine, Line, read_lines
+from sumpool.documents.json_lines import Line, Reject, read_lines
 
 
 @final
@@ -26,7 +26,7 @@ class JsonlSourceConfig(FieldsSourceConfig):
         first = next((line.fields for line in read_lines(path) if isinstance(line, Line)), {})
         return self.guess(first, path)
 
-    def lines(self, path: Path, fields: Fields) -> Iterator[Line | BadLine]:
+    def lines(self, path: Path, fields: Fields) -> Iterator[Line | Reject]:
         """Read the lines of a file.
 
         Raises:

@@ -10,7 +10,7 @@ from typing import Any, Literal, final
 
 from sumpool.data.sources._base import Split
 from sumpool.data.sources._fields import Fields, FieldsSourceConfig, quote_names
-from sumpool.documents.json_lines import BadLine, Line
+from sumpool.documents.json_lines import Line, Reject
 from sumpool.errors import DataError, RecipeError
 
 _BATCH_ROWS = 64
@@ -62,7 +62,7 @@ class ParquetSourceConfig(FieldsSourceConfig):
                 )
         return fields
 
-    def lines(self, path: Path, fields: Fields) -> Iterator[Line | BadLine]:
+    def lines(self, path: Path, fields: Fields) -> Iterator[Line | Reject]:
         """Read the columns of the given fields row by row.
 
         Raises:
@@ -99,13 +99,13 @@ def _open(path: Path) -> Any:  # noqa: ANN401 - pyarrow is untyped
         raise DataError(f"{path} must be a Parquet file, got: {_first_line(error)}; get the file again") from error
 
 
-def _row(where: str, names: Sequence[str], values: Sequence[Any]) -> Line | BadLine:
+def _row(where: str, names: Sequence[str], values: Sequence[Any]) -> Line | Reject:
     """Convert the pyarrow values of a row."""
     try:
         return Line(where, {name: value.as_py() for name, value in zip(names, values, strict=True)})
     except UnicodeDecodeError as error:
         byte = error.object[error.start]
-        return BadLine(where, f"must be UTF-8, got byte 0x{byte:02x} at position {error.start}; convert it")
+        return Reject(where, f"must be UTF-8, got byte 0x{byte:02x} at position {error.start}; convert it")
 
 
 def _first_line(error: Exception) -> str:
