@@ -148,9 +148,6 @@ class BatchSampler:
 
         The documents are shuffled and divided into buckets. Each bucket is sorted by length and cut where a padded
         batch would exceed the budget; then the batches are shuffled.
-
-        Args:
-            epoch: Index of the epoch.
         """
         random = np.random.default_rng((self._seed, epoch))
         order = random.permutation(len(self._lengths))

@@ -18,11 +18,7 @@ _FACTOR = np.uint64(0x9E3779B97F4A7C15)
 
 
 def sample_ngrams(documents: Iterable[Sequence[str]]) -> np.ndarray:
-    """Return the distinct n-grams sampled from documents: (ngrams,) uint64, sorted.
-
-    Args:
-        documents: Words of the sampled documents.
-    """
+    """Return the distinct n-grams sampled from documents, given their words: (ngrams,) uint64, sorted."""
     samples = [np.empty(0, np.uint64)]
     for words in documents:
         ngrams = hash_ngrams(words)

@@ -39,14 +39,7 @@ class DocumentStats:
 
 
 def document_stats(example: Example, document: list[str], document_tokens: int, summary_tokens: int) -> DocumentStats:
-    """Compute the statistics of a document.
-
-    Args:
-        example: Document and summary.
-        document: Words of the document, without case and punctuation.
-        document_tokens: Tokens of the document.
-        summary_tokens: Tokens of the summary.
-    """
+    """Compute the statistics of a document, given its words without case and punctuation."""
     shared = overlap(document, words(example.summary))
     return DocumentStats(
         document_words=len(example.document.split()),

@@ -39,14 +39,7 @@ class Ingested:
 def ingest(
     rows: Iterator[Example | Reject], folder: Path, *, skip_bad_rows: bool, report: Report, check: Check
 ) -> Ingested:
-    """Write the texts of all splits, and a line for each rejected row.
-
-    Args:
-        rows: Rows of a source, read one at a time.
-        folder: Destination.
-        skip_bad_rows: Whether to continue after a row that cannot be used.
-        report: Progress callback.
-        check: Called for every row; an exception stops the work.
+    """Write the texts of all splits, and a line for each rejected row; `check` is called for every row.
 
     Raises:
         DataError: If a row cannot be used and `skip_bad_rows` is false, or if no training document is left.

@@ -66,13 +66,7 @@ def _centrality(sentences: Sequence[Counter[str]]) -> NDArray[np.float64]:
 
 
 def oracle(sentences: Sequence[str], reference: str, count: int, tokenize: Callable[[str], list[str]]) -> str:
-    """Join the sentences that a greedy search selects for their agreement with the reference.
-
-    Args:
-        sentences: Sentences of the document.
-        reference: The reference summary.
-        count: Maximum number of sentences.
-        tokenize: Tokenizer of the words that ROUGE compares.
+    """Join at most `count` sentences that a greedy search selects for their agreement with the reference.
 
     Returns:
         The sentences in document order; empty if no sentence shares a word with the reference.

@@ -69,10 +69,7 @@ class JoinedFiles:
     notes: list[str] = field(default_factory=list)
 
     def candidates(self, done: Set[str] = frozenset()) -> Iterator[Candidate]:
-        """Read references with their summaries, in the order of the references.
-
-        Args:
-            done: IDs to leave out.
+        """Read references with their summaries, in the order of the references, but for the IDs in `done`.
 
         Raises:
             DataError: If a file has changed since it was checked.

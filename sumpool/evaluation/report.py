@@ -113,14 +113,7 @@ class ScoreAggregator:
     def report(
         self, config: EvaluationConfig, names: Mapping[str, str], signature: str, notes: Sequence[str] = ()
     ) -> EvaluationReport:
-        """Aggregate the scores into a report.
-
-        Args:
-            config: Settings.
-            names: Displayed names of the systems.
-            signature: Settings that the scores of a document depend on.
-            notes: Further notes.
-        """
+        """Aggregate the scores into a report, with the displayed names of the systems."""
         systems = {system: np.array(values).reshape(-1, _WIDTH) for system, values in self._values.items()}
         rows: list[ReportRow] = []
         for slice_name, members in slices(self._leaks, config.low_leak).items():

@@ -46,11 +46,7 @@ class _CachedStemmer:
 
 
 class RougeTokenizer:
-    """Tokenizer of the words that ROUGE compares, with the interface that rouge-score expects.
-
-    Args:
-        stemmer: Whether words are stemmed.
-    """
+    """Tokenizer of the words that ROUGE compares, with the interface that rouge-score expects."""
 
     def __init__(self, stemmer: bool) -> None:
         self._stemmer = _CachedStemmer() if stemmer else None
@@ -119,12 +115,7 @@ class Agreement:
     """Agreement with a set of references."""
 
     def __init__(self, references: Sequence[str], tokenize: Tokenize) -> None:
-        """Count the n-grams of the references.
-
-        Args:
-            references: Texts to agree with, at least one.
-            tokenize: Tokenizer of the words that are compared.
-        """
+        """Count the n-grams of the references, at least one."""
         self._tokenize = tokenize
         words = [tokenize(reference) for reference in references]
         self._references = [_ReferenceNgrams([Counter(ngrams(text)) for text in words]) for ngrams in _NGRAMS]
@@ -134,11 +125,7 @@ class Agreement:
         return sum(float(matches.f1()[0]) for matches in self._matches([text]))
 
     def select(self, sentences: Sequence[str], count: int) -> list[int]:
-        """Greedily select the sentences that maximise the agreement.
-
-        Args:
-            sentences: Sentences of the document.
-            count: Maximum number of sentences.
+        """Greedily select at most `count` sentences that maximise the agreement.
 
         Returns:
             Indices in document order; empty if no sentence shares a word with the references.

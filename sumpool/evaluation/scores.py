@@ -44,10 +44,7 @@ def append_scores(file: ResumableFile, scored: ScoredDocument) -> None:
 
 
 def read_scores(path: Path) -> Iterator[ScoredDocument]:
-    """Read the scores of the documents of an evaluation, one at a time.
-
-    Args:
-        path: A `documents.jsonl`.
+    """Read the scores of the documents in a `documents.jsonl`, one at a time.
 
     Raises:
         DataError: If a line is damaged.

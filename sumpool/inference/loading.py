@@ -102,10 +102,6 @@ def load_model(folder: Path | None = None, overrides: Sequence[str] = ()) -> Loa
 def load_for_generation(folder: Path | None = None, overrides: Sequence[str] = ()) -> LoadedModel:
     """Load a run folder and quantize the model as `summarize.precision` says; the model can then only generate.
 
-    Args:
-        folder: The run folder; None as in `load_model`.
-        overrides: Settings to change, each like `summarize.precision=fp32`.
-
     Raises:
         CheckpointError: As `load_model` does.
         DataError: As `load_model` does.

@@ -67,10 +67,6 @@ class MbrExtractor:
     def extract(self, document: str, generated: Sequence[Generated]) -> Extraction:
         """Select the sentences of a document that agree most with the sampled summaries of its chunks.
 
-        Args:
-            document: The text of the document.
-            generated: What was generated for each of its chunks.
-
         Returns:
             The sentences; none in mode abstractive, if mode auto keeps the generated text, or if no sentence shares a
             word with the samples.

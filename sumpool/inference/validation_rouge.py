@@ -23,12 +23,7 @@ class ValidationRouge:
     """
 
     def __init__(self, recipe: Recipe, setup: TrainingSetup, check: Check) -> None:
-        """Prepare.
-
-        Args:
-            recipe: The recipe.
-            setup: Model and documents.
-            check: Called between batches.
+        """Prepare the generator; `check` is called between batches.
 
         Raises:
             RecipeError: If the lengths of the settings contradict each other.

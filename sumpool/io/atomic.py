@@ -95,11 +95,7 @@ def remove_temporary(folder: Path) -> None:
 
 
 def require_space(folder: Path, size: int) -> None:
-    """Check the free space before a large write.
-
-    Args:
-        folder: Destination of the write.
-        size: Bytes to write.
+    """Check that `size` bytes are free before a large write.
 
     Raises:
         ResourceError: If the disk has less free space.

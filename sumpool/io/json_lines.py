@@ -97,10 +97,7 @@ class ResumableFile:
             raise ResourceError(f"{path} must be a file that can be written, got: {error}") from error
 
     def append(self, record: str) -> None:
-        """Append a line and pass it to the operating system; a kill after that loses nothing.
-
-        Args:
-            record: The line without its line feed.
+        """Append a line, without its line feed, and pass it to the operating system; a kill after that loses nothing.
 
         Raises:
             ResourceError: If the disk is full or fails.

@@ -30,12 +30,7 @@ class FileDigest:
 
     @classmethod
     def of(cls, path: Path, check: Check = go_on) -> "FileDigest":
-        """Measure a file.
-
-        Args:
-            path: The file.
-            check: Called after every mebibyte.
-        """
+        """Measure a file; `check` is called after every mebibyte."""
         digest = hashlib.sha256()
         with path.open("rb") as file:
             while block := file.read(_BLOCK_BYTES):
@@ -79,11 +74,7 @@ class Manifest:
 
     @classmethod
     def read(cls, folder: Path, kind: Kind = "run") -> "Manifest":
-        """Read the manifest of a folder.
-
-        Args:
-            folder: The folder.
-            kind: Expected kind of the folder.
+        """Read the manifest of a folder of the expected kind.
 
         Raises:
             CheckpointError: If a run or a checkpoint has no manifest, a damaged one or one of another kind.
@@ -113,12 +104,7 @@ class Manifest:
         return [digests[name] for digests in (self.files, self.incoming) if name in digests]
 
     def verify(self, folder: Path, names: Iterable[str], check: Check = go_on) -> None:
-        """Compare files with the manifest.
-
-        Args:
-            folder: The folder.
-            names: Paths of the files within the folder.
-            check: Called after every mebibyte.
+        """Compare files of a folder with the manifest; `check` is called after every mebibyte.
 
         Raises:
             CheckpointError: If a file of a run or a checkpoint is missing or changed.
@@ -133,12 +119,7 @@ class Manifest:
             self.compare(path, name, digest)
 
     def compare(self, path: Path, name: str, digest: FileDigest) -> None:
-        """Compare the digest of one file with the manifest.
-
-        Args:
-            path: The file.
-            name: Its path within the folder.
-            digest: Its digest.
+        """Compare the digest of one file, named by its path within the folder, with the manifest.
 
         Raises:
             CheckpointError: If a file of a run or a checkpoint is not listed or changed.

@@ -124,11 +124,6 @@ def _check_special_tokens(config: PretrainedConfig, path: Path) -> None:
 def to_model_config(config: PretrainedConfig, options: ImportOptions, folder: Path) -> ModelConfig:
     """Return the configuration of the model that computes the same function, but for the options.
 
-    Args:
-        config: The original's configuration.
-        options: Changes to the model.
-        folder: The original's folder, for error messages.
-
     Raises:
         RecipeError: If the options contradict each other or the original.
         CheckpointError: If there is no such model.

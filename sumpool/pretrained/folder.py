@@ -40,10 +40,7 @@ class Tensors:
     """
 
     def __init__(self, folder: Path) -> None:
-        """Open the files.
-
-        Args:
-            folder: Folder with `model.safetensors`, or an index of its parts.
+        """Open `model.safetensors` of a folder, or the parts that its index lists.
 
         Raises:
             CheckpointError: If there are none, they are pickles, or a file is damaged.

@@ -56,11 +56,7 @@ class GenerationSettings(BaseModel):
 
 
 def read_generation(folder: Path, config: Mapping[str, Any]) -> dict[str, Any]:
-    """Read the settings of a folder.
-
-    Args:
-        folder: The folder.
-        config: Content of its `config.json` without null values.
+    """Read the settings of a folder, given its `config.json` without null values.
 
     Returns:
         Values of `GenerationSettings`.

@@ -21,11 +21,7 @@ _TIMEOUT = 5.0
 
 
 def fetch(name: str, report: Report) -> Path:
-    """Download a model into the cache of the hub's library, unless it is there.
-
-    Args:
-        name: Name of the model, such as facebook/bart-large-cnn.
-        report: Called for every file.
+    """Download a model into the cache of the hub's library, unless it is there, and report every file.
 
     Returns:
         The folder in the cache, which is named after the model's revision.

@@ -49,13 +49,7 @@ _CROSS_ATTENTION: Parts = {
 def convert_weights(
     tensors: Tensors, pretrained: PretrainedConfig, model: ModelConfig, extension: Extension
 ) -> dict[str, Tensor]:
-    """Convert all weights.
-
-    Args:
-        tensors: Weights of the original; all of them are taken.
-        pretrained: Configuration of the original.
-        model: Configuration of the model, of the same sizes.
-        extension: How positions beyond the learned ones are made.
+    """Convert all weights to those of a model of the same sizes; all tensors are taken.
 
     Returns:
         Tensors by the names of `sumpool.training.weights.weights_of`, in float32.

@@ -50,12 +50,7 @@ def override(tree: dict[str, Any], assignment: str) -> None:
 
 
 def assign(tree: dict[str, Any], path: str, value: object) -> None:
-    """Set the value at a path of a parsed recipe in place.
-
-    Args:
-        tree: The parsed recipe.
-        path: Path of the setting, such as `model.encoder[0].pool`; missing sections are created.
-        value: The new value.
+    """Set the value at a path of a parsed recipe in place; missing sections are created.
 
     Raises:
         ValueError: If the path cannot be parsed, or leads through a value without entries.

@@ -57,12 +57,7 @@ class _Location:
 
 
 def error_messages(error: ValidationError, schema: type[Settings]) -> list[str]:
-    """Return one message per invalid setting.
-
-    Args:
-        error: Error of validating a tree of settings.
-        schema: The settings class that the tree was validated against.
-    """
+    """Return one message per invalid setting."""
     details = [detail for detail in error.errors() if not _is_consequence(detail)]
     return list(dict.fromkeys(_message(detail, schema) for detail in details))
 

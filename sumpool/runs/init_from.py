@@ -19,12 +19,6 @@ def init_weights(model: nn.Module, init_from: Path | Sequence[Path], prepared: P
 
     Sentence selections that the other runs lack are initialised from the projections of their cross-attention.
 
-    Args:
-        model: The model.
-        init_from: The run folder or folders.
-        prepared: Folder of the prepared data that the model will be trained on.
-        report: Told which weights are new and which were ignored.
-
     Raises:
         RecipeError: If a run has no model or another vocabulary.
         CheckpointError: If a file of a run is damaged, or a weight has another shape.

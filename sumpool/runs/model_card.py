@@ -116,15 +116,7 @@ def write_model_card(run: Path, recipe: Recipe, model: nn.Module, state: Trainin
 
 
 def imported_card(recipe: Recipe, run: Path, origin: str, model: SummarizationModel, differences: Sequence[str]) -> str:
-    """Render the model card of an imported model.
-
-    Args:
-        recipe: Its recipe.
-        run: Its folder.
-        origin: Its origin: a folder, or a repository of the hub with the revision.
-        model: The model.
-        differences: Sentences about differences from the original.
-    """
+    """Render the model card of an imported model."""
     return _IMPORTED.format(
         name=recipe.name,
         origin=origin,

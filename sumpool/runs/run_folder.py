@@ -72,10 +72,7 @@ def require_new(folder: Path) -> None:
 
 @contextmanager
 def new_folder(folder: Path) -> Iterator[Path]:
-    """Make a folder that appears when it is complete.
-
-    Args:
-        folder: The folder, checked by `require_new`.
+    """Make a folder, checked by `require_new`, that appears when it is complete.
 
     Yields:
         The folder to fill.

@@ -59,12 +59,7 @@ def without_headings(text: str) -> str:
 
 
 def first_words(text: str, count: int) -> str:
-    """Return the beginning of a document with its paragraphs.
-
-    Args:
-        text: The document.
-        count: Number of whitespace-separated words; a shorter document is returned whole.
-    """
+    """Return the first `count` words of a document with its paragraphs; a shorter one is returned whole."""
     matches = list(islice(_WORD.finditer(text), count))
     return text[matches[0].start() : matches[-1].end()] if matches else ""
 

@@ -74,12 +74,7 @@ class Overlap:
 
 
 def overlap(document: Sequence[str], summary: Sequence[str]) -> Overlap:
-    """Find the word sequences that a summary shares with its document.
-
-    Args:
-        document: Words of the document.
-        summary: Words of the summary.
-    """
+    """Find the word sequences that a summary shares with its document, both split into `words`."""
     automaton = _SuffixAutomaton()
     ends = [automaton.append(word) for word in summary]
     lengths = automaton.longest_in(document)

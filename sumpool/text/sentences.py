@@ -60,10 +60,6 @@ class SentenceSplitter:
 
         The shipped abbreviations are kept beside the learnt ones, for corpora of few documents. Long streams are
         sampled, so memory is bounded.
-
-        Args:
-            texts: Documents, read once.
-            path: File to write.
         """
         parameters = train_punkt(texts)
         parameters.abbrev_types |= cls.default()._parameters.abbrev_types

@@ -155,14 +155,7 @@ def _recipe(source: _Source, options: ImportOptions, name: str | None) -> Recipe
 def load_pretrained(
     folder: Path, pretrained: PretrainedConfig, config: ModelConfig, special_tokens: SpecialTokens, extend: Extension
 ) -> SummarizationModel:
-    """Build a model with the weights of a pretrained one.
-
-    Args:
-        folder: Folder of the pretrained model.
-        pretrained: Configuration of the pretrained model.
-        config: Configuration of the model, of the same sizes.
-        special_tokens: Ids of the special tokens.
-        extend: How positions beyond the learned ones are made.
+    """Build a model with the weights of a pretrained one of the same sizes.
 
     Raises:
         CheckpointError: If weights are missing, damaged or others.

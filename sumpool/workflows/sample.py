@@ -6,10 +6,7 @@ from sumpool.errors import DataError
 
 
 def sample_document(name: str) -> Example:
-    """Return a bundled document with its reference summary.
-
-    Args:
-        name: Id of the document, such as "RFC2587"; case does not matter.
+    """Return a bundled document with its reference summary, by an id such as "RFC2587"; case does not matter.
 
     Raises:
         DataError: If the sample has no such document.

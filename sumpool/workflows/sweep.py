@@ -62,11 +62,6 @@ def sweep(loaded: LoadedSweep, out: Path | None = None, *, report: Report = sile
 def forecast(loaded: LoadedSweep, *, report: Report = silent, check: Check = go_on) -> list[Forecast]:
     """Measure an update of every row with its first seed; no run folder is made.
 
-    Args:
-        loaded: The sweep.
-        report: Called with progress.
-        check: Called where the work may stop.
-
     Returns:
         A forecast for every row and seed.
 

@@ -62,11 +62,6 @@ def train(recipe: Recipe, out: Path | None = None, *, report: Report = silent, c
 def dry_run(recipe: Recipe, *, report: Report = silent, check: Check = go_on) -> DryRun:
     """Check a recipe and its data, and measure one update with the longest batch; no run folder is made.
 
-    Args:
-        recipe: The recipe.
-        report: Called with progress.
-        check: Called where the work may stop.
-
     Raises:
         RecipeError: If the recipe does not fit the machine or the model.
         DataError: If the data cannot be used.

@@ -27,12 +27,6 @@ def build(
 ) -> list[int]:
     """Write the archive with as many training documents as fit.
 
-    Args:
-        folder: Folder with the whole series.
-        sample: Path of the archive.
-        held_out: Documents of each of the validation and test splits.
-        max_bytes: Maximum size of the archive.
-
     Returns:
         Numbers of the RFCs in the archive.
     """
