@@ -53,7 +53,7 @@ def test_sentence_attention_sums_full_attention_over_sentences(kind: str) -> Non
     model, batch = make_model(kind), make_batch(90, 33)
     inputs: list[Tensor] = []
     layers = [layer.cross_attention for layer in model.decoder.layers if isinstance(layer, DecoderLayer)]
-    hooks = [layer.query.register_forward_pre_hook(lambda _, args: inputs.append(args[0])) for layer in layers]  # type: ignore[union-attr]
+    hooks = [layer.query.register_forward_pre_hook(lambda _, args: inputs.append(args[0])) for layer in layers]
     weights = sentence_attention(model, batch)
     for hook in hooks:
         hook.remove()
@@ -63,8 +63,8 @@ def test_sentence_attention_sums_full_attention_over_sentences(kind: str) -> Non
             real = memory.mask[document]
             sentences = memory.sentences[document, real]
             for number, layer in enumerate(layers):
-                query = layer.query(inputs[number][document, position])  # type: ignore[operator]
-                key = layer.key_value(memory.states[document, real])[:, :DIM]  # type: ignore[operator]
+                query = layer.query(inputs[number][document, position])
+                key = layer.key_value(memory.states[document, real])[:, :DIM]
                 parts = zip(query.chunk(HEADS), key.chunk(HEADS, dim=1), strict=True)
                 word_weights = torch.stack([(k @ q / (DIM / HEADS) ** 0.5).softmax(0) for q, k in parts]).mean(0)
                 expected = torch.stack([word_weights[sentences == sentence].sum() for sentence in sentences.unique()])

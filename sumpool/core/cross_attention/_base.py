@@ -5,7 +5,9 @@ from dataclasses import dataclass, field
 from typing import ClassVar
 
 from torch import Tensor, nn
+from torch.nn import functional as F
 
+from sumpool.core.nn.layers import merge_heads, split_heads
 from sumpool.core.tokens import Tokens
 from sumpool.settings import Settings
 
@@ -62,9 +64,19 @@ class CrossAttention(nn.Module, ABC):
 
     Attributes:
         has_fixed_shapes: Whether the shapes within a step follow from the shapes of its input alone.
+        query: Projection of the queries.
+        key_value: Joint projection of the memory to keys and values.
+        out: Output projection of the merged heads.
     """
 
     has_fixed_shapes: ClassVar[bool] = True
+
+    def __init__(self, dim: int, heads: int, linear: type[nn.Linear] = nn.Linear) -> None:
+        super().__init__()
+        self.heads = heads
+        self.query = nn.Linear(dim, dim)
+        self.key_value = linear(dim, 2 * dim)
+        self.out = nn.Linear(dim, dim)
 
     @abstractmethod
     def precompute(self, memory: Tokens, shared: dict[str, Tensor]) -> dict[str, Tensor]:
@@ -75,17 +87,20 @@ class CrossAttention(nn.Module, ABC):
             shared: Result of the memory encoder of the same settings.
         """
 
-    @abstractmethod
     def forward(
         self, queries: Tensor, precomputed: dict[str, Tensor], mask: Tensor | None = None
     ) -> CrossAttentionOutput:
-        """Attend from whole summaries, as in training.
+        """Attend from whole summaries, as in training; by default to the precomputed key, value and bias of each head.
 
         Args:
             queries: (batch, target, dim).
             precomputed: Result of `precompute` for the documents.
             mask: (batch, target), True at the tokens that count in losses and metrics; None where all do.
         """
+        del mask
+        key, value, bias = (precomputed[name] for name in ("key", "value", "bias"))
+        attended = F.scaled_dot_product_attention(self._split_query(queries), key, value, bias)
+        return CrossAttentionOutput(self.out(merge_heads(attended)))
 
     def step(self, queries: Tensor, precomputed: dict[str, Tensor], state: StepState) -> tuple[Tensor, StepState]:
         """Attend from the newest token of every beam.
@@ -99,3 +114,7 @@ class CrossAttention(nn.Module, ABC):
             (batch, beams, dim), equal to the result of `forward`, and the state for the next step.
         """
         return self.forward(queries, precomputed).states, state
+
+    def _split_query(self, queries: Tensor) -> Tensor:
+        """Project queries (batch, target, dim): (batch, heads, target, head_dim)."""
+        return split_heads(self.query(queries), self.heads)

@@ -2,11 +2,10 @@
 
 from typing import Literal, final
 
-from torch import Tensor, nn
-from torch.nn import functional as F
+from torch import Tensor
 
-from sumpool.core.cross_attention._base import CrossAttention, CrossAttentionConfig, CrossAttentionOutput
-from sumpool.core.nn.layers import merge_heads, split_heads
+from sumpool.core.cross_attention._base import CrossAttention, CrossAttentionConfig
+from sumpool.core.nn.layers import split_heads
 from sumpool.core.nn.masking import precompute_mask, zero_padding
 from sumpool.core.tokens import Tokens
 
@@ -26,13 +25,6 @@ class FullCrossAttentionConfig(CrossAttentionConfig):
 class FullCrossAttention(CrossAttention):
     """Attends to the whole memory."""
 
-    def __init__(self, dim: int, heads: int) -> None:
-        super().__init__()
-        self.heads = heads
-        self.query = nn.Linear(dim, dim)
-        self.key_value = nn.Linear(dim, 2 * dim)
-        self.out = nn.Linear(dim, dim)
-
     def precompute(self, memory: Tokens, shared: dict[str, Tensor]) -> dict[str, Tensor]:
         """Project keys and values once, (batch, heads, length, head_dim) each, with the bias that masks padding."""
         del shared
@@ -43,12 +35,3 @@ class FullCrossAttention(CrossAttention):
         )
         bias, value = precompute_mask(memory.mask[:, None], value)
         return {"key": key, "value": value, "bias": bias}
-
-    def forward(
-        self, queries: Tensor, precomputed: dict[str, Tensor], mask: Tensor | None = None
-    ) -> CrossAttentionOutput:
-        """See `CrossAttention.forward`."""
-        del mask
-        query = split_heads(self.query(queries), self.heads)  # (batch, heads, target, head_dim)
-        attended = F.scaled_dot_product_attention(query, precomputed["key"], precomputed["value"], precomputed["bias"])
-        return CrossAttentionOutput(self.out(merge_heads(attended)))

@@ -13,11 +13,10 @@ from typing import Literal, final
 
 import torch
 from pydantic import Field
-from torch import Tensor, nn
+from torch import Tensor
 from torch.nn import functional as F
 
-from sumpool.core.cross_attention._base import CrossAttention, CrossAttentionConfig, CrossAttentionOutput
-from sumpool.core.nn.layers import merge_heads, split_heads
+from sumpool.core.cross_attention._base import CrossAttention, CrossAttentionConfig
 from sumpool.core.nn.masking import precompute_mask, zero_padding
 from sumpool.core.nn.quantization import UnquantizedLinear
 from sumpool.core.tokens import Tokens
@@ -41,12 +40,8 @@ class HeposCrossAttention(CrossAttention):
     """Each head attends to its own positions of the memory."""
 
     def __init__(self, dim: int, heads: int, stride: int) -> None:
-        super().__init__()
-        self.heads = heads
+        super().__init__(dim, heads, UnquantizedLinear)
         self.stride = stride
-        self.query = nn.Linear(dim, dim)
-        self.key_value = UnquantizedLinear(dim, 2 * dim)
-        self.out = nn.Linear(dim, dim)
 
     def precompute(self, memory: Tokens, shared: dict[str, Tensor]) -> dict[str, Tensor]:
         """Project keys and values of each head, (batch, heads, positions, head_dim), and the bias that masks padding.
@@ -63,15 +58,6 @@ class HeposCrossAttention(CrossAttention):
         key, value = torch.stack(key_values, dim=1).unbind(3)  # (batch, heads, positions, head_dim) each
         bias, value = precompute_mask(mask[:, :, starts].transpose(1, 2), value)
         return {"key": key, "value": value, "bias": bias}
-
-    def forward(
-        self, queries: Tensor, precomputed: dict[str, Tensor], mask: Tensor | None = None
-    ) -> CrossAttentionOutput:
-        """See `CrossAttention.forward`."""
-        del mask
-        query = split_heads(self.query(queries), self.heads)  # (batch, heads, target, head_dim)
-        attended = F.scaled_dot_product_attention(query, precomputed["key"], precomputed["value"], precomputed["bias"])
-        return CrossAttentionOutput(self.out(merge_heads(attended)))
 
     def _project(self, states: Tensor, start: int) -> Tensor:
         """Project states (batch, positions, dim) for the heads of one start: (batch, positions, 2, heads, head_dim)."""

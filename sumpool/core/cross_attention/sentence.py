@@ -24,7 +24,7 @@ from typing import Annotated, Literal, final
 
 import torch
 from pydantic import Field
-from torch import Tensor, nn
+from torch import Tensor
 
 from sumpool.core.cross_attention._base import (
     CrossAttention,
@@ -121,12 +121,8 @@ class SentenceCrossAttention(CrossAttention):
     has_fixed_shapes = False  # the number of words read depends on the selected sentences
 
     def __init__(self, dim: int, heads: int, config: SentenceCrossAttentionConfig) -> None:
-        super().__init__()
-        self.heads = heads
+        super().__init__(dim, heads)
         self.config = config
-        self.query = nn.Linear(dim, dim)
-        self.key_value = nn.Linear(dim, 2 * dim)
-        self.out = nn.Linear(dim, dim)
         self.selection = config.selection.build(dim, heads)
 
     def precompute(self, memory: Tokens, shared: dict[str, Tensor]) -> dict[str, Tensor]:
@@ -142,7 +138,7 @@ class SentenceCrossAttention(CrossAttention):
         self, queries: Tensor, precomputed: dict[str, Tensor], mask: Tensor | None = None
     ) -> CrossAttentionOutput:
         """See `CrossAttention.forward`."""
-        query = split_heads(self.query(queries), self.heads)  # (batch, heads, target, head_dim)
+        query = self._split_query(queries)  # (batch, heads, target, head_dim)
         log_weights = self._log_weights(queries, query, precomputed)
         selected = self._top_sentences(log_weights)
         if not self.training:
@@ -154,14 +150,14 @@ class SentenceCrossAttention(CrossAttention):
 
     def step(self, queries: Tensor, precomputed: dict[str, Tensor], state: StepState) -> tuple[Tensor, StepState]:
         """See `CrossAttention.step`; keys and values of selected sentences only are read."""
-        query = split_heads(self.query(queries), self.heads)  # (batch, heads, beams, head_dim)
+        query = self._split_query(queries)  # (batch, heads, beams, head_dim)
         selected, state = self._select_or_reuse(queries, query, precomputed, state)
         mixed = attend_to_groups(query, precomputed["words"], precomputed["mask"], precomputed["index"], selected)
         return self.out(merge_heads(mixed)), state
 
     def select_sentences(self, queries: Tensor, precomputed: dict[str, Tensor]) -> Tensor:
         """Return the selection of each query: (batch, target, sentences), True at selected sentences."""
-        query = split_heads(self.query(queries), self.heads)  # (batch, heads, target, head_dim)
+        query = self._split_query(queries)  # (batch, heads, target, head_dim)
         return self._top_sentences(self._log_weights(queries, query, precomputed))
 
     def _select_or_reuse(
