@@ -2,15 +2,17 @@
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 import torch
 
-from sumpool.bench.config import BenchConfig, SparsityConfig, Suite, TransformersConfig
+from sumpool.bench import config
+from sumpool.bench.config import Suite
 from sumpool.bench.models.length_sweep import measure_models
 from sumpool.bench.results.report import BenchReport, Result, make_report
-from sumpool.bench.settings import SUITES, BenchSettings, SuiteSettings, load_settings, split_overrides
+from sumpool.bench.settings import BenchSettings, SuiteSettings, load_settings, split_overrides
 from sumpool.bench.suites.complexity import count_complexity
 from sumpool.bench.suites.operators import measure_operators
 from sumpool.bench.suites.paper import VOCABULARY
@@ -30,13 +32,15 @@ from sumpool.recipe.schema import Recipe
 from sumpool.text.load import load_tokenizer
 from sumpool.training.hardware import choose_device, choose_generation_precision, choose_precision
 
-_MEASURES: Mapping[Suite, Callable[[Any, Conditions, Report, Check], Result]] = {
-    "operators": measure_operators,
-    "complexity": count_complexity,
-    "tables": measure_tables,
-    "shortening": measure_shortening,
-    "selection": measure_selection,
+SUITES: Mapping[Suite, tuple[type[SuiteSettings[Any]], Callable[..., Result]]] = {
+    "operators": (SuiteSettings[config.OperatorsConfig], measure_operators),
+    "complexity": (SuiteSettings[config.ComplexityConfig], count_complexity),
+    "tables": (SuiteSettings[config.TablesConfig], measure_tables),
+    "shortening": (SuiteSettings[config.ShorteningConfig], measure_shortening),
+    "selection": (SuiteSettings[config.SelectionBenchConfig], measure_selection),
+    "transformers": (SuiteSettings[config.TransformersConfig], measure_transformers),
 }
+"""Settings and measure of each suite."""
 _UNTIMED = ("operators", "complexity", "transformers")
 """Suites in which no matrix products are timed, or whose results are compared: always in float32."""
 
@@ -47,7 +51,7 @@ def run_model(
     """Measure a model beside its baselines and peers: encoding, a training step and generation by length."""
     changes, of_recipe = split_overrides(overrides, ("bench.",))
     recipe = _recipe(target, of_recipe, report)
-    settings = load_settings(recipe.name, BenchSettings[BenchConfig], changes, recipe.bench).bench
+    settings = load_settings(recipe.name, BenchSettings[config.BenchConfig], changes, recipe.bench).bench
     device = choose_device(recipe.train.device)
     vocabulary = recipe.data.vocabulary
     if vocabulary is None:
@@ -79,28 +83,28 @@ def run_model(
 def run_suite(
     name: Suite,
     overrides: Sequence[str],
-    make_pair: Callable[[TransformersConfig, int], Pair],
+    make_pair: Callable[[config.TransformersConfig, int], Pair],
     report: Report,
     check: Check,
 ) -> BenchReport:
     """Measure what the papers measure, and how transformers compares, without a recipe."""
-    settings = load_settings(f"bench {name}", SUITES[name], overrides)
+    schema, measure = SUITES[name]
+    settings = load_settings(f"bench {name}", schema, overrides)
     device = choose_device(settings.train.device)
     precision = torch.float32 if name in _UNTIMED else choose_precision(settings.train.precision, device)
     conditions = Conditions(VOCABULARY, device, precision, settings.seed)
     if name == "transformers":
         pair = make_pair(settings.bench, settings.seed)
         conditions = replace(conditions, vocabulary=pair.ours.vocabulary)
-        result = measure_transformers(pair, settings.bench, conditions, report, check)
-    else:
-        result = _MEASURES[name](settings.bench, conditions, report, check)
+        measure = partial(measure, pair)
+    result = measure(settings.bench, conditions, report, check)
     return make_report("", name, conditions, {"bench": settings.bench.model_dump(), "seed": settings.seed}, result)
 
 
 def run_sparsity(run: Path | None, overrides: Sequence[str], report: Report, check: Check) -> BenchReport:
     """Measure how few sentences hold a trained model's attention, and what a decoder of its shape costs."""
     of_run, changes = split_overrides(overrides, ("data.",))
-    settings = load_settings("bench sparsity", SuiteSettings[SparsityConfig], changes)
+    settings = load_settings("bench sparsity", SuiteSettings[config.SparsityConfig], changes)
     loaded = load_model(run, [*of_run, f"summarize.device={settings.train.device}"])
     precision = choose_precision(settings.train.precision, loaded.device)
     conditions = Conditions(loaded.tokenizer.vocab_size, loaded.device, precision, settings.seed)

@@ -5,15 +5,6 @@ from typing import Any, Generic, Literal, TypeVar
 
 from pydantic import Field, ValidationError
 
-from sumpool.bench.config import (
-    ComplexityConfig,
-    OperatorsConfig,
-    SelectionBenchConfig,
-    ShorteningConfig,
-    Suite,
-    TablesConfig,
-    TransformersConfig,
-)
 from sumpool.errors import RecipeError
 from sumpool.recipe.load import override_all
 from sumpool.recipe.problems import error_messages
@@ -39,25 +30,13 @@ class BenchSettings(Settings, Generic[Section]):
     """The benchmark."""
 
 
-class SuiteSettings(Settings, Generic[Section]):
+class SuiteSettings(BenchSettings[Section], Generic[Section]):
     """Everything that a suite depends on that needs no recipe."""
 
     seed: int = Field(1, ge=0, lt=2**31)
     """Seed of everything random."""
     train: Hardware = Hardware()
     """Device and precision."""
-    bench: Section
-    """The benchmark."""
-
-
-SUITES: Mapping[Suite, type[SuiteSettings[Any]]] = {
-    "operators": SuiteSettings[OperatorsConfig],
-    "complexity": SuiteSettings[ComplexityConfig],
-    "tables": SuiteSettings[TablesConfig],
-    "shortening": SuiteSettings[ShorteningConfig],
-    "selection": SuiteSettings[SelectionBenchConfig],
-    "transformers": SuiteSettings[TransformersConfig],
-}
 
 
 def load_settings(

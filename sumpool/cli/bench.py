@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Literal, get_args
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
@@ -16,10 +16,8 @@ if TYPE_CHECKING:
 
     from sumpool.bench.results.table import Table
 
-Suite = Literal["operators", "complexity", "tables", "shortening", "selection", "transformers"]
-SUITES: tuple[Suite, ...] = get_args(Suite)
-OfRun = Literal["sparsity", "trainer"]
-OF_RUN: tuple[OfRun, ...] = get_args(OfRun)
+SUITES = ("operators", "complexity", "tables", "shortening", "selection", "transformers")
+OF_RUN = ("sparsity", "trainer")
 """Benchmarks of a trained run."""
 NAMES = (*SUITES, *OF_RUN)
 SAVED = ".json"

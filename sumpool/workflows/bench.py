@@ -7,8 +7,8 @@ from pathlib import Path
 
 from sumpool.bench.config import TrainerConfig
 from sumpool.bench.results.report import BenchReport, make_report
-from sumpool.bench.run import run_model, run_sparsity, run_suite
-from sumpool.bench.settings import SUITES, BenchSettings, load_settings, split_overrides
+from sumpool.bench.run import SUITES, run_model, run_sparsity, run_suite
+from sumpool.bench.settings import BenchSettings, load_settings, split_overrides
 from sumpool.bench.systems.workload import Conditions
 from sumpool.errors import Interrupted
 from sumpool.inference.loading import RUNS, load_model, newest_run
