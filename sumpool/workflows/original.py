@@ -60,16 +60,12 @@ def random_pair(settings: TransformersConfig, seed: int) -> Pair:
         eos_token_id=EOS,
         pad_token_id=PAD,
     )
-    with TemporaryDirectory() as folder:
-        theirs.save_pretrained(folder)
-        return _imported(theirs, Path(folder))
-
-
-def _imported(theirs: object, folder: Path) -> Pair:
-    """Convert a saved model."""
-    pretrained, options = read_config(folder), ImportOptions()
-    config = to_model_config(pretrained, options, folder)
     special_tokens = SpecialTokens(PAD, EOS, decoder_start=EOS, suppressed=(PAD, UNK))
-    ours = load_pretrained(folder, pretrained, config, special_tokens, options.extend)
+    with TemporaryDirectory() as name:
+        theirs.save_pretrained(name)
+        folder, options = Path(name), ImportOptions()
+        pretrained = read_config(folder)
+        config = to_model_config(pretrained, options, folder)
+        ours = load_pretrained(folder, pretrained, config, special_tokens, options.extend)
     decoding = to_decoding_config(pretrained.generation, config.target_length)
     return Pair(theirs, ours, EOS, decoding, version("transformers"))

@@ -102,6 +102,4 @@ def growth_exponent(lengths: Sequence[int], costs: Sequence[float]) -> float | N
         raise ValueError(f"costs must be as many as lengths, got {len(costs)} for {len(lengths)}")
     if len(set(lengths)) < 3 or min(costs) <= 0:
         return None
-    return regress([(np.log(length), 1.0) for length in lengths], [float(np.log(cost)) for cost in costs]).coefficients[
-        0
-    ]
+    return float(np.polyfit(np.log(lengths), np.log(costs), 1)[0])

@@ -4,7 +4,7 @@ import math
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
-from pydantic import BaseModel, ConfigDict, Field, ValidationError
+from pydantic import BaseModel, Field, ValidationError
 
 from sumpool.bench.measures.timing import Timing
 from sumpool.bench.models.tables import model_result
@@ -17,10 +17,11 @@ LARGEST = 2**26
 Second = Annotated[float, Field(gt=0, lt=math.inf)]
 
 
-class _Row(BaseModel):
-    """Row of a file, with whatever other values it has."""
+class _Open(BaseModel, extra="allow"):
+    """Object of a file, with whatever other values it has."""
 
-    model_config = ConfigDict(extra="allow")
+
+class _Row(_Open):
     length: int
     seconds: Annotated[tuple[Second, ...], Field(min_length=1)] | None = None
     note: str = ""
@@ -42,14 +43,12 @@ class _SpeedRow(_Row):
     amount: int
 
 
-class _Bench(BaseModel):
-    model_config = ConfigDict(extra="allow")
+class _Bench(_Open):
     generate: int
     beams: int
 
 
-class _SavedSettings(BaseModel):
-    model_config = ConfigDict(extra="allow")
+class _SavedSettings(_Open):
     bench: _Bench
     model: dict[str, Any]
     vocabulary: int

@@ -75,12 +75,8 @@ def similarity(states: Tensor, scores: Tensor, left: Tensor) -> Tensor:
     return torch.cat([(part @ left).amax(-1) for part in parts], dim=1).mean(-1)
 
 
-def _loop(states: Tensor, scores: Tensor, keep: int) -> Tensor:
-    return iterate(states, scores, torch.ones_like(scores, dtype=torch.bool), keep, SHARPNESS)
-
-
-def _sums(states: Tensor, scores: Tensor, keep: int) -> Tensor:
-    return suffix_means(states, scores, torch.ones_like(scores, dtype=torch.bool), keep, SHARPNESS)
+def _iterate(states: Tensor, scores: Tensor, keep: int, pool: Callable[..., Tensor]) -> Tensor:
+    return pool(states, scores, torch.ones_like(scores, dtype=torch.bool), keep, SHARPNESS)
 
 
 def _halve(states: Tensor, scores: Tensor, keep: int, sort: Sort, hard: bool = False) -> Tensor:
@@ -100,8 +96,8 @@ OPERATORS: Mapping[str, Pool] = {
     NEVER: partial(_halve, sort="never"),
     HARD: partial(_halve, sort="each_round", hard=True),
     BY_DOCUMENT: _by_document,
-    LOOP: _loop,
-    SUMS: _sums,
+    LOOP: partial(_iterate, pool=iterate),
+    SUMS: partial(_iterate, pool=suffix_means),
 }
 
 

@@ -53,7 +53,11 @@ def measure_sparsity(
     longest = max(settings.length, *settings.surface_lengths)
     sizes = {"source_length": longest, "target_length": max(settings.targets)}
     subject = Subject(config.model_copy(update=sizes), conditions)
-    modes = dict(zip(MODES, (subject.train, subject.score, subject.generate_greedily), strict=True))
+
+    def infer(documents: Documents) -> None:
+        subject.generate(documents, beams=1, tokens=documents.target.size(1))
+
+    modes = dict(zip(MODES, (subject.train, subject.score, infer), strict=True))
     times = _times(modes, [settings.length], settings, steps, conditions)
     times += _times({"surface": subject.train}, settings.surface_lengths, settings, steps, conditions)
     steps.finish()

@@ -131,10 +131,6 @@ class Subject:
         with torch.inference_mode(), self.conditions.autocast():
             self.model(documents.ids, documents.mask, documents.sentences, documents.target)
 
-    def generate_greedily(self, documents: Documents) -> None:
-        """Generate as many tokens as the reference summaries have, with one beam."""
-        self.generate(documents, 1, documents.target.size(1))
-
     def generate(self, documents: Documents, beams: int, tokens: int) -> None:
         """Encode the documents and generate exactly `tokens` tokens for each."""
         self.write(self.encode(documents), beams, tokens)
