@@ -4,9 +4,8 @@ from collections.abc import Sequence
 from pathlib import Path
 
 import torch
-from torch import nn
 
-import sumpool
+from sumpool import __version__
 from sumpool.core.model.summarizer import SummarizationModel
 from sumpool.data.report import DataReport
 from sumpool.io.atomic import disk_errors, replace_file
@@ -16,27 +15,29 @@ from sumpool.training.state import TrainingState
 
 CARD = "README.md"
 
-_TEXT = """\
-# {name}
 
-Summarisation model for long documents, trained from {beginning} with sumpool {version} (torch {torch}).
+def write_model_card(run: Path, recipe: Recipe, model: SummarizationModel, state: TrainingState) -> None:
+    """Write the model card of a finished run.
 
-    sumpool summarize document.txt --model {run}
-    sumpool evaluate {run}
-
-| | |
-|---|---|
-| parameters | {parameters:,} |
-| maximum input | {source_length:,} tokens |
-| maximum output | {target_length:,} tokens |
-| vocabulary | {vocabulary:,} tokens |
-| trained on | {documents:,} documents, {steps:,} updates, {epochs} complete epochs |
-| validation loss | {loss:.4f} nats per token after step {best_step:,}, of which these are the weights |
-| seed | {seed} |
+    Raises:
+        ResourceError: If the disk is full or fails.
+    """
+    data = DataReport.load(run)
+    titles, *rows = data.rows()
+    table = "\n".join(f"| {' | '.join(cells)} |" for cells in (titles, ["---"] * len(titles), *rows))
+    beginning = describe_init(recipe.train.init_from) if recipe.train.init_from else "scratch"
+    origin = f" for long documents, trained from {beginning} with sumpool {__version__} (torch {torch.__version__})"
+    documents, epochs = data.splits["train"].documents, state.position.epoch
+    best = f"{state.best_loss:.4f} nats per token after step {state.best_step:,}"
+    card = f"""\
+{_head(run, recipe, model, origin)}\
+| trained on | {documents:,} documents, {state.step:,} updates, {epochs} complete epochs |
+| validation loss | {best}, of which these are the weights |
+| seed | {recipe.seed} |
 
 ## Data
 
-{data}
+{table}
 
 ## Limitations
 
@@ -49,25 +50,21 @@ a document remains under the licence of the document.
 `recipe.yaml` is the complete recipe, `metrics.jsonl` the metrics of every update and validation, `report.json` the data
 report, `manifest.json` the size and SHA-256 of every file that summaries depend on. No file contains code.
 """
+    with disk_errors(run):
+        replace_file(run / CARD, card.encode())
 
-_IMPORTED = """\
-# {name}
 
-Summarisation model, imported from {origin} with sumpool {version}.
-
-    sumpool summarize document.txt --model {run}
-    sumpool evaluate {run} --set data.prepared=FOLDER
-
-| | |
-|---|---|
-| parameters | {parameters:,} |
-| maximum input | {source_length:,} tokens |
-| maximum output | {target_length:,} tokens |
-| vocabulary | {vocabulary:,} tokens |
-
+def imported_card(recipe: Recipe, run: Path, origin: str, model: SummarizationModel, differences: Sequence[str]) -> str:
+    """Render the model card of an imported model."""
+    listed = "\n".join(f"- {difference}" for difference in differences) or "None."
+    head = _head(
+        run, recipe, model, f", imported from {origin} with sumpool {__version__}", " --set data.prepared=FOLDER"
+    )
+    return f"""\
+{head}
 ## Differences from the original
 
-{differences}
+{listed}
 
 The page of the original describes its training data, intended use and licence.
 
@@ -85,50 +82,19 @@ file contains code.
 """
 
 
-def write_model_card(run: Path, recipe: Recipe, model: nn.Module, state: TrainingState) -> None:
-    """Write the model card of a finished run.
+def _head(run: Path, recipe: Recipe, model: SummarizationModel, origin: str, options: str = "") -> str:
+    return f"""\
+# {recipe.name}
 
-    Raises:
-        ResourceError: If the disk is full or fails.
-    """
-    data = DataReport.load(run)
-    heading, *rows = data.rows()
-    card = _TEXT.format(
-        name=recipe.name,
-        beginning=describe_init(recipe.train.init_from) if recipe.train.init_from else "scratch",
-        version=sumpool.__version__,
-        torch=torch.__version__,
-        run=run,
-        parameters=sum(parameter.numel() for parameter in model.parameters()),
-        source_length=recipe.model.source_length,
-        target_length=recipe.model.target_length,
-        vocabulary=data.vocabulary,
-        documents=data.splits["train"].documents,
-        steps=state.step,
-        epochs=state.position.epoch,
-        loss=state.best_loss,
-        best_step=state.best_step,
-        seed=recipe.seed,
-        data="\n".join([_row(heading), _row(["---"] * len(heading)), *map(_row, rows)]),
-    )
-    with disk_errors(run):
-        replace_file(run / CARD, card.encode())
+Summarisation model{origin}.
 
+    sumpool summarize document.txt --model {run}
+    sumpool evaluate {run}{options}
 
-def imported_card(recipe: Recipe, run: Path, origin: str, model: SummarizationModel, differences: Sequence[str]) -> str:
-    """Render the model card of an imported model."""
-    return _IMPORTED.format(
-        name=recipe.name,
-        origin=origin,
-        version=sumpool.__version__,
-        run=run,
-        parameters=sum(parameter.numel() for parameter in model.parameters()),
-        source_length=recipe.model.source_length,
-        target_length=recipe.model.target_length,
-        vocabulary=model.vocabulary,
-        differences="\n".join(f"- {difference}" for difference in differences) or "None.",
-    )
-
-
-def _row(cells: list[str] | tuple[str, ...]) -> str:
-    return f"| {' | '.join(cells)} |"
+| | |
+|---|---|
+| parameters | {sum(parameter.numel() for parameter in model.parameters()):,} |
+| maximum input | {recipe.model.source_length:,} tokens |
+| maximum output | {recipe.model.target_length:,} tokens |
+| vocabulary | {model.vocabulary:,} tokens |
+"""

@@ -110,9 +110,6 @@ def open_run(run: Path, recipe: Recipe, prepared: Path) -> Manifest:
         recipe: The recipe; changed settings are saved if they may change.
         prepared: Folder of the prepared data.
 
-    Returns:
-        The folder's manifest.
-
     Raises:
         RecipeError: If the folder holds the run of another recipe.
         DataError: If it holds a run with other data, or the prepared data is damaged.

@@ -25,9 +25,6 @@ def export_model(run: Path, out: Path, precision: Literal["bf16", "fp32"] = "bf1
         out: The new folder; may exist if it is empty.
         precision: Data type of the saved weights.
 
-    Returns:
-        The folder.
-
     Raises:
         CheckpointError: If the run folder has no model or no model card, or a file is damaged.
         RecipeError: If the new folder is not empty.

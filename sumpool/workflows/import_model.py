@@ -45,15 +45,7 @@ _HUB_NAME = re.compile(r"\w[\w.-]*(/\w[\w.-]*)?")
 
 @dataclass(frozen=True)
 class _Source:
-    """A pretrained model without its weights.
-
-    Attributes:
-        folder: Folder of the model's files.
-        name: Name of the model.
-        origin: Path or hub name and revision, for the model card.
-        config: Configuration.
-        tokenizer: Tokenizer.
-    """
+    """A pretrained model without its weights; `origin` is its path, or hub name and revision."""
 
     folder: Path
     name: str
@@ -80,9 +72,6 @@ def import_model(
         name: Name in the recipe; by default that of the source.
         report: Called with the differences from the original.
         check: Called between files.
-
-    Returns:
-        The run folder.
 
     Raises:
         RecipeError: If an argument is wrong, or the run folder is not empty.

@@ -64,13 +64,7 @@ train:
 
 @dataclass(frozen=True)
 class _Measured:
-    """Sizes of a set of documents.
-
-    Attributes:
-        splits: Documents of each split.
-        document_words: Words of each document.
-        summary_words: Words of each summary.
-    """
+    """Number of documents of each split, and words of each document and summary."""
 
     splits: dict[Split, int]
     document_words: Sequence[int]
@@ -86,9 +80,6 @@ def init(data: Path, out: Path | None = None, *, report: Report = silent) -> Pat
         data: JSON lines file, Parquet file, or folder of `x.txt` with `x.summary.txt`.
         out: The recipe; by default `NAME.yaml` in the current folder.
         report: Receives progress.
-
-    Returns:
-        The recipe.
 
     Raises:
         DataError: If a row cannot be used, no field looks like a document or a summary, or a split has no document.

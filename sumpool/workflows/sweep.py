@@ -62,9 +62,6 @@ def sweep(loaded: LoadedSweep, out: Path | None = None, *, report: Report = sile
 def forecast(loaded: LoadedSweep, *, report: Report = silent, check: Check = go_on) -> list[Forecast]:
     """Measure an update of every row with its first seed; no run folder is made.
 
-    Returns:
-        A forecast for every row and seed.
-
     Raises:
         RecipeError: If a row does not fit the machine, or no model can be built from it.
         DataError: If the data cannot be used.

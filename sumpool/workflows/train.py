@@ -26,9 +26,6 @@ def train(recipe: Recipe, out: Path | None = None, *, report: Report = silent, c
         report: Called with progress.
         check: Called where the work may stop.
 
-    Returns:
-        The run folder.
-
     Raises:
         RecipeError: If the recipe does not fit the machine, the model, the run in the folder or `train.init_from`.
         DataError: If the data cannot be used.
