@@ -7,8 +7,7 @@ from collections.abc import Iterable, Iterator, Sequence, Sized
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import asdict, dataclass
 from pathlib import Path
-from types import TracebackType
-from typing import Self, final
+from typing import final
 
 from sumpool.documents import Document
 from sumpool.errors import RecipeError
@@ -56,7 +55,7 @@ class Summary:
 
 
 @final
-class SummaryFile:
+class SummaryFile(ResumableFile):
     """A file of summaries as JSON lines; `with` closes it."""
 
     def __init__(self, path: Path, *, resume: bool = False) -> None:
@@ -76,7 +75,7 @@ class SummaryFile:
             if not resume:
                 raise RecipeError(f"{path} must not exist yet; add --resume to go on with it, or name another file")
             self._done.update(read_records(path, _parse_id, "a summary in JSON", "name another file"))
-        self._file = ResumableFile(path, resume=resume, advice="go on with --resume")
+        super().__init__(path, resume=resume, advice="go on with --resume")
 
     def skip_done(self, documents: Iterable[Document]) -> Iterator[Document]:
         """Leave out documents whose summaries the file has; of equal ids each summary counts once."""
@@ -85,28 +84,12 @@ class SummaryFile:
             if self._done[document.id] < 0:
                 yield document
 
-    def append(self, summary: Summary) -> None:
-        """Append a summary.
-
-        Raises:
-            ResourceError: If the disk is full or fails.
-        """
-        self._file.append(summary.as_json())
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        self._file.__exit__(kind, error, trace)
-
 
 def save_summaries(summaries: Iterable[Summary], file: SummaryFile) -> Iterator[Summary]:
     """Append each summary to a file before it is passed on, and close the file at the end."""
     with file:
         for summary in summaries:
-            file.append(summary)
+            file.append(summary.as_json())
             yield summary
 
 

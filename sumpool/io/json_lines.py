@@ -7,7 +7,7 @@ from contextlib import nullcontext, suppress
 from dataclasses import dataclass
 from pathlib import Path
 from types import TracebackType
-from typing import Self, TypeVar, final
+from typing import Self, TypeVar
 
 from sumpool.errors import DataError, ResourceError
 from sumpool.io.atomic import disk_errors, replace_file
@@ -60,7 +60,6 @@ class Identity:
                 )
 
 
-@final
 class ResumableFile:
     """A file of JSON lines open for appending; `with` closes it."""
 

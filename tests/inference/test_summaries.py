@@ -47,7 +47,7 @@ def test_a_line_is_json_whatever_the_text_holds(tmp_path: Path) -> None:
     ids = ["../../x", "a\nb", 'quote"', "\x1b[31m", "\u2028", "\udc80", "é"]
     with SummaryFile(tmp_path / "out.jsonl") as file:
         for id in ids:
-            file.append(Summary(id, "text\nof two lines", -0.25, 8, 9, 0.1234567))
+            file.append(Summary(id, "text\nof two lines", -0.25, 8, 9, 0.1234567).as_json())
     lines = (tmp_path / "out.jsonl").read_bytes().splitlines()
     assert [json.loads(line)["id"] for line in lines] == ids
     assert json.loads(lines[0]) == {
@@ -92,4 +92,4 @@ def test_a_file_that_cannot_be_written_is_named(tmp_path: Path) -> None:
     with pytest.raises(ResourceError, match=r"no/out\.jsonl must be a file that can be written, got"):
         SummaryFile(tmp_path / "no" / "out.jsonl")
     with pytest.raises(ResourceError, match="go on with --resume"), SummaryFile(Path("/dev/full")) as file:
-        file.append(Summary("a", "", None, 0, 0, 0.0, "why"))
+        file.append(Summary("a", "", None, 0, 0, 0.0, "why").as_json())
