@@ -64,28 +64,20 @@ class DecoderState:
 
     def select(self, documents: Tensor) -> "DecoderState":
         """Continue with these documents only, (fewer,) indices."""
-        lengths = self.predicted_lengths
-        return DecoderState(
-            cross_cache=[_select(layer, documents) for layer in self.cross_cache],
-            copy_cache=_select(self.copy_cache, documents),
-            previous_token=self.previous_token.index_select(0, documents),
-            self_cache=self.self_cache.select(documents),
-            predicted_lengths=None if lengths is None else lengths.index_select(0, documents),
-        )
+        return self._map(lambda tensor: tensor.index_select(0, documents), self.self_cache.select(documents))
 
     def map_tensors(self, function: Callable[[Tensor], Tensor]) -> "DecoderState":
         """Apply a function to every tensor."""
+        return self._map(function, self.self_cache.map_tensors(function))
+
+    def _map(self, function: Callable[[Tensor], Tensor], self_cache: BeamCache) -> "DecoderState":
         return DecoderState(
             cross_cache=[{name: function(value) for name, value in layer.items()} for layer in self.cross_cache],
             copy_cache={name: function(value) for name, value in self.copy_cache.items()},
             previous_token=function(self.previous_token),
-            self_cache=self.self_cache.map_tensors(function),
+            self_cache=self_cache,
             predicted_lengths=None if self.predicted_lengths is None else function(self.predicted_lengths),
         )
-
-
-def _select(cache: dict[str, Tensor], documents: Tensor) -> dict[str, Tensor]:
-    return {name: value.index_select(0, documents) for name, value in cache.items()}
 
 
 @final
