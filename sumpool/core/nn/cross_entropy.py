@@ -6,8 +6,6 @@ logits in addition to the gradients, and the embedding matrix is multiplied no m
 Recomputing the logits in the backward pass, which would allow a gradient per token, took 1.2 times as long.
 """
 
-from dataclasses import dataclass
-
 import torch
 from torch import Tensor
 from torch.autograd.function import BackwardCFunction, FunctionCtx
@@ -45,52 +43,10 @@ def cross_entropy(
         The cross-entropy summed over real tokens, a scalar in nats; and the log-probability of each, without a
         gradient, (batch, target), 0 at padding. Both in at least single precision.
     """
-    flat, device = target.flatten(), states.device.type
-    inputs = _Inputs(
-        target=flat,
-        ignore_index=ignore_index,
-        rows=(flat != ignore_index).nonzero().squeeze(1)
-        if device == "cpu"
-        else torch.arange(len(flat), device=flat.device),
-        bias=bias,
-        smoothing=smoothing,
-        precision=torch.get_autocast_dtype(device) if torch.is_autocast_enabled(device) else states.dtype,
-        needs_gradient=(_needs_gradient(states), _needs_gradient(matrix), _needs_gradient(extra)),
-    )
-    with torch.autocast(device, enabled=False):  # would round the sums
-        flat_extra = None if extra is None else extra.flatten()
-        nll, log_prob = _CrossEntropy.apply(  # type: ignore[no-untyped-call]
-            states.flatten(0, 1), matrix, flat_extra, inputs
-        )
+    sums = _Sums(states, matrix, bias, target, ignore_index, smoothing, extra)
+    with torch.autocast(states.device.type, enabled=False):  # would round the sums
+        nll, log_prob = _CrossEntropy.apply(sums.states, matrix, sums.extra, sums)  # type: ignore[no-untyped-call]
     return nll, log_prob.view(target.shape)
-
-
-@dataclass(frozen=True)
-class _Inputs:
-    """Inputs without gradients.
-
-    Attributes:
-        target: (tokens,), flattened references.
-        ignore_index: Id of padding.
-        rows: (rows,), indices of the tokens to compute, which include all real ones.
-        bias: (vocab,) or None.
-        smoothing: Weight of the uniform distribution.
-        precision: Data type of matrix products.
-        needs_gradient: Whether states, matrix and extra need a gradient.
-    """
-
-    target: Tensor
-    ignore_index: int
-    rows: Tensor
-    bias: Tensor | None
-    smoothing: float
-    precision: torch.dtype
-    needs_gradient: tuple[bool, bool, bool]
-
-    def chunks(self, vocabulary: int) -> tuple[Tensor, ...]:
-        """Split the rows into chunks whose sizes are multiples of 64, which matrix products prefer."""
-        chunks: tuple[Tensor, ...] = self.rows.split(max(1, MAX_LOGITS // vocabulary // 64) * 64)
-        return chunks
 
 
 class _CrossEntropy(torch.autograd.Function):
@@ -98,13 +54,13 @@ class _CrossEntropy(torch.autograd.Function):
 
     @staticmethod
     def forward(
-        ctx: FunctionCtx, states: Tensor, matrix: Tensor, extra: Tensor | None, inputs: _Inputs
+        ctx: FunctionCtx, states: Tensor, matrix: Tensor, extra: Tensor | None, sums: "_Sums"
     ) -> tuple[Tensor, Tensor]:
         """Compute the loss, and its gradients where they are needed."""
-        sums = _Sums(states, matrix, extra, inputs)
-        for rows in inputs.chunks(len(matrix)):
+        del states, extra  # for autograd
+        for rows in sums.chunks(len(matrix)):
             sums.add(rows)
-        if inputs.smoothing:
+        if sums.smoothing:
             sums.smooth()
         ctx.save_for_backward(*sums.gradients())  # type: ignore[arg-type] # accepts None too
         ctx.mark_non_differentiable(sums.log_prob)
@@ -117,18 +73,42 @@ class _CrossEntropy(torch.autograd.Function):
 
 
 class _Sums:
-    """The loss and its gradients, accumulated over chunks."""
+    """Inputs, and the loss and its gradients, accumulated over chunks of tokens."""
 
-    def __init__(self, states: Tensor, matrix: Tensor, extra: Tensor | None, inputs: _Inputs) -> None:
-        self.states, self.matrix, self.extra, self.inputs = states, matrix, extra, inputs
-        self.rounded = matrix.to(inputs.precision)
-        self.bias = None if inputs.bias is None else inputs.bias.to(inputs.precision)
-        self.exact = torch.promote_types(inputs.precision, torch.float32)
-        self.log_prob = states.new_zeros(len(states), dtype=self.exact)
+    def __init__(
+        self,
+        states: Tensor,
+        matrix: Tensor,
+        bias: Tensor | None,
+        target: Tensor,
+        ignore_index: int,
+        smoothing: float,
+        extra: Tensor | None,
+    ) -> None:
+        device = states.device.type
+        autocast = torch.is_autocast_enabled(device)
+        self.precision = torch.get_autocast_dtype(device) if autocast else states.dtype  # of matrix products
+        self.exact = torch.promote_types(self.precision, torch.float32)
+        self.states, self.matrix, self.bias, self.smoothing = states.flatten(0, 1), matrix, bias, smoothing
+        self.target, self.extra = target.flatten(), None if extra is None else extra.flatten()
+        self.real = self.target != ignore_index
+        every = torch.arange(len(self.target), device=target.device)
+        self.rows = every[self.real] if device == "cpu" else every  # a GPU would synchronise
+        self.rounded = matrix.detach().to(self.precision)
+        self.rounded_bias = None if bias is None else bias.to(self.precision)
+        self.log_prob = states.new_zeros(len(self.states), dtype=self.exact)
         self.nll = self.log_prob.new_zeros(())
-        self.states_gradient = torch.zeros_like(states) if inputs.needs_gradient[0] else None
-        self.matrix_gradient = torch.zeros_like(matrix, dtype=self.exact) if inputs.needs_gradient[1] else None
-        self.extra_gradient = torch.zeros_like(extra) if extra is not None and inputs.needs_gradient[2] else None
+        self.states_gradient, self.matrix_gradient, self.extra_gradient = (
+            torch.zeros_like(part, dtype=dtype)
+            if part is not None and part.requires_grad and torch.is_grad_enabled()
+            else None
+            for part, dtype in ((self.states, None), (matrix, self.exact), (self.extra, None))
+        )
+
+    def chunks(self, vocabulary: int) -> tuple[Tensor, ...]:
+        """Split the rows into chunks whose sizes are multiples of 64, which matrix products prefer."""
+        chunks: tuple[Tensor, ...] = self.rows.split(max(1, MAX_LOGITS // vocabulary // 64) * 64)
+        return chunks
 
     def gradients(self) -> tuple[Tensor | None, ...]:
         """Return the gradients of states, matrix and extra, in the precision of each."""
@@ -137,10 +117,10 @@ class _Sums:
 
     def add(self, rows: Tensor) -> None:
         """Add loss and gradients of some tokens (rows,), without the mean logit of smoothed references."""
-        target = self.inputs.target.index_select(0, rows)
-        padding = target == self.inputs.ignore_index
-        states = self.states.index_select(0, rows).to(self.inputs.precision)  # (rows, dim)
-        logits = at_least_float32(F.linear(states, self.rounded, self.bias))  # (rows, vocab)
+        target = self.target.index_select(0, rows)
+        padding = ~self.real.index_select(0, rows)
+        states = self.states.index_select(0, rows).to(self.precision)  # (rows, dim)
+        logits = at_least_float32(F.linear(states, self.rounded, self.rounded_bias))  # (rows, vocab)
         target_logit = logits.gather(1, target[:, None]).squeeze(1).masked_fill(padding, 0.0)
         largest = logits.amax(1)
         exponentials = logits.sub_(largest[:, None]).exp_()
@@ -151,7 +131,7 @@ class _Sums:
             log_prob = torch.logaddexp(vocabulary_log_prob, self.extra.index_select(0, rows))
         self.log_prob.index_copy_(0, rows, log_prob.masked_fill(padding, 0.0))
         real = (~padding).to(self.exact)
-        sharp, smooth = (1 - self.inputs.smoothing) * real, self.inputs.smoothing * real
+        sharp, smooth = (1 - self.smoothing) * real, self.smoothing * real
         self.nll += (smooth * partition - sharp * log_prob).sum()
         # Gradient to the vocabulary: its fraction of the probability of the true token.
         fraction = sharp * (vocabulary_log_prob - log_prob).exp()
@@ -163,13 +143,13 @@ class _Sums:
 
     def smooth(self) -> None:
         """Add the mean logit over the vocabulary, the product of states and the mean row of the matrix."""
-        bias, rows, weight = self.inputs.bias, self.inputs.rows, self.inputs.smoothing
+        bias, rows, weight = self.bias, self.rows, self.smoothing
         possible = self.rounded.new_ones(len(self.matrix), dtype=self.exact)
         if bias is not None:
             possible = (bias > -torch.inf).to(self.exact)
         uniform = possible / possible.sum()
         mean_row = uniform @ self.matrix.to(self.exact)  # (dim,)
-        real = (self.inputs.target.index_select(0, rows) != self.inputs.ignore_index).to(self.exact)
+        real = self.real.index_select(0, rows).to(self.exact)
         summed = real @ self.states.index_select(0, rows).to(self.exact)  # (dim,)
         self.nll -= weight * (summed @ mean_row)
         if bias is not None:
@@ -182,7 +162,7 @@ class _Sums:
 
     def _backpropagate(self, rows: Tensor, states: Tensor, logits_gradient: Tensor) -> None:
         """Propagate the gradient of some tokens' logits (rows, vocab) to states and matrix."""
-        logits_gradient = logits_gradient.to(self.inputs.precision)
+        logits_gradient = logits_gradient.to(self.precision)
         if self.states_gradient is not None:
             states_gradient = (logits_gradient @ self.rounded).to(self.states_gradient.dtype)
             self.states_gradient.index_copy_(0, rows, states_gradient)
@@ -192,7 +172,3 @@ class _Sums:
             self.matrix_gradient.addmm_(logits_gradient.T, states)
         else:
             self.matrix_gradient += logits_gradient.T @ states
-
-
-def _needs_gradient(tensor: Tensor | None) -> bool:
-    return tensor is not None and tensor.requires_grad and torch.is_grad_enabled()

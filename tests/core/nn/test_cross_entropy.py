@@ -68,13 +68,13 @@ def test_padding_that_is_computed_does_not_count(monkeypatch: pytest.MonkeyPatch
     expected = cross_entropy(states, matrix, None, target, PAD, 0.1)
     gradients = torch.autograd.grad(expected[0], (states, matrix))
 
-    class AllRows(module._Inputs):
+    class AllRows(module._Sums):
         def chunks(self, vocabulary: int) -> tuple[Tensor, ...]:
             del vocabulary
             chunks: tuple[Tensor, ...] = torch.arange(len(self.target)).split(64)
             return chunks
 
-    monkeypatch.setattr(module, "_Inputs", AllRows)
+    monkeypatch.setattr(module, "_Sums", AllRows)
     actual = cross_entropy(states, matrix, None, target, PAD, 0.1)
     torch.testing.assert_close(actual, expected, atol=1e-12, rtol=1e-12)
     torch.testing.assert_close(torch.autograd.grad(actual[0], (states, matrix)), gradients, atol=1e-12, rtol=1e-12)
