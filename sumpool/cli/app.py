@@ -37,7 +37,7 @@ app.command("import")(import_model)  # a keyword, which cannot be the name of a 
 @app.command("help")
 def show_help(
     context: typer.Context,
-    command: Annotated[str | None, typer.Argument(metavar="[COMMAND]", help="Command.", show_default=False)] = None,
+    command: Annotated[str | None, typer.Argument(metavar="[COMMAND]", help="Command.")] = None,
 ) -> None:
     """Show the help of sumpool or of a command."""
     app([*([command] if command else []), "--help"], prog_name=context.find_root().info_name)

@@ -17,34 +17,26 @@ def evaluate(
         typer.Argument(
             metavar="RUN|PREDICTIONS",
             help="Run folder, or a file of summaries with --references; default: the newest run.",
-            show_default=False,
         ),
     ] = None,
     split: Annotated[
         Literal["train", "validation", "test"], typer.Option(help="Split of the run's data to evaluate.")
     ] = "test",
     references: Annotated[
-        Path | None,
-        typer.Option(metavar="REFS.jsonl", help="References for a file of summaries.", show_default=False),
+        Path | None, typer.Option(metavar="REFS.jsonl", help="References for a file of summaries.")
     ] = None,
     limit: Annotated[
-        int | None,
-        typer.Option(help="Number of documents to evaluate, spread evenly over the split.", show_default=False),
+        int | None, typer.Option(help="Number of documents to evaluate, spread evenly over the split.")
     ] = None,
     skip_missing: Annotated[
         bool, typer.Option("--skip-missing", help="Ignore references without a summary instead of failing.")
     ] = False,
     out: Annotated[
-        Path | None,
-        typer.Option(metavar="DIR", help="Output folder; default: inside the run folder.", show_default=False),
+        Path | None, typer.Option(metavar="DIR", help="Output folder; default: inside the run folder.")
     ] = None,
     against: Annotated[
         Path | None,
-        typer.Option(
-            metavar="RUN|DIR",
-            help="Compare with the evaluation of another run, document by document.",
-            show_default=False,
-        ),
+        typer.Option(metavar="RUN|DIR", help="Compare with the evaluation of another run, document by document."),
     ] = None,
     resume: Resume = False,
     json: Annotated[bool, typer.Option("--json", help="Print the report as JSON instead of a table.")] = False,

@@ -9,8 +9,8 @@ from sumpool.cli.console import screen
 
 
 def export(
-    run: Annotated[Path, typer.Argument(metavar="RUN", help="Run folder of the model.", show_default=False)],
-    out: Annotated[Path, typer.Argument(metavar="OUT", help="Folder to create.", show_default=False)],
+    run: Annotated[Path, typer.Argument(metavar="RUN", help="Run folder of the model.")],
+    out: Annotated[Path, typer.Argument(metavar="OUT", help="Folder to create.")],
     precision: Annotated[
         Literal["bf16", "fp32"], typer.Option(help="Data type of the stored weights; bf16 takes half the space.")
     ] = "bf16",

@@ -11,25 +11,18 @@ from sumpool.cli.text import print_message
 
 def import_model(
     path: Annotated[
-        str,
-        typer.Argument(
-            metavar="PATH",
-            help="Folder of a BART or LED model, or its name on the Hugging Face hub.",
-            show_default=False,
-        ),
+        str, typer.Argument(metavar="PATH", help="Folder of a BART or LED model, or its name on the Hugging Face hub.")
     ],
-    out: Annotated[Path, typer.Argument(metavar="OUT", help="Run folder to create.", show_default=False)],
+    out: Annotated[Path, typer.Argument(metavar="OUT", help="Run folder to create.")],
     attention: Annotated[
         Literal["keep", "sliding_window", "blockwise"],
         typer.Option(help="Self-attention of the encoder; all weights are kept."),
     ] = "keep",
     window: Annotated[
-        int | None,
-        typer.Option(min=1, help="Window size (both sides together) or block size, in tokens.", show_default=False),
+        int | None, typer.Option(min=1, help="Window size (both sides together) or block size, in tokens.")
     ] = None,
     positions: Annotated[
-        int | None,
-        typer.Option(min=1, help="Maximum document length in tokens; default: that of the model.", show_default=False),
+        int | None, typer.Option(min=1, help="Maximum document length in tokens; default: that of the model.")
     ] = None,
     extend: Annotated[
         Literal["repeat", "flip"],

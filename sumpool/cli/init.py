@@ -13,14 +13,11 @@ def init(
     data: Annotated[
         Path,
         typer.Argument(
-            metavar="DATA",
-            help="JSON lines (also .gz, .zst), a Parquet file, or a folder of x.txt with x.summary.txt.",
-            show_default=False,
+            metavar="DATA", help="JSON lines (also .gz, .zst), a Parquet file, or a folder of x.txt with x.summary.txt."
         ),
     ],
     out: Annotated[
-        Path | None,
-        typer.Option(metavar="FILE", help="Recipe to write; by default NAME.yaml here.", show_default=False),
+        Path | None, typer.Option(metavar="FILE", help="Recipe to write; by default NAME.yaml here.")
     ] = None,
 ) -> None:
     """Write a recipe for your documents: guessed fields, and sizes from measured lengths.

@@ -17,18 +17,12 @@ RecipePath = Annotated[
     typer.Argument(
         metavar="RECIPE",
         help="A recipe file, or a name that `sumpool recipes` lists, such as quickstart.",
-        show_default=False,
         callback=_find,
     ),
 ]
 Changes = Annotated[
     list[str] | None,
-    typer.Option(
-        "--set",
-        metavar="A.B=C",
-        help="Change a setting of the recipe, such as train.steps=100; repeatable.",
-        show_default=False,
-    ),
+    typer.Option("--set", metavar="A.B=C", help="Change a setting of the recipe, such as train.steps=100; repeatable."),
 ]
 Run = Annotated[
     Path | None,
@@ -36,7 +30,6 @@ Run = Annotated[
         "--model",
         metavar="RUN",
         help="Run folder of the model; default: the newest run, else the model that ships with sumpool.",
-        show_default=False,
     ),
 ]
 Resume = Annotated[bool, typer.Option("--resume", help="Continue where the same command was interrupted.")]

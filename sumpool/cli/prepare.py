@@ -13,8 +13,7 @@ def prepare(
     recipe: RecipePath,
     changes: Changes = None,
     skip_bad_rows: Annotated[
-        bool,
-        typer.Option("--skip-bad-rows", help="Write invalid rows to rejects.jsonl instead of failing."),
+        bool, typer.Option("--skip-bad-rows", help="Write invalid rows to rejects.jsonl instead of failing.")
     ] = False,
 ) -> None:
     """Prepare the data of a recipe and print statistics.

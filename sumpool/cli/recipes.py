@@ -8,9 +8,7 @@ from sumpool.cli.text import escape, table
 
 
 def recipes(
-    name: Annotated[
-        str | None, typer.Argument(metavar="[NAME]", help="Print this recipe instead.", show_default=False)
-    ] = None,
+    name: Annotated[str | None, typer.Argument(metavar="[NAME]", help="Print this recipe instead.")] = None,
 ) -> None:
     """List the recipes that come with sumpool, or print one.
 

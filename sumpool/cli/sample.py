@@ -8,7 +8,7 @@ from sumpool.cli.text import escape
 
 
 def sample(
-    id: Annotated[str, typer.Argument(metavar="ID", help="Document, such as RFC2587.", show_default=False)],
+    id: Annotated[str, typer.Argument(metavar="ID", help="Document, such as RFC2587.")],
     reference: Annotated[
         bool, typer.Option("--reference", help="Print the authors' abstract instead of the document.")
     ] = False,

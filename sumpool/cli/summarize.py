@@ -17,16 +17,12 @@ def summarize(
     files: Annotated[
         list[str] | None,
         typer.Argument(
-            metavar="FILE|FOLDER|-",
-            help="Documents, JSON lines or folders; - or nothing reads standard input.",
-            show_default=False,
+            metavar="FILE|FOLDER|-", help="Documents, JSON lines or folders; - or nothing reads standard input."
         ),
     ] = None,
     model: Run = None,
     json: Annotated[bool, typer.Option("--json", help="Print one JSON object per document.")] = False,
-    out: Annotated[
-        Path | None, typer.Option(metavar="FILE", help="Write JSON lines to a file instead.", show_default=False)
-    ] = None,
+    out: Annotated[Path | None, typer.Option(metavar="FILE", help="Write JSON lines to a file instead.")] = None,
     resume: Resume = False,
     limit: Annotated[int | None, typer.Option(min=1, help="Maximum number of documents.")] = None,
     mode: Annotated[

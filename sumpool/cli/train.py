@@ -18,8 +18,7 @@ def train(
     recipe: RecipePath,
     changes: Changes = None,
     out: Annotated[
-        Path | None,
-        typer.Option(metavar="DIR", help="Run folder; default: runs/NAME of the recipe.", show_default=False),
+        Path | None, typer.Option(metavar="DIR", help="Run folder; default: runs/NAME of the recipe.")
     ] = None,
     dry_run: Annotated[
         bool,
