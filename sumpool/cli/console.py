@@ -27,9 +27,10 @@ class Screen(ABC):
     def report(self, progress: Progress) -> None:
         """Show progress."""
 
-    @abstractmethod
     def result(self, text: str) -> None:
         """Write a result to stdout, unbuffered."""
+        sys.stdout.write(f"{escape(text)}\n")
+        sys.stdout.flush()
 
     @abstractmethod
     def close(self) -> None:
@@ -83,7 +84,7 @@ class Terminal(Screen):
         if sys.stdout.isatty():
             self._print(text)
         else:
-            _write(text)
+            super().result(text)
 
     def close(self) -> None:
         """Stop updating the bars."""
@@ -122,10 +123,6 @@ class Log(Screen):
         if now - logged >= LOG_INTERVAL or progress.done == progress.total:
             self._log(progress.task)
 
-    def result(self, text: str) -> None:
-        """Write a result to stdout."""
-        _write(text)
-
     def close(self) -> None:
         """Write the last progress of every unfinished task."""
         for task in list(self._pending):
@@ -157,8 +154,3 @@ def screen() -> Iterator[Screen]:
         yield output
     finally:
         output.close()
-
-
-def _write(text: str) -> None:
-    sys.stdout.write(f"{escape(text)}\n")
-    sys.stdout.flush()

@@ -38,18 +38,13 @@ class Score:
     f1: float
 
 
-class _CachedStemmer:
-    """Porter's stemmer with a cache of bounded size."""
-
-    def __init__(self) -> None:
-        self.stem = lru_cache(maxsize=1 << 16)(PorterStemmer().stem)
-
-
 class RougeTokenizer:
     """Tokenizer of the words that ROUGE compares, with the interface that rouge-score expects."""
 
     def __init__(self, stemmer: bool) -> None:
-        self._stemmer = _CachedStemmer() if stemmer else None
+        self._stemmer = PorterStemmer() if stemmer else None
+        if self._stemmer:
+            self._stemmer.stem = lru_cache(maxsize=1 << 16)(self._stemmer.stem)
 
     def tokenize(self, text: str) -> list[str]:
         """Split a text into lower-case, stemmed words."""
@@ -103,11 +98,7 @@ Tokenize = Callable[[str], list[str]]
 """Tokenizer of the words that ROUGE compares."""
 
 
-def _unigrams(words: Sequence[str]) -> Iterator[Ngram]:
-    return zip(words)
-
-
-_NGRAMS: tuple[Callable[[Sequence[str]], Iterator[Ngram]], ...] = (_unigrams, pairwise)
+_NGRAMS: tuple[Callable[[Sequence[str]], Iterator[Ngram]], ...] = (zip, pairwise)
 
 
 @final

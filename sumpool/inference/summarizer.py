@@ -1,9 +1,9 @@
 """Python API: summarise texts and files with a trained model."""
 
 import threading
-from collections import deque
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
+from itertools import tee
 from pathlib import Path
 from typing import Literal, final, get_args, overload
 
@@ -135,15 +135,10 @@ class Summarizer:
             raise RecipeError(f"documents must be texts or files, got {type(documents).__name__}")
         loaded = self._configure(length, mode)
         max_words = None if length in (None, "medium") else int(loaded.lengths.maximum / self._tokens_per_word())
-        waiting: deque[Document] = deque()
-
-        def read() -> Iterator[Document]:
-            for document in _read(documents):
-                waiting.append(document)
-                yield document
-
-        summaries = generate_summaries(read(), loaded, lookahead=lookahead, max_words=max_words, model_lock=self._lock)
-        return (build_result(summary, waiting.popleft().text, loaded.splitter) for summary in summaries)
+        read, same = tee(_read(documents))
+        summaries = generate_summaries(read, loaded, lookahead=lookahead, max_words=max_words, model_lock=self._lock)
+        pairs = zip(summaries, same, strict=True)
+        return (build_result(summary, document.text, loaded.splitter) for summary, document in pairs)
 
     def _configure(self, length: Length | None, mode: Mode | None) -> LoadedModel:
         """Return the model with the settings of a call."""

@@ -3,8 +3,8 @@
 Every document is a line in `documents.jsonl` as soon as it is scored; `report.json` follows when all are.
 """
 
-from collections import deque
 from collections.abc import Iterable, Iterator, Sequence, Set
+from itertools import tee
 from pathlib import Path
 
 from sumpool.data.sources._base import Example, Split
@@ -140,16 +140,9 @@ def _prepared_folder(loaded: LoadedModel) -> Path:
 
 def _summarize_examples(examples: Iterable[Example], loaded: LoadedModel, check: Check) -> Iterator[Candidate]:
     """Summarise examples in their order; at most some hundred are read ahead."""
-    waiting: deque[Example] = deque()
-
-    def documents() -> Iterator[Document]:
-        for example in examples:
-            waiting.append(example)
-            yield Document(example.id, example.document)
-
-    for summary in generate_summaries(documents(), loaded, check=check):
-        example = waiting.popleft()
-        assert example.id == summary.id, "summaries come in the order of the documents"
+    read, same = tee(examples)
+    documents = (Document(example.id, example.document) for example in read)
+    for summary, example in zip(generate_summaries(documents, loaded, check=check), same, strict=True):
         share_read = summary.tokens_read / summary.tokens_total if summary.tokens_total else 1.0
         yield Candidate(example.id, summary.summary, example.summary, example.document, share_read)
 
