@@ -69,8 +69,8 @@ def test_shallow_models_have_nearly_the_32_million_of_table_5() -> None:
 @pytest.mark.parametrize("path", SWEEPS, ids=lambda path: path.stem)
 def test_every_row_of_a_sweep_builds(path: Path) -> None:
     for row in load_sweep(path).rows:
-        assert row.recipe.data.vocabulary
-        assert parameters(row.recipe.model, row.recipe.data.vocabulary) > 0
+        assert row.data.vocabulary
+        assert parameters(row.model, row.data.vocabulary) > 0
 
 
 def test_shallow_rows_are_the_models_that_are_benchmarked() -> None:
@@ -82,7 +82,7 @@ def test_shallow_rows_are_the_models_that_are_benchmarked() -> None:
     for number, row in rows.items():
         config = published[number].config
         assert config is not None, published[number].note
-        assert row.recipe.model == config, row.name
+        assert row.model == config, row.name
 
 
 def test_power_is_fine_tuned_from_a_row_above_it_with_its_own_length() -> None:
@@ -90,10 +90,10 @@ def test_power_is_fine_tuned_from_a_row_above_it_with_its_own_length() -> None:
     above: dict[Path, Recipe] = {}
     begun = []
     for row in loaded.rows:
-        if beginning := row.recipe.train.init_from:
+        if beginning := row.train.init_from:
             assert isinstance(beginning, Path)
             begun.append(row.name)
             first = above[beginning]
-            assert first.model.source_length == row.recipe.model.source_length
-        above[Path("runs/shallow") / f"{row.name}-seed{loaded.settings.seeds[0]}"] = row.recipe
+            assert first.model.source_length == row.model.source_length
+        above[Path("runs/shallow") / f"{row.name}-seed{loaded.settings.seeds[0]}"] = row
     assert len(begun) == 3

@@ -61,7 +61,7 @@ def test_names_are_unique() -> None:
 def test_recipes_that_share_prepared_data_agree_on_it() -> None:
     by_folder: dict[Path, set[str]] = {}
     found: list[DataConfig] = [load_recipe(path).data for path in FILES]
-    for data in found + [load_sweep(path).rows[0].recipe.data for path in SWEEPS]:
+    for data in found + [load_sweep(path).rows[0].data for path in SWEEPS]:
         if data.prepared:
             by_folder.setdefault(data.prepared, set()).add(data.model_dump_json())
     assert by_folder

@@ -55,29 +55,11 @@ class Sweep(Settings):
 
 
 @dataclass(frozen=True)
-class SweepRow:
-    """Row of a sweep.
-
-    Attributes:
-        name: Name of the row.
-        recipe: Recipe of the row; the sweep replaces seed and train.steps.
-    """
-
-    name: str
-    recipe: Recipe
-
-
-@dataclass(frozen=True)
 class LoadedSweep:
-    """Validated sweep.
-
-    Attributes:
-        settings: Settings of the file.
-        rows: Rows in the order of the file.
-    """
+    """Settings of a sweep, and its rows in the order of the file; the sweep replaces their seed and train.steps."""
 
     settings: Sweep
-    rows: tuple[SweepRow, ...]
+    rows: tuple[Recipe, ...]
 
 
 def load_recipe_or_sweep(path: Path, overrides: Sequence[str] = ()) -> Recipe | LoadedSweep:
@@ -133,7 +115,7 @@ def make_sweep(tree: dict[str, Any], overrides: Sequence[str], path: Path) -> Lo
     return LoadedSweep(sweep, tuple(rows))
 
 
-def _changed_rows(sweep: Sweep, overrides: Sequence[str]) -> tuple[list[SweepRow], list[str]]:
+def _changed_rows(sweep: Sweep, overrides: Sequence[str]) -> tuple[list[Recipe], list[str]]:
     """Derive the rows from the file's recipe; problems of that recipe are reported once instead of for every row."""
     base = {"name": sweep.sweep, **copy.deepcopy(sweep.recipe or {})}
     problems = override_all(base, overrides)
@@ -152,7 +134,8 @@ def _changed_rows(sweep: Sweep, overrides: Sequence[str]) -> tuple[list[SweepRow
         wrong += [problem for problem in invalid if problem not in shared]
         problems += [f"rows.{name}: {problem}" for problem in wrong]
         if recipe:
-            rows.append(SweepRow(name, recipe))
+            data = recipe.data.model_copy(update={"prepared": recipe.prepared_folder})  # of the sweep's name
+            rows.append(recipe.model_copy(update={"name": name, "data": data}))
     return rows, problems
 
 
@@ -170,9 +153,9 @@ def _validate(tree: dict[str, Any]) -> tuple[Recipe | None, list[str]]:
         return None, problems + error_messages(error, Recipe)
 
 
-def _listed_rows(sweep: Sweep, overrides: Sequence[str]) -> tuple[list[SweepRow], list[str]]:
+def _listed_rows(sweep: Sweep, overrides: Sequence[str]) -> tuple[list[Recipe], list[str]]:
     """Load the rows from separate recipe files."""
-    rows: dict[str, SweepRow] = {}
+    rows: dict[str, Recipe] = {}
     problems = []
     for number, path in enumerate(sweep.recipes):
         try:
@@ -182,15 +165,15 @@ def _listed_rows(sweep: Sweep, overrides: Sequence[str]) -> tuple[list[SweepRow]
             continue
         if recipe.name in rows or not _NAME.fullmatch(recipe.name):
             problems.append(f"recipes[{number}] must have a short and unique name, got {recipe.name!r} from {path}")
-        rows[recipe.name] = SweepRow(recipe.name, recipe)
+        rows[recipe.name] = recipe
     return list(rows.values()), problems
 
 
-def _data_mismatches(rows: Sequence[SweepRow]) -> list[str]:
+def _data_mismatches(rows: Sequence[Recipe]) -> list[str]:
     """Return a problem for each row whose data differ from those of the first row."""
     first = rows[0]
     return [
         f"rows.{row.name}: data must be the same in every row, got others than in {first.name}"
         for row in rows
-        if row.recipe.data != first.recipe.data
+        if row.data != first.data
     ]

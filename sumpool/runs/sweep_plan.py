@@ -12,7 +12,7 @@ from sumpool.data.shards import Shard
 from sumpool.errors import RecipeError
 from sumpool.progress import Check, Report
 from sumpool.recipe.schema import Recipe
-from sumpool.recipe.sweep import LoadedSweep, SweepRow
+from sumpool.recipe.sweep import LoadedSweep
 from sumpool.runs.dry_run import DryRun
 from sumpool.training.data_order import TrainingData
 from sumpool.training.hardware import choose_device
@@ -20,14 +20,7 @@ from sumpool.training.hardware import choose_device
 
 @dataclass(frozen=True)
 class PlannedRun:
-    """A row with a seed.
-
-    Attributes:
-        row: Name of the row.
-        recipe: Its recipe, with the seed, the number of updates and the data that all rows share.
-        folder: The run folder.
-        parameters: Number of parameters of the model.
-    """
+    """A row with a seed; the recipe has the seed, the number of updates, and the data that all rows share."""
 
     row: str
     recipe: Recipe
@@ -37,13 +30,7 @@ class PlannedRun:
 
 @dataclass(frozen=True)
 class Forecast:
-    """Cost of a planned run.
-
-    Attributes:
-        run: The run.
-        cost: Cost of an update with its longest batch; None if that failed.
-        failure: Why it failed.
-    """
+    """Cost of an update of a planned run with its longest batch, or why that failed."""
 
     run: PlannedRun
     cost: DryRun | None
@@ -58,7 +45,7 @@ def plan_runs(loaded: LoadedSweep, folder: Path, report: Report, check: Check) -
         DataError: If the data cannot be used.
         Interrupted: If a signal has come.
     """
-    first = loaded.rows[0].recipe
+    first = loaded.rows[0]
     prepared = first.prepared_folder
     vocabulary = prepare(first.data, prepared, skip_bad_rows=False, report=report, check=check).vocabulary
     shards = Shard.open(prepared, "train"), Shard.open(prepared, "validation")
@@ -77,24 +64,24 @@ def plan_runs(loaded: LoadedSweep, folder: Path, report: Report, check: Check) -
     return runs
 
 
-def _count_parameters(row: SweepRow, vocabulary: int) -> int:
+def _count_parameters(row: Recipe, vocabulary: int) -> int:
     """Build the model on the meta device."""
-    choose_device(row.recipe.train.device)
+    choose_device(row.train.device)
     with torch.device("meta"), SkipInit():
-        model = SummarizationModel(row.recipe.model, vocabulary)
+        model = SummarizationModel(row.model, vocabulary)
     return sum(parameter.numel() for parameter in model.parameters())
 
 
-def _recipe(row: SweepRow, seed: int, prepared: Path, source_tokens: int, shards: tuple[Shard, Shard]) -> Recipe:
+def _recipe(row: Recipe, seed: int, prepared: Path, source_tokens: int, shards: tuple[Shard, Shard]) -> Recipe:
     """Set the seed, the shared data, and the fewest updates that read the budget of tokens."""
-    recipe, train = row.recipe, row.recipe.train
-    data = TrainingData(*shards, recipe.model.source_length, recipe.model.target_length, seed)
+    train = row.train
+    data = TrainingData(*shards, row.model.source_length, row.model.target_length, seed)
     steps = data.updates_for(source_tokens, train.batch_tokens, train.accumulate)
-    return recipe.model_copy(
+    return row.model_copy(
         update={
             "name": f"{row.name}-seed{seed}",
             "seed": seed,
-            "data": recipe.data.model_copy(update={"prepared": prepared}),
+            "data": row.data.model_copy(update={"prepared": prepared}),
             "train": train.model_copy(update={"steps": steps}),
         }
     )

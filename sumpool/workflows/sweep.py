@@ -39,7 +39,7 @@ def sweep(loaded: LoadedSweep, out: Path | None = None, *, report: Report = sile
     """
     settings, folder = loaded.settings, out or RUNS / loaded.settings.sweep
     target = None if settings.target_loss == "auto" else settings.target_loss
-    resamples = loaded.rows[0].recipe.evaluate.resamples
+    resamples = loaded.rows[0].evaluate.resamples
     # 1. Prepare the data, check the models of all rows, and count the updates that spend the budget.
     runs = plan_runs(loaded, folder, report, check)
     # 2. Train and evaluate one run after the other, and write the table after each.

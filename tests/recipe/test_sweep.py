@@ -50,19 +50,19 @@ def test_a_row_is_the_recipe_with_changed_settings(file: Path) -> None:
     assert loaded.settings.seeds == (1, 2)
     assert (loaded.settings.split, loaded.settings.target_loss) == ("validation", "auto")
     assert (blockwise.name, halving.name) == ("blockwise", "halving")
-    assert [layer.pool for layer in blockwise.recipe.model.encoder] == [None, None]
-    assert halving.recipe.model.encoder[1].pool is not None
-    assert halving.recipe.train.clip == 0.5
-    assert blockwise.recipe.name == halving.recipe.name == "toy"
-    unlike = {"model": blockwise.recipe.model, "train": blockwise.recipe.train}
-    assert halving.recipe.model_copy(update=unlike) == blockwise.recipe
+    assert [layer.pool for layer in blockwise.model.encoder] == [None, None]
+    assert halving.model.encoder[1].pool is not None
+    assert halving.train.clip == 0.5
+    assert blockwise.prepared_folder == halving.prepared_folder == Path("prepared/toy")
+    unlike = {"name": blockwise.name, "model": blockwise.model, "train": blockwise.train}
+    assert halving.model_copy(update=unlike) == blockwise
 
 
 def test_overrides_change_the_sweep_or_the_recipe_of_its_rows(file: Path) -> None:
     loaded = load_sweep(file, ["seeds=[3]", "train.clip=2.0", "train.learning_rate=0.5", "model.encoder[0].pool=null"])
     assert loaded.settings.seeds == (3,)
-    assert [row.recipe.train.clip for row in loaded.rows] == [2.0, 0.5]
-    assert {row.recipe.train.learning_rate for row in loaded.rows} == {0.5}
+    assert [row.train.clip for row in loaded.rows] == [2.0, 0.5]
+    assert {row.train.learning_rate for row in loaded.rows} == {0.5}
 
 
 def test_problems_of_all_rows_are_reported_at_once(file: Path) -> None:
@@ -114,7 +114,7 @@ def test_rows_may_be_separate_files(file: Path, tiny_recipe: Path) -> None:
     text = f"sweep: two\nsource_tokens: 500\nrecipes: [{tiny_recipe}, {other}]\n"
     file.write_text(text)
     assert [row.name for row in load_sweep(file, ["model.dim=32"]).rows] == ["tiny", "other"]
-    assert load_sweep(file, ["model.dim=32"]).rows[1].recipe.model.dim == 32
+    assert load_sweep(file, ["model.dim=32"]).rows[1].model.dim == 32
     other.write_text(tiny_recipe.read_text())
     assert "recipes[1] must have a short and unique name, got 'tiny'" in problems_of(file, text)
     other.unlink()
