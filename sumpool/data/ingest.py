@@ -20,12 +20,7 @@ _REPORT_ROWS = 20
 
 @dataclass(frozen=True)
 class Ingested:
-    """Row counts of the first pass.
-
-    Attributes:
-        documents: Documents of each split.
-        rejected: Rows that could not be used.
-    """
+    """Documents of each split, and number of rows that could not be used."""
 
     documents: dict[Split, int]
     rejected: int

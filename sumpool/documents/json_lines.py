@@ -16,12 +16,7 @@ ID_FIELDS: Final = ("id", "article_id", "document_id", "doc_id", "uid", "guid", 
 
 @dataclass(frozen=True)
 class Line:
-    """A valid line.
-
-    Attributes:
-        where: Location, as `file:line`.
-        fields: Fields of the object.
-    """
+    """A valid line: its location, as `file:line`, and the fields of its object."""
 
     where: str
     fields: dict[str, object]

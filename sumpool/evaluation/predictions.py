@@ -24,13 +24,7 @@ _REFERENCES = ("reference", *SUMMARY_FIELDS)
 
 @dataclass(frozen=True)
 class FieldNames:
-    """Field names of a file, guessed from its first row.
-
-    Attributes:
-        id: Field of the document's ID; None joins by line number.
-        text: Field of the summary or the reference.
-        document: Field of the document; None if the file has none.
-    """
+    """Field names of a file, guessed from its first row; without an ID, rows are joined by line number."""
 
     id: str | None
     text: str
@@ -48,17 +42,7 @@ class FieldNames:
 
 @dataclass
 class JoinedFiles:
-    """Two files joined by ID.
-
-    Attributes:
-        references: File of references, read in order.
-        reference_fields: Fields of the references.
-        predictions: File of summaries.
-        prediction_fields: Fields of the summaries.
-        offsets: Line number and byte offset of each summary, by ID.
-        documents: Number of references with a summary.
-        notes: Guessed field names, and rows that are left out.
-    """
+    """Two files joined by ID, with line number and byte offset of each summary."""
 
     references: Path
     reference_fields: FieldNames

@@ -12,14 +12,7 @@ from sumpool.errors import DataError
 
 
 class InputRow(NamedTuple):
-    """Row of a JSON lines file.
-
-    Attributes:
-        where: `file:line`, for error messages.
-        number: Line number, from 1.
-        offset: Byte offset in the decompressed file.
-        fields: Fields of the JSON object.
-    """
+    """Row of a JSON lines file, with its line number from 1 and its byte offset in the decompressed file."""
 
     where: str
     number: int

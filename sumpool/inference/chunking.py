@@ -20,17 +20,7 @@ MAX_GROUP_DOCUMENTS = 256
 
 @dataclass(frozen=True)
 class ChunkedDocument:
-    """A document as chunks of at most the model's source length.
-
-    Attributes:
-        id: Id of the document.
-        text: The document.
-        chunks: Token ids of each chunk; empty if the document cannot be summarised.
-        tokens_read: Tokens in the chunks.
-        tokens_total: Tokens of the document.
-        seconds: Time of tokenizing and chunking.
-        reason: Why there are no chunks; empty otherwise.
-    """
+    """A document as chunks of at most the model's source length, or the reason why there are none."""
 
     id: str
     text: str

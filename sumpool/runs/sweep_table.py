@@ -20,16 +20,7 @@ HOW_TO_READ = (
 
 @dataclass(frozen=True)
 class Outcome:
-    """Outcome of one run.
-
-    Attributes:
-        row: Name of the row.
-        seed: The seed.
-        parameters: Number of parameters of the model.
-        steps: Updates that read the budget of tokens.
-        metrics: Metrics of the run; None if it failed.
-        failure: Why it failed.
-    """
+    """Metrics of one run, or why it failed."""
 
     row: str
     seed: int

@@ -20,16 +20,7 @@ from sumpool.training.data_order import TrainingData
 
 @dataclass(frozen=True)
 class TrainingSetup:
-    """Everything that training needs besides the settings.
-
-    Attributes:
-        prepared: Folder of the prepared data.
-        data_report: Its report.
-        tokenizer: Its tokenizer.
-        validation: Documents of the validation split, with their texts.
-        data: Batches of the training and validation splits.
-        model: The model on the CPU, with weights drawn from the recipe's seed.
-    """
+    """Everything that training needs besides the settings; the model is on the CPU."""
 
     prepared: Path
     data_report: DataReport

@@ -24,13 +24,7 @@ from sumpool.errors import DataError
 
 @dataclass(frozen=True)
 class Fields:
-    """Names of the fields that hold document, summary and id.
-
-    Attributes:
-        document: Field of the document.
-        summary: Field of the summary.
-        id: Field of the id; None if the location in the file is used as id.
-    """
+    """Names of the fields that hold document, summary and id; without an id, the location in the file is the id."""
 
     document: str
     summary: str

@@ -22,13 +22,7 @@ _MAX_BYTES = 64 * 2**20
 
 @dataclass(frozen=True)
 class File:
-    """File of the RFC series.
-
-    Attributes:
-        number: RFC number.
-        where: Path, or archive and member name.
-        content: Uncompressed content.
-    """
+    """File of the RFC series: its number, its path (or archive and member name), and its uncompressed content."""
 
     number: int
     where: str
