@@ -97,42 +97,35 @@ class LshAttention(Attention):
     def forward(self, states: Tensor, mask: Tensor | None, positions: Tensor) -> Tensor:
         """Attend; see `Attention.forward`."""
         del positions
-        length = states.size(1)
-        query, value, mask = self._project_shared(states, full_mask(states) if mask is None else mask)
-        hashed, local = self._rounds(query, mask)
-        mixed = [
-            _attend(query[:, : self.hash_heads], value[:, : self.hash_heads], mask, hashed),
-            _attend(query[:, self.hash_heads :], value[:, self.hash_heads :], mask, local),
-        ]
-        out: Tensor = self.out(merge_heads(torch.cat(mixed, dim=1)))
-        return out[:, :length]
+        parts = self._split(states, full_mask(states) if mask is None else mask)
+        out: Tensor = self.out(merge_heads(torch.cat([_attend(*part) for part in parts], dim=1)))
+        return out[:, : states.size(1)]
 
     def attention_received(self, states: Tensor, mask: Tensor, positions: Tensor, include_self: bool) -> Tensor:
         """Recompute the weights of the same chunks: O(hashes * length * bucket * dim) again."""
         del positions
-        length = states.size(1)
-        query, _, mask = self._project_shared(states, mask)
-        hashed, local = self._rounds(query, mask)
-        received = [
-            _attention_received(query[:, : self.hash_heads], mask, hashed, include_self),
-            _attention_received(query[:, self.hash_heads :], mask, local, include_self),
-        ]
-        return torch.cat(received, dim=1).mean(1)[:, :length]
+        parts = self._split(states, mask)
+        received = [_attention_received(query, mask, rounds, include_self) for query, _, mask, rounds in parts]
+        return torch.cat(received, dim=1).mean(1)[:, : states.size(1)]
 
-    def _project_shared(self, states: Tensor, mask: Tensor) -> tuple[Tensor, Tensor, Tensor]:
-        """Shared queries and keys, values, (batch, heads, length, head_dim) each, and mask, padded to whole chunks."""
+    def _split(self, states: Tensor, mask: Tensor) -> list[tuple[Tensor, Tensor, Tensor, list[_HashRound]]]:
+        """Split the hashing heads from the local ones, with tokens padded to whole chunks.
+
+        Returns:
+            For both: shared queries and keys, values, (batch, heads, length, head_dim) each, mask, and rounds.
+        """
         rest = -states.size(1) % self.bucket
+        mask = F.pad(mask, (0, rest))
         projected = self.project(F.pad(states, (0, 0, 0, rest)))
-        query, value = (split_heads(part, self.heads) for part in projected.chunk(2, dim=-1))
-        return query, value, F.pad(mask, (0, rest))
-
-    def _rounds(self, query: Tensor, mask: Tensor) -> tuple[list[_HashRound], list[_HashRound]]:
-        """Hash rounds of the hashing heads, and the single round of the local heads."""
-        vectors = query[:, : self.hash_heads].detach()
-        orders = (self._sort(vectors, mask, rotation) for rotation in self.rotations)
+        heads = (self.hash_heads, self.heads - self.hash_heads)
+        (hash_query, query), (hash_value, value) = (
+            split_heads(part, self.heads).split(heads, dim=1) for part in projected.chunk(2, dim=-1)
+        )
+        orders = (self._sort(hash_query.detach(), mask, rotation) for rotation in self.rotations)
         hashed = [_split_chunks(order, self.bucket, look_ahead=False) for order in orders]
-        indices = torch.arange(query.size(2), device=query.device).expand(query[:, self.hash_heads :].shape[:3])
-        return hashed, [_split_chunks(indices, self.bucket, look_ahead=True)]
+        indices = torch.arange(query.size(2), device=query.device).expand(query.shape[:3])
+        local = [_split_chunks(indices, self.bucket, look_ahead=True)]
+        return [(hash_query, hash_value, mask, hashed), (query, value, mask, local)]
 
     def _sort(self, query: Tensor, mask: Tensor, rotation: Tensor) -> Tensor:
         """Token indices sorted by hash bucket, then by position, padding last: (batch, heads, length)."""
