@@ -1,11 +1,13 @@
 """Self-attention interface."""
 
 from abc import ABC, abstractmethod
+from functools import partial
 
 import torch
 from torch import Tensor, nn
 
-from sumpool.core.nn.layers import split_heads
+from sumpool.core.nn.layers import merge_heads, split_heads
+from sumpool.core.nn.masking import attend, attention_received
 from sumpool.core.nn.positions import PositionsKind, build_positions
 from sumpool.settings import Settings
 
@@ -20,8 +22,8 @@ class AttentionConfig(Settings, ABC):
         """Build the attention for `dim` features and `heads` heads."""
 
 
-class Attention(nn.Module, ABC):
-    """Self-attention over the states of each document.
+class Attention(nn.Module):
+    """Self-attention over the states of each document; by default every token attends to every token.
 
     Attributes:
         project: Joint projection to `projections` times dim features, by default queries, keys and values.
@@ -40,7 +42,6 @@ class Attention(nn.Module, ABC):
         self.out = nn.Linear(dim, dim)
         self.positions = build_positions(positions, heads, dim // heads)
 
-    @abstractmethod
     def forward(self, states: Tensor, mask: Tensor | None, positions: Tensor) -> Tensor:
         """Attend.
 
@@ -52,8 +53,10 @@ class Attention(nn.Module, ABC):
         Returns:
             (batch, length, dim); undefined at padding.
         """
+        query, key, value = self._project(states, positions)
+        mixed: Tensor = self.out(merge_heads(attend(query, key, value, mask, self.positions.bias(positions))))
+        return mixed
 
-    @abstractmethod
     def attention_received(self, states: Tensor, mask: Tensor, positions: Tensor, include_self: bool) -> Tensor:
         """Attention weight that each token receives from all tokens of its document, averaged over the heads.
 
@@ -66,6 +69,8 @@ class Attention(nn.Module, ABC):
         Returns:
             (batch, length), 0 at padding; with `include_self` the mean over real tokens is 1.
         """
+        query, key, _ = self._project(states, positions)
+        return attention_received(query, key, mask, include_self, partial(self.positions.bias, positions))
 
     def _project(self, states: Tensor, positions: Tensor) -> tuple[Tensor, Tensor, Tensor]:
         """Position-encoded queries and keys, and values, (batch, heads, length, head_dim) each."""

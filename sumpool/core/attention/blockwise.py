@@ -16,8 +16,6 @@ from torch import Tensor
 from torch.nn import functional as F
 
 from sumpool.core.attention._base import Attention, AttentionConfig, full_mask
-from sumpool.core.nn.layers import merge_heads
-from sumpool.core.nn.masking import attend, attention_received
 from sumpool.core.nn.positions import PositionsKind
 
 
@@ -51,16 +49,12 @@ class BlockwiseAttention(Attention):
     def forward(self, states: Tensor, mask: Tensor | None, positions: Tensor) -> Tensor:
         """Attend within each block; see `Attention.forward`."""
         if mask is None and states.size(1) <= self.block:
-            return self._attend(states, None, positions)
+            return super().forward(states, None, positions)
         return self._map_blocks(self._attend, states, full_mask(states) if mask is None else mask, positions)
 
     def attention_received(self, states: Tensor, mask: Tensor, positions: Tensor, include_self: bool) -> Tensor:
         """Recompute the weights block by block: O(length * block * dim) again."""
-
-        def receive(states: Tensor, mask: Tensor, positions: Tensor) -> Tensor:
-            query, key, _ = self._project(states, positions)
-            return attention_received(query, key, mask, include_self, partial(self.positions.bias, positions))
-
+        receive = partial(super().attention_received, include_self=include_self)
         return self._map_blocks(receive, states, mask, positions)
 
     def _map_blocks(
@@ -81,9 +75,5 @@ class BlockwiseAttention(Attention):
             output = zeros.index_copy(0, real, partial_output)
         return output.view(batch, -1, *output.shape[2:])[:, :length]
 
-    def _attend(self, states: Tensor, mask: Tensor | None, positions: Tensor) -> Tensor:
-        query, key, value = self._project(states, positions)
-        if mask is not None and mask.all():
-            mask = None
-        mixed: Tensor = self.out(merge_heads(attend(query, key, value, mask, self.positions.bias(positions))))
-        return mixed
+    def _attend(self, states: Tensor, mask: Tensor, positions: Tensor) -> Tensor:
+        return super().forward(states, None if mask.all() else mask, positions)
