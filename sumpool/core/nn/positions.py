@@ -5,7 +5,6 @@ gaps, and pooled states keep their distance in the source. Only differences of p
 """
 
 import math
-from abc import ABC, abstractmethod
 from typing import Literal, final
 
 import torch
@@ -91,10 +90,9 @@ class Embed(nn.Module):
         return embedded
 
 
-class AttentionPositions(nn.Module, ABC):
-    """Position encoding within an attention."""
+class AttentionPositions(nn.Module):
+    """Position encoding within an attention; by default there is none."""
 
-    @abstractmethod
     def rotate(self, states: Tensor, positions: Tensor) -> Tensor:
         """Rotate queries or keys.
 
@@ -105,8 +103,9 @@ class AttentionPositions(nn.Module, ABC):
         Returns:
             (batch, heads, length, head_dim).
         """
+        del positions
+        return states
 
-    @abstractmethod
     def bias(self, positions: Tensor, queries: slice = slice(None)) -> Tensor | None:
         """Compute the bias of the attention scores.
 
@@ -117,6 +116,8 @@ class AttentionPositions(nn.Module, ABC):
         Returns:
             (batch, heads, queries, length), or None without a bias.
         """
+        del positions, queries
+        return None
 
 
 def build_positions(kind: PositionsKind, heads: int, head_dim: int) -> AttentionPositions:
@@ -127,21 +128,7 @@ def build_positions(kind: PositionsKind, heads: int, head_dim: int) -> Attention
     """
     if kind == "rotary":
         return RotaryPositions(head_dim)
-    return RelativePositions(heads) if kind == "relative" else NoPositions()
-
-
-@final
-class NoPositions(AttentionPositions):
-    """No position encoding."""
-
-    def rotate(self, states: Tensor, positions: Tensor) -> Tensor:
-        """Return the states."""
-        del positions
-        return states
-
-    def bias(self, positions: Tensor, queries: slice = slice(None)) -> None:
-        """Return None."""
-        del positions, queries
+    return RelativePositions(heads) if kind == "relative" else AttentionPositions()
 
 
 @final
@@ -167,10 +154,6 @@ class RotaryPositions(AttentionPositions):
         first, second = states.chunk(2, dim=-1)
         return torch.cat([first * cosine - second * sine, first * sine + second * cosine], dim=-1)
 
-    def bias(self, positions: Tensor, queries: slice = slice(None)) -> None:
-        """Return None."""
-        del positions, queries
-
 
 @final
 class RelativePositions(AttentionPositions):
@@ -188,11 +171,6 @@ class RelativePositions(AttentionPositions):
         super().__init__()
         self.weight = nn.Parameter(torch.zeros(heads, 2 * BUCKETS))
         self.register_buffer("starts", torch.tensor(_bucket_starts(), dtype=torch.int32), persistent=False)
-
-    def rotate(self, states: Tensor, positions: Tensor) -> Tensor:
-        """Return the states."""
-        del positions
-        return states
 
     def bias(self, positions: Tensor, queries: slice = slice(None)) -> Tensor:
         """Look up the bias of all distances; see `AttentionPositions.bias`."""
