@@ -39,6 +39,15 @@ class BenchConfig(Settings):
     """Time for everything; auto is nine minutes on a CPU, 100 seconds on a GPU, and six times as much with peers."""
 
 
+class Repeated(Settings):
+    """Documents and repetitions of a timed suite."""
+
+    batch: int = Field(1, ge=1)
+    """Documents at once."""
+    repeats: int = Field(3, ge=1)
+    """Measured repetitions after one that is not counted; where time is limited, fewer if they take too long."""
+
+
 class ModelSizes(Settings):
     """Sizes of the models of a suite; those of BART-base by default."""
 
@@ -58,21 +67,19 @@ class ModelSizes(Settings):
         return self
 
 
-class OperatorsConfig(Settings):
+class OperatorsConfig(Repeated):
     """Vectors that are pooled, and the time for it."""
 
     lengths: tuple[Annotated[int, Field(ge=4)], ...] = Field(
         (128, 256, 512, 1024, 2048, 4096, 8192, 16384), min_length=1
     )
     """Vectors before pooling; every power of two up to half of them is kept in turn."""
-    batch: int = Field(16, ge=1)
-    """Documents at once."""
+    batch: Count = 16
     dim: int = Field(32, ge=1)
     """Features of a vector, as few as the paper's benchmark has."""
     model_dim: int = Field(512, ge=1)
     """Features of a model's vectors, for the smallest number kept at which halving is faster."""
-    repeats: int = Field(20, ge=1)
-    """Measured repetitions after one that is not counted; fewer where they take too long."""
+    repeats: Count = 20
     seconds: float = Field(0.25, gt=0)
     """After which an operator is not repeated again; one that would take four times as long even once is left out."""
 
@@ -88,8 +95,7 @@ class ComplexityConfig(ModelSizes):
     """Tokens of a block."""
     target: int = Field(512, ge=1)
     """Summary tokens."""
-    heads: int = Field(8, ge=1)
-    """Attention heads; must divide dim."""
+    heads: Count = 8
     layers: int = Field(6, ge=1)
     """Layers of the encoder and of the decoder."""
 
@@ -100,7 +106,7 @@ class ComplexityConfig(ModelSizes):
         return self
 
 
-class TablesConfig(Settings):
+class TablesConfig(Repeated):
     """Table of the paper, and the factors by which everything is made smaller."""
 
     table: Literal[2, 7, 8, 10] = 2
@@ -119,13 +125,11 @@ class TablesConfig(Settings):
     """Hypotheses of a generation."""
     target: int = Field(512, ge=1)
     """Summary tokens of a training step, before scale."""
-    repeats: int = Field(3, ge=1)
-    """Measured repetitions after one that is not counted; fewer where they take too long."""
     seconds: float = Field(20.0, gt=0)
     """After which a row is not repeated again."""
 
 
-class ShorteningConfig(ModelSizes):
+class ShorteningConfig(Repeated, ModelSizes):
     """Sizes of the model that pools less and more."""
 
     factors: tuple[Count, ...] = Field((1, 2, 3, 4, 6, 8), min_length=1)
@@ -138,21 +142,16 @@ class ShorteningConfig(ModelSizes):
     """Source tokens."""
     target: int = Field(2048, ge=1)
     """Summary tokens."""
-    batch: int = Field(1, ge=1)
-    """Documents at once."""
     dim: int = Field(256, ge=2)
     """Features of a vector; the paper has 512."""
-    heads: int = Field(8, ge=1)
-    """Attention heads; must divide dim."""
+    heads: Count = 8
     feed_forward: int = Field(1024, ge=1)
     """Width of the feed-forward layers; the paper has 2048."""
     vocabulary: int = Field(64, ge=8)
     """Tokens of the vocabulary; the paper's are characters."""
-    repeats: int = Field(3, ge=1)
-    """Measured repetitions after one that is not counted."""
 
 
-class SelectionBenchConfig(ModelSizes):
+class SelectionBenchConfig(Repeated, ModelSizes):
     """Sizes of the decoder that selects sentences; those of BART-base by default."""
 
     lengths: tuple[Count, ...] = Field((1024, 2048, 4096, 8192), min_length=1)
@@ -169,8 +168,7 @@ class SelectionBenchConfig(ModelSizes):
     """Distance of the states of a document's hypotheses, and of successive steps, from their centre, in proportion to
     its length. At 0.1 four hypotheses select about 1.3 times as many sentences as one; models of at most three layers
     that were trained on RFCs: 1.04 to 1.26."""
-    batch: int = Field(4, ge=1)
-    """Documents at once."""
+    batch: Count = 4
     beams: int = Field(4, ge=1)
     """Hypotheses of each document."""
     layers: int = Field(6, ge=1)
@@ -181,13 +179,12 @@ class SelectionBenchConfig(ModelSizes):
     """Measured repetitions of a step after one that is not counted; generations take turns token by token instead."""
 
 
-class TransformersConfig(ModelSizes):
+class TransformersConfig(Repeated, ModelSizes):
     """Sizes of a BART that is imported, those of BART-base, and of what it reads and writes."""
 
     length: int = Field(1024, ge=1)
     """Source tokens."""
-    batch: int = Field(8, ge=1)
-    """Documents at once."""
+    batch: Count = 8
     beams: int = Field(4, ge=2)
     """Hypotheses of each document."""
     generate: int = Field(64, ge=1)
@@ -196,11 +193,9 @@ class TransformersConfig(ModelSizes):
     """Layers of the encoder and of the decoder."""
     vocabulary: int = Field(50265, ge=16)
     """Tokens of the vocabulary."""
-    repeats: int = Field(3, ge=1)
-    """Measured repetitions after one that is not counted."""
 
 
-class SparsityConfig(Settings):
+class SparsityConfig(Repeated):
     """Documents whose attention is analysed, and lengths at which a model of the same shape is timed."""
 
     documents: int = Field(50, ge=1)
@@ -219,8 +214,6 @@ class SparsityConfig(Settings):
     """Summary tokens."""
     surface_lengths: tuple[Count, ...] = Field((256, 448, 640, 832, 1024), min_length=3)
     """Source tokens where both grow; with 6 targets they make the paper's 30 samples."""
-    batch: int = Field(1, ge=1)
-    """Documents at once."""
     repeats: int = Field(5, ge=1)
     """Measured repetitions after one that is not counted; the paper has 100."""
 

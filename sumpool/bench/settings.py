@@ -11,7 +11,6 @@ from sumpool.recipe.problems import error_messages
 from sumpool.settings import Settings
 
 Section = TypeVar("Section", bound=Settings)
-Schema = TypeVar("Schema", bound=Settings)
 
 
 class Hardware(Settings):
@@ -40,8 +39,8 @@ class SuiteSettings(BenchSettings[Section], Generic[Section]):
 
 
 def load_settings(
-    name: str, schema: type[Schema], overrides: Sequence[str] = (), section: Mapping[str, Any] | None = None
-) -> Schema:
+    name: str, schema: type[Section], overrides: Sequence[str] = (), section: Mapping[str, Any] | None = None
+) -> Section:
     """Validate the settings of a benchmark, the `bench` section of a recipe with overrides; `name` is for the error.
 
     Raises:
