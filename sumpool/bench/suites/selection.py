@@ -22,6 +22,7 @@ from sumpool.bench.results.report import Result
 from sumpool.bench.results.table import Row
 from sumpool.bench.suites.selection_generation import measure_generations
 from sumpool.bench.suites.selection_tables import APPROXIMATE, FULL, GRU, selection_result
+from sumpool.bench.suites.sparsity import reuse_agreement
 from sumpool.bench.systems.workload import Conditions
 from sumpool.core.cross_attention._base import CrossAttentionConfig, StepState
 from sumpool.core.cross_attention.full import FullCrossAttentionConfig
@@ -120,7 +121,8 @@ class _Layer:
             config = _config(SELECTIONS[APPROXIMATE], self.settings.generate_sentences, interval)
             layer, cache = self._build(config, cache)
             tasks[interval] = partial(_search, layer, queries, cache)
-            agreement[interval] = _agreement(layer, queries, cache, interval)
+            selected = torch.stack([layer.select_sentences(query, cache) for query in queries])
+            agreement[interval] = reuse_agreement(selected, interval)
         rows = []
         for interval, timing in interleave(tasks, self.settings.repeats, self.conditions.device, progress).items():
             step = Timing(tuple(seconds / len(queries) for seconds in timing.seconds))
@@ -162,10 +164,3 @@ def _search(layer: SentenceCrossAttention, queries: list[Tensor], cache: Cache) 
     state: StepState = {}
     for query in queries:
         _, state = layer.step(query, cache, state)
-
-
-def _agreement(layer: SentenceCrossAttention, queries: list[Tensor], cache: Cache, interval: int) -> float:
-    """Share of the sentences selected at every step that the reused selection has too."""
-    fresh = torch.stack([layer.select_sentences(query, cache) for query in queries])  # (steps, batch, beams, sentences)
-    first = torch.arange(len(queries), device=fresh.device) // interval * interval
-    return float((fresh & fresh[first]).sum() / fresh.sum())

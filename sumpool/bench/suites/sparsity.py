@@ -125,6 +125,12 @@ def mode_row(mode: str, times: Sequence[Row]) -> Row:
     return Row({"mode": mode, **values, **paper})
 
 
+def reuse_agreement(selected: Tensor, interval: int) -> float:
+    """Share of the sentences selected at every step, (steps, ...) bool, that the last reused selection has too."""
+    reused = selected[torch.arange(len(selected), device=selected.device) // interval * interval]
+    return float((selected & reused).sum() / selected.sum())
+
+
 def _terms(target: int, length: int) -> tuple[int, ...]:
     return 1, target, length, target * length, target**2, length**2
 
@@ -136,19 +142,16 @@ def _kept(number: int, documents: Sequence[Tensor], settings: SparsityConfig) ->
     for shares in documents:
         best = shares.double().sort(dim=1, descending=True).values.cumsum(1).mean(0).cpu()  # (sentences,)
         total += torch.cat([best, torch.ones(most - len(best))])
-    longer = [shares for shares in documents if shares.size(1) > settings.sentences]
+    selected = [
+        torch.zeros_like(shares, dtype=torch.bool).scatter(1, shares.topk(settings.sentences).indices, value=True)
+        for shares in documents
+        if shares.size(1) > settings.sentences
+    ]
     agreement = {}
     for interval in settings.reselect_every:
-        agreed = [_agreement(shares, settings.sentences, interval) for shares in longer]
+        agreed = [reuse_agreement(sentences, interval) for sentences in selected]
         agreement[interval] = sum(agreed) / len(agreed) if agreed else None
     return Row({"layer": number, "kept": tuple((total / len(documents)).tolist()), "agreement": agreement})
-
-
-def _agreement(shares: Tensor, sentences: int, interval: int) -> float:
-    """Share of the best sentences at each token that were among the best at the last selection."""
-    best = torch.zeros_like(shares, dtype=torch.bool).scatter(1, shares.topk(sentences, dim=1).indices, value=True)
-    selected = best[torch.arange(len(best), device=best.device) // interval * interval]
-    return float((best & selected).sum() / best.sum())
 
 
 def _times(
