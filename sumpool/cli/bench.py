@@ -148,13 +148,11 @@ def _check_options(target: str | None, given: Mapping[str, object]) -> None:
     Raises:
         RecipeError: If an option does not go with the target.
     """
-    chosen = [name for name, value in given.items() if value]
-    wrong = next((name for name in chosen if name in ("--peers", "--compare")), None)
-    if target in NAMES and wrong:
-        raise RecipeError(f"{wrong} must go with a model, got {target}")
-    wrong = next((name for name in chosen if name != "--compare"), None)
-    if target and target.endswith(SAVED) and wrong:
-        raise RecipeError(f"{wrong} must go with something to measure, got {target}, which was measured before")
+    for name in (name for name, value in given.items() if value):
+        if target in NAMES and name in ("--peers", "--compare"):
+            raise RecipeError(f"{name} must go with a model, got {target}")
+        if target and target.endswith(SAVED) and name != "--compare":
+            raise RecipeError(f"{name} must go with something to measure, got {target}, which was measured before")
 
 
 def _lay_out(tables: "Sequence[Table]") -> str:

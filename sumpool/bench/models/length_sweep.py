@@ -136,8 +136,11 @@ class LengthSweep:
                 values, note = costs.attempt(self._work(cell, documents), length, counted=cell[0] == "train")
             else:
                 values, note = {}, f"a repetition would take about {significant(costs.predict(length), 2)} s"
-            labels = {"workload": cell[0], "model": cell[1], "length": length, "batch": self.settings.batch}
-            tried[cell] = Row({**labels, **self._weights(cell), **values}, note=note)
+            workload, model = cell
+            labels = {"workload": workload, "model": model, "length": length, "batch": self.settings.batch}
+            if isinstance(subject := self.contenders[model], Subject):
+                values |= {"precision": subject.precision_of(workload), "weights": subject.weights(workload)}
+            tried[cell] = Row({**labels, **values}, note=note)
         if length not in self.wanted:
             return
         fitting = {cell: self._work(cell, documents) for cell in self.costs if not tried[cell].note}
@@ -164,13 +167,6 @@ class LengthSweep:
         for rate, probe in self.probes.items():
             self.machine.append(Row({"rate": rate, "length": length, "amount": probe.amount}, timings.pop(rate)))
         return timings
-
-    def _weights(self, cell: Cell) -> dict[str, str | int]:
-        """Precision, and bytes of the weights, of one of our models."""
-        subject = self.contenders[cell[1]]
-        if not isinstance(subject, Subject):
-            return {}
-        return {"precision": subject.precision_of(cell[0]), "weights": subject.weights(cell[0])}
 
     def _work(self, cell: Cell, documents: Documents, tokens: int | None = None) -> Work:
         """One repetition of a workload, with fewer tokens generated if that is asked for."""

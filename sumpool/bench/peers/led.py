@@ -1,6 +1,7 @@
 """LED of transformers on a run's documents: the same tokens, cut at the same lengths, under its names."""
 
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from itertools import takewhile
 from typing import Any, final
 
@@ -21,13 +22,13 @@ IGNORED = -100
 
 
 @final
+@dataclass
 class LedDataset:
     """Documents as a data set of torch: unpadded `input_ids` (length,) and `labels` (target,)."""
 
-    def __init__(
-        self, items: ItemSource, config: ModelConfig, special_tokens: SpecialTokens = DEFAULT_SPECIAL_TOKENS
-    ) -> None:
-        self.items, self.config, self.special_tokens = items, config, special_tokens
+    items: ItemSource
+    config: ModelConfig
+    special_tokens: SpecialTokens = DEFAULT_SPECIAL_TOKENS
 
     def __len__(self) -> int:
         return len(self.items)
@@ -66,6 +67,7 @@ def led_batch(examples: Sequence[Mapping[str, Tensor]], pad: int = DEFAULT_SPECI
 
 
 @final
+@dataclass
 class LedGenerator:
     """Generates summaries with one LED by `generate` of transformers, under the rules of our search.
 
@@ -74,50 +76,45 @@ class LedGenerator:
     documents, where ours writes no more than it reads, and tokens that a summary must begin with are left out.
     """
 
-    def __init__(
-        self,
-        model: Any,  # noqa: ANN401 - a type of transformers
-        sizes: ModelConfig,
-        config: DecodingConfig,
-        lengths: Lengths,
-        special_tokens: SpecialTokens = DEFAULT_SPECIAL_TOKENS,
-    ) -> None:
-        """Prepare."""
-        self._model, self._sizes, self._config, self._lengths = model, sizes, config, lengths
-        self._tokens = special_tokens
+    model: Any
+    sizes: ModelConfig
+    config: DecodingConfig
+    lengths: Lengths
+    special_tokens: SpecialTokens = DEFAULT_SPECIAL_TOKENS
 
     def generate(self, documents: Sequence[Item], surfaces: TokenSurfaces) -> list[list[int]]:
         """Summarise a batch of documents; returns the tokens of each summary without EOS."""
         from transformers import LogitsProcessorList
 
-        repeat = self._config.no_repeat_words
-        rules = [_NoRepeatWordsProcessor(NoRepeatWords(repeat, surfaces), self._tokens.decoder_start)] if repeat else []
-        examples = [{"input_ids": led_example(item, self._sizes, self._tokens)["input_ids"]} for item in documents]
-        batch = {name: part.to(self._model.device) for name, part in led_batch(examples, self._tokens.pad).items()}
-        self._model.eval()
+        repeat, tokens = self.config.no_repeat_words, self.special_tokens
+        rules = [_NoRepeatWordsProcessor(NoRepeatWords(repeat, surfaces), tokens.decoder_start)] if repeat else []
+        examples = [{"input_ids": led_example(item, self.sizes, tokens)["input_ids"]} for item in documents]
+        batch = {name: part.to(self.model.device) for name, part in led_batch(examples, tokens.pad).items()}
+        self.model.eval()
         with torch.inference_mode():
-            summaries = self._model.generate(
+            summaries = self.model.generate(
                 **batch, generation_config=self._settings(), logits_processor=LogitsProcessorList(rules)
             )
-        return [list(takewhile(lambda token: token != self._tokens.eos, row[1:])) for row in summaries.tolist()]
+        return [list(takewhile(lambda token: token != tokens.eos, row[1:])) for row in summaries.tolist()]
 
     def _settings(self) -> Any:  # noqa: ANN401
         from transformers import GenerationConfig
 
+        tokens = self.special_tokens
         return GenerationConfig(
             do_sample=False,
-            num_beams=self._config.beams,
-            length_penalty=self._config.length_penalty,
-            early_stopping=self._config.early_stopping,
-            min_new_tokens=self._lengths.minimum,
-            max_new_tokens=self._lengths.maximum + 1,  # EOS
-            no_repeat_ngram_size=self._config.no_repeat_tokens,
-            forced_eos_token_id=self._tokens.eos if self._config.force_end else None,
-            suppress_tokens=list(self._tokens.suppressed),
-            pad_token_id=self._tokens.pad,
-            bos_token_id=self._tokens.decoder_start,
-            eos_token_id=self._tokens.eos,
-            decoder_start_token_id=self._tokens.decoder_start,
+            num_beams=self.config.beams,
+            length_penalty=self.config.length_penalty,
+            early_stopping=self.config.early_stopping,
+            min_new_tokens=self.lengths.minimum,
+            max_new_tokens=self.lengths.maximum + 1,  # EOS
+            no_repeat_ngram_size=self.config.no_repeat_tokens,
+            forced_eos_token_id=tokens.eos if self.config.force_end else None,
+            suppress_tokens=list(tokens.suppressed),
+            pad_token_id=tokens.pad,
+            bos_token_id=tokens.decoder_start,
+            eos_token_id=tokens.eos,
+            decoder_start_token_id=tokens.decoder_start,
         )
 
 

@@ -124,7 +124,7 @@ def test_each_piece_is_the_likeliest_that_is_allowed() -> None:
     first = torch.zeros_like(ids)
     first[0, 0] = 1
     with torch.no_grad():
-        logits = writing._model(
+        logits = writing.model(
             input_ids=ids, global_attention_mask=first, decoder_input_ids=torch.tensor([[BOS, *summary[:-1]]])
         ).logits[0]
     logits[:, [PAD, UNK, BOS, EOS]] = -torch.inf
