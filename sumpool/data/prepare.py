@@ -77,7 +77,10 @@ def prepare(config: DataConfig, folder: Path, *, skip_bad_rows: bool, report: Re
         digest = fingerprint(config)
         if is_intact(folder, digest, check):
             return DataReport.load(folder)
-        _require_prepared_or_empty(folder)
+        if folder.exists() and not is_prepared_folder(folder) and any(folder.iterdir()):
+            raise DataError(
+                f"{folder} must be new, empty or prepared data, got other content; set data.prepared to another folder"
+            )
         if config.tokenizer:
             _require_vocabulary_of_tokenizer(config, load_tokenizer(config.tokenizer).vocab_size)
         with replace_folder(folder) as new:
@@ -164,7 +167,10 @@ def _write_shards(
     training = [document.digest for document in stats["train"]]
     return {
         "train": summarize_split(stats["train"], (), None),
-        **{split: summarize_split(stats[split], training, _fraction(in_training[split])) for split in _EVALUATION},
+        **{
+            split: summarize_split(stats[split], training, float(flags.sum() / max(len(flags), 1)))
+            for split, flags in in_training.items()
+        },
     }
 
 
@@ -172,10 +178,6 @@ def _sample_documents(texts: Texts) -> Iterator[list[str]]:
     step = max(1, -(-len(texts) // contamination.MAX_DOCUMENTS))
     for number in range(0, len(texts), step):
         yield words(texts[number].document)
-
-
-def _fraction(flags: np.ndarray) -> float:
-    return float(flags.mean()) if len(flags) else 0.0
 
 
 def _notes(config: DataConfig, vocabulary: int, ingested: Ingested) -> Iterator[str]:
@@ -195,11 +197,4 @@ def _require_vocabulary_of_tokenizer(config: DataConfig, vocabulary: int) -> Non
     if config.vocabulary not in (None, vocabulary):
         raise RecipeError(
             f"data.vocabulary must be null or {vocabulary}, the size of {config.tokenizer}, got {config.vocabulary}"
-        )
-
-
-def _require_prepared_or_empty(folder: Path) -> None:
-    if folder.exists() and not is_prepared_folder(folder) and any(folder.iterdir()):
-        raise DataError(
-            f"{folder} must be new, empty or prepared data, got other content; set data.prepared to another folder"
         )

@@ -45,7 +45,9 @@ def ordered_map(
         ResourceError: If a worker was killed, as by the kernel if memory runs out.
     """
     if not workers:
-        yield from _checked(map(build(), tasks), check)
+        for result in map(build(), tasks):
+            check()
+            yield result
         return
     tasks = iter(tasks)
     with _started(build, workers) as pool:
@@ -154,9 +156,3 @@ def _exit_with_parent() -> None:
     assert parent is not None, "a worker has a parent"
     parent.join()
     os._exit(1)
-
-
-def _checked(results: Iterator[Result], check: Check) -> Iterator[Result]:
-    for result in results:
-        check()
-        yield result

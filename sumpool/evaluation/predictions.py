@@ -1,13 +1,13 @@
 """Summaries and references from two files, joined by ID.
 
 Both files are read to the end before anything is scored, so that invalid rows are reported at once. The references are
-then read again in order, and each summary is read at its offset; memory grows by an ID and two numbers per document.
+then read again in order, and each summary is read at its offset; memory grows by an ID and two numbers per row.
 """
 
 import shutil
-from collections.abc import Iterator, Set
+from collections.abc import Iterator, Sequence, Set
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from pathlib import Path
 from tempfile import TemporaryFile
 from typing import IO
@@ -40,7 +40,7 @@ class FieldNames:
         return f"text in {self.text!r}, {joined}{document}"
 
 
-@dataclass
+@dataclass(frozen=True)
 class JoinedFiles:
     """Two files joined by ID, with line number and byte offset of each summary."""
 
@@ -49,8 +49,8 @@ class JoinedFiles:
     predictions: Path
     prediction_fields: FieldNames
     offsets: dict[str, tuple[int, int]]
-    documents: int = 0
-    notes: list[str] = field(default_factory=list)
+    documents: int
+    notes: list[str]
 
     def candidates(self, done: Set[str] = frozenset()) -> Iterator[Candidate]:
         """Read references with their summaries, in the order of the references, but for the IDs in `done`.
@@ -86,8 +86,10 @@ def join(predictions: Path, references: Path, *, skip_missing: bool = False) -> 
     Raises:
         DataError: If a row is invalid, an ID occurs twice, or a reference has no summary.
     """
-    prediction_fields, offsets = _read_predictions(predictions)
-    reference_fields, missing, matched = _read_references(references, offsets)
+    prediction_fields, offsets = _scan(predictions, _SUMMARIES)
+    reference_fields, names = _scan(references, _REFERENCES, DOCUMENT_FIELDS)
+    missing = [name for name in names if name not in offsets]
+    matched = len(names) - len(missing)
     if (prediction_fields.id is None) != (reference_fields.id is None):
         raise DataError(
             f"{predictions} and {references} must both have ids, or neither, got {prediction_fields} and "
@@ -101,54 +103,33 @@ def join(predictions: Path, references: Path, *, skip_missing: bool = False) -> 
     notes = [f"{predictions.name}: {prediction_fields}", f"{references.name}: {reference_fields}"]
     if missing:
         notes.append(f"references without a summary, left out: {_examples(missing)}")
-    extra = sorted(offsets.keys() - matched) if len(offsets) > len(matched) else []
+    extra = sorted(offsets.keys() - names.keys())
     if extra:
         notes.append(f"summaries without a reference, left out: {_examples(extra)}")
-    return JoinedFiles(references, reference_fields, predictions, prediction_fields, offsets, len(matched), notes)
+    return JoinedFiles(references, reference_fields, predictions, prediction_fields, offsets, matched, notes)
 
 
-def _read_predictions(path: Path) -> tuple[FieldNames, dict[str, tuple[int, int]]]:
+def _scan(
+    path: Path, texts: Sequence[str], documents: tuple[str, ...] = ()
+) -> tuple[FieldNames, dict[str, tuple[int, int]]]:
+    """Check all rows of a file, and return its field names with line number and byte offset of each row by ID."""
     fields: FieldNames | None = None
     offsets: dict[str, tuple[int, int]] = {}
     with open_rows(path) as file:
         for row in read_rows(file, path):
-            fields = fields or FieldNames(guess_field(row.fields, ID_FIELDS), row.guess(_SUMMARIES))
+            if fields is None:
+                strings = {name: value for name, value in row.fields.items() if isinstance(value, str)}
+                document = guess_field(strings, documents)
+                fields = FieldNames(guess_field(row.fields, ID_FIELDS), row.guess(texts), document)
             name = fields.name(row)
             if name in offsets:
                 raise DataError(f"{row.where} must have a unique id, got {name!r} of line {offsets[name][0]} again")
-            row.text(fields.text)
-            offsets[name] = row.number, row.offset
-    return _require_rows(fields, path), offsets
-
-
-def _read_references(path: Path, offsets: dict[str, tuple[int, int]]) -> tuple[FieldNames, list[str], set[str]]:
-    fields: FieldNames | None = None
-    matched: set[str] = set()
-    missing: dict[str, None] = {}
-    with open_rows(path) as file:
-        for row in read_rows(file, path):
-            fields = fields or _reference_fields(row)
-            name = fields.name(row)
-            if name in matched or name in missing:
-                raise DataError(f"{row.where} must have a unique id, got {name!r} a second time")
             for required in filter(None, (fields.text, fields.document)):
                 row.text(required)
-            if name in offsets:
-                matched.add(name)
-            else:
-                missing[name] = None
-    return _require_rows(fields, path), list(missing), matched
-
-
-def _reference_fields(row: InputRow) -> FieldNames:
-    texts = {name: value for name, value in row.fields.items() if isinstance(value, str)}
-    return FieldNames(guess_field(row.fields, ID_FIELDS), row.guess(_REFERENCES), guess_field(texts, DOCUMENT_FIELDS))
-
-
-def _require_rows(fields: FieldNames | None, path: Path) -> FieldNames:
+            offsets[name] = row.number, row.offset
     if fields is None:
         raise DataError(f"{path} must have at least one row, got none")
-    return fields
+    return fields, offsets
 
 
 @contextmanager

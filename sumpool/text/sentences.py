@@ -158,7 +158,8 @@ def _from_json(text: str) -> PunktParameters:
     content = json.loads(text)
     parameters = PunktParameters()
     parameters.abbrev_types = set(_words(content["abbreviations"]))
-    parameters.collocations = {_pair(words) for words in _words(content["collocations"])}
+    pairs = [pair.split(" ") for pair in _words(content["collocations"])]
+    parameters.collocations = {(first, second) for first, second in pairs}
     parameters.sent_starters = set(_words(content["sentence_starters"]))
     for word, flags in content["orthographic_context"].items():
         parameters.ortho_context[word] = int(flags)
@@ -169,8 +170,3 @@ def _words(value: object) -> list[str]:
     if not isinstance(value, list) or not all(isinstance(word, str) for word in value):
         raise TypeError("a list of other things than words")
     return value
-
-
-def _pair(words: str) -> tuple[str, str]:
-    first, second = words.split(" ")
-    return first, second

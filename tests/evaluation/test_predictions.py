@@ -98,7 +98,7 @@ def test_a_repeated_id_is_reported(tmp_path: Path, references: Path) -> None:
     with pytest.raises(DataError, match=r"summaries\.jsonl:3 must have a unique id, got 'a' of line 1 again"):
         join(summaries(tmp_path, "aba"), references)
     doubled = write(tmp_path / "r.jsonl", [{"id": "a", "summary": "r"}, {"id": "a", "summary": "r"}])
-    with pytest.raises(DataError, match=r"r\.jsonl:2 must have a unique id, got 'a' a second time"):
+    with pytest.raises(DataError, match=r"r\.jsonl:2 must have a unique id, got 'a' of line 1 again"):
         join(summaries(tmp_path, "ab"), doubled)
 
 
