@@ -31,32 +31,22 @@ def bench(
             metavar="[SUITE|RUN|RECIPE]",
             help=f"One of {', '.join(NAMES)}; or a run folder or recipe, by default the newest run; or a "
             "FILE.json to show again.",
-            show_default=False,
         ),
     ] = None,
     run: Annotated[
-        Path | None,
-        typer.Argument(
-            metavar="[RUN]", help=f"The run ({', '.join(OF_RUN)}), by default the newest.", show_default=False
-        ),
+        Path | None, typer.Argument(metavar="[RUN]", help=f"The run ({', '.join(OF_RUN)}), by default the newest.")
     ] = None,
     lengths: Annotated[
-        list[int] | None,
-        typer.Option("--length", metavar="TOKENS", help="Source tokens; may be given often.", show_default=False),
+        list[int] | None, typer.Option("--length", metavar="TOKENS", help="Source tokens; may be given often.")
     ] = None,
     number: Annotated[
-        int | None,
-        typer.Option("--table", metavar="2|7|8|10", help="Which table of the paper (tables).", show_default=False),
+        int | None, typer.Option("--table", metavar="2|7|8|10", help="Which table of the paper (tables).")
     ] = None,
-    out: Annotated[
-        Path | None, typer.Option(metavar="FILE", help="Also write everything as JSON.", show_default=False)
-    ] = None,
+    out: Annotated[Path | None, typer.Option(metavar="FILE", help="Also write everything as JSON.")] = None,
     plot: Annotated[
         Path | None,
         typer.Option(
-            metavar="FILE.png",
-            help="Also draw a picture (of a model, operators, shortening, selection, sparsity).",
-            show_default=False,
+            metavar="FILE.png", help="Also draw a picture (of a model, operators, shortening, selection, sparsity)."
         ),
     ] = None,
     peers: Annotated[bool, typer.Option("--peers", help="Measure models of transformers and CTranslate2 too.")] = False,
@@ -66,7 +56,6 @@ def bench(
             "--compare",
             metavar="FILE.json",
             help="Also show what changed since; without a target its model is measured again.",
-            show_default=False,
         ),
     ] = None,
     json: Annotated[bool, typer.Option("--json", help="Print JSON instead of tables.")] = False,
