@@ -9,6 +9,7 @@ import torch
 from torch import Tensor
 from torch.nn.utils.rnn import pad_sequence
 
+from sumpool.bench.peers.transformers_peer import token_ids
 from sumpool.core.decoding.config import DecodingConfig
 from sumpool.core.decoding.constraints import NoRepeatWords, TokenSurfaces
 from sumpool.core.decoding.ranking import Lengths
@@ -109,12 +110,8 @@ class LedGenerator:
             min_new_tokens=self.lengths.minimum,
             max_new_tokens=self.lengths.maximum + 1,  # EOS
             no_repeat_ngram_size=self.config.no_repeat_tokens,
-            forced_eos_token_id=tokens.eos if self.config.force_end else None,
             suppress_tokens=list(tokens.suppressed),
-            pad_token_id=tokens.pad,
-            bos_token_id=tokens.decoder_start,
-            eos_token_id=tokens.eos,
-            decoder_start_token_id=tokens.decoder_start,
+            **token_ids(tokens, force_end=self.config.force_end),
         )
 
 

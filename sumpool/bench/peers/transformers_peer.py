@@ -15,7 +15,7 @@ from torch import Tensor
 from sumpool.bench.systems.workload import Conditions, Documents
 from sumpool.core.attention.blockwise import BlockwiseAttentionConfig
 from sumpool.core.model.config import ModelConfig
-from sumpool.special_tokens import BOS, DEFAULT_SPECIAL_TOKENS, EOS, PAD, SpecialTokens
+from sumpool.special_tokens import DEFAULT_SPECIAL_TOKENS, SpecialTokens
 
 Build = Callable[[ModelConfig, int], Any]
 """Builds a model of transformers, with random weights, of our configuration and the size of the vocabulary."""
@@ -66,9 +66,7 @@ class TransformersPeer:
             use_cache=True,
             min_new_tokens=tokens,
             max_new_tokens=tokens,
-            pad_token_id=PAD,
-            eos_token_id=EOS,
-            decoder_start_token_id=BOS,
+            **token_ids(DEFAULT_SPECIAL_TOKENS),
         )
         with torch.inference_mode():
             summaries: Tensor = self.model.generate(documents.ids, generation_config=settings)
@@ -125,7 +123,7 @@ def long_t5(config: ModelConfig, vocabulary: int) -> Any:  # noqa: ANN401
             local_radius=max(1, block_of(config) // 2 - 1),
             dropout_rate=config.dropout,
             feed_forward_proj=config.activation,
-            **_token_ids(DEFAULT_SPECIAL_TOKENS),
+            **token_ids(DEFAULT_SPECIAL_TOKENS),
         )
     )
 
@@ -166,14 +164,15 @@ def _sizes(
             f"{half}_attention_heads": config.heads,
             f"{half}_ffn_dim": config.feed_forward,
         }
-    return sizes | _token_ids(special_tokens)
+    return sizes | token_ids(special_tokens)
 
 
-def _token_ids(special_tokens: SpecialTokens) -> dict[str, Any]:
+def token_ids(special_tokens: SpecialTokens, force_end: bool = False) -> dict[str, Any]:
+    """Our special tokens under the names of transformers; `force_end` writes EOS as the last token."""
     return {
         "pad_token_id": special_tokens.pad,
         "bos_token_id": special_tokens.decoder_start,
         "eos_token_id": special_tokens.eos,
         "decoder_start_token_id": special_tokens.decoder_start,
-        "forced_eos_token_id": None,  # or the last token would not be chosen by the model
+        "forced_eos_token_id": special_tokens.eos if force_end else None,  # by default EOS would be forced
     }
