@@ -1,6 +1,5 @@
 """The decoder: summary tokens and memory -> states of the next tokens."""
 
-from collections.abc import Sequence
 from dataclasses import replace
 from typing import final
 
@@ -63,7 +62,7 @@ class DecoderLayer(nn.Module):
             self.cross_attention_residual.prepare(states), cross_cache, mask
         )
         states = self.cross_attention_residual.add(states, output.states)
-        return replace(output, states=self._feed_forward(states))
+        return replace(output, states=self.feed_forward_residual(states, self.feed_forward))
 
     def step(
         self, states: Tensor, self_cache: BeamCache, layer: int, cross_cache: dict[str, Tensor]
@@ -78,11 +77,8 @@ class DecoderLayer(nn.Module):
         queries = self.cross_attention_residual.prepare(states)
         step_state = self_cache.step_states[layer] if self_cache.step_states else {}
         attended, step_state = self.cross_attention.step(queries, cross_cache, step_state)
-        return self._feed_forward(self.cross_attention_residual.add(states, attended)), step_state
-
-    def _feed_forward(self, states: Tensor) -> Tensor:
-        output: Tensor = self.feed_forward_residual(states, self.feed_forward)
-        return output
+        states = self.cross_attention_residual.add(states, attended)
+        return self.feed_forward_residual(states, self.feed_forward), step_state
 
 
 @final
@@ -139,7 +135,10 @@ class Decoder(nn.Module):
             for number, output in enumerate(outputs, 1)
             for name, metric in output.metrics.items()
         }
-        return CrossAttentionOutput(self.norm(states), _means([output.losses for output in outputs]), metrics)
+        losses = {  # all layers have the same
+            name: torch.stack([output.losses[name] for output in outputs]).mean() for name in outputs[0].losses
+        }
+        return CrossAttentionOutput(self.norm(states), losses, metrics)
 
     def step(
         self,
@@ -165,8 +164,3 @@ class Decoder(nn.Module):
         if self.length_predictor is None or lengths is None:
             return embedded
         return embedded + self.length_predictor.embed_remaining(lengths, positions, embedded.dtype)
-
-
-def _means(losses: Sequence[dict[str, Tensor]]) -> dict[str, Tensor]:
-    """Mean of each loss over the layers, which all have the same losses."""
-    return {name: torch.stack([layer[name] for layer in losses]).mean() for name in losses[0]}

@@ -62,7 +62,9 @@ class _CrossEntropy(torch.autograd.Function):
             sums.add(rows)
         if sums.smoothing:
             sums.smooth()
-        ctx.save_for_backward(*sums.gradients())  # type: ignore[arg-type] # accepts None too
+        matrix_gradient = None if sums.matrix_gradient is None else sums.matrix_gradient.to(matrix.dtype)
+        gradients = (sums.states_gradient, matrix_gradient, sums.extra_gradient)
+        ctx.save_for_backward(*gradients)  # type: ignore[arg-type] # accepts None too
         ctx.mark_non_differentiable(sums.log_prob)
         return sums.nll, sums.log_prob
 
@@ -109,11 +111,6 @@ class _Sums:
         """Split the rows into chunks whose sizes are multiples of 64, which matrix products prefer."""
         chunks: tuple[Tensor, ...] = self.rows.split(max(1, MAX_LOGITS // vocabulary // 64) * 64)
         return chunks
-
-    def gradients(self) -> tuple[Tensor | None, ...]:
-        """Return the gradients of states, matrix and extra, in the precision of each."""
-        matrix_gradient = None if self.matrix_gradient is None else self.matrix_gradient.to(self.matrix.dtype)
-        return self.states_gradient, matrix_gradient, self.extra_gradient
 
     def add(self, rows: Tensor) -> None:
         """Add loss and gradients of some tokens (rows,), without the mean logit of smoothed references."""
