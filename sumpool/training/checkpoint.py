@@ -8,6 +8,7 @@ one. It holds the state of the run after that step and before the validation tha
 import json
 import shutil
 from collections.abc import Mapping
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -86,14 +87,19 @@ class Checkpoints:
         """
         target = self.path(step)
         if target.exists():
-            if _is_intact(target):
+            with suppress(CheckpointError):
+                _verify(target)
                 return
             with disk_errors(target):
                 self._discard(target)
         with disk_errors(target), replace_folder(target) as folder:
             tensors = [*checkpoint.weights.values(), *checkpoint.moments.values()]
             require_space(folder, sum(tensor.nbytes for tensor in tensors))
-            _fill(folder, step, checkpoint)
+            save_tensors(checkpoint.weights, folder / MODEL)
+            save_tensors(checkpoint.moments, folder / OPTIMIZER)
+            (folder / STATE).write_text(json.dumps(checkpoint.state, allow_nan=False), encoding="utf-8")
+            files = {name: FileDigest.of(folder / name) for name in FILES}
+            Manifest(files, {"step": step}, kind="checkpoint").write(folder)
 
     def prune(self, step: int, best_step: int) -> None:
         """Delete checkpoints that are neither among the newest nor the best, once the newest is verified.
@@ -141,14 +147,6 @@ class Checkpoints:
         shutil.rmtree(temporary_path(path))
 
 
-def _fill(folder: Path, step: int, checkpoint: Checkpoint) -> None:
-    save_tensors(checkpoint.weights, folder / MODEL)
-    save_tensors(checkpoint.moments, folder / OPTIMIZER)
-    (folder / STATE).write_text(json.dumps(checkpoint.state, allow_nan=False), encoding="utf-8")
-    files = {name: FileDigest.of(folder / name) for name in FILES}
-    Manifest(files, {"step": step}, kind="checkpoint").write(folder)
-
-
 def _load(folder: Path) -> Checkpoint:
     _verify(folder)
     return Checkpoint(
@@ -163,11 +161,3 @@ def _verify(folder: Path) -> None:
     manifest.verify(folder, FILES)
     if folder.name != f"step-{manifest.facts['step']:08d}":
         raise CheckpointError(f"{folder} must be the checkpoint of step {manifest.facts['step']}: it was renamed")
-
-
-def _is_intact(folder: Path) -> bool:
-    try:
-        _verify(folder)
-    except CheckpointError:
-        return False
-    return True
