@@ -4,8 +4,6 @@ The weights are those of the queries and keys over all words, without sentence s
 weights in use, for sentence selection the weights to select from. Heads are averaged, as in the paper's Figure 1.
 """
 
-from collections.abc import Callable
-
 import torch
 from torch import Tensor, nn
 
@@ -39,8 +37,8 @@ def sentence_attention(model: SummarizationModel, batch: Batch) -> list[list[Ten
     layers = [layer.cross_attention for layer in model.decoder.layers if isinstance(layer, DecoderLayer)]
     query, key = ([_projection(layer, name) for layer in layers] for name in ("query", "key_value"))
     memory = model.encode(batch.ids, batch.mask, batch.sentences)
-    inputs: dict[int, Tensor] = {}
-    hooks = [layer.register_forward_pre_hook(_recorder(inputs, index)) for index, layer in enumerate(layers)]
+    inputs: list[Tensor] = []
+    hooks = [layer.register_forward_pre_hook(lambda _, args: inputs.append(args[0])) for layer in layers]
     try:
         model.score(memory, batch.target)
     finally:
@@ -48,8 +46,8 @@ def sentence_attention(model: SummarizationModel, batch: Batch) -> list[list[Ten
             hook.remove()
     sentences = Sentences.find(memory.tokens)
     weights = [
-        _sentence_weights(query[index](inputs[index]), key[index], memory.tokens, sentences, model.config.heads)
-        for index in range(len(layers))
+        _sentence_weights(project(states), key_value, memory.tokens, sentences, model.config.heads)
+        for project, states, key_value in zip(query, inputs, key, strict=True)
     ]
     counts, targets = sentences.mask.sum(1), (batch.target != batch.pad).sum(1)
     return [[layer[row, : targets[row], : counts[row]] for layer in weights] for row in range(len(batch.documents))]
@@ -60,14 +58,6 @@ def _projection(layer: CrossAttention, name: str) -> nn.Linear:
     if not isinstance(module, nn.Linear):
         raise ValueError(f"cross_attention must have query and key_value projections, got {type(layer).__name__}")
     return module
-
-
-def _recorder(inputs: dict[int, Tensor], index: int) -> Callable[[nn.Module, tuple[Tensor, ...]], None]:
-    def record(layer: nn.Module, args: tuple[Tensor, ...]) -> None:
-        del layer
-        inputs[index] = args[0]
-
-    return record
 
 
 def _sentence_weights(query: Tensor, key_value: nn.Linear, memory: Tokens, sentences: Sentences, heads: int) -> Tensor:
