@@ -31,35 +31,6 @@ PASSES = 3
 FEWEST_STEPS, MOST_STEPS = 200, 20_000
 _EVERY = 1000
 """Rows between two reports of progress."""
-_RECIPE = """\
-# {name}: {rows:,} documents of {path}; written by `sumpool init`.
-# Words of a document: {document_words}. Words of a summary: {summary_words}.
-# About {longer:.0%} of the documents are longer than source_length and cut. --set changes any setting for one run:
-# sumpool train {file} --set train.steps=100
-name: {name}
-data:
-{source}
-  vocabulary: 8000          # SentencePiece tokens, learned from the {train:,} training documents
-model:
-  dim: 256                  # width of all layers; 512 learns more and takes three times as long
-  heads: 4
-  feed_forward: 1024
-  source_length: {length:<11}# tokens read of a document, about {ratio:g} a word
-  target_length: {target:<11}# tokens of a summary, its end included
-  encoder:                  # in the comments: vectors after each layer
-    - {{attention: {{kind: blockwise, block: 128}}, pool: {{kind: halving, keep: {keep}}}}}  # {keep}
-    - {{attention: {{kind: blockwise, block: 128}}}}                                     # {keep}
-    - {{attention: {{kind: blockwise, block: 128}}}}                                     # {keep}
-  decoder: {{layers: 2}}
-  output: {{kind: pointer}}   # copies words of the document; {{kind: tied}} does not
-train:
-  steps: {steps:<19}# {passes}
-  batch_tokens: {batch_tokens:<12}# source tokens of a batch, padding included; halve it if memory runs out
-  learning_rate: 1.2e-3
-  schedule: {{kind: cosine, warmup: {warmup}}}
-  validate_every: {every:<10}# steps
-  checkpoint_every: {every:<8}# steps
-"""
 
 
 @dataclass(frozen=True)
@@ -128,32 +99,41 @@ def _measure(source: SourceConfig, report: Report) -> _Measured:
 
 
 def _recipe(out: Path, name: str, path: Path, source: SourceConfig, measured: _Measured) -> str:
-    long = np.percentile(measured.document_words, 90) * TOKENS_PER_WORD
-    length = min(LONGEST_SOURCE, _round_up(long, 128))
-    target = min(LONGEST_TARGET, _round_up(np.percentile(measured.summary_words, 95) * TOKENS_PER_WORD + 1, 16))
-    longer = np.mean(np.asarray(measured.document_words) * TOKENS_PER_WORD > length)
-    train = measured.splits["train"]
+    splits, documents, summaries = measured.splits, measured.document_words, measured.summary_words
+    length = min(LONGEST_SOURCE, _round_up(np.percentile(documents, 90) * TOKENS_PER_WORD, 128))
+    target = min(LONGEST_TARGET, _round_up(np.percentile(summaries, 95) * TOKENS_PER_WORD + 1, 16))
+    longer = np.mean(np.asarray(documents) * TOKENS_PER_WORD > length)
+    train, keep = splits["train"], max(128, length // 4)
     steps = round(min(max(PASSES * train / BATCH_DOCUMENTS, FEWEST_STEPS), MOST_STEPS))
-    return _RECIPE.format(
-        file=out,
-        name=name,
-        rows=len(measured.document_words),
-        path=path,
-        source=_source_lines(source, measured.splits),
-        train=train,
-        length=length,
-        longer=longer,
-        ratio=TOKENS_PER_WORD,
-        document_words=_words(measured.document_words),
-        target=target,
-        summary_words=_words(measured.summary_words),
-        keep=max(128, length // 4),
-        steps=steps,
-        passes=f"at least {steps * BATCH_DOCUMENTS / train:,.0f} passes over the training documents",
-        batch_tokens=BATCH_DOCUMENTS * length,
-        warmup=max(1, steps // 16),
-        every=max(1, steps // 4),
-    )
+    return f"""\
+# {name}: {len(documents):,} documents of {path}; written by `sumpool init`.
+# Words of a document: {_words(documents)}. Words of a summary: {_words(summaries)}.
+# About {longer:.0%} of the documents are longer than source_length and cut. --set changes any setting for one run:
+# sumpool train {out} --set train.steps=100
+name: {name}
+data:
+{_source_lines(source, splits)}
+  vocabulary: 8000          # SentencePiece tokens, learned from the {train:,} training documents
+model:
+  dim: 256                  # width of all layers; 512 learns more and takes three times as long
+  heads: 4
+  feed_forward: 1024
+  source_length: {length:<11}# tokens read of a document, about {TOKENS_PER_WORD:g} a word
+  target_length: {target:<11}# tokens of a summary, its end included
+  encoder:                  # in the comments: vectors after each layer
+    - {{attention: {{kind: blockwise, block: 128}}, pool: {{kind: halving, keep: {keep}}}}}  # {keep}
+    - {{attention: {{kind: blockwise, block: 128}}}}                                     # {keep}
+    - {{attention: {{kind: blockwise, block: 128}}}}                                     # {keep}
+  decoder: {{layers: 2}}
+  output: {{kind: pointer}}   # copies words of the document; {{kind: tied}} does not
+train:
+  steps: {steps:<19}# at least {steps * BATCH_DOCUMENTS / train:,.0f} passes over the training documents
+  batch_tokens: {BATCH_DOCUMENTS * length:<12}# source tokens of a batch, padding included; halve it if memory runs out
+  learning_rate: 1.2e-3
+  schedule: {{kind: cosine, warmup: {max(1, steps // 16)}}}
+  validate_every: {max(1, steps // 4):<10}# steps
+  checkpoint_every: {max(1, steps // 4):<8}# steps
+"""
 
 
 def _source_lines(source: SourceConfig, splits: dict[Split, int]) -> str:
