@@ -9,14 +9,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from sumpool.errors import DataError
+from sumpool.pretrained.folder import read_json
 from sumpool.special_tokens import SpecialTokens
-from sumpool.text.hf_bpe import (
-    TOKENIZER_JSON,
-    ByteLevelBpeTokenizer,
-    read_object,
-    require_byte_level_bpe,
-    require_library,
-)
+from sumpool.text.hf_bpe import TOKENIZER_JSON, ByteLevelBpeTokenizer, require_byte_level_bpe, require_library
 
 if TYPE_CHECKING:
     import tokenizers
@@ -94,4 +89,4 @@ def _content(token: Any) -> str:  # noqa: ANN401 - any JSON
 
 
 def _read_if_present(path: Path) -> dict[str, Any]:
-    return read_object(path) if path.is_file() else {}
+    return read_json(path) if path.is_file() else {}

@@ -101,12 +101,7 @@ def load_recipe(path: Path, overrides: Sequence[str] = ()) -> Recipe:
 
 
 def make_recipe(tree: dict[str, Any], overrides: Sequence[str], path: Path) -> Recipe:
-    """Validate a tree of settings as a recipe.
-
-    Args:
-        tree: The settings; changed in place by the overrides.
-        overrides: As in `load_recipe`.
-        path: Origin of the settings, for error messages.
+    """Validate a tree of settings from a path as a recipe; the overrides change the tree in place.
 
     Raises:
         RecipeError: If any setting is invalid; lists all problems.

@@ -14,7 +14,7 @@ class PackagedRecipe(NamedTuple):
 
     Attributes:
         name: Path below the folder of recipes, without suffix.
-        description: Comment in the first line of the file.
+        description: Comment in the first line of the file, without the final period.
     """
 
     name: str
@@ -49,10 +49,6 @@ def packaged_recipes() -> list[PackagedRecipe]:
     """List the packaged recipes: those at the top of the folder first, then by name."""
     folder = recipes_folder()
     paths = sorted(folder.rglob(f"*{SUFFIX}"), key=lambda path: (len(path.relative_to(folder).parts) > 1, path))
-    return [PackagedRecipe(path.relative_to(folder).with_suffix("").as_posix(), _description(path)) for path in paths]
-
-
-def _description(path: Path) -> str:
-    """Comment in the first line of a recipe, without the final period."""
-    with path.open(encoding="utf-8") as file:
-        return file.readline().strip("# \n").removesuffix(".")
+    comments = [path.read_text("utf-8").partition("\n")[0].strip("# ").removesuffix(".") for path in paths]
+    names = [path.relative_to(folder).with_suffix("").as_posix() for path in paths]
+    return list(map(PackagedRecipe, names, comments))

@@ -91,12 +91,7 @@ def load_sweep(path: Path, overrides: Sequence[str] = ()) -> LoadedSweep:
 
 
 def make_sweep(tree: dict[str, Any], overrides: Sequence[str], path: Path) -> LoadedSweep:
-    """Validate a tree of settings as a sweep.
-
-    Args:
-        tree: The settings; changed in place by the overrides.
-        overrides: As in `load_sweep`.
-        path: Origin of the settings, for error messages.
+    """Validate a tree of settings from a path as a sweep; the overrides change the tree in place.
 
     Raises:
         RecipeError: If any setting is invalid; lists the problems of all rows.

@@ -18,7 +18,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 from importlib.util import find_spec
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, final
+from typing import TYPE_CHECKING, final
 
 from sumpool.errors import DataError
 from sumpool.special_tokens import SpecialTokens
@@ -86,7 +86,7 @@ class ByteLevelBpeTokenizer(Tokenizer):
         import tokenizers
 
         try:
-            tree = read_object(folder / VOCABULARY_JSON)
+            tree = json.loads((folder / VOCABULARY_JSON).read_text("utf-8"))
             special = SpecialTokens(
                 pad=tree["pad_token_id"],
                 eos=tree["eos_token_id"],
@@ -174,14 +174,6 @@ def _token_bytes(library: "tokenizers.Tokenizer", vocab_size: int) -> list[bytes
         if token in added and name.split() != [name]:
             raise ValueError(f"added token {name!r} with white space")
     return contents
-
-
-def read_object(path: Path) -> dict[str, Any]:
-    """Read a file with a JSON object."""
-    tree = json.loads(path.read_text("utf-8"))
-    if not isinstance(tree, dict):
-        raise TypeError(f"{path.name} that is no object")
-    return tree
 
 
 def _alphabet() -> dict[str, int]:
