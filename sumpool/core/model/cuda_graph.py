@@ -5,7 +5,7 @@ and replayed from then on. A graph computes in tensors of its own: the first sta
 """
 
 from collections.abc import Callable
-from typing import NamedTuple, Protocol, final
+from typing import NamedTuple, final
 
 import torch
 from torch import Tensor
@@ -20,11 +20,9 @@ STEPS_MULTIPLE = 64
 """The number of steps of a static cache is rounded up to a multiple of this, so that batches share graphs."""
 
 
-class GraphCapture(Protocol):
-    """Captures the kernels that a function launches."""
-
-    def __call__(self, run: Callable[[], StepOutput]) -> tuple[StepOutput, Callable[[], object]]:
-        """Capture `run`; return its output tensors, and a function that computes them again in place."""
+GraphCapture = Callable[[Callable[[], StepOutput]], tuple[StepOutput, Callable[[], object]]]
+"""Captures the kernels that a function launches; returns its output tensors, and a function that computes them again in
+place."""
 
 
 class _CapturedStep(NamedTuple):
