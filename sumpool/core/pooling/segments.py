@@ -114,10 +114,6 @@ class Segments:
         weights = inside.to(dtype) / inside.sum(2, keepdim=True).clamp(min=1)
         return Mixture(members.masked_fill(~inside, 0), weights, self.mask)
 
-    def last_mixture(self, dtype: torch.dtype) -> Mixture:
-        """Weights of the tokens in the last vector of each segment: 1 for the last token."""
-        return Mixture(self.last[..., None], self.mask[..., None].to(dtype), self.mask)
-
 
 def memberships(ends: Tensor, mask: Tensor) -> Tensor:
     """Weight of each token in its segment: value 1, with derivative 1 with respect to every preceding end.
@@ -155,7 +151,7 @@ class SegmentsPooler(Pooler):
             mixture = partial(segments.mean_mixture, dtype)
         else:
             pooled = vectors.gather(1, segments.last[..., None].expand(-1, -1, vectors.size(2)))
-            mixture = partial(segments.last_mixture, dtype)
+            mixture = partial(Mixture, segments.last[..., None], segments.mask[..., None].to(dtype), segments.mask)
         output = pool_tokens(tokens, pooled, segments.mask, segments.last)
         shortening = tokens.mask.sum() / segments.mask.sum()
         return Pooled(replace(output, losses=segmentation.losses, metrics={"shortening": shortening}), mixture)
