@@ -57,19 +57,11 @@ class DataConfig(Settings):
         return {"vocabulary": 8000, **tree} if isinstance(tree, dict) and tree.get("tokenizer") is None else tree
 
     @model_validator(mode="after")
-    def _require_vocabulary(self) -> Self:
+    def _require_consistency(self) -> Self:
         if self.vocabulary is None and self.tokenizer is None:
             raise ValueError("vocabulary must be the size of the vocabulary to train, got null; the default is 8000")
-        return self
-
-    @model_validator(mode="after")
-    def _require_one_task(self) -> Self:
         if self.shuffled and self.gap_sentences:
             raise ValueError("shuffled and gap_sentences must not both be set, got both; a run learns one task")
-        return self
-
-    @model_validator(mode="after")
-    def _require_more_phrases_than_tokens(self) -> Self:
         if self.vocabulary and 0 < self.phrases <= self.vocabulary:
             raise ValueError(f"phrases must be 0 or more than vocabulary = {self.vocabulary}, got {self.phrases}")
         return self

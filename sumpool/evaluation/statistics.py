@@ -5,7 +5,9 @@ swapped on each document with probability one half (Fisher's randomization test)
 to numerator and denominator, so that no p-value is 0.
 """
 
+from collections.abc import Callable
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -91,36 +93,25 @@ def compare(system: Floats, other: Floats, resamples: int, seed: int) -> list[Pa
 
 def _resampled_means(values: Floats, resamples: int, seed: int) -> Floats:
     """Means (resamples, columns) of resampled documents."""
-    random = np.random.default_rng(seed)
-    documents = len(values)
+    random, documents = np.random.default_rng(seed), len(values)
     uniform = np.full(documents, 1 / documents)
-    return np.concatenate(
-        [
-            random.multinomial(documents, uniform, size=rows) @ values / documents
-            for rows in _batch_sizes(resamples, documents)
-        ]
-    )
+    return _weighted_means(values, resamples, lambda rows: random.multinomial(documents, uniform, size=rows))
 
 
 def _swapped_means(differences: Floats, resamples: int, seed: int) -> Floats:
     """Means (resamples, columns) of differences with random signs."""
-    random = np.random.default_rng(seed)
-    documents = len(differences)
-    return np.concatenate(
-        [
-            random.choice((-1.0, 1.0), size=(rows, documents)) @ differences / documents
-            for rows in _batch_sizes(resamples, documents)
-        ]
-    )
+    random, documents = np.random.default_rng(seed), len(differences)
+    return _weighted_means(differences, resamples, lambda rows: random.choice((-1.0, 1.0), size=(rows, documents)))
+
+
+def _weighted_means(values: Floats, resamples: int, draw: Callable[[int], NDArray[Any]]) -> Floats:
+    """Means (resamples, columns) of documents times weights, (rows, documents), drawn in batches of bounded memory."""
+    rows = max(1, _MAX_DRAWS // len(values))
+    sizes = [min(rows, resamples - start) for start in range(0, resamples, rows)]
+    return np.concatenate([draw(size) @ values / len(values) for size in sizes])
 
 
 def _p_values(means: Floats, observed: Floats) -> list[float]:
     # The order of summation changes the last bits; the tolerance counts such ties.
     extreme = (np.abs(means) >= observed * (1 - 1e-12)).sum(axis=0)
     return [float(p) for p in (extreme + 1) / (len(means) + 1)]
-
-
-def _batch_sizes(resamples: int, documents: int) -> list[int]:
-    """Split the resamples into batches of bounded memory."""
-    rows = max(1, _MAX_DRAWS // documents)
-    return [min(rows, resamples - start) for start in range(0, resamples, rows)]
