@@ -20,7 +20,7 @@ from sumpool.training.hardware import choose_device, reproducible
 from sumpool.training.journal import Journal
 from sumpool.training.optimizer import build_optimizer, moments_of, schedule_factor, set_moments
 from sumpool.training.state import TrainingState
-from sumpool.training.update import PendingMetrics, UpdateMetrics, Updater, count_target_tokens
+from sumpool.training.update import PendingMetrics, Updater, count_target_tokens
 from sumpool.training.validation import validate
 from sumpool.training.weights import export, set_weights, weights_of
 
@@ -185,14 +185,11 @@ class _TrainingLoop:
         metrics = update.metrics.read()
         now = time.perf_counter()
         seconds, self.clock = now - self.clock, now
+        values = {"loss": metrics.loss, "nats": metrics.nll, "norm": metrics.gradient_norm, **metrics.auxiliary}
         if not metrics.are_finite():
-            self._stop(update, metrics)
-        auxiliary = {name: value for name, value in metrics.auxiliary.items() if math.isfinite(value)}
+            self._stop(update, values)
         record = {
-            "loss": metrics.loss,
-            "nats": metrics.nll,
-            "norm": metrics.gradient_norm,
-            **auxiliary,
+            **{name: value for name, value in values.items() if math.isfinite(value)},
             "learning_rate": update.rate,
             "target_tokens": update.target_tokens,
             "seconds": round(seconds, 6),
@@ -203,17 +200,16 @@ class _TrainingLoop:
         shown = {"loss": metrics.loss, "tokens/s": update.source_tokens / seconds}
         self.report(Progress("train", update.step, self.config.steps, shown))
 
-    def _stop(self, update: _PendingUpdate, metrics: UpdateMetrics) -> NoReturn:
+    def _stop(self, update: _PendingUpdate, values: Mapping[str, float]) -> NoReturn:
         """Log and raise a non-finite update with its documents."""
         documents = list(update.documents)
-        values = {"loss": metrics.loss, "nats": metrics.nll, "norm": metrics.gradient_norm, **metrics.auxiliary}
         record = {name: str(value) for name, value in values.items()}  # JSON has no nan
         self.journal.append("stopped", update.step, {**record, "documents": documents})
         more = len(documents) - MAX_NAMED_DOCUMENTS
         named = ", ".join(documents[:MAX_NAMED_DOCUMENTS]) + (f" and {more} more" if more > 0 else "")
         raise NonFiniteError(
-            f"loss and gradient of step {update.step} must be finite, got loss {metrics.loss}, gradient norm "
-            f"{metrics.gradient_norm}; the update was skipped and the last checkpoint is intact. Check the documents "
+            f"loss and gradient of step {update.step} must be finite, got loss {values['loss']}, gradient norm "
+            f"{values['norm']}; the update was skipped and the last checkpoint is intact. Check the documents "
             f"of this step ({named}), or train with a lower train.learning_rate or train.precision=fp32"
         )
 
