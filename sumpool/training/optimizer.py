@@ -25,13 +25,9 @@ def build_optimizer(model: nn.Module, config: TrainConfig) -> torch.optim.AdamW:
     """
     freeze(model, config.trainable)
     parameters = [parameter for parameter in model.parameters() if parameter.requires_grad]
-    groups = [
-        {
-            "params": [parameter for parameter in parameters if parameter.dim() >= 2],
-            "weight_decay": config.weight_decay,
-        },
-        {"params": [parameter for parameter in parameters if parameter.dim() < 2], "weight_decay": 0.0},
-    ]
+    matrices = [parameter for parameter in parameters if parameter.dim() >= 2]
+    vectors = [parameter for parameter in parameters if parameter.dim() < 2]
+    groups = [{"params": matrices, "weight_decay": config.weight_decay}, {"params": vectors, "weight_decay": 0.0}]
     return torch.optim.AdamW(
         [group for group in groups if group["params"]],
         lr=config.learning_rate,
