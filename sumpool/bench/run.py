@@ -13,6 +13,7 @@ from sumpool.bench.config import Suite
 from sumpool.bench.models.length_sweep import measure_models
 from sumpool.bench.results.report import BenchReport, Result, make_report
 from sumpool.bench.settings import BenchSettings, SuiteSettings, load_settings, split_overrides
+from sumpool.bench.suites.bart_pair import random_pair
 from sumpool.bench.suites.complexity import count_complexity
 from sumpool.bench.suites.operators import measure_operators
 from sumpool.bench.suites.paper import VOCABULARY
@@ -21,7 +22,7 @@ from sumpool.bench.suites.selection import measure_selection
 from sumpool.bench.suites.selection_losses import selection_losses, validation_attention
 from sumpool.bench.suites.shortening import measure_shortening
 from sumpool.bench.suites.sparsity import measure_sparsity
-from sumpool.bench.suites.transformers import Pair, measure_transformers
+from sumpool.bench.suites.transformers import measure_transformers
 from sumpool.bench.systems.workload import Conditions
 from sumpool.errors import CheckpointError
 from sumpool.inference.loading import RUNS, load_model, newest_run
@@ -83,7 +84,6 @@ def run_model(
 def run_suite(
     name: Suite,
     overrides: Sequence[str],
-    make_pair: Callable[[config.TransformersConfig, int], Pair],
     report: Report,
     check: Check,
 ) -> BenchReport:
@@ -94,7 +94,7 @@ def run_suite(
     precision = torch.float32 if name in _UNTIMED else choose_precision(settings.train.precision, device)
     conditions = Conditions(VOCABULARY, device, precision, settings.seed)
     if name == "transformers":
-        pair = make_pair(settings.bench, settings.seed)
+        pair = random_pair(settings.bench, settings.seed)
         conditions = replace(conditions, vocabulary=pair.ours.vocabulary)
         measure = partial(measure, pair)
     result = measure(settings.bench, conditions, report, check)

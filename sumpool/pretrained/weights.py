@@ -4,15 +4,20 @@ Queries, keys and values become one matrix. The two rows that BART never looks u
 """
 
 from collections.abc import Mapping
+from pathlib import Path
 
 import torch
 from torch import Tensor
 
 from sumpool.core.model.config import ModelConfig
+from sumpool.core.model.summarizer import SummarizationModel
+from sumpool.core.nn.execution import SkipInit
 from sumpool.errors import CheckpointError
 from sumpool.pretrained.config import PretrainedConfig
 from sumpool.pretrained.folder import Tensors
 from sumpool.pretrained.positions import Extension, extend_positions
+from sumpool.special_tokens import SpecialTokens
+from sumpool.training.weights import set_weights
 
 _EMBEDDING = ("shared.weight", "lm_head.weight", "encoder.embed_tokens.weight", "decoder.embed_tokens.weight")
 """Names of the matrix of embedding and output; a file contains it under one or more of them."""
@@ -44,6 +49,22 @@ _CROSS_ATTENTION: Parts = {
     "cross_attention.out": ("encoder_attn.out_proj",),
     "cross_attention_residual.norm": ("encoder_attn_layer_norm",),
 }
+
+
+def load_pretrained(
+    folder: Path, pretrained: PretrainedConfig, config: ModelConfig, special_tokens: SpecialTokens, extend: Extension
+) -> SummarizationModel:
+    """Build a model with the weights of a pretrained one of the same sizes.
+
+    Raises:
+        CheckpointError: If weights are missing, damaged or others.
+    """
+    weights = convert_weights(Tensors(folder), pretrained, config, extend)
+    with torch.device("meta"), SkipInit():  # random weights would be overwritten
+        model = SummarizationModel(config, pretrained.vocab_size, special_tokens=special_tokens)
+    model.to_empty(device="cpu")
+    set_weights(model, weights, str(folder))
+    return model
 
 
 def convert_weights(

@@ -16,7 +16,6 @@ from sumpool.progress import Check, Report, go_on, silent
 from sumpool.recipe.packaged import find_recipe
 from sumpool.runs.run_metrics import read_dry_run
 from sumpool.training.hardware import choose_device, choose_precision
-from sumpool.workflows.original import random_pair
 from sumpool.workflows.sweep import evaluate_finished_run
 from sumpool.workflows.train import dry_run
 
@@ -58,7 +57,7 @@ def bench(
     suite = next((name for name in SUITES if name == target), None)
     try:
         if suite:
-            return run_suite(suite, changes, random_pair, report, check)
+            return run_suite(suite, changes, report, check)
         if target == "sparsity":
             return run_sparsity(run, changes, report, check)
         if target == "trainer":

@@ -5,35 +5,29 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
-import torch
 from pydantic import ValidationError
 
 from sumpool.core.model.config import ModelConfig
-from sumpool.core.model.summarizer import SummarizationModel
-from sumpool.core.nn.execution import SkipInit
 from sumpool.data.config import DataConfig
 from sumpool.data.encoding import SENTENCES
 from sumpool.errors import CheckpointError, RecipeError
 from sumpool.io.atomic import require_space
 from sumpool.io.manifest import FileDigest, Manifest
 from sumpool.pretrained.config import CONFIG, ImportOptions, PretrainedConfig, describe, read_config, to_model_config
-from sumpool.pretrained.folder import Tensors
 from sumpool.pretrained.generation import to_decoding_config
 from sumpool.pretrained.hub import fetch
-from sumpool.pretrained.positions import Extension
 from sumpool.pretrained.tokenizer import read_tokenizer
-from sumpool.pretrained.weights import convert_weights
+from sumpool.pretrained.weights import load_pretrained
 from sumpool.progress import Check, Progress, Report, go_on, silent
 from sumpool.recipe.load import dump_recipe
 from sumpool.recipe.problems import error_messages
 from sumpool.recipe.schema import Recipe
 from sumpool.runs.model_card import CARD, imported_card
 from sumpool.runs.run_folder import RECIPE, new_folder, require_new
-from sumpool.special_tokens import SpecialTokens
 from sumpool.text.hf_bpe import TOKENIZER_JSON, VOCABULARY_JSON, ByteLevelBpeTokenizer
 from sumpool.text.sentences import shipped_parameters
 from sumpool.training.config import TrainConfig
-from sumpool.training.weights import export, set_weights, weights_of
+from sumpool.training.weights import export, weights_of
 
 _UNCHANGED = ImportOptions()
 _FINE_TUNING_RATE = 3e-5
@@ -139,22 +133,6 @@ def _recipe(source: _Source, options: ImportOptions, name: str | None) -> Recipe
         )
     except ValidationError as error:
         raise RecipeError(f"--{error_messages(error, Recipe)[0]}") from error
-
-
-def load_pretrained(
-    folder: Path, pretrained: PretrainedConfig, config: ModelConfig, special_tokens: SpecialTokens, extend: Extension
-) -> SummarizationModel:
-    """Build a model with the weights of a pretrained one of the same sizes.
-
-    Raises:
-        CheckpointError: If weights are missing, damaged or others.
-    """
-    weights = convert_weights(Tensors(folder), pretrained, config, extend)
-    with torch.device("meta"), SkipInit():  # random weights would be overwritten
-        model = SummarizationModel(config, pretrained.vocab_size, special_tokens=special_tokens)
-    model.to_empty(device="cpu")
-    set_weights(model, weights, str(folder))
-    return model
 
 
 def _differences(source: _Source, model: ModelConfig, options: ImportOptions) -> Iterator[str]:

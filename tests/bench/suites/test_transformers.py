@@ -6,9 +6,9 @@ import torch
 from sumpool.bench.config import TransformersConfig
 from sumpool.bench.measures.timing import Timing
 from sumpool.bench.results.table import Row
+from sumpool.bench.suites.bart_pair import random_pair
 from sumpool.bench.suites.transformers import measure_transformers, transformers_result
 from sumpool.bench.systems.workload import Conditions
-from sumpool.workflows.original import random_pair
 
 SMALL = TransformersConfig(
     length=24, batch=3, beams=3, generate=12, layers=2, dim=32, heads=4, feed_forward=48, vocabulary=90, repeats=1

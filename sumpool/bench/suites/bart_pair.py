@@ -12,18 +12,18 @@ from sumpool.bench.suites.transformers import Pair
 from sumpool.errors import RecipeError
 from sumpool.pretrained.config import ImportOptions, read_config, to_model_config
 from sumpool.pretrained.generation import to_decoding_config
+from sumpool.pretrained.weights import load_pretrained
 from sumpool.special_tokens import SpecialTokens
-from sumpool.workflows.import_model import load_pretrained
 
 BOS, PAD, EOS, UNK = 0, 1, 2, 3
 """Special tokens of BART."""
 
 
 def random_pair(settings: TransformersConfig, seed: int) -> Pair:
-    """Build both.
+    """Build a BART of transformers with random weights, and the same model of sumpool.
 
     Args:
-        settings: Sizes of the model, and how it writes.
+        settings: Sizes of the model, and its generation settings.
         seed: Seed of its weights.
 
     Raises:
@@ -34,7 +34,7 @@ def random_pair(settings: TransformersConfig, seed: int) -> Pair:
     from transformers import BartConfig, BartForConditionalGeneration, GenerationConfig
     from transformers.utils.logging import disable_progress_bar
 
-    disable_progress_bar()  # it would stand in the way of ours
+    disable_progress_bar()
     halves = {"layers": settings.layers, "attention_heads": settings.heads, "ffn_dim": settings.feed_forward}
     torch.manual_seed(seed)
     theirs = BartForConditionalGeneration(
@@ -45,7 +45,7 @@ def random_pair(settings: TransformersConfig, seed: int) -> Pair:
             **{f"{half}_{name}": size for half in ("encoder", "decoder") for name, size in halves.items()},
         )
     ).eval()
-    theirs.final_logits_bias[:, [PAD, UNK]] = -torch.inf  # ours never writes them
+    theirs.final_logits_bias[:, [PAD, UNK]] = -torch.inf  # sumpool never generates them
     theirs.generation_config = GenerationConfig(
         num_beams=settings.beams,
         length_penalty=2.0,

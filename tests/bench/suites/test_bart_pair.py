@@ -2,9 +2,9 @@ import pytest
 import torch
 
 from sumpool.bench.config import TransformersConfig
+from sumpool.bench.suites import bart_pair
+from sumpool.bench.suites.bart_pair import random_pair
 from sumpool.errors import RecipeError
-from sumpool.workflows import original
-from sumpool.workflows.original import random_pair
 
 SMALL = TransformersConfig(layers=1, dim=16, heads=2, feed_forward=16, vocabulary=60, length=12, generate=9)
 
@@ -23,6 +23,6 @@ def test_ours_has_the_weights_and_settings_of_theirs() -> None:
 
 
 def test_without_transformers_there_is_no_bench(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(original, "find_spec", lambda _: None)
+    monkeypatch.setattr(bart_pair, "find_spec", lambda _: None)
     with pytest.raises(RecipeError, match="bench transformers must have transformers, which is not installed: pip"):
         random_pair(SMALL, 1)
