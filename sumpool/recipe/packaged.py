@@ -41,8 +41,8 @@ def find_recipe(path: Path) -> Path:
     """
     if path.suffix == SUFFIX or path.is_absolute() or path.is_file() or (path / "recipe.yaml").is_file():
         return path
-    names = {recipe.name for recipe in packaged_recipes()}
-    return recipes_folder() / f"{path.as_posix()}{SUFFIX}" if path.as_posix() in names else path
+    packaged = recipes_folder() / f"{path.as_posix()}{SUFFIX}"
+    return packaged if ".." not in path.parts and packaged.is_file() else path
 
 
 def packaged_recipes() -> list[PackagedRecipe]:
