@@ -8,11 +8,10 @@ from sumpool.inference.generation import Generator
 from sumpool.inference.loading import choose_lengths
 from sumpool.progress import Check
 from sumpool.recipe.schema import Recipe
+from sumpool.runs.run_metrics import SCORES
 from sumpool.runs.training_setup import TrainingSetup
 from sumpool.training.hardware import autocast, choose_device, choose_precision
 from sumpool.training.validation import validation_batches
-
-_SCORES = ("rouge1", "rouge2", "rougeLsum")
 
 
 @final
@@ -48,4 +47,4 @@ class ValidationRouge:
                 generated = self._generator.generate([documents[index] for index in batch])
             for index, summary in zip(batch, generated, strict=True):
                 scores.append(self._rouge.score(summary.text, documents.text(index).summary))
-        return {name: 100 * fmean(document[name].f1 for document in scores) for name in _SCORES}
+        return {name: 100 * fmean(document[name].f1 for document in scores) for name in SCORES}
