@@ -1,4 +1,4 @@
-"""`sumpool bench`: a recipe, a run, the name of a suite or nothing in, a report of what it costs out."""
+"""`sumpool bench`: measure a model by length, a suite of the papers' benchmarks, or a trained run."""
 
 import signal
 from collections.abc import Sequence
@@ -20,7 +20,7 @@ from sumpool.workflows.sweep import evaluate_finished_run
 from sumpool.workflows.train import dry_run
 
 _OF_RUN = ("data.", "train.device=")
-"""Settings of a run that may be others here, because nothing that it learnt depends on them."""
+"""Settings of a run that may be changed here, because its weights do not depend on them."""
 
 
 def bench(
@@ -70,9 +70,9 @@ def bench(
 
 
 def _trainer(run: Path | None, overrides: Sequence[str], report: Report, check: Check) -> BenchReport:
-    """Train LED of transformers as a run was trained, on its data and for its time, and judge both alike."""
+    """Train LED of transformers on a run's data for the run's time, and evaluate both in the same way."""
     from sumpool.bench.peers.build import library_versions, require_trainer
-    from sumpool.bench.peers.trainer import RunFigures, measure_trainer, training_data
+    from sumpool.bench.peers.trainer import FinishedRun, measure_trainer, training_data
 
     require_trainer()
     of_run, changes = split_overrides(overrides, _OF_RUN)
@@ -86,7 +86,7 @@ def _trainer(run: Path | None, overrides: Sequence[str], report: Report, check: 
         loaded.folder, recipe, settings.split, overrides=of_run, report=report, check=check
     )
     now = dry_run(recipe, report=report, check=check).seconds
-    ours = RunFigures(measured, read_dry_run(loaded.folder).seconds, now)
+    ours = FinishedRun(measured, read_dry_run(loaded.folder).seconds, now)
     result = measure_trainer(loaded, data, settings, ours, conditions, report, check)
     kept = {"bench": settings.model_dump(), "recipe": recipe.model_dump(mode="json")}
     composed = make_report(recipe.name, "trainer", conditions, kept, result)

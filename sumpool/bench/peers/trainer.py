@@ -1,4 +1,4 @@
-"""A finished run beside LED of transformers, trained on the run's data for the run's time and judged alike."""
+"""Comparison of a finished run with LED of transformers, trained on the same data for the same time."""
 
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass
@@ -34,12 +34,18 @@ _UPDATES = 6
 
 
 @dataclass(frozen=True)
-class RunFigures:
-    """Metrics of the finished run, and seconds of an update with its longest batch when it was judged, and now."""
+class FinishedRun:
+    """Metrics of a finished run, and the speed of the machine.
 
-    measured: RunMetrics
-    before: float
-    now: float
+    Attributes:
+        metrics: Metrics of the run.
+        seconds_before: Seconds of an update with the longest batch when the run was first evaluated.
+        seconds_now: Seconds of such an update now.
+    """
+
+    metrics: RunMetrics
+    seconds_before: float
+    seconds_now: float
 
 
 def training_data(loaded: LoadedModel) -> TrainingData:
@@ -72,14 +78,14 @@ def measure_trainer(
     loaded: LoadedModel,
     data: TrainingData,
     settings: TrainerConfig,
-    ours: RunFigures,
+    ours: FinishedRun,
     conditions: Conditions,
     report: Report,
     check: Check,
 ) -> Result:
     """Train LED, score its summaries as `sumpool evaluate` does, and put both side by side."""
     recipe = loaded.recipe
-    setup = _setup(loaded, data, settings, ours.measured, conditions)
+    setup = _setup(loaded, data, settings, ours.metrics, conditions)
     trained = train_led(setup, report, check)
     shard = Shard.open(recipe.prepared_folder, settings.split)
     summaries = _summaries(trained.model, loaded, shard, report, check)
@@ -92,14 +98,14 @@ def measure_trainer(
         layer_metrics={},
     )
     parameters = sum(parameter.numel() for parameter in loaded.model.parameters())
-    runs = {recipe.name: (parameters, ours.measured), LED: (trained.parameters, theirs)}
+    runs = {recipe.name: (parameters, ours.metrics), LED: (trained.parameters, theirs)}
     outcomes = [
         Outcome(name, recipe.seed, size, len(measured.tokens_per_second), measured)
         for name, (size, measured) in runs.items()
     ]
     target = None if settings.loss == "auto" else settings.loss
     table = tabulate(outcomes, target, recipe.evaluate.resamples, _notes(loaded, settings, setup, ours))
-    losses = (tuple(ours.measured.losses), trained.losses)
+    losses = (tuple(ours.metrics.losses), trained.losses)
     return trainer_result(table, losses, {shard.text(place).id: text for place, text in enumerate(summaries)})
 
 
@@ -170,19 +176,19 @@ def _score(loaded: LoadedModel, shard: Shard, summaries: Sequence[str]) -> dict[
     return scored
 
 
-def _notes(loaded: LoadedModel, settings: TrainerConfig, setup: TrainerSetup, ours: RunFigures) -> list[str]:
+def _notes(loaded: LoadedModel, settings: TrainerConfig, setup: TrainerSetup, ours: FinishedRun) -> list[str]:
     """Notes below the table."""
     decoding = loaded.recipe.summarize
     tied = isinstance(loaded.recipe.model.output, TiedOutputConfig)
     facts = {
         "seconds": setup.seconds,
-        "run_seconds": ours.measured.losses[-1][0],
-        "before": significant(ours.before),
-        "now": significant(ours.now),
+        "run_seconds": ours.metrics.losses[-1][0],
+        "before": significant(ours.seconds_before),
+        "now": significant(ours.seconds_now),
         "learning_rate": setup.train.learning_rate,
         "batch": setup.batch,
         "tied": "" if tied else ": among ours its peers are runs with model.output: {kind: tied}",
-        "documents": len(ours.measured.rouge),
+        "documents": len(ours.metrics.rouge),
         "split": settings.split,
         "precision": choose_generation_precision(decoding.precision, loaded.device),
     }
