@@ -48,7 +48,7 @@ def summarize(
 
     Prints each summary as soon as it is complete, and a note for every truncated document.
     """
-    from sumpool.documents import read_documents
+    from sumpool.documents.read import read_documents
     from sumpool.progress import interruptible
     from sumpool.workflows.summarize import summarize as run_summarize
 

@@ -2,11 +2,12 @@
 
 import sys
 from collections.abc import Iterator
-from dataclasses import dataclass
 from pathlib import Path
 from typing import BinaryIO, Final
 
+from sumpool.documents.document import DEFAULT_OPTIONS, Document, ReadOptions
 from sumpool.documents.files import READ_ERRORS, decode, open_bytes, uncompressed_suffix
+from sumpool.documents.formats import FORMATS, load_format
 from sumpool.documents.json_lines import DOCUMENT_FIELDS, ID_FIELDS, Line, Reject, guess_field, read_lines, text_of
 from sumpool.errors import DataError
 
@@ -17,27 +18,14 @@ _TEXT_SUFFIXES = ("", ".txt", ".text", ".md", ".markdown")
 _SUPPORTED = ".txt, .md or .jsonl (also with .gz or .zst), a folder of them, or - for stdin"
 
 
-@dataclass(frozen=True)
-class Document:
-    """A document to summarise, or the error that prevented reading it; both have a row in the output.
-
-    Attributes:
-        id: Path as given, id or `path:line` of a JSON line, or "-" for standard input.
-        text: Document text; may be empty.
-        error: Error message; empty if the document was read.
-    """
-
-    id: str
-    text: str
-    error: str = ""
-
-
-def read_documents(name: str, field: str | None = None, stdin: BinaryIO | None = None) -> Iterator[Document]:
+def read_documents(
+    name: str, options: ReadOptions = DEFAULT_OPTIONS, stdin: BinaryIO | None = None
+) -> Iterator[Document]:
     """Read the documents of one command-line argument; the files of a folder in alphabetical order.
 
     Args:
         name: File, folder or "-".
-        field: Field of JSON lines that holds the text; by default the first usual name.
+        options: Options of reading.
         stdin: Stream read for "-"; by default standard input.
     """
     path = Path(name)
@@ -46,23 +34,28 @@ def read_documents(name: str, field: str | None = None, stdin: BinaryIO | None =
     elif path.is_dir():
         for file in sorted(path.rglob("*")):
             if file.is_file() and not any(part.startswith(".") for part in file.relative_to(path).parts):
-                yield from _read_file(file, field)
+                yield from _read_file(file, options)
     else:
-        yield from _read_file(path, field)
+        yield from _read_file(path, options)
 
 
-def _read_file(path: Path, field: str | None) -> Iterator[Document]:
+def _read_file(path: Path, options: ReadOptions) -> Iterator[Document]:
     suffix = uncompressed_suffix(path)
     try:
         if suffix == ".jsonl":
-            yield from _read_json_lines(path, field)
+            yield from _read_json_lines(path, options.field)
         elif suffix in _TEXT_SUFFIXES:
             with open_bytes(path) as file:
                 yield _from_bytes(str(path), file.read())
+        elif suffix in FORMATS:
+            with open_bytes(path) as file:
+                yield Document.from_parsed(str(path), load_format(FORMATS[suffix]).parse(file.read(), options))
         else:
             yield Document(str(path), "", f"{path} must be {_SUPPORTED}, got {suffix}; convert it to text")
     except DataError as error:
         yield Document(str(path), "", str(error))
+    except ValueError as error:
+        yield Document(str(path), "", f"{path} {error}")
     except READ_ERRORS as error:
         yield Document(str(path), "", f"{path} must be complete, got: {error}; get the file again")
 

@@ -8,7 +8,7 @@ from typing import final
 import numpy as np
 
 from sumpool.data.batches import Item, fill_batches
-from sumpool.documents import Document
+from sumpool.documents.document import Document
 from sumpool.inference.loading import LoadedModel
 from sumpool.text.tokenizer import EncodedDocument, encode_document
 

@@ -9,7 +9,7 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import final
 
-from sumpool.documents import Document
+from sumpool.documents.document import Document
 from sumpool.errors import RecipeError
 from sumpool.inference.chunking import MAX_GROUP_DOCUMENTS, ChunkedDocument, Chunker, batch_chunks, group_documents
 from sumpool.inference.generation import Generated, Generator

@@ -9,7 +9,8 @@ from typing import Literal, final, get_args, overload
 
 from sumpool.core.decoding.ranking import Lengths
 from sumpool.data.report import REPORT_FILE, DataReport
-from sumpool.documents import Document, read_documents
+from sumpool.documents.document import Document
+from sumpool.documents.read import read_documents
 from sumpool.errors import DataError, RecipeError
 from sumpool.inference.loading import LoadedModel, load_for_generation
 from sumpool.inference.summaries import generate_summaries

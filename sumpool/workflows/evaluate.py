@@ -9,7 +9,7 @@ from pathlib import Path
 
 from sumpool.data.sources._base import Example, Split
 from sumpool.data.texts import Texts
-from sumpool.documents import Document
+from sumpool.documents.document import Document
 from sumpool.errors import DataError, RecipeError
 from sumpool.evaluation.config import EvaluationConfig
 from sumpool.evaluation.predictions import join

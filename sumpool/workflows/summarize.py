@@ -3,7 +3,7 @@
 from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 
-from sumpool.documents import Document
+from sumpool.documents.document import Document
 from sumpool.inference.loading import SHIPPED, load_for_generation
 from sumpool.inference.summaries import Summary, SummaryFile, generate_summaries, save_summaries
 from sumpool.progress import Check, Progress, Report, go_on, silent

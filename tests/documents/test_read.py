@@ -3,7 +3,8 @@ import io
 import json
 from pathlib import Path
 
-from sumpool.documents import STDIN, Document, read_documents
+from sumpool.documents.document import Document, ReadOptions
+from sumpool.documents.read import STDIN, read_documents
 
 
 def write(path: Path, content: str | bytes) -> str:
@@ -73,7 +74,7 @@ def test_json_lines_have_their_id_or_location(tmp_path: Path) -> None:
 
 def test_field_of_json_lines_can_be_set(tmp_path: Path) -> None:
     path = write(tmp_path / "x.jsonl", json.dumps({"id": "a", "text": "no", "story": "yes"}))
-    assert list(read_documents(path, field="story")) == [Document("a", "yes")]
+    assert list(read_documents(path, ReadOptions(field="story"))) == [Document("a", "yes")]
 
 
 def test_invalid_line_does_not_stop_the_others(tmp_path: Path) -> None:

@@ -5,7 +5,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from sumpool.documents import Document
+from sumpool.documents.document import Document
 from sumpool.inference.chunking import ChunkedDocument, Chunker, batch_chunks, group_documents, split_windows
 from sumpool.inference.loading import LoadedModel, load_model
 from sumpool.text.tokenizer import encode_document

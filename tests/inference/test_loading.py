@@ -13,7 +13,7 @@ from sumpool.core.model.summarizer import SummarizationModel
 from sumpool.core.nn.quantization import Int8Linear, PackedLinear, has_int8
 from sumpool.data.document_stats import summarize_split
 from sumpool.data.report import DataReport, LengthStats, SplitReport
-from sumpool.documents import Document
+from sumpool.documents.document import Document
 from sumpool.errors import CheckpointError, DataError, RecipeError
 from sumpool.inference import loading
 from sumpool.inference.loading import SHIPPED, choose_lengths, load_for_generation, load_model, newest_run

@@ -3,7 +3,7 @@ from pathlib import Path
 import pytest
 
 from sumpool.core.decoding.config import DecodingConfig
-from sumpool.documents import Document
+from sumpool.documents.document import Document
 from sumpool.inference.generation import Generated
 from sumpool.inference.mbr_extraction import Extraction, MbrExtractor, document_sentences
 from sumpool.text.sentences import SentenceSplitter

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from sumpool.documents import Document
+from sumpool.documents.document import Document
 from sumpool.errors import DataError, RecipeError, ResourceError
 from sumpool.inference.loading import load_model
 from sumpool.inference.summaries import Summary, SummaryFile, generate_summaries

@@ -8,7 +8,7 @@ import pytest
 
 from sumpool.data.sources._base import Example
 from sumpool.data.texts import TextsWriter
-from sumpool.documents import Document
+from sumpool.documents.document import Document
 from sumpool.errors import DataError, Interrupted, RecipeError
 from sumpool.evaluation.config import EvaluationConfig
 from sumpool.evaluation.task import Results

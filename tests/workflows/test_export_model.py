@@ -5,7 +5,7 @@ import pytest
 import torch
 from safetensors.torch import load_file
 
-from sumpool.documents import Document
+from sumpool.documents.document import Document
 from sumpool.errors import CheckpointError, RecipeError
 from sumpool.inference.loading import load_model
 from sumpool.training.weights import weights_of

@@ -18,7 +18,7 @@ from sumpool.core.decoding.beam import search
 from sumpool.core.decoding.constraints import NoRepeatTokens, Rules
 from sumpool.core.decoding.ranking import Lengths, Ranking
 from sumpool.data.batches import collate
-from sumpool.documents import Document
+from sumpool.documents.document import Document
 from sumpool.errors import CheckpointError, DataError, RecipeError
 from sumpool.inference.chunking import Chunker
 from sumpool.inference.loading import LoadedModel, load_for_generation, load_model

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from sumpool.documents import Document
+from sumpool.documents.document import Document
 from sumpool.errors import CheckpointError, Interrupted, RecipeError
 from sumpool.inference.loading import load_model
 from sumpool.inference.summaries import Summary

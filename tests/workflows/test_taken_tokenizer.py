@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from sumpool.documents import Document
+from sumpool.documents.document import Document
 from sumpool.errors import RecipeError
 from sumpool.inference.loading import load_model
 from sumpool.recipe.load import dump_recipe, load_recipe

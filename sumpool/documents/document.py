@@ -1,0 +1,95 @@
+"""Documents with their structure: title, headings, paragraphs, list items, table rows and code."""
+
+from dataclasses import dataclass, replace
+from typing import Literal
+
+TextBlockKind = Literal["paragraph", "heading", "list_item", "table_row", "caption", "code", "notice"]
+"""Kind of a block; a notice is text about the document, such as a licence, an address or a table of contents."""
+
+
+@dataclass(frozen=True)
+class TextBlock:
+    """Part of a document.
+
+    Attributes:
+        text: Text in one line with single spaces; only code keeps its lines.
+        kind: Kind of the block.
+        level: Depth of a heading or a list item, from 1; 0 for other kinds.
+        page: Page of the source, from 1; None in sources without pages.
+        line: First line of the block in the source, from 1; None in sources without lines.
+    """
+
+    text: str
+    kind: TextBlockKind = "paragraph"
+    level: int = 0
+    page: int | None = None
+    line: int | None = None
+
+
+@dataclass(frozen=True)
+class Document:
+    """A document to summarise, or the error that prevented reading it; both have a row in the output.
+
+    Attributes:
+        id: Path or address as given, id or `path:line` of a JSON line, or "-" for standard input.
+        text: Text of the document, its paragraphs separated by an empty line; may be empty.
+        error: Error message; empty if the document was read.
+        title: Title; empty if the document has none.
+        blocks: Structure of the text, which is the texts of the blocks separated by an empty line; empty if nothing
+            but the text is known, and then every paragraph counts as prose.
+        notes: What reading removed or guessed, one clause each ("12 invisible characters removed").
+    """
+
+    id: str
+    text: str
+    error: str = ""
+    title: str = ""
+    blocks: tuple[TextBlock, ...] = ()
+    notes: tuple[str, ...] = ()
+
+    @classmethod
+    def from_parsed(cls, id: str, parsed: "ParsedDocument") -> "Document":
+        """Build a document from the result of a format; empty blocks are dropped."""
+        blocks = tuple(block for block in parsed.blocks if block.text.strip())
+        text = "\n\n".join(block.text for block in blocks)
+        return cls(id, text, title=parsed.title, blocks=blocks, notes=parsed.notes)
+
+    def with_notes(self, *notes: str) -> "Document":
+        """Return the document with further notes."""
+        return replace(self, notes=(*self.notes, *notes))
+
+
+@dataclass(frozen=True)
+class ParsedDocument:
+    """Content of a file as its format reads it.
+
+    Attributes:
+        blocks: Blocks in reading order.
+        title: Title; empty if there is none.
+        notes: What the format removed or guessed, one clause each.
+    """
+
+    blocks: tuple[TextBlock, ...]
+    title: str = ""
+    notes: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True)
+class ReadOptions:
+    """Options of reading.
+
+    Attributes:
+        field: Field of the text in rows (JSON lines, Parquet); None takes the first usual name.
+        keep_references: Whether references and appendices stay.
+        glob: Pattern of the file names that are read from folders.
+        max_bytes: Bytes that a file may have after decompression.
+    """
+
+    field: str | None = None
+    keep_references: bool = False
+    glob: str = "*"
+    max_bytes: int = 256 * 2**20
+
+
+DEFAULT_OPTIONS = ReadOptions()
+"""Options of a call that names none."""
