@@ -1,0 +1,155 @@
+"""Language identification by script and function words.
+
+The script decides for languages that have one of their own (Chinese, Japanese, Korean, Greek ...); Latin and Cyrillic
+texts belong to the language whose function words make up the largest share of their words. Profiles of at most 60 words
+suffice for documents: a third of the words of prose are function words. Rejected: py3langid (BSD, 4.6 MB) and lingua
+(Apache-2.0, 96 MB), which no document of at least 20 words needs.
+"""
+
+import json
+import re
+from dataclasses import dataclass
+from functools import lru_cache
+from importlib.resources import files
+from typing import Final
+
+ENGLISH: Final = "en"
+UNDETECTED: Final = ""
+"""Code of a text whose language is not clear."""
+
+UNSPACED: Final = frozenset(("zh", "ja", "th"))
+"""Languages that do not separate words by spaces."""
+
+_SAMPLE_CHARACTERS = 20_000
+"""Characters per sample; a longer text is sampled at its beginning, middle and end."""
+_MIN_WORDS = 20
+_MIN_SHARE = 0.12
+"""Function words per word of a text at least; prose has .25 to .45, word lists and code have fewer."""
+_MIN_VARIETY = 5
+"""Distinct function words of a text at least; names of variables in code are few."""
+_MIN_SCRIPT_SHARE = 0.2
+"""Letters of another script per letter at least; half is too many, as technical prose quotes English terms."""
+_WORD = re.compile(r"[^\W\d_]+(?:['\u2019][^\W\d_]+)*")
+_SCRIPTS: tuple[tuple[str, str], ...] = (
+    ("cyrillic", "\u0400-\u052f"),
+    ("greek", "\u0370-\u03ff\u1f00-\u1fff"),
+    ("hebrew", "\u0590-\u05ff"),
+    ("arabic", "\u0600-\u06ff\u0750-\u077f\ufb50-\ufdff\ufe70-\ufeff"),
+    ("devanagari", "\u0900-\u097f"),
+    ("thai", "\u0e00-\u0e7f"),
+    ("kana", "\u3040-\u30ff\uff66-\uff9f"),
+    ("hangul", "\u1100-\u11ff\u3130-\u318f\uac00-\ud7af"),
+    ("han", "\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff"),
+)
+_SCRIPT_LANGUAGES = {"greek": "el", "hebrew": "he", "devanagari": "hi", "thai": "th", "hangul": "ko"}
+_CYRILLIC_LANGUAGES = ("ru", "uk", "bg")
+_PERSIAN_LETTERS = "پچژگی"
+_MIN_KANA = 0.05
+"""Kana per letter of Japanese at least; Chinese texts quote fewer."""
+
+
+@dataclass(frozen=True)
+class Language:
+    """Words of a language that identify it and delimit its sentences.
+
+    Attributes:
+        code: Code of ISO 639-1.
+        name: English name.
+        stemmer: Name of the Snowball stemmer; empty if there is none.
+        function_words: Its most frequent articles, prepositions, pronouns and conjunctions; empty where the script
+            identifies the language.
+        abbreviations: Abbreviations, without their final period.
+        ordinals: Whether a number with a period is an ordinal ("3. Oktober").
+        anaphora: Words at the start of a sentence that refers to the sentence before it.
+        self_references: Nouns that refer to the document itself after such a word ("this manual").
+        notices: Regular expressions of notices by kind, see `notice_kind`.
+        pointers: Regular expression of the start of a sentence that only refers to another place.
+    """
+
+    code: str
+    name: str
+    stemmer: str
+    function_words: frozenset[str]
+    abbreviations: frozenset[str]
+    ordinals: bool
+    anaphora: frozenset[str]
+    self_references: tuple[str, ...]
+    notices: dict[str, str]
+    pointers: str
+
+
+@lru_cache(maxsize=1)
+def languages() -> dict[str, Language]:
+    """Return the known languages by their codes."""
+    content = json.loads(files("sumpool.text").joinpath("languages.json").read_text("utf-8"))
+    return {
+        code: Language(
+            code=code,
+            name=fields["name"],
+            stemmer=fields["stemmer"],
+            function_words=frozenset(fields["function_words"].split()),
+            abbreviations=frozenset(fields["abbreviations"].split()),
+            ordinals=fields.get("ordinals", False),
+            anaphora=frozenset(fields["anaphora"].split()),
+            self_references=tuple(filter(None, fields["self"].split("|"))),
+            notices=fields.get("notices", {}),
+            pointers=fields.get("pointers", ""),
+        )
+        for code, fields in content.items()
+    }
+
+
+def language_name(code: str) -> str:
+    """Return the English name of a language; its code if it is not known."""
+    return languages()[code].name if code in languages() else code
+
+
+def detect_language(text: str) -> str:
+    """Identify the language of a text.
+
+    Returns:
+        The code of the language; UNDETECTED for a text of fewer than 20 words, or one that is not prose of a known one.
+    """
+    sample = _sample(text)
+    words = [word.lower() for word in _WORD.findall(sample)]
+    letters = sum(map(len, words))
+    counts = {script: len(re.findall(f"[{characters}]", sample)) for script, characters in _SCRIPTS}
+    script = _main_script(counts, letters)
+    if script in ("han", "kana"):
+        return "ja" if counts["kana"] > _MIN_KANA * letters else "zh"
+    if script == "arabic":
+        return "fa" if sum(map(sample.count, _PERSIAN_LETTERS)) > counts["arabic"] / 50 else "ar"
+    if script in _SCRIPT_LANGUAGES:
+        return _SCRIPT_LANGUAGES[script]
+    if script == "cyrillic":
+        words = [word for word in words if "\u0400" <= word[0] <= "\u052f"]
+        return _by_function_words(words, _CYRILLIC_LANGUAGES)
+    spaced = (code for code, language in languages().items() if language.function_words)
+    return _by_function_words(words, tuple(code for code in spaced if code not in _CYRILLIC_LANGUAGES))
+
+
+def _main_script(counts: dict[str, int], letters: int) -> str:
+    """Return the most frequent script other than Latin; empty if the text is Latin."""
+    counts = counts | {"han": counts["han"] + counts["kana"]}
+    script = max(counts, key=counts.__getitem__)
+    # A Chinese character stands for a word, which takes about two.
+    share = counts[script] * (2 if script == "han" else 1) / max(letters, 1)
+    return script if counts[script] >= _MIN_WORDS and share >= _MIN_SCRIPT_SHARE else ""
+
+
+def _by_function_words(words: list[str], codes: tuple[str, ...]) -> str:
+    if len(words) < _MIN_WORDS:
+        return UNDETECTED
+    known = languages()
+    shares = {code: sum(word in known[code].function_words for word in words) / len(words) for code in codes}
+    best = max(shares, key=shares.__getitem__)
+    variety = len(known[best].function_words.intersection(words))
+    return best if shares[best] >= _MIN_SHARE and variety >= _MIN_VARIETY else UNDETECTED
+
+
+def _sample(text: str) -> str:
+    """Return the text, or three parts of a long one."""
+    if len(text) <= 3 * _SAMPLE_CHARACTERS:
+        return text
+    starts = (0, (len(text) - _SAMPLE_CHARACTERS) // 2, len(text) - _SAMPLE_CHARACTERS)
+    return "\n".join(text[start : start + _SAMPLE_CHARACTERS] for start in starts)

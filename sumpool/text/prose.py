@@ -1,0 +1,136 @@
+"""Prose detection: the paragraphs and sentences of a document that a summary may consist of.
+
+Headings, notices, list stubs, questions, field lists and code are parts of documents but say nothing alone. All rules
+are patterns and shares of words; the words of other languages come from `languages.json`.
+"""
+
+import re
+from collections.abc import Set
+from functools import lru_cache
+from typing import Final
+
+from sumpool.text.language import ENGLISH, UNSPACED, languages
+from sumpool.text.notices import notice_kind
+
+PROSE_KINDS: Final = frozenset(("paragraph", "list_item"))
+"""Kinds of blocks that hold prose."""
+
+MIN_WORDS, MAX_WORDS = 5, 60
+"""Words of a sentence of a summary; a Chinese or Japanese character counts as half a word."""
+_MIN_LETTERS = 0.7
+"""Letters per character other than spaces."""
+_MIN_FUNCTION_WORDS = 0.12
+"""Function words per word of a sentence; a list of names or keywords has fewer."""
+
+_OPENING = "\"'\u201c\u201e\u00ab("
+_LIST_MARK = re.compile(
+    r"^(?:[-*+\u2022\u2023\u25e6\u00b7\u2013\u2014>#]+|\(?\d{1,3}[.)\u3001]|\d{1,2}(?:\.\d{1,3})+\.?|\(?[a-z][.)]"
+    r"|\([a-zA-Z]\)|\(?[ivxIVX]{1,5}[.)]|\u00a7+ ?\d+[.:]?|A[:.](?= [A-Z]))\s+"
+    r"|^(?:[\uff08(]?[\d\u4e00\u4e8c\u4e09\u56db\u4e94\u516d\u4e03\u516b\u4e5d\u5341]{1,3}[\uff09)\u3001.\uff0e])\s*"
+    r"(?=[\u3040-\u9fff])"
+)
+_MARKUP = re.compile(r"(\*\*|__|``?)(?=\S)(.+?)(?<=\S)\1")
+_TERMINAL = re.compile(r"[.!\u2026\u3002\uff01\uff0e\uff61][\"'\u201d\u2019\u00bb\u00ab\u201c)\]\u300d\u300f\uff09]*$")
+_CODE = re.compile(
+    r"https?://|\bftp://|\bwww\.|\S@\S+\.\w|[{}\\|]|::|->|=>|==|\w\(\);|\$\w|\$\(|</?\w|\w=\S|^[#$%>]"
+    r"|(?<!\w)-{1,2}\w+=|;\s*$|_{3}|\+\+\+|\.\.\.\s+\w+\.\.\."
+)
+_FIELD = re.compile(r"^[^\s:\uff1a]{1,25}(?: [^\s:\uff1a]{1,25}){0,3}\s*[:\uff1a](?=\s|[^\x00-\x7f]|$)")
+_POINTERS = (
+    r"(?:please,? )?(?:see|cf|refer|consult|click|visit|send|report|contact|follow|read|continue|turn|skip|go)\b",
+    r"(?:for|to) (?:more|further|additional|full|complete|details|information|learn|find|read)\b",
+    r"(?:more|further)\b.{0,30}\b(?:found|available)\b",
+    r"(?:many |special )?thank|we (?:would like to )?(?:thank|acknowledge)|i (?:would like to |want to )?thank",
+    r"as (?:described|shown|mentioned|noted|seen|explained|above)\b",
+    r"(?:in )?(?:the )?(?:following|previous|next|preceding|above|below)\b",
+    r"(?:figure|table|fig\.|listing|example) \d",
+)
+_PAIRS = (("(", ")"), ("[", "]"), ("\u00ab", "\u00bb"), ("\uff08", "\uff09"), ("\u300c", "\u300d"))
+_QUOTES, _GERMAN_QUOTES = ("\u201c", "\u201d"), ("\u201e", "\u201c")
+_CJK = re.compile("[\u3040-\u30ff\u3400-\u4dbf\u4e00-\u9fff]")
+_WORD = re.compile(r"[^\W\d_]+")
+
+
+def tidy_sentence(sentence: str) -> str:
+    """Return a sentence without list marks, heading numbers and inline markup, in one line with single spaces."""
+    text = " ".join(sentence.split())
+    while mark := _LIST_MARK.match(text):
+        text = text[mark.end() :]
+    return _MARKUP.sub(r"\2", text)
+
+
+def word_count(text: str) -> int:
+    """Count words; a Chinese or Japanese character is half a word."""
+    characters = len(_CJK.findall(text))
+    return len(_CJK.sub(" ", text).split()) + -(-characters // 2)
+
+
+def is_prose_sentence(
+    sentence: str, language: str = ENGLISH, names: Set[str] = frozenset(), *, is_licence: bool = False
+) -> bool:
+    """Return whether a tidy sentence may be part of a summary: a whole statement in prose.
+
+    Args:
+        sentence: The sentence, see `tidy_sentence`.
+        language: Code of its language.
+        names: Lower-case names that may begin a sentence in lower case, such as the words of the title.
+        is_licence: Whether the document is a licence, whose terms are its content.
+    """
+    if not _TERMINAL.search(sentence) or not MIN_WORDS <= word_count(sentence) <= MAX_WORDS:
+        return False
+    start = sentence.lstrip(_OPENING)
+    if start[:1].islower() and start.split()[0].rstrip(",:") not in names:
+        return False
+    if _CODE.search(sentence) or _FIELD.match(sentence) or _pointers().match(sentence):
+        return False
+    if notice_kind(sentence) not in ("", "licence" if is_licence else ""):
+        return False
+    characters = "".join(sentence.split())
+    if sum(map(str.isalpha, characters)) < _MIN_LETTERS * len(characters) or sentence.isupper():
+        return False
+    return _is_balanced(sentence) and _has_function_words(sentence, language)
+
+
+def depends_on_predecessor(sentence: str, language: str = ENGLISH) -> bool:
+    """Return whether a sentence begins with a word that refers to the sentence before it.
+
+    "This manual ..." refers to the document and stands alone.
+    """
+    words = languages().get(language)
+    if words is None:
+        return False
+    start = sentence.lstrip(_OPENING + " ").lower()
+    if language in UNSPACED:
+        return start.startswith(tuple(words.anaphora)) and not any(noun in start[:8] for noun in words.self_references)
+    first, *others = [*_WORD.findall(start[:80])[:4], ""]
+    if first not in words.anaphora:
+        return False
+    return not any(word.startswith(words.self_references) for word in others if word)
+
+
+@lru_cache(maxsize=1)
+def _pointers() -> re.Pattern[str]:
+    """Start of a sentence that only refers to another place, in any language."""
+    others = (rf"(?:{language.pointers})(?!\w)" for language in languages().values() if language.pointers)
+    return re.compile("|".join((*_POINTERS, *others)), re.IGNORECASE)
+
+
+def _is_balanced(sentence: str) -> bool:
+    """Return whether brackets and quotation marks are closed, none before it is opened."""
+    quotes = _GERMAN_QUOTES if "\u201e" in sentence else _QUOTES
+    return not sentence.count('"') % 2 and all(map(_is_closed, [sentence] * 6, (*_PAIRS, quotes)))
+
+
+def _is_closed(sentence: str, pair: tuple[str, str]) -> bool:
+    depth = 0
+    for character in sentence:
+        depth += (character == pair[0]) - (character == pair[1])
+        if depth < 0:
+            return False
+    return not depth
+
+
+def _has_function_words(sentence: str, language: str) -> bool:
+    profile = languages()[language].function_words if language in languages() else frozenset()
+    words = [word.lower() for word in _WORD.findall(sentence)]
+    return not profile or sum(word in profile for word in words) >= _MIN_FUNCTION_WORDS * len(words)

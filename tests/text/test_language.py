@@ -1,0 +1,57 @@
+# ruff: noqa: RUF001  (letters of other scripts)
+import pytest
+
+from sumpool.text.language import UNDETECTED, detect_language, language_name, languages
+
+TEXTS = {
+    "en": "The manual describes how the host sends a packet to the gateway, and what it does if no answer is received.",
+    "de": "Das Handbuch beschreibt, wie der Rechner ein Paket an das Gateway sendet und was er tut, wenn keine Antwort "
+    "von dort kommt oder die Zeit zu lang wird.",
+    "fr": "Le manuel décrit comment la machine envoie un paquet à la passerelle, et ce qui se passe si aucune réponse "
+    "n'est reçue dans le temps qui est prévu pour cela.",
+    "es": "El manual describe cómo la máquina envía un paquete a la pasarela y lo que hace cuando no se recibe ninguna "
+    "respuesta en el tiempo que está previsto para ello.",
+    "ru": "В руководстве описано, как узел посылает пакет на шлюз и что он делает, если ответ не получен в течение "
+    "того времени, которое для этого было отведено.",
+    "uk": "У посібнику описано, як вузол надсилає пакет на шлюз і що він робить, якщо відповідь не отримана протягом "
+    "того часу, який для цього був відведений, або коли її немає.",
+    "zh": "本手册描述主机如何向网关发送数据包，以及在没有收到应答时应当如何处理。",
+    "ja": "このマニュアルでは、ホストがゲートウェイにパケットを送信する方法について説明します。",
+    "ko": "이 설명서는 호스트가 게이트웨이에 패킷을 보내는 방법을 설명합니다. 응답이 없으면 다시 보냅니다.",
+    "el": "Το εγχειρίδιο περιγράφει πώς ο υπολογιστής στέλνει ένα πακέτο στην πύλη.",
+}
+
+
+@pytest.mark.parametrize("code", TEXTS)
+def test_languages_are_detected(code: str) -> None:
+    assert detect_language(TEXTS[code]) == code
+
+
+@pytest.mark.parametrize(
+    "text", ["", "The host sends it.", "Host gateway packet router " * 20, "1 2 3 4 5 " * 50, "x = f(y); z += 1\n" * 30]
+)
+def test_what_is_no_prose_has_no_language(text: str) -> None:
+    assert detect_language(text) == UNDETECTED
+
+
+def test_russian_with_english_terms_is_russian() -> None:
+    assert detect_language(f"{TEXTS['ru']} Packet router gateway host switch cable.") == "ru"
+
+
+def test_english_with_a_foreign_word_is_english() -> None:
+    assert detect_language(f"{TEXTS['en']} «Пакет» 数据包.") == "en"
+
+
+def test_a_long_text_is_sampled_beyond_its_beginning() -> None:
+    assert detect_language(f"{'word ' * 5000}{TEXTS['de'] * 600}") == "de"
+
+
+def test_languages_have_names() -> None:
+    assert language_name("ru") == "Russian"
+    assert language_name("xx") == "xx"
+    assert all(language.name and language.code == code for code, language in languages().items())
+
+
+def test_every_language_without_a_script_of_its_own_has_function_words() -> None:
+    scripts = {"zh", "ja", "ko", "el", "ar", "fa", "he", "th", "hi"}
+    assert {code for code, language in languages().items() if not language.function_words} <= scripts

@@ -1,0 +1,41 @@
+# ruff: noqa: RUF001  (letters of other scripts)
+import pytest
+
+from sumpool.text.notices import is_notice, notice_kind
+
+
+@pytest.mark.parametrize(
+    ("text", "kind"),
+    [
+        ("Copyright © 1999-2004 The Example Authors", "licence"),
+        ("Permission is granted to copy, distribute and/or modify this document.", "licence"),
+        ("THE SOFTWARE IS PROVIDED WITHOUT ANY WARRANTY OF ANY KIND.", "licence"),
+        ("This manual is released under the GNU General Public License, version 2.", "licence"),
+        ("Alle Rechte vorbehalten.", "licence"),
+        ("Все права защищены.", "licence"),
+        ("版权所有 张三", "licence"),
+        ("Table of Contents", "contents"),
+        ("1.2 Installation . . . . . . . . . . 12", "contents"),
+        ("Next Previous Contents", "contents"),
+        ("Version 1.2.3, 4 May 2011", "imprint"),
+        ("Last updated: 2011-05-04", "imprint"),
+        ("Author: Jane Doe", "imprint"),
+        ("Jane Doe <jane@example.org>", "imprint"),
+        ("Page 3 of 12", "imprint"),
+        ("17", "imprint"),
+        ("4 May 2011", "imprint"),
+        ("Версия документа: 5", "imprint"),
+        ("Version control systems record who changed a file.", ""),
+        ("The release notes describe what is new for people who upgrade.", ""),
+        ("The contents of the file are sent to the printer.", ""),
+        ("The file is available under the name that the user chose.", ""),
+        ("", ""),
+    ],
+)
+def test_notices_are_classified(text: str, kind: str) -> None:
+    assert notice_kind(text) == kind
+    assert is_notice(text) == bool(kind)
+
+
+def test_an_address_in_a_long_paragraph_is_no_imprint() -> None:
+    assert notice_kind(f"Bugs go to bugs@example.org. {'The list is read by many people. ' * 5}") == ""

@@ -1,0 +1,116 @@
+# ruff: noqa: RUF001  (letters of other scripts)
+import pytest
+
+from sumpool.text.prose import depends_on_predecessor, is_prose_sentence, tidy_sentence, word_count
+
+
+@pytest.mark.parametrize(
+    ("sentence", "tidy"),
+    [
+        ("* Hosts  send\npackets.", "Hosts send packets."),
+        ("2. 4. Hosts send packets.", "Hosts send packets."),
+        ("1.2.3 Hosts send packets.", "Hosts send packets."),
+        ("(a) Hosts send packets.", "Hosts send packets."),
+        ("iv) Hosts send packets.", "Hosts send packets."),
+        ("A: Hosts send packets.", "Hosts send packets."),
+        ("• **Hosts** send `packets`.", "Hosts send packets."),
+        ("（一）主机发送数据包。", "主机发送数据包。"),
+        ("2.5 hosts send packets.", "hosts send packets."),
+        ("A. Smith sends packets.", "Smith sends packets."),
+        ("2024 was a year.", "2024 was a year."),
+        ("x-ray beams.", "x-ray beams."),
+    ],
+)
+def test_marks_and_markup_are_removed(sentence: str, tidy: str) -> None:
+    assert tidy_sentence(sentence) == tidy
+
+
+@pytest.mark.parametrize(
+    ("sentence", "language"),
+    [
+        ("Debian is a free operating system for computers.", "en"),
+        ("The (very) small host sends the packet.", "en"),
+        ('She said that "the host sends the packet."', "en"),
+        ("The option --force overrides the answer of the user.", "en"),
+        ("Der Paketmanager „apt“ ist ein Werkzeug für die Verwaltung von Paketen.", "de"),
+        ("Эта программа показывает список файлов в каталоге.", "ru"),
+        ("这个程序显示目录中的文件。", "zh"),
+        ("Shows the list of the files in a folder.", "xx"),
+    ],
+)
+def test_statements_are_prose(sentence: str, language: str) -> None:
+    assert is_prose_sentence(sentence, language)
+
+
+@pytest.mark.parametrize(
+    "sentence",
+    [
+        "A.",
+        "2. 4.",
+        "The Project Leader may: 1.",
+        "The Project Leader may do the following:",
+        "How do I install the system on a host?",
+        "Status: the host is up and it works.",
+        "and then the host sends the packet to it.",
+        "The host (which is small sends the packet.",
+        "The host which is small) sends the packet.",
+        'The host "which is small sends the packet.',
+        "Der Rechner „der kleine sendet das Paket.",
+        "See the manual of the host for the packet.",
+        "For more information read the manual of the host.",
+        "The home page of it is at https://example.org/.",
+        "The host calls the function { return 1 } and stops.",
+        "Set the variable of the host to PATH=/usr/bin.",
+        "Copyright 2004 by the authors of the manual.",
+        "Version 1.2 was made by the authors of it.",
+        "Hosts Gateways Packets Routers Switches Cables.",
+        "THE HOST SENDS THE PACKET TO THE GATEWAY.",
+        "The 12 34 56 78 90 12 34 56 78 90 are.",
+        "The host " + "and the gateway " * 20 + "send it.",
+        "Siehe das Handbuch für die Verwaltung von Paketen.",
+    ],
+)
+def test_what_says_nothing_alone_is_no_prose(sentence: str) -> None:
+    assert not is_prose_sentence(sentence)
+
+
+def test_a_name_may_begin_a_sentence_in_lower_case() -> None:
+    sentence = "apt is the tool that installs packages."
+    assert not is_prose_sentence(sentence)
+    assert is_prose_sentence(sentence, names={"apt"})
+
+
+def test_terms_are_the_content_of_a_licence() -> None:
+    sentence = "Permission is granted to copy the work to all of you."
+    assert not is_prose_sentence(sentence)
+    assert is_prose_sentence(sentence, is_licence=True)
+
+
+@pytest.mark.parametrize(
+    ("sentence", "language", "depends"),
+    [
+        ("It sends packets.", "en", True),
+        ("However, hosts send packets.", "en", True),
+        ("This is done by hosts.", "en", True),
+        ("“They” send packets.", "en", True),
+        ("This manual describes hosts.", "en", False),
+        ("This reference manual describes hosts.", "en", False),
+        ("Hosts send it.", "en", False),
+        ("Items are sent.", "en", False),
+        ("Dies ist ein Rechner.", "de", True),
+        ("Dieses Handbuch beschreibt Rechner.", "de", False),
+        ("Однако это так.", "ru", True),
+        ("Эта страница описывает узлы.", "ru", False),
+        ("因此主机发送数据包。", "zh", True),
+        ("这个手册描述主机。", "zh", False),
+        ("しかしホストは送ります。", "ja", True),
+        ("It sends packets.", "xx", False),
+    ],
+)
+def test_a_sentence_that_refers_to_another_depends_on_it(sentence: str, language: str, depends: bool) -> None:
+    assert depends_on_predecessor(sentence, language) == depends
+
+
+@pytest.mark.parametrize(("text", "words"), [("Hosts send packets.", 3), ("主机发送", 2), ("主机发 apt", 3), ("", 0)])
+def test_a_chinese_character_is_half_a_word(text: str, words: int) -> None:
+    assert word_count(text) == words
