@@ -15,8 +15,8 @@ from typing import Any, Literal, final
 from pydantic import Field
 
 from sumpool.data.sources._base import Example, Reject, SourceConfig, Split
-from sumpool.data.sources._rfc_cleaning import clean_abstract, clean_body
 from sumpool.data.sources._rfc_series import File, series_files
+from sumpool.documents.rfc_cleaning import clean_abstract, clean_body
 
 _RELATIONS = ("obsoletes", "obsoleted_by", "updates", "updated_by")
 _RFC_NUMBER = re.compile(r"\s*RFC\s*0*(\d+)\s*", re.IGNORECASE)

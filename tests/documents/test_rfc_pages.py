@@ -1,4 +1,4 @@
-from sumpool.data.sources._rfc_pages import indentation, remove_page_breaks
+from sumpool.documents.rfc_pages import indentation, remove_page_breaks
 
 PAGES = """
 RFC 9                     Birds                     May 1990

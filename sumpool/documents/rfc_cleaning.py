@@ -7,11 +7,34 @@ drawings, tables and hex dumps, and joins every paragraph into one line.
 
 import re
 from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from typing import Literal
 
-from sumpool.data.sources._rfc_pages import indentation, remove_page_breaks
+from sumpool.documents.rfc_pages import indentation, numbered_lines
 
 Block = list[str]
 """Consecutive non-empty lines with their indentation; at least one."""
+
+Part = Literal["front", "dropped", "drawing", "fragment", "prose"]
+"""Part of an RFC that a block belongs to: front page, dropped section, drawing or table, heading or caption, prose."""
+
+
+@dataclass(frozen=True)
+class RfcBlock:
+    """Block of an RFC.
+
+    Attributes:
+        lines: Lines with their indentation; at least one.
+        number: Number of the first line in the text, from 1.
+        part: Part of the RFC.
+        section: Name of the dropped section that the block belongs to, in lower case; empty outside.
+    """
+
+    lines: Block
+    number: int
+    part: Part
+    section: str = ""
+
 
 _DROPPED_SECTIONS = frozenset(
     re.split(
@@ -35,7 +58,7 @@ _LEGAL = re.compile(
     r"|The IETF takes no position regarding the validity|Copies of IPR disclosures"
     r"|The IETF invites any interested party|Funding for the RFC Editor function"
 )
-_SECTION_NUMBER = re.compile(r"^\s*(?:(?:appendix\s+)?(?:[a-z]|\d+)(?:\.\d+)*\.?|[ivx]+\.)\s+(?=\S)", re.IGNORECASE)
+SECTION_NUMBER = re.compile(r"^\s*(?:(?:appendix\s+)?(?:[a-z]|\d+)(?:\.\d+)*\.?|[ivx]+\.)\s+(?=\S)", re.IGNORECASE)
 _PAGE_REFERENCE = re.compile(r"(?:\.\s?){3,}\s*\d*\s*$|\s{2,}\d+\s*$")
 _COLUMNS = re.compile(r"\S {9,}\S|(?:\. ?){4,}")
 _BROKEN_WORD = re.compile(r"(?<=\w)- (?=[a-z0-9])(?!(?:and|or|to) )")
@@ -59,9 +82,24 @@ _BOILERPLATE = re.compile(
 
 def clean_body(text: str) -> str:
     """Return the prose of an RFC as paragraphs of one line each, separated by empty lines."""
-    blocks = _blocks(remove_page_breaks(text))
-    blocks = [block for block in _remove_sections(_remove_title(blocks)) if not _is_drawing(block)]
-    return "\n\n".join(paragraph for paragraph in map(unwrap, blocks) if _is_prose(paragraph))
+    return "\n\n".join(unwrap(block.lines) for block in classify_blocks(text) if block.part == "prose")
+
+
+def classify_blocks(text: str) -> Iterator[RfcBlock]:
+    """Yield all blocks of an RFC in order, without page breaks."""
+    numbers, blocks = _blocks(numbered_lines(text))
+    start = _title_blocks(blocks)
+    sections = [""] * start + _dropped_sections(blocks[start:])
+    for index, (number, block, section) in enumerate(zip(numbers, blocks, sections, strict=True)):
+        if index < start:
+            part: Part = "front"
+        elif section:
+            part = "dropped"
+        elif is_drawing(block):
+            part = "drawing"
+        else:
+            part = "prose" if _is_prose(unwrap(block)) else "fragment"
+        yield RfcBlock(block, number, part, section)
 
 
 def clean_abstract(text: str) -> str:
@@ -79,57 +117,65 @@ def unwrap(lines: Iterable[str]) -> str:
     return _BROKEN_WORD.sub("-", text) if "- " in text else text
 
 
-def _blocks(lines: Iterable[str]) -> list[Block]:
-    blocks: list[Block] = [[]]
-    for line in lines:
-        if line:
+def _blocks(lines: Iterable[tuple[int, str]]) -> tuple[list[int], list[Block]]:
+    """Split numbered lines at empty ones; return the first line's number and the lines of each block."""
+    numbers: list[int] = []
+    blocks: list[Block] = []
+    in_block = False
+    for number, line in lines:
+        if line and in_block:
             blocks[-1].append(line)
-        elif blocks[-1]:
-            blocks.append([])
-    return [block for block in blocks if block]
+        elif line:
+            numbers.append(number)
+            blocks.append([line])
+        in_block = bool(line)
+    return numbers, blocks
 
 
-def _remove_title(blocks: list[Block]) -> list[Block]:
-    """Remove the blocks before the first section or paragraph: stream, number, authors, date, title."""
+def _title_blocks(blocks: list[Block]) -> int:
+    """Count the blocks before the first section or paragraph: stream, number, authors, date, title."""
     for index, block in enumerate(blocks[:12]):
-        if _opens_dropped_section(block) or _SECTION_NUMBER.match(block[0]) or _is_running_text(block):
-            return blocks[index:]
-    return blocks[1:]
+        if _opens_dropped_section(block) or SECTION_NUMBER.match(block[0]) or _is_running_text(block):
+            return index
+    return min(1, len(blocks))
 
 
-def _remove_sections(blocks: list[Block]) -> Iterator[Block]:
-    """Remove the sections named in `_DROPPED_SECTIONS`, each up to the next heading.
+def _dropped_sections(blocks: list[Block]) -> list[str]:
+    """Name the section of `_DROPPED_SECTIONS` that each block belongs to, up to the next heading; empty outside.
 
-    Entries of a table of contents look like headings; a table of contents is removed up to the first paragraph.
+    Entries of a table of contents look like headings; a table of contents is dropped up to the first paragraph.
     """
+    sections: list[str] = []
     dropped: Block | None = None
-    in_contents = False
+    name = ""
     for block in blocks:
         if _opens_dropped_section(block):
-            dropped, in_contents = block, "contents" in _section_name(block)
-        elif dropped and (_is_running_text(block) if in_contents else _is_heading(block, indentation(dropped[0]))):
-            dropped = None
-        if not dropped:
-            yield block
+            dropped, name = block, section_name(block)
+        elif dropped and (
+            _is_running_text(block) if "contents" in name else _is_heading(block, indentation(dropped[0]))
+        ):
+            dropped, name = None, ""
+        sections.append(name)
+    return sections
 
 
 def _opens_dropped_section(block: Block) -> bool:
     if len(block[0]) > 60:
         return False
-    name = _section_name(block)
+    name = section_name(block)
     return name in _DROPPED_SECTIONS and (len(block) == 1 or " " in name)
 
 
-def _section_name(block: Block) -> str:
+def section_name(block: Block) -> str:
     """Return the section name in a heading, in lower case and without the section number."""
-    return _SECTION_NUMBER.sub("", block[0], count=1).strip(" .:-=").lower().replace("\u2019", "'")
+    return SECTION_NUMBER.sub("", block[0], count=1).strip(" .:-=").lower().replace("\u2019", "'")
 
 
 def _is_heading(block: Block, indent: int) -> bool:
     line = block[0]
     if len(line) > 100 or indentation(line) > indent or _PAGE_REFERENCE.search(line):
         return False
-    return (len(block) <= 2 and bool(_SECTION_NUMBER.match(line))) or (len(block) == 1 and _lacks_punctuation(line))
+    return (len(block) <= 2 and bool(SECTION_NUMBER.match(line))) or (len(block) == 1 and _lacks_punctuation(line))
 
 
 def _is_running_text(block: Block) -> bool:
@@ -139,11 +185,11 @@ def _is_running_text(block: Block) -> bool:
         and max(map(len, block)) > 50
         and not _lacks_punctuation(block[-1])
         and not _COLUMNS.search(" ".join(block).lstrip())
-        and 3 * sum(bool(_SECTION_NUMBER.match(line)) for line in block) <= len(block)
+        and 3 * sum(bool(SECTION_NUMBER.match(line)) for line in block) <= len(block)
     )
 
 
-def _is_drawing(block: Block) -> bool:
+def is_drawing(block: Block) -> bool:
     """Return whether a block is a drawing, a numeric table or a dump, by its fraction of letters and its rules."""
     text = "".join("".join(block).split()).encode("ascii", "ignore")
     if len(text.translate(None, _NO_LETTERS)) < 0.7 * len(text):

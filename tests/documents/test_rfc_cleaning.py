@@ -1,8 +1,12 @@
+import hashlib
+import tarfile
 import time
+from itertools import islice
 
 import pytest
 
-from sumpool.data.sources._rfc_cleaning import clean_abstract, clean_body, unwrap
+from sumpool.data.sources.rfc import bundled_sample
+from sumpool.documents.rfc_cleaning import classify_blocks, clean_abstract, clean_body, unwrap
 
 RFC = """
 Network Working Group                                          J. Doe
@@ -159,3 +163,29 @@ def test_abstract_is_one_paragraph_with_rejoined_words() -> None:
 def test_sentences_similar_to_boilerplate_are_kept() -> None:
     text = "This memo provides guidance. It does not specify a wire format [RFC1]."
     assert clean_abstract(text) == text
+
+
+def test_blocks_have_their_line_and_part() -> None:
+    blocks = list(classify_blocks(RFC))
+    lines = RFC.split("\n")
+    assert all(lines[block.number - 1] == block.lines[0] for block in blocks)
+    assert blocks[0].part == "front"
+    assert {block.section for block in blocks if block.part == "dropped"} >= {"abstract", "table of contents"}
+    assert next(block.lines for block in blocks if block.part == "drawing")[1] == "      | box  |------->| box  |"
+    fragments = [block.lines[0].strip() for block in blocks if block.part == "fragment"]
+    assert fragments == ["A Title in the Middle", "Figure 1: Boxes"]
+
+
+DIGEST = (
+    "11e0ae98699ddc0aa2e86b4c6b6fb26e4b6deba72846309f7f67b70a932bcf2e"  # of 150 bodies before their blocks had parts
+)
+
+
+def test_bodies_of_the_sample_are_unchanged() -> None:
+    """Prepared data is found by its content, and published models were trained on exactly these bodies."""
+    with tarfile.open(bundled_sample()) as archive:
+        texts = (member for member in archive if member.name.endswith(".txt"))
+        files = [archive.extractfile(member) for member in islice(texts, 150)]
+        bodies = [clean_body(file.read().decode("latin-1")) for file in files if file]
+    assert len(bodies) > 50
+    assert hashlib.sha256("\f".join(bodies).encode()).hexdigest() == DIGEST

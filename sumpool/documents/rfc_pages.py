@@ -2,12 +2,26 @@
 
 import re
 from collections import Counter
+from dataclasses import dataclass
 from itertools import zip_longest
 
 _PAGE_END = re.compile(r"(\[[Pp]age +[\divxlc]+\][^\n]*(?:\s*\f)?|\f)")
 _HEADER = re.compile(r"\s*(?:NWG/)?RFC[ :#-]*\d+\b|.*\s(?:19|20)\d\d$")
 _PAGE_NUMBER = re.compile(r"\s*(?:[Pp]age)?[- ]*[\divxlc]{1,4}[- ]*$")
 _VARYING = re.compile(r"[\d\s]+")
+
+
+@dataclass(frozen=True)
+class PrintedPage:
+    """Page of a text: its lines without trailing space, from the first to the last that is not empty.
+
+    Attributes:
+        first: Number of the first line in the text, from 1.
+        lines: Lines; at least one.
+    """
+
+    first: int
+    lines: list[str]
 
 
 def remove_page_breaks(text: str) -> list[str]:
@@ -18,18 +32,23 @@ def remove_page_breaks(text: str) -> list[str]:
     Returns:
         Lines without trailing space and tabs.
     """
-    pages = _pages(text)
-    edges = Counter(_shape(line) for page in pages for line in (*_top(page), page[-1]))
+    return [line for _, line in numbered_lines(text)]
+
+
+def numbered_lines(text: str) -> list[tuple[int, str]]:
+    """Remove page breaks as `remove_page_breaks`; each line with its number in the text, from 1."""
+    pages = split_pages(text)
+    edges = Counter(_shape(line) for page in pages for line in (*_top(page.lines), page.lines[-1]))
     common = {shape for shape, times in edges.items() if times > max(2, len(pages) // 4)}
-    lines: list[str] = []
-    for number, page in enumerate(pages):
-        first = _body_start(page, common) if number else 0
-        last = _body_end(page, common) if number + 1 < len(pages) else len(page)
+    lines: list[tuple[int, str]] = []
+    for index, page in enumerate(pages):
+        first = _body_start(page.lines, common) if index else 0
+        last = _body_end(page.lines, common) if index + 1 < len(pages) else len(page.lines)
         if first >= last:
             continue
-        if lines and not _continues(lines[-1], page[first]):
-            lines.append("")
-        lines += page[first:last]
+        if lines and not _continues(lines[-1][1], page.lines[first]):
+            lines.append((page.first + first, ""))
+        lines += enumerate(page.lines[first:last], page.first + first)
     return lines
 
 
@@ -38,18 +57,20 @@ def indentation(line: str) -> int:
     return len(line) - len(line.lstrip())
 
 
-def _pages(text: str) -> list[list[str]]:
+def split_pages(text: str) -> list[PrintedPage]:
     """Split a text after each page end: a line with "[Page 7]", which is removed, or a form feed."""
     text = text.replace("\r\n", "\n").removeprefix("\ufeff").expandtabs()
     parts = _PAGE_END.split(text)
-    pages: list[list[str]] = []
+    pages: list[PrintedPage] = []
+    number = 1
     for part, page_end in zip_longest(parts[::2], parts[1::2], fillvalue="\f"):
         lines = [line.rstrip() for line in part.split("\n")]
+        start, number = number, number + len(lines) - 1 + page_end.count("\n")
         if page_end[0] == "[":
             del lines[-1]
         filled = [index for index, line in enumerate(lines) if line]
         if filled:
-            pages.append(lines[filled[0] : filled[-1] + 1])
+            pages.append(PrintedPage(start + filled[0], lines[filled[0] : filled[-1] + 1]))
     return pages
 
 
