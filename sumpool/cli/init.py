@@ -13,7 +13,9 @@ def init(
     data: Annotated[
         Path,
         typer.Argument(
-            metavar="DATA", help="JSON lines (also .gz, .zst), a Parquet file, or a folder of x.txt with x.summary.txt."
+            metavar="DATA",
+            help="JSON lines, CSV or TSV (also .gz, .zst), a Parquet file, the folder of a Hugging Face dataset, or a "
+            "folder of x.txt with x.summary.txt.",
         ),
     ],
     out: Annotated[

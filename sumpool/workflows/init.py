@@ -9,9 +9,14 @@ from pathlib import Path
 import numpy as np
 
 from sumpool.data.sources._base import SPLITS, Example, SourceConfig, Split
+from sumpool.data.sources._fields import FieldsSourceConfig
+from sumpool.data.sources.csv import CsvSourceConfig, guess_delimiter
+from sumpool.data.sources.datasets import DatasetsSourceConfig, is_dataset
 from sumpool.data.sources.folder import FolderSourceConfig
 from sumpool.data.sources.jsonl import JsonlSourceConfig
 from sumpool.data.sources.parquet import ParquetSourceConfig
+from sumpool.data.sources.tsv import TsvSourceConfig
+from sumpool.documents.files import uncompressed_suffix
 from sumpool.errors import DataError, RecipeError
 from sumpool.progress import Progress, Report, silent
 from sumpool.recipe.yaml_text import write
@@ -29,6 +34,10 @@ BATCH_DOCUMENTS = 8
 PASSES = 3
 """Passes over the training split; as in the recipes of the RFC series."""
 FEWEST_STEPS, MOST_STEPS = 200, 20_000
+_KINDS = {".csv": CsvSourceConfig, ".tsv": TsvSourceConfig, ".tab": TsvSourceConfig, ".parquet": ParquetSourceConfig}
+"""Sources by the suffix of a file; other files are JSON lines."""
+_OPTIONAL = ("quotes", "delimiter")
+"""Settings of a source that are left out where they have their defaults."""
 _EVERY = 1000
 """Rows between two reports of progress."""
 
@@ -48,7 +57,8 @@ def init(data: Path, out: Path | None = None, *, report: Report = silent) -> Pat
     Field names are guessed. Source length, target length, batch size and steps follow from the measured lengths.
 
     Args:
-        data: JSON lines file, Parquet file, or folder of `x.txt` with `x.summary.txt`.
+        data: JSON lines, CSV, TSV or Parquet file, folder of a Hugging Face dataset, or folder of `x.txt` with
+            `x.summary.txt`.
         out: The recipe; by default `NAME.yaml` in the current folder.
         report: Receives progress.
 
@@ -63,7 +73,7 @@ def init(data: Path, out: Path | None = None, *, report: Report = silent) -> Pat
     for share in SHARES:
         source = _source(data, share)
         measured = _measure(source, report)
-        if min(measured.splits.values()) >= ENOUGH:
+        if min(measured.splits.values()) >= ENOUGH or _has_splits(source):
             break
     empty = [split for split in SPLITS if not measured.splits[split]]
     if empty:
@@ -76,12 +86,19 @@ def init(data: Path, out: Path | None = None, *, report: Report = silent) -> Pat
 
 def _source(data: Path, share: float) -> SourceConfig:
     """Settings of the source, with every field that can be guessed."""
-    if data.is_dir():
+    if data.is_dir() and not is_dataset(data):
         return FolderSourceConfig(path=data, validation_share=share, test_share=share)
-    kind = ParquetSourceConfig if data.suffix == ".parquet" else JsonlSourceConfig
-    source = kind(path=data, validation_share=share, test_share=share)
-    fields = source.fields_of(data)
+    kind = DatasetsSourceConfig if data.is_dir() else _KINDS.get(uncompressed_suffix(data), JsonlSourceConfig)
+    source: FieldsSourceConfig = kind(path=data, validation_share=share, test_share=share)
+    if isinstance(source, CsvSourceConfig):
+        source = source.model_copy(update={"delimiter": guess_delimiter(data)})
+    fields = source.fields_of(next(iter(source.paths()))[0])
     return source.model_copy(update={"document": fields.document, "summary": fields.summary, "id": fields.id})
+
+
+def _has_splits(source: SourceConfig) -> bool:
+    """Return whether the documents are split already, so that shares have no effect."""
+    return isinstance(source, DatasetsSourceConfig) and any(split for _, split in source.paths())
 
 
 def _measure(source: SourceConfig, report: Report) -> _Measured:
@@ -147,6 +164,10 @@ def _source_lines(source: SourceConfig, splits: dict[Split, int]) -> str:
     }
     lines = ["  source:"]
     for setting, value in source.model_dump(exclude_none=True).items():
+        if setting in _OPTIONAL and value == type(source).model_fields[setting].default:
+            continue
+        if setting in ("validation_share", "test_share") and _has_splits(source):
+            continue
         line = "    " + write({setting: str(value) if isinstance(value, Path) else value}).strip()
         lines.append(f"{line:<27} # {comments[setting]}" if setting in comments else line)
     return "\n".join(lines)

@@ -1,3 +1,4 @@
+import gzip
 import json
 import random
 from pathlib import Path
@@ -6,12 +7,16 @@ import pytest
 from typer.testing import CliRunner
 
 from sumpool.cli.app import app
+from sumpool.data.sources.csv import CsvSourceConfig
+from sumpool.data.sources.datasets import DatasetsSourceConfig
 from sumpool.data.sources.folder import FolderSourceConfig
 from sumpool.data.sources.jsonl import JsonlSourceConfig
 from sumpool.data.sources.parquet import ParquetSourceConfig
+from sumpool.data.sources.tsv import TsvSourceConfig
 from sumpool.errors import DataError, RecipeError
 from sumpool.recipe.load import load_recipe
 from sumpool.workflows.init import init
+from tests.data.sources.test_datasets import save, save_dict
 
 WORDS = ("protocol", "server", "client", "packet", "header", "network", "address", "message", "link", "router")
 
@@ -81,6 +86,29 @@ def test_parquet_and_folders(tmp_path: Path) -> None:
     recipe = load_recipe(init(folder, Path("other.yaml")))
     assert isinstance(recipe.data.source, FolderSourceConfig)
     assert recipe.name == "texts"
+
+
+def test_tables_of_spreadsheets_are_recognised() -> None:
+    for name, separator in (("a.csv", ","), ("b.csv", ";"), ("c.tsv", "\t"), ("d.csv.gz", ";")):
+        table = "".join(
+            f"{separator.join(cells)}\n" for cells in [[*rows(1)[0]], *([*row.values()] for row in rows(60))]
+        )
+        Path(name).write_bytes(gzip.compress(table.encode()) if name.endswith("gz") else table.encode())
+        source = load_recipe(init(Path(name))).data.source
+        assert isinstance(source, TsvSourceConfig if separator == "\t" else CsvSourceConfig)
+        assert (source.separator(), source.document, source.id) == (separator, "article", "url")
+    assert "quotes" not in Path("a.yaml").read_text()
+
+
+def test_datasets_are_recognised_by_their_files(tmp_path: Path) -> None:
+    lines: list[dict[str, object]] = [dict(line) for line in rows(60)]
+    source = load_recipe(init(save(tmp_path / "plain", lines))).data.source
+    assert isinstance(source, DatasetsSourceConfig)
+    assert source.document == "article"
+    save_dict(tmp_path / "parts", train=lines[:50], validation=lines[50:55], test=lines[55:])
+    text = init(tmp_path / "parts").read_text()
+    assert "kind: datasets" in text
+    assert "share" not in text
 
 
 def test_a_recipe_is_never_overwritten() -> None:

@@ -1,8 +1,8 @@
-"""Sources of rows with named fields (JSON lines, Parquet): choice of fields and splits, and examples from rows."""
+"""Sources of rows with named fields (JSON lines, tables): choice of fields and splits, and examples from rows."""
 
 import hashlib
 from abc import ABC, abstractmethod
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Self
@@ -133,6 +133,21 @@ class FieldsSourceConfig(SourceConfig, ABC):
                 f"set data.source.{missing} to its name"
             )
         return Fields(document or "document", summary or "summary", self.id or guess_field(candidates, ID_FIELDS))
+
+    def guess_columns(self, columns: Sequence[str], where: Path) -> Fields:
+        """Complete the field names from the columns of a table, which must have all of them.
+
+        Raises:
+            DataError: If a column is missing, or no name is usual for a document or a summary.
+        """
+        fields = self.guess(columns, where)
+        for setting, name in vars(fields).items():
+            if name not in {*columns, None}:
+                raise DataError(
+                    f"{where} must have a column {name!r}, got {quote_names(columns) or 'none'}; "
+                    f"set data.source.{setting} to its name"
+                )
+        return fields
 
     def _row(self, line: Line | Reject, fields: Fields, split: Split | None) -> Example | Reject:
         if isinstance(line, Reject):

@@ -4,14 +4,15 @@ All documents are in the files of `path`, or each split has its files. File name
 a field is a column.
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, Literal, final
 
+from sumpool.data.sources._arrow import first_line, read_batches, require_pyarrow
 from sumpool.data.sources._base import Split
-from sumpool.data.sources._fields import Fields, FieldsSourceConfig, quote_names
+from sumpool.data.sources._fields import Fields, FieldsSourceConfig
 from sumpool.documents.json_lines import Line, Reject
-from sumpool.errors import DataError, RecipeError
+from sumpool.errors import DataError
 
 _BATCH_ROWS = 64
 _BUFFER_BYTES = 2**20
@@ -52,15 +53,7 @@ class ParquetSourceConfig(FieldsSourceConfig):
             DataError: If the file is damaged or not Parquet, or lacks a column.
             RecipeError: If pyarrow is not installed.
         """
-        columns = _open(path).schema_arrow.names
-        fields = self.guess(columns, path)
-        for setting, name in vars(fields).items():
-            if name not in {*columns, None}:
-                raise DataError(
-                    f"{path} must have a column {name!r}, got {quote_names(columns) or 'none'}; "
-                    f"set data.source.{setting} to its name"
-                )
-        return fields
+        return self.guess_columns(_open(path).schema_arrow.names, path)
 
     def lines(self, path: Path, fields: Fields) -> Iterator[Line | Reject]:
         """Read the columns of the given fields row by row.
@@ -68,45 +61,27 @@ class ParquetSourceConfig(FieldsSourceConfig):
         Raises:
             DataError: If the file is damaged.
         """
-        from pyarrow import ArrowException
-
+        errors = require_pyarrow(self.kind)
         names = [name for name in (fields.document, fields.summary, fields.id) if name]
         file, number = _open(path), 0
         try:
-            for batch in file.iter_batches(_BATCH_ROWS, columns=list(dict.fromkeys(names)), use_threads=False):
-                columns = [batch.column(name) for name in names]
-                for row in range(batch.num_rows):
-                    number += 1
-                    yield _row(f"{path}:{number}", names, [column[row] for column in columns])
-        except (OSError, ArrowException) as error:
+            batches = file.iter_batches(_BATCH_ROWS, columns=list(dict.fromkeys(names)), use_threads=False)
+            for row in read_batches(batches, names, str(path)):
+                number += 1
+                yield row
+        except (OSError, errors) as error:
             raise DataError(
-                f"{path} must be complete, got: {_first_line(error)} after row {number}; get the file again"
+                f"{path} must be complete, got: {first_line(error)} after row {number}; get the file again"
             ) from error
         finally:
             file.close()
 
 
 def _open(path: Path) -> Any:  # noqa: ANN401 - pyarrow is untyped
-    try:
-        from pyarrow import ArrowException, parquet
-    except ImportError as error:
-        raise RecipeError(
-            "data.source of kind parquet must have pyarrow, which is not installed: pip install 'sumpool[parquet]'"
-        ) from error
+    errors = require_pyarrow("parquet")
+    from pyarrow import parquet
+
     try:
         return parquet.ParquetFile(path, buffer_size=_BUFFER_BYTES, pre_buffer=False, page_checksum_verification=True)
-    except (OSError, ArrowException) as error:
-        raise DataError(f"{path} must be a Parquet file, got: {_first_line(error)}; get the file again") from error
-
-
-def _row(where: str, names: Sequence[str], values: Sequence[Any]) -> Line | Reject:
-    """Convert the pyarrow values of a row."""
-    try:
-        return Line(where, {name: value.as_py() for name, value in zip(names, values, strict=True)})
-    except UnicodeDecodeError as error:
-        byte = error.object[error.start]
-        return Reject(where, f"must be UTF-8, got byte 0x{byte:02x} at position {error.start}; convert it")
-
-
-def _first_line(error: Exception) -> str:
-    return str(error).partition("\n")[0]
+    except (OSError, errors) as error:
+        raise DataError(f"{path} must be a Parquet file, got: {first_line(error)}; get the file again") from error

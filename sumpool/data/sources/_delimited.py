@@ -1,0 +1,130 @@
+"""Tables in text files (CSV, TSV): a header line, then one document with its summary per row."""
+
+import csv
+from abc import ABC, abstractmethod
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import IO, Self
+
+from sumpool.data.sources._fields import Fields, FieldsSourceConfig
+from sumpool.documents.files import READ_ERRORS, decode, open_bytes
+from sumpool.documents.json_lines import Line, Reject
+from sumpool.errors import DataError
+
+MAX_CELL = 1 << 26
+"""Characters of a cell; Python's default, 131,072, is less than a book."""
+SEPARATORS = ",;\t|"
+"""Usual separators; of two that fit equally, the first is meant."""
+
+
+class DelimitedSourceConfig(FieldsSourceConfig, ABC):
+    """Settings shared by tables in text files; a field is a column."""
+
+    quotes: bool = True
+    """Whether cells may be in double quotes, in which separators and line breaks are text."""
+
+    @abstractmethod
+    def separator(self) -> str:
+        """Return the character between two cells."""
+
+    def fields_of(self, path: Path) -> Fields:
+        """Return the column names of a file, guessing those that are not set.
+
+        Raises:
+            DataError: If the file cannot be read, or lacks a column.
+        """
+        header = read_header(path, self.separator(), quotes=self.quotes)
+        other = [mark for mark in SEPARATORS if len(header) == 1 and mark in header[0]]
+        if other:
+            raise DataError(
+                f"{path} must have columns separated by {self.separator()!r}, got one column {header[0]!r}; "
+                f"set data.source.kind=csv and data.source.delimiter={other[0]!r}"
+            )
+        return self.guess_columns(header, path) if header else self.guess((), path)
+
+    def lines(self, path: Path, fields: Fields) -> Iterator[Line | Reject]:
+        """Read the rows of a file; the location of a row is its first line.
+
+        Raises:
+            DataError: If the file is missing or truncated, or its header cannot be read.
+        """
+        del fields
+        with open_bytes(path) as file:
+            rows = _Rows(path, file, self.separator(), quotes=self.quotes)
+            header = _header(rows, path)
+            for where, cells in rows:
+                if isinstance(cells, str):
+                    yield Reject(where, cells)
+                elif len(cells) == len(header):
+                    yield Line(where, dict(zip(header, cells, strict=True)))
+                else:
+                    yield Reject(where, f"must have {len(header)} cells like the header, got {len(cells)}")
+
+
+def read_header(path: Path, separator: str, *, quotes: bool = True) -> Sequence[str]:
+    """Return the column names of a file; empty if the file is.
+
+    Raises:
+        DataError: If the file or its header cannot be read, or a name is repeated.
+    """
+    with open_bytes(path) as file:
+        return _header(_Rows(path, file, separator, quotes=quotes), path)
+
+
+def _header(rows: "_Rows", path: Path) -> Sequence[str]:
+    where, header = next(rows, (str(path), []))
+    if isinstance(header, str):
+        raise DataError(f"{where} {header}")
+    repeated = [name for number, name in enumerate(header) if name in header[:number]]
+    if repeated:
+        raise DataError(f"{where} must have different column names, got {repeated[0]!r} twice")
+    return header
+
+
+class _Rows:
+    """Iterator over the rows of a file: location and cells, or location and the reason why there are none."""
+
+    def __init__(self, path: Path, file: IO[bytes], separator: str, *, quotes: bool) -> None:
+        self._path = path
+        self._file = file
+        self._line = 0
+        self._fault = ""
+        csv.field_size_limit(max(MAX_CELL, csv.field_size_limit()))  # a setting of the process, which only grows
+        self._reader = csv.reader(
+            self._decoded_lines(),
+            delimiter=separator,
+            quoting=csv.QUOTE_MINIMAL if quotes else csv.QUOTE_NONE,
+            strict=True,
+        )
+
+    def __iter__(self) -> Self:
+        return self
+
+    def __next__(self) -> tuple[str, Sequence[str] | str]:
+        cells: Sequence[str] | str = ()
+        while not cells:  # an empty line
+            where, self._fault = f"{self._path}:{self._line + 1}", ""
+            try:
+                cells = next(self._reader)
+            except csv.Error as error:
+                cells = f"must be a row of cells, got: {self._explain(str(error))}"
+            except READ_ERRORS as error:
+                raise DataError(
+                    f"{self._path} must be complete, got: {error} after line {self._line}; get the file again"
+                ) from error
+        return where, self._fault or cells
+
+    def _decoded_lines(self) -> Iterator[str]:
+        """Decode line by line; an undecodable line is read in part, and its row becomes a fault."""
+        for content in self._file:
+            self._line += 1
+            try:
+                yield decode(content)
+            except ValueError as error:
+                self._fault = self._fault or f"{error} (line {self._line})"
+                yield content.decode(errors="replace").replace("\0", "")
+
+    def _explain(self, message: str) -> str:
+        if message == "unexpected end of data":
+            return "a double quote that is never closed; set data.source.quotes=false if quotes are plain text"
+        return f"{message} in line {self._line}"

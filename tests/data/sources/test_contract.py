@@ -1,0 +1,109 @@
+"""Contract of every source: rows in a fixed order, fingerprint of the files, errors that name the path, a page."""
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+from sumpool.data.config import DataConfig
+from sumpool.data.fingerprint import fingerprint
+from sumpool.data.sources._base import SPLITS, Example, SourceConfig
+from sumpool.errors import DataError
+from sumpool.settings import kinds
+from tests.data.sources.test_datasets import save
+
+ROWS = [{"id": f"d{number}", "document": f"Document {number}, as it is.", "summary": "Short."} for number in range(60)]
+PACKAGE = "sumpool.data.sources"
+
+
+def write_jsonl(path: Path) -> Path:
+    path.write_text("".join(f"{json.dumps(row)}\n" for row in ROWS))
+    return path
+
+
+def write_parquet(path: Path) -> Path:
+    pq.write_table(pa.Table.from_pylist(ROWS), path)
+    return path
+
+
+def write_delimited(path: Path, separator: str) -> Path:
+    quoted = ([f'"{cell}"' for cell in row] for row in [[*ROWS[0]], *([*row.values()] for row in ROWS)])
+    path.write_text("".join(f"{separator.join(cells)}\n" for cells in quoted))
+    return path
+
+
+def write_folder(path: Path) -> Path:
+    path.mkdir()
+    for row in ROWS:
+        (path / f"{row['id']}.txt").write_text(row["document"])
+        (path / f"{row['id']}.summary.txt").write_text(row["summary"])
+    return path
+
+
+def write_cohan(path: Path) -> Path:
+    path.mkdir()
+    for number, name in enumerate(("train", "val", "test")):
+        articles = (
+            {"article_id": row["id"], "article_text": [row["document"]], "abstract_text": [row["summary"]]}
+            for row in ROWS[number::3]
+        )
+        (path / f"{name}.txt").write_text("".join(f"{json.dumps(article)}\n" for article in articles))
+    return path
+
+
+WRITERS: dict[str, Callable[[Path], Path]] = {
+    "arxiv": write_cohan,
+    "csv": lambda path: write_delimited(path, ","),
+    "datasets": lambda path: save(path, ROWS[:40], ROWS[40:]),
+    "folder": write_folder,
+    "jsonl": write_jsonl,
+    "parquet": write_parquet,
+    "pubmed": write_cohan,
+    "tsv": lambda path: write_delimited(path, "\t"),
+}
+BUNDLED = {"rfc"}
+"""Sources that are tested with data of their own."""
+
+
+def config(kind: str, path: Path) -> SourceConfig:
+    return DataConfig.model_validate({"source": {"kind": kind, "path": str(path)}}).require_source()
+
+
+def test_every_source_is_tested() -> None:
+    assert set(kinds(PACKAGE)) == {*WRITERS, *BUNDLED}
+
+
+@pytest.mark.parametrize("kind", WRITERS)
+def test_rows_are_read_twice_alike_and_none_is_lost(kind: str, tmp_path: Path) -> None:
+    source = config(kind, WRITERS[kind](tmp_path / f"data.{kind}"))
+    rows = list(source.rows())
+    assert rows == list(source.rows())
+    assert all(isinstance(row, Example) and row.split in SPLITS for row in rows)
+    texts = {(row.id, row.document, row.summary) for row in rows if isinstance(row, Example)}
+    assert texts == {(row["id"], row["document"], row["summary"]) for row in ROWS}
+
+
+@pytest.mark.parametrize("kind", WRITERS)
+def test_a_changed_file_changes_the_fingerprint(kind: str, tmp_path: Path) -> None:
+    path = WRITERS[kind](tmp_path / "data")
+    data = DataConfig(source=config(kind, path))
+    before = fingerprint(data)
+    assert all(file.is_file() for file in config(kind, path).files())
+    largest = max(config(kind, path).files(), key=lambda file: file.stat().st_size)
+    largest.write_bytes(largest.read_bytes() + b" ")
+    assert fingerprint(data) != before
+
+
+@pytest.mark.parametrize("kind", WRITERS)
+def test_a_missing_path_is_named(kind: str, tmp_path: Path) -> None:
+    with pytest.raises(DataError, match="nowhere"):
+        list(config(kind, tmp_path / "nowhere").rows())
+
+
+def test_documentation_has_a_row_for_every_source() -> None:
+    page = (Path(__file__).parents[3] / "docs" / "data.md").read_text()
+    rows = [line.split("|")[1] for line in page.splitlines() if line.startswith("| `")]
+    assert {kind for kind in kinds(PACKAGE) if not any(f"`{kind}`" in row for row in rows)} == set()
