@@ -8,6 +8,7 @@ from torch import Tensor, nn
 from torch.nn import functional as F
 
 from sumpool.core.nn.layers import merge_heads, split_heads
+from sumpool.core.nn.numerics import at_least_float32
 from sumpool.core.tokens import Tokens
 from sumpool.settings import Settings
 
@@ -115,6 +116,28 @@ class CrossAttention(nn.Module, ABC):
         """
         return self.forward(queries, precomputed).states, state
 
+    def attention_weights(self, queries: Tensor, precomputed: dict[str, Tensor], length: int) -> Tensor:
+        """Compute the attention weights of whole summaries, by default to the precomputed keys of each head.
+
+        Args:
+            queries: (batch, target, dim).
+            precomputed: Result of `precompute` for the documents.
+            length: States of the memory.
+
+        Returns:
+            (batch, heads, target, length), in at least single precision; rows sum to 1. A head that sees no state has
+            weights at padding only.
+        """
+        del length
+        return softmax_scores(self._split_query(queries), precomputed["key"], precomputed["bias"])
+
     def _split_query(self, queries: Tensor) -> Tensor:
         """Project queries (batch, target, dim): (batch, heads, target, head_dim)."""
         return split_heads(self.query(queries), self.heads)
+
+
+def softmax_scores(query: Tensor, key: Tensor, bias: Tensor) -> Tensor:
+    """Softmax of scaled dot products plus a bias, (batch, heads, target, length)."""
+    scores = at_least_float32(query @ key.transpose(2, 3)) / query.size(-1) ** 0.5
+    weights: Tensor = (scores + bias).softmax(-1)
+    return weights

@@ -59,6 +59,14 @@ class HeposCrossAttention(CrossAttention):
         bias, value = precompute_mask(mask[:, :, starts].transpose(1, 2), value)
         return {"key": key, "value": value, "bias": bias}
 
+    def attention_weights(self, queries: Tensor, precomputed: dict[str, Tensor], length: int) -> Tensor:
+        """See `CrossAttention.attention_weights`; 0 at positions that a head does not attend to."""
+        weights = super().attention_weights(queries, precomputed, length)  # (batch, heads, target, positions)
+        spread = weights.new_zeros(*weights.shape, self.stride)
+        for head in range(self.heads):
+            spread[:, head, :, :, head % self.stride] = weights[:, head]
+        return spread.flatten(3)[..., :length]
+
     def _project(self, states: Tensor, start: int) -> Tensor:
         """Project states (batch, positions, dim) for the heads of one start: (batch, positions, 2, heads, head_dim)."""
         weight, bias = (

@@ -32,6 +32,7 @@ from sumpool.core.cross_attention._base import (
     CrossAttentionOutput,
     MemoryEncoder,
     StepState,
+    softmax_scores,
 )
 from sumpool.core.nn.divergence import divergence, entropy, mean_over_documents, sharpen
 from sumpool.core.nn.gathering import attend_to_groups
@@ -155,6 +156,14 @@ class SentenceCrossAttention(CrossAttention):
         mixed = attend_to_groups(query, precomputed["words"], precomputed["mask"], precomputed["index"], selected)
         return self.out(merge_heads(mixed)), state
 
+    def attention_weights(self, queries: Tensor, precomputed: dict[str, Tensor], length: int) -> Tensor:
+        """See `CrossAttention.attention_weights`; 0 outside the selected sentences."""
+        del length
+        key, _ = self._split(precomputed["words"])
+        visible = self._visible(self.select_sentences(queries, precomputed), precomputed)
+        bias = key.new_zeros(visible.shape).masked_fill(~visible, -torch.inf)[:, None]
+        return softmax_scores(self._split_query(queries), key, bias).nan_to_num()  # a document without states has none
+
     def select_sentences(self, queries: Tensor, precomputed: dict[str, Tensor]) -> Tensor:
         """Return the selection of each query: (batch, target, sentences), True at selected sentences."""
         query = self._split_query(queries)  # (batch, heads, target, head_dim)
@@ -195,12 +204,16 @@ class SentenceCrossAttention(CrossAttention):
 
     def _attend(self, query: Tensor, selected: Tensor, precomputed: dict[str, Tensor]) -> Tensor:
         """Attend to the words of selected sentences (batch, target, sentences): (batch, target, dim)."""
-        index = precomputed["index"][:, None].expand(-1, selected.size(1), -1)
-        masked = ~selected.gather(2, index)  # (batch, target, length)
-        bias = query.new_zeros(masked.shape).masked_fill(masked, -torch.inf)[:, None]
+        visible = self._visible(selected, precomputed)
+        bias = query.new_zeros(visible.shape).masked_fill(~visible, -torch.inf)[:, None]
         mixed = attend(query, *self._split(precomputed["words"]), precomputed["mask"], bias)
         output: Tensor = self.out(merge_heads(mixed))
         return output
+
+    def _visible(self, selected: Tensor, precomputed: dict[str, Tensor]) -> Tensor:
+        """States in selected sentences (batch, target, sentences): (batch, target, length), False at padding."""
+        index = precomputed["index"][:, None].expand(-1, selected.size(1), -1)
+        return selected.gather(2, index) & precomputed["mask"][:, None]
 
     def _training_sentences(self, selected: Tensor, full: Tensor, precomputed: dict[str, Tensor]) -> Tensor:
         """Sentences attended to in training, (batch, target, sentences)."""

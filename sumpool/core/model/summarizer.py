@@ -157,16 +157,26 @@ class SummarizationModel(nn.Module):
             target: (batch, target), ended by EOS and padded.
             smoothing: Label smoothing, in [0, 1).
         """
-        pad = self.special_tokens.pad
-        inputs = F.pad(target[:, :-1], (1, 0), value=self.special_tokens.decoder_start)
-        history = torch.stack([inputs, F.pad(inputs[:, :-1], (1, 0), value=pad)], dim=-1)
+        history = self.history(target)
         lengths, losses = self._target_lengths(memory.tokens, target)
         decoded: CrossAttentionOutput = self.decoder(
-            inputs, self.decoder.precompute(memory.tokens), target != pad, lengths
+            history[..., 0], self.decoder.precompute(memory.tokens), target != self.special_tokens.pad, lengths
         )
         copy_cache = self.output.precompute(memory.ids, memory.source, memory.tokens, memory.mixtures)
         scores = self.output.score(decoded.states, history, copy_cache, target, smoothing)
         return replace(scores, losses=decoded.losses | losses, metrics=decoded.metrics)
+
+    def history(self, target: Tensor) -> Tensor:
+        """Return the token before each reference token, the decoder's input, and the one before that.
+
+        Args:
+            target: (batch, target).
+
+        Returns:
+            (batch, target, 2), padding where there is no token.
+        """
+        inputs = F.pad(target[:, :-1], (1, 0), value=self.special_tokens.decoder_start)
+        return torch.stack([inputs, F.pad(inputs[:, :-1], (1, 0), value=self.special_tokens.pad)], dim=-1)
 
     def _target_lengths(self, memory: Tokens, target: Tensor) -> tuple[Tensor | None, dict[str, Tensor]]:
         """Lengths (batch,) that the decoder is conditioned on for references (batch, target), and the length loss."""

@@ -82,3 +82,15 @@ class Output(nn.Module, ABC):
         With label smoothing the reference distribution is a mixture of the true token and, with weight `smoothing`, the
         uniform distribution over the vocabulary.
         """
+
+    def copy_posterior(
+        self, states: Tensor, history: Tensor, precomputed: dict[str, Tensor], target: Tensor
+    ) -> Tensor | None:
+        """Compute the probability that each reference token is a copy of each source token, given that it was output.
+
+        Returns:
+            (batch, target, length), in at least single precision; the rest of 1 is the probability that the token was
+            generated from the vocabulary. None for heads that cannot copy, the default.
+        """
+        del states, history, precomputed, target
+        return None

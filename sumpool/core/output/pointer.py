@@ -121,6 +121,17 @@ class PointerOutput(Output):
         generate = generate.masked_fill(target == self.pad, 0.0)
         return Scores(nll - (1 - smoothing) * generate.sum(), log_prob + generate.detach())
 
+    @torch.no_grad()
+    def copy_posterior(self, states: Tensor, history: Tensor, precomputed: dict[str, Tensor], target: Tensor) -> Tensor:
+        """See `Output.copy_posterior`: (1 - g) * a_i / p(y) at the source positions i that hold y."""
+        _, copy = self._gate(states, precomputed)
+        attention = self._attend(states, history, precomputed).softmax(-1).nan_to_num()  # (batch, target, keys)
+        if "pooling_weights" in precomputed:
+            attention = attention @ precomputed["pooling_weights"].to(attention.dtype)  # (batch, target, length)
+        log_prob = self.score(states, history, precomputed, target).log_prob
+        posterior = attention * (copy - log_prob[..., None]).exp()
+        return posterior.masked_fill(precomputed["ids"][:, None] != target[..., None], 0.0)
+
     def _copy(
         self, states: Tensor, history: Tensor, precomputed: dict[str, Tensor], target: Tensor
     ) -> tuple[Tensor, Tensor]:

@@ -7,6 +7,8 @@ import torch
 from torch import Tensor
 
 from sumpool.core.cross_attention._base import CrossAttention, CrossAttentionConfig
+from sumpool.core.nn.layers import merge_heads, split_heads
+from sumpool.core.nn.masking import zero_padding
 from sumpool.core.tokens import Tokens
 from sumpool.settings import config_class, kinds
 
@@ -65,3 +67,17 @@ def test_every_parameter_gets_a_finite_gradient(kind: str, make_tokens: Callable
     for name, parameter in attention.named_parameters():
         assert parameter.grad is not None, name
         assert parameter.grad.isfinite().all(), name
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_attention_weights_reproduce_the_output(kind: str, make_tokens: Callable[..., Tokens]) -> None:
+    attention = build(kind)
+    queries = torch.randn(3, 6, 16, dtype=torch.float64)
+    tokens = make_tokens(150, 22, 1)
+    precomputed = precompute(attention, kind, tokens)
+    weights = attention.attention_weights(queries, precomputed, 150)  # (batch, heads, target, length)
+    weights = weights * tokens.mask[:, None, None]
+    torch.testing.assert_close(weights[:2].sum(-1), torch.ones(2, 4, 6, dtype=torch.float64), atol=1e-12, rtol=0)
+    value = split_heads(attention.key_value(zero_padding(tokens.states, tokens.mask)).chunk(2, dim=-1)[1], 4)
+    expected = attention.out(merge_heads(weights @ value))
+    torch.testing.assert_close(attention(queries, precomputed).states, expected, atol=1e-12, rtol=0)
