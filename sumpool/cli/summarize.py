@@ -1,6 +1,8 @@
 """`sumpool summarize`: summarise files, folders or standard input."""
 
 import sys
+from collections.abc import Sequence
+from functools import partial
 from itertools import chain, islice
 from pathlib import Path
 from typing import Annotated, Literal
@@ -9,8 +11,12 @@ import typer
 
 from sumpool.cli.console import screen
 from sumpool.cli.options import Changes, Resume, Run
+from sumpool.cli.rendering import Format, Rendering, Style
 from sumpool.errors import DataError
 from sumpool.progress import Progress
+
+_NAMED_FAILURES = 10
+"""Failed documents that the last line names."""
 
 
 def summarize(
@@ -21,10 +27,28 @@ def summarize(
         ),
     ] = None,
     model: Run = None,
-    json: Annotated[bool, typer.Option("--json", help="Print one JSON object per document.")] = False,
+    format: Annotated[Format, typer.Option(help="Format of the summaries; json is one object per line.")] = "text",
+    json: Annotated[bool, typer.Option("--json", help="Short for --format json.")] = False,
+    style: Annotated[Style, typer.Option(help="Running text, or one item per sentence.")] = "paragraph",
+    title: Annotated[bool, typer.Option("--title", help="Begin with the title of the document.")] = False,
     out: Annotated[Path | None, typer.Option(metavar="FILE", help="Write JSON lines to a file instead.")] = None,
+    out_dir: Annotated[
+        Path | None,
+        typer.Option(metavar="DIR", help="Write a file per document; those that the folder has are passed over."),
+    ] = None,
     resume: Resume = False,
+    retry_failed: Annotated[
+        bool, typer.Option(help="When going on, summarise documents again that failed before.")
+    ] = True,
+    jobs: Annotated[int, typer.Option(min=1, help="Processes that summarise, each with its own copy.")] = 1,
     limit: Annotated[int | None, typer.Option(min=1, help="Maximum number of documents.")] = None,
+    glob: Annotated[str, typer.Option(metavar="PATTERN", help="File names to read from folders.")] = "*",
+    field: Annotated[
+        str | None, typer.Option(metavar="NAME", help="Field of the text in rows, such as JSON lines.")
+    ] = None,
+    keep_references: Annotated[
+        bool, typer.Option("--keep-references", help="Read references and appendices too.")
+    ] = False,
     mode: Annotated[
         Literal["abstractive", "extractive", "auto"] | None,
         typer.Option(
@@ -46,10 +70,15 @@ def summarize(
 ) -> None:
     """Summarise documents with a trained model.
 
-    Prints each summary as soon as it is complete, and a note for every truncated document.
+    Prints each summary as soon as it is complete, and a note for every document that was not read to its end. Exits
+    with 3 if a document has no summary; all others have theirs.
     """
+    from sumpool.cli.summary_output import Target, open_output
+    from sumpool.documents.document import ReadOptions
     from sumpool.documents.read import read_documents
+    from sumpool.inference.parallel import summarize_in_processes
     from sumpool.progress import interruptible
+    from sumpool.workflows.summarize import generate_here
     from sumpool.workflows.summarize import summarize as run_summarize
 
     shortcuts = {
@@ -62,9 +91,12 @@ def summarize(
     }
     assignments = [f"summarize.{name}={value}" for name, value in shortcuts.items() if value is not None]
     names = files or ["-"]
-    single = len(names) == 1 and not Path(names[0]).is_dir() and ".jsonl" not in names[0]
-    documents = islice(chain.from_iterable(map(read_documents, names)), limit)
-    summarized, failed = 0, 0
+    rendering = Rendering("json" if json else format, style, title)
+    is_single = len(names) == 1 and not Path(names[0]).is_dir() and ".jsonl" not in names[0]
+    with_ids = not is_single and not title and rendering.format in ("text", "markdown")
+    options = ReadOptions(field=field, glob=glob, keep_references=keep_references)
+    documents = islice(chain.from_iterable(read_documents(name, options) for name in names), limit)
+    count, failed = 0, list[str]()
     with screen() as output, interruptible() as interruption:
         if not files and sys.stdin.isatty():
             output.report(Progress("summarize", note="reading from the keyboard; end with Ctrl-D"))
@@ -72,18 +104,24 @@ def summarize(
             documents,
             model,
             overrides=[*(changes or ()), *assignments],
-            out=out,
-            resume=resume,
+            open_output=open_output(Target(out, out_dir, resume, retry_failed), names, rendering),
+            generate=partial(summarize_in_processes, jobs=jobs) if jobs > 1 else generate_here,
             report=output.report,
             check=interruption.check,
         ):
-            summarized += not summary.reason
-            failed += bool(summary.reason)
+            count += 1
             if summary.reason:
+                failed.append(summary.id)
                 output.report(Progress("summarize", note=f"{summary.id}: no summary: {summary.reason}"))
-            if json and out is None:
-                output.result(summary.as_json())
-            elif out is None and summary.summary:
-                output.result(summary.summary if single else f"{summary.id}\n{summary.summary}\n")
-    if failed and not summarized:
-        raise DataError("no document could be summarised; see the reasons above")
+            if not (out or out_dir) and (summary.summary or rendering.format == "json"):
+                text = rendering.render(summary)
+                output.result(f"{summary.id}\n{text}\n" if with_ids else text)
+    if failed:
+        raise DataError(_failures(count, failed))
+
+
+def _failures(count: int, failed: Sequence[str]) -> str:
+    if len(failed) == count:
+        return "no document could be summarised; see the reasons above"
+    names = ", ".join(failed[:_NAMED_FAILURES]) + (", ..." if len(failed) > _NAMED_FAILURES else "")
+    return f"{len(failed):,} of {count:,} documents have no summary: {names}; see the reasons above"

@@ -58,6 +58,26 @@ class LoadedModel:
     device: torch.device
 
 
+def find_model(folder: Path | None = None, overrides: Sequence[str] = ()) -> tuple[Path, Recipe]:
+    """Return the folder and the recipe of a model without loading its weights.
+
+    Args:
+        folder: The run folder; None takes the newest run that has a model, or the shipped model if there is none.
+        overrides: Settings to change, each like `summarize.beams=1`.
+
+    Raises:
+        CheckpointError: If the folder has no model.
+        RecipeError: If an override is wrong.
+    """
+    folder = folder or default_model(RUNS)
+    if not (folder / "recipe.yaml").is_file():
+        raise CheckpointError(f"{folder} must be a run folder with recipe.yaml and {MODEL}, got neither; {_ADVICE}")
+    recipe = load_recipe(folder, overrides)
+    if not (folder / MODEL).is_file():
+        raise CheckpointError(f"{folder} must hold {MODEL}, but its training has saved no model yet; let it go on")
+    return folder, recipe
+
+
 @one_thread()
 def load_model(folder: Path | None = None, overrides: Sequence[str] = ()) -> LoadedModel:
     """Load a run folder.
@@ -71,12 +91,7 @@ def load_model(folder: Path | None = None, overrides: Sequence[str] = ()) -> Loa
         DataError: If tokenizer, sentence splitter or data report is missing or damaged.
         RecipeError: If an override is wrong, or the lengths contradict each other.
     """
-    folder = folder or default_model(RUNS)
-    if not (folder / "recipe.yaml").is_file():
-        raise CheckpointError(f"{folder} must be a run folder with recipe.yaml and {MODEL}, got neither; {_ADVICE}")
-    recipe = load_recipe(folder, overrides)
-    if not (folder / MODEL).is_file():
-        raise CheckpointError(f"{folder} must hold {MODEL}, but its training has saved no model yet; let it go on")
+    folder, recipe = find_model(folder, overrides)
     tokenizer = load_tokenizer(folder)
     with SkipInit():
         word_starts = torch.tensor(tokenizer.word_starts())

@@ -1,22 +1,18 @@
-"""Summaries of a stream of documents: chunk, generate, extract; and their resumable file."""
+"""Summaries of a stream of documents: chunk, generate, extract."""
 
 import json
 import time
-from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence, Sized
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import asdict, dataclass
-from pathlib import Path
-from typing import final
 
 from sumpool.documents.document import Document
-from sumpool.errors import RecipeError
 from sumpool.inference.chunking import MAX_GROUP_DOCUMENTS, ChunkedDocument, Chunker, batch_chunks, group_documents
 from sumpool.inference.generation import Generated, Generator
 from sumpool.inference.loading import LoadedModel
 from sumpool.inference.mbr_extraction import NO_EXTRACTION, Extraction, MbrExtractor
-from sumpool.io.json_lines import ResumableFile, read_records
 from sumpool.progress import Check, Progress, Report, go_on, silent
+from sumpool.text.sentences import SentenceSplitter
 
 
 @dataclass(frozen=True)
@@ -32,6 +28,11 @@ class Summary:
         seconds: The document's share of the time.
         reason: Why the summary is empty; empty otherwise.
         mode: "abstractive" or "extractive".
+        title: Title of the document; empty if it has none.
+        language: Language of the document (ISO 639-1); empty if it is unknown.
+        model: Name of the model.
+        notes: What reading the document removed or guessed.
+        sentences: Sentences of the text, with single spaces; not a part of the JSON.
         extraction: The sentences of an extractive summary; not a part of the JSON.
     """
 
@@ -43,58 +44,20 @@ class Summary:
     seconds: float
     reason: str = ""
     mode: str = "abstractive"
+    title: str = ""
+    language: str = ""
+    model: str = ""
+    notes: tuple[str, ...] = ()
+    sentences: tuple[str, ...] = ()
     extraction: Extraction = NO_EXTRACTION
 
     def as_json(self) -> str:
         """Render the summary as one line of JSON, without the line feed."""
         entries = asdict(self)
-        del entries["extraction"]
+        del entries["extraction"], entries["sentences"]
         entries["seconds"] = round(self.seconds, 4)
         entries["score"] = self.score if self.score is None else round(self.score, 6)
         return json.dumps(entries, ensure_ascii=False, allow_nan=False)
-
-
-@final
-class SummaryFile(ResumableFile):
-    """A file of summaries as JSON lines; `with` closes it."""
-
-    def __init__(self, path: Path, *, resume: bool = False) -> None:
-        """Open the file.
-
-        Args:
-            path: The file, which must not exist unless `resume`.
-            resume: Append to the summaries of the file; a torn last line is dropped.
-
-        Raises:
-            RecipeError: If the file exists and `resume` is not set.
-            DataError: If a line of the file is not a summary.
-            ResourceError: If the file cannot be written.
-        """
-        self._done = Counter[str]()
-        if path.is_file():  # /dev/stdout and the like cannot lose anything
-            if not resume:
-                raise RecipeError(f"{path} must not exist yet; add --resume to go on with it, or name another file")
-            self._done.update(read_records(path, _parse_id, "a summary in JSON", "name another file"))
-        super().__init__(path, resume=resume, advice="go on with --resume")
-
-    def skip_done(self, documents: Iterable[Document]) -> Iterator[Document]:
-        """Leave out documents whose summaries the file has; of equal ids each summary counts once."""
-        for document in documents:
-            self._done[document.id] -= 1
-            if self._done[document.id] < 0:
-                yield document
-
-
-def save_summaries(summaries: Iterable[Summary], file: SummaryFile) -> Iterator[Summary]:
-    """Append each summary to a file before it is passed on, and close the file at the end."""
-    with file:
-        for summary in summaries:
-            file.append(summary.as_json())
-            yield summary
-
-
-def _parse_id(line: bytes) -> str:
-    return str(json.loads(line)["id"])
 
 
 _LOOKAHEAD_BATCHES = 8
@@ -140,7 +103,7 @@ def generate_summaries(
                 note = f"{document.id}: read {document.tokens_read:,} of {document.tokens_total:,} tokens ({share})"
                 report(Progress("summarize", done, total, note=note))
         for document, generated, seconds in _generate(group, generator, config.batch_tokens, check, lock):
-            summary = _summary(document, generated, seconds, extractor)
+            summary = _summary(document, generated, seconds, extractor, loaded.splitter)
             done += 1
             if summary.extraction.cause:
                 note = f"{summary.id}: extractive summary ({summary.extraction.cause})"
@@ -180,7 +143,11 @@ def _generate(
 
 
 def _summary(
-    document: ChunkedDocument, generated: Sequence[Generated], seconds: float, extractor: MbrExtractor
+    document: ChunkedDocument,
+    generated: Sequence[Generated],
+    seconds: float,
+    extractor: MbrExtractor,
+    splitter: SentenceSplitter,
 ) -> Summary:
     """Join the summaries of a document's chunks, one per line, or take the extracted sentences instead."""
     start = time.perf_counter()
@@ -195,5 +162,6 @@ def _summary(
         seconds=document.seconds + seconds + time.perf_counter() - start,
         reason=document.reason if text or document.reason else "the model must generate a word, but it generated none",
         mode="extractive" if extraction.sentences else "abstractive",
+        sentences=extraction.sentences or tuple(" ".join(sentence.split()) for sentence in splitter.split(text)),
         extraction=extraction,
     )

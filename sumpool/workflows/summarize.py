@@ -1,12 +1,64 @@
 """`sumpool summarize`: documents in, summaries out, in the same order and as they are done."""
 
-from collections.abc import Iterable, Iterator, Sequence
+import time
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence, Sized
+from contextlib import nullcontext
+from dataclasses import replace
+from functools import partial
+from itertools import chain, tee
 from pathlib import Path
+from types import TracebackType
+from typing import Protocol, Self
 
 from sumpool.documents.document import Document
-from sumpool.inference.loading import SHIPPED, load_for_generation
-from sumpool.inference.summaries import Summary, SummaryFile, generate_summaries, save_summaries
+from sumpool.inference.loading import RUNS, SHIPPED, find_model, load_for_generation
+from sumpool.inference.summaries import Summary, generate_summaries
+from sumpool.io.manifest import FileDigest
 from sumpool.progress import Check, Progress, Report, go_on, silent
+from sumpool.recipe.schema import Recipe
+from sumpool.training.weights import MODEL
+
+
+class SummaryOutput(Protocol):
+    """Destination of summaries; `with` closes it."""
+
+    def take(self, document: Document) -> bool:
+        """Return whether the document needs a summary, which is then to be saved in the order of the documents."""
+
+    def save(self, summary: Summary) -> None:
+        """Save the summary of the earliest document taken that has none."""
+
+    def __enter__(self) -> Self: ...
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None: ...
+
+
+OpenOutput = Callable[[Mapping[str, str]], SummaryOutput]
+"""Opens the destination of summaries, given the settings that they depend on."""
+
+
+class Generate(Protocol):
+    """Generation of summaries with the model of a run folder."""
+
+    def __call__(
+        self,
+        documents: Iterable[Document],
+        folder: Path,
+        overrides: Sequence[str],
+        *,
+        report: Report,
+        check: Check,
+    ) -> Iterator[Summary]:
+        """Yield the summaries in the order of the documents."""
+
+
+def generate_here(
+    documents: Iterable[Document], folder: Path, overrides: Sequence[str], *, report: Report, check: Check
+) -> Iterator[Summary]:
+    """Generate in the calling process; the model is loaded before the first document is read."""
+    return generate_summaries(documents, load_for_generation(folder, overrides), report=report, check=check)
 
 
 def summarize(
@@ -14,8 +66,8 @@ def summarize(
     folder: Path | None = None,
     *,
     overrides: Sequence[str] = (),
-    out: Path | None = None,
-    resume: bool = False,
+    open_output: OpenOutput | None = None,
+    generate: Generate = generate_here,
     report: Report = silent,
     check: Check = go_on,
 ) -> Iterator[Summary]:
@@ -25,9 +77,10 @@ def summarize(
         documents: The documents; ids may repeat.
         folder: The run folder; None takes the newest run, or the shipped model if there is none.
         overrides: Settings to change, each like `summarize.beams=1`.
-        out: JSON lines file to append every summary to.
-        resume: Continue `out` where it ends; documents whose summaries it has are skipped.
-        report: Called with progress, and with a note for every document that is not read to its end.
+        open_output: Opens a destination that every summary is saved to before it is given; documents whose summaries
+            it has are passed over.
+        generate: Generates the summaries; by default in the calling process.
+        report: Called with progress, and with notes on the model and on documents.
         check: Called between batches.
 
     Yields:
@@ -35,17 +88,81 @@ def summarize(
 
     Raises:
         CheckpointError: If there is no model, or it is damaged.
-        RecipeError: If a setting is wrong, or `out` exists.
-        DataError: If `out` is resumed and holds anything but summaries.
-        ResourceError: If `out` cannot be written.
+        RecipeError: If a setting is wrong, or the destination holds other files.
+        DataError: If the destination holds summaries of other documents, of another model or other settings.
+        ResourceError: If the destination cannot be written.
     """
-    # 1. Load the model and open the file, so that their errors appear before the first document is read.
-    loaded = load_for_generation(folder, overrides)
-    if loaded.folder == SHIPPED and folder is None:
-        report(Progress("summarize", note="model: the shipped model (no run in runs)"))
-    file = SummaryFile(out, resume=resume) if out else None
-    # 2. Skip the documents that are done, and generate the other summaries as they are asked for.
-    rest = file.skip_done(documents) if file else documents
-    summaries = generate_summaries(rest, loaded, report=report, check=check)
-    # 3. Save each before it is given.
-    return save_summaries(summaries, file) if file else summaries
+    # 1. Find the model and open the destination, so that their errors appear before the first document is read.
+    path, recipe = find_model(folder, overrides)
+    name = "the shipped model" if path == SHIPPED else str(path)
+    reason = f" (no run in {RUNS})" if path == SHIPPED else " (the newest run)"
+    report(Progress("summarize", note=f"model: {name}{reason if folder is None else ''}"))
+    output = open_output(_identity(path, recipe)) if open_output else None
+    # 2. Generate summaries as they are asked for, and save each before it is given.
+    progress = _Progress(report, len(documents) if isinstance(documents, Sized) else None)
+    start = partial(generate, folder=path, overrides=overrides, report=progress.report, check=check)
+    return _deliver(documents, start, output, name, progress)
+
+
+def _identity(folder: Path, recipe: Recipe) -> dict[str, str]:
+    """Return the settings that summaries depend on, by name."""
+    return {
+        "model": FileDigest.of(folder / MODEL).sha256,
+        "settings": recipe.summarize.model_dump_json(exclude={"batch_tokens"}),
+    }
+
+
+def _deliver(
+    documents: Iterable[Document],
+    start: Callable[[Iterable[Document]], Iterator[Summary]],
+    output: SummaryOutput | None,
+    model: str,
+    progress: "_Progress",
+) -> Iterator[Summary]:
+    """Save and yield the summaries of documents; unreadable documents at the beginning do not wait for the model."""
+
+    def deliver(summary: Summary, document: Document) -> Summary:
+        complete = replace(summary, title=document.title, model=model, notes=document.notes)
+        if output:
+            output.save(complete)
+        return complete
+
+    with output or nullcontext():
+        waiting = progress.skip_done(documents, output) if output else iter(documents)
+        for document in waiting:
+            if not document.error:
+                read, same = tee(chain([document], waiting))
+                for summary, source in zip(start(read), same, strict=True):
+                    yield deliver(summary, source)
+                return
+            yield deliver(Summary(document.id, "", None, 0, 0, 0.0, document.error), document)
+            progress.skip()
+
+
+class _Progress:
+    """Progress over all documents, with those that are not generated, and the rate of those that are."""
+
+    def __init__(self, report: Report, total: int | None) -> None:
+        self._report, self._total = report, total
+        self._skipped = 0
+        self._start: float | None = None
+
+    def skip(self) -> None:
+        """Count a document that needs no generation."""
+        self._skipped += 1
+        self._report(Progress("summarize", self._skipped, self._total))
+
+    def skip_done(self, documents: Iterable[Document], output: SummaryOutput) -> Iterator[Document]:
+        """Yield the documents whose summaries the destination lacks."""
+        for document in documents:
+            if output.take(document):
+                yield document
+            else:
+                self._skipped += 1
+
+    def report(self, progress: Progress) -> None:
+        """Report the progress of the generation."""
+        now = time.monotonic()
+        self._start = self._start or now
+        rate = {"documents/s": progress.done / (now - self._start)} if progress.done and now > self._start else {}
+        self._report(replace(progress, done=progress.done + self._skipped, total=self._total, metrics=rate))

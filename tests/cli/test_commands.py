@@ -100,7 +100,8 @@ def test_several_documents_print_their_names_and_reasons_of_failures() -> None:
     Path("empty.txt").touch()
     Path("doc.txt").write_text(text(random.Random(2), 5))
     result = run("summarize", "empty.txt", "doc.txt")
-    assert result.exit_code == 0
+    assert isinstance(result.exception, DataError)
+    assert str(result.exception) == "1 of 2 documents have no summary: empty.txt; see the reasons above"
     assert result.stdout.startswith("doc.txt\n")
     assert "empty.txt: no summary: " in result.stderr
 
@@ -112,6 +113,38 @@ def test_limit_and_file_with_resume() -> None:
     assert again.exit_code == 0
     lines = Path("out.jsonl").read_text().splitlines()
     assert [json.loads(line)["id"] for line in lines] == ["d0", "d1", "d2", "d3", "d4"]
+
+
+def test_a_folder_of_summaries_is_continued() -> None:
+    Path("docs/sub").mkdir(parents=True)
+    Path("docs/empty.txt").touch()
+    for number in range(5):
+        Path(f"docs/sub/{number}.txt").write_text(text(random.Random(number), 5))
+    command = ("summarize", "docs", "--out-dir", "out", "--format", "markdown", "--title", "--style", "bullets")
+    first = run(*command, "--limit", "3")
+    assert str(first.exception).startswith("1 of 3 documents have no summary: docs/empty.txt")
+    written = {path: path.stat().st_mtime_ns for path in Path("out").rglob("*.md")}
+    assert {str(path) for path in written} == {"out/sub/0.txt.md", "out/sub/1.txt.md"}
+    assert Path("out/sub/0.txt.md").read_text().startswith("# docs/sub/0.txt\n\n- ")
+    again = run(*command, "--jobs", "2")
+    assert str(again.exception).startswith("1 of 4 documents have no summary")
+    assert {path: path.stat().st_mtime_ns for path in written} == written
+    assert len(list(Path("out").rglob("*.md"))) == 5
+    other = run("summarize", "docs", "--out-dir", "out", "--beams", "1")
+    assert str(other.exception).startswith("out/summaries.jsonl.identity must hold the same")
+
+
+def test_two_destinations_are_refused() -> None:
+    result = run("summarize", "doc.txt", "--out", "a.jsonl", "--out-dir", "b")
+    assert isinstance(result.exception, RecipeError)
+    assert str(result.exception).startswith("--out and --out-dir must not come together")
+
+
+def test_a_broken_document_is_named_before_the_model_is_loaded(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("sumpool.workflows.summarize.load_for_generation", None)
+    result = run("summarize", "nowhere.txt")
+    assert isinstance(result.exception, DataError)
+    assert "nowhere.txt: no summary: nowhere.txt must be a file that can be read" in result.stderr
 
 
 def test_evaluate_prints_a_table_and_its_signature() -> None:

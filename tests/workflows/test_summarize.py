@@ -1,5 +1,6 @@
 import json
 from collections.abc import Iterator
+from functools import partial
 from pathlib import Path
 
 import pytest
@@ -8,9 +9,12 @@ from sumpool.documents.document import Document
 from sumpool.errors import CheckpointError, Interrupted, RecipeError
 from sumpool.inference.loading import load_model
 from sumpool.inference.summaries import Summary
+from sumpool.inference.summary_file import SummaryFile
 from sumpool.progress import Progress
 from sumpool.workflows.summarize import summarize
 from tests.conftest import story
+
+DROPPED = ("seconds", "document_sha256")
 
 
 def documents(count: int, longest: int = 20) -> list[Document]:
@@ -83,7 +87,7 @@ def test_a_cut_is_always_said(run_folder: Path) -> None:
     (summary,) = summarize([Document("long", story(1, 60))], run_folder, report=lambda seen: notes.append(seen.note))
     assert summary.tokens_read == 200 < summary.tokens_total
     share = summary.tokens_read / summary.tokens_total
-    assert [note for note in notes if note] == [f"long: read 200 of {summary.tokens_total:,} tokens ({share:.0%})"]
+    assert [note for note in notes if note][1:] == [f"long: read 200 of {summary.tokens_total:,} tokens ({share:.0%})"]
 
 
 def test_what_is_read_decides_the_summary(run_folder: Path) -> None:
@@ -113,14 +117,15 @@ def test_windows_read_all_of_it(run_folder: Path) -> None:
     assert len(long.summary.split("\n")) >= 3
     assert long.score is not None
     assert long.score < 0
-    assert not any(notes)
+    assert [note for note in notes if note] == [f"model: {run_folder}"]
     assert short.summary == next(summarize(told[1:], run_folder)).summary
 
 
 def test_progress_counts_to_the_end(run_folder: Path) -> None:
     seen: list[Progress] = []
     list(summarize(documents(5), run_folder, report=seen.append))
-    assert [(progress.done, progress.total) for progress in seen] == [(number, 5) for number in range(1, 6)]
+    counted = [(progress.done, progress.total) for progress in seen if not progress.note]
+    assert counted == [(number, 5) for number in range(1, 6)]
 
 
 def test_a_signal_stops_between_batches(run_folder: Path, tmp_path: Path) -> None:
@@ -133,34 +138,41 @@ def test_a_signal_stops_between_batches(run_folder: Path, tmp_path: Path) -> Non
             raise Interrupted(2)
 
     out = tmp_path / "out.jsonl"
+    write = partial(SummaryFile, out)
+    settings = ["summarize.batch_tokens=1"]
     with pytest.raises(Interrupted, match="stopped by SIGINT"):
-        list(summarize(documents(9), run_folder, overrides=["summarize.batch_tokens=1"], out=out, check=check))
+        list(summarize(documents(9), run_folder, overrides=settings, open_output=write, check=check))
     assert len(out.read_text().splitlines()) == 2
 
 
 def test_a_file_is_resumed_where_it_was_torn(run_folder: Path, tmp_path: Path) -> None:
     told = [*documents(6), Document("d1", story(40, 3)), Document("é\udc80", story(41, 3))]
     whole = tmp_path / "whole.jsonl"
-    expected = without_seconds(list(summarize(told, run_folder, out=whole)))
+    expected = without_seconds(list(summarize(told, run_folder, open_output=partial(SummaryFile, whole))))
+    identity = (tmp_path / "whole.jsonl.identity").read_bytes()
     lines = whole.read_bytes().splitlines(keepends=True)
     assert len(lines) == len(told)
     for keep in (0, 3, 8):
         torn = tmp_path / f"torn{keep}.jsonl"
         torn.write_bytes(b"".join(lines[:keep]) + (lines[keep][:20] if keep < 8 else b""))
-        rest = list(summarize(told, run_folder, out=torn, resume=True))
+        (tmp_path / f"{torn.name}.identity").write_bytes(identity)
+        rest = list(summarize(told, run_folder, open_output=partial(SummaryFile, torn, resume=True)))
         assert [summary.id for summary in rest] == [document.id for document in told[keep:]]
         found = [json.loads(line) for line in torn.read_text().splitlines()]
-        assert [{name: value for name, value in line.items() if name != "seconds"} for line in found] == expected
+        assert [{name: value for name, value in line.items() if name not in DROPPED} for line in found] == expected
 
 
 def test_lines_are_written_as_they_are_done(run_folder: Path, tmp_path: Path) -> None:
     out = tmp_path / "out.jsonl"
-    summaries = summarize(documents(4), run_folder, overrides=["summarize.batch_tokens=1"], out=out)
+    settings = ["summarize.batch_tokens=1"]
+    summaries = summarize(documents(4), run_folder, overrides=settings, open_output=partial(SummaryFile, out))
     for written in range(1, 4):
         summary = next(summaries)
         lines = out.read_text().splitlines()
         assert len(lines) == written
-        assert lines[-1] == summary.as_json()
+        row = json.loads(lines[-1])
+        assert len(row.pop("document_sha256")) == 64
+        assert row == json.loads(summary.as_json())
 
 
 def test_what_is_wrong_shows_before_a_document_is_read(run_folder: Path, tmp_path: Path) -> None:
@@ -174,4 +186,4 @@ def test_what_is_wrong_shows_before_a_document_is_read(run_folder: Path, tmp_pat
         summarize(never(), run_folder, overrides=["summarize.beams=0"])
     (tmp_path / "out.jsonl").touch()
     with pytest.raises(RecipeError, match=r"out\.jsonl must not exist yet; add --resume"):
-        summarize(never(), run_folder, out=tmp_path / "out.jsonl")
+        summarize(never(), run_folder, open_output=partial(SummaryFile, tmp_path / "out.jsonl"))

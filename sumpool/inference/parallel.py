@@ -1,0 +1,80 @@
+"""Summaries by several processes, each with its own copy of the model."""
+
+import os
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from functools import partial
+from itertools import islice
+from pathlib import Path
+
+import torch
+
+from sumpool.data.processes import ordered_map
+from sumpool.documents.document import Document
+from sumpool.inference.loading import load_for_generation
+from sumpool.inference.summaries import Summary, generate_summaries
+from sumpool.progress import Check, Progress, Report, go_on, silent
+
+_TASK_DOCUMENTS = 4
+"""Documents of a task: few enough that results come steadily and all processes finish together."""
+
+Task = Sequence[Document]
+Result = tuple[list[Summary], list[str]]
+"""Summaries of a task, and notes on its documents."""
+
+
+def summarize_in_processes(
+    documents: Iterable[Document],
+    folder: Path,
+    overrides: Sequence[str] = (),
+    *,
+    jobs: int,
+    report: Report = silent,
+    check: Check = go_on,
+) -> Iterator[Summary]:
+    """Summarise documents in several processes.
+
+    Args:
+        documents: The documents, read only as fast as summaries are taken.
+        folder: The run folder.
+        overrides: Settings to change, each like `summarize.beams=1`.
+        jobs: Number of processes, which share the cores.
+        report: Called with progress and with the notes on documents.
+        check: Called while waiting for a result.
+
+    Yields:
+        Summaries in the order of the documents.
+
+    Raises:
+        ResourceError: If memory runs out.
+    """
+    threads = max(1, (os.cpu_count() or 1) // jobs)
+    done = 0
+    for summaries, notes in ordered_map(partial(_build, folder, overrides, threads), _tasks(documents), jobs, check):
+        for note in notes:
+            report(Progress("summarize", done, note=note))
+        for summary in summaries:
+            done += 1
+            report(Progress("summarize", done))
+            yield summary
+
+
+def _tasks(documents: Iterable[Document]) -> Iterator[Task]:
+    documents = iter(documents)
+    while task := list(islice(documents, _TASK_DOCUMENTS)):
+        yield task
+
+
+def _build(folder: Path, overrides: Sequence[str], threads: int) -> Callable[[Task], Result]:
+    """Load the model in a worker process and return the function that summarises the documents of a task."""
+    torch.set_num_threads(threads)
+    loaded = load_for_generation(folder, overrides)
+
+    def summarize(documents: Task) -> Result:
+        notes: list[str] = []
+
+        def collect(progress: Progress) -> None:
+            notes.extend([progress.note] if progress.note else [])
+
+        return list(generate_summaries(documents, loaded, report=collect)), notes
+
+    return summarize

@@ -1,0 +1,187 @@
+"""Resumable output of `summarize`: JSON lines, and a folder with a file per summary.
+
+Every row carries the SHA-256 of its document, and a file beside the rows records model and settings, so that summaries
+of other texts or models never end up in one output.
+"""
+
+import hashlib
+import json
+from collections import Counter, defaultdict, deque
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from types import TracebackType
+from typing import Self, final
+
+from sumpool.documents.document import Document
+from sumpool.errors import DataError, RecipeError
+from sumpool.inference.summaries import Summary
+from sumpool.io.atomic import disk_errors, replace_file
+from sumpool.io.file_names import FileNames
+from sumpool.io.json_lines import Identity, ResumableFile, read_records
+
+ROWS = "summaries.jsonl"
+"""File of a folder of summaries that holds all of them as JSON lines."""
+
+_DIGEST = "document_sha256"
+_ADVICE = "name another file"
+
+Render = Callable[[Summary], str]
+"""Renders a summary as the content of a file."""
+
+
+@final
+class SummaryFile(ResumableFile):
+    """A file of summaries as JSON lines; `with` closes it."""
+
+    def __init__(self, path: Path, settings: Mapping[str, str], *, resume: bool = False, retry: bool = True) -> None:
+        """Open the file.
+
+        Args:
+            path: The file, which must not exist unless `resume`.
+            settings: What the summaries depend on besides their documents, by name.
+            resume: Append to the summaries of the file; a torn last line is dropped.
+            retry: On resuming, drop the rows without a summary, so that their documents are summarised again.
+
+        Raises:
+            RecipeError: If the file exists and `resume` is not set.
+            DataError: If a line of the file is not a summary, or the file is of another model or other settings.
+            ResourceError: If the file cannot be written.
+        """
+        identity = Identity(path.with_name(f"{path.name}.identity"), settings, _ADVICE) if _is_plain(path) else None
+        self._done: dict[str, Counter[str]] = defaultdict(Counter)
+        self._digests: deque[str] = deque()
+        if path.is_file():  # /dev/stdout and the like cannot lose anything
+            if not resume:
+                raise RecipeError(f"{path} must not exist yet; add --resume to go on with it, or name another file")
+            if identity:
+                identity.require_same()
+            self._read(path, retry)
+        super().__init__(path, resume=resume, identity=identity, advice="go on with --resume")
+
+    def take(self, document: Document) -> bool:
+        """Return whether the file lacks the summary of a document; of equal documents each row counts once.
+
+        Raises:
+            DataError: If the file has a summary of another document with the same id.
+        """
+        digest = document_digest(document)
+        rows = self._done.get(document.id)
+        if rows and rows[digest]:
+            rows[digest] -= 1
+            return False
+        if rows and rows.total():
+            raise DataError(
+                f"{self.path} must hold summaries of the same documents to go on, but {document.id} has changed since; "
+                f"{_ADVICE}"
+            )
+        self._digests.append(digest)
+        return True
+
+    def save(self, summary: Summary, file: str | None = None) -> None:
+        """Append the summary of the earliest document taken that has none.
+
+        Args:
+            summary: The summary.
+            file: Name of the file that the summary is written to besides; None if there is none.
+
+        Raises:
+            ResourceError: If the disk is full or fails.
+        """
+        row = json.loads(summary.as_json()) | {_DIGEST: self._digests.popleft()}
+        if file is not None:
+            row["file"] = file
+        self.append(json.dumps(row, ensure_ascii=False, allow_nan=False))
+
+    def _read(self, path: Path, retry: bool) -> None:
+        rows = list(read_records(path, _parse_row, "a summary in JSON", _ADVICE))
+        failed = [row for row in rows if row["reason"]] if retry else []
+        if failed:
+            kept = [json.dumps(row, ensure_ascii=False) + "\n" for row in rows if not row["reason"]]
+            with disk_errors(path):
+                replace_file(path, "".join(kept).encode("utf-8", errors="backslashreplace"))
+        for row in rows:
+            if not (retry and row["reason"]):
+                self._done[row["id"]][row[_DIGEST]] += 1
+
+
+@final
+class SummaryFolder:
+    """A folder with a file per summary, and all of them as rows of `summaries.jsonl`; `with` closes it.
+
+    A file is complete before its row is appended, so that after a kill at most one file is written again.
+    """
+
+    def __init__(
+        self, folder: Path, settings: Mapping[str, str], names: FileNames, render: Render, *, retry: bool = True
+    ) -> None:
+        """Open the folder; documents that are done are passed over.
+
+        Args:
+            folder: The folder, which is made if missing; an existing one must be empty or a folder of summaries.
+            settings: What the summaries depend on besides their documents, by name.
+            names: Names of the files.
+            render: Renders a summary.
+            retry: Whether documents that failed before are summarised again.
+
+        Raises:
+            RecipeError: If the folder holds other files.
+            DataError: If the folder is of another model or other settings.
+            ResourceError: If it cannot be written.
+        """
+        self._folder, self._names, self._render = folder, names, render
+        rows = folder / ROWS
+        if folder.exists() and not rows.is_file() and (not folder.is_dir() or any(folder.iterdir())):
+            raise RecipeError(f"{folder} must be an empty folder or one of summaries, got other files; name another")
+        with disk_errors(folder):
+            folder.mkdir(parents=True, exist_ok=True)
+        self._rows = SummaryFile(rows, settings, resume=rows.is_file(), retry=retry)
+        self._paths: deque[Path] = deque()
+
+    def take(self, document: Document) -> bool:
+        """Return whether the folder lacks the summary of a document.
+
+        Raises:
+            DataError: If the folder has a summary of another document with the same id.
+        """
+        path = self._names.assign(document.id)
+        if not self._rows.take(document):
+            return False
+        self._paths.append(path)
+        return True
+
+    def save(self, summary: Summary) -> None:
+        """Write the file of a summary, unless there is none, and append its row.
+
+        Raises:
+            ResourceError: If the disk is full or fails.
+        """
+        name = self._paths.popleft()
+        if summary.summary:
+            path = self._folder / name
+            with disk_errors(path):
+                path.parent.mkdir(parents=True, exist_ok=True)
+                replace_file(path, self._render(summary).encode("utf-8", errors="backslashreplace"))
+        self._rows.save(summary, file=str(name) if summary.summary else "")
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self._rows.__exit__(kind, error, trace)
+
+
+def document_digest(document: Document) -> str:
+    """Return the SHA-256 of the text of a document, or of the error that prevented reading it."""
+    return hashlib.sha256((document.text or document.error).encode(errors="surrogatepass")).hexdigest()
+
+
+def _is_plain(path: Path) -> bool:
+    """Return whether a path is a regular file or free for one."""
+    return path.is_file() or not path.exists()
+
+
+def _parse_row(line: bytes) -> dict[str, str]:
+    row = json.loads(line)
+    return {**row, "id": str(row["id"]), _DIGEST: str(row[_DIGEST]), "reason": str(row["reason"])}

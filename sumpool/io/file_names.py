@@ -1,0 +1,76 @@
+"""Safe file names for arbitrary ids.
+
+An id may hold separators, `..`, device names, control characters and any number of characters. Its file name stays
+inside the folder on every system, and a name that is not the id itself ends with a hash of the id.
+"""
+
+import hashlib
+import re
+import unicodedata
+from collections.abc import Sequence
+from pathlib import Path, PurePosixPath
+from typing import final
+
+MAX_BYTES = 150
+"""Length of a component in UTF-8; file systems take 255."""
+
+_UNSAFE = re.compile(r'[\x00-\x1f\x7f-\x9f<>:"|?*\\\u061c\u200b-\u200f\u202a-\u202e\u2066-\u2069\ud800-\udfff]+')
+_DEVICE = re.compile(r"(?:con|prn|aux|nul|com\d|lpt\d)(?:\.|$)", re.IGNORECASE)
+"""Names that Windows reserves for devices, with any suffix."""
+_HASH_CHARACTERS = 8
+
+
+@final
+class FileNames:
+    """Assigns a file name below a folder to each id; the same ids in the same order get the same names."""
+
+    def __init__(self, roots: Sequence[str], suffix: str) -> None:
+        """Start without names.
+
+        Args:
+            roots: Files and folders; the name of a file among or below them is relative to them.
+            suffix: Suffix of every name, such as ".txt".
+        """
+        self._roots = [root.rstrip("/") for root in roots]
+        self._suffix = suffix
+        self._used: set[str] = set()
+
+    def assign(self, id: str) -> Path:
+        """Return the relative path of a new file for an id; an id that repeats gets another one."""
+        name = self._relative(id)
+        path = _safe_path(name)
+        if str(path) != name or self._is_used(path):
+            path = _with_hash(path, id)
+        number = 1
+        while self._is_used(path):
+            number += 1
+            path = _with_hash(_safe_path(name), f"{id}\0{number}")
+        self._used.add(str(path).casefold())
+        return Path(f"{path}{self._suffix}")
+
+    def _is_used(self, path: PurePosixPath) -> bool:
+        return str(path).casefold() in self._used  # some file systems ignore the case
+
+    def _relative(self, id: str) -> str:
+        for root in self._roots:
+            if id == root:
+                return id.rpartition("/")[2] or id
+            if id.startswith(f"{root}/"):
+                return id[len(root) + 1 :]
+        return id
+
+
+def _safe_path(name: str) -> PurePosixPath:
+    parts = [_safe_component(part) for part in name.split("/") if part not in ("", ".", "..")]
+    return PurePosixPath(*parts) if parts else PurePosixPath("_")
+
+
+def _safe_component(part: str) -> str:
+    part = _UNSAFE.sub("_", unicodedata.normalize("NFC", part)).strip(" ").rstrip(".")
+    part = f"_{part}" if not part or part.startswith((".", "-")) or _DEVICE.match(part) else part
+    return part.encode()[:MAX_BYTES].decode(errors="ignore")
+
+
+def _with_hash(path: PurePosixPath, id: str) -> PurePosixPath:
+    digest = hashlib.blake2b(id.encode(errors="surrogatepass"), digest_size=_HASH_CHARACTERS // 2).hexdigest()
+    return path.with_name(f"{path.name}-{digest}")

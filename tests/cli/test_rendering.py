@@ -1,0 +1,64 @@
+import json
+from html.parser import HTMLParser
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from markdown_it import MarkdownIt
+
+from sumpool.cli.rendering import SUFFIXES, Format, Rendering
+from sumpool.inference.summaries import Summary
+
+SUMMARY = Summary(
+    "a/b.txt",
+    "First *one*. Second <b>.",
+    -1.0,
+    5,
+    9,
+    0.1,
+    mode="extractive",
+    title="A & B",
+    model="runs/x",
+    sentences=("First *one*.", "Second <b>."),
+)
+
+
+def test_text() -> None:
+    assert Rendering().render(SUMMARY) == "First *one*. Second <b>."
+    assert Rendering(title=True).render(SUMMARY) == "A & B\n\nFirst *one*. Second <b>."
+    assert Rendering(style="bullets").render(SUMMARY) == "- First *one*.\n- Second <b>."
+
+
+def test_markdown_shows_the_characters_themselves() -> None:
+    text = Rendering("markdown", "bullets", True).render(SUMMARY)
+    assert text == "# A & B\n\n- First \\*one\\*.\n- Second \\<b\\>."
+    page = MarkdownIt().render(text)
+    assert "<li>First *one*.</li>" in page
+    assert "<h1>A &amp; B</h1>" in page
+
+
+def test_json_is_the_row() -> None:
+    assert json.loads(Rendering("json").render(SUMMARY))["title"] == "A & B"
+
+
+def test_every_format_has_a_suffix() -> None:
+    assert set(SUFFIXES) == set(Format.__args__)  # type: ignore[attr-defined]
+
+
+@pytest.mark.parametrize("style", ["paragraph", "bullets"])
+@given(title=st.text(), text=st.text())
+def test_html_interprets_nothing(style: str, title: str, text: str) -> None:
+    class Tags(HTMLParser):
+        def __init__(self) -> None:
+            super().__init__()
+            self.tags: list[str] = []
+
+        def handle_starttag(self, tag: str, attrs: object) -> None:
+            del attrs
+            self.tags.append(tag)
+
+    parser = Tags()
+    summary = Summary(title, text, -1.0, 5, 9, 0.1, title=title, sentences=(text,))
+    parser.feed(Rendering("html", style).render(summary))  # type: ignore[arg-type]
+    assert set(parser.tags) <= {"html", "meta", "title", "style", "main", "h1", "p", "ul", "li", "footer"}
+    assert parser.tags.count("style") == 1
