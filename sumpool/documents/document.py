@@ -75,6 +75,19 @@ class ParsedDocument:
 
 
 @dataclass(frozen=True)
+class Reject:
+    """A line or a row that cannot be used.
+
+    Attributes:
+        where: Location: `file:line` or the file.
+        reason: Reason, as a clause that completes the location ("must be ..., got ...").
+    """
+
+    where: str
+    reason: str
+
+
+@dataclass(frozen=True)
 class ReadOptions:
     """Options of reading.
 

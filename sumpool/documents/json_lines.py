@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
+from sumpool.documents.document import Reject as Reject
 from sumpool.documents.files import READ_ERRORS, decode, open_bytes
 from sumpool.errors import DataError
 
@@ -20,19 +21,6 @@ class Line:
 
     where: str
     fields: dict[str, object]
-
-
-@dataclass(frozen=True)
-class Reject:
-    """A line or a row that cannot be used.
-
-    Attributes:
-        where: Location: `file:line` or the file.
-        reason: Reason, as a clause that completes the location ("must be ..., got ...").
-    """
-
-    where: str
-    reason: str
 
 
 def read_lines(path: Path) -> Iterator[Line | Reject]:

@@ -10,7 +10,8 @@ import numpy as np
 from sumpool.data.batches import Item, fill_batches
 from sumpool.documents.document import Document
 from sumpool.inference.loading import LoadedModel
-from sumpool.text.tokenizer import EncodedDocument, encode_document
+from sumpool.inference.source import EncodedSource, SourceSentence, encode_source, source_sentences
+from sumpool.text.tokenizer import EncodedDocument
 
 MAX_BATCH_CHUNKS = 64
 """Chunks of a batch at most: more gain no speed and delay the first result."""
@@ -20,15 +21,27 @@ MAX_GROUP_DOCUMENTS = 256
 
 @dataclass(frozen=True)
 class ChunkedDocument:
-    """A document as chunks of at most the model's source length, or the reason why there are none."""
+    """A document as chunks of at most the model's source length, or the reason why there are none.
 
-    id: str
-    text: str
+    Attributes:
+        document: The document.
+        chunks: The chunks.
+        tokens_read: Tokens of the chunks, without repeated special tokens.
+        tokens_total: Tokens of the document.
+        seconds: Time for splitting and encoding.
+        reason: Why there are no chunks; empty otherwise.
+        sentences: Sentences of the document.
+        indices: For each chunk, the index in `sentences` of each of its sentence numbers.
+    """
+
+    document: Document
     chunks: tuple[Item, ...]
     tokens_read: int
     tokens_total: int
     seconds: float
     reason: str = ""
+    sentences: tuple[SourceSentence, ...] = ()
+    indices: tuple[tuple[int, ...], ...] = ()
 
 
 @final
@@ -45,30 +58,45 @@ class Chunker:
         """Tokenize a document and cut it by `summarize.on_overflow` if it is too long."""
         start = time.perf_counter()
         if document.error:
-            return ChunkedDocument(document.id, "", (), 0, 0, 0.0, document.error)
+            return ChunkedDocument(document, (), 0, 0, 0.0, document.error)
         special_tokens = self._tokenizer.special_tokens
-        bare = encode_document(document.text, self._tokenizer, self._splitter, add_special_tokens=False)
-        framed = bare.with_special_tokens(special_tokens)
+        sentences = source_sentences(document, self._splitter)
+        source = encode_source(document, sentences, self._tokenizer, self._splitter)
+        framed = source.document.with_special_tokens(special_tokens)
         total, longest = len(framed.ids), self._source_length
-        parts, reason = [framed.truncate(longest, special_tokens.eos)], ""
+        starts, parts, reason = [0], [framed.truncate(longest, special_tokens.eos)], ""
         if not total:
             parts, reason = [], "the document must hold text, got none"
         elif total > longest and self._on_overflow == "error":
             advice = "take truncate or window for what is longer"
             parts, reason = [], f"the document must have at most {longest:,} tokens, got {total:,}; {advice}"
         elif total > longest and self._on_overflow == "window":
-            parts = self._windows(bare)
+            starts, parts = self._windows(source.document)
         chunks = tuple(Item(document.id, part.ids, part.sentences, None) for part in parts)
-        read = total if len(parts) > 1 else min(total, longest)
-        seconds = time.perf_counter() - start
-        return ChunkedDocument(document.id, document.text, chunks, read if parts else 0, total, seconds, reason)
+        return ChunkedDocument(
+            document,
+            chunks,
+            tokens_read=(total if len(parts) > 1 else min(total, longest)) if parts else 0,
+            tokens_total=total,
+            seconds=time.perf_counter() - start,
+            reason=reason,
+            sentences=sentences,
+            indices=tuple(_sentence_indices(source, first, part) for first, part in zip(starts, parts, strict=False)),
+        )
 
-    def _windows(self, bare: EncodedDocument) -> list[EncodedDocument]:
-        """Cut a document into windows, each with special tokens around it."""
+    def _windows(self, bare: EncodedDocument) -> tuple[list[int], list[EncodedDocument]]:
+        """Cut a document into windows, each with special tokens around it, and return the start of each too."""
         special_tokens = self._tokenizer.special_tokens
         length = max(1, self._source_length - len(special_tokens.prefix) - len(special_tokens.suffix))
-        windows = split_windows(bare.sentences, length)
-        return [bare.slice(*bounds).with_special_tokens(special_tokens) for bounds in windows]
+        windows = list(split_windows(bare.sentences, length))
+        parts = [bare.slice(*bounds).with_special_tokens(special_tokens) for bounds in windows]
+        return [start for start, _ in windows], parts
+
+
+def _sentence_indices(source: EncodedSource, start: int, part: EncodedDocument) -> tuple[int, ...]:
+    """Return the indices of the source sentences of a part of a document that begins at a token."""
+    first = int(source.document.sentences[start])
+    return source.indices[first : first + int(part.sentences[-1]) + 1]
 
 
 def split_windows(sentences: np.ndarray, length: int) -> Iterator[tuple[int, int]]:

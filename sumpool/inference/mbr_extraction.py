@@ -7,16 +7,16 @@ hypothesis (Kumar and Byrne, 2004; by samples Eikema and Aziz, 2020, arXiv:2005.
 have little in common with the document's lead, sentences are also scored against the lead.
 """
 
-import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import final
 
 from sumpool.core.decoding.config import DecodingConfig
+from sumpool.documents.document import Document
 from sumpool.evaluation.rouge import Agreement, RougeTokenizer
 from sumpool.inference.generation import Generated
-from sumpool.text.cleaning import first_words, without_headings
-from sumpool.text.sentences import SentenceSplitter
+from sumpool.inference.source import SourceSentence, encoded_sentences, is_prose
+from sumpool.text.cleaning import first_words
 
 MAX_SENTENCES = 12
 """Sentences of a summary at most; agreement mostly declines long before."""
@@ -24,9 +24,6 @@ LEAD_WORDS = 60
 """Words of a document's lead, a summary that needs no model."""
 _SAMPLES_PER_LEAD = 8
 """Samples per copy of the generated text and two of the lead, where both are added to the samples out of domain."""
-_SENTENCE_END = re.compile(r"[.!?\u3002\u061f\u0964][\")'\u201d\u2019\]]*$")
-_PROSE_WORDS = 6
-"""Lower-case words of a sentence without terminal punctuation at least."""
 
 
 @dataclass(frozen=True)
@@ -35,7 +32,7 @@ class Extraction:
 
     Attributes:
         sentences: The sentences in the order of the document, with single spaces.
-        indices: Index of each among the sentences of the document, see `document_sentences`.
+        indices: Index of each among the sentences of the document, see `source_sentences`.
         cause: In mode auto, why sentences replace the generated text; empty otherwise.
     """
 
@@ -51,21 +48,26 @@ NO_EXTRACTION = Extraction()
 class MbrExtractor:
     """Selects sentences in place of generated text, where the settings ask for it."""
 
-    def __init__(self, config: DecodingConfig, splitter: SentenceSplitter, max_words: int | None = None) -> None:
+    def __init__(self, config: DecodingConfig, max_words: int | None = None) -> None:
         """Prepare.
 
         Args:
             config: The settings.
-            splitter: Splits documents into sentences.
             max_words: Most words of a summary of several sentences; None sets no limit.
         """
         self._config = config
         self._max_words = max_words
-        self._splitter = splitter
         self._words = RougeTokenizer(stemmer=True)
 
-    def extract(self, document: str, generated: Sequence[Generated]) -> Extraction:
+    def extract(
+        self, document: Document, sentences: Sequence[SourceSentence], generated: Sequence[Generated]
+    ) -> Extraction:
         """Select the sentences of a document that agree most with the sampled summaries of its chunks.
+
+        Args:
+            document: The document.
+            sentences: Its sentences, see `source_sentences`.
+            generated: What was generated for its chunks.
 
         Returns:
             The sentences; none in mode abstractive, if mode auto keeps the generated text, or if no sentence shares a
@@ -75,14 +77,14 @@ class MbrExtractor:
         if not generated or config.mode == "abstractive":
             return NO_EXTRACTION
         samples = [" ".join(texts) for texts in zip(*(part.samples for part in generated), strict=True)]
-        text, beginning = " ".join(part.text for part in generated), first_words(document, LEAD_WORDS)
+        text, beginning = " ".join(part.text for part in generated), first_words(document.text, LEAD_WORDS)
         agreement = Agreement(samples, self._words.tokenize)
         lead_agreement = agreement.score(beginning)
         is_out_of_domain = lead_agreement < config.ood_threshold
         if is_out_of_domain:
             added = [text, beginning, beginning] * -(-len(samples) // _SAMPLES_PER_LEAD)
             agreement = Agreement([*samples, *added], self._words.tokenize)
-        extraction = self._select(document, agreement)
+        extraction = self._select(candidate_sentences(document, sentences), agreement)
         if config.mode == "extractive" or not extraction.sentences:
             return extraction
         if is_out_of_domain:
@@ -95,15 +97,9 @@ class MbrExtractor:
         cause = f"agreement of the generated text {model_agreement:.2f} <= {threshold:.2f}"
         return Extraction(extraction.sentences, extraction.indices, cause)
 
-    def _select(self, document: str, agreement: Agreement) -> Extraction:
-        """Select among the first sentence, which may be the title, and all others that are prose."""
-        sentences = document_sentences(document, self._splitter)
-        candidates = [
-            (index, sentence) for index, sentence in enumerate(sentences) if index == 0 or _is_prose(sentence)
-        ]
-        texts = [sentence for _, sentence in candidates]
-        selected = [candidates[place] for place in self._shorten(texts, agreement)]
-        return Extraction(tuple(sentence for _, sentence in selected), tuple(index for index, _ in selected))
+    def _select(self, candidates: Sequence[tuple[int, str]], agreement: Agreement) -> Extraction:
+        selected = [candidates[place] for place in self._shorten([text for _, text in candidates], agreement)]
+        return Extraction(tuple(text for _, text in selected), tuple(index for index, _ in selected))
 
     def _shorten(self, sentences: Sequence[str], agreement: Agreement) -> list[int]:
         """Select sentences, without the last selected ones if there are more words than allowed."""
@@ -115,13 +111,8 @@ class MbrExtractor:
         return places
 
 
-def document_sentences(document: str, splitter: SentenceSplitter) -> list[str]:
-    """Split a document without its headings into sentences with single spaces."""
-    return [" ".join(sentence.split()) for sentence in splitter.split(without_headings(document))]
-
-
-def _is_prose(sentence: str) -> bool:
-    """Return whether a sentence is prose: terminal punctuation or at least six lower-case words."""
-    if _SENTENCE_END.search(sentence):
-        return True
-    return sum(word.isalpha() and word.islower() for word in sentence.split()) >= _PROSE_WORDS
+def candidate_sentences(document: Document, sentences: Sequence[SourceSentence]) -> list[tuple[int, str]]:
+    """Return index and text of the sentences that may be selected: the first, maybe the title, and all prose."""
+    readable = [index for index in encoded_sentences(document, sentences) if sentences[index].kind != "heading"]
+    texts = [sentences[index].text for index in readable]
+    return [pair for place, pair in enumerate(zip(readable, texts, strict=True)) if place == 0 or is_prose(pair[1])]

@@ -4,13 +4,14 @@ import json
 import time
 from collections.abc import Iterable, Iterator, Sequence, Sized
 from contextlib import AbstractContextManager, nullcontext
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 
 from sumpool.documents.document import Document
 from sumpool.inference.chunking import MAX_GROUP_DOCUMENTS, ChunkedDocument, Chunker, batch_chunks, group_documents
 from sumpool.inference.generation import Generated, Generator
 from sumpool.inference.loading import LoadedModel
 from sumpool.inference.mbr_extraction import NO_EXTRACTION, Extraction, MbrExtractor
+from sumpool.inference.source import SourceSentence
 from sumpool.progress import Check, Progress, Report, go_on, silent
 from sumpool.text.sentences import SentenceSplitter
 
@@ -34,6 +35,7 @@ class Summary:
         notes: What reading the document removed or guessed.
         sentences: Sentences of the text, with single spaces; not a part of the JSON.
         extraction: The sentences of an extractive summary; not a part of the JSON.
+        source: Sentences of the document; not a part of the JSON.
     """
 
     id: str
@@ -50,11 +52,12 @@ class Summary:
     notes: tuple[str, ...] = ()
     sentences: tuple[str, ...] = ()
     extraction: Extraction = NO_EXTRACTION
+    source: tuple[SourceSentence, ...] = ()
 
     def as_json(self) -> str:
         """Render the summary as one line of JSON, without the line feed."""
-        entries = asdict(self)
-        del entries["extraction"], entries["sentences"]
+        entries = asdict(replace(self, extraction=NO_EXTRACTION, source=()))
+        del entries["extraction"], entries["sentences"], entries["source"]
         entries["seconds"] = round(self.seconds, 4)
         entries["score"] = self.score if self.score is None else round(self.score, 6)
         return json.dumps(entries, ensure_ascii=False, allow_nan=False)
@@ -92,18 +95,18 @@ def generate_summaries(
     config = loaded.recipe.summarize
     chunker = Chunker(loaded)
     generator = Generator(loaded.model, loaded.tokenizer, config, loaded.lengths)
-    extractor = MbrExtractor(config, loaded.splitter, max_words)
+    extractor = MbrExtractor(config, max_words)
     lock = model_lock or nullcontext()
     done = 0
     max_tokens, max_documents = _LOOKAHEAD_BATCHES * config.batch_tokens, lookahead or MAX_GROUP_DOCUMENTS
     for group in group_documents(map(chunker.chunk, documents), max_tokens, max_documents):
-        for document in group:
-            if 0 < document.tokens_read < document.tokens_total:
-                share = f"{document.tokens_read / document.tokens_total:.0%}"
-                note = f"{document.id}: read {document.tokens_read:,} of {document.tokens_total:,} tokens ({share})"
-                report(Progress("summarize", done, total, note=note))
-        for document, generated, seconds in _generate(group, generator, config.batch_tokens, check, lock):
-            summary = _summary(document, generated, seconds, extractor, loaded.splitter)
+        for chunked in group:
+            if 0 < chunked.tokens_read < chunked.tokens_total:
+                share = f"{chunked.tokens_read / chunked.tokens_total:.0%}"
+                tokens = f"{chunked.tokens_read:,} of {chunked.tokens_total:,} tokens"
+                report(Progress("summarize", done, total, note=f"{chunked.document.id}: read {tokens} ({share})"))
+        for chunked, generated, seconds in _generate(group, generator, config.batch_tokens, check, lock):
+            summary = _summary(chunked, generated, seconds, extractor, loaded.splitter)
             done += 1
             if summary.extraction.cause:
                 note = f"{summary.id}: extractive summary ({summary.extraction.cause})"
@@ -143,7 +146,7 @@ def _generate(
 
 
 def _summary(
-    document: ChunkedDocument,
+    chunked: ChunkedDocument,
     generated: Sequence[Generated],
     seconds: float,
     extractor: MbrExtractor,
@@ -152,16 +155,17 @@ def _summary(
     """Join the summaries of a document's chunks, one per line, or take the extracted sentences instead."""
     start = time.perf_counter()
     text = "\n".join(part.text for part in generated if part.text)
-    extraction = extractor.extract(document.text, generated)
+    extraction = extractor.extract(chunked.document, chunked.sentences, generated)
     return Summary(
-        id=document.id,
+        id=chunked.document.id,
         summary=" ".join(extraction.sentences) or text,
         score=sum(part.score for part in generated) / len(generated) if text else None,
-        tokens_read=document.tokens_read,
-        tokens_total=document.tokens_total,
-        seconds=document.seconds + seconds + time.perf_counter() - start,
-        reason=document.reason if text or document.reason else "the model must generate a word, but it generated none",
+        tokens_read=chunked.tokens_read,
+        tokens_total=chunked.tokens_total,
+        seconds=chunked.seconds + seconds + time.perf_counter() - start,
+        reason=chunked.reason if text or chunked.reason else "the model must generate a word, but it generated none",
         mode="extractive" if extraction.sentences else "abstractive",
         sentences=extraction.sentences or tuple(" ".join(sentence.split()) for sentence in splitter.split(text)),
         extraction=extraction,
+        source=chunked.sentences,
     )

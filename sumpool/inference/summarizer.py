@@ -3,7 +3,6 @@
 import threading
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
-from itertools import tee
 from pathlib import Path
 from typing import Literal, final, get_args, overload
 
@@ -136,10 +135,9 @@ class Summarizer:
             raise RecipeError(f"documents must be texts or files, got {type(documents).__name__}")
         loaded = self._configure(length, mode)
         max_words = None if length in (None, "medium") else int(loaded.lengths.maximum / self._tokens_per_word())
-        read, same = tee(_read(documents))
+        read = _read(documents)
         summaries = generate_summaries(read, loaded, lookahead=lookahead, max_words=max_words, model_lock=self._lock)
-        pairs = zip(summaries, same, strict=True)
-        return (build_result(summary, document.text, loaded.splitter) for summary, document in pairs)
+        return (build_result(summary, loaded.splitter) for summary in summaries)
 
     def _configure(self, length: Length | None, mode: Mode | None) -> LoadedModel:
         """Return the model with the settings of a call."""

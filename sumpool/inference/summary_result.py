@@ -1,12 +1,9 @@
 """Results of the Python API: summaries with source spans."""
 
-from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Literal
 
-from sumpool.inference.mbr_extraction import document_sentences
 from sumpool.inference.summaries import Summary
-from sumpool.text.cleaning import clean
 from sumpool.text.sentences import SentenceSplitter
 
 
@@ -49,13 +46,12 @@ class SummaryResult:
     reason: str = ""
 
 
-def build_result(summary: Summary, text: str, splitter: SentenceSplitter) -> SummaryResult:
-    """Split a summary into sentences and locate extracted ones in the text of the document."""
+def build_result(summary: Summary, splitter: SentenceSplitter) -> SummaryResult:
+    """Split a summary into sentences, extracted ones with their places in the text of the document."""
     extraction = summary.extraction
     if extraction.sentences:
-        spans = locate_sentences(text, document_sentences(text, splitter))
-        pairs = zip(extraction.sentences, extraction.indices, strict=True)
-        sentences = tuple(SummarySentence(sentence, spans[index]) for sentence, index in pairs)
+        pairs = zip(extraction.sentences, (summary.source[index] for index in extraction.indices), strict=True)
+        sentences = tuple(SummarySentence(text, (source.start, source.end)) for text, source in pairs)
     else:
         generated = (" ".join(sentence.split()) for sentence in splitter.split(summary.summary))
         sentences = tuple(SummarySentence(sentence, None) for sentence in generated if sentence)
@@ -69,29 +65,3 @@ def build_result(summary: Summary, text: str, splitter: SentenceSplitter) -> Sum
         mode="extractive" if extraction.sentences else "abstractive",
         reason=summary.reason,
     )
-
-
-def locate_sentences(text: str, sentences: Iterable[str]) -> list[tuple[int, int] | None]:
-    """Locate sentences in the text that they were split from.
-
-    Args:
-        text: The text.
-        sentences: Its sentences in order, with other spaces and without characters that cleaning removes.
-
-    Returns:
-        Start and end of each sentence in the text; None for one that is not found.
-    """
-    visible = {character for character in set(text) if clean(character).split()}
-    offsets = [offset for offset, character in enumerate(text) if character in visible]
-    stripped = "".join(text[offset] for offset in offsets)
-    spans: list[tuple[int, int] | None] = []
-    position = 0
-    for sentence in sentences:
-        characters = "".join(sentence.split())
-        start = stripped.find(characters, position) if characters else -1
-        if start < 0:
-            spans.append(None)
-            continue
-        position = start + len(characters)
-        spans.append((offsets[start], offsets[position - 1] + 1))
-    return spans

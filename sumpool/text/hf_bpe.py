@@ -127,9 +127,9 @@ class ByteLevelBpeTokenizer(Tokenizer):
         encodings = self._library.encode_batch_fast([clean(text) for text in texts], add_special_tokens=False)
         return [encoding.ids for encoding in encodings]
 
-    def encode_sentences(self, text: str, splitter: SentenceSplitter) -> list[list[int]]:
-        """Encode a document sentence by sentence, as one line."""
-        return self.encode_batch(splitter.split_line(text))
+    def split_sentences(self, text: str, splitter: SentenceSplitter) -> list[str]:
+        """Split a document into sentences with the space before each, as parts of one line."""
+        return splitter.split_line(text)
 
     def _decode(self, ids: list[int]) -> str:
         return b"".join(self._token_bytes[token] for token in ids).decode("utf-8", errors="replace")

@@ -109,9 +109,9 @@ class SentencePieceTokenizer(Tokenizer):
         encoded = iter(self._processor.encode(list(chain.from_iterable(lines)), num_threads=1))
         return [_join(islice(encoded, len(part))) for part in lines]
 
-    def encode_sentences(self, text: str, splitter: SentenceSplitter) -> list[list[int]]:
-        """Encode a document sentence by sentence; PARAGRAPH follows the last one of each paragraph."""
-        return self.encode_batch(splitter.split(text))
+    def split_sentences(self, text: str, splitter: SentenceSplitter) -> list[str]:
+        """Split a document into sentences; a line feed, PARAGRAPH, follows the last one of each paragraph."""
+        return splitter.split(text)
 
     def _decode(self, ids: list[int]) -> str:
         lines: list[list[int]] = [[]]

@@ -37,8 +37,12 @@ class Tokenizer(ABC):
         """Encode many texts, each as `encode` does; much faster than one by one."""
 
     @abstractmethod
+    def split_sentences(self, text: str, splitter: SentenceSplitter) -> list[str]:
+        """Split a document into the texts that are encoded one by one, its sentences with the space around them."""
+
     def encode_sentences(self, text: str, splitter: SentenceSplitter) -> list[list[int]]:
         """Encode a document sentence by sentence, without special tokens; a sentence may have no tokens."""
+        return self.encode_batch(self.split_sentences(text, splitter))
 
     def decode(self, ids: Sequence[int]) -> str:
         """Decode ids to text; special tokens are skipped.
@@ -106,14 +110,18 @@ def encode_document(
     text: str, tokenizer: Tokenizer, splitter: SentenceSplitter, *, add_special_tokens: bool = True
 ) -> EncodedDocument:
     """Encode a document sentence by sentence, with the special tokens that its model expects around it."""
-    # A sentence of characters that normalisation drops has no tokens, and takes no index.
-    encoded = [ids for ids in tokenizer.encode_sentences(text, splitter) if ids]
+    document = join_sentences(tokenizer.encode_sentences(text, splitter), tokenizer.vocab_size)
+    return document.with_special_tokens(tokenizer.special_tokens) if add_special_tokens else document
+
+
+def join_sentences(encoded: Sequence[Sequence[int]], vocab_size: int) -> EncodedDocument:
+    """Join encoded sentences; one of characters that normalisation drops has no tokens, and takes no number."""
+    encoded = [ids for ids in encoded if ids]
     lengths = [len(ids) for ids in encoded]
-    document = EncodedDocument(
-        ids=np.fromiter(chain.from_iterable(encoded), id_dtype(tokenizer.vocab_size), sum(lengths)),
+    return EncodedDocument(
+        ids=np.fromiter(chain.from_iterable(encoded), id_dtype(vocab_size), sum(lengths)),
         sentences=np.repeat(np.arange(len(encoded), dtype=np.int32), lengths),
     )
-    return document.with_special_tokens(tokenizer.special_tokens) if add_special_tokens else document
 
 
 def id_dtype(vocab_size: int) -> npt.DTypeLike:

@@ -1,5 +1,6 @@
 import random
 from dataclasses import replace
+from itertools import chain
 from pathlib import Path
 
 import numpy as np
@@ -89,8 +90,30 @@ def test_a_chunk_beyond_the_budget_is_a_batch_of_its_own() -> None:
 
 
 def test_groups_are_bounded() -> None:
-    documents = [ChunkedDocument(str(number), "", (), 10 * number, 10 * number, 0.0) for number in range(600)]
+    documents = [ChunkedDocument(Document(str(number), ""), (), 10 * number, 10 * number, 0.0) for number in range(600)]
     groups = list(group_documents(documents, 5000))
     assert [document for group in groups for document in group] == documents
     assert all(sum(document.tokens_read for document in group[:-1]) < 5000 for group in groups)
     assert max(len(group) for group in group_documents(documents, 10**9)) == 256
+
+
+def test_sentence_numbers_of_windows_name_sentences_of_the_document(run_folder: Path) -> None:
+    loaded = load_model(run_folder, ["summarize.on_overflow=window"])
+    text = "HEADING\n" + story(1, 100)
+    chunked = Chunker(loaded).chunk(Document("long", text))
+    count = len(chunked.sentences)
+    assert [sentence.kind for sentence in chunked.sentences] == ["heading"] + ["paragraph"] * (count - 1)
+    assert list(chain.from_iterable(chunked.indices)) == list(range(1, count))
+    for chunk, indices in zip(chunked.chunks, chunked.indices, strict=True):
+        assert len(indices) == chunk.sentences[-1] + 1
+        for number, index in enumerate(indices):
+            tokens = loaded.tokenizer.decode(chunk.ids[chunk.sentences == number].tolist())
+            assert " ".join(tokens.split()).removeprefix("HEADING ") == chunked.sentences[index].text
+
+
+def test_the_parts_of_a_cut_sentence_are_of_one_sentence(run_folder: Path) -> None:
+    loaded = load_model(run_folder, ["summarize.on_overflow=window"])
+    unending = " ".join(story(1, 200).replace(".", "").split())
+    chunked = Chunker(loaded).chunk(Document("long", f"Hosts send. {unending}."))
+    assert len(chunked.chunks) > 2
+    assert chunked.indices == ((0,), *[(1,)] * (len(chunked.chunks) - 1))

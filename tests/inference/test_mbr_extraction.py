@@ -5,7 +5,8 @@ import pytest
 from sumpool.core.decoding.config import DecodingConfig
 from sumpool.documents.document import Document
 from sumpool.inference.generation import Generated
-from sumpool.inference.mbr_extraction import Extraction, MbrExtractor, document_sentences
+from sumpool.inference.mbr_extraction import Extraction, MbrExtractor
+from sumpool.inference.source import source_sentences
 from sumpool.text.sentences import SentenceSplitter
 from sumpool.workflows.summarize import summarize
 from tests.conftest import story
@@ -17,7 +18,11 @@ GENERATED = Generated(AGREED, -1.0, (AGREED,))
 
 def extract(generated: list[Generated], text: str = TEXT, **settings: object) -> str:
     config = DecodingConfig.model_validate({"mode": "extractive", **settings})
-    return " ".join(MbrExtractor(config, SentenceSplitter.default()).extract(text, generated).sentences)
+    return " ".join(extract_by(MbrExtractor(config), Document("text", text), generated).sentences)
+
+
+def extract_by(extractor: MbrExtractor, document: Document, generated: list[Generated]) -> Extraction:
+    return extractor.extract(document, source_sentences(document, SentenceSplitter.default()), generated)
 
 
 def extract_from(text: str, sample: str) -> str:
@@ -30,8 +35,8 @@ def test_sentences_that_agree_are_taken_in_their_order() -> None:
 
 @pytest.mark.parametrize(("words", "sentences"), [(12, 2), (11, 1), (1, 1), (None, 2)])
 def test_the_last_selected_sentences_go_where_there_are_too_many_words(words: int | None, sentences: int) -> None:
-    extractor = MbrExtractor(DecodingConfig(mode="extractive"), SentenceSplitter.default(), words)
-    assert len(extractor.extract(TEXT, [GENERATED]).sentences) == sentences
+    extractor = MbrExtractor(DecodingConfig(mode="extractive"), words)
+    assert len(extract_by(extractor, Document("text", TEXT), [GENERATED]).sentences) == sentences
 
 
 def test_headings_are_no_sentences() -> None:
@@ -85,12 +90,12 @@ def test_sentences_have_their_indices_and_auto_says_why_they_are_taken() -> None
     generated = [Generated("Plums fall.", -1.0, ("Gateways drop packets.",))]
 
     def extraction(**settings: object) -> Extraction:
-        config = DecodingConfig.model_validate(settings)
-        extractor = MbrExtractor(config, SentenceSplitter.default())
-        assert document_sentences(text, SentenceSplitter.default())[2] == "Gateways drop packets."
-        return extractor.extract(text, generated)
+        extractor = MbrExtractor(DecodingConfig.model_validate(settings))
+        return extract_by(extractor, document, generated)
 
-    assert extraction(mode="extractive") == Extraction(("Gateways drop packets.",), (2,))
+    document = Document("text", text)
+    assert source_sentences(document, SentenceSplitter.default())[3].text == "Gateways drop packets."
+    assert extraction(mode="extractive") == Extraction(("Gateways drop packets.",), (3,))
     assert extraction(mode="auto").cause == "agreement of the generated text 0.00 <= 2.00"
     assert extraction(mode="auto", ood_threshold=1).cause == "agreement with the lead 0.99 < 1.00"
 

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
 
-from sumpool.documents.json_lines import Reject as Reject
+from sumpool.documents.document import Reject as Reject
 from sumpool.settings import Settings
 
 Split = Literal["train", "validation", "test"]
