@@ -35,8 +35,8 @@ def evaluate(
         Path | None, typer.Option(metavar="DIR", help="Output folder; default: inside the run folder.")
     ] = None,
     against: Annotated[
-        Path | None,
-        typer.Option(metavar="RUN|DIR", help="Compare with the evaluation of another run, document by document."),
+        list[Path] | None,
+        typer.Option(metavar="RUN|DIR", help="Compare with the evaluation of another run, by document; repeatable."),
     ] = None,
     resume: Resume = False,
     json: Annotated[bool, typer.Option("--json", help="Print the report as JSON instead of a table.")] = False,
@@ -44,11 +44,12 @@ def evaluate(
 ) -> None:
     """Score summaries with ROUGE, beside baselines.
 
-    Prints ROUGE-1, -2, -L and -Lsum (F1, times 100) with 95 % intervals for the summaries, LEAD, LexRank and an
-    extractive oracle; then lengths, repeated trigrams, and numbers and names that the document does not contain.
-    Generation settings change with --set, such as --set summarize.beams=1.
+    Prints ROUGE-1, -2, -L and -Lsum (F1, times 100) with 95 % intervals for the summaries, LEAD of three lengths,
+    LexRank, TextRank, random sentences and an extractive oracle; then lengths, repeated trigrams, and numbers and names
+    that the document does not contain; then wins, ties and losses. Generation settings change with --set, such as
+    --set summarize.beams=1.
     """
-    from sumpool.evaluation.paired_comparison import difference_table
+    from sumpool.evaluation.tables import difference_table, length_table, score_table, win_table
     from sumpool.evaluation.task import Results
     from sumpool.progress import interruptible
     from sumpool.workflows.evaluate import evaluate_predictions, evaluate_run
@@ -57,7 +58,7 @@ def evaluate(
         raise RecipeError(f"{target} must be a run folder, or come with --references REFS.jsonl, got a file alone")
     if references and (changes or not target):
         raise RecipeError("--references must come with a file of summaries, and without --set")
-    results = Results(folder=out, resume=resume, against=against)
+    results = Results(folder=out, resume=resume, against=against or ())
     with screen() as output, interruptible() as interruption:
         report_to, check = output.report, interruption.check
         if target and references:
@@ -77,8 +78,12 @@ def evaluate(
     if json:
         output.result(report.to_json().rstrip())
         return
-    tables = [table(*report.table(), keys=2)]
+    tables = [table(*score_table(report), keys=2)]
+    if report.length_rows:
+        tables.append(table(*length_table(report), title="ROUGE-1 / -2 / -Lsum by length of the document"))
+    if report.baselines:
+        tables.append(table(*win_table(report), title=f"{report.rows[0].system} on each document"))
     if report.differences:
-        tables.append(table(*difference_table(report.differences), title=f"difference to {against}"))
+        tables.append(table(*difference_table(report.differences), title="differences of systems", keys=2))
     notes = "\n".join(wrap(line) for line in [*report.notes, report.signature])
     output.result("\n\n".join([*tables, notes]))

@@ -1,10 +1,11 @@
 """Reference-free measures of a summary: copying from the document, unsupported facts, repetition."""
 
 import re
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence, Set
 from dataclasses import dataclass
+from itertools import accumulate, chain, pairwise
 
-from sumpool.text.fragments import overlap, words
+from sumpool.text.fragments import Overlap, overlap, words
 
 _FACT = re.compile(r"(?<!\w)(?:\w*\d\w*|\w*[A-Z]\w*[A-Z]\w*|(?<=[\w,;)] )[A-Z]\w*)(?!\w)", re.ASCII)
 """Word with a digit, word with two capitals, or capitalised word within a sentence."""
@@ -31,22 +32,35 @@ class Copying:
     unsupported: int
 
 
-def copying(summary: str, document_words: Sequence[str]) -> Copying:
-    """Compare a summary with its document.
+def copying(
+    summaries: Sequence[str], document_words: Sequence[str], tokenize: Callable[[str], list[str]] = words
+) -> list[Copying]:
+    """Compare summaries of a document with it.
 
     Args:
-        summary: The summary.
-        document_words: The document's `words`, split once for several summaries.
+        summaries: The summaries, compared in one pass over the document.
+        document_words: The document's words by `tokenize`.
+        tokenize: Tokenizer without stemming.
     """
-    shared = overlap(document_words, words(summary))
+    split_summaries = [tokenize(summary) for summary in summaries]
+    # A line feed is never a word, so no shared sequence crosses two summaries.
+    runs = overlap(document_words, list(chain.from_iterable([*summary, "\n"] for summary in split_summaries))).runs
+    ends = list(accumulate(len(summary) + 1 for summary in split_summaries))
+    vocabulary = set(document_words)
+    return [
+        _copying(summary, Overlap(runs[start : end - 1]), vocabulary)
+        for summary, (start, end) in zip(summaries, pairwise([0, *ends]), strict=True)
+    ]
+
+
+def _copying(summary: str, shared: Overlap, vocabulary: Set[str]) -> Copying:
     facts = [fact.lower() for fact in _FACT.findall(summary)]
-    vocabulary = set(document_words) if facts else set()
     unsupported = sum(fact not in vocabulary for fact in facts)
     return Copying(shared.coverage, shared.density, shared.novel_ngrams(2), shared.leak, len(facts), unsupported)
 
 
-def repetition(summary: str) -> float:
+def repetition(summary: str, tokenize: Callable[[str], list[str]] = words) -> float:
     """Return the fraction of trigrams that occurred earlier in the summary; 0 without trigrams."""
-    tokens = words(summary)
+    tokens = tokenize(summary)
     trigrams = list(zip(tokens, tokens[1:], tokens[2:], strict=False))
     return 1 - len(set(trigrams)) / len(trigrams) if trigrams else 0.0

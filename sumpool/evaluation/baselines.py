@@ -1,12 +1,17 @@
-"""Baselines without training: LEAD, LexRank, and the greedy extractive oracle as an upper bound.
+"""Baselines without training: LEAD, random sentences, LexRank, TextRank, and the greedy oracle as an upper bound.
 
 LexRank ranks sentences by the stationary distribution of a random walk over a graph weighted by the cosine similarity
 of tf-idf vectors (Erkan and Radev, 2004, section 3.3, continuous LexRank). All similarities count, so the walk
 alternates between sentences and words, and the matrix of sentences by sentences is never formed.
 
+TextRank is the weighted PageRank of Mihalcea and Tarau (2004, sections 2.2 and 4) over the graph of sentences whose
+edges weigh the number of common words over log |S_i| + log |S_j|. The denominator depends on the lengths of both
+sentences only, so a step sums over words and over pairs of lengths instead of pairs of sentences.
+
 The oracle greedily selects the sentences with the highest ROUGE-1 + ROUGE-2 F1 against the reference.
 """
 
+import random
 from collections import Counter
 from collections.abc import Callable, Sequence
 from itertools import chain
@@ -14,48 +19,57 @@ from itertools import chain
 import numpy as np
 from numpy.typing import NDArray
 
-from sumpool.evaluation.rouge import Agreement
-from sumpool.text.cleaning import first_words
+from sumpool.evaluation.agreement import Agreement, Tokenize, WordTokenizer
 from sumpool.text.sentences import join
 
 _DAMPING = 0.85
 """Probability that a step of the walk follows similarity instead of jumping to any sentence."""
 _ITERATIONS = 50
-"""Steps of the power iteration; the remaining error is below 0.85 ** 50 = .0003."""
+"""Steps of the power iteration at most; the remaining error is below 0.85 ** 50 = .0003."""
+_TOLERANCE = 1e-9
+"""Largest change of a sentence's rank in a step of TextRank after which the iteration ends."""
+
+_MAX_STEPS = 200
+"""Steps of TextRank at most; 0.85 ** 128 is below the tolerance."""
+
+Ranks = NDArray[np.float64]
+"""Rank of each sentence, (sentences,): the highest are taken first."""
 
 
-def lexrank(sentences: Sequence[str], words: int, tokenize: Callable[[str], list[str]]) -> str:
-    """Join the most central sentences of a document in document order, truncated to a number of words.
+def take_sentences(sentences: Sequence[str], ranks: Ranks, words: int, tokenizer: WordTokenizer) -> str:
+    """Join the sentences with the highest ranks in document order, truncated to a number of words.
 
     Args:
         sentences: Sentences of the document.
-        words: Number of whitespace-separated words; a shorter document is returned whole.
-        tokenize: Tokenizer of the words that are compared.
+        ranks: Rank of each sentence.
+        words: Number of words; a shorter document is returned whole.
+        tokenizer: Counts the words.
     """
-    centrality = _centrality([Counter(tokenize(sentence)) for sentence in sentences])
     selected, missing = [], words
-    for index in np.argsort(-centrality, kind="stable").tolist():
+    for index in np.argsort(-ranks, kind="stable").tolist():
         if missing <= 0:
             break
         selected.append(index)
-        missing -= len(sentences[index].split())
-    return first_words(join([sentences[index] for index in sorted(selected)]), words)
+        missing -= tokenizer.count_words(sentences[index])
+    return tokenizer.first_words(join([sentences[index] for index in sorted(selected)]), words)
 
 
-def _centrality(sentences: Sequence[Counter[str]]) -> NDArray[np.float64]:
-    """Stationary distribution (sentences,) of the walk, from the word counts of each sentence."""
-    columns = {word: column for column, word in enumerate(dict.fromkeys(chain.from_iterable(sentences)))}
-    row = np.repeat(np.arange(len(sentences)), [len(counts) for counts in sentences])
-    column = np.array([columns[word] for counts in sentences for word in counts], dtype=np.int64)
-    term_frequency = np.array([count for counts in sentences for count in counts.values()], dtype=np.float64)
-    document_frequency = np.maximum(np.bincount(column, minlength=len(columns)), 1)
-    weight = term_frequency * np.log(len(sentences) / document_frequency)[column]
-    weight /= np.maximum(np.sqrt(np.bincount(row, weight**2, len(sentences))), 1e-12)[row]
+def random_ranks(id: str, sentences: int) -> Ranks:
+    """Rank the sentences of a document at random, seeded by the ID of the document."""
+    return np.array(random.Random(id).sample(range(sentences), sentences), dtype=np.float64)
 
-    def similarity_to(vector: NDArray[np.float64]) -> NDArray[np.float64]:
+
+def lexrank(sentences: Sequence[Sequence[str]]) -> Ranks:
+    """Return the stationary distribution of the walk of LexRank, (sentences,), from the words of each sentence."""
+    graph = _WordGraph(sentences)
+    frequency = np.maximum(np.bincount(graph.word, minlength=graph.words), 1)
+    weight = graph.count * np.log(len(sentences) / frequency)[graph.word]
+    weight /= np.maximum(np.sqrt(np.bincount(graph.sentence, weight**2, len(sentences))), 1e-12)[graph.sentence]
+
+    def similarity_to(vector: Ranks) -> Ranks:
         """Multiply the matrix of cosine similarities by a vector (sentences,)."""
-        by_word = np.bincount(column, weight * vector[row], len(columns))
-        return np.bincount(row, weight * by_word[column], len(sentences)).astype(np.float64)
+        by_word = np.bincount(graph.word, weight * vector[graph.sentence], graph.words)
+        return np.bincount(graph.sentence, weight * by_word[graph.word], len(sentences)).astype(np.float64)
 
     degree = np.maximum(similarity_to(np.ones(len(sentences))), 1e-12)
     uniform = np.full(len(sentences), 1 / max(len(sentences), 1))
@@ -65,7 +79,68 @@ def _centrality(sentences: Sequence[Counter[str]]) -> NDArray[np.float64]:
     return centrality
 
 
-def oracle(sentences: Sequence[str], reference: str, count: int, tokenize: Callable[[str], list[str]]) -> str:
+def textrank(sentences: Sequence[Sequence[str]]) -> Ranks:
+    """Return the scores of TextRank, (sentences,), from the words of each sentence; 0.15 without a common word.
+
+    Two sentences of one word each have no edge, since the denominator of their similarity is 0.
+    """
+    multiply = _overlap_graph(sentences)
+    degree = multiply(np.ones(len(sentences)))
+    inverse = np.divide(1.0, degree, out=np.zeros(len(sentences)), where=degree > 0)
+    ranks = np.ones(len(sentences))
+    for _ in range(_MAX_STEPS):
+        previous, ranks = ranks, 1 - _DAMPING + _DAMPING * multiply(ranks * inverse)
+        if np.abs(ranks - previous).max(initial=0.0) < _TOLERANCE:
+            break
+    return ranks
+
+
+def _overlap_graph(sentences: Sequence[Sequence[str]]) -> Callable[[Ranks], Ranks]:
+    """Return the multiplication of a vector (sentences,) by the weights of TextRank's graph.
+
+    Memory is the number of different sentence lengths times the number of words that two sentences share.
+    """
+    count = len(sentences)
+    graph = _WordGraph(sentences, shared=True)
+    lengths, length = np.unique([len(sentence) for sentence in sentences], return_inverse=True)
+    logarithms = np.log(np.maximum(lengths, 1))
+    denominator = logarithms[:, None] + logarithms  # (lengths, lengths)
+    weight = np.divide(1.0, denominator, out=np.zeros_like(denominator), where=denominator > 0)
+    loop = np.bincount(graph.sentence, minlength=count) * weight.diagonal()[length]
+    cell = length[graph.sentence] * graph.words + graph.word
+
+    def multiply(vector: Ranks) -> Ranks:
+        by_length = np.bincount(cell, vector[graph.sentence], len(lengths) * graph.words)
+        weighted = weight @ by_length.reshape(len(lengths), graph.words)  # (lengths, words)
+        return np.asarray(np.bincount(graph.sentence, weighted.ravel()[cell], count) - loop * vector)
+
+    return multiply
+
+
+class _WordGraph:
+    """Bipartite graph of sentences and their distinct words, as an edge list.
+
+    Attributes:
+        sentence: Sentence of each edge.
+        word: Word of each edge.
+        count: Occurrences of the word in the sentence.
+        words: Number of distinct words.
+    """
+
+    def __init__(self, sentences: Sequence[Sequence[str]], *, shared: bool = False) -> None:
+        """Count words; with `shared`, only those that occur in at least two sentences."""
+        counters = [Counter(sentence) for sentence in sentences]
+        if shared:
+            frequency = Counter(chain.from_iterable(counters))
+            counters = [Counter({word: n for word, n in row.items() if frequency[word] > 1}) for row in counters]
+        columns = {word: column for column, word in enumerate(dict.fromkeys(chain.from_iterable(counters)))}
+        self.sentence = np.repeat(np.arange(len(counters)), [len(counts) for counts in counters])
+        self.word = np.array([columns[word] for counts in counters for word in counts], dtype=np.int64)
+        self.count = np.array([n for counts in counters for n in counts.values()], dtype=np.float64)
+        self.words = len(columns)
+
+
+def oracle(sentences: Sequence[str], reference: str, count: int, tokenize: Tokenize) -> str:
     """Join at most `count` sentences that a greedy search selects for their agreement with the reference.
 
     Returns:

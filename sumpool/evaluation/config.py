@@ -1,27 +1,51 @@
 """Evaluation settings, the `evaluate` section of a recipe, and the slices of documents that they define."""
 
 from collections.abc import Sequence
+from itertools import pairwise
+from typing import Literal, Self, get_args
 
 import numpy as np
 from numpy.typing import NDArray
-from pydantic import Field
+from pydantic import Field, model_validator
 
 from sumpool.settings import Settings
+
+Baseline = Literal["lead", "lead_references", "lead_summaries", "lexrank", "textrank", "random", "oracle"]
+BASELINES: tuple[Baseline, ...] = get_args(Baseline)
+"""Baselines in the order of tables."""
+_MIN_THIRDS = 30
+"""Documents below which they are not divided into thirds by length."""
 
 
 class EvaluationConfig(Settings):
     """ROUGE, confidence intervals and baselines."""
 
+    tokenizer: Literal["rouge", "unicode"] = "rouge"
+    """Words that are compared: `rouge` takes a-z and 0-9 as rouge-score does; `unicode` takes letters and digits of all
+    scripts, and counts characters of Chinese, Japanese, Thai, Lao, Khmer and Burmese as words."""
     stemmer: bool = True
     """Whether words are stemmed with Porter's stemmer before they are compared."""
     resamples: int = Field(1000, ge=100)
     """Resamples of the bootstrap for 95 % intervals, and of the paired tests."""
+    baselines: tuple[Baseline, ...] = BASELINES
+    """Baselines beside the summaries. `lead_references` and `lead_summaries` are the beginning of the document, as long
+    as the references or the evaluated summaries on average."""
     lead_words: int = Field(60, ge=1)
-    """Length of the baselines LEAD and LexRank, in words."""
+    """Length of the baselines LEAD, LexRank, TextRank and random sentences, in words."""
     oracle_sentences: int = Field(3, ge=1)
     """Maximum number of sentences of the greedy extractive oracle."""
     low_leak: float = Field(0.2, ge=0, le=1)
     """Upper bound of the slice low-leak: fraction of the reference's 8-grams that occur in the document."""
+    length_bounds: tuple[int, ...] = ()
+    """Ascending bounds of the slices by length of the document, in words; empty divides 30 or more documents into
+    thirds."""
+
+    @model_validator(mode="after")
+    def _require_ascending_bounds(self) -> Self:
+        bounds = (0, *self.length_bounds)
+        if any(high <= low for low, high in pairwise(bounds)):
+            raise ValueError(f"length_bounds must ascend from at least 1, got {list(self.length_bounds)}")
+        return self
 
 
 def slices(leaks: Sequence[float] | NDArray[np.float64], low_leak: float) -> dict[str, NDArray[np.bool_]]:
@@ -32,4 +56,28 @@ def slices(leaks: Sequence[float] | NDArray[np.float64], low_leak: float) -> dic
         low_leak: Bound below which a reference counts as not copied from its document.
     """
     members = {"all": np.ones(len(leaks), dtype=bool), "low-leak": np.asarray(leaks) < low_leak}
+    return {name: mask for name, mask in members.items() if mask.any()}
+
+
+def length_slices(
+    words: Sequence[float] | NDArray[np.float64], bounds: Sequence[int] = ()
+) -> dict[str, NDArray[np.bool_]]:
+    """Return the members (documents,) of the slices by length of the document; empty slices are left out.
+
+    Args:
+        words: Length of each document in words; NaN if unknown.
+        bounds: Ascending bounds; empty takes the terciles, or no slices for fewer than 30 documents.
+    """
+    lengths = np.asarray(words, dtype=np.float64)
+    known = lengths[~np.isnan(lengths)]
+    if not len(known) or (not bounds and len(known) < _MIN_THIRDS):
+        return {}
+    limits = list(bounds) or sorted({int(limit) for limit in np.percentile(known, [100 / 3, 200 / 3])})
+    names = [f"up to {limits[0]:,} words"]
+    names += [f"{low + 1:,} to {high:,} words" for low, high in pairwise(limits)]
+    names.append(f"over {limits[-1]:,} words")
+    edges = [-np.inf, *limits, np.inf]
+    members = {
+        name: (lengths > low) & (lengths <= high) for name, (low, high) in zip(names, pairwise(edges), strict=True)
+    }
     return {name: mask for name, mask in members.items() if mask.any()}

@@ -16,7 +16,7 @@ from sumpool.documents.files import COMPRESSIONS
 from sumpool.documents.json_lines import DOCUMENT_FIELDS, ID_FIELDS, SUMMARY_FIELDS, guess_field
 from sumpool.errors import DataError
 from sumpool.evaluation.rows import InputRow, open_rows, read_row, read_rows
-from sumpool.evaluation.scorer import Candidate
+from sumpool.evaluation.scorer import Candidate, ReferenceDocument
 
 _SUMMARIES = ("summary", "prediction", "predicted", "hypothesis", "generated", "output")
 _REFERENCES = ("reference", *SUMMARY_FIELDS)
@@ -73,6 +73,19 @@ class JoinedFiles:
                     reference=row.text(fields.text),
                     document=None if fields.document is None else row.text(fields.document),
                 )
+
+    def reference_documents(self) -> Iterator[ReferenceDocument]:
+        """Read the references that have a summary, in their order.
+
+        Raises:
+            DataError: If the file has changed since it was checked.
+        """
+        fields = self.reference_fields
+        with open_rows(self.references) as references:
+            for row in read_rows(references, self.references):
+                if (id := fields.name(row)) in self.offsets:
+                    document = None if fields.document is None else row.text(fields.document)
+                    yield ReferenceDocument(id, row.text(fields.text), document)
 
 
 def join(predictions: Path, references: Path, *, skip_missing: bool = False) -> JoinedFiles:

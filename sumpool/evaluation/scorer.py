@@ -1,15 +1,21 @@
-"""Scores of one document: its summary, LEAD, LexRank and the oracle."""
+"""Scores of one document: its summary and the baselines."""
 
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass
+from functools import cache
 
 from sumpool.evaluation.abstractiveness import Copying, copying, repetition
-from sumpool.evaluation.baselines import lexrank, oracle
+from sumpool.evaluation.agreement import Tokenize, UnicodeTokenizer
+from sumpool.evaluation.baselines import lexrank, oracle, random_ranks, take_sentences, textrank
 from sumpool.evaluation.config import EvaluationConfig
 from sumpool.evaluation.rouge import Rouge, Score
-from sumpool.text.cleaning import first_words
 from sumpool.text.fragments import words
 from sumpool.text.sentences import SentenceSplitter
+
+_STOPS, _CLOSING = "\u3002\uff01\uff1f\uff61\u06d4\u0964\u0965", "\u300d\u300f\u201d\u2019\uff09"
+_SENTENCE_END = re.compile(f"(?<=[{_STOPS}])(?![{_STOPS}{_CLOSING})\n])|(?<=[{_STOPS}][{_CLOSING}])(?!\n)")
+"""End of a sentence in scripts whose full stops Punkt does not know."""
 
 
 @dataclass(frozen=True)
@@ -32,12 +38,27 @@ class Candidate:
 
 
 @dataclass(frozen=True)
+class ReferenceDocument:
+    """Document with its reference summary.
+
+    Attributes:
+        id: ID of the document.
+        reference: The reference summary.
+        document: Text of the document; None if unknown.
+    """
+
+    id: str
+    reference: str
+    document: str | None
+
+
+@dataclass(frozen=True)
 class SummaryMetrics:
     """Metrics of one summary.
 
     Attributes:
         rouge: ROUGE-1, -2, -L and -Lsum by name.
-        words: Length in whitespace-separated words.
+        words: Length in words.
         repetition: Fraction of trigrams that occurred earlier in the summary.
         copying: Overlap with the document; None without a document.
     """
@@ -58,7 +79,8 @@ class ScoredDocument:
         leak: Fraction of the reference's 8-grams that occur in the document; None without a document.
         share_read: Fraction of the document that the model read; None if unknown.
         scorable: Whether the reference has any word that ROUGE counts.
-        systems: Metrics of "model" and, with a document, of "lead", "lexrank" and "oracle".
+        systems: Metrics of "model" and, with a document, of the baselines.
+        document_words: Length of the document in words; None without a document.
     """
 
     id: str
@@ -67,6 +89,7 @@ class ScoredDocument:
     share_read: float | None
     scorable: bool
     systems: Mapping[str, SummaryMetrics]
+    document_words: int | None = None
 
 
 class SummaryScorer:
@@ -78,46 +101,124 @@ class SummaryScorer:
     Attributes:
         rouge: ROUGE without baselines.
         baselines: Names of the baselines in tables, by system.
+        reference_words: Mean length of the references in words.
         signature: All settings that the scores of a document depend on, in one line.
     """
 
-    def __init__(self, config: EvaluationConfig) -> None:
+    def __init__(self, config: EvaluationConfig, reference_words: int = 0) -> None:
+        """Load the sentence splitter.
+
+        Args:
+            config: The settings.
+            reference_words: Mean length of the references in words, for the baseline as long as they are; 0 leaves it
+                out.
+        """
         self._config = config
-        self._split = SentenceSplitter.default().split
-        self.rouge = Rouge(stemmer=config.stemmer, split=self._split, splitter="punkt (sumpool's English)")
-        self.baselines = {
-            "lead": f"LEAD-{config.lead_words}",
-            "lexrank": f"LexRank-{config.lead_words}",
+        self.reference_words = reference_words
+        self._splitter = SentenceSplitter.default()
+        self.rouge = Rouge(
+            stemmer=config.stemmer,
+            split=self._split,
+            splitter="punkt (sumpool's English)",
+            tokenizer=config.tokenizer,
+        )
+        self._tokenizer = self.rouge.tokenizer
+        self._words = self._tokenizer.words if isinstance(self._tokenizer, UnicodeTokenizer) else words
+        self._leads = {"lead": config.lead_words, "lead_references": reference_words}
+        count = config.lead_words
+        names: dict[str, str] = {
+            "lead": f"LEAD-{count}",
+            "lead_references": f"LEAD-{reference_words}",
+            "lexrank": f"LexRank-{count}",
+            "textrank": f"TextRank-{count}",
+            "random": f"random-{count}",
             "oracle": f"oracle-{config.oracle_sentences}",
         }
-        lengths = f"LEAD-{config.lead_words} words | LexRank-{config.lead_words} words"
-        self.signature = f"{self.rouge.signature} | {lengths} | oracle-{config.oracle_sentences} sentences"
+        if reference_words in (0, count if "lead" in config.baselines else 0):
+            del names["lead_references"]
+        self.baselines: dict[str, str] = {name: shown for name, shown in names.items() if name in config.baselines}
+        self.signature = f"{self.rouge.signature} | {' | '.join(self._describe_baselines()) or 'no baselines'}"
 
     def score(self, candidate: Candidate) -> ScoredDocument:
         """Score a summary, and the baselines of its document if known."""
+        document, reference = candidate.document, candidate.reference
         texts = {"model": candidate.summary}
-        document_words = None
-        if candidate.document is not None:
-            document_words = words(candidate.document)
-            texts["lead"] = first_words(candidate.document, self._config.lead_words)
-            sentences, tokenize = self._split(candidate.document), self.rouge.tokenizer.tokenize
-            texts["lexrank"] = lexrank(sentences, self._config.lead_words, tokenize)
-            texts["oracle"] = oracle(sentences, candidate.reference, self._config.oracle_sentences, tokenize)
+        if document is not None:
+            texts |= self._baseline_texts(candidate.id, document, reference)
+        systems, leak = self._metrics(texts, reference, document)
         return ScoredDocument(
             id=candidate.id,
             summary=candidate.summary,
-            leak=None if document_words is None else copying(candidate.reference, document_words).leak,
+            leak=leak,
             share_read=candidate.share_read,
-            scorable=self.rouge.has_words(candidate.reference),
-            systems={
-                system: self._metrics(text, candidate.reference, document_words) for system, text in texts.items()
-            },
+            scorable=self.rouge.has_words(reference),
+            systems=systems,
+            document_words=None if document is None else self._tokenizer.count_words(document),
         )
 
-    def _metrics(self, text: str, reference: str, document_words: list[str] | None) -> SummaryMetrics:
-        return SummaryMetrics(
-            rouge=self.rouge.score(text, reference),
-            words=len(text.split()),
-            repetition=repetition(text),
-            copying=None if document_words is None else copying(text, document_words),
-        )
+    def score_lead(self, document: str, reference: str, count: int) -> SummaryMetrics:
+        """Score the first `count` words of a document."""
+        systems, _ = self._metrics({"lead": self._tokenizer.first_words(document, count)}, reference, document)
+        return systems["lead"]
+
+    def _describe_baselines(self) -> list[str]:
+        """Settings of the baselines; the length of the references is a fact of the data and not listed."""
+        described = []
+        for name in self._config.baselines:
+            if name == "lead_references":
+                described.append("LEAD as long as the references")
+            elif name == "oracle":
+                described.append(f"{self.baselines[name]} sentences")
+            elif name != "lead_summaries":
+                described.append(f"{self.baselines[name]} words")
+        return described
+
+    def _baseline_texts(self, id: str, document: str, reference: str) -> dict[str, str]:
+        count, tokenizer = self._config.lead_words, self._tokenizer
+        tokenize: Tokenize = cache(tokenizer.tokenize)  # of the sentences of this document
+        texts: dict[str, str] = {
+            name: tokenizer.first_words(document, length)
+            for name, length in self._leads.items()
+            if name in self.baselines
+        }
+        ranked = self.baselines.keys() & {"lexrank", "textrank", "random"}
+        if not ranked and "oracle" not in self.baselines:
+            return texts
+        sentences = self._split(document)
+        tokens = [tokenize(sentence) for sentence in sentences]
+        for name in self.baselines:
+            if name == "oracle":
+                texts[name] = oracle(sentences, reference, self._config.oracle_sentences, tokenize)
+            elif name in ranked:
+                ranks = random_ranks(id, len(sentences)) if name == "random" else _RANKINGS[name](tokens)
+                texts[name] = take_sentences(sentences, ranks, count, tokenizer)
+        return texts
+
+    def _metrics(
+        self, texts: Mapping[str, str], reference: str, document: str | None
+    ) -> tuple[dict[str, SummaryMetrics], float | None]:
+        """Metrics of several summaries of a document, and the fraction of the reference that is copied from it."""
+        copied: list[Copying | None] = [None] * (len(texts) + 1)
+        if document is not None:
+            copied = [*copying([*texts.values(), reference], self._words(document), self._words)]
+        metrics = {
+            system: SummaryMetrics(
+                rouge=self.rouge.score(text, reference),
+                words=self._tokenizer.count_words(text),
+                repetition=repetition(text, self._words),
+                copying=overlap,
+            )
+            for (system, text), overlap in zip(texts.items(), copied, strict=False)
+        }
+        return metrics, copied[-1].leak if copied[-1] else None
+
+    def _split(self, text: str) -> list[str]:
+        """Split a text into sentences; also at the full stops of other scripts, with the tokenizer for them."""
+        sentences = self._splitter.split(text)
+        if self._config.tokenizer == "rouge":
+            return sentences
+        parts = (_SENTENCE_END.split(sentence) for sentence in sentences)
+        return [part for sentence in parts for part in sentence if part.strip()]
+
+
+_RANKINGS = {"lexrank": lexrank, "textrank": textrank}

@@ -5,16 +5,20 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from sumpool.errors import DataError
-from sumpool.evaluation.config import EvaluationConfig
-from sumpool.evaluation.paired_comparison import compare_results, find_results
-from sumpool.evaluation.report import EvaluationReport, ScoreAggregator
-from sumpool.evaluation.scorer import Candidate, SummaryScorer
+from sumpool.evaluation.aggregation import ScoreAggregator
+from sumpool.evaluation.agreement import TOKENIZERS
+from sumpool.evaluation.config import BASELINES, EvaluationConfig
+from sumpool.evaluation.paired_comparison import Difference, compare_results, find_results
+from sumpool.evaluation.report import EvaluationReport
+from sumpool.evaluation.scorer import Candidate, ReferenceDocument, SummaryScorer
 from sumpool.evaluation.scores import append_scores, open_scores, read_scores
 from sumpool.io.atomic import disk_errors, replace_file
 from sumpool.io.manifest import FileDigest
 from sumpool.progress import Check, Progress, Report
 
 REPORT = "report.json"
+_CHECK_INTERVAL = 1000
+"""References read between two calls of `check`."""
 
 
 @dataclass(frozen=True)
@@ -24,13 +28,13 @@ class Results:
     Attributes:
         folder: Folder of `documents.jsonl` and `report.json`; None takes a folder beside what is evaluated.
         resume: Whether to continue an interrupted evaluation into the same folder.
-        against: Results of another evaluation of the same documents to compare with: their folder, or the run folder
-            that has them; None compares with none.
+        against: Results of other evaluations of the same documents to compare with: their folders, or the run folders
+            that have them.
     """
 
     folder: Path | None = None
     resume: bool = False
-    against: Path | None = None
+    against: Sequence[Path] = ()
 
 
 @dataclass(frozen=True)
@@ -43,6 +47,7 @@ class EvaluationTask:
         documents: Number of documents.
         split: Split of a run's data that the documents are; empty for others.
         candidates: Returns the documents whose ids are not among the given ones, with their summaries.
+        references: Returns all documents with their references, in the same order.
         identity: What the scores depend on, compared when an evaluation is resumed.
         notes: Notes of the report.
     """
@@ -52,6 +57,7 @@ class EvaluationTask:
     documents: int
     split: str
     candidates: Callable[[Set[str]], Iterator[Candidate]]
+    references: Callable[[], Iterator[ReferenceDocument]]
     identity: Mapping[str, str]
     notes: Sequence[str] = ()
 
@@ -73,11 +79,12 @@ def evaluate_task(
         ResourceError: If the disk is full or fails.
     """
     folder = results.folder or task.folder
-    other = find_results(results.against, task.split)
-    scorer = SummaryScorer(config)
+    others = find_results(results.against, task.split)
+    scorer = SummaryScorer(config, _mean_reference_words(task, config, check))
     scores = ScoreAggregator()
     done = set()
-    with open_scores(folder, {**task.identity, "settings": scorer.signature}, resume=results.resume) as file:
+    identity = {**task.identity, "settings": scorer.signature, "rouge": scorer.rouge.signature}
+    with open_scores(folder, identity, resume=results.resume) as file:
         for scored in read_scores(file.path):
             scores.add(scored)
             done.add(scored.id)
@@ -88,12 +95,68 @@ def evaluate_task(
             scores.add(scored)
             report(Progress("evaluate", len(scores), task.documents))
             check()
-    evaluation = scores.report(config, {"model": task.system, **scorer.baselines}, scorer.signature, task.notes)
-    if other:
-        evaluation = replace(evaluation, differences=compare_results(folder, other, config))
+    names, notes = _add_lead_as_long_as_summaries(scores, task, config, scorer, check)
+    evaluation = scores.report(config, {"model": task.system, **names}, scorer.signature, (*task.notes, *notes))
+    if others:
+        evaluation = replace(evaluation, differences=_compare(task.system, folder, others, config))
     with disk_errors(folder):
         replace_file(folder / REPORT, evaluation.to_json().encode())
     return evaluation
+
+
+def _mean_reference_words(task: EvaluationTask, config: EvaluationConfig, check: Check) -> int:
+    """Mean length of the references in words; 0 if no baseline is as long."""
+    if "lead_references" not in config.baselines:
+        return 0
+    count_words = TOKENIZERS[config.tokenizer](stemmer=False).count_words
+    words = 0
+    for number, reference in enumerate(task.references(), 1):
+        if number % _CHECK_INTERVAL == 0:
+            check()
+        words += count_words(reference.reference)
+    return max(1, round(words / max(task.documents, 1)))
+
+
+def _add_lead_as_long_as_summaries(
+    scores: ScoreAggregator, task: EvaluationTask, config: EvaluationConfig, scorer: SummaryScorer, check: Check
+) -> tuple[dict[str, str], list[str]]:
+    """Score the baseline LEAD at the mean length of the summaries, which is known once all are scored.
+
+    Returns:
+        Displayed names of the baselines in the order of tables, and notes on their lengths.
+    """
+    names = dict(scorer.baselines)
+    if not scores.has_documents:
+        return names, []
+    notes = []
+    if "lead_references" in config.baselines:
+        notes.append(f"LEAD-{scorer.reference_words} is as long as the references on average")
+    length = round(scores.mean_words)
+    if "lead_summaries" in config.baselines and length:
+        notes.append(f"LEAD-{length} is as long as the summaries of {task.system} on average")
+        if f"LEAD-{length}" not in names.values():
+            metrics = {}
+            for reference in task.references():
+                check()
+                if reference.id in scores.ids and reference.document is not None:
+                    metrics[reference.id] = scorer.score_lead(reference.document, reference.reference, length)
+            scores.add_system("lead_summaries", metrics)
+            names["lead_summaries"] = f"LEAD-{length}"
+    return {name: names[name] for name in BASELINES if name in names}, notes
+
+
+def _compare(system: str, folder: Path, others: Sequence[Path], config: EvaluationConfig) -> tuple[Difference, ...]:
+    """Compare the results with others; a system is named after its run or folder, or by its path where names repeat."""
+    names = [_system_name(path) for path in others]
+    unique = len({system, *names}) == len(names) + 1
+    shown = names if unique else [str(path) for path in others]
+    return compare_results({system: folder, **dict(zip(shown, others, strict=True))}, config)
+
+
+def _system_name(folder: Path) -> str:
+    """Name of the run that a folder of results lies in, or of the folder."""
+    run = folder.resolve().parent.parent
+    return run.name if folder.resolve().parent.name == "evaluation" else folder.resolve().name
 
 
 def file_sha256(path: Path) -> str:

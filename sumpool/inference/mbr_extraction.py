@@ -13,7 +13,7 @@ from typing import final
 
 from sumpool.core.decoding.config import DecodingConfig
 from sumpool.documents.document import Document
-from sumpool.evaluation.rouge import Agreement, RougeTokenizer
+from sumpool.evaluation.agreement import Agreement, RougeTokenizer
 from sumpool.inference.generation import Generated
 from sumpool.inference.source import SourceSentence, encoded_sentences, is_prose
 from sumpool.text.cleaning import first_words

@@ -14,7 +14,7 @@ from sumpool.errors import DataError, RecipeError
 from sumpool.evaluation.config import EvaluationConfig
 from sumpool.evaluation.predictions import join
 from sumpool.evaluation.report import EvaluationReport
-from sumpool.evaluation.scorer import Candidate
+from sumpool.evaluation.scorer import Candidate, ReferenceDocument
 from sumpool.evaluation.task import EvaluationTask, Results, evaluate_task, file_sha256
 from sumpool.inference.loading import LoadedModel, load_for_generation
 from sumpool.inference.summaries import generate_summaries
@@ -72,6 +72,7 @@ def evaluate_run(
         documents=len(indices),
         split=split,
         candidates=candidates,
+        references=lambda: _read_references(texts, indices),
         identity={
             "model": file_sha256(loaded.folder / MODEL),
             "data": file_sha256(prepared / split / "texts.jsonl"),
@@ -120,6 +121,7 @@ def evaluate_predictions(
         documents=joined.documents,
         split="",
         candidates=joined.candidates,
+        references=joined.reference_documents,
         identity={"summaries": file_sha256(predictions), "references": file_sha256(references)},
         notes=joined.notes,
     )
@@ -145,6 +147,11 @@ def _summarize_examples(examples: Iterable[Example], loaded: LoadedModel, check:
     for summary, example in zip(generate_summaries(documents, loaded, check=check), same, strict=True):
         share_read = summary.tokens_read / summary.tokens_total if summary.tokens_total else 1.0
         yield Candidate(example.id, summary.summary, example.summary, example.document, share_read)
+
+
+def _read_references(texts: Texts, indices: Iterable[int]) -> Iterator[ReferenceDocument]:
+    for example in map(texts.__getitem__, indices):
+        yield ReferenceDocument(example.id, example.summary, example.document)
 
 
 def _spread(documents: int, limit: int | None) -> list[int]:

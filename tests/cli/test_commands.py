@@ -152,9 +152,10 @@ def test_evaluate_prints_a_table_and_its_signature() -> None:
     assert other.exit_code != 0
     result = run("evaluate", "runs/tiny", "--split", "validation", "--set", "evaluate.resamples=100")
     assert result.exit_code == 0, result.output
-    scores, lengths, settings = result.stdout.split("\n\n")
+    scores, lengths, *_, wins, settings = result.stdout.split("\n\n")
     assert scores.split()[:4] == ["slice", "system", "ROUGE-1", "ROUGE-2"]
     assert lengths.split()[:4] == ["slice", "system", "documents", "words"]
+    assert wins.splitlines()[1].split()[:4] == ["compared", "with", "won/tied/lost", "(1)"]
     assert "stem" in settings
     assert max(map(len, result.stdout.splitlines())) <= 100
 

@@ -1,3 +1,5 @@
+import random
+
 import pytest
 
 from sumpool.evaluation.abstractiveness import Copying, copying, repetition
@@ -14,10 +16,24 @@ def test_repetition_is_the_fraction_of_repeated_trigrams(summary: str, expected:
 
 def test_copying_compares_with_the_document() -> None:
     document = words("one two three four five six seven eight nine ten")
-    assert copying("Two three, nine eight", document) == Copying(
-        1.0, density=1.5, novel_bigrams=1 - 1 / 3, leak=0.0, facts=0, unsupported=0
+    reordered, leaked = copying(
+        ["Two three, nine eight", "one two three four five six seven eight nine eleven"], document
     )
-    assert copying("one two three four five six seven eight nine eleven", document).leak == pytest.approx(2 / 3)
+    assert reordered == Copying(1.0, density=1.5, novel_bigrams=1 - 1 / 3, leak=0.0, facts=0, unsupported=0)
+    assert leaked.leak == pytest.approx(2 / 3)
+
+
+def test_summaries_are_compared_one_by_one() -> None:
+    generator = random.Random(1)
+    document = generator.choices("abcdef", k=60)
+    summaries = [" ".join(generator.choices("abcdefg", k=generator.randint(0, 12))) for _ in range(40)]
+    assert copying(summaries, document) == [copying([summary], document)[0] for summary in summaries]
+
+
+def test_another_tokenizer_decides_on_words() -> None:
+    (characters,) = copying(["甲乙丙"], list("甲乙丁"), list)
+    assert characters.coverage == pytest.approx(2 / 3)
+    assert repetition("甲乙丙甲乙丙", list) == 0.25
 
 
 @pytest.mark.parametrize(
@@ -31,5 +47,5 @@ def test_copying_compares_with_the_document() -> None:
     ],
 )
 def test_numbers_and_names_missing_in_the_document_are_unsupported(summary: str, facts: int, unsupported: int) -> None:
-    result = copying(summary, words("TCP is what RFC 793 says. In Boston TLS 1.3 is by MIKEY; 1 is 3"))
+    (result,) = copying([summary], words("TCP is what RFC 793 says. In Boston TLS 1.3 is by MIKEY; 1 is 3"))
     assert (result.facts, result.unsupported) == (facts, unsupported)

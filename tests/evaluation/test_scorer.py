@@ -44,7 +44,7 @@ def test_without_a_document_there_are_no_baselines(scorer: SummaryScorer) -> Non
 @pytest.mark.parametrize("text", ["", " \n", "文書", "a" * 100_000, "." * 100_000, "\x00\u2028", "one\n" * 2000])
 def test_odd_texts_are_scored(scorer: SummaryScorer, text: str) -> None:
     scored = scorer.score(Candidate("odd", text[:1000], text[:1000], text))
-    assert set(scored.systems) == {"model", "lead", "lexrank", "oracle"}
+    assert set(scored.systems) == {"model", "lead", "lexrank", "textrank", "random", "oracle"}
 
 
 def test_a_reference_without_words_for_rouge_is_not_scorable(scorer: SummaryScorer) -> None:
@@ -60,5 +60,54 @@ def test_summary_level_rouge_uses_the_sentences_of_a_text_in_one_line(scorer: Su
 
 def test_the_signature_names_the_baselines_and_the_splitter(scorer: SummaryScorer) -> None:
     assert scorer.signature.endswith(
-        "Lsum:punkt (sumpool's English) | LEAD-5 words | LexRank-5 words | oracle-2 sentences"
+        "Lsum:punkt (sumpool's English) | LEAD-5 words | LEAD as long as the references | LexRank-5 words | "
+        "TextRank-5 words | random-5 words | oracle-2 sentences"
     )
+
+
+def test_baselines_are_equally_long(scorer: SummaryScorer) -> None:
+    scored = scorer.score(Candidate("rfc1", "Hosts send datagrams.", REFERENCE, DOCUMENT))
+    assert {name: scored.systems[name].words for name in ("lead", "lexrank", "textrank", "random")} == dict.fromkeys(
+        ("lead", "lexrank", "textrank", "random"), 5
+    )
+    assert scored.document_words == len(DOCUMENT.split())
+
+
+def test_lead_as_long_as_the_references_is_a_baseline() -> None:
+    scorer = SummaryScorer(EvaluationConfig(lead_words=5), reference_words=9)
+    scored = scorer.score(Candidate("rfc1", "Hosts send datagrams.", REFERENCE, DOCUMENT))
+    assert (scored.systems["lead"].words, scored.systems["lead_references"].words) == (5, 9)
+    assert scorer.baselines["lead_references"] == "LEAD-9"
+    assert scorer.score_lead(DOCUMENT, REFERENCE, 9) == scored.systems["lead_references"]
+    same = SummaryScorer(EvaluationConfig(lead_words=9), reference_words=9)
+    assert "lead_references" not in same.baselines
+    assert same.signature.count("LEAD-9") == 1
+
+
+def test_baselines_can_be_chosen() -> None:
+    scorer = SummaryScorer(EvaluationConfig(baselines=("textrank", "lead")), reference_words=9)
+    assert set(scorer.score(Candidate("a", "x", REFERENCE, DOCUMENT)).systems) == {"model", "lead", "textrank"}
+    none = SummaryScorer(EvaluationConfig(baselines=()))
+    assert set(none.score(Candidate("a", "x", REFERENCE, DOCUMENT)).systems) == {"model"}
+    assert none.signature.endswith("| no baselines")
+
+
+def test_a_baseline_does_not_depend_on_the_others() -> None:
+    every = SummaryScorer(EvaluationConfig()).score(Candidate("a", "x", REFERENCE, DOCUMENT)).systems
+    for name in ("lead", "lexrank", "textrank", "random", "oracle"):
+        alone = SummaryScorer(EvaluationConfig.model_validate({"baselines": [name]}))
+        assert alone.score(Candidate("a", "x", REFERENCE, DOCUMENT)).systems[name] == every[name]
+
+
+def test_chinese_is_scored_with_the_unicode_tokenizer() -> None:
+    scorer = SummaryScorer(EvaluationConfig(tokenizer="unicode", lead_words=14, oracle_sentences=1))
+    document = "苹果落在树下。没有人知道。主机向网关发送数据报。路由器丢弃分组。"
+    scored = scorer.score(Candidate("a", "主机发送数据报。", "主机向网关发送数据报。", document))
+    assert scored.scorable
+    assert scored.systems["model"].words == 7
+    assert scored.systems["model"].rouge["rouge1"].precision == 1.0
+    assert scored.systems["oracle"].rouge["rougeLsum"].f1 == 1.0  # sentences end at the ideographic full stop
+    assert scored.systems["lead"].words == 14
+    model = scored.systems["model"].copying
+    assert model is not None
+    assert (model.coverage, scored.document_words, scored.leak) == (1.0, 28, 1.0)

@@ -5,7 +5,7 @@ import pytest
 from scipy import stats
 
 from sumpool.evaluation import statistics
-from sumpool.evaluation.statistics import compare, estimate
+from sumpool.evaluation.statistics import compare, estimate, holm
 
 
 def scores(documents: int, seed: int = 0) -> statistics.Floats:
@@ -84,6 +84,41 @@ def test_a_paired_test_detects_what_overlapping_intervals_do_not() -> None:
     higher, lower = estimate(system, 1000, seed=1)[0], estimate(base, 1000, seed=1)[0]
     assert higher.low < lower.high
     assert compare(system, base, 1000, seed=1)[0].permutation < 0.01
+
+
+def test_wins_ties_and_losses_are_counted() -> None:
+    first, second = np.array([[0.5], [0.1], [0.1 + 0.2], [0.0]]), np.array([[0.4], [0.2], [0.3], [0.0]])
+    test = compare(first, second, 100, seed=1)[0]
+    assert (test.wins, test.ties, test.losses) == (1, 2, 1)  # 0.1 + 0.2 is 0.3 but for rounding
+
+
+def naive_holm(p_values: list[float]) -> list[float]:
+    """Smallest level at which the step-down procedure rejects each hypothesis, tried out."""
+    levels = sorted({min(1.0, factor * p) for p in p_values for factor in range(1, len(p_values) + 1)} | {1.0})
+
+    def rejected(level: float) -> set[int]:
+        order = sorted(range(len(p_values)), key=lambda index: p_values[index])
+        kept = set()
+        for rank, index in enumerate(order):
+            if p_values[index] > level / (len(p_values) - rank) * (1 + 1e-12):
+                break
+            kept.add(index)
+        return kept
+
+    return [min([level for level in levels if index in rejected(level)] or [1.0]) for index in range(len(p_values))]
+
+
+@pytest.mark.parametrize("seed", range(30))
+def test_holm_is_the_step_down_procedure(seed: int) -> None:
+    generator = np.random.default_rng(seed)
+    p_values = generator.choice([0.001, 0.01, 0.02, 0.04, 0.3, 0.9], size=1 + seed % 7).tolist()
+    assert holm(p_values) == pytest.approx(naive_holm(p_values))
+
+
+def test_holm_of_published_p_values() -> None:
+    assert holm([0.01, 0.04, 0.03, 0.005]) == pytest.approx([0.03, 0.06, 0.06, 0.02])
+    assert holm([]) == []
+    assert holm([0.7]) == [0.7]
 
 
 def test_no_document_has_no_mean() -> None:

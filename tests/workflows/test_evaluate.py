@@ -20,6 +20,7 @@ from sumpool.workflows import evaluate
 from sumpool.workflows.evaluate import evaluate_predictions, evaluate_run
 
 DOCUMENTS = 12
+SYSTEMS = ("tiny", "LEAD-3", "LEAD-8", "LEAD-5", "LexRank-3", "TextRank-3", "random-3", "oracle-3")
 
 
 def example(number: int) -> Example:
@@ -104,11 +105,18 @@ class Stop:
 def test_a_run_is_evaluated_beside_its_baselines(run: Path) -> None:
     found = evaluate_run(run, overrides=["evaluate.resamples=100", "evaluate.lead_words=3"])
     assert [(row.slice, row.system) for row in found.rows] == [
-        (part, system) for part in ("all", "low-leak") for system in ("tiny", "LEAD-3", "LexRank-3", "oracle-3")
+        (part, system) for part in ("all", "low-leak") for system in SYSTEMS
     ]
     assert found.documents == DOCUMENTS
     assert found.rows[0].rouge["rouge1"].mean > found.rows[1].rouge["rouge1"].mean
-    assert found.notes == ("12 of 12 documents are longer than the model reads; it read 75% of a document on average",)
+    assert found.notes == (
+        "LEAD-8 is as long as the references on average",
+        "LEAD-5 is as long as the summaries of tiny on average",
+        "12 of 12 documents are longer than the model reads; it read 75% of a document on average",
+    )
+    words = {row.system: row.words for row in found.rows}
+    assert [words[f"LEAD-{count}"] for count in (3, 5, 8)] == [3, 5, 8]
+    assert words["tiny"] == 5
     assert "LEAD-3 words" in found.signature
     assert "100 resamples" in found.signature
 
@@ -119,7 +127,9 @@ def test_results_are_files(run: Path) -> None:
     lines = [json.loads(line) for line in (folder / "documents.jsonl").read_text().splitlines()]
     assert [line["id"] for line in lines] == [f"rfc{number}" for number in range(DOCUMENTS)]
     assert lines[3]["summary"] == written(example(3).document)
-    assert set(lines[3]["systems"]) == {"model", "lead", "lexrank", "oracle"}
+    assert set(lines[3]["systems"]) == {
+        *("model", "lead", "lead_references", "lexrank", "textrank", "random", "oracle")
+    }
     assert (folder / "report.json").read_text() == found.to_json()
 
 
@@ -204,8 +214,12 @@ def test_a_file_of_summaries_has_its_results_beside_it(files: tuple[Path, Path])
     )
     assert found.rows[0].system == "ours"
     assert found.rows[1].system == "LEAD-2"
-    assert found.notes == ("ours.jsonl: text in 'summary', id in 'id'", "references.jsonl: " + found.notes[1][18:])
-    assert [note for note in notes if note] == list(found.notes)
+    assert found.notes[:2] == ("ours.jsonl: text in 'summary', id in 'id'", "references.jsonl: " + found.notes[1][18:])
+    assert [note for note in notes if note] == list(found.notes[:2])
+    assert found.notes[2:] == (
+        "LEAD-8 is as long as the references on average",
+        "LEAD-5 is as long as the summaries of ours on average",
+    )
     assert (files[0].parent / "ours-evaluation" / "report.json").exists()
 
 
@@ -224,10 +238,27 @@ def test_a_model_without_documents_needs_some(run: Path) -> None:
 
 def test_another_run_is_compared_with(run: Path, tmp_path: Path) -> None:
     with pytest.raises(DataError, match=r"must contain the results of an evaluation .* evaluate it first"):
-        evaluate_run(run, results=Results(tmp_path / "now", against=tmp_path))
+        evaluate_run(run, results=Results(tmp_path / "now", against=[tmp_path]))
     evaluate_run(run)
-    found = evaluate_run(run, results=Results(tmp_path / "now", against=run))
+    found = evaluate_run(run, results=Results(tmp_path / "now", against=[run]))
     assert [(each.slice, each.rouge["rouge1"].difference.mean) for each in found.differences] == [
         (part, 0.0) for part in dict.fromkeys(row.slice for row in found.rows)
     ]
     assert "differences" in json.loads((tmp_path / "now" / "report.json").read_text())
+
+
+def test_several_runs_are_compared_pair_by_pair(run: Path, tmp_path: Path) -> None:
+    for name in ("one", "two"):
+        evaluate_run(run, results=Results(tmp_path / name))
+    found = evaluate_run(run, results=Results(against=[tmp_path / "one", tmp_path / "two"]))
+    pairs = [("tiny", "one"), ("tiny", "two"), ("one", "two")]
+    assert [(each.system, each.other) for each in found.differences if each.slice == "all"] == pairs
+    again = evaluate_run(run, results=Results(against=[tmp_path / "one", tmp_path / "one"]))
+    assert {each.other for each in again.differences} == {str(tmp_path / "one")}
+
+
+def test_an_equal_lead_is_one_row(run: Path) -> None:
+    found = evaluate_run(run, overrides=["evaluate.lead_words=5"])
+    assert [row.system for row in found.rows][:3] == ["tiny", "LEAD-5", "LEAD-8"]
+    assert "LEAD-5 is as long as the summaries of tiny on average" in found.notes
+    assert not next(row for row in found.rows if row.system == "LEAD-5").against_lead

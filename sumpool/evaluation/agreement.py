@@ -1,0 +1,216 @@
+"""Tokenizers of the words that ROUGE compares, and the agreement of texts with references in these words."""
+
+import re
+import unicodedata
+from abc import ABC, abstractmethod
+from collections import Counter
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from functools import cache, lru_cache
+from itertools import chain, islice, pairwise
+from typing import final
+
+import numpy as np
+from nltk.stem.porter import PorterStemmer
+from numpy.typing import NDArray
+from rouge_score.tokenize import tokenize as rouge_tokenize
+
+from sumpool.text.cleaning import first_words
+
+
+class WordTokenizer(ABC):
+    """Tokenizer of the words that ROUGE compares, with the interface that rouge-score expects.
+
+    Attributes:
+        name: Definition of a word, for the signature.
+    """
+
+    name: str
+
+    def __init__(self, stemmer: bool) -> None:
+        """Create a tokenizer; with `stemmer`, English words of four or more letters are stemmed by Porter's stemmer."""
+        self._stemmer = PorterStemmer() if stemmer else None
+        if self._stemmer:
+            self._stemmer.stem = lru_cache(maxsize=1 << 16)(self._stemmer.stem)
+
+    @abstractmethod
+    def tokenize(self, text: str) -> list[str]:
+        """Split a text into normalised, stemmed words."""
+
+    @abstractmethod
+    def count_words(self, text: str) -> int:
+        """Return the length of a text: its whitespace-separated words, or characters of a script without spaces."""
+
+    @abstractmethod
+    def first_words(self, text: str, count: int) -> str:
+        """Return the beginning of a text, `count` words as counted by `count_words`."""
+
+
+@final
+class RougeTokenizer(WordTokenizer):
+    """Tokenizer of rouge-score: runs of a-z and 0-9."""
+
+    name = "a-z0-9, lower case"
+
+    def tokenize(self, text: str) -> list[str]:
+        """Split a text into lower-case, stemmed words."""
+        words: list[str] = rouge_tokenize(text, self._stemmer)
+        return words
+
+    def count_words(self, text: str) -> int:
+        """Return the number of whitespace-separated words."""
+        return len(text.split())
+
+    def first_words(self, text: str, count: int) -> str:
+        """Return the first whitespace-separated words of a text."""
+        return first_words(text, count)
+
+
+@final
+class UnicodeTokenizer(WordTokenizer):
+    """Tokenizer for all scripts: runs of letters, digits and marks, and single characters of scripts without spaces.
+
+    Words are normalised by NFKC and case folding. On ASCII text the words are those of rouge-score.
+    """
+
+    name = "Unicode letters and digits, NFKC, case-folded, Chinese, Japanese, Thai, Lao, Khmer and Burmese by character"
+
+    def __init__(self, stemmer: bool) -> None:
+        super().__init__(stemmer)
+        mark, letter = f"[{_marks()}]", rf"[^\W_{_SCRIPTS_WITHOUT_SPACES}]"
+        character = rf"(?![\W_])[{_SCRIPTS_WITHOUT_SPACES}]{mark}*"
+        self._words = re.compile(rf"{character}|{letter}+(?:{mark}+{letter}*)*")
+        self._lengths = re.compile(rf"{character}[^\w\s]*|(?:(?!{character})\S)+")
+
+    def words(self, text: str) -> list[str]:
+        """Split a text into case-folded words, without stemming."""
+        return [unicodedata.normalize("NFKC", word).casefold() for word in self._words.findall(text)]
+
+    def tokenize(self, text: str) -> list[str]:
+        """Split a text into case-folded words, with English words stemmed."""
+        words = self.words(text)
+        if self._stemmer is None:
+            return words
+        stem = self._stemmer.stem
+        return [stem(word) if len(word) > _SHORT_WORD and word.isascii() else word for word in words]
+
+    def count_words(self, text: str) -> int:
+        """Return the number of words; characters of scripts without spaces count as words."""
+        return len(self._lengths.findall(text))
+
+    def first_words(self, text: str, count: int) -> str:
+        """Return the first words of a text; characters of scripts without spaces count as words."""
+        matches = list(islice(self._lengths.finditer(text), count))
+        return text[matches[0].start() : matches[-1].end()] if matches else ""
+
+
+_SCRIPTS_WITHOUT_SPACES = (
+    "\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff"  # Thai, Lao, Burmese, Khmer
+    "\u2e80-\u2fdf\u3005-\u3007\u3021-\u3029\u3031-\u312f\u31a0-\u31ff"  # radicals, kana, bopomofo
+    "\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff\uff66-\uff9f\U00020000-\U0003ffff"  # Han, half-width kana
+)
+_SHORT_WORD = 3
+"""Letters of a word that rouge-score does not stem."""
+_LAST_MARK = 0x1FFFF
+
+
+@cache
+def _marks() -> str:
+    """Combining marks as ranges of a character class; `re` does not count most of them as word characters."""
+    marks = [code for code in range(0x300, _LAST_MARK) if unicodedata.category(chr(code))[0] == "M"]
+    starts = [code for before, code in pairwise([0, *marks]) if code != before + 1]
+    ends = [code for code, after in pairwise([*marks, 0]) if after != code + 1]
+    return "".join(f"{chr(start)}-{chr(end)}" for start, end in zip(starts, ends, strict=True))
+
+
+TOKENIZERS: Mapping[str, type[WordTokenizer]] = {"rouge": RougeTokenizer, "unicode": UnicodeTokenizer}
+"""Tokenizers by the names of `evaluate.tokenizer`."""
+
+
+Ngram = tuple[str, ...]
+Tokenize = Callable[[str], list[str]]
+"""Tokenizer of the words that ROUGE compares."""
+
+
+_NGRAMS: tuple[Callable[[Sequence[str]], Iterator[Ngram]], ...] = (zip, pairwise)
+
+
+@final
+class Agreement:
+    """Agreement with a set of references."""
+
+    def __init__(self, references: Sequence[str], tokenize: Tokenize) -> None:
+        """Count the n-grams of the references, at least one."""
+        self._tokenize = tokenize
+        words = [tokenize(reference) for reference in references]
+        self._references = [_ReferenceNgrams([Counter(ngrams(text)) for text in words]) for ngrams in _NGRAMS]
+
+    def score(self, text: str) -> float:
+        """Return the agreement of a text, from 0 to 2."""
+        return sum(float(matches.f1()[0]) for matches in self._matches([text]))
+
+    def select(self, sentences: Sequence[str], count: int) -> list[int]:
+        """Greedily select at most `count` sentences that maximise the agreement.
+
+        Returns:
+            Indices in document order; empty if no sentence shares a word with the references.
+        """
+        unigrams, bigrams = self._matches(sentences)
+        selected: list[int] = []
+        best = 0.0
+        while len(selected) < min(count, len(sentences)):
+            scores = unigrams.f1() + bigrams.f1()  # (sentences)
+            scores[selected] = 0.0
+            candidate = int(scores.argmax())  # the first of equals
+            if scores[candidate] <= best:
+                break
+            best = float(scores[candidate])
+            selected.append(candidate)
+            unigrams.select(candidate)
+            bigrams.select(candidate)
+        return sorted(selected)
+
+    def _matches(self, sentences: Sequence[str]) -> list["_Matches"]:
+        words = [self._tokenize(sentence) for sentence in sentences]
+        return [
+            _Matches([list(ngrams(sentence)) for sentence in words], references)
+            for ngrams, references in zip(_NGRAMS, self._references, strict=True)
+        ]
+
+
+class _ReferenceNgrams:
+    """N-gram counts of the references, (references, ngrams), and the column of each n-gram."""
+
+    def __init__(self, references: Sequence[Counter[Ngram]]) -> None:
+        self.columns = {ngram: column for column, ngram in enumerate(dict.fromkeys(chain.from_iterable(references)))}
+        self.counts = np.array([[counts[ngram] for ngram in self.columns] for counts in references], dtype=np.int32)
+
+
+class _Matches:
+    """Counts of the references' n-grams in each sentence of a document and in the selected sentences."""
+
+    def __init__(self, sentences: Sequence[Sequence[Ngram]], references: _ReferenceNgrams) -> None:
+        columns, self.references = references.columns, references.counts
+        cells = [
+            row * len(columns) + columns[ngram]
+            for row, sentence in enumerate(sentences)
+            for ngram in filter(columns.__contains__, sentence)
+        ]
+        counts = np.bincount(np.array(cells, dtype=np.int64), minlength=len(sentences) * len(columns))
+        self.counts = counts.astype(np.int32).reshape(len(sentences), len(columns))  # (sentences, ngrams)
+        self.lengths = np.array([len(sentence) for sentence in sentences], dtype=np.int32)  # (sentences)
+        self.selected = np.zeros(len(columns), dtype=np.int32)  # (ngrams)
+        self.selected_length = 0
+
+    def f1(self) -> NDArray[np.float64]:
+        """F1, (sentences), of the selected sentences plus one more, averaged over the references."""
+        counts = self.counts + self.selected  # (sentences, ngrams)
+        lengths = self.lengths + self.selected_length  # (sentences)
+        total = np.zeros(len(lengths))
+        for reference in self.references:  # 2PR / (P + R), P = hits / selected, R = hits / reference
+            total += 2 * np.minimum(counts, reference).sum(axis=1) / np.maximum(lengths + reference.sum(), 1)
+        return total / len(self.references)
+
+    def select(self, sentence: int) -> None:
+        """Add a sentence to the selected ones."""
+        self.selected += self.counts[sentence]
+        self.selected_length += int(self.lengths[sentence])

@@ -1,0 +1,171 @@
+import json
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from sumpool.evaluation.abstractiveness import Copying
+from sumpool.evaluation.aggregation import ScoreAggregator
+from sumpool.evaluation.config import EvaluationConfig
+from sumpool.evaluation.report import EvaluationReport
+from sumpool.evaluation.rouge import TYPES, Score
+from sumpool.evaluation.scorer import ScoredDocument, SummaryMetrics
+
+NAMES = {"model": "tiny", "lead": "LEAD-60", "oracle": "oracle-3"}
+CONFIG = EvaluationConfig(resamples=200)
+
+
+def make_metrics(f1: float, *, document: bool = True) -> SummaryMetrics:
+    copying = (
+        Copying(coverage=0.5, density=2.0, novel_bigrams=0.25, leak=0.0, facts=4, unsupported=1) if document else None
+    )
+    return SummaryMetrics({name: Score(0.0, 0.0, f1) for name in TYPES}, words=40, repetition=0.02, copying=copying)
+
+
+def scored(
+    number: int, *, leak: float | None, scorable: bool = True, share_read: float | None = None
+) -> ScoredDocument:
+    generator = np.random.default_rng(number)
+    noise = generator.normal(0, 0.01, 3)
+    systems = {"model": make_metrics(0.40 + float(noise[0]), document=leak is not None)}
+    if leak is not None:
+        systems["lead"] = make_metrics(0.35 + float(noise[1]))
+        systems["oracle"] = make_metrics(0.60 + float(noise[2]))
+    return ScoredDocument(f"d{number}", "text", leak, share_read, scorable, systems)
+
+
+def report(documents: list[ScoredDocument]) -> EvaluationReport:
+    scores = ScoreAggregator()
+    for document in documents:
+        scores.add(document)
+    return scores.report(CONFIG, NAMES, "signature")
+
+
+def test_every_system_has_a_row_on_every_slice() -> None:
+    result = report([scored(number, leak=0.1 * number) for number in range(10)])
+    assert [(row.slice, row.system, row.documents) for row in result.rows] == [
+        ("all", "tiny", 10),
+        ("all", "LEAD-60", 10),
+        ("all", "oracle-3", 10),
+        ("low-leak", "tiny", 2),
+        ("low-leak", "LEAD-60", 2),
+        ("low-leak", "oracle-3", 2),
+    ]
+    assert result.documents == 10
+    assert result.notes == ()
+
+
+def test_scores_are_means_over_the_documents_of_the_slice() -> None:
+    documents = [scored(number, leak=0.1 * number) for number in range(10)]
+    row = report(documents).rows[3]
+    expected = [document.systems["model"].rouge["rougeL"].f1 for document in documents[:2]]
+    assert row.rouge["rougeL"].mean == pytest.approx(np.mean(expected))
+    assert min(expected) <= row.rouge["rougeL"].low <= row.rouge["rougeL"].high <= max(expected)
+    assert (row.words, row.coverage, row.density, row.novel_bigrams, row.unsupported) == (40, 0.5, 2.0, 0.25, 0.25)
+    assert row.repetition == pytest.approx(0.02)
+
+
+def test_systems_are_tested_against_lead() -> None:
+    rows = report([scored(number, leak=0.0) for number in range(30)]).rows
+    assert rows[0].against_lead["rouge1"].difference.mean == pytest.approx(0.05, abs=0.01)
+    assert rows[0].against_lead["rouge1"].permutation < 0.02
+    assert rows[1].against_lead == {}
+    assert rows[2].against_lead["rougeLsum"].difference.mean == pytest.approx(0.25, abs=0.01)
+
+
+def test_without_documents_there_is_one_row_and_a_note() -> None:
+    result = report([scored(number, leak=None) for number in range(5)])
+    assert [(row.slice, row.system) for row in result.rows] == [("all", "tiny")]
+    assert result.rows[0].coverage is None
+    assert "documents are not known" in result.notes[0]
+
+
+def test_a_slice_without_documents_has_no_row() -> None:
+    assert {row.slice for row in report([scored(1, leak=0.9)]).rows} == {"all"}
+
+
+def test_no_document_gives_an_empty_report() -> None:
+    assert report([]).rows == ()
+
+
+def test_references_without_words_for_rouge_are_noted() -> None:
+    result = report([scored(1, leak=0.0), scored(2, leak=0.0, scorable=False)])
+    assert result.notes == (
+        "1 of 2 references have no word of a-z or 0-9, so their ROUGE is 0; other scripts need "
+        "evaluate.tokenizer=unicode",
+    )
+
+
+def test_truncated_documents_are_noted() -> None:
+    result = report([scored(1, leak=0.0, share_read=1.0), scored(2, leak=0.0, share_read=0.5)])
+    assert result.notes == ("1 of 2 documents are longer than the model reads; it read 75% of a document on average",)
+    assert report([scored(1, leak=0.0, share_read=1.0)]).notes == ()
+
+
+def test_empty_summaries_are_noted() -> None:
+    empty = SummaryMetrics({name: Score(0.0, 0.0, 0.0) for name in TYPES}, words=0, repetition=0.0, copying=None)
+    scores = ScoreAggregator()
+    scores.add(ScoredDocument("a", "", None, None, True, {"model": empty}))
+    notes = scores.report(CONFIG, NAMES, "signature", ["from elsewhere"]).notes
+    assert (notes[0], notes[-1]) == ("from elsewhere", "1 of 1 summaries are empty")
+
+
+def test_the_signature_has_the_settings_of_the_interval() -> None:
+    assert report([scored(1, leak=0.0)]).signature == (
+        "signature | interval:95 %, bootstrap, 200 resamples, seed 1 | "
+        "p:paired bootstrap, paired permutation, Holm over the pairs of a slice"
+    )
+
+
+def test_json_contains_every_score() -> None:
+    result = report([scored(number, leak=0.0) for number in range(4)])
+    read = json.loads(result.to_json())
+    assert read["rows"][0]["rouge"]["rouge1"]["low"] == result.rows[0].rouge["rouge1"].low
+    assert read["rows"][0]["against_lead"]["rouge2"]["difference"]["mean"] == pytest.approx(0.05, abs=0.02)
+    assert (read["documents"], read["signature"]) == (4, result.signature)
+
+
+def test_the_system_is_compared_with_each_baseline() -> None:
+    result = report([scored(number, leak=0.0) for number in range(30)])
+    assert [(item.slice, item.system, item.other, item.documents) for item in result.baselines] == [
+        (part, "tiny", other, 30) for part in ("all", "low-leak") for other in ("LEAD-60", "oracle-3")
+    ]
+    lead = result.baselines[0].rouge["rouge1"]
+    assert lead.difference == result.rows[0].against_lead["rouge1"].difference
+    assert lead.wins + lead.ties + lead.losses == 30
+    assert lead.wins > 25
+    assert result.baselines[0].holm["rouge1"] == pytest.approx(2 * lead.permutation)
+
+
+def test_a_system_named_like_a_baseline_keeps_its_scores() -> None:
+    scores = ScoreAggregator()
+    for number in range(10):
+        scores.add(scored(number, leak=0.0))
+    result = scores.report(CONFIG, {**NAMES, "model": "LEAD-60"}, "signature")
+    assert result.rows[0].rouge["rouge1"].mean > result.rows[1].rouge["rouge1"].mean
+    assert result.baselines[0].rouge["rouge1"].wins > 8
+
+
+def test_documents_are_divided_by_length() -> None:
+    documents = [replace(scored(number, leak=0.5), document_words=100 * (number + 1)) for number in range(30)]
+    result = report(documents)
+    assert [(row.slice, row.system, row.documents) for row in result.length_rows] == [
+        (part, system, 10)
+        for part in ("up to 1,066 words", "1,067 to 2,033 words", "over 2,033 words")
+        for system in ("tiny", "LEAD-60", "oracle-3")
+    ]
+    expected = np.mean([document.systems["model"].rouge["rouge2"].f1 for document in documents[10:20]])
+    assert result.length_rows[3].rouge["rouge2"].mean == pytest.approx(expected)
+    assert report(documents[:29]).length_rows == ()
+
+
+def test_a_system_is_added_after_all_documents_are() -> None:
+    scores = ScoreAggregator()
+    for number in range(4):
+        scores.add(scored(number, leak=0.0))
+    assert scores.mean_words == 40
+    scores.add_system("lead_summaries", {f"d{number}": make_metrics(0.1 * number) for number in (3, 1, 0, 2)})
+    rows = scores.report(CONFIG, {**NAMES, "lead_summaries": "LEAD-40"}, "signature").rows
+    assert [row.system for row in rows[:4]] == ["tiny", "LEAD-60", "oracle-3", "LEAD-40"]
+    assert rows[3].rouge["rouge1"].mean == pytest.approx(0.15)
+    assert rows[0].rouge["rouge1"].mean > 0.38
