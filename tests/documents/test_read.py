@@ -36,7 +36,7 @@ def test_folder_yields_a_document_per_file_in_order(tmp_path: Path) -> None:
     paths = [
         write(tmp_path / "a.txt", "a"),
         write(tmp_path / "b" / "c.md", "c"),
-        write(tmp_path / "b" / "d.pdf", "%PDF"),
+        write(tmp_path / "b" / "d.xyz", "%PDF"),
         write(tmp_path / "e.txt", b"\xff"),
     ]
     write(tmp_path / ".hidden" / "x.txt", "hidden")
@@ -45,7 +45,7 @@ def test_folder_yields_a_document_per_file_in_order(tmp_path: Path) -> None:
     assert [document.id for document in documents] == paths
     assert [document.text for document in documents] == ["a", "c", "", ""]
     assert documents[2].error == (
-        f"{paths[2]} must be .txt, .md or .jsonl (also with .gz or .zst), a folder of them, or - for stdin, got .pdf; "
+        f"{paths[2]} must be .txt, .md or .jsonl (also with .gz or .zst), a folder of them, or - for stdin, got .xyz; "
         "convert it to text"
     )
     assert documents[3].error == f"{paths[3]} must be UTF-8, got byte 0xff at position 0; convert it"

@@ -10,7 +10,9 @@ from typing import Final, Protocol, cast
 from sumpool.documents.document import ParsedDocument, ReadOptions
 from sumpool.errors import DataError
 
-FORMATS: Final[dict[str, str]] = {}
+FORMATS: Final[dict[str, str]] = {
+    ".pdf": "pdf",
+}
 """Format of each suffix of file names."""
 
 

@@ -1,0 +1,127 @@
+"""Headings and the title of PDF files, by size, weight and numbering."""
+
+import re
+from collections import Counter
+from collections.abc import Sequence
+from typing import Final, NamedTuple
+
+from sumpool.documents.formats._pdf_kinds import CAPTION, Body
+from sumpool.documents.formats._pdf_layout import PrintedLine
+
+_LARGE: Final = 1.09  # size of a heading, in sizes of the text
+_MAX_LENGTH: Final = 160  # characters
+_MAX_LINES: Final = 4
+_DEEPEST: Final = 6
+
+_NUMBER = re.compile(
+    r"(?:(?:chapter|section|appendix|part|kapitel|chapitre|глава)\s+)?(\d{1,2}(?:\.\d{1,2})*)\.?\s+\S", re.I
+)
+_LETTER_NUMBER = re.compile(r"([A-Z](?:\.\d{1,2})+)\.?\s+\S")
+_ROMAN = re.compile(r"[IVX]{1,5}\.\s+\S")
+_LETTER = re.compile(r"[A-Z]\.\s+\S")
+_KEYWORD = re.compile(
+    r"(abstract|summary|introduction|references|bibliography|acknowledge?ments?|appendix( [A-Z])?|conclusions?"
+    r"|zusammenfassung|einleitung|literatur(verzeichnis)?|anhang|résumé|références|bibliographie|resumen|referencias"
+    r"|аннотация|литература|список литературы|введение|заключение|参考文献|摘要)[.:—\u2013-]?",
+    re.IGNORECASE,
+)
+_BAD_TITLE = re.compile(
+    r"untitled|^microsoft word|\.(dvi|tex|docx?|odt|pdf|ps|fm|indd|qxd|html?|txt|rtf)$|[\\/]|^\W*$|^doc\d", re.I
+)
+
+
+class HeadingStyle(NamedTuple):
+    """Look of headings on one level."""
+
+    size: float
+    bold: bool
+    italic: bool
+
+
+def heading_style(line: PrintedLine) -> HeadingStyle:
+    """Return the look of a line."""
+    return HeadingStyle(round(line.size * 2) / 2, line.share("bold") >= 0.8, line.share("italic") >= 0.8)
+
+
+def is_heading(line: PrintedLine, body: Body, free: bool) -> bool:
+    """Return whether a line that starts a paragraph is a heading.
+
+    Args:
+        line: The line.
+        body: Measures of the running text.
+        free: Whether the next line does not continue the line, by its place or style.
+    """
+    text = line.text
+    letters = sum(character.isalpha() for character in text)
+    if letters < 2 or letters < 0.35 * len(text) or len(text) > _MAX_LENGTH or CAPTION.match(text):
+        return False
+    if line.share("math") > 0.5 or (line.share("mono") > 0.5 and not body.mono):
+        return False
+    style = heading_style(line)
+    if _KEYWORD.fullmatch(text) and free:
+        return True
+    if line.size >= _LARGE * body.size and not text.endswith((",", ";")):
+        return True
+    if not free or line.size < 0.9 * body.size or text.endswith((",", ";")):
+        return False
+    if style.bold and not body.bold:
+        return not text.endswith(".") or numbering_level(text) > 0
+    return numbering_level(text) > 0 and not text.endswith(".") and (style.italic or _is_capitals(text))
+
+
+def _is_capitals(text: str) -> bool:
+    letters = [character for character in text if character.isalpha()]
+    return sum(character.isupper() for character in letters) >= 0.8 * len(letters) and len(letters) >= 4
+
+
+def numbering_level(text: str) -> int:
+    """Return the depth of a heading's number, such as 2 for "3.1 Methods"; 0 if it has none."""
+    if match := _NUMBER.match(text):
+        return min(match[1].count(".") + 1, _DEEPEST)
+    if match := _LETTER_NUMBER.match(text):
+        return min(match[1].count(".") + 1, _DEEPEST)
+    if _ROMAN.match(text):
+        return 1
+    return 2 if _LETTER.match(text) else 0
+
+
+def heading_levels(headings: Sequence[tuple[str, HeadingStyle]]) -> list[int]:
+    """Return the levels of headings: by number, else as others in their style, else by the rank of their style."""
+    numbered: dict[HeadingStyle, Counter[int]] = {}
+    for text, style in headings:
+        if level := numbering_level(text):
+            numbered.setdefault(style, Counter())[level] += 1
+    ranks = {style: rank for rank, style in enumerate(sorted({style for _, style in headings}, reverse=True), 1)}
+    levels = []
+    for text, style in headings:
+        level = numbering_level(text)
+        if not level:
+            level = numbered[style].most_common(1)[0][0] if style in numbered else min(ranks[style], _DEEPEST)
+        levels.append(level)
+    return levels
+
+
+def find_title(lines: Sequence[PrintedLine], body: Body, metadata: str) -> str:
+    """Return the title: that of the metadata if the first page shows it, else the largest text of the first page."""
+    metadata = " ".join(metadata.split())
+    sane = 4 <= len(metadata) <= 250 and not _BAD_TITLE.search(metadata)
+    first = [line for line in lines if line.page == lines[0].page] if lines else []
+    page = _squeeze(" ".join(line.text for line in first))
+    if sane and _squeeze(metadata) in page:
+        return metadata
+    readable = [line for line in first if sum(c.isalpha() for c in line.text) >= 3]
+    largest = max((line.size for line in readable), default=0.0)
+    if largest >= 1.15 * body.size:
+        rows = [line for line in readable if line.size >= 0.97 * largest]
+        near = [rows[0]]
+        for row in rows[1:_MAX_LINES]:
+            if row.page == near[-1].page and row.y - near[-1].y <= 2.2 * largest:
+                near.append(row)
+        title = " ".join(row.text for row in near)
+        if len(title) <= 300:
+            return title
+    return metadata if sane else ""
+
+
+def _squeeze(text: str) -> str:
+    return "".join(character for character in text.lower() if character.isalnum())

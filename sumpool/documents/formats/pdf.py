@@ -1,0 +1,33 @@
+"""PDF files, read by PDFium (pypdfium2): reading order, paragraphs and headings from the places and fonts of the text.
+
+Hyphens at line ends are joined; running headers, page numbers, line numbers, rotated and hidden text are left out. A
+page's notes come behind its text.
+"""
+
+from threading import Lock
+from typing import Final
+
+from sumpool.documents.document import ParsedDocument, ReadOptions
+from sumpool.documents.formats import missing_library
+
+MAX_PAGES: Final = 5000
+"""Pages that a file may have."""
+
+_LOCK = Lock()  # PDFium is not safe for threads
+
+
+def parse(content: bytes, options: ReadOptions) -> ParsedDocument:
+    """Read a PDF file.
+
+    Raises:
+        ValueError: If the file is damaged, encrypted, too large or without text.
+        DataError: If pypdfium2 is not installed.
+    """
+    if len(content) > options.max_bytes:
+        raise ValueError(f"must have at most {options.max_bytes:,} bytes, got {len(content):,}; split it")
+    try:
+        from sumpool.documents.formats._pdf_document import read_pdf
+    except ImportError as error:
+        raise missing_library("pypdfium2", "PDF") from error
+    with _LOCK:
+        return read_pdf(content, MAX_PAGES)
