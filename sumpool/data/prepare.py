@@ -14,10 +14,11 @@ Prepared data depends on the `data` section only, not on a seed, and is shared b
 """
 
 import shutil
+from collections import Counter
 from collections.abc import Iterator, Mapping
 from contextlib import closing
 from functools import partial
-from itertools import chain
+from itertools import chain, islice
 from pathlib import Path
 
 import numpy as np
@@ -39,6 +40,7 @@ from sumpool.io.atomic import disk_errors, replace_folder
 from sumpool.io.lock import locked
 from sumpool.progress import Check, Progress, Report
 from sumpool.text.fragments import words
+from sumpool.text.language import detect_language
 from sumpool.text.load import load_tokenizer, tokenizer_files
 from sumpool.text.phrases import Phrases
 from sumpool.text.sentencepiece_tokenizer import SENTENCEPIECE_MODEL, SentencePieceTokenizer
@@ -47,6 +49,8 @@ from sumpool.text.sentences import SentenceSplitter
 _EVALUATION: tuple[Split, ...] = ("validation", "test")
 _SMALL_BYTES = 1 << 19
 """Text that one process prepares in about the time that worker processes take to start."""
+_LANGUAGE_DOCUMENTS = 200
+"""Training documents whose language is detected."""
 _TRAINING_THREADS = 2
 """Threads that train the tokenizer; a constant because the model file depends on it, but must not on data.workers."""
 
@@ -106,7 +110,14 @@ def _encode_all(config: DataConfig, folder: Path, ingested: Ingested, report: Re
     notes = (*config.require_source().notes(), *_notes(config, vocabulary, ingested))
     for note in notes:
         report(Progress("prepare", note=note))
-    return DataReport(ingested.kept + ingested.rejected, ingested.kept, ingested.rejected, vocabulary, splits, notes)
+    read, language = ingested.kept + ingested.rejected, _main_language(texts["train"])
+    return DataReport(read, ingested.kept, ingested.rejected, vocabulary, splits, notes, language)
+
+
+def _main_language(texts: Texts) -> str:
+    """Return the language of most of the first training documents; UNDETECTED if most of them have none."""
+    counts = Counter(detect_language(example.document) for example in islice(texts, _LANGUAGE_DOCUMENTS))
+    return counts.most_common(1)[0][0]
 
 
 def _train(folder: Path, config: DataConfig, processes: int, report: Report, check: Check) -> None:

@@ -9,6 +9,7 @@ from pydantic import TypeAdapter, ValidationError
 
 from sumpool.data.sources._base import SPLITS, Split
 from sumpool.errors import DataError
+from sumpool.text.language import ENGLISH
 
 REPORT_FILE = "report.json"
 LONG_DOCUMENT_TOKENS = 8192
@@ -88,6 +89,8 @@ class DataReport:
         vocabulary: Vocabulary size.
         splits: Statistics of each split.
         notes: Messages about guessed and changed settings.
+        language: Code of the language of most training documents (ISO 639-1); empty if it is not clear. Reports without
+            it are of English data.
     """
 
     read: int
@@ -96,6 +99,7 @@ class DataReport:
     vocabulary: int
     splits: Mapping[Split, SplitReport]
     notes: tuple[str, ...]
+    language: str = ENGLISH
 
     def save(self, folder: Path) -> None:
         """Write the report to a prepared folder."""

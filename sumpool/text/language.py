@@ -62,8 +62,9 @@ class Language:
         ordinals: Whether a number with a period is an ordinal ("3. Oktober").
         anaphora: Words at the start of a sentence that refers to the sentence before it.
         self_references: Nouns that refer to the document itself after such a word ("this manual").
-        notices: Regular expressions of notices by kind, see `notice_kind`.
-        pointers: Regular expression of the start of a sentence that only refers to another place.
+        patterns: Regular expressions by purpose: "licence", "contents" and "imprint" (see `notice_kind`); "pointers",
+            the start of a sentence that only refers to another place; and of headings "introductions", "details"
+            (options, errors, examples) and "back_matter" (about the document, such as licence and authors).
     """
 
     code: str
@@ -74,8 +75,7 @@ class Language:
     ordinals: bool
     anaphora: frozenset[str]
     self_references: tuple[str, ...]
-    notices: dict[str, str]
-    pointers: str
+    patterns: dict[str, str]
 
 
 @lru_cache(maxsize=1)
@@ -92,8 +92,7 @@ def languages() -> dict[str, Language]:
             ordinals=fields.get("ordinals", False),
             anaphora=frozenset(fields["anaphora"].split()),
             self_references=tuple(filter(None, fields["self"].split("|"))),
-            notices=fields.get("notices", {}),
-            pointers=fields.get("pointers", ""),
+            patterns={purpose: pattern for purpose, pattern in fields.get("patterns", {}).items() if pattern},
         )
         for code, fields in content.items()
     }

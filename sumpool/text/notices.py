@@ -86,11 +86,11 @@ def is_notice(text: str) -> bool:
 @lru_cache(maxsize=1)
 def _patterns() -> tuple[re.Pattern[str], re.Pattern[str], re.Pattern[str]]:
     """Compile the patterns above, in English, and those of other languages."""
-    others = [language.notices for language in languages().values()]
+    others = [language.patterns for language in languages().values()]
     return (
-        _any_of(*_LICENCE, *(notices.get("licence", "") for notices in others)),
-        _any_of(*_CONTENTS, *(notices.get("contents", "") for notices in others)),
-        _any_of(*_IMPRINT, *(notices.get("imprint", "") for notices in others)),
+        _any_of(*_LICENCE, *(patterns.get("licence", "") for patterns in others)),
+        _any_of(*_CONTENTS, *(patterns.get("contents", "") for patterns in others)),
+        _any_of(*_IMPRINT, *(patterns.get("imprint", "") for patterns in others)),
     )
 
 

@@ -79,6 +79,8 @@ def is_prose_sentence(
     if not _TERMINAL.search(sentence) or not MIN_WORDS <= word_count(sentence) <= MAX_WORDS:
         return False
     start = sentence.lstrip(_OPENING)
+    if sentence[0] == "(" or not start[:1].isalnum():
+        return False
     if start[:1].islower() and start.split()[0].rstrip(",:") not in names:
         return False
     if _CODE.search(sentence) or _FIELD.match(sentence) or _pointers().match(sentence):
@@ -111,8 +113,8 @@ def depends_on_predecessor(sentence: str, language: str = ENGLISH) -> bool:
 @lru_cache(maxsize=1)
 def _pointers() -> re.Pattern[str]:
     """Start of a sentence that only refers to another place, in any language."""
-    others = (rf"(?:{language.pointers})(?!\w)" for language in languages().values() if language.pointers)
-    return re.compile("|".join((*_POINTERS, *others)), re.IGNORECASE)
+    others = [language.patterns.get("pointers") for language in languages().values()]
+    return re.compile("|".join((*_POINTERS, *(rf"(?:{start})(?!\w)" for start in others if start))), re.IGNORECASE)
 
 
 def _is_balanced(sentence: str) -> bool:

@@ -6,6 +6,7 @@ Paragraphs are separated by an empty line. The time is linear in the length of a
 """
 
 import json
+import re
 from collections.abc import Iterable, Iterator
 from importlib.resources import files
 from itertools import pairwise
@@ -16,9 +17,14 @@ from nltk.tokenize.punkt import PunktLanguageVars, PunktParameters, PunktSentenc
 
 from sumpool.errors import DataError
 from sumpool.text.cleaning import clean, paragraphs, sample_paragraphs
+from sumpool.text.language import ENGLISH, UNSPACED, languages
 
 MAX_SENTENCE_CHARACTERS: Final = 10_000
 """A longer sentence is split between words, or within a word of that length."""
+
+_FULL_WIDTH_ENDS = "\u3002\uff01\uff1f\uff61"
+_CLOSING = '\u201d\u2019\u300d\u300f\uff09)"'
+"""Closing quotation marks and brackets, which belong to the sentence before them."""
 
 # About 4 million characters of prose, ten seconds of training; more adds hardly any abbreviation that matters.
 _SAMPLE_LINES = 10_000
@@ -30,15 +36,33 @@ _CHUNK_LINES = 1000
 class SentenceSplitter:
     """Sentence splitter with trained parameters."""
 
-    def __init__(self, parameters: PunktParameters) -> None:
-        """Wrap parameters of nltk; `default`, `load` and `train` are the usual ways to get a splitter."""
+    def __init__(self, parameters: PunktParameters, end_marks: str = "") -> None:
+        """Wrap parameters of nltk; `default`, `load`, `train` and `for_language` are the usual ways to get a splitter.
+
+        Args:
+            parameters: The parameters.
+            end_marks: Characters that end a sentence even if no space follows, such as the ideographic full stop.
+        """
         self._parameters = parameters
         self._punkt = PunktSentenceTokenizer(parameters)
+        self._end = re.compile(f"(?<=[{end_marks}])(?![{end_marks}{_CLOSING}])|(?<=[{end_marks}][{_CLOSING}])")
+        self._end_marks = end_marks
 
     @classmethod
     def default(cls) -> "SentenceSplitter":
         """Return the splitter for general English that the package ships."""
         return cls(_from_json(shipped_parameters()))
+
+    @classmethod
+    def for_language(cls, code: str) -> "SentenceSplitter":
+        """Return the splitter for a language, which knows its common abbreviations; English for an unknown code."""
+        language = languages().get(code)
+        if code == ENGLISH or language is None:
+            return cls.default()
+        parameters = PunktParameters()
+        ordinals = map(str, range(1, 32)) if language.ordinals else ()  # those of dates: 3. Oktober
+        parameters.abbrev_types = language.abbreviations.union(ordinals)
+        return cls(parameters, _FULL_WIDTH_ENDS if code in UNSPACED else "")
 
     @classmethod
     def load(cls, path: Path) -> "SentenceSplitter":
@@ -106,6 +130,9 @@ class SentenceSplitter:
         yield from self._tokenize(paragraph[start:])
 
     def _tokenize(self, window: str) -> list[str]:
+        if self._end_marks:
+            parts = (part for sentence in self._punkt.tokenize(window) for part in self._end.split(sentence))
+            return [part.strip() for part in parts if part.strip()]
         if not any(mark in window for mark in PunktLanguageVars.sent_end_chars):
             return [window]
         sentences: list[str] = self._punkt.tokenize(window)

@@ -405,3 +405,18 @@ def test_concurrent_run_waits(tmp_path: Path) -> None:
         _, reports = run(settings, folder)
         assert reports == []  # the other one has done it
     assert process.returncode == 0
+
+
+GERMAN = (
+    "Der Rechner sendet ein Paket an das Netz, und das Netz gibt es an einen anderen Rechner weiter, der auf die "
+    "Antwort wartet, bis sie mit dem nächsten Paket kommt."
+)
+
+
+@pytest.mark.parametrize(("text", "language"), [(GERMAN, "de"), ("router packet header client sent", "")])
+def test_report_has_the_language_of_the_training_documents(tmp_path: Path, text: str, language: str) -> None:
+    train = [Example(f"d{number}", f"{text} {number} " * 3, text, "train") for number in range(30)]
+    english = "The host sends a packet to the gateway and waits for the answer that is in the next one. "
+    settings = write(tmp_path / "rows.jsonl", [*train, Example("e", english * 9, english, "test")])
+    assert run(settings, tmp_path / "data")[0].language == language
+    assert DataReport.load(tmp_path / "data").language == language

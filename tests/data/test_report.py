@@ -1,3 +1,4 @@
+import json
 from pathlib import Path
 
 import pytest
@@ -77,3 +78,12 @@ def test_table_has_a_column_per_split(report: DataReport) -> None:
     assert ("13-grams also in training", "-", "25.0%", "0.0%") in rows
     assert max(len(row[0]) for row in rows) <= 28
     assert max(len(cell) for row in rows for cell in row[1:]) <= 22  # with two spaces between columns: 100
+
+
+def test_reports_without_a_language_are_of_english_data(tmp_path: Path, report: DataReport) -> None:
+    report.save(tmp_path)
+    path = tmp_path / "report.json"
+    fields = json.loads(path.read_text())
+    del fields["language"]
+    path.write_text(json.dumps(fields))
+    assert DataReport.load(tmp_path).language == "en"

@@ -1,3 +1,4 @@
+# ruff: noqa: RUF001  (letters of other scripts)
 import json
 import os
 import subprocess
@@ -142,3 +143,24 @@ def test_a_file_without_parameters_is_refused(tmp_path: Path, content: str) -> N
 def test_a_missing_file_is_refused(tmp_path: Path) -> None:
     with pytest.raises(DataError, match="missing must be a file of sentence parameters"):
         SentenceSplitter.load(tmp_path / "missing")
+
+
+@pytest.mark.parametrize(
+    ("code", "sentences"),
+    [
+        ("de", ["Am 3. Oktober kam z. B. der Rechner bzw. die Maschine.", "Dann ging er."]),
+        ("ru", ["Это т. е. узел и т. д. в руководстве.", "Он работает."]),
+        ("zh", ["这是一个手册。", "它描述“主机。”", "然后（网关）！", "下一句 apt 1.2 版本。", "Hello world."]),
+        ("ja", ["これは本です。", "それは「良い。」", "ペンです。"]),
+        ("en", ["Dr. Smith sends packets.", "Hosts wait."]),
+        ("", ["Dr. Smith sends packets.", "Hosts wait."]),
+    ],
+)
+def test_languages_have_their_abbreviations_and_full_stops(code: str, sentences: list[str]) -> None:
+    text = ("" if code in ("zh", "ja") else " ").join(sentences)
+    assert [sentence.strip() for sentence in SentenceSplitter.for_language(code).split(text)] == sentences
+
+
+def test_a_long_text_without_spaces_is_split_at_its_full_stops() -> None:
+    text = "这是一个手册。" * 3000
+    assert "".join(part.strip() for part in SentenceSplitter.for_language("zh").split(text)) == text
