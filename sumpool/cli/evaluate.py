@@ -40,6 +40,12 @@ def evaluate(
     ] = None,
     resume: Resume = False,
     json: Annotated[bool, typer.Option("--json", help="Print the report as JSON instead of a table.")] = False,
+    faithfulness: Annotated[
+        bool,
+        typer.Option(
+            "--faithfulness", help="Measure instead whether the model needs the sentences that its evidence names."
+        ),
+    ] = False,
     changes: Changes = None,
 ) -> None:
     """Score summaries with ROUGE, beside baselines.
@@ -58,6 +64,11 @@ def evaluate(
         raise RecipeError(f"{target} must be a run folder, or come with --references REFS.jsonl, got a file alone")
     if references and (changes or not target):
         raise RecipeError("--references must come with a file of summaries, and without --set")
+    if faithfulness:
+        if references or against or resume or out:
+            raise RecipeError("--faithfulness must come with a run folder, --split, --limit, --json and --set only")
+        _measure_faithfulness(target, split, limit, json, tuple(changes or ()))
+        return
     results = Results(folder=out, resume=resume, against=against or ())
     with screen() as output, interruptible() as interruption:
         report_to, check = output.report, interruption.check
@@ -87,3 +98,24 @@ def evaluate(
         tables.append(table(*difference_table(report.differences), title="differences of systems", keys=2))
     notes = "\n".join(wrap(line) for line in [*report.notes, report.signature])
     output.result("\n\n".join([*tables, notes]))
+
+
+def _measure_faithfulness(
+    run: Path | None,
+    split: Literal["train", "validation", "test"],
+    limit: int | None,
+    json: bool,
+    changes: tuple[str, ...],
+) -> None:
+    """Print how much the log-probability of summaries falls without the sentences that evidence names."""
+    from sumpool.progress import interruptible
+    from sumpool.workflows.faithfulness import evaluate_faithfulness
+
+    with screen() as output, interruptible() as interruption:
+        report = evaluate_faithfulness(
+            run, split, overrides=changes, limit=limit, report=output.report, check=interruption.check
+        )
+    if json:
+        output.result(report.to_json().rstrip())
+        return
+    output.result("\n\n".join([table(*report.table()), "\n".join(map(wrap, report.notes))]))

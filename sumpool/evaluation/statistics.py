@@ -70,6 +70,28 @@ def estimate(values: Floats, resamples: int, seed: int) -> list[Estimate]:
     return [Estimate(*map(float, column)) for column in zip(values.mean(axis=0), low, high, strict=True)]
 
 
+def estimate_ratio(numerators: Floats, denominators: Floats, resamples: int, seed: int) -> Estimate:
+    """Return the ratio of two means over the same documents with its 95 % percentile bootstrap interval.
+
+    Args:
+        numerators: (documents,).
+        denominators: (documents,); a resample whose mean is 0 has the ratio NaN.
+        resamples: Number of resamples.
+        seed: Seed of the resamples.
+
+    Raises:
+        ValueError: If there is no document.
+    """
+    if not len(numerators):
+        raise ValueError("numerators must contain at least one document, got none")
+    values = np.stack([numerators, denominators], axis=1)  # (documents, 2)
+    with np.errstate(divide="ignore", invalid="ignore"):
+        means = _resampled_means(values, resamples, seed)
+        low, high = np.nanpercentile(means[:, 0] / means[:, 1], [2.5, 97.5])
+        ratio = values[:, 0].mean() / values[:, 1].mean()
+    return Estimate(float(ratio), float(low), float(high))
+
+
 def compare(system: Floats, other: Floats, resamples: int, seed: int) -> list[PairedTest]:
     """Compare two systems on the same documents, column by column.
 

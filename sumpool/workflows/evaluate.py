@@ -55,9 +55,9 @@ def evaluate_run(
     # 1. Load the model and open the documents of its data.
     loaded = load_for_generation(run, overrides)
     recipe = loaded.recipe
-    prepared = _prepared_folder(loaded)
+    prepared = prepared_folder(loaded)
     texts = Texts.open(prepared, split)
-    indices = _spread(len(texts), limit)
+    indices = spread(len(texts), limit)
     if not indices:
         raise DataError(f"{prepared / split} must hold documents to evaluate, got none; take another split")
 
@@ -129,7 +129,7 @@ def evaluate_predictions(
     return evaluate_task(task, config or EvaluationConfig(), results, report, check)
 
 
-def _prepared_folder(loaded: LoadedModel) -> Path:
+def prepared_folder(loaded: LoadedModel) -> Path:
     """Return the prepared data of a model; an imported model has none unless the settings name it."""
     data = loaded.recipe.data
     if data.source is None and data.prepared is None:
@@ -154,7 +154,7 @@ def _read_references(texts: Texts, indices: Iterable[int]) -> Iterator[Reference
         yield ReferenceDocument(example.id, example.summary, example.document)
 
 
-def _spread(documents: int, limit: int | None) -> list[int]:
+def spread(documents: int, limit: int | None) -> list[int]:
     """Indices of evenly spread documents, since their order often has a meaning (the oldest first)."""
     if limit is not None and limit < 1:
         raise RecipeError(f"the limit must be at least 1 document, got {limit}")

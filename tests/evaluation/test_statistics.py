@@ -5,7 +5,7 @@ import pytest
 from scipy import stats
 
 from sumpool.evaluation import statistics
-from sumpool.evaluation.statistics import compare, estimate, holm
+from sumpool.evaluation.statistics import Estimate, compare, estimate, estimate_ratio, holm
 
 
 def scores(documents: int, seed: int = 0) -> statistics.Floats:
@@ -136,3 +136,24 @@ def test_the_arxiv_test_split_takes_seconds() -> None:
     start = time.process_time()
     estimate(values, 1000, seed=1)
     assert time.process_time() - start < 10
+
+
+def test_ratio_of_means_with_interval() -> None:
+    generator = np.random.default_rng(1)
+    numerators, denominators = generator.normal(6, 1, 400), generator.normal(2, 1, 400)
+    ratio = estimate_ratio(numerators, denominators, 2000, 1)
+    assert ratio.mean == pytest.approx(numerators.mean() / denominators.mean())
+    assert ratio.low < 3 < ratio.high
+    # Standard error by the delta method.
+    error = np.std(numerators - ratio.mean * denominators) / denominators.mean() / 20
+    assert ratio.high - ratio.low == pytest.approx(2 * 1.96 * error, rel=0.1)
+
+
+def test_ratio_of_equal_columns_is_one() -> None:
+    values = np.arange(1.0, 9.0)
+    assert estimate_ratio(values, values, 100, 1) == Estimate(1, 1, 1)
+
+
+def test_ratio_needs_documents() -> None:
+    with pytest.raises(ValueError, match="numerators must contain at least one document, got none"):
+        estimate_ratio(np.array([]), np.array([]), 100, 1)
