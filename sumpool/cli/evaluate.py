@@ -62,8 +62,8 @@ def evaluate(
 
     if target and target.is_file() and not references:
         raise RecipeError(f"{target} must be a run folder, or come with --references REFS.jsonl, got a file alone")
-    if references and (changes or not target):
-        raise RecipeError("--references must come with a file of summaries, and without --set")
+    if references and not target:
+        raise RecipeError("--references must come with a file of summaries, got none")
     if faithfulness:
         if references or against or resume or out:
             raise RecipeError("--faithfulness must come with a run folder, --split, --limit, --json and --set only")
@@ -74,7 +74,13 @@ def evaluate(
         report_to, check = output.report, interruption.check
         if target and references:
             report = evaluate_predictions(
-                target, references, skip_missing=skip_missing, results=results, report=report_to, check=check
+                target,
+                references,
+                overrides=changes or (),
+                skip_missing=skip_missing,
+                results=results,
+                report=report_to,
+                check=check,
             )
         else:
             report = evaluate_run(

@@ -16,7 +16,7 @@ from sumpool.errors import DataError
 from sumpool.evaluation.config import EvaluationConfig, slices
 from sumpool.evaluation.rouge import TYPES
 from sumpool.evaluation.scorer import ScoredDocument
-from sumpool.evaluation.scores import DESCRIBED, SCORES, read_scores
+from sumpool.evaluation.scores import DESCRIBED, SCORES, read_scores, verify_scores
 from sumpool.evaluation.statistics import SEED, Floats, PairedTest, compare, holm
 
 
@@ -62,9 +62,11 @@ def compare_results(folders: Mapping[str, Path], config: EvaluationConfig) -> tu
         config: Number of resamples and bound of the slice low-leak.
 
     Raises:
-        DataError: If the scores were computed with different settings, or there are no common documents.
+        DataError: If the scores were computed with different settings, are damaged, or have no common documents.
     """
     (name, folder), *others = folders.items()
+    for path in folders.values():
+        verify_scores(path)
     settings = _settings(folder)
     for _, other in others:
         if (other_settings := _settings(other)) != settings:

@@ -1,21 +1,49 @@
-"""Scores of each document on disk: `documents.jsonl`, one line per document, appended as the evaluation proceeds.
+"""Results folder of an evaluation.
 
-`evaluation.json` beside it records what was evaluated, so that lines of two evaluations never end up in one file.
+`documents.jsonl` has the scores of one document per line, appended as the evaluation proceeds; `evaluation.json`
+records what was evaluated, so that lines of two evaluations never end up in one file. `report.json` and a manifest of
+all files follow when every document is scored.
 """
 
+import json
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 
 from pydantic import TypeAdapter
 
+from sumpool.errors import RecipeError
 from sumpool.evaluation.scorer import ScoredDocument
+from sumpool.io.atomic import TEMPORARY, disk_errors, replace_file
 from sumpool.io.json_lines import Identity, ResumableFile, read_records
+from sumpool.io.manifest import NAME as MANIFEST
+from sumpool.io.manifest import FileDigest, Manifest
 
 SCORES = "documents.jsonl"
 DESCRIBED = "evaluation.json"
+REPORT = "report.json"
 
+_FILES = {SCORES, DESCRIBED, REPORT, MANIFEST}
 _ADVICE = "evaluate without --resume to start over"
 _LINE = TypeAdapter(ScoredDocument)
+
+
+def require_results_folder(folder: Path) -> None:
+    """Check that a folder may be written to: it is missing, empty, or holds the results of an evaluation and no more.
+
+    Raises:
+        RecipeError: If it is a file, or holds anything else; nothing is changed.
+    """
+    if not folder.exists():
+        return
+    if not folder.is_dir():
+        raise RecipeError(f"{folder} must be a folder for the results of an evaluation, got a file")
+    names = sorted(path.name for path in folder.iterdir())
+    foreign = [name for name in names if name not in _FILES and not name.startswith(TEMPORARY)]
+    if names and (foreign or not _describes_evaluation(folder / DESCRIBED)):
+        listed = ", ".join((foreign or names)[:3])
+        raise RecipeError(
+            f"{folder} must be empty or hold the results of an evaluation alone, got {listed}; choose another --out"
+        )
 
 
 def open_scores(folder: Path, identity: Mapping[str, str], *, resume: bool) -> ResumableFile:
@@ -31,6 +59,7 @@ def open_scores(folder: Path, identity: Mapping[str, str], *, resume: bool) -> R
         ResourceError: If the disk is full or fails.
     """
     folder.mkdir(parents=True, exist_ok=True)
+    (folder / MANIFEST).unlink(missing_ok=True)  # it follows when all documents are scored
     return ResumableFile(folder / SCORES, resume=resume, identity=Identity(folder / DESCRIBED, identity, _ADVICE))
 
 
@@ -50,3 +79,32 @@ def read_scores(path: Path) -> Iterator[ScoredDocument]:
         DataError: If a line is damaged.
     """
     return read_records(path, _LINE.validate_json, "a line of scores", _ADVICE)
+
+
+def finish_results(folder: Path, report: str, documents: int) -> None:
+    """Write the report and the manifest of all files.
+
+    Raises:
+        ResourceError: If the disk is full or fails.
+    """
+    with disk_errors(folder):
+        replace_file(folder / REPORT, report.encode())
+        files = {name: FileDigest.of(folder / name) for name in (SCORES, DESCRIBED, REPORT)}
+        Manifest(files, {"documents": documents}, kind="evaluation").write(folder)
+
+
+def verify_scores(folder: Path) -> None:
+    """Compare the scores with the manifest of a finished evaluation; an unfinished one has none.
+
+    Raises:
+        DataError: If the scores or the manifest are damaged.
+    """
+    if (folder / MANIFEST).exists():
+        Manifest.read(folder, "evaluation").verify(folder, [SCORES])
+
+
+def _describes_evaluation(path: Path) -> bool:
+    try:
+        return "settings" in json.loads(path.read_bytes())
+    except (OSError, ValueError, TypeError):
+        return False

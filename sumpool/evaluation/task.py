@@ -11,12 +11,10 @@ from sumpool.evaluation.config import BASELINES, EvaluationConfig
 from sumpool.evaluation.paired_comparison import Difference, compare_results, find_results
 from sumpool.evaluation.report import EvaluationReport
 from sumpool.evaluation.scorer import Candidate, ReferenceDocument, SummaryScorer
-from sumpool.evaluation.scores import append_scores, open_scores, read_scores
-from sumpool.io.atomic import disk_errors, replace_file
+from sumpool.evaluation.scores import append_scores, finish_results, open_scores, read_scores, require_results_folder
 from sumpool.io.manifest import FileDigest
 from sumpool.progress import Check, Progress, Report
 
-REPORT = "report.json"
 _CHECK_INTERVAL = 1000
 """References read between two calls of `check`."""
 
@@ -75,10 +73,12 @@ def evaluate_task(
         check: Called between documents; when it raises, the scores so far are kept.
 
     Raises:
+        RecipeError: If the folder of the results holds anything else.
         DataError: If the results to resume or to compare with belong to another evaluation, or are damaged.
         ResourceError: If the disk is full or fails.
     """
     folder = results.folder or task.folder
+    require_results_folder(folder)
     others = find_results(results.against, task.split)
     scorer = SummaryScorer(config, _mean_reference_words(task, config, check))
     scores = ScoreAggregator()
@@ -99,8 +99,7 @@ def evaluate_task(
     evaluation = scores.report(config, {"model": task.system, **names}, scorer.signature, (*task.notes, *notes))
     if others:
         evaluation = replace(evaluation, differences=_compare(task.system, folder, others, config))
-    with disk_errors(folder):
-        replace_file(folder / REPORT, evaluation.to_json().encode())
+    finish_results(folder, evaluation.to_json(), evaluation.documents)
     return evaluation
 
 

@@ -6,6 +6,9 @@ Every document is a line in `documents.jsonl` as soon as it is scored; `report.j
 from collections.abc import Iterable, Iterator, Sequence, Set
 from itertools import tee
 from pathlib import Path
+from typing import Any
+
+from pydantic import ValidationError
 
 from sumpool.data.sources._base import Example, Split
 from sumpool.data.texts import Texts
@@ -19,7 +22,10 @@ from sumpool.evaluation.task import EvaluationTask, Results, evaluate_task, file
 from sumpool.inference.loading import LoadedModel, load_for_generation
 from sumpool.inference.summaries import generate_summaries
 from sumpool.progress import Check, Progress, Report, go_on, silent
+from sumpool.recipe.load import list_problems, override_all
+from sumpool.recipe.problems import error_messages
 from sumpool.runs.run_metrics import evaluation_folder
+from sumpool.settings import Settings
 from sumpool.training.weights import MODEL
 
 _DEFAULT_RESULTS = Results()
@@ -88,7 +94,7 @@ def evaluate_predictions(
     predictions: Path,
     references: Path,
     *,
-    config: EvaluationConfig | None = None,
+    overrides: Sequence[str] = (),
     skip_missing: bool = False,
     results: Results = _DEFAULT_RESULTS,
     report: Report = silent,
@@ -99,18 +105,20 @@ def evaluate_predictions(
     Args:
         predictions: JSON lines (.gz and .zst too) with `id` and `summary`, or names like these.
         references: JSON lines with `id`, `summary`, and `document` for the baselines.
-        config: Settings; None takes the defaults.
+        overrides: Settings to change, each like `evaluate.tokenizer=unicode`.
         skip_missing: Whether references without a summary are left out instead of an error.
         results: Destination of the results; by default `<predictions>-evaluation` beside the predictions, anew.
         report: Called with progress.
         check: Called between documents; when it raises, the scores so far are kept.
 
     Raises:
+        RecipeError: If a setting is wrong, or the folder of the results holds anything else.
         DataError: If a row cannot be used, the files do not fit together, or the results to resume are of another
             evaluation.
         ResourceError: If the disk is full or fails.
     """
-    # 1. Read and join both files, so that all their errors appear now.
+    # 1. Check the settings, read and join both files, so that all their errors appear now.
+    config = _evaluation_config(overrides)
     joined = join(predictions, references, skip_missing=skip_missing)
     for note in joined.notes:
         report(Progress("evaluate", note=note))
@@ -126,7 +134,25 @@ def evaluate_predictions(
         notes=joined.notes,
     )
     # 2. Score each document, then make the table.
-    return evaluate_task(task, config or EvaluationConfig(), results, report, check)
+    return evaluate_task(task, config, results, report, check)
+
+
+class EvaluationSettings(Settings):
+    """Settings of an evaluation without a run."""
+
+    evaluate: EvaluationConfig = EvaluationConfig()
+
+
+def _evaluation_config(overrides: Sequence[str]) -> EvaluationConfig:
+    tree: dict[str, Any] = {}
+    problems = override_all(tree, overrides)
+    try:
+        config = EvaluationSettings.model_validate(tree).evaluate
+    except ValidationError as error:
+        problems += error_messages(error, EvaluationSettings)
+    if problems:
+        raise RecipeError(list_problems(Path("--set"), problems))
+    return config
 
 
 def prepared_folder(loaded: LoadedModel) -> Path:

@@ -161,9 +161,14 @@ def test_evaluate_prints_a_table_and_its_signature() -> None:
 
 
 def test_evaluate_scores_summaries_of_a_file() -> None:
-    result = run("evaluate", "rows.jsonl", "--references", "rows.jsonl", "--json", "--out", "scores")
+    words = ("evaluate", "rows.jsonl", "--references", "rows.jsonl", "--json")
+    result = run(*words, "--out", "scores", "--set", "evaluate.resamples=100", "--set", "evaluate.tokenizer=unicode")
     assert result.exit_code == 0, result.output
-    assert json.loads(result.stdout)["documents"] == 60
+    report = json.loads(result.stdout)
+    assert report["documents"] == 60
+    assert "words:Unicode" in report["signature"]
+    refused = run(*words, "--out", "runs")
+    assert isinstance(refused.exception, RecipeError)
 
 
 @pytest.mark.parametrize(

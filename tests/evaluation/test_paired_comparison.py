@@ -10,7 +10,7 @@ from sumpool.evaluation.config import EvaluationConfig
 from sumpool.evaluation.paired_comparison import compare_results, find_results
 from sumpool.evaluation.rouge import TYPES, Score
 from sumpool.evaluation.scorer import ScoredDocument, SummaryMetrics
-from sumpool.evaluation.scores import append_scores, open_scores
+from sumpool.evaluation.scores import append_scores, finish_results, open_scores
 from sumpool.evaluation.statistics import holm
 
 CONFIG = EvaluationConfig(resamples=200)
@@ -72,6 +72,12 @@ def test_incomparable_results_are_refused(tmp_path: Path) -> None:
         compare_results({"a": ours, "b": results(tmp_path / "b", {"d1": 0.3}, "other")}, CONFIG)
     with pytest.raises(DataError, match=r"must contain documents that .* has too, got none"):
         compare_results({"a": ours, "b": results(tmp_path / "c", {"d2": 0.3})}, CONFIG)
+    finish_results(tmp_path / "c", "{}", 1)
+    with (tmp_path / "c" / "documents.jsonl").open("a") as file:
+        file.write("\n")
+    with pytest.raises(DataError, match="it is damaged or was changed"):
+        compare_results({"a": ours, "b": tmp_path / "c"}, CONFIG)
+    (tmp_path / "c" / "manifest.json").unlink()
     (tmp_path / "a" / "evaluation.json").write_text(json.dumps([]))
     with pytest.raises(DataError, match="must contain the results of an evaluation"):
         compare_results({"a": ours, "b": tmp_path / "c"}, CONFIG)

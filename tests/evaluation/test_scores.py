@@ -2,10 +2,18 @@ from pathlib import Path
 
 import pytest
 
-from sumpool.errors import DataError
+from sumpool.errors import DataError, RecipeError
 from sumpool.evaluation.config import EvaluationConfig
 from sumpool.evaluation.scorer import Candidate, ScoredDocument, SummaryScorer
-from sumpool.evaluation.scores import append_scores, open_scores, read_scores
+from sumpool.evaluation.scores import (
+    append_scores,
+    finish_results,
+    open_scores,
+    read_scores,
+    require_results_folder,
+    verify_scores,
+)
+from sumpool.io.manifest import Manifest
 
 IDENTITY = {"settings": "a", "summaries": "b"}
 
@@ -86,3 +94,43 @@ def test_a_damaged_line_is_reported(tmp_path: Path) -> None:
         file.write(b'{"id": 3}\n')
     with pytest.raises(DataError, match=r"documents.jsonl:2 must be a line of scores, got b'\{\"id\": 3\}"):
         write(tmp_path, [], resume=True)
+
+
+def test_results_have_a_manifest_once_they_are_finished(tmp_path: Path) -> None:
+    write(tmp_path, [1, 2], resume=False)
+    verify_scores(tmp_path)
+    finish_results(tmp_path, "{}\n", documents=2)
+    manifest = Manifest.read(tmp_path, "evaluation")
+    assert set(manifest.files) == {"documents.jsonl", "evaluation.json", "report.json"}
+    assert manifest.facts == {"documents": 2}
+    verify_scores(tmp_path)
+    content = bytearray((tmp_path / "documents.jsonl").read_bytes())
+    content[-20] ^= 1
+    (tmp_path / "documents.jsonl").write_bytes(content)
+    with pytest.raises(DataError, match=r"documents\.jsonl must hold .* it is damaged or was changed"):
+        verify_scores(tmp_path)
+    write(tmp_path, [3], resume=False)
+    assert not (tmp_path / "manifest.json").exists()
+
+
+def test_folders_of_results_may_be_written_to(tmp_path: Path) -> None:
+    require_results_folder(tmp_path / "missing")
+    require_results_folder(tmp_path)
+    write(tmp_path, [1], resume=False)
+    finish_results(tmp_path, "{}\n", documents=1)
+    (tmp_path / ".tmp-report.json").touch()
+    require_results_folder(tmp_path)
+
+
+def test_folders_with_anything_else_are_refused(tmp_path: Path) -> None:
+    (tmp_path / "file").touch()
+    with pytest.raises(RecipeError, match="file must be a folder for the results of an evaluation, got a file"):
+        require_results_folder(tmp_path / "file")
+    write(tmp_path / "results", [1], resume=False)
+    (tmp_path / "results" / "notes.txt").touch()
+    with pytest.raises(RecipeError, match=r"results must be empty or hold .* got notes\.txt; choose another --out"):
+        require_results_folder(tmp_path / "results")
+    (tmp_path / "other").mkdir()
+    (tmp_path / "other" / "evaluation.json").write_text("[]")
+    with pytest.raises(RecipeError, match=r"other must be empty or hold .* got evaluation\.json"):
+        require_results_folder(tmp_path / "other")

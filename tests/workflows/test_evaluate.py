@@ -10,7 +10,6 @@ from sumpool.data.sources._base import Example
 from sumpool.data.texts import TextsWriter
 from sumpool.documents.document import Document
 from sumpool.errors import DataError, Interrupted, RecipeError
-from sumpool.evaluation.config import EvaluationConfig
 from sumpool.evaluation.task import Results
 from sumpool.inference.loading import LoadedModel
 from sumpool.inference.summaries import Summary
@@ -151,7 +150,7 @@ def test_a_run_that_was_stopped_goes_on_where_it_was(run: Path, tmp_path: Path, 
     seen: list[Progress] = []
     evaluate_run(run, results=Results(tmp_path / "parts", resume=True), report=seen.append)
     assert [progress.done for progress in seen] == list(range(stop, DOCUMENTS + 1))
-    for name in ("documents.jsonl", "report.json", "evaluation.json"):
+    for name in ("documents.jsonl", "report.json", "evaluation.json", "manifest.json"):
         assert (tmp_path / "parts" / name).read_bytes() == (tmp_path / "whole" / name).read_bytes()
 
 
@@ -210,7 +209,7 @@ def test_a_file_of_summaries_goes_on_where_it_was(files: tuple[Path, Path], tmp_
 def test_a_file_of_summaries_has_its_results_beside_it(files: tuple[Path, Path]) -> None:
     notes: list[str] = []
     found = evaluate_predictions(
-        *files, config=EvaluationConfig(lead_words=2), report=lambda progress: notes.append(progress.note)
+        *files, overrides=["evaluate.lead_words=2"], report=lambda progress: notes.append(progress.note)
     )
     assert found.rows[0].system == "ours"
     assert found.rows[1].system == "LEAD-2"
@@ -262,3 +261,26 @@ def test_an_equal_lead_is_one_row(run: Path) -> None:
     assert [row.system for row in found.rows][:3] == ["tiny", "LEAD-5", "LEAD-8"]
     assert "LEAD-5 is as long as the summaries of tiny on average" in found.notes
     assert not next(row for row in found.rows if row.system == "LEAD-5").against_lead
+
+
+def test_wrong_settings_of_a_file_are_reported_before_it_is_read(files: tuple[Path, Path]) -> None:
+    with pytest.raises(
+        RecipeError, match=r"(?s)2 problems.*evaluate\.lead_wrds is not .*did you mean lead_words.*x is"
+    ):
+        evaluate_predictions(Path("missing"), files[1], overrides=["evaluate.lead_wrds=7", "x=1"])
+    with pytest.raises(RecipeError, match=r"--set must look like section\.setting=value"):
+        evaluate_predictions(*files, overrides=["lead_words"])
+
+
+def test_other_folders_are_left_alone(run: Path, tmp_path: Path) -> None:
+    folder = tmp_path / "mine"
+    folder.mkdir()
+    (folder / "documents.jsonl").write_text("my documents")
+    for resume in (False, True):
+        with pytest.raises(
+            RecipeError, match=r"mine must be empty or hold the results of an evaluation alone, got doc"
+        ):
+            evaluate_run(run, results=Results(folder, resume=resume))
+    with pytest.raises(RecipeError, match="must be empty or hold"):
+        evaluate_run(run, results=Results(run))
+    assert [path.read_text() for path in folder.iterdir()] == ["my documents"]
