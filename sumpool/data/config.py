@@ -40,7 +40,9 @@ class DataConfig(Settings):
     gap_sentences: GapSentencesConfig | None = None
     """Train on documents alone, by gap-sentence generation, instead of on summaries."""
     prepared: Path | None = None
-    """Folder of the prepared data; by default `prepared/` and the name of the recipe."""
+    """Folder of the prepared data; by default the folder in `prepared/` that was made from the same documents with the
+    same settings, else `prepared/` and the name of the recipe. Other data there is kept, and new data goes beside it.
+    """
     tokenizer: Path | None = None
     """Run folder or imported model whose tokenizer is used; by default a tokenizer is trained on the training split.
     The sentence splitter is always trained."""

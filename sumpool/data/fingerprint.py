@@ -1,12 +1,18 @@
-"""Fingerprint of prepared data: a digest of everything that the data depends on, kept in the folder's manifest."""
+"""Fingerprint of prepared data: a digest of everything that the data depends on, kept in the folder's manifest.
+
+The manifest has three facts about the origin of the data: `fingerprint` with the modification times of the source
+files, which is compared first, `without_times`, and `source`, the digest of the content of the files, which decides
+where only the times differ.
+"""
 
 import hashlib
 import json
+from collections.abc import Mapping
 from pathlib import Path
 
 import sumpool
 from sumpool.data.config import DataConfig
-from sumpool.errors import DataError
+from sumpool.errors import DataError, RecipeError
 from sumpool.io.manifest import NAME, FileDigest, Manifest
 from sumpool.progress import Check
 from sumpool.text.load import tokenizer_files
@@ -14,7 +20,7 @@ from sumpool.text.load import tokenizer_files
 _SCHEMA = 1
 
 
-def fingerprint(config: DataConfig) -> str:
+def fingerprint(config: DataConfig, *, times: bool = True) -> str:
     """Return a digest of what prepared data depends on: settings, source files (names, sizes, times), version."""
     source = config.require_source()
     about = {
@@ -24,16 +30,34 @@ def fingerprint(config: DataConfig) -> str:
         **({"tokenizer": _digest(config.tokenizer)} if config.tokenizer else {"vocabulary": config.vocabulary}),
         **({"phrases": config.phrases} if config.phrases else {}),  # absent, so that older fingerprints stay valid
         **config.model_dump(mode="json", include={"shuffled", "gap_sentences"}, exclude_none=True),
-        "files": [_file_state(path) for path in source.files()],
+        "files": [_file_state(path)[: 3 if times else 2] for path in source.files()],
     }
     return hashlib.sha256(json.dumps(about, sort_keys=True).encode()).hexdigest()
 
 
-def write_manifest(folder: Path, fingerprint: str, check: Check) -> None:
-    """Write the manifest of a folder of prepared data that is otherwise complete."""
+def source_digest(config: DataConfig, check: Check) -> str:
+    """Return a digest of the content of all source files; empty if a file cannot be read."""
+    try:
+        digests = [FileDigest.of(path, check).sha256 for path in config.require_source().files()]
+    except OSError:
+        return ""  # the source reports a missing file
+    return hashlib.sha256("".join(digests).encode()).hexdigest()
+
+
+def origin(config: DataConfig, check: Check) -> dict[str, str]:
+    """Return the facts about the origin of prepared data for its manifest."""
+    return {
+        "fingerprint": fingerprint(config),
+        "without_times": fingerprint(config, times=False),
+        "source": source_digest(config, check),
+    }
+
+
+def write_manifest(folder: Path, facts: Mapping[str, str], check: Check) -> None:
+    """Write the manifest of a folder of prepared data that is otherwise complete, with the facts of `origin`."""
     paths = sorted(path for path in folder.rglob("*") if path.is_file())
     files = {path.relative_to(folder).as_posix(): FileDigest.of(path, check) for path in paths}
-    Manifest(files, {"fingerprint": fingerprint}, kind="prepared data").write(folder)
+    Manifest(files, facts, kind="prepared data").write(folder)
 
 
 def is_intact(folder: Path, fingerprint: str, check: Check) -> bool:
@@ -48,9 +72,36 @@ def is_intact(folder: Path, fingerprint: str, check: Check) -> bool:
     return True
 
 
-def is_prepared_folder(folder: Path) -> bool:
-    """Return whether a folder holds prepared data of any fingerprint."""
-    return (folder / NAME).is_file()
+def read_origin(folder: Path) -> Mapping[str, str]:
+    """Return the facts about the origin of prepared data; empty if the folder holds none."""
+    try:
+        return Manifest.read(folder, "prepared data").facts
+    except DataError:
+        return {}
+
+
+def require_replaceable(folder: Path) -> None:
+    """Check that a folder is new or empty, or holds prepared data and nothing else, and may therefore be replaced.
+
+    Raises:
+        RecipeError: If the folder holds anything else, which is left untouched.
+    """
+    if not folder.exists() or (folder.is_dir() and not any(folder.iterdir())):
+        return
+    try:
+        listed = Manifest.read(folder, "prepared data").files.keys()
+    except DataError as error:
+        raise RecipeError(
+            f"{folder} must be new, empty or prepared data, got other content ({error}); set data.prepared to another "
+            "folder, or move this one away"
+        ) from error
+    files = {path.relative_to(folder).as_posix() for path in folder.rglob("*") if not path.is_dir()}
+    extra = sorted(files - {*listed, NAME})
+    if extra:
+        raise RecipeError(
+            f"{folder} must hold nothing but prepared data to be prepared again, got {extra[0]}; move it away, or set "
+            "data.prepared to another folder"
+        )
 
 
 def content_digest(prepared: Path) -> str:

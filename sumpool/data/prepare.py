@@ -27,7 +27,7 @@ from sumpool.data import contamination
 from sumpool.data.config import DataConfig
 from sumpool.data.document_stats import DocumentStats, summarize_split
 from sumpool.data.encoding import PHRASES, SENTENCES, DocumentEncoder, spans
-from sumpool.data.fingerprint import fingerprint, is_intact, is_prepared_folder, write_manifest
+from sumpool.data.fingerprint import fingerprint, is_intact, origin, require_replaceable, write_manifest
 from sumpool.data.ingest import Ingested, ingest
 from sumpool.data.pretraining_tasks import read_rows
 from sumpool.data.processes import caller, ordered_map
@@ -35,7 +35,7 @@ from sumpool.data.report import DataReport, SplitReport
 from sumpool.data.shards import Shard, ShardWriter
 from sumpool.data.sources._base import SPLITS, Split
 from sumpool.data.texts import Texts
-from sumpool.errors import DataError, RecipeError
+from sumpool.errors import RecipeError
 from sumpool.io.atomic import disk_errors, replace_folder
 from sumpool.io.lock import locked
 from sumpool.progress import Check, Progress, Report
@@ -69,29 +69,26 @@ def prepare(config: DataConfig, folder: Path, *, skip_bad_rows: bool, report: Re
         check: Called several times a second; an exception stops the work.
 
     Raises:
-        DataError: If a row cannot be used, no training document is left, the folder has other content, or
-            `data.tokenizer` holds no tokenizer.
-        RecipeError: If `data.vocabulary` differs from the size of the tokenizer.
+        DataError: If a row cannot be used, no training document is left, or `data.tokenizer` holds no tokenizer.
+        RecipeError: If the folder has other content, which is left untouched, or `data.vocabulary` differs from the
+            size of the tokenizer.
         ResourceError: If memory or disk space runs out.
     """
     advice = "prepare again, or name a folder on another disk as data.prepared"
     folder.parent.mkdir(parents=True, exist_ok=True)
     lock = locked(folder.with_name(f".{folder.name}.lock"), on_busy=lambda _: check())
     with disk_errors(folder, advice=advice, only_full=True), lock:
-        digest = fingerprint(config)
-        if is_intact(folder, digest, check):
+        if is_intact(folder, fingerprint(config), check):
             return DataReport.load(folder)
-        if folder.exists() and not is_prepared_folder(folder) and any(folder.iterdir()):
-            raise DataError(
-                f"{folder} must be new, empty or prepared data, got other content; set data.prepared to another folder"
-            )
+        require_replaceable(folder)
+        facts = origin(config, check)
         if config.tokenizer:
             _require_vocabulary_of_tokenizer(config, load_tokenizer(config.tokenizer).vocab_size)
         with replace_folder(folder) as new:
             ingested = ingest(read_rows(config), new, skip_bad_rows=skip_bad_rows, report=report, check=check)
             data_report = _encode_all(config, new, ingested, report, check)
             data_report.save(new)
-            write_manifest(new, digest, check)
+            write_manifest(new, facts, check)
     return data_report
 
 
@@ -111,7 +108,8 @@ def _encode_all(config: DataConfig, folder: Path, ingested: Ingested, report: Re
     for note in notes:
         report(Progress("prepare", note=note))
     read, language = ingested.kept + ingested.rejected, _main_language(texts["train"])
-    return DataReport(read, ingested.kept, ingested.rejected, vocabulary, splits, notes, language)
+    fields = config.require_source().field_names()
+    return DataReport(read, ingested.kept, ingested.rejected, vocabulary, splits, notes, language, fields)
 
 
 def _main_language(texts: Texts) -> str:

@@ -7,7 +7,7 @@ from pathlib import Path
 import numpy as np
 from pydantic import TypeAdapter, ValidationError
 
-from sumpool.data.sources._base import SPLITS, Split
+from sumpool.data.sources._base import SPLITS, Fields, Split
 from sumpool.errors import DataError
 from sumpool.text.language import ENGLISH
 
@@ -91,6 +91,8 @@ class DataReport:
         notes: Messages about guessed and changed settings.
         language: Code of the language of most training documents (ISO 639-1); empty if it is not clear. Reports without
             it are of English data.
+        fields: Names of the fields that the documents were read from, of the first file; None for sources without named
+            fields and in reports of older versions.
     """
 
     read: int
@@ -100,6 +102,7 @@ class DataReport:
     splits: Mapping[Split, SplitReport]
     notes: tuple[str, ...]
     language: str = ENGLISH
+    fields: Fields | None = None
 
     def save(self, folder: Path) -> None:
         """Write the report to a prepared folder."""
@@ -123,6 +126,14 @@ class DataReport:
         splits = [self.splits[split] for split in SPLITS]
         heading = ("", *SPLITS)
         return [heading, *((label, *map(show, splits)) for label, show in _ROWS)]
+
+
+def remembered_fields(folder: Path) -> Fields | None:
+    """Return the names of the fields that a run or prepared data was made from; None if the folder does not tell."""
+    try:
+        return DataReport.load(folder).fields
+    except DataError:
+        return None
 
 
 def _percent(fraction: float | None) -> str:

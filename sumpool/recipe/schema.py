@@ -36,7 +36,7 @@ class Recipe(Settings):
 
     @property
     def prepared_folder(self) -> Path:
-        """Folder of the prepared data: `data.prepared`, by default `prepared/<name>`."""
+        """Folder for new prepared data: `data.prepared`, by default `prepared/<name>`; equal data may be elsewhere."""
         return self.data.prepared or Path("prepared") / self.name
 
     @model_validator(mode="after")

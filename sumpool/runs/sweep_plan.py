@@ -7,7 +7,7 @@ import torch
 
 from sumpool.core.model.summarizer import SummarizationModel
 from sumpool.core.nn.execution import SkipInit
-from sumpool.data.prepare import prepare
+from sumpool.data.prepared_folder import find_or_prepare
 from sumpool.data.shards import Shard
 from sumpool.errors import RecipeError
 from sumpool.progress import Check, Report
@@ -46,13 +46,13 @@ def plan_runs(loaded: LoadedSweep, folder: Path, report: Report, check: Check) -
         Interrupted: If a signal has come.
     """
     first = loaded.rows[0]
-    prepared = first.prepared_folder
-    vocabulary = prepare(first.data, prepared, skip_bad_rows=False, report=report, check=check).vocabulary
+    default = first.prepared_folder
+    prepared, data_report = find_or_prepare(first.data, default, skip_bad_rows=False, report=report, check=check)
     shards = Shard.open(prepared, "train"), Shard.open(prepared, "validation")
     runs, problems = [], []
     for row in loaded.rows:
         try:
-            parameters = _count_parameters(row, vocabulary)
+            parameters = _count_parameters(row, data_report.vocabulary)
         except (ValueError, RecipeError) as error:
             problems.append(f"rows.{row.name}: {error}")
             continue

@@ -7,7 +7,7 @@ import torch
 
 from sumpool.core.model.summarizer import SummarizationModel
 from sumpool.data.encoding import PHRASES
-from sumpool.data.prepare import prepare
+from sumpool.data.prepared_folder import find_or_prepare
 from sumpool.data.report import DataReport
 from sumpool.data.shards import Shard
 from sumpool.progress import Check, Report
@@ -39,8 +39,8 @@ def set_up_training(recipe: Recipe, report: Report, check: Check) -> TrainingSet
         ResourceError: If memory or disk runs out.
         Interrupted: If a signal has come.
     """
-    prepared = recipe.prepared_folder
-    data_report = prepare(recipe.data, prepared, skip_bad_rows=False, report=report, check=check)
+    default = recipe.prepared_folder
+    prepared, data_report = find_or_prepare(recipe.data, default, skip_bad_rows=False, report=report, check=check)
     tokenizer = load_tokenizer(prepared)
     training, validation = (Shard.open(prepared, split) for split in ("train", "validation"))
     torch.manual_seed(recipe.seed)

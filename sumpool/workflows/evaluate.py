@@ -24,6 +24,7 @@ from sumpool.inference.summaries import generate_summaries
 from sumpool.progress import Check, Progress, Report, go_on, silent
 from sumpool.recipe.load import list_problems, override_all
 from sumpool.recipe.problems import error_messages
+from sumpool.runs.run_data import prepared_data_of
 from sumpool.runs.run_metrics import evaluation_folder
 from sumpool.settings import Settings
 from sumpool.training.weights import MODEL
@@ -163,7 +164,7 @@ def prepared_folder(loaded: LoadedModel) -> Path:
             f"data.prepared must be a folder of prepared data, got nothing: {loaded.folder} was imported and has no "
             "documents of its own; name some with --set data.prepared=FOLDER"
         )
-    return loaded.recipe.prepared_folder
+    return prepared_data_of(loaded.folder, loaded.recipe)
 
 
 def _summarize_examples(examples: Iterable[Example], loaded: LoadedModel, check: Check) -> Iterator[Candidate]:

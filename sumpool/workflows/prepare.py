@@ -3,7 +3,7 @@
 import signal
 from pathlib import Path
 
-from sumpool.data import prepare as data
+from sumpool.data.prepared_folder import find_or_prepare
 from sumpool.data.report import DataReport
 from sumpool.errors import Interrupted
 from sumpool.progress import Report, interruptible, silent
@@ -11,7 +11,7 @@ from sumpool.recipe.schema import Recipe
 
 
 def prepare(recipe: Recipe, *, skip_bad_rows: bool = False, report: Report = silent) -> tuple[Path, DataReport]:
-    """Prepare the data of a recipe, unless that is done.
+    """Prepare the data of a recipe, unless equal data has been prepared, also for another recipe.
 
     Args:
         recipe: The recipe, of which only the `data` section is read.
@@ -22,20 +22,22 @@ def prepare(recipe: Recipe, *, skip_bad_rows: bool = False, report: Report = sil
         The prepared folder and the data report.
 
     Raises:
-        DataError: If a row cannot be used, no documents are left to train on, the folder holds something else, or the
-            tokenizer of `data.tokenizer` is missing or damaged.
-        RecipeError: If the tokenizer has another vocabulary size than the recipe.
+        DataError: If a row cannot be used, no documents are left to train on, or the tokenizer of `data.tokenizer` is
+            missing or damaged.
+        RecipeError: If the folder holds something else, or the tokenizer has another vocabulary size than the recipe.
         ResourceError: If memory or disk runs out.
         Interrupted: If a signal came; nothing incomplete is left.
     """
-    folder = recipe.prepared_folder
     with interruptible() as interruption:
         # Read the source, train tokenizer and sentence splitter, encode every document, move the folder into place.
         try:
-            data_report = data.prepare(
-                recipe.data, folder, skip_bad_rows=skip_bad_rows, report=report, check=interruption.check
+            return find_or_prepare(
+                recipe.data,
+                recipe.prepared_folder,
+                skip_bad_rows=skip_bad_rows,
+                report=report,
+                check=interruption.check,
             )
         except Interrupted as stop:
             name = signal.Signals(stop.number).name
             raise Interrupted(stop.number, f"stopped by {name}; nothing was prepared, so prepare begins anew") from stop
-    return folder, data_report

@@ -44,7 +44,8 @@ def train(recipe: Recipe, out: Path | None = None, *, report: Report = silent, c
     # 2. Open the run folder of this recipe and this data, and lock it.
     claim(run)
     with exclusive(run):
-        if is_finished(open_run(run, recipe, setup.prepared), recipe):
+        data = recipe.data.model_copy(update={"prepared": setup.prepared})
+        if is_finished(open_run(run, recipe.model_copy(update={"data": data}), setup.prepared), recipe):
             report(Progress("train", note=f"{run} is finished; nothing is left to do"))
             return run
         # 3. Update, validate and save checkpoints until the end.

@@ -5,9 +5,18 @@ from pathlib import Path
 import pytest
 
 from sumpool.data.config import DataConfig
-from sumpool.data.fingerprint import content_digest, fingerprint, is_intact, is_prepared_folder, write_manifest
+from sumpool.data.fingerprint import (
+    content_digest,
+    fingerprint,
+    is_intact,
+    origin,
+    read_origin,
+    require_replaceable,
+    write_manifest,
+)
 from sumpool.data.sources._base import Example, Reject, SourceConfig
-from sumpool.errors import DataError, Interrupted
+from sumpool.errors import DataError, Interrupted, RecipeError
+from sumpool.io.manifest import Manifest
 
 
 class FileConfig(SourceConfig):
@@ -94,7 +103,7 @@ def folder(tmp_path: Path) -> Path:
     (folder / "inner").mkdir(parents=True)
     (folder / "file").write_text("content")
     (folder / "inner" / "file").write_bytes(bytes(3 << 20))
-    write_manifest(folder, "made from this", never)
+    write_manifest(folder, {"fingerprint": "made from this"}, never)
     return folder
 
 
@@ -138,10 +147,57 @@ def test_content_digest_depends_on_files_only(folder: Path, tmp_path: Path) -> N
     before = content_digest(folder)
     moved = folder.rename(tmp_path / "moved")
     (moved / "manifest.json").unlink()
-    write_manifest(moved, "made from that", never)
+    write_manifest(moved, {"fingerprint": "made from that"}, never)
     assert content_digest(tmp_path / "moved") == before
-    assert is_prepared_folder(tmp_path / "moved")
+    assert read_origin(tmp_path / "moved") == {"fingerprint": "made from that"}
     (tmp_path / "moved" / "manifest.json").unlink()
-    assert not is_prepared_folder(tmp_path / "moved")
+    assert read_origin(tmp_path / "moved") == {}
     with pytest.raises(DataError, match=r"manifest\.json must be readable"):
         content_digest(tmp_path / "moved")
+
+
+def test_origin_tells_new_times_from_new_content(source: Path) -> None:
+    data = DataConfig.model_construct(source=FileConfig(path=source), vocabulary=400, phrases=0)
+    before = origin(data, never)
+    os.utime(source, ns=(1, 1))
+    touched = origin(data, never)
+    assert [name for name in before if before[name] != touched[name]] == ["fingerprint"]
+    source.write_text("CONTENT")
+    os.utime(source, ns=(1, 1))
+    changed = origin(data, never)
+    assert [name for name in touched if touched[name] != changed[name]] == ["source"]
+    source.unlink()
+    assert origin(data, never)["source"] == ""
+
+
+def test_only_prepared_data_is_replaceable(folder: Path, tmp_path: Path) -> None:
+    require_replaceable(tmp_path / "new")
+    (tmp_path / "empty").mkdir()
+    require_replaceable(tmp_path / "empty")
+    require_replaceable(folder)
+    (folder / "inner" / "file").write_text("damaged")
+    require_replaceable(folder)  # damaged prepared data is prepared again
+
+
+@pytest.mark.parametrize("change", ["file", "no manifest", "other kind", "other schema", "edited", "more"])
+def test_other_content_is_refused_untouched(folder: Path, tmp_path: Path, change: str) -> None:
+    manifest, reason = folder / "manifest.json", "must be new, empty or prepared data, got other content"
+    match change:
+        case "file":
+            folder = tmp_path / "single"
+            folder.write_text("content")
+        case "no manifest":
+            manifest.unlink()
+        case "other kind":
+            Manifest({}, {"fingerprint": "made from this"}).write(folder)
+        case "other schema":
+            manifest.write_text(manifest.read_text().replace('"schema": 2', '"schema": 1'))
+        case "edited":
+            manifest.write_text(manifest.read_text().replace("made from this", "made from that"))
+        case "more":
+            (folder / "inner" / "notes.txt").write_text("precious")
+            reason = r"must hold nothing but prepared data to be prepared again, got inner/notes\.txt"
+    before = {path: path.read_bytes() for path in tmp_path.rglob("*") if path.is_file()}
+    with pytest.raises(RecipeError, match=reason):
+        require_replaceable(folder)
+    assert {path: path.read_bytes() for path in tmp_path.rglob("*") if path.is_file()} == before

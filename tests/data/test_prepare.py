@@ -19,7 +19,7 @@ from sumpool.data.prepare import prepare
 from sumpool.data.report import DataReport
 from sumpool.data.shards import Shard
 from sumpool.data.sources._base import Example, Reject, SourceConfig, Split
-from sumpool.errors import DataError, Interrupted, ResourceError
+from sumpool.errors import DataError, Interrupted, RecipeError, ResourceError
 from sumpool.progress import Progress
 from sumpool.text.load import load_tokenizer
 from sumpool.text.phrases import Phrases
@@ -311,7 +311,7 @@ def test_overlap_of_splits_is_measured(tmp_path: Path) -> None:
 def test_folder_with_other_content_is_kept(tmp_path: Path) -> None:
     (tmp_path / "thesis").mkdir()
     (tmp_path / "thesis" / "chapter.txt").write_text("precious")
-    with pytest.raises(DataError, match=r"thesis must be new, empty or prepared data, got other content"):
+    with pytest.raises(RecipeError, match=r"thesis must be new, empty or prepared data, got other content"):
         run(write(tmp_path / "data", corpus()), tmp_path / "thesis")
     assert (tmp_path / "thesis" / "chapter.txt").read_text() == "precious"
 

@@ -176,6 +176,20 @@ def test_the_same_data_in_another_place_is_the_same(
     assert any("is finished" in note for note in notes_of(moved, run))
 
 
+def test_a_recipe_of_another_name_shares_the_prepared_data(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, recipe_with: Callable[..., Recipe]
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    options = ("data.prepared=null", "train.steps=1", "train.rouge_documents=0")
+    train(recipe_with(*options), tmp_path / "one")
+    notes = notes_of(recipe_with(*options, "name=other"), tmp_path / "other")
+    assert "the prepared data of these documents and settings is prepared/toy" in notes
+    assert [path.name for path in Path("prepared").iterdir() if path.is_dir()] == ["toy"]
+    assert load_recipe(tmp_path / "other").data.prepared == Path("prepared/toy")
+    report = json.loads((tmp_path / "other" / "report.json").read_text())
+    assert report["fields"] == {"document": "document", "summary": "summary", "id": "id"}
+
+
 def test_a_folder_of_something_else_is_refused(tmp_path: Path, recipe_with: Callable[..., Recipe]) -> None:
     (tmp_path / "thesis.tex").touch()
     with pytest.raises(RecipeError, match=r"must be new, empty or the folder of a run, got thesis\.tex"):

@@ -23,6 +23,7 @@ from sumpool.inference.chunking import batch_chunks
 from sumpool.inference.loading import LoadedModel
 from sumpool.io.manifest import Manifest
 from sumpool.progress import Check, Progress, Report
+from sumpool.runs.run_data import prepared_data_of
 from sumpool.runs.run_metrics import SCORES, RunMetrics
 from sumpool.runs.sweep_table import HOW_TO_READ, Outcome, SweepTable, tabulate
 from sumpool.training.data_order import TrainingData
@@ -63,7 +64,7 @@ def training_data(loaded: LoadedModel) -> TrainingData:
         raise CheckpointError(
             f"{loaded.folder} must be a run whose training is finished, for its time is what LED gets; let it go on"
         )
-    prepared = recipe.prepared_folder
+    prepared = prepared_data_of(loaded.folder, recipe)
     if facts.get("data") != content_digest(prepared):
         raise DataError(
             f"{prepared} must hold the data that {loaded.folder} was trained on, got other data: name the old folder "
@@ -87,7 +88,7 @@ def measure_trainer(
     recipe = loaded.recipe
     setup = _setup(loaded, data, settings, ours.metrics, conditions)
     trained = train_led(setup, report, check)
-    shard = Shard.open(recipe.prepared_folder, settings.split)
+    shard = Shard.open(prepared_data_of(loaded.folder, recipe), settings.split)
     summaries = _summaries(trained.model, loaded, shard, report, check)
     theirs = RunMetrics(
         rouge=_score(loaded, shard, summaries),

@@ -20,6 +20,7 @@ from sumpool.errors import DataError, RecipeError
 from sumpool.inference.loading import LoadedModel
 from sumpool.interpret.sentence_attention import sentence_attention
 from sumpool.progress import Check
+from sumpool.runs.run_data import prepared_data_of
 from sumpool.training.data_order import TrainingData
 from sumpool.training.validation import validate
 from sumpool.training.weights import needed_weights, set_weights, weights_of
@@ -94,7 +95,7 @@ def _with(loaded: LoadedModel, cross_attention: CrossAttentionConfig) -> Summari
 
 
 def _validation(loaded: LoadedModel) -> Shard:
-    prepared = loaded.recipe.prepared_folder
+    prepared = prepared_data_of(loaded.folder, loaded.recipe)
     shard = Shard.open(prepared, "validation")
     if not len(shard):
         raise DataError(f"{prepared / 'validation'} must hold a document with a summary, got none: prepare more data")

@@ -31,6 +31,15 @@ class Example:
     split: Split
 
 
+@dataclass(frozen=True)
+class Fields:
+    """Names of the fields that hold document, summary and id; without an id, the location in the file is the id."""
+
+    document: str
+    summary: str
+    id: str | None
+
+
 class SourceConfig(Settings, ABC):
     """Settings of a source."""
 
@@ -39,6 +48,10 @@ class SourceConfig(Settings, ABC):
     @abstractmethod
     def rows(self) -> Iterator[Example | Reject]:
         """Read all rows, one at a time and in a fixed order; an unusable row is returned as a `Reject`."""
+
+    def field_names(self) -> Fields | None:
+        """Return the names of the fields that are read; None for sources without named fields."""
+        return None
 
     def notes(self) -> Iterable[str]:
         """Return messages about guessed settings and excluded documents; none by default."""

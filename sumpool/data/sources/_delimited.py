@@ -6,7 +6,8 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import IO, Self
 
-from sumpool.data.sources._fields import Fields, FieldsSourceConfig
+from sumpool.data.sources._base import Fields
+from sumpool.data.sources._fields import FieldsSourceConfig
 from sumpool.documents.files import READ_ERRORS, decode, open_bytes
 from sumpool.documents.json_lines import Line, Reject
 from sumpool.errors import DataError

@@ -3,13 +3,12 @@
 import hashlib
 from abc import ABC, abstractmethod
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Self
 
 from pydantic import Field, model_validator
 
-from sumpool.data.sources._base import Example, SourceConfig, Split, hash_split
+from sumpool.data.sources._base import Example, Fields, SourceConfig, Split, hash_split
 from sumpool.documents.json_lines import (
     DOCUMENT_FIELDS,
     ID_FIELDS,
@@ -20,15 +19,6 @@ from sumpool.documents.json_lines import (
     text_of,
 )
 from sumpool.errors import DataError
-
-
-@dataclass(frozen=True)
-class Fields:
-    """Names of the fields that hold document, summary and id; without an id, the location in the file is the id."""
-
-    document: str
-    summary: str
-    id: str | None
 
 
 class FieldsSourceConfig(SourceConfig, ABC):
@@ -104,6 +94,14 @@ class FieldsSourceConfig(SourceConfig, ABC):
                         row = Reject(line.where, f"id must be unique, got {row.id!r} a second time")
                     digests.add(digest)
                 yield row
+
+    def field_names(self) -> Fields | None:
+        """Return the field names of the first file, guessed or set.
+
+        Raises:
+            DataError: As `rows`.
+        """
+        return next((self.fields_of(path) for path, _ in self.paths()), None)
 
     def notes(self) -> Iterator[str]:
         """Return a message per file with guessed field names.

@@ -11,8 +11,8 @@ from pathlib import Path
 from typing import Any, Literal, final
 
 from sumpool.data.sources._arrow import first_line, read_batches, require_pyarrow
-from sumpool.data.sources._base import SPLITS, Split
-from sumpool.data.sources._fields import Fields, FieldsSourceConfig, quote_names
+from sumpool.data.sources._base import SPLITS, Fields, Split
+from sumpool.data.sources._fields import FieldsSourceConfig, quote_names
 from sumpool.documents.json_lines import Line, Reject
 from sumpool.errors import DataError
 

@@ -7,7 +7,8 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Literal, final
 
-from sumpool.data.sources._fields import Fields, FieldsSourceConfig
+from sumpool.data.sources._base import Fields
+from sumpool.data.sources._fields import FieldsSourceConfig
 from sumpool.documents.json_lines import Line, Reject, read_lines
 
 

@@ -9,8 +9,8 @@ from pathlib import Path
 from typing import Any, Literal, final
 
 from sumpool.data.sources._arrow import first_line, read_batches, require_pyarrow
-from sumpool.data.sources._base import Split
-from sumpool.data.sources._fields import Fields, FieldsSourceConfig
+from sumpool.data.sources._base import Fields, Split
+from sumpool.data.sources._fields import FieldsSourceConfig
 from sumpool.documents.json_lines import Line, Reject
 from sumpool.errors import DataError
 

@@ -1,0 +1,41 @@
+import shutil
+from pathlib import Path
+
+import pytest
+
+from sumpool.data.fingerprint import content_digest, write_manifest
+from sumpool.io.manifest import Manifest
+from sumpool.progress import go_on
+from sumpool.recipe.load import load_recipe
+from sumpool.runs.run_data import prepared_data_of
+
+
+@pytest.fixture
+def run(run_folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A run whose data lies in prepared/renamed, beside other data."""
+    monkeypatch.chdir(tmp_path)
+    for name in ("other", "renamed"):
+        folder = tmp_path / "prepared" / name
+        folder.mkdir(parents=True)
+        (folder / "tokens.bin").write_text(name)
+        write_manifest(folder, {"fingerprint": name}, go_on)
+    run = Path(shutil.copytree(run_folder, tmp_path / "run"))
+    manifest = Manifest.read(run)
+    Manifest(manifest.files, {**manifest.facts, "data": content_digest(tmp_path / "prepared" / "renamed")}).write(run)
+    return run
+
+
+def test_data_of_a_run_is_found_by_its_content(run: Path) -> None:
+    assert prepared_data_of(run, load_recipe(run)) == Path("prepared/renamed")
+
+
+def test_folder_of_the_recipe_and_of_the_caller_come_first(run: Path) -> None:
+    for name in ("prepared/other", "prepared/typo"):
+        assert prepared_data_of(run, load_recipe(run, [f"data.prepared={name}"])) == Path(name)
+
+
+def test_data_that_is_gone_has_the_folder_of_the_recipe(run: Path) -> None:
+    shutil.rmtree("prepared/renamed")
+    assert prepared_data_of(run, load_recipe(run)) == Path("prepared/random")
+    (run / "manifest.json").write_text("{")
+    assert prepared_data_of(run, load_recipe(run)) == Path("prepared/random")
