@@ -145,7 +145,7 @@ class _Progress:
     def __init__(self, report: Report, total: int | None) -> None:
         self._report, self._total = report, total
         self._skipped = 0
-        self._start: float | None = None
+        self._first: tuple[float, int] | None = None  # time and count of the first report, after the model is loaded
 
     def skip(self) -> None:
         """Count a document that needs no generation."""
@@ -163,6 +163,10 @@ class _Progress:
     def report(self, progress: Progress) -> None:
         """Report the progress of the generation."""
         now = time.monotonic()
-        self._start = self._start or now
-        rate = {"documents/s": progress.done / (now - self._start)} if progress.done and now > self._start else {}
+        if progress.done:
+            self._first = self._first or (now, progress.done)
+        rate = {}
+        if self._first and progress.done > self._first[1]:
+            start, done = self._first
+            rate = {"documents/s": (progress.done - done) / max(now - start, 1e-9)}
         self._report(replace(progress, done=progress.done + self._skipped, total=self._total, metrics=rate))
