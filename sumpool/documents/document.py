@@ -3,6 +3,8 @@
 from dataclasses import dataclass, replace
 from typing import Literal
 
+from sumpool.text.cleaning import remove_invisible
+
 TextBlockKind = Literal["paragraph", "heading", "list_item", "table_row", "caption", "code", "notice"]
 """Kind of a block; a notice is text about the document, such as a licence, an address or a table of contents."""
 
@@ -72,6 +74,16 @@ class ParsedDocument:
     blocks: tuple[TextBlock, ...]
     title: str = ""
     notes: tuple[str, ...] = ()
+
+    def visible(self) -> "tuple[ParsedDocument, int]":
+        """Return the content without invisible characters, and their number."""
+        blocks: list[TextBlock] = []
+        title, total = remove_invisible(self.title)
+        for block in self.blocks:
+            text, count = remove_invisible(block.text)
+            blocks.append(replace(block, text=text) if text != block.text else block)
+            total += count
+        return ParsedDocument(tuple(blocks), title, self.notes), total
 
 
 @dataclass(frozen=True)

@@ -1,87 +1,114 @@
-"""Documents from files, folders and standard input, read one at a time."""
+"""Documents from files, folders, addresses and standard input, read one at a time."""
 
 import sys
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import BinaryIO, Final
 
-from sumpool.documents.document import DEFAULT_OPTIONS, Document, ReadOptions
-from sumpool.documents.files import READ_ERRORS, decode, open_bytes, uncompressed_suffix
-from sumpool.documents.formats import FORMATS, load_format
-from sumpool.documents.json_lines import DOCUMENT_FIELDS, ID_FIELDS, Line, Reject, guess_field, read_lines, text_of
+from sumpool.documents.addresses import fetch, is_address
+from sumpool.documents.decoding import invisible_note
+from sumpool.documents.detection import ROW_KINDS, detect_format
+from sumpool.documents.document import DEFAULT_OPTIONS, Document, ParsedDocument, ReadOptions
+from sumpool.documents.files import READ_ERRORS, read_limited, uncompressed_suffix
+from sumpool.documents.folders import files_of
+from sumpool.documents.formats import load_format
+from sumpool.documents.rows import json_line_documents, row_documents
+from sumpool.documents.sections import cut_back_matter, mark_contents
 from sumpool.errors import DataError
 
 STDIN: Final = "-"
 """Argument that stands for standard input."""
 
-_TEXT_SUFFIXES = ("", ".txt", ".text", ".md", ".markdown")
-_SUPPORTED = ".txt, .md or .jsonl (also with .gz or .zst), a folder of them, or - for stdin"
+
+def ignore_notice(notice: str) -> None:
+    """Discard a notice."""
 
 
 def read_documents(
-    name: str, options: ReadOptions = DEFAULT_OPTIONS, stdin: BinaryIO | None = None
+    name: str,
+    options: ReadOptions = DEFAULT_OPTIONS,
+    stdin: BinaryIO | None = None,
+    notice: Callable[[str], None] = ignore_notice,
 ) -> Iterator[Document]:
     """Read the documents of one command-line argument; the files of a folder in alphabetical order.
 
     Args:
-        name: File, folder or "-".
+        name: File, folder, http(s) address or "-".
         options: Options of reading.
         stdin: Stream read for "-"; by default standard input.
+        notice: Called with a sentence about the files of a folder that are passed over.
     """
-    path = Path(name)
     if name == STDIN:
-        yield _from_bytes(STDIN, (stdin or sys.stdin.buffer).read())
-    elif path.is_dir():
-        for file in sorted(path.rglob("*")):
-            if file.is_file() and not any(part.startswith(".") for part in file.relative_to(path).parts):
-                yield from _read_file(file, options)
+        stream = stdin or sys.stdin.buffer
+        yield from _documents(STDIN, "", lambda: read_limited(stream, options.max_bytes), options)
+    elif is_address(name):
+        yield from _fetched_documents(name, options)
+    elif Path(name).is_dir():
+        for file in files_of(Path(name), options, notice):
+            yield from _file_documents(file, options)
     else:
-        yield from _read_file(path, options)
+        yield from _file_documents(Path(name), options)
 
 
-def _read_file(path: Path, options: ReadOptions) -> Iterator[Document]:
+def _file_documents(path: Path, options: ReadOptions) -> Iterator[Document]:
     suffix = uncompressed_suffix(path)
-    try:
-        if suffix == ".jsonl":
-            yield from _read_json_lines(path, options.field)
-        elif suffix in _TEXT_SUFFIXES:
-            with open_bytes(path) as file:
-                yield _from_bytes(str(path), file.read())
-        elif suffix in FORMATS:
-            with open_bytes(path) as file:
-                yield Document.from_parsed(str(path), load_format(FORMATS[suffix]).parse(file.read(), options))
-        else:
-            yield Document(str(path), "", f"{path} must be {_SUPPORTED}, got {suffix}; convert it to text")
-    except DataError as error:
-        yield Document(str(path), "", str(error))
-    except ValueError as error:
-        yield Document(str(path), "", f"{path} {error}")
-    except READ_ERRORS as error:
-        yield Document(str(path), "", f"{path} must be complete, got: {error}; get the file again")
-
-
-def _read_json_lines(path: Path, field: str | None) -> Iterator[Document]:
-    for line in read_lines(path):
-        if isinstance(line, Reject):
-            yield Document(line.where, "", f"{line.where} {line.reason}")
-            continue
-        name = _name(line)
+    if suffix in (".jsonl", ".ndjson"):
         try:
-            text = text_of(line.fields, field or guess_field(line.fields, DOCUMENT_FIELDS) or DOCUMENT_FIELDS[0])
-        except ValueError as error:
-            yield Document(name, "", f"{line.where} {error}")
-        else:
-            yield Document(name, text)
+            yield from json_line_documents(path, options)
+        except DataError as error:
+            yield Document(str(path), "", str(error))
+    else:
+        yield from _documents(str(path), suffix, lambda: _read(path, options.max_bytes), options)
 
 
-def _name(line: Line) -> str:
-    """Return the id in a line; its location if there is none."""
-    value = line.fields.get(guess_field(line.fields, ID_FIELDS) or "")
-    return str(value) if isinstance(value, str | int) and str(value).strip() else line.where
-
-
-def _from_bytes(name: str, content: bytes) -> Document:
+def _read(path: Path, max_bytes: int) -> bytes:
     try:
-        return Document(name, decode(content))
+        file = path.open("rb")
+    except (OSError, ValueError) as error:
+        reason = error.strerror if isinstance(error, OSError) else error
+        raise DataError(f"{path} must be a file that can be read, got: {reason}; check the path") from error
+    with file:
+        return read_limited(file, max_bytes)
+
+
+def _fetched_documents(address: str, options: ReadOptions) -> Iterator[Document]:
+    try:
+        content, suffix = fetch(address, options.max_bytes)
+    except DataError as error:
+        yield Document(address, "", str(error))
+    else:
+        yield from _documents(address, suffix, lambda: content, options)
+
+
+def _documents(name: str, suffix: str, read: Callable[[], bytes], options: ReadOptions) -> Iterator[Document]:
+    """Read the documents of one content; what prevents it is the error of a document."""
+    subject = "stdin" if name == STDIN else name
+    try:
+        content = read()
+        kind = detect_format(content, suffix)
+        if kind in ROW_KINDS:
+            yield from row_documents(subject if name == STDIN else name, content, kind, options)
+        else:
+            yield _document(name, load_format(kind).parse(content, options), options)
+    except DataError as error:
+        yield Document(name, "", str(error))
+    except READ_ERRORS as error:
+        yield Document(name, "", f"{subject} must be complete, got: {error}; get the file again")
     except ValueError as error:
-        return Document(name, "", f"{'stdin' if name == STDIN else name} {error}")
+        yield Document(name, "", f"{subject} {error}")
+    except RecursionError:
+        yield Document(name, "", f"{subject} must be nested less deeply, got more levels than can be read")
+
+
+def _document(name: str, parsed: ParsedDocument, options: ReadOptions) -> Document:
+    """Build a document from the result of a format, without invisible characters and back matter."""
+    parsed, invisible = parsed.visible()
+    parsed = ParsedDocument(mark_contents(parsed.blocks), parsed.title, (*parsed.notes, *invisible_note(invisible)))
+    document = Document.from_parsed(name, parsed)
+    if options.keep_references:
+        return document
+    blocks, words = cut_back_matter(document.blocks)
+    if not words:
+        return document
+    note = f"{words:,} words of references and appendices left out"
+    return Document.from_parsed(name, ParsedDocument(blocks, document.title, (*document.notes, note)))

@@ -2,7 +2,8 @@
 
 Invisible characters can hide instructions or split words, and differ between copies of the same document. Line ends
 become line feeds, and these characters are removed: control characters, lone surrogates, and those that Unicode calls
-"default ignorable" (zero-width, bidirectional and tag characters, variation selectors, byte-order marks, soft hyphens).
+"default ignorable" (zero-width, bidirectional and tag characters, variation selectors, byte-order marks, soft hyphens),
+the marks of interlinear annotations (U+FFF9 to U+FFFB) and the blank Braille pattern (U+2800).
 The price: emoji joined by zero-width joiners are separated, and Persian words lose the non-joiner.
 """
 
@@ -12,13 +13,14 @@ from collections.abc import Iterable, Iterator
 from itertools import islice
 
 _LINE_END = re.compile("\r\n|[\r\v\f\x85\u2028]")
-_INVISIBLE = re.compile(
-    "["
-    "\x00-\x08\x0e-\x1f\x7f-\x9f\ud800-\udfff"  # control characters, lone surrogates
+_IGNORABLE = (
+    "\ud800-\udfff"  # lone surrogates
     "\u00ad\u034f\u061c\u115f\u1160\u17b4\u17b5\u180b-\u180f\u200b-\u200f\u202a-\u202e\u2060-\u206f"
-    "\u3164\ufe00-\ufe0f\ufeff\uffa0\ufff0-\ufff8\U0001bca0-\U0001bca3\U0001d173-\U0001d17a\U000e0000-\U000e0fff"
-    "]+"
+    "\u3164\ufe00-\ufe0f\ufeff\uffa0\ufff0-\ufffb\u2800\U0001bca0-\U0001bca3\U0001d173-\U0001d17a\U000e0000-\U000e0fff"
 )
+_INVISIBLE = re.compile(f"[\x00-\x08\x0e-\x1f\x7f-\x9f{_IGNORABLE}]+")
+_INVISIBLE_IN_LAYOUT = re.compile(f"[\x00-\x07\x0e-\x1a\x1c-\x1f\x7f-\x9f{_IGNORABLE}]+")
+"""Invisible characters except backspaces, form feeds and escapes, by which a layout is recognised."""
 
 _WORD = re.compile(r"\S+")
 _MAX_HEADING_WORDS = 8
@@ -29,6 +31,13 @@ def clean(text: str) -> str:
     """Replace line ends by line feeds and remove invisible characters."""
     text = _LINE_END.sub("\n", text).replace("\u2029", "\n\n")
     return _INVISIBLE.sub("", text)
+
+
+def remove_invisible(text: str, layout: bool = False) -> tuple[str, int]:
+    """Remove invisible characters and count them; `layout` keeps backspaces, form feeds and escapes."""
+    text = text.replace("\r\n", "\n").replace("\r", "\n").replace("\x85", "\n")
+    visible = (_INVISIBLE_IN_LAYOUT if layout else _INVISIBLE).sub("", text)
+    return visible, len(text) - len(visible)
 
 
 def paragraphs(text: str) -> list[str]:

@@ -3,7 +3,10 @@ import io
 import json
 from pathlib import Path
 
-from sumpool.documents.document import Document, ReadOptions
+import pytest
+
+import sumpool.documents.formats.text
+from sumpool.documents.document import DEFAULT_OPTIONS, Document, ParsedDocument, ReadOptions, TextBlock
 from sumpool.documents.read import STDIN, read_documents
 
 
@@ -13,12 +16,31 @@ def write(path: Path, content: str | bytes) -> str:
     return str(path)
 
 
+def texts(name: str, options: ReadOptions = DEFAULT_OPTIONS) -> list[tuple[str, str]]:
+    """Texts and errors of an argument."""
+    return [(document.text, document.error) for document in read_documents(name, options)]
+
+
 def test_text_file_is_a_document(tmp_path: Path) -> None:
     for name in ("a.txt", "b.md", "README", "C.TXT"):
         path = write(tmp_path / name, "Some text.\n")
-        assert list(read_documents(path)) == [Document(path, "Some text.\n")]
-    path = write(tmp_path / "a.txt.gz", gzip.compress(b"packed"))
-    assert list(read_documents(path)) == [Document(path, "packed")]
+        assert list(read_documents(path)) == [Document(path, "Some text.", blocks=(TextBlock("Some text.", line=1),))]
+    for name in ("a.txt.gz", "a.txt", "a.gz.zst"):  # the content counts
+        assert texts(write(tmp_path / name, gzip.compress(b"packed"))) == [("packed", "")]
+
+
+def test_title_blocks_and_notes_come_from_the_format(tmp_path: Path) -> None:
+    content = "---\ntitle: Birds\n---\n# Birds\n\nA\u200b bird sings.\n\n## References\n\nOne.\n"
+    (document,) = read_documents(write(tmp_path / "a.md", content))
+    assert document == Document(
+        document.id,
+        "Birds\n\nA bird sings.",
+        title="Birds",
+        blocks=(TextBlock("Birds", "heading", 1, line=4), TextBlock("A bird sings.", line=6)),
+        notes=("1 invisible character removed", "2 words of references and appendices left out"),
+    )
+    (document,) = read_documents(document.id, ReadOptions(keep_references=True))
+    assert document.text == "Birds\n\nA bird sings.\n\nReferences\n\nOne."
 
 
 def test_empty_file_is_an_empty_document(tmp_path: Path) -> None:
@@ -26,17 +48,25 @@ def test_empty_file_is_an_empty_document(tmp_path: Path) -> None:
     assert list(read_documents(path)) == [Document(path, "")]
 
 
-def test_stdin_is_a_document() -> None:
-    assert list(read_documents(STDIN, stdin=io.BytesIO("Grüße".encode()))) == [Document("-", "Grüße")]
-    (broken,) = read_documents(STDIN, stdin=io.BytesIO(b"\xff"))
-    assert broken == Document("-", "", "stdin must be UTF-8, got byte 0xff at position 0; convert it")
+def test_stdin_is_recognised_by_its_content() -> None:
+    def read(content: bytes) -> list[tuple[str, str, str]]:
+        return [(item.id, item.text, item.error) for item in read_documents(STDIN, stdin=io.BytesIO(content))]
+
+    assert read("Grüße".encode()) == [("-", "Grüße", "")]
+    assert read(b"\xff") == [("-", "", "stdin must be UTF-8, got byte 0xff at position 0; convert it")]
+    assert read(gzip.compress(b'{"id": 1, "text": "A"}\n{"text": "B"}')) == [("1", "A", ""), ("stdin:2", "B", "")]
+    assert read(b"\n# A\n\n- [b](https://example.com)\n- [c](https://example.com)\n") == [("-", "A\n\nb\n\nc", "")]
+    ((_, _, error),) = read(b"\x89PNG\r\n")
+    assert error.startswith("stdin must be text or one of .txt, ")
+    ((_, _, error),) = read(gzip.compress(b"packed")[:-9])
+    assert error.startswith("stdin must be complete, got: ")
 
 
 def test_folder_yields_a_document_per_file_in_order(tmp_path: Path) -> None:
     paths = [
         write(tmp_path / "a.txt", "a"),
         write(tmp_path / "b" / "c.md", "c"),
-        write(tmp_path / "b" / "d.xyz", "%PDF"),
+        write(tmp_path / "b" / "d.pdf", "%PDF"),
         write(tmp_path / "e.txt", b"\xff"),
     ]
     write(tmp_path / ".hidden" / "x.txt", "hidden")
@@ -44,17 +74,14 @@ def test_folder_yields_a_document_per_file_in_order(tmp_path: Path) -> None:
     documents = list(read_documents(str(tmp_path)))
     assert [document.id for document in documents] == paths
     assert [document.text for document in documents] == ["a", "c", "", ""]
-    assert documents[2].error == (
-        f"{paths[2]} must be .txt, .md or .jsonl (also with .gz or .zst), a folder of them, or - for stdin, got .xyz; "
-        "convert it to text"
-    )
+    assert documents[2].error.startswith(f"{paths[2]} must be ")
     assert documents[3].error == f"{paths[3]} must be UTF-8, got byte 0xff at position 0; convert it"
 
 
 def test_unreadable_file_is_a_document_with_an_error(tmp_path: Path) -> None:
     (missing,) = read_documents(str(tmp_path / "missing.txt"))
     assert "must be a file that can be read" in missing.error
-    path = write(tmp_path / "broken.txt.gz", b"no archive")
+    path = write(tmp_path / "broken.txt.gz", gzip.compress(b"an archive")[:-9])
     (broken,) = read_documents(path)
     assert broken.id == path
     assert "must be complete" in broken.error
@@ -87,3 +114,26 @@ def test_invalid_line_does_not_stop_the_others(tmp_path: Path) -> None:
     assert second.error.startswith(f"{path}:2 must be a JSON object")
     assert third.error == f"{path}:3 must have a field 'document', got 'id', 'title'"
     assert fourth == Document("c", "", f"{path}:4 'text' must be text, got int")
+
+
+def test_content_and_ratio_are_limited(tmp_path: Path) -> None:
+    path = write(tmp_path / "a.txt.gz", gzip.compress(b"word " * 1000))
+    (error,) = (document.error for document in read_documents(path, ReadOptions(max_bytes=100)))
+    assert error == f"{path} must have at most 0 MiB of content, got more; raise max_bytes to read it"
+    (error,) = (document.error for document in read_documents(write(tmp_path / "b.gz", gzip.compress(bytes(2**25)))))
+    assert "must expand to at most 300 times its size, got more" in error
+
+
+def test_deep_nesting_is_an_error(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def parse(content: bytes, options: ReadOptions) -> ParsedDocument:
+        del content, options
+        raise RecursionError
+
+    monkeypatch.setattr(sumpool.documents.formats.text, "parse", parse)
+    path = write(tmp_path / "a.txt", "text")
+    assert texts(path) == [("", f"{path} must be nested less deeply, got more levels than can be read")]
+
+
+def test_null_character_in_a_name_is_an_error() -> None:
+    (document,) = read_documents("a\0b")
+    assert "must be a file that can be read, got: embedded null byte; check the path" in document.error

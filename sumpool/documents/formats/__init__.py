@@ -5,15 +5,36 @@ message that lacks the subject ("must be a PDF file, got ...") for content that 
 """
 
 from importlib import import_module
+from importlib.util import find_spec
 from typing import Final, Protocol, cast
 
 from sumpool.documents.document import ParsedDocument, ReadOptions
 from sumpool.errors import DataError
 
 FORMATS: Final[dict[str, str]] = {
+    ".txt": "text",
+    ".text": "text",
+    ".log": "text",
+    ".md": "markdown",
+    ".markdown": "markdown",
+    ".rst": "rst",
+    ".rest": "rst",
+    ".man": "roff",
+    ".roff": "roff",
+    ".mdoc": "roff",
     ".pdf": "pdf",
+    ".html": "html",
+    ".htm": "html",
+    ".xhtml": "html",
+    ".docx": "docx",
+    ".odt": "odt",
+    ".epub": "epub",
+    ".eml": "mail",
 }
-"""Format of each suffix of file names."""
+"""Format of each suffix of file names; content decides where a text has another one or none."""
+
+LIBRARIES: Final[dict[str, tuple[str, ...]]] = {"pdf": ("pypdfium2",)}
+"""Modules of the extra `documents` that a format imports."""
 
 
 class Format(Protocol):
@@ -29,8 +50,15 @@ class Format(Protocol):
 
 
 def load_format(name: str) -> Format:
-    """Import a format by its module's name."""
-    return cast(Format, import_module(f"sumpool.documents.formats.{name}"))
+    """Import a format by its module's name.
+
+    Raises:
+        ValueError: If there is no such format; the message lacks the subject.
+    """
+    module = f"{__name__}.{name}"
+    if find_spec(module) is None:
+        raise ValueError(f"must be of a supported format, got {name}")
+    return cast(Format, import_module(module))
 
 
 def missing_library(library: str, format_name: str) -> DataError:

@@ -1,0 +1,144 @@
+"""Documents from http(s) addresses, with limits of time and size."""
+
+import re
+import time
+from contextlib import suppress
+from email.message import Message
+from http.client import HTTPException, HTTPResponse, IncompleteRead, InvalidURL
+from typing import IO, Final, NamedTuple
+from urllib import request
+from urllib.error import HTTPError, URLError
+from urllib.parse import unquote, urlsplit
+
+from sumpool import __version__
+from sumpool.documents.files import READ_ERRORS, read_limited
+from sumpool.errors import DataError
+
+TIMEOUT_SECONDS: Final = 20.0
+"""Time until a server answers."""
+TOTAL_SECONDS: Final = 120.0
+"""Time until a document is read."""
+
+_ADDRESS = re.compile(r"https?://", re.IGNORECASE)
+_SUFFIXES: Final = {
+    "text/html": ".html",
+    "application/xhtml+xml": ".html",
+    "application/pdf": ".pdf",
+    "text/markdown": ".md",
+    "text/x-rst": ".rst",
+    "text/csv": ".csv",
+    "text/tab-separated-values": ".tsv",
+    "message/rfc822": ".eml",
+    "application/epub+zip": ".epub",
+    "application/vnd.oasis.opendocument.text": ".odt",
+    "application/vnd.openxmlformats-officedocument.wordprocessingml.document": ".docx",
+    "application/jsonl": ".jsonl",
+    "application/x-ndjson": ".jsonl",
+    "application/vnd.apache.parquet": ".parquet",
+}
+"""Suffix of each content type; the path of the address and the content decide for others."""
+
+
+class Fetched(NamedTuple):
+    """Answer of a server.
+
+    Attributes:
+        content: Uncompressed content; text in the encoding that the server names is converted to UTF-8.
+        suffix: Suffix of its format in lower case; empty if neither content type nor path says one.
+    """
+
+    content: bytes
+    suffix: str
+
+
+def is_address(name: str) -> bool:
+    """Return whether an argument is an http(s) address."""
+    return bool(_ADDRESS.match(name))
+
+
+def fetch(address: str, max_bytes: int, timeout: float = TIMEOUT_SECONDS) -> Fetched:
+    """Read an address; redirects lead to http(s) addresses only.
+
+    Args:
+        address: http(s) address.
+        max_bytes: Bytes that the content may have after decompression.
+        timeout: Seconds until the server answers, and between two parts of an answer.
+
+    Raises:
+        DataError: If there is no answer, or not the document.
+    """
+    try:
+        headers = {"User-Agent": f"sumpool/{__version__}", "Accept-Encoding": "gzip, identity"}
+        with _opener().open(request.Request(address, headers=headers), timeout=timeout) as answer:
+            content = read_limited(_TimedStream(answer), max_bytes)
+            return _fetched(content, answer.headers, answer.geturl())
+    except HTTPError as error:
+        error.close()
+        raise DataError(f"{address} must be a page, got: {error.code} {error.reason}; check the address") from error
+    except TimeoutError as error:
+        raise DataError(f"{address} must answer in {timeout:g} seconds, got: {error}; try again later") from error
+    except URLError as error:
+        raise DataError(
+            f"{address} must be an address that answers, got: {error.reason}; it needs a network"
+        ) from error
+    except InvalidURL as error:
+        raise DataError(f"{address} must be an address, got: {error}") from error
+    except (*READ_ERRORS, HTTPException) as error:
+        raise DataError(f"{address} must answer completely, got: {error or type(error).__name__}") from error
+    except ValueError as error:
+        raise DataError(
+            f"{address} {error if 'must' in str(error) else f'must be an address, got: {error}'}"
+        ) from error
+
+
+class _TimedStream:
+    """Stream of an answer that ends with an error when reading takes too long."""
+
+    def __init__(self, answer: HTTPResponse) -> None:
+        self.answer = answer
+        self.end = time.monotonic() + TOTAL_SECONDS
+
+    def read(self, size: int = -1) -> bytes:
+        if time.monotonic() > self.end:
+            raise TimeoutError(f"only a part after {TOTAL_SECONDS:g} seconds")
+        chunk = self.answer.read1(min(size, 2**16) if size > 0 else 2**16)
+        if not chunk and self.answer.length:
+            raise IncompleteRead(b"", self.answer.length)
+        return chunk
+
+
+class _WebRedirects(request.HTTPRedirectHandler):
+    """Redirects to http(s) addresses only."""
+
+    def redirect_request(
+        self, req: request.Request, fp: IO[bytes], code: int, msg: str, headers: Message, newurl: str
+    ) -> request.Request | None:
+        if not is_address(newurl):
+            raise ValueError(f"must redirect to an http(s) address, got {newurl}")
+        return super().redirect_request(req, fp, code, msg, headers, newurl)  # type: ignore[arg-type]
+
+
+def _opener() -> request.OpenerDirector:
+    """Build an opener of http(s) addresses, without files, ftp and data addresses."""
+    opener = request.OpenerDirector()
+    for handler in (
+        request.ProxyHandler(),
+        request.UnknownHandler(),
+        request.HTTPHandler(),
+        request.HTTPSHandler(),
+        request.HTTPDefaultErrorHandler(),
+        _WebRedirects(),
+        request.HTTPErrorProcessor(),
+    ):
+        opener.add_handler(handler)
+    return opener
+
+
+def _fetched(content: bytes, headers: Message, address: str) -> Fetched:
+    kind, charset = headers.get_content_type(), headers.get_content_charset()
+    path = unquote(urlsplit(address).path).lower().removesuffix(".gz").removesuffix(".zst")
+    match = re.search(r"\.\w{1,8}$", path)
+    if charset and kind.startswith("text/"):
+        with suppress(LookupError, UnicodeError):  # the encoding is detected
+            content = content.decode(charset).encode("utf-8-sig")
+    return Fetched(content, _SUFFIXES.get(kind) or (match[0] if match else ""))

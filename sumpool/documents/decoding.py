@@ -1,0 +1,108 @@
+"""Decoding of text in any encoding: Unicode first, then a guess by charset-normalizer (extra `documents`).
+
+A guess is stated in the notes of the document, and bytes that no encoding explains are named with their position.
+"""
+
+import re
+from typing import Final, NamedTuple
+
+from sumpool.documents.files import decode
+from sumpool.text.cleaning import remove_invisible
+
+_MARKS: Final = (
+    (b"\xff\xfe\0\0", "utf-32"),
+    (b"\0\0\xfe\xff", "utf-32"),
+    (b"\xff\xfe", "utf-16"),
+    (b"\xfe\xff", "utf-16"),
+)
+"""Byte-order marks, the longer ones first."""
+_MIN_GUESSED_BYTES = 16
+"""Bytes of a text whose encoding can be guessed."""
+_MAX_GUESSED_BYTES = 2**18
+"""Bytes that a guess is made from."""
+_HIGH_BYTE = re.compile(rb"[\x80-\xff]")
+
+
+class DecodedText(NamedTuple):
+    """Text of a file.
+
+    Attributes:
+        text: Text without invisible characters; form feeds, backspaces and escapes stay.
+        notes: A guessed encoding and the number of invisible characters, one clause each.
+    """
+
+    text: str
+    notes: tuple[str, ...]
+
+
+def decode_text(content: bytes) -> DecodedText:
+    """Decode the text of a file.
+
+    Raises:
+        ValueError: If the bytes are not text in a known encoding; the message lacks the subject.
+    """
+    text, encoding = _decode(content)
+    if "\0" in text:
+        raise ValueError(f"must be text, got a null character at position {text.index(chr(0))}")
+    text, invisible = remove_invisible(text, layout=True)
+    return DecodedText(text, (*((f"read as {encoding}",) if encoding else ()), *invisible_note(invisible)))
+
+
+def invisible_note(count: int) -> tuple[str, ...]:
+    """Return the note about removed invisible characters; none if there were none."""
+    return (f"{count:,} invisible character{'s' if count > 1 else ''} removed",) if count else ()
+
+
+def _decode(content: bytes) -> tuple[str, str]:
+    """Return the text and the name of an encoding other than UTF-8."""
+    for mark, encoding in _MARKS:
+        if content.startswith(mark):
+            try:
+                return content.decode(encoding), encoding.upper()
+            except UnicodeDecodeError as error:
+                raise ValueError(f"must be {encoding.upper()}, got invalid bytes at position {error.start}") from error
+    if encoding := unmarked_utf16(content):
+        return content.decode(encoding), "UTF-16"
+    try:
+        return decode(content), ""
+    except ValueError as error:
+        if "null character" in str(error) or len(content) < _MIN_GUESSED_BYTES:
+            raise
+        return _guess(content, error)
+
+
+def unmarked_utf16(content: bytes) -> str:
+    """Return the byte order of Western text in UTF-16 without a mark, where every second byte is zero."""
+    head = content[:1024]
+    for start, encoding in ((1, "utf-16-le"), (0, "utf-16-be")):
+        if len(head) > 8 and 2 * head[start::2].count(0) > len(head[start::2]) and 0 not in head[1 - start :: 2]:
+            try:
+                content.decode(encoding)
+            except UnicodeDecodeError:
+                return ""
+            return encoding
+    return ""
+
+
+def _guess(content: bytes, error: ValueError) -> tuple[str, str]:
+    """Decode with the most probable encoding.
+
+    Raises:
+        ValueError: If there is none, or charset-normalizer is not installed.
+    """
+    try:
+        from charset_normalizer import from_bytes
+    except ImportError:
+        raise ValueError(f"{error}, or detect its encoding: pip install 'sumpool[documents]'") from error
+    first = _HIGH_BYTE.search(content)
+    start = max(0, first.start() - _MAX_GUESSED_BYTES // 8) if first else 0
+    best = from_bytes(content[start : start + _MAX_GUESSED_BYTES]).best()
+    if best is None:
+        raise error
+    try:
+        return content.decode(best.encoding), best.encoding
+    except UnicodeDecodeError as wrong:
+        raise ValueError(
+            f"must be text in one encoding, got byte 0x{content[wrong.start]:02x} at position {wrong.start}, which is "
+            f"not {best.encoding}; convert it"
+        ) from wrong

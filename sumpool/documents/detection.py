@@ -1,0 +1,227 @@
+"""Detection of a document's format from its content and the suffix of its name; the content decides in doubt."""
+
+import json
+import re
+import zipfile
+import zlib
+from io import BytesIO
+from typing import Final
+
+from sumpool.documents.decoding import unmarked_utf16
+from sumpool.documents.formats import FORMATS
+
+ROWS: Final = {".jsonl": "jsonl", ".ndjson": "jsonl", ".parquet": "parquet", ".csv": "csv", ".tsv": "tsv"}
+"""Kind of rows of each suffix of file names."""
+ROW_KINDS: Final = frozenset(ROWS.values())
+
+_HEAD = 2**16
+"""Bytes that a text is recognised by."""
+_MAGIC: Final = (
+    (b"\x89PNG", "a PNG image"),
+    (b"\xff\xd8\xff", "a JPEG image"),
+    (b"GIF8", "a GIF image"),
+    (b"II*\0", "a TIFF image"),
+    (b"MM\0*", "a TIFF image"),
+    (b"\x7fELF", "a program"),
+    (b"MZ\x90", "a program"),
+    (b"\xca\xfe\xba\xbe", "a program"),
+    (b"\xd0\xcf\x11\xe0", "an old Office file (.doc, .xls, .ppt); save it as .docx"),
+    (b"{\\rtf", "an RTF file; save it as .docx"),
+    (b"%!PS", "a PostScript file; convert it to PDF"),
+    (b"SQLite format 3", "a SQLite database"),
+    (b"7z\xbc\xaf", "a 7z archive; unpack it"),
+    (b"Rar!", "a RAR archive; unpack it"),
+    (b"BZh", "a bzip2 archive; unpack it"),
+    (b"\xfd7zXZ", "an xz archive; unpack it"),
+    (b"!<arch>", "a Debian package or an archive; unpack it"),
+    (b"AT&TFORM", "a DjVu file; convert it to PDF"),
+    (b"OggS", "an Ogg recording"),
+    (b"ID3", "an MP3 recording"),
+    (b"RIFF", "a recording or an image"),
+    (b"\0asm", "a program"),
+    (b"wOFF", "a font"),
+    (b"wOF2", "a font"),
+    (b"\0\x01\0\0", "a font"),
+    (b"\x80\x02", "a pickle"),
+)
+_ZIPS: Final = {"word/": "docx", "xl/": "an Excel workbook; save it as .csv", "ppt/": "a presentation; save it as PDF"}
+_HTML = re.compile(r"\s*(?><\?xml[^>]*>\s*)?(?><!--(?>.*?-->)\s*)*+(?:<!doctype\s+html|<html|<head|<body)", re.I | re.S)
+_TAGS = re.compile(r"</?(?:p|div|h[1-6]|ul|ol|li|table|tr|td|br|span|a|body|title)\b[^<>]*>", re.IGNORECASE)
+_MAIL_FIELD = re.compile(
+    r"(?:return-path|received|from|to|subject|date|message-id|mime-version|content-type|delivered-to|reply-to|cc"
+    r"|x-[\w-]+|list-[\w-]+|dkim-signature|user-agent|in-reply-to|references|sender): ?",
+    re.IGNORECASE,
+)
+_ROFF = re.compile(r"^\.(?:TH|Dd)\s", re.MULTILINE)
+_RFC = re.compile(r"^(?:Request for Comments|RFC|Internet[- ]Draft)\b", re.MULTILINE | re.IGNORECASE)
+_RFC_PAGE = re.compile(
+    r"\[Page \d+\]|^Network Working Group\b|^Internet (?:Engineering|Research) Task Force\b|\bISSN: 2070-1721",
+    re.MULTILINE,
+)
+_RST = re.compile(
+    r"^\.\. (?:[\w-]+(?::[\w-]+)*::|_[^:\n]+:(?:\s|$)|\|[^|\n]+\| )|:(?:ref|doc|class|func|mod|meth|term|file|option):`"
+    r"|``[^`\n]+``|`[^`<\n]+ <[^>\n]+>`_|^\S.*::$",
+    re.MULTILINE,
+)
+_RST_TITLE = re.compile(r"^(?=\S)(?P<title>.{3,})\n(?P<mark>[=\-~^\"'`#*+])(?P=mark){2,}$", re.MULTILINE)
+_MARKDOWN_STRONG = re.compile(
+    r"^(?:```|~~~)\w*$|\[[^\]\n]{1,200}\]\([^)\s]{1,500}\)|^\|(?: *:?-+:? *\|)+$", re.MULTILINE
+)
+_MARKDOWN = re.compile(_MARKDOWN_STRONG.pattern + r"|^#{1,6} \S|\*\*[^*\n]{1,200}\*\*|^[*-] \[[ x]\] ", re.MULTILINE)
+_CONTROLS = bytes(code for code in range(32) if code not in b"\t\n\v\f\r\b\x1b")
+
+
+def detect_format(content: bytes, suffix: str = "") -> str:
+    """Return the format of a document: a module of `sumpool.documents.formats` or a kind of rows.
+
+    Args:
+        content: Uncompressed content.
+        suffix: Suffix of the name in lower case, with its dot; empty if there is none.
+
+    Raises:
+        ValueError: If the content is of a kind that cannot be read; the message lacks the subject.
+    """
+    if binary := _binary_format(content):
+        return binary
+    named = ROWS.get(suffix) or FORMATS.get(suffix, "")
+    if named in ROW_KINDS or not content.strip():
+        return named or "text"
+    text = _head(content)
+    if named not in ("mail", "markdown") and is_html(text):
+        return "html"
+    return named if named not in ("", "text", "roff") else _text_format(text, content)
+
+
+def supported_suffixes() -> str:
+    """Return the suffixes of all formats, for messages."""
+    return ", ".join(dict.fromkeys((".txt", *FORMATS, *ROWS)))
+
+
+def is_html(text: str) -> bool:
+    """Return whether a text is HTML, by its beginning or its tags."""
+    if _HTML.match(text):
+        return True
+    start = text[:4096].lstrip()
+    return start.startswith("<") and len(_TAGS.findall(start)) >= max(6, len(start) // 200)
+
+
+def _binary_format(content: bytes) -> str:
+    """Return the format of content that is not text; empty for text.
+
+    Raises:
+        ValueError: If it is of a kind that cannot be read.
+    """
+    if b"%PDF-" in content[:1024]:
+        return "pdf"
+    if content.startswith(b"PAR1"):
+        return "parquet"
+    if content.startswith(b"PK\x03\x04"):
+        return _zip_format(content)
+    kind = next((name for magic, name in _MAGIC if content.startswith(magic)), "") or _binary_kind(content)
+    if kind:
+        raise ValueError(f"must be text or one of {supported_suffixes()}, got {kind}")
+    return ""
+
+
+def _zip_format(content: bytes) -> str:
+    """Return the format of a zip archive.
+
+    Raises:
+        ValueError: If it is damaged or not a document.
+    """
+    try:
+        with zipfile.ZipFile(BytesIO(content)) as archive:
+            names = archive.namelist()
+            kind = archive.read("mimetype")[:100].decode("latin-1") if "mimetype" in names else ""
+    except (zipfile.BadZipFile, ValueError, OSError, NotImplementedError, RuntimeError, zlib.error, EOFError) as error:
+        raise ValueError(f"must be a complete file, got a damaged zip archive: {error}; get the file again") from error
+    if "epub" in kind:
+        return "epub"
+    if "opendocument.text" in kind:
+        return "odt"
+    content_kind = next((kind for start, kind in _ZIPS.items() if any(name.startswith(start) for name in names)), "")
+    if content_kind == "docx":
+        return content_kind
+    raise ValueError(f"must be a document, got {content_kind or 'a zip archive; unpack it'}")
+
+
+def _binary_kind(content: bytes) -> str:
+    head = content[:4096]
+    if head.startswith((b"\xff\xfe", b"\xfe\xff", b"\0\0\xfe\xff")) or unmarked_utf16(content):
+        return ""
+    controls = len(head) - len(head.translate(None, _CONTROLS))
+    return "binary data" if controls > max(1, len(head) // 50) else ""
+
+
+def _head(content: bytes) -> str:
+    """Return the beginning of a text for recognition; other encodings than Unicode are taken for Latin-1."""
+    head = content[:_HEAD]
+    for mark, encoding in ((b"\xff\xfe", "utf-16-le"), (b"\xfe\xff", "utf-16-be")):
+        if head.startswith(mark):
+            return head[2:].decode(encoding, "ignore").replace("\r\n", "\n")
+    encoding = unmarked_utf16(content) or ("utf-8" if b"\xef" in head[:1] else "latin-1")
+    return head.decode(encoding, "ignore").lstrip("\ufeff").replace("\r\n", "\n")
+
+
+def _text_format(text: str, content: bytes) -> str:
+    """Return the format of a text whose name says nothing.
+
+    Raises:
+        ValueError: If it is XML or JSON, but neither HTML nor JSON lines.
+    """
+    start = text.lstrip()
+    if start.startswith("<?xml"):
+        raise ValueError("must be text, got XML; convert it to HTML")
+    if start[0] in "{[":
+        if _is_json_lines(start):
+            return "jsonl"
+        if _is_json(content):
+            raise ValueError("must be text or JSON lines, got JSON over several lines; write one object per line")
+    if start[0] in ".'" and _ROFF.search(text):
+        return "roff"
+    if is_mail(start):
+        return "mail"
+    if _RFC.search(text[:4096]) and _RFC_PAGE.search(text):
+        return "rfc"
+    return _markup(text)
+
+
+def is_mail(text: str) -> bool:
+    """Return whether a text begins with the header of a mail."""
+    names: set[str] = set()
+    for line in text.split("\n", 60)[:60]:
+        if not line.strip():
+            break
+        field = _MAIL_FIELD.match(line)
+        if field:
+            names.add(field[0].rstrip(": ").lower())
+        elif not line[0].isspace() and not (line.startswith("From ") and not names) and ":" not in line:
+            return False
+    return len(names) >= 3 and bool(names & {"from", "received", "return-path"})
+
+
+def _markup(text: str) -> str:
+    """Return "markdown", "rst" or "text", by counting marks."""
+    rst = len(_RST.findall(text)) + len(_RST_TITLE.findall(text))
+    markdown = len(_MARKDOWN.findall(text))
+    if rst >= 3 and rst > markdown and _RST.search(text):
+        return "rst"
+    if markdown >= 3 and _MARKDOWN_STRONG.search(text):
+        return "markdown"
+    return "text"
+
+
+def _is_json_lines(text: str) -> bool:
+    lines = text.split("\n", 1)
+    try:
+        return isinstance(json.loads(lines[0]), dict)
+    except (ValueError, RecursionError):
+        return len(lines) == 1 and len(text) > _HEAD // 2 and text.startswith('{"')
+
+
+def _is_json(content: bytes) -> bool:
+    try:
+        json.loads(content)
+    except (ValueError, RecursionError):
+        return False
+    return True

@@ -1,0 +1,82 @@
+"""Lines of plain text as they are laid out: without terminal codes and page breaks, grouped at empty lines."""
+
+import re
+from collections.abc import Iterable, Sequence
+from typing import NamedTuple
+
+from sumpool.documents.rfc_cleaning import unwrap
+from sumpool.documents.rfc_pages import indentation, numbered_lines, split_pages
+
+_TERMINAL_CODE = re.compile(r"\x1b(?:\[[0-9;?]{0,20}[A-Za-z]|\][^\x07\x1b\n]{0,200}(?:\x07|\x1b\\)|[()][A-Z0-9])|\x1b")
+_OVERSTRIKE = re.compile(r"[^\n]\x08")
+_CJK_BREAK = re.compile(r"(?<=[\u3000-\u30ff\u3400-\u9fff\uff00-\uffef]) (?=[\u3000-\u30ff\u3400-\u9fff\uff00-\uffef])")
+_MIN_PAGE_LINES, _MAX_PAGE_LINES = 20, 90
+"""Lines of a printed page."""
+
+
+class TextRow(NamedTuple):
+    """Line of a text.
+
+    Attributes:
+        number: Number in the text, from 1.
+        indent: Leading spaces.
+        text: Line without leading and trailing space; never empty.
+    """
+
+    number: int
+    indent: int
+    text: str
+
+    @property
+    def end(self) -> int:
+        """Column behind the last character."""
+        return self.indent + len(self.text)
+
+
+def row_groups(text: str) -> list[list[TextRow]]:
+    """Split a text at empty lines, without terminal codes, overstrikes and page breaks."""
+    text = _TERMINAL_CODE.sub("", text.replace("\r\n", "\n").replace("\r", "\n"))
+    while "\b" in text:
+        text, count = _OVERSTRIKE.subn("", text)
+        if not count:
+            text = text.replace("\b", "")
+    groups: list[list[TextRow]] = []
+    in_group = False
+    for number, line in _lines(text):
+        stripped = line.strip()
+        if stripped and not in_group:
+            groups.append([])
+        if stripped:
+            groups[-1].append(TextRow(number, indentation(line), stripped))
+        in_group = bool(stripped)
+    return groups
+
+
+def join_rows(rows: Iterable[TextRow]) -> str:
+    """Join lines with single spaces, words broken at a hyphen and Chinese or Japanese text without a space."""
+    return tidy(unwrap(row.text for row in rows))
+
+
+def tidy(text: str) -> str:
+    """Remove the spaces between two Chinese or Japanese characters, where a line ended."""
+    return _CJK_BREAK.sub("", text)
+
+
+def right_edge(groups: Sequence[Sequence[TextRow]]) -> int:
+    """Return the column where lines are wrapped: nine of ten lines that go on end before it."""
+    ends = sorted(row.end for group in groups for row in group[:-1])
+    return ends[len(ends) * 9 // 10] if ends else 0
+
+
+def _lines(text: str) -> Iterable[tuple[int, str]]:
+    if "[Page " in text or _is_printed(text):
+        return numbered_lines(text)
+    return enumerate(text.replace("\f", "").expandtabs().split("\n"), 1)
+
+
+def _is_printed(text: str) -> bool:
+    """Return whether form feeds separate printed pages, not sections."""
+    if text.count("\f") < 2:
+        return False
+    sizes = [len(page.lines) for page in split_pages(text)]
+    return 2 * sum(_MIN_PAGE_LINES <= size <= _MAX_PAGE_LINES for size in sizes) > len(sizes)

@@ -1,0 +1,140 @@
+"""Markdown: CommonMark with tables, read by markdown-it-py.
+
+Front matter, comments, badges and the targets of links are left out; a list of links into the document is its table of
+contents. HTML inside Markdown is reduced to its text.
+"""
+
+import html
+import re
+from collections.abc import Iterator, Sequence
+from typing import TYPE_CHECKING
+
+from sumpool.documents.decoding import decode_text
+from sumpool.documents.document import ParsedDocument, ReadOptions, TextBlock, TextBlockKind
+
+if TYPE_CHECKING:
+    from markdown_it.token import Token
+
+_FRONT_MATTER = re.compile(
+    r"\A(?P<fence>---|\+\+\+)[ \t]*\n(?P<fields>(?:(?!(?P=fence)).*\n){0,200}?)(?P=fence)[ \t]*(?:\n|\Z)"
+)
+_TITLE_FIELD = re.compile(r"^title\s*[:=]\s*(?P<title>.+?)\s*$", re.MULTILINE | re.IGNORECASE)
+_COMMENT = re.compile(r"<!--.*?(?:-->|\Z)", re.DOTALL)
+_HIDDEN = re.compile(r"<(script|style|svg|template)\b.*?(?:</\1\s*>|\Z)", re.DOTALL | re.IGNORECASE)
+_BREAK = re.compile(r"</?(?:p|div|h[1-6]|li|tr|td|th|br|summary|details|table|ul|ol|dt|dd)\b[^<>]*>", re.IGNORECASE)
+_TAG = re.compile(r"</?[a-zA-Z!?][^<>]*>")
+_FOOTNOTE = re.compile(r"\[\^[^\]\s]+\]:?")
+_CONTAINER = re.compile(r"^(?::::?:?|!!!|\?\?\?\+?)\s*\{?\s*[\w-]*\}?.*$|^\[\[?_?TOC_?\]\]?$|^\{:.*\}$", re.IGNORECASE)
+_ANCHOR = re.compile(r"\s*\{#[\w-]+\}\s*$|\s+#+$")
+
+
+def parse(content: bytes, options: ReadOptions) -> ParsedDocument:
+    """Read Markdown.
+
+    Raises:
+        ValueError: If the content is not text in a known encoding.
+    """
+    from markdown_it import MarkdownIt
+
+    del options
+    text, notes = decode_text(content)
+    text = text.replace("\r\n", "\n").replace("\b", "").replace("\x1b", "").replace("\f", "\n")
+    front = _FRONT_MATTER.match(text)
+    title = ""
+    if front:
+        field = _TITLE_FIELD.search(front["fields"])
+        title = field["title"].strip("\"'") if field else ""
+        text = "\n" * front[0].count("\n") + text[front.end() :]
+    tokens = MarkdownIt("commonmark", {"maxNesting": 30}).enable(["table", "strikethrough"]).parse(text)
+    blocks = tuple(_Blocks(tokens).read())
+    first = next((block.text for block in blocks[:4] if block.kind == "heading"), "")
+    return ParsedDocument(blocks, title or first, notes)
+
+
+class _Blocks:
+    """Blocks of a list of tokens.
+
+    Attributes:
+        tokens: Tokens of the document.
+        depth: Lists around the current token.
+    """
+
+    def __init__(self, tokens: Sequence["Token"]) -> None:
+        self.tokens = tokens
+        self.depth = 0
+
+    def read(self) -> Iterator[TextBlock]:
+        """Yield the blocks in order."""
+        cells: list[str] = []
+        for index, token in enumerate(self.tokens):
+            line = token.map[0] + 1 if token.map else None
+            match token.type:
+                case "bullet_list_open" | "ordered_list_open":
+                    self.depth += 1
+                case "bullet_list_close" | "ordered_list_close":
+                    self.depth -= 1
+                case "fence" | "code_block":
+                    yield TextBlock(token.content.rstrip("\n"), "code", line=line)
+                case "html_block":
+                    yield from _html_blocks(token.content, line)
+                case "tr_open":
+                    cells = []
+                case "tr_close":
+                    yield TextBlock(" ".join(filter(None, cells)), "table_row", line=line or self._row_line(index))
+                case "inline" if self.tokens[index - 1].type in ("td_open", "th_open"):
+                    cells.append(_text(token))
+                case "inline":
+                    yield from self._inline_blocks(token, self.tokens[index - 1], line)
+
+    def _row_line(self, index: int) -> int | None:
+        """Return the line of the row that ends at a token."""
+        lines = (token.map[0] + 1 for token in self.tokens[index:0:-1] if token.type == "tr_open" and token.map)
+        return next(lines, None)
+
+    def _inline_blocks(self, token: "Token", opening: "Token", line: int | None) -> Iterator[TextBlock]:
+        text = _text(token)
+        if opening.type == "heading_open":
+            yield TextBlock(_ANCHOR.sub("", text), "heading", int(opening.tag[1]), line=line)
+        elif _CONTAINER.match(text) or _is_badge(token):
+            return
+        else:
+            kind: TextBlockKind = "list_item" if self.depth else "paragraph"
+            if self.depth and _is_contents_entry(token):
+                kind = "notice"
+            yield TextBlock(text, kind, self.depth if kind == "list_item" else 0, line=line)
+
+
+def _text(token: "Token") -> str:
+    """Return the text of inline content, without images and the targets of links."""
+    parts: list[str] = []
+    for child in token.children or ():
+        if child.type in ("text", "code_inline"):
+            parts.append(child.content)
+        elif child.type in ("softbreak", "hardbreak") or (child.type == "html_inline" and _BREAK.match(child.content)):
+            parts.append(" ")
+    return " ".join(_FOOTNOTE.sub("", "".join(parts)).split())
+
+
+def _is_badge(token: "Token") -> bool:
+    """Return whether inline content is images alone, or links to images."""
+    children = token.children or ()
+    images = sum(child.type == "image" for child in children)
+    return images > 0 and not _text(token).strip(" |\u00b7-")
+
+
+def _is_contents_entry(token: "Token") -> bool:
+    """Return whether an item is a link into the document and nothing else."""
+    children = [child for child in token.children or () if child.type != "softbreak"]
+    if not children or children[0].type != "link_open" or children[-1].type != "link_close":
+        return False
+    opened = [child for child in children if child.type == "link_open"]
+    return len(opened) == 1 and str(opened[0].attrs.get("href", "")).startswith("#")
+
+
+def _html_blocks(content: str, line: int | None) -> Iterator[TextBlock]:
+    """Yield the text of an HTML block, a paragraph per element."""
+    content = _BREAK.sub("\n\n", _HIDDEN.sub("", _COMMENT.sub("", content)))
+    for part in re.split(r"\n\s*\n", _TAG.sub("", content)):
+        text = " ".join(html.unescape(part).split())
+        if any(character.isalnum() for character in text):
+            yield TextBlock(text, line=line)

@@ -1,0 +1,117 @@
+"""Raw RFCs, cleaned as `prepare` cleans them, with their headings.
+
+The text of paragraphs equals what `prepare` makes of the document, and the abstract, which is the reference summary
+there, stays. Status, copyright, contents and addresses are notices; drawings and tables keep their lines as code.
+"""
+
+import re
+from collections.abc import Iterator
+
+from sumpool.documents.decoding import decode_text
+from sumpool.documents.document import ParsedDocument, ReadOptions, TextBlock
+from sumpool.documents.formats._text_shapes import list_item
+from sumpool.documents.rfc_cleaning import SECTION_NUMBER, RfcBlock, classify_blocks, is_drawing, section_name, unwrap
+from sumpool.documents.rfc_pages import indentation
+
+_CAPTION = re.compile(r"(?:Figure|Table|Fig\.)\s+\d+", re.IGNORECASE)
+_NUMBER = re.compile(r"\s*(?:appendix\s+)?(?P<number>[a-z](?:\.\d+)*|\d+(?:\.\d+)*)\.?\s", re.IGNORECASE)
+_DATE_LINE = re.compile(
+    r"\b(?:19|20)\d\d\b|^(?:Request for Comments|RFC|Category|Obsoletes|Updates|ISSN|STD|BCP|FYI|NIC)\b"
+)
+_MAX_HEADING = 100
+
+
+def parse(content: bytes, options: ReadOptions) -> ParsedDocument:
+    """Read an RFC.
+
+    Raises:
+        ValueError: If the content is not text in a known encoding.
+    """
+    del options
+    text, notes = decode_text(content)
+    blocks = list(classify_blocks(text))
+    title = _title([block for block in blocks if block.number <= _front_end(blocks)])
+    return ParsedDocument(tuple(_text_blocks(blocks, title)), title, notes)
+
+
+def _text_blocks(blocks: list[RfcBlock], title: str) -> Iterator[TextBlock]:
+    headings = _headings_behind_contents(blocks)
+    for index, block in enumerate(blocks):
+        text = unwrap(block.lines)
+        if text == title:
+            yield TextBlock(text, "heading", 1, line=block.number)
+        elif block.part == "front":
+            yield TextBlock(text, "notice", line=block.number)
+        elif index in headings:
+            yield TextBlock(text, "heading", _level(block.lines[0]), line=block.number)
+        elif block.part == "dropped":
+            yield _dropped_block(block, text)
+        else:
+            yield _body_block(block, text)
+
+
+def _headings_behind_contents(blocks: list[RfcBlock]) -> set[int]:
+    """Return the indices of the headings between a table of contents and the first paragraph, "1." above "1.1."."""
+    headings: set[int] = set()
+    for index in range(len(blocks) - 1, 0, -1):
+        block = blocks[index - 1]
+        last = blocks[index].part != "dropped" or (index in headings and _level(blocks[index].lines[0]) > 1)
+        if last and "contents" in block.section and len(block.lines) == 1 and _NUMBER.match(block.lines[0]):
+            headings.add(index - 1)
+    return headings
+
+
+def _dropped_block(block: RfcBlock, text: str) -> TextBlock:
+    """Return a block of a section that `prepare` drops: the abstract stays, all others are notices."""
+    if block.section != "abstract":
+        return TextBlock(text, "notice", line=block.number)
+    if section_name(block.lines) == "abstract":
+        return TextBlock(text, "heading", 1, line=block.number)
+    return TextBlock(text, line=block.number)
+
+
+def _body_block(block: RfcBlock, text: str) -> TextBlock:
+    if block.part == "prose":
+        item = list_item(text)
+        return TextBlock(item or text, "list_item" if item else "paragraph", 1 if item else 0, line=block.number)
+    if _CAPTION.match(text):
+        return TextBlock(text, "caption", line=block.number)
+    if _is_heading_line(block):
+        return TextBlock(text, "heading", _level(block.lines[0]), line=block.number)
+    if block.part == "drawing" or len(block.lines) > 1 or is_drawing(block.lines):
+        indent = min(map(indentation, block.lines))
+        return TextBlock("\n".join(line[indent:] for line in block.lines), "code", line=block.number)
+    item = list_item(text)
+    return TextBlock(item or text, "list_item" if item else "paragraph", 1 if item else 0, line=block.number)
+
+
+def _is_heading_line(block: RfcBlock) -> bool:
+    """Return whether a block is a heading: numbered, or one line without indentation."""
+    line = block.lines[0]
+    if len(block.lines) > 2 or len(line) > _MAX_HEADING or not any(character.isalpha() for character in line):
+        return False
+    numbered = bool(SECTION_NUMBER.match(line)) and indentation(line) <= 3
+    return numbered or (len(block.lines) == 1 and indentation(line) == 0 and line[0].isupper())
+
+
+def _level(line: str) -> int:
+    number = _NUMBER.match(line)
+    return min(6, 1 + number["number"].count(".")) if number else 1
+
+
+def _front_end(blocks: list[RfcBlock]) -> int:
+    """Return the line of the last block above the first section or paragraph."""
+    for index, block in enumerate(blocks):
+        if block.part in ("dropped", "prose"):
+            return blocks[index - 1].number if index else 0
+    return 0
+
+
+def _title(front: list[RfcBlock]) -> str:
+    """Return the title: the last centred block of the front page that is no date or number."""
+    for block in reversed(front):
+        text = unwrap(block.lines)
+        centred = all(indentation(line) > 3 for line in block.lines)
+        if centred and len(block.lines) <= 4 and not _DATE_LINE.search(text):
+            return text
+    return ""

@@ -1,0 +1,126 @@
+"""Rows as documents: JSON lines, Parquet (extra `parquet`), CSV and TSV."""
+
+import csv
+from collections.abc import Iterator
+from io import BytesIO, StringIO
+from pathlib import Path
+from typing import IO, Any
+
+from sumpool.documents.decoding import decode_text, invisible_note
+from sumpool.documents.document import Document, ReadOptions
+from sumpool.documents.files import READ_ERRORS, open_bytes
+from sumpool.documents.json_lines import DOCUMENT_FIELDS, ID_FIELDS, Line, Reject, guess_field, read_line, text_of
+from sumpool.errors import DataError
+from sumpool.text.cleaning import remove_invisible
+
+_TITLE_FIELDS = ("title",)
+_MAX_FIELD = 2**30
+_DELIMITERS = ",;\t|"
+
+
+def row_documents(where: str, content: bytes, kind: str, options: ReadOptions) -> Iterator[Document]:
+    """Yield a document per row.
+
+    Args:
+        where: Name of the file, for ids and messages.
+        content: Uncompressed content.
+        kind: "jsonl", "parquet", "csv" or "tsv".
+        options: Options of reading.
+
+    Raises:
+        DataError: If the content is damaged, or pyarrow is not installed.
+        ValueError: If it is not text; the message lacks the subject.
+    """
+    if kind == "jsonl":
+        lines: Iterator[Line | Reject] = _json_lines(where, BytesIO(content), options)
+    elif kind == "parquet":
+        lines = _parquet(where, content, options)
+    else:
+        lines = _separated(where, decode_text(content).text, "\t" if kind == "tsv" else "")
+    yield from (_document(line, options.field) for line in lines)
+
+
+def json_line_documents(path: Path, options: ReadOptions) -> Iterator[Document]:
+    """Yield a document per line of a file of any size, in memory for one line.
+
+    Raises:
+        DataError: If the file is missing or truncated.
+    """
+    with open_bytes(path) as file:
+        yield from (_document(line, options.field) for line in _json_lines(str(path), file, options))
+
+
+def _json_lines(where: str, file: IO[bytes], options: ReadOptions) -> Iterator[Line | Reject]:
+    number = 0
+    try:
+        while content := file.readline(options.max_bytes + 1):
+            number += 1
+            if len(content) > options.max_bytes:
+                limit = f"{options.max_bytes / 2**20:,.0f} MiB"
+                raise DataError(f"{where}:{number} must have at most {limit}, got more; raise max_bytes to read it")
+            if content.strip():
+                yield read_line(f"{where}:{number}", content)
+    except READ_ERRORS as error:
+        raise DataError(f"{where} must be complete, got: {error} after line {number}; get the file again") from error
+
+
+def _parquet(where: str, content: bytes, options: ReadOptions) -> Iterator[Line | Reject]:
+    try:
+        from pyarrow import ArrowException, BufferReader, parquet
+    except ImportError as error:
+        raise DataError(f"{where} needs pyarrow, which is not installed: pip install 'sumpool[parquet]'") from error
+    number = 0
+    try:
+        with parquet.ParquetFile(BufferReader(content), page_checksum_verification=True) as file:
+            present = file.schema_arrow.names
+            wanted = (options.field, *DOCUMENT_FIELDS, *ID_FIELDS, *_TITLE_FIELDS)
+            names = [name for name in dict.fromkeys(wanted) if name in present] or present[:12]
+            for batch in file.iter_batches(64, columns=names, use_threads=False):
+                for row in batch.to_pylist():
+                    number += 1
+                    yield Line(f"{where}:{number}", row)
+    except (OSError, ArrowException, UnicodeDecodeError) as error:
+        message = str(error).partition("\n")[0]
+        raise DataError(f"{where} must be complete, got: {message} after row {number}; get the file again") from error
+
+
+def _separated(where: str, text: str, delimiter: str) -> Iterator[Line | Reject]:
+    """Read CSV or TSV with a header; without a delimiter, the most frequent usual one of the header is taken."""
+    header = text.lstrip("\ufeff").partition("\n")[0]
+    previous = csv.field_size_limit(_MAX_FIELD)
+    try:
+        reader = csv.reader(StringIO(text, newline=""), delimiter=delimiter or max(_DELIMITERS, key=header.count))
+        names = next(reader, [])
+        for row in reader:
+            place = f"{where}:{reader.line_num}"
+            if len(row) > len(names):
+                yield Reject(place, f"must have {len(names)} columns, got {len(row)}")
+            elif row:
+                yield Line(place, dict(zip(names, row, strict=False)))
+    except csv.Error as error:
+        yield Reject(where, f"must be separated values, got: {error}")
+    finally:
+        csv.field_size_limit(previous)
+
+
+def _document(line: Line | Reject, field: str | None) -> Document:
+    if isinstance(line, Reject):
+        return Document(line.where, "", f"{line.where} {line.reason}")
+    name = _row_id(line)
+    try:
+        text = text_of(line.fields, field or guess_field(line.fields, DOCUMENT_FIELDS) or DOCUMENT_FIELDS[0])
+    except ValueError as error:
+        return Document(name, "", f"{line.where} {error}")
+    text, invisible = remove_invisible(text)
+    return Document(name, text, title=_row_title(line.fields), notes=invisible_note(invisible))
+
+
+def _row_id(line: Line) -> str:
+    """Return the id in a line; its location if there is none."""
+    value = line.fields.get(guess_field(line.fields, ID_FIELDS) or "")
+    return str(value) if isinstance(value, str | int) and str(value).strip() else line.where
+
+
+def _row_title(fields: dict[str, Any]) -> str:
+    title = fields.get(guess_field(fields, _TITLE_FIELDS) or "")
+    return " ".join(remove_invisible(title)[0].split()) if isinstance(title, str) else ""

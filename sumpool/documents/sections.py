@@ -1,0 +1,103 @@
+"""Sections around a document's text: tables of contents, references, appendices, acknowledgements and indexes."""
+
+import re
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import Final
+
+from sumpool.documents.document import TextBlock
+
+_NUMBER = re.compile(r"^(?:[\dIVXivx]+(?:\.\d+)*\.?|[A-Z]\.)\s+")
+_NAMES: Final = frozenset(
+    re.split(
+        r",\s+",
+        """references, reference list, normative references, informative references, bibliography, works cited,
+        literature cited, literature, further reading, acknowledgements, acknowledgments, acknowledgement,
+        acknowledgment, appendix, appendices, annex, annexes, index, general index, notes and references, endnotes,
+        literatur, literaturverzeichnis, quellen, quellenverzeichnis, danksagung, anhang, anhänge, stichwortverzeichnis,
+        références, bibliographie, remerciements, annexe, index général, referencias, bibliografía, agradecimientos,
+        apéndice, apéndices, anexo, anexos, índice alfabético, литература, список литературы, благодарности, приложение,
+        приложения, предметный указатель, 参考文献, 附录, 附錄, 致谢, 致謝, 謝辞, 付録, 索引""",
+    )
+)
+_APPENDIX = re.compile(
+    r"(?:appendix|annex|anhang|annexe|apéndice|anexo|приложение)\s+(?:[^\W\d_]|\d+|[ivx]+)\b|(?:附录|附錄|付録)\s*[a-z\d一二三四五]",
+    re.IGNORECASE,
+)
+_CONTENTS: Final = frozenset(
+    re.split(
+        r",\s+",
+        """contents, table of contents, list of figures, list of tables, on this page, inhalt, inhaltsverzeichnis,
+        inhaltsübersicht, sommaire, table des matières, contenido, índice, tabla de contenidos, índice general,
+        содержание, оглавление, 目录, 目錄, 目次""",
+    )
+)
+_PAGE_REFERENCE = re.compile(r"(?:\.\s?){4,}\s*(?:\d+|[ivxlc]+)$")
+_ENTRY_NUMBER = re.compile(r"^(?:[\dIVXivx]+(?:\.\d+)*[.)]?|[A-Z][.)])\s+|(?:\s*\.){2,}\s*\d*$|\s+\d+$")
+_MIN_PROSE = 75
+"""Characters of a paragraph that cannot be an entry of a table of contents."""
+_MIN_SHARE_BEFORE = 0.2
+"""Share of the words before the first of these sections; the document of a smaller one is about references."""
+
+
+def is_back_matter(heading: str) -> bool:
+    """Return whether a heading opens references, an appendix, acknowledgements or an index."""
+    name = _NUMBER.sub("", heading).strip(" .:-\u2013\u2014").lower()
+    return name in _NAMES or bool(_APPENDIX.match(name))
+
+
+def cut_back_matter(blocks: Sequence[TextBlock]) -> tuple[tuple[TextBlock, ...], int]:
+    """Remove the sections behind the text, each up to the next heading of its level or above.
+
+    Returns:
+        The other blocks, and the number of words removed.
+    """
+    words = [len(block.text.split()) for block in blocks]
+    total = sum(words)
+    kept: list[TextBlock] = []
+    before = removed = 0
+    level: int | None = None
+    for block, count in zip(blocks, words, strict=True):
+        if block.kind == "heading":
+            if level is not None and block.level <= level:
+                level = None
+            if level is None and is_back_matter(block.text) and before >= _MIN_SHARE_BEFORE * total:
+                level = block.level
+        if level is None:
+            kept.append(block)
+            before += count
+        else:
+            removed += count
+    return tuple(kept), removed
+
+
+def mark_contents(blocks: Sequence[TextBlock]) -> tuple[TextBlock, ...]:
+    """Turn the entries of tables of contents into notices.
+
+    A table of contents goes from its heading to the first paragraph, or to the heading that its first entry names; so
+    does every line with a page number behind dots.
+    """
+    marked: list[TextBlock] = []
+    entries: set[str] | None = None
+    for block in blocks:
+        name = _entry_name(block.text)
+        if name in _CONTENTS and block.kind in ("heading", "paragraph", "list_item"):
+            entries = set()
+        elif entries is not None and _ends_contents(block, name, entries):
+            entries = None
+        if entries is not None:
+            entries.add(name)
+        is_entry = entries is not None or (block.kind != "code" and _PAGE_REFERENCE.search(block.text))
+        marked.append(replace(block, kind="notice", level=0) if is_entry else block)
+    return tuple(marked)
+
+
+def _ends_contents(block: TextBlock, name: str, entries: set[str]) -> bool:
+    if block.kind == "paragraph" and len(block.text) >= _MIN_PROSE and block.text[-1] in ".!?:\u3002":
+        return not _PAGE_REFERENCE.search(block.text)
+    return block.kind == "code" or (block.kind == "heading" and name in entries)
+
+
+def _entry_name(text: str) -> str:
+    """Return a heading or an entry of a table of contents without numbers, in lower case."""
+    return _ENTRY_NUMBER.sub("", text).strip(" .:-").lower()

@@ -1,0 +1,108 @@
+import gzip
+import threading
+from collections.abc import Iterator
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+
+import pytest
+
+import sumpool.documents.addresses
+from sumpool.documents.addresses import fetch, is_address
+from sumpool.documents.read import read_documents
+from sumpool.errors import DataError
+
+PAGES: dict[str, tuple[int, dict[str, str], bytes]] = {
+    "/a.md": (200, {"Content-Type": "text/plain; charset=utf-8"}, b"# Title\n\nText."),
+    "/page": (200, {"Content-Type": "text/markdown"}, b"# Title\n\nText."),
+    "/latin": (200, {"Content-Type": "text/plain; charset=iso-8859-1"}, "Grüße".encode("latin-1")),
+    "/wrong": (200, {"Content-Type": "text/plain; charset=klingon"}, b"Text."),
+    "/packed": (200, {"Content-Type": "text/plain", "Content-Encoding": "gzip"}, gzip.compress(b"Text.")),
+    "/moved": (302, {"Location": "/page"}, b""),
+    "/file": (302, {"Location": "file:///etc/passwd"}, b""),
+    "/ftp": (302, {"Location": "ftp://127.0.0.1/a"}, b""),
+    "/loop": (302, {"Location": "/loop"}, b""),
+    "/missing": (404, {}, b"not here"),
+    "/large": (200, {"Content-Type": "text/plain"}, b"word " * 1000),
+    "/cut": (200, {"Content-Length": "100"}, b"short"),
+}
+
+
+class _Server(BaseHTTPRequestHandler):
+    def do_GET(self) -> None:
+        if self.path == "/slow":
+            threading.Event().wait(1)
+            return
+        status, headers, content = PAGES.get(self.path, PAGES["/missing"])
+        self.send_response(status)
+        for name, value in headers.items():
+            self.send_header(name, value)
+        self.end_headers()
+        self.wfile.write(content)
+
+    def log_message(self, format: str, *args: object) -> None:
+        del format, args
+
+
+@pytest.fixture(scope="module")
+def server() -> Iterator[str]:
+    with ThreadingHTTPServer(("127.0.0.1", 0), _Server) as http:
+        thread = threading.Thread(target=http.serve_forever)
+        thread.start()
+        yield f"http://127.0.0.1:{http.server_port}"
+        http.shutdown()
+        thread.join()
+
+
+def test_addresses_are_recognised() -> None:
+    assert is_address("https://example.com")
+    assert is_address("HTTP://example.com/a.pdf")
+    assert not is_address("ftp://example.com")
+    assert not is_address("http.txt")
+
+
+def test_content_type_and_path_name_the_format(server: str) -> None:
+    assert fetch(f"{server}/a.md", 100) == (b"\xef\xbb\xbf# Title\n\nText.", ".md")
+    assert fetch(f"{server}/page", 100) == (b"# Title\n\nText.", ".md")
+    assert fetch(f"{server}/wrong", 100) == (b"Text.", "")
+
+
+def test_address_is_a_document(server: str) -> None:
+    for path, text in (("/moved", "Title\n\nText."), ("/latin", "Grüße"), ("/packed", "Text.")):
+        (document,) = read_documents(server + path)
+        assert (document.id, document.text, document.error) == (server + path, text, "")
+    (document,) = read_documents(f"{server}/missing")
+    assert document.error == f"{server}/missing must be a page, got: 404 Not Found; check the address"
+
+
+@pytest.mark.parametrize(
+    ("path", "message"),
+    [
+        ("/file", "must be a page, got: 302 Found - Redirection to url 'file:///etc/passwd' is not allowed"),
+        ("/ftp", r"must redirect to an http\(s\) address, got ftp://127.0.0.1/a"),
+        ("/loop", "must be a page, got: 302"),
+        ("/large", "must have at most 0 MiB of content, got more"),
+        ("/cut", "must answer completely, got: IncompleteRead"),
+    ],
+)
+def test_other_answers_are_errors(server: str, path: str, message: str) -> None:
+    with pytest.raises(DataError, match=f"{server}{path} {message}"):
+        fetch(server + path, 1000)
+
+
+def test_slow_answers_are_errors(server: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    with pytest.raises(DataError, match=r"must answer in 0.2 seconds, got: .*timed out; try again later"):
+        fetch(f"{server}/slow", 100, timeout=0.2)
+    monkeypatch.setattr(sumpool.documents.addresses, "TOTAL_SECONDS", -1.0)
+    with pytest.raises(DataError, match=r"must answer in 20 seconds, got: only a part after -1 seconds"):
+        fetch(f"{server}/page", 100)
+
+
+@pytest.mark.parametrize("address", ["http://nowhere.invalid/", "http://127.0.0.1:1/"])
+def test_missing_network_is_named(address: str) -> None:
+    with pytest.raises(DataError, match=r"must be an address that answers, got: .*; it needs a network"):
+        fetch(address, 100)
+
+
+@pytest.mark.parametrize("address", ["http://", "http://[::1/", "http://a b/"])
+def test_invalid_address_is_named(address: str) -> None:
+    with pytest.raises(DataError, match="must be"):
+        fetch(address, 100)

@@ -1,0 +1,119 @@
+import io
+import json
+import zipfile
+
+import pytest
+
+from sumpool.documents.detection import detect_format, is_html, is_mail, supported_suffixes
+
+MAIL = b"From: a@example.com\nTo: b@example.com\nSubject: packets\n\nText."
+ROFF = b'.\\" a comment\n.TH LS 1\n.SH NAME\nls \\- list files\n'
+RFC = b"Network Working Group    J. Doe\nRequest for Comments: 9\n\nText.\n"
+RST = b"Title\n=====\n\n.. note:: Text with ``code``.\n\nSee :ref:`other`.\n"
+MARKDOWN = b"# Title\n\nText with a [link](https://example.com) and **more**.\n"
+PLAIN = b"Title\n\nA paragraph. # not a heading\n"
+
+
+def zipped(*names: str, mimetype: str = "") -> bytes:
+    content = io.BytesIO()
+    with zipfile.ZipFile(content, "w") as archive:
+        if mimetype:
+            archive.writestr("mimetype", mimetype)
+        for name in names:
+            archive.writestr(name, "x")
+    return content.getvalue()
+
+
+@pytest.mark.parametrize("suffix", ["", ".txt", ".1", ".unknown"])
+@pytest.mark.parametrize(
+    ("content", "format_name"),
+    [
+        (b"%PDF-1.4\n", "pdf"),
+        (b"<!-- a --><!-- b -->\n<!DOCTYPE html>\n<html>", "html"),
+        (b"<div><p>a</p><p>b</p><ul><li>c</li></ul></div>", "html"),
+        (zipped("word/document.xml"), "docx"),
+        (zipped(mimetype="application/vnd.oasis.opendocument.text"), "odt"),
+        (zipped(mimetype="application/epub+zip"), "epub"),
+        (b"PAR1...", "parquet"),
+        (b'{"text": "a"}\n{"text": "b"}', "jsonl"),
+        (MAIL, "mail"),
+        (ROFF, "roff"),
+        (RFC, "rfc"),
+        (RST, "rst"),
+        (MARKDOWN, "markdown"),
+        (PLAIN, "text"),
+        (PLAIN.decode().encode("utf-16"), "text"),
+        (PLAIN.decode().encode("utf-16-le"), "text"),
+        (ROFF.decode().encode("utf-16-be"), "roff"),
+        (b"", "text"),
+    ],
+)
+def test_content_names_the_format(content: bytes, suffix: str, format_name: str) -> None:
+    assert detect_format(content, suffix) == format_name
+
+
+@pytest.mark.parametrize(
+    ("content", "suffix", "format_name"),
+    [
+        (b"<html><body>", ".pdf", "html"),
+        (b"%PDF-1.4", ".html", "pdf"),
+        (PLAIN, ".md", "markdown"),
+        (b"<p align=center>" * 10, ".md", "markdown"),
+        (PLAIN, ".rst", "rst"),
+        (PLAIN, ".html", "html"),
+        (PLAIN, ".pdf", "pdf"),
+        (b"a,b\n1,2", ".csv", "csv"),
+        (b"a\tb", ".tsv", "tsv"),
+        (b"", ".jsonl", "jsonl"),
+        (b"", ".pdf", "pdf"),
+    ],
+)
+def test_suffix_names_the_format_unless_the_content_is_another(content: bytes, suffix: str, format_name: str) -> None:
+    assert detect_format(content, suffix) == format_name
+
+
+@pytest.mark.parametrize(
+    ("content", "kind"),
+    [
+        (b"\x89PNG\r\n", "a PNG image"),
+        (b"\x7fELF\2", "a program"),
+        (b"\xd0\xcf\x11\xe0", "an old Office file"),
+        (bytes(range(32)) * 9, "binary data"),
+    ],
+)
+def test_binary_content_is_named(content: bytes, kind: str) -> None:
+    with pytest.raises(ValueError, match=f"must be text or one of .txt, .*, got {kind}"):
+        detect_format(content, ".txt")
+
+
+def test_archives_are_named() -> None:
+    with pytest.raises(ValueError, match=r"must be a document, got an Excel workbook; save it as .csv"):
+        detect_format(zipped("xl/workbook.xml"))
+    with pytest.raises(ValueError, match="must be a document, got a zip archive; unpack it"):
+        detect_format(zipped("a.txt"))
+    with pytest.raises(ValueError, match=r"must be a complete file, got a damaged zip archive: .*; get the file again"):
+        detect_format(zipped("a.txt")[:40])
+
+
+def test_structured_data_are_named() -> None:
+    with pytest.raises(ValueError, match="must be text or JSON lines, got JSON over several lines"):
+        detect_format(json.dumps({"text": "a"}, indent=1).encode())
+    with pytest.raises(ValueError, match="must be text, got XML; convert it to HTML"):
+        detect_format(b"<?xml version='1.0'?>\n<book/>")
+    assert detect_format(b"[1] A reference") == "text"
+
+
+def test_a_mail_has_a_header() -> None:
+    assert is_mail("From a@b Mon\nReceived: x\n  y\nDate: z\nSubject: s\n\n")
+    assert not is_mail("From: me\nHello,\nSubject: x\nDate: y")
+    assert not is_mail("Subject: x\nTo: y\nDate: z\n\n")
+
+
+def test_html_is_recognised_in_time() -> None:
+    assert not is_html("<!-- a -->" * 5_000 + "x")
+    assert not is_html("a < b and c > d")
+
+
+def test_suffixes_are_listed_once() -> None:
+    assert supported_suffixes().split(", ").count(".txt") == 1
+    assert ".pdf" in supported_suffixes()

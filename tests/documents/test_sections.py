@@ -1,0 +1,81 @@
+import pytest
+
+from sumpool.documents.document import TextBlock, TextBlockKind
+from sumpool.documents.sections import cut_back_matter, is_back_matter, mark_contents
+
+LONG = "A paragraph that is long enough to be no entry of a table of contents, and that ends with a stop."
+
+
+def block(text: str, kind: TextBlockKind = "paragraph", level: int = 0) -> TextBlock:
+    return TextBlock(text, kind, level or (kind == "heading"))
+
+
+@pytest.mark.parametrize(
+    "heading",
+    [
+        "References",
+        "8. References",
+        "VII. Bibliography",
+        "Appendix A. Tables",
+        "APPENDIX 2",
+        "Acknowledgements.",
+        "Literaturverzeichnis",
+        "Anhang B",
+        "Список литературы",
+        "参考文献",
+        "附录一",
+    ],
+)
+def test_back_matter_is_recognised(heading: str) -> None:
+    assert is_back_matter(heading)
+
+
+@pytest.mark.parametrize("heading", ["API reference", "Indexing", "Reference counting", "2. Method"])
+def test_other_sections_are_kept(heading: str) -> None:
+    assert not is_back_matter(heading)
+
+
+def test_back_matter_is_cut_to_the_next_heading_of_its_level() -> None:
+    blocks = [
+        block("Title", "heading"),
+        block("one two three"),
+        block("References", "heading", 2),
+        block("[1] A. Author"),
+        block("Books", "heading", 3),
+        block("[2] B. Author"),
+        block("Conclusion", "heading", 2),
+        block("four"),
+        block("Appendix A", "heading", 2),
+        block("five six"),
+    ]
+    kept, words = cut_back_matter(blocks)
+    assert [item.text for item in kept] == ["Title", "one two three", "Conclusion", "four"]
+    assert words == 1 + 3 + 1 + 3 + 2 + 2
+
+
+def test_document_about_references_is_kept() -> None:
+    blocks = [block("References", "heading"), block("one two three four five")]
+    assert cut_back_matter(blocks) == (tuple(blocks), 0)
+    assert cut_back_matter([]) == ((), 0)
+
+
+def test_contents_are_notices_up_to_their_first_heading() -> None:
+    blocks = [
+        block("Title", "heading"),
+        block("Table of Contents", "heading"),
+        block("1. Introduction", "heading"),
+        block("2. More", "heading"),
+        block("1. Introduction", "heading"),
+        block("Short."),
+    ]
+    assert [item.kind for item in mark_contents(blocks)] == ["heading", *["notice"] * 3, "heading", "paragraph"]
+
+
+def test_contents_end_with_the_first_paragraph() -> None:
+    blocks = [block("Contents"), block("One"), block("Two"), block(LONG), block("Three")]
+    assert [item.kind for item in mark_contents(blocks)] == [*["notice"] * 3, *["paragraph"] * 2]
+
+
+def test_lines_with_page_numbers_are_notices() -> None:
+    blocks = [block("1. Introduction . . . . . . 7"), block("Figure 2 ........ iv"), block("a . . . b")]
+    assert [item.kind for item in mark_contents(blocks)] == ["notice", "notice", "paragraph"]
