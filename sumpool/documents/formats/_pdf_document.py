@@ -19,6 +19,7 @@ from sumpool.documents.formats._pdf_runs import read_runs
 from sumpool.documents.formats._pdf_segments import join_runs
 
 _OCR: Final = "run it through OCR (for example ocrmypdf) first"
+_TITLE_WORDS: Final = 3  # of a heading on top of the document that is its title
 _LONGEST_METADATA: Final = 4096  # bytes
 
 
@@ -35,7 +36,10 @@ def read_pdf(content: bytes, max_pages: int) -> ParsedDocument:
     groups = group_lines(lines, classify_lines(lines, body), body)
     title = find_title(lines, body, metadata)
     notes = (f"{removed} page headers, footers, page numbers and line numbers removed",) if removed else ()
-    return ParsedDocument(tuple(compose_blocks(groups, lines)), title, notes)
+    blocks = tuple(compose_blocks(groups, lines))
+    if not title and blocks and blocks[0].kind == "heading" and len(blocks[0].text.split()) >= _TITLE_WORDS:
+        title = blocks[0].text
+    return ParsedDocument(blocks, title, notes)
 
 
 @contextmanager

@@ -13,9 +13,11 @@ _FIXED_PITCH, _ITALIC_FLAG, _FORCE_BOLD = 1, 1 << 6, 1 << 18  # flags of a font 
 _BOLD_WEIGHT: Final = 600
 _SUBSET = re.compile(r"^[A-Z]{6}\+")
 _BOLD = re.compile(
-    r"bold|black|heavy|semib|demi|(cm|ec|sf|la|lm)(ss)?bx|medi\b|-b(i|it)?$|^[a-z]+b(i|it)?\d?t?$", re.IGNORECASE
+    r"bold|black|heavy|semib|demi|(cm|ec|sf|la|lm)(ss)?bx|(ec|sf|la)sx|medi\b|-b(i|it)?$|^[a-z]+b(i|it)?\d?t?$",
+    re.IGNORECASE,
 )
 _NOT_BOLD = re.compile(r"^(msb|euf|cmsyb|stmary)", re.IGNORECASE)
+_OPAQUE = re.compile(r"(cidfont)?\W*[a-z]{0,3}\d*", re.IGNORECASE)  # names that say nothing about the weight
 _ITALIC = re.compile(r"italic|oblique|slant|(cm|ec|sf)(bx)?(ti|sl|it)|-(b?it?)$", re.IGNORECASE)
 _MONO = re.compile(
     r"mono|courier|typewriter|consol|menlo|fixed|(cm|ec|sf|la|tx|rtx|t1)(sl|it|vs|b)?tt|sourcecode|-tt\d*$",
@@ -62,7 +64,7 @@ def classify_font(name: str, flags: int = 0, weight: int = 0) -> Font:
     """Classify a font by its PostScript name, the flags of its descriptor and its weight (400 is regular)."""
     math = bool(_MATH.search(name))
     bold = not _NOT_BOLD.search(name) and bool(
-        flags & _FORCE_BOLD or (weight >= _BOLD_WEIGHT and not math) or _BOLD.search(name)
+        flags & _FORCE_BOLD or (weight >= _BOLD_WEIGHT and _OPAQUE.fullmatch(name)) or _BOLD.search(name)
     )
     mono = not math and bool(flags & _FIXED_PITCH or _MONO.search(name))
     return Font(name, bold, bool(flags & _ITALIC_FLAG or _ITALIC.search(name)), mono, math)

@@ -9,9 +9,11 @@ from sumpool.documents.formats._pdf_kinds import CAPTION, Body
 from sumpool.documents.formats._pdf_layout import PrintedLine
 
 _LARGE: Final = 1.09  # size of a heading, in sizes of the text
+_MOST: Final = 0.7  # of the characters of a heading
 _MAX_LENGTH: Final = 160  # characters
 _MAX_LINES: Final = 4
 _DEEPEST: Final = 6
+_MIN_ROMAN: Final = 2  # headings with Roman numbers that show their use
 
 _NUMBER = re.compile(
     r"(?:(?:chapter|section|appendix|part|kapitel|chapitre|глава)\s+)?(\d{1,2}(?:\.\d{1,2})*)\.?\s+\S", re.I
@@ -40,7 +42,7 @@ class HeadingStyle(NamedTuple):
 
 def heading_style(line: PrintedLine) -> HeadingStyle:
     """Return the look of a line."""
-    return HeadingStyle(round(line.size * 2) / 2, line.share("bold") >= 0.8, line.share("italic") >= 0.8)
+    return HeadingStyle(round(line.size * 2) / 2, line.share("bold") >= _MOST, line.share("italic") >= _MOST)
 
 
 def is_heading(line: PrintedLine, body: Body, free: bool) -> bool:
@@ -62,7 +64,7 @@ def is_heading(line: PrintedLine, body: Body, free: bool) -> bool:
         return True
     if line.size >= _LARGE * body.size and not text.endswith((",", ";")):
         return True
-    if not free or line.size < 0.9 * body.size or text.endswith((",", ";")):
+    if not free or line.size < 0.85 * body.size or text.endswith((",", ";")):
         return False
     if style.bold and not body.bold:
         return not text.endswith(".") or numbering_level(text) > 0
@@ -74,10 +76,15 @@ def _is_capitals(text: str) -> bool:
     return sum(character.isupper() for character in letters) >= 0.8 * len(letters) and len(letters) >= 4
 
 
-def numbering_level(text: str) -> int:
-    """Return the depth of a heading's number, such as 2 for "3.1 Methods"; 0 if it has none."""
+def numbering_level(text: str, roman: bool = False) -> int:
+    """Return the depth of a heading's number, such as 2 for "3.1 Methods"; 0 if it has none.
+
+    Args:
+        text: Text of the heading.
+        roman: Whether sections have Roman numbers, and their subsections letters.
+    """
     if match := _NUMBER.match(text):
-        return min(match[1].count(".") + 1, _DEEPEST)
+        return min(match[1].count(".") + (3 if roman else 1), _DEEPEST)
     if match := _LETTER_NUMBER.match(text):
         return min(match[1].count(".") + 1, _DEEPEST)
     if _ROMAN.match(text):
@@ -87,16 +94,20 @@ def numbering_level(text: str) -> int:
 
 def heading_levels(headings: Sequence[tuple[str, HeadingStyle]]) -> list[int]:
     """Return the levels of headings: by number, else as others in their style, else by the rank of their style."""
+    roman = sum(bool(_ROMAN.match(text)) for text, _ in headings) >= _MIN_ROMAN
+    numbers = [numbering_level(text, roman) for text, _ in headings]
     numbered: dict[HeadingStyle, Counter[int]] = {}
-    for text, style in headings:
-        if level := numbering_level(text):
+    for level, (_, style) in zip(numbers, headings, strict=True):
+        if level:
             numbered.setdefault(style, Counter())[level] += 1
-    ranks = {style: rank for rank, style in enumerate(sorted({style for _, style in headings}, reverse=True), 1)}
+    styles = Counter(style for _, style in headings)
+    ranks = {style: rank for rank, style in enumerate(sorted(styles, reverse=True), 1)}
     levels = []
-    for text, style in headings:
-        level = numbering_level(text)
+    for level, (_, style) in zip(numbers, headings, strict=True):
         if not level:
-            level = numbered[style].most_common(1)[0][0] if style in numbered else min(ranks[style], _DEEPEST)
+            same = numbered.get(style, Counter())
+            usual = 3 * same.total() >= styles[style]
+            level = same.most_common(1)[0][0] if usual else min(ranks[style], _DEEPEST)
         levels.append(level)
     return levels
 

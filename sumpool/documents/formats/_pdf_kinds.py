@@ -11,23 +11,32 @@ from typing import Final
 from sumpool.documents.formats._pdf_layout import PrintedLine
 
 _NOTE_SIZE: Final = 0.94  # largest size of notes, in sizes of the text
+_TYPED: Final = 0.9  # share of monospaced characters in a typed document
 _MONO_SHARE: Final = 0.85
 _MATH_SHARE: Final = 0.3
 _ALIGNED: Final = 3.0  # points between the edges of cells in one column
+_STRETCHED: Final = 2.0  # widest gap of a justified line, in font sizes
+_FILLED: Final = 0.8  # width of the words of a justified line, in widths of the column
+_MEANING_WORDS: Final = 4  # words of a definition on its first line
+_WRAPPED: Final = 3  # lines without a page number in a table of contents
 _REACH: Final = 3  # lines between two rows of a table
 
 CAPTION = re.compile(
     r"(figure|fig\.|table|tab\.|listing|algorithm|plate|scheme|abbildung|abb\.|tabelle|figura|tableau|tabla|tabela"
-    r"|рисунок|рис\.|таблица|図|表|图)\s?([A-Z]\.?)?\d+([.-]\d+)*\s?[a-z]?(?P<mark>[.:|—\u2013]|\s|$)",
+    r"|рисунок|рис\.|таблица|図|表|图)\s?([A-Z]\.?)?(\d+([.-]\d+)*\s?[a-z]?|[IVX]+)(?P<mark>[.:|—\u2013]|\s|$)",
     re.IGNORECASE,
 )
-BULLET = re.compile(r"([•◦‣▪▫●○■□◆◇\u2013—\u2043∙·\u2217*►▶➢✓\uf000-\uf0ff\u2212-]|o(?=\s\s))\s*(?=\S)")
+BULLET = re.compile(
+    "([\u2022\u25e6\u2023\u25aa\u25ab\u25cf\u25cb\u25a0\u25a1\u25c6\u25c7\u2043\u25ba\u25b6\u27a2\u2713\uf000-\uf0ff]"
+    "\\s*|[\u2013\u2014\u2219\u00b7\u2217*\u2212-]\\s+|o\\s\\s+)(?=\\S)"
+)
 ENUMERATOR = re.compile(r"(\(?(\d{1,3}|[a-z]|[ivx]{1,4})\)|\d{1,3}\.|[a-z]\.|\[\d{1,3}\])\s+(?=\S)")
 CONTENTS_HEADING = re.compile(
     r"((short|brief|table of|list of)?\s*contents|list of (figures|tables)|(\w+ )?index|inhalt(sverzeichnis)?"
     r"|table des matières|índice( general)?|содержание|оглавление|目次|目录|sommaire|indice)",
     re.IGNORECASE,
 )
+_LABEL = re.compile(r"\W|\(?[\dA-Za-z]{1,3}[.)]|\d{1,2}|[A-Z]?\d*(\.\d+)+\.?|\[\d+\]")
 _LEADER = re.compile(r"([.·…]\s?){4,}\s*([\divxlc]{1,5}|[A-Z]-?\d+)?(,\s?\d+)*$", re.IGNORECASE)
 _ENDS_IN_PAGE = re.compile(r"(^|\s)([A-Z]-)?(\d{1,4}|[ivxl]{1,6})([\u2013-]\d+)?(,\s?\d+([\u2013-]\d+)?)*$")
 _NOTE_START = re.compile(r"([\u2217*†‡§¶]+|\d{1,2})\s*\S|\(\d\)\s")
@@ -41,6 +50,7 @@ class LineKind(Enum):
     CODE = auto()
     FORMULA = auto()
     ROW = auto()
+    DEFINITION = auto()
     CONTENTS = auto()
     NOTE = auto()
 
@@ -66,7 +76,7 @@ class Body:
 def measure_body(lines: Sequence[PrintedLine]) -> Body:
     """Measure the running text."""
     total = sum(len(line.text) for line in lines)
-    mono = sum(len(line.text) * line.share("mono") for line in lines) > 0.6 * total
+    mono = sum(len(line.text) * line.share("mono") for line in lines) > _TYPED * total
     bold = sum(len(line.text) * line.share("bold") for line in lines) > 0.6 * total
     sizes, leadings = Counter[float](), Counter[float]()
     for line in lines:
@@ -83,6 +93,7 @@ def measure_body(lines: Sequence[PrintedLine]) -> Body:
 def classify_lines(lines: Sequence[PrintedLine], body: Body) -> list[LineKind]:
     """Return the kind of each line."""
     kinds = [_alone(line, body) for line in lines]
+    _mark_definitions(lines, kinds)
     _mark_rows(lines, kinds, body)
     _mark_contents(lines, kinds, body)
     _mark_notes(lines, kinds, body)
@@ -97,9 +108,19 @@ def _alone(line: PrintedLine, body: Body) -> LineKind:
     if not body.mono and line.share("mono") >= _MONO_SHARE:
         return LineKind.CODE
     words = sum(map(len, _LETTERS.findall(text)))
+    if _is_scattered(line):
+        return LineKind.FORMULA
     if (line.share("math") >= _MATH_SHARE or _is_symbolic(text)) and words < 0.4 * len(text):
         return LineKind.FORMULA
     return LineKind.TEXT
+
+
+def _is_scattered(line: PrintedLine) -> bool:
+    """Return whether a line holds single characters, as music and diagrams do, or no letters and is indented."""
+    parts = line.text.split()
+    if len(parts) >= 5 and sum(len(part) == 1 for part in parts) > 0.8 * len(parts):
+        return True
+    return not any(map(str.isalpha, line.text)) and len(line.text) > 1 and line.x0 > line.left + line.size
 
 
 def _is_symbolic(text: str) -> bool:
@@ -112,7 +133,10 @@ def _mark_rows(lines: Sequence[PrintedLine], kinds: list[LineKind], body: Body) 
     several = [
         number
         for number, line in enumerate(lines)
-        if len(line.segments) > 1 and kinds[number] in (LineKind.TEXT, LineKind.FORMULA) and not _is_labelled(line)
+        if len(line.segments) > 1
+        and kinds[number] in (LineKind.TEXT, LineKind.FORMULA)
+        and not _is_labelled(line)
+        and not _is_stretched(line)
     ]
     for number, following in pairwise(several):
         line, other = lines[number], lines[following]
@@ -126,19 +150,41 @@ def _mark_rows(lines: Sequence[PrintedLine], kinds: list[LineKind], body: Body) 
 
 def _is_labelled(line: PrintedLine) -> bool:
     """Return whether the first of two parts is the mark of a list item or the number of a heading."""
-    first = line.segments[0].text
-    return len(line.segments) == 2 and bool(
-        BULLET.fullmatch(first + " x"[:0])
-        or re.fullmatch(r"\W|\(?[\dA-Za-z]{1,3}[.)]|[A-Z]?\d*(\.\d+)+\.?|\[\d+\]", first)
-    )
+    return len(line.segments) == 2 and bool(_LABEL.fullmatch(line.segments[0].text))
+
+
+def _mark_definitions(lines: Sequence[PrintedLine], kinds: list[LineKind]) -> None:
+    """Mark lines with a term and, behind a gap, the start of what it means, in line with a line nearby."""
+    for number, line in enumerate(lines):
+        if len(line.segments) != 2 or kinds[number] is not LineKind.TEXT or _is_labelled(line):
+            continue
+        term, meaning = line.segments
+        if len(term.text.split()) > 4 or len(_LETTERS.findall(meaning.text)) < _MEANING_WORDS:
+            continue
+        near = (*lines[max(number - 1, 0) : number], *lines[number + 1 : number + 2])
+        edges = [other.segments[-1].x0 for other in near if len(other.segments) < 3]
+        if any(abs(edge - meaning.x0) <= _ALIGNED for edge in edges):
+            kinds[number] = LineKind.DEFINITION
+
+
+def _is_stretched(line: PrintedLine) -> bool:
+    """Return whether a line fills its column, with gaps as justification makes them."""
+    gap = max(b.x0 - a.x1 for a, b in pairwise(line.segments))
+    width = sum(segment.x1 - segment.x0 for segment in line.segments)
+    return gap <= _STRETCHED * line.size and width >= _FILLED * (line.right - line.left)
 
 
 def _aligned(line: PrintedLine, other: PrintedLine) -> bool:
-    return any(
-        abs(a.x0 - b.x0) <= _ALIGNED or abs(a.x1 - b.x1) <= _ALIGNED or abs(a.x0 + a.x1 - b.x0 - b.x1) <= _ALIGNED
-        for a in line.segments[1:]
-        for b in other.segments[1:]
-    )
+    """Return whether two lines share the left edge of a cell, or the right edge or centre of a narrow one."""
+    narrow = 0.4 * (line.right - line.left)
+    for a in line.segments[1:]:
+        for b in other.segments[1:]:
+            if abs(a.x0 - b.x0) <= _ALIGNED:
+                return True
+            same = abs(a.x1 - b.x1) <= _ALIGNED or abs(a.x0 + a.x1 - b.x0 - b.x1) <= _ALIGNED
+            if same and max(a.x1 - a.x0, b.x1 - b.x0) <= narrow:
+                return True
+    return False
 
 
 def _mark_contents(lines: Sequence[PrintedLine], kinds: list[LineKind], body: Body) -> None:
@@ -149,13 +195,13 @@ def _mark_contents(lines: Sequence[PrintedLine], kinds: list[LineKind], body: Bo
         if len(text) < 60 and CONTENTS_HEADING.fullmatch(text) and line.size >= 0.95 * body.size:
             inside, last = True, number
         elif inside:
-            entry = kinds[number] is LineKind.CONTENTS or bool(_ENDS_IN_PAGE.search(text))
-            if entry:
+            at_edge = line.right - line.x1 <= body.size
+            if kinds[number] is LineKind.CONTENTS or (at_edge and _ENDS_IN_PAGE.search(text)):
                 for index in range(last + 1, number + 1):
                     kinds[index] = LineKind.CONTENTS
                 last = number
-            elif number - last > 4:
-                inside = False
+            else:
+                inside = number - last <= (_WRAPPED if line.page == lines[last].page else 1)
 
 
 def _mark_notes(lines: Sequence[PrintedLine], kinds: list[LineKind], body: Body) -> None:

@@ -4,7 +4,7 @@ import re
 from collections import Counter, defaultdict
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from itertools import pairwise
+from itertools import pairwise, zip_longest
 from typing import Final
 
 from sumpool.documents.formats._pdf_segments import Segment
@@ -17,7 +17,7 @@ _MIN_LINE_NUMBERS: Final = 5
 _MAX_LENGTH: Final = 150  # characters of a header
 
 _NUMBER = re.compile(r"\d+")
-_EDGE_NUMBER = re.compile(r"^\W*(\d{1,4})\b|\b(\d{1,4})\W*$")
+_EDGE_NUMBER = re.compile(r"^\W*([0-9]{1,4})\b|\b([0-9]{1,4})\W*$")
 _PAGE_NUMBER = re.compile(r"\W*(page |seite |p\. ?)?(\d{1,4}|[ivxlc]{1,7})( ?(of|/|von) ?\d{1,4})?\W*", re.IGNORECASE)
 
 
@@ -114,7 +114,7 @@ def _end_rows(page: PageSegments, top: bool) -> list[_EndRow]:
         else:
             break
     ends = []
-    for row, following in zip(rows, [*rows[1:], None], strict=True):
+    for row, following in zip_longest(rows, rows[1:]):
         gap = abs(following[0].y - row[0].y) / max(row[0].size, 1) if following else 99.0
         ends.append(_EndRow(row, row[0].y if top else page.height - row[0].y, gap))
     return ends[:_DEPTH]
@@ -154,7 +154,7 @@ def _line_numbers(segments: Sequence[Segment]) -> set[int]:
     """Return the ids of the segments that number the lines of a page beside its text."""
     columns: dict[int, list[Segment]] = defaultdict(list)
     for segment in segments:
-        if segment.text.isdigit() and len(segment.text) <= 4:
+        if segment.text.isascii() and segment.text.isdecimal() and len(segment.text) <= 4:
             columns[round(segment.x1 / 4)].append(segment)
     removed: set[int] = set()
     for numbers in columns.values():

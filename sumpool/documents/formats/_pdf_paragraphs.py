@@ -46,13 +46,25 @@ def group_lines(lines: Sequence[PrintedLine], kinds: Sequence[LineKind], body: B
     groups: list[Group] = []
     for number, (line, kind) in enumerate(zip(lines, kinds, strict=True)):
         previous = number - 1 if number and _same_column(lines[number - 1], line) else None
-        if previous is not None and kinds[previous] is kind and _continues(groups[-1], lines, number, kind, body):
-            groups[-1].lines.append(line)
+        goes_on = previous is not None and _is_same_flow(kinds[previous], kind)
+        if goes_on and _continues(groups[-1], lines, number, kind, body):
+            _append(groups[-1], line)
         elif kind in _KINDS:
             groups.append(Group(_KINDS[kind], [line]))
         else:
             groups.append(_start(lines, number, kind, body))
     return _join_across_breaks(groups, body)
+
+
+def _is_same_flow(before: LineKind, kind: LineKind) -> bool:
+    return before is kind or (before is LineKind.DEFINITION and kind is LineKind.TEXT)
+
+
+def _append(group: Group, line: PrintedLine) -> None:
+    """Append a line; an item whose second line stands left of the first is an indented paragraph."""
+    if group.kind == "list_item" and line.x0 < group.lines[0].x0 - _INDENT * line.size:
+        group.kind, group.marker = "paragraph", 0
+    group.lines.append(line)
 
 
 def _same_column(line: PrintedLine, following: PrintedLine) -> bool:
@@ -72,7 +84,7 @@ def _start(lines: Sequence[PrintedLine], number: int, kind: LineKind, body: Body
     marker = BULLET.match(line.text) or ENUMERATOR.match(line.text)
     if marker:
         return Group("list_item", [line], marker=marker.end())
-    return Group("paragraph", [line])
+    return Group("list_item" if kind is LineKind.DEFINITION else "paragraph", [line])
 
 
 def _is_caption(line: PrintedLine, body: Body) -> bool:
@@ -120,7 +132,7 @@ def _continues(group: Group, lines: Sequence[PrintedLine], number: int, kind: Li
     """Return whether a line continues the block of the line before it in the same column and of the same kind."""
     line, before = lines[number], lines[number - 1]
     gap = line.y - before.y
-    if kind in (LineKind.CONTENTS, LineKind.ROW):
+    if kind in (LineKind.CONTENTS, LineKind.ROW, LineKind.DEFINITION):
         return False
     if kind in (LineKind.CODE, LineKind.FORMULA):
         return gap <= 2.5 * body.leading * body.size
@@ -174,8 +186,9 @@ def _is_new_paragraph(group: Group, lines: Sequence[PrintedLine], number: int) -
     if shift <= -_INDENT * size:
         hanging = len(group.lines) > 1 and group.lines[-1].x0 - group.lines[0].x0 > -0.2 * size
         outdented = line.x0 < group.lines[0].x0 - _INDENT * size
+        back = len(group.lines) > 1 and group.lines[1].x0 - _INDENT * size > max(group.lines[0].x0, line.x0)
         if group.kind in ("list_item", "caption") or group.note:
-            return outdented
+            return back or (outdented and (len(group.lines) > 1 or short or ended))
         return short or (hanging and (ended or not outdented))
     return short and (ended or not line.text[:1].islower())
 

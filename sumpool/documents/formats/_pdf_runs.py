@@ -2,7 +2,6 @@
 
 import ctypes
 import math
-import re
 from collections import Counter
 from collections.abc import Iterator
 from typing import Final, NamedTuple
@@ -10,6 +9,7 @@ from typing import Final, NamedTuple
 from pypdfium2_raw import bindings as pdfium
 
 from sumpool.documents.formats._pdf_fonts import Font, Handle, read_font
+from sumpool.documents.formats._pdf_spacing import DIRECTIONS, CharacterEdges, split_words, turn
 from sumpool.documents.formats._pdf_visibility import PageBackground
 
 MAX_PAGE_CHARACTERS: Final = 200_000
@@ -17,19 +17,12 @@ MAX_PAGE_CHARACTERS: Final = 200_000
 
 _OCR_SHARE: Final = 0.2  # share of visible characters below which the invisible ones are the recognised text of a scan
 _SKEW: Final = 5  # degrees
-_WIDE_GAP: Final = 0.9  # font sizes
 
-_SPACES = re.compile(r"[ \u00a0\t]+")
-_DIRECTIONS = {0: (1, 0), 90: (0, 1), 180: (-1, 0), 270: (0, -1)}  # cosine and sine
 
-# The same functions with plain integers for pointers: calls take a third of the time.
 _POINTER = ctypes.c_void_p
 _object_at = ctypes.CFUNCTYPE(_POINTER, _POINTER, ctypes.c_int)(
     ctypes.cast(pdfium.FPDFText_GetTextObject, _POINTER).value or 0
-)
-_box_at = ctypes.CFUNCTYPE(ctypes.c_int, _POINTER, ctypes.c_int, _POINTER)(
-    ctypes.cast(pdfium.FPDFText_GetLooseCharBox, _POINTER).value or 0
-)
+)  # with plain integers for pointers, calls take a third of the time
 
 
 class Run(NamedTuple):
@@ -112,11 +105,11 @@ def _read_page(page: Handle, text_page: Handle, number: int) -> PageRuns:
     recognised = shown < _OCR_SHARE * lengths[direction]
     box = pdfium.FS_RECTF()
     pdfium.FPDF_GetPageBoundingBox(page, box)
-    x0, x1, y0, y1 = _turn(box, direction)
+    x0, x1, y0, y1 = turn(box, direction)
     runs: list[Run] = []
     for span in spans:
         if span.visible or recognised:
-            runs += _split(text_page, text, span, (x0, y0))
+            runs += _runs(text_page, text, span, (x0, y0))
     width, height = x1 - x0, y1 - y0
     kept = tuple(run for run in runs if run.x1 > 0 and run.x0 < width and 0 < run.y < height + run.size)
     return PageRuns(number, width, height, kept)
@@ -165,6 +158,8 @@ def _spans(page: Handle, text_page: Handle, text: str) -> Iterator[_Span]:
 
 def _end_of_object(handle: int | None, drawn: int | None, start: int, count: int) -> int:
     """Return the index behind the last character of an object, by doubling steps and bisection."""
+    if not drawn:  # white space between two objects
+        return start + 1
     low, step = start, 1
     while low + step < count and _object_at(handle, low + step) == drawn:
         low, step = low + step, step * 2
@@ -185,39 +180,18 @@ def _direction(matrix: Handle) -> int:
     return nearest % 360 if abs(angle - nearest) <= _SKEW else -1
 
 
-def _turn(box: Handle, direction: int) -> tuple[float, float, float, float]:
-    """Return left, right, top and bottom of a box in a page turned so that its text is upright."""
-    cosine, sine = _DIRECTIONS[direction]
-    along = (box.left * cosine + box.bottom * sine, box.right * cosine + box.top * sine)
-    down = (box.left * sine - box.bottom * cosine, box.right * sine - box.top * cosine)
-    return min(along), max(along), min(down), max(down)
-
-
-def _split(text_page: Handle, text: str, span: _Span, corner: tuple[float, float]) -> Iterator[Run]:
+def _runs(text_page: Handle, text: str, span: _Span, corner: tuple[float, float]) -> Iterator[Run]:
     """Yield the parts of a span between wide gaps."""
-    handle = ctypes.cast(text_page, _POINTER).value
-    box = pdfium.FS_RECTF()
-    address = ctypes.addressof(box)
-
-    def edges(index: int) -> tuple[float, float]:
-        _box_at(handle, index, address)
-        return _turn(box, span.direction)[:2]
-
     x, y = ctypes.c_double(), ctypes.c_double()
     pdfium.FPDFText_GetCharOrigin(text_page, span.start, x, y)
-    cosine, sine = _DIRECTIONS[span.direction]
+    cosine, sine = DIRECTIONS[span.direction]
     baseline = x.value * sine - y.value * cosine - corner[1]
     part = text[span.start : span.end]
     start = span.start + len(part) - len(part.lstrip())
     end = span.start + len(part.rstrip())
-    left = edges(start)[0]
     spaced = start > 0 and text[start - 1].isspace()
-    for gap in _SPACES.finditer(text, start, end):
-        right, following = edges(gap.start() - 1)[1], edges(gap.end())[0]
-        if following - right > _WIDE_GAP * span.size or following < left:
-            part = _join_surrogates(text[start : gap.start()])
-            yield Run(part, left - corner[0], right - corner[0], baseline, span.size, span.font, spaced)
-            spaced, start, left = True, gap.end(), following
-    right = edges(end - 1)[1]
-    part = _join_surrogates(text[start:end])
-    yield Run(part, left - corner[0], right - corner[0], baseline, span.size, span.font, spaced)
+    edges = CharacterEdges(text_page, span.direction)
+    for words, left, right in split_words(text, start, end, edges, span.size):
+        words = _join_surrogates(words)
+        yield Run(words, left - corner[0], right - corner[0], baseline, span.size, span.font, spaced)
+        spaced = True

@@ -2,7 +2,7 @@
 
 import re
 import unicodedata
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 from typing import Final
@@ -22,17 +22,21 @@ _SMALL: Final = 0.87  # largest size of a raised or lowered character, in sizes 
 
 _SUPERSCRIPTS = str.maketrans("0123456789+-\u2212n", "⁰¹²³⁴⁵⁶⁷⁸⁹⁺⁻⁻ⁿ")
 _NOTE_MARK = re.compile(r"[\d,;\u2217*†‡§¶‖\s\u2013-]+|[a-z](,[a-z])*|\[\d+\]")
+_EXPONENT = re.compile(r"[+\u2212-]?\d{1,3}|n")
 _WORD_END = re.compile(r"(\w\w|[.,;:!?)\]”\"'\u2019])$")
 _QUANTITY_END = re.compile(r"(\d|\b\w|[)\]])$")
 _ACCENTS = {"\u00b4": "\u0301", "¨": "\u0308", "\u02c6": "\u0302", "\u02dc": "\u0303", "ˇ": "\u030c", "˚": "\u030a"}
 _ACCENTS |= {"˘": "\u0306", "˙": "\u0307", "˝": "\u030b", "¯": "\u0304", "`": "\u0300"}
 _ACCENT = re.compile(r"([\u00b4¨\u02c6\u02dcˇ˚˘˙˝¯]) ?([A-Za-z\u0131])")
+_LOOSE_ACCENTS = re.compile(f"[{''.join(_ACCENTS)}\\s]*")
 _CEDILLA = re.compile(r"([A-Za-z]) ?\u00b8")
 _LIGATURES = {"\ufb00": "ff", "\ufb01": "fi", "\ufb02": "fl", "\ufb03": "ffi", "\ufb04": "ffl", "\ufb05": "st"}
 _LIGATURES |= {"\ufb06": "st", "\x0b": "ff", "\x0c": "fi", "\r": "fl", "\x0e": "ffi", "\x0f": "ffl"}
 _LIGATURES |= {"\x1b": "ff", "\x1c": "fi", "\x1d": "fl", "\x1e": "ffi", "\x1f": "ffl"}
 _CHARACTERS = str.maketrans(_LIGATURES | {"\ufffe": "-", "\x02": "-", "\u2010": "-", "\u00a0": " ", "\u2028": " "})
-_COMPATIBLE = re.compile("[\U0001d400-\U0001d7ff\uff01-\uff5e\ufb13-\ufb4f\ufb50-\ufdff\ufe70-\ufefc]")
+_COMPATIBLE = re.compile(
+    "[\U0001d400-\U0001d7ff\uff10-\uff19\uff21-\uff3a\uff41-\uff5a\ufb13-\ufb4f\ufb50-\ufdff\ufe70-\ufefc]"
+)
 _CONTROL = re.compile(r"[\x00-\x08\x10-\x1a\x7f-\x9f]")
 
 
@@ -90,7 +94,8 @@ def join_runs(runs: Iterable[Run]) -> list[Segment]:
         if not drafts or not _continues(drafts[-1], run):
             drafts.append(_Draft())
         drafts[-1].add(run)
-    return [_segment(draft) for draft in _merge(drafts)]
+    segments = map(_segment, _merge(drafts))
+    return [segment for segment in segments if not _LOOSE_ACCENTS.fullmatch(segment.text)]
 
 
 def _continues(draft: _Draft, run: Run) -> bool:
@@ -144,12 +149,16 @@ def _segment(draft: _Draft) -> Segment:
     def share(has: Callable[[Font], bool]) -> float:
         return sum(len(run.text) for run in runs if has(run.font)) / whole
 
+    lengths = Counter[float]()
+    for run in runs:
+        lengths[run.size] += len(run.text)
+    size = max(lengths, key=lambda value: (lengths[value], value))
     return Segment(
         clean_characters(text),
         draft.x0,
         draft.x1,
-        draft.y,
-        draft.size,
+        next((run.y for run in runs if run.size == size and not _is_raised(run, draft)), draft.y),
+        size,
         share(lambda font: font.bold),
         share(lambda font: font.italic),
         share(lambda font: font.mono),
@@ -167,7 +176,7 @@ def _superscript(before: str, text: str) -> str:
     bare = text.strip()
     if _NOTE_MARK.fullmatch(bare) and _WORD_END.search(before) and not before[-1].isdigit() and not bare.isalpha():
         return ""
-    if _QUANTITY_END.search(before) and bare.translate(_SUPERSCRIPTS) != bare and len(bare) <= 4:
+    if _QUANTITY_END.search(before) and _EXPONENT.fullmatch(bare):
         return bare.translate(_SUPERSCRIPTS)
     return text
 

@@ -43,7 +43,7 @@ class Vocabulary:
             match = _LINE_END.search(text)
             if match and line:
                 text = self._join_word(text, match, line)
-            elif text.endswith(_SOFT):
+            elif text.endswith((_SOFT, "/-")):
                 text = text[:-1] + line
             else:
                 text += line if not text or not line or _is_glued(text, line) else f" {line}"
