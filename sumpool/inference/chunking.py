@@ -11,6 +11,8 @@ from sumpool.data.batches import Item, fill_batches
 from sumpool.documents.document import Document
 from sumpool.inference.loading import LoadedModel
 from sumpool.inference.source import EncodedSource, SourceSentence, encode_source, source_sentences
+from sumpool.text.language import UNDETECTED, detect_language, unlearnt_cause
+from sumpool.text.sentences import SentenceSplitter
 from sumpool.text.tokenizer import EncodedDocument
 
 MAX_BATCH_CHUNKS = 64
@@ -32,6 +34,8 @@ class ChunkedDocument:
         reason: Why there are no chunks; empty otherwise.
         sentences: Sentences of the document.
         indices: For each chunk, the index in `sentences` of each of its sentence numbers.
+        language: Language of the document (ISO 639-1); empty if it is not clear.
+        unlearnt: Why the model cannot summarise the document, see `unlearnt_cause`; empty if it can.
     """
 
     document: Document
@@ -42,6 +46,8 @@ class ChunkedDocument:
     reason: str = ""
     sentences: tuple[SourceSentence, ...] = ()
     indices: tuple[tuple[int, ...], ...] = ()
+    language: str = UNDETECTED
+    unlearnt: str = ""
 
 
 @final
@@ -53,12 +59,22 @@ class Chunker:
         self._splitter = loaded.splitter
         self._source_length = loaded.recipe.model.source_length
         self._on_overflow = loaded.recipe.summarize.on_overflow
+        self._language = loaded.language
+        self._may_extract = loaded.recipe.summarize.mode != "abstractive"
 
     def chunk(self, document: Document) -> ChunkedDocument:
         """Tokenize a document and cut it by `summarize.on_overflow` if it is too long."""
         start = time.perf_counter()
         if document.error:
             return ChunkedDocument(document, (), 0, 0, 0.0, document.error)
+        language = detect_language(document.text)
+        unlearnt = unlearnt_cause(document.text, language, self._language)
+        if unlearnt and self._may_extract:
+            sentences = source_sentences(document, SentenceSplitter.for_language(language))
+            seconds = time.perf_counter() - start
+            return ChunkedDocument(
+                document, (), 0, 0, seconds, sentences=sentences, language=language, unlearnt=unlearnt
+            )
         special_tokens = self._tokenizer.special_tokens
         sentences = source_sentences(document, self._splitter)
         source = encode_source(document, sentences, self._tokenizer, self._splitter)
@@ -82,6 +98,8 @@ class Chunker:
             reason=reason,
             sentences=sentences,
             indices=tuple(_sentence_indices(source, first, part) for first, part in zip(starts, parts, strict=False)),
+            language=language,
+            unlearnt=unlearnt,
         )
 
     def _windows(self, bare: EncodedDocument) -> tuple[list[int], list[EncodedDocument]]:

@@ -12,10 +12,11 @@ from sumpool.core.decoding.ranking import Lengths
 from sumpool.core.model.summarizer import SummarizationModel
 from sumpool.core.nn.execution import SkipInit, one_thread
 from sumpool.core.nn.quantization import quantize
-from sumpool.data.report import DataReport
+from sumpool.data.report import REPORT_FILE, DataReport
 from sumpool.errors import CheckpointError, RecipeError
 from sumpool.recipe.load import load_recipe
 from sumpool.recipe.schema import Recipe
+from sumpool.text.language import ENGLISH
 from sumpool.text.load import load_tokenizer
 from sumpool.text.sentences import SentenceSplitter
 from sumpool.text.tokenizer import Tokenizer
@@ -47,6 +48,7 @@ class LoadedModel:
         splitter: The run's sentence splitter.
         lengths: Shortest, longest and likely length of a summary in tokens.
         device: Device of the model.
+        language: Language that the model has learnt (ISO 639-1); English for models without a data report.
     """
 
     folder: Path
@@ -56,6 +58,7 @@ class LoadedModel:
     splitter: SentenceSplitter
     lengths: Lengths
     device: torch.device
+    language: str = ENGLISH
 
 
 def find_model(folder: Path | None = None, overrides: Sequence[str] = ()) -> tuple[Path, Recipe]:
@@ -110,6 +113,7 @@ def load_model(folder: Path | None = None, overrides: Sequence[str] = ()) -> Loa
         splitter=SentenceSplitter.load(folder / "sentences.json"),
         lengths=_lengths(folder, recipe),
         device=device,
+        language=DataReport.load(folder).language if (folder / REPORT_FILE).is_file() else ENGLISH,
     )
 
 

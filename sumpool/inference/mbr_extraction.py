@@ -5,11 +5,15 @@ oracle of the evaluation selects those that agree with a reference: nothing is t
 nothing that the document does not. Agreement is the mean over several sampled summaries rather than that with the best
 hypothesis (Kumar and Byrne, 2004; by samples Eikema and Aziz, 2020, arXiv:2005.10283). Out of domain, where the samples
 have little in common with the document's lead, sentences are also scored against the lead.
+
+In documents with blocks agreement is one of several features, and candidates are whole sentences of prose, see
+`sentence_ranking`. Texts that the model has not learnt are summarised by the other features alone.
 """
 
-from collections.abc import Sequence
-from dataclasses import dataclass
-from typing import final
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from importlib import import_module
+from typing import cast, final
 
 from sumpool.core.decoding.config import DecodingConfig
 from sumpool.documents.document import Document
@@ -17,11 +21,19 @@ from sumpool.evaluation.agreement import Agreement, RougeTokenizer
 from sumpool.inference.generation import Generated
 from sumpool.inference.source import SourceSentence, encoded_sentences, is_prose
 from sumpool.text.cleaning import first_words
+from sumpool.text.language import ENGLISH, word_count
 
 MAX_SENTENCES = 12
 """Sentences of a summary at most; agreement mostly declines long before."""
 LEAD_WORDS = 60
 """Words of a document's lead, a summary that needs no model."""
+DEFAULT_WORDS = 75
+"""Words of a summary without a model."""
+_MIN_WORDS, _MAX_WORDS = 60, 120
+"""Words of a summary of sentences in place of a generated text that is shorter or longer."""
+_WHOLE = 1.25
+"""Words of a document that is its own summary, relative to the words of a summary."""
+_PROSE_KINDS = ("paragraph", "list_item")
 _SAMPLES_PER_LEAD = 8
 """Samples per copy of the generated text and two of the lead, where both are added to the samples out of domain."""
 
@@ -46,7 +58,11 @@ NO_EXTRACTION = Extraction()
 
 @final
 class MbrExtractor:
-    """Selects sentences in place of generated text, where the settings ask for it."""
+    """Selects sentences in place of generated text, where the settings ask for it.
+
+    Attributes:
+        may_extract: Whether the mode allows sentences in place of generated text.
+    """
 
     def __init__(self, config: DecodingConfig, max_words: int | None = None) -> None:
         """Prepare.
@@ -55,12 +71,17 @@ class MbrExtractor:
             config: The settings.
             max_words: Most words of a summary of several sentences; None sets no limit.
         """
+        self.may_extract = config.mode != "abstractive"
         self._config = config
         self._max_words = max_words
-        self._words = RougeTokenizer(stemmer=True)
+        self._tokenize = RougeTokenizer(stemmer=True).tokenize
 
     def extract(
-        self, document: Document, sentences: Sequence[SourceSentence], generated: Sequence[Generated]
+        self,
+        document: Document,
+        sentences: Sequence[SourceSentence],
+        generated: Sequence[Generated],
+        language: str = ENGLISH,
     ) -> Extraction:
         """Select the sentences of a document that agree most with the sampled summaries of its chunks.
 
@@ -68,38 +89,93 @@ class MbrExtractor:
             document: The document.
             sentences: Its sentences, see `source_sentences`.
             generated: What was generated for its chunks.
+            language: Language of the document.
 
         Returns:
-            The sentences; none in mode abstractive, if mode auto keeps the generated text, or if no sentence shares a
-            word with the samples.
+            The sentences, all of them if a summary would not be shorter; none in mode abstractive, if mode auto keeps
+            the generated text, or if no sentence shares a word with the samples.
         """
-        config = self._config
-        if not generated or config.mode == "abstractive":
+        if not generated or not self.may_extract:
             return NO_EXTRACTION
+        extraction = self._extract(document, sentences, generated, language)
+        text = " ".join(part.text for part in generated)
+        words = word_count(" ".join(extraction.sentences) or text)
+        whole = _whole(sentences, round(_WHOLE * self._words_of(text)) if document.blocks else words)
+        return whole if whole and whole.indices != extraction.indices else extraction
+
+    def extract_without_model(
+        self, document: Document, sentences: Sequence[SourceSentence], language: str, cause: str
+    ) -> Extraction:
+        """Select sentences of a document by its structure alone, for texts that the model has not learnt.
+
+        Args:
+            document: The document.
+            sentences: Its sentences.
+            language: Language of the document.
+            cause: Why no model is used.
+        """
+        words = self._max_words or DEFAULT_WORDS
+        whole = _whole(sentences, round(_WHOLE * words))
+        if whole:
+            return replace(whole, cause=cause)
+        return replace(self._select_by_structure(document, sentences, language, words), cause=cause)
+
+    def _extract(
+        self,
+        document: Document,
+        sentences: Sequence[SourceSentence],
+        generated: Sequence[Generated],
+        language: str,
+    ) -> Extraction:
+        config = self._config
         samples = [" ".join(texts) for texts in zip(*(part.samples for part in generated), strict=True)]
         text, beginning = " ".join(part.text for part in generated), first_words(document.text, LEAD_WORDS)
-        agreement = Agreement(samples, self._words.tokenize)
+        agreement = Agreement(samples, self._tokenize)
         lead_agreement = agreement.score(beginning)
         is_out_of_domain = lead_agreement < config.ood_threshold
-        if is_out_of_domain:
-            added = [text, beginning, beginning] * -(-len(samples) // _SAMPLES_PER_LEAD)
-            agreement = Agreement([*samples, *added], self._words.tokenize)
-        extraction = self._select(candidate_sentences(document, sentences), agreement)
+        if document.blocks:
+            words = self._words_of(text)
+            extraction = self._select_by_structure(document, sentences, language, words, agreement)
+        else:
+            if is_out_of_domain:
+                added = [text, beginning, beginning] * -(-len(samples) // _SAMPLES_PER_LEAD)
+                agreement = Agreement([*samples, *added], self._tokenize)
+            extraction = self._select(candidate_sentences(document, sentences), agreement)
         if config.mode == "extractive" or not extraction.sentences:
             return extraction
         if is_out_of_domain:
             cause = f"agreement with the lead {lead_agreement:.2f} < {config.ood_threshold:.2f}"
-            return Extraction(extraction.sentences, extraction.indices, cause)
+            return replace(extraction, cause=cause)
         threshold = max(config.keep_threshold, agreement.score(" ".join(extraction.sentences)))
         model_agreement = agreement.score(text)
         if model_agreement > threshold:
             return NO_EXTRACTION
-        cause = f"agreement of the generated text {model_agreement:.2f} <= {threshold:.2f}"
-        return Extraction(extraction.sentences, extraction.indices, cause)
+        return replace(extraction, cause=f"agreement of the generated text {model_agreement:.2f} <= {threshold:.2f}")
+
+    def _words_of(self, text: str) -> int:
+        """Words of an extractive summary in place of a generated text."""
+        if self._max_words is not None:
+            return self._max_words
+        return max(_MIN_WORDS, min(len(text.split()), _MAX_WORDS))
+
+    def _select_by_structure(
+        self,
+        document: Document,
+        sentences: Sequence[SourceSentence],
+        language: str,
+        words: int,
+        agreement: Agreement | None = None,
+    ) -> Extraction:
+        """Select sentences by their place in the document, and by their agreement with samples if there are any."""
+        # Imported by name, as documents without blocks do not need it.
+        module = import_module("sumpool.inference.model_free")
+        select = cast(Callable[..., list[tuple[int, str]]], module.select_sentences)
+        score = agreement.score if agreement else None
+        return _extraction(select(document, sentences, language, words, score))
 
     def _select(self, candidates: Sequence[tuple[int, str]], agreement: Agreement) -> Extraction:
-        selected = [candidates[place] for place in self._shorten([text for _, text in candidates], agreement)]
-        return Extraction(tuple(text for _, text in selected), tuple(index for index, _ in selected))
+        places = self._shorten([text for _, text in candidates], agreement)
+        return _extraction([candidates[place] for place in places])
 
     def _shorten(self, sentences: Sequence[str], agreement: Agreement) -> list[int]:
         """Select sentences, without the last selected ones if there are more words than allowed."""
@@ -109,6 +185,18 @@ class MbrExtractor:
                 break
             places = agreement.select(sentences, len(places) - 1)
         return places
+
+
+def _extraction(selected: Sequence[tuple[int, str]], cause: str = "") -> Extraction:
+    return Extraction(tuple(text for _, text in selected), tuple(index for index, _ in selected), cause)
+
+
+def _whole(sentences: Sequence[SourceSentence], words: int) -> Extraction | None:
+    """Return all prose of a document that has at most so many words; None if it has more, or none."""
+    prose = [(index, sentence.text) for index, sentence in enumerate(sentences) if sentence.kind in _PROSE_KINDS]
+    if not prose or word_count(" ".join(text for _, text in prose)) > words:
+        return None
+    return _extraction(prose, "the text is not longer than a summary")
 
 
 def candidate_sentences(document: Document, sentences: Sequence[SourceSentence]) -> list[tuple[int, str]]:

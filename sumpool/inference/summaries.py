@@ -13,6 +13,7 @@ from sumpool.inference.loading import LoadedModel
 from sumpool.inference.mbr_extraction import NO_EXTRACTION, Extraction, MbrExtractor
 from sumpool.inference.source import SourceSentence
 from sumpool.progress import Check, Progress, Report, go_on, silent
+from sumpool.text.language import UNSPACED
 from sumpool.text.sentences import SentenceSplitter
 
 
@@ -105,6 +106,8 @@ def generate_summaries(
                 share = f"{chunked.tokens_read / chunked.tokens_total:.0%}"
                 tokens = f"{chunked.tokens_read:,} of {chunked.tokens_total:,} tokens"
                 report(Progress("summarize", done, total, note=f"{chunked.document.id}: read {tokens} ({share})"))
+            if chunked.unlearnt and chunked.chunks:
+                report(Progress("summarize", done, total, note=f"{chunked.document.id}: {chunked.unlearnt}"))
         for chunked, generated, seconds in _generate(group, generator, config.batch_tokens, check, lock):
             summary = _summary(chunked, generated, seconds, extractor, loaded.splitter)
             done += 1
@@ -155,17 +158,30 @@ def _summary(
     """Join the summaries of a document's chunks, one per line, or take the extracted sentences instead."""
     start = time.perf_counter()
     text = "\n".join(part.text for part in generated if part.text)
-    extraction = extractor.extract(chunked.document, chunked.sentences, generated)
+    extraction = _extract(chunked, generated, extractor)
+    separator = "" if chunked.language in UNSPACED else " "
+    reason = "" if text or extraction.sentences else "the model must generate a word, but it generated none"
     return Summary(
         id=chunked.document.id,
-        summary=" ".join(extraction.sentences) or text,
+        summary=separator.join(extraction.sentences) or text,
         score=sum(part.score for part in generated) / len(generated) if text else None,
         tokens_read=chunked.tokens_read,
         tokens_total=chunked.tokens_total,
         seconds=chunked.seconds + seconds + time.perf_counter() - start,
-        reason=chunked.reason if text or chunked.reason else "the model must generate a word, but it generated none",
+        reason=chunked.reason or reason,
         mode="extractive" if extraction.sentences else "abstractive",
+        language=chunked.language,
         sentences=extraction.sentences or tuple(" ".join(sentence.split()) for sentence in splitter.split(text)),
         extraction=extraction,
         source=chunked.sentences,
     )
+
+
+def _extract(chunked: ChunkedDocument, generated: Sequence[Generated], extractor: MbrExtractor) -> Extraction:
+    """Select sentences in place of generated text; without the model if it has not learnt the text or says nothing."""
+    cause = chunked.unlearnt if not chunked.chunks else ""
+    if not cause and generated and not any(part.text for part in generated):
+        cause = "the model generated no word"
+    if cause and extractor.may_extract and not chunked.reason:
+        return extractor.extract_without_model(chunked.document, chunked.sentences, chunked.language, cause)
+    return extractor.extract(chunked.document, chunked.sentences, generated, chunked.language)

@@ -9,7 +9,7 @@ from collections.abc import Set
 from functools import lru_cache
 from typing import Final
 
-from sumpool.text.language import ENGLISH, UNSPACED, languages
+from sumpool.text.language import ENGLISH, UNSPACED, languages, word_count
 from sumpool.text.notices import notice_kind
 
 PROSE_KINDS: Final = frozenset(("paragraph", "list_item"))
@@ -47,7 +47,6 @@ _POINTERS = (
 )
 _PAIRS = (("(", ")"), ("[", "]"), ("\u00ab", "\u00bb"), ("\uff08", "\uff09"), ("\u300c", "\u300d"))
 _QUOTES, _GERMAN_QUOTES = ("\u201c", "\u201d"), ("\u201e", "\u201c")
-_CJK = re.compile("[\u3040-\u30ff\u3400-\u4dbf\u4e00-\u9fff]")
 _WORD = re.compile(r"[^\W\d_]+")
 
 
@@ -57,12 +56,6 @@ def tidy_sentence(sentence: str) -> str:
     while mark := _LIST_MARK.match(text):
         text = text[mark.end() :]
     return _MARKUP.sub(r"\2", text)
-
-
-def word_count(text: str) -> int:
-    """Count words; a Chinese or Japanese character is half a word."""
-    characters = len(_CJK.findall(text))
-    return len(_CJK.sub(" ", text).split()) + -(-characters // 2)
 
 
 def is_prose_sentence(

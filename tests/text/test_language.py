@@ -1,7 +1,7 @@
 # ruff: noqa: RUF001  (letters of other scripts)
 import pytest
 
-from sumpool.text.language import UNDETECTED, detect_language, language_name, languages
+from sumpool.text.language import UNDETECTED, detect_language, language_name, languages, unlearnt_cause, word_count
 
 TEXTS = {
     "en": "The manual describes how the host sends a packet to the gateway, and what it does if no answer is received.",
@@ -55,3 +55,29 @@ def test_languages_have_names() -> None:
 def test_every_language_without_a_script_of_its_own_has_function_words() -> None:
     scripts = {"zh", "ja", "ko", "el", "ar", "fa", "he", "th", "hi"}
     assert {code for code, language in languages().items() if not language.function_words} <= scripts
+
+
+@pytest.mark.parametrize(("text", "words"), [("Hosts send packets.", 3), ("主机发送", 2), ("主机发 apt", 3), ("", 0)])
+def test_a_chinese_character_is_half_a_word(text: str, words: int) -> None:
+    assert word_count(text) == words
+
+
+NUMBERS = "\n".join(f"{row} {row * 17} {row * 31} {row * row}" for row in range(99))
+CODE = "for (i = 0; i < n; i++) {\n    x[i] = f(y[i]);\n}\n" * 30
+
+
+@pytest.mark.parametrize(
+    ("text", "learnt", "cause"),
+    [
+        (TEXTS["en"], "en", ""),
+        (TEXTS["ru"], "en", "this text is in Russian, the model has learnt English"),
+        (TEXTS["en"], "de", "this text is in English, the model has learnt German"),
+        (TEXTS["ru"], "", ""),
+        ("Hosts.", "en", ""),
+        (NUMBERS, "en", "this text is a table of numbers, the model has learnt prose"),
+        (CODE, "en", "this text is source code, the model has learnt prose"),
+        ("Host gateway packet router " * 20, "en", ""),
+    ],
+)
+def test_what_the_model_has_not_learnt_is_said(text: str, learnt: str, cause: str) -> None:
+    assert unlearnt_cause(text, detect_language(text), learnt) == cause

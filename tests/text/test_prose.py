@@ -1,7 +1,7 @@
 # ruff: noqa: RUF001  (letters of other scripts)
 import pytest
 
-from sumpool.text.prose import depends_on_predecessor, is_prose_sentence, tidy_sentence, word_count
+from sumpool.text.prose import depends_on_predecessor, is_prose_sentence, tidy_sentence
 
 
 @pytest.mark.parametrize(
@@ -109,8 +109,3 @@ def test_terms_are_the_content_of_a_licence() -> None:
 )
 def test_a_sentence_that_refers_to_another_depends_on_it(sentence: str, language: str, depends: bool) -> None:
     assert depends_on_predecessor(sentence, language) == depends
-
-
-@pytest.mark.parametrize(("text", "words"), [("Hosts send packets.", 3), ("主机发送", 2), ("主机发 apt", 3), ("", 0)])
-def test_a_chinese_character_is_half_a_word(text: str, words: int) -> None:
-    assert word_count(text) == words

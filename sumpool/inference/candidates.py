@@ -1,0 +1,170 @@
+"""Candidates of extraction: the sentences of a document with blocks that a summary may consist of.
+
+A candidate is a whole sentence of prose, and knows its section, so that licences, references and lists of authors are
+left out. Documents without such sentences, such as lists of changes, offer their list items instead.
+"""
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import PurePath
+from typing import Final
+
+from sumpool.documents.document import Document
+from sumpool.inference.source import SourceSentence
+from sumpool.text.language import ENGLISH, languages, word_count
+from sumpool.text.notices import notice_kind
+from sumpool.text.prose import (
+    PROSE_KINDS,
+    depends_on_predecessor,
+    is_prose_sentence,
+    tidy_sentence,
+)
+
+_LICENCE_NAME = re.compile(
+    r"\b(?:licen[sc]es?|licen[sc]ing|copying|lizenz|terms (?:and|of)|agreement|лицензия)\b", re.I
+)
+_MIN_LICENCE_SHARE = 0.05
+"""Words of licence notices per word of a document that its title names a licence."""
+_MIN_LOOSE_WORDS = 4
+_HEADING_NUMBER = re.compile(r"^(?:[\d.]+|[A-Z]\.|§+ ?\d+|chapter \d+[.:]?|kapitel \d+[.:]?|第.{1,3}[章节])\s*", re.I)
+MIN_CANDIDATE_WORDS: Final = 40
+"""Words of strict candidates below which sentences without terminal punctuation are candidates too."""
+
+
+@dataclass(frozen=True)
+class CandidateSentence:
+    """A sentence that may be selected.
+
+    Attributes:
+        text: The sentence without list marks and markup, and with a full stop if it had no terminal punctuation.
+        index: Index of the sentence of the document.
+        place: Index among the sentences of prose.
+        section: Heading of its section; empty before the first heading.
+        section_index: Index of the section, from 0.
+        is_first: Whether the sentence begins its block.
+        is_item: Whether its block is a list item.
+        predecessor: Index of the candidate before it that it refers to; None if it stands alone.
+    """
+
+    text: str
+    index: int
+    place: int
+    section: str = ""
+    section_index: int = 0
+    is_first: bool = False
+    is_item: bool = False
+    predecessor: int | None = None
+
+
+@dataclass
+class _Section:
+    """Section that a sentence is in."""
+
+    heading: str = ""
+    index: int = 0
+    is_back_matter: bool = False
+
+
+def find_candidates(document: Document, sentences: Sequence[SourceSentence], language: str) -> list[CandidateSentence]:
+    """Return the candidates of a document, in order.
+
+    Args:
+        document: The document, with blocks.
+        sentences: Its sentences, see `source_sentences`.
+        language: Code of its language.
+    """
+    is_licence = is_licence_text(document)
+    names = frozenset(
+        word.lower() for word in re.findall(r"[\w.+-]+", f"{document_title(document)} {file_stem(document)}")
+    )
+    candidates = _find(sentences, language, names, is_licence)
+    if sum(word_count(candidate.text) for candidate in candidates) < MIN_CANDIDATE_WORDS:
+        loose = _find_loose(sentences, {candidate.index for candidate in candidates})
+        candidates = sorted([*candidates, *loose], key=lambda candidate: candidate.index)
+        return [_without_predecessor(candidate) for candidate in candidates]
+    return candidates
+
+
+def document_title(document: Document) -> str:
+    """Return the title of a document: as stated, or its first heading; empty if it has neither."""
+    return document.title or next((block.text for block in document.blocks if block.kind == "heading"), "")
+
+
+def is_licence_text(document: Document) -> bool:
+    """Return whether a document is a licence itself: by its title and the share of such notices."""
+    title = f"{document_title(document)} {file_stem(document)} {document.text[:200]}"
+    if not _LICENCE_NAME.search(title.replace("_", " ").replace("-", " ")):
+        return False
+    words = [len(block.text.split()) for block in document.blocks]
+    notices = (size for size, block in zip(words, document.blocks, strict=True) if notice_kind(block.text) == "licence")
+    return sum(notices) >= _MIN_LICENCE_SHARE * sum(words)
+
+
+def file_stem(document: Document) -> str:
+    """Return the name of the document's file without its suffixes."""
+    return PurePath(document.id).name.split(".")[0] if document.id != "-" else ""
+
+
+def _find(
+    sentences: Sequence[SourceSentence], language: str, names: frozenset[str], is_licence: bool
+) -> list[CandidateSentence]:
+    candidates: list[CandidateSentence] = []
+    section, place, block = _Section(), 0, -1
+    skip_block = False
+    for index, sentence in enumerate(sentences):
+        is_first, block = sentence.block != block, sentence.block
+        if sentence.kind == "heading":
+            section = _next_section(section, sentence.text, language, is_licence)
+            continue
+        if is_first:
+            skip_block = sentence.kind == "notice" and not is_licence
+        if (sentence.kind not in PROSE_KINDS and not (is_licence and sentence.kind == "notice")) or skip_block:
+            continue
+        place += 1
+        text = tidy_sentence(sentence.text)
+        if section.is_back_matter or not is_prose_sentence(text, language, names, is_licence=is_licence):
+            continue
+        predecessor = None
+        if depends_on_predecessor(text, language):
+            previous = candidates[-1] if candidates else None
+            if is_first or previous is None or previous.index != index - 1:
+                continue
+            predecessor = len(candidates) - 1
+        is_item = sentence.kind == "list_item"
+        candidates.append(
+            CandidateSentence(text, index, place, section.heading, section.index, is_first, is_item, predecessor)
+        )
+    return candidates
+
+
+def _next_section(section: _Section, heading: str, language: str, is_licence: bool) -> _Section:
+    text = _HEADING_NUMBER.sub("", heading)
+    return _Section(text, section.index + 1, not is_licence and heading_is(text, language, "back_matter"))
+
+
+def heading_is(heading: str, language: str, kind: str) -> bool:
+    """Return whether a heading is of a kind, such as "back_matter", in English or another language."""
+    known = languages()
+    patterns = [known[code].patterns.get(kind) for code in dict.fromkeys((ENGLISH, language)) if code in known]
+    return any(re.match(rf"(?:the )?(?:{pattern})", heading, re.IGNORECASE) for pattern in patterns if pattern)
+
+
+def _find_loose(sentences: Sequence[SourceSentence], strict: set[int]) -> list[CandidateSentence]:
+    """Return sentences without terminal punctuation that are no notices, code or fields, each with a full stop."""
+    loose: list[CandidateSentence] = []
+    for place, sentence in enumerate(sentences):
+        text = tidy_sentence(sentence.text).rstrip(" .;,")
+        is_text = sentence.kind in PROSE_KINDS and len(text.split()) >= _MIN_LOOSE_WORDS and text[-1:] not in ":?"
+        if place in strict or not is_text:
+            continue
+        capital = f"{text[:1].upper()}{text[1:]}."
+        if is_prose_sentence(capital, "") and not depends_on_predecessor(capital):
+            loose.append(CandidateSentence(capital, place, place, is_item=sentence.kind == "list_item"))
+    return loose
+
+
+def _without_predecessor(candidate: CandidateSentence) -> CandidateSentence:
+    return CandidateSentence(
+        candidate.text, candidate.index, candidate.place, candidate.section, candidate.section_index, candidate.is_first
+    )

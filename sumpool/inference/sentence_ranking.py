@@ -1,0 +1,163 @@
+"""Ranking of the sentences of a document without training, and their selection within a budget of words.
+
+The score of a sentence adds its centrality (LexRank over the whole document, and over its beginning and end alone), its
+position, the words that it shares with title and headings, cues ("this manual describes ...") and, if there are any,
+its agreement with summaries sampled from a model. The weights were chosen by hand on documents of Debian packages other
+than those of docs/real-documents.md.
+"""
+
+import math
+import re
+from collections import Counter
+from collections.abc import Sequence
+
+import numpy as np
+from numpy.typing import NDArray
+
+from sumpool.evaluation.baselines import lexrank
+from sumpool.inference.candidates import CandidateSentence, heading_is
+from sumpool.text.language import languages, word_count
+from sumpool.text.words import ContentWords
+
+Scores = NDArray[np.float64]
+"""A value for each candidate, (candidates,)."""
+
+_CENTRALITY, _FRAME_CENTRALITY, _AGREEMENT = 0.5, 0.6, 0.7
+_LEAD, _LEAD_SENTENCES = 2.5, 5.0
+"""Weight of the lead, which declines with the number of sentences before."""
+_EARLY, _EARLY_SHARE = 0.5, 0.2
+"""Weight of an early sentence, which declines with the share of the document before it."""
+_TITLE, _HEADINGS = 1.2, 0.3
+_INTRODUCTION, _DETAILS, _CUE, _DEFINITION = 0.7, -0.8, 1.2, 1.0
+_FIRST_OF_BLOCK, _LIST_ITEM = 0.2, -0.5
+_FRAME_START, _FRAME_END = 0.3, 0.08
+"""Shares of the document that are its beginning and end."""
+_IDEAL_WORDS = range(10, 36)
+_REDUNDANCY = 2.5
+"""Penalty of a sentence whose content words are all in the selected ones."""
+_OVERRUN = 1.1
+"""Words of a selection at most, relative to the budget."""
+_ASIDES = re.compile(r"[(\[\u2014\uff08]| - |\be\.g\.|\bi\.e\.|\bz\. ?B\.|\bfor example\b|\bfor instance\b", re.I)
+_PERSON = re.compile(r"\b(?:I|my|me|you|your|yours|I'm|I've)\b")
+_CONDITION = re.compile(
+    r"^(?:if|when|once|after|unless|while|because|now|let|note|wenn|falls|если|si)\b|^[\"\u201c\d]|^(?:如果|若|当)",
+    re.I,
+)
+
+
+def rank(candidates: Sequence[CandidateSentence], title: str, language: str, agreement: Scores | None = None) -> Scores:
+    """Score the candidates of a document; higher is better.
+
+    Args:
+        candidates: The candidates.
+        title: Title of the document; empty if it has none.
+        language: Code of its language.
+        agreement: Agreement of each candidate with sampled summaries; None if there are none.
+    """
+    tokenize = ContentWords(language)
+    words = [tokenize(candidate.text) for candidate in candidates]
+    scores = _CENTRALITY * _standardize(_centrality(words)) + _FRAME_CENTRALITY * _frame_centrality(candidates, words)
+    headings = Counter(word for heading in {item.section for item in candidates} for word in set(tokenize(heading)))
+    title_words = set(tokenize(title))
+    scores += _HEADINGS * _standardize(
+        np.array([sum(math.log1p(headings[word]) for word in set(sentence)) for sentence in words])
+    )
+    if agreement is not None:
+        scores += _AGREEMENT * _standardize(agreement)
+    total = max((candidate.place for candidate in candidates), default=0) + 1
+    pairs = zip(candidates, words, strict=True)
+    return scores + [_cues(candidate, sentence, title_words, language, total) for candidate, sentence in pairs]
+
+
+def select(candidates: Sequence[CandidateSentence], scores: Scores, language: str, words: int) -> list[int]:
+    """Select candidates greedily by score less redundancy, until the budget is filled.
+
+    A sentence that refers to its predecessor is selected together with it.
+
+    Args:
+        candidates: The candidates.
+        scores: Their scores.
+        language: Code of their language.
+        words: Words of the selection; the best candidate is selected even if it is longer.
+
+    Returns:
+        Indices of the selected candidates, in order.
+    """
+    tokenize = ContentWords(language)
+    content = [frozenset(tokenize(candidate.text)) for candidate in candidates]
+    sizes = [word_count(candidate.text) for candidate in candidates]
+    selected: set[int] = set()
+    covered: frozenset[str] = frozenset()
+    units = [_unit(candidates, index) for index in range(len(candidates))]
+    while True:
+        used = sum(sizes[index] for index in selected)
+        best, best_score = -1, -math.inf
+        for index, unit in enumerate(units):
+            new = [member for member in unit if member not in selected]
+            if not new or (selected and used + sum(sizes[member] for member in new) > _OVERRUN * words):
+                continue
+            overlap = len(content[index] & covered) / max(len(content[index]), 1)
+            score = float(np.mean([scores[member] for member in unit])) - _REDUNDANCY * overlap**2
+            if score > best_score:
+                best, best_score = index, score
+        if best < 0:
+            return sorted(selected)
+        selected.update(units[best])
+        covered = covered.union(*(content[member] for member in units[best]))
+
+
+def _unit(candidates: Sequence[CandidateSentence], index: int) -> list[int]:
+    """Return a candidate and the predecessors that it refers to."""
+    unit = [index]
+    while (predecessor := candidates[unit[-1]].predecessor) is not None:
+        unit.append(predecessor)
+    return unit
+
+
+def _centrality(words: Sequence[Sequence[str]]) -> Scores:
+    return np.log(np.maximum(lexrank(words) * len(words), 1e-6)) if words else np.zeros(0)
+
+
+def _frame_centrality(candidates: Sequence[CandidateSentence], words: Sequence[Sequence[str]]) -> Scores:
+    """Centrality among the sentences at the beginning and the end; a little less than the least for all others."""
+    start, end = math.ceil(_FRAME_START * len(words)), len(words) - math.ceil(_FRAME_END * len(words))
+    frame = [index for index in range(len(words)) if index < start or index >= end]
+    values = np.full(len(candidates), -1.0)
+    values[frame] = _standardize(_centrality([words[index] for index in frame]))
+    return values
+
+
+def _cues(candidate: CandidateSentence, words: Sequence[str], title: set[str], language: str, total: int) -> float:
+    """Sum the parts of the score that depend on the sentence alone."""
+    text = candidate.text
+    size = word_count(text)
+    score = _LEAD * math.exp(-(candidate.place - 1) / _LEAD_SENTENCES)
+    score += _EARLY * math.exp(-candidate.place / (_EARLY_SHARE * total))
+    score += _TITLE * len(title.intersection(words)) / max(len(title), 1)
+    score += _INTRODUCTION * heading_is(candidate.section, language, "introductions")
+    score += _DETAILS * heading_is(candidate.section, language, "details")
+    score += _CUE * _refers_to_document(text, language) + _DEFINITION * bool(title.intersection(words[:2]))
+    score += _FIRST_OF_BLOCK * candidate.is_first + _LIST_ITEM * candidate.is_item
+    score -= 0.1 * max(_IDEAL_WORDS.start - size, 0) + 0.04 * max(size - _IDEAL_WORDS.stop, 0)
+    score -= 0.3 * len(_ASIDES.findall(text)) + 0.4 * len(_PERSON.findall(text)) + 0.5 * bool(_CONDITION.match(text))
+    return score - 3 * sum(map(str.isdigit, text)) / len(text)
+
+
+def _refers_to_document(text: str, language: str) -> bool:
+    """Return whether a sentence begins with the document as its subject ("this manual ...")."""
+    known = languages().get(language)
+    nouns = "|".join(map(re.escape, known.self_references)) if known else ""
+    start = " ".join(text.lower().split()[:6])[:40]
+    if not known or not nouns:
+        return False
+    if not known.function_words:
+        return bool(re.match(rf"(?:本|这|該|该|此|この|当|本).{{0,4}}(?:{nouns})?", start))
+    return any(word in start.split()[:3] for word in known.anaphora | {"the", "our", "we"}) and bool(
+        re.search(rf"\b(?:{nouns})", start)
+    )
+
+
+def _standardize(values: Scores) -> Scores:
+    """Return values with mean 0 and standard deviation 1, from -2 to 2; zeros if all are equal."""
+    deviation = float(values.std()) if len(values) else 0.0
+    return np.clip((values - values.mean()) / deviation, -2, 2) if deviation > 0 else np.zeros(len(values))

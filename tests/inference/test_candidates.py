@@ -1,0 +1,104 @@
+import pytest
+
+from sumpool.documents.document import Document, ParsedDocument, TextBlock, TextBlockKind
+from sumpool.inference.candidates import (
+    CandidateSentence,
+    document_title,
+    find_candidates,
+    heading_is,
+    is_licence_text,
+)
+from sumpool.inference.source import source_sentences
+from sumpool.text.sentences import SentenceSplitter
+
+FILLER = "The gateway sends all of the packets to the host that has asked for them before. " * 4
+
+
+def document(*blocks: tuple[TextBlockKind, str], title: str = "", id: str = "gateways.txt") -> Document:
+    return Document.from_parsed(id, ParsedDocument(tuple(TextBlock(text, kind) for kind, text in blocks), title))
+
+
+def candidates(*blocks: tuple[TextBlockKind, str], title: str = "") -> list[CandidateSentence]:
+    parsed = document(*blocks, ("paragraph", FILLER), title=title)
+    return find_candidates(parsed, source_sentences(parsed, SentenceSplitter.default()), "en")
+
+
+def texts(*blocks: tuple[TextBlockKind, str], title: str = "") -> list[str]:
+    return [candidate.text for candidate in candidates(*blocks, title=title) if candidate.text not in FILLER]
+
+
+@pytest.mark.parametrize("kind", ["heading", "table_row", "caption", "code", "notice"])
+def test_only_prose_holds_candidates(kind: TextBlockKind) -> None:
+    sentence = "The host sends a packet to the gateway."
+    assert texts((kind, sentence)) == []
+    assert texts(("list_item", sentence)) == [sentence]
+
+
+def test_licences_contents_and_stubs_are_no_candidates() -> None:
+    assert (
+        texts(
+            ("paragraph", "Copyright 2004 by the authors of the manual."),
+            ("paragraph", "Introduction . . . . . . . . 12"),
+            ("paragraph", "The Project Leader may: 1."),
+            ("list_item", "2. 4."),
+        )
+        == []
+    )
+
+
+@pytest.mark.parametrize("heading", ["License", "7. Acknowledgements", "See also", "References"])
+def test_sections_about_the_document_hold_no_candidates(heading: str) -> None:
+    sentence = "The host sends a packet to the gateway."
+    assert texts(("heading", heading), ("paragraph", sentence), ("heading", "Packets")) == []
+    assert texts(("heading", "Packets"), ("paragraph", sentence), ("heading", heading)) == [sentence]
+
+
+def test_a_sentence_that_refers_to_another_comes_with_it_or_not_at_all() -> None:
+    first, second = "The host sends a packet to the gateway.", "It waits for the answer of the gateway."
+    together = candidates(("paragraph", f"{first} {second}"))
+    assert [(item.text, item.predecessor) for item in together[:2]] == [(first, None), (second, 0)]
+    assert texts(("paragraph", first), ("paragraph", second)) == [first]
+    assert texts(("paragraph", f"Is it on? {second}")) == []
+
+
+def test_candidates_know_their_place() -> None:
+    first, *_ = candidates(("heading", "2. Packets"), ("paragraph", "and so on. The host sends it a packet or two."))
+    assert (first.index, first.place, first.section, first.is_first) == (2, 2, "Packets", False)
+
+
+def test_the_words_of_the_title_may_begin_a_sentence_in_lower_case() -> None:
+    sentence = "sendd is the daemon that sends the packets."
+    assert texts(("paragraph", sentence), title="sendd") == [sentence]
+    assert texts(("paragraph", sentence)) == []
+
+
+def test_lists_without_full_stops_are_candidates_where_there_is_nothing_else() -> None:
+    items = document(("list_item", "* fix the crash of the gateway on start"), ("list_item", "Status:"))
+    sentences = source_sentences(items, SentenceSplitter.default())
+    assert [item.text for item in find_candidates(items, sentences, "en")] == ["Fix the crash of the gateway on start."]
+    assert texts(("list_item", "fix the crash of the gateway on start")) == []
+
+
+def test_a_licence_is_summarised_by_its_terms() -> None:
+    terms = "Permission is granted to copy the work to all of you."
+    licence = document(("heading", "Example Public License"), ("paragraph", terms), ("paragraph", FILLER))
+    assert is_licence_text(licence)
+    sentences = source_sentences(licence, SentenceSplitter.default())
+    assert terms in [item.text for item in find_candidates(licence, sentences, "en")]
+    assert not is_licence_text(document(("heading", "Example License"), ("paragraph", FILLER)))
+    assert not is_licence_text(document(("heading", "Manual"), ("paragraph", FILLER), ("paragraph", terms)))
+
+
+def test_a_title_is_stated_or_the_first_heading() -> None:
+    assert document_title(document(("heading", "Packets"), title="Hosts")) == "Hosts"
+    assert document_title(document(("heading", "Packets"))) == "Packets"
+    assert document_title(document(("paragraph", FILLER))) == ""
+
+
+@pytest.mark.parametrize(
+    ("heading", "language", "kind"),
+    [("Introduction", "de", "introductions"), ("Einleitung", "de", "introductions"), ("OPTIONEN", "de", "details")],
+)
+def test_headings_are_recognised_in_english_and_the_language(heading: str, language: str, kind: str) -> None:
+    assert heading_is(heading, language, kind)
+    assert not heading_is("Packets", language, kind)

@@ -1,0 +1,71 @@
+import numpy as np
+import pytest
+
+from sumpool.inference.candidates import CandidateSentence
+from sumpool.inference.sentence_ranking import rank, select
+
+TEXTS = (
+    "The host sends a packet to the gateway of the network.",
+    "Apples and plums fall from the trees in the garden.",
+    "The gateway of the network drops a packet of the host.",
+    "Old songs are sung by the people in the village.",
+)
+
+
+def candidates(*texts: str, predecessors: dict[int, int] | None = None) -> list[CandidateSentence]:
+    links = predecessors or {}
+    return [CandidateSentence(text, index, index + 1, predecessor=links.get(index)) for index, text in enumerate(texts)]
+
+
+def test_central_sentences_are_ranked_above_others() -> None:
+    scores = rank(candidates(*TEXTS), "", "en")
+    assert scores[0] > scores[1]
+    assert scores[2] > scores[3]
+
+
+def test_the_title_decides_between_equal_sentences() -> None:
+    assert rank(candidates(*TEXTS), "Apples and plums", "en")[1] > rank(candidates(*TEXTS), "Songs", "en")[1]
+
+
+@pytest.mark.parametrize(
+    ("sentence", "other", "language"),
+    [
+        ("This manual describes all of the songs.", "That village describes all of the songs.", "en"),
+        ("Dieses Handbuch beschreibt die Lieder.", "Dieses Dorf beschreibt die Lieder.", "de"),
+        ("\u672c\u624b\u518c\u63cf\u8ff0\u6b4c\u66f2\u3002", "\u6751\u5e84\u63cf\u8ff0\u6b4c\u66f2\u3002", "zh"),
+    ],
+)
+def test_sentences_about_the_document_are_ranked_higher(sentence: str, other: str, language: str) -> None:
+    about, not_about = (rank(candidates(*TEXTS, text), "", language)[-1] for text in (sentence, other))
+    assert about > not_about + 0.5
+
+
+def test_agreement_with_samples_counts() -> None:
+    without, agreement = rank(candidates(*TEXTS), "", "en"), np.array([0.0, 0.0, 0.0, 1.0])
+    change = rank(candidates(*TEXTS), "", "en", agreement) - without
+    assert change[3] > 0 > change[0]
+
+
+def test_options_and_questions_of_detail_are_ranked_lower() -> None:
+    plain = candidates(*TEXTS)
+    options = [CandidateSentence(item.text, item.index, item.place, section="Options") for item in plain]
+    assert (rank(options, "", "en") < rank(plain, "", "en")).all()
+
+
+def test_a_selection_fills_the_words_in_document_order() -> None:
+    scores = np.array([1.0, 4.0, 2.0, 3.0])
+    assert select(candidates(*TEXTS), scores, "en", 20) == [1, 3]
+    assert select(candidates(*TEXTS), scores, "en", 1) == [1]
+    assert select(candidates(*TEXTS), scores, "en", 100) == [0, 1, 2, 3]
+    assert select([], np.zeros(0), "en", 100) == []
+
+
+def test_a_selection_avoids_repetition() -> None:
+    repeated = candidates(TEXTS[0], TEXTS[0].replace("The", "A"), TEXTS[1])
+    assert select(repeated, np.array([3.0, 2.9, 1.0]), "en", 20) == [0, 2]
+
+
+def test_a_sentence_is_selected_with_its_predecessor() -> None:
+    linked = candidates(*TEXTS, predecessors={2: 1, 1: 0})
+    assert select(linked, np.array([0.0, 0.0, 9.0, 1.0]), "en", 33) == [0, 1, 2]
+    assert select(linked, np.array([0.0, 0.0, 9.0, 1.0]), "en", 11) == [0, 1, 2]
