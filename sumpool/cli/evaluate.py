@@ -38,6 +38,11 @@ def evaluate(
         list[Path] | None,
         typer.Option(metavar="RUN|DIR", help="Compare with the evaluation of another run, by document; repeatable."),
     ] = None,
+    html: Annotated[
+        Path | None, typer.Option(metavar="FILE", help="Also write a report with the best and worst summaries as HTML.")
+    ] = None,
+    latex: Annotated[Path | None, typer.Option(metavar="FILE", help="Also write the table for LaTeX.")] = None,
+    csv: Annotated[Path | None, typer.Option(metavar="FILE", help="Also write the table as CSV.")] = None,
     resume: Resume = False,
     json: Annotated[bool, typer.Option("--json", help="Print the report as JSON instead of a table.")] = False,
     faithfulness: Annotated[
@@ -65,11 +70,11 @@ def evaluate(
     if references and not target:
         raise RecipeError("--references must come with a file of summaries, got none")
     if faithfulness:
-        if references or against or resume or out:
+        if any((references, against, resume, out, html, latex, csv)):
             raise RecipeError("--faithfulness must come with a run folder, --split, --limit, --json and --set only")
         _measure_faithfulness(target, split, limit, json, tuple(changes or ()))
         return
-    results = Results(folder=out, resume=resume, against=against or ())
+    results = Results(folder=out, resume=resume, against=against or (), html=html, latex=latex, csv=csv)
     with screen() as output, interruptible() as interruption:
         report_to, check = output.report, interruption.check
         if target and references:

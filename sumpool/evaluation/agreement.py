@@ -37,6 +37,10 @@ class WordTokenizer(ABC):
         """Split a text into normalised, stemmed words."""
 
     @abstractmethod
+    def spans(self, text: str) -> Iterator[tuple[int, int]]:
+        """Return start and end of each word in a text."""
+
+    @abstractmethod
     def count_words(self, text: str) -> int:
         """Return the length of a text: its whitespace-separated words, or characters of a script without spaces."""
 
@@ -55,6 +59,10 @@ class RougeTokenizer(WordTokenizer):
         """Split a text into lower-case, stemmed words."""
         words: list[str] = rouge_tokenize(text, self._stemmer)
         return words
+
+    def spans(self, text: str) -> Iterator[tuple[int, int]]:
+        """Return start and end of each run of letters a-z and digits."""
+        return (match.span() for match in _ASCII_WORD.finditer(text))
 
     def count_words(self, text: str) -> int:
         """Return the number of whitespace-separated words."""
@@ -93,6 +101,10 @@ class UnicodeTokenizer(WordTokenizer):
         stem = self._stemmer.stem
         return [stem(word) if len(word) > _SHORT_WORD and word.isascii() else word for word in words]
 
+    def spans(self, text: str) -> Iterator[tuple[int, int]]:
+        """Return start and end of each word."""
+        return (match.span() for match in self._words.finditer(text))
+
     def count_words(self, text: str) -> int:
         """Return the number of words; characters of scripts without spaces count as words."""
         return len(self._lengths.findall(text))
@@ -108,6 +120,7 @@ _SCRIPTS_WITHOUT_SPACES = (
     "\u2e80-\u2fdf\u3005-\u3007\u3021-\u3029\u3031-\u312f\u31a0-\u31ff"  # radicals, kana, bopomofo
     "\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff\uff66-\uff9f\U00020000-\U0003ffff"  # Han, half-width kana
 )
+_ASCII_WORD = re.compile("[A-Za-z0-9]+")
 _SHORT_WORD = 3
 """Letters of a word that rouge-score does not stem."""
 _LAST_MARK = 0x1FFFF

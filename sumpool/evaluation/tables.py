@@ -64,20 +64,13 @@ def win_table(report: EvaluationReport) -> Table:
 
 
 def difference_table(differences: Sequence[Difference]) -> Table:
-    """Differences of pairs of systems; with several pairs also wins, ties, losses and corrected p-values."""
-    columns = _DIFFERENCE_COLUMNS
+    """Differences of pairs of systems, with p-values corrected by Holm's method if there are several pairs."""
+    columns = (*_DIFFERENCE_COLUMNS, "won/tied/lost (1, Lsum)")
     rows = [_difference_cells(difference) for difference in differences]
-    extra = [
-        (
-            _p_values([difference.holm[name] for name in ("rouge1", "rougeLsum")]),
-            _counts(difference, "rouge1"),
-            _counts(difference, "rougeLsum"),
-        )
-        for difference in differences
-    ]
-    return (*columns, "p Holm", "won/tied/lost (1)", "won/tied/lost (Lsum)"), [
-        (*row, *more) for row, more in zip(rows, extra, strict=True)
-    ]
+    if len({(difference.system, difference.other) for difference in differences}) <= 1:
+        return columns, rows
+    corrected = [_p_values([difference.holm[name] for name in ("rouge1", "rougeLsum")]) for difference in differences]
+    return (*columns, "p Holm"), [(*row, p_values) for row, p_values in zip(rows, corrected, strict=True)]
 
 
 def _score_cells(row: ReportRow) -> tuple[str, ...]:
@@ -105,6 +98,7 @@ def _difference_cells(difference: Difference) -> tuple[str, ...]:
         *means,
         f"{difference.documents:,}",
         _p_values([difference.rouge[name].permutation for name in ("rouge1", "rougeLsum")]),
+        f"{_counts(difference, 'rouge1')}, {_counts(difference, 'rougeLsum')}",
     )
 
 

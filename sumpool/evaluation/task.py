@@ -4,14 +4,18 @@ from collections.abc import Callable, Iterator, Mapping, Sequence, Set
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from sumpool.errors import DataError
+from sumpool.errors import DataError, RecipeError
 from sumpool.evaluation.aggregation import ScoreAggregator
 from sumpool.evaluation.agreement import TOKENIZERS
 from sumpool.evaluation.config import BASELINES, EvaluationConfig
+from sumpool.evaluation.exports import to_csv, to_latex
+from sumpool.evaluation.extremes import read_distribution
+from sumpool.evaluation.html_report import EXTREMES, to_html
 from sumpool.evaluation.paired_comparison import Difference, compare_results, find_results
 from sumpool.evaluation.report import EvaluationReport
 from sumpool.evaluation.scorer import Candidate, ReferenceDocument, SummaryScorer
 from sumpool.evaluation.scores import append_scores, finish_results, open_scores, read_scores, require_results_folder
+from sumpool.io.atomic import disk_errors, replace_file
 from sumpool.io.manifest import FileDigest
 from sumpool.progress import Check, Progress, Report
 
@@ -28,11 +32,27 @@ class Results:
         resume: Whether to continue an interrupted evaluation into the same folder.
         against: Results of other evaluations of the same documents to compare with: their folders, or the run folders
             that have them.
+        html: File for the report as HTML; None writes none.
+        latex: File for the report as a LaTeX table; None writes none.
+        csv: File for the report as CSV; None writes none.
     """
 
     folder: Path | None = None
     resume: bool = False
     against: Sequence[Path] = ()
+    html: Path | None = None
+    latex: Path | None = None
+    csv: Path | None = None
+
+    def require_writable_files(self) -> None:
+        """Check the files before documents are scored.
+
+        Raises:
+            RecipeError: If a file is a folder, or its folder is missing.
+        """
+        for path in (self.html, self.latex, self.csv):
+            if path is not None and (path.is_dir() or not path.parent.is_dir()):
+                raise RecipeError(f"{path} must be a file in an existing folder, got none; make the folder first")
 
 
 @dataclass(frozen=True)
@@ -73,12 +93,13 @@ def evaluate_task(
         check: Called between documents; when it raises, the scores so far are kept.
 
     Raises:
-        RecipeError: If the folder of the results holds anything else.
+        RecipeError: If the folder of the results holds anything else, or a file cannot be written.
         DataError: If the results to resume or to compare with belong to another evaluation, or are damaged.
         ResourceError: If the disk is full or fails.
     """
     folder = results.folder or task.folder
     require_results_folder(folder)
+    results.require_writable_files()
     others = find_results(results.against, task.split)
     scorer = SummaryScorer(config, _mean_reference_words(task, config, check))
     scores = ScoreAggregator()
@@ -100,7 +121,25 @@ def evaluate_task(
     if others:
         evaluation = replace(evaluation, differences=_compare(task.system, folder, others, config))
     finish_results(folder, evaluation.to_json(), evaluation.documents)
+    _export(evaluation, folder, task, config, results)
     return evaluation
+
+
+def _export(
+    evaluation: EvaluationReport, folder: Path, task: EvaluationTask, config: EvaluationConfig, results: Results
+) -> None:
+    """Write the report as HTML, LaTeX and CSV where a file is given."""
+    texts: list[tuple[Path, str]] = []
+    if results.html:
+        distribution = read_distribution(folder, task.references(), EXTREMES)
+        texts.append((results.html, to_html(evaluation, distribution, config)))
+    if results.latex:
+        texts.append((results.latex, to_latex(evaluation)))
+    if results.csv:
+        texts.append((results.csv, to_csv(evaluation)))
+    for path, text in texts:
+        with disk_errors(path):
+            replace_file(path, text.encode(errors="replace"))
 
 
 def _mean_reference_words(task: EvaluationTask, config: EvaluationConfig, check: Check) -> int:

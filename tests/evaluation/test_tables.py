@@ -63,5 +63,11 @@ def test_differences_have_signs() -> None:
     first = dict(zip(titles, cells[0], strict=True))
     assert first["compared"] == "tiny - other"
     assert re.fullmatch(r"\+5\.0 \[-1\.0, \+6\.0\]", first["ROUGE-2"])
-    assert (first["p (1 / Lsum)"], first["p Holm"]) == ("0.125 / 0.125", "0.375 / 0.375")
-    assert first["won/tied/lost (Lsum)"] == "1,200/3/40"
+    assert first["p (1 / Lsum)"] == "0.125 / 0.125"
+    assert first["won/tied/lost (1, Lsum)"] == "1,200/3/40, 1,200/3/40"
+    assert "p Holm" not in first
+
+
+def test_several_pairs_have_corrected_p_values() -> None:
+    titles, cells = difference_table([difference("all", "one"), difference("all", "two")])
+    assert [dict(zip(titles, row, strict=True))["p Holm"] for row in cells] == ["0.375 / 0.375"] * 2

@@ -1,5 +1,6 @@
 import json
 from collections.abc import Callable, Iterable, Iterator
+from dataclasses import replace
 from pathlib import Path
 from types import SimpleNamespace
 from typing import cast
@@ -284,3 +285,24 @@ def test_other_folders_are_left_alone(run: Path, tmp_path: Path) -> None:
     with pytest.raises(RecipeError, match="must be empty or hold"):
         evaluate_run(run, results=Results(run))
     assert [path.read_text() for path in folder.iterdir()] == ["my documents"]
+
+
+def test_the_report_is_written_to_files(run: Path, tmp_path: Path) -> None:
+    results = Results(html=tmp_path / "a.html", latex=tmp_path / "a.tex", csv=tmp_path / "a.csv")
+    found = evaluate_run(run, results=results)
+    markup = (tmp_path / "a.html").read_text()
+    assert markup.count("<article>") == DOCUMENTS
+    assert example(3).document.split("\n")[0] in markup
+    assert found.signature in (tmp_path / "a.tex").read_text()
+    assert len((tmp_path / "a.csv").read_text().splitlines()) == 1 + len(found.rows)
+    (tmp_path / "a.html").unlink()
+    evaluate_run(run, results=replace(results, resume=True))
+    assert (tmp_path / "a.html").read_text() == markup
+
+
+def test_files_that_cannot_be_written_are_named_before_the_model_is_asked(run: Path, tmp_path: Path) -> None:
+    for path in (tmp_path, tmp_path / "missing" / "file"):
+        for results in (Results(html=path), Results(latex=path), Results(csv=path)):
+            with pytest.raises(RecipeError, match="must be a file in an existing folder, got none; make the folder"):
+                evaluate_run(run, results=results)
+    assert not (run / "evaluation").exists()

@@ -1,0 +1,185 @@
+"""Report of an evaluation as one HTML file: no script, no remote address, light and dark.
+
+Every text is escaped, and a content security policy admits nothing but the page's own style sheet.
+"""
+
+import re
+from base64 import b64encode
+from collections.abc import Iterable, Sequence
+from hashlib import sha256
+from html import escape as escape_markup
+from importlib.resources import files
+
+from sumpool.evaluation.agreement import TOKENIZERS, WordTokenizer
+from sumpool.evaluation.config import EvaluationConfig
+from sumpool.evaluation.extremes import Distribution, ExtremeDocument
+from sumpool.evaluation.histograms import histogram
+from sumpool.evaluation.marking import SEQUENCE, MarkedSegment, mark_shared
+from sumpool.evaluation.report import EvaluationReport
+from sumpool.evaluation.tables import difference_table, length_table, score_table, win_table
+
+EXTREMES = 10
+"""Documents that the report shows among the best, and among the worst."""
+_SHOWN_CHARACTERS = 1500
+"""Characters of a document that the report shows."""
+_UNSAFE = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u061c\u200e\u200f\u202a-\u202e\u2066-\u2069\ud800-\udfff]")
+"""Control and bidirectional characters, and lone surrogates."""
+_NAMES = {"rouge1": "ROUGE-1", "rouge2": "ROUGE-2", "rougeL": "ROUGE-L", "rougeLsum": "ROUGE-Lsum"}
+_TEXT_COLUMNS = {"slice", "system", "compared", "compared with"}
+
+
+def to_html(report: EvaluationReport, distribution: Distribution, config: EvaluationConfig) -> str:
+    """Render a report.
+
+    Args:
+        report: The report.
+        distribution: Scores of the documents, and the best and worst of them.
+        config: Settings of the evaluation.
+    """
+    style = files("sumpool.evaluation").joinpath("report.css").read_text("utf-8")
+    digest = b64encode(sha256(style.encode()).digest()).decode()
+    policy = f"default-src 'none'; style-src 'sha256-{digest}'; base-uri 'none'; form-action 'none'"
+    system = report.rows[0].system if report.rows else "no documents"
+    title = escape(f"Evaluation of {system}")
+    tokenizer = TOKENIZERS[config.tokenizer](stemmer=config.stemmer)
+    return f"""<!doctype html>
+<html lang="en">
+<head>
+<meta charset="utf-8">
+<meta http-equiv="Content-Security-Policy" content="{policy}">
+<meta name="viewport" content="width=device-width, initial-scale=1">
+<meta name="referrer" content="no-referrer">
+<title>{title}</title>
+<style>{style}</style>
+</head>
+<body>
+<main>
+<h1>{title}</h1>
+<p>{report.documents:,} documents. F1 times 100, mean over documents with its 95 % interval.</p>
+{_tables(report)}
+<h2>Distribution over documents</h2>
+{_plots(distribution, report)}
+<h2>Best documents</h2>
+{_LEGEND}
+{_articles(distribution.best, tokenizer)}
+<h2>Worst documents</h2>
+{_articles(distribution.worst, tokenizer)}
+<h2>Settings</h2>
+{_settings(config)}
+</main>
+<footer>
+{"".join(f"<p>{escape(line)}</p>" for line in (*report.notes, report.signature))}
+</footer>
+</body>
+</html>
+"""
+
+
+def escape(text: str) -> str:
+    """Escape a text for HTML; characters without a safe rendering become U+FFFD."""
+    return escape_markup(_UNSAFE.sub("\ufffd", text))
+
+
+def _tables(report: EvaluationReport) -> str:
+    tables = [
+        ("Scores", score_table(report)),
+        ("ROUGE-1 / -2 / -Lsum by length of the document", length_table(report)),
+        ("Wins, ties and losses on each document (ROUGE-1 / ROUGE-Lsum)", win_table(report)),
+        ("Differences of systems", difference_table(report.differences)),
+    ]
+    return "\n".join(_table(caption, *table) for caption, table in tables if table[1])
+
+
+def _table(caption: str, columns: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
+    names = [column in _TEXT_COLUMNS for column in columns]
+    head = "".join(
+        f'<th scope="col"{_NAME if name else ""}>{escape(column)}</th>'
+        for column, name in zip(columns, names, strict=True)
+    )
+    body = "\n".join(
+        "<tr>"
+        + "".join(
+            f'<th scope="row"{_NAME}>{escape(cell)}</th>' if name else f"<td>{escape(cell)}</td>"
+            for cell, name in zip(row, names, strict=True)
+        )
+        + "</tr>"
+        for row in rows
+    )
+    return (
+        f'<div class="scroll" role="region" tabindex="0" aria-label="{escape(caption)}">\n<table>'
+        f"<caption>{escape(caption)}</caption>\n<thead><tr>{head}</tr></thead>\n<tbody>\n{body}\n</tbody></table></div>"
+    )
+
+
+_NAME = ' class="name"'
+
+
+def _plots(distribution: Distribution, report: EvaluationReport) -> str:
+    lead = next((row.system for row in report.rows if distribution.lead and row.system.startswith("LEAD-")), "")
+    outline = f", outline {escape(lead)}" if lead else ""
+    plots = [
+        (
+            f"{name}{outline}, dashed mean",
+            histogram(name, _percent(distribution.rouge[key]), _percent(distribution.lead.get(key, ())), top=100),
+        )
+        for key, name in _NAMES.items()
+    ]
+    words = [float(count) for count in distribution.words]
+    plots.append(("Length of the summaries, dashed mean", histogram("Length", words, unit=" words")))
+    shown = "\n".join(f"<figure>{svg}<figcaption>{caption}</figcaption></figure>" for caption, svg in plots)
+    return f'<div class="plots">\n{shown}\n</div>'
+
+
+def _percent(values: Iterable[float]) -> list[float]:
+    return [100 * value for value in values]
+
+
+_LEGEND = (
+    '<p class="note">Ranked by the mean of ROUGE-1, ROUGE-2 and ROUGE-Lsum. <mark>Marked</mark>: sequences of two or '
+    'more words that summary and reference share. <span class="word">Dotted</span>: single words that they share.</p>'
+)
+
+
+def _articles(documents: Sequence[ExtremeDocument], tokenizer: WordTokenizer) -> str:
+    return "\n".join(_article(document, tokenizer) for document in documents) or "<p>None.</p>"
+
+
+def _article(document: ExtremeDocument, tokenizer: WordTokenizer) -> str:
+    scores = ", ".join(f"{_NAMES[name]} {100 * f1:.1f}" for name, f1 in document.rouge.items())
+    summary = _marked(mark_shared(document.summary, document.reference, tokenizer))
+    reference = _marked(mark_shared(document.reference, document.summary, tokenizer))
+    source = ""
+    if document.document is not None:
+        beginning = document.document[:_SHOWN_CHARACTERS]
+        ellipsis = " …" if len(document.document) > _SHOWN_CHARACTERS else ""
+        source = (
+            "<details><summary>Beginning of the document</summary>"
+            f'<p dir="auto">{escape(beginning)}{ellipsis}</p></details>'
+        )
+    return f"""<article>
+<h3><bdi>{escape(document.id)}</bdi></h3>
+<p class="note">{scores}</p>
+<div class="pair">
+<div><h4>Summary</h4><p dir="auto">{summary or "<em>empty</em>"}</p></div>
+<div><h4>Reference</h4><p dir="auto">{reference or "<em>empty</em>"}</p></div>
+</div>
+{source}
+</article>"""
+
+
+def _marked(segments: Sequence[MarkedSegment]) -> str:
+    tags = {0: ("", ""), 1: ('<span class="word">', "</span>"), SEQUENCE: ("<mark>", "</mark>")}
+    return "".join(
+        f"{opening}{escape(segment.text)}{closing}"
+        for segment in segments
+        for opening, closing in [tags[segment.shared]]
+    )
+
+
+def _settings(config: EvaluationConfig) -> str:
+    entries = "".join(f"<dt>evaluate.{escape(name)}</dt><dd>{escape(_shown(value))}</dd>" for name, value in config)
+    return f"<dl>{entries}</dl>"
+
+
+def _shown(value: object) -> str:
+    return ", ".join(map(str, value)) if isinstance(value, tuple) else str(value)

@@ -1,0 +1,90 @@
+import csv
+import io
+import shutil
+import subprocess
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from sumpool.evaluation.exports import escape_latex, to_csv, to_latex
+from sumpool.evaluation.paired_comparison import Difference
+from sumpool.evaluation.report import EvaluationReport, ReportRow
+from sumpool.evaluation.rouge import TYPES
+from sumpool.evaluation.statistics import Estimate, PairedTest
+
+TEST = PairedTest(Estimate(0.05, -0.01, 0.06), bootstrap=0.25, permutation=0.125, wins=12, ties=3, losses=4)
+
+
+def row(part: str, system: str) -> ReportRow:
+    return ReportRow(
+        part, system, 19, dict.fromkeys(TYPES, Estimate(1 / 3, 0.25, 0.5)), 40.4, 0.02, 0.5, 2.0, 0.25, None, {}
+    )
+
+
+def report(system: str = "tiny", holm: float = 0.375) -> EvaluationReport:
+    difference = Difference(
+        "all", system, "LEAD-60", 19, dict.fromkeys(TYPES, TEST), {**dict.fromkeys(TYPES, 1.0), "rouge2": holm}
+    )
+    return EvaluationReport(
+        rows=(row("all", system), row("all", "LEAD-60")),
+        signature="signature 95 %\nsecond line",
+        documents=19,
+        notes=("a note",),
+        length_rows=(row("up to 5 words", system), row("up to 5 words", "LEAD-60")),
+        baselines=(difference,),
+    )
+
+
+def test_csv_has_unrounded_scores_and_tests() -> None:
+    rows = list(csv.DictReader(io.StringIO(to_csv(report()))))
+    assert [(item["slice"], item["system"]) for item in rows] == [
+        (part, system) for part in ("all", "up to 5 words") for system in ("tiny", "LEAD-60")
+    ]
+    assert (float(rows[0]["rouge1"]), rows[0]["rouge1_low"], rows[0]["rougeLsum_high"]) == (1 / 3, "0.25", "0.5")
+    assert (rows[0]["documents"], rows[0]["words"], rows[0]["unsupported"]) == ("19", "40.4", "")
+    assert [rows[1][f"rouge2_{name}"] for name in ("wins", "ties", "losses", "permutation", "holm")] == [
+        *("12", "3", "4", "0.125", "0.375")
+    ]
+    assert [item["rouge1_wins"] for item in rows] == ["", "12", "", ""]
+
+
+@pytest.mark.parametrize("name", ["=1+1", "+1", "-1", "@SUM(A1)", "\t=1", "\r=1", "\n=1"])
+def test_no_cell_of_csv_is_a_formula(name: str) -> None:
+    cells = [item["system"] for item in csv.DictReader(io.StringIO(to_csv(report(name))))]
+    assert cells[0] == cells[2] == f"'{name}".replace("\t", " ").replace("\r", " ").replace("\n", " ")
+
+
+def test_csv_quotes_what_it_must() -> None:
+    rows = list(csv.reader(io.StringIO(to_csv(report('a,"b";c')))))
+    assert rows[1][1] == 'a,"b";c'
+    assert {len(cells) for cells in rows} == {len(rows[0])}
+
+
+def test_latex_is_a_table_with_intervals_and_stars() -> None:
+    lines = to_latex(report(holm=0.01)).splitlines()
+    assert lines[:2] == ["% a note", "% signature 95 % second line"]
+    assert lines[2].startswith("% *: differs from tiny, permutation test, Holm, p < 0.05")
+    assert r"\multicolumn{6}{l}{\emph{up to 5 words}, 19 documents} \\" in lines
+    cell = r"33.3 {\scriptsize [25.0, 50.0]}"
+    starred = cell.replace("33.3", "33.3$^*$")
+    assert rf"LEAD-60 & {cell} & {starred} & {cell} & {cell} & 40 \\" in lines
+    assert rf"tiny & {cell} & {cell} & {cell} & {cell} & 40 \\" in lines
+    assert "$^*$" not in to_latex(report())
+
+
+def test_latex_escapes_every_special_character() -> None:
+    assert escape_latex("a_b%c&d$e#f{g}h~i^j\\k<l>\n") == (
+        r"a\_b\%c\&d\$e\#f\{g\}h\textasciitilde{}i\textasciicircum{}j\textbackslash{}k\textless{}l\textgreater{} "
+    )
+    hostile = to_latex(replace(report(r"\input{/etc/passwd}%"), notes=("x\n\\input{y}",)))
+    assert r"\textbackslash{}input\{/etc/passwd\}\% &" in hostile
+    assert all(line.startswith("%") for line in hostile.splitlines() if "input{" in line)
+
+
+@pytest.mark.skipif(not shutil.which("pdflatex"), reason="pdflatex is not installed")
+def test_latex_compiles(tmp_path: Path) -> None:
+    table = to_latex(report(r"a_b\%&$#{}~^<>"))
+    page = rf"\documentclass{{article}}\usepackage{{booktabs}}\begin{{document}}{table}\end{{document}}"
+    (tmp_path / "page.tex").write_text(page)
+    subprocess.run(["pdflatex", "-halt-on-error", "page.tex"], cwd=tmp_path, check=True, capture_output=True)
