@@ -33,7 +33,13 @@ FORMATS: Final[dict[str, str]] = {
 }
 """Format of each suffix of file names; content decides where a text has another one or none."""
 
-LIBRARIES: Final[dict[str, tuple[str, ...]]] = {"pdf": ("pypdfium2",)}
+LIBRARIES: Final[dict[str, tuple[str, ...]]] = {
+    "pdf": ("pypdfium2",),
+    "html": ("lxml",),
+    "docx": ("lxml",),
+    "odt": ("lxml",),
+    "epub": ("lxml",),
+}
 """Modules of the extra `documents` that a format imports."""
 
 

@@ -1,0 +1,133 @@
+"""Zip archives of documents, with limits on what they unpack to, and their XML parts.
+
+Parts are read by the names in the archive and never written, so `../../etc/passwd` names nothing outside.
+"""
+
+import posixpath
+import struct
+import zipfile
+import zlib
+from io import BytesIO
+from typing import TYPE_CHECKING, Final
+
+from sumpool.documents.formats import missing_library
+
+if TYPE_CHECKING:
+    from lxml.etree import _Element
+
+_MAX_RATIO: Final = 300
+"""Bytes that a document may unpack to per byte of the archive."""
+_RATIO_FREE_BYTES: Final = 16 * 2**20
+"""Unpacked bytes below which every ratio is read."""
+_MAX_PARTS: Final = 20_000
+_DAMAGE: Final = (
+    zipfile.BadZipFile, zlib.error, NotImplementedError, RuntimeError, EOFError, OSError, struct.error, ValueError,
+)  # fmt: skip
+_COMPOUND_FILE: Final = b"\xd0\xcf\x11\xe0"
+_ENCRYPTED_STREAM: Final = "EncryptedPackage".encode("utf-16-le")
+_ENCRYPTED: Final = 1
+"""Flag of an encrypted part."""
+
+
+class DocumentArchive:
+    """Parts of a document that is a zip archive.
+
+    Attributes:
+        format_name: Name of the format in messages, such as "DOCX".
+        names: Names of the parts.
+    """
+
+    def __init__(self, content: bytes, format_name: str, max_bytes: int) -> None:
+        """Open an archive.
+
+        Raises:
+            ValueError: If the content is no archive, is encrypted, or unpacks to too much; the message lacks the
+                subject.
+        """
+        self.format_name = format_name
+        if content.startswith(_COMPOUND_FILE):
+            raise ValueError(_compound_message(content, format_name))
+        try:
+            self._zip = zipfile.ZipFile(BytesIO(content))
+        except _DAMAGE as error:
+            raise ValueError(
+                f"must be a complete {format_name} file, got a damaged one: {error}; get it again"
+            ) from error
+        parts = self._zip.infolist()
+        self._check_size(sum(part.file_size for part in parts), len(parts), len(content), max_bytes)
+        self.names = frozenset(part.filename for part in parts)
+
+    def read(self, name: str) -> bytes:
+        """Return a part.
+
+        Raises:
+            ValueError: If there is none of the name, or it is damaged or encrypted; the message lacks the subject.
+        """
+        if name not in self.names:
+            raise ValueError(f"must be a {self.format_name} file, got an archive without {name}")
+        if self._zip.getinfo(name).flag_bits & _ENCRYPTED:
+            raise ValueError(
+                f"must not be encrypted, got a {self.format_name} file with a password; save it without one"
+            )
+        try:
+            return self._zip.read(name)
+        except _DAMAGE as error:
+            raise ValueError(f"must be complete, got a damaged part {name}: {error}; get the file again") from error
+
+    def xml(self, name: str) -> "_Element":
+        """Return the root of an XML part, whose entities are not resolved.
+
+        Raises:
+            ValueError: As `read`, or if the part is not XML; the message lacks the subject.
+            DataError: If lxml is not installed.
+        """
+        try:
+            from lxml import etree
+        except ImportError as error:
+            raise missing_library("lxml", self.format_name) from error
+        parser = etree.XMLParser(
+            resolve_entities=False, no_network=True, load_dtd=False, remove_comments=True, remove_pis=True
+        )
+        try:
+            root: _Element = etree.fromstring(self.read(name), parser)
+        except etree.XMLSyntaxError as error:
+            raise ValueError(f"must hold XML in {name}, got: {error}") from error
+        return root
+
+    def title(self, name: str) -> str:
+        """Return the title in a part with the properties of a document; empty if there is none.
+
+        Raises:
+            ValueError: As `xml`.
+            DataError: If lxml is not installed.
+        """
+        if name not in self.names:
+            return ""
+        titles = [element for element in self.xml(name).iter() if local_name(element.tag) == "title"]
+        return " ".join("".join(str(text) for text in titles[0].itertext()).split()) if titles else ""
+
+    def _check_size(self, unpacked: int, parts: int, packed: int, max_bytes: int) -> None:
+        """Raise ValueError if the parts are too many or too large."""
+        if parts > _MAX_PARTS:
+            raise ValueError(f"must have at most {_MAX_PARTS:,} parts, got {parts:,}")
+        if unpacked > max_bytes:
+            size = f"{unpacked / 2**20:,.0f} MiB"
+            raise ValueError(f"must unpack to at most {max_bytes / 2**20:,.0f} MiB, got {size}")
+        if unpacked > max(_RATIO_FREE_BYTES, _MAX_RATIO * packed):
+            raise ValueError(f"must unpack to at most {_MAX_RATIO} times its size, got {unpacked // packed:,} times")
+
+
+def part_name(base: str, reference: str) -> str:
+    """Return the name of a part from a reference in the part `base`; it may not exist."""
+    return posixpath.normpath(posixpath.join(posixpath.dirname(base), reference))
+
+
+def local_name(tag: object) -> str:
+    """Return the name of an XML element or attribute without its namespace; empty for an entity."""
+    return tag.rpartition("}")[2] if isinstance(tag, str) else ""
+
+
+def _compound_message(content: bytes, format_name: str) -> str:
+    if _ENCRYPTED_STREAM in content:
+        return f"must not be encrypted, got a {format_name} file with a password; save it without one"
+    return f"must be a {format_name} file, got an old Office file; save it as .docx or .odt"

@@ -1,0 +1,156 @@
+"""EPUB books: the chapters of the spine, without tables of contents and covers; legal pages are notices."""
+
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING, Final
+from urllib.parse import unquote
+
+from sumpool.documents.document import ParsedDocument, ReadOptions, TextBlock
+from sumpool.documents.formats._archive import DocumentArchive, local_name, part_name
+from sumpool.documents.formats._charsets import decode_page
+from sumpool.documents.formats._html_blocks import HtmlBlocks
+from sumpool.documents.formats._html_tree import HtmlElement, parse_markup
+from sumpool.documents.formats._page_parts import PageParts
+
+if TYPE_CHECKING:
+    from lxml.etree import _Element
+
+_CONTAINER: Final = "META-INF/container.xml"
+_ENCRYPTION: Final = "META-INF/encryption.xml"
+_FONT_ALGORITHMS: Final = ("http://www.idpf.org/2008/embedding", "http://ns.adobe.com/pdf/enc#RC")
+"""Algorithms that encrypt fonts only."""
+_PAGE_TYPES: Final = ("application/xhtml+xml", "text/html", "application/x-dtbook+xml", "text/x-oeb1-document")
+_DROPPED_NAMES: Final = "toc cover landmarks page-list loi lot lov loa index titlepage title-page halftitlepage"
+_DROPPED: Final = frozenset(_DROPPED_NAMES.split())
+_NOTICES_NAMES: Final = "copyright-page colophon imprint imprimatur copyright"
+_NOTICES: Final = frozenset(_NOTICES_NAMES.split())
+_LEGAL_HEADING: Final = re.compile(
+    r"(?:legal notices?|copyright(?: (?:notice|page|information))?|licen[sc]e|colophon|imprint|impressum|rechtliches|"
+    r"mentions l\u00e9gales|the full project gutenberg.*licen[sc]e.*|about this (?:e-?book|edition))\W*",
+    re.IGNORECASE,
+)
+_LINKED_SHARE: Final = 0.8
+"""Share of linked text from which a chapter is a table of contents or an index."""
+_MIN_LINKED: Final = 200
+"""Linked characters of such a chapter."""
+
+
+@dataclass
+class _Book:
+    """Package of a book.
+
+    Attributes:
+        path: Name of the package's part.
+        title: Title; empty if there is none.
+        pages: Names of the parts with the chapters, in their order.
+        kinds: Kinds of the parts that the guide or the manifest names, such as "toc".
+    """
+
+    path: str
+    title: str = ""
+    pages: list[str] = field(default_factory=list)
+    kinds: dict[str, set[str]] = field(default_factory=dict)
+
+
+def parse(content: bytes, options: ReadOptions) -> ParsedDocument:
+    """Read an EPUB book.
+
+    Raises:
+        ValueError: If the content is not one, is encrypted or damaged, or unpacks to too much; the message lacks the
+            subject.
+        DataError: If lxml is not installed.
+    """
+    archive = DocumentArchive(content, "EPUB", options.max_bytes)
+    _check_encryption(archive)
+    book = _read_package(archive)
+    blocks: list[TextBlock] = []
+    missing = 0
+    for page in book.pages:
+        if page not in archive.names:
+            missing += 1
+        elif not book.kinds.get(page, set()) & _DROPPED:
+            blocks.extend(_chapter(archive.read(page), book.kinds.get(page, set())))
+    notes = (f"{missing} chapter{'s' if missing > 1 else ''} missing in the book",) if missing else ()
+    return ParsedDocument(tuple(blocks), book.title, notes)
+
+
+def _chapter(content: bytes, kinds: set[str]) -> Iterator[TextBlock]:
+    """Yield the blocks of a chapter; none for a table of contents."""
+    tree = parse_markup(decode_page(content).text, "EPUB")
+    body = next((element for element in tree.descendants() if element.tag == "body"), tree)
+    if body.linked > _LINKED_SHARE * body.size and body.linked > _MIN_LINKED:
+        return
+    _mark_parts(body)
+    blocks = HtmlBlocks(PageParts(max(body.size, 1), site=False)).read(body)
+    heading = next((block.text for block in blocks if block.kind == "heading"), "")
+    notice = bool(kinds & _NOTICES) or bool(_kinds_of(body) & _NOTICES) or bool(_LEGAL_HEADING.fullmatch(heading))
+    if _kinds_of(body) & _DROPPED:
+        return
+    for block in blocks:
+        yield replace(block, line=None, kind="notice", level=0) if notice else replace(block, line=None)
+
+
+def _mark_parts(body: HtmlElement) -> None:
+    """Hide the tables of contents and covers inside a chapter, and name its notices."""
+    for element in body.descendants():
+        kinds = _kinds_of(element)
+        if kinds & _DROPPED or "pagebreak" in kinds:
+            element.attributes["hidden"] = ""
+        elif kinds & _NOTICES:
+            element.attributes["class"] = "copyright"
+
+
+def _kinds_of(element: HtmlElement) -> set[str]:
+    """Return the kinds of an element by `epub:type` and `role`."""
+    role = element.attributes.get("role", "").lower().removeprefix("doc-")
+    return {*element.attributes.get("epub:type", "").lower().split(), role}
+
+
+def _read_package(archive: DocumentArchive) -> _Book:
+    """Return the package of a book.
+
+    Raises:
+        ValueError: If it is missing or without chapters.
+    """
+    files = [element for element in archive.xml(_CONTAINER).iter() if local_name(element.tag) == "rootfile"]
+    path = files[0].get("full-path", "") if files else ""
+    book = _Book(path)
+    root = archive.xml(path)
+    items: dict[str, str] = {}
+    for element in root.iter():
+        name = local_name(element.tag)
+        if name == "title" and not book.title:
+            book.title = " ".join("".join(str(text) for text in element.itertext()).split())
+        elif name == "item":
+            _read_item(element, book, items)
+        elif name == "itemref" and element.get("linear", "yes") != "no" and element.get("idref") in items:
+            book.pages.append(items[element.get("idref", "")])
+        elif name == "reference":
+            part = _part(book, element.get("href", ""))
+            book.kinds.setdefault(part, set()).add(element.get("type", "").lower())
+    if not book.pages:
+        raise ValueError(f"must be an EPUB book, got a package without chapters in {path}")
+    return book
+
+
+def _read_item(element: "_Element", book: _Book, items: dict[str, str]) -> None:
+    """Read an entry of the manifest."""
+    part = _part(book, element.get("href", ""))
+    if element.get("media-type", "") in _PAGE_TYPES:
+        items[element.get("id", "")] = part
+    if "nav" in element.get("properties", "").split():
+        book.kinds.setdefault(part, set()).add("toc")
+
+
+def _part(book: _Book, reference: str) -> str:
+    return part_name(book.path, unquote(reference.partition("#")[0]))
+
+
+def _check_encryption(archive: DocumentArchive) -> None:
+    """Raise ValueError if more than fonts is encrypted."""
+    if _ENCRYPTION not in archive.names:
+        return
+    methods = [element for element in archive.xml(_ENCRYPTION).iter() if local_name(element.tag) == "EncryptionMethod"]
+    if any(method.get("Algorithm", "") not in _FONT_ALGORITHMS for method in methods):
+        raise ValueError("must not be encrypted, got a book with digital rights management")

@@ -1,0 +1,32 @@
+"""HTML pages: the text of the document without the site's navigation, forms, notices and hidden text.
+
+Character sets are taken from the byte-order mark, from `meta` or the XML declaration, or guessed.
+"""
+
+from sumpool.documents.document import ParsedDocument, ReadOptions, TextBlock
+from sumpool.documents.formats._charsets import decode_page
+from sumpool.documents.formats._html_blocks import HtmlBlocks
+from sumpool.documents.formats._html_tree import HtmlElement, parse_markup
+from sumpool.documents.formats._page_parts import PageParts, principal_region
+
+
+def parse(content: bytes, options: ReadOptions) -> ParsedDocument:  # noqa: ARG001 - the interface of formats
+    """Read an HTML page.
+
+    Raises:
+        ValueError: If the content is not text, or its markup could exhaust a parser; the message lacks the subject.
+        DataError: If lxml is not installed.
+    """
+    decoded = decode_page(content)
+    page = parse_markup(decoded.text)
+    region = principal_region(page)
+    blocks = HtmlBlocks(PageParts.of(page)).read(region)
+    return ParsedDocument(blocks, page_title(page, blocks), decoded.notes)
+
+
+def page_title(page: HtmlElement, blocks: tuple[TextBlock, ...]) -> str:
+    """Return the first principal heading if the title of the page contains it, otherwise the title of the page."""
+    element = next((element for element in page.descendants() if element.tag == "title"), None)
+    title = " ".join(element.text().split()) if element else ""
+    heading = next((block.text for block in blocks if block.kind == "heading"), "")
+    return heading if heading and (not title or heading in title) else title

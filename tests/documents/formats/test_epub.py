@@ -1,0 +1,65 @@
+import pytest
+
+from sumpool.documents.document import DEFAULT_OPTIONS
+from sumpool.documents.formats.epub import parse
+from tests.documents.formats.office_files import epub
+
+XHTML = '<html xmlns="http://www.w3.org/1999/xhtml" xmlns:epub="http://www.idpf.org/2007/ops"><head><title/></head>'
+
+
+def shapes(content: bytes) -> list[tuple[str, str]]:
+    return [(block.kind, block.text) for block in parse(content, DEFAULT_OPTIONS).blocks]
+
+
+def test_chapters_in_the_order_of_the_spine_without_contents() -> None:
+    links = "".join(f'<p><a href="c{number}.xhtml">Chapter number {number}</a></p>' for number in range(20))
+    content = epub(
+        {
+            "nav.xhtml": f"{XHTML}<body><nav><a href='c1.xhtml'>One</a></nav></body></html>",
+            "toc.xhtml": f"{XHTML}<body>{links}</body></html>",
+            "cover.xhtml": f"{XHTML}<body><p>Cover</p></body></html>",
+            "c%201.xhtml": "not there",
+            "c2.xhtml": f"{XHTML}<body><h1>One</h1><p>It began.<span epub:type='pagebreak'>7</span></p></body></html>",
+            "c1.xhtml": f"{XHTML}<body><section epub:type='toc'><p>One 3</p></section><p>It ended.</p></body></html>",
+        },
+        title="The Rain",
+        properties={"nav.xhtml": 'properties="nav"'},
+        guide='<reference type="cover" href="cover.xhtml"/>',
+    )
+    document = parse(content, DEFAULT_OPTIONS)
+    assert document.title == "The Rain"
+    assert document.notes == ("1 chapter missing in the book",)
+    assert shapes(content) == [("heading", "One"), ("paragraph", "It began."), ("paragraph", "It ended.")]
+
+
+def test_legal_pages_are_notices() -> None:
+    content = epub(
+        {
+            "a.xhtml": f"{XHTML}<body epub:type='copyright-page'><p>All rights reserved.</p></body></html>",
+            "b.xhtml": f"{XHTML}<body><h1>Colophon</h1><p>Set in Garamond.</p></body></html>",
+            "c.xhtml": f"{XHTML}<body><p>It rained.</p></body></html>",
+        }
+    )
+    kinds = [kind for kind, _ in shapes(content)]
+    assert kinds == ["notice", "notice", "notice", "paragraph"]
+
+
+def test_chapter_outside_of_the_archive_is_missing() -> None:
+    content = epub({"../../../../etc/passwd": "<p>not read</p>", "a.xhtml": "<p>text</p>"})
+    assert shapes(content) == [("paragraph", "text")]
+
+
+class TestErrors:
+    def test_encrypted_chapters(self) -> None:
+        encryption = '<e><EncryptionMethod Algorithm="http://www.w3.org/2001/04/xmlenc#aes128-cbc"/></e>'
+        with pytest.raises(ValueError, match="must not be encrypted, got a book with digital rights management"):
+            parse(epub({"a.xhtml": "<p>x"}, parts={"META-INF/encryption.xml": encryption}), DEFAULT_OPTIONS)
+
+    def test_encrypted_fonts_are_no_reason(self) -> None:
+        encryption = '<e><EncryptionMethod Algorithm="http://www.idpf.org/2008/embedding"/></e>'
+        content = epub({"a.xhtml": "<p>x"}, parts={"META-INF/encryption.xml": encryption})
+        assert shapes(content) == [("paragraph", "x")]
+
+    def test_book_without_chapters(self) -> None:
+        with pytest.raises(ValueError, match=r"must be an EPUB book, got a package without chapters in OEBPS/book.opf"):
+            parse(epub({}), DEFAULT_OPTIONS)
