@@ -91,6 +91,11 @@ class Shard:
         """Number of tokens of each document: (documents,)."""
         return np.diff(self._index[:, 0])
 
+    @property
+    def target_lengths(self) -> np.ndarray:
+        """Number of tokens of each summary, without EOS: (documents,)."""
+        return np.diff(self._index[:, _COLUMNS.index("target")])
+
     def __len__(self) -> int:
         return len(self._index) - 1
 

@@ -1,6 +1,7 @@
 """ROUGE of generated summaries of validation documents, during training."""
 
-from statistics import fmean
+import math
+from statistics import fmean, stdev
 from typing import final
 
 from sumpool.evaluation.scorer import SummaryScorer
@@ -11,7 +12,7 @@ from sumpool.recipe.schema import Recipe
 from sumpool.runs.run_metrics import SCORES
 from sumpool.runs.training_setup import TrainingSetup
 from sumpool.training.hardware import autocast, choose_device, choose_precision
-from sumpool.training.validation import validation_batches
+from sumpool.training.validation import STANDARD_ERROR, validation_batches
 
 
 @final
@@ -37,7 +38,7 @@ class ValidationRouge:
         self._check = check
 
     def __call__(self) -> dict[str, float]:
-        """Return the mean F1 of each score, from 0 to 100."""
+        """Return the mean F1 of each score, from 0 to 100, and the standard error of the one that selects weights."""
         documents, config = self._setup.validation, self._config
         device = choose_device(config.device)
         scores = []
@@ -47,4 +48,8 @@ class ValidationRouge:
                 generated = self._generator.generate([documents[index] for index in batch])
             for index, summary in zip(batch, generated, strict=True):
                 scores.append(self._rouge.score(summary.text, documents.text(index).summary))
-        return {name: 100 * fmean(document[name].f1 for document in scores) for name in SCORES}
+        means = {name: 100 * fmean(document[name].f1 for document in scores) for name in SCORES}
+        if config.select_by == "loss" or len(scores) < 2:
+            return means
+        error = 100 * stdev(document[config.select_by].f1 for document in scores) / math.sqrt(len(scores))
+        return {**means, config.select_by + STANDARD_ERROR: error}

@@ -38,7 +38,7 @@ MUTABLE_SETTINGS = (
 )
 """Prefixes of settings that may change when a run is resumed, because no past update depends on them."""
 ENDLESS_SCHEDULES = ("constant", "inverse_sqrt")
-"""Schedules that do not depend on train.steps, which may then change too."""
+"""Schedules that do not depend on train.steps, which may then also be lowered; it may always be raised."""
 
 
 def claim(run: Path) -> None:
@@ -150,9 +150,15 @@ def finish(run: Path, state: TrainingState) -> None:
 def differences(before: Recipe, now: Recipe) -> list[str]:
     """List the changed settings of a run that must not change, with both values."""
     old, new = (dict(_settings(recipe.model_dump(mode="json"))) for recipe in (before, now))
-    mutable = (*MUTABLE_SETTINGS, "train.steps") if now.train.schedule.kind in ENDLESS_SCHEDULES else MUTABLE_SETTINGS
+    mutable = set(MUTABLE_SETTINGS)
+    if now.train.steps > before.train.steps or now.train.schedule.kind in ENDLESS_SCHEDULES:
+        mutable.add("train.steps")
+    if now.train.select_by != "loss":
+        mutable.remove("train.rouge_documents")  # scores of other documents cannot be compared
     changed = [key for key in (*old, *(new.keys() - old.keys())) if old.get(key) != new.get(key)]
-    return [f"{key} {new.get(key)!r} instead of {old.get(key)!r}" for key in changed if not key.startswith(mutable)]
+    return [
+        f"{key} {new.get(key)!r} instead of {old.get(key)!r}" for key in changed if not key.startswith(tuple(mutable))
+    ]
 
 
 def _refuse_another_run(run: Path, recipe: Recipe, prepared: Path) -> None:

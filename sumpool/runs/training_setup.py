@@ -10,8 +10,9 @@ from sumpool.data.encoding import PHRASES
 from sumpool.data.prepared_folder import find_or_prepare
 from sumpool.data.report import DataReport
 from sumpool.data.shards import Shard
-from sumpool.progress import Check, Report
+from sumpool.progress import Check, Progress, Report
 from sumpool.recipe.schema import Recipe
+from sumpool.runs.training_notes import training_warnings
 from sumpool.text.load import load_tokenizer
 from sumpool.text.phrases import Phrases
 from sumpool.text.tokenizer import Tokenizer
@@ -56,4 +57,6 @@ def set_up_training(recipe: Recipe, report: Report, check: Check) -> TrainingSet
         phrases=Phrases.load(prepared / PHRASES) if recipe.data.phrases else None,
         special_tokens=tokenizer.special_tokens,
     )
+    for note in training_warnings(recipe, training, data):
+        report(Progress("train", note=note))
     return TrainingSetup(prepared, data_report, tokenizer, validation, data, model)

@@ -27,7 +27,8 @@ from sumpool.io.atomic import (
 )
 from sumpool.io.manifest import FileDigest, Manifest
 from sumpool.progress import Progress, Report, silent
-from sumpool.training.weights import MODEL, read_file, save_tensors
+from sumpool.training.state import TrainingState
+from sumpool.training.weights import MODEL, export_tensors, read_file, save_tensors
 
 OPTIMIZER = "optimizer.safetensors"
 STATE = "state.json"
@@ -141,10 +142,35 @@ class Checkpoints:
             )
         return None
 
+    def read_weights(self, step: int) -> Mapping[str, Tensor]:
+        """Read the weights of a step's checkpoint.
+
+        Raises:
+            CheckpointError: If the checkpoint is missing or damaged.
+        """
+        _verify(self.path(step))
+        return safetensors.torch.load_file(self.path(step) / MODEL)
+
     def _discard(self, path: Path) -> None:
         """Delete a checkpoint so that a crash on the way leaves none that looks intact."""
         rename_synced(path, temporary_path(path))
         shutil.rmtree(temporary_path(path))
+
+
+def restore_best(run: Path, checkpoints: Checkpoints, state: TrainingState) -> None:
+    """Put the best weights of a state back into the run folder, if later ones replaced them there.
+
+    A run that ends validates its last step. If it is continued to a later end, that validation is not repeated unless
+    it is due, and its weights must not be taken for the best ones.
+
+    Raises:
+        CheckpointError: If the checkpoint of the best weights is missing or damaged.
+        ResourceError: If the disk is full or fails.
+    """
+    exported = Manifest.read(run).facts.get("step")
+    if exported == state.step != state.best_step and state.best_loss is not None:
+        facts = {"step": state.best_step, "validation_loss": state.best_loss}
+        export_tensors(run, checkpoints.read_weights(state.best_step), facts)
 
 
 def _load(folder: Path) -> Checkpoint:

@@ -12,7 +12,7 @@ from torch import nn
 from sumpool.errors import Interrupted, NonFiniteError
 from sumpool.io.atomic import disk_errors, remove_temporary
 from sumpool.progress import Check, Progress, Report, go_on, silent
-from sumpool.training.checkpoint import Checkpoint, Checkpoints
+from sumpool.training.checkpoint import Checkpoint, Checkpoints, restore_best
 from sumpool.training.compilation import compile_layers
 from sumpool.training.config import TrainConfig
 from sumpool.training.data_order import Position, TrainingData, reseed, updates_from
@@ -21,7 +21,7 @@ from sumpool.training.journal import Journal
 from sumpool.training.optimizer import build_optimizer, moments_of, schedule_factor, set_moments
 from sumpool.training.state import TrainingState
 from sumpool.training.update import PendingMetrics, Updater, count_target_tokens
-from sumpool.training.validation import validate
+from sumpool.training.validation import render_metrics, selection_score, validate
 from sumpool.training.weights import export, set_weights, weights_of
 
 CHECKPOINTS = "checkpoints"
@@ -127,6 +127,8 @@ class _TrainingLoop:
             self.checkpoints.prune(step, self.state.best_step)
             self.report(Progress("train", step, self.config.steps, note=f"resuming from step {step}"))
         self.journal.rewind(self.state.step)
+        if checkpoint and not self._is_due(self.config.validate_every):
+            restore_best(self.run, self.checkpoints, self.state)
 
     def train(self, score: ScoreSummaries | None, check: Check) -> None:
         """Update, validate and save until the run ends."""
@@ -220,12 +222,13 @@ class _TrainingLoop:
         if not math.isfinite(loss):
             raise NonFiniteError(f"the validation loss after step {step} must be finite, got {loss}")
         metrics = dict(score()) if score else {}
-        self.state = self.state.after_validation(loss)
+        self.state = self.state.after_validation(loss, selection_score(self.config, metrics))
         is_best = self.state.best_step == step
         if is_best:
             export(self.run, self.model, {"step": step, "validation_loss": loss})
         self.journal.append("validation", step, {"nats": loss, **metrics, "best": is_best})
-        shown = ", ".join(f"{name} {value:.4g}" for name, value in {"loss": loss, **metrics}.items())
-        note = f"step {step}: validation {shown}{' (best so far)' if is_best else ''}"
+        note = (
+            f"step {step}: validation {render_metrics({'loss': loss, **metrics})}{' (best so far)' if is_best else ''}"
+        )
         self.report(Progress("train", step, self.config.steps, note=note))
         self.clock = time.perf_counter()

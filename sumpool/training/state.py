@@ -15,8 +15,9 @@ class TrainingState:
     Attributes:
         step: Updates made.
         position: Position in the training data.
-        best_loss: Lowest validation loss so far, nats per token; None before the first validation.
-        best_step: Step of the lowest validation loss; 0 before the first validation.
+        best_loss: Validation loss of the best weights so far, nats per token; None before the first validation.
+        best_step: Step of the best weights; 0 before the first validation.
+        best_score: ROUGE of the best weights, from 0 to 100; None if they are selected by their loss.
         stale_validations: Validations since `best_step`.
     """
 
@@ -25,6 +26,7 @@ class TrainingState:
     best_loss: float | None = None
     best_step: int = 0
     stale_validations: int = 0
+    best_score: float | None = None
 
     @classmethod
     def from_json(cls, entries: Mapping[str, Any]) -> "TrainingState":
@@ -38,8 +40,12 @@ class TrainingState:
         except (TypeError, LookupError) as error:
             raise CheckpointError(f"a checkpoint must hold the state of a run, got {dict(entries)!r}") from error
 
-    def after_validation(self, loss: float) -> "TrainingState":
-        """State after a validation with this loss."""
-        if self.best_loss is None or loss < self.best_loss:
-            return replace(self, best_loss=loss, best_step=self.step, stale_validations=0)
+    def after_validation(self, loss: float, score: float | None = None) -> "TrainingState":
+        """State after a validation: the best weights have the highest score, or without scores the lowest loss."""
+        if score is None:
+            is_best = self.best_loss is None or loss < self.best_loss
+        else:
+            is_best = self.best_score is None or score > self.best_score
+        if is_best:
+            return replace(self, best_loss=loss, best_step=self.step, stale_validations=0, best_score=score)
         return replace(self, stale_validations=self.stale_validations + 1)

@@ -1,4 +1,6 @@
-"""Validation loss."""
+"""Validation: the loss, and the measure that selects the best weights."""
+
+from collections.abc import Mapping
 
 import numpy as np
 import torch
@@ -10,6 +12,9 @@ from sumpool.training.config import TrainConfig
 from sumpool.training.data_order import TrainingData, reseed
 from sumpool.training.hardware import autocast, choose_precision
 from sumpool.training.update import count_target_tokens, enough_memory, to_device
+
+STANDARD_ERROR = "_standard_error"
+"""Suffix of the name of a metric's standard error."""
 
 
 def validation_batches(data: TrainingData, config: TrainConfig) -> list[list[int]]:
@@ -44,3 +49,21 @@ def validate(model: nn.Module, data: TrainingData, config: TrainConfig, device: 
                 scores, *_ = model(batch.ids, batch.mask, batch.sentences, batch.target)
             total -= scores.log_prob.sum()
     return float(total) / tokens
+
+
+def selection_score(config: TrainConfig, metrics: Mapping[str, float]) -> float | None:
+    """Return the score that selects the best weights; None if the loss does."""
+    if config.select_by == "loss":
+        return None
+    assert config.select_by in metrics, "summaries are scored if weights are selected by their scores"
+    return metrics[config.select_by]
+
+
+def render_metrics(metrics: Mapping[str, float]) -> str:
+    """Join metrics to a line, each with its standard error if it is known."""
+    errors = {name: f" ± {value:.2g}" for name, value in metrics.items() if name.endswith(STANDARD_ERROR)}
+    return ", ".join(
+        f"{name} {value:.4g}{errors.get(name + STANDARD_ERROR, '')}"
+        for name, value in metrics.items()
+        if name not in errors
+    )

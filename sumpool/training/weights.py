@@ -121,9 +121,14 @@ def export(run: Path, model: nn.Module, facts: Mapping[str, Any]) -> None:
         ResourceError: If the disk is full or fails; the folder is as it was.
         CheckpointError: If the manifest is broken.
     """
+    export_tensors(run, weights_of(model), facts)
+
+
+def export_tensors(run: Path, weights: Mapping[str, Tensor], facts: Mapping[str, Any]) -> None:
+    """Save weights as those of a run folder, as `export` does."""
     path = run / MODEL
     with disk_errors(path):
-        save_tensors(weights_of(model), temporary_path(path))
+        save_tensors(weights, temporary_path(path))
         replace_listed_file(path, facts)
 
 

@@ -10,6 +10,7 @@ from sumpool.runs.dry_run import DryRun, measure_update
 from sumpool.runs.init_from import init_weights
 from sumpool.runs.model_card import write_model_card
 from sumpool.runs.run_folder import claim, exclusive, finish, is_finished, open_run
+from sumpool.runs.training_notes import extension_note
 from sumpool.runs.training_setup import set_up_training
 from sumpool.training.checkpoint import Checkpoints
 from sumpool.training.fit import CHECKPOINTS, fit
@@ -44,10 +45,13 @@ def train(recipe: Recipe, out: Path | None = None, *, report: Report = silent, c
     # 2. Open the run folder of this recipe and this data, and lock it.
     claim(run)
     with exclusive(run):
+        note = extension_note(run, recipe)
         data = recipe.data.model_copy(update={"prepared": setup.prepared})
         if is_finished(open_run(run, recipe.model_copy(update={"data": data}), setup.prepared), recipe):
             report(Progress("train", note=f"{run} is finished; nothing is left to do"))
             return run
+        if note:
+            report(Progress("train", note=note))
         # 3. Update, validate and save checkpoints until the end.
         score = ValidationRouge(recipe, setup, check) if settings.rouge_documents else None
         state = fit(setup.model, settings, setup.data, run, score=score, report=report, check=check)

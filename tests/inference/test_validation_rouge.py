@@ -1,3 +1,4 @@
+from dataclasses import replace
 from pathlib import Path
 from typing import cast
 
@@ -13,6 +14,7 @@ from sumpool.inference.generation import Generator
 from sumpool.inference.loading import LoadedModel, load_model
 from sumpool.inference.validation_rouge import ValidationRouge
 from sumpool.progress import Check, go_on
+from sumpool.recipe.schema import Recipe
 from sumpool.runs.training_setup import TrainingSetup
 from sumpool.training.data_order import TrainingData
 from tests.conftest import story
@@ -64,6 +66,22 @@ def test_the_first_documents_are_summarised_and_scored(loaded: LoadedModel) -> N
     assert rouge(loaded, generated) == {"rouge1": 100.0, "rouge2": 100.0, "rougeLsum": 100.0}
     assert rouge(loaded, [*generated[:3], "other"])["rouge1"] == 100.0
     assert rouge(loaded, ["other", *generated[1:]])["rouge1"] == pytest.approx(200 / 3)
+
+
+def test_standard_error_of_the_selecting_score_is_given(loaded: LoadedModel) -> None:
+    by_rouge = replace(loaded, recipe=make_recipe_with(loaded.recipe, select_by="rouge2"))
+    references = [loaded.tokenizer.decode([5])] * 4
+    scores = rouge(by_rouge, references)
+    assert scores["rouge2_standard_error"] == pytest.approx(0)
+    generator = Generator(loaded.model, loaded.tokenizer, loaded.recipe.summarize, loaded.lengths)
+    generated = [summary.text for summary in generator.generate(items_of(loaded))]
+    scores = rouge(by_rouge, ["other", *generated[1:]])
+    assert scores["rouge2"] == pytest.approx(200 / 3)
+    assert scores["rouge2_standard_error"] == pytest.approx(100 / 3)  # stdev of 0, 1 and 1, by the root of 3
+
+
+def make_recipe_with(recipe: Recipe, **train: object) -> Recipe:
+    return recipe.model_copy(update={"train": recipe.train.model_copy(update=train)})
 
 
 def test_scoring_can_be_stopped(loaded: LoadedModel) -> None:

@@ -131,14 +131,14 @@ def test_the_same_recipe_and_seed_give_the_same_weights(
 
 
 def test_a_changed_recipe_is_refused_by_the_names_of_its_changes(run: Path, recipe_with: Callable[..., Recipe]) -> None:
-    changed = recipe_with("train.learning_rate=0.5", "model.encoder[0].attention.block=8", "train.steps=9", "seed=3")
+    changed = recipe_with("train.learning_rate=0.5", "model.encoder[0].attention.block=8", "train.steps=3", "seed=3")
     with pytest.raises(RecipeError, match="must go on with the recipe that it began with") as caught:
         train(changed, run)
     for part in (
         "seed 3 instead of 1",
         "model.encoder[0].attention.block 8 instead of 16",
         "train.learning_rate 0.5 instead of 0.001",
-        "train.steps 9 instead of 4",
+        "train.steps 3 instead of 4",
     ):
         assert part in str(caught.value)
 
@@ -158,7 +158,15 @@ def test_a_schedule_without_an_end_may_go_on_for_more_steps(tmp_path: Path, reci
     notes_of(long, tmp_path / "whole")
     weights = [(tmp_path / name / "model.safetensors").read_bytes() for name in ("extended", "whole")]
     assert weights[0] == weights[1]
-    assert differences(recipe_with("train.steps=2"), recipe_with("train.steps=4"))
+    assert differences(recipe_with("train.steps=4"), recipe_with("train.steps=2"))
+
+
+def test_scores_of_other_documents_cannot_select(recipe_with: Callable[..., Recipe]) -> None:
+    documents = [f"train.rouge_documents={number}" for number in (60, 70)]
+    assert not differences(*map(recipe_with, documents))
+    assert differences(*(recipe_with("train.select_by=rouge2", setting) for setting in documents)) == [
+        "train.rouge_documents 70 instead of 60"
+    ]
 
 
 def test_other_data_is_refused(run: Path, tmp_path: Path, recipe_with: Callable[..., Recipe]) -> None:

@@ -1,0 +1,82 @@
+"""Runs that go on after their end, and the selection of the best weights by ROUGE."""
+
+from collections.abc import Mapping
+from pathlib import Path
+
+import pytest
+
+from sumpool.errors import CheckpointError
+from sumpool.io.manifest import Manifest
+from sumpool.progress import Progress
+from sumpool.training.config import ScheduleConfig
+from sumpool.training.fit import fit
+from sumpool.training.state import TrainingState
+from tests.training.toy import CONFIG, DATA, new_model, new_run, trace
+
+CONSTANT = CONFIG.model_copy(update={"schedule": ScheduleConfig(kind="constant", warmup=4)})
+
+
+def scores(*values: float) -> "Scores":
+    return Scores(list(values))
+
+
+class Scores:
+    """ROUGE-2 of one validation after the other."""
+
+    def __init__(self, values: list[float]) -> None:
+        self.values = values
+
+    def __call__(self) -> Mapping[str, float]:
+        return {"rouge1": 50.0, "rouge2": self.values.pop(0), "rouge2_standard_error": 1.25}
+
+
+@pytest.mark.parametrize("end", [6, 7, 10, 12])
+def test_a_constant_run_that_goes_on_equals_an_uninterrupted_one(end: int, tmp_path: Path) -> None:
+    whole, extended = new_run(tmp_path / "whole"), new_run(tmp_path / "extended")
+    fit(new_model(), CONSTANT, DATA, whole)
+    fit(new_model(), CONSTANT.model_copy(update={"steps": end}), DATA, extended)
+    fit(new_model(), CONSTANT, DATA, extended)
+    assert trace(extended) == trace(whole)
+
+
+def test_weights_of_a_validation_that_is_not_repeated_are_put_back(tmp_path: Path) -> None:
+    by_score = CONSTANT.model_copy(update={"select_by": "rouge2"})
+    run, whole = new_run(tmp_path / "run"), new_run(tmp_path / "whole")
+    ended = fit(new_model(), by_score.model_copy(update={"steps": 8}), DATA, run, score=scores(20, 30))
+    assert (ended.best_step, Manifest.read(run).facts["step"]) == (8, 8)
+    state = fit(new_model(), by_score, DATA, run, score=scores(10, 10))  # after steps 12 and 18
+    assert (state.best_step, state.best_score) == (6, 20)
+    fit(new_model(), by_score, DATA, whole, score=scores(20, 10, 10))
+    assert trace(run) == trace(whole)
+
+
+def test_a_damaged_checkpoint_of_the_best_weights_is_named(tmp_path: Path) -> None:
+    by_score = CONSTANT.model_copy(update={"select_by": "rouge2"})
+    run = new_run(tmp_path / "run")
+    fit(new_model(), by_score.model_copy(update={"steps": 8}), DATA, run, score=scores(20, 30))
+    (run / "checkpoints" / "step-00000006" / "model.safetensors").unlink()
+    with pytest.raises(CheckpointError, match=r"step-00000006/model\.safetensors must be readable"):
+        fit(new_model(), by_score, DATA, run, score=scores(10, 10))
+
+
+def test_the_highest_rouge_is_selected_and_stops_early(tmp_path: Path) -> None:
+    config = CONFIG.model_copy(update={"select_by": "rouge2", "patience": 1})
+    reports: list[Progress] = []
+    run = new_run(tmp_path / "run")
+    state = fit(new_model(), config, DATA, run, score=scores(20, 20), report=reports.append)
+    assert (state.step, state.best_step, state.best_score, state.stale_validations) == (12, 6, 20, 1)
+    facts = Manifest.read(run).facts
+    assert (facts["step"], facts["validation_loss"]) == (6, state.best_loss)
+    notes = [report.note for report in reports if "validation" in report.note]
+    assert "rouge1 50, rouge2 20 ± 1.2 (best so far)" in notes[0]
+    assert notes[1].endswith("rouge1 50, rouge2 20 ± 1.2")
+
+
+def test_state_of_the_best_weights() -> None:
+    state = TrainingState(step=5).after_validation(2.0, 10.0)
+    assert (state.best_loss, state.best_score, state.best_step) == (2.0, 10.0, 5)
+    worse = state.after_validation(1.0, 9.0)
+    assert (worse.best_loss, worse.best_score, worse.stale_validations) == (2.0, 10.0, 1)
+    better = worse.after_validation(3.0, 11.0)
+    assert (better.best_loss, better.best_score, better.stale_validations) == (3.0, 11.0, 0)
+    assert TrainingState().after_validation(2.0).after_validation(1.0).best_loss == 1.0
