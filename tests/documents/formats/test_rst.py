@@ -1,0 +1,152 @@
+import pytest
+
+from sumpool.documents.document import DEFAULT_OPTIONS
+from sumpool.documents.formats._rst_inline import inline_text
+from sumpool.documents.formats.rst import parse
+
+
+def blocks(text: str) -> list[tuple[str, int, str]]:
+    return [
+        (block.kind, block.level, block.text) for block in parse(text.encode(), DEFAULT_OPTIONS).blocks if block.text
+    ]
+
+
+@pytest.mark.parametrize(
+    ("markup", "text"),
+    [
+        ("a ``b_ *c*`` d", "a b_ *c* d"),
+        ("see :class:`~email.message.Message`", "see Message"),
+        (":py:func:`!run` and :ref:`the part <part>`", "run and the part"),
+        (":pep:`8` and :abbr:`LIFO (last in)`", "PEP 8 and LIFO (last in)"),
+        ("`the page <https://example.com>`__ and `other`_.", "the page and other."),
+        ("a word_ and snake_case_name, python_.", "a word and snake_case_name, python."),
+        ("text [1]_ and [#note]_, [Doe99]_", "text and, [Doe99]"),
+        ("**strong** and *weak* but 2 * 3 * 4", "strong and weak but 2 * 3 * 4"),
+        ("|name| version", "Birds version"),
+        (r"thing\ s and \*", "things and *"),
+        ("`text`:sub:", "text"),
+    ],
+)
+def test_inline_markup_is_reduced_to_its_text(markup: str, text: str) -> None:
+    assert inline_text(markup, {"name": "Birds"}) == text
+
+
+def test_headings_have_the_level_of_their_style() -> None:
+    text = "=====\nTitle\n=====\n\nOne\n===\n\nTwo\n---\n\nThree\n=====\n\n----\n\nText.\n"
+    assert blocks(text) == [
+        ("heading", 1, "Title"),
+        ("heading", 2, "One"),
+        ("heading", 3, "Two"),
+        ("heading", 2, "Three"),
+        ("paragraph", 0, "Text."),
+    ]
+
+
+def test_directives_keep_their_text() -> None:
+    text = """
+.. toctree::
+   :maxdepth: 2
+
+   other
+
+.. function:: run(a)
+   :module: x
+
+   Run it.
+
+   .. versionchanged:: 3.2
+      It runs faster.
+
+.. topic:: Birds
+
+   They sing.
+
+.. figure:: bird.png
+   :width: 10
+
+   A bird.
+
+.. note::
+   A first line
+   and a second.
+
+.. list-table:: Of birds
+   :header-rows: 1
+
+   * - Name
+     - Song
+   * - Tit
+     - short
+
+.. csv-table::
+
+   "a", "b, c"
+
+.. [1] A footnote.
+
+.. unknown:: argument
+
+   Its text.
+"""
+    assert blocks(text) == [
+        ("code", 0, "run(a)"),
+        ("paragraph", 0, "Run it."),
+        ("paragraph", 0, "It runs faster."),
+        ("heading", 1, "Birds"),
+        ("paragraph", 0, "They sing."),
+        ("caption", 0, "A bird."),
+        ("paragraph", 0, "A first line and a second."),
+        ("caption", 0, "Of birds"),
+        ("table_row", 0, "Name Song"),
+        ("table_row", 0, "Tit short"),
+        ("table_row", 0, "a b, c"),
+        ("paragraph", 0, "A footnote."),
+        ("code", 0, "argument"),
+        ("paragraph", 0, "Its text."),
+    ]
+
+
+def test_lists_fields_and_literals_are_apart() -> None:
+    text = """
+1. One
+   goes on.
+
+   Its second paragraph.
+2. Two
+
+-v, --verbose  Be loud.
+
+:param x: A number.
+
+| A line
+| and another
+
+Code::
+
+    x = [
+      1]
+
+A paragraph that
+- is no list.
+
+__ https://example.com
+"""
+    assert blocks(text) == [
+        ("list_item", 1, "One goes on."),
+        ("list_item", 1, "Its second paragraph."),
+        ("list_item", 1, "Two"),
+        ("list_item", 1, "-v, --verbose"),
+        ("paragraph", 0, "Be loud."),
+        ("notice", 0, "param x: A number."),
+        ("paragraph", 0, "A line"),
+        ("paragraph", 0, "and another"),
+        ("paragraph", 0, "Code:"),
+        ("code", 0, "x = [\n  1]"),
+        ("paragraph", 0, "A paragraph that - is no list."),
+    ]
+
+
+def test_lines_are_those_of_the_source() -> None:
+    parsed = parse(b"Title\n=====\n\n- a\n\n  b\n\n+---+\n| c |\n+---+\n", DEFAULT_OPTIONS)
+    assert parsed.title == "Title"
+    assert [block.line for block in parsed.blocks] == [1, 4, 6, 9]
