@@ -54,9 +54,13 @@ def copying(
 
 
 def _copying(summary: str, shared: Overlap, vocabulary: Set[str]) -> Copying:
-    facts = [fact.lower() for fact in _FACT.findall(summary)]
-    unsupported = sum(fact not in vocabulary for fact in facts)
-    return Copying(shared.coverage, shared.density, shared.novel_ngrams(2), shared.leak, len(facts), unsupported)
+    facts, unsupported = len(_FACT.findall(summary)), len(unsupported_facts(summary, vocabulary))
+    return Copying(shared.coverage, shared.density, shared.novel_ngrams(2), shared.leak, facts, unsupported)
+
+
+def unsupported_facts(summary: str, vocabulary: Set[str]) -> list[str]:
+    """Return the numbers and names of a summary that are not among the words of its document, in order."""
+    return [fact for fact in _FACT.findall(summary) if fact.lower() not in vocabulary]
 
 
 def repetition(summary: str, tokenize: Callable[[str], list[str]] = words) -> float:

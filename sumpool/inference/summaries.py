@@ -12,6 +12,7 @@ from sumpool.inference.generation import Generated, Generator
 from sumpool.inference.loading import LoadedModel
 from sumpool.inference.mbr_extraction import NO_EXTRACTION, Extraction, MbrExtractor
 from sumpool.inference.source import SourceSentence
+from sumpool.interpret.evidence import Evidence
 from sumpool.progress import Check, Progress, Report, go_on, silent
 from sumpool.text.language import UNSPACED
 from sumpool.text.sentences import SentenceSplitter
@@ -37,6 +38,7 @@ class Summary:
         sentences: Sentences of the text, with single spaces; not a part of the JSON.
         extraction: The sentences of an extractive summary; not a part of the JSON.
         source: Sentences of the document; not a part of the JSON.
+        evidence: Sources of each sentence; None unless asked for.
     """
 
     id: str
@@ -54,13 +56,16 @@ class Summary:
     sentences: tuple[str, ...] = ()
     extraction: Extraction = NO_EXTRACTION
     source: tuple[SourceSentence, ...] = ()
+    evidence: Evidence | None = None
 
     def as_json(self) -> str:
         """Render the summary as one line of JSON, without the line feed."""
-        entries = asdict(replace(self, extraction=NO_EXTRACTION, source=()))
-        del entries["extraction"], entries["sentences"], entries["source"]
+        entries = asdict(replace(self, extraction=NO_EXTRACTION, source=(), evidence=None))
+        del entries["extraction"], entries["sentences"], entries["source"], entries["evidence"]
         entries["seconds"] = round(self.seconds, 4)
         entries["score"] = self.score if self.score is None else round(self.score, 6)
+        if self.evidence is not None:
+            entries["evidence"] = self.evidence.entries()
         return json.dumps(entries, ensure_ascii=False, allow_nan=False)
 
 

@@ -18,7 +18,7 @@ from torch import Tensor, nn
 from sumpool.core.cross_attention._base import CrossAttention, CrossAttentionOutput
 from sumpool.core.model.decoder import DecoderLayer
 from sumpool.core.model.summarizer import Memory, SummarizationModel
-from sumpool.data.batches import Batch
+from sumpool.data.batches import Batch, Item, collate
 from sumpool.interpret.provenance import compose_mixtures, provenance
 
 Method = Literal["attention", "pointer", "both"]
@@ -89,6 +89,14 @@ def attribute(model: SummarizationModel, batch: Batch) -> list[Attribution]:
     return attributions
 
 
+@torch.inference_mode()
+def pooling_weights(model: SummarizationModel, chunk: Item) -> tuple[Tensor, ...]:
+    """Return the weight of each token of a chunk after each pooling, first to last, (length,) each."""
+    batch = collate([chunk], model.config.source_length, 1, special_tokens=model.special_tokens)
+    batch = batch.to(model.embedding.weight.device)
+    return kept_weights(model.encode(batch.ids, batch.mask, batch.sentences), 0)
+
+
 def kept_weights(memory: Memory, row: int) -> tuple[Tensor, ...]:
     """Return the weight of each source token of a document in the states after each pooling, (source,) each.
 
@@ -115,6 +123,16 @@ def sum_by_sentence(weights: Tensor, target: Tensor, source: Tensor) -> Tensor:
     """
     rows = weights.new_zeros(int(target.max()) + 1, weights.size(1)).index_add(0, target, weights)
     return rows.new_zeros(len(rows), int(source.max()) + 1).index_add(1, source, rows)
+
+
+def content_tokens(model: SummarizationModel, chunk: Item) -> Tensor:
+    """Return 0 at the special tokens around a chunk and 1 elsewhere, (length,)."""
+    special_tokens = model.special_tokens
+    content = torch.ones(len(chunk.ids), dtype=torch.float64)
+    content[: len(special_tokens.prefix)] = 0
+    if special_tokens.suffix and chunk.ids[-1] == special_tokens.suffix[-1]:
+        content[-len(special_tokens.suffix) :] = 0
+    return content
 
 
 def _carry_back(weights: Tensor, matrix: Tensor) -> Tensor:

@@ -16,7 +16,7 @@ import torch
 
 from sumpool.core.model.summarizer import SummarizationModel
 from sumpool.data.batches import Batch, Item, collate, fill_batches
-from sumpool.interpret.attribution import Method, attribute, sum_by_sentence
+from sumpool.interpret.attribution import Method, attribute, content_tokens, sum_by_sentence
 
 Floats = npt.NDArray[np.float64]
 
@@ -54,15 +54,18 @@ def sentence_weights(model: SummarizationModel, item: Item) -> dict[str, Floats]
     (attribution,) = attribute(model, _collate(model, [item]))
     target = torch.zeros(len(attribution.log_prob), dtype=torch.long)
     source = torch.from_numpy(item.sentences.astype(np.int64))
+    content = content_tokens(model, item)
     return {
-        method: sum_by_sentence(attribution.weights(method), target, source)[0].numpy() for method in get_args(Method)
+        method: sum_by_sentence(attribution.weights(method) * content, target, source)[0].numpy()
+        for method in get_args(Method)
     }
 
 
 def leave_one_out(model: SummarizationModel, item: Item, batch_tokens: int) -> Floats:
     """Loss of the summary's log-probability without each sentence, (sentences,): one forward pass per sentence."""
     sentences = range(int(item.sentences[-1]) + 1)
-    shorter = [_without(item, (item.sentences == sentence) & _deletable(model, item)) for sentence in sentences]
+    deletable = content_tokens(model, item).numpy() > 0
+    shorter = [_without(item, (item.sentences == sentence) & deletable) for sentence in sentences]
     return log_probability(model, [item], batch_tokens) - log_probability(model, shorter, batch_tokens)
 
 
@@ -79,14 +82,14 @@ def deletion_effects(
         seed: Seed of the random deletions.
     """
     deletions: list[npt.NDArray[np.bool_]] = []
+    deletable = content_tokens(model, item).numpy() > 0
     for values in weights.values():
         count = max(1, round(SHARE * len(values)))
         top = np.argsort(-values, kind="stable")[:count]
-        deletions.append(np.isin(item.sentences, top) & _deletable(model, item))
+        deletions.append(np.isin(item.sentences, top) & deletable)
         generator = np.random.default_rng(seed)
         deletions += [
-            random_deletion(item.sentences, _deletable(model, item), int(deletions[-1].sum()), generator)
-            for _ in range(RANDOM_DRAWS)
+            random_deletion(item.sentences, deletable, int(deletions[-1].sum()), generator) for _ in range(RANDOM_DRAWS)
         ]
     shorter = [_without(item, deletion) for deletion in deletions]
     losses = log_probability(model, [item], batch_tokens) - log_probability(model, shorter, batch_tokens)
@@ -136,16 +139,6 @@ def _collate(model: SummarizationModel, items: Sequence[Item]) -> Batch:
     config = model.config
     batch = collate(items, config.source_length, config.target_length, special_tokens=model.special_tokens)
     return batch.to(model.embedding.weight.device)
-
-
-def _deletable(model: SummarizationModel, item: Item) -> npt.NDArray[np.bool_]:
-    """True at tokens other than the special tokens around the document, (length,)."""
-    special = model.special_tokens
-    deletable = np.ones(len(item.ids), np.bool_)
-    deletable[: len(special.prefix)] = False
-    if special.suffix and item.ids[-1] == special.suffix[-1]:
-        deletable[-len(special.suffix) :] = False
-    return deletable
 
 
 def _without(item: Item, deletion: npt.NDArray[np.bool_]) -> Item:

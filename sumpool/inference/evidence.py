@@ -1,0 +1,182 @@
+"""Evidence of the summaries of a model: sources of each sentence, unsupported facts, and weights for display.
+
+Usage: `summarize_with_evidence` in place of `generate_summaries`, `summary.evidence.entries()` for JSON,
+`render_evidence_text` for a terminal, and `sumpool.inference.explanation.write_explanation` for an HTML page.
+"""
+
+import textwrap
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import replace
+from itertools import chain, tee
+
+import numpy as np
+
+from sumpool.documents.document import Document
+from sumpool.evaluation.abstractiveness import unsupported_facts
+from sumpool.inference.chunking import ChunkedDocument, Chunker
+from sumpool.inference.loading import LoadedModel
+from sumpool.inference.source import SourceSentence
+from sumpool.inference.summaries import Summary, generate_summaries
+from sumpool.interpret.attribution import pooling_weights
+from sumpool.interpret.evidence import Evidence, EvidenceSource, PoolingWeights, SentenceEvidence
+from sumpool.interpret.heat import word_weights
+from sumpool.interpret.source_weights import source_weights
+from sumpool.progress import Check, Report, go_on, silent
+from sumpool.text.fragments import words
+
+MAX_SOURCES = 3
+"""Source sentences of a summary sentence that are reported at most."""
+MIN_WEIGHT = 0.05
+"""Weight of a source sentence that is reported at least, but for the heaviest one."""
+
+
+def summarize_with_evidence(
+    documents: Iterable[Document],
+    loaded: LoadedModel,
+    *,
+    poolings: bool = False,
+    report: Report = silent,
+    check: Check = go_on,
+) -> Iterator[Summary]:
+    """Summarise documents as `generate_summaries` does, with the evidence of each summary.
+
+    Args:
+        documents: The documents; ids may repeat.
+        loaded: The model.
+        poolings: Whether the weights after each pooling are computed too, for an HTML page.
+        report: Called with progress, and with a note for every document that is not read to its end.
+        check: Called between batches.
+
+    Yields:
+        Summaries with `evidence`, in the order of the documents.
+    """
+    read, same = tee(documents)
+    summaries = generate_summaries(read, loaded, report=report, check=check)
+    for summary, document in zip(summaries, same, strict=True):
+        yield add_evidence(summary, document, loaded, poolings=poolings)
+
+
+def add_evidence(summary: Summary, document: Document, loaded: LoadedModel, *, poolings: bool = False) -> Summary:
+    """Return a summary with its evidence; one without text is returned unchanged.
+
+    Args:
+        summary: Summary of the document.
+        document: The document.
+        loaded: The model that made the summary. Extracted sentences need no pass of it.
+        poolings: Whether the weights after each pooling are computed too.
+    """
+    if not summary.summary:
+        return summary
+    is_written = not summary.extraction.sentences
+    chunked = Chunker(loaded).chunk(document) if is_written or poolings else None
+    source = chunked.sentences if chunked and is_written else summary.source
+    summary = replace(summary, source=source if document.blocks else tuple(_with_lines(source, document.text)))
+    if chunked and is_written:
+        sentences, weights = _written_sentences(summary.summary, chunked, loaded)
+    else:
+        sentences = list(summary.extraction.sentences)
+        weights = np.zeros((len(sentences), len(summary.source)))
+        weights[np.arange(len(sentences)), list(summary.extraction.indices)] = 1
+    vocabulary = set(words(f"{document.title}\n{document.text}"))
+    evidence = Evidence(
+        tuple(
+            SentenceEvidence(
+                sentence, tuple(unsupported_facts(sentence, vocabulary)), _top_sources(summary.source, row)
+            )
+            for sentence, row in zip(sentences, weights, strict=True)
+        ),
+        read=frozenset(chain.from_iterable(chunked.indices)) if chunked else None,
+        poolings=tuple(_poolings(chunked, loaded)) if chunked and poolings else (),
+    )
+    return replace(summary, evidence=evidence)
+
+
+def _written_sentences(text: str, chunked: ChunkedDocument, loaded: LoadedModel) -> tuple[list[str], np.ndarray]:
+    """Sentences of a written summary, and their weights (summary sentences, sentences of the document)."""
+    parts = loaded.tokenizer.split_sentences(text, loaded.splitter)
+    encoded = [
+        (" ".join(part.split()), ids) for part, ids in zip(parts, loaded.tokenizer.encode_batch(parts), strict=True)
+    ]
+    encoded = [(sentence, ids) for sentence, ids in encoded if sentence and ids]
+    weights = np.zeros((len(encoded), len(chunked.sentences)))
+    attributed = source_weights(
+        loaded.model,
+        chunked.chunks,
+        chunked.indices,
+        [ids for _, ids in encoded],
+        loaded.recipe.summarize.batch_tokens,
+    )
+    weights[:, : attributed.shape[1]] = attributed
+    return [sentence for sentence, _ in encoded], weights
+
+
+def _with_lines(source: Sequence[SourceSentence], text: str) -> Iterator[SourceSentence]:
+    """Yield the sentences of a text without structure with the line that each begins in."""
+    line, position = 1, 0
+    for sentence in source:
+        line += text.count("\n", position, sentence.start)
+        position = sentence.start
+        yield replace(sentence, line=line)
+
+
+def _top_sources(source: Sequence[SourceSentence], weights: np.ndarray) -> tuple[EvidenceSource, ...]:
+    """Return the heaviest source sentences, heaviest first."""
+    top = np.argsort(-weights, kind="stable")[:MAX_SOURCES].tolist()
+    return tuple(
+        EvidenceSource(
+            index,
+            source[index].text,
+            source[index].start,
+            source[index].end,
+            source[index].page,
+            source[index].line,
+            float(weights[index]),
+        )
+        for rank, index in enumerate(top)
+        if weights[index] >= MIN_WEIGHT or (rank == 0 and weights[index] > 0)
+    )
+
+
+def _poolings(chunked: ChunkedDocument, loaded: LoadedModel) -> Iterator[PoolingWeights]:
+    """Weights of the words of a document after each pooling, first to last."""
+    token_bytes = loaded.tokenizer.token_bytes()
+    layers = [layer.pool for layer in loaded.recipe.model.encoder]
+    names = [f"pooling {layer.kind} after layer {number}" for number, layer in enumerate(layers, 1) if layer]
+    by_chunk = [pooling_weights(loaded.model, item) for item in chunked.chunks]
+    for pooling, name in zip(range(min(map(len, by_chunk), default=0)), names, strict=False):
+        tokens: list[list[bytes]] = [[] for _ in chunked.sentences]
+        weights: list[list[float]] = [[] for _ in chunked.sentences]
+        for item, indices, kept in zip(chunked.chunks, chunked.indices, by_chunk, strict=True):
+            for token, number, weight in zip(item.ids, item.sentences, kept[pooling].tolist(), strict=True):
+                tokens[indices[number]].append(token_bytes[token])
+                weights[indices[number]].append(weight)
+        rows = zip(chunked.sentences, tokens, weights, strict=True)
+        yield PoolingWeights(name, tuple(word_weights(sentence.text, part, values) for sentence, part, values in rows))
+
+
+def render_evidence_text(evidence: Evidence, width: int = 100) -> str:
+    """Render evidence as an indented list: each sentence with its sources, their weights and places.
+
+    Args:
+        evidence: Evidence of a summary.
+        width: Characters of a line.
+    """
+    lines: list[str] = []
+    for number, sentence in enumerate(evidence.sentences, 1):
+        lines += _wrap(sentence.sentence, f"{number}. ", width)
+        for source in sentence.sources:
+            place = place_name(source)
+            lines += _wrap(f"{place}: {source.text}" if place else source.text, f"   {source.weight:4.0%}  ", width)
+        if sentence.unsupported:
+            lines += _wrap(f"not in the document: {', '.join(sentence.unsupported)}", "     !  ", width)
+    return "\n".join(lines)
+
+
+def place_name(source: EvidenceSource | SourceSentence) -> str:
+    """Return page and line of a source sentence, "page 3" or "line 120"; empty if neither is known."""
+    parts = [f"page {source.page}"] if source.page is not None else []
+    return ", ".join([*parts, f"line {source.line}"] if source.line is not None else parts)
+
+
+def _wrap(text: str, mark: str, width: int) -> list[str]:
+    return textwrap.wrap(text, width, initial_indent=mark, subsequent_indent=" " * len(mark), break_on_hyphens=False)

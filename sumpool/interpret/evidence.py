@@ -1,0 +1,80 @@
+"""Evidence of a summary: for each of its sentences the sentences of the source that it comes from, with weights."""
+
+from dataclasses import asdict, dataclass
+from typing import Any
+
+
+@dataclass(frozen=True)
+class EvidenceSource:
+    """Source sentence of a summary sentence.
+
+    Attributes:
+        index: Index among the sentences of the document.
+        text: The sentence, with single spaces.
+        start: Start in the text of the document, in characters.
+        end: End in the text of the document, in characters.
+        page: Page, from 1; None if unknown.
+        line: First line of its paragraph, from 1; None if unknown.
+        weight: Share of the summary sentence, from 0 to 1; those of all sentences of the document sum to 1.
+    """
+
+    index: int
+    text: str
+    start: int
+    end: int
+    page: int | None
+    line: int | None
+    weight: float
+
+
+@dataclass(frozen=True)
+class SentenceEvidence:
+    """Evidence of a summary sentence.
+
+    Attributes:
+        sentence: The sentence, with single spaces.
+        unsupported: Numbers and names that the document lacks.
+        sources: The heaviest source sentences, heaviest first.
+    """
+
+    sentence: str
+    unsupported: tuple[str, ...]
+    sources: tuple[EvidenceSource, ...]
+
+
+@dataclass(frozen=True)
+class PoolingWeights:
+    """Weight of the words of a document in the states after a pooling.
+
+    Attributes:
+        name: Name of the pooling.
+        words: For each sentence of the document, the weight of each of its `heat_words`; None at words that the model
+            did not read.
+    """
+
+    name: str
+    words: tuple[tuple[float | None, ...], ...]
+
+
+@dataclass(frozen=True)
+class Evidence:
+    """Evidence of a summary.
+
+    Attributes:
+        sentences: Evidence of each sentence.
+        read: Indices of the source sentences that the model read; None if no model read the document.
+        poolings: Weights after each pooling, first to last; empty unless asked for.
+    """
+
+    sentences: tuple[SentenceEvidence, ...]
+    read: frozenset[int] | None = None
+    poolings: tuple[PoolingWeights, ...] = ()
+
+    def entries(self) -> list[dict[str, Any]]:
+        """Return the evidence of each sentence as values of JSON, weights with four digits."""
+        entries = [asdict(sentence) for sentence in self.sentences]
+        for entry in entries:
+            for source in entry["sources"]:
+                del source["index"]
+                source["weight"] = round(source["weight"], 4)
+        return entries

@@ -1,0 +1,130 @@
+import json
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from sumpool.documents.document import Document, TextBlock
+from sumpool.inference.evidence import (
+    MAX_SOURCES,
+    add_evidence,
+    place_name,
+    render_evidence_text,
+    summarize_with_evidence,
+)
+from sumpool.inference.loading import LoadedModel, load_for_generation
+from sumpool.inference.mbr_extraction import Extraction
+from sumpool.inference.source import source_sentences
+from sumpool.inference.summaries import Summary, generate_summaries
+from sumpool.interpret.evidence import Evidence, EvidenceSource, SentenceEvidence
+from tests.conftest import story
+
+
+def load(run_folder: Path, mode: str, overflow: str = "window") -> LoadedModel:
+    return load_for_generation(run_folder, [f"summarize.mode={mode}", f"summarize.on_overflow={overflow}"])
+
+
+@pytest.mark.parametrize("mode", ["abstractive", "extractive"])
+@pytest.mark.parametrize("sentences", [6, 60])
+def test_weights_are_those_of_source_sentences(run_folder: Path, mode: str, sentences: int) -> None:
+    documents = [Document(str(number), story(number, sentences)) for number in range(3)]
+    loaded = load(run_folder, mode)
+    plain = list(generate_summaries(documents, loaded))
+    explained = list(summarize_with_evidence(documents, loaded))
+    for document, before, after in zip(documents, plain, explained, strict=True):
+        assert after.summary == before.summary
+        assert after.evidence is not None
+        assert " ".join(sentence.sentence for sentence in after.evidence.sentences) == " ".join(before.summary.split())
+        for sentence in after.evidence.sentences:
+            assert 1 <= len(sentence.sources) <= MAX_SOURCES
+            assert 0 < sum(source.weight for source in sentence.sources) <= 1 + 1e-9
+            for source in sentence.sources:
+                assert " ".join(document.text[source.start : source.end].split()) == source.text
+                assert source.line == document.text[: source.start].count("\n") + 1
+            weights = [source.weight for source in sentence.sources]
+            assert weights == sorted(weights, reverse=True)
+
+
+def test_extracted_sentences_are_their_own_source(run_folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    document = Document("1", story(1, 12))
+    (summary,) = generate_summaries([document], load(run_folder, "extractive"))
+    loaded = load(run_folder, "extractive")
+    monkeypatch.setattr(loaded.model, "encode", None)
+    evidence = add_evidence(summary, document, loaded).evidence
+    assert evidence is not None
+    assert evidence.read is None
+    for sentence, index in zip(evidence.sentences, summary.extraction.indices, strict=True):
+        (source,) = sentence.sources
+        assert (source.index, source.weight, source.text) == (index, 1.0, sentence.sentence)
+        assert sentence.unsupported == ()
+
+
+def test_blocks_give_pages_and_lines(run_folder: Path) -> None:
+    blocks = tuple(TextBlock(text, page=4, line=7) for text in story(1, 12).split("\n\n"))
+    document = Document("1", story(1, 12), blocks=blocks)
+    (summary,) = summarize_with_evidence([document], load(run_folder, "abstractive"))
+    assert summary.evidence is not None
+    sources = summary.evidence.sentences[0].sources
+    assert {(source.page, source.line) for source in sources} == {(4, 7)}
+    assert place_name(sources[0]) == "page 4, line 7"
+
+
+def test_unsupported_facts_are_marked(run_folder: Path) -> None:
+    loaded = load(run_folder, "extractive")
+    document = Document("1", "Hosts send 12 packets to ARPA.\n\nGateways drop them.", title="Memo of Postel")
+    source = source_sentences(document, loaded.splitter)
+    extraction = Extraction(("Hosts of Postel send 42 packets to ARPA and MIT.",), (0,))
+    summary = Summary("1", extraction.sentences[0], 0.0, 9, 9, 0.0, extraction=extraction, source=source)
+    evidence = add_evidence(summary, document, loaded).evidence
+    assert evidence is not None
+    assert evidence.sentences[0].unsupported == ("42", "MIT")
+
+
+def test_poolings_have_a_weight_for_every_word_read(run_folder: Path) -> None:
+    document = Document("1", story(1, 60))
+    (whole,) = summarize_with_evidence([document], load(run_folder, "abstractive"), poolings=True)
+    (cut,) = summarize_with_evidence([document], load(run_folder, "extractive", "truncate"), poolings=True)
+    for summary in (whole, cut):
+        assert summary.evidence is not None
+        assert summary.evidence.read is not None
+        (pooling,) = summary.evidence.poolings
+        assert pooling.name == "pooling halving after layer 1"
+        read = {index for index, words in enumerate(pooling.words) if None not in words}
+        assert read | {max(summary.evidence.read)} == summary.evidence.read
+        values = [value for words in pooling.words for value in words if value is not None]
+        assert 0 <= min(values) <= max(values) <= 1 + 1e-6
+    assert whole.evidence is not None
+    assert whole.evidence.read == frozenset(range(len(whole.source)))
+    assert cut.evidence is not None
+    assert cut.evidence.read is not None
+    assert len(cut.evidence.read) < len(cut.source)
+
+
+def test_summaries_without_text_have_no_evidence(run_folder: Path) -> None:
+    documents = [Document("1", ""), Document("2", "", error="missing")]
+    for summary in summarize_with_evidence(documents, load(run_folder, "abstractive")):
+        assert summary.evidence is None
+        assert "evidence" not in json.loads(summary.as_json())
+
+
+def test_evidence_is_a_part_of_the_json(run_folder: Path) -> None:
+    (summary,) = summarize_with_evidence([Document("1", story(1, 12))], load(run_folder, "extractive"))
+    entries = json.loads(summary.as_json())["evidence"]
+    assert entries[0]["sources"][0]["weight"] == 1
+    assert "evidence" not in json.loads(replace(summary, evidence=None).as_json())
+
+
+def test_text_is_an_indented_list() -> None:
+    sources = (
+        EvidenceSource(0, "Hosts send packets.", 0, 19, 3, None, 0.8765),
+        EvidenceSource(4, "Gateways drop packets that are too long for the link.", 60, 90, None, None, 0.0512),
+    )
+    sentences = (SentenceEvidence("Hosts send 42.", ("42", "MIT"), sources), SentenceEvidence("Yes.", (), ()))
+    assert render_evidence_text(Evidence(sentences), 40).split("\n") == [
+        "1. Hosts send 42.",
+        "    88%  page 3: Hosts send packets.",
+        "     5%  Gateways drop packets that are",
+        "         too long for the link.",
+        "     !  not in the document: 42, MIT",
+        "2. Yes.",
+    ]
