@@ -38,6 +38,12 @@ def evaluate(
         list[Path] | None,
         typer.Option(metavar="RUN|DIR", help="Compare with the evaluation of another run, by document; repeatable."),
     ] = None,
+    metric: Annotated[
+        list[str] | None,
+        typer.Option(
+            metavar="bertscore", help="Metric beside ROUGE; its model is the folder --set evaluate.bertscore_model=DIR."
+        ),
+    ] = None,
     html: Annotated[
         Path | None, typer.Option(metavar="FILE", help="Also write a report with the best and worst summaries as HTML.")
     ] = None,
@@ -70,10 +76,11 @@ def evaluate(
     if references and not target:
         raise RecipeError("--references must come with a file of summaries, got none")
     if faithfulness:
-        if any((references, against, resume, out, html, latex, csv)):
+        if any((references, against, resume, out, metric, html, latex, csv)):
             raise RecipeError("--faithfulness must come with a run folder, --split, --limit, --json and --set only")
         _measure_faithfulness(target, split, limit, json, tuple(changes or ()))
         return
+    overrides = [*(changes or ()), *([f"evaluate.metrics=[{','.join(metric)}]"] if metric else ())]
     results = Results(folder=out, resume=resume, against=against or (), html=html, latex=latex, csv=csv)
     with screen() as output, interruptible() as interruption:
         report_to, check = output.report, interruption.check
@@ -81,7 +88,7 @@ def evaluate(
             report = evaluate_predictions(
                 target,
                 references,
-                overrides=changes or (),
+                overrides=overrides,
                 skip_missing=skip_missing,
                 results=results,
                 report=report_to,
@@ -91,7 +98,7 @@ def evaluate(
             report = evaluate_run(
                 target,
                 split,
-                overrides=changes or (),
+                overrides=overrides,
                 limit=limit,
                 results=results,
                 report=report_to,

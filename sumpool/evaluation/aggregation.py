@@ -14,7 +14,8 @@ from sumpool.evaluation.rouge import TYPES
 from sumpool.evaluation.scorer import ScoredDocument, SummaryMetrics
 from sumpool.evaluation.statistics import SEED, Estimate, Floats, PairedTest, compare, estimate
 
-_WIDTH = len(TYPES) + 7
+_WIDTH = len(TYPES) + 8
+"""Numbers per document and system: ROUGE, BERTScore, length, repetition, and five of copying."""
 
 
 @final
@@ -47,7 +48,7 @@ class ScoreAggregator:
     def mean_words(self) -> float:
         """Mean length of the evaluated summaries, in words; 0 without documents."""
         values = self._systems().get("model")
-        return 0.0 if values is None else float(values[:, len(TYPES)].mean())
+        return 0.0 if values is None else float(values[:, len(TYPES) + 1].mean())
 
     def add(self, scored: ScoredDocument) -> None:
         """Add a document."""
@@ -139,7 +140,8 @@ def _to_row(metrics: SummaryMetrics) -> list[float]:
     copied = [float("nan")] * 5
     if copying:
         copied = [copying.coverage, copying.density, copying.novel_bigrams, copying.facts, copying.unsupported]
-    return [*(metrics.rouge[name].f1 for name in TYPES), metrics.words, metrics.repetition, *copied]
+    bertscore = metrics.bertscore.f1 if metrics.bertscore else float("nan")
+    return [*(metrics.rouge[name].f1 for name in TYPES), bertscore, metrics.words, metrics.repetition, *copied]
 
 
 def _rows(
@@ -147,7 +149,9 @@ def _rows(
 ) -> list[ReportRow]:
     """Rows of all systems on one slice; the systems share the resamples."""
     scores = {system: values[:, : len(TYPES)] for system, values in systems.items()}
-    estimates = estimate(np.concatenate([*scores.values()], axis=1), config.resamples, SEED)
+    width = len(TYPES) + 1
+    measured = np.concatenate([values[:, :width] for values in systems.values()], axis=1)
+    estimates = estimate(measured, config.resamples, SEED)
     others = [system for system in systems if system != "lead"] if "lead" in systems else []
     tests: list[PairedTest] = []
     if others:
@@ -157,7 +161,7 @@ def _rows(
         _row(
             (slice_name, names[system]),
             values,
-            estimates[len(TYPES) * number : len(TYPES) * (number + 1)],
+            estimates[width * number : width * (number + 1)],
             tests[len(TYPES) * others.index(system) :][: len(TYPES)] if system in others else [],
         )
         for number, (system, values) in enumerate(systems.items())
@@ -167,13 +171,13 @@ def _rows(
 def _row(
     labels: tuple[str, str], values: Floats, estimates: Sequence[Estimate], tests: Sequence[PairedTest]
 ) -> ReportRow:
-    words, repetition, *copied = map(float, values[:, len(TYPES) :].mean(axis=0))
+    bertscore, words, repetition, *copied = map(float, values[:, len(TYPES) :].mean(axis=0))
     coverage, density, novel_bigrams, facts, unsupported = (None if np.isnan(mean) else mean for mean in copied)
     return ReportRow(
         slice=labels[0],
         system=labels[1],
         documents=len(values),
-        rouge=dict(zip(TYPES, estimates, strict=True)),
+        rouge=dict(zip(TYPES, estimates, strict=False)),
         words=words,
         repetition=repetition,
         coverage=coverage,
@@ -181,4 +185,5 @@ def _row(
         novel_bigrams=novel_bigrams,
         unsupported=unsupported / facts if facts and unsupported is not None else None,
         against_lead=dict(zip(TYPES, tests, strict=False)),
+        bertscore=None if np.isnan(bertscore) else estimates[len(TYPES)],
     )

@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 from itertools import pairwise
+from pathlib import Path
 from typing import Literal, Self, get_args
 
 import numpy as np
@@ -39,6 +40,13 @@ class EvaluationConfig(Settings):
     length_bounds: tuple[int, ...] = ()
     """Ascending bounds of the slices by length of the document, in words; empty divides 30 or more documents into
     thirds."""
+
+    metrics: tuple[Literal["bertscore"], ...] = ()
+    """Metrics beside ROUGE; `--metric` adds one."""
+    bertscore_model: Path | None = None
+    """Folder of a model of transformers for BERTScore, such as a copy of bert-base-uncased; nothing is downloaded."""
+    bertscore_layer: int | None = Field(None, ge=1)
+    """Layer of the model whose states BERTScore compares; null takes the one at three quarters, such as 9 of 12."""
 
     @model_validator(mode="after")
     def _require_ascending_bounds(self) -> Self:

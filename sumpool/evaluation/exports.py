@@ -37,11 +37,13 @@ def to_csv(report: EvaluationReport) -> str:
     writer = csv.writer(text, lineterminator="\r\n")
     columns = ["slice", "system", *_STATISTICS]
     columns += [f"{name}{part}" for name in TYPES for part in ("", "_low", "_high")]
+    columns += ["bertscore", "bertscore_low", "bertscore_high"]
     writer.writerow([*columns, *(f"{name}_{test}" for name in TYPES for test in _TESTS)])
     differences = {(item.slice, item.other): item for item in report.baselines}
     for row in (*report.rows, *report.length_rows):
         cells = [_guard(row.slice), _guard(row.system), *(getattr(row, name) for name in _STATISTICS)]
         cells += [value for name in TYPES for value in _bounds(row.rouge[name])]
+        cells += _bounds(row.bertscore) if row.bertscore else ("", "", "")
         difference = differences.get((row.slice, row.system)) if row is not report.rows[0] else None
         writer.writerow([*cells, *_test_cells(difference)])
     return text.getvalue()

@@ -25,6 +25,7 @@ class ReportRow:
         unsupported: Fraction of all numbers and names that do not occur in the document; None without documents or
             without any numbers and names.
         against_lead: Comparison with LEAD, by name; empty for LEAD itself and without documents.
+        bertscore: Mean F1 of BERTScore with its interval; None unless it was asked for.
     """
 
     slice: str
@@ -38,6 +39,7 @@ class ReportRow:
     novel_bigrams: float | None
     unsupported: float | None
     against_lead: Mapping[str, PairedTest]
+    bertscore: Estimate | None = None
 
 
 @dataclass(frozen=True)

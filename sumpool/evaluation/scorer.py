@@ -8,6 +8,7 @@ from functools import cache
 from sumpool.evaluation.abstractiveness import Copying, copying, repetition
 from sumpool.evaluation.agreement import Tokenize, UnicodeTokenizer
 from sumpool.evaluation.baselines import lexrank, oracle, random_ranks, take_sentences, textrank
+from sumpool.evaluation.bertscore import BertScorer
 from sumpool.evaluation.config import EvaluationConfig
 from sumpool.evaluation.rouge import Rouge, Score
 from sumpool.text.fragments import words
@@ -61,12 +62,14 @@ class SummaryMetrics:
         words: Length in words.
         repetition: Fraction of trigrams that occurred earlier in the summary.
         copying: Overlap with the document; None without a document.
+        bertscore: BERTScore; None unless it was asked for.
     """
 
     rouge: Mapping[str, Score]
     words: int
     repetition: float
     copying: Copying | None
+    bertscore: Score | None = None
 
 
 @dataclass(frozen=True)
@@ -105,15 +108,19 @@ class SummaryScorer:
         signature: All settings that the scores of a document depend on, in one line.
     """
 
-    def __init__(self, config: EvaluationConfig, reference_words: int = 0) -> None:
+    def __init__(
+        self, config: EvaluationConfig, reference_words: int = 0, bert_scorer: BertScorer | None = None
+    ) -> None:
         """Load the sentence splitter.
 
         Args:
             config: The settings.
             reference_words: Mean length of the references in words, for the baseline as long as they are; 0 leaves it
                 out.
+            bert_scorer: Scores all systems by BERTScore too; None leaves it out.
         """
         self._config = config
+        self._bert_scorer = bert_scorer
         self.reference_words = reference_words
         self._splitter = SentenceSplitter.default()
         self.rouge = Rouge(
@@ -137,7 +144,12 @@ class SummaryScorer:
         if reference_words in (0, count if "lead" in config.baselines else 0):
             del names["lead_references"]
         self.baselines: dict[str, str] = {name: shown for name, shown in names.items() if name in config.baselines}
-        self.signature = f"{self.rouge.signature} | {' | '.join(self._describe_baselines()) or 'no baselines'}"
+        described = [self.rouge.signature, *self._describe_baselines()]
+        if not config.baselines:
+            described.append("no baselines")
+        if bert_scorer:
+            described.append(bert_scorer.signature)
+        self.signature = " | ".join(described)
 
     def score(self, candidate: Candidate) -> ScoredDocument:
         """Score a summary, and the baselines of its document if known."""
@@ -201,14 +213,18 @@ class SummaryScorer:
         copied: list[Copying | None] = [None] * (len(texts) + 1)
         if document is not None:
             copied = [*copying([*texts.values(), reference], self._words(document), self._words)]
+        bert_scores: list[Score | None] = [None] * len(texts)
+        if self._bert_scorer:
+            bert_scores = [*self._bert_scorer.score([*texts.values()], reference)]
         metrics = {
             system: SummaryMetrics(
                 rouge=self.rouge.score(text, reference),
                 words=self._tokenizer.count_words(text),
                 repetition=repetition(text, self._words),
                 copying=overlap,
+                bertscore=bert_score,
             )
-            for (system, text), overlap in zip(texts.items(), copied, strict=False)
+            for (system, text), overlap, bert_score in zip(texts.items(), copied[:-1], bert_scores, strict=True)
         }
         return metrics, copied[-1].leak if copied[-1] else None
 

@@ -28,8 +28,14 @@ _SHOWN = ("rouge1", "rouge2", "rougeLsum")
 
 
 def score_table(report: EvaluationReport) -> Table:
-    """Scores of all systems by slice, with p-values of ROUGE-1 and ROUGE-Lsum."""
-    return _COLUMNS, [_score_cells(row) for row in report.rows]
+    """Scores of all systems by slice, with p-values of ROUGE-1 and ROUGE-Lsum; BERTScore if it was asked for."""
+    columns, rows = _COLUMNS, [_score_cells(row) for row in report.rows]
+    if not any(row.bertscore for row in report.rows):
+        return columns, rows
+    cells = [_interval(row.bertscore) if row.bertscore else "" for row in report.rows]
+    place = columns.index("documents")
+    inserted = [(*row[:place], cell, *row[place:]) for row, cell in zip(rows, cells, strict=True)]
+    return (*columns[:place], "BERTScore", *columns[place:]), inserted
 
 
 def length_table(report: EvaluationReport) -> Table:

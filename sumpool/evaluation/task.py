@@ -7,6 +7,7 @@ from pathlib import Path
 from sumpool.errors import DataError, RecipeError
 from sumpool.evaluation.aggregation import ScoreAggregator
 from sumpool.evaluation.agreement import TOKENIZERS
+from sumpool.evaluation.bertscore import BertScorer
 from sumpool.evaluation.config import BASELINES, EvaluationConfig
 from sumpool.evaluation.exports import to_csv, to_latex
 from sumpool.evaluation.extremes import read_distribution
@@ -93,7 +94,8 @@ def evaluate_task(
         check: Called between documents; when it raises, the scores so far are kept.
 
     Raises:
-        RecipeError: If the folder of the results holds anything else, or a file cannot be written.
+        RecipeError: If the folder of the results holds anything else, a file cannot be written, or the model of a
+            metric is missing.
         DataError: If the results to resume or to compare with belong to another evaluation, or are damaged.
         ResourceError: If the disk is full or fails.
     """
@@ -101,7 +103,8 @@ def evaluate_task(
     require_results_folder(folder)
     results.require_writable_files()
     others = find_results(results.against, task.split)
-    scorer = SummaryScorer(config, _mean_reference_words(task, config, check))
+    bert_scorer = _load_bert_scorer(config)
+    scorer = SummaryScorer(config, _mean_reference_words(task, config, check), bert_scorer)
     scores = ScoreAggregator()
     done = set()
     identity = {**task.identity, "settings": scorer.signature, "rouge": scorer.rouge.signature}
@@ -140,6 +143,17 @@ def _export(
     for path, text in texts:
         with disk_errors(path):
             replace_file(path, text.encode(errors="replace"))
+
+
+def _load_bert_scorer(config: EvaluationConfig) -> BertScorer | None:
+    if "bertscore" not in config.metrics:
+        return None
+    if config.bertscore_model is None:
+        raise RecipeError(
+            "evaluate.bertscore_model must be the folder of a model of transformers for the metric bertscore, got "
+            "nothing; add --set evaluate.bertscore_model=FOLDER"
+        )
+    return BertScorer(config.bertscore_model, config.bertscore_layer)
 
 
 def _mean_reference_words(task: EvaluationTask, config: EvaluationConfig, check: Check) -> int:

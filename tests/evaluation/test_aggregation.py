@@ -169,3 +169,19 @@ def test_a_system_is_added_after_all_documents_are() -> None:
     assert [row.system for row in rows[:4]] == ["tiny", "LEAD-60", "oracle-3", "LEAD-40"]
     assert rows[3].rouge["rouge1"].mean == pytest.approx(0.15)
     assert rows[0].rouge["rouge1"].mean > 0.38
+
+
+def test_bertscore_is_a_mean_with_an_interval() -> None:
+    documents = []
+    for number in range(10):
+        document = scored(number, leak=0.0)
+        metrics = replace(document.systems["model"], bertscore=Score(0.0, 0.0, 0.1 * number))
+        documents.append(replace(document, systems={**document.systems, "model": metrics}))
+    rows = report(documents).rows
+    assert rows[0].bertscore is not None
+    assert rows[0].bertscore.mean == pytest.approx(0.45)
+    assert 0.2 < rows[0].bertscore.low < 0.45 < rows[0].bertscore.high < 0.7
+    assert rows[0].words == 40
+    assert rows[1].bertscore is None
+    plain = report([scored(number, leak=0.0) for number in range(10)]).rows
+    assert [row.rouge for row in rows] == [row.rouge for row in plain]

@@ -47,6 +47,10 @@ def test_csv_has_unrounded_scores_and_tests() -> None:
         *("12", "3", "4", "0.125", "0.375")
     ]
     assert [item["rouge1_wins"] for item in rows] == ["", "12", "", ""]
+    assert rows[0]["bertscore"] == ""
+    scored = replace(report(), rows=(replace(row("all", "tiny"), bertscore=Estimate(0.5, 0.25, 0.75)),))
+    (first, *_) = csv.DictReader(io.StringIO(to_csv(scored)))
+    assert [first[f"bertscore{part}"] for part in ("", "_low", "_high")] == ["0.5", "0.25", "0.75"]
 
 
 @pytest.mark.parametrize("name", ["=1+1", "+1", "-1", "@SUM(A1)", "\t=1", "\r=1", "\n=1"])

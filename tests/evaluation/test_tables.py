@@ -1,4 +1,5 @@
 import re
+from dataclasses import replace
 
 from sumpool.evaluation.paired_comparison import Difference
 from sumpool.evaluation.report import EvaluationReport, ReportRow
@@ -71,3 +72,11 @@ def test_differences_have_signs() -> None:
 def test_several_pairs_have_corrected_p_values() -> None:
     titles, cells = difference_table([difference("all", "one"), difference("all", "two")])
     assert [dict(zip(titles, row, strict=True))["p Holm"] for row in cells] == ["0.375 / 0.375"] * 2
+
+
+def test_bertscore_is_a_column_where_it_was_asked_for() -> None:
+    scored = replace(REPORT, rows=(replace(REPORT.rows[0], bertscore=F1), REPORT.rows[1]))
+    titles, cells = score_table(scored)
+    assert titles[5:8] == ("ROUGE-Lsum", "BERTScore", "documents")
+    assert [row[6] for row in cells] == ["41.2 [40.0, 42.0]", ""]
+    assert "BERTScore" not in score_table(REPORT)[0]
