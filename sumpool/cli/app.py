@@ -15,7 +15,9 @@ from sumpool.cli.import_model import import_model
 from sumpool.cli.init import init
 from sumpool.cli.prepare import prepare
 from sumpool.cli.recipes import recipes
+from sumpool.cli.runs import runs
 from sumpool.cli.sample import sample
+from sumpool.cli.show import show
 from sumpool.cli.summarize import summarize
 from sumpool.cli.text import print_message
 from sumpool.cli.train import train
@@ -29,7 +31,7 @@ app = typer.Typer(
     context_settings={"help_option_names": ["-h", "--help"]},
 )
 
-for command in (prepare, train, summarize, evaluate, bench, export, init, recipes, sample):
+for command in (prepare, train, summarize, evaluate, bench, export, init, recipes, sample, runs, show):
     app.command()(command)
 app.command("import")(import_model)  # a keyword, which cannot be the name of a function
 

@@ -1,0 +1,74 @@
+"""`sumpool show`: describe one run."""
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from sumpool.cli.runs import cells
+from sumpool.cli.text import escape, table, wrap
+
+if TYPE_CHECKING:
+    from sumpool.runs.run_details import RunDetails
+
+
+def show(
+    run: Annotated[Path, typer.Argument(metavar="RUN", help="Run folder.")],
+    json: Annotated[bool, typer.Option("--json", help="Print a JSON object instead of text.")] = False,
+) -> None:
+    """Describe a run: settings, data, validation curve, samples and evaluations; all its files are verified."""
+    from sumpool.workflows.show import show as describe
+
+    details = describe(run)
+    if json:
+        from dataclasses import asdict
+        from json import dumps
+
+        typer.echo(dumps(asdict(details), ensure_ascii=False, indent=2))
+    else:
+        typer.echo("\n\n".join(_sections(details)))
+
+
+def _sections(details: "RunDetails") -> Iterator[str]:
+    summary = details.summary
+    labels = (
+        "run",
+        "state",
+        "loss",
+        "ROUGE-1",
+        "ROUGE-2",
+        "ROUGE-Lsum",
+        "scores of",
+        "parameters",
+        "MB",
+        "steps",
+        "date",
+    )
+    values = dict(zip(labels, cells(summary), strict=True))
+    yield table([summary.name or "run", ""], [[name, value] for name, value in values.items() if value != "-"])
+    if summary.problem:
+        yield escape(wrap(f"damaged: {summary.problem}"))
+    for title, facts in (("recipe", details.recipe), ("data", details.data)):
+        if facts:
+            yield table([title, ""], [[name, value] for name, value in facts.items()])
+    if details.validations:
+        yield "\n".join(_curves(details))
+    for split, systems in details.systems.items():
+        rows = [[name, *(f"{score:.1f}" for score in scores.values())] for name, scores in systems.items()]
+        yield table([f"evaluation of {split}", *next(iter(systems.values()), {})], rows)
+    for sample in details.samples:
+        lines = [f"sample {sample.get('id')} after step {sample.get('step')}:", str(sample.get("summary", ""))]
+        yield escape("\n".join(map(wrap, lines)))
+
+
+def _curves(details: "RunDetails") -> Iterator[str]:
+    """Draw the curve of every metric of the validations."""
+    from sumpool.runs.run_details import sparkline
+
+    names = [name for name in details.validations[0] if name != "step" and not name.endswith("_standard_error")]
+    yield f"validations after steps {details.validations[0]['step']:,} to {details.validations[-1]['step']:,}"
+    for name in names:
+        values = [record[name] for record in details.validations if name in record]
+        title = "loss" if name == "nats" else name
+        yield escape(f"{title:<10} {sparkline(values)}  {values[0]:.4g} → {values[-1]:.4g}")

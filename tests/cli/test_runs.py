@@ -1,0 +1,60 @@
+import json
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from typer.testing import CliRunner
+
+from sumpool.cli.app import app
+from tests.runs.runs import add_evaluation, make_run
+
+
+@pytest.fixture
+def runs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("COLUMNS", "160")
+    make_run(tmp_path / "runs" / "toy", finished=20)
+    add_evaluation(tmp_path / "runs" / "toy", "test", 0.5)
+    make_run(tmp_path / "runs" / "new")
+    return tmp_path / "runs"
+
+
+@pytest.mark.usefixtures("runs")
+def test_runs_are_listed() -> None:
+    result = CliRunner().invoke(app, ["runs"])
+    assert result.exit_code == 0
+    lines = [line.split() for line in result.stdout.splitlines()]
+    assert ["runs/toy", "finished", "2.000", "50.0", "50.0", "50.0", "test", "22", "0.0", "17/20"] in [
+        line[:10] for line in lines
+    ]
+    assert ["runs/new", "in", "progress", "2.000", "32.0", "12.0", "22.0", "training"] in [line[:8] for line in lines]
+
+
+@pytest.mark.usefixtures("runs")
+def test_runs_as_json() -> None:
+    listed = json.loads(CliRunner().invoke(app, ["runs", "runs", "--json"]).stdout)
+    assert {run["run"] for run in listed} == {"runs/toy", "runs/new"}
+    assert {run["loss"] for run in listed} == {2.0}
+
+
+def test_damaged_runs_have_a_reason_without_effect_on_the_terminal(runs: Path) -> None:
+    make_run(runs / "bad\x1b[2J")
+    (runs / "bad\x1b[2J" / "manifest.json").write_text("{}")
+    result = CliRunner().invoke(app, ["runs"])
+    assert "is damaged: " in result.stdout
+    assert "\x1b" not in result.stdout
+
+
+def test_folder_without_runs(tmp_path: Path) -> None:
+    result = CliRunner().invoke(app, ["runs", str(tmp_path)])
+    assert result.stdout == f"no runs in {tmp_path}\n"
+
+
+def test_torch_is_not_imported(runs: Path) -> None:
+    program = (
+        "import sys; from sumpool.cli.app import app; sys.argv[1:] = {}; "
+        "app(standalone_mode=False); assert 'torch' not in sys.modules"
+    )
+    for arguments in (["runs"], ["show", "runs/toy"]):
+        subprocess.run([sys.executable, "-c", program.format(arguments)], check=True, cwd=runs.parent)

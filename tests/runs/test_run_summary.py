@@ -1,0 +1,103 @@
+from pathlib import Path
+
+import pytest
+
+from sumpool.runs.run_summary import read_records, run_folders, summarize_run
+from tests.runs.runs import add_evaluation, make_run
+
+
+def test_run_in_progress(tmp_path: Path) -> None:
+    summary = summarize_run(make_run(tmp_path / "toy"))
+    assert (summary.run, summary.name, summary.state) == (str(tmp_path / "toy"), "toy", "in progress")
+    assert (summary.step, summary.steps, summary.loss) == (17, 20, 2.0)
+    assert (summary.rouge, summary.scored) == ({"rouge1": 32.0, "rouge2": 12.0, "rougeLsum": 22.0}, "training")
+    assert summary.parameters == 22
+    assert summary.bytes == (tmp_path / "toy" / "model.safetensors").stat().st_size
+    assert summary.date.startswith("20")
+    assert summary.date.endswith("+00:00")
+
+
+@pytest.mark.parametrize(
+    ("facts", "state"),
+    [
+        ({"finished": 20}, "finished"),
+        ({"finished": 19}, "in progress"),  # its steps were raised
+        ({"finished": 10, "stale_validations": 3}, "in progress"),
+        ({"data": None}, "in progress"),
+    ],
+)
+def test_state(tmp_path: Path, facts: dict[str, object], state: str) -> None:
+    assert summarize_run(make_run(tmp_path / "toy", **facts)).state == state
+
+
+def test_run_that_stopped_early_is_finished(tmp_path: Path) -> None:
+    run = make_run(tmp_path / "toy", finished=10, stale_validations=3)
+    recipe = run / "recipe.yaml"
+    recipe.write_text(recipe.read_text().replace("steps: 20,", "steps: 20, patience: 3,"))
+    assert summarize_run(run).state == "finished"
+
+
+def test_evaluation_of_the_test_split_comes_first(tmp_path: Path) -> None:
+    run = make_run(tmp_path / "toy")
+    add_evaluation(run, "validation", 0.25)
+    assert (summarize_run(run).scored, summarize_run(run).rouge["rouge1"]) == ("validation", 25.0)
+    add_evaluation(run, "test", 0.5)
+    assert (summarize_run(run).scored, summarize_run(run).rouge["rouge1"]) == ("test", 50.0)
+    (run / "evaluation" / "test" / "report.json").write_text("{")
+    assert summarize_run(run).scored == "validation"
+
+
+def test_imported_model_has_no_training(run_folder: Path) -> None:
+    assert summarize_run(run_folder).state == "imported"
+
+
+def test_run_before_its_first_validation(tmp_path: Path) -> None:
+    run = make_run(tmp_path / "toy")
+    for name in ("model.safetensors", "metrics.jsonl"):
+        (run / name).unlink()
+    manifest = (run / "manifest.json").read_text()
+    assert summarize_run(run).state == "damaged"
+    assert "model.safetensors" in manifest
+
+
+@pytest.mark.parametrize("damage", ["manifest", "recipe", "weights", "header", "metrics", "no manifest", "list"])
+def test_damaged_run_has_a_reason(tmp_path: Path, damage: str) -> None:
+    run = make_run(tmp_path / "toy")
+    weights = run / "model.safetensors"
+    match damage:
+        case "manifest":
+            (run / "manifest.json").write_text("{}")
+        case "no manifest":
+            (run / "manifest.json").unlink()
+        case "recipe":
+            (run / "recipe.yaml").write_text("name: [")
+        case "list":
+            (run / "recipe.yaml").write_text("- name")
+        case "weights":
+            weights.write_bytes(weights.read_bytes()[:-1])
+        case "header":
+            weights.write_bytes(b"\xff" * weights.stat().st_size)
+        case "metrics":
+            (run / "metrics.jsonl").write_text('{"kind": "step", "st\n')
+    summary = summarize_run(run)
+    assert summary.state == "damaged"
+    assert str(run) in summary.problem or damage == "metrics"
+    assert "\n" not in summary.problem
+
+
+def test_folders_of_sweeps_are_searched_and_checkpoints_are_not(tmp_path: Path) -> None:
+    for name in ("one", "sweep/row-seed1", ".tmp-half"):
+        make_run(tmp_path / name)
+    (tmp_path / "one" / "checkpoints" / "step-00000001").mkdir(parents=True)
+    (tmp_path / "one" / "checkpoints" / "step-00000001" / "model.safetensors").touch()
+    assert run_folders(tmp_path) == [tmp_path / "one", tmp_path / "sweep" / "row-seed1"]
+    assert run_folders(tmp_path / "one") == [tmp_path / "one"]
+    assert run_folders(tmp_path / "none") == []
+
+
+def test_incomplete_last_line_is_ignored(tmp_path: Path) -> None:
+    path = tmp_path / "metrics.jsonl"
+    path.write_text('{"kind": "step", "step": 1}\n{"kind": "validation", "step": 1}\n{"kind": "step", "ste')
+    assert read_records(path, "step") == [{"kind": "step", "step": 1}]
+    assert read_records(path, "validation", last=True) == [{"kind": "validation", "step": 1}]
+    assert read_records(tmp_path / "none", "step") == []
