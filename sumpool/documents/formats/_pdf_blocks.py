@@ -5,12 +5,14 @@ from collections.abc import Iterator, Sequence
 from typing import Final
 
 from sumpool.documents.document import TextBlock
-from sumpool.documents.formats._pdf_headings import heading_levels, heading_style
+from sumpool.documents.formats._pdf_headings import heading_levels, heading_style, is_opening
 from sumpool.documents.formats._pdf_layout import PrintedLine
 from sumpool.documents.formats._pdf_paragraphs import Group
 from sumpool.documents.formats._pdf_words import Vocabulary
 
 _MONO_WIDTH: Final = 0.525  # of a character of a monospaced font, in font sizes
+_MAX_FRONT: Final = 60  # blocks before the abstract
+_MAX_AUTHORS: Final = 60  # words of a block of authors
 _DEEPEST_INDENT: Final = 40  # characters
 _NOTICE = re.compile(
     r"^\W*(copyright\b|©|\(c\) (19|20)\d\d|isbn\b|issn\b|arxiv:|doi:|https?://\S+$|permission (is|to) "
@@ -26,6 +28,7 @@ def compose_blocks(groups: Sequence[Group], lines: Sequence[PrintedLine]) -> Ite
         groups: Groups of lines in reading order.
         lines: All lines of the document, whose words say which hyphens at line ends are part of a word.
     """
+    _mark_authors(groups)
     vocabulary = Vocabulary(line.text for line in lines)
     headings = [group for group in groups if group.kind == "heading"]
     names = [vocabulary.join([line.text for line in group.lines]) for group in headings]
@@ -45,6 +48,18 @@ def compose_blocks(groups: Sequence[Group], lines: Sequence[PrintedLine]) -> Ite
             yield TextBlock(text, "notice", page=page)
         else:
             yield TextBlock(text, group.kind, page=page)
+
+
+def _mark_authors(groups: Sequence[Group]) -> None:
+    """Turn what stands between the title and the abstract of a paper into notices."""
+    front = [number for number, group in enumerate(groups[:_MAX_FRONT]) if group.lines[0].page == 1]
+    openings = (n for n in front if groups[n].kind == "heading" and is_opening(groups[n].lines[0].text))
+    opening = next(openings, 0)
+    title = max(range(opening), key=lambda number: (groups[number].lines[0].size, -number), default=0)
+    for number, group in enumerate(groups[:opening]):
+        words = sum(len(line.text.split()) for line in group.lines)
+        if number != title and group.kind != "caption" and words <= _MAX_AUTHORS:
+            group.kind = "notice"
 
 
 def _code(lines: Sequence[PrintedLine]) -> str:

@@ -17,7 +17,7 @@ _BOLD = re.compile(
     re.IGNORECASE,
 )
 _NOT_BOLD = re.compile(r"^(msb|euf|cmsyb|stmary)", re.IGNORECASE)
-_OPAQUE = re.compile(r"(cidfont)?\W*[a-z]{0,3}\d*", re.IGNORECASE)  # names that say nothing about the weight
+_OPAQUE = re.compile(r"(cidfont)?\W*[a-z]{0,2}\d*", re.IGNORECASE)  # names that say nothing about the weight
 _ITALIC = re.compile(r"italic|oblique|slant|(cm|ec|sf)(bx)?(ti|sl|it)|-(b?it?)$", re.IGNORECASE)
 _MONO = re.compile(
     r"mono|courier|typewriter|consol|menlo|fixed|(cm|ec|sf|la|tx|rtx|t1)(sl|it|vs|b)?tt|sourcecode|-tt\d*$",

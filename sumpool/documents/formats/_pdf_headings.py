@@ -32,12 +32,24 @@ _BAD_TITLE = re.compile(
 )
 
 
+_OPENING = re.compile(
+    r"(\d\.?|I\.)?\s*(abstract|summary|introduction|zusammenfassung|einleitung|kurzfassung|résumé|introducción|resumen"
+    r"|аннотация|введение|摘要)[.:]?",
+    re.IGNORECASE,
+)
+
+
 class HeadingStyle(NamedTuple):
     """Look of headings on one level."""
 
     size: float
     bold: bool
     italic: bool
+
+
+def is_opening(text: str) -> bool:
+    """Return whether a heading opens the text of a paper, behind its title and authors."""
+    return bool(_OPENING.fullmatch(text))
 
 
 def heading_style(line: PrintedLine) -> HeadingStyle:

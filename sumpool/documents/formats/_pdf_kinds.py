@@ -11,8 +11,9 @@ from typing import Final
 from sumpool.documents.formats._pdf_layout import PrintedLine
 
 _NOTE_SIZE: Final = 0.94  # largest size of notes, in sizes of the text
+_FULL_LINE: Final = 0.12  # free end of a line that others continue, in widths of the column
 _TYPED: Final = 0.9  # share of monospaced characters in a typed document
-_MONO_SHARE: Final = 0.85
+_MONO_SHARE: Final = 0.75
 _MATH_SHARE: Final = 0.3
 _ALIGNED: Final = 3.0  # points between the edges of cells in one column
 _STRETCHED: Final = 2.0  # widest gap of a justified line, in font sizes
@@ -93,6 +94,7 @@ def measure_body(lines: Sequence[PrintedLine]) -> Body:
 def classify_lines(lines: Sequence[PrintedLine], body: Body) -> list[LineKind]:
     """Return the kind of each line."""
     kinds = [_alone(line, body) for line in lines]
+    _unmark_continuations(lines, kinds, body)
     _mark_definitions(lines, kinds)
     _mark_rows(lines, kinds, body)
     _mark_contents(lines, kinds, body)
@@ -116,11 +118,11 @@ def _alone(line: PrintedLine, body: Body) -> LineKind:
 
 
 def _is_scattered(line: PrintedLine) -> bool:
-    """Return whether a line holds single characters, as music and diagrams do, or no letters and is indented."""
+    """Return whether a line holds single characters, as music and diagrams do, or no letters."""
     parts = line.text.split()
     if len(parts) >= 5 and sum(len(part) == 1 for part in parts) > 0.8 * len(parts):
         return True
-    return not any(map(str.isalpha, line.text)) and len(line.text) > 1 and line.x0 > line.left + line.size
+    return not any(map(str.isalpha, line.text))
 
 
 def _is_symbolic(text: str) -> bool:
@@ -151,6 +153,19 @@ def _mark_rows(lines: Sequence[PrintedLine], kinds: list[LineKind], body: Body) 
 def _is_labelled(line: PrintedLine) -> bool:
     """Return whether the first of two parts is the mark of a list item or the number of a heading."""
     return len(line.segments) == 2 and bool(_LABEL.fullmatch(line.segments[0].text))
+
+
+def _unmark_continuations(lines: Sequence[PrintedLine], kinds: list[LineKind], body: Body) -> None:
+    """Turn a line of code or numbers into text where it continues the sentence of a full line above."""
+    for number in range(1, len(lines)):
+        line, before = lines[number], lines[number - 1]
+        if kinds[number] not in (LineKind.CODE, LineKind.FORMULA) or kinds[number - 1] is not LineKind.TEXT:
+            continue
+        near = (line.page, line.column) == (before.page, before.column)
+        near = near and line.y - before.y <= 1.15 * body.leading * max(body.size, before.size)
+        full = before.right - before.x1 <= _FULL_LINE * (before.right - before.left)
+        if near and full and line.x0 <= before.x0 + 1 and not before.text.endswith((":", ".")):
+            kinds[number] = LineKind.TEXT
 
 
 def _mark_definitions(lines: Sequence[PrintedLine], kinds: list[LineKind]) -> None:

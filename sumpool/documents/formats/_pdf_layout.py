@@ -3,6 +3,7 @@
 from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from itertools import pairwise
 from typing import Final
 
 from sumpool.documents.formats._pdf_segments import Segment
@@ -10,8 +11,10 @@ from sumpool.documents.formats._pdf_segments import Segment
 _MIN_LINES: Final = 5  # of a column
 _FULL: Final = 0.75  # width of a full line, in widths of its column
 _FULL_SHARE: Final = 0.4  # of full lines in a column of prose
+_FLUSH_SHARE: Final = 0.3  # of lines with the same left edge in a column of prose
 _MIN_CHARACTERS: Final = 14  # of a line of prose in a column, on average
 _LEVEL: Final = 0.3  # largest distance between the baselines of one line, in font sizes
+_FRONT_GAP: Final = 1.6  # between the authors and the columns, in font sizes
 _SAME: Final = 3.0  # points
 
 
@@ -73,10 +76,28 @@ def order_lines(segments: Sequence[Segment], page: int, gutters: Sequence[float]
         page: Number of the page, from 1.
         gutters: Left edges of right columns that other pages have; on these, short columns count as columns too.
     """
-    lines: list[PrintedLine] = []
-    for column, group in enumerate(_columns(list(segments), gutters)):
-        lines += _rows(group, page, column)
-    return lines
+    front, main = _split_front(list(segments), gutters) if page == 1 else ([], list(segments))
+    columns = [*([front] if front else []), *_columns(main, gutters)]
+    return [line for column, group in enumerate(columns) for line in _rows(group, page, column)]
+
+
+def _split_front(segments: list[Segment], gutters: Sequence[float]) -> tuple[list[Segment], list[Segment]]:
+    """Split title and authors from the columns below them, at a gap across the page."""
+    gutter = find_gutter(segments) or _known_gutter(segments, gutters)
+    if gutter is None:
+        return [], segments
+    ordered = sorted(segments, key=lambda segment: segment.y)
+    front = 0
+    for number, (segment, following) in enumerate(pairwise(ordered), 1):
+        if following.y - segment.y < _FRONT_GAP * following.size:
+            continue
+        above = ordered[:number]
+        sides = [[item for item in above if _side(item, gutter) == side] for side in (-1, 1)]
+        if any(_is_prose(side) for side in sides):
+            break
+        if all(sides):
+            front = number
+    return ordered[:front], ordered[front:]
 
 
 def find_gutter(segments: Sequence[Segment]) -> float | None:
@@ -102,8 +123,8 @@ def _columns(segments: list[Segment], gutters: Sequence[float]) -> list[list[Seg
     gutter = find_gutter(segments)
     known = gutter is None
     if gutter is None:
-        gutter = max(gutters, key=lambda edge: _hits(segments, edge), default=None)
-    if gutter is None or (known and not _hits(segments, gutter)):
+        gutter = _known_gutter(segments, gutters)
+    if gutter is None:
         return [segments] if segments else []
     columns: list[list[Segment]] = []
     wide: list[Segment] = []
@@ -122,8 +143,11 @@ def _columns(segments: list[Segment], gutters: Sequence[float]) -> list[list[Seg
     return [*columns, wide] if wide else columns
 
 
-def _hits(segments: Sequence[Segment], edge: float) -> int:
-    return sum(abs(segment.x0 - edge) <= _SAME for segment in segments)
+def _known_gutter(segments: Sequence[Segment], gutters: Sequence[float]) -> float | None:
+    """Return the gutter of other pages at which most segments of this page start; None if there is none."""
+    hits = {edge: sum(abs(segment.x0 - edge) <= _SAME for segment in segments) for edge in gutters}
+    best = max(hits, key=lambda edge: hits[edge], default=None)
+    return best if best is not None and hits[best] else None
 
 
 def _side(segment: Segment, gutter: float) -> int:
@@ -152,6 +176,9 @@ def _is_prose(segments: Sequence[Segment]) -> bool:
     widths = sorted(segment.x1 - segment.x0 for segment in segments)
     width = widths[int(0.9 * (len(widths) - 1))]
     full = sum(value >= _FULL * width for value in widths) / len(widths)
+    edges = Counter(round(segment.x0 / _SAME) for segment in segments)
+    if max(edges.values()) < _FLUSH_SHARE * len(segments):  # centred lines
+        return False
     return full >= _FULL_SHARE and sum(len(s.text) for s in segments) >= _MIN_CHARACTERS * len(segments)
 
 

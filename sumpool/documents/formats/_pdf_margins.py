@@ -14,6 +14,7 @@ _NEAR: Final = 3.0  # points between the heights at which one header stands on t
 _BAND_SHARE: Final = 0.5  # of the pages that have a header at one height, so that every row there is one
 _APART: Final = 1.35  # smallest distance between a header and the text, in font sizes
 _MIN_LINE_NUMBERS: Final = 5
+_LARGE: Final = 1.5  # largest size of a header, in sizes of the text
 _MAX_LENGTH: Final = 150  # characters of a header
 
 _NUMBER = re.compile(r"\d+")
@@ -58,16 +59,21 @@ def remove_margins(pages: Sequence[PageSegments]) -> tuple[list[PageSegments], i
         PageSegments(page.number, page.height, [s for s in page.segments if id(s) not in numbers])
         for page, numbers in zip(pages, numbered, strict=True)
     ]
-    removed = _repeated_rows(pages, top=True) | _repeated_rows(pages, top=False)
+    sizes = Counter[float]()
+    for page in pages:
+        for segment in page.segments:
+            sizes[segment.size] += len(segment.text)
+    largest = _LARGE * max(sizes, key=lambda size: (sizes[size], size), default=0.0)
+    removed = _repeated_rows(pages, True, largest) | _repeated_rows(pages, False, largest)
     kept = [
         PageSegments(page.number, page.height, [s for s in page.segments if id(s) not in removed]) for page in pages
     ]
     return kept, len(removed) + sum(map(len, numbered))
 
 
-def _repeated_rows(pages: Sequence[PageSegments], top: bool) -> set[int]:
-    """Return the ids of the segments in headers (or footers) of all pages."""
-    ends = [(page.number, _end_rows(page, top)) for page in pages]
+def _repeated_rows(pages: Sequence[PageSegments], top: bool, largest: float) -> set[int]:
+    """Return the ids of the segments in headers (or footers) of all pages, in fonts up to a size."""
+    ends = [(page.number, list(_small_rows(_end_rows(page, top), largest))) for page in pages]
     places: dict[str, list[tuple[float, int]]] = defaultdict(list)
     for number, rows in ends:
         for row in rows:
@@ -89,6 +95,14 @@ def _repeated_rows(pages: Sequence[PageSegments], top: bool) -> set[int]:
             if on_band >= max(_BAND_SHARE * len(pages), 3) and row.gap >= _APART and len(_row_text(row)) <= _MAX_LENGTH:
                 removed |= {id(segment) for segment in row.segments}
     return removed
+
+
+def _small_rows(rows: Sequence[_EndRow], largest: float) -> Iterator[_EndRow]:
+    """Yield the rows outside the first one in a large font, which is a heading."""
+    for row in rows:
+        if max(segment.size for segment in row.segments) > largest and not _is_page_number(row):
+            return
+        yield row
 
 
 def _header_depth(rows: Sequence[_EndRow], page: int, places: dict[str, list[tuple[float, int]]]) -> int:

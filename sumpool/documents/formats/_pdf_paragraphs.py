@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 from typing import Final
 
 from sumpool.documents.document import TextBlockKind
-from sumpool.documents.formats._pdf_headings import is_heading
+from sumpool.documents.formats._pdf_headings import is_heading, numbering_level
 from sumpool.documents.formats._pdf_kinds import BULLET, CAPTION, ENUMERATOR, Body, LineKind, starts_note
 from sumpool.documents.formats._pdf_layout import PrintedLine
 
@@ -138,7 +138,7 @@ def _continues(group: Group, lines: Sequence[PrintedLine], number: int, kind: Li
         return gap <= 2.5 * body.leading * body.size
     if group.kind == "heading":
         same = abs(line.size - before.size) <= 0.4 and abs(line.share("bold") - before.share("bold")) < 0.5
-        return same and gap <= 1.6 * line.size and is_heading(line, body, True) and not _is_item(line)
+        return same and gap <= 1.6 * line.size and is_heading(line, body, True) and not numbering_level(line.text)
     if abs(line.size - before.size) > 0.08 * max(line.size, before.size) + 0.2 and not _is_fragment(before, line):
         return False
     if gap > _BLANK * body.leading * max(line.size, before.size):

@@ -8,6 +8,7 @@ from typing import Final, NamedTuple
 
 from pypdfium2_raw import bindings as pdfium
 
+from sumpool.documents.formats._pdf_accents import compose_accents
 from sumpool.documents.formats._pdf_fonts import Font, Handle, read_font
 from sumpool.documents.formats._pdf_spacing import DIRECTIONS, CharacterEdges, split_words, turn
 from sumpool.documents.formats._pdf_visibility import PageBackground
@@ -124,7 +125,7 @@ def _characters(text_page: Handle) -> str:
     units = pdfium.FPDFText_GetText(text_page, 0, count, buffer)
     if units != count + 1:
         buffer[:count] = [pdfium.FPDFText_GetUnicode(text_page, index) & 0xFFFF for index in range(count)]
-    return "".join(map(chr, buffer[:count]))
+    return compose_accents(text_page, "".join(map(chr, buffer[:count])))
 
 
 def _join_surrogates(text: str) -> str:
@@ -144,7 +145,7 @@ def _spans(page: Handle, text_page: Handle, text: str) -> Iterator[_Span]:
     while start < count:
         drawn = _object_at(handle, start)
         end = _end_of_object(handle, drawn, start, count)
-        if drawn and text[start:end].strip():
+        if drawn and text[start:end].strip(" \r\n\x00"):
             text_object = ctypes.cast(drawn, pdfium.FPDF_PAGEOBJECT)
             pointer = ctypes.cast(pdfium.FPDFTextObj_GetFont(text_object), _POINTER).value or 0
             if pointer not in fonts:
