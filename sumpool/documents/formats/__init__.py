@@ -39,6 +39,7 @@ LIBRARIES: Final[dict[str, tuple[str, ...]]] = {
     "docx": ("lxml",),
     "odt": ("lxml",),
     "epub": ("lxml",),
+    "mail": ("lxml",),
 }
 """Modules of the extra `documents` that a format imports."""
 

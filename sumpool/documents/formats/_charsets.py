@@ -50,7 +50,8 @@ def decode_declared(content: bytes, charset: str) -> DecodedText:
     if wrong > _MAX_WRONG * len(text):
         return decode_text(content)
     text, invisible = remove_invisible(text.replace("\ufffd", " ").replace("\0", " "), layout=True)
-    return DecodedText(text, (*((f"{wrong:,} wrong bytes removed",) if wrong else ()), *invisible_note(invisible)))
+    notes = (f"{wrong:,} wrong byte{'s' if wrong > 1 else ''} removed",) if wrong else ()
+    return DecodedText(text, (*notes, *invisible_note(invisible)))
 
 
 def _is_unicode(content: bytes) -> bool:
