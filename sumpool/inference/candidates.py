@@ -8,7 +8,7 @@ import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import PurePath
-from typing import Final
+from typing import Final, Literal
 
 from sumpool.documents.document import Document
 from sumpool.inference.source import SourceSentence
@@ -24,9 +24,20 @@ from sumpool.text.prose import (
 _LICENCE_NAME = re.compile(
     r"\b(?:licen[sc]es?|licen[sc]ing|copying|lizenz|terms (?:and|of)|agreement|лицензия)\b", re.I
 )
+_CHANGELOG_NAME = re.compile(r"\b(?:change ?log|changes|release notes|news|what'?s new)$", re.I)
+_MAX_RUN_IN_WORDS = 6
+"""Words of a heading at the beginning of a paragraph at most."""
+_ADDENDUM = re.compile(r"addendum|appendix|future|how to|end of", re.I)
+"""Headings of what follows the terms of a licence."""
+_GENERIC_NAME = re.compile(r"readme|news|changes|changelog|license|licence|copying|install|faq|index", re.I)
+_LATEST_CHANGES = 25
+"""Changes that a summary of a changelog may consist of; the latest are listed first."""
 _MIN_LICENCE_SHARE = 0.05
 """Words of licence notices per word of a document that its title names a licence."""
 _MIN_LOOSE_WORDS = 4
+
+Genre = Literal["licence", "changelog", ""]
+
 _HEADING_NUMBER = re.compile(r"^(?:[\d.]+|[A-Z]\.|§+ ?\d+|chapter \d+[.:]?|kapitel \d+[.:]?|第.{1,3}[章节])\s*", re.I)
 MIN_CANDIDATE_WORDS: Final = 40
 """Words of strict candidates below which sentences without terminal punctuation are candidates too."""
@@ -66,24 +77,24 @@ class _Section:
     is_back_matter: bool = False
 
 
-def find_candidates(document: Document, sentences: Sequence[SourceSentence], language: str) -> list[CandidateSentence]:
+def find_candidates(
+    document: Document, sentences: Sequence[SourceSentence], language: str, genre: Genre = ""
+) -> list[CandidateSentence]:
     """Return the candidates of a document, in order.
 
     Args:
         document: The document, with blocks.
         sentences: Its sentences, see `source_sentences`.
         language: Code of its language.
+        genre: Genre of the document, see `document_genre`; of a changelog only the latest changes are candidates.
     """
-    is_licence = is_licence_text(document)
-    names = frozenset(
-        word.lower() for word in re.findall(r"[\w.+-]+", f"{document_title(document)} {file_stem(document)}")
-    )
-    candidates = _find(sentences, language, names, is_licence)
-    if sum(word_count(candidate.text) for candidate in candidates) < MIN_CANDIDATE_WORDS:
+    names = frozenset(re.findall(r"[\w.+-]+", f"{document_title(document)} {file_stem(document)}".lower()))
+    candidates = _find(sentences, language, names, genre == "licence")
+    if genre == "changelog" or sum(word_count(candidate.text) for candidate in candidates) < MIN_CANDIDATE_WORDS:
         loose = _find_loose(sentences, {candidate.index for candidate in candidates})
         candidates = sorted([*candidates, *loose], key=lambda candidate: candidate.index)
-        return [_without_predecessor(candidate) for candidate in candidates]
-    return candidates
+        candidates = [_without_predecessor(candidate) for candidate in candidates]
+    return candidates[:_LATEST_CHANGES] if genre == "changelog" else candidates
 
 
 def document_title(document: Document) -> str:
@@ -91,19 +102,23 @@ def document_title(document: Document) -> str:
     return document.title or next((block.text for block in document.blocks if block.kind == "heading"), "")
 
 
-def is_licence_text(document: Document) -> bool:
-    """Return whether a document is a licence itself: by its title and the share of such notices."""
-    title = f"{document_title(document)} {file_stem(document)} {document.text[:200]}"
-    if not _LICENCE_NAME.search(title.replace("_", " ").replace("-", " ")):
-        return False
+def document_genre(document: Document) -> Genre:
+    """Return the genre of a document by its title, its file name and the share of licence notices in it."""
+    title = f"{document_title(document)} {file_stem(document)}".replace("_", " ").replace("-", " ")
+    if _CHANGELOG_NAME.search(title):
+        return "changelog"
+    if not _LICENCE_NAME.search(f"{title} {document.text[:200]}"):
+        return ""
     words = [len(block.text.split()) for block in document.blocks]
     notices = (size for size, block in zip(words, document.blocks, strict=True) if notice_kind(block.text) == "licence")
-    return sum(notices) >= _MIN_LICENCE_SHARE * sum(words)
+    return "licence" if sum(notices) >= _MIN_LICENCE_SHARE * sum(words) else ""
 
 
 def file_stem(document: Document) -> str:
-    """Return the name of the document's file without its suffixes."""
-    return PurePath(document.id).name.split(".")[0] if document.id != "-" else ""
+    """Return the name of a document's file without suffixes, and its folder's where it is called README or the like."""
+    path = PurePath(document.id)
+    stem = path.name.split(".")[0] if document.id != "-" else ""
+    return f"{path.parent.name} {stem}" if _GENERIC_NAME.fullmatch(stem) else stem
 
 
 def _find(
@@ -123,10 +138,12 @@ def _find(
             continue
         place += 1
         text = tidy_sentence(sentence.text)
-        if section.is_back_matter or not is_prose_sentence(text, language, names, is_licence=is_licence):
+        following = sentences[index + 1] if index + 1 < len(sentences) else None
+        is_part = following is not None and following.block == block and _is_part(sentence, following, is_first)
+        if section.is_back_matter or is_part or not is_prose_sentence(text, language, names, is_licence=is_licence):
             continue
         predecessor = None
-        if depends_on_predecessor(text, language):
+        if not _names_the_subject(text, place, language) and depends_on_predecessor(text, language):
             previous = candidates[-1] if candidates else None
             if is_first or previous is None or previous.index != index - 1:
                 continue
@@ -138,9 +155,22 @@ def _find(
     return candidates
 
 
+def _names_the_subject(text: str, place: int, language: str) -> bool:
+    """Return whether a sentence is the first of a document and begins with a determiner and a noun ("this filter")."""
+    words = languages()[language].function_words if language in languages() else frozenset[str]()
+    return place == 1 and not any(word.lower() in words for word in text.split()[1:2])
+
+
+def _is_part(sentence: SourceSentence, following: SourceSentence, is_first: bool) -> bool:
+    """Return whether a sentence is none alone: the following one goes on, or it is a heading that begins a block."""
+    is_heading = is_first and word_count(sentence.text) <= _MAX_RUN_IN_WORDS
+    return following.text[:1].islower() or is_heading
+
+
 def _next_section(section: _Section, heading: str, language: str, is_licence: bool) -> _Section:
     text = _HEADING_NUMBER.sub("", heading)
-    return _Section(text, section.index + 1, not is_licence and heading_is(text, language, "back_matter"))
+    is_back_matter = bool(_ADDENDUM.match(text)) if is_licence else heading_is(text, language, "back_matter")
+    return _Section(text, section.index + 1, is_back_matter)
 
 
 def heading_is(heading: str, language: str, kind: str) -> bool:

@@ -9,8 +9,8 @@ from collections.abc import Callable, Sequence
 import numpy as np
 
 from sumpool.documents.document import Document
-from sumpool.inference.candidates import document_title, file_stem, find_candidates
-from sumpool.inference.sentence_ranking import rank, select
+from sumpool.inference.candidates import document_genre, document_title, file_stem, find_candidates
+from sumpool.inference.sentence_ranking import MIN_SCORE, rank, select
 from sumpool.inference.source import SourceSentence
 from sumpool.text.language import word_count
 from sumpool.text.notices import is_notice
@@ -37,13 +37,14 @@ def select_sentences(
         Index and text of each selected sentence, in order: whole sentences of prose, or the beginning of a document
         that has none.
     """
-    candidates = find_candidates(document, sentences, language)
+    genre = document_genre(document)
+    candidates = find_candidates(document, sentences, language, genre)
     if not candidates:
         return _lead(sentences, words)
     agreements = np.array([agreement(candidate.text) for candidate in candidates]) if agreement else None
     title = f"{document_title(document)} {file_stem(document)}"
-    scores = rank(candidates, title, language, agreements)
-    selected = (candidates[place] for place in select(candidates, scores, language, words))
+    scores = rank(candidates, title, language, genre=genre, agreement=agreements)
+    selected = (candidates[place] for place in select(candidates, scores, language, words, MIN_SCORE))
     return [(candidate.index, candidate.text) for candidate in selected]
 
 

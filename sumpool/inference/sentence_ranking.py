@@ -15,43 +15,63 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sumpool.evaluation.baselines import lexrank
-from sumpool.inference.candidates import CandidateSentence, heading_is
+from sumpool.inference.candidates import CandidateSentence, Genre, heading_is
 from sumpool.text.language import languages, word_count
 from sumpool.text.words import ContentWords
 
 Scores = NDArray[np.float64]
 """A value for each candidate, (candidates,)."""
 
-_CENTRALITY, _FRAME_CENTRALITY, _AGREEMENT = 0.5, 0.6, 0.7
-_LEAD, _LEAD_SENTENCES = 2.5, 5.0
+_CENTRALITY, _FRAME_CENTRALITY, _AGREEMENT = 0.5, 0.6, 0.4
+_LEAD, _LEAD_OF_LICENCE, _LEAD_SENTENCES = 2.5, 1.0, 5.0
 """Weight of the lead, which declines with the number of sentences before."""
-_EARLY, _EARLY_SHARE = 0.5, 0.2
+_EARLY, _EARLY_SHARE = 1.5, 0.15
 """Weight of an early sentence, which declines with the share of the document before it."""
-_TITLE, _HEADINGS = 1.2, 0.3
-_INTRODUCTION, _DETAILS, _CUE, _DEFINITION = 0.7, -0.8, 1.2, 1.0
-_FIRST_OF_BLOCK, _LIST_ITEM = 0.2, -0.5
+_TITLE, _SECTION, _HEADINGS, _GRANT, _TERMS = 1.5, 0.6, 0.3, 1.5, 0.7
+_INTRODUCTION, _DETAILS, _CUE, _SUBJECT, _DEFINITION = 1.0, -0.8, 1.2, 0.6, 2.0
+_FIRST_OF_SECTION, _FIRST_OF_BLOCK, _LIST_ITEM = 0.5, 0.2, -0.5
 _FRAME_START, _FRAME_END = 0.3, 0.08
 """Shares of the document that are its beginning and end."""
+_COPULA = re.compile(
+    r"((?:\S+ ){1,5}?)(?:is|are|ist|sind|est|es|son) (?:an?|the|one|ein\w*|d[ae][rs]|die|une?|l[ae]|los|el|las)\b"
+    r"|((?:\S+ ){1,5}?)(?:\u2014|\u044d\u0442\u043e|\u044f\u0432\u043b\u044f\w+) |(.{1,14}?)(?:\u662f|\u306f)",
+    re.IGNORECASE,
+)
+"""Subject and copula of a definition in English, German, French, Spanish, Russian, Chinese or Japanese."""
+_GRANTED = re.compile(r"\b(?:grants?|permission|permitted|free to|right to)\b", re.IGNORECASE)
+_TERM = re.compile(r"\b(?:may|must|provided that|warrant\w+|liable|liability|purpose of)\b", re.IGNORECASE)
 _IDEAL_WORDS = range(10, 36)
-_REDUNDANCY = 2.5
+_REDUNDANCY = 4.0
 """Penalty of a sentence whose content words are all in the selected ones."""
+MIN_SCORE = 1.8
+"""Score of a sentence that is worth its words."""
 _OVERRUN = 1.1
 """Words of a selection at most, relative to the budget."""
 _ASIDES = re.compile(r"[(\[\u2014\uff08]| - |\be\.g\.|\bi\.e\.|\bz\. ?B\.|\bfor example\b|\bfor instance\b", re.I)
-_PERSON = re.compile(r"\b(?:I|my|me|you|your|yours|I'm|I've)\b")
+_REFERENCE = re.compile(r"(?<=\w )(?:this|these|those|such|above|below|following|previous|here)\b")
+_AUTHOR = re.compile(r"\b(?:I|[Mm]y|me)\b")
+_PERSON = re.compile(r"\b(?:[Yy]ou|[Yy]ours?)\b")
 _CONDITION = re.compile(
     r"^(?:if|when|once|after|unless|while|because|now|let|note|wenn|falls|если|si)\b|^[\"\u201c\d]|^(?:如果|若|当)",
     re.I,
 )
 
 
-def rank(candidates: Sequence[CandidateSentence], title: str, language: str, agreement: Scores | None = None) -> Scores:
+def rank(
+    candidates: Sequence[CandidateSentence],
+    title: str,
+    language: str,
+    *,
+    genre: Genre = "",
+    agreement: Scores | None = None,
+) -> Scores:
     """Score the candidates of a document; higher is better.
 
     Args:
         candidates: The candidates.
         title: Title of the document; empty if it has none.
         language: Code of its language.
+        genre: Genre of the document; the grants and conditions of a licence count more.
         agreement: Agreement of each candidate with sampled summaries; None if there are none.
     """
     tokenize = ContentWords(language)
@@ -65,11 +85,27 @@ def rank(candidates: Sequence[CandidateSentence], title: str, language: str, agr
     if agreement is not None:
         scores += _AGREEMENT * _standardize(agreement)
     total = max((candidate.place for candidate in candidates), default=0) + 1
-    pairs = zip(candidates, words, strict=True)
-    return scores + [_cues(candidate, sentence, title_words, language, total) for candidate, sentence in pairs]
+    topics = {candidate.section_index: index for index, candidate in reversed(list(enumerate(candidates)))}
+    scores[list(topics.values())] += _FIRST_OF_SECTION
+    scores += [
+        _place(candidate, total, genre) + _cues(candidate, language) + _style(candidate.text, genre)
+        for candidate in candidates
+    ]
+    scores += [
+        _overlap(sentence, title_words, set(tokenize(candidate.section)))
+        for candidate, sentence in zip(candidates, words, strict=True)
+    ]
+    return scores + [
+        _DEFINITION * bool(title_words.intersection(tokenize(definition[definition.lastindex or 0])))
+        if (definition := _COPULA.match(candidate.text))
+        else 0.0
+        for candidate in candidates
+    ]
 
 
-def select(candidates: Sequence[CandidateSentence], scores: Scores, language: str, words: int) -> list[int]:
+def select(
+    candidates: Sequence[CandidateSentence], scores: Scores, language: str, words: int, minimum: float = -math.inf
+) -> list[int]:
     """Select candidates greedily by score less redundancy, until the budget is filled.
 
     A sentence that refers to its predecessor is selected together with it.
@@ -79,6 +115,7 @@ def select(candidates: Sequence[CandidateSentence], scores: Scores, language: st
         scores: Their scores.
         language: Code of their language.
         words: Words of the selection; the best candidate is selected even if it is longer.
+        minimum: Score less redundancy of a further candidate at least, once half of the words are selected.
 
     Returns:
         Indices of the selected candidates, in order.
@@ -100,7 +137,7 @@ def select(candidates: Sequence[CandidateSentence], scores: Scores, language: st
             score = float(np.mean([scores[member] for member in unit])) - _REDUNDANCY * overlap**2
             if score > best_score:
                 best, best_score = index, score
-        if best < 0:
+        if best < 0 or (best_score < minimum and used >= words / 2):
             return sorted(selected)
         selected.update(units[best])
         covered = covered.union(*(content[member] for member in units[best]))
@@ -127,34 +164,51 @@ def _frame_centrality(candidates: Sequence[CandidateSentence], words: Sequence[S
     return values
 
 
-def _cues(candidate: CandidateSentence, words: Sequence[str], title: set[str], language: str, total: int) -> float:
-    """Sum the parts of the score that depend on the sentence alone."""
-    text = candidate.text
-    size = word_count(text)
-    score = _LEAD * math.exp(-(candidate.place - 1) / _LEAD_SENTENCES)
+def _place(candidate: CandidateSentence, total: int, genre: Genre) -> float:
+    """Score of the place of a sentence among all sentences of prose, `total` of them."""
+    lead = _LEAD_OF_LICENCE if genre == "licence" else _LEAD
+    score = lead * math.exp(-(candidate.place - 1) / _LEAD_SENTENCES)
     score += _EARLY * math.exp(-candidate.place / (_EARLY_SHARE * total))
-    score += _TITLE * len(title.intersection(words)) / max(len(title), 1)
-    score += _INTRODUCTION * heading_is(candidate.section, language, "introductions")
+    item = -_LIST_ITEM if genre == "changelog" else _LIST_ITEM * (not genre)
+    return score + _FIRST_OF_BLOCK * candidate.is_first + item * candidate.is_item
+
+
+def _cues(candidate: CandidateSentence, language: str) -> float:
+    """Score of the section that a sentence is in, and of the document as its subject."""
+    score = _INTRODUCTION * heading_is(candidate.section, language, "introductions")
     score += _DETAILS * heading_is(candidate.section, language, "details")
-    score += _CUE * _refers_to_document(text, language) + _DEFINITION * bool(title.intersection(words[:2]))
-    score += _FIRST_OF_BLOCK * candidate.is_first + _LIST_ITEM * candidate.is_item
-    score -= 0.1 * max(_IDEAL_WORDS.start - size, 0) + 0.04 * max(size - _IDEAL_WORDS.stop, 0)
-    score -= 0.3 * len(_ASIDES.findall(text)) + 0.4 * len(_PERSON.findall(text)) + 0.5 * bool(_CONDITION.match(text))
-    return score - 3 * sum(map(str.isdigit, text)) / len(text)
+    return score + _CUE * _refers_to_document(candidate.text, language)
+
+
+def _overlap(words: Sequence[str], title: set[str], section: set[str]) -> float:
+    """Score of the words that a sentence shares with the title and with the heading of its section."""
+    score = _TITLE * len(title.intersection(words)) / max(len(title), 2)
+    score += _SECTION * len(section.intersection(words)) / max(len(section), 2)
+    return score + _SUBJECT * bool(title.intersection(words[:2]))
+
+
+def _style(text: str, genre: Genre) -> float:
+    """Score of the length and the wording of a sentence."""
+    size = word_count(text)
+    score = -0.2 * max(_IDEAL_WORDS.start - size, 0) - 0.04 * max(size - _IDEAL_WORDS.stop, 0) * (not genre)
+    score -= 0.3 * len(_ASIDES.findall(text)) + 3 * sum(map(str.isdigit, text)) / len(text)
+    score -= 0.5 * len(_REFERENCE.findall(text)) * (genre != "licence") + bool(_AUTHOR.search(text))
+    if genre == "licence":
+        score += _GRANT * bool(_GRANTED.search(text)) + _TERMS * bool(_TERM.search(text))
+        return score - 2 * bool(_CONDITION.match(text))
+    return score - 0.4 * len(_PERSON.findall(text)) - 0.5 * bool(_CONDITION.match(text))
 
 
 def _refers_to_document(text: str, language: str) -> bool:
-    """Return whether a sentence begins with the document as its subject ("this manual ...")."""
+    """Return whether a sentence begins with the document ("this manual ...")."""
     known = languages().get(language)
     nouns = "|".join(map(re.escape, known.self_references)) if known else ""
-    start = " ".join(text.lower().split()[:6])[:40]
     if not known or not nouns:
         return False
     if not known.function_words:
-        return bool(re.match(rf"(?:本|这|該|该|此|この|当|本).{{0,4}}(?:{nouns})?", start))
-    return any(word in start.split()[:3] for word in known.anaphora | {"the", "our", "we"}) and bool(
-        re.search(rf"\b(?:{nouns})", start)
-    )
+        return bool(re.match(rf"\u672c|(?:[\u8fd9\u8be5\u6b64\u5f53]|\u3053\u306e).{{0,4}}(?:{nouns})", text))
+    starts = "|".join(sorted(known.anaphora | {"the", "our"}))
+    return bool(re.match(rf"(?:in )?(?:{starts}) (?:\w+ ){{0,2}}?(?:{nouns})|in \w+ (?:{nouns})", text, re.IGNORECASE))
 
 
 def _standardize(values: Scores) -> Scores:

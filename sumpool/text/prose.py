@@ -17,6 +17,8 @@ PROSE_KINDS: Final = frozenset(("paragraph", "list_item"))
 
 MIN_WORDS, MAX_WORDS = 5, 60
 """Words of a sentence of a summary; a Chinese or Japanese character counts as half a word."""
+MAX_LICENCE_WORDS = 110
+"""Words of a sentence of a licence, whose grants are long."""
 _MIN_LETTERS = 0.7
 """Letters per character other than spaces."""
 _MIN_FUNCTION_WORDS = 0.12
@@ -37,14 +39,20 @@ _CODE = re.compile(
 )
 _FIELD = re.compile(r"^[^\s:\uff1a]{1,25}(?: [^\s:\uff1a]{1,25}){0,3}\s*[:\uff1a](?=\s|[^\x00-\x7f]|$)")
 _POINTERS = (
-    r"(?:please,? )?(?:see|cf|refer|consult|click|visit|send|report|contact|follow|read|continue|turn|skip|go)\b",
+    r"please\b|(?:see|cf|refer|consult|click|visit|send|report|contact|follow|read|continue|turn|skip|go)\b",
+    r"if (?:so|not|this|that)\b|for (?:example|instance)\b|note that\b",
+    r"in (?:that|such|these|the same|either) \w+\b|in this (?:case|example|way|situation|mode|section)\b",
+    r"(?:the (?:latter|former|same|other|second|third|remaining|above|following))\b|as an? example\b|of course\b",
     r"(?:for|to) (?:more|further|additional|full|complete|details|information|learn|find|read)\b",
     r"(?:more|further)\b.{0,30}\b(?:found|available)\b",
     r"(?:many |special )?thank|we (?:would like to )?(?:thank|acknowledge)|i (?:would like to |want to )?thank",
     r"as (?:described|shown|mentioned|noted|seen|explained|above)\b",
     r"(?:in )?(?:the )?(?:following|previous|next|preceding|above|below)\b",
+    r"(?-i:By [A-Z])",
     r"(?:figure|table|fig\.|listing|example) \d",
 )
+_COMPARING = frozenset(("such", "another", "both", "solche", "solcher"))
+"""Words that refer to other things than the document, whatever noun follows."""
 _PAIRS = (("(", ")"), ("[", "]"), ("\u00ab", "\u00bb"), ("\uff08", "\uff09"), ("\u300c", "\u300d"))
 _QUOTES, _GERMAN_QUOTES = ("\u201c", "\u201d"), ("\u201e", "\u201c")
 _WORD = re.compile(r"[^\W\d_]+")
@@ -69,7 +77,8 @@ def is_prose_sentence(
         names: Lower-case names that may begin a sentence in lower case, such as the words of the title.
         is_licence: Whether the document is a licence, whose terms are its content.
     """
-    if not _TERMINAL.search(sentence) or not MIN_WORDS <= word_count(sentence) <= MAX_WORDS:
+    longest = MAX_LICENCE_WORDS if is_licence else MAX_WORDS
+    if not _TERMINAL.search(sentence) or not MIN_WORDS <= word_count(sentence) <= longest:
         return False
     start = sentence.lstrip(_OPENING)
     if sentence[0] == "(" or not start[:1].isalnum():
@@ -100,7 +109,7 @@ def depends_on_predecessor(sentence: str, language: str = ENGLISH) -> bool:
     first, *others = [*_WORD.findall(start[:80])[:4], ""]
     if first not in words.anaphora:
         return False
-    return not any(word.startswith(words.self_references) for word in others if word)
+    return first in _COMPARING or not any(word.startswith(words.self_references) for word in others if word)
 
 
 @lru_cache(maxsize=1)

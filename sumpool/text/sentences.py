@@ -22,6 +22,7 @@ from sumpool.text.language import ENGLISH, UNSPACED, languages
 MAX_SENTENCE_CHARACTERS: Final = 10_000
 """A longer sentence is split between words, or within a word of that length."""
 
+_LATIN_ABBREVIATIONS = ("e.g", "i.e", "etc", "et.al", "cf", "vs", "p", "pp")
 _FULL_WIDTH_ENDS = "\u3002\uff01\uff1f\uff61"
 _CLOSING = '\u201d\u2019\u300d\u300f\uff09)"'
 """Closing quotation marks and brackets, which belong to the sentence before them."""
@@ -61,7 +62,7 @@ class SentenceSplitter:
             return cls.default()
         parameters = PunktParameters()
         ordinals = map(str, range(1, 32)) if language.ordinals else ()  # those of dates: 3. Oktober
-        parameters.abbrev_types = language.abbreviations.union(ordinals)
+        parameters.abbrev_types = language.abbreviations.union(_LATIN_ABBREVIATIONS, ordinals)
         return cls(parameters, _FULL_WIDTH_ENDS if code in UNSPACED else "")
 
     @classmethod

@@ -3,10 +3,11 @@ import pytest
 from sumpool.documents.document import Document, ParsedDocument, TextBlock, TextBlockKind
 from sumpool.inference.candidates import (
     CandidateSentence,
+    document_genre,
     document_title,
+    file_stem,
     find_candidates,
     heading_is,
-    is_licence_text,
 )
 from sumpool.inference.source import source_sentences
 from sumpool.text.sentences import SentenceSplitter
@@ -59,6 +60,8 @@ def test_a_sentence_that_refers_to_another_comes_with_it_or_not_at_all() -> None
     assert [(item.text, item.predecessor) for item in together[:2]] == [(first, None), (second, 0)]
     assert texts(("paragraph", first), ("paragraph", second)) == [first]
     assert texts(("paragraph", f"Is it on? {second}")) == []
+    assert texts(("paragraph", "This is not a question of the host.")) == []
+    assert texts(("paragraph", "This filter is the one of the host.")) == ["This filter is the one of the host."]
 
 
 def test_candidates_know_their_place() -> None:
@@ -82,11 +85,42 @@ def test_lists_without_full_stops_are_candidates_where_there_is_nothing_else() -
 def test_a_licence_is_summarised_by_its_terms() -> None:
     terms = "Permission is granted to copy the work to all of you."
     licence = document(("heading", "Example Public License"), ("paragraph", terms), ("paragraph", FILLER))
-    assert is_licence_text(licence)
+    assert document_genre(licence) == "licence"
     sentences = source_sentences(licence, SentenceSplitter.default())
-    assert terms in [item.text for item in find_candidates(licence, sentences, "en")]
-    assert not is_licence_text(document(("heading", "Example License"), ("paragraph", FILLER)))
-    assert not is_licence_text(document(("heading", "Manual"), ("paragraph", FILLER), ("paragraph", terms)))
+    assert terms in [item.text for item in find_candidates(licence, sentences, "en", "licence")]
+    assert terms not in [item.text for item in find_candidates(licence, sentences, "en")]
+    assert document_genre(document(("heading", "Example License"), ("paragraph", FILLER))) == ""
+    assert document_genre(document(("heading", "Manual"), ("paragraph", FILLER), ("paragraph", terms))) == ""
+
+
+def test_the_addendum_of_a_licence_holds_no_candidates() -> None:
+    terms = "Permission is granted to copy the work to all of you."
+    licence = document(("heading", "Example License"), ("heading", "ADDENDUM: How to use"), ("paragraph", terms))
+    assert find_candidates(licence, source_sentences(licence, SentenceSplitter.default()), "en", "licence") == []
+
+
+def test_of_a_changelog_only_the_latest_changes_are_candidates() -> None:
+    items = [("list_item", f"fix crash number {number} of the gateway on start") for number in range(40)]
+    changes = document(*((("list_item"), text) for _, text in items), id="NEWS.gz")
+    assert document_genre(changes) == "changelog"
+    latest = find_candidates(changes, source_sentences(changes, SentenceSplitter.default()), "en", "changelog")
+    assert [item.index for item in latest] == list(range(25))
+
+
+def test_a_readme_is_named_after_its_folder() -> None:
+    assert file_stem(document(id="/usr/share/doc/htop/README.gz")) == "htop README"
+    assert file_stem(document(id="manual.en.txt")) == "manual"
+    assert file_stem(document(id="-")) == ""
+
+
+def test_a_heading_at_the_beginning_of_a_paragraph_is_no_candidate() -> None:
+    assert texts(("list_item", "Grant of the copyright license. The host sends a packet to it.")) == [
+        "The host sends a packet to it."
+    ]
+
+
+def test_a_sentence_torn_apart_is_no_candidate() -> None:
+    assert texts(("paragraph", "The question is not whether it is wrong (it is!) but what is wrong with it.")) == []
 
 
 def test_a_title_is_stated_or_the_first_heading() -> None:

@@ -42,7 +42,7 @@ def test_sentences_about_the_document_are_ranked_higher(sentence: str, other: st
 
 def test_agreement_with_samples_counts() -> None:
     without, agreement = rank(candidates(*TEXTS), "", "en"), np.array([0.0, 0.0, 0.0, 1.0])
-    change = rank(candidates(*TEXTS), "", "en", agreement) - without
+    change = rank(candidates(*TEXTS), "", "en", agreement=agreement) - without
     assert change[3] > 0 > change[0]
 
 
@@ -58,6 +58,24 @@ def test_a_selection_fills_the_words_in_document_order() -> None:
     assert select(candidates(*TEXTS), scores, "en", 1) == [1]
     assert select(candidates(*TEXTS), scores, "en", 100) == [0, 1, 2, 3]
     assert select([], np.zeros(0), "en", 100) == []
+
+
+def test_a_selection_ends_before_sentences_that_are_not_worth_it() -> None:
+    scores = np.array([1.0, 4.0, 2.0, 3.0])
+    assert select(candidates(*TEXTS), scores, "en", 30, 3.5) == [1, 3]
+    assert select(candidates(*TEXTS), scores, "en", 16, 3.5) == [1]
+
+
+def test_grants_of_a_licence_are_ranked_higher() -> None:
+    grant = "Permission is granted to copy all of the songs."
+    licence, text = (rank(candidates(*TEXTS, grant), "", "en", genre=genre)[-1] for genre in ("licence", ""))
+    assert licence > text + 0.5
+
+
+def test_definitions_of_the_title_are_ranked_higher() -> None:
+    definition, other = "Apples are the fruits of all trees.", "Apples fall from the old trees."
+    ranks = (rank(candidates(*TEXTS, text), "Apples", "en")[-1] for text in (definition, other))
+    assert next(ranks) > next(ranks) + 1
 
 
 def test_a_selection_avoids_repetition() -> None:
