@@ -24,6 +24,10 @@ def train(
         bool,
         typer.Option("--dry-run", help="Check recipe and data, run the longest batch and estimate time and memory."),
     ] = False,
+    log: Annotated[
+        list[str] | None,
+        typer.Option("--log", metavar="tensorboard", help="Write the metrics for TensorBoard too."),
+    ] = None,
 ) -> None:
     """Train a model, or resume an interrupted run.
 
@@ -34,8 +38,9 @@ def train(
     from sumpool.recipe.sweep import LoadedSweep, load_recipe_or_sweep
     from sumpool.workflows import train as workflow
 
+    views = [f"train.log=[{', '.join(log)}]"] if log else []
     with screen() as output, interruptible() as interruption:
-        loaded = load_recipe_or_sweep(recipe, changes or ())
+        loaded = load_recipe_or_sweep(recipe, [*(changes or ()), *views])
         if isinstance(loaded, LoadedSweep):
             output.result(train_sweep(loaded, out, dry_run, output, interruption.check))
             return

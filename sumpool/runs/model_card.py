@@ -48,7 +48,8 @@ a document remains under the licence of the document.
 ## Files
 
 `recipe.yaml` is the complete recipe, `metrics.jsonl` the metrics of every update and validation, `report.json` the data
-report, `manifest.json` the size and SHA-256 of every file that summaries depend on. No file contains code.
+report, `samples.jsonl` two summaries of every validation, `curves.svg` the losses and scores, `manifest.json` the size
+and SHA-256 of every file that summaries depend on. No file contains code.
 """
     with disk_errors(run):
         replace_file(run / CARD, card.encode())

@@ -35,6 +35,7 @@ MUTABLE_SETTINGS = (
     "train.checkpoint_activations",
     "train.checkpoint_every",
     "train.keep",
+    "train.log",
 )
 """Prefixes of settings that may change when a run is resumed, because no past update depends on them."""
 ENDLESS_SCHEDULES = ("constant", "inverse_sqrt")

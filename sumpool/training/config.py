@@ -73,6 +73,9 @@ class TrainConfig(Settings):
     select_by: SelectionMeasure = "loss"
     """Measure of a validation that chooses the best weights and stops early: the lowest loss, or the highest ROUGE of
     the summaries of `rouge_documents` documents."""
+    log: tuple[Literal["tensorboard"], ...] = ()
+    """Views of the metrics in the run folder beside `metrics.jsonl` and the curves; `tensorboard` requires the extra of
+    that name."""
     patience: int = Field(0, ge=0)
     """Validations that are not the best by `select_by` before training stops early; 0 disables early stopping."""
     checkpoint_every: int = Field(200, ge=1)

@@ -2,10 +2,10 @@
 
 import math
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
-from typing import NoReturn
+from typing import NoReturn, Protocol
 
 from torch import nn
 
@@ -29,8 +29,15 @@ JOURNAL = "metrics.jsonl"
 MAX_NAMED_DOCUMENTS = 8
 """Documents named in an error; of further documents only the number is given."""
 
-ScoreSummaries = Callable[[], Mapping[str, float]]
-"""Generates summaries of validation documents with the current weights and returns their scores by name."""
+
+class ValidationObserver(Protocol):
+    """Measurement and record of a validation beside its loss."""
+
+    def score(self) -> Mapping[str, float]:
+        """Return scores of summaries that the current weights generate, by name; empty if there are none."""
+
+    def record(self, step: int) -> None:
+        """Record a validation whose metrics are in the metrics log."""
 
 
 @dataclass(frozen=True)
@@ -52,7 +59,7 @@ def fit(
     data: TrainingData,
     run: Path,
     *,
-    score: ScoreSummaries | None = None,
+    observer: ValidationObserver | None = None,
     report: Report = silent,
     check: Check = go_on,
 ) -> TrainingState:
@@ -65,7 +72,7 @@ def fit(
         config: Settings of training.
         data: Training and validation documents.
         run: Run folder with a manifest; receives checkpoints, the metrics log and the best weights.
-        score: Scores generated summaries at every validation.
+        observer: Scores generated summaries and records the metrics, at every validation.
         report: Progress callback.
         check: Called between steps; raises to stop the run.
 
@@ -86,7 +93,7 @@ def fit(
         loop = _TrainingLoop(model.to(device), config, data, run, report)
         loop.resume()
         try:
-            loop.train(score, check)
+            loop.train(observer, check)
         except Interrupted:
             loop.save()
             raise
@@ -130,14 +137,14 @@ class _TrainingLoop:
         if checkpoint and not self._is_due(self.config.validate_every):
             restore_best(self.run, self.checkpoints, self.state)
 
-    def train(self, score: ScoreSummaries | None, check: Check) -> None:
+    def train(self, observer: ValidationObserver | None, check: Check) -> None:
         """Update, validate and save until the run ends."""
         plan = self.data.plan(self.config.batch_tokens)
         updates = updates_from(self.state.position, plan, self.config.accumulate)
         while True:
             if self._is_due(self.config.validate_every):
                 self.save()
-                self._validate(score, check)
+                self._validate(observer, check)
             elif self._is_due(self.config.checkpoint_every):
                 self.save()
             if self.state.step >= self.config.steps or 0 < self.config.patience <= self.state.stale_validations:
@@ -215,13 +222,13 @@ class _TrainingLoop:
             f"of this step ({named}), or train with a lower train.learning_rate or train.precision=fp32"
         )
 
-    def _validate(self, score: ScoreSummaries | None, check: Check) -> None:
+    def _validate(self, observer: ValidationObserver | None, check: Check) -> None:
         """Validate the model, and export its weights to the run folder if they are the best so far."""
         step = self.state.step
         loss = validate(self.model, self.data, self.config, self.device, check)
         if not math.isfinite(loss):
             raise NonFiniteError(f"the validation loss after step {step} must be finite, got {loss}")
-        metrics = dict(score()) if score else {}
+        metrics = dict(observer.score()) if observer else {}
         self.state = self.state.after_validation(loss, selection_score(self.config, metrics))
         is_best = self.state.best_step == step
         if is_best:
@@ -231,4 +238,6 @@ class _TrainingLoop:
             f"step {step}: validation {render_metrics({'loss': loss, **metrics})}{' (best so far)' if is_best else ''}"
         )
         self.report(Progress("train", step, self.config.steps, note=note))
+        if observer:
+            observer.record(step)
         self.clock = time.perf_counter()

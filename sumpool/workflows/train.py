@@ -1,5 +1,6 @@
 """`sumpool train`: a recipe in, a run folder with a trained model out."""
 
+from contextlib import closing
 from pathlib import Path
 
 from sumpool.inference.loading import RUNS
@@ -10,7 +11,9 @@ from sumpool.runs.dry_run import DryRun, measure_update
 from sumpool.runs.init_from import init_weights
 from sumpool.runs.model_card import write_model_card
 from sumpool.runs.run_folder import claim, exclusive, finish, is_finished, open_run
+from sumpool.runs.tensorboard_log import require_tensorboard
 from sumpool.runs.training_notes import extension_note
+from sumpool.runs.training_report import TrainingReport
 from sumpool.runs.training_setup import set_up_training
 from sumpool.training.checkpoint import Checkpoints
 from sumpool.training.fit import CHECKPOINTS, fit
@@ -38,6 +41,8 @@ def train(recipe: Recipe, out: Path | None = None, *, report: Report = silent, c
     run, settings = out or RUNS / recipe.name, recipe.train
     # 1. Check the device, prepare the data, and build the model with its initial weights.
     choose_device(settings.device)
+    if settings.log:
+        require_tensorboard()
     setup = set_up_training(recipe, report, check)
     if settings.init_from and not Checkpoints(run / CHECKPOINTS, settings.keep).steps():
         init_weights(setup.model, settings.init_from, setup.prepared, report)
@@ -53,8 +58,9 @@ def train(recipe: Recipe, out: Path | None = None, *, report: Report = silent, c
         if note:
             report(Progress("train", note=note))
         # 3. Update, validate and save checkpoints until the end.
-        score = ValidationRouge(recipe, setup, check) if settings.rouge_documents else None
-        state = fit(setup.model, settings, setup.data, run, score=score, report=report, check=check)
+        generator = ValidationRouge(recipe, setup, check) if settings.rouge_documents else None
+        with closing(TrainingReport(run, settings, generator, report)) as observer:
+            state = fit(setup.model, settings, setup.data, run, observer=observer, report=report, check=check)
         # 4. Describe the model, and mark the run as finished.
         write_model_card(run, recipe, setup.model, state)
         finish(run, state)

@@ -26,8 +26,11 @@ class Scores:
     def __init__(self, values: list[float]) -> None:
         self.values = values
 
-    def __call__(self) -> Mapping[str, float]:
+    def score(self) -> Mapping[str, float]:
         return {"rouge1": 50.0, "rouge2": self.values.pop(0), "rouge2_standard_error": 1.25}
+
+    def record(self, step: int) -> None:
+        pass
 
 
 @pytest.mark.parametrize("end", [6, 7, 10, 12])
@@ -42,28 +45,28 @@ def test_a_constant_run_that_goes_on_equals_an_uninterrupted_one(end: int, tmp_p
 def test_weights_of_a_validation_that_is_not_repeated_are_put_back(tmp_path: Path) -> None:
     by_score = CONSTANT.model_copy(update={"select_by": "rouge2"})
     run, whole = new_run(tmp_path / "run"), new_run(tmp_path / "whole")
-    ended = fit(new_model(), by_score.model_copy(update={"steps": 8}), DATA, run, score=scores(20, 30))
+    ended = fit(new_model(), by_score.model_copy(update={"steps": 8}), DATA, run, observer=scores(20, 30))
     assert (ended.best_step, Manifest.read(run).facts["step"]) == (8, 8)
-    state = fit(new_model(), by_score, DATA, run, score=scores(10, 10))  # after steps 12 and 18
+    state = fit(new_model(), by_score, DATA, run, observer=scores(10, 10))  # after steps 12 and 18
     assert (state.best_step, state.best_score) == (6, 20)
-    fit(new_model(), by_score, DATA, whole, score=scores(20, 10, 10))
+    fit(new_model(), by_score, DATA, whole, observer=scores(20, 10, 10))
     assert trace(run) == trace(whole)
 
 
 def test_a_damaged_checkpoint_of_the_best_weights_is_named(tmp_path: Path) -> None:
     by_score = CONSTANT.model_copy(update={"select_by": "rouge2"})
     run = new_run(tmp_path / "run")
-    fit(new_model(), by_score.model_copy(update={"steps": 8}), DATA, run, score=scores(20, 30))
+    fit(new_model(), by_score.model_copy(update={"steps": 8}), DATA, run, observer=scores(20, 30))
     (run / "checkpoints" / "step-00000006" / "model.safetensors").unlink()
     with pytest.raises(CheckpointError, match=r"step-00000006/model\.safetensors must be readable"):
-        fit(new_model(), by_score, DATA, run, score=scores(10, 10))
+        fit(new_model(), by_score, DATA, run, observer=scores(10, 10))
 
 
 def test_the_highest_rouge_is_selected_and_stops_early(tmp_path: Path) -> None:
     config = CONFIG.model_copy(update={"select_by": "rouge2", "patience": 1})
     reports: list[Progress] = []
     run = new_run(tmp_path / "run")
-    state = fit(new_model(), config, DATA, run, score=scores(20, 20), report=reports.append)
+    state = fit(new_model(), config, DATA, run, observer=scores(20, 20), report=reports.append)
     assert (state.step, state.best_step, state.best_score, state.stale_validations) == (12, 6, 20, 1)
     facts = Manifest.read(run).facts
     assert (facts["step"], facts["validation_loss"]) == (6, state.best_loss)

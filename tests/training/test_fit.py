@@ -1,7 +1,7 @@
 import json
 import os
 import signal
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -36,6 +36,17 @@ def uninterrupted(tmp_path_factory: pytest.TempPathFactory) -> dict[str, str]:
 def records_of(run: Path, kind: str) -> list[dict[str, Any]]:
     records = map(json.loads, (run / "metrics.jsonl").read_text().splitlines())
     return [record for record in records if record["kind"] == kind]
+
+
+class Observer:
+    """Observer with given scores that keeps the steps of its records."""
+
+    def __init__(self, score: Callable[[], Mapping[str, float]]) -> None:
+        self.score = score
+        self.steps: list[int] = []
+
+    def record(self, step: int) -> None:
+        self.steps.append(step)
 
 
 def with_losses(monkeypatch: pytest.MonkeyPatch, *losses: float) -> None:
@@ -82,16 +93,10 @@ def test_patience_stops_early(run: Path, monkeypatch: pytest.MonkeyPatch) -> Non
 
 
 def test_summaries_are_scored_at_every_validation(run: Path) -> None:
-    calls = 0
-
-    def score() -> dict[str, float]:
-        nonlocal calls
-        calls += 1
-        return {"rouge1": 0.25}
-
     notes: list[Progress] = []
-    fit(new_model(), CONFIG, DATA, run, score=score, report=notes.append)
-    assert calls == 3
+    observer = Observer(lambda: {"rouge1": 0.25})
+    fit(new_model(), CONFIG, DATA, run, observer=observer, report=notes.append)
+    assert observer.steps == [6, 12, 18]
     assert [record["rouge1"] for record in records_of(run, "validation")] == [0.25] * 3
     assert "rouge1 0.25" in next(progress.note for progress in notes if progress.note)
 
@@ -124,7 +129,7 @@ def test_a_validation_stopped_by_a_signal_is_repeated(run: Path, uninterrupted: 
         return {}
 
     with pytest.raises(Interrupted, match="SIGTERM"):
-        fit(new_model(), CONFIG, DATA, run, score=stop_in_second_validation)
+        fit(new_model(), CONFIG, DATA, run, observer=Observer(stop_in_second_validation))
     assert [record["step"] for record in records_of(run, "validation")] == [6]
     fit(new_model(), CONFIG, DATA, run)
     assert trace(run) == uninterrupted

@@ -238,6 +238,19 @@ def test_a_dry_run_says_what_training_would_take_and_leaves_nothing(
     assert found.peak_memory is None or found.peak_memory >= 0
 
 
+def test_reports_of_a_run_are_in_its_folder_and_tensorboard_is_checked_first(
+    run: Path, tmp_path: Path, recipe_with: Callable[..., Recipe], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    samples = [json.loads(line) for line in (run / "samples.jsonl").read_text().splitlines()]
+    assert [sample["step"] for sample in samples] == [2, 4]  # there is one validation document
+    assert len({sample["id"] for sample in samples}) == 1
+    assert {path.name for path in run.glob("curves.*")} == {"curves.png", "curves.svg"}
+    monkeypatch.setattr("sumpool.runs.tensorboard_log.find_spec", lambda _: None)
+    with pytest.raises(RecipeError, match="tensorboard is not"):
+        train(recipe_with("train.log=[tensorboard]"), tmp_path / "new")
+    assert not (tmp_path / "new").exists()
+
+
 def test_weights_of_losses_that_the_model_lacks_are_refused(tmp_path: Path, recipe_with: Callable[..., Recipe]) -> None:
     with pytest.raises(RecipeError, match=r"train\.loss_weights must name losses of the model"):
         train(recipe_with("train.loss_weights.kl=0.5"), tmp_path / "run")
