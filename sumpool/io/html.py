@@ -41,6 +41,11 @@ def escape_html(text: str) -> str:
     return escape(_UNSAFE.sub("\ufffd", text), quote=True)
 
 
+def language_attribute(language: str) -> str:
+    """Return the attribute of an element in a language, with a space before it; empty if the language is no tag."""
+    return f' lang="{language}"' if _LANGUAGE.match(language) else ""
+
+
 def html_page(title: str, body: str, style: str = "", language: str = "en") -> str:
     """Return a page that needs no other file and runs no script.
 

@@ -1,0 +1,222 @@
+"""Explanation of a summary as one HTML file: the document with its evidence, the summary beside it.
+
+Pointing at a sentence of the summary marks its sources, and pointing at a source marks the sentences that come from it;
+links lead from one to the other. All of it is style sheets: the page has no script, and its policy admits none. A heat
+map shows the weight of each word in the states after each pooling.
+"""
+
+from collections.abc import Iterable, Iterator, Sequence
+from importlib.resources import files
+from itertools import chain, groupby, repeat
+from pathlib import Path
+
+from sumpool.documents.document import Document
+from sumpool.inference.evidence import place_name
+from sumpool.inference.source import SourceSentence
+from sumpool.inference.summaries import Summary
+from sumpool.interpret.evidence import Evidence, SentenceEvidence
+from sumpool.interpret.heat import heat_words
+from sumpool.io.atomic import disk_errors, replace_file
+from sumpool.io.html import escape_html, html_page, language_attribute
+
+_LEVELS = 5
+"""Levels of the heat map above 0."""
+_TAGS = {"heading": "h3", "code": "pre"}
+_CLASSES = {"list_item": "item", "table_row": "row", "caption": "caption", "notice": "notice"}
+_STATES = ":is(:hover, :focus-within, :target)"
+_POINTED = "background: var(--pointed); text-decoration: underline 2px var(--accent);"
+_EMPTY = Evidence(())
+
+
+def write_explanation(path: Path, document: Document, summary: Summary) -> None:
+    """Write the explanation of a summary.
+
+    Args:
+        path: The file, which is replaced as a whole.
+        document: The document.
+        summary: Its summary from `summarize_with_evidence` with `poolings`; without evidence there are no marks.
+
+    Raises:
+        ResourceError: If the disk is full or fails.
+    """
+    with disk_errors(path):
+        replace_file(path, render_explanation(document, summary).encode())
+
+
+def render_explanation(document: Document, summary: Summary) -> str:
+    """Render the explanation of a summary as an HTML page."""
+    evidence = summary.evidence or _EMPTY
+    title = document.title or document.id
+    language = language_attribute(summary.language)
+    body = f"""\
+<a class="skip" href="#document">Skip to the document</a>
+<header>
+<h1{language} dir="auto">{escape_html(title)}</h1>
+{_about(document, summary)}
+</header>
+<main class="columns">
+<section class="summary" aria-labelledby="summary-title" tabindex="0">
+<h2 id="summary-title">Summary</h2>
+{_summary(summary, evidence, language)}
+{_heat_choice(evidence)}
+</section>
+<article class="document" id="document" aria-labelledby="document-title">
+<h2 id="document-title">Document</h2>
+<div{language} dir="auto">
+{_document(document, summary.source, evidence)}
+</div>
+</article>
+</main>"""
+    return html_page(f"Summary of {title}", body, _style(evidence))
+
+
+def _about(document: Document, summary: Summary) -> str:
+    """Source, kind of summary, and how much was read."""
+    model = f" by {escape_html(summary.model)}" if summary.model else ""
+    lines = [f'<p class="muted"><bdi>{escape_html(document.id)}</bdi>: {escape_html(summary.mode)} summary{model}</p>']
+    if summary.tokens_total:
+        share = f"{summary.tokens_read:,} of {summary.tokens_total:,} tokens ({_percent(summary)})"
+        lines.append(
+            f'<p><meter min="0" max="{summary.tokens_total}" value="{summary.tokens_read}" '
+            f'aria-label="Share of the document that was read">{_percent(summary)}</meter> read {share}</p>'
+        )
+    lines += [f'<p class="muted">{escape_html(note)}</p>' for note in summary.notes or document.notes]
+    return "\n".join(lines)
+
+
+def _percent(summary: Summary) -> str:
+    return f"{summary.tokens_read / summary.tokens_total:.0%}"
+
+
+def _summary(summary: Summary, evidence: Evidence, language: str) -> str:
+    if not summary.summary:
+        return f"<p>No summary: {escape_html(summary.reason)}</p>"
+    if not evidence.sentences:
+        return f'<p{language} dir="auto">{escape_html(summary.summary)}</p>'
+    items = (_sentence(number, entry, language) for number, entry in enumerate(evidence.sentences, 1))
+    return "\n".join(['<ol class="sentences">', *items, "</ol>"])
+
+
+def _sentence(number: int, entry: SentenceEvidence, language: str) -> str:
+    """Sentence of the summary with links to its sources."""
+    parts = [f'<li class="sentence" id="s{number}"><p{language} dir="auto">{escape_html(entry.sentence)}</p>']
+    if entry.unsupported:
+        facts = ", ".join(f"<strong>{escape_html(fact)}</strong>" for fact in entry.unsupported)
+        parts.append(f'<p class="unsupported">Not in the document: {facts}</p>')
+    places = [place_name(source) or f"sentence {source.index + 1}" for source in entry.sources]
+    links = [
+        f'<li><a href="#d{source.index}">{place}</a> {source.weight:.0%}</li>'
+        for source, place in zip(entry.sources, places, strict=True)
+    ]
+    if links:
+        parts += [f'<ul class="sources" aria-label="Sources of sentence {number}">', *links, "</ul>"]
+    return "\n".join([*parts, "</li>"])
+
+
+def _heat_choice(evidence: Evidence) -> str:
+    """Choice of the pooling whose weights are shown."""
+    if not evidence.poolings:
+        return ""
+    names = ["no words marked", *(pooling.name for pooling in evidence.poolings)]
+    options = "\n".join(
+        f'<label><input type="radio" name="heat" id="heat{number}"{checked}>{escape_html(name)}</label>'
+        for number, (name, checked) in enumerate(zip(names, chain([" checked"], repeat("")), strict=False))
+    )
+    scale = "".join(f'<i class="k{level}"></i>' for level in range(_LEVELS + 1))
+    return (
+        f'<fieldset class="heat"><legend>What the model kept of each word</legend>\n{options}\n'
+        f'<p class="scale"><span>0</span>{scale}<span>1: kept alone</span></p></fieldset>'
+    )
+
+
+def _document(document: Document, source: Sequence[SourceSentence], evidence: Evidence) -> str:
+    """Blocks of the document, with the place where the model stopped reading."""
+    read = evidence.read
+    last_read = max(read) if read else None
+    used = _used(evidence)
+    parts: list[str] = []
+    page = None
+    stopped = last_read is None
+    for (_, kind), group in groupby(enumerate(source), key=lambda item: (item[1].block, item[1].kind)):
+        sentences = list(group)
+        first, sentence = sentences[0]
+        if sentence.page is not None and sentence.page != page:
+            page = sentence.page
+            parts.append(f'<p class="place">page {page}</p>')
+        if not stopped and last_read is not None and first > last_read:
+            parts.append('<p class="stop">The model did not read the text from here on.</p>')
+            stopped = True
+        tag, name = _TAGS.get(kind, "p"), _CLASSES.get(kind, "text")
+        text = " ".join(_source_sentence(document, index, part, evidence, used) for index, part in sentences)
+        parts.append(f'<{tag} dir="auto" class="{name}">{text}</{tag}>')
+    return "\n".join(parts)
+
+
+def _used(evidence: Evidence) -> dict[int, list[int]]:
+    """Numbers of the summary sentences by the source sentence that they come from."""
+    used: dict[int, list[int]] = {}
+    for number, entry in enumerate(evidence.sentences, 1):
+        for source in entry.sources:
+            used.setdefault(source.index, []).append(number)
+    return used
+
+
+def _source_sentence(
+    document: Document, index: int, sentence: SourceSentence, evidence: Evidence, used: dict[int, list[int]]
+) -> str:
+    """Sentence of the document, with its heat and with links to the sentences of the summary that come from it."""
+    text = _words(index, sentence.text, evidence)
+    if sentence.kind == "code":
+        text = escape_html(document.text[sentence.start : sentence.end])
+    names = ["used", *(f"f{number}" for number in used.get(index, ()))] if index in used else []
+    if evidence.read is not None and index not in evidence.read and sentence.kind not in ("heading", "code"):
+        names.append("unread")
+    links = "".join(
+        f'<a class="back" href="#s{number}" aria-label="Sentence {number} of the summary">{number}</a>'
+        for number in used.get(index, ())
+    )
+    if not names:
+        return text
+    identity = f' id="d{index}"' if index in used else ""
+    return f'<span{identity} class="{" ".join(names)}">{text}{links}</span>'
+
+
+def _words(index: int, text: str, evidence: Evidence) -> str:
+    """Words of a sentence, those of equal levels in all poolings together."""
+    levels = list(_levels(index, evidence))
+    if not any(any(row) for row in levels):
+        return escape_html(text)
+    spans = heat_words(text)
+    parts: list[str] = []
+    end = 0
+    for row, run in groupby(zip(spans, levels, strict=True), key=lambda item: item[1]):
+        words = [span for span, _ in run]
+        start, stop = words[0][0], words[-1][1]
+        names = " ".join(f"p{pooling}k{level}" for pooling, level in enumerate(row, 1) if level)
+        shown = escape_html(text[start:stop])
+        parts += [escape_html(text[end:start]), f'<span class="{names}">{shown}</span>' if names else shown]
+        end = stop
+    return "".join([*parts, escape_html(text[end:])])
+
+
+def _levels(index: int, evidence: Evidence) -> Iterable[tuple[int, ...]]:
+    """Level of each word of a sentence in each pooling; 0 where nothing was kept or read."""
+    rows = [pooling.words[index] for pooling in evidence.poolings]
+    return (tuple(round(_LEVELS * min(weight or 0.0, 1.0)) for weight in column) for column in zip(*rows, strict=True))
+
+
+def _style(evidence: Evidence) -> str:
+    """Style sheet with the rules of this page; nothing of the document is in it."""
+    return "\n".join([files("sumpool.inference").joinpath("explanation.css").read_text("utf-8"), *_rules(evidence)])
+
+
+def _rules(evidence: Evidence) -> Iterator[str]:
+    for number in range(1, len(evidence.sentences) + 1):
+        yield f"body:has(#s{number}{_STATES}) .f{number} {{ {_POINTED} }}"
+        yield (
+            f"#s{number}{_STATES}, body:has(.f{number}{_STATES}) #s{number} "
+            "{ background: var(--pointed); border-color: var(--accent); }"
+        )
+    for pooling in range(1, len(evidence.poolings) + 1):
+        for level in range(1, _LEVELS + 1):
+            yield f"body:has(#heat{pooling}:checked) .p{pooling}k{level} {{ background: var(--heat{level}); }}"

@@ -1,0 +1,184 @@
+import re
+from dataclasses import replace
+from html.parser import HTMLParser
+from pathlib import Path
+
+import pytest
+
+from sumpool.documents.document import Document, TextBlock
+from sumpool.errors import ResourceError
+from sumpool.inference.evidence import summarize_with_evidence
+from sumpool.inference.explanation import render_explanation, write_explanation
+from sumpool.inference.loading import load_for_generation
+from sumpool.inference.source import source_sentences
+from sumpool.inference.summaries import Summary
+from sumpool.interpret.evidence import Evidence, EvidenceSource, PoolingWeights, SentenceEvidence
+from sumpool.text.sentences import SentenceSplitter
+from tests.conftest import story
+
+VOID = {"meta", "input"}
+TEXTS = (
+    TextBlock("Hosts & gateways", "heading", level=1, page=1),
+    TextBlock("Hosts send packets. Gateways drop packets.", page=1),
+    TextBlock("if a < b:\n    drop(b)", "code", page=1),
+    TextBlock("a host, which sends packets over a network", "list_item", page=2),
+    TextBlock("Routers forward packets.", page=2),
+)
+
+
+class Page(HTMLParser):
+    """Elements of a page by id, and the text within each; every element must be closed."""
+
+    def __init__(self, markup: str) -> None:
+        super().__init__()
+        self.open: list[tuple[str, dict[str, str | None]]] = []
+        self.elements: list[tuple[str, dict[str, str | None]]] = []
+        self.texts: dict[str, str] = {}
+        self.text = ""
+        self.feed(markup)
+        self.close()
+        assert not self.open
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        assert len(attrs) == len(dict(attrs)), f"an attribute of {tag} occurs twice"
+        self.elements.append((tag, dict(attrs)))
+        if tag not in VOID:
+            self.open.append((tag, dict(attrs)))
+
+    def handle_endtag(self, tag: str) -> None:
+        if tag not in VOID:
+            assert self.open.pop()[0] == tag
+
+    def handle_data(self, data: str) -> None:
+        self.text += data
+        for _, attributes in self.open:
+            name = attributes.get("id")
+            if name:
+                self.texts[name] = self.texts.get(name, "") + data
+
+    def having(self, name: str) -> list[str]:
+        """Values of an attribute."""
+        return [attributes[name] or "" for _, attributes in self.elements if name in attributes]
+
+
+def example() -> tuple[Document, Summary]:
+    """A document with every kind of block, of which the model read the first four, and a summary of two sentences."""
+    document = Document(
+        "memo.pdf", "\n\n".join(b.text for b in TEXTS), title="Memo", blocks=TEXTS, notes=("2 lines cut",)
+    )
+    source = source_sentences(document, SentenceSplitter.default())
+    entries = [EvidenceSource(i, s.text, s.start, s.end, s.page, s.line, 0.8 - 0.3 * i) for i, s in enumerate(source)]
+    evidence = Evidence(
+        (
+            SentenceEvidence("Hosts send 42 packets.", ("42",), (entries[1], entries[2])),
+            SentenceEvidence("Gateways drop packets.", (), (entries[2],)),
+        ),
+        read=frozenset({1, 2, 4}),
+        poolings=tuple(
+            PoolingWeights(
+                f"pooling {number}",
+                tuple(tuple(0.3 * number * (i % 3) for i, _ in enumerate(s.text.split())) for s in source),
+            )
+            for number in (1, 2)
+        ),
+    )
+    text = "Hosts send 42 packets. Gateways drop packets."
+    return document, Summary("memo.pdf", text, 0, 12, 48, 0.1, language="en", source=source, evidence=evidence)
+
+
+def test_sentences_link_to_their_sources_and_back() -> None:
+    page = Page(render_explanation(*example()))
+    links = [link for link in page.having("href") if link != "#document"]
+    assert links == ["#d1", "#d2", "#d2", "#s1", "#s1", "#s2"]
+    assert {link[1:] for link in links} <= set(page.texts)
+    assert page.texts["d1"] == "Hosts send packets.1"
+    assert page.texts["d2"] == "Gateways drop packets.12"
+    assert page.texts["s1"].split("\n") == [
+        "Hosts send 42 packets.",
+        "Not in the document: 42",
+        "",
+        "page 1 50%",
+        "page 1 20%",
+        "",
+        "",
+    ]
+    assert len(set(page.having("id"))) == len(page.having("id"))
+
+
+def test_the_whole_document_is_shown_once() -> None:
+    document, summary = example()
+    page = Page(render_explanation(document, summary))
+    text = " ".join(page.texts["document"].split())
+    for sentence in summary.source:
+        assert text.count(" ".join(sentence.text.split())) == 1
+    assert "if a < b:\n    drop(b)" in page.texts["document"], "code keeps its lines"
+    assert text.index("page 1") < text.index("Hosts send") < text.index("page 2") < text.index("a host")
+    assert text.index("a host") < text.index("did not read the text from here on") < text.index("Routers")
+    assert "read 12 of 48 tokens (25%)" in page.text
+    assert "2 lines cut" in page.text
+
+
+def test_words_have_a_level_for_each_pooling() -> None:
+    markup = render_explanation(*example())
+    assert '<span class="p1k2 p2k3">send</span> <span class="p1k3 p2k5">packets.</span>' in markup
+    assert "body:has(#heat2:checked) .p2k5 { background: var(--heat5); }" in markup
+    assert "#heat3" not in markup
+    assert Page(markup).having("checked") == [""]
+
+
+def test_equal_neighbours_share_an_element() -> None:
+    document, summary = example()
+    assert summary.evidence is not None
+    whole = PoolingWeights("all", tuple((1.0,) * len(s.text.split()) for s in summary.source))
+    markup = render_explanation(document, replace(summary, evidence=replace(summary.evidence, poolings=(whole,))))
+    assert '<span class="p1k5">Gateways drop packets.</span>' in markup
+
+
+def test_pages_of_a_model(run_folder: Path, tmp_path: Path) -> None:
+    document = Document("story", story(1, 60))
+    loaded = load_for_generation(run_folder, ["summarize.mode=abstractive", "summarize.on_overflow=truncate"])
+    (summary,) = summarize_with_evidence([document], loaded, poolings=True)
+    write_explanation(tmp_path / "page.html", document, summary)
+    page = Page((tmp_path / "page.html").read_text("utf-8"))
+    assert "did not read the text from here on" in page.text
+    assert any(name.startswith("p1k") for name in page.having("class"))
+
+
+@pytest.mark.parametrize("mode", ["no summary", "no evidence", "no title"])
+def test_incomplete_summaries_have_a_page(mode: str) -> None:
+    document, summary = example()
+    if mode == "no summary":
+        summary = Summary("memo.pdf", "", None, 0, 0, 0.0, reason="the document must hold text, got none")
+        document = Document("memo.pdf", "")
+    elif mode == "no evidence":
+        summary = replace(summary, evidence=None)
+    else:
+        document = replace(document, title="")
+    page = Page(render_explanation(document, summary))
+    assert {"no summary": "No summary: the document must", "no evidence": summary.summary, "no title": "memo.pdf"}[
+        mode
+    ] in page.text
+    assert ("#s1" in page.having("href")) == (mode == "no title")
+
+
+def test_hostile_texts_are_text() -> None:
+    payload = "</style></p>\"'><img src=x onerror=alert(1)> $body {title} \u202e\x00 javascript:alert(1)"
+    document = Document(payload, payload, title=payload, notes=(payload,))
+    source = source_sentences(document, SentenceSplitter.default())
+    entry = EvidenceSource(0, payload, 0, 9, None, None, 1.0)
+    words = tuple(tuple(1.0 for _ in s.text.split()) for s in source)
+    evidence = Evidence(
+        (SentenceEvidence(payload, (payload,), (entry,)),), frozenset({0}), (PoolingWeights(payload, words),)
+    )
+    summary = Summary(payload, payload, 0, 1, 1, 0.0, language=payload, model=payload, mode=payload)
+    markup = render_explanation(document, replace(summary, source=source, evidence=evidence))
+    page = Page(markup)
+    assert {tag for tag, _ in page.elements}.isdisjoint({"img", "script", "svg", "iframe"})
+    assert not any(name.startswith("on") for _, attributes in page.elements for name in attributes)
+    assert not re.search("[\x00\u202e]", markup)
+    assert page.text.count("<img src=x onerror=alert(1)> $body {title}") >= 8
+
+
+def test_a_full_disk_is_named() -> None:
+    with pytest.raises(ResourceError, match="/dev/full"):
+        write_explanation(Path("/dev/full/page.html"), *example())
