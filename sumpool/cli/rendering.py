@@ -2,8 +2,9 @@
 
 import re
 from collections.abc import Callable
-from html import escape
 from typing import TYPE_CHECKING, Literal, NamedTuple
+
+from sumpool.io.html import escape_html, html_page, language_attribute
 
 if TYPE_CHECKING:
     from sumpool.inference.summaries import Summary
@@ -17,23 +18,11 @@ SUFFIXES: dict[Format, str] = {"text": ".txt", "markdown": ".md", "json": ".json
 _MARKDOWN = re.compile(r"([\\`*_{}\[\]<>#|~])")
 _LINE_MARK = re.compile(r"^(\s*)([-+]|\d+[.)])(?=\s)", re.MULTILINE)
 """Marks that begin a list item in Markdown."""
-_PAGE = """<!doctype html>
-<html lang="{language}">
-<meta charset="utf-8">
-<meta name="viewport" content="width=device-width, initial-scale=1">
-<meta http-equiv="Content-Security-Policy" content="default-src 'none'; style-src 'unsafe-inline'">
-<title>{title}</title>
-<style>
-:root {{ color-scheme: light dark }}
-body {{ font: 1.1rem/1.6 system-ui, sans-serif; max-width: 40rem; margin: 2rem auto; padding: 0 1rem }}
-footer {{ font-size: .85rem; margin-top: 2rem; border-top: 1px solid; padding-top: .5rem }}
-</style>
-<main>
-<h1>{title}</h1>
-{body}
-<footer>{footer}</footer>
-</main>
-</html>"""
+_STYLE = """
+body { max-width: 42rem; font-size: 1.1rem; }
+footer { margin-top: 2rem; padding-top: .5rem; border-top: 1px solid var(--line); }
+footer { color: var(--muted); font-size: .85rem; }
+"""
 
 
 class Rendering(NamedTuple):
@@ -77,14 +66,18 @@ def _markdown(text: str) -> str:
 
 
 def _html(summary: "Summary", style: Style) -> str:
+    language = language_attribute(summary.language)
     if style == "bullets":
-        items = "\n".join(f"<li>{escape(sentence)}</li>" for sentence in summary.sentences)
-        body = f"<ul>\n{items}\n</ul>"
+        items = "\n".join(f"<li>{escape_html(sentence)}</li>" for sentence in summary.sentences)
+        text = f'<ul{language} dir="auto">\n{items}\n</ul>'
     else:
-        body = "\n".join(f"<p>{escape(paragraph)}</p>" for paragraph in summary.summary.split("\n"))
+        paragraphs = summary.summary.split("\n")
+        text = "\n".join(f'<p{language} dir="auto">{escape_html(paragraph)}</p>' for paragraph in paragraphs)
     share = f"{summary.tokens_read:,} of {summary.tokens_total:,} tokens read"
-    footer = escape(f"{summary.id}: {summary.mode} summary by {summary.model}, {share}")
-    return _PAGE.format(language=summary.language or "en", title=escape(_title(summary)), body=body, footer=footer)
+    about = f"<bdi>{escape_html(summary.id)}</bdi>: {summary.mode} summary by {escape_html(summary.model)}, {share}"
+    heading = f'<h1{language} dir="auto">{escape_html(_title(summary))}</h1>'
+    body = f"<main>\n{heading}\n{text}\n</main>\n<footer>{about}</footer>"
+    return html_page(_title(summary), body, _STYLE).rstrip("\n")
 
 
 def _title(summary: "Summary") -> str:

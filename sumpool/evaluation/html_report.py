@@ -3,11 +3,7 @@
 Every text is escaped, and a content security policy admits nothing but the page's own style sheet.
 """
 
-import re
-from base64 import b64encode
 from collections.abc import Iterable, Sequence
-from hashlib import sha256
-from html import escape as escape_markup
 from importlib.resources import files
 
 from sumpool.evaluation.agreement import TOKENIZERS, WordTokenizer
@@ -17,13 +13,12 @@ from sumpool.evaluation.histograms import histogram
 from sumpool.evaluation.marking import SEQUENCE, MarkedSegment, mark_shared
 from sumpool.evaluation.report import EvaluationReport
 from sumpool.evaluation.tables import difference_table, length_table, score_table, win_table
+from sumpool.io.html import escape_html, html_page
 
 EXTREMES = 10
 """Documents that the report shows among the best, and among the worst."""
 _SHOWN_CHARACTERS = 1500
 """Characters of a document that the report shows."""
-_UNSAFE = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u061c\u200e\u200f\u202a-\u202e\u2066-\u2069\ud800-\udfff]")
-"""Control and bidirectional characters, and lone surrogates."""
 _NAMES = {"rouge1": "ROUGE-1", "rouge2": "ROUGE-2", "rougeL": "ROUGE-L", "rougeLsum": "ROUGE-Lsum"}
 _TEXT_COLUMNS = {"slice", "system", "compared", "compared with"}
 
@@ -36,25 +31,11 @@ def to_html(report: EvaluationReport, distribution: Distribution, config: Evalua
         distribution: Scores of the documents, and the best and worst of them.
         config: Settings of the evaluation.
     """
-    style = files("sumpool.evaluation").joinpath("report.css").read_text("utf-8")
-    digest = b64encode(sha256(style.encode()).digest()).decode()
-    policy = f"default-src 'none'; style-src 'sha256-{digest}'; base-uri 'none'; form-action 'none'"
     system = report.rows[0].system if report.rows else "no documents"
-    title = escape(f"Evaluation of {system}")
+    title = f"Evaluation of {system}"
     tokenizer = TOKENIZERS[config.tokenizer](stemmer=config.stemmer)
-    return f"""<!doctype html>
-<html lang="en">
-<head>
-<meta charset="utf-8">
-<meta http-equiv="Content-Security-Policy" content="{policy}">
-<meta name="viewport" content="width=device-width, initial-scale=1">
-<meta name="referrer" content="no-referrer">
-<title>{title}</title>
-<style>{style}</style>
-</head>
-<body>
-<main>
-<h1>{title}</h1>
+    body = f"""<main>
+<h1>{escape_html(title)}</h1>
 <p>{report.documents:,} documents. F1 times 100, mean over documents with its 95 % interval.</p>
 {_tables(report)}
 <h2>Distribution over documents</h2>
@@ -68,16 +49,9 @@ def to_html(report: EvaluationReport, distribution: Distribution, config: Evalua
 {_settings(config)}
 </main>
 <footer>
-{"".join(f"<p>{escape(line)}</p>" for line in (*report.notes, report.signature))}
-</footer>
-</body>
-</html>
-"""
-
-
-def escape(text: str) -> str:
-    """Escape a text for HTML; characters without a safe rendering become U+FFFD."""
-    return escape_markup(_UNSAFE.sub("\ufffd", text))
+{"".join(f"<p>{escape_html(line)}</p>" for line in (*report.notes, report.signature))}
+</footer>"""
+    return html_page(title, body, files("sumpool.evaluation").joinpath("report.css").read_text("utf-8"))
 
 
 def _tables(report: EvaluationReport) -> str:
@@ -93,21 +67,21 @@ def _tables(report: EvaluationReport) -> str:
 def _table(caption: str, columns: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
     names = [column in _TEXT_COLUMNS for column in columns]
     head = "".join(
-        f'<th scope="col"{_NAME if name else ""}>{escape(column)}</th>'
+        f'<th scope="col"{_NAME if name else ""}>{escape_html(column)}</th>'
         for column, name in zip(columns, names, strict=True)
     )
     body = "\n".join(
         "<tr>"
         + "".join(
-            f'<th scope="row"{_NAME}>{escape(cell)}</th>' if name else f"<td>{escape(cell)}</td>"
+            f'<th scope="row"{_NAME}>{escape_html(cell)}</th>' if name else f"<td>{escape_html(cell)}</td>"
             for cell, name in zip(row, names, strict=True)
         )
         + "</tr>"
         for row in rows
     )
     return (
-        f'<div class="scroll" role="region" tabindex="0" aria-label="{escape(caption)}">\n<table>'
-        f"<caption>{escape(caption)}</caption>\n<thead><tr>{head}</tr></thead>\n<tbody>\n{body}\n</tbody></table></div>"
+        f'<div class="scroll" role="region" tabindex="0" aria-label="{escape_html(caption)}">\n<table>'
+        f"<caption>{escape_html(caption)}</caption>\n<thead><tr>{head}</tr></thead>\n<tbody>\n{body}\n</tbody></table></div>"
     )
 
 
@@ -116,7 +90,7 @@ _NAME = ' class="name"'
 
 def _plots(distribution: Distribution, report: EvaluationReport) -> str:
     lead = next((row.system for row in report.rows if distribution.lead and row.system.startswith("LEAD-")), "")
-    outline = f", outline {escape(lead)}" if lead else ""
+    outline = f", outline {escape_html(lead)}" if lead else ""
     plots = [
         (
             f"{name}{outline}, dashed mean",
@@ -154,10 +128,10 @@ def _article(document: ExtremeDocument, tokenizer: WordTokenizer) -> str:
         ellipsis = " …" if len(document.document) > _SHOWN_CHARACTERS else ""
         source = (
             "<details><summary>Beginning of the document</summary>"
-            f'<p dir="auto">{escape(beginning)}{ellipsis}</p></details>'
+            f'<p dir="auto">{escape_html(beginning)}{ellipsis}</p></details>'
         )
     return f"""<article>
-<h3><bdi>{escape(document.id)}</bdi></h3>
+<h3><bdi>{escape_html(document.id)}</bdi></h3>
 <p class="note">{scores}</p>
 <div class="pair">
 <div><h4>Summary</h4><p dir="auto">{summary or "<em>empty</em>"}</p></div>
@@ -170,14 +144,16 @@ def _article(document: ExtremeDocument, tokenizer: WordTokenizer) -> str:
 def _marked(segments: Sequence[MarkedSegment]) -> str:
     tags = {0: ("", ""), 1: ('<span class="word">', "</span>"), SEQUENCE: ("<mark>", "</mark>")}
     return "".join(
-        f"{opening}{escape(segment.text)}{closing}"
+        f"{opening}{escape_html(segment.text)}{closing}"
         for segment in segments
         for opening, closing in [tags[segment.shared]]
     )
 
 
 def _settings(config: EvaluationConfig) -> str:
-    entries = "".join(f"<dt>evaluate.{escape(name)}</dt><dd>{escape(_shown(value))}</dd>" for name, value in config)
+    entries = "".join(
+        f"<dt>evaluate.{escape_html(name)}</dt><dd>{escape_html(_shown(value))}</dd>" for name, value in config
+    )
     return f"<dl>{entries}</dl>"
 
 
