@@ -1,6 +1,7 @@
 # make demo        summarises three RFCs of the test split with the shipped model (a minute)
 # make quickstart  trains a small model on the bundled RFCs, summarises others, prints ROUGE (about 8 minutes)
 # make test        lint, types, import rule, tests
+# make browser-test  tests of the HTML pages in Chromium, which Debian's packages install (two minutes)
 # make docs        the documentation as an offline site in site/
 # make dist        wheel and source archive in dist/
 # All create .venv first if it is missing or out of date. Variables:
@@ -16,7 +17,7 @@ PYTHON ?= $(shell for python in $(CANDIDATES); do \
 BIN := .venv/bin
 PIP := $(BIN)/python -m pip --disable-pip-version-check install --quiet --constraint constraints.txt --editable
 
-.PHONY: demo quickstart test lint docs dist clean
+.PHONY: demo quickstart test browser-test lint docs dist clean
 
 demo: .venv/installed
 	$(BIN)/sumpool prepare quickstart
@@ -30,6 +31,10 @@ quickstart: .venv/installed
 # The tests of a file run in one process, because they share fixtures.
 test: lint
 	OMP_NUM_THREADS=1 $(BIN)/python -m pytest --numprocesses auto --dist loadfile
+
+# Skipped where chromium is missing and cannot be installed.
+browser-test: .venv/installed-browser
+	OMP_NUM_THREADS=1 $(BIN)/python -m pytest -m browser -rs tests/browser
 
 lint: .venv/installed-dev
 	$(BIN)/ruff check
@@ -64,6 +69,15 @@ clean:
 	@echo "installing sumpool and its development tools into .venv (with PyTorch about a gigabyte: a few minutes)"
 	@$(PIP) '.[dev]'
 	@touch $@ .venv/installed
+
+# The browser of the distribution, selenium, and axe-core (MPL-2.0), which is no part of the package.
+.venv/installed-browser: .venv/installed-dev
+	@command -v chromedriver >/dev/null || apt-get install -y --no-install-recommends chromium chromium-driver || \
+		echo "chromium and chromedriver are missing: apt-get install chromium chromium-driver"
+	@$(PIP) '.[browser]'
+	@mkdir -p .venv/axe-core && cd .venv/axe-core && npm pack --silent axe-core@4 >/dev/null && tar -xzf axe-core-*.tgz || \
+		echo "axe-core is missing: npm pack axe-core"
+	@touch $@
 
 .venv/installed-docs: .venv/installed
 	@$(PIP) '.[docs]'

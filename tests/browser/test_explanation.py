@@ -1,0 +1,211 @@
+"""The explanation of a summary in a browser: pointing, hostile documents, accessibility."""
+
+from collections.abc import Callable
+from dataclasses import replace
+
+import pytest
+
+from sumpool.cli.rendering import Rendering
+from sumpool.documents.document import Document, TextBlock
+from sumpool.inference.evidence import add_evidence, summarize_with_evidence
+from sumpool.inference.explanation import render_explanation
+from sumpool.inference.loading import SHIPPED, LoadedModel, load_for_generation
+from sumpool.inference.mbr_extraction import Extraction
+from sumpool.inference.source import source_sentences
+from sumpool.inference.summaries import Summary
+from sumpool.interpret.evidence import EvidenceSource, SentenceEvidence
+from tests.browser.conftest import AXE, Browser
+from tests.browser.hostile import DOCUMENTS, hostile_texts
+from tests.conftest import story
+
+pytestmark = pytest.mark.browser
+WIDTHS = (1280, 390)
+HEADING, ITEM = TextBlock("Hosts and gateways", "heading", 1, page=1), TextBlock("a host that sends", "list_item", 1)
+
+
+@pytest.fixture(scope="module")
+def loaded() -> LoadedModel:
+    """The shipped model."""
+    return load_for_generation(SHIPPED, ["summarize.mode=abstractive", "summarize.beams=1"])
+
+
+@pytest.fixture(scope="module")
+def page(loaded: LoadedModel) -> str:
+    """A page with all that a page can hold: pages, a heat map, unread text, unsupported facts."""
+    texts = story(1, 400).split("\n\n")
+    blocks = [HEADING, *(TextBlock(text, page=1 + number // 10) for number, text in enumerate(texts)), ITEM]
+    text = "\n\n".join(block.text for block in blocks)
+    document = Document("memo.pdf", text, title="Memo", blocks=tuple(blocks))
+    (summary,) = summarize_with_evidence([document], loaded, poolings=True)
+    assert summary.evidence is not None
+    first, *others = summary.evidence.sentences
+    marked = replace(first, unsupported=("42", "MIT"))
+    evidence = replace(summary.evidence, sentences=(marked, *others))
+    return render_explanation(document, replace(summary, evidence=evidence, language="en", model="the shipped model"))
+
+
+def test_pointing_at_a_summary_sentence_marks_its_sources(browser: Browser, page: str) -> None:
+    from selenium.webdriver import ActionChains
+
+    browser.open(page)
+    actions = ActionChains(browser.driver)
+    plain = browser.background(".used.f1")
+    assert browser.background("#s1") != plain
+    actions.move_to_element(browser.driver.find_element("id", "s1")).perform()
+    pointed = browser.background(".used.f1")
+    assert pointed != plain
+    assert browser.background("#s1") == pointed
+    assert browser.background(".used:not(.f1)") == plain
+    actions.move_to_element(browser.driver.find_element("id", "document-title")).perform()
+    assert browser.background(".used.f1") == plain
+
+
+def test_pointing_at_a_source_marks_summary_sentences(browser: Browser, page: str) -> None:
+    from selenium.webdriver import ActionChains
+
+    browser.open(page)
+    source = browser.driver.find_element("css selector", ".used.f2")
+    browser.driver.execute_script("arguments[0].scrollIntoView({block: 'center'})", source)
+    plain = browser.background("#s2")
+    ActionChains(browser.driver).move_to_element(source).perform()
+    pointed = browser.background("#s2")
+    assert pointed != plain
+    others = [n for n in range(1, 9) if browser.driver.find_elements("id", f"s{n}")]
+    named = source.get_attribute("class").split()
+    for number in others:
+        assert (browser.background(f"#s{number}") == pointed) == (f"f{number}" in named)
+
+
+@pytest.mark.parametrize("width", WIDTHS)
+def test_links_lead_to_the_source_and_back(browser: Browser, page: str, width: int) -> None:
+    browser.open(page, width=width)
+    link = browser.driver.find_element("css selector", "#s2 a")
+    target = link.get_attribute("href").partition("#")[2]
+    link.click()
+    assert browser.run("return location.hash") == f"#{target}"
+    top = browser.run(f"return document.getElementById('{target}').getBoundingClientRect().top")
+    assert 0 <= top < 900
+    pointed = browser.background(f"#{target}")
+    assert browser.background("#s2") == pointed
+    browser.driver.find_element("css selector", f"#{target} a[href='#s2']").click()
+    assert browser.run("return location.hash") == "#s2"
+    assert browser.background(f"#{target}") == pointed
+
+
+def test_everything_is_reachable_with_the_keyboard(browser: Browser, page: str) -> None:
+    from selenium.webdriver import ActionChains, Keys
+
+    browser.open(page)
+    links = len(browser.driver.find_elements("css selector", "a"))
+    reached = set()
+    for _ in range(links + 2):  # links, the summary and the choice
+        ActionChains(browser.driver).send_keys(Keys.TAB).perform()
+        reached.add(browser.run("return document.activeElement.outerHTML"))
+        outline = browser.run("return getComputedStyle(document.activeElement).outlineStyle")
+        assert outline != "none"
+    assert len([element for element in reached if element.startswith("<a ")]) >= len(
+        set(browser.run("return [...document.querySelectorAll('a')].map(a => a.outerHTML)"))
+    )
+    assert any("radio" in element for element in reached)
+    browser.open(page)
+    ActionChains(browser.driver).send_keys(Keys.TAB, Keys.ENTER).perform()
+    assert browser.run("return location.hash") == "#document", "the first link skips the summary"
+
+
+def test_the_heat_map_is_a_choice(browser: Browser, page: str) -> None:
+    browser.open(page)
+    plain = browser.background(".p1k5")
+    assert plain == "rgba(0, 0, 0, 0)"
+    browser.driver.find_element("id", "heat1").click()
+    colors = [browser.background(f".p1k{level}") for level in range(1, 6)]
+    assert len({*colors, plain}) == 6
+    browser.driver.find_element("id", "heat0").click()
+    assert browser.background(".p1k5") == plain
+
+
+def test_pages_need_no_script(start_browser: Callable[[], Browser], page: str) -> None:
+    """Pointing and the heat map work where scripts are disabled."""
+    browser = start_browser()
+    browser.driver.execute_cdp_cmd("Emulation.setScriptExecutionDisabled", {"value": True})
+    browser.open("<title>off</title><script>document.title = 'on'</script>")
+    assert browser.driver.title == "off", "scripts are disabled"
+    browser.open(page, fragment="#s1")
+    pointed = browser.background("#s1")
+    assert browser.background(".used.f1") == pointed
+    assert browser.background(".used:not(.f1)") != pointed
+    browser.driver.find_element("id", "heat1").click()
+    assert browser.background(".p1k5") != "rgba(0, 0, 0, 0)"
+
+
+@pytest.mark.parametrize("width", WIDTHS)
+def test_pages_fit_the_width(browser: Browser, page: str, width: int) -> None:
+    browser.open(page, width=width)
+    assert browser.run("return document.documentElement.scrollWidth") <= width
+    beside = browser.run(
+        "return document.querySelector('.document').getBoundingClientRect().left"
+        " > document.querySelector('.summary').getBoundingClientRect().right"
+    )
+    assert beside == (width > 1000)
+
+
+@pytest.mark.parametrize("dark", [False, True])
+@pytest.mark.parametrize("width", WIDTHS)
+@pytest.mark.skipif(not AXE.is_file(), reason="axe-core is not downloaded: make browser-test")
+def test_axe_finds_no_violation(browser: Browser, page: str, dark: bool, width: int) -> None:
+    browser.open(page, dark=dark, width=width, fragment="#s1")
+    assert browser.violations() == []
+    browser.driver.find_element("id", "heat1").click()
+    assert browser.violations() == []
+
+
+@pytest.mark.skipif(not AXE.is_file(), reason="axe-core is not downloaded: make browser-test")
+def test_axe_finds_planted_violations(browser: Browser) -> None:
+    browser.open("<p style='color: #999; background: #aaa'>text</p><img src=x><button></button>")
+    names = {violation.partition(":")[0] for violation in browser.violations()}
+    assert {"color-contrast", "image-alt", "button-name", "html-has-lang"} <= names
+
+
+def hostile_page(number: int, loaded: LoadedModel) -> tuple[str, str]:
+    """Explanation and plain page of a hostile document, with hostile names and a hostile summary."""
+    id, title, note, heading, code, body, sentence, fact, name, language = hostile_texts(number, 10)
+    blocks = (TextBlock(heading, "heading", 2), TextBlock(code, "code"), TextBlock(body), TextBlock(sentence, "notice"))
+    document = Document(id, "\n\n".join(b.text for b in blocks), title=title, blocks=blocks, notes=(note,))
+    source = source_sentences(document, loaded.splitter)
+    extraction = Extraction((sentence,), (len(source) - 1,))
+    summary = Summary(
+        id, sentence, 0.0, 1, 2, 0.0, title=title, language=language, model=name, sentences=(sentence,),
+        extraction=extraction, source=source,
+    )  # fmt: skip
+    explained = add_evidence(summary, document, loaded, poolings=number % 10 == 0)
+    assert explained.evidence is not None
+    last = source[-1]
+    entry = EvidenceSource(len(source) - 1, fact, last.start, last.end, None, None, 1.0)
+    evidence = replace(explained.evidence, sentences=(SentenceEvidence(sentence, (fact,), (entry,)),))
+    return render_explanation(document, replace(explained, evidence=evidence)), Rendering("html").render(summary)
+
+
+def test_hostile_documents_run_and_load_nothing(browser: Browser, loaded: LoadedModel) -> None:
+    for number in range(DOCUMENTS):
+        for markup in hostile_page(number, loaded):
+            browser.open(markup)
+            state = browser.run(
+                "return {ran: window.ran || 0, links: [...document.links].map(a => a.getAttribute('href')),"
+                "elements: document.querySelectorAll('script,iframe,object,embed,img,svg,math,link,base,form,template,"
+                "video,audio,textarea,button').length,"
+                "handlers: [...document.querySelectorAll('*')].flatMap(e => e.getAttributeNames())"
+                ".filter(n => n.startsWith('on') || n == 'style' || n == 'src').length,"
+                "metas: document.querySelectorAll('meta').length, text: document.body.textContent.length}"
+            )
+            assert state["ran"] == state["elements"] == state["handlers"] == 0, number
+            assert all(link.startswith("#") for link in state["links"]), number
+            assert state["metas"] <= 4, number
+            assert state["text"] > 0
+            assert browser.messages() == [], number
+            assert browser.requests() == set(), number
+
+
+def test_planted_scripts_are_detected(browser: Browser) -> None:
+    browser.open("<img src=https://example.org/x.png><script>window.ran = 1; console.error('no')</script>")
+    assert browser.run("return window.ran") == 1
+    assert any("no" in message for message in browser.messages())
+    assert "https://example.org/x.png" in browser.requests()
