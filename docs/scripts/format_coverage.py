@@ -5,6 +5,7 @@ text of one page:
 
     package | version | path inside the package | part | producer
     running head: regular expression of a line that recurs on the pages (any number of such lines)
+    licence: licence of the text (optional)
 
     text ...
 
@@ -85,7 +86,8 @@ def read_gold(path: Path) -> Gold:
     if len(fields) != 5:
         raise ValueError(f"{path} must begin with package | version | path | part | producer, got {first!r}")
     package, version, file, part, producer = fields
-    return Gold(package, version, file, part, producer, tuple(line.removeprefix(_RUNNING_HEAD) for line in rest), text)
+    heads = tuple(line.removeprefix(_RUNNING_HEAD) for line in rest if line.startswith(_RUNNING_HEAD))
+    return Gold(package, version, file, part, producer, heads, text)
 
 
 def package_file(folder: Path, gold: Gold) -> bytes:

@@ -9,7 +9,7 @@ from sumpool.text.cleaning import remove_invisible
 
 _TEXT_CHARSETS: Final = re.compile(
     r"iso8859-\d+|cp\d+|koi8-\w|gb\w+|big5\w*|euc_\w+|shift_jis\w*|iso2022_\w+|mac-\w+|ascii|tis-620|johab|hz|"
-    r"ptcp154|kz1048|utf-8"
+    r"ptcp154|kz1048|utf-[78]"
 )
 _WEB_NAMES: Final = {"iso8859-1": "cp1252", "ascii": "cp1252", "iso8859-9": "cp1254"}
 """Character sets that pages declare and those that they mean."""

@@ -13,6 +13,7 @@ from sumpool.documents.formats._page_names import BLOCKS, CAPTION_NAMES, HEADING
 from sumpool.documents.formats._page_parts import PageParts
 
 _KINDS: Final[dict[str, TextBlockKind]] = {"caption": "caption", "figcaption": "caption", "address": "notice"}
+_MAX_HEADING_WORDS = 40
 _MIN_CELL_WORDS = 12
 """Words from which the only cell of a row is a paragraph."""
 
@@ -40,6 +41,7 @@ class HtmlBlocks:
         self._texts: list[str] = []
         self._linked = 0
         self._links = 0
+        self._link_end = -1
         self._line: int | None = None
 
     def read(self, element: HtmlElement) -> tuple[TextBlock, ...]:
@@ -85,9 +87,12 @@ class HtmlBlocks:
             return
         if element.tag == "q":
             self._texts.append("\u201c")
+        if target and self._link_end == len(self._texts):
+            self._texts.append(" ")  # links without a space between them are buttons of a menu
         before = len(self._texts)
         self._children(element, context)
         if target:
+            self._link_end = len(self._texts)
             self._linked += sum(len(part.strip()) for part in self._texts[before:])
             self._links += 1
         if element.tag == "q":
@@ -139,10 +144,13 @@ class HtmlBlocks:
         """Append the text so far as a block."""
         text = " ".join("".join(self._texts).split())
         navigation = context.kind != "heading" and is_navigation(text, self._linked, len(text), self._links)
+        if context.kind == "heading" and text.count(" ") >= _MAX_HEADING_WORDS:
+            context = _Context()  # a paragraph that only looks like a heading
         if text and not (self.parts.site and navigation):
             self.blocks.append(TextBlock(text, context.kind, context.level, line=self._line))
         self._texts = []
         self._linked = self._links = 0
+        self._link_end = -1
         self._line = None
 
 

@@ -25,7 +25,7 @@ _FORWARDED: Final = re.compile(
 )
 _CLOSING: Final = re.compile(
     r"(?:(?:with )?(?:best|kind|warm|many)?\s*(?:regards|wishes|thanks)|cheers|thanks|thank you|sincerely|"
-    r"yours(?: \w+)?|(?:mit )?(?:freundlichen?|viele|liebe|beste|sch\u00f6ne|herzliche) gr\u00fc\u00dfen?|mfg|"
+    r"yours(?: \w+)?|(?:mit )?(?:freundlichen?|viele|liebe|beste|sch\u00f6ne|herzliche) gr\u00fc(?:\u00df|ss)en?|mfg|"
     r"vg|lg|gru\u00df|"
     r"cordialement|bien \u00e0 vous|salutations|amicalement|"
     r"\u0441 \u0443\u0432\u0430\u0436\u0435\u043d\u0438\u0435\u043c|saludos)"

@@ -176,6 +176,8 @@ def _starts_quotation(lines: list[str], position: int) -> bool:
     if position and lines[position - 1].strip() and not _RULE.fullmatch(lines[position - 1]):
         return False
     for end in range(position + 1, min(position + _MAX_ATTRIBUTION_LINES, len(lines)) + 1):
+        if not lines[end - 1].strip():
+            return False
         text = " ".join(lines[position:end]).strip()
         if text.endswith(":") and is_quotation_start(text):
             following = next((line for line in lines[end:] if line.strip()), ">")

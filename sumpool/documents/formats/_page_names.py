@@ -23,7 +23,7 @@ BLOCKS: Final = _names(
 """Elements that end the paragraph before them and are followed by another."""
 LISTS: Final = _names("ul ol menu dir dl")
 """Lists."""
-GROUPS: Final = _names("div section ul ol dl table tr td p span nav aside footer header form center menu details")
+GROUPS: Final = _names("h1 div section ul ol dl table tr td p span nav aside footer header form center menu details")
 """Elements that may be a part of a site."""
 PAGES: Final = _names("#document html body main article")
 """Elements that are a page or its text."""
@@ -40,7 +40,7 @@ SITE_WORDS: Final = _names(
     "footer colophon cookie cookies consent gdpr advert adverts advertisement ads ad adsense sponsor "
     "sponsored promo share sharing social newsletter subscribe subscription pagination pager paginator "
     "skip skiplink toolbar popup modal login signup related toc tableofcontents lot lof printfooter "
-    "catlinks noprint metadata navbox editsection prevnext rellinks comments respond searchbox docnav"
+    "catlinks noprint metadata navbox editsection prevnext rellinks comments respond searchbox docnav tagline banner"
 )
 """Words of `class` and `id` that name parts of a site and not of its text."""
 INTERFACE_NAMES: Final = _names(

@@ -90,13 +90,11 @@ def _of_site(element: HtmlElement, names: list[str]) -> bool:
     role = attributes.get("role", "").lower()
     if tag == "nav" or role in SITE_ROLES or tag == "form":
         return True
-    if any(part in SITE_WORDS for name in names for part in _NAME_PARTS.split(name)):
-        return True
-    if tag == "footer":
-        return not role.startswith("doc-") and not any("note" in name for name in names)
-    if tag in ("header", "aside") or "header" in names:
-        return element.linked > _LINK_SHARE * element.size
-    return False
+    if role.startswith("doc-") or any("note" in name for name in names):
+        return False
+    if tag == "footer" or any(part in SITE_WORDS for name in names for part in _NAME_PARTS.split(name)):
+        return names != ["sidebar"] or element.linked > _LINK_SHARE * element.size  # DocBook calls boxes so
+    return (tag in ("header", "aside") or "header" in names) and element.linked > _LINK_SHARE * element.size
 
 
 def _holds_page(element: HtmlElement) -> bool:

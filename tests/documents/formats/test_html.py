@@ -91,6 +91,8 @@ class TestBoilerplate:
             "<p><a href=a>Previous</a> | <a href=b>PART</a> | <a href=c>Next</a></p>",
             "<table class=navheader><tr><td><a href=a>PART</a></table>",
             "<button>PART</button>",
+            "<div class=sidebar><ul><li><a href=a>PART</a></ul></div>",
+            "<p><a href=a>&lt;-previous</a><a href=b>PART</a></p>",
         ],
     )
     def test_parts_of_the_site_and_hidden_text_are_left_out(self, part: str) -> None:
@@ -105,6 +107,18 @@ class TestBoilerplate:
     @pytest.mark.parametrize("start", ["<form>", "<div class=sidebar>", "<div class=toc>"])
     def test_part_with_most_of_the_page_is_its_text(self, start: str) -> None:
         assert len(read(f"{start}<p>{PROSE}").blocks) == 1
+
+    def test_box_of_docbook_and_notes_are_kept(self) -> None:
+        note = "<aside class=footnote><p><a href=a>Source</a></p></aside>"
+        markup = f"<p>{PROSE}</p><div class=sidebar><p>TIP</p></div>{note}"
+        assert [block.text for block in read(markup).blocks] == [PROSE.strip(), "TIP", "Source"]
+
+    def test_title_of_the_site_is_left_out(self) -> None:
+        markup = f"<h1 id=header><a href=/>The Site</a></h1><h1>Rain</h1><p>{PROSE}</p>"
+        assert [block.text for block in read(markup).blocks] == ["Rain", PROSE.strip()]
+
+    def test_long_heading_is_a_paragraph(self) -> None:
+        assert [block.kind for block in read(f"<h2>{PROSE}</h2>").blocks] == ["paragraph"]
 
     def test_legal_notice_is_a_notice(self) -> None:
         assert shapes("<div class=legalnotice><p>All rights reserved.</p></div>") == [

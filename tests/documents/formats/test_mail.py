@@ -43,6 +43,7 @@ class TestQuotations:
             "-----Original Message-----\nFrom: Bob\nSent: Monday\nTo: Ada\nSubject: Rain\n\nDid it rain?",
             "-----Ursprüngliche Nachricht-----\nVon: Bob\n\nDid it rain?",
             "________________________________\nVon: Bob\nGesendet: Montag\nAn: Ada\nBetreff: Rain\n\nDid it rain?",
+            "--- On Wed, 4/4/12, bob@example.org <bob@example.org> wrote:\n\nDid it rain?",
             "De : Bob\nEnvoyé : lundi\nÀ : Ada\nObjet : Rain\n\nDid it rain?",
         ],
     )
