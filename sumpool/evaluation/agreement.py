@@ -151,15 +151,16 @@ _NGRAMS: tuple[Callable[[Sequence[str]], Iterator[Ngram]], ...] = (zip, pairwise
 class Agreement:
     """Agreement with a set of references."""
 
-    def __init__(self, references: Sequence[str], tokenize: Tokenize) -> None:
-        """Count the n-grams of the references, at least one."""
+    def __init__(self, references: Sequence[str], tokenize: Tokenize, weights: Sequence[float] | None = None) -> None:
+        """Count the n-grams of the references, at least one; `weights` are those of the mean, by default equal."""
         self._tokenize = tokenize
         words = [tokenize(reference) for reference in references]
-        self._references = [_ReferenceNgrams([Counter(ngrams(text)) for text in words]) for ngrams in _NGRAMS]
+        weights = weights or [1.0] * len(references)
+        self._references = [_ReferenceNgrams([Counter(ngrams(text)) for text in words], weights) for ngrams in _NGRAMS]
 
     def score(self, text: str) -> float:
         """Return the agreement of a text, from 0 to 2."""
-        return sum(float(matches.f1()[0]) for matches in self._matches([text]))
+        return float(self.compare([text]).scores()[0])
 
     def select(self, sentences: Sequence[str], count: int) -> list[int]:
         """Greedily select at most `count` sentences that maximise the agreement.
@@ -167,42 +168,59 @@ class Agreement:
         Returns:
             Indices in document order; empty if no sentence shares a word with the references.
         """
-        unigrams, bigrams = self._matches(sentences)
+        compared = self.compare(sentences)
         selected: list[int] = []
         best = 0.0
         while len(selected) < min(count, len(sentences)):
-            scores = unigrams.f1() + bigrams.f1()  # (sentences)
+            scores = compared.scores()  # (sentences)
             scores[selected] = 0.0
             candidate = int(scores.argmax())  # the first of equals
             if scores[candidate] <= best:
                 break
             best = float(scores[candidate])
             selected.append(candidate)
-            unigrams.select(candidate)
-            bigrams.select(candidate)
+            compared.add(candidate)
         return sorted(selected)
 
-    def _matches(self, sentences: Sequence[str]) -> list["_Matches"]:
+    def compare(self, sentences: Sequence[str]) -> "ComparedSentences":
+        """Compare the sentences of a document with the references."""
         words = [self._tokenize(sentence) for sentence in sentences]
-        return [
-            _Matches([list(ngrams(sentence)) for sentence in words], references)
-            for ngrams, references in zip(_NGRAMS, self._references, strict=True)
-        ]
+        pairs = zip(_NGRAMS, self._references, strict=True)
+        return ComparedSentences([_Matches([list(ngrams(text)) for text in words], refs) for ngrams, refs in pairs])
+
+
+@final
+class ComparedSentences:
+    """Sentences of a document compared with references, and a selection of them, which is empty at first."""
+
+    def __init__(self, matches: Sequence["_Matches"]) -> None:
+        self._matches = matches
+
+    def scores(self) -> NDArray[np.float64]:
+        """Return the agreement of the selection plus one more sentence, (sentences,)."""
+        unigrams, bigrams = self._matches
+        return unigrams.f1() + bigrams.f1()
+
+    def add(self, sentence: int) -> None:
+        """Add a sentence to the selection."""
+        for matches in self._matches:
+            matches.select(sentence)
 
 
 class _ReferenceNgrams:
-    """N-gram counts of the references, (references, ngrams), and the column of each n-gram."""
+    """N-gram counts of the references, (references, ngrams), their weights, and the column of each n-gram."""
 
-    def __init__(self, references: Sequence[Counter[Ngram]]) -> None:
+    def __init__(self, references: Sequence[Counter[Ngram]], weights: Sequence[float]) -> None:
         self.columns = {ngram: column for column, ngram in enumerate(dict.fromkeys(chain.from_iterable(references)))}
         self.counts = np.array([[counts[ngram] for ngram in self.columns] for counts in references], dtype=np.int32)
+        self.weights = weights
 
 
 class _Matches:
     """Counts of the references' n-grams in each sentence of a document and in the selected sentences."""
 
     def __init__(self, sentences: Sequence[Sequence[Ngram]], references: _ReferenceNgrams) -> None:
-        columns, self.references = references.columns, references.counts
+        columns, self.references = references.columns, references
         cells = [
             row * len(columns) + columns[ngram]
             for row, sentence in enumerate(sentences)
@@ -219,9 +237,10 @@ class _Matches:
         counts = self.counts + self.selected  # (sentences, ngrams)
         lengths = self.lengths + self.selected_length  # (sentences)
         total = np.zeros(len(lengths))
-        for reference in self.references:  # 2PR / (P + R), P = hits / selected, R = hits / reference
-            total += 2 * np.minimum(counts, reference).sum(axis=1) / np.maximum(lengths + reference.sum(), 1)
-        return total / len(self.references)
+        for reference, weight in zip(self.references.counts, self.references.weights, strict=True):
+            hits = np.minimum(counts, reference).sum(axis=1)  # 2PR / (P + R), P = hits / selected, R = hits / reference
+            total += weight * (2 * hits / np.maximum(lengths + reference.sum(), 1))
+        return total / sum(self.references.weights)
 
     def select(self, sentence: int) -> None:
         """Add a sentence to the selected ones."""

@@ -7,8 +7,10 @@ from typing import final
 
 import numpy as np
 
+from sumpool.core.decoding.length_limits import LengthTarget
 from sumpool.data.batches import Item, fill_batches
 from sumpool.documents.document import Document
+from sumpool.inference.length import length_targets
 from sumpool.inference.loading import LoadedModel
 from sumpool.inference.source import EncodedSource, SourceSentence, encode_source, source_sentences
 from sumpool.text.language import UNDETECTED, detect_language, unlearnt_cause
@@ -36,6 +38,7 @@ class ChunkedDocument:
         indices: For each chunk, the index in `sentences` of each of its sentence numbers.
         language: Language of the document (ISO 639-1); empty if it is not clear.
         unlearnt: Why the model cannot summarise the document, see `unlearnt_cause`; empty if it can.
+        target: Length of the summary; None if it is the usual one.
     """
 
     document: Document
@@ -48,6 +51,7 @@ class ChunkedDocument:
     indices: tuple[tuple[int, ...], ...] = ()
     language: str = UNDETECTED
     unlearnt: str = ""
+    target: LengthTarget | None = None
 
 
 @final
@@ -55,6 +59,7 @@ class Chunker:
     """Cuts documents into chunks, by the settings of a loaded model."""
 
     def __init__(self, loaded: LoadedModel) -> None:
+        self._target = length_targets(loaded)
         self._tokenizer = loaded.tokenizer
         self._splitter = loaded.splitter
         self._source_length = loaded.recipe.model.source_length
@@ -73,7 +78,15 @@ class Chunker:
             sentences = source_sentences(document, SentenceSplitter.for_language(language))
             seconds = time.perf_counter() - start
             return ChunkedDocument(
-                document, (), 0, 0, seconds, sentences=sentences, language=language, unlearnt=unlearnt
+                document,
+                (),
+                tokens_read=0,
+                tokens_total=0,
+                seconds=seconds,
+                sentences=sentences,
+                language=language,
+                unlearnt=unlearnt,
+                target=self._target(document.text),
             )
         special_tokens = self._tokenizer.special_tokens
         sentences = source_sentences(document, self._splitter)
@@ -97,6 +110,7 @@ class Chunker:
             seconds=time.perf_counter() - start,
             reason=reason,
             sentences=sentences,
+            target=self._target(document.text),
             indices=tuple(_sentence_indices(source, first, part) for first, part in zip(starts, parts, strict=False)),
             language=language,
             unlearnt=unlearnt,

@@ -1,20 +1,22 @@
 """Generation: a batch of chunks is encoded once, then decoded by beam search and, for extraction, by sampling."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from functools import reduce
 from typing import final
 from zlib import crc32
 
 import numpy as np
 import torch
 
-from sumpool.core.decoding.beam import search
+from sumpool.core.decoding.beam import Hypothesis, search
 from sumpool.core.decoding.config import DecodingConfig
 from sumpool.core.decoding.constraints import Constraint, NoRepeatTokens, NoRepeatWords, Rules, TokenSurfaces
+from sumpool.core.decoding.length_limits import LengthTarget
 from sumpool.core.decoding.ranking import Lengths
 from sumpool.core.decoding.sampling import sample
 from sumpool.core.model.cuda_graph import GraphedDecoder
-from sumpool.core.model.summarizer import Memory, SummarizationModel
+from sumpool.core.model.summarizer import DecoderState, Memory, SummarizationModel
 from sumpool.core.nn.execution import one_thread
 from sumpool.data.batches import Item, collate
 from sumpool.errors import ResourceError, is_out_of_memory
@@ -62,24 +64,31 @@ class Generator:
         self._lengths = lengths
         self._decoder = GraphedDecoder(model)
         self._is_small = model.config.dim <= _SINGLE_THREAD_DIM
+        self._surfaces: TokenSurfaces | None = None
         constraints: list[Constraint] = []
         if config.no_repeat_words:
-            constraints.append(NoRepeatWords(config.no_repeat_words, TokenSurfaces(tokenizer.token_bytes())))
+            constraints.append(NoRepeatWords(config.no_repeat_words, self._token_surfaces()))
         if config.no_repeat_tokens:
             constraints.append(NoRepeatTokens(config.no_repeat_tokens))
         self._rules = Rules(config.begin_with, constraints, model.special_tokens)
 
-    def generate(self, chunks: Sequence[Item]) -> list[Generated]:
+    def generate(self, chunks: Sequence[Item], targets: Sequence[LengthTarget | None] = ()) -> list[Generated]:
         """Summarise a batch of chunks; no summary is longer than its chunk.
 
         A batch that exceeds the memory is generated in halves, with the same results.
 
+        Args:
+            chunks: The chunks.
+            targets: For each chunk, the length of its summary in place of that of the settings, or None; those that the
+                model cannot write are ignored. Empty if no chunk has any.
+
         Raises:
             ResourceError: If a single chunk exceeds the memory.
         """
+        targets = [target if target and self.can_write(target) else None for target in targets or [None] * len(chunks)]
         try:
             with one_thread(self._is_small and len(chunks) <= _SINGLE_THREAD_CHUNKS):
-                return self._generate(chunks)
+                return self._generate(chunks, targets)
         except (MemoryError, RuntimeError) as error:
             if not is_out_of_memory(error):
                 raise
@@ -89,43 +98,75 @@ class Generator:
                     "beams, but it ran out; lower summarize.beams"
                 ) from error
         half = len(chunks) // 2  # outside the handler, whose traceback keeps the tensors of the failed attempt alive
-        return self.generate(chunks[:half]) + self.generate(chunks[half:])
+        return self.generate(chunks[:half], targets[:half]) + self.generate(chunks[half:], targets[half:])
+
+    def can_write(self, target: LengthTarget) -> bool:
+        """Return whether the summaries of the model may be so long."""
+        return target.tokens < self._model.config.target_length
 
     @torch.inference_mode()
-    def _generate(self, chunks: Sequence[Item]) -> list[Generated]:
-        model = self._model
+    def _generate(self, chunks: Sequence[Item], targets: Sequence[LengthTarget | None]) -> list[Generated]:
+        model, special_tokens = self._model, self._model.special_tokens
         device = model.embedding.weight.device
         batch = collate(
-            chunks, model.config.source_length, model.config.target_length, special_tokens=model.special_tokens
+            chunks, model.config.source_length, model.config.target_length, special_tokens=special_tokens
         ).to(device)
         memory = model.encode(batch.ids, batch.mask, batch.sentences)
-        lengths = self._choose_lengths(memory, chunks)
+        lengths = self._choose_lengths(memory, chunks, targets)
         longest = max(len(self._config.begin_with), *(bounds.maximum for bounds in lengths))
         hypotheses = search(
             self._decoder.step,
-            self._decoder.start(memory, self._config.beams, longest),
+            _with_lengths(self._decoder.start(memory, self._config.beams, longest), targets),
             lengths,
             self._config.ranking(),
             self._rules,
+            limits=[
+                [target.limits(self._token_surfaces(), special_tokens.eos)] if target else [] for target in targets
+            ],
             device=device,
         )
-        best = [first for first, *_ in hypotheses]
-        samples = self._sample(chunks, memory, lengths) if self._config.mode != "abstractive" else [()] * len(best)
+        best = [self._best(*arguments) for arguments in zip(hypotheses, targets, strict=True)]
+        samples = (
+            self._sample(chunks, memory, lengths, targets) if self._config.mode != "abstractive" else [()] * len(best)
+        )
         return [
             Generated(self._decode(first.tokens), first.score, sampled)
             for first, sampled in zip(best, samples, strict=True)
         ]
 
-    def _sample(self, chunks: Sequence[Item], memory: Memory, lengths: Sequence[Lengths]) -> list[tuple[str, ...]]:
+    def _best(self, hypotheses: Sequence[Hypothesis], target: LengthTarget | None) -> Hypothesis:
+        """Return the first hypothesis that ends with a sentence if there is a target length, otherwise the first."""
+        if target:
+            limits = target.limits(self._token_surfaces(), self._model.special_tokens.eos)
+            for hypothesis in hypotheses:
+                if reduce(lambda written, token: written.after(token), hypothesis.tokens, limits).is_met():
+                    return hypothesis
+        return hypotheses[0]
+
+    def _token_surfaces(self) -> TokenSurfaces:
+        self._surfaces = self._surfaces or TokenSurfaces(self._tokenizer.token_bytes())
+        return self._surfaces
+
+    def _sample(
+        self,
+        chunks: Sequence[Item],
+        memory: Memory,
+        lengths: Sequence[Lengths],
+        targets: Sequence[LengthTarget | None],
+    ) -> list[tuple[str, ...]]:
         """Sample summaries of half the shortest to twice the longest length, seeded by the chunk's tokens."""
         target_length = self._model.config.target_length
-        wide = [Lengths(shortest // 2, min(2 * longest, target_length - 1)) for shortest, longest, _ in lengths]
+        around = [
+            Lengths(target.tokens, target.tokens) if target else bounds
+            for target, bounds in zip(targets, lengths, strict=True)
+        ]
+        wide = [Lengths(shortest // 2, min(2 * longest, target_length - 1)) for shortest, longest, _ in around]
         bounds = [_clip(bounds, len(chunk.ids)) for bounds, chunk in zip(wide, chunks, strict=True)]
         generators = [np.random.default_rng(crc32(chunk.ids.tobytes())) for chunk in chunks]
         uniform = [random.random((self._config.samples, target_length), np.float32) for random in generators]
         sampled = sample(
             self._decoder.step,
-            self._decoder.start(memory, self._config.samples, target_length),
+            _with_lengths(self._decoder.start(memory, self._config.samples, target_length), targets),
             bounds,
             torch.from_numpy(np.stack(uniform)).to(memory.ids.device),
             self._config.temperature,
@@ -136,13 +177,20 @@ class Generator:
     def _decode(self, tokens: Sequence[int]) -> str:
         return self._tokenizer.decode(tokens).strip()
 
-    def _choose_lengths(self, memory: Memory, chunks: Sequence[Item]) -> list[Lengths]:
-        """Bounds of each summary: around the predicted length if the model predicts one, within its chunk's length."""
+    def _choose_lengths(
+        self, memory: Memory, chunks: Sequence[Item], targets: Sequence[LengthTarget | None]
+    ) -> list[Lengths]:
+        """Bounds of each summary: around the target or the predicted length, if any, within its chunk's length."""
         predicted = self._model.predict_lengths(memory)
         if predicted is None:
             lengths = [self._lengths] * len(chunks)
         else:
             lengths = [self._around(length) for length in predicted.tolist()]
+        longest = self._model.config.target_length - 1
+        lengths = [
+            Lengths(0, longest, target.tokens) if target else bounds
+            for target, bounds in zip(targets, lengths, strict=True)
+        ]
         return [_clip(bounds, len(chunk.ids)) for bounds, chunk in zip(lengths, chunks, strict=True)]
 
     def _around(self, predicted: float) -> Lengths:
@@ -152,6 +200,17 @@ class Generator:
         maximum = max(minimum, min(round(_MAX_OF_PREDICTED * predicted), most)) if config.max_length == "auto" else most
         likely = max(minimum, min(round(predicted), maximum)) if config.max_length == "auto" else None
         return Lengths(minimum, maximum, likely)
+
+
+def _with_lengths(state: DecoderState, targets: Sequence[LengthTarget | None]) -> DecoderState:
+    """Condition the decoder on the target lengths, EOS included, if the model predicts lengths."""
+    predicted = state.predicted_lengths
+    if predicted is None or not any(targets):
+        return state
+    tokens = [target.tokens + 1 if target else 0 for target in targets]
+    return replace(
+        state, predicted_lengths=predicted.where(predicted.new_tensor(tokens) == 0, predicted.new_tensor(tokens))
+    )
 
 
 def _clip(lengths: Lengths, longest: int) -> Lengths:

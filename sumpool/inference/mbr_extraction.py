@@ -16,9 +16,11 @@ from importlib import import_module
 from typing import cast, final
 
 from sumpool.core.decoding.config import DecodingConfig
+from sumpool.core.decoding.length_limits import LengthTarget
 from sumpool.documents.document import Document
 from sumpool.evaluation.agreement import Agreement, RougeTokenizer
 from sumpool.inference.generation import Generated
+from sumpool.inference.length import select_length
 from sumpool.inference.source import SourceSentence, encoded_sentences, is_prose
 from sumpool.text.cleaning import first_words
 from sumpool.text.language import ENGLISH, word_count
@@ -64,16 +66,10 @@ class MbrExtractor:
         may_extract: Whether the mode allows sentences in place of generated text.
     """
 
-    def __init__(self, config: DecodingConfig, max_words: int | None = None) -> None:
-        """Prepare.
-
-        Args:
-            config: The settings.
-            max_words: Most words of a summary of several sentences; None sets no limit.
-        """
+    def __init__(self, config: DecodingConfig) -> None:
+        """Prepare by the settings."""
         self.may_extract = config.mode != "abstractive"
         self._config = config
-        self._max_words = max_words
         self._tokenize = RougeTokenizer(stemmer=True).tokenize
 
     def extract(
@@ -82,6 +78,8 @@ class MbrExtractor:
         sentences: Sequence[SourceSentence],
         generated: Sequence[Generated],
         language: str = ENGLISH,
+        target: LengthTarget | None = None,
+        cause: str = "",
     ) -> Extraction:
         """Select the sentences of a document that agree most with the sampled summaries of its chunks.
 
@@ -90,21 +88,32 @@ class MbrExtractor:
             sentences: Its sentences, see `source_sentences`.
             generated: What was generated for its chunks.
             language: Language of the document.
+            target: Length of the summary; None selects as long as the agreement rises.
+            cause: Why sentences must replace the generated text whatever the mode; empty if they need not.
 
         Returns:
             The sentences, all of them if a summary would not be shorter; none in mode abstractive, if mode auto keeps
             the generated text, or if no sentence shares a word with the samples.
         """
-        if not generated or not self.may_extract:
+        if not generated or not (self.may_extract or cause):
             return NO_EXTRACTION
-        extraction = self._extract(document, sentences, generated, language)
+        extraction = self._extract(document, sentences, generated, language, target, is_forced=bool(cause))
+        if cause and extraction.sentences and self._config.mode != "extractive":
+            extraction = replace(extraction, cause=cause)
+        if target:
+            return extraction
         text = " ".join(part.text for part in generated)
         words = word_count(" ".join(extraction.sentences) or text)
-        whole = _whole(sentences, round(_WHOLE * self._words_of(text)) if document.blocks else words)
+        whole = _whole(sentences, round(_WHOLE * _words_of(text)) if document.blocks else words)
         return whole if whole and whole.indices != extraction.indices else extraction
 
     def extract_without_model(
-        self, document: Document, sentences: Sequence[SourceSentence], language: str, cause: str
+        self,
+        document: Document,
+        sentences: Sequence[SourceSentence],
+        language: str,
+        cause: str,
+        target: LengthTarget | None = None,
     ) -> Extraction:
         """Select sentences of a document by its structure alone, for texts that the model has not learnt.
 
@@ -113,12 +122,11 @@ class MbrExtractor:
             sentences: Its sentences.
             language: Language of the document.
             cause: Why no model is used.
+            target: Length of the summary; None takes the usual one.
         """
-        words = self._max_words or DEFAULT_WORDS
-        whole = _whole(sentences, round(_WHOLE * words))
-        if whole:
-            return replace(whole, cause=cause)
-        return replace(self._select_by_structure(document, sentences, language, words), cause=cause)
+        whole = None if target else _whole(sentences, round(_WHOLE * DEFAULT_WORDS))
+        extraction = whole or _select_by_structure(document, sentences, language, DEFAULT_WORDS, target)
+        return replace(extraction, cause=cause)
 
     def _extract(
         self,
@@ -126,22 +134,26 @@ class MbrExtractor:
         sentences: Sequence[SourceSentence],
         generated: Sequence[Generated],
         language: str,
+        target: LengthTarget | None,
+        *,
+        is_forced: bool,
     ) -> Extraction:
         config = self._config
         samples = [" ".join(texts) for texts in zip(*(part.samples for part in generated), strict=True)]
         text, beginning = " ".join(part.text for part in generated), first_words(document.text, LEAD_WORDS)
+        samples = samples or [text]
         agreement = Agreement(samples, self._tokenize)
         lead_agreement = agreement.score(beginning)
         is_out_of_domain = lead_agreement < config.ood_threshold
         if document.blocks:
-            words = self._words_of(text)
-            extraction = self._select_by_structure(document, sentences, language, words, agreement)
+            words = _words_of(text)
+            extraction = _select_by_structure(document, sentences, language, words, target, agreement)
         else:
             if is_out_of_domain:
                 added = [text, beginning, beginning] * -(-len(samples) // _SAMPLES_PER_LEAD)
                 agreement = Agreement([*samples, *added], self._tokenize)
-            extraction = self._select(candidate_sentences(document, sentences), agreement)
-        if config.mode == "extractive" or not extraction.sentences:
+            extraction = _select(candidate_sentences(document, sentences), agreement, target)
+        if is_forced or config.mode == "extractive" or not extraction.sentences:
             return extraction
         if is_out_of_domain:
             cause = f"agreement with the lead {lead_agreement:.2f} < {config.ood_threshold:.2f}"
@@ -152,39 +164,35 @@ class MbrExtractor:
             return NO_EXTRACTION
         return replace(extraction, cause=f"agreement of the generated text {model_agreement:.2f} <= {threshold:.2f}")
 
-    def _words_of(self, text: str) -> int:
-        """Words of an extractive summary in place of a generated text."""
-        if self._max_words is not None:
-            return self._max_words
-        return max(_MIN_WORDS, min(len(text.split()), _MAX_WORDS))
 
-    def _select_by_structure(
-        self,
-        document: Document,
-        sentences: Sequence[SourceSentence],
-        language: str,
-        words: int,
-        agreement: Agreement | None = None,
-    ) -> Extraction:
-        """Select sentences by their place in the document, and by their agreement with samples if there are any."""
-        # Imported by name, as documents without blocks do not need it.
-        module = import_module("sumpool.inference.model_free")
-        select = cast(Callable[..., list[tuple[int, str]]], module.select_sentences)
-        score = agreement.score if agreement else None
-        return _extraction(select(document, sentences, language, words, score))
+def _words_of(text: str) -> int:
+    """Words of an extractive summary in place of a generated text."""
+    return max(_MIN_WORDS, min(len(text.split()), _MAX_WORDS))
 
-    def _select(self, candidates: Sequence[tuple[int, str]], agreement: Agreement) -> Extraction:
-        places = self._shorten([text for _, text in candidates], agreement)
-        return _extraction([candidates[place] for place in places])
 
-    def _shorten(self, sentences: Sequence[str], agreement: Agreement) -> list[int]:
-        """Select sentences, without the last selected ones if there are more words than allowed."""
-        places = agreement.select(sentences, MAX_SENTENCES)
-        while self._max_words is not None and len(places) > 1:
-            if sum(len(sentences[place].split()) for place in places) <= self._max_words:
-                break
-            places = agreement.select(sentences, len(places) - 1)
-        return places
+def _select_by_structure(
+    document: Document,
+    sentences: Sequence[SourceSentence],
+    language: str,
+    words: int,
+    target: LengthTarget | None,
+    agreement: Agreement | None = None,
+) -> Extraction:
+    """Select sentences by their place in the document, and by their agreement with samples if there are any."""
+    # Imported by name, as documents without blocks do not need it.
+    module = import_module("sumpool.inference.model_free")
+    select = cast(Callable[..., list[tuple[int, str]]], module.select_sentences)
+    score = agreement.score if agreement else None
+    return _extraction(select(document, sentences, language, words, score, target))
+
+
+def _select(candidates: Sequence[tuple[int, str]], agreement: Agreement, target: LengthTarget | None) -> Extraction:
+    texts = [text for _, text in candidates]
+    if target:
+        places = select_length(agreement.compare(texts), texts, target)
+    else:
+        places = agreement.select(texts, MAX_SENTENCES)
+    return _extraction([candidates[place] for place in places])
 
 
 def _extraction(selected: Sequence[tuple[int, str]], cause: str = "") -> Extraction:

@@ -8,8 +8,10 @@ from collections.abc import Callable, Sequence
 
 import numpy as np
 
+from sumpool.core.decoding.length_limits import LengthTarget
 from sumpool.documents.document import Document
 from sumpool.inference.candidates import document_genre, document_title, file_stem, find_candidates
+from sumpool.inference.length import adjust_length
 from sumpool.inference.sentence_ranking import MIN_SCORE, rank, select
 from sumpool.inference.source import SourceSentence
 from sumpool.text.language import word_count
@@ -23,6 +25,7 @@ def select_sentences(
     language: str,
     words: int,
     agreement: Callable[[str], float] | None = None,
+    target: LengthTarget | None = None,
 ) -> list[tuple[int, str]]:
     """Select the sentences of a summary.
 
@@ -32,6 +35,7 @@ def select_sentences(
         language: Code of its language.
         words: Words of the summary.
         agreement: Agreement of a sentence with summaries sampled from a model; None if there are none.
+        target: Length of the summary in place of `words`; None if there is none.
 
     Returns:
         Index and text of each selected sentence, in order: whole sentences of prose, or the beginning of a document
@@ -39,13 +43,17 @@ def select_sentences(
     """
     genre = document_genre(document)
     candidates = find_candidates(document, sentences, language, genre)
+    words = target.words if target else words
     if not candidates:
         return _lead(sentences, words)
     agreements = np.array([agreement(candidate.text) for candidate in candidates]) if agreement else None
     title = f"{document_title(document)} {file_stem(document)}"
     scores = rank(candidates, title, language, genre=genre, agreement=agreements)
-    selected = (candidates[place] for place in select(candidates, scores, language, words, MIN_SCORE))
-    return [(candidate.index, candidate.text) for candidate in selected]
+    places = select(candidates, scores, language, words, MIN_SCORE)
+    if target:
+        best_first = sorted(places, key=lambda place: -scores[place])
+        places = adjust_length(best_first, [candidate.text for candidate in candidates], scores, target)
+    return [(candidates[place].index, candidates[place].text) for place in places]
 
 
 def _lead(sentences: Sequence[SourceSentence], words: int) -> list[tuple[int, str]]:

@@ -9,6 +9,7 @@ from dataclasses import asdict, dataclass, replace
 from sumpool.documents.document import Document
 from sumpool.inference.chunking import MAX_GROUP_DOCUMENTS, ChunkedDocument, Chunker, batch_chunks, group_documents
 from sumpool.inference.generation import Generated, Generator
+from sumpool.inference.length import length_fault
 from sumpool.inference.loading import LoadedModel
 from sumpool.inference.mbr_extraction import NO_EXTRACTION, Extraction, MbrExtractor
 from sumpool.inference.source import SourceSentence
@@ -78,7 +79,6 @@ def generate_summaries(
     loaded: LoadedModel,
     *,
     lookahead: int | None = None,
-    max_words: int | None = None,
     report: Report = silent,
     check: Check = go_on,
     model_lock: AbstractContextManager[object] | None = None,
@@ -89,7 +89,6 @@ def generate_summaries(
         documents: The documents; ids may repeat.
         loaded: The model.
         lookahead: Documents that are read at most before the first of them is summarised; None takes some hundred.
-        max_words: Most words of an extractive summary of several sentences; None sets no limit.
         report: Called with progress, and with a note for every document that is not read to its end.
         check: Called between batches.
         model_lock: Held while the model computes, for models that several threads use.
@@ -101,7 +100,7 @@ def generate_summaries(
     config = loaded.recipe.summarize
     chunker = Chunker(loaded)
     generator = Generator(loaded.model, loaded.tokenizer, config, loaded.lengths)
-    extractor = MbrExtractor(config, max_words)
+    extractor = MbrExtractor(config)
     lock = model_lock or nullcontext()
     done = 0
     max_tokens, max_documents = _LOOKAHEAD_BATCHES * config.batch_tokens, lookahead or MAX_GROUP_DOCUMENTS
@@ -136,6 +135,7 @@ def _generate(
         A document, what was generated for its chunks, and its share of the seconds.
     """
     chunks = [chunk for document in group for chunk in document.chunks]
+    targets = [document.target for document in group for _ in document.chunks]
     batches = iter(batch_chunks([len(chunk.ids) for chunk in chunks], batch_tokens))
     generated: dict[int, Generated] = {}
     seconds: dict[int, float] = {}
@@ -147,7 +147,8 @@ def _generate(
             batch = next(batches)
             with lock:
                 start = time.perf_counter()
-                generated.update(zip(batch, generator.generate([chunks[index] for index in batch]), strict=True))
+                texts = generator.generate([chunks[index] for index in batch], [targets[index] for index in batch])
+                generated.update(zip(batch, texts, strict=True))
                 seconds.update(dict.fromkeys(batch, (time.perf_counter() - start) / len(batch)))
         yield document, [generated[index] for index in indices], sum(seconds[index] for index in indices)
         first = indices.stop
@@ -163,7 +164,7 @@ def _summary(
     """Join the summaries of a document's chunks, one per line, or take the extracted sentences instead."""
     start = time.perf_counter()
     text = "\n".join(part.text for part in generated if part.text)
-    extraction = _extract(chunked, generated, extractor)
+    extraction = _extract(chunked, generated, text, extractor, splitter)
     separator = "" if chunked.language in UNSPACED else " "
     reason = "" if text or extraction.sentences else "the model must generate a word, but it generated none"
     return Summary(
@@ -182,11 +183,19 @@ def _summary(
     )
 
 
-def _extract(chunked: ChunkedDocument, generated: Sequence[Generated], extractor: MbrExtractor) -> Extraction:
+def _extract(
+    chunked: ChunkedDocument,
+    generated: Sequence[Generated],
+    text: str,
+    extractor: MbrExtractor,
+    splitter: SentenceSplitter,
+) -> Extraction:
     """Select sentences in place of generated text; without the model if it has not learnt the text or says nothing."""
+    document, sentences, target = chunked.document, chunked.sentences, chunked.target
     cause = chunked.unlearnt if not chunked.chunks else ""
-    if not cause and generated and not any(part.text for part in generated):
+    if not cause and generated and not text:
         cause = "the model generated no word"
     if cause and extractor.may_extract and not chunked.reason:
-        return extractor.extract_without_model(chunked.document, chunked.sentences, chunked.language, cause)
-    return extractor.extract(chunked.document, chunked.sentences, generated, chunked.language)
+        return extractor.extract_without_model(document, sentences, chunked.language, cause, target)
+    cause = length_fault(target, document.text, text, splitter) if target and text else ""
+    return extractor.extract(document, sentences, generated, chunked.language, target, cause)

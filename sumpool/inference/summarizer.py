@@ -6,8 +6,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Literal, final, get_args, overload
 
-from sumpool.core.decoding.ranking import Lengths
-from sumpool.data.report import REPORT_FILE, DataReport
+from sumpool.core.decoding.config import LENGTH_FORMS, parse_length
 from sumpool.documents.document import Document
 from sumpool.documents.read import read_documents
 from sumpool.errors import DataError, RecipeError
@@ -16,14 +15,7 @@ from sumpool.inference.summaries import generate_summaries
 from sumpool.inference.summary_result import SummaryResult, build_result
 
 Mode = Literal["auto", "extractive", "abstractive"]
-Length = int | Literal["short", "medium", "long"]
-
-_RELATIVE_LENGTHS = {"short": 0.5, "medium": 1.0, "long": 2.0}
-"""Length of a summary relative to the likely length of the model's summaries."""
-_MIN_OF_LENGTH, _MAX_OF_LENGTH = 0.8, 1.25
-"""Shortest and longest summary relative to the length that is asked for."""
-_TOKENS_PER_WORD = 1.3
-"""Tokens per word of models without a data report, such as imported ones."""
+Length = int | str
 
 
 @final
@@ -74,10 +66,10 @@ class Summarizer:
         Args:
             documents: A text (`str`) or a file (`Path`: .txt, .md or .jsonl, also with .gz or .zst), or an iterable of
                 them. A folder or a file of JSON lines counts as all its documents.
-            length: Approximate length of the summaries in words, or "short", "medium" or "long": half, once or twice
-                the usual length of the model's summaries. Extractive summaries of several sentences are at most a
-                quarter longer, and may be shorter, as only sentences that raise the agreement are added. None takes
-                the settings of the model.
+            length: Length of the summaries: a number of words, "150w" (words), "5s" (sentences), "10%" (of the words of
+                each document), or "short", "medium" or "long": half, once or twice the usual length of the model's
+                summaries. Words are obeyed within 10 %, by whole sentences; where the model cannot write so much,
+                sentences of the document are taken. None takes the settings of the model.
             mode: "abstractive" generates text, "extractive" selects sentences of the document, "auto" takes whichever
                 agrees more with sampled summaries. None takes the setting of the model.
 
@@ -87,7 +79,7 @@ class Summarizer:
 
         Raises:
             DataError: If a single document cannot be read, holds no text, or is several documents.
-            RecipeError: If an argument is wrong, or the model cannot generate summaries of this length.
+            RecipeError: If an argument is wrong.
             ResourceError: If memory runs out.
         """
         if not isinstance(documents, str | Path):
@@ -120,7 +112,7 @@ class Summarizer:
             Results in the order of the documents; one with a reason for a document that cannot be summarised.
 
         Raises:
-            RecipeError: If an argument is wrong, or the model cannot generate summaries of this length.
+            RecipeError: If an argument is wrong.
             ResourceError: If memory runs out.
         """
         if lookahead < 1:
@@ -134,48 +126,28 @@ class Summarizer:
         if not isinstance(documents, Iterable):
             raise RecipeError(f"documents must be texts or files, got {type(documents).__name__}")
         loaded = self._configure(length, mode)
-        max_words = None if length in (None, "medium") else int(loaded.lengths.maximum / self._tokens_per_word())
-        read = _read(documents)
-        summaries = generate_summaries(read, loaded, lookahead=lookahead, max_words=max_words, model_lock=self._lock)
+        summaries = generate_summaries(_read(documents), loaded, lookahead=lookahead, model_lock=self._lock)
         return (build_result(summary, loaded.splitter) for summary in summaries)
 
     def _configure(self, length: Length | None, mode: Mode | None) -> LoadedModel:
         """Return the model with the settings of a call."""
-        config, lengths = self._loaded.recipe.summarize, self._loaded.lengths
+        config = self._loaded.recipe.summarize
         if mode is not None:
             if mode not in get_args(Mode):
                 raise RecipeError(f"mode must be one of {', '.join(get_args(Mode))}, got {mode!r}")
             config = config.model_copy(update={"mode": mode})
-        if length is not None and length != "medium":
-            lengths = self._bounds(length)
-            config = config.model_copy(update={"min_length": lengths.minimum, "max_length": lengths.maximum})
-        recipe = self._loaded.recipe.model_copy(update={"summarize": config})
-        return replace(self._loaded, recipe=recipe, lengths=lengths)
+        if length is not None:
+            config = config.model_copy(update={"length": _length(length)})
+        return replace(self._loaded, recipe=self._loaded.recipe.model_copy(update={"summarize": config}))
 
-    def _bounds(self, length: Length) -> Lengths:
-        """Convert a length to bounds in tokens."""
-        longest = self._loaded.recipe.model.target_length - 1
-        if isinstance(length, int):
-            tokens_per_word = self._tokens_per_word()
-            most = int(longest / tokens_per_word)
-            if not 1 <= length <= most:
-                raise RecipeError(f"length must be within 1 and {most} words with this model, got {length}")
-            tokens = length * tokens_per_word
-        elif length in _RELATIVE_LENGTHS:
-            minimum, maximum, likely = self._loaded.lengths
-            tokens = _RELATIVE_LENGTHS[length] * (likely or (minimum + maximum) / 2)
-        else:
-            expected = ", ".join(_RELATIVE_LENGTHS)
-            raise RecipeError(f"length must be a number of words or one of {expected}, got {length!r}")
-        maximum = max(1, min(round(_MAX_OF_LENGTH * tokens), longest))
-        return Lengths(min(round(_MIN_OF_LENGTH * tokens), maximum), maximum, None)
 
-    def _tokens_per_word(self) -> float:
-        if not (self._loaded.folder / REPORT_FILE).is_file():
-            return _TOKENS_PER_WORD
-        training = DataReport.load(self._loaded.folder).splits["train"]
-        words = training.summary_words.mean
-        return training.summary_tokens.mean / words if words else _TOKENS_PER_WORD
+def _length(length: Length) -> str:
+    text = f"{length}w" if isinstance(length, int) else str(length)
+    try:
+        parse_length(text)
+    except ValueError as error:
+        raise RecipeError(f"length must be a number of words, {LENGTH_FORMS}, got {length!r}") from error
+    return text
 
 
 def _read(documents: Iterable[str | Path]) -> Iterator[Document]:

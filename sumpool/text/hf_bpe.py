@@ -24,13 +24,13 @@ from sumpool.errors import DataError
 from sumpool.special_tokens import SpecialTokens
 from sumpool.text.cleaning import clean
 from sumpool.text.sentences import SentenceSplitter
+from sumpool.text.tokenizer import TOKENIZER_JSON as TOKENIZER_JSON
+from sumpool.text.tokenizer import VOCABULARY_JSON as VOCABULARY_JSON
 from sumpool.text.tokenizer import Tokenizer
 
 if TYPE_CHECKING:
     import tokenizers
 
-TOKENIZER_JSON = "tokenizer.json"
-VOCABULARY_JSON = "vocabulary.json"
 _UNSUPPORTED = ("dropout", "continuing_subword_prefix", "end_of_word_suffix", "byte_fallback", "ignore_merges")
 """Settings of BPE that byte-level BPE leaves off."""
 

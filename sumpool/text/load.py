@@ -1,10 +1,10 @@
 """The tokenizer of a run folder or of prepared data, recognised by the name of its file."""
 
+from importlib import import_module
 from pathlib import Path
 
-from sumpool.text.hf_bpe import TOKENIZER_JSON, VOCABULARY_JSON, ByteLevelBpeTokenizer
 from sumpool.text.sentencepiece_tokenizer import SENTENCEPIECE_MODEL, SentencePieceTokenizer
-from sumpool.text.tokenizer import Tokenizer
+from sumpool.text.tokenizer import TOKENIZER_JSON, VOCABULARY_JSON, Tokenizer
 
 TOKENIZER_FILES = (SENTENCEPIECE_MODEL, TOKENIZER_JSON, VOCABULARY_JSON)
 """Names of all files of tokenizers."""
@@ -17,7 +17,11 @@ def load_tokenizer(folder: Path) -> Tokenizer:
         DataError: If there is none, it is damaged, or the library that reads it is not installed.
     """
     path, *_ = tokenizer_files(folder)
-    return ByteLevelBpeTokenizer.load(folder) if path.name == TOKENIZER_JSON else SentencePieceTokenizer.load(path)
+    if path.name != TOKENIZER_JSON:
+        return SentencePieceTokenizer.load(path)
+    # Imported by name, as only imported models need it.
+    imported: Tokenizer = import_module("sumpool.text.hf_bpe").ByteLevelBpeTokenizer.load(folder)
+    return imported
 
 
 def tokenizer_files(folder: Path) -> tuple[Path, ...]:

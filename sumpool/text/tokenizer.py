@@ -14,6 +14,9 @@ import numpy.typing as npt
 from sumpool.special_tokens import DEFAULT_SPECIAL_TOKENS, SpecialTokens
 from sumpool.text.sentences import SentenceSplitter
 
+TOKENIZER_JSON, VOCABULARY_JSON = "tokenizer.json", "vocabulary.json"
+"""Files of an imported tokenizer."""
+
 
 class Tokenizer(ABC):
     """Text to token ids and back."""

@@ -33,12 +33,6 @@ def test_sentences_that_agree_are_taken_in_their_order() -> None:
     assert extract([GENERATED]) == "Hosts send packets to gateways. Gateways drop packets that are too long."
 
 
-@pytest.mark.parametrize(("words", "sentences"), [(12, 2), (11, 1), (1, 1), (None, 2)])
-def test_the_last_selected_sentences_go_where_there_are_too_many_words(words: int | None, sentences: int) -> None:
-    extractor = MbrExtractor(DecodingConfig(mode="extractive"), words)
-    assert len(extract_by(extractor, Document("text", TEXT), [GENERATED]).sentences) == sentences
-
-
 def test_headings_are_no_sentences() -> None:
     text = "GATEWAYS DROP PACKETS\nGateways drop packets that are too long.\n\nHOSTS\nApples fall."
     assert extract_from(text, AGREED) == "Gateways drop packets that are too long."

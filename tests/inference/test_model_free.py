@@ -43,9 +43,9 @@ def document(language: str, copies: int = 3) -> Document:
 
 @pytest.fixture(scope="module")
 def summaries(run_folder: Path) -> dict[str, Summary]:
-    loaded = load_for_generation(run_folder, ["summarize.mode=auto", "summarize.samples=2"])
+    loaded = load_for_generation(run_folder, ["summarize.mode=auto", "summarize.samples=2", "summarize.length=30w"])
     texts = [document(language, 6) for language in TEXTS]
-    return dict(zip(TEXTS, generate_summaries(texts, loaded, max_words=30), strict=True))
+    return dict(zip(TEXTS, generate_summaries(texts, loaded), strict=True))
 
 
 @pytest.mark.parametrize("language", TEXTS)

@@ -105,6 +105,7 @@ def search(
     ranking: Ranking,
     rules: Rules = NO_RULES,
     *,
+    limits: Sequence[Sequence[Constraint]] = (),
     device: torch.device | str = "cpu",
 ) -> list[list[Hypothesis]]:
     """Search the best summaries of a batch of documents.
@@ -118,6 +119,7 @@ def search(
         lengths: Length bounds of each document.
         ranking: Number of beams, scores and stopping criterion.
         rules: Prefix, constraints and special tokens of every summary.
+        limits: For each document, further constraints of its summary; empty if none has any.
         device: Device of the input of `step`.
 
     Returns:
@@ -131,8 +133,11 @@ def search(
             raise ValueError(f"lengths must keep 0 <= minimum <= maximum, got {bounds.minimum} and {bounds.maximum}")
     beams = ranking.beams
     eos = rules.special_tokens.eos
-    first = _LiveHypothesis(tuple(rules.prefix), 0.0, after_all(rules.constraints, rules.prefix))
-    documents = [_DocumentSearch(bounds, ranking, first, eos) for bounds in lengths]
+    documents = []
+    for bounds, further in zip(lengths, limits or [()] * len(lengths), strict=True):
+        constraints = after_all([*rules.constraints, *further], rules.prefix)
+        first = _LiveHypothesis(tuple(rules.prefix), 0.0, constraints)
+        documents.append(_DocumentSearch(bounds, ranking, first, eos))
     active = documents
     last, state = feed_prefix(step, state, len(documents) * beams, rules, device)
     while active:

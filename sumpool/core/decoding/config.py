@@ -1,11 +1,52 @@
 """Settings of generation: the `summarize` section of a recipe."""
 
-from typing import Annotated, Literal
+import re
+from typing import Annotated, Literal, NamedTuple
 
-from pydantic import Field
+from pydantic import AfterValidator, Field
 
 from sumpool.core.decoding.ranking import LengthFormula, Ranking
 from sumpool.settings import Settings
+
+LengthUnit = Literal["usual", "words", "sentences", "share"]
+_LENGTH = re.compile(r"(?P<amount>[0-9]{1,6}(?:\.[0-9]{1,3})?)(?P<unit>[ws%])")
+_UNITS: dict[str, LengthUnit] = {"w": "words", "s": "sentences", "%": "share"}
+_RELATIVE_LENGTHS = {"auto": 1.0, "short": 0.5, "medium": 1.0, "long": 2.0}
+LENGTH_FORMS = "auto, short, medium, long, or like 150w (words), 5s (sentences) or 10% (of the document's words)"
+"""Accepted lengths, for error messages."""
+
+
+class SummaryLength(NamedTuple):
+    """Length of a summary, as asked for.
+
+    Attributes:
+        amount: Words, sentences, share of the words of the document, or factor of the usual length.
+        unit: Unit of the amount.
+    """
+
+    amount: float
+    unit: LengthUnit
+
+
+def parse_length(text: str) -> SummaryLength:
+    """Parse a length such as "150w".
+
+    Raises:
+        ValueError: If the text is none of the accepted forms, or the length is 0 or more than the whole document.
+    """
+    if text in _RELATIVE_LENGTHS:
+        return SummaryLength(_RELATIVE_LENGTHS[text], "usual")
+    match = _LENGTH.fullmatch(text)
+    amount, unit = (float(match["amount"]), _UNITS[match["unit"]]) if match else (0.0, "usual")
+    is_valid = 0 < amount <= 100 if unit == "share" else amount >= 1 and amount.is_integer()
+    if not is_valid:
+        raise ValueError(f"must be {LENGTH_FORMS}, got {text!r}")
+    return SummaryLength(amount / 100 if unit == "share" else amount, unit)
+
+
+def _require_length(text: str) -> str:
+    parse_length(text)
+    return text
 
 
 class DecodingConfig(Settings):
@@ -34,6 +75,10 @@ class DecodingConfig(Settings):
     penalty (Wu et al., 2016)."""
     early_stopping: bool = False
     """Stop the search as soon as `beams` hypotheses have finished, even if a better one could follow."""
+    length: Annotated[str, AfterValidator(_require_length)] = "auto"
+    """Length of a summary: 150w is words, 5s sentences, 10% a share of the document's words; short, medium and long are
+    half, once and twice the usual length; auto keeps to min_length and max_length, which the others replace. Words are
+    obeyed within 10 %."""
     min_length: Annotated[int, Field(ge=0)] | Literal["auto"] = "auto"
     """Minimum tokens of a summary, EOS excluded; auto is 0.85 times the mean of the training summaries."""
     max_length: Annotated[int, Field(ge=1)] | Literal["auto"] = "auto"

@@ -96,6 +96,7 @@ class TokenSurfaces:
 
     Attributes:
         starts: By token, whether it begins with white space and therefore ends the word before it.
+        beginning: Tokens that begin with white space.
         parts: By token, its part of a word; empty for white space and special tokens.
         starting: By part, the tokens that begin a word with it.
         continuing: By part, the tokens that continue a word with it.
@@ -121,6 +122,7 @@ class TokenSurfaces:
             if part:
                 table = self.starting if part != surface else self.continuing
                 table.setdefault(part, []).append(token)
+        self.beginning = tuple(token for token, starts in enumerate(self.starts) if starts)
 
 
 @final

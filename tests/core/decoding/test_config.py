@@ -1,0 +1,37 @@
+import re
+
+import pytest
+from pydantic import ValidationError
+
+from sumpool.core.decoding.config import DecodingConfig, SummaryLength, parse_length
+
+
+@pytest.mark.parametrize(
+    ("text", "amount", "unit"),
+    [
+        ("auto", 1, "usual"),
+        ("short", 0.5, "usual"),
+        ("medium", 1, "usual"),
+        ("long", 2, "usual"),
+        ("150w", 150, "words"),
+        ("5s", 5, "sentences"),
+        ("10%", 0.1, "share"),
+        ("0.5%", 0.005, "share"),
+        ("100%", 1, "share"),
+    ],
+)
+def test_lengths_have_units(text: str, amount: float, unit: str) -> None:
+    assert parse_length(text) == SummaryLength(pytest.approx(amount), unit)  # type: ignore[arg-type]
+    assert DecodingConfig(length=text).length == text
+
+
+@pytest.mark.parametrize("text", ["", "150", "0w", "1.5w", "0s", "101%", "0%", "-5w", "5 s", "tiny", "1e3w", "\u0665w"])
+def test_other_lengths_are_errors(text: str) -> None:
+    message = (
+        "must be auto, short, medium, long, or like 150w (words), 5s (sentences) or 10% (of the document's words), "
+        f"got {text!r}"
+    )
+    with pytest.raises(ValueError, match=re.escape(message)):
+        parse_length(text)
+    with pytest.raises(ValidationError, match=re.escape(message)):
+        DecodingConfig(length=text)

@@ -1,0 +1,171 @@
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from sumpool.core.decoding.length_limits import LengthTarget
+from sumpool.core.decoding.ranking import Lengths
+from sumpool.documents.document import Document, ParsedDocument, TextBlock
+from sumpool.evaluation.agreement import Agreement
+from sumpool.inference.length import length_fault, length_targets, select_length
+from sumpool.inference.loading import LoadedModel, load_model
+from sumpool.inference.summaries import Summary, generate_summaries
+from sumpool.text.sentences import SentenceSplitter
+from tests.conftest import story
+
+SPLITTER = SentenceSplitter.default()
+
+
+def words(amount: int) -> LengthTarget:
+    return LengthTarget(amount, False, amount)
+
+
+def select(sentences: list[str], target: LengthTarget, *references: str) -> list[int]:
+    return select_length(Agreement(references, str.split).compare(sentences), sentences, target)
+
+
+def told(number: int, sentences: int = 40) -> list[str]:
+    return [sentence.strip() for sentence in SPLITTER.split(story(number, sentences))]
+
+
+@pytest.mark.parametrize("amount", [8, 20, 60, 100, 150])
+def test_selections_have_the_length_asked_for(amount: int) -> None:
+    target = words(amount)
+    for number in range(30):
+        sentences = told(number)
+        selected = select(sentences, target, *told(100 + number, 6))
+        assert selected == sorted(set(selected))
+        assert target.minimum <= sum(len(sentences[index].split()) for index in selected) <= target.maximum
+
+
+def test_sentences_that_agree_come_first() -> None:
+    sentences = ["apples fall from trees", "hosts send packets away", "plums rot", "gateways drop long packets"]
+    assert select(sentences, words(8), "hosts send packets", "gateways drop packets") == [1, 3]
+    assert select(sentences, words(4), "gateways drop packets") == [3]
+
+
+def test_the_last_sentences_are_exchanged_for_ones_that_fit() -> None:
+    sentences = ["a b c d e f g", "h i j k l m n", "x y z", "u v"]
+    assert select(sentences, words(10), "a b c d e f g h i j k l m n") == [0, 2]
+    sentences = ["a b c d e f g", "p q r s t", "u v w x", "h i j k l m n"]
+    assert select(sentences, words(9), "a b c d e f g h i j k l m n") == [1, 2]
+
+
+def test_the_closest_length_is_taken_where_none_fits() -> None:
+    assert select(["a b c d e f g h i j", "k l m n o p q"], words(4), "a b c") == [1]
+    assert select(["a " * 30, "b " * 50, "c " * 90], words(100), "c") == [2]
+
+
+@pytest.mark.parametrize("count", [1, 5, 12])
+def test_a_number_of_sentences_is_exact(count: int) -> None:
+    sentences = told(1)
+    assert len(select(sentences, LengthTarget(count, True, 99), "nothing in common")) == count
+    assert len(select(sentences, LengthTarget(count, True, 99), *sentences[3:5])) == count
+
+
+def test_short_documents_are_whole() -> None:
+    sentences = told(1, 3)
+    assert select(sentences, LengthTarget(5, True, 99), "hosts") == [0, 1, 2]
+    assert select(sentences, words(50), "hosts") == [0, 1, 2]
+    assert select([], words(50), "hosts") == []
+
+
+def test_long_documents_with_sentences_that_never_fit_take_no_memory() -> None:
+    sentences = ["a " * 2500] * 3000
+    assert select(sentences, words(2000), "a") == []
+
+
+@pytest.fixture
+def loaded(run_folder: Path) -> LoadedModel:
+    return load_model(run_folder)
+
+
+def with_length(loaded: LoadedModel, length: str, mode: str = "abstractive") -> LoadedModel:
+    settings = loaded.recipe.summarize.model_copy(update={"length": length, "mode": mode})
+    return replace(loaded, recipe=loaded.recipe.model_copy(update={"summarize": settings}))
+
+
+@pytest.mark.parametrize(
+    ("length", "expected"),
+    [
+        ("auto", None),
+        ("medium", None),
+        ("20w", LengthTarget(20, False, 26)),
+        ("3s", LengthTarget(3, True, 98)),
+        ("10%", LengthTarget(30, False, 39)),
+        ("short", LengthTarget(10, False, 13)),
+        ("long", LengthTarget(40, False, 52)),
+    ],
+)
+def test_lengths_are_resolved_for_a_document(loaded: LoadedModel, length: str, expected: LengthTarget | None) -> None:
+    usual = replace(with_length(loaded, length), lengths=Lengths(10, 50, 26))
+    assert length_targets(usual)("word " * 300) == expected
+    between = replace(usual, lengths=Lengths(12, 40))
+    assert length_targets(between)("word " * 300) == expected
+
+
+def test_faults_of_written_summaries() -> None:
+    text = " ".join(told(2))
+    assert length_fault(words(10), text, "a " * 10, SPLITTER) == ""
+    assert length_fault(words(10), text, "a " * 12, SPLITTER) == "asked for 10 words, the model wrote 12"
+    assert length_fault(words(10), "Hosts send.", "Hosts send.", SPLITTER) == "asked for 10 words, the document has 2"
+    two = LengthTarget(2, True, 9)
+    assert length_fault(two, text, "Hosts send. Gateways drop.", SPLITTER) == ""
+    assert length_fault(two, text, "Hosts send.", SPLITTER) == "asked for 2 sentences, the model wrote 1"
+
+
+def summaries(loaded: LoadedModel, length: str, mode: str) -> list[Summary]:
+    documents = [Document(str(number), story(number, 30)) for number in range(6)]
+    return list(generate_summaries(documents, with_length(loaded, length, mode)))
+
+
+@pytest.mark.parametrize("mode", ["abstractive", "extractive", "auto"])
+@pytest.mark.parametrize(("length", "amount"), [("16w", 16), ("120w", 120)])
+def test_every_mode_obeys_a_number_of_words(loaded: LoadedModel, mode: str, length: str, amount: int) -> None:
+    notes = []
+    for summary in summaries(loaded, length, mode):
+        assert words(amount).minimum <= len(summary.summary.split()) <= words(amount).maximum
+        notes.append(summary.extraction.cause)
+        if mode == "extractive" or amount == 120:
+            assert summary.mode == "extractive"
+    assert all(notes) or mode != "abstractive" or amount == 16
+    expected = amount == 120 and mode != "extractive"
+    assert any(note.startswith("asked for 120 words, the model wrote") for note in notes) == expected
+
+
+@pytest.mark.parametrize("mode", ["abstractive", "extractive", "auto"])
+def test_every_mode_obeys_a_number_of_sentences(loaded: LoadedModel, mode: str) -> None:
+    assert [len(loaded.splitter.split(summary.summary)) for summary in summaries(loaded, "3s", mode)] == [3] * 6
+
+
+def test_lengths_do_not_depend_on_the_batch(loaded: LoadedModel) -> None:
+    settings = with_length(loaded, "10%", "auto")
+    documents = [Document(str(number), story(number, 10 + 10 * number)) for number in range(4)]
+    together = [summary.summary for summary in generate_summaries(documents, settings)]
+    assert together == [next(generate_summaries([document], settings)).summary for document in documents]
+
+
+@pytest.mark.parametrize("length", ["40w", "4s", "10%"])
+@pytest.mark.parametrize("language", ["en", "ru"])
+def test_documents_with_blocks_obey_with_and_without_the_model(loaded: LoadedModel, language: str, length: str) -> None:
+    texts = [story(number, 40) if language == "en" else russian(number) for number in range(3)]
+    paragraphs = [TextBlock(text) for text in "\n\n".join(texts).split("\n\n")]
+    document = Document.from_parsed("a", ParsedDocument((TextBlock("Gateways", "heading", 1), *paragraphs)))
+    (summary,) = generate_summaries([document], with_length(loaded, length, "extractive"))
+    assert (summary.tokens_read == 0) == (language == "ru")
+    asked = {"40w": 40, "4s": 4, "10%": len(document.text.split()) / 10}[length]
+    amount = len(summary.sentences) if length == "4s" else len(summary.summary.split())
+    assert abs(amount - asked) <= (0 if length == "4s" else 0.1 * asked)
+
+
+def russian(number: int) -> str:
+    """A text in Russian; a paragraph has four sentences."""
+    beginnings = [
+        "Маршрутизатор передаёт пакеты",
+        "Узел ждёт ответа",
+        "Каждый шлюз хранит таблицу",
+        "Сеть теряет данные",
+    ]
+    endings = ["между двумя сетями", "от другого узла в той же сети", "если линия занята", "и говорит это соседям"]
+    told = [f"{beginnings[place % 4]} {endings[(place + number + place // 4) % 4]}." for place in range(32)]
+    return "\n\n".join(" ".join(told[first : first + 4]) for first in range(0, 32, 4))
