@@ -9,9 +9,10 @@ from pypdfium2_raw import bindings as pdfium
 
 from sumpool.documents.document import ParsedDocument
 from sumpool.documents.formats._pdf_blocks import compose_blocks
+from sumpool.documents.formats._pdf_body import measure_body
 from sumpool.documents.formats._pdf_fonts import Handle
 from sumpool.documents.formats._pdf_headings import find_title
-from sumpool.documents.formats._pdf_kinds import classify_lines, measure_body
+from sumpool.documents.formats._pdf_kinds import classify_lines
 from sumpool.documents.formats._pdf_layout import PrintedLine, find_gutter, order_lines
 from sumpool.documents.formats._pdf_margins import PageSegments, remove_margins
 from sumpool.documents.formats._pdf_paragraphs import group_lines

@@ -5,7 +5,8 @@ from collections import Counter
 from collections.abc import Sequence
 from typing import Final, NamedTuple
 
-from sumpool.documents.formats._pdf_kinds import CAPTION, Body
+from sumpool.documents.formats._pdf_body import Body
+from sumpool.documents.formats._pdf_kinds import CAPTION
 from sumpool.documents.formats._pdf_layout import PrintedLine
 
 _LARGE: Final = 1.09  # size of a heading, in sizes of the text
@@ -69,7 +70,7 @@ def is_heading(line: PrintedLine, body: Body, free: bool) -> bool:
     letters = sum(character.isalpha() for character in text)
     if letters < 2 or letters < 0.35 * len(text) or len(text) > _MAX_LENGTH or CAPTION.match(text):
         return False
-    if line.share("math") > 0.5 or (line.share("mono") > 0.5 and not body.mono):
+    if line.share("math") > 0.5 or (line.share("mono") > 0.5 and not body.mono and line.size < _LARGE * body.size):
         return False
     style = heading_style(line)
     if _KEYWORD.fullmatch(text) and free:

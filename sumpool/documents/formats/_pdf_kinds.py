@@ -1,19 +1,19 @@
 """Kinds of lines in PDF files: prose, code, formulas, rows of tables, entries of contents, notes below a page."""
 
 import re
-from collections import Counter, defaultdict
+from collections import defaultdict
 from collections.abc import Sequence
-from dataclasses import dataclass
 from enum import Enum, auto
 from itertools import pairwise
 from typing import Final
 
+from sumpool.documents.formats._pdf_body import Body
 from sumpool.documents.formats._pdf_layout import PrintedLine
 
 _NOTE_SIZE: Final = 0.94  # largest size of notes, in sizes of the text
+_LARGE: Final = 1.2  # size from which monospaced text is a heading, in sizes of the text
 _FULL_LINE: Final = 0.12  # free end of a line that others continue, in widths of the column
-_TYPED: Final = 0.9  # share of monospaced characters in a typed document
-_MONO_SHARE: Final = 0.75
+_MONO_SHARE: Final = 0.85
 _MATH_SHARE: Final = 0.3
 _ALIGNED: Final = 3.0  # points between the edges of cells in one column
 _STRETCHED: Final = 2.0  # widest gap of a justified line, in font sizes
@@ -56,41 +56,6 @@ class LineKind(Enum):
     NOTE = auto()
 
 
-@dataclass(frozen=True)
-class Body:
-    """Measures of the running text of a document.
-
-    Attributes:
-        size: Font size in points.
-        leading: Distance between lines, in font sizes.
-        mono: Whether the running text is monospaced.
-        bold: Whether the running text is bold.
-        indents: Whether paragraphs start with an indentation rather than with a space above.
-    """
-
-    size: float
-    leading: float
-    mono: bool
-    bold: bool
-
-
-def measure_body(lines: Sequence[PrintedLine]) -> Body:
-    """Measure the running text."""
-    total = sum(len(line.text) for line in lines)
-    mono = sum(len(line.text) * line.share("mono") for line in lines) > _TYPED * total
-    bold = sum(len(line.text) * line.share("bold") for line in lines) > 0.6 * total
-    sizes, leadings = Counter[float](), Counter[float]()
-    for line in lines:
-        if mono or line.share("mono") < 0.5:
-            sizes[round(line.size, 1)] += len(line.text)
-    size = sizes.most_common(1)[0][0] if sizes else 10.0
-    for line, following in pairwise(lines):
-        if (line.page, line.column) == (following.page, following.column) and abs(line.size - size) < 0.3:
-            leadings[round((following.y - line.y) / size, 1)] += 1
-    usual = [(count, -leading) for leading, count in leadings.items() if 0.9 <= leading <= 3]
-    return Body(size, -max(usual)[1] if usual else 1.2, mono, bold)
-
-
 def classify_lines(lines: Sequence[PrintedLine], body: Body) -> list[LineKind]:
     """Return the kind of each line."""
     kinds = [_alone(line, body) for line in lines]
@@ -107,7 +72,11 @@ def _alone(line: PrintedLine, body: Body) -> LineKind:
     text = line.text
     if _LEADER.search(text):
         return LineKind.CONTENTS
-    if not body.mono and line.share("mono") >= _MONO_SHARE:
+    if (
+        not body.mono
+        and line.size < _LARGE * body.size
+        and line.share("mono") >= _MONO_SHARE * (1 - line.share("math")) > 0
+    ):
         return LineKind.CODE
     words = sum(map(len, _LETTERS.findall(text)))
     if _is_scattered(line):

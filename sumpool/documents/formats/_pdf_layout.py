@@ -8,7 +8,8 @@ from typing import Final
 
 from sumpool.documents.formats._pdf_segments import Segment
 
-_MIN_LINES: Final = 5  # of a column
+_MIN_LINES: Final = 3  # of a column
+_FEW_LINES: Final = 5  # below which the lines of a column must be fuller and longer
 _FULL: Final = 0.75  # width of a full line, in widths of its column
 _FULL_SHARE: Final = 0.4  # of full lines in a column of prose
 _FLUSH_SHARE: Final = 0.3  # of lines with the same left edge in a column of prose
@@ -179,7 +180,10 @@ def _is_prose(segments: Sequence[Segment]) -> bool:
     edges = Counter(round(segment.x0 / _SAME) for segment in segments)
     if max(edges.values()) < _FLUSH_SHARE * len(segments):  # centred lines
         return False
-    return full >= _FULL_SHARE and sum(len(s.text) for s in segments) >= _MIN_CHARACTERS * len(segments)
+    characters = sum(len(s.text) for s in segments) / len(segments)
+    if len(segments) < _FEW_LINES:
+        return full >= 1.5 * _FULL_SHARE and characters >= 2 * _MIN_CHARACTERS
+    return full >= _FULL_SHARE and characters >= _MIN_CHARACTERS
 
 
 def _overlap(left: Sequence[Segment], right: Sequence[Segment]) -> bool:

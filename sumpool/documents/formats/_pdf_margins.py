@@ -12,6 +12,9 @@ from sumpool.documents.formats._pdf_segments import Segment
 _DEPTH: Final = 3  # rows at each end of a page that may be headers or footers
 _NEAR: Final = 3.0  # points between the heights at which one header stands on two pages
 _BAND_SHARE: Final = 0.5  # of the pages that have a header at one height, so that every row there is one
+_LABEL_GAP: Final = 3.0  # between the number of a heading and its text, in font sizes
+_MIXED: Final = "text"  # in the keys of numbers beside words
+_MANY: Final = 4  # pages on which a number beside words grows with the pages
 _APART: Final = 1.35  # smallest distance between a header and the text, in font sizes
 _MIN_LINE_NUMBERS: Final = 5
 _LARGE: Final = 1.5  # largest size of a header, in sizes of the text
@@ -54,7 +57,8 @@ class _EndRow:
 
 def remove_margins(pages: Sequence[PageSegments]) -> tuple[list[PageSegments], int]:
     """Return the pages without headers, footers, page numbers and line numbers, and how many lines were removed."""
-    numbered = [_line_numbers(page.segments) for page in pages]
+    columns = {edge for page in pages for edge in _line_number_columns(page.segments)}
+    numbered = [_in_columns(page.segments, columns) for page in pages]
     pages = [
         PageSegments(page.number, page.height, [s for s in page.segments if id(s) not in numbers])
         for page, numbers in zip(pages, numbered, strict=True)
@@ -148,13 +152,15 @@ def _keys(row: _EndRow, page: int) -> Iterator[str]:
             yield words
         match = _EDGE_NUMBER.search(segment.text)
         if match:
-            yield f"#{int(match[1] or match[2]) - page}"
+            near = any(0 <= other.x0 - segment.x1 < _LABEL_GAP * segment.size for other in row.segments)
+            alone = _MIXED if near or match[0] != segment.text else ""
+            yield f"{alone}#{int(match[1] or match[2]) - page}"
 
 
 def _is_repeated(row: _EndRow, page: int, places: dict[str, list[tuple[float, int]]]) -> bool:
     for key in _keys(row, page):
         others = {number for distance, number in places[key] if abs(distance - row.distance) <= _NEAR}
-        if len(others) >= 2:
+        if len(others) >= (_MANY if key.startswith(_MIXED) else 2):
             return True
     return False
 
@@ -164,14 +170,13 @@ def _is_page_number(row: _EndRow) -> bool:
     return row.gap >= _APART and bool(_PAGE_NUMBER.fullmatch(text)) and any(c.isalnum() for c in text)
 
 
-def _line_numbers(segments: Sequence[Segment]) -> set[int]:
-    """Return the ids of the segments that number the lines of a page beside its text."""
+def _line_number_columns(segments: Sequence[Segment]) -> Iterator[int]:
+    """Yield the right edges of the columns of numbers beside the text that count its lines, in steps of 4 points."""
     columns: dict[int, list[Segment]] = defaultdict(list)
     for segment in segments:
-        if segment.text.isascii() and segment.text.isdecimal() and len(segment.text) <= 4:
+        if _is_number(segment):
             columns[round(segment.x1 / 4)].append(segment)
-    removed: set[int] = set()
-    for numbers in columns.values():
+    for edge, numbers in columns.items():
         if len(numbers) < _MIN_LINE_NUMBERS:
             continue
         numbers.sort(key=lambda item: item.y)
@@ -180,5 +185,13 @@ def _line_numbers(segments: Sequence[Segment]) -> set[int]:
         x0, x1 = min(s.x0 for s in numbers), max(s.x1 for s in numbers)
         crossing = sum(s.x0 < x1 and s.x1 > x0 for s in segments) - len(numbers)
         if 1 <= step <= 10 and count >= 0.8 * (len(numbers) - 1) and crossing <= 0.1 * len(segments):
-            removed |= {id(segment) for segment in numbers}
-    return removed
+            yield edge
+
+
+def _in_columns(segments: Sequence[Segment], columns: set[int]) -> set[int]:
+    """Return the ids of the numbers in columns of line numbers."""
+    return {id(s) for s in segments if _is_number(s) and round(s.x1 / 4) in columns}
+
+
+def _is_number(segment: Segment) -> bool:
+    return segment.text.isascii() and segment.text.isdecimal() and len(segment.text) <= 4

@@ -6,8 +6,9 @@ from dataclasses import dataclass, field
 from typing import Final
 
 from sumpool.documents.document import TextBlockKind
+from sumpool.documents.formats._pdf_body import Body
 from sumpool.documents.formats._pdf_headings import is_heading, numbering_level
-from sumpool.documents.formats._pdf_kinds import BULLET, CAPTION, ENUMERATOR, Body, LineKind, starts_note
+from sumpool.documents.formats._pdf_kinds import BULLET, CAPTION, ENUMERATOR, LineKind, starts_note
 from sumpool.documents.formats._pdf_layout import PrintedLine
 
 _INDENT: Final = 0.7  # font sizes

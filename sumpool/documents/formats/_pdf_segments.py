@@ -3,7 +3,7 @@
 import re
 import unicodedata
 from collections import Counter, defaultdict
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 from typing import Final
 
@@ -137,6 +137,8 @@ def _segment(draft: _Draft) -> Segment:
     if len(runs) > 1 and _is_raised(runs[0], draft) and _NOTE_MARK.fullmatch(runs[0].text.strip()):
         mark, runs = runs[0].text.strip(), runs[1:]
     text = ""
+    if _is_symbol(runs):
+        runs = [runs[0]._replace(text="\u2022"), *runs[1:]]
     for number, run in enumerate(runs):
         part = run.text
         if number and _is_raised(run, draft):
@@ -165,6 +167,14 @@ def _segment(draft: _Draft) -> Segment:
         share(lambda font: font.math),
         mark,
     )
+
+
+def _is_symbol(runs: Sequence[Run]) -> bool:
+    """Return whether a segment starts with a character without a known meaning and a gap, as bullets do."""
+    first = runs[0].text
+    if len(first) != 1 or not (first < " " or "\x7f" <= first <= "\x9f"):
+        return False
+    return len(runs) == 1 or runs[1].x0 - runs[0].x1 >= 2 * _SPACE * runs[1].size
 
 
 def _is_raised(run: Run, draft: _Draft) -> bool:

@@ -77,6 +77,8 @@ def _is_glued(text: str, line: str) -> bool:
     """Return whether a line continues a number, an address or a script without spaces."""
     if _is_wide(text[-1]) and _is_wide(line[0]):
         return True
+    if text.endswith(".") and line[0].isupper():
+        return False
     return bool((_OPEN_END.search(text) and line[0].isalnum()) or _ADDRESS_END.search(text))
 
 

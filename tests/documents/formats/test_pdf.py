@@ -1,4 +1,6 @@
+import random
 import sys
+from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 
@@ -156,3 +158,132 @@ def test_title_of_the_metadata_counts_if_the_page_shows_it() -> None:
     assert read(pdf([page], title="On Harbours")).title == "On Harbours"
     assert read(pdf([page], title="Microsoft Word - harbour.doc")).title == ""
     assert read(pdf([page], title="report.dvi")).title == ""
+
+
+def test_page_tree_of_a_million_pages_is_an_error() -> None:
+    with pytest.raises(ValueError, match=r"^must "):
+        read(pdf([], count=10**6))
+
+
+def test_deep_page_tree_and_scripts_are_harmless() -> None:
+    depth = 2000
+    objects = [b"<< /Type /Catalog /Pages 2 0 R /OpenAction << /S /JavaScript /JS (while(true){}) >> >>"]
+    for number in range(2, depth):
+        objects.append(b"<< /Type /Pages /Kids [%d 0 R] /Count 1 >>" % (number + 1))
+    objects.append(b"<< /Type /Page /Parent 2 0 R /MediaBox [0 0 612 792] >>")
+    with pytest.raises(ValueError, match=r"^must "):
+        read(assemble(objects))
+
+
+def test_page_tree_that_contains_itself_is_an_error() -> None:
+    objects = [b"<< /Type /Catalog /Pages 2 0 R >>", b"<< /Type /Pages /Kids [2 0 R 2 0 R] /Count 2 >>"]
+    with pytest.raises(ValueError, match=r"^must "):
+        read(assemble(objects))
+
+
+def test_paragraph_across_columns_and_pages_is_joined() -> None:
+    words = f"{FIRST} {SECOND}".replace(".", ",").replace(",", " and", 1).split()
+    first, second, third = " ".join(words[:40]), " ".join(words[40:70]), " ".join(words[70:])
+    pages = [column(first, characters=50) + column(second, x=330, characters=50), column(third, characters=50)]
+    (block,) = read(pdf(pages)).blocks
+    assert block.text == " ".join(words)
+    assert block.page == 1
+
+
+def test_notes_stand_behind_the_text_of_their_page() -> None:
+    words = f"{FIRST} {SECOND}".replace(".", ",").split()
+    note = show("1", 72, 103, 5) + show("The mark of this note is raised above its text.", 76, 100, 8)
+    pages = [column(" ".join(words[:60])) + note, column(f"{' '.join(words[60:])} end.")]
+    document = read(pdf(pages))
+    assert [block.text for block in document.blocks] == [
+        f"{' '.join(words)} end.",
+        "The mark of this note is raised above its text.",
+    ]
+
+
+def test_headings_have_the_level_of_their_number() -> None:
+    page = show("1 The harbour", 72, 740, 14, "F2") + column(FIRST)
+    page += show("1.1 Its houses", 72, 640, 12, "F2") + column(SECOND, y=620)
+    headings = [block for block in read(pdf([page])).blocks if block.kind == "heading"]
+    assert [(block.text, block.level) for block in headings] == [("1 The harbour", 1), ("1.1 Its houses", 2)]
+
+
+def test_lists_tables_code_and_captions_are_no_paragraphs() -> None:
+    page = column(FIRST)
+    page += show("\u2022 the first boat of the morning", 72, 640) + show("\u2022 the second boat", 72, 628)
+    page += "".join(
+        show(name, 72, 600 - 12 * row) + show(size, 200, 600 - 12 * row) + show(year, 300, 600 - 12 * row)
+        for row, (name, size, year) in enumerate(
+            (("Name", "Size", "Year"), ("Anna", "12", "1901"), ("Berta", "9", "1911"))
+        )
+    )
+    page += show("Figure 1: The boats of the harbour.", 72, 540, 9)
+    page += show("for boat in harbour:", 72, 510, 10, "F3") + show("boat.leave()", 96, 498, 10, "F3")
+    blocks = read(pdf([page + column(SECOND, y=460)])).blocks
+    assert [(block.kind, block.text) for block in blocks] == [
+        ("paragraph", FIRST),
+        ("list_item", "the first boat of the morning"),
+        ("list_item", "the second boat"),
+        ("table_row", "Name Size Year"),
+        ("table_row", "Anna 12 1901"),
+        ("table_row", "Berta 9 1911"),
+        ("caption", "Figure 1: The boats of the harbour."),
+        ("code", "for boat in harbour:\n     boat.leave()"),
+        ("paragraph", SECOND),
+    ]
+
+
+def test_contents_are_notices() -> None:
+    entries = [("1 The harbour", "3"), ("1.1 Its houses", "4"), ("2 The boats", "9")]
+    page = show("Contents", 72, 740, 14, "F2")
+    page += "".join(
+        show(f"{name} . . . . . . . . . . .", 72, 700 - 14 * row) + show(number, 500, 700 - 14 * row)
+        for row, (name, number) in enumerate(entries)
+    )
+    blocks = read(pdf([page, column(FIRST)])).blocks
+    assert [block.kind for block in blocks] == ["heading", "notice", "notice", "notice", "paragraph"]
+
+
+def test_line_numbers_are_removed() -> None:
+    lines = wrap(f"{FIRST} {SECOND}", 70)
+    page = show_lines(lines, 100, 700)
+    page += "".join(show(str(number), 80, 712 - 12 * number, 7) for number in range(1, len(lines) + 1))
+    assert texts(pdf([page])) == [f"{FIRST} {SECOND}"]
+
+
+def test_authors_between_title_and_abstract_are_notices() -> None:
+    page = show("On the boats of the harbour", 200, 740, 18, "F2")
+    page += show("Anna Berg", 150, 710, 12) + show("Bernd Tal", 400, 710, 12)
+    page += show("Institute of Boats", 140, 696) + show("School of Harbours", 390, 696)
+    page += show("Abstract", 72, 660, 12, "F2") + column(FIRST, y=640)
+    document = read(pdf([page]))
+    assert [block.kind for block in document.blocks if block.kind != "notice"] == ["heading", "heading", "paragraph"]
+    assert document.title == "On the boats of the harbour"
+
+
+def test_pages_with_rotation_are_read() -> None:
+    words = wrap(FIRST, 60)
+    turned = "".join(
+        f"BT /F1 10 Tf 0 1 -1 0 {100 + 12 * number} 72 Tm ({line}) Tj ET\n" for number, line in enumerate(words)
+    )
+    assert texts(pdf([turned])) == [FIRST]
+
+
+def test_document_reads_the_same_in_many_threads() -> None:
+    content = pdf([column(FIRST, SECOND)] * 3)
+    with ThreadPoolExecutor(4) as pool:
+        documents = list(pool.map(read, [content] * 12))
+    assert all(document == documents[0] for document in documents)
+
+
+def test_mutated_files_are_read_or_named() -> None:
+    content = pdf([column(FIRST, SECOND), column(SECOND)], title="On harbours")
+    generator = random.Random(0)
+    for _ in range(200):
+        mutated = bytearray(content)
+        for _ in range(generator.randint(1, 12)):
+            mutated[generator.randrange(len(mutated))] = generator.randrange(256)
+        try:
+            read(bytes(mutated))
+        except ValueError as error:
+            assert str(error).startswith("must ")  # noqa: PT017 - a readable file is fine too
