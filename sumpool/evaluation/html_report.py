@@ -3,8 +3,9 @@
 Every text is escaped, and a content security policy admits nothing but the page's own style sheet.
 """
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from importlib.resources import files
+from types import MappingProxyType
 
 from sumpool.evaluation.agreement import TOKENIZERS, WordTokenizer
 from sumpool.evaluation.config import EvaluationConfig
@@ -23,13 +24,19 @@ _NAMES = {"rouge1": "ROUGE-1", "rouge2": "ROUGE-2", "rougeL": "ROUGE-L", "rougeL
 _TEXT_COLUMNS = {"slice", "system", "compared", "compared with"}
 
 
-def to_html(report: EvaluationReport, distribution: Distribution, config: EvaluationConfig) -> str:
+def to_html(
+    report: EvaluationReport,
+    distribution: Distribution,
+    config: EvaluationConfig,
+    identity: Mapping[str, str] = MappingProxyType({}),
+) -> str:
     """Render a report.
 
     Args:
         report: The report.
         distribution: Scores of the documents, and the best and worst of them.
         config: Settings of the evaluation.
+        identity: Origin of the summaries, such as the SHA-256 of the model and the settings of its search.
     """
     system = report.rows[0].system if report.rows else "no documents"
     title = f"Evaluation of {system}"
@@ -46,7 +53,7 @@ def to_html(report: EvaluationReport, distribution: Distribution, config: Evalua
 <h2>Worst documents</h2>
 {_articles(distribution.worst, tokenizer)}
 <h2>Settings</h2>
-{_settings(config)}
+{_settings(config, identity)}
 </main>
 <footer>
 {"".join(f"<p>{escape_html(line)}</p>" for line in (*report.notes, report.signature))}
@@ -89,7 +96,7 @@ _NAME = ' class="name"'
 
 
 def _plots(distribution: Distribution, report: EvaluationReport) -> str:
-    lead = next((row.system for row in report.rows if distribution.lead and row.system.startswith("LEAD-")), "")
+    lead = next((row.system for row in report.rows[1:] if distribution.lead and row.system.startswith("LEAD-")), "")
     outline = f", outline {escape_html(lead)}" if lead else ""
     plots = [
         (
@@ -150,12 +157,13 @@ def _marked(segments: Sequence[MarkedSegment]) -> str:
     )
 
 
-def _settings(config: EvaluationConfig) -> str:
-    entries = "".join(
-        f"<dt>evaluate.{escape_html(name)}</dt><dd>{escape_html(_shown(value))}</dd>" for name, value in config
-    )
+def _settings(config: EvaluationConfig, identity: Mapping[str, str]) -> str:
+    settings = {**identity, **{f"evaluate.{name}": _shown(value) for name, value in config}}
+    entries = "".join(f"<dt>{escape_html(name)}</dt><dd>{escape_html(value)}</dd>" for name, value in settings.items())
     return f"<dl>{entries}</dl>"
 
 
 def _shown(value: object) -> str:
-    return ", ".join(map(str, value)) if isinstance(value, tuple) else str(value)
+    if isinstance(value, tuple):
+        return ", ".join(map(str, value)) or "none"
+    return str(value).lower() if value is None or isinstance(value, bool) else str(value)

@@ -135,7 +135,7 @@ def _export(
     texts: list[tuple[Path, str]] = []
     if results.html:
         distribution = read_distribution(folder, task.references(), EXTREMES)
-        texts.append((results.html, to_html(evaluation, distribution, config)))
+        texts.append((results.html, to_html(evaluation, distribution, config, task.identity)))
     if results.latex:
         texts.append((results.latex, to_latex(evaluation)))
     if results.csv:

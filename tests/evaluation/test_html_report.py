@@ -90,7 +90,7 @@ def page(text: str, system: str = "tiny") -> str:
     document = ExtremeDocument(text, dict.fromkeys(TYPES, 0.5), f"hosts send {text}", f"{text} hosts send", text * 3000)
     scores = {name: [0.25, 0.5] for name in TYPES}
     distribution = Distribution(scores, scores, [3, 4], [document], [replace(document, document=None)])
-    return to_html(report, distribution, EvaluationConfig(tokenizer="unicode"))
+    return to_html(report, distribution, EvaluationConfig(tokenizer="unicode"), {"model": text})
 
 
 @pytest.mark.parametrize("text", HOSTILE)
@@ -103,6 +103,7 @@ def test_hostile_texts_are_texts(text: str) -> None:
     assert not re.search(r"[\x00-\x08\x0b-\x1f\u202e\ud800]", markup)
     safe = re.sub("[\x00\x1b\u202e\ud800]", "\ufffd", text)
     assert f"note {safe}" in parsed.texts
+    assert parsed.texts.count(safe) >= 4  # id of two documents, name of a slice, origin
     assert f"Evaluation of {safe}" in parsed.texts
     assert markup.count("<mark>") >= 4
 
@@ -122,7 +123,16 @@ def test_the_policy_admits_the_style_sheet_alone() -> None:
 def test_the_page_holds_tables_documents_and_settings() -> None:
     parsed = Page(page("rfc7"))
     texts = " ".join(parsed.texts)
-    for part in ("33.3 [25.0, 50.0]", "12/3/4", "Best documents", "Worst documents", "evaluate.tokenizer", "unicode"):
+    for part in (
+        "33.3 [25.0, 50.0]",
+        "12/3/4",
+        "Best documents",
+        "Worst documents",
+        "evaluate.tokenizer",
+        "unicode",
+        "true",
+        "none",
+    ):
         assert part in texts
     assert parsed.texts.count("Beginning of the document") == 1  # the other document is unknown
     assert sum("rfc7" * 300 in text for text in parsed.texts) == 1
