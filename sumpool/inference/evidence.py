@@ -1,20 +1,22 @@
 """Evidence of the summaries of a model: sources of each sentence, unsupported facts, and weights for display.
 
-Usage: `summarize_with_evidence` in place of `generate_summaries`, `summary.evidence.entries()` for JSON,
-`render_evidence_text` for a terminal, and `sumpool.inference.explanation.write_explanation` for an HTML page.
+`generate_with_evidence` and `summarize_with_evidence` stand in for the functions without evidence. The evidence of a
+summary is rendered by `summary.evidence.entries()` for JSON, by `render_evidence_text` for a terminal, and by
+`sumpool.inference.explanation.write_explanation` as an HTML page.
 """
 
 import textwrap
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 from itertools import chain, tee
+from pathlib import Path
 
 import numpy as np
 
 from sumpool.documents.document import Document
 from sumpool.evaluation.abstractiveness import unsupported_facts
 from sumpool.inference.chunking import ChunkedDocument, Chunker
-from sumpool.inference.loading import LoadedModel
+from sumpool.inference.loading import LoadedModel, load_for_generation
 from sumpool.inference.source import SourceSentence
 from sumpool.inference.summaries import Summary, generate_summaries
 from sumpool.interpret.attribution import pooling_weights
@@ -30,11 +32,37 @@ MIN_WEIGHT = 0.05
 """Weight of a source sentence that is reported at least, but for the heaviest one."""
 
 
+def generate_with_evidence(
+    documents: Iterable[Document],
+    folder: Path,
+    overrides: Sequence[str],
+    *,
+    for_page: bool = False,
+    report: Report,
+    check: Check,
+) -> Iterator[Summary]:
+    """Load a model and summarise documents with it, as `sumpool.workflows.summarize.generate_here` does.
+
+    Args:
+        documents: The documents; ids may repeat.
+        folder: The run folder.
+        overrides: Settings to change, each like `summarize.beams=1`.
+        for_page: Whether the evidence has all that an HTML page shows.
+        report: Called with progress and with notes on documents.
+        check: Called between batches.
+
+    Returns:
+        Summaries with `evidence`, in the order of the documents.
+    """
+    loaded = load_for_generation(folder, overrides)
+    return summarize_with_evidence(documents, loaded, for_page=for_page, report=report, check=check)
+
+
 def summarize_with_evidence(
     documents: Iterable[Document],
     loaded: LoadedModel,
     *,
-    poolings: bool = False,
+    for_page: bool = False,
     report: Report = silent,
     check: Check = go_on,
 ) -> Iterator[Summary]:
@@ -43,7 +71,7 @@ def summarize_with_evidence(
     Args:
         documents: The documents; ids may repeat.
         loaded: The model.
-        poolings: Whether the weights after each pooling are computed too, for an HTML page.
+        for_page: Whether the evidence has all that an HTML page shows: the weights after each pooling, and the text.
         report: Called with progress, and with a note for every document that is not read to its end.
         check: Called between batches.
 
@@ -53,22 +81,22 @@ def summarize_with_evidence(
     read, same = tee(documents)
     summaries = generate_summaries(read, loaded, report=report, check=check)
     for summary, document in zip(summaries, same, strict=True):
-        yield add_evidence(summary, document, loaded, poolings=poolings)
+        yield add_evidence(summary, document, loaded, for_page=for_page)
 
 
-def add_evidence(summary: Summary, document: Document, loaded: LoadedModel, *, poolings: bool = False) -> Summary:
+def add_evidence(summary: Summary, document: Document, loaded: LoadedModel, *, for_page: bool = False) -> Summary:
     """Return a summary with its evidence; one without text is returned unchanged.
 
     Args:
         summary: Summary of the document.
         document: The document.
         loaded: The model that made the summary. Extracted sentences need no pass of it.
-        poolings: Whether the weights after each pooling are computed too.
+        for_page: Whether the evidence has all that an HTML page shows: the weights after each pooling, and the text.
     """
     if not summary.summary:
         return summary
     is_written = not summary.extraction.sentences
-    chunked = Chunker(loaded).chunk(document) if is_written or poolings else None
+    chunked = Chunker(loaded).chunk(document) if is_written or for_page else None
     source = chunked.sentences if chunked and is_written else summary.source
     summary = replace(summary, source=source if document.blocks else tuple(_with_lines(source, document.text)))
     if chunked and is_written:
@@ -85,10 +113,11 @@ def add_evidence(summary: Summary, document: Document, loaded: LoadedModel, *, p
             )
             for sentence, row in zip(sentences, weights, strict=True)
         ),
-        read=frozenset(chain.from_iterable(chunked.indices)) if chunked else None,
-        poolings=tuple(_poolings(chunked, loaded)) if chunked and poolings else (),
+        read=frozenset(chain.from_iterable(chunked.indices)) if chunked and chunked.chunks else None,
+        poolings=tuple(_poolings(chunked, loaded)) if chunked and for_page else (),
+        text=document.text if for_page else "",
     )
-    return replace(summary, evidence=evidence)
+    return replace(summary, evidence=evidence, title=document.title, notes=document.notes)
 
 
 def _written_sentences(text: str, chunked: ChunkedDocument, loaded: LoadedModel) -> tuple[list[str], np.ndarray]:

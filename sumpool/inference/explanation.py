@@ -10,7 +10,6 @@ from importlib.resources import files
 from itertools import chain, groupby, repeat
 from pathlib import Path
 
-from sumpool.documents.document import Document
 from sumpool.inference.evidence import place_name
 from sumpool.inference.source import SourceSentence
 from sumpool.inference.summaries import Summary
@@ -28,31 +27,30 @@ _POINTED = "background: var(--pointed); text-decoration: underline 2px var(--acc
 _EMPTY = Evidence(())
 
 
-def write_explanation(path: Path, document: Document, summary: Summary) -> None:
+def write_explanation(path: Path, summary: Summary) -> None:
     """Write the explanation of a summary.
 
     Args:
         path: The file, which is replaced as a whole.
-        document: The document.
-        summary: Its summary from `summarize_with_evidence` with `poolings`; without evidence there are no marks.
+        summary: Summary with evidence for a page; without it, the page has neither marks nor the lines of code.
 
     Raises:
         ResourceError: If the disk is full or fails.
     """
     with disk_errors(path):
-        replace_file(path, render_explanation(document, summary).encode())
+        replace_file(path, render_explanation(summary).encode())
 
 
-def render_explanation(document: Document, summary: Summary) -> str:
+def render_explanation(summary: Summary) -> str:
     """Render the explanation of a summary as an HTML page."""
     evidence = summary.evidence or _EMPTY
-    title = document.title or document.id
+    title = summary.title or summary.id
     language = language_attribute(summary.language)
     body = f"""\
 <a class="skip" href="#document">Skip to the document</a>
 <header>
 <h1{language} dir="auto">{escape_html(title)}</h1>
-{_about(document, summary)}
+{_about(summary)}
 </header>
 <main class="columns">
 <section class="summary" aria-labelledby="summary-title" tabindex="0">
@@ -63,24 +61,25 @@ def render_explanation(document: Document, summary: Summary) -> str:
 <article class="document" id="document" aria-labelledby="document-title">
 <h2 id="document-title">Document</h2>
 <div{language} dir="auto">
-{_document(document, summary.source, evidence)}
+{_document(summary.source, evidence)}
 </div>
 </article>
 </main>"""
     return html_page(f"Summary of {title}", body, _style(evidence))
 
 
-def _about(document: Document, summary: Summary) -> str:
+def _about(summary: Summary) -> str:
     """Source, kind of summary, and how much was read."""
-    model = f" by {escape_html(summary.model)}" if summary.model else ""
-    lines = [f'<p class="muted"><bdi>{escape_html(document.id)}</bdi>: {escape_html(summary.mode)} summary{model}</p>']
+    model = f" by {escape_html(summary.model)}" if summary.model and summary.tokens_read else ""
+    lines = [f'<p class="muted"><bdi>{escape_html(summary.id)}</bdi>: {escape_html(summary.mode)} summary{model}</p>']
     if summary.tokens_total:
         share = f"{summary.tokens_read:,} of {summary.tokens_total:,} tokens ({_percent(summary)})"
         lines.append(
             f'<p><meter min="0" max="{summary.tokens_total}" value="{summary.tokens_read}" '
             f'aria-label="Share of the document that was read">{_percent(summary)}</meter> read {share}</p>'
         )
-    lines += [f'<p class="muted">{escape_html(note)}</p>' for note in summary.notes or document.notes]
+    notes = [summary.extraction.cause, *summary.notes]
+    lines += [f'<p class="muted">{escape_html(note)}</p>' for note in notes if note]
     return "\n".join(lines)
 
 
@@ -129,7 +128,7 @@ def _heat_choice(evidence: Evidence) -> str:
     )
 
 
-def _document(document: Document, source: Sequence[SourceSentence], evidence: Evidence) -> str:
+def _document(source: Sequence[SourceSentence], evidence: Evidence) -> str:
     """Blocks of the document, with the place where the model stopped reading."""
     read = evidence.read
     last_read = max(read) if read else None
@@ -147,7 +146,7 @@ def _document(document: Document, source: Sequence[SourceSentence], evidence: Ev
             parts.append('<p class="stop">The model did not read the text from here on.</p>')
             stopped = True
         tag, name = _TAGS.get(kind, "p"), _CLASSES.get(kind, "text")
-        text = " ".join(_source_sentence(document, index, part, evidence, used) for index, part in sentences)
+        text = " ".join(_source_sentence(index, part, evidence, used) for index, part in sentences)
         parts.append(f'<{tag} dir="auto" class="{name}">{text}</{tag}>')
     return "\n".join(parts)
 
@@ -161,13 +160,11 @@ def _used(evidence: Evidence) -> dict[int, list[int]]:
     return used
 
 
-def _source_sentence(
-    document: Document, index: int, sentence: SourceSentence, evidence: Evidence, used: dict[int, list[int]]
-) -> str:
+def _source_sentence(index: int, sentence: SourceSentence, evidence: Evidence, used: dict[int, list[int]]) -> str:
     """Sentence of the document, with its heat and with links to the sentences of the summary that come from it."""
     text = _words(index, sentence.text, evidence)
-    if sentence.kind == "code":
-        text = escape_html(document.text[sentence.start : sentence.end])
+    if sentence.kind == "code" and evidence.text:
+        text = escape_html(evidence.text[sentence.start : sentence.end])
     names = ["used", *(f"f{number}" for number in used.get(index, ()))] if index in used else []
     if evidence.read is not None and index not in evidence.read and sentence.kind not in ("heading", "code"):
         names.append("unread")

@@ -5,12 +5,13 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import partial
 from itertools import islice
 from pathlib import Path
+from typing import Protocol
 
 import torch
 
 from sumpool.data.processes import ordered_map
 from sumpool.documents.document import Document
-from sumpool.inference.loading import load_for_generation
+from sumpool.inference.loading import LoadedModel, load_for_generation
 from sumpool.inference.summaries import Summary, generate_summaries
 from sumpool.progress import Check, Progress, Report, go_on, silent
 
@@ -22,12 +23,20 @@ Result = tuple[list[Summary], list[str]]
 """Summaries of a task, and notes on its documents."""
 
 
+class GenerateTask(Protocol):
+    """Generation of summaries with a loaded model, such as `generate_summaries`."""
+
+    def __call__(self, documents: Sequence[Document], loaded: LoadedModel, *, report: Report) -> Iterator[Summary]:
+        """Yield the summaries in the order of the documents."""
+
+
 def summarize_in_processes(
     documents: Iterable[Document],
     folder: Path,
     overrides: Sequence[str] = (),
     *,
     jobs: int,
+    generate: GenerateTask = generate_summaries,
     report: Report = silent,
     check: Check = go_on,
 ) -> Iterator[Summary]:
@@ -38,6 +47,7 @@ def summarize_in_processes(
         folder: The run folder.
         overrides: Settings to change, each like `summarize.beams=1`.
         jobs: Number of processes, which share the cores.
+        generate: GenerateTasks the summaries of a task, a function that can be pickled.
         report: Called with progress and with the notes on documents.
         check: Called while waiting for a result.
 
@@ -49,7 +59,9 @@ def summarize_in_processes(
     """
     threads = max(1, (os.cpu_count() or 1) // jobs)
     done = 0
-    for summaries, notes in ordered_map(partial(_build, folder, overrides, threads), _tasks(documents), jobs, check):
+    for summaries, notes in ordered_map(
+        partial(_build, folder, overrides, threads, generate), _tasks(documents), jobs, check
+    ):
         for note in notes:
             report(Progress("summarize", done, note=note))
         for summary in summaries:
@@ -64,7 +76,7 @@ def _tasks(documents: Iterable[Document]) -> Iterator[Task]:
         yield task
 
 
-def _build(folder: Path, overrides: Sequence[str], threads: int) -> Callable[[Task], Result]:
+def _build(folder: Path, overrides: Sequence[str], threads: int, generate: GenerateTask) -> Callable[[Task], Result]:
     """Load the model in a worker process and return the function that summarises the documents of a task."""
     torch.set_num_threads(threads)
     loaded = load_for_generation(folder, overrides)
@@ -75,6 +87,6 @@ def _build(folder: Path, overrides: Sequence[str], threads: int) -> Callable[[Ta
         def collect(progress: Progress) -> None:
             notes.extend([progress.note] if progress.note else [])
 
-        return list(generate_summaries(documents, loaded, report=collect)), notes
+        return list(generate(documents, loaded, report=collect)), notes
 
     return summarize

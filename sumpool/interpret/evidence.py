@@ -64,11 +64,13 @@ class Evidence:
         sentences: Evidence of each sentence.
         read: Indices of the source sentences that the model read; None if no model read the document.
         poolings: Weights after each pooling, first to last; empty unless asked for.
+        text: Text of the document; empty unless asked for.
     """
 
     sentences: tuple[SentenceEvidence, ...]
     read: frozenset[int] | None = None
     poolings: tuple[PoolingWeights, ...] = ()
+    text: str = ""
 
     def entries(self) -> list[dict[str, Any]]:
         """Return the evidence of each sentence as values of JSON, weights with four digits."""

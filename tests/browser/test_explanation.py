@@ -36,12 +36,12 @@ def page(loaded: LoadedModel) -> str:
     blocks = [HEADING, *(TextBlock(text, page=1 + number // 10) for number, text in enumerate(texts)), ITEM]
     text = "\n\n".join(block.text for block in blocks)
     document = Document("memo.pdf", text, title="Memo", blocks=tuple(blocks))
-    (summary,) = summarize_with_evidence([document], loaded, poolings=True)
+    (summary,) = summarize_with_evidence([document], loaded, for_page=True)
     assert summary.evidence is not None
     first, *others = summary.evidence.sentences
     marked = replace(first, unsupported=("42", "MIT"))
     evidence = replace(summary.evidence, sentences=(marked, *others))
-    return render_explanation(document, replace(summary, evidence=evidence, language="en", model="the shipped model"))
+    return render_explanation(replace(summary, evidence=evidence, language="en", model="the shipped model"))
 
 
 def test_pointing_at_a_summary_sentence_marks_its_sources(browser: Browser, page: str) -> None:
@@ -176,12 +176,12 @@ def hostile_page(number: int, loaded: LoadedModel) -> tuple[str, str]:
         id, sentence, 0.0, 1, 2, 0.0, title=title, language=language, model=name, sentences=(sentence,),
         extraction=extraction, source=source,
     )  # fmt: skip
-    explained = add_evidence(summary, document, loaded, poolings=number % 10 == 0)
+    explained = add_evidence(summary, document, loaded, for_page=number % 10 == 0)
     assert explained.evidence is not None
     last = source[-1]
     entry = EvidenceSource(len(source) - 1, fact, last.start, last.end, None, None, 1.0)
     evidence = replace(explained.evidence, sentences=(SentenceEvidence(sentence, (fact,), (entry,)),))
-    return render_explanation(document, replace(explained, evidence=evidence)), Rendering("html").render(summary)
+    return render_explanation(replace(explained, evidence=evidence)), Rendering("html").render(summary)
 
 
 def test_hostile_documents_run_and_load_nothing(browser: Browser, loaded: LoadedModel) -> None:

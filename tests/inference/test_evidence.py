@@ -8,15 +8,18 @@ from sumpool.documents.document import Document, TextBlock
 from sumpool.inference.evidence import (
     MAX_SOURCES,
     add_evidence,
+    generate_with_evidence,
     place_name,
     render_evidence_text,
     summarize_with_evidence,
 )
 from sumpool.inference.loading import LoadedModel, load_for_generation
 from sumpool.inference.mbr_extraction import Extraction
+from sumpool.inference.parallel import summarize_in_processes
 from sumpool.inference.source import source_sentences
 from sumpool.inference.summaries import Summary, generate_summaries
 from sumpool.interpret.evidence import Evidence, EvidenceSource, SentenceEvidence
+from sumpool.progress import go_on, silent
 from tests.conftest import story
 
 
@@ -82,8 +85,8 @@ def test_unsupported_facts_are_marked(run_folder: Path) -> None:
 
 def test_poolings_have_a_weight_for_every_word_read(run_folder: Path) -> None:
     document = Document("1", story(1, 60))
-    (whole,) = summarize_with_evidence([document], load(run_folder, "abstractive"), poolings=True)
-    (cut,) = summarize_with_evidence([document], load(run_folder, "extractive", "truncate"), poolings=True)
+    (whole,) = summarize_with_evidence([document], load(run_folder, "abstractive"), for_page=True)
+    (cut,) = summarize_with_evidence([document], load(run_folder, "extractive", "truncate"), for_page=True)
     for summary in (whole, cut):
         assert summary.evidence is not None
         assert summary.evidence.read is not None
@@ -112,6 +115,19 @@ def test_evidence_is_a_part_of_the_json(run_folder: Path) -> None:
     entries = json.loads(summary.as_json())["evidence"]
     assert entries[0]["sources"][0]["weight"] == 1
     assert "evidence" not in json.loads(replace(summary, evidence=None).as_json())
+
+
+@pytest.mark.parametrize("jobs", [0, 2])
+def test_evidence_of_any_generation(run_folder: Path, jobs: int) -> None:
+    documents = [Document(str(number), story(number, 12)) for number in range(3)]
+    loaded = load(run_folder, "extractive")
+    expected = [summary.evidence for summary in summarize_with_evidence(documents, loaded)]
+    overrides = ["summarize.mode=extractive"]
+    if jobs:
+        results = summarize_in_processes(documents, run_folder, overrides, jobs=jobs, generate=summarize_with_evidence)
+    else:
+        results = generate_with_evidence(documents, run_folder, overrides, report=silent, check=go_on)
+    assert [summary.evidence for summary in results] == expected
 
 
 def test_text_is_an_indented_list() -> None:

@@ -61,7 +61,7 @@ class Page(HTMLParser):
         return [attributes[name] or "" for _, attributes in self.elements if name in attributes]
 
 
-def example() -> tuple[Document, Summary]:
+def example() -> Summary:
     """A document with every kind of block, of which the model read the first four, and a summary of two sentences."""
     document = Document(
         "memo.pdf", "\n\n".join(b.text for b in TEXTS), title="Memo", blocks=TEXTS, notes=("2 lines cut",)
@@ -74,6 +74,7 @@ def example() -> tuple[Document, Summary]:
             SentenceEvidence("Gateways drop packets.", (), (entries[2],)),
         ),
         read=frozenset({1, 2, 4}),
+        text=document.text,
         poolings=tuple(
             PoolingWeights(
                 f"pooling {number}",
@@ -83,11 +84,23 @@ def example() -> tuple[Document, Summary]:
         ),
     )
     text = "Hosts send 42 packets. Gateways drop packets."
-    return document, Summary("memo.pdf", text, 0, 12, 48, 0.1, language="en", source=source, evidence=evidence)
+    return Summary(
+        "memo.pdf",
+        text,
+        0,
+        12,
+        48,
+        0.1,
+        title=document.title,
+        language="en",
+        notes=document.notes,
+        source=source,
+        evidence=evidence,
+    )
 
 
 def test_sentences_link_to_their_sources_and_back() -> None:
-    page = Page(render_explanation(*example()))
+    page = Page(render_explanation(example()))
     links = [link for link in page.having("href") if link != "#document"]
     assert links == ["#d1", "#d2", "#d2", "#s1", "#s1", "#s2"]
     assert {link[1:] for link in links} <= set(page.texts)
@@ -106,8 +119,8 @@ def test_sentences_link_to_their_sources_and_back() -> None:
 
 
 def test_the_whole_document_is_shown_once() -> None:
-    document, summary = example()
-    page = Page(render_explanation(document, summary))
+    summary = example()
+    page = Page(render_explanation(summary))
     text = " ".join(page.texts["document"].split())
     for sentence in summary.source:
         assert text.count(" ".join(sentence.text.split())) == 1
@@ -119,7 +132,7 @@ def test_the_whole_document_is_shown_once() -> None:
 
 
 def test_words_have_a_level_for_each_pooling() -> None:
-    markup = render_explanation(*example())
+    markup = render_explanation(example())
     assert '<span class="p1k2 p2k3">send</span> <span class="p1k3 p2k5">packets.</span>' in markup
     assert "body:has(#heat2:checked) .p2k5 { background: var(--heat5); }" in markup
     assert "#heat3" not in markup
@@ -127,18 +140,18 @@ def test_words_have_a_level_for_each_pooling() -> None:
 
 
 def test_equal_neighbours_share_an_element() -> None:
-    document, summary = example()
+    summary = example()
     assert summary.evidence is not None
     whole = PoolingWeights("all", tuple((1.0,) * len(s.text.split()) for s in summary.source))
-    markup = render_explanation(document, replace(summary, evidence=replace(summary.evidence, poolings=(whole,))))
+    markup = render_explanation(replace(summary, evidence=replace(summary.evidence, poolings=(whole,))))
     assert '<span class="p1k5">Gateways drop packets.</span>' in markup
 
 
 def test_pages_of_a_model(run_folder: Path, tmp_path: Path) -> None:
     document = Document("story", story(1, 60))
     loaded = load_for_generation(run_folder, ["summarize.mode=abstractive", "summarize.on_overflow=truncate"])
-    (summary,) = summarize_with_evidence([document], loaded, poolings=True)
-    write_explanation(tmp_path / "page.html", document, summary)
+    (summary,) = summarize_with_evidence([document], loaded, for_page=True)
+    write_explanation(tmp_path / "page.html", summary)
     page = Page((tmp_path / "page.html").read_text("utf-8"))
     assert "did not read the text from here on" in page.text
     assert any(name.startswith("p1k") for name in page.having("class"))
@@ -146,32 +159,45 @@ def test_pages_of_a_model(run_folder: Path, tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("mode", ["no summary", "no evidence", "no title"])
 def test_incomplete_summaries_have_a_page(mode: str) -> None:
-    document, summary = example()
+    summary = example()
     if mode == "no summary":
         summary = Summary("memo.pdf", "", None, 0, 0, 0.0, reason="the document must hold text, got none")
-        document = Document("memo.pdf", "")
     elif mode == "no evidence":
         summary = replace(summary, evidence=None)
     else:
-        document = replace(document, title="")
-    page = Page(render_explanation(document, summary))
+        summary = replace(summary, title="")
+    page = Page(render_explanation(summary))
     assert {"no summary": "No summary: the document must", "no evidence": summary.summary, "no title": "memo.pdf"}[
         mode
     ] in page.text
     assert ("#s1" in page.having("href")) == (mode == "no title")
 
 
+def test_summaries_without_a_model_have_no_unread_text(run_folder: Path) -> None:
+    text = "Die Rechner senden Pakete an die Router, und diese verwerfen alle, die zu lang sind. " * 9
+    document = Document("memo", text)
+    loaded = load_for_generation(run_folder, ["summarize.mode=auto"])
+    (summary,) = summarize_with_evidence([document], replace(loaded, language="en"), for_page=True)
+    assert summary.tokens_read == 0
+    markup = render_explanation(replace(summary, model="runs/a"))
+    page = Page(markup)
+    assert "German" in page.text
+    assert "runs/a" not in page.text
+    assert "#s1" in page.having("href")
+    assert not any("unread" in name for name in page.having("class"))
+
+
 def test_hostile_texts_are_text() -> None:
     payload = "</style></p>\"'><img src=x onerror=alert(1)> $body {title} \u202e\x00 javascript:alert(1)"
-    document = Document(payload, payload, title=payload, notes=(payload,))
+    document = Document(payload, payload)
     source = source_sentences(document, SentenceSplitter.default())
     entry = EvidenceSource(0, payload, 0, 9, None, None, 1.0)
     words = tuple(tuple(1.0 for _ in s.text.split()) for s in source)
     evidence = Evidence(
         (SentenceEvidence(payload, (payload,), (entry,)),), frozenset({0}), (PoolingWeights(payload, words),)
     )
-    summary = Summary(payload, payload, 0, 1, 1, 0.0, language=payload, model=payload, mode=payload)
-    markup = render_explanation(document, replace(summary, source=source, evidence=evidence))
+    summary = Summary(payload, payload, 0, 1, 1, 0.0, language=payload, model=payload, mode=payload, title=payload)
+    markup = render_explanation(replace(summary, source=source, evidence=evidence, notes=(payload,)))
     page = Page(markup)
     assert {tag for tag, _ in page.elements}.isdisjoint({"img", "script", "svg", "iframe"})
     assert not any(name.startswith("on") for _, attributes in page.elements for name in attributes)
@@ -181,4 +207,4 @@ def test_hostile_texts_are_text() -> None:
 
 def test_a_full_disk_is_named() -> None:
     with pytest.raises(ResourceError, match="/dev/full"):
-        write_explanation(Path("/dev/full/page.html"), *example())
+        write_explanation(Path("/dev/full/page.html"), example())
