@@ -74,8 +74,10 @@ def summarize(
     with 3 if a document has no summary; all others have theirs.
     """
     from sumpool.cli.summary_output import Target, open_output
+    from sumpool.data.report import remembered_fields
     from sumpool.documents.document import ReadOptions
     from sumpool.documents.read import read_documents
+    from sumpool.inference.loading import RUNS, default_model
     from sumpool.inference.parallel import summarize_in_processes
     from sumpool.progress import interruptible
     from sumpool.workflows.summarize import generate_here
@@ -94,7 +96,9 @@ def summarize(
     rendering = Rendering("json" if json else format, style, title)
     is_single = len(names) == 1 and not Path(names[0]).is_dir() and ".jsonl" not in names[0]
     with_ids = not is_single and not title and rendering.format in ("text", "markdown")
-    options = ReadOptions(field=field, glob=glob, keep_references=keep_references)
+    fields = remembered_fields(model or default_model(RUNS))
+    trained_field = fields.document if fields else None
+    options = ReadOptions(field=field, trained_field=trained_field, glob=glob, keep_references=keep_references)
     documents = islice(chain.from_iterable(read_documents(name, options) for name in names), limit)
     count, failed = 0, list[str]()
     with screen() as output, interruptible() as interruption:

@@ -104,13 +104,15 @@ class ReadOptions:
     """Options of reading.
 
     Attributes:
-        field: Field of the text in rows (JSON lines, Parquet); None takes the first usual name.
+        field: Field of the text in rows (JSON lines, tables); None takes `trained_field`, else the first usual name.
+        trained_field: Field of the documents that the model was trained on, taken from the rows that have it.
         keep_references: Whether references and appendices stay.
         glob: Pattern of the file names that are read from folders.
         max_bytes: Bytes that a file may have after decompression.
     """
 
     field: str | None = None
+    trained_field: str | None = None
     keep_references: bool = False
     glob: str = "*"
     max_bytes: int = 256 * 2**20

@@ -37,7 +37,7 @@ def row_documents(where: str, content: bytes, kind: str, options: ReadOptions) -
         lines = _parquet(where, content, options)
     else:
         lines = _separated(where, decode_text(content).text, "\t" if kind == "tsv" else "")
-    yield from (_document(line, options.field) for line in lines)
+    yield from (_document(line, options) for line in lines)
 
 
 def json_line_documents(path: Path, options: ReadOptions) -> Iterator[Document]:
@@ -47,7 +47,7 @@ def json_line_documents(path: Path, options: ReadOptions) -> Iterator[Document]:
         DataError: If the file is missing or truncated.
     """
     with open_bytes(path) as file:
-        yield from (_document(line, options.field) for line in _json_lines(str(path), file, options))
+        yield from (_document(line, options) for line in _json_lines(str(path), file, options))
 
 
 def _json_lines(where: str, file: IO[bytes], options: ReadOptions) -> Iterator[Line | Reject]:
@@ -73,7 +73,7 @@ def _parquet(where: str, content: bytes, options: ReadOptions) -> Iterator[Line 
     try:
         with parquet.ParquetFile(BufferReader(content), page_checksum_verification=True) as file:
             present = file.schema_arrow.names
-            wanted = (options.field, *DOCUMENT_FIELDS, *ID_FIELDS, *_TITLE_FIELDS)
+            wanted = (options.field, options.trained_field, *DOCUMENT_FIELDS, *ID_FIELDS, *_TITLE_FIELDS)
             names = [name for name in dict.fromkeys(wanted) if name in present] or present[:12]
             for batch in file.iter_batches(64, columns=names, use_threads=False):
                 for row in batch.to_pylist():
@@ -103,12 +103,14 @@ def _separated(where: str, text: str, delimiter: str) -> Iterator[Line | Reject]
         csv.field_size_limit(previous)
 
 
-def _document(line: Line | Reject, field: str | None) -> Document:
+def _document(line: Line | Reject, options: ReadOptions) -> Document:
     if isinstance(line, Reject):
         return Document(line.where, "", f"{line.where} {line.reason}")
     name = _row_id(line)
     try:
-        text = text_of(line.fields, field or guess_field(line.fields, DOCUMENT_FIELDS) or DOCUMENT_FIELDS[0])
+        trained = options.trained_field if options.trained_field in line.fields else None
+        field = options.field or trained or guess_field(line.fields, DOCUMENT_FIELDS) or DOCUMENT_FIELDS[0]
+        text = text_of(line.fields, field)
     except ValueError as error:
         return Document(name, "", f"{line.where} {error}")
     text, invisible = remove_invisible(text)

@@ -8,6 +8,7 @@ import pytest
 from typer.testing import CliRunner, Result
 
 from sumpool.cli.app import app, explain
+from sumpool.data.sources._base import Fields
 from sumpool.errors import CheckpointError, DataError, RecipeError, SumpoolError
 
 WORDS = (
@@ -213,3 +214,20 @@ def test_train_takes_a_sweep() -> None:
     assert [line.split()[0] for line in result.stdout.splitlines()[3:5]] == ["one", "two"]
     assert "validation loss" in Path("runs/two/table.md").read_text()
     assert Path("runs/two/one-seed3/model.safetensors").exists()
+
+
+def test_rows_are_read_from_the_field_that_the_model_was_trained_on(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    row = {"document": "The router is here. " * 9, "body": "The packet of the host is lost. " * 9}
+    (tmp_path / "x.jsonl").write_text(f"{json.dumps(row)}\n")
+
+    def summary(*options: str) -> str:
+        result = run("summarize", str(tmp_path / "x.jsonl"), "--mode", "extractive", *options)
+        assert result.exit_code == 0, result.output
+        return result.stdout
+
+    assert "router" in summary()
+    monkeypatch.setattr("sumpool.data.report.remembered_fields", lambda _: Fields("body", "summary", None))
+    assert "packet" in summary()
+    assert "router" in summary("--field", "document")

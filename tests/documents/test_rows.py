@@ -43,6 +43,18 @@ def test_parquet_rows_are_documents() -> None:
     assert wrong.error == "x.parquet:1 must have a field 'document', got 'number'"
 
 
+def test_trained_field_is_taken_where_a_row_has_it() -> None:
+    content = b'{"text": "Usual.", "body": "Trained."}\n{"text": "Usual."}\n'
+    rows = row_documents("x.jsonl", content, "jsonl", ReadOptions(trained_field="body"))
+    assert [row.text for row in rows] == ["Trained.", "Usual."]
+    rows = row_documents("x.jsonl", content, "jsonl", ReadOptions(field="text", trained_field="body"))
+    assert [row.text for row in rows] == ["Usual.", "Usual."]
+    parquet = table(text=["Usual."], body=["Trained."])
+    assert [row.text for row in row_documents("x", parquet, "parquet", ReadOptions(trained_field="body"))] == [
+        "Trained."
+    ]
+
+
 def test_damaged_parquet_is_an_error() -> None:
     with pytest.raises(DataError, match=r"x.parquet must be complete, got: .* after row 0; get the file again"):
         list(row_documents("x.parquet", b"PAR1" + b"x" * 50, "parquet", DEFAULT_OPTIONS))
