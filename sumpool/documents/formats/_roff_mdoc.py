@@ -67,6 +67,8 @@ def _parts(macro: str, words: list[str], name: str) -> list[str]:
         return [first + GLUE, *_plain(words, "", name)]
     if macro in _CLOSING:
         return [GLUE + _CLOSING[macro], *_plain(words, "", name)]
+    if macro == "Bx" and words[:1] and words[0][0].isdigit():
+        return [f"{words[0]}BSD", *_plain(words[1:], "", name)]
     if macro in _NAMES:
         return [_NAMES[macro], *_plain(words, "", name)]
     if macro == "Ns":

@@ -201,7 +201,7 @@ class RstReader:
         return TextBlock(self._text(text), "list_item", max(1, self.lists), line=line.number)
 
     def _paragraph(self, lines: Sequence[SourceLine]) -> TextBlock:
-        text = " ".join(line.text for line in lines)
+        text = " ".join(line.text[:-1] if line.text.endswith("\\") else line.text for line in lines)
         if text.endswith("::"):
             text = text[:-1] if text[-3:-2].strip() else text[:-2].rstrip()
         kind = "list_item" if self.lists else "paragraph"

@@ -19,7 +19,7 @@ _MAX_SHORT_WORDS, _MAX_SHORT_LENGTH = 10, 70
 _MAX_CAPITAL_WORDS = 8
 _MAX_STOPPED_WORDS = 6
 """Words of a numbered heading that ends with a full stop."""
-_STOPS = ".;,:!\u3002\uff1b\uff0c\uff1a\uff01"
+_STOPS = ".;,:\u3002\uff1b\uff0c\uff1a\uff01"
 
 
 class Headings:
