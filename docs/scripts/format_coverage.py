@@ -31,6 +31,12 @@ from sumpool.documents.read import read_documents
 GOLD = Path(__file__).parents[1] / "format-coverage"
 _WORD = re.compile(r"[\u3040-\u30ff\u3400-\u9fff]|[^\W_]+(?:['\u2019-][^\W_]+)*")
 _PART = re.compile(r"(?P<unit>page|line)s? (?P<first>\d+)(?:-(?P<last>\d+))?")
+_UNPACKERS = {
+    ".deb": ("dpkg-deb", "--fsys-tarfile"),
+    ".gz": ("gzip", "-dc"),
+    ".tgz": ("gzip", "-dc"),
+    ".xz": ("xz", "-dc"),
+}
 _RUNNING_HEAD = "running head: "
 
 
@@ -99,9 +105,7 @@ def package_file(folder: Path, gold: Gold) -> bytes:
         FileNotFoundError: If neither is in the folder.
     """
     if gold.package == "sumpool":
-        with tarfile.open(bundled_sample()) as archive:
-            file = archive.extractfile(next(member for member in archive if Path(member.name).name == gold.path))
-            return file.read() if file else b""
+        return _archived(bundled_sample(), gold.path)
     for root in (folder / gold.package, *folder.glob(f"*/{gold.package}-{gold.version}*"), *folder.glob("*/*")):
         if root.is_dir() and root.name.startswith(gold.package) and (root / gold.path).is_file():
             return (root / gold.path).read_bytes()
@@ -163,9 +167,7 @@ def table(folder: Path) -> Iterator[str]:
 
 
 def _archived(archive: Path, path: str) -> bytes:
-    command = (
-        ["dpkg-deb", "--fsys-tarfile", str(archive)] if archive.suffix == ".deb" else ["gzip", "-dc", str(archive)]
-    )
+    command = [*_UNPACKERS[archive.suffix], str(archive)]
     content = subprocess.run(command, capture_output=True, check=True).stdout
     with tarfile.open(fileobj=io.BytesIO(content)) as source:
         for member in source:

@@ -1,4 +1,4 @@
-"""Decoding of text in any encoding: Unicode first, then a guess by charset-normalizer (extra `documents`).
+"""Decoding of text in any encoding: Unicode first, then a guess by chardet (extra `documents`).
 
 A guess is stated in the notes of the document, and bytes that no encoding explains are named with their position.
 """
@@ -20,6 +20,8 @@ _MIN_GUESSED_BYTES = 16
 """Bytes of a text whose encoding can be guessed."""
 _MAX_GUESSED_BYTES = 2**18
 """Bytes that a guess is made from."""
+_MIN_RIGHT = 10
+"""Characters beyond ASCII for each wrong byte of a text that is UTF-8 all the same."""
 _HIGH_BYTE = re.compile(rb"[\x80-\xff]")
 
 
@@ -84,25 +86,40 @@ def unmarked_utf16(content: bytes) -> str:
     return ""
 
 
+def _damaged_utf8(content: bytes) -> tuple[str, str]:
+    """Decode UTF-8 with few wrong bytes, which become spaces; empty if most bytes beyond ASCII are wrong."""
+    text = content.decode("utf-8", "replace")
+    wrong = text.count("\ufffd") - content.count("\ufffd".encode())
+    if _MIN_RIGHT * wrong > sum(character > "\x7f" for character in text):
+        return "", ""
+    first = len(text.partition("\ufffd")[0].encode())
+    return text.replace(
+        "\ufffd", " "
+    ), f"UTF-8 without {wrong:,} wrong bytes, the first 0x{content[first]:02x} at {first}"
+
+
 def _guess(content: bytes, error: ValueError) -> tuple[str, str]:
     """Decode with the most probable encoding.
 
     Raises:
-        ValueError: If there is none, or charset-normalizer is not installed.
+        ValueError: If there is none, or chardet is not installed.
     """
+    text, note = _damaged_utf8(content)
+    if note:
+        return text, note
     try:
-        from charset_normalizer import from_bytes
+        from chardet import detect
     except ImportError:
         raise ValueError(f"{error}, or detect its encoding: pip install 'sumpool[documents]'") from error
     first = _HIGH_BYTE.search(content)
     start = max(0, first.start() - _MAX_GUESSED_BYTES // 8) if first else 0
-    best = from_bytes(content[start : start + _MAX_GUESSED_BYTES]).best()
-    if best is None:
+    encoding = detect(content[start : start + _MAX_GUESSED_BYTES])["encoding"]
+    if encoding is None:
         raise error
     try:
-        return content.decode(best.encoding), best.encoding
+        return content.decode(encoding), encoding
     except UnicodeDecodeError as wrong:
         raise ValueError(
             f"must be text in one encoding, got byte 0x{content[wrong.start]:02x} at position {wrong.start}, which is "
-            f"not {best.encoding}; convert it"
+            f"not {encoding}; convert it"
         ) from wrong

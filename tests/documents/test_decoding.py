@@ -55,6 +55,13 @@ def test_byte_outside_a_guessed_encoding_is_named() -> None:
         decode_text(content)
 
 
+def test_wrong_bytes_in_utf8_are_named() -> None:
+    start, end = RUSSIAN[:50].encode(), RUSSIAN[50:].encode()
+    text, notes = decode_text(start + b"\xff" + end)
+    assert text == f"{RUSSIAN[:50]} {RUSSIAN[50:]}"
+    assert notes == (f"read as UTF-8 without 1 wrong bytes, the first 0xff at {len(start)}",)
+
+
 def test_missing_library_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
     real = builtins.__import__
 
@@ -65,7 +72,7 @@ def test_missing_library_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
         fromlist: Sequence[str] | None = (),
         level: int = 0,
     ) -> ModuleType:
-        if name == "charset_normalizer":
+        if name == "chardet":
             raise ImportError(name)
         return real(name, globals, locals, fromlist, level)
 
