@@ -29,6 +29,8 @@ _MAX_RUN_IN_WORDS = 6
 """Words of a heading at the beginning of a paragraph at most."""
 _ADDENDUM = re.compile(r"addendum|appendix|future|how to|end of", re.I)
 """Headings of what follows the terms of a licence."""
+_GRANT_WITH_CONDITIONS = re.compile(r"\b(?:granted|permitted)\b.*:$")
+"""Sentence of a licence that is whole without the list that follows it."""
 _GENERIC_NAME = re.compile(r"readme|news|changes|changelog|license|licence|copying|install|faq|index", re.I)
 _LATEST_CHANGES = 25
 """Changes that a summary of a changelog may consist of; the latest are listed first."""
@@ -138,6 +140,8 @@ def _find(
             continue
         place += 1
         text = tidy_sentence(sentence.text)
+        if is_licence and _GRANT_WITH_CONDITIONS.search(text):
+            text = f"{text[:-1]}."
         following = sentences[index + 1] if index + 1 < len(sentences) else None
         is_part = following is not None and following.block == block and _is_part(sentence, following, is_first)
         if section.is_back_matter or is_part or not is_prose_sentence(text, language, names, is_licence=is_licence):

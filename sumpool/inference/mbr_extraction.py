@@ -161,7 +161,8 @@ class MbrExtractor:
         threshold = max(config.keep_threshold, agreement.score(" ".join(extraction.sentences)))
         model_agreement = agreement.score(text)
         if model_agreement > threshold:
-            return NO_EXTRACTION
+            # generated text splices spans, which whole sentences of a document with structure need not
+            return replace(extraction, cause="whole sentences are preferred") if document.blocks else NO_EXTRACTION
         return replace(extraction, cause=f"agreement of the generated text {model_agreement:.2f} <= {threshold:.2f}")
 
 

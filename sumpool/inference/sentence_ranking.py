@@ -48,7 +48,9 @@ MIN_SCORE = 1.8
 _OVERRUN = 1.1
 """Words of a selection at most, relative to the budget."""
 _ASIDES = re.compile(r"[(\[\u2014\uff08]| - |\be\.g\.|\bi\.e\.|\bz\. ?B\.|\bfor example\b|\bfor instance\b", re.I)
-_REFERENCE = re.compile(r"(?<=\w )(?:this|these|those|such|above|below|following|previous|here)\b")
+_REFERENCE = re.compile(
+    r"(?<=\w )(?:this|these|those|such|above|below|following|previous|here)\b|\b(?:have|in|of|for|with|to|on) that \w"
+)
 _AUTHOR = re.compile(r"\b(?:I|[Mm]y|me)\b")
 _PERSON = re.compile(r"\b(?:[Yy]ou|[Yy]ours?)\b")
 _CONDITION = re.compile(

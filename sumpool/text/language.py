@@ -22,7 +22,8 @@ UNSPACED: Final = frozenset(("zh", "ja", "th"))
 
 _SAMPLE_CHARACTERS = 5_000
 """Characters per sample; a longer text is sampled at its beginning, middle and end."""
-_MIN_WORDS = 20
+_MIN_WORDS, _MIN_SCRIPT_WORDS = 20, 8
+"""Words of a text at least; fewer suffice where the script leaves few languages."""
 _MIN_SHARE = 0.12
 """Function words per word of a text at least; prose has .25 to .45, word lists and code have fewer."""
 _MIN_VARIETY = 5
@@ -127,7 +128,7 @@ def detect_language(text: str) -> str:
         return _SCRIPT_LANGUAGES[script]
     if script == "cyrillic":
         words = [word for word in words if "\u0400" <= word[0] <= "\u052f"]
-        return _by_function_words(words, _CYRILLIC_LANGUAGES)
+        return _by_function_words(words, _CYRILLIC_LANGUAGES, _MIN_SCRIPT_WORDS)
     spaced = (code for code, language in languages().items() if language.function_words)
     return _by_function_words(words, tuple(code for code in spaced if code not in _CYRILLIC_LANGUAGES))
 
@@ -172,14 +173,15 @@ def _main_script(counts: dict[str, int], letters: int) -> str:
     return script if counts[script] >= _MIN_WORDS and share >= _MIN_SCRIPT_SHARE else ""
 
 
-def _by_function_words(words: list[str], codes: tuple[str, ...]) -> str:
-    if len(words) < _MIN_WORDS:
+def _by_function_words(words: list[str], codes: tuple[str, ...], minimum: int = _MIN_WORDS) -> str:
+    if len(words) < minimum:
         return UNDETECTED
     known = languages()
     shares = {code: sum(word in known[code].function_words for word in words) / len(words) for code in codes}
     best = max(shares, key=shares.__getitem__)
     variety = len(known[best].function_words.intersection(words))
-    return best if shares[best] >= _MIN_SHARE and variety >= _MIN_VARIETY else UNDETECTED
+    is_clear = shares[best] >= _MIN_SHARE and variety >= min(_MIN_VARIETY, minimum // 4)
+    return best if is_clear else UNDETECTED
 
 
 def _sample(text: str) -> str:

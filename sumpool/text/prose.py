@@ -40,7 +40,7 @@ _CODE = re.compile(
 _FIELD = re.compile(r"^[^\s:\uff1a]{1,25}(?: [^\s:\uff1a]{1,25}){0,3}\s*[:\uff1a](?=\s|[^\x00-\x7f]|$)")
 _POINTERS = (
     r"please\b|(?:see|cf|refer|consult|click|visit|send|report|contact|follow|read|continue|turn|skip|go)\b",
-    r"if (?:so|not|this|that)\b|for (?:example|instance)\b|note that\b",
+    r"if (?:so|not|this|that)\b|for (?:example|instance)\b|note\b",
     r"in (?:that|such|these|the same|either) \w+\b|in this (?:case|example|way|situation|mode|section)\b",
     r"(?:the (?:latter|former|same|other|second|third|remaining|above|following))\b|as an? example\b|of course\b",
     r"(?:for|to) (?:more|further|additional|full|complete|details|information|learn|find|read)\b",
@@ -51,6 +51,11 @@ _POINTERS = (
     r"(?-i:By [A-Z])",
     r"(?:figure|table|fig\.|listing|example) \d",
 )
+_IMPERSONAL = re.compile(
+    r"it is (?:\w+ )?(?:possible|important|necessary|recommended|easy) |es gibt |es ist (?:m\u00f6glich|wichtig) "
+    r"|il y a |il est (?:possible|important|recommand\u00e9) "
+)
+"""Start of a sentence whose pronoun refers to nothing."""
 _COMPARING = frozenset(("such", "another", "both", "solche", "solcher"))
 """Words that refer to other things than the document, whatever noun follows."""
 _PAIRS = (("(", ")"), ("[", "]"), ("\u00ab", "\u00bb"), ("\uff08", "\uff09"), ("\u300c", "\u300d"))
@@ -106,6 +111,8 @@ def depends_on_predecessor(sentence: str, language: str = ENGLISH) -> bool:
     start = sentence.lstrip(_OPENING + " ").lower()
     if language in UNSPACED:
         return start.startswith(tuple(words.anaphora)) and not any(noun in start[:8] for noun in words.self_references)
+    if _IMPERSONAL.match(start):
+        return False
     first, *others = [*_WORD.findall(start[:80])[:4], ""]
     if first not in words.anaphora:
         return False

@@ -93,6 +93,13 @@ def test_a_licence_is_summarised_by_its_terms() -> None:
     assert document_genre(document(("heading", "Manual"), ("paragraph", FILLER), ("paragraph", terms))) == ""
 
 
+def test_a_grant_is_whole_without_its_conditions() -> None:
+    terms = "Permission is granted to copy the work to all of you, if the following conditions are met:"
+    licence = document(("heading", "Example License"), ("paragraph", terms), ("list_item", "1. Copy it."))
+    latest, *_ = find_candidates(licence, source_sentences(licence, SentenceSplitter.default()), "en", "licence")
+    assert latest.text == f"{terms[:-1]}."
+
+
 def test_the_addendum_of_a_licence_holds_no_candidates() -> None:
     terms = "Permission is granted to copy the work to all of you."
     licence = document(("heading", "Example License"), ("heading", "ADDENDUM: How to use"), ("paragraph", terms))

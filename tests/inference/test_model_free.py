@@ -101,3 +101,17 @@ def test_what_the_model_cannot_say_is_selected(run_folder: Path, monkeypatch: py
     assert summary.extraction.cause == "the model generated no word"
     assert "The host sends a packet to the gateway." in summary.summary
     assert summary.reason == ""
+
+
+def test_whole_sentences_of_structured_documents_are_preferred(run_folder: Path) -> None:
+    overrides = [
+        "summarize.mode=auto",
+        "summarize.samples=2",
+        "summarize.keep_threshold=0",
+        "summarize.ood_threshold=0",
+    ]
+    loaded = load_for_generation(run_folder, overrides)
+    text = "The host sends a packet to the gateway. Apples fall from all of the trees in it. " * 9
+    parsed = Document.from_parsed("-", ParsedDocument((TextBlock(text.strip()),)))
+    summary, *_ = generate_summaries([parsed], loaded)
+    assert summary.mode == "extractive"

@@ -38,6 +38,10 @@ def test_russian_with_english_terms_is_russian() -> None:
     assert detect_language(f"{TEXTS['ru']} Packet router gateway host switch cable.") == "ru"
 
 
+def test_a_short_text_in_a_script_of_few_languages_is_detected() -> None:
+    assert detect_language("Этот раздел описывает части интерфейса, которые не имеют отношения к пакетам.") == "ru"
+
+
 def test_english_with_a_foreign_word_is_english() -> None:
     assert detect_language(f"{TEXTS['en']} «Пакет» 数据包.") == "en"
 
