@@ -1,7 +1,7 @@
 """Tree of an HTML page, built by lxml from any markup and independent of it afterwards.
 
 lxml is chosen because libxml2 is linear in the nesting of elements, keeps line numbers and reads nothing but the given
-bytes. Its one quadratic case, thousands of attributes in a tag, is refused beforehand.
+bytes. Its one quadratic case, thousands of attributes in a tag, is cut beforehand.
 """
 
 import re
@@ -90,15 +90,14 @@ def parse_markup(markup: str, format_name: str = "HTML") -> HtmlElement:
         format_name: Name of the format in the message about a missing library.
 
     Raises:
-        ValueError: If a tag has thousands of attributes, or elements are nested thousands of levels deep; the message
-            lacks the subject.
+        ValueError: If elements are nested thousands of levels deep; the message lacks the subject.
         DataError: If lxml is not installed.
     """
     try:
         from lxml import etree
     except ImportError as error:
         raise missing_library("lxml", format_name) from error
-    _check_attributes(markup)
+    markup = _TAG.sub(_without_attributes, markup)
     if _XHTML.match(markup):
         markup = _SELF_CLOSED.sub(_close_tag, markup)
     top = HtmlElement("#document")
@@ -150,8 +149,10 @@ def _close_tag(match: re.Match[str]) -> str:
     return match[0] if tag.lower() in VOID else f"<{tag}{attributes}></{tag}>"
 
 
-def _check_attributes(markup: str) -> None:
-    """Raise ValueError if a tag has more attributes than `_MAX_ATTRIBUTES`."""
-    for match in _TAG.finditer(markup):
-        if match.end() - match.start() > _LONG_TAG and len(_QUOTED.sub("", match[0]).split()) > _MAX_ATTRIBUTES:
-            raise ValueError(f"must have at most {_MAX_ATTRIBUTES:,} attributes in a tag, got more; convert it to text")
+def _without_attributes(match: re.Match[str]) -> str:
+    """Cut thousands of attributes out of a tag; what looks like one in a script keeps the end of the script."""
+    tag = match[0]
+    if len(tag) < _LONG_TAG or len(_QUOTED.sub("", tag).split()) <= _MAX_ATTRIBUTES:
+        return tag
+    name, end = tag.split(maxsplit=1)[0], tag.find("</")
+    return name if end < 0 else f"{name} {tag[end:]}"
