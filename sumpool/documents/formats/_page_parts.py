@@ -4,7 +4,15 @@ import re
 from dataclasses import dataclass
 
 from sumpool.documents.formats._html_tree import HtmlElement
-from sumpool.documents.formats._page_names import GROUPS, INTERFACE_NAMES, NEVER_TEXT, PAGES, SITE_ROLES, SITE_WORDS
+from sumpool.documents.formats._page_names import (
+    GROUPS,
+    HEADINGS,
+    INTERFACE_NAMES,
+    NEVER_TEXT,
+    PAGES,
+    SITE_ROLES,
+    SITE_WORDS,
+)
 
 _HIDING_STYLE = re.compile(r"display\s*:\s*none|visibility\s*:\s*(?:hidden|collapse)|font-size\s*:\s*0(?![.\d])", re.I)
 _AT_RULE = re.compile(r"@[^{};]*\{(?:[^{}]*\{[^{}]*\})*[^{}]*\}")
@@ -92,9 +100,16 @@ def _of_site(element: HtmlElement, names: list[str]) -> bool:
         return True
     if role.startswith("doc-") or any("note" in name for name in names):
         return False
-    if tag == "footer" or any(part in SITE_WORDS for name in names for part in _NAME_PARTS.split(name)):
-        return names != ["sidebar"] or element.linked > _LINK_SHARE * element.size  # DocBook calls boxes so
-    return (tag in ("header", "aside") or "header" in names) and element.linked > _LINK_SHARE * element.size
+    linked = element.linked > _LINK_SHARE * element.size
+    if tag == "footer" or _has_site_word(attributes.get("class", "")):
+        return linked or names != ["sidebar"]  # DocBook calls boxes so
+    if _has_site_word(attributes.get("id", "")):  # or a section about menus
+        return linked or not any(inner.tag in HEADINGS for inner in element.descendants())
+    return linked and (tag in ("header", "aside") or "header" in names)
+
+
+def _has_site_word(value: str) -> bool:
+    return any(part in SITE_WORDS for part in _NAME_PARTS.split(value.lower()))
 
 
 def _holds_page(element: HtmlElement) -> bool:

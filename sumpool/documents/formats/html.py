@@ -3,11 +3,21 @@
 Character sets are taken from the byte-order mark, from `meta` or the XML declaration, or guessed.
 """
 
+from collections.abc import Iterator
+from dataclasses import replace
+from typing import Final
+
 from sumpool.documents.document import ParsedDocument, ReadOptions, TextBlock
 from sumpool.documents.formats._charsets import decode_page
 from sumpool.documents.formats._html_blocks import HtmlBlocks
 from sumpool.documents.formats._html_tree import HtmlElement, parse_markup
 from sumpool.documents.formats._page_parts import PageParts, principal_region
+from sumpool.documents.formats.text import text_blocks
+
+_TEXT_SHARE: Final = 0.7
+"""Share of a page from which a preformatted text is its text and not code."""
+_MIN_TEXT: Final = 1_000
+"""Characters of such a text."""
 
 
 def parse(content: bytes, options: ReadOptions) -> ParsedDocument:  # noqa: ARG001 - the interface of formats
@@ -20,7 +30,7 @@ def parse(content: bytes, options: ReadOptions) -> ParsedDocument:  # noqa: ARG0
     decoded = decode_page(content)
     page = parse_markup(decoded.text)
     region = principal_region(page)
-    blocks = HtmlBlocks(PageParts.of(page)).read(region)
+    blocks = tuple(_with_read_code(HtmlBlocks(PageParts.of(page)).read(region)))
     return ParsedDocument(blocks, page_title(page, blocks), decoded.notes)
 
 
@@ -30,3 +40,15 @@ def page_title(page: HtmlElement, blocks: tuple[TextBlock, ...]) -> str:
     title = " ".join(element.text().split()) if element else ""
     heading = next((block.text for block in blocks if block.kind == "heading"), "")
     return heading if heading and (not title or heading in title) else title
+
+
+def _with_read_code(blocks: tuple[TextBlock, ...]) -> Iterator[TextBlock]:
+    """Yield blocks, with those of the text where a page is one preformatted text, as RFCs and READMEs are."""
+    size = sum(len(block.text) for block in blocks)
+    for block in blocks:
+        if block.kind == "code" and len(block.text) > max(_MIN_TEXT, _TEXT_SHARE * size):
+            for inner in text_blocks(block.text):
+                line = None if block.line is None or inner.line is None else block.line + inner.line - 1
+                yield replace(inner, line=line)
+        else:
+            yield block

@@ -47,6 +47,11 @@ class TestStructure:
     def test_code_keeps_its_lines(self) -> None:
         assert shapes("<pre>\n  a = 1\n  b<span class=linenos>2</span><br>c</pre>") == [("code", 0, "  a = 1\n  b\nc")]
 
+    def test_preformatted_text_of_a_whole_page_is_read_as_text(self) -> None:
+        document = read(f"<h1>Notes</h1>\n<pre>\n1. Rain\n\n{PROSE}\n\n{PROSE}\n\n{PROSE}\n\n{PROSE}\n</pre>")
+        assert [block.kind for block in document.blocks] == ["heading", "heading", *["paragraph"] * 4]
+        assert [block.line for block in document.blocks[:3]] == [1, 2, 4]
+
     def test_two_line_breaks_end_a_paragraph(self) -> None:
         assert [text for _, _, text in shapes("one<br>two<br> <br/>three")] == ["one two", "three"]
 
@@ -114,6 +119,10 @@ class TestBoilerplate:
         note = "<aside class=footnote><p><a href=a>Source</a></p></aside>"
         markup = f"<p>{PROSE}</p><div class=sidebar><p>TIP</p></div>{note}"
         assert [block.text for block in read(markup).blocks] == [PROSE.strip(), "TIP", "Source"]
+
+    def test_section_whose_address_names_a_part_of_a_site_is_kept(self) -> None:
+        markup = f"<p>{PROSE}</p><div id=menu-subscription><h2>Menus</h2><p>Text.</p></div>"
+        assert [block.text for block in read(markup).blocks] == [PROSE.strip(), "Menus", "Text."]
 
     def test_title_of_the_site_is_left_out(self) -> None:
         markup = f"<h1 id=header><a href=/>The Site</a></h1><h1>Rain</h1><p>{PROSE}</p>"
