@@ -1,4 +1,4 @@
-"""Compare readers of HTML on the checked pages of docs/format-coverage: `python docs/scripts/html_readers.py FOLDER`.
+"""Compare readers of HTML on the checked pages of docs/format-coverage: `python -m docs.scripts.html_readers FOLDER`.
 
 FOLDER holds the packages of the pages. Readers that are not installed are passed over (pip install trafilatura
 selectolax). Each cell is the share of the page's words that came through in order, the words that are not in the
@@ -13,8 +13,7 @@ from difflib import SequenceMatcher
 from importlib import import_module
 from pathlib import Path
 
-from format_coverage import GOLD, package_file, read_gold, words
-
+from docs.scripts.format_coverage import GOLD, package_file, read_gold, words
 from sumpool.documents.document import DEFAULT_OPTIONS
 from sumpool.documents.formats.html import parse
 
