@@ -30,6 +30,12 @@ _LEGAL_HEADING: Final = re.compile(
     r"mentions l\u00e9gales|the full project gutenberg.*licen[sc]e.*|about this (?:e-?book|edition))\W*",
     re.IGNORECASE,
 )
+_CONTENTS_HEADING: Final = re.compile(
+    r"(?:index|(?:table of )?contents|stichwortverzeichnis|sach(?:register|verzeichnis)|inhalt(?:sverzeichnis)?|"
+    r"sommaire|"
+    r"table des mati\u00e8res|\u00edndice|\u0441\u043e\u0434\u0435\u0440\u0436\u0430\u043d\u0438\u0435)\W*",
+    re.IGNORECASE,
+)
 _LINKED_SHARE: Final = 0.8
 """Share of linked text from which a chapter is a table of contents or an index."""
 _MIN_LINKED: Final = 200
@@ -84,9 +90,10 @@ def _chapter(content: bytes, kinds: set[str]) -> Iterator[TextBlock]:
     _mark_parts(body)
     blocks = HtmlBlocks(PageParts(max(body.size, 1), site=False)).read(body)
     heading = next((block.text for block in blocks if block.kind == "heading"), "")
-    notice = bool(kinds & _NOTICES) or bool(_kinds_of(body) & _NOTICES) or bool(_LEGAL_HEADING.fullmatch(heading))
-    if _kinds_of(body) & _DROPPED:
+    prose = any(block.kind == "paragraph" for block in blocks)
+    if _kinds_of(body) & _DROPPED or (not prose and _CONTENTS_HEADING.fullmatch(heading)):
         return
+    notice = bool(kinds & _NOTICES) or bool(_kinds_of(body) & _NOTICES) or bool(_LEGAL_HEADING.fullmatch(heading))
     for block in blocks:
         yield replace(block, line=None, kind="notice", level=0) if notice else replace(block, line=None)
 

@@ -44,6 +44,16 @@ def test_legal_pages_are_notices() -> None:
     assert kinds == ["notice", "notice", "notice", "paragraph"]
 
 
+def test_index_is_left_out() -> None:
+    content = epub(
+        {
+            "a.xhtml": f"{XHTML}<body><h1>Index</h1><h2>A</h2><ul><li>apples</li></ul></body></html>",
+            "b.xhtml": f"{XHTML}<body><h1>Contents</h1><p>What it holds.</p></body></html>",
+        }
+    )
+    assert [text for _, text in shapes(content)] == ["Contents", "What it holds."]
+
+
 def test_chapter_outside_of_the_archive_is_missing() -> None:
     content = epub({"../../../../etc/passwd": "<p>not read</p>", "a.xhtml": "<p>text</p>"})
     assert shapes(content) == [("paragraph", "text")]
