@@ -12,6 +12,7 @@ from sumpool.documents.formats._pdf_layout import PrintedLine
 
 _NOTE_SIZE: Final = 0.94  # largest size of notes, in sizes of the text
 _LARGE: Final = 1.2  # size from which monospaced text is a heading, in sizes of the text
+_TAIL: Final = 100  # characters at the end of a line that show a page number
 _FULL_LINE: Final = 0.12  # free end of a line that others continue, in widths of the column
 _MONO_SHARE: Final = 0.85
 _MATH_SHARE: Final = 0.3
@@ -70,7 +71,7 @@ def classify_lines(lines: Sequence[PrintedLine], body: Body) -> list[LineKind]:
 def _alone(line: PrintedLine, body: Body) -> LineKind:
     """Return the kind of a line as far as the line itself shows it."""
     text = line.text
-    if _LEADER.search(text):
+    if _LEADER.search(text[-_TAIL:]):
         return LineKind.CONTENTS
     if (
         not body.mono
@@ -180,7 +181,7 @@ def _mark_contents(lines: Sequence[PrintedLine], kinds: list[LineKind], body: Bo
             inside, last = True, number
         elif inside:
             at_edge = line.right - line.x1 <= body.size
-            if kinds[number] is LineKind.CONTENTS or (at_edge and _ENDS_IN_PAGE.search(text)):
+            if kinds[number] is LineKind.CONTENTS or (at_edge and _ENDS_IN_PAGE.search(text[-_TAIL:])):
                 for index in range(last + 1, number + 1):
                     kinds[index] = LineKind.CONTENTS
                 last = number

@@ -8,6 +8,7 @@ from typing import Final
 
 from sumpool.documents.formats._pdf_segments import Segment
 
+_EDGES: Final = 24  # most frequent left edges that may be those of a right column
 _MIN_LINES: Final = 3  # of a column
 _FEW_LINES: Final = 5  # below which the lines of a column must be fuller and longer
 _FULL: Final = 0.75  # width of a full line, in widths of its column
@@ -105,7 +106,7 @@ def find_gutter(segments: Sequence[Segment]) -> float | None:
     """Return the left edge of the right column of a page; None if the page has one column."""
     edges = Counter(round(segment.x0 / _SAME) for segment in segments)
     best, best_lines = None, 0
-    for edge, count in edges.items():
+    for edge, count in edges.most_common(_EDGES):
         if count + edges[edge + 1] < _MIN_LINES:
             continue
         gutter = min(s.x0 for s in segments if round(s.x0 / _SAME) == edge)

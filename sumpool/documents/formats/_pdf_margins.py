@@ -72,6 +72,8 @@ def remove_margins(pages: Sequence[PageSegments]) -> tuple[list[PageSegments], i
     kept = [
         PageSegments(page.number, page.height, [s for s in page.segments if id(s) not in removed]) for page in pages
     ]
+    if not any(page.segments for page in kept):  # the same line on every page is their text
+        return pages, 0
     return kept, len(removed) + sum(map(len, numbered))
 
 

@@ -16,6 +16,7 @@ GAP: Final = 0.9
 _SPACE: Final = 0.14  # narrowest space between two words, in font sizes
 _SEEN_SPACE: Final = 0.06  # the same where PDFium sees a space
 _OVERLAP: Final = 0.85  # widest step backwards, as after an accent, in font sizes
+_HOSTS: Final = 12  # segments of one height that a later one may continue
 _LEVEL: Final = 0.15  # largest distance between the baselines of one line, in font sizes
 _RAISED: Final = 0.65  # largest distance of a raised or lowered character from its line, in font sizes
 _SMALL: Final = 0.87  # largest size of a raised or lowered character, in sizes of its line
@@ -112,7 +113,7 @@ def _merge(drafts: list[_Draft]) -> list[_Draft]:
     merged: list[_Draft] = []
     for draft in sorted(drafts, key=lambda item: item.x0):
         row = int(draft.y // 4)
-        near = [host for key in range(row - 2, row + 3) for host in rows[key] if _adjoins(host, draft)]
+        near = [host for key in range(row - 2, row + 3) for host in rows[key][-_HOSTS:] if _adjoins(host, draft)]
         if near:
             host = max(near, key=lambda item: item.x1)
             for run in draft.runs:

@@ -11,6 +11,7 @@ _LINE_START = re.compile(r"[^\W\d_]+(?:-[^\W\d_]+)*")
 _OPEN_END = re.compile(r"\w[-/]$")
 _ADDRESS_END = re.compile(r"://\S*[/.?=&_-]$")
 _SOFT: Final = "\u00ad"
+_TAIL: Final = 100  # characters at the end of a text that hold its last word
 _SHORTEST: Final = 3  # letters of the parts of a word whose hyphen may be its own
 
 
@@ -40,7 +41,7 @@ class Vocabulary:
         text = ""
         for line in lines:
             line = line.strip()
-            match = _LINE_END.search(text)
+            match = _LINE_END.search(text[-_TAIL:])
             if match and line:
                 text = self._join_word(text, match, line)
             elif text.endswith((_SOFT, "/-")):
@@ -79,7 +80,7 @@ def _is_glued(text: str, line: str) -> bool:
         return True
     if text.endswith(".") and line[0].isupper():
         return False
-    return bool((_OPEN_END.search(text) and line[0].isalnum()) or _ADDRESS_END.search(text))
+    return bool((_OPEN_END.search(text[-_TAIL:]) and line[0].isalnum()) or _ADDRESS_END.search(text[-_TAIL:]))
 
 
 def _is_wide(character: str) -> bool:

@@ -1,5 +1,6 @@
 import random
 import sys
+import time
 from concurrent.futures import ThreadPoolExecutor
 
 import pytest
@@ -287,3 +288,18 @@ def test_mutated_files_are_read_or_named() -> None:
             read(bytes(mutated))
         except ValueError as error:
             assert str(error).startswith("must ")  # noqa: PT017 - a readable file is fine too
+
+
+def test_line_of_every_page_is_text_if_there_is_no_other() -> None:
+    assert texts(pdf([show("The only line.", 72, 700)] * 3)) == ["The only line."] * 3
+
+
+def test_many_scattered_or_repeated_characters_take_no_time() -> None:
+    generator = random.Random(0)
+    scattered = "".join(
+        f"1 0 0 1 {generator.uniform(0, 600):.1f} {generator.uniform(0, 790):.1f} Tm (a) Tj " for _ in range(5000)
+    )
+    repeated = show(". " * 3000, 10, 300) + show("1." * 3000, 10, 200) + show("a-" * 3000, 10, 100)
+    start = time.process_time()
+    read(pdf([f"BT /F1 10 Tf {scattered} ET", repeated]))
+    assert time.process_time() - start < 5
