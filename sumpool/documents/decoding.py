@@ -6,7 +6,6 @@ A guess is stated in the notes of the document, and bytes that no encoding expla
 import re
 from typing import Final, NamedTuple
 
-from sumpool.documents.files import decode
 from sumpool.text.cleaning import remove_invisible
 
 _MARKS: Final = (
@@ -20,6 +19,8 @@ _MIN_GUESSED_BYTES = 16
 """Bytes of a text whose encoding can be guessed."""
 _MAX_GUESSED_BYTES = 2**18
 """Bytes that a guess is made from."""
+_MIN_PER_NULL: Final = 1000
+"""Characters for each null character of a text, as the paper tapes of early RFCs left some."""
 _MIN_RIGHT = 10
 """Characters beyond ASCII for each wrong byte of a text that is UTF-8 all the same."""
 _HIGH_BYTE = re.compile(rb"[\x80-\xff]")
@@ -44,7 +45,7 @@ def decode_text(content: bytes) -> DecodedText:
         ValueError: If the bytes are not text in a known encoding; the message lacks the subject.
     """
     text, encoding = _decode(content)
-    if "\0" in text:
+    if text.count("\0") * _MIN_PER_NULL > len(text):
         raise ValueError(f"must be text, got a null character at position {text.index(chr(0))}")
     text, invisible = remove_invisible(text, layout=True)
     return DecodedText(text, (*((f"read as {encoding}",) if encoding else ()), *invisible_note(invisible)))
@@ -66,11 +67,13 @@ def _decode(content: bytes) -> tuple[str, str]:
     if encoding := unmarked_utf16(content):
         return content.decode(encoding), "UTF-16"
     try:
-        return decode(content), ""
-    except ValueError as error:
-        if "null character" in str(error) or len(content) < _MIN_GUESSED_BYTES:
-            raise
-        return _guess(content, error)
+        return content.decode("utf-8-sig"), ""
+    except UnicodeDecodeError as error:
+        byte = content[error.start]
+        wrong = ValueError(f"must be UTF-8, got byte 0x{byte:02x} at position {error.start}; convert it")
+        if len(content) < _MIN_GUESSED_BYTES:
+            raise wrong from error
+        return _guess(content, wrong)
 
 
 def unmarked_utf16(content: bytes) -> str:

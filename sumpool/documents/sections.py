@@ -36,6 +36,8 @@ _PAGE_REFERENCE = re.compile(r"(?:\.\s?){4,}\s*(?:\d+|[ivxlc]+)$")
 _ENTRY_NUMBER = re.compile(r"^(?:[\dIVXivx]+(?:\.\d+)*[.)]?|[A-Z][.)])\s+|(?:\s*\.){2,}\s*\d*$|\s+\d+$")
 _MIN_PROSE = 75
 """Characters of a paragraph that cannot be an entry of a table of contents."""
+_MAX_ENTRY = 200
+"""Characters of an entry that are looked at, from its end."""
 _MIN_SHARE_BEFORE = 0.2
 """Share of the words before the first of these sections; the document of a smaller one is about references."""
 
@@ -80,21 +82,21 @@ def mark_contents(blocks: Sequence[TextBlock]) -> tuple[TextBlock, ...]:
     marked: list[TextBlock] = []
     entries: set[str] | None = None
     for block in blocks:
-        name = _entry_name(block.text)
+        name = _entry_name(block.text[-_MAX_ENTRY:])
         if name in _CONTENTS and block.kind in ("heading", "paragraph", "list_item"):
             entries = set()
         elif entries is not None and _ends_contents(block, name, entries):
             entries = None
         if entries is not None:
             entries.add(name)
-        is_entry = entries is not None or (block.kind != "code" and _PAGE_REFERENCE.search(block.text))
+        is_entry = entries is not None or (block.kind != "code" and _PAGE_REFERENCE.search(block.text[-_MAX_ENTRY:]))
         marked.append(replace(block, kind="notice", level=0) if is_entry else block)
     return tuple(marked)
 
 
 def _ends_contents(block: TextBlock, name: str, entries: set[str]) -> bool:
     if block.kind == "paragraph" and len(block.text) >= _MIN_PROSE and block.text[-1] in ".!?:\u3002":
-        return not _PAGE_REFERENCE.search(block.text)
+        return not _PAGE_REFERENCE.search(block.text[-_MAX_ENTRY:])
     return block.kind == "code" or (block.kind == "heading" and name in entries)
 
 

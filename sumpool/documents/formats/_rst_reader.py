@@ -174,7 +174,10 @@ class RstReader:
 
     def _field(self, name: str, body: Sequence[SourceLine]) -> Iterator[TextBlock]:
         """Yield a field; those above the first section describe the document."""
-        first, *rest = list(self._nested(body)) or [TextBlock("")]
+        blocks = self._nested(body)
+        if not blocks or blocks[0].kind == "code":
+            blocks.insert(0, TextBlock(""))
+        first, *rest = blocks
         kind = "list_item" if self.depth or self.level > 1 else "notice"
         text = f"{self._text(name)}: {first.text}".strip()
         yield replace(first, text=text, kind=kind, level=int(kind == "list_item"))  # type: ignore[arg-type]

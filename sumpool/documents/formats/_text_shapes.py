@@ -24,6 +24,8 @@ _CODE_LINE = re.compile(
 _SENTENCE_END = re.compile(r"[.!?:;\u3002\uff01\uff1f\u2026][\"')\]\u201d\u2019\u00bb]*$")
 _RAGGED = 15
 """Columns that a line may end before the edge although the paragraph goes on."""
+_NARROW = 0.6
+"""Share of the lines' width in the document below which lines were broken on purpose."""
 _MAX_LINE = 160
 """Longest line of a hard-wrapped text; a longer one is a paragraph."""
 
@@ -54,6 +56,11 @@ def is_table(rows: Sequence[TextRow]) -> bool:
     )
 
 
+def has_bars(rows: Sequence[TextRow]) -> bool:
+    """Return whether all lines stand between vertical bars, as rows of a table in Markdown or reStructuredText do."""
+    return all(len(row.text) > 2 and row.text[0] == row.text[-1] == "|" for row in rows)
+
+
 def columns(line: str) -> str:
     """Return the cells of a row with single spaces between them."""
     return " ".join(_CELL_MARK.sub(" ", line).split())
@@ -62,7 +69,7 @@ def columns(line: str) -> str:
 def is_drawing_of(rows: Sequence[TextRow]) -> bool:
     """Return whether lines are a drawing or a dump; a short line or one of another script is none."""
     text = "".join(row.text for row in rows)
-    if sum(character.isascii() for character in text) < 0.8 * len(text):
+    if not text.isascii() and len(text.encode("ascii", "ignore")) < 0.8 * len(text):
         return False
     return len(rows) > 1 and is_drawing([row.text for row in rows]) and not any(_ITEM.match(row.text) for row in rows)
 
@@ -109,7 +116,9 @@ def _early_ends(rows: Sequence[TextRow], edge: int) -> set[int]:
     """Return the indices of lines after which a paragraph ends, as the next word would have fitted."""
     if len(rows) < 2:
         return set()
-    block_edge = max(edge, max(row.end for row in rows)) if len(rows) == 2 else max(row.end for row in rows)
+    block_edge = max(row.end for row in rows)
+    if len(rows) == 2 or block_edge < _NARROW * edge:
+        block_edge = max(edge, block_edge)
     if block_edge > _MAX_LINE:
         return {index for index, row in enumerate(rows) if row.end > _MAX_LINE or _SENTENCE_END.search(row.text)}
     early = {

@@ -18,6 +18,7 @@ if TYPE_CHECKING:
 _FRONT_MATTER = re.compile(
     r"\A(?P<fence>---|\+\+\+)[ \t]*\n(?P<fields>(?:(?!(?P=fence)).*\n){0,200}?)(?P=fence)[ \t]*(?:\n|\Z)"
 )
+_FIRST_FIELD = re.compile(r"\s*[\w-]+\s*[:=]")
 _TITLE_FIELD = re.compile(r"^title\s*[:=]\s*(?P<title>.+?)\s*$", re.MULTILINE | re.IGNORECASE)
 _COMMENT = re.compile(r"<!--.*?(?:-->|\Z)", re.DOTALL)
 _HIDDEN = re.compile(r"<(script|style|svg|template)\b.*?(?:</\1\s*>|\Z)", re.DOTALL | re.IGNORECASE)
@@ -41,7 +42,7 @@ def parse(content: bytes, options: ReadOptions) -> ParsedDocument:
     text = text.replace("\r\n", "\n").replace("\b", "").replace("\x1b", "").replace("\f", "\n")
     front = _FRONT_MATTER.match(text)
     title = ""
-    if front:
+    if front and _FIRST_FIELD.match(front["fields"]):
         field = _TITLE_FIELD.search(front["fields"])
         title = field["title"].strip("\"'") if field else ""
         text = "\n" * front[0].count("\n") + text[front.end() :]

@@ -8,6 +8,7 @@ from sumpool.documents.formats._text_headings import Headings
 from sumpool.documents.formats._text_lines import TextRow, join_rows, right_edge, row_groups
 from sumpool.documents.formats._text_shapes import (
     columns,
+    has_bars,
     is_code,
     is_drawing_of,
     is_rule,
@@ -47,7 +48,7 @@ def _body_blocks(rows: list[TextRow], edge: int, base_indent: int) -> Iterator[T
     rows = [row for row in rows if not is_rule(row.text)]
     if not rows:
         return
-    if is_drawing_of(rows) or is_code(rows, base_indent):
+    if not has_bars(rows) and (is_drawing_of(rows) or is_code(rows, base_indent)):
         indent = min(row.indent for row in rows)
         yield TextBlock("\n".join(" " * (row.indent - indent) + row.text for row in rows), "code", line=rows[0].number)
         return

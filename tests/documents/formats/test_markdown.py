@@ -1,0 +1,68 @@
+from sumpool.documents.document import DEFAULT_OPTIONS
+from sumpool.documents.formats.markdown import parse
+
+
+def blocks(text: str) -> list[tuple[str, int, str]]:
+    return [(block.kind, block.level, block.text) for block in parse(text.encode(), DEFAULT_OPTIONS).blocks]
+
+
+def test_inline_markup_is_reduced_to_its_text() -> None:
+    text = 'A *b* **c** `d  e` [f](https://example.com "g") <https://h.example>[^1] ~~i~~ j<br>k &amp; ![l](m.png)\\*\n'
+    assert blocks(text) == [("paragraph", 0, "A b c d e f https://h.example i j k & *")]
+
+
+def test_front_matter_gives_the_title() -> None:
+    parsed = parse(b"---\ntitle: 'Birds'\ntags: [a]\n---\n\n# Other\n", DEFAULT_OPTIONS)
+    assert (parsed.title, parsed.blocks[0].line) == ("Birds", 6)
+    assert parse(b'+++\ntitle = "Birds"\n+++\nText', DEFAULT_OPTIONS).title == "Birds"
+    assert parse(b"Text\n\n## First\n", DEFAULT_OPTIONS).title == "First"
+    assert blocks("---\n\nA rule\n\n---\n") == [("paragraph", 0, "A rule")]
+
+
+def test_badges_comments_and_containers_are_left_out() -> None:
+    text = """
+[![a](b.svg)](c) | [![d](e.svg)](f)
+
+![A picture](g.png)
+
+<!-- hidden
+lines -->
+
+:::note
+Inside.
+:::
+
+<p align="center"><img src="x.png"><b>Bold</b> &copy; text</p>
+<script>run()</script>
+
+[^1]: A footnote.
+"""
+    texts = [content for _, _, content in blocks(text)]
+    assert texts[-2:] == ["Bold \u00a9 text", "A footnote."]
+    assert not any("hidden" in content or "svg" in content or "run" in content for content in texts)
+
+
+def test_lists_have_levels_and_links_into_the_document_are_contents() -> None:
+    text = "- a\n- b\n\n  more\n  1. c\n\n- [Part](#part)\n- [Page](page.md)\n"
+    assert blocks(text) == [
+        ("list_item", 1, "a"),
+        ("list_item", 1, "b"),
+        ("list_item", 1, "more"),
+        ("list_item", 2, "c"),
+        ("notice", 0, "Part"),
+        ("list_item", 1, "Page"),
+    ]
+
+
+def test_code_tables_and_headings_are_apart() -> None:
+    text = "# A {#a}\n\nB\n-\n\n```py\nx = [\n  1]\n```\n\n    y\n\n| c | d |\n|---|---|\n| *e* | |\n\n> f\n"
+    assert blocks(text) == [
+        ("heading", 1, "A"),
+        ("heading", 2, "B"),
+        ("code", 0, "x = [\n  1]"),
+        ("code", 0, "y"),
+        ("table_row", 0, "c d"),
+        ("table_row", 0, "e"),
+        ("paragraph", 0, "f"),
+    ]
+    assert [block.line for block in parse(text.encode(), DEFAULT_OPTIONS).blocks] == [1, 3, 6, 11, 13, 15, 17]

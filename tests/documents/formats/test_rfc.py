@@ -1,0 +1,46 @@
+import tarfile
+from itertools import islice
+from pathlib import Path
+
+from sumpool.data.sources.rfc import bundled_sample
+from sumpool.documents.document import DEFAULT_OPTIONS
+from sumpool.documents.formats._text_shapes import list_item
+from sumpool.documents.formats.rfc import parse
+from sumpool.documents.rfc_cleaning import clean_body
+
+SAMPLE = Path(__file__).parent / "samples/rfc.txt"
+
+
+def test_parts_of_an_rfc_have_their_kinds() -> None:
+    parsed = parse(SAMPLE.read_bytes(), DEFAULT_OPTIONS)
+    assert parsed.title == "On Gateways and Packets"
+    assert [(block.kind, block.level, block.text[:14], block.line) for block in parsed.blocks] == [
+        ("notice", 0, "Network Workin", 2),
+        ("heading", 1, "On Gateways an", 7),
+        ("notice", 0, "Status of this", 9),
+        ("notice", 0, "This memo prov", 11),
+        ("heading", 1, "Abstract", 14),
+        ("paragraph", 0, "A gateway forw", 16),
+        ("notice", 0, "Table of Conte", 19),
+        ("notice", 0, "1. Introductio", 21),
+        ("heading", 1, "1. Introductio", 24),
+        ("paragraph", 0, "Gateways know ", 26),
+        ("code", 0, "+------+      ", 29),
+        ("caption", 0, "Figure 1: Boxe", 37),
+        ("heading", 1, "2. Lists", 39),
+        ("list_item", 1, "A point of a l", 41),
+        ("notice", 0, "Author's Addre", 43),
+        ("notice", 0, "Jane Doe", 45),
+    ]
+
+
+def test_paragraphs_are_those_of_prepared_data() -> None:
+    with tarfile.open(bundled_sample()) as archive:
+        members = (member for member in archive if member.name.endswith(".txt"))
+        contents = [file.read() for member in islice(members, 40) if (file := archive.extractfile(member))]
+    plain = [content for content in contents if content.isascii() and b"\0" not in content]
+    assert len(plain) > 30
+    for content in plain:
+        prepared = [list_item(text) or text for text in clean_body(content.decode("latin-1")).split("\n\n") if text]
+        blocks = iter([block.text for block in parse(content, DEFAULT_OPTIONS).blocks])
+        assert all(paragraph in blocks for paragraph in prepared)  # in order
