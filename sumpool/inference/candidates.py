@@ -31,6 +31,9 @@ _ADDENDUM = re.compile(r"addendum|appendix|future|how to|end of", re.I)
 """Headings of what follows the terms of a licence."""
 _GRANT_WITH_CONDITIONS = re.compile(r"\b(?:granted|permitted)\b.*:$")
 """Sentence of a licence that is whole without the list that follows it."""
+_PRONOUNS = frozenset(
+    ("it", "they", "he", "she", "its", "their", "er", "sie", "es", "il", "elle", "ils", "elles", "он", "они")
+)
 _GENERIC_NAME = re.compile(r"readme|news|changes|changelog|license|licence|copying|install|faq|index", re.I)
 _LATEST_CHANGES = 25
 """Changes that a summary of a changelog may consist of; the latest are listed first."""
@@ -162,7 +165,8 @@ def _find(
 def _names_the_subject(text: str, place: int, language: str) -> bool:
     """Return whether a sentence is the first of a document and begins with a determiner and a noun ("this filter")."""
     words = languages()[language].function_words if language in languages() else frozenset[str]()
-    return place == 1 and not any(word.lower() in words for word in text.split()[1:2])
+    first, *others = text.lower().split()[:2]
+    return place == 1 and first not in _PRONOUNS and not any(word in words for word in others)
 
 
 def _is_part(sentence: SourceSentence, following: SourceSentence, is_first: bool) -> bool:

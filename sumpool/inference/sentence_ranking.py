@@ -49,9 +49,11 @@ _OVERRUN = 1.1
 """Words of a selection at most, relative to the budget."""
 _ASIDES = re.compile(r"[(\[\u2014\uff08]| - |\be\.g\.|\bi\.e\.|\bz\. ?B\.|\bfor example\b|\bfor instance\b", re.I)
 _REFERENCE = re.compile(
-    r"(?<=\w )(?:this|these|those|such|above|below|following|previous|here)\b|\b(?:have|in|of|for|with|to|on) that \w"
+    r"(?<=\w )(?:this|these|those|such|above|below|following|previous|here|[Aa]ppendix)\b"
+    r"|\b(?:have|in|of|for|with|to|on) that \w"
 )
 _AUTHOR = re.compile(r"\b(?:I|[Mm]y|me)\b")
+_LICENCE = re.compile(r"\b(?:licen[sc]e[sd]?|licensees?|copyright\w*)\b", re.IGNORECASE)
 _PERSON = re.compile(r"\b(?:[Yy]ou|[Yy]ours?)\b")
 _CONDITION = re.compile(
     r"^(?:if|when|once|after|unless|while|because|now|let|note|wenn|falls|если|si)\b|^[\"\u201c\d]|^(?:如果|若|当)",
@@ -198,6 +200,7 @@ def _style(text: str, genre: Genre) -> float:
     if genre == "licence":
         score += _GRANT * bool(_GRANTED.search(text)) + _TERMS * bool(_TERM.search(text))
         return score - 2 * bool(_CONDITION.match(text))
+    score -= 2 * bool(_LICENCE.search(text))
     return score - 0.4 * len(_PERSON.findall(text)) - 0.5 * bool(_CONDITION.match(text))
 
 

@@ -36,6 +36,9 @@ _LICENCE = (
     r"\b(?:MIT|BSD|Apache|GPL|GNU General Public) Licen[sc]e\b",
     r"\btrademarks? (?:of|or)\b",
     r"\bregistered trademark",
+    r"\bthere is no warranty\b",
+    r"\bintended (?:only for the )?(?:recipient|addressee)",
+    r"\b(?:e-?mail|message)\b.{0,60}\bconfidential\b",
 )
 _CONTENTS = (
     r"(?:\. ?){5,}\s*\d+",

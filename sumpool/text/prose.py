@@ -33,6 +33,8 @@ _LIST_MARK = re.compile(
 )
 _MARKUP = re.compile(r"(\*\*|__|``?)(?=\S)(.+?)(?<=\S)\1")
 _TERMINAL = re.compile(r"[.!\u2026\u3002\uff01\uff0e\uff61][\"'\u201d\u2019\u00bb\u00ab\u201c)\]\u300d\u300f\uff09]*$")
+_UNFINISHED = re.compile(r"\b(?:an?|and|as|by|for|from|of|or|than|the|to|und|oder|der|die|von|und|et|de|les?)\.$")
+"""End of a sentence whose last words were lost, such as a formula."""
 _CODE = re.compile(
     r"https?://|\bftp://|\bwww\.|\S@\S+\.\w|[{}\\|]|::|->|=>|==|\w\(\);|\$\w|\$\(|</?\w|\w=\S|^[#$%>]"
     r"|(?<!\w)-{1,2}\w+=|;\s*$|_{3}|\+\+\+|\.\.\.\s+\w+\.\.\."
@@ -49,6 +51,7 @@ _POINTERS = (
     r"as (?:described|shown|mentioned|noted|seen|explained|above)\b",
     r"(?:in )?(?:the )?(?:following|previous|next|preceding|above|below)\b",
     r"(?-i:By [A-Z])",
+    r"for .*\bsee\b|mandatory arguments to long options",
     r"(?:figure|table|fig\.|listing|example) \d",
 )
 _IMPERSONAL = re.compile(
@@ -89,6 +92,8 @@ def is_prose_sentence(
     if sentence[0] == "(" or not start[:1].isalnum():
         return False
     if start[:1].islower() and start.split()[0].rstrip(",:") not in names:
+        return False
+    if _UNFINISHED.search(sentence) or (language in UNSPACED and word_count(sentence) < len(sentence.split()) + 2):
         return False
     if _CODE.search(sentence) or _FIELD.match(sentence) or _pointers().match(sentence):
         return False

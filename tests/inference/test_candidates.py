@@ -61,6 +61,7 @@ def test_a_sentence_that_refers_to_another_comes_with_it_or_not_at_all() -> None
     assert texts(("paragraph", first), ("paragraph", second)) == [first]
     assert texts(("paragraph", f"Is it on? {second}")) == []
     assert texts(("paragraph", "This is not a question of the host.")) == []
+    assert texts(("paragraph", "They force the gateway to send it.")) == []
     assert texts(("paragraph", "This filter is the one of the host.")) == ["This filter is the one of the host."]
 
 

@@ -67,11 +67,17 @@ def test_statements_are_prose(sentence: str, language: str) -> None:
         "THE HOST SENDS THE PACKET TO THE GATEWAY.",
         "The 12 34 56 78 90 12 34 56 78 90 are.",
         "The host " + "and the gateway " * 20 + "send it.",
+        "The numbers of the host are ranging from.",
+        "For the names of the hosts, see the other file.",
         "Siehe das Handbuch für die Verwaltung von Paketen.",
     ],
 )
 def test_what_says_nothing_alone_is_no_prose(sentence: str) -> None:
     assert not is_prose_sentence(sentence)
+
+
+def test_sentences_of_another_script_are_no_prose_of_a_language() -> None:
+    assert not is_prose_sentence("The host sends the packet to the gateway.", "zh")
 
 
 def test_a_name_may_begin_a_sentence_in_lower_case() -> None:
