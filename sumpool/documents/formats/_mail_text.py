@@ -18,6 +18,8 @@ _ATTRIBUTION_START: Final = re.compile(
     r"(?:on|am|le|el|il|em|op|den|dne|w dniu|at)\b|.*@|\d|.*\b(?:wrote|schrieb|writes)\b", re.IGNORECASE
 )
 _MAX_ATTRIBUTION_LINES: Final = 4
+_MAX_ATTRIBUTION: Final = 300
+"""Characters of such a line."""
 _ORIGINAL: Final = re.compile(
     r"[-_\s]{2,}(?:original (?:message|appointment)|reply message|urspr\u00fcngliche nachricht|"
     r"message d['\u2019]origine|message original|mensaje original|messaggio originale|mensagem original|"
@@ -73,7 +75,7 @@ def join_flowed(text: str, delete_space: bool) -> str:
         text: Text.
         delete_space: Whether the space at the end of a flowed line is not part of the text ("delsp").
     """
-    lines: list[str] = []
+    lines: list[list[str]] = []
     flowing = False
     depth = -1
     for line in text.split("\n"):
@@ -81,14 +83,14 @@ def join_flowed(text: str, delete_space: bool) -> str:
         quotes = len(_DEPTH.match(line)[0])  # type: ignore[index]
         content = line[quotes:].removeprefix(" ")
         if flowing and quotes == depth and content != "-- ":
-            lines[-1] += content
+            lines[-1].append(content)
         else:
-            lines.append(f"{'>' * quotes}{' ' if quotes else ''}{content}")
+            lines.append(["> " if quotes else "", content])
         depth = quotes
         flowing = content.endswith(" ") and content != "-- "
         if flowing and delete_space:
-            lines[-1] = lines[-1][:-1]
-    return "\n".join(lines)
+            lines[-1][-1] = content[:-1]
+    return "\n".join("".join(line) for line in lines)
 
 
 def written_text(text: str) -> tuple[str, tuple[str, ...]]:
@@ -113,7 +115,7 @@ def is_quotation_start(text: str) -> bool:
     fields = HEADER_FIELD.findall(text)
     if HEADER_FIELD.match(text) and len({field.lower() for field in fields}) >= _MIN_FIELDS:
         return True
-    return len(text) < 300 and bool(_ATTRIBUTION.fullmatch(text)) and bool(_ATTRIBUTION_START.match(text))
+    return len(text) < _MAX_ATTRIBUTION and bool(_ATTRIBUTION.fullmatch(text)) and bool(_ATTRIBUTION_START.match(text))
 
 
 def is_footer(text: str) -> bool:
@@ -156,7 +158,7 @@ def _drop_attribution(kept: list[str]) -> None:
     first = end
     for start in range(end - 1, max(-1, end - 1 - _MAX_ATTRIBUTION_LINES), -1):
         line = kept[start].strip()
-        if not line or (start < end - 1 and line[-1] in ".!?"):
+        if not line or len(line) > _MAX_ATTRIBUTION or (start < end - 1 and line[-1] in ".!?"):
             break
         if _ATTRIBUTION_START.match(line) and _ATTRIBUTION.fullmatch(" ".join(kept[start:end]).strip()):
             first = start
@@ -195,8 +197,9 @@ def _after_header(lines: list[str], position: int) -> int:
 
 
 def _without_signature(lines: list[str]) -> list[str]:
+    rest = sum(bool(line.strip()) for line in lines)
     for position, line in enumerate(lines):
-        rest = sum(bool(line.strip()) for line in lines[position + 1 :])
+        rest -= bool(line.strip())
         if line == "-- " or (line.strip() == "--" and rest <= _MAX_SIGNATURE_LINES):
             return lines[:position]
     return [line for line in lines if not MOBILE.fullmatch(line.strip())]

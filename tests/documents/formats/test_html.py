@@ -1,4 +1,5 @@
 import time
+from contextlib import suppress
 
 import pytest
 
@@ -159,6 +160,32 @@ class TestHostileMarkup:
         start = time.process_time()
         assert [block.text for block in read(f"<p {attributes}>x").blocks] == ["x"]
         assert time.process_time() - start < 5
+
+    @pytest.mark.parametrize(
+        "part",
+        [
+            "<table><tr><td>x",
+            "<blockquote type=cite>",
+            "<b><font size=1>x",
+            "<ul><li>x",
+            "<a href=#a><sup>1",
+            "<div id=nav><h2>x",
+            "<br>",
+            "<!--",
+            "<p>x</div></b>",
+            "<style>@media a{",
+            "<x y/>",
+            "&amp;&nbsp;",
+            "<",
+        ],
+    )
+    def test_repeated_markup_is_read_in_time(self, part: str) -> None:
+        start = time.process_time()
+        with suppress(ValueError):
+            read(f"<html xmlns='http://www.w3.org/1999/xhtml'><p>x{part * 20_000}")
+        with suppress(ValueError):
+            read(f"<p>x{part * 300}")
+        assert time.process_time() - start < 10
 
     def test_long_script_keeps_its_end(self) -> None:
         script = "if (a <b " + "&& c " * 10_000

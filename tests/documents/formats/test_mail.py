@@ -1,3 +1,4 @@
+import time
 from email.errors import MessageError
 from email.message import EmailMessage
 
@@ -161,6 +162,32 @@ class TestParts:
     def test_flowed_lines_are_joined(self) -> None:
         header = "Content-Type: text/plain; format=flowed; delsp=yes\n"
         assert texts("天気は \n雨です。\n \n Indented.", header) == ["天気は雨です。", "Indented."]
+
+
+class TestHostileMails:
+    @pytest.mark.parametrize(
+        "body",
+        [
+            "--\n" * 50_000,
+            "-- x\nwords\n" * 30_000,
+            "flowed words \n" * 50_000,
+            "On 1 wrote " * 40_000 + ":\n> x",
+            "From: a\n" * 40_000,
+            "On 1\n" * 50_000,
+            "> " * 100_000,
+            "> x\n\nOn 2 Nov Bob wrote:\n" * 10_000,
+            "_" * 100_000 + "\n\nx",
+            "-----BEGIN PGP SIGNATURE-----\n" * 10_000,
+            "sent from my " * 20_000,
+            "mailing list " * 20_000,
+        ],
+        ids=lambda body: body[:12].strip(),
+    )
+    def test_long_mails_are_read_in_time(self, body: str) -> None:
+        start = time.process_time()
+        read(f"{TEXT}\n\n{body}", "Content-Type: text/plain; format=flowed\n")
+        read(f"{TEXT}\n\n{body}")
+        assert time.process_time() - start < 10
 
 
 class TestErrors:
