@@ -3,7 +3,8 @@
     python .ci/wheel.py dist/sumpool-0.1.0-py3-none-any.whl
 
 Every command in a ```sh block of README.md that begins with `sumpool` runs, in order, in one empty folder; `SHORTER`
-makes those of a training short. `articles.jsonl` stands for the reader's own documents.
+makes those of a training short. `articles.jsonl` stands for the reader's own documents. Afterwards a file of a format
+that needs the extra `documents` is refused, the command that the error names is run, and the file is summarised.
 """
 
 import os
@@ -13,6 +14,7 @@ import sys
 import tempfile
 import venv
 import zipfile
+from collections.abc import Mapping
 from pathlib import Path
 
 ROOT = Path(__file__).parents[1]
@@ -25,6 +27,10 @@ SHORTER = {
 """Options that are appended to commands that begin so."""
 NEEDED = ("dist-info/licenses/LICENSE", "dist-info/licenses/sumpool/data/sample/NOTICE", "sumpool/py.typed")
 """How names end that a wheel must hold."""
+
+PAGE = """<!doctype html><title>Packets</title><h1>Packets</h1>
+<p>Hosts send packets to gateways, and gateways forward every packet to the next network on its way.
+A packet that is too long is dropped, and its sender is told so.</p>"""
 
 
 def readme_commands(text: str) -> list[str]:
@@ -68,9 +74,27 @@ def main(wheel: Path) -> int:
         environment = clean | {"PATH": f"{bin_folder}{os.pathsep}{os.environ['PATH']}"}
         write = "sumpool prepare quickstart && cp prepared/sample/validation/texts.jsonl articles.jsonl"
         for command in (write, *map(shortened, readme_commands((ROOT / "README.md").read_text(encoding="utf-8")))):
-            print(f"$ {command}", flush=True)
-            subprocess.run(["bash", "-euo", "pipefail", "-c", command], cwd=work, env=environment, check=True)
+            run(command, work, environment)
+        (work / "page.html").write_text(PAGE, encoding="utf-8")
+        refused = run("sumpool summarize page.html 2>&1 || true", work, environment)
+        named = re.search(r"pip install '(sumpool\[documents\])'", refused)
+        if not named:
+            print("an error must name the command that installs the extra documents")
+            return 1
+        subprocess.run([str(bin_folder / "python"), *install, *constraints, named[1]], check=True)
+        if "Hosts send packets" not in run("sumpool summarize page.html", work, environment):
+            print("page.html must be summarised with the extra documents")
+            return 1
     return 0
+
+
+def run(command: str, folder: Path, environment: Mapping[str, str]) -> str:
+    """Show and run a command, and return its output."""
+    print(f"$ {command}", flush=True)
+    bash = ["bash", "-euo", "pipefail", "-c", command]
+    done = subprocess.run(bash, cwd=folder, env=environment, stdout=subprocess.PIPE, text=True, check=True)
+    print(done.stdout, end="", flush=True)
+    return done.stdout
 
 
 if __name__ == "__main__":
