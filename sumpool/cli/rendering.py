@@ -1,13 +1,15 @@
 """Summaries as text, Markdown, JSON and HTML."""
 
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from typing import TYPE_CHECKING, Literal, NamedTuple
 
+from sumpool.interpret.evidence import place_name, render_evidence_text
 from sumpool.io.html import escape_html, html_page, language_attribute
 
 if TYPE_CHECKING:
     from sumpool.inference.summaries import Summary
+    from sumpool.interpret.evidence import EvidenceSource
 
 Format = Literal["text", "markdown", "json", "html"]
 Style = Literal["paragraph", "bullets"]
@@ -42,42 +44,67 @@ class Rendering(NamedTuple):
         """Render a summary, without a line feed at its end."""
         if self.format == "json":
             return summary.as_json()
+        if self.format == "html" and summary.evidence:
+            from sumpool.inference.explanation import render_explanation
+
+            return render_explanation(summary).rstrip("\n")
         if self.format == "html":
             return _html(summary, self.style)
         if self.format == "markdown":
-            heading = f"# {_markdown(_title(summary))}\n\n" if self.title else ""
-            return _text(summary, self.style, heading, _markdown)
-        return _text(summary, self.style, f"{_title(summary)}\n\n" if self.title else "", str)
+            heading = f"# {_escape_markdown(_title(summary))}\n\n" if self.title else ""
+            return _markdown(summary, self.style, heading)
+        return _text(summary, self.style, f"{_title(summary)}\n\n" if self.title else "")
 
     def settings(self) -> dict[str, str]:
         """Return the settings by name."""
         return {name: str(value) for name, value in self._asdict().items()}
 
 
-def _text(summary: "Summary", style: Style, heading: str, convert: Callable[[str], str]) -> str:
-    if style == "bullets":
-        return heading + "\n".join(f"- {convert(sentence)}" for sentence in summary.sentences)
-    return heading + convert(summary.summary)
+def _text(summary: "Summary", style: Style, heading: str) -> str:
+    text = heading + (_list(summary.sentences, str) if style == "bullets" else summary.summary)
+    return f"{text}\n\n{render_evidence_text(summary.evidence)}" if summary.evidence else text
 
 
-def _markdown(text: str) -> str:
-    """Escape the characters that Markdown interprets."""
-    return _LINE_MARK.sub(r"\1\\\2", _MARKDOWN.sub(r"\\\1", text))
+def _markdown(summary: "Summary", style: Style, heading: str) -> str:
+    convert = _escape_markdown
+    text = heading + (_list(summary.sentences, convert) if style == "bullets" else convert(summary.summary))
+    if not summary.evidence:
+        return text
+    parts = []
+    for number, entry in enumerate(summary.evidence.sentences, 1):
+        parts.append(f"{number}. {convert(entry.sentence)}")
+        parts += [f"    - {source.weight:.0%}{_place(source)}: {convert(source.text)}" for source in entry.sources]
+        parts += [f"    - not in the document: {convert(', '.join(entry.unsupported))}"] if entry.unsupported else []
+    return "\n".join([f"{text}\n\n## Evidence\n", *parts])
 
 
 def _html(summary: "Summary", style: Style) -> str:
+    title = _title(summary)
     language = language_attribute(summary.language)
     if style == "bullets":
-        items = "\n".join(f"<li>{escape_html(sentence)}</li>" for sentence in summary.sentences)
-        text = f'<ul{language} dir="auto">\n{items}\n</ul>'
+        items = "".join(f"<li>{escape_html(sentence)}</li>\n" for sentence in summary.sentences)
+        text = f"<ul>\n{items}</ul>"
     else:
-        paragraphs = summary.summary.split("\n")
-        text = "\n".join(f'<p{language} dir="auto">{escape_html(paragraph)}</p>' for paragraph in paragraphs)
+        text = "\n".join(f"<p>{escape_html(paragraph)}</p>" for paragraph in summary.summary.split("\n"))
     share = f"{summary.tokens_read:,} of {summary.tokens_total:,} tokens read"
     about = f"<bdi>{escape_html(summary.id)}</bdi>: {summary.mode} summary by {escape_html(summary.model)}, {share}"
-    heading = f'<h1{language} dir="auto">{escape_html(_title(summary))}</h1>'
-    body = f"<main>\n{heading}\n{text}\n</main>\n<footer>{about}</footer>"
-    return html_page(_title(summary), body, _STYLE).rstrip("\n")
+    heading = f'<h1{language} dir="auto">{escape_html(title)}</h1>'
+    body = f'<main>\n{heading}\n<div{language} dir="auto">\n{text}\n</div>\n</main>\n<footer>{about}</footer>'
+    return html_page(title, body, _STYLE).rstrip("\n")
+
+
+def _place(source: "EvidenceSource") -> str:
+    place = place_name(source)
+    return f" ({place})" if place else ""
+
+
+def _list(sentences: Iterable[str], convert: Callable[[str], str]) -> str:
+    return "\n".join(f"- {convert(sentence)}" for sentence in sentences)
+
+
+def _escape_markdown(text: str) -> str:
+    """Escape the characters that Markdown interprets."""
+    return _LINE_MARK.sub(r"\1\\\2", _MARKDOWN.sub(r"\\\1", text))
 
 
 def _title(summary: "Summary") -> str:

@@ -2,8 +2,6 @@
 
 import sys
 from collections.abc import Sequence
-from functools import partial
-from itertools import chain, islice
 from pathlib import Path
 from typing import Annotated, Literal
 
@@ -31,6 +29,19 @@ def summarize(
     json: Annotated[bool, typer.Option("--json", help="Short for --format json.")] = False,
     style: Annotated[Style, typer.Option(help="Running text, or one item per sentence.")] = "paragraph",
     title: Annotated[bool, typer.Option("--title", help="Begin with the title of the document.")] = False,
+    length: Annotated[
+        str | None,
+        typer.Option(
+            metavar="150w|5s|10%|short|medium|long", help="Length in words, sentences, or relative to the document."
+        ),
+    ] = None,
+    evidence: Annotated[
+        bool, typer.Option("--evidence", help="Add the sentences of the document that each sentence comes from.")
+    ] = False,
+    explain: Annotated[
+        Path | None,
+        typer.Option(metavar="FILE.html", help="Write a page that shows what the summary of one document rests on."),
+    ] = None,
     out: Annotated[Path | None, typer.Option(metavar="FILE", help="Write JSON lines to a file instead.")] = None,
     out_dir: Annotated[
         Path | None,
@@ -73,18 +84,15 @@ def summarize(
     Prints each summary as soon as it is complete, and a note for every document that was not read to its end. Exits
     with 3 if a document has no summary; all others have theirs.
     """
-    from sumpool.cli.summary_output import Target, open_output
-    from sumpool.data.report import remembered_fields
+    from sumpool.cli.summary_output import Target, choose_generation, open_output, trained_field, warn_of_arguments
     from sumpool.documents.document import ReadOptions
-    from sumpool.documents.read import read_documents
-    from sumpool.inference.loading import RUNS, default_model
-    from sumpool.inference.parallel import summarize_in_processes
+    from sumpool.documents.read import read_all
     from sumpool.progress import interruptible
-    from sumpool.workflows.summarize import generate_here
     from sumpool.workflows.summarize import summarize as run_summarize
 
     shortcuts = {
         "mode": mode,
+        "length": length,
         "beams": beams,
         "min_length": min_length,
         "max_length": max_length,
@@ -96,20 +104,21 @@ def summarize(
     rendering = Rendering("json" if json else format, style, title)
     is_single = len(names) == 1 and not Path(names[0]).is_dir() and ".jsonl" not in names[0]
     with_ids = not is_single and not title and rendering.format in ("text", "markdown")
-    fields = remembered_fields(model or default_model(RUNS))
-    trained_field = fields.document if fields else None
-    options = ReadOptions(field=field, trained_field=trained_field, glob=glob, keep_references=keep_references)
-    documents = islice(chain.from_iterable(read_documents(name, options) for name in names), limit)
+    options = ReadOptions(field, trained_field(model), keep_references, glob)
+    target = Target(out, out_dir, explain, resume, retry_failed)
+    for_page = bool(explain) or rendering.format == "html"
+    generate = choose_generation(jobs, for_page if evidence or explain else None)
     count, failed = 0, list[str]()
     with screen() as output, interruptible() as interruption:
         if not files and sys.stdin.isatty():
             output.report(Progress("summarize", note="reading from the keyboard; end with Ctrl-D"))
+        warn_of_arguments(names, options, output.report)
         for summary in run_summarize(
-            documents,
+            read_all(names, options, limit, lambda notice: output.report(Progress("summarize", note=notice))),
             model,
             overrides=[*(changes or ()), *assignments],
-            open_output=open_output(Target(out, out_dir, resume, retry_failed), names, rendering),
-            generate=partial(summarize_in_processes, jobs=jobs) if jobs > 1 else generate_here,
+            open_output=open_output(target, names, rendering),
+            generate=generate,
             report=output.report,
             check=interruption.check,
         ):
@@ -117,6 +126,8 @@ def summarize(
             if summary.reason:
                 failed.append(summary.id)
                 output.report(Progress("summarize", note=f"{summary.id}: no summary: {summary.reason}"))
+            elif summary.notes:
+                output.report(Progress("summarize", note=f"{summary.id}: {', '.join(summary.notes)}"))
             if not (out or out_dir) and (summary.summary or rendering.format == "json"):
                 text = rendering.render(summary)
                 output.result(f"{summary.id}\n{text}\n" if with_ids else text)

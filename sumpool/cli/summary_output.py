@@ -1,4 +1,4 @@
-"""Destination of the summaries of `sumpool summarize`: stdout, a file of JSON lines, or a folder."""
+"""Choices of `sumpool summarize` beyond settings: destination and generation of the summaries, and its arguments."""
 
 from collections.abc import Mapping, Sequence
 from functools import partial
@@ -6,10 +6,17 @@ from pathlib import Path
 from typing import NamedTuple
 
 from sumpool.cli.rendering import SUFFIXES, Rendering
-from sumpool.errors import RecipeError
-from sumpool.inference.summary_file import SummaryFile, SummaryFolder
+from sumpool.data.report import remembered_fields
+from sumpool.documents.arguments import check_arguments
+from sumpool.documents.document import ReadOptions
+from sumpool.errors import DataError, RecipeError
+from sumpool.inference.evidence import generate_with_evidence, summarize_with_evidence
+from sumpool.inference.loading import RUNS, default_model
+from sumpool.inference.parallel import summarize_in_processes
+from sumpool.inference.summary_file import ExplanationFile, SummaryFile, SummaryFolder
 from sumpool.io.file_names import FileNames
-from sumpool.workflows.summarize import OpenOutput
+from sumpool.progress import Progress, Report
+from sumpool.workflows.summarize import Generate, OpenOutput, generate_here
 
 
 class Target(NamedTuple):
@@ -18,12 +25,14 @@ class Target(NamedTuple):
     Attributes:
         file: File of JSON lines.
         folder: Folder with a file per summary.
+        page: HTML page that explains the summary of one document.
         resume: Whether an existing file is continued; a folder always is.
         retry: Whether documents that failed before are summarised again.
     """
 
     file: Path | None
     folder: Path | None
+    page: Path | None
     resume: bool
     retry: bool
 
@@ -39,8 +48,13 @@ def open_output(target: Target, names: Sequence[str], rendering: Rendering) -> O
     Raises:
         RecipeError: If there are two destinations.
     """
-    if target.file and target.folder:
-        raise RecipeError("--out and --out-dir must not come together; a folder holds summaries.jsonl too")
+    if sum(path is not None for path in (target.file, target.folder, target.page)) > 1:
+        raise RecipeError(
+            "one of --out, --out-dir and --explain must be given, got several; a folder holds summaries.jsonl too"
+        )
+    if target.page:
+        page = ExplanationFile(target.page)
+        return lambda _: page
     if target.file:
         return partial(SummaryFile, target.file, resume=target.resume, retry=target.retry)
     if target.folder:
@@ -59,3 +73,42 @@ def _open_folder(
         lambda summary: f"{rendering.render(summary)}\n",
         retry=retry,
     )
+
+
+def choose_generation(jobs: int, evidence_for_page: bool | None) -> Generate:
+    """Return the function that generates summaries.
+
+    Args:
+        jobs: Number of processes; 1 is the calling one.
+        evidence_for_page: Whether evidence has all that an HTML page shows; None for summaries without evidence.
+    """
+    if evidence_for_page is None:
+        return partial(summarize_in_processes, jobs=jobs) if jobs > 1 else generate_here
+    if jobs > 1:
+        with_evidence = partial(summarize_with_evidence, for_page=evidence_for_page)
+        return partial(summarize_in_processes, jobs=jobs, generate=with_evidence)
+    return partial(generate_with_evidence, for_page=evidence_for_page)
+
+
+def trained_field(model: Path | None) -> str | None:
+    """Return the field of the documents that a model was trained on; None if it is not known."""
+    fields = remembered_fields(model or default_model(RUNS))
+    return fields.document if fields else None
+
+
+def warn_of_arguments(names: Sequence[str], options: ReadOptions, report: Report) -> None:
+    """Report the arguments that cannot be read, so that they are known before a model is loaded.
+
+    Raises:
+        DataError: If no argument can be read.
+    """
+    problems = []
+    for name in dict.fromkeys(names):
+        try:
+            check_arguments([name], options)
+        except DataError as error:
+            problems.append(str(error))
+    if len(problems) == len(set(names)):
+        raise DataError("; ".join(problems))
+    for problem in problems:
+        report(Progress("summarize", note=problem))

@@ -1,13 +1,14 @@
 """Documents from files, folders, addresses and standard input, read one at a time."""
 
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence, Sized
+from itertools import chain, islice
 from pathlib import Path
-from typing import BinaryIO, Final
+from typing import BinaryIO, Final, final
 
 from sumpool.documents.addresses import fetch, is_address
 from sumpool.documents.decoding import invisible_note
-from sumpool.documents.detection import ROW_KINDS, detect_format
+from sumpool.documents.detection import ROW_KINDS, ROWS, detect_format
 from sumpool.documents.document import DEFAULT_OPTIONS, Document, ParsedDocument, ReadOptions
 from sumpool.documents.files import READ_ERRORS, read_limited, uncompressed_suffix
 from sumpool.documents.folders import files_of
@@ -48,6 +49,50 @@ def read_documents(
             yield from _file_documents(file, options)
     else:
         yield from _file_documents(Path(name), options)
+
+
+def read_all(
+    names: Sequence[str],
+    options: ReadOptions = DEFAULT_OPTIONS,
+    limit: int | None = None,
+    notice: Callable[[str], None] = ignore_notice,
+) -> Iterable[Document]:
+    """Read the documents of several arguments; the result has a length if it is known before they are read.
+
+    Args:
+        names: Files, folders, http(s) addresses or "-".
+        options: Options of reading.
+        limit: Documents that are read at most; None reads all.
+        notice: Called with a sentence about files that are passed over.
+    """
+    documents = chain.from_iterable(read_documents(name, options, notice=notice) for name in names)
+    count = _count(names, options)
+    if count is None:
+        return islice(documents, limit)
+    return _CountedDocuments(islice(documents, limit), count if limit is None else min(count, limit))
+
+
+@final
+class _CountedDocuments(Sized, Iterable[Document]):
+    def __init__(self, documents: Iterator[Document], count: int) -> None:
+        self._documents, self._count = documents, count
+
+    def __iter__(self) -> Iterator[Document]:
+        return self._documents
+
+    def __len__(self) -> int:
+        return self._count
+
+
+def _count(names: Sequence[str], options: ReadOptions) -> int | None:
+    """Return the number of documents; None if a file may hold several or an argument is a stream."""
+    files: list[Path] = []
+    for name in names:
+        if name == STDIN or is_address(name):
+            return None
+        path = Path(name)
+        files += files_of(path, options, ignore_notice) if path.is_dir() else [path]
+    return None if any(uncompressed_suffix(file) in ROWS for file in files) else len(files)
 
 
 def _file_documents(path: Path, options: ReadOptions) -> Iterator[Document]:

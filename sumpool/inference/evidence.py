@@ -1,11 +1,10 @@
 """Evidence of the summaries of a model: sources of each sentence, unsupported facts, and weights for display.
 
 `generate_with_evidence` and `summarize_with_evidence` stand in for the functions without evidence. The evidence of a
-summary is rendered by `summary.evidence.entries()` for JSON, by `render_evidence_text` for a terminal, and by
-`sumpool.inference.explanation.write_explanation` as an HTML page.
+summary is rendered by `summary.evidence.entries()` for JSON, `render_evidence_text` of `sumpool.interpret.evidence` for
+a terminal, and `write_explanation` of `sumpool.inference.explanation` for an HTML page.
 """
 
-import textwrap
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 from itertools import chain, tee
@@ -181,31 +180,3 @@ def _poolings(chunked: ChunkedDocument, loaded: LoadedModel) -> Iterator[Pooling
                 weights[indices[number]].append(weight)
         rows = zip(chunked.sentences, tokens, weights, strict=True)
         yield PoolingWeights(name, tuple(word_weights(sentence.text, part, values) for sentence, part, values in rows))
-
-
-def render_evidence_text(evidence: Evidence, width: int = 100) -> str:
-    """Render evidence as an indented list: each sentence with its sources, their weights and places.
-
-    Args:
-        evidence: Evidence of a summary.
-        width: Characters of a line.
-    """
-    lines: list[str] = []
-    for number, sentence in enumerate(evidence.sentences, 1):
-        lines += _wrap(sentence.sentence, f"{number}. ", width)
-        for source in sentence.sources:
-            place = place_name(source)
-            lines += _wrap(f"{place}: {source.text}" if place else source.text, f"   {source.weight:4.0%}  ", width)
-        if sentence.unsupported:
-            lines += _wrap(f"not in the document: {', '.join(sentence.unsupported)}", "     !  ", width)
-    return "\n".join(lines)
-
-
-def place_name(source: EvidenceSource | SourceSentence) -> str:
-    """Return page and line of a source sentence, "page 3" or "line 120"; empty if neither is known."""
-    parts = [f"page {source.page}"] if source.page is not None else []
-    return ", ".join([*parts, f"line {source.line}"] if source.line is not None else parts)
-
-
-def _wrap(text: str, mark: str, width: int) -> list[str]:
-    return textwrap.wrap(text, width, initial_indent=mark, subsequent_indent=" " * len(mark), break_on_hyphens=False)

@@ -10,10 +10,9 @@ from importlib.resources import files
 from itertools import chain, groupby, repeat
 from pathlib import Path
 
-from sumpool.inference.evidence import place_name
 from sumpool.inference.source import SourceSentence
 from sumpool.inference.summaries import Summary
-from sumpool.interpret.evidence import Evidence, SentenceEvidence
+from sumpool.interpret.evidence import Evidence, SentenceEvidence, place_name
 from sumpool.interpret.heat import heat_words
 from sumpool.io.atomic import disk_errors, replace_file
 from sumpool.io.html import escape_html, html_page, language_attribute

@@ -47,7 +47,7 @@ def summarize_in_processes(
         folder: The run folder.
         overrides: Settings to change, each like `summarize.beams=1`.
         jobs: Number of processes, which share the cores.
-        generate: GenerateTasks the summaries of a task, a function that can be pickled.
+        generate: Generates the summaries of a task; a function that can be pickled.
         report: Called with progress and with the notes on documents.
         check: Called while waiting for a result.
 

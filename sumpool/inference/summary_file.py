@@ -1,4 +1,4 @@
-"""Resumable output of `summarize`: JSON lines, and a folder with a file per summary.
+"""Outputs of `summarize`: JSON lines and a folder with a file per summary, both resumable, and a page on one summary.
 
 Every row carries the SHA-256 of its document, and a file beside the rows records model and settings, so that summaries
 of other texts or models never end up in one output.
@@ -14,6 +14,7 @@ from typing import Self, final
 
 from sumpool.documents.document import Document
 from sumpool.errors import DataError, RecipeError
+from sumpool.inference.explanation import write_explanation
 from sumpool.inference.summaries import Summary
 from sumpool.io.atomic import disk_errors, replace_file
 from sumpool.io.file_names import FileNames
@@ -170,6 +171,44 @@ class SummaryFolder:
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
         self._rows.__exit__(kind, error, trace)
+
+
+@final
+class ExplanationFile:
+    """Destination of the explanation of one summary."""
+
+    def __init__(self, path: Path) -> None:
+        self._path = path
+        self._is_taken = False
+
+    def take(self, document: Document) -> bool:
+        """Accept the document.
+
+        Raises:
+            RecipeError: If it is the second one.
+        """
+        del document
+        if self._is_taken:
+            raise RecipeError(f"{self._path} must explain one document, got several; name one, or add --limit 1")
+        self._is_taken = True
+        return True
+
+    def save(self, summary: Summary) -> None:
+        """Write the explanation of the summary, if there is one.
+
+        Raises:
+            ResourceError: If the disk is full or fails.
+        """
+        if summary.summary:
+            write_explanation(self._path, summary)
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        """Nothing is open."""
 
 
 def document_digest(document: Document) -> str:

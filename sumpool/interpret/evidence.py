@@ -1,7 +1,20 @@
 """Evidence of a summary: for each of its sentences the sentences of the source that it comes from, with weights."""
 
+import textwrap
 from dataclasses import asdict, dataclass
-from typing import Any
+from typing import Any, Protocol
+
+
+class Located(Protocol):
+    """A sentence with its place in the source."""
+
+    @property
+    def page(self) -> int | None:
+        """Page, from 1; None if unknown."""
+
+    @property
+    def line(self) -> int | None:
+        """Line, from 1; None if unknown."""
 
 
 @dataclass(frozen=True)
@@ -80,3 +93,31 @@ class Evidence:
                 del source["index"]
                 source["weight"] = round(source["weight"], 4)
         return entries
+
+
+def render_evidence_text(evidence: Evidence, width: int = 100) -> str:
+    """Render evidence as an indented list: each sentence with its sources, their weights and places.
+
+    Args:
+        evidence: Evidence of a summary.
+        width: Characters of a line.
+    """
+    lines: list[str] = []
+    for number, sentence in enumerate(evidence.sentences, 1):
+        lines += _wrap(sentence.sentence, f"{number}. ", width)
+        for source in sentence.sources:
+            place = place_name(source)
+            lines += _wrap(f"{place}: {source.text}" if place else source.text, f"   {source.weight:4.0%}  ", width)
+        if sentence.unsupported:
+            lines += _wrap(f"not in the document: {', '.join(sentence.unsupported)}", "     !  ", width)
+    return "\n".join(lines)
+
+
+def place_name(source: Located) -> str:
+    """Return page and line of a source sentence, "page 3" or "line 120"; empty if neither is known."""
+    parts = [f"page {source.page}"] if source.page is not None else []
+    return ", ".join([*parts, f"line {source.line}"] if source.line is not None else parts)
+
+
+def _wrap(text: str, mark: str, width: int) -> list[str]:
+    return textwrap.wrap(text, width, initial_indent=mark, subsequent_indent=" " * len(mark), break_on_hyphens=False)

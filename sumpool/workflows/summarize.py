@@ -55,7 +55,12 @@ class Generate(Protocol):
 
 
 def generate_here(
-    documents: Iterable[Document], folder: Path, overrides: Sequence[str], *, report: Report, check: Check
+    documents: Iterable[Document],
+    folder: Path,
+    overrides: Sequence[str],
+    *,
+    report: Report,
+    check: Check,
 ) -> Iterator[Summary]:
     """Generate in the calling process; the model is loaded before the first document is read."""
     return generate_summaries(documents, load_for_generation(folder, overrides), report=report, check=check)

@@ -138,14 +138,50 @@ def test_a_folder_of_summaries_is_continued() -> None:
 def test_two_destinations_are_refused() -> None:
     result = run("summarize", "doc.txt", "--out", "a.jsonl", "--out-dir", "b")
     assert isinstance(result.exception, RecipeError)
-    assert str(result.exception).startswith("--out and --out-dir must not come together")
+    assert str(result.exception).startswith("one of --out, --out-dir and --explain must be given")
 
 
 def test_a_broken_document_is_named_before_the_model_is_loaded(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("sumpool.workflows.summarize.load_for_generation", None)
     result = run("summarize", "nowhere.txt")
     assert isinstance(result.exception, DataError)
-    assert "nowhere.txt: no summary: nowhere.txt must be a file that can be read" in result.stderr
+    assert str(result.exception).startswith("nowhere.txt must be a file that can be read")
+    Path("broken.jsonl").write_text("[]\n")
+    result = run("summarize", "broken.jsonl")
+    assert str(result.exception) == "no document could be summarised; see the reasons above"
+    assert "broken.jsonl:1: no summary: broken.jsonl:1 must be a JSON object, got list" in result.stderr
+
+
+def test_an_unreadable_argument_is_named_first_and_leaves_the_others() -> None:
+    Path("doc.txt").write_text(text(random.Random(2), 5))
+    result = run("summarize", "doc.txt", "nowhere.txt")
+    lines = [line.partition(" ")[2] for line in result.stderr.splitlines()]
+    assert lines[0].startswith("nowhere.txt must be a file that can be read")
+    assert lines[1].startswith("model: ")
+    assert result.stdout.startswith("doc.txt\n")
+    assert str(result.exception).startswith("1 of 2 documents have no summary: nowhere.txt")
+
+
+@pytest.mark.parametrize("mode", ["extractive", "abstractive"])
+def test_evidence_and_explanation(mode: str) -> None:
+    Path("doc.txt").write_text(text(random.Random(2), 5))
+    options = ("summarize", "doc.txt", "--mode", mode)
+    shown = run(*options, "--evidence")
+    assert shown.exit_code == 0, shown.output
+    assert "%  line 1: " in shown.stdout
+    row = json.loads(run(*options, "--evidence", "--json").stdout)
+    assert row["evidence"][0]["sources"][0]["line"] == 1
+    assert run(*options, "--explain", "page.html").exit_code == 0
+    assert 'id="document"' in Path("page.html").read_text()
+    several = run("summarize", "doc.txt", "doc.txt", "--explain", "page.html")
+    assert isinstance(several.exception, RecipeError)
+    assert str(several.exception).startswith("page.html must explain one document, got several")
+
+
+def test_length_is_an_option() -> None:
+    Path("doc.txt").write_text(text(random.Random(2), 5))
+    result = run("summarize", "doc.txt", "--mode", "extractive", "--length", "2s", "--style", "bullets")
+    assert [line[:2] for line in result.stdout.splitlines()] == ["- ", "- "]
 
 
 def test_evaluate_prints_a_table_and_its_signature() -> None:
@@ -184,7 +220,7 @@ def test_evaluate_scores_summaries_of_a_file() -> None:
         (("prepare", "tny.yaml"), RecipeError, "did you mean tiny.yaml?"),
         (("summarize", "doc.txt", "--model", "runs"), CheckpointError, "runs must be a run folder"),
         (("summarize", "doc.txt", "--beams", "0"), RecipeError, "summarize.beams must be a whole number of at least 1"),
-        (("summarize", "nowhere.txt"), DataError, "no document could be summarised"),
+        (("summarize", "nowhere.txt"), DataError, "nowhere.txt must be a file that can be read"),
         (("evaluate", "rows.jsonl"), RecipeError, "rows.jsonl must be a run folder, or come with --references"),
         (("evaluate", "--references", "rows.jsonl"), RecipeError, "--references must come with a file of summaries"),
         (("evaluate", "nowhere.jsonl", "--references", "rows.jsonl"), DataError, "nowhere.jsonl must"),
@@ -228,6 +264,6 @@ def test_rows_are_read_from_the_field_that_the_model_was_trained_on(
         return result.stdout
 
     assert "router" in summary()
-    monkeypatch.setattr("sumpool.data.report.remembered_fields", lambda _: Fields("body", "summary", None))
+    monkeypatch.setattr("sumpool.cli.summary_output.remembered_fields", lambda _: Fields("body", "summary", None))
     assert "packet" in summary()
     assert "router" in summary("--field", "document")

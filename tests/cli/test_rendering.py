@@ -1,4 +1,5 @@
 import json
+from dataclasses import replace
 from html.parser import HTMLParser
 
 import pytest
@@ -8,8 +9,9 @@ from markdown_it import MarkdownIt
 
 from sumpool.cli.rendering import SUFFIXES, Format, Rendering
 from sumpool.inference.summaries import Summary
+from sumpool.interpret.evidence import Evidence, EvidenceSource, SentenceEvidence
 
-HTML_TAGS = ("html", "head", "meta", "title", "style", "body", "main", "h1", "p", "ul", "li", "footer", "bdi")
+HTML_TAGS = ("html", "head", "meta", "title", "style", "body", "div", "main", "h1", "p", "ul", "li", "footer", "bdi")
 SUMMARY = Summary(
     "a/b.txt",
     "First *one*. Second <b>.",
@@ -36,6 +38,29 @@ def test_markdown_shows_the_characters_themselves() -> None:
     page = MarkdownIt().render(text)
     assert "<li>First *one*.</li>" in page
     assert "<h1>A &amp; B</h1>" in page
+
+
+EVIDENCE = Evidence(
+    (
+        SentenceEvidence("First *one*.", ("7",), (EvidenceSource(0, "The _first_.", 0, 12, 3, None, 0.8),)),
+        SentenceEvidence("Second <b>.", (), ()),
+    )
+)
+
+
+@pytest.mark.parametrize(
+    ("format", "expected"),
+    [
+        (
+            "text",
+            ["1. First *one*.", "    80%  page 3: The _first_.", "     !  not in the document: 7", "2. Second <b>."],
+        ),
+        ("markdown", ["1. First \\*one\\*.", "    - 80% (page 3): The \\_first\\_.", "    - not in the document: 7"]),
+    ],
+)
+def test_evidence_follows_the_summary(format: Format, expected: list[str]) -> None:
+    lines = Rendering(format).render(replace(SUMMARY, evidence=EVIDENCE)).splitlines()
+    assert [line for line in lines if line in expected] == expected
 
 
 def test_json_is_the_row() -> None:

@@ -9,8 +9,6 @@ from sumpool.inference.evidence import (
     MAX_SOURCES,
     add_evidence,
     generate_with_evidence,
-    place_name,
-    render_evidence_text,
     summarize_with_evidence,
 )
 from sumpool.inference.loading import LoadedModel, load_for_generation
@@ -18,7 +16,7 @@ from sumpool.inference.mbr_extraction import Extraction
 from sumpool.inference.parallel import summarize_in_processes
 from sumpool.inference.source import source_sentences
 from sumpool.inference.summaries import Summary, generate_summaries
-from sumpool.interpret.evidence import Evidence, EvidenceSource, SentenceEvidence
+from sumpool.interpret.evidence import Evidence, EvidenceSource, SentenceEvidence, place_name, render_evidence_text
 from sumpool.progress import go_on, silent
 from tests.conftest import story
 
