@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import Final, NamedTuple
 
 from sumpool.documents.formats._pdf_body import Body
-from sumpool.documents.formats._pdf_kinds import CAPTION
+from sumpool.documents.formats._pdf_kinds import CAPTION, CONTENTS_HEADING
 from sumpool.documents.formats._pdf_layout import PrintedLine
 
 _LARGE: Final = 1.09  # size of a heading, in sizes of the text
@@ -133,7 +133,9 @@ def find_title(lines: Sequence[PrintedLine], body: Body, metadata: str) -> str:
     page = _squeeze(" ".join(line.text for line in first))
     if sane and _squeeze(metadata) in page:
         return metadata
-    readable = [line for line in first if sum(c.isalpha() for c in line.text) >= 3]
+    readable = [
+        line for line in first if sum(map(str.isalpha, line.text)) >= 3 and not CONTENTS_HEADING.fullmatch(line.text)
+    ]
     largest = max((line.size for line in readable), default=0.0)
     if largest >= 1.15 * body.size:
         rows = [line for line in readable if line.size >= 0.97 * largest]

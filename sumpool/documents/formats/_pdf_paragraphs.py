@@ -211,7 +211,7 @@ def _join_across_breaks(groups: Sequence[Group], body: Body) -> list[Group]:
             ordered.append(group)
             if group.kind in ("paragraph", "list_item"):
                 last = group
-            elif group.kind == "heading":
+            elif group.kind in ("heading", "code"):
                 last = None
     return [*ordered, *notes]
 

@@ -303,3 +303,14 @@ def test_many_scattered_or_repeated_characters_take_no_time() -> None:
     start = time.process_time()
     read(pdf([f"BT /F1 10 Tf {scattered} ET", repeated]))
     assert time.process_time() - start < 5
+
+
+def test_paragraph_above_code_does_not_go_on_behind_it() -> None:
+    first = column("The boats of the harbour leave when the watchman of the tower tells them to go and run")
+    first += show("cd harbour", 96, 676, 10, "F3")
+    document = read(pdf([first, column("and other boats leave when they like.")]))
+    assert [block.kind for block in document.blocks] == ["paragraph", "code", "paragraph"]
+
+
+def test_heading_of_the_contents_is_no_title() -> None:
+    assert read(pdf([show("Contents", 72, 740, 18, "F2") + column(FIRST)])).title == ""
