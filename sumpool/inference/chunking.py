@@ -120,7 +120,7 @@ class Chunker:
         """Cut a document into windows, each with special tokens around it, and return the start of each too."""
         special_tokens = self._tokenizer.special_tokens
         length = max(1, self._source_length - len(special_tokens.prefix) - len(special_tokens.suffix))
-        windows = list(split_windows(bare.sentences, length))
+        windows = list(cover(bare.sentences, length))
         parts = [bare.slice(*bounds).with_special_tokens(special_tokens) for bounds in windows]
         return [start for start, _ in windows], parts
 
@@ -129,6 +129,24 @@ def _sentence_indices(source: EncodedSource, start: int, part: EncodedDocument) 
     """Return the indices of the source sentences of a part of a document that begins at a token."""
     first = int(source.document.sentences[start])
     return source.indices[first : first + int(part.sentences[-1]) + 1]
+
+
+def cover(sentences: np.ndarray, length: int) -> Iterator[tuple[int, int]]:
+    """Cut a document into a first window as long as possible, as truncation does, and others of about equal length.
+
+    Args:
+        sentences: (tokens,), index of each token's sentence.
+        length: Most tokens of a window.
+
+    Yields:
+        Start and end of each window.
+    """
+    ends = np.append(np.flatnonzero(np.diff(sentences)) + 1, len(sentences))
+    ends = ends[(ends <= length) & (ends > length // 2)]
+    first = int(ends[-1]) if len(ends) else min(length, len(sentences))
+    yield 0, first
+    for start, end in split_windows(sentences[first:], length):
+        yield first + start, first + end
 
 
 def split_windows(sentences: np.ndarray, length: int) -> Iterator[tuple[int, int]]:

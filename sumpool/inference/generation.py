@@ -20,6 +20,7 @@ from sumpool.core.model.summarizer import DecoderState, Memory, SummarizationMod
 from sumpool.core.nn.execution import one_thread
 from sumpool.data.batches import Item, collate
 from sumpool.errors import ResourceError, is_out_of_memory
+from sumpool.special_tokens import SpecialTokens
 from sumpool.text.tokenizer import Tokenizer
 
 _MIN_OF_PREDICTED, _MAX_OF_PREDICTED = 0.8, 1.25
@@ -36,11 +37,13 @@ class Generated:
         text: The best hypothesis.
         score: Score of the hypothesis by the length formula of the settings; higher is better.
         samples: Sampled summaries for MBR extraction; empty in abstractive mode.
+        weights: Weight of each sample; empty if all weigh the same.
     """
 
     text: str
     score: float
     samples: tuple[str, ...] = ()
+    weights: tuple[float, ...] = ()
 
 
 @final
@@ -99,6 +102,16 @@ class Generator:
                 ) from error
         half = len(chunks) // 2  # outside the handler, whose traceback keeps the tensors of the failed attempt alive
         return self.generate(chunks[:half], targets[:half]) + self.generate(chunks[half:], targets[half:])
+
+    @property
+    def special_tokens(self) -> SpecialTokens:
+        """Special tokens of the model."""
+        return self._model.special_tokens
+
+    @property
+    def source_length(self) -> int:
+        """Most tokens of a chunk."""
+        return self._model.config.source_length
 
     def can_write(self, target: LengthTarget) -> bool:
         """Return whether the summaries of the model may be so long."""

@@ -139,10 +139,11 @@ class MbrExtractor:
         is_forced: bool,
     ) -> Extraction:
         config = self._config
-        samples = [" ".join(texts) for texts in zip(*(part.samples for part in generated), strict=True)]
-        text, beginning = " ".join(part.text for part in generated), first_words(document.text, LEAD_WORDS)
-        samples = samples or [text]
-        agreement = Agreement(samples, self._tokenize)
+        (summary,) = generated
+        text, beginning = summary.text, first_words(document.text, LEAD_WORDS)
+        samples = summary.samples or (text,)
+        weights = summary.weights or (1.0,) * len(samples)
+        agreement = Agreement(samples, self._tokenize, weights)
         lead_agreement = agreement.score(beginning)
         is_out_of_domain = lead_agreement < config.ood_threshold
         if document.blocks:
@@ -151,7 +152,8 @@ class MbrExtractor:
         else:
             if is_out_of_domain:
                 added = [text, beginning, beginning] * -(-len(samples) // _SAMPLES_PER_LEAD)
-                agreement = Agreement([*samples, *added], self._tokenize)
+                added_weights = [sum(weights) / len(weights)] * len(added)
+                agreement = Agreement([*samples, *added], self._tokenize, [*weights, *added_weights])
             extraction = _select(candidate_sentences(document, sentences), agreement, target)
         if is_forced or config.mode == "extractive" or not extraction.sentences:
             return extraction

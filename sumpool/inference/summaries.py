@@ -5,6 +5,7 @@ import time
 from collections.abc import Iterable, Iterator, Sequence, Sized
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import asdict, dataclass, replace
+from importlib import import_module
 
 from sumpool.documents.document import Document
 from sumpool.inference.chunking import MAX_GROUP_DOCUMENTS, ChunkedDocument, Chunker, batch_chunks, group_documents
@@ -135,7 +136,7 @@ def _generate(
         A document, what was generated for its chunks, and its share of the seconds.
     """
     chunks = [chunk for document in group for chunk in document.chunks]
-    targets = [document.target for document in group for _ in document.chunks]
+    targets = [document.target if len(document.chunks) == 1 else None for document in group for _ in document.chunks]
     batches = iter(batch_chunks([len(chunk.ids) for chunk in chunks], batch_tokens))
     generated: dict[int, Generated] = {}
     seconds: dict[int, float] = {}
@@ -150,8 +151,17 @@ def _generate(
                 texts = generator.generate([chunks[index] for index in batch], [targets[index] for index in batch])
                 generated.update(zip(batch, texts, strict=True))
                 seconds.update(dict.fromkeys(batch, (time.perf_counter() - start) / len(batch)))
-        yield document, [generated[index] for index in indices], sum(seconds[index] for index in indices)
+        parts, elapsed = [generated.pop(index) for index in indices], sum(seconds.pop(index) for index in indices)
         first = indices.stop
+        if len(parts) > 1:
+            check()
+            with lock:
+                start = time.perf_counter()
+                # Imported by name, as only documents longer than the model reads need it.
+                combine = import_module("sumpool.inference.windows").combine_windows
+                document, parts = combine(document, parts, generator)
+                elapsed += time.perf_counter() - start
+        yield document, parts, elapsed
 
 
 def _summary(
@@ -161,16 +171,16 @@ def _summary(
     extractor: MbrExtractor,
     splitter: SentenceSplitter,
 ) -> Summary:
-    """Join the summaries of a document's chunks, one per line, or take the extracted sentences instead."""
+    """Take the written summary of a document, or the extracted sentences instead."""
     start = time.perf_counter()
-    text = "\n".join(part.text for part in generated if part.text)
+    text = generated[0].text if generated else ""
     extraction = _extract(chunked, generated, text, extractor, splitter)
     separator = "" if chunked.language in UNSPACED else " "
     reason = "" if text or extraction.sentences else "the model must generate a word, but it generated none"
     return Summary(
         id=chunked.document.id,
         summary=separator.join(extraction.sentences) or text,
-        score=sum(part.score for part in generated) / len(generated) if text else None,
+        score=generated[0].score if text else None,
         tokens_read=chunked.tokens_read,
         tokens_total=chunked.tokens_total,
         seconds=chunked.seconds + seconds + time.perf_counter() - start,

@@ -101,12 +101,10 @@ def test_the_weight_of_the_lead_does_not_depend_on_the_number_of_samples(drawn: 
     assert extract(written, text, mode="auto", ood_threshold=2) == text
 
 
-def test_samples_of_passages_are_joined() -> None:
-    texts = "Hosts send packets to gateways.", "Gateways drop packets."
-    assert (
-        extract([Generated(text, -1.0, (text,)) for text in texts])
-        == "Hosts send packets to gateways. Gateways drop packets that are too long."
-    )
+def test_samples_have_weights() -> None:
+    samples = ("Hosts send packets to gateways.", "Apples fall from trees.")
+    assert extract([Generated("", -1.0, samples, (0.9, 0.1))]) == "Hosts send packets to gateways."
+    assert extract([Generated("", -1.0, samples, (0.1, 0.9))]) == "Apples fall from trees."
 
 
 @pytest.mark.parametrize(

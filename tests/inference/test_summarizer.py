@@ -23,8 +23,8 @@ def test_a_text_becomes_a_typed_result(summarizer: Summarizer, mode: Any) -> Non
     text = story(3, 100)
     result = summarizer.summarize(text, mode=mode)
     assert result.id == "1"
-    assert result.text == " ".join(sentence.text for sentence in result.sentences)
-    assert result.tokens_read == 200 < result.tokens_total
+    assert " ".join(result.text.split()) == " ".join(sentence.text for sentence in result.sentences)
+    assert result.tokens_read == result.tokens_total > 200
     assert result.score is not None
     assert result.score < 0
     assert mode in ("auto", result.mode)
