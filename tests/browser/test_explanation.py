@@ -159,6 +159,15 @@ def test_axe_finds_no_violation(browser: Browser, page: str, dark: bool, width: 
 
 
 @pytest.mark.skipif(not AXE.is_file(), reason="axe-core is not downloaded: make browser-test")
+def test_axe_finds_no_violation_in_plain_pages(browser: Browser, loaded: LoadedModel) -> None:
+    (summary,) = summarize_with_evidence([Document("memo.txt", story(1, 40), title="Memo")], loaded)
+    for dark in (False, True):
+        browser.open(Rendering("html", "bullets").render(replace(summary, language="en")), dark=dark, width=390)
+        assert browser.violations() == []
+        assert browser.run("return document.documentElement.scrollWidth") <= 390
+
+
+@pytest.mark.skipif(not AXE.is_file(), reason="axe-core is not downloaded: make browser-test")
 def test_axe_finds_planted_violations(browser: Browser) -> None:
     browser.open("<p style='color: #999; background: #aaa'>text</p><img src=x><button></button>")
     names = {violation.partition(":")[0] for violation in browser.violations()}
@@ -181,7 +190,8 @@ def hostile_page(number: int, loaded: LoadedModel) -> tuple[str, str]:
     last = source[-1]
     entry = EvidenceSource(len(source) - 1, fact, last.start, last.end, None, None, 1.0)
     evidence = replace(explained.evidence, sentences=(SentenceEvidence(sentence, (fact,), (entry,)),))
-    return render_explanation(replace(explained, evidence=evidence)), Rendering("html").render(summary)
+    hostile = replace(explained, evidence=evidence)
+    return render_explanation(hostile), Rendering("html", "bullets" if number % 2 else "paragraph").render(hostile)
 
 
 def test_hostile_documents_run_and_load_nothing(browser: Browser, loaded: LoadedModel) -> None:
