@@ -8,10 +8,10 @@ from itertools import pairwise
 from typing import TYPE_CHECKING, Final
 
 from sumpool.documents.document import ParsedDocument, ReadOptions
-from sumpool.documents.formats._archive import DocumentArchive, local_name, part_name
-from sumpool.documents.formats._docx_styles import DocxStyles, child, value
-from sumpool.documents.formats._html_tree import MAX_DEPTH, HtmlElement
-from sumpool.documents.formats._office_blocks import office_document
+from sumpool.documents.html.tree import MAX_DEPTH, HtmlElement
+from sumpool.documents.office.archive import DocumentArchive, local_name, part_name
+from sumpool.documents.office.blocks import office_document
+from sumpool.documents.office.docx_styles import DocxStyles, child, value
 
 if TYPE_CHECKING:
     from lxml.etree import _Element

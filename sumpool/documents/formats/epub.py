@@ -7,11 +7,11 @@ from typing import TYPE_CHECKING, Final
 from urllib.parse import unquote
 
 from sumpool.documents.document import ParsedDocument, ReadOptions, TextBlock
-from sumpool.documents.formats._archive import DocumentArchive, local_name, part_name
-from sumpool.documents.formats._charsets import decode_page
-from sumpool.documents.formats._html_blocks import HtmlBlocks
-from sumpool.documents.formats._html_tree import HtmlElement, parse_markup
-from sumpool.documents.formats._page_parts import PageParts
+from sumpool.documents.html.blocks import HtmlBlocks
+from sumpool.documents.html.charsets import decode_page
+from sumpool.documents.html.page_parts import PageParts
+from sumpool.documents.html.tree import HtmlElement, parse_markup
+from sumpool.documents.office.archive import DocumentArchive, local_name, part_name
 
 if TYPE_CHECKING:
     from lxml.etree import _Element

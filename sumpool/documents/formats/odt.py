@@ -6,10 +6,10 @@ Deleted text, comments, headers, footers, indexes, hidden text and pictures are 
 from typing import TYPE_CHECKING, Final
 
 from sumpool.documents.document import ParsedDocument, ReadOptions
-from sumpool.documents.formats._archive import DocumentArchive, local_name
-from sumpool.documents.formats._html_tree import MAX_DEPTH, HtmlElement
-from sumpool.documents.formats._odt_styles import OdtStyles
-from sumpool.documents.formats._office_blocks import office_document
+from sumpool.documents.html.tree import MAX_DEPTH, HtmlElement
+from sumpool.documents.office.archive import DocumentArchive, local_name
+from sumpool.documents.office.blocks import office_document
+from sumpool.documents.office.odt_styles import OdtStyles
 
 if TYPE_CHECKING:
     from lxml.etree import _Element

@@ -26,7 +26,7 @@ def parse(content: bytes, options: ReadOptions) -> ParsedDocument:
     if len(content) > options.max_bytes:
         raise ValueError(f"must have at most {options.max_bytes:,} bytes, got {len(content):,}; split it")
     try:
-        from sumpool.documents.formats._pdf_document import read_pdf
+        from sumpool.documents.pdf.document import read_pdf
     except ImportError as error:
         raise missing_library("pypdfium2", "PDF") from error
     with _LOCK:

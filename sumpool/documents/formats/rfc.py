@@ -9,7 +9,7 @@ from collections.abc import Iterator
 
 from sumpool.documents.decoding import decode_text
 from sumpool.documents.document import ParsedDocument, ReadOptions, TextBlock
-from sumpool.documents.formats._text_shapes import list_item
+from sumpool.documents.plain_text.shapes import list_item
 from sumpool.documents.rfc_cleaning import SECTION_NUMBER, RfcBlock, classify_blocks, is_drawing, section_name, unwrap
 from sumpool.documents.rfc_pages import indentation
 

@@ -9,11 +9,11 @@ from collections.abc import Callable
 
 from sumpool.documents.decoding import decode_text
 from sumpool.documents.document import ParsedDocument, ReadOptions, TextBlockKind
-from sumpool.documents.formats._roff_mdoc import GLUE, INLINE_MACROS, inline_line
-from sumpool.documents.formats._roff_requests import Request, RoffSource
-from sumpool.documents.formats._roff_tables import table_rows
-from sumpool.documents.formats._roff_text import arguments, plain_text
-from sumpool.documents.formats._roff_writer import RoffWriter
+from sumpool.documents.roff.mdoc import GLUE, INLINE_MACROS, inline_line
+from sumpool.documents.roff.requests import Request, RoffSource
+from sumpool.documents.roff.tables import table_rows
+from sumpool.documents.roff.text import arguments, plain_text
+from sumpool.documents.roff.writer import RoffWriter
 
 _BREAKS = frozenset(
     ("PP", "LP", "P", "Pp", "sp", "Sp", "HP", "RS", "RE", "INDENT", "UNINDENT", "El", "YS", "Rs", "Re", "pp")

@@ -6,8 +6,8 @@ to other files; this reader does neither. Comments, targets, options of directiv
 
 from sumpool.documents.decoding import decode_text
 from sumpool.documents.document import ParsedDocument, ReadOptions
-from sumpool.documents.formats._rst_lines import source_lines
-from sumpool.documents.formats._rst_reader import RstReader
+from sumpool.documents.rst.lines import source_lines
+from sumpool.documents.rst.reader import RstReader
 
 
 def parse(content: bytes, options: ReadOptions) -> ParsedDocument:

@@ -4,9 +4,9 @@ from collections.abc import Iterator
 
 from sumpool.documents.decoding import decode_text
 from sumpool.documents.document import ParsedDocument, ReadOptions, TextBlock
-from sumpool.documents.formats._text_headings import Headings
-from sumpool.documents.formats._text_lines import TextRow, join_rows, right_edge, row_groups
-from sumpool.documents.formats._text_shapes import (
+from sumpool.documents.plain_text.headings import Headings
+from sumpool.documents.plain_text.lines import TextRow, join_rows, right_edge, row_groups
+from sumpool.documents.plain_text.shapes import (
     columns,
     has_bars,
     is_code,

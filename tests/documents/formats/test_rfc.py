@@ -4,8 +4,8 @@ from pathlib import Path
 
 from sumpool.data.sources.rfc import bundled_sample
 from sumpool.documents.document import DEFAULT_OPTIONS
-from sumpool.documents.formats._text_shapes import list_item
 from sumpool.documents.formats.rfc import parse
+from sumpool.documents.plain_text.shapes import list_item
 from sumpool.documents.rfc_cleaning import clean_body
 
 SAMPLE = Path(__file__).parent / "samples/rfc.txt"

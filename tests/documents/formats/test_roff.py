@@ -1,6 +1,6 @@
 from sumpool.documents.document import DEFAULT_OPTIONS
-from sumpool.documents.formats._roff_text import arguments, plain_text
 from sumpool.documents.formats.roff import parse
+from sumpool.documents.roff.text import arguments, plain_text
 
 
 def blocks(text: str) -> list[tuple[str, int, str]]:

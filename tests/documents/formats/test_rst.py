@@ -1,8 +1,8 @@
 import pytest
 
 from sumpool.documents.document import DEFAULT_OPTIONS
-from sumpool.documents.formats._rst_inline import inline_text
 from sumpool.documents.formats.rst import parse
+from sumpool.documents.rst.inline import inline_text
 
 
 def blocks(text: str) -> list[tuple[str, int, str]]:

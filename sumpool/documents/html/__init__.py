@@ -1,0 +1,1 @@
+"""HTML: the tree of a page, its main part and its blocks."""

@@ -1,0 +1,1 @@
+"""Mails: their text and its blocks."""

@@ -1,0 +1,1 @@
+"""Archives of office documents: their styles and blocks."""

@@ -1,0 +1,1 @@
+"""Text of PDF files: characters, words, lines, columns, paragraphs and their kinds."""

@@ -1,0 +1,70 @@
+"""Blocks of PDF files: the text and level of each group of lines."""
+
+import re
+from collections.abc import Iterator, Sequence
+from typing import Final
+
+from sumpool.documents.document import TextBlock
+from sumpool.documents.pdf.headings import heading_levels, heading_style, is_opening
+from sumpool.documents.pdf.layout import PrintedLine
+from sumpool.documents.pdf.paragraphs import Group
+from sumpool.documents.pdf.words import Vocabulary
+
+_MONO_WIDTH: Final = 0.525  # of a character of a monospaced font, in font sizes
+_MAX_FRONT: Final = 60  # blocks before the abstract
+_MAX_AUTHORS: Final = 60  # words of a block of authors
+_DEEPEST_INDENT: Final = 40  # characters
+_NOTICE = re.compile(
+    r"^\W*(copyright\b|©|\(c\) (19|20)\d\d|isbn\b|issn\b|arxiv:|doi:|https?://\S+$|permission (is|to) "
+    r"|all rights reserved|licensed under|this work is licensed|\S+@\S+$)",
+    re.IGNORECASE,
+)
+
+
+def compose_blocks(groups: Sequence[Group], lines: Sequence[PrintedLine]) -> Iterator[TextBlock]:
+    """Yield the blocks of a document.
+
+    Args:
+        groups: Groups of lines in reading order.
+        lines: All lines of the document, whose words say which hyphens at line ends are part of a word.
+    """
+    _mark_authors(groups)
+    vocabulary = Vocabulary(line.text for line in lines)
+    headings = [group for group in groups if group.kind == "heading"]
+    names = [vocabulary.join([line.text for line in group.lines]) for group in headings]
+    styles = [heading_style(group.lines[0]) for group in headings]
+    levels = iter(heading_levels(list(zip(names, styles, strict=True))))
+    for group in groups:
+        page = group.lines[0].page
+        if group.kind == "code":
+            yield TextBlock(_code(group.lines), "code", page=page)
+            continue
+        text = " ".join(vocabulary.join([line.text for line in group.lines])[group.marker :].split())
+        if group.kind == "heading":
+            yield TextBlock(text, "heading", next(levels), page)
+        elif group.kind == "list_item":
+            yield TextBlock(text, "list_item", 1, page)
+        elif group.kind == "paragraph" and _NOTICE.search(text):
+            yield TextBlock(text, "notice", page=page)
+        else:
+            yield TextBlock(text, group.kind, page=page)
+
+
+def _mark_authors(groups: Sequence[Group]) -> None:
+    """Turn what stands between the title and the abstract of a paper into notices."""
+    front = [number for number, group in enumerate(groups[:_MAX_FRONT]) if group.lines[0].page == 1]
+    openings = (n for n in front if groups[n].kind == "heading" and is_opening(groups[n].lines[0].text))
+    opening = next(openings, 0)
+    title = max(range(opening), key=lambda number: (groups[number].lines[0].size, -number), default=0)
+    for number, group in enumerate(groups[:opening]):
+        words = sum(len(line.text.split()) for line in group.lines)
+        if number != title and group.kind != "caption" and words <= _MAX_AUTHORS:
+            group.kind = "notice"
+
+
+def _code(lines: Sequence[PrintedLine]) -> str:
+    """Return code with its lines and their indentation."""
+    left = min(line.x0 for line in lines)
+    indents = (round((line.x0 - left) / (_MONO_WIDTH * line.size or 1)) for line in lines)
+    texts = (" " * min(indent, _DEEPEST_INDENT) + line.text for indent, line in zip(indents, lines, strict=True))
+    return "\n".join(texts)

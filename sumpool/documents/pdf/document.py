@@ -1,0 +1,90 @@
+"""A PDF file from its bytes to its blocks."""
+
+import ctypes
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Final
+
+from pypdfium2_raw import bindings as pdfium
+
+from sumpool.documents.document import ParsedDocument
+from sumpool.documents.pdf.blocks import compose_blocks
+from sumpool.documents.pdf.body import measure_body
+from sumpool.documents.pdf.fonts import Handle
+from sumpool.documents.pdf.headings import find_title
+from sumpool.documents.pdf.kinds import classify_lines
+from sumpool.documents.pdf.layout import PrintedLine, find_gutter, order_lines
+from sumpool.documents.pdf.margins import PageSegments, remove_margins
+from sumpool.documents.pdf.paragraphs import group_lines
+from sumpool.documents.pdf.runs import read_runs
+from sumpool.documents.pdf.segments import join_runs
+
+_OCR: Final = "run it through OCR (for example ocrmypdf) first"
+_TITLE_WORDS: Final = 3  # of a heading on top of the document that is its title
+_LONGEST_METADATA: Final = 4096  # bytes
+
+
+def read_pdf(content: bytes, max_pages: int) -> ParsedDocument:
+    """Read a PDF file; not safe for threads.
+
+    Raises:
+        ValueError: If the file is damaged, encrypted or without text, or has too many pages.
+    """
+    with _open(content) as document:
+        lines, removed = _read_lines(document, max_pages)
+        metadata = _metadata(document, b"Title")
+    body = measure_body(lines)
+    groups = group_lines(lines, classify_lines(lines, body), body)
+    title = find_title(lines, body, metadata)
+    notes = (f"{removed} page headers, footers, page numbers and line numbers removed",) if removed else ()
+    blocks = tuple(compose_blocks(groups, lines))
+    if not title and blocks and blocks[0].kind == "heading" and len(blocks[0].text.split()) >= _TITLE_WORDS:
+        title = blocks[0].text
+    return ParsedDocument(blocks, title, notes)
+
+
+@contextmanager
+def _open(content: bytes) -> Iterator[Handle]:
+    """Open a document of PDFium."""
+    pdfium.FPDF_InitLibrary()
+    document = pdfium.FPDF_LoadMemDocument64(content, len(content), None)
+    if not document:
+        raise ValueError(_open_error(pdfium.FPDF_GetLastError(), content))
+    try:
+        yield document
+    finally:
+        pdfium.FPDF_CloseDocument(document)
+
+
+def _open_error(code: int, content: bytes) -> str:
+    if code in (pdfium.FPDF_ERR_PASSWORD, pdfium.FPDF_ERR_SECURITY):
+        return "must be open to everyone, got an encrypted PDF file; remove its password first"
+    if b"%PDF-" not in content[:1024]:
+        return f"must be a PDF file, got a file that starts with {content[:8]!r}"
+    return f"must be a complete PDF file, got {len(content):,} bytes that PDFium cannot open; get the file again"
+
+
+def _read_lines(document: Handle, max_pages: int) -> tuple[list[PrintedLine], int]:
+    """Return the lines of all pages in reading order, and how many lines in margins were removed."""
+    count = pdfium.FPDF_GetPageCount(document)
+    if count > max_pages:
+        raise ValueError(f"must have at most {max_pages:,} pages, got {count:,}; split it")
+    pages = []
+    for number in range(1, count + 1):
+        page = read_runs(document, number)
+        pages.append(PageSegments(number, page.height, join_runs(page.runs)))
+    if not any(page.segments for page in pages):
+        raise ValueError(f"must have a text layer, got {count} {'page' if count == 1 else 'pages'} of images; {_OCR}")
+    pages, removed = remove_margins(pages)
+    gutters = [gutter for page in pages if (gutter := find_gutter(page.segments)) is not None]
+    return [line for page in pages for line in order_lines(page.segments, page.number, gutters)], removed
+
+
+def _metadata(document: Handle, name: bytes) -> str:
+    """Return an entry of the document's information, such as its title."""
+    length = pdfium.FPDF_GetMetaText(document, name, None, 0)
+    if not 2 < length < _LONGEST_METADATA:
+        return ""
+    buffer = ctypes.create_string_buffer(length)
+    pdfium.FPDF_GetMetaText(document, name, buffer, length)
+    return buffer.raw[: length - 2].decode("utf-16-le", "ignore")

@@ -1,0 +1,210 @@
+"""Segments of lines on the pages of a PDF file: runs on one baseline without wide gaps between them."""
+
+import re
+import unicodedata
+from collections import Counter, defaultdict
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass, field
+from typing import Final
+
+from sumpool.documents.pdf.fonts import Font
+from sumpool.documents.pdf.runs import Run
+
+GAP: Final = 0.9
+"""Widest gap between two words of a segment, in font sizes."""
+
+_SPACE: Final = 0.14  # narrowest space between two words, in font sizes
+_SEEN_SPACE: Final = 0.06  # the same where PDFium sees a space
+_OVERLAP: Final = 0.85  # widest step backwards, as after an accent, in font sizes
+_HOSTS: Final = 12  # segments of one height that a later one may continue
+_LEVEL: Final = 0.15  # largest distance between the baselines of one line, in font sizes
+_RAISED: Final = 0.65  # largest distance of a raised or lowered character from its line, in font sizes
+_SMALL: Final = 0.87  # largest size of a raised or lowered character, in sizes of its line
+
+_SUPERSCRIPTS = str.maketrans("0123456789+-\u2212n", "⁰¹²³⁴⁵⁶⁷⁸⁹⁺⁻⁻ⁿ")
+_NOTE_MARK = re.compile(r"[\d,;\u2217*†‡§¶‖\s\u2013-]+|[a-z](,[a-z])*|\[\d+\]")
+_EXPONENT = re.compile(r"[+\u2212-]?\d{1,3}|n")
+_WORD_END = re.compile(r"(\w\w|[.,;:!?)\]”\"'\u2019])$")
+_QUANTITY_END = re.compile(r"(\d|\b\w|[)\]])$")
+_ACCENTS = {"\u00b4": "\u0301", "¨": "\u0308", "\u02c6": "\u0302", "\u02dc": "\u0303", "ˇ": "\u030c", "˚": "\u030a"}
+_ACCENTS |= {"˘": "\u0306", "˙": "\u0307", "˝": "\u030b", "¯": "\u0304", "`": "\u0300"}
+_ACCENT = re.compile(r"([\u00b4¨\u02c6\u02dcˇ˚˘˙˝¯]) ?([A-Za-z\u0131])")
+_LOOSE_ACCENTS = re.compile(f"[{''.join(_ACCENTS)}\\s]*")
+_CEDILLA = re.compile(r"([A-Za-z]) ?\u00b8")
+_LIGATURES = {"\ufb00": "ff", "\ufb01": "fi", "\ufb02": "fl", "\ufb03": "ffi", "\ufb04": "ffl", "\ufb05": "st"}
+_LIGATURES |= {"\ufb06": "st", "\x0b": "ff", "\x0c": "fi", "\r": "fl", "\x0e": "ffi", "\x0f": "ffl"}
+_LIGATURES |= {"\x1b": "ff", "\x1c": "fi", "\x1d": "fl", "\x1e": "ffi", "\x1f": "ffl"}
+_CHARACTERS = str.maketrans(_LIGATURES | {"\ufffe": "-", "\x02": "-", "\u2010": "-", "\u00a0": " ", "\u2028": " "})
+_COMPATIBLE = re.compile(
+    "[\U0001d400-\U0001d7ff\uff10-\uff19\uff21-\uff3a\uff41-\uff5a\ufb13-\ufb4f\ufb50-\ufdff\ufe70-\ufefc]"
+)
+_CONTROL = re.compile(r"[\x00-\x08\x10-\x1a\x7f-\x9f]")
+
+
+@dataclass(slots=True)
+class Segment:
+    """Part of a line.
+
+    Attributes:
+        text: Text with single spaces; with all of them if the font is monospaced.
+        x0: Left edge in points.
+        x1: Right edge in points.
+        y: Baseline in points, downwards.
+        size: Font size of most characters.
+        bold: Share of bold characters.
+        italic: Share of italic characters.
+        mono: Share of monospaced characters.
+        math: Share of mathematical characters.
+        mark: Raised mark at the start, as footnotes have it; empty if there is none.
+    """
+
+    text: str
+    x0: float
+    x1: float
+    y: float
+    size: float
+    bold: float = 0.0
+    italic: float = 0.0
+    mono: float = 0.0
+    math: float = 0.0
+    mark: str = ""
+
+
+@dataclass(slots=True)
+class _Draft:
+    """Runs of a growing segment; its baseline and size are those of its largest run."""
+
+    runs: list[Run] = field(default_factory=list)
+    x0: float = 0.0
+    x1: float = 0.0
+    y: float = 0.0
+    size: float = 0.0
+
+    def add(self, run: Run) -> None:
+        if not self.runs or (run.size * len(run.text) > self.size * 2 and run.size > 1.1 * self.size):
+            self.y, self.size = run.y, run.size
+        self.x0 = min(self.x0, run.x0) if self.runs else run.x0
+        self.x1 = max(self.x1, run.x1) if self.runs else run.x1
+        self.runs.append(run)
+
+
+def join_runs(runs: Iterable[Run]) -> list[Segment]:
+    """Join the runs of a page to segments: first in the order of drawing, then by place."""
+    drafts: list[_Draft] = []
+    for run in runs:
+        if not drafts or not _continues(drafts[-1], run):
+            drafts.append(_Draft())
+        drafts[-1].add(run)
+    segments = map(_segment, _merge(drafts))
+    return [segment for segment in segments if not _LOOSE_ACCENTS.fullmatch(segment.text)]
+
+
+def _continues(draft: _Draft, run: Run) -> bool:
+    """Return whether a run continues a segment: on its line, or raised or lowered, and near its end."""
+    size = max(draft.size, run.size)
+    distance, small = abs(run.y - draft.y), min(draft.size, run.size) <= _SMALL * size
+    level = distance <= _LEVEL * size or (distance <= _RAISED * size and (small or len(run.text) == 1))
+    return level and -_OVERLAP * size <= run.x0 - draft.x1 <= GAP * size
+
+
+def _merge(drafts: list[_Draft]) -> list[_Draft]:
+    """Merge segments that were not drawn one after the other."""
+    rows: dict[int, list[_Draft]] = defaultdict(list)
+    merged: list[_Draft] = []
+    for draft in sorted(drafts, key=lambda item: item.x0):
+        row = int(draft.y // 4)
+        near = [host for key in range(row - 2, row + 3) for host in rows[key][-_HOSTS:] if _adjoins(host, draft)]
+        if near:
+            host = max(near, key=lambda item: item.x1)
+            for run in draft.runs:
+                host.add(run)
+        else:
+            merged.append(draft)
+            rows[row].append(draft)
+    order = {id(draft): number for number, draft in enumerate(drafts)}
+    return sorted(merged, key=lambda item: order[id(item)])
+
+
+def _adjoins(host: _Draft, draft: _Draft) -> bool:
+    size = max(host.size, draft.size)
+    small = min(host.size, draft.size) <= _SMALL * size
+    level = abs(host.y - draft.y) <= (_RAISED if small and draft.x0 - host.x1 < 0.3 * size else _LEVEL) * size
+    return level and -0.3 * size <= draft.x0 - host.x1 <= GAP * size
+
+
+def _segment(draft: _Draft) -> Segment:
+    """Compose the text of a segment."""
+    runs, mark = draft.runs, ""
+    if len(runs) > 1 and _is_raised(runs[0], draft) and _NOTE_MARK.fullmatch(runs[0].text.strip()):
+        mark, runs = runs[0].text.strip(), runs[1:]
+    text = ""
+    if _is_symbol(runs):
+        runs = [runs[0]._replace(text="\u2022"), *runs[1:]]
+    for number, run in enumerate(runs):
+        part = run.text
+        if number and _is_raised(run, draft):
+            part = _superscript(text, part)
+        if number and part:
+            text += _spacing(text, part, runs[number - 1], run)
+        text += part
+    whole = max(sum(len(run.text) for run in runs), 1)
+
+    def share(has: Callable[[Font], bool]) -> float:
+        return sum(len(run.text) for run in runs if has(run.font)) / whole
+
+    lengths = Counter[float]()
+    for run in runs:
+        lengths[run.size] += len(run.text)
+    size = max(lengths, key=lambda value: (lengths[value], value))
+    return Segment(
+        clean_characters(text),
+        draft.x0,
+        draft.x1,
+        next((run.y for run in runs if run.size == size and not _is_raised(run, draft)), draft.y),
+        size,
+        share(lambda font: font.bold),
+        share(lambda font: font.italic),
+        share(lambda font: font.mono),
+        share(lambda font: font.math),
+        mark,
+    )
+
+
+def _is_symbol(runs: Sequence[Run]) -> bool:
+    """Return whether a segment starts with a character without a known meaning and a gap, as bullets do."""
+    first = runs[0].text
+    if len(first) != 1 or not (first < " " or "\x7f" <= first <= "\x9f"):
+        return False
+    return len(runs) == 1 or runs[1].x0 - runs[0].x1 >= 2 * _SPACE * runs[1].size
+
+
+def _is_raised(run: Run, draft: _Draft) -> bool:
+    return run.y < draft.y - _LEVEL * draft.size and run.size <= _SMALL * draft.size
+
+
+def _superscript(before: str, text: str) -> str:
+    """Return a raised text: nothing for the mark of a note behind a word, raised digits behind a quantity."""
+    bare = text.strip()
+    if _NOTE_MARK.fullmatch(bare) and _WORD_END.search(before) and not before[-1].isdigit() and not bare.isalpha():
+        return ""
+    if _QUANTITY_END.search(before) and _EXPONENT.fullmatch(bare):
+        return bare.translate(_SUPERSCRIPTS)
+    return text
+
+
+def _spacing(text: str, part: str, before: Run, run: Run) -> str:
+    """Return the space between two runs."""
+    gap, size = run.x0 - before.x1, min(before.size, run.size)
+    if text.endswith(" ") or part.startswith(" ") or gap <= (_SEEN_SPACE if run.spaced else _SPACE) * size:
+        return ""
+    return " "
+
+
+def clean_characters(text: str) -> str:
+    """Return text with ligatures, split accents, presentation forms and control characters resolved."""
+    text = text.translate(_CHARACTERS)
+    if not text.isascii():
+        text = _ACCENT.sub(lambda match: unicodedata.normalize("NFC", match[2] + _ACCENTS[match[1]]), text)
+        text = _CEDILLA.sub(lambda match: unicodedata.normalize("NFC", match[1] + "\u0327"), text)
+        text = _COMPATIBLE.sub(lambda match: unicodedata.normalize("NFKC", match[0]), text)
+    return _CONTROL.sub("", text).strip()

@@ -1,0 +1,1 @@
+"""Plain text: shapes of lines, headings and blocks."""

@@ -1,0 +1,170 @@
+"""Headings of plain text: underlined, numbered, in capitals, or short lines above a paragraph."""
+
+import re
+from collections.abc import Iterator, Sequence
+
+from sumpool.documents.document import TextBlock
+from sumpool.documents.plain_text.lines import TextRow, join_rows
+from sumpool.documents.plain_text.shapes import is_rule, is_table, list_item
+
+_UNDERLINE = re.compile(r"([=\-~^*#\"'`+_:.])\1{2,}$")
+_NUMBERED = re.compile(
+    r"(?P<number>\d{1,3}(?:\.\d{1,3}){0,5}\.?|[A-Z](?:\.\d{1,3}){1,4}\.?|[A-Z]\.|[IVX]{1,5}\.|\u00a7 ?\d+"
+    r"|(?:chapter|section|part|appendix|annex|kapitel|abschnitt|chapitre|cap\u00edtulo|\u0433\u043b\u0430\u0432\u0430)\s+[\w.]+[.:]?"
+    r"|\u7b2c[\u4e00-\u9fff\d]{1,4}[\u7ae0\u8282\u7bc0])\s+\S",
+    re.IGNORECASE,
+)
+_MAX_WORDS, _MAX_LENGTH = 14, 90
+_MAX_SHORT_WORDS, _MAX_SHORT_LENGTH = 10, 70
+_MAX_CAPITAL_WORDS = 8
+_MAX_STOPPED_WORDS = 6
+"""Words of a numbered heading that ends with a full stop."""
+_STOPS = ".;,:\u3002\uff1b\uff0c\uff1a\uff01"
+
+
+class Headings:
+    """Headings of a document's lines.
+
+    Attributes:
+        groups: Lines between empty lines.
+        base_indent: Indentation of most paragraphs.
+    """
+
+    def __init__(self, groups: Sequence[list[TextRow]]) -> None:
+        self.groups = groups
+        self.base_indent = _base_indent(groups)
+        self.marks: list[str] = []
+
+    def split(self, index: int) -> Iterator[tuple[TextBlock | None, list[TextRow]]]:
+        """Yield the headings of a group, each with the lines below it; None above the first."""
+        group = self.groups[index]
+        heading: TextBlock | None = None
+        rows: list[TextRow] = []
+        position = 0
+        while position < len(group):
+            size = self._underlined(group, position)
+            if size:
+                if heading or rows:
+                    yield heading, rows
+                titles = [row for row in group[position : position + size] if not is_rule(row.text)]
+                mark = group[position + size - 1].text[0]
+                heading, rows = self._heading(titles, self._mark_level(mark)), []
+                position += size
+            else:
+                rows.append(group[position])
+                position += 1
+        if heading is None and (level := self._level(index)):
+            yield self._heading(rows, level), []
+        elif heading is None and len(rows) > 1 and _is_capitals(rows[0]) and rows[1].text[0].isalpha():
+            yield self._heading(rows[:1], 1), rows[1:]
+        else:
+            yield heading, rows
+
+    def _heading(self, rows: Sequence[TextRow], level: int) -> TextBlock:
+        return TextBlock(join_rows(rows), "heading", level, line=rows[0].number)
+
+    def _underlined(self, group: Sequence[TextRow], position: int) -> int:
+        """Return how many lines an underlined heading has with its rules; 0 if there is none."""
+        start = position + 1 if is_rule(group[position].text) and len(group) > position + 2 else position
+        if len(group) <= start + 1 or is_rule(group[start].text):
+            return 0
+        title, rule = group[start], group[start + 1]
+        fits = 0.5 * len(title.text) <= len(rule.text) <= len(title.text) + 12 or start > position
+        above = (
+            position == 0
+            or start > position
+            or is_rule(group[position - 1].text)
+            or group[position - 1].text[-1] in ".:"
+        )
+        return (
+            start + 2 - position
+            if above and fits and _UNDERLINE.fullmatch(rule.text) and _is_title(title) and not _has_columns(title)
+            else 0
+        )
+
+    def _mark_level(self, mark: str) -> int:
+        if mark not in self.marks:
+            self.marks.append(mark)
+        return 1 + self.marks.index(mark)
+
+    def _level(self, index: int) -> int:
+        """Return the level of a group that is a heading; 0 if it is none."""
+        group = self.groups[index]
+        row = group[0]
+        numbered = _NUMBERED.match(row.text)
+        wrapped = bool(numbered and _depth(numbered["number"]) > 1 and group[-1].text[-1] not in _STOPS)
+        if len(group) > (3 if index == 0 or wrapped else 1) or any(
+            _has_columns(row) or is_rule(row.text) for row in group
+        ):
+            return 0
+        following = self.groups[index + 1] if index + 1 < len(self.groups) else []
+        if not following or not all(map(_is_title, group)):
+            return 0
+        if index == 0 and len(join_rows(group).split()) <= _MAX_WORDS and row.text[-1] not in _STOPS:
+            return 1
+        if numbered:
+            return self._numbered_level(index, numbered["number"])
+        if _is_capitals(row):
+            return 1
+        return 2 if self._is_short_heading(row, following) else 0
+
+    def _numbered_level(self, index: int, number: str) -> int:
+        """Return the level of a numbered line; 0 if it is an item of a list, whose neighbours are numbered, too."""
+        row, following = self.groups[index][0], self.groups[index + 1]
+        depth = _depth(number)
+        sibling = _NUMBERED.match(following[0].text)
+        is_item = row.indent > self.base_indent + 2 or (
+            sibling is not None and depth == 1 == _depth(sibling["number"]) and following[0].indent >= row.indent
+        )
+        row = self.groups[index][-1]
+        stopped = row.text[-1] in _STOPS and not (row.text[-1] == "." and len(row.text.split()) <= _MAX_STOPPED_WORDS)
+        return 0 if is_item or stopped else min(depth, 6)
+
+    def _is_short_heading(self, row: TextRow, following: Sequence[TextRow]) -> bool:
+        text = row.text
+        if row.indent > self.base_indent and row.indent < 12:
+            return False
+        if (
+            len(text.split()) > _MAX_SHORT_WORDS
+            or len(text) > _MAX_SHORT_LENGTH
+            or text[0].islower()
+            or list_item(text)
+        ):
+            return False
+        if not text[0].isalpha() or text[-1] in _STOPS:
+            return False
+        return len(following) > 1 or len(following[0].text) > len(text) + 10 or following[0].indent > row.indent
+
+
+def _depth(number: str) -> int:
+    """Return the depth of the number of a section: 2 for "3.1."."""
+    return len(re.findall(r"[^\W_]+", number)) if " " not in number else 1
+
+
+def _base_indent(groups: Sequence[Sequence[TextRow]]) -> int:
+    """Return the most frequent indentation of lines in groups that are more than two lines long."""
+    counts: dict[int, int] = {}
+    for group in groups:
+        for row in group if len(group) > 2 else ():
+            counts[row.indent] = counts.get(row.indent, 0) + 1
+    return max(counts, key=lambda indent: (counts[indent], -indent), default=0)
+
+
+def _is_title(row: TextRow) -> bool:
+    return len(row.text) <= _MAX_LENGTH and any(character.isalpha() for character in row.text)
+
+
+def _is_capitals(row: TextRow) -> bool:
+    text = row.text
+    letters = sum(character.isalpha() for character in text)
+    return (
+        text.isupper()
+        and letters >= 3
+        and 2 * letters > len(text)
+        and len(text.split()) <= 8
+        and text[-1] not in _STOPS
+    )
+
+
+def _has_columns(row: TextRow) -> bool:
+    return is_table([row, row])

@@ -1,0 +1,155 @@
+"""Shapes of lines in plain text: list items, tables, drawings, code and ends of paragraphs."""
+
+import re
+from collections.abc import Iterator, Sequence
+from itertools import pairwise
+
+from sumpool.documents.plain_text.lines import TextRow
+from sumpool.documents.rfc_cleaning import is_drawing
+
+_ITEM = re.compile(
+    r"(?:(?:[-*+\u2022\u2023\u25e6\u00b7\u2043\u25aa\u25cf\u2013\u2014o]|\(?\d{1,3}[.)]|\d{1,3}(?:\.\d{1,3}){1,5}\.?"
+    r"|\(?[a-zA-Z][.)]|\[\d{1,3}\]|\(?[ivx]{2,5}[.)]|[\u2460-\u2473])\s+"
+    r"|[\uff08(]?[\u4e00-\u4e5d\u5341\d]{1,3}[\uff09)\u3001])(?=\S)"
+)
+_FIELD = re.compile(r"[A-Z][\w-]{0,20}(?: [\w-]{1,20}){0,2} *: ")
+_RULE = re.compile(r"([^\w\s])\1{2,}+(?:\s+\1{2,}+)*+$|(?:[-=_*+~#.|]\s?){4,}$")
+_GAP = re.compile(r"(?<=[^\s.!?:]) {3,}(?=\S)|(?<=\S) {5,}(?=\S)|\t")
+_CELL_MARK = re.compile(r"\s*\|\s*")
+_CODE_LINE = re.compile(
+    r"^(?:[$%>] \S|# (?!.*\.$)|>>> |\.\.\. |//|/\*|#include|#!|import \w+$|from \w+ import|def \w+\(|class \w+[(:])"
+    r"|[{}\\]$|^\S+(?:\s\S+){0,3};$|\w\(\S*\);?$|^\S+=\S*$|^[\w.]+ [:+-]?= |^</?\w|/>$|&&|\|\|| \| \w+"
+    r"|^--?\w[\w-]*(?:[ =]\S+)?$|^[./~][\w./-]+$"
+)
+_SENTENCE_END = re.compile(r"[.!?:;\u3002\uff01\uff1f\u2026][\"')\]\u201d\u2019\u00bb]*$")
+_RAGGED = 15
+"""Columns that a line may end before the edge although the paragraph goes on."""
+_NARROW = 0.6
+"""Share of the lines' width in the document below which lines were broken on purpose."""
+_MAX_LINE = 160
+"""Longest line of a hard-wrapped text; a longer one is a paragraph."""
+
+
+def is_rule(line: str) -> bool:
+    """Return whether a line is drawn, not written."""
+    return bool(_RULE.match(line))
+
+
+def list_item(text: str) -> str:
+    """Return the text of a list item without its mark; empty if there is no mark."""
+    mark = _ITEM.match(text)
+    return text[mark.end() :] if mark else ""
+
+
+def is_field(text: str) -> bool:
+    """Return whether a line begins with the name of a field, as in the header of a mail."""
+    return bool(_FIELD.match(text))
+
+
+def is_table(rows: Sequence[TextRow]) -> bool:
+    """Return whether lines are rows of a table: most have cells apart from each other, in few columns."""
+    if not rows:
+        return False
+    cells = sum(bool(_GAP.search(row.text)) or row.text.count("|") > 1 for row in rows)
+    return 2 * cells > len(rows) and (
+        len(rows) > 1 or rows[0].text.count("|") > 1 or len(_GAP.findall(rows[0].text)) > 1
+    )
+
+
+def has_bars(rows: Sequence[TextRow]) -> bool:
+    """Return whether all lines stand between vertical bars, as rows of a table in Markdown or reStructuredText do."""
+    return all(len(row.text) > 2 and row.text[0] == row.text[-1] == "|" for row in rows)
+
+
+def columns(line: str) -> str:
+    """Return the cells of a row with single spaces between them."""
+    return " ".join(_CELL_MARK.sub(" ", line).split())
+
+
+def is_drawing_of(rows: Sequence[TextRow]) -> bool:
+    """Return whether lines are a drawing or a dump; a short line or one of another script is none."""
+    text = "".join(row.text for row in rows)
+    if not text.isascii() and len(text.encode("ascii", "ignore")) < 0.8 * len(text):
+        return False
+    return len(rows) > 1 and is_drawing([row.text for row in rows]) and not any(_ITEM.match(row.text) for row in rows)
+
+
+def is_code(rows: Sequence[TextRow], base_indent: int) -> bool:
+    """Return whether lines are code or commands, by their characters, the more so where they are indented."""
+    if _ITEM.match(rows[0].text):
+        return False
+    marked = sum(bool(_CODE_LINE.search(row.text)) for row in rows)
+    indented = min(row.indent for row in rows) >= base_indent + 4
+    if indented and not any(_SENTENCE_END.search(row.text) for row in rows):
+        lower = all(row.text[0].islower() or not row.text[0].isalpha() for row in rows)
+        return 2 * (marked + lower) > (1 if len(rows) == 1 else len(rows))
+    return marked > (0.4 if indented else 0.6) * len(rows)
+
+
+def split_paragraphs(rows: Sequence[TextRow], edge: int) -> Iterator[list[TextRow]]:
+    """Split lines at list items, indented first lines, and lines that end early.
+
+    Args:
+        rows: Lines without an empty one between them.
+        edge: Column where the lines of the document are wrapped.
+    """
+    early = _early_ends(rows, edge)
+    hanging = len(rows) > 2 and rows[1].indent > rows[0].indent and not _ITEM.match(rows[0].text)
+    fields = sum(is_field(row.text) for row in rows) > 1
+    paragraph: list[TextRow] = []
+    for index, row in enumerate(rows):
+        if paragraph and (
+            index - 1 in early
+            or (fields and is_field(row.text))
+            or _begins_item(paragraph, row)
+            or _begins_paragraph(paragraph, row)
+            or (hanging and _begins_entry(rows, index))
+        ):
+            yield paragraph
+            paragraph = []
+        paragraph.append(row)
+    if paragraph:
+        yield paragraph
+
+
+def _early_ends(rows: Sequence[TextRow], edge: int) -> set[int]:
+    """Return the indices of lines after which a paragraph ends, as the next word would have fitted."""
+    if len(rows) < 2:
+        return set()
+    block_edge = max(row.end for row in rows)
+    if len(rows) == 2 or block_edge < _NARROW * edge:
+        block_edge = max(edge, block_edge)
+    if block_edge > _MAX_LINE:
+        return {index for index, row in enumerate(rows) if row.end > _MAX_LINE or _SENTENCE_END.search(row.text)}
+    early = {
+        index
+        for index, (row, following) in enumerate(pairwise(rows))
+        if row.end + 1 + len(following.text.split(" ", 1)[0]) + _RAGGED <= min(block_edge, edge + _RAGGED)
+    }
+    breaks = {index for index in early if not rows[index + 1].text[0].islower() and rows[index].text[-1] not in ",-"}
+    if 2 * len(early) > len(rows) - 1:
+        return breaks
+    return {index for index in breaks if _SENTENCE_END.search(rows[index].text)}
+
+
+def _begins_item(paragraph: Sequence[TextRow], row: TextRow) -> bool:
+    if not _ITEM.match(row.text):
+        return False
+    last = paragraph[-1]
+    if _ITEM.match(paragraph[0].text):
+        return row.indent <= paragraph[0].indent or row.indent > last.indent or bool(_SENTENCE_END.search(last.text))
+    return row.indent > last.indent or bool(_SENTENCE_END.search(last.text))
+
+
+def _begins_paragraph(paragraph: Sequence[TextRow], row: TextRow) -> bool:
+    """Return whether the first line of a paragraph is indented, as in books."""
+    last = paragraph[-1]
+    return 2 <= row.indent - last.indent <= 10 and len(paragraph) > 1 and bool(_SENTENCE_END.search(last.text))
+
+
+def _begins_entry(rows: Sequence[TextRow], index: int) -> bool:
+    """Return whether a line is a term above an indented definition, or the first line of the definition."""
+    first, before, row = rows[0], rows[index - 1], rows[index]
+    is_term = row.indent == first.indent and before.indent > row.indent
+    is_definition = before.indent == first.indent and row.indent > before.indent and len(before.text) < 60
+    return is_term or is_definition

@@ -1,0 +1,1 @@
+"""Manual pages: requests and macros of roff."""

@@ -1,0 +1,1 @@
+"""reStructuredText: lines, inline markup, directives and tables."""

@@ -1,0 +1,94 @@
+import io
+import sys
+import zipfile
+
+import pytest
+
+from sumpool.documents.office.archive import DocumentArchive, part_name
+from sumpool.errors import DataError
+from tests.documents.formats.office_files import archive
+
+LIMIT = 2**28
+
+
+def test_parts_are_read_by_name() -> None:
+    assert DocumentArchive(archive({"a.xml": "<a/>"}), "DOCX", LIMIT).read("a.xml") == b"<a/>"
+
+
+def test_part_that_is_missing() -> None:
+    with pytest.raises(ValueError, match=r"must be a DOCX file, got an archive without b.xml"):
+        DocumentArchive(archive({"a.xml": ""}), "DOCX", LIMIT).read("b.xml")
+
+
+def test_content_that_is_no_archive() -> None:
+    with pytest.raises(ValueError, match="must be a complete DOCX file, got a damaged one"):
+        DocumentArchive(b"text", "DOCX", LIMIT)
+
+
+def test_damaged_part() -> None:
+    content = bytearray(archive({"a.xml": "<a>" + "text " * 100 + "</a>"}))
+    content[40:45] = b"\xff\xff\xff\xff\xff"
+    with pytest.raises(ValueError, match=r"must be complete, got a damaged part a.xml"):
+        DocumentArchive(bytes(content), "DOCX", LIMIT).read("a.xml")
+
+
+def test_part_that_is_no_xml() -> None:
+    with pytest.raises(ValueError, match=r"must hold XML in a.xml, got"):
+        DocumentArchive(archive({"a.xml": "<a>"}), "DOCX", LIMIT).xml("a.xml")
+
+
+def test_password() -> None:
+    content = bytearray(archive({"a.xml": "<a/>"}))
+    start = content.rindex(b"PK\x01\x02")
+    content[start + 8] |= 1
+    with pytest.raises(ValueError, match="must not be encrypted, got a DOCX file with a password"):
+        DocumentArchive(bytes(content), "DOCX", LIMIT).read("a.xml")
+
+
+@pytest.mark.parametrize(
+    ("content", "message"),
+    [
+        (b"\xd0\xcf\x11\xe0" + "EncryptedPackage".encode("utf-16-le"), "must not be encrypted, got a DOCX file"),
+        (b"\xd0\xcf\x11\xe0 WordDocument", "must be a DOCX file, got an old Office file"),
+    ],
+)
+def test_compound_file(content: bytes, message: str) -> None:
+    with pytest.raises(ValueError, match=message):
+        DocumentArchive(content, "DOCX", LIMIT)
+
+
+def test_too_many_parts() -> None:
+    with pytest.raises(ValueError, match="must have at most 20,000 parts, got 20,001"):
+        DocumentArchive(archive({str(number): "" for number in range(20_001)}), "DOCX", LIMIT)
+
+
+def test_unpacked_size() -> None:
+    with pytest.raises(ValueError, match="must unpack to at most 1 MiB, got 2 MiB"):
+        DocumentArchive(archive({"a": bytes(2**21)}), "DOCX", 2**20)
+
+
+def test_unpacked_ratio() -> None:
+    with pytest.raises(ValueError, match=r"must unpack to at most 300 times its size, got 1,\d\d\d times"):
+        DocumentArchive(archive({"a": bytes(2**25)}), "DOCX", LIMIT)
+
+
+def test_part_larger_than_it_says_is_damaged() -> None:
+    stream = io.BytesIO()
+    with zipfile.ZipFile(stream, "w", zipfile.ZIP_DEFLATED) as target:
+        target.writestr("a", b"x" * 10_000)
+    content = stream.getvalue().replace((10_000).to_bytes(4, "little"), (100).to_bytes(4, "little"))
+    with pytest.raises(ValueError, match="must be complete, got a damaged part a"):
+        DocumentArchive(content, "DOCX", LIMIT).read("a")
+
+
+def test_missing_library(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "lxml", None)
+    with pytest.raises(
+        DataError, match=r"ODT files need lxml, which is not installed: pip install 'sumpool\[documents\]'"
+    ):
+        DocumentArchive(archive({"a.xml": "<a/>"}), "ODT", LIMIT).xml("a.xml")
+
+
+def test_names_of_parts() -> None:
+    assert part_name("OEBPS/book.opf", "../images/a b.png") == "images/a b.png"
+    assert part_name("book.opf", "/c.xhtml") == "/c.xhtml"
