@@ -86,7 +86,7 @@ def test_a_document_without_prose_is_summarised_by_its_beginning() -> None:
 @pytest.mark.parametrize("blocks", [True, False])
 @pytest.mark.parametrize("mode", ["auto", "extractive"])
 def test_a_text_shorter_than_its_summary_comes_back_unchanged(run_folder: Path, blocks: bool, mode: str) -> None:
-    text = "The committee met on Tuesday."
+    text = f"{'Is the budget ready? ' if blocks else ''}The committee met on Tuesday."
     parsed = Document.from_parsed("-", ParsedDocument((TextBlock("Minutes", "heading"), TextBlock(text))))
     loaded = load_for_generation(run_folder, [f"summarize.mode={mode}", "summarize.samples=2"])
     summary, *_ = generate_summaries([parsed if blocks else Document("-", text)], loaded)
