@@ -10,6 +10,7 @@ import typer
 from sumpool.cli.console import screen
 from sumpool.cli.options import Changes, Resume, Run
 from sumpool.cli.rendering import Format, Rendering, Style
+from sumpool.documents.document import DEFAULT_OPTIONS, ReadOptions
 from sumpool.errors import DataError
 from sumpool.progress import Progress
 
@@ -60,6 +61,9 @@ def summarize(
     keep_references: Annotated[
         bool, typer.Option("--keep-references", help="Read references and appendices too.")
     ] = False,
+    max_bytes: Annotated[
+        int, typer.Option(min=1, help="Largest file that is read, in bytes after decompression.")
+    ] = DEFAULT_OPTIONS.max_bytes,
     mode: Annotated[
         Literal["abstractive", "extractive", "auto"] | None,
         typer.Option(
@@ -85,7 +89,6 @@ def summarize(
     with 3 if a document has no summary; all others have theirs.
     """
     from sumpool.cli.summary_output import Target, choose_generation, open_output, trained_field, warn_of_arguments
-    from sumpool.documents.document import ReadOptions
     from sumpool.documents.read import read_all
     from sumpool.progress import interruptible
     from sumpool.workflows.summarize import summarize as run_summarize
@@ -104,7 +107,7 @@ def summarize(
     rendering = Rendering("json" if json else format, style, title)
     is_single = len(names) == 1 and not Path(names[0]).is_dir() and ".jsonl" not in names[0]
     with_ids = not is_single and not title and rendering.format in ("text", "markdown")
-    options = ReadOptions(field, trained_field(model), keep_references, glob)
+    options = ReadOptions(field, trained_field(model), keep_references, glob, max_bytes)
     target = Target(out, out_dir, explain, resume, retry_failed)
     for_page = bool(explain) or rendering.format == "html"
     generate = choose_generation(jobs, for_page if evidence or explain else None)

@@ -74,7 +74,7 @@ def _read_up_to(stream: ByteStream, max_bytes: int, compressed: int = 0) -> byte
         size += len(chunk)
         if size > max_bytes:
             raise ValueError(
-                f"must have at most {max_bytes / 2**20:,.0f} MiB of content, got more; raise max_bytes to read it"
+                f"must have at most {max_bytes / 2**20:,.0f} MiB of content, got more; raise --max-bytes to read it"
             )
         if compressed and size > max(_RATIO_FREE_BYTES, _MAX_RATIO * compressed):
             raise ValueError(

@@ -57,7 +57,7 @@ def _json_lines(where: str, file: IO[bytes], options: ReadOptions) -> Iterator[L
             number += 1
             if len(content) > options.max_bytes:
                 limit = f"{options.max_bytes / 2**20:,.0f} MiB"
-                raise DataError(f"{where}:{number} must have at most {limit}, got more; raise max_bytes to read it")
+                raise DataError(f"{where}:{number} must have at most {limit}, got more; raise --max-bytes to read it")
             if content.strip():
                 yield read_line(f"{where}:{number}", content)
     except READ_ERRORS as error:
