@@ -90,11 +90,13 @@ def test_one_document_prints_only_its_summary() -> None:
 
 
 def test_standard_input_and_json_lines() -> None:
-    result = run("summarize", "--json", stdin=text(random.Random(2), 50))
+    result = run("summarize", "--json", "--on-overflow", "truncate", stdin=text(random.Random(2), 50))
     row = json.loads(result.stdout)
     assert row["id"] == "-"
     assert row["tokens_read"] == 64
     assert "read 64 of" in result.stderr
+    whole = json.loads(run("summarize", "--json", stdin=text(random.Random(2), 50)).stdout)
+    assert whole["tokens_read"] == whole["tokens_total"] > 64
 
 
 def test_several_documents_print_their_names_and_reasons_of_failures() -> None:

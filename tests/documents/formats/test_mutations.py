@@ -9,6 +9,7 @@ from typing import NoReturn
 
 import pytest
 
+from sumpool.documents.decoding import decode_text
 from sumpool.documents.document import DEFAULT_OPTIONS
 from sumpool.documents.formats import load_format
 
@@ -61,6 +62,7 @@ def test_mutated_documents_open_nothing(name: str, monkeypatch: pytest.MonkeyPat
     module, (path,) = load_format(name), SAMPLES.glob(f"{name}.*")
     content = path.read_bytes()
     text = "\n".join(block.text for block in module.parse(content, DEFAULT_OPTIONS).blocks)  # imports the libraries
+    decode_text("Der Router überträgt größere Pakete später.".encode("latin-1"))  # loads the statistics of encodings
 
     def refuse(*_: object, **__: object) -> NoReturn:
         raise AssertionError("opened")
