@@ -11,15 +11,14 @@ from pathlib import PurePath
 from typing import Final, Literal
 
 from sumpool.documents.document import Document
+from sumpool.inference.changelogs import change_text, latest_end
+from sumpool.inference.openings import full_stop, introduces, is_about_part, name_line
+from sumpool.inference.questions import answers, is_faq, with_questions
 from sumpool.inference.source import SourceSentence
 from sumpool.text.language import ENGLISH, languages, word_count
 from sumpool.text.notices import notice_kind
-from sumpool.text.prose import (
-    PROSE_KINDS,
-    depends_on_predecessor,
-    is_prose_sentence,
-    tidy_sentence,
-)
+from sumpool.text.prose import MIN_WORDS, PROSE_KINDS, depends_on_predecessor, is_prose_sentence, tidy_sentence
+from sumpool.text.references import goes_on, refers_to_omitted
 
 _LICENCE_NAME = re.compile(
     r"\b(?:licen[sc]es?|licen[sc]ing|copying|lizenz|terms (?:and|of)|agreement|лицензия)\b", re.I
@@ -27,6 +26,8 @@ _LICENCE_NAME = re.compile(
 _CHANGELOG_NAME = re.compile(r"\b(?:change ?log|changes|release notes|news|what'?s new)$", re.I)
 _MAX_RUN_IN_WORDS = 6
 """Words of a heading at the beginning of a paragraph at most."""
+_VERB = re.compile(r"\b(?:is|are|was|were|has|have|can|may|must|will|ist|sind|est|sont|es|son)\b")
+"""Verbs that tell a short sentence from a heading."""
 _ADDENDUM = re.compile(r"addendum|appendix|future|how to|end of", re.I)
 """Headings of what follows the terms of a licence."""
 _GRANT_WITH_CONDITIONS = re.compile(r"\b(?:granted|permitted)\b.*:$")
@@ -39,7 +40,7 @@ _LATEST_CHANGES = 25
 """Changes that a summary of a changelog may consist of; the latest are listed first."""
 _MIN_LICENCE_SHARE = 0.05
 """Words of licence notices per word of a document that its title names a licence."""
-_MIN_LOOSE_WORDS = 4
+_MIN_CHANGE_WORDS = 4
 
 Genre = Literal["licence", "changelog", ""]
 
@@ -61,6 +62,7 @@ class CandidateSentence:
         is_first: Whether the sentence begins its block.
         is_item: Whether its block is a list item.
         predecessor: Index of the candidate before it that it refers to; None if it stands alone.
+        is_name_line: Whether it is the line of a manual page that names and describes its subject.
     """
 
     text: str
@@ -71,6 +73,7 @@ class CandidateSentence:
     is_first: bool = False
     is_item: bool = False
     predecessor: int | None = None
+    is_name_line: bool = False
 
 
 @dataclass
@@ -93,10 +96,16 @@ def find_candidates(
         language: Code of its language.
         genre: Genre of the document, see `document_genre`; of a changelog only the latest changes are candidates.
     """
-    names = frozenset(re.findall(r"[\w.+-]+", f"{document_title(document)} {file_stem(document)}".lower()))
+    title = f"{document_title(document)} {file_stem(document)}"
+    names = frozenset(re.findall(r"[\w.+-]+", title.lower()))
+    if genre == "changelog":
+        sentences = sentences[: latest_end(sentences)]
+    elif not genre and is_faq(document, title):
+        return answers(_find(with_questions(document, sentences), language, names, is_licence=False), title)
     candidates = _find(sentences, language, names, genre == "licence")
     if genre == "changelog" or sum(word_count(candidate.text) for candidate in candidates) < MIN_CANDIDATE_WORDS:
-        loose = _find_loose(sentences, {candidate.index for candidate in candidates})
+        strict = {candidate.index for candidate in candidates}
+        loose = _find_loose(sentences, strict, language, is_changelog=genre == "changelog")
         candidates = sorted([*candidates, *loose], key=lambda candidate: candidate.index)
         candidates = [_without_predecessor(candidate) for candidate in candidates]
     return candidates[:_LATEST_CHANGES] if genre == "changelog" else candidates
@@ -145,12 +154,15 @@ def _find(
         text = tidy_sentence(sentence.text)
         if is_licence and _GRANT_WITH_CONDITIONS.search(text):
             text = f"{text[:-1]}."
+        if place == 1 and section.index <= 1 and (line := name_line(text, language)):
+            candidates.append(CandidateSentence(line, index, place, "", section.index, is_first, is_name_line=True))
+            continue
         following = sentences[index + 1] if index + 1 < len(sentences) else None
         is_part = following is not None and following.block == block and _is_part(sentence, following, is_first)
-        if section.is_back_matter or is_part or not is_prose_sentence(text, language, names, is_licence=is_licence):
+        if section.is_back_matter or is_part or not _stands(text, language, names, is_licence):
             continue
         predecessor = None
-        if not _names_the_subject(text, place, language) and depends_on_predecessor(text, language):
+        if _depends(text, place, language, is_licence):
             previous = candidates[-1] if candidates else None
             if is_first or previous is None or previous.index != index - 1:
                 continue
@@ -162,6 +174,21 @@ def _find(
     return candidates
 
 
+def _stands(text: str, language: str, names: frozenset[str], is_licence: bool) -> bool:
+    """Return whether a sentence is prose that refers to no list, figure or edition; licences refer to theirs."""
+    is_prose = is_prose_sentence(text, language, names, is_licence=is_licence)
+    return is_prose and (is_licence or not refers_to_omitted(text, language))
+
+
+def _depends(text: str, place: int, language: str, is_licence: bool) -> bool:
+    """Return whether a sentence cannot stand without the one before it."""
+    if introduces(text, place):
+        return False
+    if is_about_part(text, place) or (not is_licence and goes_on(text, language)):
+        return True
+    return not _names_the_subject(text, place, language) and depends_on_predecessor(text, language)
+
+
 def _names_the_subject(text: str, place: int, language: str) -> bool:
     """Return whether a sentence is the first of a document and begins with a determiner and a noun ("this filter")."""
     words = languages()[language].function_words if language in languages() else frozenset[str]()
@@ -171,7 +198,7 @@ def _names_the_subject(text: str, place: int, language: str) -> bool:
 
 def _is_part(sentence: SourceSentence, following: SourceSentence, is_first: bool) -> bool:
     """Return whether a sentence is none alone: the following one goes on, or it is a heading that begins a block."""
-    is_heading = is_first and word_count(sentence.text) <= _MAX_RUN_IN_WORDS
+    is_heading = is_first and word_count(sentence.text) <= _MAX_RUN_IN_WORDS and not _VERB.search(sentence.text)
     return following.text[:1].islower() or is_heading
 
 
@@ -188,16 +215,21 @@ def heading_is(heading: str, language: str, kind: str) -> bool:
     return any(re.match(rf"(?:the )?(?:{pattern})", heading, re.IGNORECASE) for pattern in patterns if pattern)
 
 
-def _find_loose(sentences: Sequence[SourceSentence], strict: set[int]) -> list[CandidateSentence]:
+def _find_loose(
+    sentences: Sequence[SourceSentence], strict: set[int], language: str, *, is_changelog: bool
+) -> list[CandidateSentence]:
     """Return sentences without terminal punctuation that are no notices, code or fields, each with a full stop."""
     loose: list[CandidateSentence] = []
     for place, sentence in enumerate(sentences):
-        text = tidy_sentence(sentence.text).rstrip(" .;,")
-        is_text = sentence.kind in PROSE_KINDS and len(text.split()) >= _MIN_LOOSE_WORDS and text[-1:] not in ":?"
+        text = tidy_sentence(sentence.text).rstrip(" .;,\u3002\uff1b\uff0c")
+        text = change_text(text) if is_changelog else text
+        is_text = sentence.kind in PROSE_KINDS and len(text.split()) >= _MIN_CHANGE_WORDS and text[-1:] not in ":?"
         if place in strict or not is_text:
             continue
-        capital = f"{text[:1].upper()}{text[1:]}."
-        if is_prose_sentence(capital, "") and not depends_on_predecessor(capital):
+        capital = f"{text[:1].upper()}{text[1:]}{full_stop(language)}"
+        is_alone = not refers_to_omitted(capital, language) and not depends_on_predecessor(capital)
+        min_words = _MIN_CHANGE_WORDS if is_changelog else MIN_WORDS
+        if is_alone and is_prose_sentence(capital, "", min_words=min_words):
             loose.append(CandidateSentence(capital, place, place, is_item=sentence.kind == "list_item"))
     return loose
 

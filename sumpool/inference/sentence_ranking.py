@@ -28,7 +28,7 @@ _LEAD, _LEAD_OF_LICENCE, _LEAD_SENTENCES = 2.5, 1.0, 5.0
 _EARLY, _EARLY_SHARE = 1.5, 0.15
 """Weight of an early sentence, which declines with the share of the document before it."""
 _TITLE, _SECTION, _HEADINGS, _GRANT, _TERMS = 1.5, 0.6, 0.3, 1.5, 0.7
-_INTRODUCTION, _DETAILS, _CUE, _SUBJECT, _DEFINITION = 1.0, -0.8, 1.2, 0.6, 2.0
+_INTRODUCTION, _DETAILS, _CUE, _SUBJECT, _DEFINITION, _NAME_LINE = 1.0, -0.8, 1.2, 0.6, 2.0, 4.0
 _FIRST_OF_SECTION, _FIRST_OF_BLOCK, _LIST_ITEM = 0.5, 0.2, -0.5
 _FRAME_START, _FRAME_END = 0.3, 0.08
 """Shares of the document that are its beginning and end."""
@@ -38,6 +38,8 @@ _COPULA = re.compile(
     re.IGNORECASE,
 )
 """Subject and copula of a definition in English, German, French, Spanish, Russian, Chinese or Japanese."""
+_WHAT_IS = re.compile(r"(?:Q[:.] )?(?:what (?:is|are)|what's|was (?:ist|sind)|qu'est|qu\u00e9 es)\b", re.IGNORECASE)
+"""Start of a question whose answer is a definition."""
 _GRANTED = re.compile(r"\b(?:grants?|permission|permitted|free to|right to)\b", re.IGNORECASE)
 _TERM = re.compile(r"\b(?:may|must|provided that|warrant\w+|liable|liability|purpose of)\b", re.IGNORECASE)
 _IDEAL_WORDS = range(10, 36)
@@ -98,6 +100,11 @@ def rank(
     scores += [
         _overlap(sentence, title_words, set(tokenize(candidate.section)))
         for candidate, sentence in zip(candidates, words, strict=True)
+    ]
+    scores += [
+        _DEFINITION
+        * (item.is_first and bool(_WHAT_IS.match(item.section) and title_words.intersection(tokenize(item.section))))
+        for item in candidates
     ]
     return scores + [
         _DEFINITION * bool(title_words.intersection(tokenize(definition[definition.lastindex or 0])))
@@ -181,7 +188,7 @@ def _cues(candidate: CandidateSentence, language: str) -> float:
     """Score of the section that a sentence is in, and of the document as its subject."""
     score = _INTRODUCTION * heading_is(candidate.section, language, "introductions")
     score += _DETAILS * heading_is(candidate.section, language, "details")
-    return score + _CUE * _refers_to_document(candidate.text, language)
+    return score + _CUE * _refers_to_document(candidate.text, language) + _NAME_LINE * candidate.is_name_line
 
 
 def _overlap(words: Sequence[str], title: set[str], section: set[str]) -> float:

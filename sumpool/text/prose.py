@@ -31,12 +31,20 @@ _LIST_MARK = re.compile(
     r"|^(?:[\uff08(]?[\d\u4e00\u4e8c\u4e09\u56db\u4e94\u516d\u4e03\u516b\u4e5d\u5341]{1,3}[\uff09)\u3001.\uff0e])\s*"
     r"(?=[\u3040-\u9fff])"
 )
+_LABEL = re.compile(
+    r"^(?:(?:NOTE|WARNING|IMPORTANT|CAUTION|TIP|ATTENTION|REMARK|HINT|INCOMPATIB\w+|BREAKING(?: CHANGES?)?|DEPRECATED"
+    r"|FIX(?:ED)?|BUG ?FIX|FEATURE|NEW|CHANGED?|ADDED|REMOVED|SECURITY|ABSTRACT|SUMMARY|INTRODUCTION|DESCRIPTION"
+    r"|OVERVIEW)"
+    r"\s*[:.\u2013\u2014-]?|(?:Note|Warning|Important|Caution|Tip|Abstract|Summary|Remark)\s*[:.\u2013\u2014-])\s+"
+    r"(?=[\"\u201c(]?[A-Z])"
+)
+"""Label in capitals or before a colon, at the start of a sentence."""
 _MARKUP = re.compile(r"(\*\*|__|``?)(?=\S)(.+?)(?<=\S)\1")
 _TERMINAL = re.compile(r"[.!\u2026\u3002\uff01\uff0e\uff61][\"'\u201d\u2019\u00bb\u00ab\u201c)\]\u300d\u300f\uff09]*$")
 _UNFINISHED = re.compile(r"\b(?:an?|and|as|by|for|from|of|or|than|the|to|und|oder|der|die|von|und|et|de|les?)\.$")
 """End of a sentence whose last words were lost, such as a formula."""
 _CODE = re.compile(
-    r"https?://|\bftp://|\bwww\.|\S@\S+\.\w|[{}\\|]|::|->|=>|==|\w\(\);|\$\w|\$\(|</?\w|\w=\S|^[#$%>]"
+    r"https?://|\bftp://|\bwww\.|\S@\S+\.\w|[{}\\|]|::|->|<-|=>|==|\w\(\);|\$\w|\$\(|</?\w|\w=\S|^[#$%>]"
     r"|(?<!\w)-{1,2}\w+=|;\s*$|_{3}|\+\+\+|\.\.\.\s+\w+\.\.\."
 )
 _FIELD = re.compile(r"^[^\s:\uff1a]{1,25}(?: [^\s:\uff1a]{1,25}){0,3}\s*[:\uff1a](?=\s|[^\x00-\x7f]|$)")
@@ -50,32 +58,65 @@ _POINTERS = (
     r"(?:many |special )?thank|we (?:would like to )?(?:thank|acknowledge)|i (?:would like to |want to )?thank",
     r"as (?:described|shown|mentioned|noted|seen|explained|above)\b",
     r"(?:in )?(?:the )?(?:following|previous|next|preceding|above|below)\b",
-    r"(?-i:By [A-Z])",
+    r"(?-i:By [A-Z]|[A-Z][A-Z0-9_]{4,}(?: \([^)]*\))?, (?:an?|the|eine?|der|die|das)\b)",
     r"for .*\bsee\b|mandatory arguments to long options",
     r"(?:figure|table|fig\.|listing|example) \d",
+    r"in there\b|look at\b|(?:more )?information (?:on|about) .{1,60} (?:is|can be)\b",
+    r"you (?:should|may want to|might want to) (?:read|work|see|look|consult|have read)\b",
 )
+_WORD_END: Final = r"(?!\w)"
 _IMPERSONAL = re.compile(
     r"it is (?:\w+ )?(?:possible|important|necessary|recommended|easy) |es gibt |es ist (?:m\u00f6glich|wichtig) "
     r"|il y a |il est (?:possible|important|recommand\u00e9) "
 )
 """Start of a sentence whose pronoun refers to nothing."""
-_COMPARING = frozenset(("such", "another", "both", "solche", "solcher"))
-"""Words that refer to other things than the document, whatever noun follows."""
+_DEMONSTRATIVES: Final = frozenset(
+    (
+        "this",
+        "these",
+        "dies",
+        "diese",
+        "dieser",
+        "dieses",
+        "diesem",
+        "ce",
+        "cet",
+        "cette",
+        "ces",
+        "este",
+        "esta",
+        "estos",
+        "estas",
+        "это",
+        "этот",
+        "эта",
+        "эти",
+        "этого",
+        "этой",
+    )
+)
+"""Words that with a noun such as "manual" refer to the document."""
+_UNSPACED_DEMONSTRATIVES: Final = ("这", "這", "该", "該", "此", "この", "本")
 _PAIRS = (("(", ")"), ("[", "]"), ("\u00ab", "\u00bb"), ("\uff08", "\uff09"), ("\u300c", "\u300d"))
 _QUOTES, _GERMAN_QUOTES = ("\u201c", "\u201d"), ("\u201e", "\u201c")
 _WORD = re.compile(r"[^\W\d_]+")
 
 
 def tidy_sentence(sentence: str) -> str:
-    """Return a sentence without list marks, heading numbers and inline markup, in one line with single spaces."""
+    """Return a sentence without list marks, heading numbers, labels and inline markup, in one line."""
     text = " ".join(sentence.split())
     while mark := _LIST_MARK.match(text):
         text = text[mark.end() :]
-    return _MARKUP.sub(r"\2", text)
+    return _LABEL.sub("", _MARKUP.sub(r"\2", text))
 
 
 def is_prose_sentence(
-    sentence: str, language: str = ENGLISH, names: Set[str] = frozenset(), *, is_licence: bool = False
+    sentence: str,
+    language: str = ENGLISH,
+    names: Set[str] = frozenset(),
+    *,
+    is_licence: bool = False,
+    min_words: int = MIN_WORDS,
 ) -> bool:
     """Return whether a tidy sentence may be part of a summary: a whole statement in prose.
 
@@ -84,9 +125,10 @@ def is_prose_sentence(
         language: Code of its language.
         names: Lower-case names that may begin a sentence in lower case, such as the words of the title.
         is_licence: Whether the document is a licence, whose terms are its content.
+        min_words: Words of the sentence at least.
     """
     longest = MAX_LICENCE_WORDS if is_licence else MAX_WORDS
-    if not _TERMINAL.search(sentence) or not MIN_WORDS <= word_count(sentence) <= longest:
+    if not _TERMINAL.search(sentence) or not min_words <= word_count(sentence) <= longest:
         return False
     start = sentence.lstrip(_OPENING)
     if sentence[0] == "(" or not start[:1].isalnum():
@@ -115,20 +157,24 @@ def depends_on_predecessor(sentence: str, language: str = ENGLISH) -> bool:
         return False
     start = sentence.lstrip(_OPENING + " ").lower()
     if language in UNSPACED:
-        return start.startswith(tuple(words.anaphora)) and not any(noun in start[:8] for noun in words.self_references)
+        is_self = any(noun in start[:8] for noun in words.self_references)
+        return start.startswith(tuple(words.anaphora)) and not (is_self and start.startswith(_UNSPACED_DEMONSTRATIVES))
     if _IMPERSONAL.match(start):
         return False
     first, *others = [*_WORD.findall(start[:80])[:4], ""]
     if first not in words.anaphora:
         return False
-    return first in _COMPARING or not any(word.startswith(words.self_references) for word in others if word)
+    if first not in _DEMONSTRATIVES:
+        return True
+    return not any(word.startswith(words.self_references) for word in others if word)
 
 
 @lru_cache(maxsize=1)
 def _pointers() -> re.Pattern[str]:
     """Start of a sentence that only refers to another place, in any language."""
-    others = [language.patterns.get("pointers") for language in languages().values()]
-    return re.compile("|".join((*_POINTERS, *(rf"(?:{start})(?!\w)" for start in others if start))), re.IGNORECASE)
+    others = {code: language.patterns.get("pointers") for code, language in languages().items()}
+    starts = (rf"(?:{start}){'' if code in UNSPACED else _WORD_END}" for code, start in others.items() if start)
+    return re.compile("|".join((*_POINTERS, *starts)), re.IGNORECASE)
 
 
 def _is_balanced(sentence: str) -> bool:

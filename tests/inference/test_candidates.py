@@ -144,3 +144,36 @@ def test_a_title_is_stated_or_the_first_heading() -> None:
 def test_headings_are_recognised_in_english_and_the_language(heading: str, language: str, kind: str) -> None:
     assert heading_is(heading, language, kind)
     assert not heading_is("Packets", language, kind)
+
+
+def test_references_to_omitted_lists_are_no_candidates() -> None:
+    assert texts(("paragraph", "The classes of the host share the following functions.")) == []
+    first, second = "The host reads all of the file.", "The easiest way to do this is a program that asks."
+    assert texts(("paragraph", f"{first} {second}")) == [first, second]
+    assert texts(("paragraph", second)) == []
+
+
+def test_name_line_of_a_manual_page_is_a_candidate() -> None:
+    line = "mosh - mobile shell with roaming"
+    first, *_ = candidates(("heading", "NAME"), ("paragraph", line), ("heading", "DESCRIPTION"))
+    assert (first.text, first.is_name_line) == (f"{line}.", True)
+
+
+def test_a_short_sentence_with_a_verb_is_no_run_in_heading() -> None:
+    short, long = "There are many different gateways.", "The host sends a packet to the gateway."
+    assert texts(("paragraph", f"{short} {long}")) == [short, long]
+
+
+def test_changelogs_offer_the_latest_release() -> None:
+    changes = [f"Remove the {name} gateway from the host" for name in ("red", "green", "blue", "old", "black")]
+    blocks: list[tuple[TextBlockKind, str]] = [
+        ("heading", "Version 2.0"),
+        *[("list_item", f"gpg: {change} (#12)") for change in changes[:3]],
+        ("heading", "Version 1.0"),
+        *[("list_item", change) for change in changes[3:]],
+    ]
+    parsed = document(*blocks, title="Changelog")
+    sentences = source_sentences(parsed, SentenceSplitter.default())
+    assert [item.text for item in find_candidates(parsed, sentences, "en", "changelog")] == [
+        f"{change}." for change in changes[:3]
+    ]

@@ -87,3 +87,14 @@ def test_a_sentence_is_selected_with_its_predecessor() -> None:
     linked = candidates(*TEXTS, predecessors={2: 1, 1: 0})
     assert select(linked, np.array([0.0, 0.0, 9.0, 1.0]), "en", 33) == [0, 1, 2]
     assert select(linked, np.array([0.0, 0.0, 9.0, 1.0]), "en", 11) == [0, 1, 2]
+
+
+def test_name_lines_and_answers_that_define_the_subject_come_first() -> None:
+    text = "The host sends a packet to the other one."
+    plain, answer, other = (
+        CandidateSentence(text, 9, 9, section, 1, is_first=True)
+        for section in ("Routes", "What is CVS for?", "What is a branch?")
+    )
+    line = CandidateSentence(text, 9, 9, "Routes", 1, is_first=True, is_name_line=True)
+    scores = [float(rank([item], "cvs FAQ", "en")[0]) for item in (plain, other, answer, line)]
+    assert scores[0] < scores[1] < min(scores[2:])

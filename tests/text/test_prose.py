@@ -119,3 +119,27 @@ def test_terms_are_the_content_of_a_licence() -> None:
 )
 def test_a_sentence_that_refers_to_another_depends_on_it(sentence: str, language: str, depends: bool) -> None:
     assert depends_on_predecessor(sentence, language) == depends
+
+
+@pytest.mark.parametrize(
+    ("sentence", "text"),
+    [
+        ("NOTE: The host waits.", "The host waits."),
+        ("INCOMPATIBILITY Dropped support for Python.", "Dropped support for Python."),
+        ("Abstract. The paper is about rain.", "The paper is about rain."),
+        ("Note that the host waits.", "Note that the host waits."),
+        ("NASA Langley flies.", "NASA Langley flies."),
+    ],
+)
+def test_labels_are_no_part_of_a_sentence(sentence: str, text: str) -> None:
+    assert tidy_sentence(sentence) == text
+
+
+def test_only_demonstratives_refer_to_the_document() -> None:
+    assert not depends_on_predecessor("This package sends packets.")
+    assert depends_on_predecessor("But the packages in unstable are not tested.")
+    assert depends_on_predecessor("但这个程序不能运行。", "zh")
+
+
+def test_chinese_pointers_are_no_prose() -> None:
+    assert not is_prose_sentence("必选参数对长短选项同时适用。", "zh")

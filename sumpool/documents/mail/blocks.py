@@ -32,8 +32,15 @@ _CLOSING: Final = re.compile(
     r"(?:[,.!]|$)(?:\s+\S+){0,8}",
     re.IGNORECASE,
 )
-_MAX_CLOSING_BLOCKS: Final = 4
-_MAX_CLOSING_WORDS: Final = 12
+_MAX_CLOSING_BLOCKS: Final = 10
+_MAX_NAME_WORDS: Final = 8
+_MIN_LINE_WORDS: Final = 6
+"""Words of a line that is no heading in a mail."""
+_PROSE_WORDS: Final = 6
+"""Lower-case words of a sentence of prose at least."""
+_CONTACT: Final = re.compile(
+    r"\b(?:tel|fax|phone|mobile?|cell|p\.? ?iva|vat|www)\b[.: ]|\S@\S+\.\w|\+\d{1,3}[ (\d]{6,}|https?://", re.IGNORECASE
+)
 
 
 def html_blocks(markup: str) -> list[TextBlock]:
@@ -59,18 +66,44 @@ def written_blocks(blocks: Iterable[TextBlock]) -> Iterator[TextBlock]:
             written.append(block)
     while len(written) > 1 and is_footer(written[-1].text):
         del written[-1]
-    for position, block in enumerate(written):
-        rest = written[position:]
-        if position and len(rest) <= _MAX_CLOSING_BLOCKS and _closes(rest):
-            yield from (replace(block, kind="notice", level=0) for block in rest)
-            return
-        yield block
+    written = [_as_prose(block) for block in written]
+    end = next(
+        (place for place in range(1, len(written)) if _closes(written[place:])), len(written) - _contact_blocks(written)
+    )
+    yield from written[:end]
+    yield from (replace(block, kind="notice", level=0) for block in written[end:])
 
 
 def _closes(blocks: list[TextBlock]) -> bool:
-    """Return whether blocks are a closing with a name."""
-    short = all(len(block.text.split()) <= _MAX_CLOSING_WORDS for block in blocks)
-    return short and bool(_CLOSING.fullmatch(blocks[0].text))
+    """Return whether blocks are a closing, a name and an address."""
+    is_short = len(blocks) <= _MAX_CLOSING_BLOCKS and not any(_is_sentence(block.text) for block in blocks[1:])
+    return is_short and bool(_CLOSING.fullmatch(blocks[0].text))
+
+
+def _contact_blocks(blocks: list[TextBlock]) -> int:
+    """Count the last blocks that are a signature without a closing: names and an address, not the whole mail."""
+    start = len(blocks)
+    while start > 1 and not _is_sentence(blocks[start - 1].text) and _CONTACT.search(blocks[start - 1].text):
+        start -= 1
+    while 1 < start < len(blocks) and _is_name(blocks[start - 1].text):
+        start -= 1
+    return len(blocks) - start
+
+
+def _is_name(text: str) -> bool:
+    return len(text.split()) <= _MAX_NAME_WORDS and text[-1:] not in ".!?:;,"
+
+
+def _is_sentence(text: str) -> bool:
+    """Return whether a text holds a sentence of prose."""
+    lower = sum(word.isalpha() and word.islower() for word in text.split())
+    return lower >= _PROSE_WORDS or (lower >= _PROSE_WORDS / 2 and text.rstrip()[-1:] in ("!", "?"))
+
+
+def _as_prose(block: TextBlock) -> TextBlock:
+    """Return a line that is a sentence as a paragraph, as mails have few headings."""
+    is_sentence = len(block.text.split()) >= _MIN_LINE_WORDS or block.text.rstrip().endswith(("?", "!", "."))
+    return replace(block, kind="paragraph", level=0) if block.kind == "heading" and is_sentence else block
 
 
 def _hide_quotations(tree: HtmlElement) -> None:

@@ -89,6 +89,20 @@ class TestFooters:
     def test_signatures_disclaimers_and_footers_are_left_out(self, footer: str) -> None:
         assert texts(f"{TEXT}\n\n{footer}\n") == [TEXT]
 
+    def test_signature_behind_a_closing_is_a_notice(self) -> None:
+        address = "Rain Ltd 30 Pasir Road 117440 Singapore SG - SINGAPORE C/O Rain Industries Rain Tower Block B"
+        blocks = read(f"{TEXT}\n\nWith kind regards, Ada\n\nManager\n\n{address}\n\nwww.example.org\n").blocks
+        assert [block.text for block in blocks if block.kind != "notice"] == [TEXT]
+
+    def test_signature_without_a_closing_is_a_notice(self) -> None:
+        blocks = read(f"{TEXT}\n\nAda Rain - Manager\n\nRain Ltd Tel. 123456 ada@example.org\n").blocks
+        assert [block.text for block in blocks if block.kind != "notice"] == [TEXT]
+
+    def test_a_question_is_no_heading(self) -> None:
+        question = "Can you tell me whether it rained"
+        blocks = read(f"{question}?\n\n{TEXT}\n").blocks
+        assert [block.kind for block in blocks] == ["paragraph", "paragraph"]
+
     def test_closing_is_a_notice(self) -> None:
         blocks = read(f"{TEXT}\n\nThe end was dry and warm.\n\nMit freundlichen Grüßen\n\nAda\n").blocks
         assert [block.kind for block in blocks] == ["paragraph", "paragraph", "notice", "notice"]

@@ -1,0 +1,138 @@
+"""References of a sentence to text that a summary leaves out: earlier sentences, lists, figures and other editions."""
+
+import re
+from collections.abc import Iterator
+from functools import lru_cache
+
+from sumpool.text.language import ENGLISH, languages
+
+_STEM = 4
+"""First characters of a noun that is mentioned again."""
+_CATAPHORIC = frozenset(
+    (
+        "that",
+        "who",
+        "whom",
+        "whose",
+        "which",
+        "of",
+        "in",
+        "directly",
+        "with",
+        "without",
+        "from",
+        "for",
+        "to",
+        "used",
+        "using",
+        "needed",
+        "required",
+        "provided",
+        "as",
+        "are",
+        "is",
+        "on",
+        "at",
+        "by",
+        "available",
+    )
+)
+"""Words after "those" that say which are meant."""
+_SIDES = r"(?:upper|lower|top|bottom|left|right|second|last|first|next|previous)"
+_OMITTED = (
+    r"\blike (?:this|these|so)\b",
+    r"\bas follows\b",
+    r"\b(?:the|these|this) (?:\w+ )?following\b(?! (?:the|an?)\b)",
+    r"^following\b|\b(?:and|or|in|use|with) following \w+",
+    r"\b(?:shown|described|listed|mentioned|given|discussed|defined|explained|noted|seen|outlined|stated|used|see)"
+    r" (?:above|below|here|earlier|previously|before)\b",
+    r"\b(?:above|below)(?=[.,;:)])|\bthe (?:above|former|latter|aforementioned|aforesaid)\b",
+    rf"\b{_SIDES}[- ](?:{_SIDES} |hand )?(?:diagram|figure|panel|plot|graph|table|picture|image|side|column)\b",
+    r"(?<=\w )this (?:one|way|time|point|case|list|table|example|option|step|problem|question|answer|reason)\b",
+    r"\bthese (?:cases|examples|options|steps|reasons|rules|functions|commands)\b",
+    r"\bthe (?:previous|next|preceding) (?:\w+ )?(?:section|chapter|example|paragraph|page|part|figure|table)\b",
+    r"\bin part (?:one|two|three|\d)\b|\bhere(?:'s| is| are)\b|\bsee (?:question|section|chapter)\b|\bin question \d",
+    r"\bhere\.$",
+    r"\b(?:version|edition|rewrite|copy|copies|translation|release|sources?) of (?:this|the) (?:\w+ )?"
+    r"(?:document|manual|guide|book|faq|tutorial|text|page)\b",
+    r"^(?:this|the) (?:\w+ )?(?:document|manual|guide|book|faq|tutorial|text|page) (?:was|is|has been)"
+    r" (?:\w+ly )?(?:written in|maintained|published|generated|translated|available|typeset|converted|posted)\b",
+)
+"""Wordings that refer to what a summary leaves out."""
+_CONNECTIVES = re.compile(
+    r"(?:as a (?:result|consequence)|in (?:addition|contrast|particular|turn|other words|fact)"
+    r"|on the (?:other|contrary)|by contrast|for (?:this|that|these) |because of (?:this|that|these)"
+    r"|(?:after|before|until|besides|despite) (?:this|that|these)\b|at (?:this|that) (?:point|time|stage)"
+    r"|to (?:do|achieve) (?:so|this|that|these)\b|even so|if not|luckily|alternatively|hopefully|anyway|here\b"
+    r"|well,|ok,"
+    r"|(?:if|when|because|since|while|although|unless|once|using|with|without) (?:it|they|this|that|these|those)\b"
+    r"|there (?:is|are) (?:also|other|another|two other)|most of (?:these|them)"
+    r"|(?:some|all|many|each|one|none|neither|either|both) of (?:these|those|them|the two)"
+    r"|(?:stattdessen|hingegen|zusätzlich|gleichzeitig|ebenfalls|letztere\w*|infolgedessen)\b"
+    r"|(?:более того|таким образом|кроме того|вместо этого)\b)",
+    re.IGNORECASE,
+)
+"""Start of a sentence that goes on from the one before it."""
+_DEMONSTRATIVE = re.compile(r"\b(this|these|those|such)\b(?:\s+([\w-]+))?(?:\s+([\w-]+))?", re.IGNORECASE)
+_NO_NOUNS = frozenset(
+    (
+        "is",
+        "are",
+        "was",
+        "were",
+        "and",
+        "or",
+        "can",
+        "may",
+        "will",
+        "has",
+        "have",
+        "does",
+        "do",
+        "the",
+        "to",
+        "in",
+        "of",
+        "it",
+        "they",
+    )
+)
+
+
+def refers_to_omitted(sentence: str, language: str = ENGLISH) -> bool:
+    """Return whether a sentence refers to a list, figure or example that a summary leaves out, or to an edition."""
+    return bool(_omitted(language).search(sentence))
+
+
+def goes_on(sentence: str, language: str = ENGLISH) -> bool:
+    """Return whether a sentence goes on from the one before it, by a connective or a demonstrative without its noun.
+
+    "The easiest way to do this ..." does; in "files with such names, and these files" the sentence has named them.
+    """
+    start = sentence.lstrip("\"'\u201c(")
+    return bool(_CONNECTIVES.match(start)) or (language == ENGLISH and any(_unresolved(sentence)))
+
+
+def _unresolved(sentence: str) -> Iterator[bool]:
+    """Yield for each demonstrative but the first word whether the sentence has not named its noun before."""
+    nouns = languages()[ENGLISH].self_references
+    for match in _DEMONSTRATIVE.finditer(sentence):
+        word, following = match[1].lower(), [text.lower() for text in match.groups()[1:] if text]
+        before = sentence[: match.start()].lower()
+        if not before.strip() or (word == "such" and following[:1] == ["as"]):
+            continue
+        if word == "those" and (not following or following[0] in _CATAPHORIC):
+            continue
+        if not following or following[0] in _NO_NOUNS:
+            yield word in ("this", "these") and len(before.split()) < 8
+            continue
+        is_self = word == "this" and any(noun.startswith(nouns) for noun in following)
+        yield not is_self and not any(noun[:_STEM] in before for noun in following if len(noun) >= _STEM)
+
+
+@lru_cache(maxsize=16)
+def _omitted(language: str) -> re.Pattern[str]:
+    known = languages().get(language)
+    others = known.patterns.get("omitted", "") if known else ""
+    patterns = _OMITTED if language == ENGLISH else ()
+    return re.compile("|".join(filter(None, (*patterns, others))) or r"(?!)", re.IGNORECASE)

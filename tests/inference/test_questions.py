@@ -1,0 +1,49 @@
+from sumpool.documents.document import Document, ParsedDocument, TextBlock, TextBlockKind
+from sumpool.inference.candidates import CandidateSentence, find_candidates
+from sumpool.inference.questions import answers, is_faq, is_question, with_questions
+from sumpool.inference.source import source_sentences
+from sumpool.text.sentences import SentenceSplitter
+
+QUESTIONS = [f"How do I configure the gateway number {index}?" for index in range(4)]
+
+
+def faq(kind: TextBlockKind = "heading", *others: TextBlock) -> Document:
+    blocks = [block for text in QUESTIONS for block in (TextBlock(text, kind), TextBlock(ANSWER), TextBlock(OTHER))]
+    return Document.from_parsed("faq.html", ParsedDocument((*blocks, *others)))
+
+
+ANSWER = "To configure a gateway you edit the file that it reads at the start."
+OTHER = "The easiest of all methods is a graphical program that asks for names."
+
+
+def test_titles_and_questions_tell_a_faq() -> None:
+    assert is_faq(faq(), "")
+    headings = [TextBlock(f"Section {index}", "heading") for index in range(9)]
+    assert not is_faq(faq("heading", *headings), "")
+    assert is_faq(faq("heading", *headings), "Frequently asked questions")
+    assert not is_faq(Document.from_parsed("faq", ParsedDocument((TextBlock("Why?", "heading"),))), "FAQ")
+
+
+def test_questions_are_short_or_marked() -> None:
+    assert is_question("Why?")
+    assert is_question("Q: Why not")
+    assert not is_question("Because.")
+    assert not is_question("why " * 40 + "?")
+
+
+def test_questions_in_lists_become_headings() -> None:
+    document = faq("list_item")
+    sentences = with_questions(document, source_sentences(document, SentenceSplitter.default()))
+    assert [sentence.text for sentence in sentences if sentence.kind == "heading"] == QUESTIONS
+
+
+def test_answers_that_need_their_question_are_no_candidates() -> None:
+    document = faq("list_item")
+    candidates = find_candidates(document, source_sentences(document, SentenceSplitter.default()), "en")
+    assert {candidate.text for candidate in candidates} == {ANSWER}
+
+
+def test_few_readable_answers_keep_all() -> None:
+    items = [CandidateSentence(text, index, index, QUESTIONS[0]) for index, text in enumerate((ANSWER, OTHER))]
+    assert answers(items, "") == items
+    assert answers([items[0], *items], "") == [items[0], items[0]]
