@@ -38,6 +38,8 @@ _COPULA = re.compile(
     re.IGNORECASE,
 )
 """Subject and copula of a definition in English, German, French, Spanish, Russian, Chinese or Japanese."""
+_ANSWER = 4.0
+"""Weight of the answer that says what the subject of a list of questions is."""
 _WHAT_IS = re.compile(r"(?:Q[:.] )?(?:what (?:is|are)|what's|was (?:ist|sind)|qu'est|qu\u00e9 es)\b", re.IGNORECASE)
 """Start of a question whose answer is a definition."""
 _GRANTED = re.compile(r"\b(?:grants?|permission|permitted|free to|right to)\b", re.IGNORECASE)
@@ -102,8 +104,7 @@ def rank(
         for candidate, sentence in zip(candidates, words, strict=True)
     ]
     scores += [
-        _DEFINITION
-        * (item.is_first and bool(_WHAT_IS.match(item.section) and title_words.intersection(tokenize(item.section))))
+        _ANSWER if item.is_first and _WHAT_IS.match(item.section) and title_words & set(tokenize(item.section)) else 0.0
         for item in candidates
     ]
     return scores + [
