@@ -55,6 +55,14 @@ def length_fault(target: LengthTarget, document: str, summary: str, splitter: Se
     return f"asked for {target}, the model wrote {written:,}"
 
 
+def selection_fault(target: LengthTarget, selected: Sequence[str]) -> str:
+    """Return how far selected sentences miss a target, as in documents with little prose; empty if they meet it."""
+    total = int(_counts(selected, target).sum())
+    if target.minimum <= total <= target.maximum:
+        return ""
+    return f"asked for {target}, whole sentences of prose give {total:,}"
+
+
 def tokens_per_word(loaded: LoadedModel) -> float:
     """Return the tokens per word of the training summaries of a model."""
     if not (loaded.folder / REPORT_FILE).is_file():

@@ -20,7 +20,7 @@ from sumpool.core.decoding.length_limits import LengthTarget
 from sumpool.documents.document import Document
 from sumpool.evaluation.agreement import Agreement, RougeTokenizer
 from sumpool.inference.generation import Generated
-from sumpool.inference.length import select_length
+from sumpool.inference.length import select_length, selection_fault
 from sumpool.inference.source import SourceSentence, encoded_sentences, is_prose
 from sumpool.text.cleaning import first_words
 from sumpool.text.language import ENGLISH, word_count
@@ -47,7 +47,8 @@ class Extraction:
     Attributes:
         sentences: The sentences in the order of the document, with single spaces.
         indices: Index of each among the sentences of the document, see `source_sentences`.
-        cause: In mode auto, why sentences replace the generated text; empty otherwise.
+        cause: In mode auto, why sentences replace the generated text, and in every mode how far they miss a target
+            length; empty otherwise.
     """
 
     sentences: tuple[str, ...] = ()
@@ -101,7 +102,7 @@ class MbrExtractor:
         if cause and extraction.sentences and self._config.mode != "extractive":
             extraction = replace(extraction, cause=cause)
         if target:
-            return extraction
+            return _with_fault(extraction, target)
         text = " ".join(part.text for part in generated)
         words = word_count(" ".join(extraction.sentences) or text)
         whole = _whole(sentences, round(_WHOLE * _words_of(text)) if document.blocks else words)
@@ -126,7 +127,8 @@ class MbrExtractor:
         """
         whole = None if target else _whole(sentences, round(_WHOLE * DEFAULT_WORDS))
         extraction = whole or _select_by_structure(document, sentences, language, DEFAULT_WORDS, target)
-        return replace(extraction, cause=cause)
+        extraction = replace(extraction, cause=cause)
+        return _with_fault(extraction, target) if target else extraction
 
     def _extract(
         self,
@@ -200,6 +202,12 @@ def _select(candidates: Sequence[tuple[int, str]], agreement: Agreement, target:
 
 def _extraction(selected: Sequence[tuple[int, str]], cause: str = "") -> Extraction:
     return Extraction(tuple(text for _, text in selected), tuple(index for index, _ in selected), cause)
+
+
+def _with_fault(extraction: Extraction, target: LengthTarget) -> Extraction:
+    """Add to the cause of an extraction how far it misses its target length."""
+    causes = (extraction.cause, selection_fault(target, extraction.sentences) if extraction.sentences else "")
+    return replace(extraction, cause="; ".join(filter(None, causes)))
 
 
 def _whole(sentences: Sequence[SourceSentence], words: int) -> Extraction | None:

@@ -7,7 +7,7 @@ from sumpool.core.decoding.length_limits import LengthTarget
 from sumpool.core.decoding.ranking import Lengths
 from sumpool.documents.document import Document, ParsedDocument, TextBlock
 from sumpool.evaluation.agreement import Agreement
-from sumpool.inference.length import length_fault, length_targets, select_length
+from sumpool.inference.length import length_fault, length_targets, select_length, selection_fault
 from sumpool.inference.loading import LoadedModel, load_model
 from sumpool.inference.summaries import Summary, generate_summaries
 from sumpool.text.sentences import SentenceSplitter
@@ -112,6 +112,26 @@ def test_faults_of_written_summaries() -> None:
     two = LengthTarget(2, True, 9)
     assert length_fault(two, text, "Hosts send. Gateways drop.", SPLITTER) == ""
     assert length_fault(two, text, "Hosts send.", SPLITTER) == "asked for 2 sentences, the model wrote 1"
+
+
+def test_faults_of_selections() -> None:
+    assert selection_fault(words(4), ["Hosts send.", "Gateways drop."]) == ""
+    assert selection_fault(words(9), ["Hosts send."]) == "asked for 9 words, whole sentences of prose give 2"
+    assert selection_fault(words(1), ["Hosts send."]) == "asked for 1 word, whole sentences of prose give 2"
+    assert selection_fault(LengthTarget(1, True, 9), ["Hosts send."]) == ""
+
+
+@pytest.mark.parametrize("language", ["en", "ru"])
+def test_documents_with_little_prose_say_so(loaded: LoadedModel, language: str) -> None:
+    rows = [TextBlock(f"Gateway {number} | drops | packets", "table_row") for number in range(60)]
+    prose = told(1, 12)[:3] if language == "en" else russian(1).split("\n\n")[:1]
+    document = Document.from_parsed("a", ParsedDocument((TextBlock(" ".join(prose)), *rows)))
+    (summary,) = generate_summaries([document], with_length(loaded, "90w", "extractive"))
+    given = len(summary.summary.split())
+    assert given < 81
+    assert summary.extraction.cause.endswith(f"asked for 90 words, whole sentences of prose give {given}")
+    (longer,) = generate_summaries([document], with_length(loaded, "5s", "extractive"))
+    assert "asked for 5 sentences" in longer.extraction.cause
 
 
 def summaries(loaded: LoadedModel, length: str, mode: str) -> list[Summary]:
