@@ -13,7 +13,8 @@ from sumpool.inference.chunking import ChunkedDocument, Chunker, cover
 from sumpool.inference.generation import Generated, Generator
 from sumpool.inference.loading import LoadedModel, load_model
 from sumpool.inference.summaries import generate_summaries
-from sumpool.inference.windows import combine_windows
+from sumpool.inference.windows import combine_windows, window_weights
+from sumpool.text.tokenizer import encode_document
 from tests.conftest import story
 from tests.text import bart
 from tests.text.bart import learn, take_over
@@ -127,3 +128,67 @@ def test_long_documents_obey_a_length(run_folder: Path) -> None:
     loaded = load_model(run_folder, ["summarize.mode=abstractive", "summarize.length=15w"])
     (summary,) = generate_summaries([Document("a", story(2, 90))], loaded)
     assert 14 <= len(summary.summary.split()) <= 16
+
+
+@pytest.mark.parametrize(("batch_tokens", "most"), [(1000, 5), (1_000_000, 64)])
+def test_windows_are_read_completely_in_bounded_batches(
+    run_folder: Path, monkeypatch: pytest.MonkeyPatch, batch_tokens: int, most: int
+) -> None:
+    loaded = load_model(run_folder, ["summarize.mode=abstractive", f"summarize.batch_tokens={batch_tokens}"])
+    document = Document("long", story(5, 1600))
+    batches: list[list[Item]] = []
+    generate = Generator.generate
+
+    def record(generator: Generator, chunks: Sequence[Item], *arguments: Sequence[None]) -> list[Generated]:
+        batches.append(list(chunks))
+        return generate(generator, chunks, *arguments)
+
+    monkeypatch.setattr(Generator, "generate", record)
+    (summary,) = generate_summaries([document], loaded)
+    *windows, second = batches
+    assert len(second) == 1
+    assert max(map(len, windows)) <= most
+    assert sum(map(len, windows)) > 64
+    tokens = sorted(token for batch in windows for chunk in batch for token in chunk.ids.tolist())
+    assert tokens == sorted(encode_document(document.text, loaded.tokenizer, loaded.splitter).ids.tolist())
+    assert summary.tokens_read == summary.tokens_total == len(tokens)
+
+
+def test_samples_of_both_passes_are_pooled_with_their_weights(loaded: LoadedModel) -> None:
+    samples = [(f"Hosts {number}.",) * 2 for number in range(9)]
+    after, pooled = combined(loaded, story(3, 80), samples)
+    (alone,) = generator_of(loaded).generate(after.chunks)
+    assert pooled.samples == (*alone.samples, "Hosts 0.", "Hosts 0.")
+    assert pooled.weights[:3] == pytest.approx((1 / 3,) * 3)
+    assert 0.5 < sum(pooled.weights[3:]) < 1.0
+
+
+def test_windows_with_cues_weigh_more_and_most_where_their_summaries_agree_with_them(loaded: LoadedModel) -> None:
+    cue = "This memo describes gateways."
+    paragraphs = story(3, 80).split("\n\n")
+    text = "\n\n".join([*paragraphs[:11], cue, *paragraphs[11:15], cue, *paragraphs[15:]])
+    chunked = Chunker(loaded).chunk(Document("long", text))
+    cued = [any(chunked.sentences[index].text == cue for index in indices) for indices in chunked.indices]
+    assert sum(cued) == 2
+    assert not cued[0]
+    first, second = (place for place, has_cue in enumerate(cued) if has_cue)
+    windows = [Generated("x", -1.0, (f"alpha {number}", f"beta {number}")) for number in range(len(cued))]
+    ranked = [[index for index in indices if chunked.sentences[index].text != cue] for indices in chunked.indices]
+    weights = window_weights(chunked.sentences, chunked.indices, windows, ranked, str.split)
+    others = [weight for weight, has_cue in zip(weights[1:], cued[1:], strict=True) if not has_cue]
+    assert weights[first] == pytest.approx(weights[second])
+    assert weights[first] > max(others)
+    ranked[second].insert(0, next(index for index in chunked.indices[second] if chunked.sentences[index].text == cue))
+    weights = window_weights(chunked.sentences, chunked.indices, windows, ranked, str.split)
+    assert weights[second] > weights[first]
+
+
+def test_windows_whose_samples_agree_weigh_more(loaded: LoadedModel) -> None:
+    sentences = Chunker(loaded).chunk(Document("long", story(3, 80)))
+    windows = [Generated("x", -1.0, (f"alpha {number}", f"beta {number}")) for number in range(len(sentences.chunks))]
+    windows[1] = Generated("x", -1.0, ("gamma delta", "gamma delta"))
+    ranked = [list(indices) for indices in sentences.indices]
+    weights = window_weights(sentences.sentences, sentences.indices, windows, ranked, str.split)
+    assert weights.sum() == pytest.approx(1.0)
+    assert weights.argmax() == 1
+    assert weights[0] > weights[2]
