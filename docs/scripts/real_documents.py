@@ -1,6 +1,6 @@
 """Summarise a seeded draw of real documents and write docs/real-documents.md.
 
-    python docs/scripts/real_documents.py FOLDER [--seed 6] [--out docs/real-documents.md]
+    python docs/scripts/real_documents.py FOLDER [--seed 21] [--out docs/real-documents.md]
 
 FOLDER holds one folder per package: Debian packages unpacked by `dpkg -x`, source packages of PyPI and npm as
 `pypi-NAME-VERSION`, the RFC series (doc-rfc-*) as `doc-rfc`, and /usr/share/common-licenses as `common-licenses`. KINDS
@@ -28,7 +28,7 @@ from sumpool.workflows.summarize import summarize
 
 VERDICTS = Path(__file__).with_name("real_documents_verdicts.json")
 PAGE = Path(__file__).parents[1] / "real-documents.md"
-SEED = 6
+SEED = 21
 MIN_BYTES, MAX_BYTES = 1_500, 2_000_000
 INDEX_PAGE = re.compile(
     r"(?:gen|py-mod|mod)?index|search|toc|contents|copyright|genindex|_sources|about|refcard|quickref|^ld-",
@@ -237,9 +237,19 @@ _HEAD = """\
 with its default settings. Read against their sources, {good} summaries are good in all three respects: {true} are true,
 {principal} are about the principal thing, and {readable} are readable, without fragments.
 
-The rules were developed on the draws of seeds 1, 3 and 4. Seed 2 was read next and showed faults that were then mended,
-so the draw reported here is another one. Kinds of few packages share documents: ten of these thirty are also in an
-earlier draw."""
+The goal of 27 is missed. These classes of faults are left:
+
+- Chapters and reports whose principal sentence is passed over (4): a chapter that collects rules has none; in others it
+  is a long one, or an introduction tells what went before.
+- Sentences that refer to an omitted question, example or table (3).
+- Sentences that only refer to another document or chapter (2).
+- Sentences without a subject, as of an option or of a version (2).
+- A changelog whose latest changes are not sentences (1).
+
+The rules were developed on the draws of seeds 1 to 4, 6, 11 and 12 (the last two of files up to 400 kB). This draw was
+read once, after the last change of the rules, and no rule was changed since. Kinds of few packages share documents: 14
+of these 30 are also in an earlier draw, and 6 of the other 16 are good. Seed 6, read before the rules on references,
+questions, changelogs and signatures, had 19 good summaries, and other documents."""
 _ASPECTS = (("true", "true"), ("about the principal thing", "principal"), ("readable", "readable"))
 
 
