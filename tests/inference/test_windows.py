@@ -42,6 +42,15 @@ def test_the_first_window_holds_what_truncation_keeps() -> None:
     assert list(cover(np.zeros(25, int), 10)) == [(0, 10), (10, 18), (18, 25)]
 
 
+def test_the_first_window_of_a_document_is_as_long_as_possible(loaded: LoadedModel) -> None:
+    for number in range(3):
+        chunked = Chunker(loaded).chunk(Document("long", story(number, 50)))
+        first, *others = (len(chunk.ids) for chunk in chunked.chunks)
+        assert len(others) > 1
+        assert first > 165
+        assert sum(others) / len(others) < 160
+
+
 def test_the_second_pass_reads_sentences_of_all_windows_in_order(loaded: LoadedModel) -> None:
     samples = [(story(number, 2), story(number + 50, 2)) for number in range(9)]
     after, pooled = combined(loaded, story(1, 80), samples)
