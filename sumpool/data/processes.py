@@ -16,6 +16,7 @@ from itertools import cycle, islice
 from multiprocessing import get_context, parent_process
 from multiprocessing.connection import Connection
 from multiprocessing.context import SpawnProcess
+from queue import SimpleQueue
 from typing import Any, Generic, TypeVar
 
 from sumpool.errors import ResourceError
@@ -137,18 +138,28 @@ def _started(build: Callable[[], Callable[[Task], Result]], workers: int) -> Ite
 def _serve(build: Callable[[], Callable[[Any], Any]], pipe: Connection) -> None:
     """Execute tasks until the parent closes its end of the pipe."""
     threading.Thread(target=_exit_with_parent, daemon=True).start()
+    tasks = SimpleQueue[tuple[Any] | None]()
+    threading.Thread(target=_receive_tasks, args=(pipe, tasks), daemon=True).start()
     function = None
-    while True:
-        try:
-            task = pipe.recv()
-        except (EOFError, OSError):
-            return
+    while (task := tasks.get()) is not None:
         try:
             function = function or build()
-            answer = True, function(task)
+            answer = True, function(*task)
         except Exception as error:
             answer = False, error
         pipe.send(answer)
+
+
+def _receive_tasks(pipe: Connection, tasks: "SimpleQueue[tuple[Any] | None]") -> None:
+    """Queue tasks as they come, then None.
+
+    Tasks are received while an answer is sent; otherwise two processes that send more than a pipe holds would wait for
+    each other forever.
+    """
+    with suppress(EOFError, OSError):
+        while True:
+            tasks.put((pipe.recv(),))
+    tasks.put(None)
 
 
 def _exit_with_parent() -> None:

@@ -2,6 +2,7 @@
 
 import os
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import replace
 from functools import partial
 from itertools import islice
 from pathlib import Path
@@ -87,6 +88,8 @@ def _build(folder: Path, overrides: Sequence[str], threads: int, generate: Gener
         def collect(progress: Progress) -> None:
             notes.extend([progress.note] if progress.note else [])
 
-        return list(generate(documents, loaded, report=collect)), notes
+        summaries = generate(documents, loaded, report=collect)
+        # the sentences of a document are many times as long as its summary, and only evidence refers to them
+        return [summary if summary.evidence else replace(summary, source=()) for summary in summaries], notes
 
     return summarize

@@ -72,6 +72,26 @@ def test_tasks_are_read_lazily() -> None:
     assert len(read) <= 5
 
 
+def echo() -> Callable[[bytes], bytes]:
+    return bytes
+
+
+def stop_waiting(*_: object) -> None:
+    raise TimeoutError
+
+
+def test_tasks_and_results_may_exceed_a_pipe() -> None:
+    """Without a thread that receives, parent and worker would both wait in `send`."""
+    tasks = [bytes([number]) * 2**21 for number in range(8)]
+    previous = signal.signal(signal.SIGALRM, stop_waiting)
+    signal.alarm(60)
+    try:
+        assert list(ordered_map(echo, tasks, 2, never)) == tasks
+    finally:
+        signal.alarm(0)
+        signal.signal(signal.SIGALRM, previous)
+
+
 @pytest.mark.parametrize("workers", [0, 2])
 def test_task_error_is_raised_in_the_parent(workers: int) -> None:
     results = ordered_map(build_fail, range(10), workers, never)
