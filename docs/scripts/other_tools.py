@@ -81,7 +81,7 @@ def _commands(source: Path, tools: argparse.Namespace) -> dict[str, list[str]]:
         "sumpool": [sys.executable, "-m", "sumpool", "summarize", str(source), "--length", f"{_WORDS}w"],
         "sumy lex-rank": [tools.sumy, "lex-rank", "--length=3", f"--file={source}"],
         "ots": [tools.ots, f"--ratio={max(1, round(100 * _WORDS / words))}", str(source)],
-        "textsum": [tools.textsum, str(source.parent), "--output_folder=/tmp/textsum"],
+        "textsum": [*tools.textsum.split(), str(source.parent), "--output_folder=/tmp/textsum"],
     }
 
 
@@ -116,17 +116,28 @@ def _write_nltk_data(folder: Path) -> None:
 
 def _page(packages: Path, outcomes: Mapping[Path, Mapping[str, Outcome]]) -> str:
     tools = list(next(iter(outcomes.values())))
-    parts = ["# Other tools\n", f"Ten files, about {_WORDS} words. Made by `python docs/scripts/other_tools.py`.\n"]
+    parts = [
+        "# Other tools\n",
+        f"Summaries of ten files by command-line tools, about {_WORDS} words each, as the tools print them; "
+        "made by `python docs/scripts/other_tools.py PACKAGES`. sumy was given tokenizer data, as it brings none; "
+        "textsum reads folders of `.txt` files only and needs a model from a hub, which there is none of offline.\n",
+    ]
     parts.append("| file | " + " | ".join(tools) + " |\n|---|" + "---|" * len(tools))
     for source, results in outcomes.items():
         parts.append(f"| {source.name} | " + " | ".join(map(_cell, results.values())) + " |")
     for source, results in outcomes.items():
-        parts.append(f"\n## {source.relative_to(packages)}\n")
+        parts.append(f"\n## `{source.relative_to(packages)}`\n")
         for tool, outcome in results.items():
-            text = outcome.error or outcome.text
+            text = _printable(outcome.error or outcome.text)
             shown = text if len(text) <= _SHOWN else f"{text[:_SHOWN]} ..."
-            parts.append(f"**{tool}** ({outcome.seconds:.1f} s): {'failed: ' if outcome.error else ''}\n\n> {shown}\n")
+            parts.append(
+                f"**{tool}**{' failed' if outcome.error else ''}, {outcome.seconds:.1f} s:\n\n> `` {shown} ``\n"
+            )
     return "\n".join(parts) + "\n"
+
+
+def _printable(text: str) -> str:
+    return "".join(character if character.isprintable() else "\N{REPLACEMENT CHARACTER}" for character in text)
 
 
 def _cell(outcome: Outcome) -> str:
