@@ -13,7 +13,7 @@ from sumpool.core.model.summarizer import SummarizationModel
 from sumpool.data.batches import Batch
 from sumpool.interpret.attribution import Attribution, attribute, sum_by_sentence
 from sumpool.interpret.provenance import provenance
-from sumpool.special_tokens import EOS
+from tests.interpret.batches import random_batch
 
 VOCAB, DIM, HEADS = 30, 16, 2
 POOLED = {"attention": {"kind": "blockwise", "block": 16}, "pool": {"kind": "halving", "keep": 24}}
@@ -24,16 +24,6 @@ def make_model(output: dict[str, Any], encoder: list[Any] = TWICE) -> Summarizat
     torch.manual_seed(1)
     settings = {"dim": DIM, "heads": HEADS, "feed_forward": 32, "encoder": encoder, "output": output}
     return SummarizationModel(ModelConfig.model_validate(settings), VOCAB).double().eval()
-
-
-def make_batch(*lengths: int) -> Batch:
-    mask = torch.arange(max(lengths)) < torch.tensor(lengths)[:, None]
-    ids = torch.randint(5, VOCAB, mask.shape).masked_fill(~mask, 0)
-    target = torch.randint(5, VOCAB, (len(lengths), 9))
-    target[:, 8] = EOS
-    target[0, 4:] = torch.tensor([EOS, 0, 0, 0, 0])
-    sentences = (torch.arange(max(lengths)) // 7).expand(mask.shape)
-    return Batch(ids, mask, sentences, target, tuple(map(str, lengths)))
 
 
 def one(batch: Batch, row: int) -> Batch:
@@ -67,7 +57,7 @@ def run_steps(model: SummarizationModel, batch: Batch) -> tuple[list[list[Tensor
 
 @pytest.mark.parametrize("output", [{"kind": "pointer", "key": 8, "preceding": 8}, {"kind": "tied"}])
 def test_equals_loops_over_tokens(output: dict[str, Any]) -> None:
-    model, batch = make_model(output), one(make_batch(40, 9), 0)
+    model, batch = make_model(output), one(random_batch(VOCAB, 40, 9), 0)
     assert batch.target is not None
     (attribution,) = attribute(model, batch)
     with torch.no_grad():
@@ -88,7 +78,7 @@ def test_equals_loops_over_tokens(output: dict[str, Any]) -> None:
 
 def test_copies_are_bayes_rule_over_ablated_sources() -> None:
     """The posterior of a source token is the loss of probability when nothing but its copy is taken away."""
-    model, batch = make_model({"kind": "pointer", "key": 8, "preceding": 8}), one(make_batch(40, 9), 0)
+    model, batch = make_model({"kind": "pointer", "key": 8, "preceding": 8}), one(random_batch(VOCAB, 40, 9), 0)
     assert batch.target is not None
     (attribution,) = attribute(model, batch)
     with torch.no_grad():
@@ -108,7 +98,7 @@ def test_copies_are_bayes_rule_over_ablated_sources() -> None:
 
 @pytest.mark.parametrize("copies", ["source", "memory"])
 def test_weights_of_both_sum_to_one(copies: str) -> None:
-    model, batch = make_model({"kind": "pointer", "copies": copies}), make_batch(40, 9, 33)
+    model, batch = make_model({"kind": "pointer", "copies": copies}), random_batch(VOCAB, 40, 9, 33)
     for attribution in attribute(model, batch):
         sums = attribution.weights("both").sum(1)
         torch.testing.assert_close(sums, torch.ones_like(sums), atol=1e-12, rtol=0)
@@ -121,7 +111,7 @@ def test_padding_and_batch_mates_do_not_change_results(cross: str) -> None:
     settings = {"dim": DIM, "heads": HEADS, "feed_forward": 32, "encoder": TWICE, "output": {"kind": "pointer"}}
     settings["decoder"] = {"cross_attention": {"kind": cross}}
     model = SummarizationModel(ModelConfig.model_validate(settings), VOCAB).double().eval()
-    batch = make_batch(40, 9, 33)
+    batch = random_batch(VOCAB, 40, 9, 33)
     for row, attribution in enumerate(attribute(model, batch)):
         (alone,) = attribute(model, one(batch, row))
         assert attribution.attention.shape == alone.attention.shape
@@ -133,7 +123,7 @@ def test_padding_and_batch_mates_do_not_change_results(cross: str) -> None:
 
 
 def test_kept_weights_are_column_sums_of_provenance() -> None:
-    model, batch = make_model({"kind": "tied"}), make_batch(40, 9)
+    model, batch = make_model({"kind": "tied"}), random_batch(VOCAB, 40, 9)
     memory = model.encode(batch.ids, batch.mask, batch.sentences)
     for attribution, matrix in zip(attribute(model, batch), provenance(memory), strict=True):
         first, last = attribution.kept
@@ -145,7 +135,7 @@ def test_kept_weights_are_column_sums_of_provenance() -> None:
 
 def test_nothing_is_kept_apart_without_pooling() -> None:
     model = make_model({"kind": "tied"}, [{"attention": {"kind": "vanilla"}}])
-    assert attribute(model, make_batch(9))[0].kept == ()
+    assert attribute(model, random_batch(VOCAB, 9))[0].kept == ()
 
 
 def test_sums_by_sentence_equal_loops() -> None:
@@ -166,10 +156,10 @@ def test_methods() -> None:
 
 def test_hooks_are_removed() -> None:
     model = make_model({"kind": "tied"})
-    attribute(model, make_batch(30))
+    attribute(model, random_batch(VOCAB, 30))
     assert not any(module._forward_pre_hooks or module._forward_hooks for module in model.modules())
 
 
 def test_missing_summaries_are_an_error() -> None:
     with pytest.raises(ValueError, match="batch must have summaries to attribute, got documents alone"):
-        attribute(make_model({"kind": "tied"}), replace(make_batch(30), target=None))
+        attribute(make_model({"kind": "tied"}), replace(random_batch(VOCAB, 30), target=None))

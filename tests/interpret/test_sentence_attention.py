@@ -11,7 +11,7 @@ from sumpool.core.model.decoder import DecoderLayer
 from sumpool.core.model.summarizer import SummarizationModel
 from sumpool.data.batches import Batch
 from sumpool.interpret.sentence_attention import sentence_attention
-from sumpool.special_tokens import EOS
+from tests.interpret.batches import random_batch
 
 VOCAB, DIM, HEADS = 60, 16, 2
 CROSS = {"full": {"kind": "full"}, "sentence": {"kind": "sentence", "sentences": 2, "selection": {"kind": "random"}}}
@@ -30,16 +30,6 @@ def make_model(kind: str) -> SummarizationModel:
     return SummarizationModel(ModelConfig.model_validate(settings), VOCAB).double().eval()
 
 
-def make_batch(*lengths: int) -> Batch:
-    mask = torch.arange(max(lengths)) < torch.tensor(lengths)[:, None]
-    ids = torch.randint(5, VOCAB, mask.shape).masked_fill(~mask, 0)
-    target = torch.randint(5, VOCAB, (len(lengths), 9))
-    target[:, 8] = EOS
-    target[0, 4:] = torch.tensor([EOS, 0, 0, 0, 0])
-    sentences = (torch.arange(max(lengths)) // 7).expand(mask.shape)
-    return Batch(ids, mask, sentences, target, tuple(map(str, lengths)))
-
-
 def one(batch: Batch, number: int) -> Batch:
     real = int(batch.mask[number].sum())
     assert batch.target is not None
@@ -50,7 +40,7 @@ def one(batch: Batch, number: int) -> Batch:
 
 @pytest.mark.parametrize("kind", list(CROSS))
 def test_sentence_attention_sums_full_attention_over_sentences(kind: str) -> None:
-    model, batch = make_model(kind), make_batch(90, 33)
+    model, batch = make_model(kind), random_batch(VOCAB, 90, 33)
     inputs: list[Tensor] = []
     layers = [layer.cross_attention for layer in model.decoder.layers if isinstance(layer, DecoderLayer)]
     hooks = [layer.query.register_forward_pre_hook(lambda _, args: inputs.append(args[0])) for layer in layers]
@@ -73,7 +63,7 @@ def test_sentence_attention_sums_full_attention_over_sentences(kind: str) -> Non
 
 @pytest.mark.parametrize("kind", list(CROSS))
 def test_padding_is_omitted(kind: str) -> None:
-    model, batch = make_model(kind), make_batch(90, 33, 5)
+    model, batch = make_model(kind), random_batch(VOCAB, 90, 33, 5)
     weights = sentence_attention(model, batch)
     assert [layers[0].size(0) for layers in weights] == [5, 9, 9]
     assert weights[2][0].size(1) == 1
@@ -86,17 +76,17 @@ def test_padding_is_omitted(kind: str) -> None:
 
 def test_hooks_are_removed() -> None:
     model = make_model("full")
-    sentence_attention(model, make_batch(30))
+    sentence_attention(model, random_batch(VOCAB, 30))
     assert not any(module._forward_pre_hooks for module in model.modules())
 
 
 def test_missing_summaries_are_an_error() -> None:
     with pytest.raises(ValueError, match="batch must have summaries, got documents alone"):
-        sentence_attention(make_model("full"), replace(make_batch(30), target=None))
+        sentence_attention(make_model("full"), replace(random_batch(VOCAB, 30), target=None))
 
 
 def test_missing_projections_are_an_error() -> None:
     model = make_model("full")
     del model.decoder.layers[0].cross_attention.key_value  # type: ignore[union-attr]
     with pytest.raises(ValueError, match="must have query and key_value projections, got FullCrossAttention"):
-        sentence_attention(model, make_batch(30))
+        sentence_attention(model, random_batch(VOCAB, 30))
