@@ -19,7 +19,7 @@ from sumpool.evaluation.predictions import join
 from sumpool.evaluation.report import EvaluationReport
 from sumpool.evaluation.scorer import Candidate, ReferenceDocument
 from sumpool.evaluation.task import EvaluationTask, Results, evaluate_task, file_sha256
-from sumpool.inference.loading import LoadedModel, load_for_generation
+from sumpool.inference.loading import SHIPPED, LoadedModel, load_for_generation
 from sumpool.inference.summaries import generate_summaries
 from sumpool.progress import Check, Progress, Report, go_on, silent
 from sumpool.recipe.load import list_problems, override_all
@@ -49,7 +49,8 @@ def evaluate_run(
         split: Part of the data.
         overrides: Settings to change, each like `summarize.beams=1`.
         limit: Documents to take, evenly spread over the split; None takes all.
-        results: Destination of the results; by default `evaluation/<split>` in the run folder, anew.
+        results: Destination of the results; by default `evaluation/<split>` in the run folder, or in the
+            working directory for the shipped model, anew.
         report: Called with progress.
         check: Called between documents; when it raises, the scores so far are kept.
 
@@ -75,7 +76,7 @@ def evaluate_run(
 
     task = EvaluationTask(
         system=recipe.name,
-        folder=evaluation_folder(loaded.folder, split),
+        folder=evaluation_folder(Path() if loaded.folder.resolve() == SHIPPED.resolve() else loaded.folder, split),
         documents=len(indices),
         split=split,
         candidates=candidates,

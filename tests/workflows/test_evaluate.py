@@ -133,6 +133,16 @@ def test_results_are_files(run: Path) -> None:
     assert (folder / "report.json").read_text() == found.to_json()
 
 
+def test_the_shipped_model_has_its_results_in_the_working_directory(
+    run: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(evaluate, "SHIPPED", run)
+    monkeypatch.chdir(tmp_path)
+    evaluate_run(run)
+    assert (tmp_path / "evaluation/test/report.json").is_file()
+    assert not (run / "evaluation").exists()
+
+
 def test_the_same_summaries_give_the_same_table_from_a_file(run: Path, files: tuple[Path, Path]) -> None:
     ours, theirs = evaluate_run(run), evaluate_predictions(*files)
     assert [row.rouge for row in ours.rows] == [row.rouge for row in theirs.rows]
