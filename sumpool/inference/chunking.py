@@ -10,9 +10,10 @@ import numpy as np
 from sumpool.core.decoding.length_limits import LengthTarget
 from sumpool.data.batches import Item, fill_batches
 from sumpool.documents.document import Document
+from sumpool.documents.source_sentences import SourceSentence, source_sentences
 from sumpool.inference.length import length_targets
 from sumpool.inference.loading import LoadedModel
-from sumpool.inference.source import EncodedSource, SourceSentence, encode_source, source_sentences
+from sumpool.inference.source import EncodedSource, encode_source
 from sumpool.text.language import UNDETECTED, detect_language, unlearnt_cause
 from sumpool.text.sentences import SentenceSplitter
 from sumpool.text.tokenizer import EncodedDocument

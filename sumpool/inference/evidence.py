@@ -13,10 +13,10 @@ from pathlib import Path
 import numpy as np
 
 from sumpool.documents.document import Document
+from sumpool.documents.source_sentences import SourceSentence
 from sumpool.evaluation.abstractiveness import unsupported_facts
 from sumpool.inference.chunking import ChunkedDocument, Chunker
 from sumpool.inference.loading import LoadedModel, load_for_generation
-from sumpool.inference.source import SourceSentence
 from sumpool.inference.summaries import Summary, generate_summaries
 from sumpool.interpret.attribution import pooling_weights
 from sumpool.interpret.evidence import Evidence, EvidenceSource, PoolingWeights, SentenceEvidence

@@ -10,7 +10,7 @@ from importlib.resources import files
 from itertools import chain, groupby, repeat
 from pathlib import Path
 
-from sumpool.inference.source import SourceSentence
+from sumpool.documents.source_sentences import SourceSentence
 from sumpool.inference.summaries import Summary
 from sumpool.interpret.evidence import Evidence, SentenceEvidence, place_name
 from sumpool.interpret.heat import heat_words

@@ -18,10 +18,11 @@ from typing import cast, final
 from sumpool.core.decoding.config import DecodingConfig
 from sumpool.core.decoding.length_limits import LengthTarget
 from sumpool.documents.document import Document
+from sumpool.documents.source_sentences import SourceSentence, is_prose
 from sumpool.evaluation.agreement import Agreement, RougeTokenizer
 from sumpool.inference.generation import Generated
 from sumpool.inference.length import select_length, selection_fault
-from sumpool.inference.source import SourceSentence, encoded_sentences, is_prose
+from sumpool.inference.source import encoded_sentences
 from sumpool.text.cleaning import first_words
 from sumpool.text.language import ENGLISH, word_count
 

@@ -10,10 +10,10 @@ import numpy as np
 
 from sumpool.core.decoding.length_limits import LengthTarget
 from sumpool.documents.document import Document
-from sumpool.inference.candidates import document_genre, document_title, file_stem, find_candidates
+from sumpool.documents.source_sentences import SourceSentence
 from sumpool.inference.length import adjust_length
-from sumpool.inference.sentence_ranking import MIN_SCORE, rank, select
-from sumpool.inference.source import SourceSentence
+from sumpool.ranking.candidates import document_genre, document_title, file_stem, find_candidates
+from sumpool.ranking.sentence_ranking import MIN_SCORE, rank, select
 from sumpool.text.language import word_count
 from sumpool.text.notices import is_notice
 from sumpool.text.prose import PROSE_KINDS

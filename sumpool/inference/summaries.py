@@ -8,12 +8,12 @@ from dataclasses import asdict, dataclass, replace
 from importlib import import_module
 
 from sumpool.documents.document import Document
+from sumpool.documents.source_sentences import SourceSentence
 from sumpool.inference.chunking import MAX_GROUP_DOCUMENTS, ChunkedDocument, Chunker, batch_chunks, group_documents
 from sumpool.inference.generation import Generated, Generator
 from sumpool.inference.length import length_fault
 from sumpool.inference.loading import LoadedModel
 from sumpool.inference.mbr_extraction import NO_EXTRACTION, Extraction, MbrExtractor
-from sumpool.inference.source import SourceSentence
 from sumpool.interpret.evidence import Evidence
 from sumpool.progress import Check, Progress, Report, go_on, silent
 from sumpool.text.language import UNSPACED

@@ -15,10 +15,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sumpool.data.batches import Item
+from sumpool.documents.source_sentences import SourceSentence, is_prose
 from sumpool.evaluation.agreement import Agreement, RougeTokenizer
 from sumpool.inference.chunking import ChunkedDocument
 from sumpool.inference.generation import Generated, Generator
-from sumpool.inference.source import SourceSentence, is_prose
 from sumpool.special_tokens import SpecialTokens
 from sumpool.text.tokenizer import EncodedDocument
 

@@ -2,13 +2,13 @@
 
 import re
 from collections.abc import Iterable, Sequence
+from importlib import import_module
 from pathlib import Path
 from typing import Any
 
 from pydantic import ValidationError
 
 from sumpool.errors import RecipeError
-from sumpool.recipe.packaged import SUFFIX, packaged_recipes
 from sumpool.recipe.problems import error_messages, format_value, hint
 from sumpool.recipe.schema import Recipe
 from sumpool.recipe.yaml_text import MAX_CHARACTERS, Inline, parse, write
@@ -158,8 +158,10 @@ def read_text(path: Path) -> str:
             content = file.read(4 * MAX_CHARACTERS + 1)
         return content.decode("utf-8-sig")
     except FileNotFoundError:
-        names = [neighbour.name for neighbour in path.parent.glob(f"*{SUFFIX}")]
+        names = [neighbour.name for neighbour in path.parent.glob("*.yaml")]
         if not path.suffix:
+            # Imported by name, as only errors need it.
+            packaged_recipes = import_module("sumpool.recipe.packaged").packaged_recipes
             names += [recipe.name for recipe in packaged_recipes()]
             raise RecipeError(
                 f"{path} must be a recipe file or a name that `sumpool recipes` lists, got neither"

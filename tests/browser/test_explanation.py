@@ -7,11 +7,11 @@ import pytest
 
 from sumpool.cli.rendering import Rendering
 from sumpool.documents.document import Document, TextBlock
+from sumpool.documents.source_sentences import source_sentences
 from sumpool.inference.evidence import add_evidence, summarize_with_evidence
 from sumpool.inference.explanation import render_explanation
 from sumpool.inference.loading import SHIPPED, LoadedModel, load_for_generation
 from sumpool.inference.mbr_extraction import Extraction
-from sumpool.inference.source import source_sentences
 from sumpool.inference.summaries import Summary
 from sumpool.interpret.evidence import EvidenceSource, SentenceEvidence
 from tests.browser.conftest import AXE, Browser

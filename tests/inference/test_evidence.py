@@ -5,6 +5,7 @@ from pathlib import Path
 import pytest
 
 from sumpool.documents.document import Document, TextBlock
+from sumpool.documents.source_sentences import source_sentences
 from sumpool.inference.evidence import (
     MAX_SOURCES,
     add_evidence,
@@ -14,7 +15,6 @@ from sumpool.inference.evidence import (
 from sumpool.inference.loading import LoadedModel, load_for_generation
 from sumpool.inference.mbr_extraction import Extraction
 from sumpool.inference.parallel import summarize_in_processes
-from sumpool.inference.source import source_sentences
 from sumpool.inference.summaries import Summary, generate_summaries
 from sumpool.interpret.evidence import Evidence, EvidenceSource, SentenceEvidence, place_name, render_evidence_text
 from sumpool.progress import go_on, silent

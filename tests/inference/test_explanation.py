@@ -6,11 +6,11 @@ from pathlib import Path
 import pytest
 
 from sumpool.documents.document import Document, TextBlock
+from sumpool.documents.source_sentences import source_sentences
 from sumpool.errors import ResourceError
 from sumpool.inference.evidence import summarize_with_evidence
 from sumpool.inference.explanation import render_explanation, write_explanation
 from sumpool.inference.loading import load_for_generation
-from sumpool.inference.source import source_sentences
 from sumpool.inference.summaries import Summary
 from sumpool.interpret.evidence import Evidence, EvidenceSource, PoolingWeights, SentenceEvidence
 from sumpool.text.sentences import SentenceSplitter

@@ -4,9 +4,9 @@ from pathlib import Path
 import pytest
 
 from sumpool.documents.document import Document, ParsedDocument, TextBlock, TextBlockKind
+from sumpool.documents.source_sentences import source_sentences
 from sumpool.inference.loading import load_for_generation
 from sumpool.inference.model_free import select_sentences
-from sumpool.inference.source import source_sentences
 from sumpool.inference.summaries import Summary, generate_summaries
 from sumpool.text.sentences import SentenceSplitter
 

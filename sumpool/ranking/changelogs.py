@@ -3,7 +3,7 @@
 import re
 from collections.abc import Sequence
 
-from sumpool.inference.source import SourceSentence
+from sumpool.documents.source_sentences import SourceSentence
 
 _RELEASE = re.compile(r"\bv?\d+(?:\.\d+)+|\b(?:19|20)\d\d-\d\d-\d\d\b|\bunreleased\b", re.IGNORECASE)
 _MAX_RELEASE_WORDS = 15

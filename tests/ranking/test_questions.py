@@ -1,7 +1,7 @@
 from sumpool.documents.document import Document, ParsedDocument, TextBlock, TextBlockKind
-from sumpool.inference.candidates import CandidateSentence, find_candidates
-from sumpool.inference.questions import answers, is_faq, is_question, with_questions
-from sumpool.inference.source import source_sentences
+from sumpool.documents.source_sentences import source_sentences
+from sumpool.ranking.candidates import CandidateSentence, find_candidates
+from sumpool.ranking.questions import answers, is_faq, is_question, with_questions
 from sumpool.text.sentences import SentenceSplitter
 
 QUESTIONS = [f"How do I configure the gateway number {index}?" for index in range(4)]

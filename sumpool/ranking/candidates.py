@@ -11,10 +11,10 @@ from pathlib import PurePath
 from typing import Final, Literal
 
 from sumpool.documents.document import Document
-from sumpool.inference.changelogs import change_text, latest_end
-from sumpool.inference.openings import full_stop, introduces, is_about_part, name_line
-from sumpool.inference.questions import answers, is_faq, with_questions
-from sumpool.inference.source import SourceSentence
+from sumpool.documents.source_sentences import SourceSentence
+from sumpool.ranking.changelogs import change_text, latest_end
+from sumpool.ranking.openings import full_stop, introduces, is_about_part, name_line
+from sumpool.ranking.questions import answers, is_faq, with_questions
 from sumpool.text.language import ENGLISH, languages, word_count
 from sumpool.text.notices import notice_kind
 from sumpool.text.prose import MIN_WORDS, PROSE_KINDS, depends_on_predecessor, is_prose_sentence, tidy_sentence

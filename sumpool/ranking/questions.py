@@ -6,10 +6,10 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from sumpool.documents.document import Document
-from sumpool.inference.source import SourceSentence
+from sumpool.documents.source_sentences import SourceSentence
 
 if TYPE_CHECKING:
-    from sumpool.inference.candidates import CandidateSentence
+    from sumpool.ranking.candidates import CandidateSentence
 
 _NAME = re.compile(r"\bfaqs?\b|\w*faq$|frequently[- ]asked", re.IGNORECASE)
 _QUESTION_MARKS = ("?", "\uff1f")

@@ -1,8 +1,8 @@
 import numpy as np
 import pytest
 
-from sumpool.inference.candidates import CandidateSentence
-from sumpool.inference.sentence_ranking import rank, select
+from sumpool.ranking.candidates import CandidateSentence
+from sumpool.ranking.sentence_ranking import rank, select
 
 TEXTS = (
     "The host sends a packet to the gateway of the network.",

@@ -1,8 +1,8 @@
 import pytest
 
 from sumpool.documents.document import TextBlockKind
-from sumpool.inference.changelogs import change_text, is_release, latest_end
-from sumpool.inference.source import SourceSentence
+from sumpool.documents.source_sentences import SourceSentence
+from sumpool.ranking.changelogs import change_text, is_release, latest_end
 
 
 def sentences(*blocks: tuple[TextBlockKind, str]) -> list[SourceSentence]:

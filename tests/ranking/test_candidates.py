@@ -1,7 +1,8 @@
 import pytest
 
 from sumpool.documents.document import Document, ParsedDocument, TextBlock, TextBlockKind
-from sumpool.inference.candidates import (
+from sumpool.documents.source_sentences import source_sentences
+from sumpool.ranking.candidates import (
     CandidateSentence,
     document_genre,
     document_title,
@@ -9,7 +10,6 @@ from sumpool.inference.candidates import (
     find_candidates,
     heading_is,
 )
-from sumpool.inference.source import source_sentences
 from sumpool.text.sentences import SentenceSplitter
 
 FILLER = "The gateway sends all of the packets to the host that has asked for them before. " * 4

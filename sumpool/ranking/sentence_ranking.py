@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sumpool.evaluation.baselines import lexrank
-from sumpool.inference.candidates import CandidateSentence, Genre, heading_is
+from sumpool.ranking.candidates import CandidateSentence, Genre, heading_is
 from sumpool.text.language import languages, word_count
 from sumpool.text.words import ContentWords
 

@@ -1,6 +1,6 @@
 import pytest
 
-from sumpool.inference.openings import full_stop, introduces, is_about_part, name_line
+from sumpool.ranking.openings import full_stop, introduces, is_about_part, name_line
 
 
 @pytest.mark.parametrize(

@@ -1,0 +1,127 @@
+"""Sentences of a document: one list for encoding, ranking, evidence and the spans of the Python API.
+
+Blocks are split one by one, so that headings, list items and table rows are never part of a sentence of prose.
+"""
+
+import re
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+
+from sumpool.documents.document import Document, TextBlockKind
+from sumpool.text.cleaning import clean, without_headings
+from sumpool.text.sentences import SentenceSplitter
+
+_WHOLE_KINDS = ("heading", "table_row", "code")
+"""Kinds of blocks that are one sentence."""
+_PROSE_WORDS = 6
+"""Lower-case words of prose without terminal punctuation at least."""
+_SENTENCE_END = re.compile(r"[.!?\u3002\u061f\u0964][\")'\u201d\u2019\]]*$")
+
+
+@dataclass(frozen=True)
+class SourceSentence:
+    """Sentence of a document.
+
+    Attributes:
+        text: The sentence, with single spaces.
+        start: Start in the text of the document, in characters.
+        end: End in the text of the document, in characters.
+        block: Index of its block; without blocks, of the paragraph.
+        kind: Kind of its block; in documents without blocks headings in capitals are "heading", all others
+            "paragraph".
+        page: Page of its block, from 1; None if unknown.
+        line: First line of its block, from 1; None if unknown.
+    """
+
+    text: str
+    start: int
+    end: int
+    block: int = 0
+    kind: TextBlockKind = "paragraph"
+    page: int | None = None
+    line: int | None = None
+
+
+def source_sentences(document: Document, splitter: SentenceSplitter) -> tuple[SourceSentence, ...]:
+    """Split a document into sentences, in order.
+
+    Documents without blocks are split into paragraphs at empty lines, and headings in capitals are sentences of their
+    own.
+    """
+    return tuple(_split_blocks(document, splitter) if document.blocks else _split_text(document.text, splitter))
+
+
+def is_prose(text: str) -> bool:
+    """Return whether a text is prose: terminal punctuation or at least six lower-case words."""
+    if _SENTENCE_END.search(text):
+        return True
+    return sum(word.isalpha() and word.islower() for word in text.split()) >= _PROSE_WORDS
+
+
+def locate_sentences(text: str, sentences: Iterable[str]) -> list[tuple[int, int] | None]:
+    """Locate sentences in the text that they were split from.
+
+    Args:
+        text: The text.
+        sentences: Its sentences in order, with other spaces and without characters that cleaning removes.
+
+    Returns:
+        Start and end of each sentence in the text; None for one that is not found.
+    """
+    visible = _visible(text)
+    offsets = [offset for offset, character in enumerate(text) if character in visible]
+    stripped = "".join(text[offset] for offset in offsets)
+    spans: list[tuple[int, int] | None] = []
+    position = 0
+    for sentence in sentences:
+        characters = "".join(sentence.split())
+        start = stripped.find(characters, position) if characters else -1
+        if start < 0:
+            spans.append(None)
+            continue
+        position = start + len(characters)
+        spans.append((offsets[start], offsets[position - 1] + 1))
+    return spans
+
+
+def _split_blocks(document: Document, splitter: SentenceSplitter) -> Iterator[SourceSentence]:
+    offset = 0
+    for index, block in enumerate(document.blocks):
+        parts = [clean(block.text)] if block.kind in _WHOLE_KINDS else splitter.split(block.text)
+        texts = [" ".join(part.split()) for part in parts]
+        for text, span in zip(texts, locate_sentences(block.text, texts), strict=True):
+            if span:
+                start, end = span
+                yield SourceSentence(text, offset + start, offset + end, index, block.kind, block.page, block.line)
+        offset += len(block.text) + 2
+
+
+def _split_text(text: str, splitter: SentenceSplitter) -> Iterator[SourceSentence]:
+    """Split a text without structure; what is not in a sentence is a heading, line by line."""
+    parts = splitter.split(without_headings(text))
+    texts = [" ".join(part.split()) for part in parts]
+    visible = _visible(text)
+    position = paragraph = 0
+    spans = [span for span in locate_sentences(text, texts) if span]
+    for part, sentence, (start, end) in zip(parts, texts, spans, strict=True):
+        for heading in _headings(text, position, start, visible):
+            yield SourceSentence(*heading, paragraph, "heading")
+        yield SourceSentence(sentence, start, end, paragraph)
+        paragraph += part.endswith("\n")
+        position = end
+    for heading in _headings(text, position, len(text), visible):
+        yield SourceSentence(*heading, paragraph, "heading")
+
+
+def _headings(text: str, start: int, end: int, visible: set[str]) -> Iterator[tuple[str, int, int]]:
+    """Return each line between two offsets that has visible characters, with its start and end."""
+    for line in text[start:end].splitlines(keepends=True):
+        places = [place for place, character in enumerate(line) if character in visible]
+        if places:
+            yield " ".join(clean(line).split()), start + places[0], start + places[-1] + 1
+        start += len(line)
+
+
+def _visible(text: str) -> set[str]:
+    """Return the characters of a text that cleaning keeps, without white space."""
+    return {character for character in set(text) if clean(character).split()}

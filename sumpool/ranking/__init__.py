@@ -1,0 +1,1 @@
+"""Ranking and selection of the sentences of a document."""
