@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from itertools import pairwise
 from pathlib import Path
-from typing import Literal, Self, get_args
+from typing import Annotated, Literal, Self, get_args
 
 import numpy as np
 from numpy.typing import NDArray
@@ -31,8 +31,9 @@ class EvaluationConfig(Settings):
     baselines: tuple[Baseline, ...] = BASELINES
     """Baselines beside the summaries. `lead_references` and `lead_summaries` are the beginning of the document, as long
     as the references or the evaluated summaries on average."""
-    lead_words: int = Field(60, ge=1)
-    """Length of the baselines LEAD, LexRank, TextRank and random sentences, in words."""
+    lead_words: Annotated[int, Field(ge=1)] | Literal["summary"] = 60
+    """Length of the baselines LEAD, LexRank, TextRank and random sentences, in words; `summary` takes as many words as
+    the evaluated summary of the same document has."""
     oracle_sentences: int = Field(3, ge=1)
     """Maximum number of sentences of the greedy extractive oracle."""
     low_leak: float = Field(0.2, ge=0, le=1)

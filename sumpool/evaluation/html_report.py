@@ -96,7 +96,7 @@ _NAME = ' class="name"'
 
 
 def _plots(distribution: Distribution, report: EvaluationReport) -> str:
-    lead = next((row.system for row in report.rows[1:] if distribution.lead and row.system.startswith("LEAD-")), "")
+    lead = next((row.system for row in report.rows[1:] if distribution.lead and row.system.startswith("LEAD")), "")
     outline = f", outline {escape_html(lead)}" if lead else ""
     plots = [
         (

@@ -14,6 +14,8 @@ from sumpool.evaluation.rouge import Rouge, Score
 from sumpool.text.fragments import words
 from sumpool.text.sentences import SentenceSplitter
 
+EQUAL_LENGTH = ", equal length"
+"""End of the names of baselines that are as long as the summary of each document."""
 _STOPS, _CLOSING = "\u3002\uff01\uff1f\uff61\u06d4\u0964\u0965", "\u300d\u300f\u201d\u2019\uff09"
 _SENTENCE_END = re.compile(f"(?<=[{_STOPS}])(?![{_STOPS}{_CLOSING})\n])|(?<=[{_STOPS}][{_CLOSING}])(?!\n)")
 """End of a sentence in scripts whose full stops Punkt does not know."""
@@ -131,17 +133,16 @@ class SummaryScorer:
         )
         self._tokenizer = self.rouge.tokenizer
         self._words = self._tokenizer.words if isinstance(self._tokenizer, UnicodeTokenizer) else words
-        self._leads = {"lead": config.lead_words, "lead_references": reference_words}
-        count = config.lead_words
+        length = EQUAL_LENGTH if config.lead_words == "summary" else f"-{config.lead_words}"
         names: dict[str, str] = {
-            "lead": f"LEAD-{count}",
+            "lead": f"LEAD{length}",
             "lead_references": f"LEAD-{reference_words}",
-            "lexrank": f"LexRank-{count}",
-            "textrank": f"TextRank-{count}",
-            "random": f"random-{count}",
+            "lexrank": f"LexRank{length}",
+            "textrank": f"TextRank{length}",
+            "random": f"random{length}",
             "oracle": f"oracle-{config.oracle_sentences}",
         }
-        if reference_words in (0, count if "lead" in config.baselines else 0):
+        if reference_words in (0, config.lead_words if "lead" in config.baselines else 0):
             del names["lead_references"]
         self.baselines: dict[str, str] = {name: shown for name, shown in names.items() if name in config.baselines}
         described = [self.rouge.signature, *self._describe_baselines()]
@@ -156,7 +157,7 @@ class SummaryScorer:
         document, reference = candidate.document, candidate.reference
         texts = {"model": candidate.summary}
         if document is not None:
-            texts |= self._baseline_texts(candidate.id, document, reference)
+            texts |= self._baseline_texts(candidate, document)
         systems, leak = self._metrics(texts, reference, document)
         return ScoredDocument(
             id=candidate.id,
@@ -182,16 +183,19 @@ class SummaryScorer:
             elif name == "oracle":
                 described.append(f"{self.baselines[name]} sentences")
             elif name != "lead_summaries":
-                described.append(f"{self.baselines[name]} words")
+                unit = " to the summary" if self._config.lead_words == "summary" else " words"
+                described.append(self.baselines[name] + unit)
         return described
 
-    def _baseline_texts(self, id: str, document: str, reference: str) -> dict[str, str]:
-        count, tokenizer = self._config.lead_words, self._tokenizer
+    def _baseline_texts(self, candidate: Candidate, document: str) -> dict[str, str]:
+        tokenizer = self._tokenizer
         tokenize: Tokenize = cache(tokenizer.tokenize)  # of the sentences of this document
-        texts: dict[str, str] = {
-            name: tokenizer.first_words(document, length)
-            for name, length in self._leads.items()
-            if name in self.baselines
+        count = self._config.lead_words
+        if count == "summary":
+            count = tokenizer.count_words(candidate.summary)
+        leads = {"lead": count, "lead_references": self.reference_words}
+        texts = {
+            name: tokenizer.first_words(document, length) for name, length in leads.items() if name in self.baselines
         }
         ranked = self.baselines.keys() & {"lexrank", "textrank", "random"}
         if not ranked and "oracle" not in self.baselines:
@@ -200,9 +204,9 @@ class SummaryScorer:
         tokens = [tokenize(sentence) for sentence in sentences]
         for name in self.baselines:
             if name == "oracle":
-                texts[name] = oracle(sentences, reference, self._config.oracle_sentences, tokenize)
+                texts[name] = oracle(sentences, candidate.reference, self._config.oracle_sentences, tokenize)
             elif name in ranked:
-                ranks = random_ranks(id, len(sentences)) if name == "random" else _RANKINGS[name](tokens)
+                ranks = random_ranks(candidate.id, len(sentences)) if name == "random" else _RANKINGS[name](tokens)
                 texts[name] = take_sentences(sentences, ranks, count, tokenizer)
         return texts
 

@@ -14,7 +14,7 @@ from sumpool.evaluation.extremes import read_distribution
 from sumpool.evaluation.html_report import EXTREMES, to_html
 from sumpool.evaluation.paired_comparison import Difference, compare_results, find_results
 from sumpool.evaluation.report import EvaluationReport
-from sumpool.evaluation.scorer import Candidate, ReferenceDocument, SummaryScorer
+from sumpool.evaluation.scorer import EQUAL_LENGTH, Candidate, ReferenceDocument, SummaryScorer
 from sumpool.evaluation.scores import append_scores, finish_results, open_scores, read_scores, require_results_folder
 from sumpool.io.atomic import disk_errors, replace_file
 from sumpool.io.manifest import FileDigest
@@ -184,7 +184,10 @@ def _add_lead_as_long_as_summaries(
     if "lead_references" in config.baselines:
         notes.append(f"LEAD-{scorer.reference_words} is as long as the references on average")
     length = round(scores.mean_words)
-    if "lead_summaries" in config.baselines and length:
+    equal = [name for name in names.values() if name.endswith(EQUAL_LENGTH)]
+    if equal:
+        notes.append(f"baselines of equal length have as many words as the summary of {task.system} of each document")
+    if "lead_summaries" in config.baselines and length and names.get("lead") not in equal:
         notes.append(f"LEAD-{length} is as long as the summaries of {task.system} on average")
         if f"LEAD-{length}" not in names.values():
             metrics = {}

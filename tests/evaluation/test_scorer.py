@@ -88,6 +88,32 @@ def test_lead_as_long_as_the_references_is_a_baseline() -> None:
     assert same.signature.count("LEAD-9") == 1
 
 
+@pytest.mark.parametrize("summary", ["Hosts.", "Hosts send datagrams to a gateway when they like.", "", "so " * 99])
+def test_baselines_of_equal_length_have_as_many_words_as_the_summary(summary: str) -> None:
+    scorer = SummaryScorer(EvaluationConfig(lead_words="summary"), reference_words=9)
+    systems = scorer.score(Candidate("rfc1", summary, REFERENCE, DOCUMENT)).systems
+    length = min(len(summary.split()), len(DOCUMENT.split()))
+    for name in ("lead", "lexrank", "textrank", "random"):
+        assert systems[name].words == length
+    assert systems["lead"] == scorer.score_lead(DOCUMENT, REFERENCE, length)
+    if length:
+        fixed = SummaryScorer(EvaluationConfig(lead_words=length)).score(Candidate("rfc1", "x", REFERENCE, DOCUMENT))
+        assert all(systems[name] == fixed.systems[name] for name in ("lexrank", "textrank", "random", "oracle"))
+
+
+def test_baselines_of_equal_length_are_named_in_tables_and_in_the_signature() -> None:
+    scorer = SummaryScorer(EvaluationConfig(lead_words="summary"), reference_words=9)
+    assert list(scorer.baselines.values()) == [
+        "LEAD, equal length",
+        "LEAD-9",
+        "LexRank, equal length",
+        "TextRank, equal length",
+        "random, equal length",
+        "oracle-3",
+    ]
+    assert "| TextRank, equal length to the summary | random, equal length to the summary |" in scorer.signature
+
+
 def test_baselines_can_be_chosen() -> None:
     scorer = SummaryScorer(EvaluationConfig(baselines=("textrank", "lead")), reference_words=9)
     assert set(scorer.score(Candidate("a", "x", REFERENCE, DOCUMENT)).systems) == {"model", "lead", "textrank"}

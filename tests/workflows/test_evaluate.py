@@ -274,6 +274,26 @@ def test_an_equal_lead_is_one_row(run: Path) -> None:
     assert not next(row for row in found.rows if row.system == "LEAD-5").against_lead
 
 
+def test_baselines_are_as_long_as_each_summary(run: Path, tmp_path: Path) -> None:
+    report = evaluate_run(run, overrides=["evaluate.lead_words=summary"], results=Results(html=tmp_path / "a.html"))
+    named = [f"{name}, equal length" for name in ("LEAD", "LexRank", "TextRank", "random")]
+    assert [row.system for row in report.rows][:6] == ["tiny", named[0], "LEAD-8", *named[1:]]
+    assert "baselines of equal length have as many words as the summary of tiny of each document" in report.notes
+    assert not any("summaries of tiny on average" in note for note in report.notes)
+    assert next(difference.other for difference in report.baselines if difference.slice == "all") == named[0]
+    assert "outline LEAD, equal length" in (tmp_path / "a.html").read_text()
+    lengths = [
+        json.loads(line)["systems"] for line in (run / "evaluation/test/documents.jsonl").read_text().splitlines()
+    ]
+    assert all(systems["lead"]["words"] == systems["model"]["words"] for systems in lengths)
+
+
+def test_lead_as_long_as_the_summaries_on_average_stays_beside_other_baselines_of_equal_length(run: Path) -> None:
+    chosen = "evaluate.baselines=[lead_summaries,lexrank]"
+    report = evaluate_run(run, overrides=["evaluate.lead_words=summary", chosen])
+    assert [row.system for row in report.rows][:3] == ["tiny", "LEAD-5", "LexRank, equal length"]
+
+
 def test_wrong_settings_of_a_file_are_reported_before_it_is_read(files: tuple[Path, Path]) -> None:
     with pytest.raises(
         RecipeError, match=r"(?s)2 problems.*evaluate\.lead_wrds is not .*did you mean lead_words.*x is"
