@@ -1,0 +1,249 @@
+"""Shared parts of the scripts of this folder: packages, Markdown, checks of a reference, and the files of a corpus.
+
+A script `KIND.py` makes rows from named packages and passes them to `write_corpus`. Packages are kept in the folder
+`packages` beside the corpora, parsed documents in `cache`, so that a second run reads neither network nor PDF.
+"""
+
+import hashlib
+import json
+import re
+import subprocess
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import asdict, dataclass
+from pathlib import Path
+
+from sumpool.data.contamination import hash_ngrams
+from sumpool.documents.document import Document, ReadOptions, TextBlock
+from sumpool.documents.read import read_documents
+from sumpool.text.language import detect_language
+
+HALVES = ("development", "test")
+DOCUMENT_WORDS = range(400, 40_001)
+"""Words of a document."""
+REFERENCE_WORDS = range(20, 401)
+"""Words of a reference."""
+MAX_ROWS = 300
+"""Documents of a half; further ones are left out evenly by name."""
+LEAK_WORDS = 8
+MAX_LEAK = 0.5
+"""Share of the 8-grams of a reference that may occur in its document."""
+MAX_SHARED = 0.3
+"""Share of the 13-grams of a document that may occur in documents before it."""
+_WORD = re.compile(r"[a-z0-9]+")
+
+
+@dataclass(frozen=True)
+class Row:
+    """Document with a reference summary.
+
+    Attributes:
+        id: Package and path in the package.
+        title: Title; may be empty.
+        document: Markdown text without the reference.
+        summary: Reference, in one paragraph.
+        package: Package that the document comes from; all its documents are in one half.
+        licence: Licence of the package.
+    """
+
+    id: str
+    title: str
+    document: str
+    summary: str
+    package: str
+    licence: str
+
+
+def download_debian(names: Sequence[str], folder: Path) -> dict[str, Path]:
+    """Download Debian packages that the folder lacks, and unpack them.
+
+    Returns:
+        Folder of the files of each package; packages that the archive lacks are left out.
+    """
+    folder.mkdir(parents=True, exist_ok=True)
+    archive = set(subprocess.run(["apt-cache", "pkgnames"], capture_output=True, text=True, check=True).stdout.split())
+    missing = [name for name in names if name in archive and not list(folder.glob(f"{name}_*.deb"))]
+    if missing:
+        command = ["apt-get", "download", "-qq", "-o", "APT::Sandbox::User=root", *missing]
+        subprocess.run(command, cwd=folder, check=True)
+    debs = {name: sorted(folder.glob(f"{name}_*.deb")) for name in names}
+    return {name: _unpacked(files[0], folder / name) for name, files in debs.items() if files}
+
+
+def _unpacked(deb: Path, folder: Path) -> Path:
+    if not folder.is_dir():
+        subprocess.run(["dpkg", "-x", str(deb), str(folder)], check=True)
+    return folder
+
+
+def download_sdists(requirements: Sequence[str], folder: Path) -> dict[str, Path]:
+    """Download source distributions from PyPI that the folder lacks, and unpack them.
+
+    Args:
+        requirements: Names with versions, as in `sympy==1.14.0`.
+        folder: Folder of the archives.
+
+    Returns:
+        Folder of the files of each requirement; those that cannot be downloaded are left out.
+    """
+    folder.mkdir(parents=True, exist_ok=True)
+    unpacked = {}
+    for requirement in requirements:
+        target = folder / requirement.replace("==", "-")
+        if not target.is_dir():
+            archives = folder / f"{target.name}.download"
+            command = ["pip", "download", "-q", "--no-deps", "--no-binary", ":all:", "-d", str(archives), requirement]
+            subprocess.run(command, capture_output=True, check=False)
+            if not (files := sorted(archives.glob("*.tar.gz"))):
+                print(f"{requirement}: cannot be downloaded")
+                continue
+            target.mkdir()
+            subprocess.run(["tar", "-xzf", str(files[0]), "-C", str(target), "--strip-components=1"], check=True)
+        unpacked[requirement] = target
+    return unpacked
+
+
+def parse(path: Path, cache: Path) -> Document:
+    """Read a document, with all its references and appendices, or its copy in the cache."""
+    key = hashlib.sha256(path.read_bytes()).hexdigest()[:32]
+    file = cache / f"{key}.json"
+    if file.is_file():
+        entry = json.loads(file.read_text())
+        blocks = tuple(TextBlock(**block) for block in entry["blocks"])
+        return Document(str(path), entry["text"], entry["error"], entry["title"], blocks)
+    document = next(iter(read_documents(str(path), ReadOptions(keep_references=True))))
+    cache.mkdir(parents=True, exist_ok=True)
+    entry = {"text": document.text, "error": document.error, "title": document.title}
+    file.write_text(json.dumps({**entry, "blocks": [asdict(block) for block in document.blocks]}))
+    return document
+
+
+def to_markdown(blocks: Iterable[TextBlock]) -> str:
+    """Write blocks as Markdown; notices, such as tables of contents and licences, are left out."""
+    parts: list[str] = []
+    previous, depth = "", 0
+    for block in blocks:
+        if block.kind == "notice":
+            continue
+        depth = min(block.level, depth + 1) if block.kind == "list_item" else 0
+        match block.kind:
+            case "heading":
+                part = f"{'#' * min(max(block.level, 1), 6)} {block.text}"
+            case "list_item":
+                part = f"{'  ' * (depth - 1)}- {block.text}"
+            case "table_row":
+                row = f"| {block.text.replace('|', ' ')} |"
+                part = row if previous == "table_row" else f"{row}\n| --- |"
+            case "code":
+                part = f"```\n{block.text}\n```"
+            case _:
+                part = block.text
+        is_joined = previous == block.kind and block.kind in ("table_row", "list_item")
+        parts += ["" if not parts else "\n" if is_joined else "\n\n", part]
+        previous = block.kind
+    return "".join(parts)
+
+
+def words(text: str) -> list[str]:
+    """Return the runs of a-z and 0-9 in lower case."""
+    return _WORD.findall(text.lower())
+
+
+def leak(reference: str, document: str) -> float:
+    """Return the share of the 8-grams of a reference that occur in a document."""
+    document_grams = set(_grams(words(document)))
+    grams = list(_grams(words(reference)))
+    return sum(gram in document_grams for gram in grams) / max(len(grams), 1)
+
+
+def _grams(tokens: Sequence[str]) -> Iterator[tuple[str, ...]]:
+    return (tuple(tokens[start : start + LEAK_WORDS]) for start in range(len(tokens) - LEAK_WORDS + 1))
+
+
+def fault(row: Row) -> str:
+    """Return the reason why a row cannot be used; empty if there is none."""
+    if len(row.document.split()) not in DOCUMENT_WORDS:
+        return "length of the document"
+    if len(row.summary.split()) not in REFERENCE_WORDS:
+        return "length of the reference"
+    if detect_language(row.document) not in ("", "en") or detect_language(row.summary) not in ("", "en"):
+        return "language"
+    if leak(row.summary, row.document) > MAX_LEAK:
+        return "reference in the document"
+    return ""
+
+
+def distinct(rows: Iterable[Row], limit: float = MAX_SHARED) -> Iterator[Row]:
+    """Yield the rows that share few 13-grams of document and reference with the rows before them."""
+    seen: dict[str, set[int]] = {"document": set(), "summary": set()}
+    for row in rows:
+        grams = {name: set(hash_ngrams(words(getattr(row, name))).tolist()) for name in seen}
+        if all(len(grams[name] & seen[name]) <= limit * len(grams[name]) for name in seen):
+            for name in seen:
+                seen[name] |= grams[name]
+            yield row
+
+
+def half(package: str) -> str:
+    """Return the half that the documents of a package belong to."""
+    return HALVES[hashlib.sha256(package.encode()).digest()[0] % 2]
+
+
+def write_corpus(folder: Path, rows: Iterable[Row], *, per_package: int) -> None:
+    """Check rows and write those that can be used to `development.jsonl` and `test.jsonl`; print the counts.
+
+    Args:
+        folder: Folder of the corpus.
+        rows: Rows in any order.
+        per_package: Documents of a package at most, the first by ID.
+    """
+    faults: Counter[str] = Counter()
+    good = [row for row in sorted(rows, key=lambda row: row.id) if not _counted(faults, fault(row))]
+    kept: list[Row] = []
+    packages: Counter[str] = Counter()
+    for row in distinct(good):
+        if packages[row.package] < per_package:
+            packages[row.package] += 1
+            kept.append(row)
+    faults["duplicate, or too many of a package"] = len(good) - len(kept)
+    folder.mkdir(parents=True, exist_ok=True)
+    for name in HALVES:
+        members = [row for row in kept if half(row.package) == name]
+        count = min(len(members), MAX_ROWS)
+        members = [members[index * len(members) // count] for index in range(count)]
+        lines = "".join(json.dumps(asdict(row), ensure_ascii=False) + "\n" for row in members)
+        (folder / f"{name}.jsonl").write_text(lines)
+        print(f"{folder.name} {name}: {_counts(members)}")
+    print(f"left out: {', '.join(f'{name} {count}' for name, count in faults.most_common() if count) or 'none'}")
+
+
+def _counted(faults: Counter[str], reason: str) -> str:
+    if reason:
+        faults[reason] += 1
+    return reason
+
+
+def _counts(rows: Sequence[Row]) -> str:
+    def mean(text: Callable[[Row], str]) -> float:
+        return sum(len(text(row).split()) for row in rows) / max(len(rows), 1)
+
+    return (
+        f"{len(rows)} documents of {len({row.package for row in rows})} packages, "
+        f"mean words {mean(lambda row: row.document):,.0f} and {mean(lambda row: row.summary):.0f}"
+    )
+
+
+def read_corpus(file: Path) -> list[Row]:
+    """Read a file that `write_corpus` wrote."""
+    return [Row(**json.loads(line)) for line in file.read_text().split("\n") if line]
+
+
+def debian_licence(package: Path, name: str) -> str:
+    """Return the licence of an unpacked Debian package, "see copyright" if its file has no name of one."""
+    file = package / "usr/share/doc" / name / "copyright"
+    text = file.read_text(errors="replace") if file.is_file() else ""
+    licences = re.findall(r"^License:\s*(\S.*?)\s*$", text, re.MULTILINE)
+    if licences:
+        return str(licences[0])
+    common = re.search(r"/usr/share/common-licenses/([\w.-]+\w)", text)
+    return common[1] if common else "see copyright"
