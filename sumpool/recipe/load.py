@@ -4,12 +4,12 @@ import re
 from collections.abc import Iterable, Sequence
 from importlib import import_module
 from pathlib import Path
+from types import ModuleType
 from typing import Any
 
 from pydantic import ValidationError
 
 from sumpool.errors import RecipeError
-from sumpool.recipe.problems import error_messages, format_value, hint
 from sumpool.recipe.schema import Recipe
 from sumpool.recipe.yaml_text import MAX_CHARACTERS, Inline, parse, write
 
@@ -110,7 +110,7 @@ def make_recipe(tree: dict[str, Any], overrides: Sequence[str], path: Path) -> R
     try:
         recipe = Recipe.model_validate(tree)
     except ValidationError as error:
-        problems += error_messages(error, Recipe)
+        problems += _messages().error_messages(error, Recipe)
     if problems:
         raise RecipeError(list_problems(path, problems))
     return recipe
@@ -127,7 +127,7 @@ def read_tree(path: Path) -> dict[str, Any]:
     except ValueError as error:
         raise RecipeError(f"{path} {error}") from error
     if not isinstance(tree, dict):
-        raise RecipeError(f"{path} must be a mapping of settings, got {format_value(tree)}")
+        raise RecipeError(f"{path} must be a mapping of settings, got {_messages().format_value(tree)}")
     return tree
 
 
@@ -160,19 +160,22 @@ def read_text(path: Path) -> str:
     except FileNotFoundError:
         names = [neighbour.name for neighbour in path.parent.glob("*.yaml")]
         if not path.suffix:
-            # Imported by name, as only errors need it.
-            packaged_recipes = import_module("sumpool.recipe.packaged").packaged_recipes
-            names += [recipe.name for recipe in packaged_recipes()]
+            names += [recipe.name for recipe in import_module("sumpool.recipe.packaged").packaged_recipes()]
             raise RecipeError(
                 f"{path} must be a recipe file or a name that `sumpool recipes` lists, got neither"
-                f"{hint(path.as_posix(), names)}"
+                f"{_messages().hint(path.as_posix(), names)}"
             ) from None
-        message = f"{path} must be a recipe, but there is no such file{hint(path.name, names)}"
+        message = f"{path} must be a recipe, but there is no such file{_messages().hint(path.name, names)}"
         raise RecipeError(message) from None
     except UnicodeDecodeError as error:
         raise RecipeError(f"{path} must be UTF-8 text, got byte {content[error.start]:#04x}") from error
     except (OSError, ValueError) as error:  # ValueError: a NUL in the path
         raise RecipeError(f"{path} must be a recipe that can be read, got: {error}") from error
+
+
+def _messages() -> ModuleType:
+    """Import the module that words errors, which nothing but errors needs."""
+    return import_module("sumpool.recipe.problems")
 
 
 def _to_yaml(value: object, *, inline: bool) -> object:

@@ -9,7 +9,8 @@ which excludes names and identifiers.
 
 import sys
 
-from sumpool.text.sentences import to_json, train_punkt
+from sumpool.text.punkt import PunktModel
+from sumpool.text.sentences import train_punkt
 
 _LOWER_CASE = 0b1110000
 """Flags of nltk for an occurrence in lower case: at the start of a sentence, inside one, and unknown."""
@@ -27,16 +28,10 @@ u.s u.s.a u.s.s.r univ v.s viz vol vols vs w.r.t
 
 def main() -> None:
     """Train on prose from stdin and write the parameters to stdout."""
-    parameters = train_punkt([sys.stdin.read()])
-    context = {
-        word: flags for word, flags in parameters.ortho_context.items() if word.isalpha() and flags & _LOWER_CASE
-    }
-    parameters.abbrev_types = set(ABBREVIATIONS.split())
-    parameters.collocations = set()
-    parameters.sent_starters &= context.keys()
-    parameters.clear_ortho_context()
-    parameters.ortho_context.update(context)
-    sys.stdout.write(to_json(parameters))
+    punkt = train_punkt([sys.stdin.read()])
+    contexts = {word: flags for word, flags in punkt.contexts.items() if word.isalpha() and flags & _LOWER_CASE}
+    english = PunktModel(frozenset(ABBREVIATIONS.split()), starters=punkt.starters & contexts.keys(), contexts=contexts)
+    sys.stdout.write(english.to_json())
 
 
 if __name__ == "__main__":

@@ -1,23 +1,22 @@
 """Sentence splitting by Punkt (Kiss and Strunk, 2006), which learns abbreviations from raw text.
 
-The algorithm is that of nltk; parameters are stored as JSON, because those of nltk are pickles or a download.
+nltk trains the parameters; they are stored as JSON, because those of nltk are pickles or a download.
 Paragraphs are separated by an empty line. The time is linear in the length of any text: Punkt reads windows of at most
 10,000 characters, and a sentence that fills a window ends there.
 """
 
-import json
 import re
 from collections.abc import Iterable, Iterator
+from dataclasses import replace
 from importlib.resources import files
 from itertools import pairwise
 from pathlib import Path
 from typing import Final, final
 
-from nltk.tokenize.punkt import PunktLanguageVars, PunktParameters, PunktSentenceTokenizer, PunktTrainer
-
 from sumpool.errors import DataError
 from sumpool.text.cleaning import clean, paragraphs, sample_paragraphs
 from sumpool.text.language import ENGLISH, UNSPACED, languages
+from sumpool.text.punkt import END_MARKS, PunktModel
 
 MAX_SENTENCE_CHARACTERS: Final = 10_000
 """A longer sentence is split between words, or within a word of that length."""
@@ -37,22 +36,21 @@ _CHUNK_LINES = 1000
 class SentenceSplitter:
     """Sentence splitter with trained parameters."""
 
-    def __init__(self, parameters: PunktParameters, end_marks: str = "") -> None:
-        """Wrap parameters of nltk; `default`, `load`, `train` and `for_language` are the usual ways to get a splitter.
+    def __init__(self, punkt: PunktModel, end_marks: str = "") -> None:
+        """Use a model; `default`, `load`, `train` and `for_language` are the usual ways to get a splitter.
 
         Args:
-            parameters: The parameters.
+            punkt: The model.
             end_marks: Characters that end a sentence even if no space follows, such as the ideographic full stop.
         """
-        self._parameters = parameters
-        self._punkt = PunktSentenceTokenizer(parameters)
+        self._punkt = punkt
         self._end = re.compile(f"(?<=[{end_marks}])(?![{end_marks}{_CLOSING}])|(?<=[{end_marks}][{_CLOSING}])")
         self._end_marks = end_marks
 
     @classmethod
     def default(cls) -> "SentenceSplitter":
         """Return the splitter for general English that the package ships."""
-        return cls(_from_json(shipped_parameters()))
+        return cls(PunktModel.from_json(shipped_parameters()))
 
     @classmethod
     def for_language(cls, code: str) -> "SentenceSplitter":
@@ -60,10 +58,9 @@ class SentenceSplitter:
         language = languages().get(code)
         if code == ENGLISH or language is None:
             return cls.default()
-        parameters = PunktParameters()
         ordinals = map(str, range(1, 32)) if language.ordinals else ()  # those of dates: 3. Oktober
-        parameters.abbrev_types = language.abbreviations.union(_LATIN_ABBREVIATIONS, ordinals)
-        return cls(parameters, _FULL_WIDTH_ENDS if code in UNSPACED else "")
+        abbreviations = language.abbreviations.union(_LATIN_ABBREVIATIONS, ordinals)
+        return cls(PunktModel(abbreviations), _FULL_WIDTH_ENDS if code in UNSPACED else "")
 
     @classmethod
     def load(cls, path: Path) -> "SentenceSplitter":
@@ -73,7 +70,7 @@ class SentenceSplitter:
             DataError: If the file is missing or not a parameter file.
         """
         try:
-            return cls(_from_json(path.read_text("utf-8")))
+            return cls(PunktModel.from_json(path.read_text("utf-8")))
         except (OSError, ValueError, TypeError, KeyError) as error:
             raise DataError(
                 f"{path} must be a file of sentence parameters, got {error!r}; prepare the data again"
@@ -86,9 +83,9 @@ class SentenceSplitter:
         The shipped abbreviations are kept beside the learnt ones, for corpora of few documents. Long streams are
         sampled, so memory is bounded.
         """
-        parameters = train_punkt(texts)
-        parameters.abbrev_types |= cls.default()._parameters.abbrev_types
-        path.write_text(to_json(parameters), "utf-8")
+        punkt = train_punkt(texts)
+        punkt = replace(punkt, abbreviations=punkt.abbreviations | cls.default()._punkt.abbreviations)
+        path.write_text(punkt.to_json(), "utf-8")
         return cls.load(path)
 
     def split(self, text: str) -> list[str]:
@@ -132,12 +129,11 @@ class SentenceSplitter:
 
     def _tokenize(self, window: str) -> list[str]:
         if self._end_marks:
-            parts = (part for sentence in self._punkt.tokenize(window) for part in self._end.split(sentence))
+            parts = (part for sentence in self._punkt.split(window) for part in self._end.split(sentence))
             return [part.strip() for part in parts if part.strip()]
-        if not any(mark in window for mark in PunktLanguageVars.sent_end_chars):
+        if not any(mark in window for mark in END_MARKS):
             return [window]
-        sentences: list[str] = self._punkt.tokenize(window)
-        return sentences
+        return self._punkt.split(window)
 
 
 def join(sentences: Iterable[str], paragraph: str = "\n") -> str:
@@ -155,46 +151,22 @@ def shipped_parameters() -> str:
     return files("sumpool.text").joinpath("english.json").read_text("utf-8")
 
 
-def train_punkt(texts: Iterable[str]) -> PunktParameters:
+def train_punkt(texts: Iterable[str]) -> PunktModel:
     """Train Punkt on a sample of documents.
 
     The orthographic context of single letters is removed: because of variables and list marks, initials of names would
     count as sentence starters.
     """
+    from nltk.tokenize.punkt import PunktTrainer  # which takes most of a second
+
     trainer = PunktTrainer()
     lines = sample_paragraphs(texts, _SAMPLE_LINES, _MAX_LINE_CHARACTERS)
     for start in range(0, len(lines), _CHUNK_LINES):
         trainer.train("\n\n".join(lines[start : start + _CHUNK_LINES]), finalize=False)
-    parameters = trainer.get_params()
-    for letter in [word for word in parameters.ortho_context if len(word) == 1]:
-        del parameters.ortho_context[letter]
-    return parameters
-
-
-def to_json(parameters: PunktParameters) -> str:
-    """Serialise parameters in alphabetical order, one entry per line."""
-    content = {
-        "abbreviations": sorted(parameters.abbrev_types),
-        "collocations": sorted(" ".join(pair) for pair in parameters.collocations),
-        "sentence_starters": sorted(parameters.sent_starters),
-        "orthographic_context": {word: flags for word, flags in sorted(parameters.ortho_context.items()) if flags},
-    }
-    return json.dumps(content, ensure_ascii=False, indent=0) + "\n"
-
-
-def _from_json(text: str) -> PunktParameters:
-    content = json.loads(text)
-    parameters = PunktParameters()
-    parameters.abbrev_types = set(_words(content["abbreviations"]))
-    pairs = [pair.split(" ") for pair in _words(content["collocations"])]
-    parameters.collocations = {(first, second) for first, second in pairs}
-    parameters.sent_starters = set(_words(content["sentence_starters"]))
-    for word, flags in content["orthographic_context"].items():
-        parameters.ortho_context[word] = int(flags)
-    return parameters
-
-
-def _words(value: object) -> list[str]:
-    if not isinstance(value, list) or not all(isinstance(word, str) for word in value):
-        raise TypeError("a list of other things than words")
-    return value
+    learnt = trainer.get_params()
+    return PunktModel(
+        frozenset(learnt.abbrev_types),
+        frozenset(learnt.collocations),
+        frozenset(learnt.sent_starters),
+        {word: flags for word, flags in learnt.ortho_context.items() if len(word) > 1},
+    )
