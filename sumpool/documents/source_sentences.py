@@ -4,12 +4,17 @@ Blocks are split one by one, so that headings, list items and table rows are nev
 """
 
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
+from importlib import import_module
+from typing import TYPE_CHECKING, cast
 
 from sumpool.documents.document import Document, TextBlockKind
-from sumpool.text.cleaning import clean, without_headings
+from sumpool.text.cleaning import clean
 from sumpool.text.sentences import SentenceSplitter
+
+if TYPE_CHECKING:
+    from sumpool.documents.text_structure import TextSpan
 
 _WHOLE_KINDS = ("heading", "table_row", "code")
 """Kinds of blocks that are one sentence."""
@@ -26,9 +31,8 @@ class SourceSentence:
         text: The sentence, with single spaces.
         start: Start in the text of the document, in characters.
         end: End in the text of the document, in characters.
-        block: Index of its block; without blocks, of the paragraph.
-        kind: Kind of its block; in documents without blocks headings in capitals are "heading", all others
-            "paragraph".
+        block: Index of its block; without blocks, of its part of the text, see `text_spans`.
+        kind: Kind of its block or part.
         page: Page of its block, from 1; None if unknown.
         line: First line of its block, from 1; None if unknown.
     """
@@ -45,8 +49,7 @@ class SourceSentence:
 def source_sentences(document: Document, splitter: SentenceSplitter) -> tuple[SourceSentence, ...]:
     """Split a document into sentences, in order.
 
-    Documents without blocks are split into paragraphs at empty lines, and headings in capitals are sentences of their
-    own.
+    Documents without blocks are divided into headings, paragraphs, list items, table rows and code by their text.
     """
     return tuple(_split_blocks(document, splitter) if document.blocks else _split_text(document.text, splitter))
 
@@ -97,29 +100,17 @@ def _split_blocks(document: Document, splitter: SentenceSplitter) -> Iterator[So
 
 
 def _split_text(text: str, splitter: SentenceSplitter) -> Iterator[SourceSentence]:
-    """Split a text without structure; what is not in a sentence is a heading, line by line."""
-    parts = splitter.split(without_headings(text))
-    texts = [" ".join(part.split()) for part in parts]
-    visible = _visible(text)
-    position = paragraph = 0
-    spans = [span for span in locate_sentences(text, texts) if span]
-    for part, sentence, (start, end) in zip(parts, texts, spans, strict=True):
-        for heading in _headings(text, position, start, visible):
-            yield SourceSentence(*heading, paragraph, "heading")
-        yield SourceSentence(sentence, start, end, paragraph)
-        paragraph += part.endswith("\n")
-        position = end
-    for heading in _headings(text, position, len(text), visible):
-        yield SourceSentence(*heading, paragraph, "heading")
-
-
-def _headings(text: str, start: int, end: int, visible: set[str]) -> Iterator[tuple[str, int, int]]:
-    """Return each line between two offsets that has visible characters, with its start and end."""
-    for line in text[start:end].splitlines(keepends=True):
-        places = [place for place, character in enumerate(line) if character in visible]
-        if places:
-            yield " ".join(clean(line).split()), start + places[0], start + places[-1] + 1
-        start += len(line)
+    """Split a text without blocks, part by part."""
+    # Imported by name, as documents with blocks do not need it.
+    text_spans = cast(Callable[[str], list["TextSpan"]], import_module("sumpool.documents.text_structure").text_spans)
+    for number, part in enumerate(text_spans(text)):
+        content = text[part.start : part.end]
+        parts = [clean(content)] if part.kind in _WHOLE_KINDS else splitter.split(content)
+        texts = [" ".join(sentence.split()) for sentence in parts]
+        for sentence, span in zip(texts, locate_sentences(content, texts), strict=True):
+            if span:
+                start, end = span
+                yield SourceSentence(sentence, part.start + start, part.start + end, number, part.kind)
 
 
 def _visible(text: str) -> set[str]:

@@ -1,8 +1,6 @@
 """Baselines without training: LEAD, random sentences, LexRank, TextRank, and the greedy oracle as an upper bound.
 
-LexRank ranks sentences by the stationary distribution of a random walk over a graph weighted by the cosine similarity
-of tf-idf vectors (Erkan and Radev, 2004, section 3.3, continuous LexRank). All similarities count, so the walk
-alternates between sentences and words, and the matrix of sentences by sentences is never formed.
+LexRank is a random walk over sentences weighted by their similarity, see `text.word_graph`.
 
 TextRank is the weighted PageRank of Mihalcea and Tarau (2004, sections 2.2 and 4) over the graph of sentences whose
 edges weigh the number of common words over log |S_i| + log |S_j|. The denominator depends on the lengths of both
@@ -21,11 +19,10 @@ from numpy.typing import NDArray
 
 from sumpool.evaluation.agreement import Agreement, Tokenize, WordTokenizer
 from sumpool.text.sentences import join
+from sumpool.text.word_graph import WordGraph
 
 _DAMPING = 0.85
-"""Probability that a step of the walk follows similarity instead of jumping to any sentence."""
-_ITERATIONS = 50
-"""Steps of the power iteration at most; the remaining error is below 0.85 ** 50 = .0003."""
+"""Probability that a step of TextRank follows an edge instead of jumping to any sentence."""
 _TOLERANCE = 1e-9
 """Largest change of a sentence's rank in a step of TextRank after which the iteration ends."""
 
@@ -61,22 +58,7 @@ def random_ranks(id: str, sentences: int) -> Ranks:
 
 def lexrank(sentences: Sequence[Sequence[str]]) -> Ranks:
     """Return the stationary distribution of the walk of LexRank, (sentences,), from the words of each sentence."""
-    graph = _WordGraph(sentences)
-    frequency = np.maximum(np.bincount(graph.word, minlength=graph.words), 1)
-    weight = graph.count * np.log(len(sentences) / frequency)[graph.word]
-    weight /= np.maximum(np.sqrt(np.bincount(graph.sentence, weight**2, len(sentences))), 1e-12)[graph.sentence]
-
-    def similarity_to(vector: Ranks) -> Ranks:
-        """Multiply the matrix of cosine similarities by a vector (sentences,)."""
-        by_word = np.bincount(graph.word, weight * vector[graph.sentence], graph.words)
-        return np.bincount(graph.sentence, weight * by_word[graph.word], len(sentences)).astype(np.float64)
-
-    degree = np.maximum(similarity_to(np.ones(len(sentences))), 1e-12)
-    uniform = np.full(len(sentences), 1 / max(len(sentences), 1))
-    centrality = uniform
-    for _ in range(_ITERATIONS):
-        centrality = (1 - _DAMPING) * uniform + _DAMPING * similarity_to(centrality / degree)
-    return centrality
+    return WordGraph.of(sentences)[0].lexrank()
 
 
 def textrank(sentences: Sequence[Sequence[str]]) -> Ranks:
@@ -101,7 +83,8 @@ def _overlap_graph(sentences: Sequence[Sequence[str]]) -> Callable[[Ranks], Rank
     Memory is the number of different sentence lengths times the number of words that two sentences share.
     """
     count = len(sentences)
-    graph = _WordGraph(sentences, shared=True)
+    frequency = Counter(chain.from_iterable(map(set, sentences)))
+    graph, _ = WordGraph.of([[word for word in sentence if frequency[word] > 1] for sentence in sentences])
     lengths, length = np.unique([len(sentence) for sentence in sentences], return_inverse=True)
     logarithms = np.log(np.maximum(lengths, 1))
     denominator = logarithms[:, None] + logarithms  # (lengths, lengths)
@@ -115,29 +98,6 @@ def _overlap_graph(sentences: Sequence[Sequence[str]]) -> Callable[[Ranks], Rank
         return np.asarray(np.bincount(graph.sentence, weighted.ravel()[cell], count) - loop * vector)
 
     return multiply
-
-
-class _WordGraph:
-    """Bipartite graph of sentences and their distinct words, as an edge list.
-
-    Attributes:
-        sentence: Sentence of each edge.
-        word: Word of each edge.
-        count: Occurrences of the word in the sentence.
-        words: Number of distinct words.
-    """
-
-    def __init__(self, sentences: Sequence[Sequence[str]], *, shared: bool = False) -> None:
-        """Count words; with `shared`, only those that occur in at least two sentences."""
-        counters = [Counter(sentence) for sentence in sentences]
-        if shared:
-            frequency = Counter(chain.from_iterable(counters))
-            counters = [Counter({word: n for word, n in row.items() if frequency[word] > 1}) for row in counters]
-        columns = {word: column for column, word in enumerate(dict.fromkeys(chain.from_iterable(counters)))}
-        self.sentence = np.repeat(np.arange(len(counters)), [len(counts) for counts in counters])
-        self.word = np.array([columns[word] for counts in counters for word in counts], dtype=np.int64)
-        self.count = np.array([n for counts in counters for n in counts.values()], dtype=np.float64)
-        self.words = len(columns)
 
 
 def oracle(sentences: Sequence[str], reference: str, count: int, tokenize: Tokenize) -> str:

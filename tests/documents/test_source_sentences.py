@@ -49,12 +49,12 @@ def test_headings_in_capitals_are_sentences_of_their_own() -> None:
     sentences = source_sentences(Document("a", text), SPLITTER)
     assert [(sentence.text, sentence.kind, sentence.block) for sentence in sentences] == [
         ("TITLE", "heading", 0),
-        ("Hosts send packets.", "paragraph", 0),
-        ("They work.", "paragraph", 0),
-        ("A HEADING", "heading", 1),
-        ("ANOTHER", "heading", 1),
-        ("Gateways drop packets.", "paragraph", 1),
-        ("END", "heading", 2),
+        ("Hosts send packets.", "paragraph", 1),
+        ("They work.", "paragraph", 1),
+        ("A HEADING", "heading", 2),
+        ("ANOTHER", "heading", 3),
+        ("Gateways drop packets.", "paragraph", 4),
+        ("END", "heading", 5),
     ]
 
 

@@ -1,0 +1,102 @@
+"""Features of sentences from summaries that a model has sampled: how much of a sentence the samples have in common."""
+
+from collections import Counter
+from collections.abc import Sequence
+from itertools import pairwise
+from typing import Final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from sumpool.ranking.word_features import ranks, split_words
+
+_PREFIX = 6
+
+AGREEMENT_FEATURES: Final = (
+    "unigram_precision",
+    "bigram_precision",
+    "unigram_f1",
+    "bigram_f1",
+    "max_bigram_f1",
+    "deviation",
+    "summary_unigram_precision",
+    "summary_bigram_precision",
+    "agreement_rank",
+    "best_agreement",
+    "sample_agreement",
+    "sample_words",
+)
+"""Names of the features, in the order of the columns."""
+
+
+def agreement_features(
+    sentences: Sequence[str], samples: Sequence[str], summary: str, weights: Sequence[float] | None = None
+) -> NDArray[np.float32]:
+    """Compare the candidates of a document with summaries sampled from a model.
+
+    Args:
+        sentences: Texts of the candidates.
+        samples: The sampled summaries, at least one.
+        summary: The summary with the highest probability.
+        weights: Weights of the samples; equal by default.
+
+    Returns:
+        (candidates, features), by the names in `AGREEMENT_FEATURES`.
+    """
+    share = np.array(weights or [1.0] * len(samples), np.float64)
+    share /= share.sum()
+    texts = [_grams(text) for text in sentences]
+    references = [_grams(text) for text in samples]
+    shared, sizes, totals = _overlaps(texts, references)
+    precision = shared / np.maximum(sizes, 1)[:, :, None]  # (2, candidates, samples)
+    f1 = 2 * shared / np.maximum(sizes[:, :, None] + totals[:, None, :], 1)
+    summary_shared, summary_sizes, _ = _overlaps(texts, [_grams(summary)])
+    summary_precision = summary_shared[:, :, 0] / np.maximum(summary_sizes, 1)
+    mean_f1 = f1 @ share  # (2, candidates)
+    agreement = mean_f1.sum(axis=0)
+    among, _, among_totals = _overlaps(references, references)
+    pairwise_f1 = 2 * among[1] / np.maximum(among_totals[1][:, None] + among_totals[1][None], 1)
+    off_diagonal = max(len(samples) * (len(samples) - 1), 1)
+    columns = [
+        *(precision @ share),
+        *mean_f1,
+        f1[1].max(axis=1),
+        precision.sum(axis=0).std(axis=1),
+        *summary_precision,
+        ranks(agreement),
+        np.full(len(texts), agreement.max(initial=0.0)),
+        np.full(len(texts), (pairwise_f1.sum() - np.trace(pairwise_f1)) / off_diagonal),
+        np.full(len(texts), np.log1p(float(totals[0] @ share))),
+    ]
+    return np.column_stack(columns).astype(np.float32)
+
+
+Grams = tuple[Counter[object], Counter[object]]
+"""Counts of words and of pairs of words."""
+
+
+def _grams(text: str) -> Grams:
+    words = [word[:_PREFIX] for word in split_words(text)]
+    return Counter(words), Counter(pairwise(words))
+
+
+def _overlaps(
+    texts: Sequence[Grams], references: Sequence[Grams]
+) -> tuple[NDArray[np.float64], NDArray[np.float64], NDArray[np.float64]]:
+    """Return clipped common counts (2, texts, references), and the sizes (2, texts) and (2, references)."""
+    shared = np.zeros((2, len(texts), len(references)))
+    for order in range(2):
+        columns = {
+            gram: index for index, gram in enumerate(dict.fromkeys(g for item in references for g in item[order]))
+        }
+        counts = np.array([[item[order][gram] for gram in columns] for item in references], np.float64)
+        for row, item in enumerate(texts):
+            known = [(columns[gram], count) for gram, count in item[order].items() if gram in columns]
+            if known:
+                numbers, text_counts = zip(*known, strict=True)
+                shared[order, row] = np.minimum(counts[:, list(numbers)], text_counts).sum(axis=1)
+    sizes = [
+        np.array([[sum(item[order].values()) for item in items] for order in range(2)], np.float64)
+        for items in (texts, references)
+    ]
+    return shared, sizes[0].reshape(2, -1), sizes[1].reshape(2, -1)

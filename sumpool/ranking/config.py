@@ -1,0 +1,47 @@
+"""Settings of the sentence ranker, section `select` of a recipe."""
+
+from pydantic import Field
+
+from sumpool.settings import Settings
+
+
+class BoostingConfig(Settings):
+    """Gradient boosted trees."""
+
+    trees: int = Field(300, ge=1)
+    """Trees."""
+    leaves: int = Field(16, ge=2)
+    """Leaves of a tree at most."""
+    learning_rate: float = Field(0.06, gt=0, le=1)
+    """Share of a tree's prediction that is added."""
+    min_rows: int = Field(60, ge=1)
+    """Sentences of a leaf at least."""
+    subsample: float = Field(0.5, gt=0, le=1)
+    """Share of the sentences that each tree is fitted to."""
+    columns: float = Field(0.5, gt=0, le=1)
+    """Share of the features that each tree may use."""
+    ridge: float = Field(5.0, ge=0)
+    """Penalty of large values of leaves, in sentences."""
+
+
+class RankingConfig(Settings):
+    """Sentence ranker, trained on the sentences of documents with summaries."""
+
+    enabled: bool = True
+    """Whether `sumpool train` fits a ranker; `summarize` uses the shipped one otherwise."""
+    documents: int = Field(3000, ge=1)
+    """Documents of the training split at most that the ranker is fitted to; of more a sample is taken."""
+    sentences: int = Field(400, ge=10)
+    """Sentences of a document at most; of more those with the highest labels and a sample of the others are taken."""
+    cues: int = Field(4000, ge=0)
+    """Cue words and pairs of words that are learnt at most."""
+    min_documents: int = Field(20, ge=1)
+    """Documents that a cue occurs in at least."""
+    ridge: float = Field(30.0, gt=0)
+    """Penalty of large weights of cues."""
+    seed: int = 1
+    """Seed of the samples."""
+    boosting: BoostingConfig = BoostingConfig()
+    """Trees over structure and words."""
+    agreement: BoostingConfig = BoostingConfig(trees=150, leaves=8, learning_rate=0.05, min_rows=200)
+    """Trees over their score and the agreement with sampled summaries."""

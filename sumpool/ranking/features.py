@@ -1,0 +1,147 @@
+"""Features of the sentences of a document for the ranker: places in its structure, and words.
+
+No list of words takes part: cue words and kinds of sections are learnt, see `cues`. Words are compared by their first
+letters, which needs no stemmer and serves every language with spaces.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from sumpool.documents.source_sentences import SourceSentence
+from sumpool.ranking.candidates import CandidateSentence
+from sumpool.ranking.outline import Outline, outline
+from sumpool.ranking.word_features import Values, lexical_features, split_words, style_features
+from sumpool.text.language import ENGLISH
+
+FEATURES: Final = (
+    "position",
+    "log_index",
+    "log_index_from_end",
+    "index_in_section",
+    "log_paragraph_in_section",
+    "log_paragraph",
+    "index_in_paragraph",
+    "paragraph_size",
+    "from_end_of_paragraph",
+    "is_list_item",
+    "section_position",
+    "log_section",
+    "log_section_size",
+    "section_share",
+    "is_before_headings",
+    "log_sections",
+    "log_sentences",
+    "log_words",
+    "word_length",
+    "digits",
+    "capitals",
+    "brackets",
+    "commas",
+    "quotes",
+    "marks",
+    "ends_with_full_stop",
+    "log_document_words",
+    "mean_words",
+    "centrality",
+    "centrality_rank",
+    "frame_centrality",
+    "frame_centrality_rank",
+    "is_in_frame",
+    "paragraph_centrality",
+    "content_words",
+    "common_words",
+    "mean_log_frequency",
+    "max_log_frequency",
+    "first_mentions",
+    "later_mentions",
+    "title_overlap",
+    "title_recall",
+    "has_title",
+    "heading_overlap",
+    "section_overlap",
+    "first_overlap",
+    "previous_overlap",
+    "is_dependent",
+)
+"""Names of the features, in the order of the columns."""
+
+
+@dataclass(frozen=True)
+class SentenceFeatures:
+    """Features of the candidates of a document.
+
+    Attributes:
+        values: (candidates, features), by the names in `FEATURES`; NaN where unknown.
+        words: Lower-case words of each candidate, function words included.
+        headings: Lower-case words of the heading of each candidate's section.
+        agreement: (candidates, agreement features), see `agreement_features`; None without sampled summaries.
+    """
+
+    values: NDArray[np.float32]
+    words: tuple[tuple[str, ...], ...]
+    headings: tuple[tuple[str, ...], ...]
+    agreement: NDArray[np.float32] | None = None
+
+    def __len__(self) -> int:
+        return len(self.words)
+
+
+def sentence_features(
+    sentences: Sequence[SourceSentence], candidates: Sequence[CandidateSentence], title: str, language: str = ENGLISH
+) -> SentenceFeatures:
+    """Compute the features of the candidates of a document.
+
+    Args:
+        sentences: Sentences of the document, see `source_sentences`.
+        candidates: Candidates among its sentences of prose.
+        title: Title of the document; empty if it has none.
+        language: Code of its language.
+    """
+    places = outline(sentences)
+    texts = [sentences[index].text for index in places.indices.tolist()]
+    words = [split_words(text, language) for text in texts]
+    headings = [tuple(split_words(heading, language)) for heading in places.headings]
+    rows = np.searchsorted(places.indices, [candidate.index for candidate in candidates])
+    columns = {
+        **_structure(places),
+        **style_features(texts, words),
+        **lexical_features(words, headings, split_words(title, language), places, language),
+    }
+    dependent = np.array([candidate.predecessor is not None for candidate in candidates], np.float64)
+    table = [columns[name][rows] for name in FEATURES[:-1]]
+    return SentenceFeatures(
+        np.column_stack([*table, dependent]).astype(np.float32),
+        tuple(tuple(words[row]) for row in rows.tolist()),
+        tuple(headings[section] for section in places.section[rows].tolist()),
+    )
+
+
+def _structure(places: Outline) -> dict[str, Values]:
+    count = len(places.indices)
+    order = np.arange(count, dtype=np.float64)
+    sizes = np.bincount(places.section, minlength=len(places.headings)).astype(np.float64)
+    paragraph_sizes = np.bincount(places.paragraph).astype(np.float64) if count else np.zeros(0)
+    used, section = np.unique(places.section, return_inverse=True)
+    return {
+        "position": order / max(count, 1),
+        "log_index": np.log1p(order),
+        "log_index_from_end": np.log1p(count - 1 - order),
+        "index_in_section": places.in_section.astype(np.float64),
+        "log_paragraph_in_section": np.log1p(places.paragraph_in_section),
+        "log_paragraph": np.log1p(places.paragraph),
+        "index_in_paragraph": places.in_paragraph.astype(np.float64),
+        "paragraph_size": paragraph_sizes[places.paragraph],
+        "from_end_of_paragraph": paragraph_sizes[places.paragraph] - 1 - places.in_paragraph,
+        "is_list_item": places.is_item.astype(np.float64),
+        "section_position": section / max(len(used), 1),
+        "log_section": np.log1p(section),
+        "log_section_size": np.log1p(sizes[places.section]),
+        "section_share": sizes[places.section] / max(count, 1),
+        "is_before_headings": (places.section == 0).astype(np.float64),
+        "log_sections": np.full(count, np.log(max(len(used), 1))),
+        "log_sentences": np.full(count, np.log(max(count, 1))),
+    }

@@ -1,0 +1,133 @@
+"""Training of the ranker: cue words by ridge regression, then boosted trees, on the sentences of documents."""
+
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+import numpy as np
+from numpy.typing import NDArray
+
+from sumpool.ranking.boosting import fit_forest
+from sumpool.ranking.config import RankingConfig
+from sumpool.ranking.cues import fit_cues, frequent_cues
+from sumpool.ranking.features import SentenceFeatures
+from sumpool.ranking.forest import Forest, Values
+from sumpool.ranking.ranker import Cues, Ranker, with_agreement, with_cues
+
+_FOLDS = 2
+"""Parts of the documents; the cue scores that the trees learn from are fitted on the other part."""
+_MIN_HEADING_CUES = 0.25
+"""Share of the documents that a cue of a heading occurs in at least, relative to a cue of a sentence."""
+
+
+@dataclass(frozen=True)
+class RankingExample:
+    """A document with labels.
+
+    Attributes:
+        features: Features of its candidates.
+        labels: Label of each candidate, see `sentence_labels`.
+        kind: Kind of the document; all kinds count the same.
+    """
+
+    features: SentenceFeatures
+    labels: NDArray[np.float64]
+    kind: str = ""
+
+
+def fit_ranker(examples: Sequence[RankingExample], config: RankingConfig) -> Ranker:
+    """Fit a ranker; deterministic given the seed of the settings.
+
+    Args:
+        examples: Documents with labels, at least one with a candidate.
+        config: Settings.
+
+    Raises:
+        ValueError: If there is no candidate.
+    """
+    examples = [sampled(example, config, number) for number, example in enumerate(examples) if len(example.features)]
+    if not examples:
+        raise ValueError("examples must have at least one candidate, got none")
+    folds = np.arange(len(examples)) % _FOLDS if len(examples) >= _FOLDS else np.zeros(len(examples), np.int64)
+    tables = [with_cues(example.features, Cues({}, {})) for example in examples]
+    for fold in np.unique(folds):
+        others = [example for example, other in zip(examples, folds, strict=True) if other != fold] or examples
+        cues = _fit_cues(others, config)
+        for index in np.flatnonzero(folds == fold):
+            tables[index] = with_cues(examples[index].features, cues)
+    forest = fit_forest(
+        np.concatenate(tables), targets(examples), sentence_weights(examples), config.boosting, config.seed
+    )
+    return Ranker(_fit_cues(examples, config), forest)
+
+
+def fit_agreement(ranker: Ranker, examples: Sequence[RankingExample], config: RankingConfig) -> Ranker:
+    """Return the ranker with trees over its score and the agreement with sampled summaries.
+
+    Args:
+        ranker: The ranker.
+        examples: Documents with labels and agreement that neither ranker nor model was trained on.
+        config: Settings.
+    """
+    rows = [
+        with_agreement(Ranker(ranker.cues, ranker.structure).score(item.features), item.features) for item in examples
+    ]
+    weights = sentence_weights(examples)
+    forest: Forest = fit_forest(np.concatenate(rows), targets(examples), weights, config.agreement, config.seed)
+    return Ranker(ranker.cues, ranker.structure, forest)
+
+
+def sampled(example: RankingExample, config: RankingConfig, number: int) -> RankingExample:
+    """Return an example with at most `config.sentences` candidates: half by label, half at random.
+
+    Args:
+        example: The example.
+        config: Settings.
+        number: Number of the example, which decides the sample together with the seed.
+    """
+    count = len(example.features)
+    if count <= config.sentences:
+        return example
+    best = np.argsort(-example.labels, kind="stable")
+    half = config.sentences // 2
+    others = np.random.default_rng((config.seed, number)).permutation(best[half:])[: config.sentences - half]
+    rows = np.sort(np.concatenate([best[:half], others]))
+    features = example.features
+    kept = replace(
+        features,
+        values=features.values[rows],
+        words=tuple(features.words[row] for row in rows),
+        headings=tuple(features.headings[row] for row in rows),
+        agreement=None if features.agreement is None else features.agreement[rows],
+    )
+    return replace(example, features=kept, labels=example.labels[rows])
+
+
+def targets(examples: Sequence[RankingExample]) -> Values:
+    """Return the labels less the mean of their document, (sentences,)."""
+    return np.concatenate([example.labels - example.labels.mean() for example in examples])
+
+
+def sentence_weights(examples: Sequence[RankingExample]) -> Values:
+    """Return the weights of sentences, (sentences,), with mean 1; kinds, and documents of a kind, weigh the same."""
+    documents = Counter(example.kind for example in examples)
+    weights = np.concatenate(
+        [np.full(len(item.labels), 1 / (documents[item.kind] * len(item.labels))) for item in examples]
+    )
+    return np.asarray(weights / weights.mean())
+
+
+def _fit_cues(examples: Sequence[RankingExample], config: RankingConfig) -> Cues:
+    kinds = [example.kind for example in examples]
+    sentences = [example.features.words for example in examples]
+    headings = [tuple(dict.fromkeys(example.features.headings)) for example in examples]
+    cues = frequent_cues(sentences, kinds, minimum=config.min_documents, maximum=config.cues)
+    minimum = max(1, round(config.min_documents * _MIN_HEADING_CUES))
+    heading_cues = frequent_cues(headings, kinds, minimum=minimum, maximum=config.cues // 4)
+    values, weights = targets(examples), sentence_weights(examples)
+    flat = [words for document in sentences for words in document]
+    flat_headings = [words for example in examples for words in example.features.headings]
+    return Cues(
+        fit_cues(cues, flat, values, weights, config.ridge),
+        fit_cues(heading_cues, flat_headings, values, weights, config.ridge),
+    )

@@ -1,0 +1,65 @@
+"""Sum of regression trees: prediction for rows of features, in numpy."""
+
+from dataclasses import dataclass
+from typing import Final, final
+
+import numpy as np
+from numpy.typing import NDArray
+
+Values = NDArray[np.float64]
+Matrix = NDArray[np.float32]
+
+LEAF: Final = -1
+"""Feature of a leaf."""
+
+
+@final
+@dataclass(frozen=True)
+class Forest:
+    """Sum of regression trees, as arrays over the nodes of all trees.
+
+    A row goes to `left` if its feature is at most `threshold` or missing, else to `left + 1`.
+
+    Attributes:
+        roots: Node that each tree begins at, (trees,).
+        feature: Feature of each node, (nodes,); -1 at leaves.
+        threshold: Threshold of each node, (nodes,).
+        left: Left child of each node, (nodes,).
+        value: Value of each leaf, (nodes,); 0 at other nodes.
+        base: Prediction without trees.
+    """
+
+    roots: NDArray[np.int32]
+    feature: NDArray[np.int16]
+    threshold: NDArray[np.float32]
+    left: NDArray[np.int32]
+    value: NDArray[np.float32]
+    base: float
+
+    def predict(self, rows: Matrix) -> Values:
+        """Return the prediction for each row of features, (rows,)."""
+        values = np.where(np.isnan(rows), np.float32(-np.inf), rows)  # (rows, features)
+        nodes = np.repeat(self.roots[None], len(rows), axis=0)  # (rows, trees)
+        index = np.arange(len(rows))[:, None]
+        while True:
+            feature = self.feature[nodes]
+            inner = feature != LEAF
+            if not inner.any():
+                return np.asarray(self.base + self.value[nodes].sum(axis=1, dtype=np.float64))
+            right = values[index, feature] > self.threshold[nodes]
+            nodes = np.where(inner, self.left[nodes] + right, nodes)
+
+    def validated(self) -> "Forest":
+        """Return the forest.
+
+        Raises:
+            ValueError: If its arrays differ in length, or a child does not stand behind its parent.
+        """
+        nodes = len(self.feature)
+        if not len(self.threshold) == len(self.left) == len(self.value) == nodes:
+            raise ValueError(f"arrays of a forest must be of one length, got {nodes} features and others")
+        inner = np.flatnonzero(self.feature != LEAF)
+        is_ordered = (self.left[inner] > inner) & (self.left[inner] + 1 < nodes)
+        if not is_ordered.all() or not ((self.roots >= 0) & (self.roots < nodes)).all():
+            raise ValueError("children of a forest must stand behind their parents, got others")
+        return self

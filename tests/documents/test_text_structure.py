@@ -1,0 +1,81 @@
+from itertools import pairwise
+
+import pytest
+
+from sumpool.documents.text_structure import text_spans
+
+PARAGRAPH = "A paragraph of more than seventy-five characters in one line, so that short lines above are headings."
+TEXT = f"""# A title
+
+Some prose
+in two lines.
+- the first item
+- the second item
+  goes on
+
+INTRODUCTION
+The prose below a heading in capitals.
+
+2.1. A numbered heading
+
+{PARAGRAPH}
+
+```
+code = 1
+
+## more code
+```
+
+| a | b |
+|---|---|
+| c | d |
+
+Underlined
+==========
+
+A short heading
+
+{PARAGRAPH}
+
+    x = f(y); z = {{1}}
+
+1. The first item of a list.
+
+2. The second item.
+
+A short last line
+"""
+
+
+def test_parts_have_kinds_and_levels() -> None:
+    assert [(span.kind, span.level, TEXT[span.start : span.end].split("\n")[0]) for span in text_spans(TEXT)] == [
+        ("heading", 1, "# A title"),
+        ("paragraph", 0, "Some prose"),
+        ("list_item", 0, "- the first item"),
+        ("list_item", 0, "- the second item"),
+        ("heading", 1, "INTRODUCTION"),
+        ("paragraph", 0, "The prose below a heading in capitals."),
+        ("heading", 2, "2.1. A numbered heading"),
+        ("paragraph", 0, PARAGRAPH),
+        ("code", 0, "```"),
+        ("table_row", 0, "| a | b |"),
+        ("table_row", 0, "|---|---|"),
+        ("table_row", 0, "| c | d |"),
+        ("heading", 1, "Underlined"),
+        ("heading", 1, "=========="),
+        ("heading", 2, "A short heading"),
+        ("paragraph", 0, PARAGRAPH),
+        ("code", 0, "    x = f(y); z = {1}"),
+        ("list_item", 0, "1. The first item of a list."),
+        ("list_item", 0, "2. The second item."),
+        ("paragraph", 0, "A short last line"),
+    ]
+
+
+@pytest.mark.parametrize(
+    "text", [TEXT, "", "\n\n", "x", "```\nopen", "# a\n# b\nc", "| a\n- b\n\n\n===\n", "a\r\n\r\nb\r\n"]
+)
+def test_parts_hold_every_visible_character_in_order(text: str) -> None:
+    spans = text_spans(text)
+    assert all(first.end <= second.start for first, second in pairwise(spans))
+    assert "".join("".join(text[span.start : span.end].split()) for span in spans) == "".join(text.split())

@@ -1,0 +1,60 @@
+"""Documents with a planted signal: the sentences that say what the document is are those of the reference."""
+
+import random
+
+from sumpool.documents.document import Document
+from sumpool.documents.source_sentences import source_sentences
+from sumpool.evaluation.agreement import RougeTokenizer
+from sumpool.ranking.candidates import find_candidates
+from sumpool.ranking.features import SentenceFeatures, sentence_features
+from sumpool.ranking.fit import RankingExample
+from sumpool.ranking.labels import sentence_labels
+from sumpool.text.sentences import SentenceSplitter
+
+SPLITTER = SentenceSplitter.default()
+WORDS = [
+    "gateway",
+    "packet",
+    "router",
+    "channel",
+    "buffer",
+    "signal",
+    "driver",
+    "window",
+    "socket",
+    "thread",
+    "module",
+    "kernel",
+    "record",
+    "vector",
+]
+
+
+def example(seed: int, kind: str = "") -> RankingExample:
+    """Return a document whose reference stands behind "We describe" in a random section of three."""
+    generator = random.Random(seed)
+    names = generator.sample(WORDS, 6)
+    sections = []
+    place = generator.randrange(3)
+    for number in range(3):
+        sentences = [
+            f"The {names[0]} of the {generator.choice(WORDS)} is a {generator.choice(WORDS)} in the {names[1]}."
+            for _ in range(5)
+        ]
+        if number == place:
+            sentences.insert(
+                generator.randrange(1, 4), f"We describe the {names[2]} and the {names[3]} for the {names[4]}."
+            )
+        sections.append(f"## Part {number}\n\n" + " ".join(sentences))
+    reference = f"We describe the {names[2]} and the {names[3]} for the {names[4]}."
+    text = "\n\n".join(sections)
+    features, texts = featured(text)
+    return RankingExample(features, sentence_labels(texts, reference, RougeTokenizer(stemmer=True).tokenize), kind)
+
+
+def featured(text: str, title: str = "") -> tuple[SentenceFeatures, list[str]]:
+    """Return features and texts of the candidates of a text."""
+    document = Document("a", text, title=title)
+    sentences = source_sentences(document, SPLITTER)
+    candidates = find_candidates(document, sentences, "en")
+    return sentence_features(sentences, candidates, title), [item.text for item in candidates]

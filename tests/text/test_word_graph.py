@@ -1,0 +1,42 @@
+import numpy as np
+
+from sumpool.text.word_graph import WordGraph
+
+SENTENCES: tuple[list[str], ...] = (["a", "b", "a"], ["b", "c"], [], ["c", "d"], ["e"])
+
+
+def test_edges_are_the_distinct_words_of_sentences() -> None:
+    graph, columns = WordGraph.of(SENTENCES)
+    assert list(zip(graph.sentence, graph.word, graph.count, strict=True)) == [
+        (0, columns["a"], 2),
+        (0, columns["b"], 1),
+        (1, columns["b"], 1),
+        (1, columns["c"], 1),
+        (3, columns["c"], 1),
+        (3, columns["d"], 1),
+        (4, columns["e"], 1),
+    ]
+    assert (graph.sentences, graph.words) == (5, 5)
+    assert graph.word_frequency().tolist() == [1, 2, 2, 1, 1]
+
+
+def test_lexrank_is_the_stationary_distribution_of_the_dense_walk() -> None:
+    graph, _ = WordGraph.of(SENTENCES)
+    counts = np.zeros((5, 5))
+    counts[graph.sentence, graph.word] = graph.count
+    vectors = counts * np.log(5 / graph.word_frequency())
+    vectors /= np.maximum(np.linalg.norm(vectors, axis=1, keepdims=True), 1e-12)
+    similarity = vectors @ vectors.T
+    walk = similarity / np.maximum(similarity.sum(axis=1), 1e-12)
+    expected = np.full(5, 0.2)
+    for _ in range(300):
+        expected = 0.15 / 5 + 0.85 * walk @ expected
+    np.testing.assert_allclose(graph.lexrank(), expected, atol=1e-4)
+
+
+def test_a_part_of_the_sentences_keeps_the_numbers_of_words() -> None:
+    graph, _ = WordGraph.of(SENTENCES)
+    part = graph.among(np.array([False, True, False, True, True]))
+    assert part.sentence.tolist() == [0, 0, 1, 1, 2]
+    assert (part.sentences, part.words) == (3, 5)
+    assert WordGraph.of([])[0].lexrank().tolist() == []
