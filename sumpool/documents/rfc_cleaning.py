@@ -10,10 +10,21 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from typing import Literal
 
-from sumpool.documents.rfc_pages import indentation, numbered_lines
+from sumpool.documents.rfc_pages import numbered_lines
+from sumpool.documents.rfc_sections import (
+    SECTION_NUMBER,
+    Block,
+    dropped_sections,
+    has_columns,
+    is_rule,
+    is_running_text,
+    lacks_punctuation,
+    opens_dropped_section,
+    reads_as_prose,
+)
 
-Block = list[str]
-"""Consecutive non-empty lines with their indentation; at least one."""
+CLEANING_REVISION = 1
+"""Number of the cleaning, part of the fingerprint of prepared data: raise it with every change of `clean_body`."""
 
 Part = Literal["front", "dropped", "drawing", "fragment", "prose"]
 """Part of an RFC that a block belongs to: front page, dropped section, drawing or table, heading or caption, prose."""
@@ -36,32 +47,14 @@ class RfcBlock:
     section: str = ""
 
 
-_DROPPED_SECTIONS = frozenset(
-    re.split(
-        r",?\s*\n\s*|, ",
-        """abstract
-        status of this memo, status of this document, status of memo, status of this rfc, status of the memo, status
-        copyright notice, copyright, full copyright statement, copyright statement, full copyright, legal notice
-        intellectual property, intellectual property statement, disclaimer of validity, disclaimer
-        table of contents, contents, list of figures, list of tables
-        author's address, authors' addresses, author's addresses, authors' address, authors addresses
-        authors address, author address, author addresses, author information, author's information, authors
-        author, editor's address, editors' addresses, authors' contact information, author's contact information
-        addresses of authors""",
-    )
-)
-"""Names of removed sections: formalities, and the abstract."""
-
 _LEGAL = re.compile(
-    r"Copyright \([cC]\)|This document is subject to BCP 78"
+    r"Copyright \([cC]\)|This document is subject to (?:BCP 78|the rights)"
     r"|This document and (?:the information contained|translations of it)|The limited permissions granted above"
     r"|The IETF takes no position regarding the validity|Copies of IPR disclosures"
     r"|The IETF invites any interested party|Funding for the RFC Editor function"
 )
-SECTION_NUMBER = re.compile(r"^\s*(?:(?:appendix\s+)?(?:[a-z]|\d+)(?:\.\d+)*\.?|[ivx]+\.)\s+(?=\S)", re.IGNORECASE)
-_PAGE_REFERENCE = re.compile(r"(?:\.\s?){3,}\s*\d*\s*$|\s{2,}\d+\s*$")
-_COLUMNS = re.compile(r"\S {9,}\S|(?:\. ?){4,}")
 _BROKEN_WORD = re.compile(r"(?<=\w)- (?=[a-z0-9])(?!(?:and|or|to) )")
+_CORNER = re.compile(r"--\+|\+--")
 _NO_LETTERS = bytes(code for code in range(128) if not chr(code).isalpha())
 
 _STAMP = re.compile(
@@ -89,7 +82,7 @@ def classify_blocks(text: str) -> Iterator[RfcBlock]:
     """Yield all blocks of an RFC in order, without page breaks."""
     numbers, blocks = _blocks(numbered_lines(text))
     start = _title_blocks(blocks)
-    sections = [""] * start + _dropped_sections(blocks[start:])
+    sections = [""] * start + dropped_sections(blocks[start:])
     for index, (number, block, section) in enumerate(zip(numbers, blocks, sections, strict=True)):
         if index < start:
             part: Part = "front"
@@ -135,73 +128,28 @@ def _blocks(lines: Iterable[tuple[int, str]]) -> tuple[list[int], list[Block]]:
 def _title_blocks(blocks: list[Block]) -> int:
     """Count the blocks before the first section or paragraph: stream, number, authors, date, title."""
     for index, block in enumerate(blocks[:12]):
-        if _opens_dropped_section(block) or SECTION_NUMBER.match(block[0]) or _is_running_text(block):
+        if opens_dropped_section(block) or SECTION_NUMBER.match(block[0]) or is_running_text(block):
             return index
     return min(1, len(blocks))
 
 
-def _dropped_sections(blocks: list[Block]) -> list[str]:
-    """Name the section of `_DROPPED_SECTIONS` that each block belongs to, up to the next heading; empty outside.
-
-    Entries of a table of contents look like headings; a table of contents is dropped up to the first paragraph.
-    """
-    sections: list[str] = []
-    dropped: Block | None = None
-    name = ""
-    for block in blocks:
-        if _opens_dropped_section(block):
-            dropped, name = block, section_name(block)
-        elif dropped and (
-            _is_running_text(block) if "contents" in name else _is_heading(block, indentation(dropped[0]))
-        ):
-            dropped, name = None, ""
-        sections.append(name)
-    return sections
-
-
-def _opens_dropped_section(block: Block) -> bool:
-    if len(block[0]) > 60:
-        return False
-    name = section_name(block)
-    return name in _DROPPED_SECTIONS and (len(block) == 1 or " " in name)
-
-
-def section_name(block: Block) -> str:
-    """Return the section name in a heading, in lower case and without the section number."""
-    return SECTION_NUMBER.sub("", block[0], count=1).strip(" .:-=").lower().replace("\u2019", "'")
-
-
-def _is_heading(block: Block, indent: int) -> bool:
-    line = block[0]
-    if len(line) > 100 or indentation(line) > indent or _PAGE_REFERENCE.search(line):
-        return False
-    return (len(block) <= 2 and bool(SECTION_NUMBER.match(line))) or (len(block) == 1 and _lacks_punctuation(line))
-
-
-def _is_running_text(block: Block) -> bool:
-    """Return whether a block is running text, not a title, columns or a table of contents."""
-    return (
-        len(block) > 1
-        and max(map(len, block)) > 50
-        and not _lacks_punctuation(block[-1])
-        and not _COLUMNS.search(" ".join(block).lstrip())
-        and 3 * sum(bool(SECTION_NUMBER.match(line)) for line in block) <= len(block)
-    )
-
-
 def is_drawing(block: Block) -> bool:
-    """Return whether a block is a drawing, a numeric table or a dump, by its fraction of letters and its rules."""
+    """Return whether a block is a drawing, a numeric table or a dump, by its fraction of letters and its rules.
+
+    Sentences with many numbers, or with names between bars ("the |Origin| header"), are none.
+    """
     text = "".join("".join(block).split()).encode("ascii", "ignore")
-    if len(text.translate(None, _NO_LETTERS)) < 0.7 * len(text):
-        return True
-    return sum(line.count("|") > 1 or "--+" in line or "+--" in line or "====" in line for line in block) > 1
+    if len(text.translate(None, _NO_LETTERS)) >= 0.7 * len(text) and sum(map(_is_drawn, block)) < 2:
+        return False
+    is_prose = reads_as_prose(block) and not lacks_punctuation(block[-1])
+    return not is_prose or has_columns(block) or any(is_rule(line) or _CORNER.search(line) for line in block)
+
+
+def _is_drawn(line: str) -> bool:
+    """Return whether a line has cells between bars, or parts of a rule."""
+    return line.count("|") > 1 or bool(_CORNER.search(line)) or "====" in line
 
 
 def _is_prose(paragraph: str) -> bool:
     """Return whether a paragraph is prose, not a heading, a caption or a legal notice."""
-    return (len(paragraph) >= 75 or not _lacks_punctuation(paragraph)) and not _LEGAL.match(paragraph)
-
-
-def _lacks_punctuation(line: str) -> bool:
-    """Return whether a line does not end in punctuation."""
-    return line[-1] not in ".:;,?!)\"'"
+    return (len(paragraph) >= 75 or not lacks_punctuation(paragraph)) and not _LEGAL.match(paragraph)

@@ -1,14 +1,21 @@
-"""Removal of page breaks, headers and footers from RFC texts."""
+"""Removal of page breaks, headers, footers and double spacing from RFC texts."""
 
 import re
 from collections import Counter
 from dataclasses import dataclass
-from itertools import zip_longest
+from itertools import pairwise, zip_longest
 
 _PAGE_END = re.compile(r"(\[[Pp]age +[\divxlc]+\][^\n]*(?:\s*\f)?|\f)")
 _HEADER = re.compile(r"\s*(?:NWG/)?RFC[ :#-]*\d+\b|.*\s(?:19|20)\d\d$")
 _PAGE_NUMBER = re.compile(r"\s*(?:[Pp]age)?[- ]*[\divxlc]{1,4}[- ]*$")
 _VARYING = re.compile(r"[\d\s]+")
+_CELLS = re.compile(r"\S {5,}\S|\. ?\. ?\. ?\.")
+_LIST_MARK = re.compile(r"\s*(?:[-*+o]|\(?[a-z0-9]{1,3}[.)]) ")
+_REVISION_BAR = re.compile(r"^([^|]*[^|\s])\s{2,}\|$")
+_MIN_LINES = 20
+"""Long lines that stand alone in a double-spaced text although their sentence goes on."""
+_RAGGED = 15
+"""Columns that a line of a paragraph may end before the right edge."""
 
 
 @dataclass(frozen=True)
@@ -25,9 +32,10 @@ class PrintedPage:
 
 
 def remove_page_breaks(text: str) -> list[str]:
-    """Remove headers and footers, and rejoin paragraphs that span a page break.
+    """Remove headers and footers, and rejoin paragraphs that span a page break or have an empty line after every line.
 
-    Headers and footers are recognised by their form, or by recurring at the edge of many pages.
+    Headers and footers are recognised by their form, or by recurring at the edge of many pages. Double spacing is
+    recognised by long lines that stand alone although their sentence goes on.
 
     Returns:
         Lines without trailing space and tabs.
@@ -36,7 +44,7 @@ def remove_page_breaks(text: str) -> list[str]:
 
 
 def numbered_lines(text: str) -> list[tuple[int, str]]:
-    """Remove page breaks as `remove_page_breaks`; each line with its number in the text, from 1."""
+    """Remove page breaks and double spacing as `remove_page_breaks`; each line with its number in the text, from 1."""
     pages = split_pages(text)
     edges = Counter(_shape(line) for page in pages for line in (*_top(page.lines), page.lines[-1]))
     common = {shape for shape, times in edges.items() if times > max(2, len(pages) // 4)}
@@ -49,7 +57,7 @@ def numbered_lines(text: str) -> list[tuple[int, str]]:
         if lines and not _continues(lines[-1][1], page.lines[first]):
             lines.append((page.first + first, ""))
         lines += enumerate(page.lines[first:last], page.first + first)
-    return lines
+    return _single_spaced(lines)
 
 
 def indentation(line: str) -> int:
@@ -111,3 +119,33 @@ def _continues(before: str, after: str) -> bool:
     """Return whether a paragraph continues on the next page."""
     indent = indentation(before)
     return len(before) > 50 and before[-1] not in ".:;?!" and indent <= indentation(after) < indent + 5
+
+
+def _single_spaced(lines: list[tuple[int, str]]) -> list[tuple[int, str]]:
+    """Remove the empty lines inside paragraphs of a double-spaced text; other texts are returned unchanged."""
+    texts = ["", *(line for _, line in lines), ""]
+    starts = [line.lstrip() for line in texts]
+    ends = sorted(len(line) for line in texts if len(line) > 50)
+    alone = sum(
+        len(line) > 50 and not before and not after and line[-1] not in ".:;?!" and behind[:1].islower()
+        for before, line, after, behind in zip(texts, texts[1:], texts[2:], starts[3:], strict=False)
+    )
+    if alone < _MIN_LINES or 10 * alone < len(ends):
+        return lines
+    edge = ends[len(ends) * 9 // 10]
+    lines = [(number, _REVISION_BAR.sub(r"\1", line)) for number, line in lines]
+    texts[1:-1] = [line for _, line in lines]
+    return [
+        (number, line)
+        for (number, line), (before, _), (_, after) in zip(lines, pairwise(texts), pairwise(texts[1:]), strict=False)
+        if line or not before or not after or not _goes_on(before, after, edge)
+    ]
+
+
+def _goes_on(before: str, after: str, edge: int) -> bool:
+    """Return whether two lines of a double-spaced text belong to one paragraph, given the column of the right edge."""
+    if _CELLS.search(before.lstrip()) or _CELLS.search(after.lstrip()) or _LIST_MARK.match(after):
+        return False
+    if after.lstrip()[0].islower() and len(before) > 40:
+        return True
+    return len(before) >= edge - _RAGGED and indentation(after) < indentation(before) + 4

@@ -65,6 +65,13 @@ def test_fingerprint_depends_on_settings_and_files(source: Path) -> None:
     assert len(fingerprint_of(source)) == len(before)  # the source itself says what is missing
 
 
+def test_fingerprint_depends_on_the_cleaning_of_rfcs(monkeypatch: pytest.MonkeyPatch) -> None:
+    config = DataConfig.model_validate({"source": {"kind": "rfc"}})
+    before = fingerprint(config)
+    monkeypatch.setattr("sumpool.data.sources.rfc.CLEANING_REVISION", 10**6)
+    assert fingerprint(config) != before
+
+
 def test_fingerprint_depends_on_the_tokenizer(source: Path, tmp_path: Path) -> None:
     def taken(folder: Path, vocabulary: int | None = None) -> str:
         source_config = FileConfig(path=source, field="text")

@@ -55,3 +55,42 @@ def test_text_without_pages_is_kept() -> None:
 
 def test_indentation_counts_spaces() -> None:
     assert indentation("   x y") == 3
+
+
+def double_spaced(paragraphs: list[list[str]]) -> str:
+    return "\n\n\n".join("\n\n".join(lines) for lines in paragraphs)
+
+
+SENTENCE = [
+    "     A modem that answers  too  early  spoils  the  whole  call,  and",
+    "nobody  at the other end can tell whether the line or the program is",
+    "to  blame  for it.",
+]
+
+
+def test_double_spaced_paragraphs_are_rejoined() -> None:
+    lines = remove_page_breaks(double_spaced([["     1.  Modems"], *[SENTENCE] * 12]))
+    assert lines[:7] == ["     1.  Modems", "", "", *SENTENCE, ""]
+    assert [line for line in lines if line] == ["     1.  Modems", *SENTENCE * 12]
+    assert lines.count("") == 24
+
+
+def test_double_spaced_tables_and_list_items_stay_apart() -> None:
+    table = [
+        "the name of the field       the octets of it in the leader of a message",
+        "the number of the host      one octet, the first one of the message",
+    ]
+    items = ["     o A modem that is deaf to the tones of all the other modems in", "     o another town"]
+    lines = remove_page_breaks(double_spaced([*[SENTENCE] * 12, table, items]))
+    assert lines[-8:] == [table[0], "", table[1], "", "", items[0], "", items[1]]
+
+
+def test_revision_bars_of_double_spaced_text_are_removed() -> None:
+    marked = [f"{line:76}|" for line in SENTENCE]
+    lines = remove_page_breaks(double_spaced([*[SENTENCE] * 12, marked]))
+    assert [line for line in lines if line][-3:] == SENTENCE
+
+
+def test_single_spaced_lists_keep_their_empty_lines() -> None:
+    entries = [f"{number:3} Postel    A Title That Is As Long As A Line Of A Paragraph" for number in range(40)]
+    assert remove_page_breaks("\n\n".join(entries)).count("") == 39

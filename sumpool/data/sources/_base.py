@@ -57,6 +57,10 @@ class SourceConfig(Settings, ABC):
         """Return messages about guessed settings and excluded documents; none by default."""
         return ()
 
+    def revision(self) -> int:
+        """Return the number of the cleaning; raising it makes prepared data stale although its files are unchanged."""
+        return 0
+
     def files(self) -> Iterator[Path]:
         """List the files that the rows are read from, so that changes to them are detected.
 

@@ -16,7 +16,7 @@ from pydantic import Field
 
 from sumpool.data.sources._base import Example, Reject, SourceConfig, Split
 from sumpool.data.sources._rfc_series import File, series_files
-from sumpool.documents.rfc_cleaning import clean_abstract, clean_body
+from sumpool.documents.rfc_cleaning import CLEANING_REVISION, clean_abstract, clean_body
 
 _RELATIONS = ("obsoletes", "obsoleted_by", "updates", "updated_by")
 _RFC_NUMBER = re.compile(r"\s*RFC\s*0*(\d+)\s*", re.IGNORECASE)
@@ -64,6 +64,10 @@ class RfcSourceConfig(SourceConfig):
             f"RFCs with fewer than {self.abstract_words} words of abstract or {self.body_words} of body are excluded",
             "training excludes RFCs that revise a validation or test RFC, or are revised by one",
         )
+
+    def revision(self) -> int:
+        """Return the number of the cleaning of RFCs."""
+        return CLEANING_REVISION
 
     def files(self) -> Iterator[Path]:
         """List the files of the series, or the archive of the bundled sample."""

@@ -10,8 +10,9 @@ from collections.abc import Iterator
 from sumpool.documents.decoding import decode_text
 from sumpool.documents.document import ParsedDocument, ReadOptions, TextBlock
 from sumpool.documents.plain_text.shapes import list_item
-from sumpool.documents.rfc_cleaning import SECTION_NUMBER, RfcBlock, classify_blocks, is_drawing, section_name, unwrap
+from sumpool.documents.rfc_cleaning import RfcBlock, classify_blocks, is_drawing, unwrap
 from sumpool.documents.rfc_pages import indentation
+from sumpool.documents.rfc_sections import SECTION_NUMBER, section_name
 
 _CAPTION = re.compile(r"(?:Figure|Table|Fig\.)\s+\d+", re.IGNORECASE)
 _NUMBER = re.compile(r"\s*(?:appendix\s+)?(?P<number>[a-z](?:\.\d+)*|\d+(?:\.\d+)*)\.?\s", re.IGNORECASE)
