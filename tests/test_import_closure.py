@@ -7,9 +7,13 @@ import sys
 from collections.abc import Iterator
 from pathlib import Path
 
+import pytest
+
 ROOT = Path(__file__).parents[1]
 SUMMARIZE_FILES = 70
-"""Files that `sumpool.workflows.summarize` reaches by import statements, itself included."""
+"""Files that each module of `SUMMARIZE_MODULES` reaches by import statements, itself included."""
+SUMMARIZE_MODULES = ("sumpool.workflows.summarize", "sumpool.inference.summaries")
+"""The workflow, and the summaries of a model, which the workflow loads by name."""
 
 
 def file_of(module: str) -> Path | None:
@@ -40,8 +44,9 @@ def closure(module: str) -> set[Path]:
     return reached
 
 
-def test_summarize_needs_few_files() -> None:
-    files = closure("sumpool.workflows.summarize")
+@pytest.mark.parametrize("module", SUMMARIZE_MODULES)
+def test_summarize_needs_few_files(module: str) -> None:
+    files = closure(module)
     assert len(files) <= SUMMARIZE_FILES, "\n".join(sorted(str(path.relative_to(ROOT)) for path in files))
 
 

@@ -22,8 +22,10 @@ from sumpool.data.sources._base import Example
 from sumpool.data.sources.rfc import RfcSourceConfig
 from sumpool.documents.document import Document
 from sumpool.documents.read import read_documents
-from sumpool.inference.loading import SHIPPED, LoadedModel, load_for_generation
-from sumpool.inference.summaries import Summary, generate_summaries
+from sumpool.inference.loading import LoadedModel, load_for_generation
+from sumpool.inference.model_choice import SHIPPED
+from sumpool.inference.summaries import generate_summaries
+from sumpool.inference.summary import Summary
 from sumpool.text.language import ENGLISH, detect_language, word_count
 from sumpool.text.tokenizer import encode_document
 

@@ -21,7 +21,8 @@ from sumpool.data.sources.rfc import RfcSourceConfig
 from sumpool.documents.document import Document
 from sumpool.evaluation.rouge import Rouge
 from sumpool.evaluation.statistics import compare
-from sumpool.inference.loading import SHIPPED, LoadedModel, load_for_generation
+from sumpool.inference.loading import LoadedModel, load_for_generation
+from sumpool.inference.model_choice import SHIPPED
 from sumpool.inference.summaries import generate_summaries
 from sumpool.text.cleaning import first_words
 from sumpool.text.tokenizer import encode_document

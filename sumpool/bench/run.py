@@ -25,7 +25,8 @@ from sumpool.bench.suites.sparsity import measure_sparsity
 from sumpool.bench.suites.transformers import measure_transformers
 from sumpool.bench.systems.workload import Conditions
 from sumpool.errors import CheckpointError
-from sumpool.inference.loading import RUNS, load_model, newest_run
+from sumpool.inference.loading import load_model
+from sumpool.inference.model_choice import RUNS, newest_run
 from sumpool.progress import Check, Progress, Report
 from sumpool.recipe.load import load_recipe, make_recipe
 from sumpool.recipe.packaged import find_recipe

@@ -8,7 +8,7 @@ from sumpool.interpret.evidence import place_name, render_evidence_text
 from sumpool.io.html import escape_html, html_page, language_attribute
 
 if TYPE_CHECKING:
-    from sumpool.inference.summaries import Summary
+    from sumpool.inference.summary import Summary
     from sumpool.interpret.evidence import EvidenceSource
 
 Format = Literal["text", "markdown", "json", "html"]

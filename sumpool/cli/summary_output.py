@@ -11,7 +11,7 @@ from sumpool.documents.arguments import check_arguments
 from sumpool.documents.document import ReadOptions
 from sumpool.errors import DataError, RecipeError
 from sumpool.inference.evidence import generate_with_evidence, summarize_with_evidence
-from sumpool.inference.loading import RUNS, default_model
+from sumpool.inference.model_choice import RUNS, default_model
 from sumpool.inference.parallel import summarize_in_processes
 from sumpool.inference.summary_file import ExplanationFile, SummaryFile, SummaryFolder
 from sumpool.io.file_names import FileNames

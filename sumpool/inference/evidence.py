@@ -17,7 +17,8 @@ from sumpool.documents.source_sentences import SourceSentence
 from sumpool.evaluation.abstractiveness import unsupported_facts
 from sumpool.inference.chunking import ChunkedDocument, Chunker
 from sumpool.inference.loading import LoadedModel, load_for_generation
-from sumpool.inference.summaries import Summary, generate_summaries
+from sumpool.inference.summaries import generate_summaries
+from sumpool.inference.summary import Summary
 from sumpool.interpret.attribution import pooling_weights
 from sumpool.interpret.evidence import Evidence, EvidenceSource, PoolingWeights, SentenceEvidence
 from sumpool.interpret.heat import word_weights

@@ -11,7 +11,7 @@ from itertools import chain, groupby, repeat
 from pathlib import Path
 
 from sumpool.documents.source_sentences import SourceSentence
-from sumpool.inference.summaries import Summary
+from sumpool.inference.summary import Summary
 from sumpool.interpret.evidence import Evidence, SentenceEvidence, place_name
 from sumpool.interpret.heat import heat_words
 from sumpool.io.atomic import disk_errors, replace_file

@@ -2,7 +2,6 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from importlib.resources import files
 from pathlib import Path
 
 import torch
@@ -14,20 +13,16 @@ from sumpool.core.nn.execution import SkipInit, one_thread
 from sumpool.core.nn.quantization import quantize
 from sumpool.data.report import REPORT_FILE, DataReport
 from sumpool.errors import CheckpointError, RecipeError
+from sumpool.inference.model_choice import ADVICE, RUNS, default_model
 from sumpool.recipe.load import load_recipe
 from sumpool.recipe.schema import Recipe
 from sumpool.text.language import ENGLISH
 from sumpool.text.load import load_tokenizer
 from sumpool.text.sentences import SentenceSplitter
 from sumpool.text.tokenizer import Tokenizer
+from sumpool.training.config import MODEL
 from sumpool.training.hardware import choose_device, choose_generation_precision
-from sumpool.training.weights import MODEL, load_weights
-
-RUNS = Path("runs")
-"""Default folder of run folders."""
-
-SHIPPED = Path(str(files("sumpool").joinpath("shipped")))
-"""Run folder of the shipped model, trained by recipes/default.yaml."""
+from sumpool.training.weights import load_weights
 
 _MIN_OF_MEAN = 0.85
 """Shortest summary relative to the mean training summary. Without a minimum greedy search stops after 10 to 25 words
@@ -74,7 +69,7 @@ def find_model(folder: Path | None = None, overrides: Sequence[str] = ()) -> tup
     """
     folder = folder or default_model(RUNS)
     if not (folder / "recipe.yaml").is_file():
-        raise CheckpointError(f"{folder} must be a run folder with recipe.yaml and {MODEL}, got neither; {_ADVICE}")
+        raise CheckpointError(f"{folder} must be a run folder with recipe.yaml and {MODEL}, got neither; {ADVICE}")
     recipe = load_recipe(folder, overrides)
     if not (folder / MODEL).is_file():
         raise CheckpointError(f"{folder} must hold {MODEL}, but its training has saved no model yet; let it go on")
@@ -129,29 +124,6 @@ def load_for_generation(folder: Path | None = None, overrides: Sequence[str] = (
     loaded = load_model(folder, overrides)
     quantize(loaded.model, choose_generation_precision(loaded.recipe.summarize.precision, loaded.device))
     return loaded
-
-
-_ADVICE = "run `sumpool train quickstart`, or with a recipe of your own, or name a run with --model"
-
-
-def default_model(runs: Path) -> Path:
-    """Return the newest run, or the shipped model if there is none."""
-    try:
-        return newest_run(runs)
-    except CheckpointError:
-        return SHIPPED
-
-
-def newest_run(runs: Path) -> Path:
-    """Return the run folder whose model was saved last.
-
-    Raises:
-        CheckpointError: If there is none.
-    """
-    models = [path for path in runs.glob(f"*/{MODEL}") if (path.parent / "recipe.yaml").is_file()]
-    if not models:
-        raise CheckpointError(f"{runs.absolute()} must hold a trained model, got none; {_ADVICE}")
-    return max(models, key=lambda path: (path.stat().st_mtime_ns, path)).parent
 
 
 def choose_lengths(config: DecodingConfig, mean: float, p90: float, target_length: int) -> Lengths:

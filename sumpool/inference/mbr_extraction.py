@@ -11,7 +11,7 @@ In documents with blocks agreement is one of several features, and candidates ar
 """
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from importlib import import_module
 from typing import cast, final
 
@@ -23,6 +23,7 @@ from sumpool.evaluation.agreement import Agreement, RougeTokenizer
 from sumpool.inference.generation import Generated
 from sumpool.inference.length import select_length, selection_fault
 from sumpool.inference.source import encoded_sentences
+from sumpool.inference.summary import NO_EXTRACTION, Extraction
 from sumpool.text.cleaning import first_words
 from sumpool.text.language import ENGLISH, word_count
 
@@ -39,25 +40,6 @@ _WHOLE = 1.25
 _PROSE_KINDS = ("paragraph", "list_item")
 _SAMPLES_PER_LEAD = 8
 """Samples per copy of the generated text and two of the lead, where both are added to the samples out of domain."""
-
-
-@dataclass(frozen=True)
-class Extraction:
-    """Sentences selected from a document; none if the generated text is kept.
-
-    Attributes:
-        sentences: The sentences in the order of the document, with single spaces.
-        indices: Index of each among the sentences of the document, see `source_sentences`.
-        cause: In mode auto, why sentences replace the generated text, and in every mode how far they miss a target
-            length; empty otherwise.
-    """
-
-    sentences: tuple[str, ...] = ()
-    indices: tuple[int, ...] = ()
-    cause: str = ""
-
-
-NO_EXTRACTION = Extraction()
 
 
 @final

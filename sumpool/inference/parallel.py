@@ -13,7 +13,8 @@ import torch
 from sumpool.data.processes import ordered_map
 from sumpool.documents.document import Document
 from sumpool.inference.loading import LoadedModel, load_for_generation
-from sumpool.inference.summaries import Summary, generate_summaries
+from sumpool.inference.summaries import generate_summaries
+from sumpool.inference.summary import Summary
 from sumpool.progress import Check, Progress, Report, go_on, silent
 
 _TASK_DOCUMENTS = 4

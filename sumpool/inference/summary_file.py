@@ -15,7 +15,7 @@ from typing import Self, final
 from sumpool.documents.document import Document
 from sumpool.errors import DataError, RecipeError
 from sumpool.inference.explanation import write_explanation
-from sumpool.inference.summaries import Summary
+from sumpool.inference.summary import Summary
 from sumpool.io.atomic import disk_errors, replace_file
 from sumpool.io.file_names import FileNames
 from sumpool.io.json_lines import Identity, ResumableFile, read_records

@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 from typing import Literal
 
-from sumpool.inference.summaries import Summary
+from sumpool.inference.summary import Summary
 from sumpool.text.sentences import SentenceSplitter
 
 

@@ -8,7 +8,8 @@ from torch import Tensor, nn
 from sumpool.errors import RecipeError
 from sumpool.progress import Progress, Report
 from sumpool.text.load import same_tokenizer, tokenizer_files
-from sumpool.training.weights import MODEL, adopt_weights, mean_weights, read_weights, select_by_words, weights_of
+from sumpool.training.config import MODEL
+from sumpool.training.weights import adopt_weights, mean_weights, read_weights, select_by_words, weights_of
 
 _LISTED_NAMES = 8
 """Weights that a note names before it counts the others."""

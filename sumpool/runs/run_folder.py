@@ -16,8 +16,8 @@ from sumpool.io.manifest import FileDigest, Manifest, replace_listed_file
 from sumpool.recipe.load import dump_recipe, load_recipe
 from sumpool.recipe.schema import Recipe
 from sumpool.text.load import TOKENIZER_FILES, tokenizer_files
+from sumpool.training.config import MODEL
 from sumpool.training.state import TrainingState
-from sumpool.training.weights import MODEL
 
 RECIPE = "recipe.yaml"
 LOCK = ".lock"

@@ -27,8 +27,9 @@ from sumpool.io.atomic import (
 )
 from sumpool.io.manifest import FileDigest, Manifest
 from sumpool.progress import Progress, Report, silent
+from sumpool.training.config import MODEL
 from sumpool.training.state import TrainingState
-from sumpool.training.weights import MODEL, export_tensors, read_file, save_tensors
+from sumpool.training.weights import export_tensors, read_file, save_tensors
 
 OPTIMIZER = "optimizer.safetensors"
 STATE = "state.json"

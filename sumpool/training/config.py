@@ -7,6 +7,9 @@ from pydantic import Field, model_validator
 
 from sumpool.settings import Settings
 
+MODEL = "model.safetensors"
+"""File of a run folder with its best weights."""
+
 SelectionMeasure = Literal["loss", "rouge1", "rouge2", "rougeLsum"]
 SELECTION_DOCUMENTS = 100
 """Documents that are summarised by default to select by ROUGE."""

@@ -11,9 +11,7 @@ from torch import Tensor, nn
 from sumpool.errors import CheckpointError
 from sumpool.io.atomic import disk_errors, temporary_path
 from sumpool.io.manifest import FileDigest, Manifest, replace_listed_file
-
-MODEL = "model.safetensors"
-"""File of a run folder with its best weights."""
+from sumpool.training.config import MODEL
 
 
 def weights_of(model: nn.Module) -> dict[str, Tensor]:

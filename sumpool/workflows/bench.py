@@ -11,7 +11,8 @@ from sumpool.bench.run import SUITES, run_model, run_sparsity, run_suite
 from sumpool.bench.settings import BenchSettings, load_settings, split_overrides
 from sumpool.bench.systems.workload import Conditions
 from sumpool.errors import Interrupted
-from sumpool.inference.loading import RUNS, load_model, newest_run
+from sumpool.inference.loading import load_model
+from sumpool.inference.model_choice import RUNS, newest_run
 from sumpool.progress import Check, Report, go_on, silent
 from sumpool.recipe.packaged import find_recipe
 from sumpool.runs.run_metrics import read_dry_run

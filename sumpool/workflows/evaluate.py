@@ -19,7 +19,8 @@ from sumpool.evaluation.predictions import join
 from sumpool.evaluation.report import EvaluationReport
 from sumpool.evaluation.scorer import Candidate, ReferenceDocument
 from sumpool.evaluation.task import EvaluationTask, Results, evaluate_task, file_sha256
-from sumpool.inference.loading import SHIPPED, LoadedModel, load_for_generation
+from sumpool.inference.loading import LoadedModel, load_for_generation
+from sumpool.inference.model_choice import SHIPPED
 from sumpool.inference.summaries import generate_summaries
 from sumpool.progress import Check, Progress, Report, go_on, silent
 from sumpool.recipe.load import list_problems, override_all
@@ -27,7 +28,7 @@ from sumpool.recipe.problems import error_messages
 from sumpool.runs.run_data import prepared_data_of
 from sumpool.runs.run_metrics import evaluation_folder
 from sumpool.settings import Settings
-from sumpool.training.weights import MODEL
+from sumpool.training.config import MODEL
 
 _DEFAULT_RESULTS = Results()
 

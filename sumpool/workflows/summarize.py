@@ -5,18 +5,19 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence, Siz
 from contextlib import nullcontext
 from dataclasses import replace
 from functools import partial
+from importlib import import_module
 from itertools import chain, tee
 from pathlib import Path
-from types import TracebackType
+from types import ModuleType, TracebackType
 from typing import Protocol, Self
 
 from sumpool.documents.document import Document
-from sumpool.inference.loading import RUNS, SHIPPED, find_model, load_for_generation
-from sumpool.inference.summaries import Summary, generate_summaries
+from sumpool.inference.model_choice import RUNS, SHIPPED
+from sumpool.inference.summary import Summary
 from sumpool.io.manifest import FileDigest
 from sumpool.progress import Check, Progress, Report, go_on, silent
 from sumpool.recipe.schema import Recipe
-from sumpool.training.weights import MODEL
+from sumpool.training.config import MODEL
 
 
 class SummaryOutput(Protocol):
@@ -63,7 +64,11 @@ def generate_here(
     check: Check,
 ) -> Iterator[Summary]:
     """Generate in the calling process; the model is loaded before the first document is read."""
-    return generate_summaries(documents, load_for_generation(folder, overrides), report=report, check=check)
+    loaded = _loading().load_for_generation(folder, overrides)
+    summaries: Iterator[Summary] = import_module("sumpool.inference.summaries").generate_summaries(
+        documents, loaded, report=report, check=check
+    )
+    return summaries
 
 
 def summarize(
@@ -98,7 +103,7 @@ def summarize(
         ResourceError: If the destination cannot be written.
     """
     # 1. Find the model and open the destination, so that their errors appear before the first document is read.
-    path, recipe = find_model(folder, overrides)
+    path, recipe = _loading().find_model(folder, overrides)
     name = "the shipped model" if path == SHIPPED else str(path)
     reason = f" (no run in {RUNS})" if path == SHIPPED else " (the newest run)"
     report(Progress("summarize", note=f"model: {name}{reason if folder is None else ''}"))
@@ -115,6 +120,11 @@ def _identity(folder: Path, recipe: Recipe) -> dict[str, str]:
         "model": FileDigest.of(folder / MODEL).sha256,
         "settings": recipe.summarize.model_dump_json(exclude={"batch_tokens"}),
     }
+
+
+def _loading() -> ModuleType:
+    """Import by name what loads models, as not all summaries need one."""
+    return import_module("sumpool.inference.loading")
 
 
 def _deliver(

@@ -7,7 +7,7 @@ from pathlib import Path
 from sumpool.data.sources._base import Split
 from sumpool.errors import DataError, Interrupted, SumpoolError, is_out_of_memory
 from sumpool.evaluation.task import Results
-from sumpool.inference.loading import RUNS
+from sumpool.inference.model_choice import RUNS
 from sumpool.io.atomic import disk_errors, replace_file
 from sumpool.progress import Check, Progress, Report, go_on, silent
 from sumpool.recipe.schema import Recipe

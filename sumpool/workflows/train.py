@@ -3,7 +3,7 @@
 from contextlib import closing
 from pathlib import Path
 
-from sumpool.inference.loading import RUNS
+from sumpool.inference.model_choice import RUNS
 from sumpool.inference.validation_rouge import ValidationRouge
 from sumpool.progress import Check, Progress, Report, go_on, silent
 from sumpool.recipe.schema import Recipe

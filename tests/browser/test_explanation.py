@@ -10,9 +10,9 @@ from sumpool.documents.document import Document, TextBlock
 from sumpool.documents.source_sentences import source_sentences
 from sumpool.inference.evidence import add_evidence, summarize_with_evidence
 from sumpool.inference.explanation import render_explanation
-from sumpool.inference.loading import SHIPPED, LoadedModel, load_for_generation
-from sumpool.inference.mbr_extraction import Extraction
-from sumpool.inference.summaries import Summary
+from sumpool.inference.loading import LoadedModel, load_for_generation
+from sumpool.inference.model_choice import SHIPPED
+from sumpool.inference.summary import Extraction, Summary
 from sumpool.interpret.evidence import EvidenceSource, SentenceEvidence
 from tests.browser.conftest import AXE, Browser
 from tests.browser.hostile import DOCUMENTS, hostile_texts

@@ -18,7 +18,7 @@ from sumpool.errors import (
     RecipeError,
     ResourceError,
 )
-from sumpool.inference.loading import SHIPPED
+from sumpool.inference.model_choice import SHIPPED
 
 
 class OutOfMemoryError(RuntimeError):

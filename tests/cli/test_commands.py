@@ -144,7 +144,7 @@ def test_two_destinations_are_refused() -> None:
 
 
 def test_a_broken_document_is_named_before_the_model_is_loaded(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("sumpool.workflows.summarize.load_for_generation", None)
+    monkeypatch.setattr("sumpool.inference.loading.load_for_generation", None)
     result = run("summarize", "nowhere.txt")
     assert isinstance(result.exception, DataError)
     assert str(result.exception).startswith("nowhere.txt must be a file that can be read")

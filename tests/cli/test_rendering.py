@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 from markdown_it import MarkdownIt
 
 from sumpool.cli.rendering import SUFFIXES, Format, Rendering
-from sumpool.inference.summaries import Summary
+from sumpool.inference.summary import Summary
 from sumpool.interpret.evidence import Evidence, EvidenceSource, SentenceEvidence
 
 HTML_TAGS = ("html", "head", "meta", "title", "style", "body", "div", "main", "h1", "p", "ul", "li", "footer", "bdi")

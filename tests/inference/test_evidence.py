@@ -13,9 +13,9 @@ from sumpool.inference.evidence import (
     summarize_with_evidence,
 )
 from sumpool.inference.loading import LoadedModel, load_for_generation
-from sumpool.inference.mbr_extraction import Extraction
 from sumpool.inference.parallel import summarize_in_processes
-from sumpool.inference.summaries import Summary, generate_summaries
+from sumpool.inference.summaries import generate_summaries
+from sumpool.inference.summary import Extraction, Summary
 from sumpool.interpret.evidence import Evidence, EvidenceSource, SentenceEvidence, place_name, render_evidence_text
 from sumpool.progress import go_on, silent
 from tests.conftest import story

@@ -11,7 +11,7 @@ from sumpool.errors import ResourceError
 from sumpool.inference.evidence import summarize_with_evidence
 from sumpool.inference.explanation import render_explanation, write_explanation
 from sumpool.inference.loading import load_for_generation
-from sumpool.inference.summaries import Summary
+from sumpool.inference.summary import Summary
 from sumpool.interpret.evidence import Evidence, EvidenceSource, PoolingWeights, SentenceEvidence
 from sumpool.text.sentences import SentenceSplitter
 from tests.conftest import story

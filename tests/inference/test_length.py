@@ -9,7 +9,8 @@ from sumpool.documents.document import Document, ParsedDocument, TextBlock
 from sumpool.evaluation.agreement import Agreement
 from sumpool.inference.length import length_fault, length_targets, select_length, selection_fault
 from sumpool.inference.loading import LoadedModel, load_model
-from sumpool.inference.summaries import Summary, generate_summaries
+from sumpool.inference.summaries import generate_summaries
+from sumpool.inference.summary import Summary
 from sumpool.text.sentences import SentenceSplitter
 from tests.conftest import story
 

@@ -1,5 +1,4 @@
 import operator
-import os
 import shutil
 from pathlib import Path
 
@@ -16,7 +15,8 @@ from sumpool.data.report import DataReport, LengthStats, SplitReport
 from sumpool.documents.document import Document
 from sumpool.errors import CheckpointError, DataError, RecipeError
 from sumpool.inference import loading
-from sumpool.inference.loading import SHIPPED, choose_lengths, load_for_generation, load_model, newest_run
+from sumpool.inference.loading import choose_lengths, load_for_generation, load_model
+from sumpool.inference.model_choice import SHIPPED
 from sumpool.inference.summaries import generate_summaries
 from sumpool.io.manifest import FileDigest, Manifest
 from sumpool.progress import Progress
@@ -68,18 +68,11 @@ def test_batch_mates_change_nothing_in_int8(run_folder: Path) -> None:
 
 def test_without_a_name_the_newest_model_is_taken(copy: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(loading, "RUNS", copy.parent)
-    older = Path(shutil.copytree(copy, copy.parent / "zzz"))
-    (copy.parent / "unfinished").mkdir()
-    (copy.parent / "unfinished" / "recipe.yaml").touch()
-    os.utime(older / "model.safetensors", (1, 1))
-    assert newest_run(copy.parent) == copy
     assert load_model().folder == copy
 
 
 def test_without_any_run_the_shipped_model_is_taken(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(loading, "RUNS", tmp_path / "runs")
-    with pytest.raises(CheckpointError, match="must hold a trained model, got none; run `sumpool train"):
-        newest_run(tmp_path / "runs")
     assert load_model().folder == SHIPPED
     assert sum(path.stat().st_size for path in SHIPPED.iterdir()) < 30e6
     notes: list[Progress] = []

@@ -6,7 +6,8 @@ from sumpool.core.decoding.config import DecodingConfig
 from sumpool.documents.document import Document
 from sumpool.documents.source_sentences import source_sentences
 from sumpool.inference.generation import Generated
-from sumpool.inference.mbr_extraction import Extraction, MbrExtractor
+from sumpool.inference.mbr_extraction import MbrExtractor
+from sumpool.inference.summary import Extraction
 from sumpool.text.sentences import SentenceSplitter
 from sumpool.workflows.summarize import summarize
 from tests.conftest import story

@@ -7,7 +7,8 @@ from sumpool.documents.document import Document, ParsedDocument, TextBlock, Text
 from sumpool.documents.source_sentences import source_sentences
 from sumpool.inference.loading import load_for_generation
 from sumpool.inference.model_free import select_sentences
-from sumpool.inference.summaries import Summary, generate_summaries
+from sumpool.inference.summaries import generate_summaries
+from sumpool.inference.summary import Summary
 from sumpool.text.sentences import SentenceSplitter
 
 TEXTS = {

@@ -1,12 +1,10 @@
-import json
 import threading
 from collections.abc import Iterator
 from pathlib import Path
 
 from sumpool.documents.document import Document
 from sumpool.inference.loading import load_model
-from sumpool.inference.summaries import Summary, generate_summaries
-from sumpool.io.json_lines import ResumableFile
+from sumpool.inference.summaries import generate_summaries
 from tests.conftest import story
 
 
@@ -38,26 +36,3 @@ def test_the_lock_is_free_while_documents_are_read(run_folder: Path) -> None:
     for _ in generate_summaries(documents(), loaded, check=lambda: held.append(lock.locked()), model_lock=lock):
         held.append(lock.locked())
     assert held == [False] * 9
-
-
-def test_a_line_is_json_whatever_the_text_holds(tmp_path: Path) -> None:
-    ids = ["../../x", "a\nb", 'quote"', "\x1b[31m", "\u2028", "\udc80", "é"]
-    with ResumableFile(tmp_path / "out.jsonl", resume=False) as file:
-        for id in ids:
-            file.append(Summary(id, "text\nof two lines", -0.25, 8, 9, 0.1234567).as_json())
-    lines = (tmp_path / "out.jsonl").read_bytes().splitlines()
-    assert [json.loads(line)["id"] for line in lines] == ids
-    assert json.loads(lines[0]) == {
-        "id": "../../x",
-        "summary": "text\nof two lines",
-        "score": -0.25,
-        "tokens_read": 8,
-        "tokens_total": 9,
-        "seconds": 0.1235,
-        "reason": "",
-        "mode": "abstractive",
-        "title": "",
-        "language": "",
-        "model": "",
-        "notes": [],
-    }

@@ -9,7 +9,7 @@ import pytest
 
 from sumpool import Summarizer, SummaryResult
 from sumpool.errors import CheckpointError, DataError, RecipeError
-from sumpool.inference.loading import SHIPPED
+from sumpool.inference.model_choice import SHIPPED
 from tests.conftest import story
 
 

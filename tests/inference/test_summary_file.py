@@ -6,7 +6,7 @@ import pytest
 
 from sumpool.documents.document import Document
 from sumpool.errors import DataError, RecipeError, ResourceError
-from sumpool.inference.summaries import Summary
+from sumpool.inference.summary import Summary
 from sumpool.inference.summary_file import ROWS, SummaryFile, SummaryFolder, document_digest
 from sumpool.io.file_names import FileNames
 

@@ -13,7 +13,7 @@ from sumpool.documents.document import Document
 from sumpool.errors import DataError, Interrupted, RecipeError
 from sumpool.evaluation.task import Results
 from sumpool.inference.loading import LoadedModel
-from sumpool.inference.summaries import Summary
+from sumpool.inference.summary import Summary
 from sumpool.progress import Progress
 from sumpool.recipe.load import load_recipe
 from sumpool.workflows import evaluate

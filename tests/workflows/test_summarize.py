@@ -8,7 +8,7 @@ import pytest
 from sumpool.documents.document import Document
 from sumpool.errors import CheckpointError, Interrupted, RecipeError
 from sumpool.inference.loading import load_model
-from sumpool.inference.summaries import Summary
+from sumpool.inference.summary import Summary
 from sumpool.inference.summary_file import SummaryFile
 from sumpool.progress import Progress
 from sumpool.workflows.summarize import summarize

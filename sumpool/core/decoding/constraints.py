@@ -7,12 +7,13 @@ the hypothesis extended by a token, `forbidden` the tokens that may not come nex
 import math
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Protocol, Self, final
-
-from torch import Tensor
+from typing import TYPE_CHECKING, Protocol, Self, final
 
 from sumpool.core.decoding.ranking import Lengths
 from sumpool.special_tokens import DEFAULT_SPECIAL_TOKENS, SpecialTokens
+
+if TYPE_CHECKING:
+    from torch import Tensor
 
 
 class Constraint(Protocol):
@@ -53,7 +54,7 @@ def after_all(constraints: Sequence[Constraint], tokens: Sequence[int]) -> tuple
 
 
 def forbid(
-    log_probs: Tensor,
+    log_probs: "Tensor",
     length: int,
     lengths: Sequence[Lengths],
     constraints: Sequence[Sequence[Sequence[Constraint]]],

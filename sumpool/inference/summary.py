@@ -1,0 +1,77 @@
+"""Summaries as values: text, origin, and what a reader is told about them."""
+
+import json
+from dataclasses import asdict, dataclass, replace
+
+from sumpool.documents.source_sentences import SourceSentence
+from sumpool.interpret.evidence import Evidence
+
+
+@dataclass(frozen=True)
+class Extraction:
+    """Sentences selected from a document; none if the generated text is kept.
+
+    Attributes:
+        sentences: The sentences in the order of the document, with single spaces.
+        indices: Index of each among the sentences of the document, see `source_sentences`.
+        cause: In mode auto, why sentences replace the generated text, and in every mode how far they miss a target
+            length; empty otherwise.
+    """
+
+    sentences: tuple[str, ...] = ()
+    indices: tuple[int, ...] = ()
+    cause: str = ""
+
+
+NO_EXTRACTION = Extraction()
+
+
+@dataclass(frozen=True)
+class Summary:
+    """Summary of one document.
+
+    Attributes:
+        id: Id of the document.
+        summary: The text; empty if there is a reason.
+        score: sum(log p) / length ** length_penalty of the generated text, in nats; None if there is no summary.
+        tokens_read: Tokens of the document that the model read.
+        tokens_total: Tokens of the document.
+        seconds: The document's share of the time.
+        reason: Why the summary is empty; empty otherwise.
+        mode: "abstractive" or "extractive".
+        title: Title of the document; empty if it has none.
+        language: Language of the document (ISO 639-1); empty if it is unknown.
+        model: Name of the model.
+        notes: What reading the document removed or guessed.
+        sentences: Sentences of the text, with single spaces; not a part of the JSON.
+        extraction: The sentences of an extractive summary; not a part of the JSON.
+        source: Sentences of the document; not a part of the JSON.
+        evidence: Sources of each sentence; None unless asked for.
+    """
+
+    id: str
+    summary: str
+    score: float | None
+    tokens_read: int
+    tokens_total: int
+    seconds: float
+    reason: str = ""
+    mode: str = "abstractive"
+    title: str = ""
+    language: str = ""
+    model: str = ""
+    notes: tuple[str, ...] = ()
+    sentences: tuple[str, ...] = ()
+    extraction: Extraction = NO_EXTRACTION
+    source: tuple[SourceSentence, ...] = ()
+    evidence: Evidence | None = None
+
+    def as_json(self) -> str:
+        """Render the summary as one line of JSON, without the line feed."""
+        entries = asdict(replace(self, extraction=NO_EXTRACTION, source=(), evidence=None))
+        del entries["extraction"], entries["sentences"], entries["source"], entries["evidence"]
+        entries["seconds"] = round(self.seconds, 4)
+        entries["score"] = self.score if self.score is None else round(self.score, 6)
+        if self.evidence is not None:
+            entries["evidence"] = self.evidence.entries()
+        return json.dumps(entries, ensure_ascii=False, allow_nan=False)
