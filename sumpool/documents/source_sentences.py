@@ -4,17 +4,13 @@ Blocks are split one by one, so that headings, list items and table rows are nev
 """
 
 import re
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from importlib import import_module
-from typing import TYPE_CHECKING, cast
 
 from sumpool.documents.document import Document, TextBlockKind
 from sumpool.text.cleaning import clean
 from sumpool.text.sentences import SentenceSplitter
-
-if TYPE_CHECKING:
-    from sumpool.documents.text_structure import TextSpan
 
 _WHOLE_KINDS = ("heading", "table_row", "code")
 """Kinds of blocks that are one sentence."""
@@ -102,8 +98,8 @@ def _split_blocks(document: Document, splitter: SentenceSplitter) -> Iterator[So
 def _split_text(text: str, splitter: SentenceSplitter) -> Iterator[SourceSentence]:
     """Split a text without blocks, part by part."""
     # Imported by name, as documents with blocks do not need it.
-    text_spans = cast(Callable[[str], list["TextSpan"]], import_module("sumpool.documents.text_structure").text_spans)
-    for number, part in enumerate(text_spans(text)):
+    structure = import_module("sumpool.documents.text_structure")
+    for number, part in enumerate(structure.text_spans(text)):
         content = text[part.start : part.end]
         parts = [clean(content)] if part.kind in _WHOLE_KINDS else splitter.split(content)
         texts = [" ".join(sentence.split()) for sentence in parts]
