@@ -56,6 +56,7 @@ def set_up_training(recipe: Recipe, report: Report, check: Check) -> TrainingSet
         seed=recipe.seed,
         phrases=Phrases.load(prepared / PHRASES) if recipe.data.phrases else None,
         special_tokens=tokenizer.special_tokens,
+        rotate=recipe.train.rotate,
     )
     for note in training_warnings(recipe, training, data):
         report(Progress("train", note=note))

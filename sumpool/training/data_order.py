@@ -1,7 +1,7 @@
 """Training data and its order: a pure function of the seed and of the position of the run."""
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Protocol
 
 import numpy as np
@@ -11,6 +11,7 @@ from sumpool.data.batches import Batch, BatchSampler, Item, collate
 from sumpool.errors import DataError
 from sumpool.special_tokens import DEFAULT_SPECIAL_TOKENS, SpecialTokens
 from sumpool.text.phrases import Phrases
+from sumpool.text.tokenizer import EncodedDocument
 
 
 class ItemSource(Protocol):
@@ -37,6 +38,7 @@ class TrainingData:
         seed: Seed of the order of documents and of all random numbers of an update.
         phrases: Phrase model of the training documents, for boundaries trained on phrases.
         special_tokens: Ids of padding and of the end of a summary.
+        rotate: Share of training documents that begin with a random sentence.
     """
 
     training: ItemSource
@@ -46,6 +48,7 @@ class TrainingData:
     seed: int
     phrases: Phrases | None = None
     special_tokens: SpecialTokens = DEFAULT_SPECIAL_TOKENS
+    rotate: float = 0.0
 
     def __post_init__(self) -> None:
         for split, documents in (("training", self.training), ("validation", self.validation)):
@@ -73,10 +76,24 @@ class TrainingData:
         raise AssertionError("updates_from is endless")
 
     def batch(self, documents: ItemSource, indices: Sequence[int]) -> Batch:
-        """Collate documents and their summaries, with phrases if these are training documents."""
+        """Collate documents and their summaries; training documents with phrases, and some of them rotated."""
         phrases = self.phrases if documents is self.training else None
         items = [documents[index] for index in indices]
+        if self.rotate and documents is self.training:
+            items = [self._rotate(item) for item in items]
         return collate(items, self.source_length, self.target_length, phrases, self.special_tokens)
+
+    def _rotate(self, item: Item) -> Item:
+        """Rotate the part of a document that the model reads, with probability `rotate`; draws from torch's generator.
+
+        A model that has seen summaries of such documents looks for what they are about beyond their beginning.
+        """
+        chance, place = torch.rand(2, dtype=torch.float64).tolist()
+        if chance >= self.rotate or not len(item.ids):
+            return item
+        document = EncodedDocument(item.ids, item.sentences).truncate(self.source_length, self.special_tokens.eos)
+        document = document.rotate(int(place * len(document.ids)), self.special_tokens)
+        return replace(item, ids=document.ids, sentences=document.sentences)
 
 
 @dataclass(frozen=True)
