@@ -144,7 +144,7 @@ def is_prose_sentence(
     characters = "".join(sentence.split())
     if sum(map(str.isalpha, characters)) < _MIN_LETTERS * len(characters) or sentence.isupper():
         return False
-    return _is_balanced(sentence) and _has_function_words(sentence, language)
+    return is_balanced(sentence) and _has_function_words(sentence, language)
 
 
 def depends_on_predecessor(sentence: str, language: str = ENGLISH) -> bool:
@@ -169,18 +169,23 @@ def depends_on_predecessor(sentence: str, language: str = ENGLISH) -> bool:
     return not any(word.startswith(words.self_references) for word in others if word)
 
 
+def is_balanced(sentence: str) -> bool:
+    """Return whether brackets and quotation marks are closed, none before it is opened."""
+    quotes = _GERMAN_QUOTES if "\u201e" in sentence else _QUOTES
+    return not sentence.count('"') % 2 and all(map(_is_closed, [sentence] * 6, (*_PAIRS, quotes)))
+
+
+def ends_sentence(sentence: str) -> bool:
+    """Return whether a sentence ends with a full stop or an exclamation mark, and no words were lost before it."""
+    return bool(_TERMINAL.search(sentence)) and not _UNFINISHED.search(sentence)
+
+
 @lru_cache(maxsize=1)
 def _pointers() -> re.Pattern[str]:
     """Start of a sentence that only refers to another place, in any language."""
     others = {code: language.patterns.get("pointers") for code, language in languages().items()}
     starts = (rf"(?:{start}){'' if code in UNSPACED else _WORD_END}" for code, start in others.items() if start)
     return re.compile("|".join((*_POINTERS, *starts)), re.IGNORECASE)
-
-
-def _is_balanced(sentence: str) -> bool:
-    """Return whether brackets and quotation marks are closed, none before it is opened."""
-    quotes = _GERMAN_QUOTES if "\u201e" in sentence else _QUOTES
-    return not sentence.count('"') % 2 and all(map(_is_closed, [sentence] * 6, (*_PAIRS, quotes)))
 
 
 def _is_closed(sentence: str, pair: tuple[str, str]) -> bool:

@@ -1,0 +1,200 @@
+"""Form of summaries: faults of their sentences, and the repair of a text.
+
+A text is well-formed if its sentences are whole: each begins with a capital, ends with a full stop, closes its brackets
+and quotation marks, is no heading, number, list item or comment, and refers to no sentence that is missing.
+"""
+
+import re
+from collections.abc import Sequence
+from typing import Final, Literal, get_args
+
+from sumpool.text.language import ENGLISH, UNSPACED, languages
+from sumpool.text.prose import depends_on_predecessor, ends_sentence, is_balanced, tidy_sentence
+
+Fault = Literal["no capital", "no end", "unbalanced", "heading", "list mark", "comment", "no predecessor"]
+"""Fault of a sentence of a summary."""
+FAULTS: Final[tuple[Fault, ...]] = get_args(Fault)
+
+_MIN_REPAIRED_WORDS = 5
+"""Words of a sentence at least, of which a part is cut off."""
+_MAX_HEADING_WORDS = 8
+_CAPITALISED = re.compile(
+    r"(?:an?|after|all|although|any|as|at|because|before|by|during|each|every|for|from|he|if|in|it|its|many|most|no|on"
+    r"|once|one|our|several|she|since|some|such|the|their|there|these|they|this|those|to|under|unless|until|we|when"
+    r"|where|while|with|within|without|you|your)\b(?!\.)"
+)
+"""First word of a whole sentence although it is not capitalised."""
+_NAME = re.compile(r"\S*(?:[A-Z\d]|\w[._/-]\w)")
+_VERB = re.compile(r"\b(?:are|can|has|have|is|may|must|should|was|were|will)\b")
+_COMMENT = re.compile(r"^(?://|/\*|\*/|--|;|#|%)|::=|[{}\\]|\*/|/\*")
+_WORD = re.compile(r"[^\W\d_]+")
+_OPEN_END = re.compile(r"\s*[(\[][^()\[\]]*$")
+_QUOTES = re.compile(r"[\"\u201c\u201d]")
+_BRACKETS = re.compile(r"[()\[\]]")
+_LOOSE_MARKS = " ,;:([\u2013-"
+_LOOSE_WORDS = frozenset(
+    (
+        "a",
+        "an",
+        "and",
+        "as",
+        "at",
+        "by",
+        "for",
+        "from",
+        "in",
+        "is",
+        "of",
+        "on",
+        "or",
+        "than",
+        "that",
+        "the",
+        "to",
+        "with",
+    )
+)
+"""Words that a sentence does not end with."""
+_OPENING = "\"'\u201c\u201e\u00ab("
+_QUOTE_ENDS = "\"'\u201d\u2019)]"
+
+
+def sentence_faults(sentence: str, language: str = ENGLISH) -> tuple[Fault, ...]:
+    """Return the faults of a sentence alone, in the order of `FAULTS`.
+
+    Args:
+        sentence: The sentence, in one line.
+        language: Code of its language; unknown ones have no function words that tell headings.
+    """
+    faults: list[Fault] = []
+    if _lacks_capital(sentence):
+        faults.append("no capital")
+    if not ends_sentence(sentence) and not sentence.rstrip(_QUOTE_ENDS).endswith("?"):
+        faults.append("no end")
+    if not is_balanced(sentence):
+        faults.append("unbalanced")
+    if _is_heading(sentence, language):
+        faults.append("heading")
+    if tidy_sentence(sentence) != " ".join(sentence.split()):
+        faults.append("list mark")
+    if _COMMENT.search(sentence):
+        faults.append("comment")
+    return tuple(faults)
+
+
+def text_faults(sentences: Sequence[str], document: str = "", language: str = ENGLISH) -> list[tuple[Fault, ...]]:
+    """Return the faults of each sentence of a summary.
+
+    Args:
+        sentences: The sentences, in one line each.
+        document: Text of the document in one line; a sentence of it that refers to its predecessor needs the same one
+            in the summary. Other sentences need any.
+        language: Code of the language.
+    """
+    faults: list[tuple[Fault, ...]] = []
+    before = ""
+    for sentence in sentences:
+        is_alone = depends_on_predecessor(sentence, language) and not _precedes(before, sentence, document)
+        faults.append((*sentence_faults(sentence, language), *(("no predecessor",) if is_alone else ())))
+        before = sentence
+    return faults
+
+
+def repair_text(sentences: Sequence[str], language: str = ENGLISH) -> list[str]:
+    """Repair the sentences of a written text, and drop those that cannot be repaired.
+
+    List marks and loose ends are removed, capitals and full stops added, open brackets cut off. Sentences are dropped
+    that are headings, numbers, comments or parts of others, or that refer to a predecessor that is missing. A trailing
+    fragment is dropped, unless it is all there is.
+
+    Args:
+        sentences: The sentences in order; fragments of any kind are allowed.
+        language: Code of the language; texts in scripts without spaces are returned unchanged.
+
+    Returns:
+        At least one sentence, unless the text has no word.
+    """
+    if language in UNSPACED:
+        return list(sentences)
+    repaired: list[str] = []
+    has_predecessor = False
+    for sentence in sentences:
+        text = repair_sentence(sentence, language)
+        if text and depends_on_predecessor(text, language) and not has_predecessor:
+            text = ""
+        has_predecessor = bool(text)
+        if text and text not in repaired:
+            repaired.append(text)
+    return repaired or _best_fragment(sentences)
+
+
+def repair_sentence(sentence: str, language: str = ENGLISH) -> str:
+    """Repair a sentence; empty if it cannot be."""
+    text = tidy_sentence(sentence)
+    if _lacks_capital(text):
+        if not _CAPITALISED.match(text.lstrip(_OPENING)):
+            return ""
+        text = _capitalise(text)
+    if not is_balanced(text):
+        text = _balance(text)
+    return "" if sentence_faults(text, language) else text
+
+
+def _lacks_capital(sentence: str) -> bool:
+    """Return whether a sentence begins in lower case, and not with a name such as iSCSI or sha256."""
+    start = sentence.lstrip(_OPENING)
+    return start[:1].islower() and not _NAME.match(start)
+
+
+def _is_heading(sentence: str, language: str) -> bool:
+    """Return whether a text is a heading, a number or a name rather than a sentence."""
+    words = _WORD.findall(sentence)
+    if len(words) < 3 or sentence.isupper():
+        return True
+    if len(words) > _MAX_HEADING_WORDS or _VERB.search(sentence):
+        return False
+    long = [word for word in words if len(word) > 3]
+    profile = languages()[language].function_words if language in languages() else frozenset[str]()
+    is_title = language == ENGLISH and len(long) > 1 and all(word[0].isupper() for word in long)
+    return bool(profile) and (is_title or not any(word.lower() in profile for word in words))
+
+
+def _precedes(before: str, sentence: str, document: str) -> bool:
+    """Return whether a sentence stands behind the one that it refers to, as far as the document tells."""
+    if not before:
+        return False
+    place = document.find(sentence) if document else -1
+    return place < 0 or document[:place].rstrip().endswith(before) or before not in document
+
+
+def _balance(text: str) -> str:
+    """Remove a bracket that is left open with all that follows it, or unpaired quotation marks."""
+    if text.count('"') % 2 or text.count("\u201c") != text.count("\u201d"):
+        text = _QUOTES.sub("", text)
+    cut = _OPEN_END.sub("", text)
+    if cut != text and len(cut.split()) >= _MIN_REPAIRED_WORDS:
+        text = _with_full_stop(cut)
+    return text
+
+
+def _with_full_stop(text: str) -> str:
+    words = text.rstrip(_LOOSE_MARKS).split(" ")
+    while words and (words[-1].lower() in _LOOSE_WORDS or not words[-1].strip(_LOOSE_MARKS)):
+        words.pop()
+    text = " ".join(words).rstrip(_LOOSE_MARKS)
+    return text if not text or ends_sentence(text) else f"{text}."
+
+
+def _capitalise(text: str) -> str:
+    place = len(text) - len(text.lstrip(_OPENING))
+    return f"{text[:place]}{text[place : place + 1].upper()}{text[place + 1 :]}"
+
+
+def _best_fragment(sentences: Sequence[str]) -> list[str]:
+    """Return the longest fragment as a sentence; nothing if there is no word."""
+    fragments = [_BRACKETS.sub("", _QUOTES.sub("", tidy_sentence(sentence))).strip() for sentence in sentences]
+    fragments = [fragment for fragment in fragments if _WORD.search(fragment)]
+    if not fragments:
+        return []
+    longest = max(fragments, key=len)
+    return [_capitalise(_with_full_stop(longest) or longest)]
