@@ -107,13 +107,13 @@ class _Tree:
     def _add(self, rows: NDArray[np.int64], sums: Values, counts: NDArray[np.int64]) -> None:
         node = _TreeNode(rows, sums, counts)
         gradient, weight = sums[:, :MAX_BINS].sum(axis=1)
-        node.value = float(gradient / (weight + self._config.ridge))
+        node.value = float(gradient / (weight + self._config.ridge + 1e-12))
         node.gain, node.code = self._best_split(node)
         self.nodes.append(node)
 
     def _best_split(self, node: _TreeNode) -> tuple[float, int]:
         """Return the gain of the best split of a node, and the last bin on its left."""
-        ridge = self._config.ridge
+        ridge = self._config.ridge + 1e-12  # an empty child adds 0 / 1e-12
         sums = node.sums.reshape(2, -1, MAX_BINS)[:, self._columns].cumsum(axis=2)
         counts = node.counts.reshape(-1, MAX_BINS)[self._columns].cumsum(axis=1)
         total, total_count = sums[:, :, -1:], counts[:, -1:]

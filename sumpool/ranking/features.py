@@ -89,6 +89,15 @@ class SentenceFeatures:
     def __len__(self) -> int:
         return len(self.words)
 
+    def part(self, rows: NDArray[np.int64]) -> "SentenceFeatures":
+        """Return the features of some of the candidates."""
+        return SentenceFeatures(
+            self.values[rows],
+            tuple(self.words[row] for row in rows),
+            tuple(self.headings[row] for row in rows),
+            None if self.agreement is None else self.agreement[rows],
+        )
+
 
 def sentence_features(
     sentences: Sequence[SourceSentence], candidates: Sequence[CandidateSentence], title: str, language: str = ENGLISH

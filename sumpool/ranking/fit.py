@@ -2,15 +2,13 @@
 
 from collections import Counter
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
 
 import numpy as np
-from numpy.typing import NDArray
 
 from sumpool.ranking.boosting import fit_forest
 from sumpool.ranking.config import RankingConfig
 from sumpool.ranking.cues import fit_cues, frequent_cues
-from sumpool.ranking.features import SentenceFeatures
+from sumpool.ranking.examples import RankingExample
 from sumpool.ranking.forest import Forest, Values
 from sumpool.ranking.ranker import Cues, Ranker, with_agreement, with_cues
 
@@ -18,21 +16,6 @@ _FOLDS = 2
 """Parts of the documents; the cue scores that the trees learn from are fitted on the other part."""
 _MIN_HEADING_CUES = 0.25
 """Share of the documents that a cue of a heading occurs in at least, relative to a cue of a sentence."""
-
-
-@dataclass(frozen=True)
-class RankingExample:
-    """A document with labels.
-
-    Attributes:
-        features: Features of its candidates.
-        labels: Label of each candidate, see `sentence_labels`.
-        kind: Kind of the document; all kinds count the same.
-    """
-
-    features: SentenceFeatures
-    labels: NDArray[np.float64]
-    kind: str = ""
 
 
 def fit_ranker(examples: Sequence[RankingExample], config: RankingConfig) -> Ranker:
@@ -45,7 +28,11 @@ def fit_ranker(examples: Sequence[RankingExample], config: RankingConfig) -> Ran
     Raises:
         ValueError: If there is no candidate.
     """
-    examples = [sampled(example, config, number) for number, example in enumerate(examples) if len(example.features)]
+    examples = [
+        example.sample(config.sentences, (config.seed, number))
+        for number, example in enumerate(examples)
+        if len(example.features)
+    ]
     if not examples:
         raise ValueError("examples must have at least one candidate, got none")
     folds = np.arange(len(examples)) % _FOLDS if len(examples) >= _FOLDS else np.zeros(len(examples), np.int64)
@@ -75,32 +62,6 @@ def fit_agreement(ranker: Ranker, examples: Sequence[RankingExample], config: Ra
     weights = sentence_weights(examples)
     forest: Forest = fit_forest(np.concatenate(rows), targets(examples), weights, config.agreement, config.seed)
     return Ranker(ranker.cues, ranker.structure, forest)
-
-
-def sampled(example: RankingExample, config: RankingConfig, number: int) -> RankingExample:
-    """Return an example with at most `config.sentences` candidates: half by label, half at random.
-
-    Args:
-        example: The example.
-        config: Settings.
-        number: Number of the example, which decides the sample together with the seed.
-    """
-    count = len(example.features)
-    if count <= config.sentences:
-        return example
-    best = np.argsort(-example.labels, kind="stable")
-    half = config.sentences // 2
-    others = np.random.default_rng((config.seed, number)).permutation(best[half:])[: config.sentences - half]
-    rows = np.sort(np.concatenate([best[:half], others]))
-    features = example.features
-    kept = replace(
-        features,
-        values=features.values[rows],
-        words=tuple(features.words[row] for row in rows),
-        headings=tuple(features.headings[row] for row in rows),
-        agreement=None if features.agreement is None else features.agreement[rows],
-    )
-    return replace(example, features=kept, labels=example.labels[rows])
 
 
 def targets(examples: Sequence[RankingExample]) -> Values:

@@ -49,15 +49,21 @@ class Forest:
             right = values[index, feature] > self.threshold[nodes]
             nodes = np.where(inner, self.left[nodes] + right, nodes)
 
-    def validated(self) -> "Forest":
+    def validated(self, columns: int) -> "Forest":
         """Return the forest.
 
+        Args:
+            columns: Number of features.
+
         Raises:
-            ValueError: If its arrays differ in length, or a child does not stand behind its parent.
+            ValueError: If its arrays differ in length, a feature does not exist, or a child does not stand behind its
+                parent.
         """
         nodes = len(self.feature)
         if not len(self.threshold) == len(self.left) == len(self.value) == nodes:
             raise ValueError(f"arrays of a forest must be of one length, got {nodes} features and others")
+        if self.feature.max(initial=LEAF) >= columns:
+            raise ValueError(f"features of a forest must be below {columns}, got {self.feature.max()}")
         inner = np.flatnonzero(self.feature != LEAF)
         is_ordered = (self.left[inner] > inner) & (self.left[inner] + 1 < nodes)
         if not is_ordered.all() or not ((self.roots >= 0) & (self.roots < nodes)).all():

@@ -26,6 +26,8 @@ FILE: Final = "ranker.safetensors"
 """Name of the file in a run folder."""
 LEARNT: Final = ("cues", "cues_rank", "cues_before", "cues_after", "heading_cues", "heading_cues_rank")
 """Names of the features that are learnt, behind those of `FEATURES`."""
+SCORES: Final = ("score", "score_below_best", "score_rank")
+"""Names of the features from the score by structure, before those of `AGREEMENT_FEATURES`."""
 _SCHEMA = 1
 _ARRAYS = tuple(field.name for field in fields(Forest) if field.name != "base")
 
@@ -108,8 +110,11 @@ class Ranker:
             raise CheckpointError(
                 f"{path} must have the features of this version of sumpool, got others; train the ranker again"
             )
+        columns = {"structure": len(FEATURES) + len(LEARNT), "agreement": len(SCORES) + len(AGREEMENT_FEATURES)}
         forests = {
-            name: Forest(**{array: arrays[f"{name}.{array}"] for array in _ARRAYS}, base=float(base)).validated()
+            name: Forest(**{array: arrays[f"{name}.{array}"] for array in _ARRAYS}, base=float(base)).validated(
+                columns[name]
+            )
             for name, base in content["bases"].items()
         }
         weights = {

@@ -10,7 +10,7 @@ from sumpool.ranking.config import BoostingConfig, RankingConfig
 from sumpool.ranking.features import FEATURES
 from sumpool.ranking.fit import fit_ranker
 from sumpool.ranking.ranker import FILE, Ranker
-from tests.ranking.examples import example, featured
+from tests.ranking.planted import example, featured
 
 CONFIG = RankingConfig(
     min_documents=5, ridge=1.0, boosting=BoostingConfig(trees=40, leaves=6, min_rows=5, subsample=0.8)

@@ -6,8 +6,8 @@ from sumpool.documents.document import Document
 from sumpool.documents.source_sentences import source_sentences
 from sumpool.evaluation.agreement import RougeTokenizer
 from sumpool.ranking.candidates import find_candidates
+from sumpool.ranking.examples import RankingExample
 from sumpool.ranking.features import SentenceFeatures, sentence_features
-from sumpool.ranking.fit import RankingExample
 from sumpool.ranking.labels import sentence_labels
 from sumpool.text.sentences import SentenceSplitter
 

@@ -1,0 +1,24 @@
+import numpy as np
+
+from sumpool.documents.document import Document
+from sumpool.ranking.examples import labelled_example
+from sumpool.text.sentences import SentenceSplitter
+
+TEXT = "# Hosts\n\n" + " ".join(f"Host {number} sends packets to the gateway number {number}." for number in range(30))
+
+
+def test_all_sentences_of_prose_have_labels() -> None:
+    reference = "Host 7 sends packets to the gateway number 7."
+    example = labelled_example(Document("a", TEXT), reference, SentenceSplitter.default(), str.split, "net")
+    assert len(example.features) == len(example.labels) == 30
+    assert example.labels.argmax() == 7
+    assert (example.labels[7], example.kind) == (1.5, "net")
+
+
+def test_a_sample_keeps_the_best_and_is_repeatable() -> None:
+    example = labelled_example(Document("a", TEXT), "Host 7 sends.", SentenceSplitter.default(), str.split)
+    sample = example.sample(10, (1, 2))
+    assert len(sample.labels) == len(sample.features) == 10
+    assert sample.labels.max() == example.labels.max()
+    np.testing.assert_array_equal(sample.features.values, example.sample(10, (1, 2)).features.values)
+    assert example.sample(30, (1,)) is example

@@ -1,0 +1,96 @@
+import math
+
+import numpy as np
+import pytest
+
+from sumpool.ranking.features import FEATURES
+from sumpool.ranking.word_features import content_prefixes, split_words
+from sumpool.text.word_graph import WordGraph
+from tests.ranking.planted import featured
+
+TEXT = """# Packets of hosts
+
+Hosts send packets to gateways. The gateways drop some packets, and then the hosts send them again.
+
+Routers are slow.
+
+## Slow routers
+
+- Slow routers keep the packets of hosts in a buffer.
+- A printer has 12 lights on it (really).
+"""
+
+
+def column(name: str) -> list[float]:
+    values: list[float] = featured(TEXT, "Gateways and hosts")[0].values[:, FEATURES.index(name)].tolist()
+    return values
+
+
+def test_every_candidate_has_every_feature() -> None:
+    features, texts = featured(TEXT, "Gateways and hosts")
+    assert [text.split()[0] for text in texts] == ["Hosts", "The", "Slow", "A"]
+    assert features.values.shape == (4, len(FEATURES))
+    assert features.words[2][:3] == ("slow", "routers", "keep")
+    assert features.headings[0] == ("packets", "of", "hosts")
+    assert features.headings[2] == ("slow", "routers")
+    assert len(set(FEATURES)) == len(FEATURES)
+
+
+@pytest.mark.parametrize(
+    ("name", "expected"),
+    [
+        ("position", [0, 0.2, 0.6, 0.8]),
+        ("log_index", [0, math.log(2), math.log(4), math.log(5)]),
+        ("log_index_from_end", [math.log(5), math.log(4), math.log(2), 0]),
+        ("index_in_section", [0, 1, 0, 1]),
+        ("log_paragraph_in_section", [0, 0, 0, math.log(2)]),
+        ("index_in_paragraph", [0, 1, 0, 0]),
+        ("paragraph_size", [2, 2, 1, 1]),
+        ("from_end_of_paragraph", [1, 0, 0, 0]),
+        ("is_list_item", [0, 0, 1, 1]),
+        ("section_position", [0, 0, 0.5, 0.5]),
+        ("section_share", [0.6, 0.6, 0.4, 0.4]),
+        ("is_before_headings", [0, 0, 0, 0]),
+        ("log_sections", [math.log(2)] * 4),
+        ("log_words", [math.log(6), math.log(13), math.log(11), math.log(9)]),
+        ("digits", [0, 0, 0, 2 / 41]),
+        ("capitals", [1 / 5, 1 / 12, 1 / 10, 1 / 8]),
+        ("brackets", [0, 0, 0, 1]),
+        ("commas", [0, 1 / 12, 0, 0]),
+        ("ends_with_full_stop", [1, 1, 1, 1]),
+        ("is_in_frame", [1, 1, 0, 0]),
+        ("title_overlap", [2 / 4, 2 / 8, 1 / 6, 0]),
+        ("title_recall", [1, 1, 1 / 2, 0]),
+        ("has_title", [1, 1, 1, 1]),
+        ("section_overlap", [1, 1, 1, 0]),
+        ("first_overlap", [1, 1, 1, 1]),
+        ("previous_overlap", [0, 4 / 8, 2 / 6, 0]),
+        ("first_mentions", [1, 4 / 8, 2 / 6, 1]),
+        ("is_dependent", [0, 0, 0, 0]),
+    ],
+)
+def test_values_of_a_document_counted_by_hand(name: str, expected: list[float]) -> None:
+    assert column(name) == pytest.approx(expected, abs=1e-6)
+
+
+def test_centrality_is_lexrank_of_all_sentences_of_prose_and_of_the_frame() -> None:
+    sentences = [line for line in TEXT.replace(". The", ".\nThe").split("\n") if line.endswith(".")]
+    graph, _ = WordGraph.of([content_prefixes(split_words(sentence)) for sentence in sentences])
+    expected = np.log(5 * graph.lexrank())
+    assert column("centrality") == pytest.approx(expected[[0, 1, 3, 4]].tolist(), abs=1e-6)
+    frame = graph.among(np.array([True, True, False, False, False]))
+    assert column("frame_centrality")[:2] == pytest.approx(np.log(2 * frame.lexrank()).tolist(), abs=1e-6)
+    assert np.isnan(column("frame_centrality")[2:]).all()
+
+
+def test_other_sentences_of_the_document_count_but_other_documents_do_not() -> None:
+    first, _ = featured(TEXT)
+    featured("Other words. " * 9)
+    again, _ = featured(TEXT)
+    np.testing.assert_array_equal(first.values, again.values)
+
+
+def test_a_document_without_prose_has_no_rows() -> None:
+    features, _ = featured("# A heading\n\n```\ncode()\n```\n")
+    assert features.values.shape == (0, len(FEATURES))
+    assert featured("")[0].values.shape == (0, len(FEATURES))
