@@ -1,8 +1,8 @@
 """Structure of a text without blocks: headings, list items, table rows and code, as spans of the text itself.
 
 The text of a row of JSON lines or of prepared data is kept as it is, marks included, so that offsets in it stay valid.
-Headings are those of Markdown, and lines in capitals, with a section number, or short and without a full stop above a
-paragraph. Files have formats of their own, see `documents.formats`.
+Headings are those of Markdown and lines in capitals; in texts without marks of Markdown also lines with a section
+number, or short and without a full stop above a paragraph. Files have formats of their own, see `documents.formats`.
 """
 
 import re
@@ -23,6 +23,8 @@ _CODE_MARKS = re.compile(r"[{}();=<>|&$\\_@/#\[\]*%+~^\"]|\s{3,}|--")
 _STOPS = ".!?:;,\u3002\uff01\uff1f\uff1a\uff0c"
 _MAX_HEADING_WORDS, _MAX_HEADING = 12, 90
 _MAX_CAPITAL_WORDS = 8
+_MIN_MARKED = 2
+"""Headings with the mark of Markdown from which on no others count but those in capitals."""
 _MIN_PARAGRAPH = 75
 """Characters of a paragraph that a short line is the heading of."""
 _MAX_CODE_SHARE = 0.07
@@ -65,7 +67,8 @@ def text_spans(text: str) -> list[TextSpan]:
     spans: list[TextSpan] = []
     for group in _groups(text):
         spans.extend(_group_spans(group))
-    return _with_short_headings(text, spans)
+    is_markdown = sum(span.kind == "heading" and text[span.start] == "#" for span in spans) >= _MIN_MARKED
+    return spans if is_markdown else _with_short_headings(text, spans)
 
 
 def _groups(text: str) -> Iterator[list[_Line]]:

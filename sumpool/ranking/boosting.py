@@ -15,8 +15,11 @@ from numpy.typing import NDArray
 from sumpool.ranking.config import BoostingConfig
 from sumpool.ranking.forest import LEAF, Forest, Matrix, Values
 
+Codes = NDArray[np.int32]
+"""Bin of each row and feature, (rows, features)."""
 MAX_BINS: Final = 64
 """Bins of a feature at most, with the one for missing values."""
+_TINY = 1e-12
 
 
 def fit_forest(rows: Matrix, targets: Values, weights: Values, config: BoostingConfig, seed: int) -> Forest:
@@ -29,114 +32,115 @@ def fit_forest(rows: Matrix, targets: Values, weights: Values, config: BoostingC
         config: Settings.
         seed: Seed of the sampling of rows.
     """
-    edges = [_edges(rows[:, column]) for column in range(rows.shape[1])]
+    features = rows.shape[1]
+    edges = [_edges(rows[:, column]) for column in range(features)]
     codes = np.column_stack([_codes(rows[:, column], edge) for column, edge in enumerate(edges)])
-    codes += (np.arange(rows.shape[1]) * MAX_BINS).astype(np.int32)
     base = float(np.average(targets, weights=weights))
     residual = targets - base
     generator = np.random.default_rng(seed)
     builder = _ForestBuilder(base)
     for _ in range(config.trees):
         sample = np.flatnonzero(generator.random(len(rows)) < config.subsample)
-        columns = np.sort(generator.permutation(rows.shape[1])[: max(1, round(config.columns * rows.shape[1]))])
-        tree = _Tree(codes, residual * weights, weights, config, columns)
+        columns = np.sort(generator.permutation(features)[: max(1, round(config.columns * features))])
+        tree = _Tree(np.ascontiguousarray(codes[:, columns]), residual * weights, weights, config)
         tree.grow(sample)
-        residual -= config.learning_rate * tree.predict(codes)
-        builder.add(tree, edges, config.learning_rate)
+        residual -= config.learning_rate * tree.predict()
+        builder.add(tree, columns, edges, config.learning_rate)
     return builder.build()
 
 
 @dataclass
 class _TreeNode:
-    """Node of a tree that is growing: its rows, sums of gradients and weights by bin, and its best split."""
+    """Node of a tree that is growing: its rows, sums by bin, and its best split.
+
+    Attributes:
+        rows: Rows of the node.
+        sums: Weighted residuals and weights by feature and bin, (2, features, MAX_BINS).
+        value: Weighted mean of the residuals, shrunk by the penalty.
+        gain: Decrease of the squared error by the best split; 0 if there is none, or after it.
+        column: Feature of the split, among those of the tree.
+        code: Last bin on the left.
+        left: Left child; -1 of a leaf.
+    """
 
     rows: NDArray[np.int64]
-    sums: Values  # (2, features * MAX_BINS): weighted residuals and weights
-    counts: NDArray[np.int64]  # (features * MAX_BINS)
+    sums: Values
     value: float = 0.0
     gain: float = 0.0
-    code: int = LEAF
+    column: int = LEAF
+    code: int = 0
     left: int = -1
 
 
 class _Tree:
-    """Regression tree that grows leaf by leaf on binned features."""
+    """Regression tree that grows leaf by leaf on some of the binned features."""
 
-    def __init__(
-        self,
-        codes: NDArray[np.int32],
-        gradients: Values,
-        weights: Values,
-        config: BoostingConfig,
-        columns: NDArray[np.int64],
-    ) -> None:
+    def __init__(self, codes: Codes, gradients: Values, weights: Values, config: BoostingConfig) -> None:
         self.nodes: list[_TreeNode] = []
-        self._codes, self._gradients, self._weights = codes, gradients, weights
-        self._config, self._columns = config, columns
+        self._codes, self._gradients, self._weights, self._config = codes, gradients, weights, config
+        self._offsets = (np.arange(codes.shape[1]) * MAX_BINS).astype(np.int32)
 
     def grow(self, sample: NDArray[np.int64]) -> None:
         """Grow the tree on some of the rows."""
-        self._add(*self._histogram(sample))
+        self._add(sample, self._histogram(sample))
         for _ in range(self._config.leaves - 1):
-            best = max(range(len(self.nodes)), key=lambda index: self.nodes[index].gain)
-            if self.nodes[best].gain <= 0:
+            best = max(self.nodes, key=lambda node: node.gain)
+            if best.gain <= 0:
                 break
-            self._split(self.nodes[best])
+            self._split(best)
 
-    def predict(self, codes: NDArray[np.int32]) -> Values:
+    def predict(self) -> Values:
         """Return the value of the leaf of each row, (rows,)."""
-        values = np.empty(len(codes))
-        pending = [(0, np.arange(len(codes)))]
+        values = np.empty(len(self._codes))
+        pending = [(0, np.arange(len(self._codes)))]
         while pending:
             number, rows = pending.pop()
             node = self.nodes[number]
             if node.left < 0:
                 values[rows] = node.value
                 continue
-            right = codes[rows, node.code // MAX_BINS] > node.code
+            right = self._codes[rows, node.column] > node.code
             pending += [(node.left, rows[~right]), (node.left + 1, rows[right])]
         return values
 
-    def _histogram(self, rows: NDArray[np.int64]) -> tuple[NDArray[np.int64], Values, NDArray[np.int64]]:
-        codes = self._codes[rows]
-        size, features = codes.shape[1] * MAX_BINS, codes.shape[1]
-        flat = codes.ravel()
-        sums = [np.bincount(flat, np.repeat(part[rows], features), size) for part in (self._gradients, self._weights)]
-        return rows, np.stack(sums), np.bincount(flat, minlength=size)
+    def _histogram(self, rows: NDArray[np.int64]) -> Values:
+        """Return the weighted residuals and weights of rows by feature and bin."""
+        features = self._codes.shape[1]
+        flat = (self._codes[rows] + self._offsets).ravel()
+        parts = (np.repeat(part[rows], features) for part in (self._gradients, self._weights))
+        sums = [np.bincount(flat, part, features * MAX_BINS) for part in parts]
+        return np.stack(sums).reshape(2, features, MAX_BINS).astype(np.float64)
 
-    def _add(self, rows: NDArray[np.int64], sums: Values, counts: NDArray[np.int64]) -> None:
-        node = _TreeNode(rows, sums, counts)
-        gradient, weight = sums[:, :MAX_BINS].sum(axis=1)
-        node.value = float(gradient / (weight + self._config.ridge + 1e-12))
-        node.gain, node.code = self._best_split(node)
+    def _add(self, rows: NDArray[np.int64], sums: Values) -> None:
+        gradient, weight = sums[:, 0].sum(axis=1)
+        node = _TreeNode(rows, sums, float(gradient / (weight + self._config.ridge + _TINY)))
+        self._find_split(node)
         self.nodes.append(node)
 
-    def _best_split(self, node: _TreeNode) -> tuple[float, int]:
-        """Return the gain of the best split of a node, and the last bin on its left."""
-        ridge = self._config.ridge + 1e-12  # an empty child adds 0 / 1e-12
-        sums = node.sums.reshape(2, -1, MAX_BINS)[:, self._columns].cumsum(axis=2)
-        counts = node.counts.reshape(-1, MAX_BINS)[self._columns].cumsum(axis=1)
-        total, total_count = sums[:, :, -1:], counts[:, -1:]
-        left, right = sums, total - sums
+    def _find_split(self, node: _TreeNode) -> None:
+        """Set the best split of a node."""
+        left = node.sums.cumsum(axis=2)
+        total = left[:, :, -1:]
+        right = total - left
+        ridge = self._config.ridge + _TINY
         gains = left[0] ** 2 / (left[1] + ridge) + right[0] ** 2 / (np.maximum(right[1], 0) + ridge)
         gains -= total[0] ** 2 / (total[1] + ridge)
-        is_small = (counts < self._config.min_rows) | (total_count - counts < self._config.min_rows)
-        gains[is_small] = -np.inf
-        best = int(gains.argmax())
-        row, column = divmod(best, MAX_BINS)
-        gain = float(gains[row, column])
-        return (gain, int(self._columns[row]) * MAX_BINS + column) if gain > 1e-12 else (0.0, LEAF)
+        least = self._config.min_rows * (1 - _TINY)
+        gains[(left[1] < least) | (right[1] < least)] = -np.inf
+        column, code = divmod(int(gains.argmax()), MAX_BINS)
+        if gains[column, code] > _TINY:
+            node.gain, node.column, node.code = float(gains[column, code]), column, code
 
     def _split(self, node: _TreeNode) -> None:
-        is_right = self._codes[node.rows, node.code // MAX_BINS] > node.code
+        is_right = self._codes[node.rows, node.column] > node.code
         children = [node.rows[~is_right], node.rows[is_right]]
         small = int(len(children[1]) < len(children[0]))
-        rows, sums, counts = self._histogram(children[small])
-        other = (children[1 - small], node.sums - sums, node.counts - counts)
+        sums = self._histogram(children[small])
+        histograms = [sums, node.sums - sums]
         node.left, node.gain = len(self.nodes), 0.0
-        for histogram in ((rows, sums, counts), other)[:: -1 if small else 1]:
-            self._add(*histogram)
-        node.rows, node.sums = node.rows[:0], node.sums[:, :0]
+        for side in (0, 1):
+            self._add(children[side], histograms[side != small])
+        node.rows, node.sums = node.rows[:0], node.sums[:, :, :0]
 
 
 class _ForestBuilder:
@@ -147,15 +151,15 @@ class _ForestBuilder:
         self._roots: list[int] = []
         self._nodes: list[tuple[int, float, int, float]] = []
 
-    def add(self, tree: _Tree, edges: Sequence[Matrix], scale: float) -> None:
+    def add(self, tree: _Tree, columns: NDArray[np.int64], edges: Sequence[NDArray[np.float32]], scale: float) -> None:
         start = len(self._nodes)
         self._roots.append(start)
         for node in tree.nodes:
             if node.left < 0:
                 self._nodes.append((LEAF, 0.0, 0, scale * node.value))
                 continue
-            column, code = divmod(node.code, MAX_BINS)
-            threshold = float(edges[column][code - 1]) if code else -np.inf
+            column = int(columns[node.column])
+            threshold = float(edges[column][node.code - 1]) if node.code else -np.inf
             self._nodes.append((column, threshold, start + node.left, 0.0))
 
     def build(self) -> Forest:
@@ -181,6 +185,6 @@ def _edges(column: Matrix) -> Matrix:
     return middles.astype(np.float32)
 
 
-def _codes(column: Matrix, edges: Matrix) -> NDArray[np.int32]:
+def _codes(column: Matrix, edges: Matrix) -> Codes:
     """Return the bin of each value: 0 if it is missing, 1 + the number of bounds below it otherwise."""
     return np.where(np.isnan(column), 0, 1 + np.searchsorted(edges, column, side="left")).astype(np.int32)

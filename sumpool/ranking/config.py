@@ -15,7 +15,7 @@ class BoostingConfig(Settings):
     learning_rate: float = Field(0.06, gt=0, le=1)
     """Share of a tree's prediction that is added."""
     min_rows: int = Field(60, ge=1)
-    """Sentences of a leaf at least."""
+    """Sentences of a leaf at least, by their weights with mean 1."""
     subsample: float = Field(0.5, gt=0, le=1)
     """Share of the sentences that each tree is fitted to."""
     columns: float = Field(0.5, gt=0, le=1)
@@ -29,9 +29,9 @@ class RankingConfig(Settings):
 
     enabled: bool = True
     """Whether `sumpool train` fits a ranker; `summarize` uses the shipped one otherwise."""
-    documents: int = Field(3000, ge=1)
+    documents: int = Field(1000, ge=1)
     """Documents of the training split at most that the ranker is fitted to; of more a sample is taken."""
-    sentences: int = Field(400, ge=10)
+    sentences: int = Field(150, ge=10)
     """Sentences of a document at most; of more those with the highest labels and a sample of the others are taken."""
     cues: int = Field(4000, ge=0)
     """Cue words and pairs of words that are learnt at most."""

@@ -25,12 +25,16 @@ class RankingExample:
     Attributes:
         features: Features of its candidates.
         labels: Label of each candidate, see `sentence_labels`.
-        kind: Kind of the document; all kinds count the same.
+        kind: Kind of the document; a kind of few documents weighs more per document.
     """
 
     features: SentenceFeatures
     labels: NDArray[np.float64]
     kind: str = ""
+
+    def with_agreement(self, agreement: NDArray[np.float32]) -> "RankingExample":
+        """Return the example with features of sampled summaries, see `agreement_features`."""
+        return replace(self, features=replace(self.features, agreement=agreement))
 
     def sample(self, count: int, seed: Sequence[int]) -> "RankingExample":
         """Return the example with at most `count` candidates: half those with the highest labels, half at random."""

@@ -70,10 +70,13 @@ def targets(examples: Sequence[RankingExample]) -> Values:
 
 
 def sentence_weights(examples: Sequence[RankingExample]) -> Values:
-    """Return the weights of sentences, (sentences,), with mean 1; kinds, and documents of a kind, weigh the same."""
+    """Return the weights of sentences, (sentences,), with mean 1.
+
+    A kind weighs as the square root of its number of documents, and all documents of a kind weigh the same.
+    """
     documents = Counter(example.kind for example in examples)
     weights = np.concatenate(
-        [np.full(len(item.labels), 1 / (documents[item.kind] * len(item.labels))) for item in examples]
+        [np.full(len(item.labels), 1 / (documents[item.kind] ** 0.5 * len(item.labels))) for item in examples]
     )
     return np.asarray(weights / weights.mean())
 

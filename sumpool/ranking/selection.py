@@ -11,7 +11,7 @@ from sumpool.ranking.candidates import CandidateSentence
 from sumpool.ranking.word_features import content_prefixes, split_words
 from sumpool.text.language import ENGLISH, word_count
 
-REDUNDANCY: Final = 0.3
+REDUNDANCY: Final = 0.15
 """Penalty of a sentence whose content words are all in the selected ones, in units of the score."""
 _OVERRUN = 1.1
 """Words of a selection at most, relative to the budget."""

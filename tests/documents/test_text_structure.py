@@ -79,3 +79,13 @@ def test_parts_hold_every_visible_character_in_order(text: str) -> None:
     spans = text_spans(text)
     assert all(first.end <= second.start for first, second in pairwise(spans))
     assert "".join("".join(text[span.start : span.end].split()) for span in spans) == "".join(text.split())
+
+
+def headings(text: str) -> list[str]:
+    return [text[span.start : span.end] for span in text_spans(text) if span.kind == "heading"]
+
+
+def test_short_lines_are_no_headings_where_headings_are_marked() -> None:
+    text = f"# A title\n\nA short line\n\n{PARAGRAPH}\n\n2.1. A number\n\n{PARAGRAPH}\n\n## Another\n\nText.\n"
+    assert headings(text) == ["# A title", "## Another"]
+    assert headings(text.replace("#", "")) == ["A short line", "2.1. A number"]

@@ -44,7 +44,8 @@ def _error(targets: NDArray[np.float64], weights: NDArray[np.float64]) -> float:
 
 def test_predictions_equal_those_of_a_walk_through_each_tree() -> None:
     rows = table()
-    targets = np.nan_to_num(rows[:, 0]) * (np.nan_to_num(rows[:, 1]) > 0) + np.isnan(rows[:, 2])
+    values = np.nan_to_num(rows).astype(np.float64)
+    targets = values[:, 0] * (values[:, 1] > 0) + np.isnan(rows[:, 2])
     forest = fit_forest(rows, targets, np.ones(300), BoostingConfig(trees=12, leaves=7, min_rows=5), seed=1)
     predictions = forest.predict(rows)
     np.testing.assert_allclose(predictions, [naive_prediction(forest, row) for row in rows], atol=1e-12)
@@ -64,7 +65,7 @@ def test_the_first_split_has_the_least_squared_error(seed: int) -> None:
 
 def test_many_trees_fit_a_function_of_two_features() -> None:
     rows = table(2000, 0.0)
-    targets = np.sin(2 * rows[:, 0].astype(np.float64)) * rows[:, 1]
+    targets = np.sin(2 * rows[:, 0].astype(np.float64)) * rows[:, 1].astype(np.float64)
     config = BoostingConfig(trees=200, leaves=12, learning_rate=0.15, min_rows=5, columns=1.0)
     forest = fit_forest(rows[:1500], targets[:1500], np.ones(1500), config, seed=0)
     rest = targets[1500:] - forest.predict(rows[1500:])

@@ -1,0 +1,197 @@
+"""Sentence ranker by kind of document, with and without that kind in training, beside baselines at equal words.
+
+    python docs/scripts/ranker_table.py --rfc FOLDER --outside FOLDER [--half test] [--save FOLDER]
+        [--summaries NAME=FILE.jsonl] [--documents 960]
+
+FOLDER of RFCs has train.jsonl, validation.jsonl and test.jsonl with "document" and "summary"; that of other kinds what
+`recipes/outside/KIND.py` writes. Trains on RFCs and on the development halves of all kinds, and for each kind once more
+without it, and prints ROUGE-1, -2 and -Lsum on the other half, with p-values of the paired tests against the best
+baseline. All systems select from the same sentences of prose and have the same words: the last sentence selected is
+cut. `--save` writes the ranker that is trained on all kinds.
+"""
+
+import argparse
+import json
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+from numpy.typing import NDArray
+
+from sumpool.documents.document import Document
+from sumpool.documents.source_sentences import SourceSentence, source_sentences
+from sumpool.evaluation.agreement import RougeTokenizer
+from sumpool.evaluation.baselines import lexrank, random_ranks, textrank
+from sumpool.evaluation.rouge import Rouge
+from sumpool.evaluation.statistics import compare
+from sumpool.ranking.candidates import CandidateSentence, find_candidates
+from sumpool.ranking.config import RankingConfig
+from sumpool.ranking.examples import RankingExample, labelled_example, prose_candidates
+from sumpool.ranking.features import sentence_features
+from sumpool.ranking.fit import fit_ranker
+from sumpool.ranking.ranker import Ranker
+from sumpool.ranking.selection import select
+from sumpool.text.sentences import SentenceSplitter
+
+SPLITTER = SentenceSplitter.default()
+TOKENIZER = RougeTokenizer(stemmer=True)
+ROUGE = Rouge(stemmer=True, split=SPLITTER.split, splitter="the shipped one")
+WORDS: Mapping[str, tuple[int, ...]] = {"rfc": (60,), "vignettes": (130, 200), "overviews": (130,), "licences": (130,)}
+OTHER_WORDS = (75,)
+MEASURES = ("rouge1", "rouge2", "rougeLsum")
+BASELINES = ("LEAD", "LexRank", "TextRank", "random")
+RESAMPLES = 1000
+VALUES = NDArray[np.float64]
+
+
+@dataclass(frozen=True)
+class Case:
+    """Document of a test half."""
+
+    id: str
+    document: Document
+    reference: str
+    sentences: tuple[SourceSentence, ...]
+
+    def prose(self) -> list[CandidateSentence]:
+        """Return all sentences of prose."""
+        return prose_candidates(self.sentences)
+
+
+def main() -> None:
+    """Train, evaluate and print the table."""
+    arguments = parse_arguments()
+    config = RankingConfig(documents=arguments.documents)
+    training = {"rfc": examples(arguments.rfc / "train.jsonl", "rfc", config.documents)}
+    for folder in sorted(arguments.outside.iterdir()):
+        if (folder / "development.jsonl").is_file():
+            training[folder.name] = examples(folder / "development.jsonl", folder.name, config.documents)
+    everything = fit_ranker([example for kind in training.values() for example in kind], config)
+    if arguments.save:
+        everything.save(arguments.save)
+    others = dict(entry.split("=", 1) for entry in arguments.summaries)
+    rows = {name: read_summaries(Path(path)) for name, path in others.items()}
+    for kind in training:
+        half = arguments.rfc / f"{arguments.half.replace('development', 'validation')}.jsonl"
+        half = half if kind == "rfc" else arguments.outside / kind / f"{arguments.half}.jsonl"
+        without = [example for other, items in training.items() if other != kind for example in items]
+        rankers = {"ranker": everything, f"ranker without {kind}": fit_ranker(without, config)}
+        report(kind, list(cases(half, arguments.test_documents)), rankers, rows)
+
+
+def parse_arguments() -> argparse.Namespace:
+    """Parse the command line."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--rfc", type=Path, required=True)
+    parser.add_argument("--outside", type=Path, required=True)
+    parser.add_argument("--half", choices=("development", "test"), default="test")
+    parser.add_argument("--documents", type=int, default=960)
+    parser.add_argument("--test-documents", type=int, default=250)
+    parser.add_argument("--save", type=Path)
+    parser.add_argument("--summaries", action="append", default=[])
+    return parser.parse_args()
+
+
+def read_rows(path: Path, count: int) -> list[dict[str, str]]:
+    """Return `count` rows of a file at equal distances; all if there are fewer."""
+    lines = path.read_text("utf-8").splitlines()
+    return [json.loads(line) for line in lines[:: -(-len(lines) // count)]]
+
+
+def examples(path: Path, kind: str, count: int) -> list[RankingExample]:
+    """Read documents for training."""
+    return [
+        labelled_example(
+            Document(row["id"], row["document"], title=row.get("title", "")),
+            row["summary"],
+            SPLITTER,
+            TOKENIZER.tokenize,
+            kind,
+        )
+        for row in read_rows(path, count)
+    ]
+
+
+def cases(path: Path, count: int) -> Iterator[Case]:
+    """Yield the documents of a test half that have a sentence of prose."""
+    for row in read_rows(path, count):
+        document = Document(row["id"], row["document"], title=row.get("title", ""))
+        case = Case(row["id"], document, row["summary"], source_sentences(document, SPLITTER))
+        if case.prose():
+            yield case
+
+
+def read_summaries(path: Path) -> dict[tuple[str, str, int], str]:
+    """Read the summaries of another system by kind, id and words."""
+    rows = [json.loads(line) for line in path.read_text("utf-8").splitlines()]
+    return {(row["kind"], row["id"], row["words"]): row["summary"] for row in rows}
+
+
+def report(
+    kind: str,
+    items: Sequence[Case],
+    rankers: Mapping[str, Ranker],
+    others: Mapping[str, Mapping[tuple[str, str, int], str]],
+) -> None:
+    """Print the table of a kind."""
+    for words in WORDS.get(kind, OTHER_WORDS):
+        print(f"\n{kind}, {len(items)} documents, {words} words")  # noqa: T201
+        systems: dict[str, list[str]] = {
+            name: [by_ranker(item, ranker, words) for item in items] for name, ranker in rankers.items()
+        }
+        for name, summaries in others.items():
+            if all((kind, item.id, words) in summaries for item in items):
+                systems[name] = [summaries[kind, item.id, words] for item in items]
+        for name in BASELINES:
+            systems[name] = [by_ranks(item, name, words) for item in items]
+        scores = {name: score(texts, items) for name, texts in systems.items()}
+        means = np.stack([scores[name].mean(axis=0) for name in BASELINES])  # (baselines, measures)
+        rivals = [BASELINES[index] for index in means.argmax(axis=0)]
+        best = np.column_stack([scores[rival][:, column] for column, rival in enumerate(rivals)])
+        for name, values in scores.items():
+            line = f"  {name:28}" + " / ".join(f"{100 * value:.1f}" for value in values.mean(axis=0))
+            if name not in BASELINES:
+                tests = compare(values, best, RESAMPLES, 0)
+                line += "  p " + " ".join(f"{test.permutation:.3f}" for test in tests)
+            print(line)  # noqa: T201
+
+
+def score(texts: Sequence[str], items: Sequence[Case]) -> VALUES:
+    """Return F1 of each summary, (documents, measures)."""
+    results = [ROUGE.score(text, item.reference) for text, item in zip(texts, items, strict=True)]
+    return np.array([[result[measure].f1 for measure in MEASURES] for result in results])
+
+
+def by_ranker(case: Case, ranker: Ranker, words: int) -> str:
+    """Summarise by a ranker, from the candidates that summaries may consist of."""
+    candidates = find_candidates(case.document, case.sentences, "en") or case.prose()
+    scores = ranker.score(sentence_features(case.sentences, candidates, case.document.title))
+    return cut([item.text for item in candidates], select(candidates, scores, words, overrun=3.0), words)
+
+
+def by_ranks(case: Case, name: str, words: int) -> str:
+    """Summarise by a baseline, from all sentences of prose."""
+    texts = [item.text for item in case.prose()]
+    ranks: Mapping[str, Callable[[], VALUES]] = {
+        "LEAD": lambda: -np.arange(len(texts), dtype=np.float64),
+        "LexRank": lambda: lexrank([TOKENIZER.tokenize(text) for text in texts]),
+        "TextRank": lambda: textrank([TOKENIZER.tokenize(text) for text in texts]),
+        "random": lambda: random_ranks(case.id, len(texts)),
+    }
+    return cut(texts, np.argsort(-ranks[name](), kind="stable").tolist(), words)
+
+
+def cut(texts: Sequence[str], best_first: Sequence[int], words: int) -> str:
+    """Join sentences in source order, `words` of them; the last one in the order of selection is cut."""
+    parts: list[tuple[int, str]] = []
+    for index in best_first:
+        if words <= 0:
+            break
+        parts.append((index, " ".join(texts[index].split()[:words])))
+        words -= len(texts[index].split())
+    return " ".join(text for _, text in sorted(parts))
+
+
+if __name__ == "__main__":
+    main()
