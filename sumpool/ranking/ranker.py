@@ -24,7 +24,16 @@ from sumpool.ranking.word_features import ranks
 
 FILE: Final = "ranker.safetensors"
 """Name of the file in a run folder."""
-LEARNT: Final = ("cues", "cues_rank", "cues_before", "cues_after", "heading_cues", "heading_cues_rank")
+LEARNT: Final = (
+    "cues",
+    "cues_rank",
+    "cues_before",
+    "cues_after",
+    "mean_cues",
+    "max_cues",
+    "heading_cues",
+    "heading_cues_rank",
+)
 """Names of the features that are learnt, behind those of `FEATURES`."""
 SCORES: Final = ("score", "score_below_best", "score_rank")
 """Names of the features from the score by structure, before those of `AGREEMENT_FEATURES`."""
@@ -131,7 +140,8 @@ def with_cues(features: SentenceFeatures, cues: Cues) -> Matrix:
     heading = by_heading[[known[words] for words in features.headings]]
     before, after = np.roll(sentence, 1), np.roll(sentence, -1)
     before[:1], after[-1:] = np.nan, np.nan
-    learnt = np.column_stack([sentence, ranks(sentence), before, after, heading, ranks(heading)])
+    document = [np.full(len(features), value) for value in (sentence.mean(), sentence.max(initial=0.0))]
+    learnt = np.column_stack([sentence, ranks(sentence), before, after, *document, heading, ranks(heading)])
     return np.hstack([features.values, learnt.astype(np.float32)])
 
 

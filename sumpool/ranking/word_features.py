@@ -27,6 +27,8 @@ _FRAME_START, _FRAME_END = 0.3, 0.08
 """Shares of the document that are its beginning and end."""
 _FIRST = 5
 """Sentences at the beginning that all others are compared with."""
+_OPENING = 3
+"""First content words of a sentence."""
 _COMMON = 15
 """Commonest content words of the document."""
 _DIGIT = re.compile(r"\d")
@@ -70,6 +72,10 @@ def style_features(texts: Sequence[str], words: Sequence[Sequence[str]]) -> dict
         "quotes": _counts(texts, lambda text: len(_QUOTE.findall(text))) / divisor,
         "marks": _counts(texts, lambda text: len(_MARK.findall(text))) / characters,
         "ends_with_full_stop": _counts(texts, lambda text: text.endswith((".", "\u3002"))),
+        "ends_with_colon": _counts(texts, lambda text: text.endswith((":", "\uff1a"))),
+        "is_question": _counts(texts, lambda text: text.endswith(("?", "\uff1f"))),
+        "starts_in_lower_case": _counts(texts, lambda text: text[:1].islower()),
+        "log_words_before": np.log1p(np.cumsum(sizes) - sizes),
         "log_document_words": np.full(len(texts), np.log1p(sizes.sum())),
         "mean_words": np.full(len(texts), sizes.mean() if len(texts) else 0.0),
     }
@@ -91,12 +97,14 @@ def lexical_features(
         places: Outline of the document.
         language: Code of its language.
     """
-    graph, columns = WordGraph.of([content_prefixes(sentence, language) for sentence in words])
+    content = [content_prefixes(sentence, language) for sentence in words]
+    graph, columns = WordGraph.of(content)
     weights = _heading_weights(columns, headings, language)
     title_words = _members(columns, content_prefixes(title, language))
     return {
         **_centralities(graph, places),
         **_frequencies(graph),
+        **_openings(graph, columns, content, title_words),
         "title_overlap": _share(graph, title_words),
         "title_recall": graph.sum_by_sentence(title_words[graph.word]) / max(title_words.sum(), 1),
         "has_title": np.full(graph.sentences, float(bool(title))),
@@ -144,6 +152,18 @@ def _frequencies(graph: WordGraph) -> dict[str, Values]:
         "max_log_frequency": maximum,
         "first_mentions": _mean(graph, is_first),
         "later_mentions": _mean(graph, is_first * (total[graph.word] > graph.count)),
+    }
+
+
+def _openings(
+    graph: WordGraph, columns: dict[str, int], content: Sequence[Sequence[str]], title: Values
+) -> dict[str, Values]:
+    """Measure the first content words of each sentence, which mostly are its subject."""
+    openings = [[columns[word] for word in sentence[:_OPENING]] for sentence in content]
+    logarithm = np.log(np.maximum(np.bincount(graph.word, graph.count, graph.words), 1))
+    return {
+        "title_in_opening": _counts(openings, lambda numbers: float(title[numbers].sum()) / _OPENING),
+        "frequency_in_opening": _counts(openings, lambda numbers: float(logarithm[numbers].sum()) / _OPENING),
     }
 
 
