@@ -70,6 +70,9 @@ def summarize(
             help="Generated text, sentences of the document, or per document the one that the model agrees with more."
         ),
     ] = None,
+    fast: Annotated[
+        bool, typer.Option("--fast", help="Select sentences without the model, several times as fast.")
+    ] = False,
     beams: Annotated[int | None, typer.Option(help="Beam size; 1 is greedy search.")] = None,
     min_length: Annotated[str | None, typer.Option(metavar="TOKENS|auto", help="Minimum length of a summary.")] = None,
     max_length: Annotated[str | None, typer.Option(metavar="TOKENS|auto", help="Maximum length of a summary.")] = None,
@@ -95,6 +98,7 @@ def summarize(
 
     shortcuts = {
         "mode": mode,
+        "fast": fast or None,
         "length": length,
         "beams": beams,
         "min_length": min_length,

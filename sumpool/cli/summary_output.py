@@ -3,20 +3,20 @@
 from collections.abc import Mapping, Sequence
 from functools import partial
 from pathlib import Path
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 from sumpool.cli.rendering import SUFFIXES, Rendering
 from sumpool.data.report import remembered_fields
 from sumpool.documents.arguments import check_arguments
 from sumpool.documents.document import ReadOptions
 from sumpool.errors import DataError, RecipeError
-from sumpool.inference.evidence import generate_with_evidence, summarize_with_evidence
 from sumpool.inference.model_choice import RUNS, default_model
-from sumpool.inference.parallel import summarize_in_processes
-from sumpool.inference.summary_file import ExplanationFile, SummaryFile, SummaryFolder
 from sumpool.io.file_names import FileNames
 from sumpool.progress import Progress, Report
 from sumpool.workflows.summarize import Generate, OpenOutput, generate_here
+
+if TYPE_CHECKING:
+    from sumpool.inference.summary_file import SummaryFolder
 
 
 class Target(NamedTuple):
@@ -48,6 +48,8 @@ def open_output(target: Target, names: Sequence[str], rendering: Rendering) -> O
     Raises:
         RecipeError: If there are two destinations.
     """
+    from sumpool.inference.summary_file import ExplanationFile, SummaryFile
+
     if sum(path is not None for path in (target.file, target.folder, target.page)) > 1:
         raise RecipeError(
             "one of --out, --out-dir and --explain must be given, got several; a folder holds summaries.jsonl too"
@@ -64,7 +66,9 @@ def open_output(target: Target, names: Sequence[str], rendering: Rendering) -> O
 
 def _open_folder(
     folder: Path, retry: bool, names: Sequence[str], rendering: Rendering, settings: Mapping[str, str]
-) -> SummaryFolder:
+) -> "SummaryFolder":
+    from sumpool.inference.summary_file import SummaryFolder
+
     files = FileNames(names, SUFFIXES[rendering.format])
     return SummaryFolder(
         folder,
@@ -82,8 +86,14 @@ def choose_generation(jobs: int, evidence_for_page: bool | None) -> Generate:
         jobs: Number of processes; 1 is the calling one.
         evidence_for_page: Whether evidence has all that an HTML page shows; None for summaries without evidence.
     """
+    if evidence_for_page is None and jobs == 1:
+        return generate_here
+    from sumpool.inference.parallel import summarize_in_processes
+
     if evidence_for_page is None:
-        return partial(summarize_in_processes, jobs=jobs) if jobs > 1 else generate_here
+        return partial(summarize_in_processes, jobs=jobs)
+    from sumpool.inference.evidence import generate_with_evidence, summarize_with_evidence
+
     if jobs > 1:
         with_evidence = partial(summarize_with_evidence, for_page=evidence_for_page)
         return partial(summarize_in_processes, jobs=jobs, generate=with_evidence)

@@ -7,10 +7,9 @@ from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import cache, lru_cache
 from itertools import chain, islice, pairwise
-from typing import final
+from typing import Any, final
 
 import numpy as np
-from nltk.stem.porter import PorterStemmer
 from numpy.typing import NDArray
 from rouge_score.tokenize import tokenize as rouge_tokenize
 
@@ -28,8 +27,11 @@ class WordTokenizer(ABC):
 
     def __init__(self, stemmer: bool) -> None:
         """Create a tokenizer; with `stemmer`, English words of four or more letters are stemmed by Porter's stemmer."""
-        self._stemmer = PorterStemmer() if stemmer else None
-        if self._stemmer:
+        self._stemmer: Any = None
+        if stemmer:
+            from nltk.stem.porter import PorterStemmer  # which takes most of a second
+
+            self._stemmer = PorterStemmer()
             self._stemmer.stem = lru_cache(maxsize=1 << 16)(self._stemmer.stem)
 
     @abstractmethod

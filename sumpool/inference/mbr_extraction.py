@@ -6,14 +6,16 @@ nothing that the document does not. Agreement is the mean over several sampled s
 hypothesis (Kumar and Byrne, 2004; by samples Eikema and Aziz, 2020, arXiv:2005.10283). Out of domain, where the samples
 have little in common with the document's lead, sentences are also scored against the lead.
 
-In documents with blocks agreement is one of several features, and candidates are whole sentences of prose, see
-`sentence_ranking`. Texts that the model has not learnt are summarised by the other features alone.
+With a ranker, and in documents with blocks, agreement is one of several features, and candidates are whole sentences of
+prose, see `sumpool.ranking`. Texts that the model has not learnt are summarised by the other features alone.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
+from functools import cached_property
 from importlib import import_module
-from typing import cast, final
+from pathlib import Path
+from typing import Protocol, cast, final
 
 from sumpool.core.decoding.config import DecodingConfig
 from sumpool.core.decoding.length_limits import LengthTarget
@@ -21,7 +23,6 @@ from sumpool.documents.document import Document
 from sumpool.documents.source_sentences import SourceSentence, is_prose
 from sumpool.evaluation.agreement import Agreement, RougeTokenizer
 from sumpool.inference.generation import Generated
-from sumpool.inference.length import select_length, selection_fault
 from sumpool.inference.source import encoded_sentences
 from sumpool.inference.summary import NO_EXTRACTION, Extraction
 from sumpool.text.cleaning import first_words
@@ -31,15 +32,29 @@ MAX_SENTENCES = 12
 """Sentences of a summary at most; agreement mostly declines long before."""
 LEAD_WORDS = 60
 """Words of a document's lead, a summary that needs no model."""
-DEFAULT_WORDS = 75
-"""Words of a summary without a model."""
 _MIN_WORDS, _MAX_WORDS = 60, 120
 """Words of a summary of sentences in place of a generated text that is shorter or longer."""
-_WHOLE = 1.25
-"""Words of a document that is its own summary, relative to the words of a summary."""
-_PROSE_KINDS = ("paragraph", "list_item")
 _SAMPLES_PER_LEAD = 8
 """Samples per copy of the generated text and two of the lead, where both are added to the samples out of domain."""
+
+
+class _SentenceExtractor(Protocol):
+    """See `sumpool.inference.extraction.SentenceExtractor`."""
+
+    has_ranker: bool
+
+    def extract(
+        self,
+        document: Document,
+        sentences: Sequence[SourceSentence],
+        language: str,
+        target: LengthTarget | None = None,
+        *,
+        words: int | None = None,
+        sampled: Generated | None = None,
+    ) -> Extraction: ...
+
+    def whole_text(self, sentences: Sequence[SourceSentence], words: int) -> Extraction | None: ...
 
 
 @final
@@ -50,11 +65,23 @@ class MbrExtractor:
         may_extract: Whether the mode allows sentences in place of generated text.
     """
 
-    def __init__(self, config: DecodingConfig) -> None:
-        """Prepare by the settings."""
+    def __init__(self, config: DecodingConfig, folder: Path | None = None, language: str = ENGLISH) -> None:
+        """Prepare by the settings.
+
+        Args:
+            config: The settings.
+            folder: Run folder with the sentence ranker; without one sentences are ranked by rules.
+            language: Language that the ranker has learnt.
+        """
         self.may_extract = config.mode != "abstractive"
-        self._config = config
+        self._config, self._folder, self._language = config, folder, language
         self._tokenize = RougeTokenizer(stemmer=True).tokenize
+
+    @cached_property
+    def _sentences(self) -> "_SentenceExtractor":
+        """Extractor by a ranker; imported by name, as generated summaries do not need it."""
+        module = import_module("sumpool.inference.extraction")
+        return cast(_SentenceExtractor, module.SentenceExtractor.load(self._folder, self._language))
 
     def extract(
         self,
@@ -84,11 +111,10 @@ class MbrExtractor:
         extraction = self._extract(document, sentences, generated, language, target, is_forced=bool(cause))
         if cause and extraction.sentences and self._config.mode != "extractive":
             extraction = replace(extraction, cause=cause)
-        if target:
-            return _with_fault(extraction, target)
+        if target or document.blocks or self._sentences.has_ranker:
+            return extraction
         text = " ".join(part.text for part in generated)
-        words = word_count(" ".join(extraction.sentences) or text)
-        whole = _whole(sentences, round(_WHOLE * _words_of(text)) if document.blocks else words)
+        whole = self._sentences.whole_text(sentences, word_count(" ".join(extraction.sentences) or text))
         return whole if whole and whole.indices != extraction.indices else extraction
 
     def extract_without_model(
@@ -108,10 +134,8 @@ class MbrExtractor:
             cause: Why no model is used.
             target: Length of the summary; None takes the usual one.
         """
-        whole = None if target else _whole(sentences, round(_WHOLE * DEFAULT_WORDS))
-        extraction = whole or _select_by_structure(document, sentences, language, DEFAULT_WORDS, target)
-        extraction = replace(extraction, cause=cause)
-        return _with_fault(extraction, target) if target else extraction
+        extraction = self._sentences.extract(document, sentences, language, target)
+        return replace(extraction, cause="; ".join(filter(None, (cause, extraction.cause))))
 
     def _extract(
         self,
@@ -131,16 +155,18 @@ class MbrExtractor:
         agreement = Agreement(samples, self._tokenize, weights)
         lead_agreement = agreement.score(beginning)
         is_out_of_domain = lead_agreement < config.ood_threshold
-        if document.blocks:
-            words = _words_of(text)
-            extraction = _select_by_structure(document, sentences, language, words, target, agreement)
+        if document.blocks or self._sentences.has_ranker:
+            words = None if is_out_of_domain else _words_of(text)
+            sampled = replace(summary, samples=tuple(samples), weights=tuple(weights))
+            extraction = self._sentences.extract(document, sentences, language, target, words=words, sampled=sampled)
         else:
             if is_out_of_domain:
                 added = [text, beginning, beginning] * -(-len(samples) // _SAMPLES_PER_LEAD)
                 added_weights = [sum(weights) / len(weights)] * len(added)
                 agreement = Agreement([*samples, *added], self._tokenize, [*weights, *added_weights])
             extraction = _select(candidate_sentences(document, sentences), agreement, target)
-        if is_forced or config.mode == "extractive" or not extraction.sentences:
+        is_whole = not target and bool(extraction.cause)
+        if is_forced or config.mode == "extractive" or not extraction.sentences or is_whole:
             return extraction
         if is_out_of_domain:
             cause = f"agreement with the lead {lead_agreement:.2f} < {config.ood_threshold:.2f}"
@@ -158,47 +184,15 @@ def _words_of(text: str) -> int:
     return max(_MIN_WORDS, min(len(text.split()), _MAX_WORDS))
 
 
-def _select_by_structure(
-    document: Document,
-    sentences: Sequence[SourceSentence],
-    language: str,
-    words: int,
-    target: LengthTarget | None,
-    agreement: Agreement | None = None,
-) -> Extraction:
-    """Select sentences by their place in the document, and by their agreement with samples if there are any."""
-    # Imported by name, as documents without blocks do not need it.
-    module = import_module("sumpool.inference.model_free")
-    select = cast(Callable[..., list[tuple[int, str]]], module.select_sentences)
-    score = agreement.score if agreement else None
-    return _extraction(select(document, sentences, language, words, score, target))
-
-
 def _select(candidates: Sequence[tuple[int, str]], agreement: Agreement, target: LengthTarget | None) -> Extraction:
     texts = [text for _, text in candidates]
     if target:
-        places = select_length(agreement.compare(texts), texts, target)
+        select_length = import_module("sumpool.ranking.summary_length").select_length
+        places: list[int] = select_length(agreement.compare(texts), texts, target)
     else:
         places = agreement.select(texts, MAX_SENTENCES)
-    return _extraction([candidates[place] for place in places])
-
-
-def _extraction(selected: Sequence[tuple[int, str]], cause: str = "") -> Extraction:
-    return Extraction(tuple(text for _, text in selected), tuple(index for index, _ in selected), cause)
-
-
-def _with_fault(extraction: Extraction, target: LengthTarget) -> Extraction:
-    """Add to the cause of an extraction how far it misses its target length."""
-    causes = (extraction.cause, selection_fault(target, extraction.sentences) if extraction.sentences else "")
-    return replace(extraction, cause="; ".join(filter(None, causes)))
-
-
-def _whole(sentences: Sequence[SourceSentence], words: int) -> Extraction | None:
-    """Return all prose of a document that has at most so many words; None if it has more, or none."""
-    prose = [(index, sentence.text) for index, sentence in enumerate(sentences) if sentence.kind in _PROSE_KINDS]
-    if not prose or word_count(" ".join(text for _, text in prose)) > words:
-        return None
-    return _extraction(prose, "the text is not longer than a summary")
+    extraction = Extraction(tuple(texts[place] for place in places), tuple(candidates[place][0] for place in places))
+    return import_module("sumpool.inference.extraction").with_fault(extraction, target) if target else extraction
 
 
 def candidate_sentences(document: Document, sentences: Sequence[SourceSentence]) -> list[tuple[int, str]]:

@@ -44,9 +44,19 @@ def generate_summaries(
     """
     total = len(documents) if isinstance(documents, Sized) else None
     config = loaded.recipe.summarize
+    if config.fast:
+        # Imported by name, as the model is not used.
+        fast = import_module("sumpool.inference.fast_summaries")
+        yield from fast.generate_fast(
+            documents,
+            fast.fast_model(config, loaded.folder, loaded.splitter, loaded.language),
+            report=report,
+            check=check,
+        )
+        return
     chunker = Chunker(loaded)
     generator = Generator(loaded.model, loaded.tokenizer, config, loaded.lengths)
-    extractor = MbrExtractor(config)
+    extractor = MbrExtractor(config, loaded.folder, loaded.language)
     lock = model_lock or nullcontext()
     done = 0
     max_tokens, max_documents = _LOOKAHEAD_BATCHES * config.batch_tokens, lookahead or MAX_GROUP_DOCUMENTS

@@ -14,9 +14,9 @@ from collections.abc import Sequence
 import numpy as np
 from numpy.typing import NDArray
 
-from sumpool.evaluation.baselines import lexrank
 from sumpool.ranking.candidates import CandidateSentence, Genre, heading_is
 from sumpool.text.language import languages, word_count
+from sumpool.text.word_graph import WordGraph
 from sumpool.text.words import ContentWords
 
 Scores = NDArray[np.float64]
@@ -164,7 +164,7 @@ def _unit(candidates: Sequence[CandidateSentence], index: int) -> list[int]:
 
 
 def _centrality(words: Sequence[Sequence[str]]) -> Scores:
-    return np.log(np.maximum(lexrank(words) * len(words), 1e-6)) if words else np.zeros(0)
+    return np.log(np.maximum(WordGraph.of(words)[0].lexrank() * len(words), 1e-6)) if words else np.zeros(0)
 
 
 def _frame_centrality(candidates: Sequence[CandidateSentence], words: Sequence[Sequence[str]]) -> Scores:

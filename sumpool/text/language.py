@@ -8,6 +8,7 @@ suffice for documents: a third of the words of prose are function words. Rejecte
 
 import json
 import re
+from collections import Counter
 from dataclasses import dataclass
 from functools import lru_cache
 from importlib.resources import files
@@ -176,8 +177,8 @@ def _main_script(counts: dict[str, int], letters: int) -> str:
 def _by_function_words(words: list[str], codes: tuple[str, ...], minimum: int = _MIN_WORDS) -> str:
     if len(words) < minimum:
         return UNDETECTED
-    known = languages()
-    shares = {code: sum(word in known[code].function_words for word in words) / len(words) for code in codes}
+    known, counts = languages(), Counter(words)
+    shares = {code: sum(counts[word] for word in known[code].function_words) / len(words) for code in codes}
     best = max(shares, key=shares.__getitem__)
     variety = len(known[best].function_words.intersection(words))
     is_clear = shares[best] >= _MIN_SHARE and variety >= min(_MIN_VARIETY, minimum // 4)

@@ -189,6 +189,8 @@ def _pointers() -> re.Pattern[str]:
 
 
 def _is_closed(sentence: str, pair: tuple[str, str]) -> bool:
+    if pair[0] not in sentence and pair[1] not in sentence:
+        return True
     depth = 0
     for character in sentence:
         depth += (character == pair[0]) - (character == pair[1])

@@ -6,8 +6,6 @@ from functools import lru_cache
 from itertools import pairwise
 from typing import final
 
-from nltk.stem.snowball import SnowballStemmer
-
 from sumpool.text.language import UNSPACED, languages
 
 _WORD = re.compile(r"[^\W_]+")
@@ -28,6 +26,8 @@ class ContentWords:
         self._is_unspaced = language in UNSPACED
         self._stem: Callable[[str], str] = _identity
         if known and known.stemmer:
+            from nltk.stem.snowball import SnowballStemmer  # which takes most of a second
+
             self._stem = lru_cache(maxsize=1 << 15)(SnowballStemmer(known.stemmer).stem)
 
     def __call__(self, text: str) -> list[str]:

@@ -11,12 +11,14 @@ from pathlib import Path
 from types import ModuleType, TracebackType
 from typing import Protocol, Self
 
+from sumpool.core.decoding.config import DecodingConfig
 from sumpool.documents.document import Document
-from sumpool.inference.model_choice import RUNS, SHIPPED
+from sumpool.inference import fast_summaries
+from sumpool.inference.model_choice import RUNS, SHIPPED, default_model
 from sumpool.inference.summary import Summary
 from sumpool.io.manifest import FileDigest
 from sumpool.progress import Check, Progress, Report, go_on, silent
-from sumpool.recipe.schema import Recipe
+from sumpool.ranking.ranker import FILE as RANKER
 from sumpool.training.config import MODEL
 
 
@@ -64,6 +66,9 @@ def generate_here(
     check: Check,
 ) -> Iterator[Summary]:
     """Generate in the calling process; the model is loaded before the first document is read."""
+    if fast_summaries.wants_fast(folder, overrides):
+        model = fast_summaries.load_fast(folder, overrides)
+        return fast_summaries.generate_fast(documents, model, report=report, check=check)
     loaded = _loading().load_for_generation(folder, overrides)
     summaries: Iterator[Summary] = import_module("sumpool.inference.summaries").generate_summaries(
         documents, loaded, report=report, check=check
@@ -103,22 +108,35 @@ def summarize(
         ResourceError: If the destination cannot be written.
     """
     # 1. Find the model and open the destination, so that their errors appear before the first document is read.
-    path, recipe = _loading().find_model(folder, overrides)
+    path = folder or default_model(RUNS)
+    config = _settings(path, overrides)
     name = "the shipped model" if path == SHIPPED else str(path)
     reason = f" (no run in {RUNS})" if path == SHIPPED else " (the newest run)"
     report(Progress("summarize", note=f"model: {name}{reason if folder is None else ''}"))
-    output = open_output(_identity(path, recipe)) if open_output else None
+    output = open_output(_identity(path, config)) if open_output else None
     # 2. Generate summaries as they are asked for, and save each before it is given.
     progress = _Progress(report, len(documents) if isinstance(documents, Sized) else None)
     start = partial(generate, folder=path, overrides=overrides, report=progress.report, check=check)
     return _deliver(documents, start, output, name, progress)
 
 
-def _identity(folder: Path, recipe: Recipe) -> dict[str, str]:
+def _settings(folder: Path, overrides: Sequence[str]) -> DecodingConfig:
+    """Return the settings of the summaries of a run folder, which must have a model unless it is not needed."""
+    if fast_summaries.wants_fast(folder, overrides):
+        return fast_summaries.load_settings(folder, overrides)
+    _, recipe = _loading().find_model(folder, overrides)
+    settings: DecodingConfig = recipe.summarize
+    return settings
+
+
+def _identity(folder: Path, config: DecodingConfig) -> dict[str, str]:
     """Return the settings that summaries depend on, by name."""
+    model = folder / MODEL
+    if config.fast:
+        model = folder / (RANKER if (folder / RANKER).is_file() else fast_summaries.SENTENCES)
     return {
-        "model": FileDigest.of(folder / MODEL).sha256,
-        "settings": recipe.summarize.model_dump_json(exclude={"batch_tokens"}),
+        "model": FileDigest.of(model).sha256,
+        "settings": config.model_dump_json(exclude={"batch_tokens"}),
     }
 
 

@@ -6,8 +6,7 @@ import pytest
 from sumpool.core.decoding.length_limits import LengthTarget
 from sumpool.core.decoding.ranking import Lengths
 from sumpool.documents.document import Document, ParsedDocument, TextBlock
-from sumpool.evaluation.agreement import Agreement
-from sumpool.inference.length import length_fault, length_targets, select_length, selection_fault
+from sumpool.inference.length import length_fault, length_targets
 from sumpool.inference.loading import LoadedModel, load_model
 from sumpool.inference.summaries import generate_summaries
 from sumpool.inference.summary import Summary
@@ -21,59 +20,8 @@ def words(amount: int) -> LengthTarget:
     return LengthTarget(amount, False, amount)
 
 
-def select(sentences: list[str], target: LengthTarget, *references: str) -> list[int]:
-    return select_length(Agreement(references, str.split).compare(sentences), sentences, target)
-
-
 def told(number: int, sentences: int = 40) -> list[str]:
     return [sentence.strip() for sentence in SPLITTER.split(story(number, sentences))]
-
-
-@pytest.mark.parametrize("amount", [8, 20, 60, 100, 150])
-def test_selections_have_the_length_asked_for(amount: int) -> None:
-    target = words(amount)
-    for number in range(30):
-        sentences = told(number)
-        selected = select(sentences, target, *told(100 + number, 6))
-        assert selected == sorted(set(selected))
-        assert target.minimum <= sum(len(sentences[index].split()) for index in selected) <= target.maximum
-
-
-def test_sentences_that_agree_come_first() -> None:
-    sentences = ["apples fall from trees", "hosts send packets away", "plums rot", "gateways drop long packets"]
-    assert select(sentences, words(8), "hosts send packets", "gateways drop packets") == [1, 3]
-    assert select(sentences, words(4), "gateways drop packets") == [3]
-
-
-def test_the_last_sentences_are_exchanged_for_ones_that_fit() -> None:
-    sentences = ["a b c d e f g", "h i j k l m n", "x y z", "u v"]
-    assert select(sentences, words(10), "a b c d e f g h i j k l m n") == [0, 2]
-    sentences = ["a b c d e f g", "p q r s t", "u v w x", "h i j k l m n"]
-    assert select(sentences, words(9), "a b c d e f g h i j k l m n") == [1, 2]
-
-
-def test_the_closest_length_is_taken_where_none_fits() -> None:
-    assert select(["a b c d e f g h i j", "k l m n o p q"], words(4), "a b c") == [1]
-    assert select(["a " * 30, "b " * 50, "c " * 90], words(100), "c") == [2]
-
-
-@pytest.mark.parametrize("count", [1, 5, 12])
-def test_a_number_of_sentences_is_exact(count: int) -> None:
-    sentences = told(1)
-    assert len(select(sentences, LengthTarget(count, True, 99), "nothing in common")) == count
-    assert len(select(sentences, LengthTarget(count, True, 99), *sentences[3:5])) == count
-
-
-def test_short_documents_are_whole() -> None:
-    sentences = told(1, 3)
-    assert select(sentences, LengthTarget(5, True, 99), "hosts") == [0, 1, 2]
-    assert select(sentences, words(50), "hosts") == [0, 1, 2]
-    assert select([], words(50), "hosts") == []
-
-
-def test_long_documents_with_sentences_that_never_fit_take_no_memory() -> None:
-    sentences = ["a " * 2500] * 3000
-    assert select(sentences, words(2000), "a") == []
 
 
 @pytest.fixture
@@ -113,13 +61,6 @@ def test_faults_of_written_summaries() -> None:
     two = LengthTarget(2, True, 9)
     assert length_fault(two, text, "Hosts send. Gateways drop.", SPLITTER) == ""
     assert length_fault(two, text, "Hosts send.", SPLITTER) == "asked for 2 sentences, the model wrote 1"
-
-
-def test_faults_of_selections() -> None:
-    assert selection_fault(words(4), ["Hosts send.", "Gateways drop."]) == ""
-    assert selection_fault(words(9), ["Hosts send."]) == "asked for 9 words, whole sentences of prose give 2"
-    assert selection_fault(words(1), ["Hosts send."]) == "asked for 1 word, whole sentences of prose give 2"
-    assert selection_fault(LengthTarget(1, True, 9), ["Hosts send."]) == ""
 
 
 @pytest.mark.parametrize("language", ["en", "ru"])

@@ -56,6 +56,9 @@ class DecodingConfig(Settings):
     """Kind of summary: abstractive is the model's best hypothesis; extractive selects the sentences of the document
     that agree most with summaries sampled from the model (minimum Bayes risk); auto chooses for each document the one
     that agrees more with the samples."""
+    fast: bool = False
+    """Select sentences by structure and words alone, without the model: some ten times faster, and no sampled summaries
+    help to choose. The modes are extractive then."""
     samples: int = Field(8, ge=1, le=64)
     """Number of summaries sampled from the model in the modes extractive and auto."""
     temperature: float = Field(0.7, gt=0)

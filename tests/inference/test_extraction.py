@@ -1,45 +1,52 @@
-# ruff: noqa: RUF001  (letters of other scripts)
 from pathlib import Path
 
 import pytest
 
-from sumpool.documents.document import Document, ParsedDocument, TextBlock, TextBlockKind
+from sumpool.core.decoding.length_limits import LengthTarget
+from sumpool.documents.document import Document, ParsedDocument, TextBlock
 from sumpool.documents.source_sentences import source_sentences
+from sumpool.inference.extraction import SentenceExtractor, selection_fault
 from sumpool.inference.loading import load_for_generation
-from sumpool.inference.model_free import select_sentences
 from sumpool.inference.summaries import generate_summaries
 from sumpool.inference.summary import Summary
+from sumpool.ranking.sentence_selector import SentenceSelector
 from sumpool.text.sentences import SentenceSplitter
+from tests.conftest import story
+from tests.ranking.test_sentence_selector import TEXTS, document
 
-TEXTS = {
-    "de": (
-        "Dieses Handbuch beschreibt, wie ein Rechner Pakete an das Gateway sendet.",
-        "Das Gateway leitet die Pakete an den Rechner weiter, für den sie bestimmt sind.",
-        "Im Garten fallen die Äpfel von den Bäumen, und die Leute singen dazu ein altes Lied.",
-        "Der Rechner wartet auf die Antwort, die mit dem nächsten Paket vom Gateway kommt.",
-    ),
-    "ru": (
-        "В этом руководстве описано, как узел посылает пакеты на шлюз.",
-        "Шлюз передаёт пакеты тому узлу, для которого они предназначены.",
-        "В саду яблоки падают с деревьев, и люди поют при этом старую песню.",
-        "Узел ждёт ответа, который приходит со следующим пакетом от шлюза.",
-    ),
-    "zh": (
-        "本手册描述主机如何向网关发送数据包。",
-        "网关把数据包转发给目的主机。",
-        "花园里的苹果从树上掉下来，人们唱着古老的歌。",
-        "主机等待网关随下一个数据包发来的应答。",
-    ),
-}
+EXTRACTOR = SentenceExtractor(SentenceSelector())
 
 
-def document(language: str, copies: int = 3) -> Document:
-    blocks: list[TextBlock] = []
-    for copy in range(copies):
-        kind: TextBlockKind = "paragraph"
-        separator = "" if language == "zh" else " "
-        blocks += [TextBlock(f"{copy + 1}", "heading"), TextBlock(separator.join(TEXTS[language]), kind)]
-    return Document.from_parsed("-", ParsedDocument(tuple(blocks)))
+def words(amount: int) -> LengthTarget:
+    return LengthTarget(amount, False, amount)
+
+
+def test_faults_of_selections() -> None:
+    assert selection_fault(words(4), ["Hosts send.", "Gateways drop."]) == ""
+    assert selection_fault(words(9), ["Hosts send."]) == "asked for 9 words, whole sentences of prose give 2"
+    assert selection_fault(words(1), ["Hosts send."]) == "asked for 1 word, whole sentences of prose give 2"
+    assert selection_fault(LengthTarget(1, True, 9), ["Hosts send."]) == ""
+
+
+def test_a_text_shorter_than_its_summary_is_whole() -> None:
+    document = Document("a", "Hosts send packets to gateways. Gateways drop packets that are too long.")
+    sentences = source_sentences(document, SentenceSplitter.default())
+    extraction = EXTRACTOR.extract(document, sentences, "en")
+    assert extraction.indices == (0, 1)
+    assert extraction.cause == "the text is not longer than a summary"
+    short = EXTRACTOR.extract(document, sentences, "en", LengthTarget(1, True, 9))
+    assert len(short.sentences) == 1
+    assert short.cause == ""
+
+
+def test_the_usual_length_follows_the_document() -> None:
+    lengths = []
+    for size in (60, 600):
+        document = Document("a", story(1, size))
+        extraction = EXTRACTOR.extract(document, source_sentences(document, SentenceSplitter.default()), "en")
+        assert not extraction.cause
+        lengths.append(len(" ".join(extraction.sentences).split()))
+    assert lengths[0] < lengths[1]
 
 
 @pytest.fixture(scope="module")
@@ -47,14 +54,6 @@ def summaries(run_folder: Path) -> dict[str, Summary]:
     loaded = load_for_generation(run_folder, ["summarize.mode=auto", "summarize.samples=2", "summarize.length=30w"])
     texts = [document(language, 6) for language in TEXTS]
     return dict(zip(TEXTS, generate_summaries(texts, loaded), strict=True))
-
-
-@pytest.mark.parametrize("language", TEXTS)
-def test_the_principal_sentence_is_selected_in_every_language(language: str) -> None:
-    sentences = source_sentences(document(language), SentenceSplitter.for_language(language))
-    selected = select_sentences(document(language), sentences, language, 25)
-    assert TEXTS[language][0] in [text for _, text in selected]
-    assert all(sentences[index].text == text for index, text in selected)
 
 
 @pytest.mark.parametrize(("language", "name"), [("de", "German"), ("ru", "Russian"), ("zh", "Chinese")])
@@ -75,13 +74,6 @@ def test_a_writing_model_is_kept_if_asked_for_and_the_language_is_said(run_folde
     summary, *_ = generate_summaries([document("ru")], loaded, report=lambda progress: notes.append(progress.note))
     assert summary.mode == "abstractive"
     assert "-: this text is in Russian, the model has learnt English" in notes
-
-
-def test_a_document_without_prose_is_summarised_by_its_beginning() -> None:
-    names = [TextBlock(f"Item {number} x y", "list_item") for number in range(40)]
-    listed = Document.from_parsed("-", ParsedDocument(tuple(names)))
-    selected = select_sentences(listed, source_sentences(listed, SentenceSplitter.default()), "en", 9)
-    assert [index for index, _ in selected] == [0, 1]
 
 
 @pytest.mark.parametrize("blocks", [True, False])

@@ -1,0 +1,101 @@
+"""Extractive summaries: whole sentences of a document, or all of a short one."""
+
+from collections.abc import Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import final
+
+from sumpool.core.decoding.length_limits import LengthTarget
+from sumpool.documents.document import Document
+from sumpool.documents.source_sentences import SourceSentence
+from sumpool.inference.summary import Extraction
+from sumpool.ranking.sentence_selector import SampledSummaries, SentenceSelector
+from sumpool.ranking.summary_length import usual_words
+from sumpool.text.language import ENGLISH, word_count
+from sumpool.text.prose import PROSE_KINDS
+
+_WHOLE = 1.25
+"""Words of a document that is its own summary, relative to the words of a summary."""
+
+
+@final
+class SentenceExtractor:
+    """Extracts summaries.
+
+    Attributes:
+        has_ranker: Whether sentences are ranked by a trained ranker instead of rules.
+    """
+
+    def __init__(self, selector: SentenceSelector) -> None:
+        self.has_ranker = selector.ranker is not None
+        self._selector = selector
+
+    @classmethod
+    def load(cls, folder: Path | None, language: str = ENGLISH) -> "SentenceExtractor":
+        """Load the ranker of a run folder.
+
+        Args:
+            folder: The run folder; None and folders without a ranker rank by rules.
+            language: Language that the ranker has learnt.
+
+        Raises:
+            CheckpointError: If the ranker is damaged or of another version.
+        """
+        return cls(SentenceSelector.load(folder, language) if folder else SentenceSelector())
+
+    def extract(
+        self,
+        document: Document,
+        sentences: Sequence[SourceSentence],
+        language: str,
+        target: LengthTarget | None = None,
+        *,
+        words: int | None = None,
+        sampled: SampledSummaries | None = None,
+    ) -> Extraction:
+        """Select sentences of a document for a summary.
+
+        Args:
+            document: The document.
+            sentences: Its sentences, see `source_sentences`.
+            language: Code of its language.
+            target: Length of the summary; None takes `words`.
+            words: Words of the summary; None takes the usual ones of a document of this length.
+            sampled: Summaries sampled from a model; None if there are none.
+
+        Returns:
+            The sentences, all of them if a summary would not be shorter; the cause tells how far they miss the target.
+        """
+        words = words or usual_words(word_count(document.text))
+        whole = None if target else self.whole_text(sentences, round(_WHOLE * words))
+        if whole:
+            return whole
+        extraction = extraction_of(self._selector.select(document, sentences, language, words, sampled, target))
+        return with_fault(extraction, target) if target else extraction
+
+    @staticmethod
+    def whole_text(sentences: Sequence[SourceSentence], words: int) -> Extraction | None:
+        """Return all prose of a document that has at most so many words; None if it has more, or none."""
+        prose = [(index, sentence.text) for index, sentence in enumerate(sentences) if sentence.kind in PROSE_KINDS]
+        if not prose or word_count(" ".join(text for _, text in prose)) > words:
+            return None
+        return extraction_of(prose, "the text is not longer than a summary")
+
+
+def extraction_of(selected: Sequence[tuple[int, str]], cause: str = "") -> Extraction:
+    """Return an extraction of sentences, each with its index."""
+    return Extraction(tuple(text for _, text in selected), tuple(index for index, _ in selected), cause)
+
+
+def with_fault(extraction: Extraction, target: LengthTarget) -> Extraction:
+    """Add to the cause of an extraction how far it misses its target length."""
+    causes = (extraction.cause, selection_fault(target, extraction.sentences) if extraction.sentences else "")
+    return replace(extraction, cause="; ".join(filter(None, causes)))
+
+
+def selection_fault(target: LengthTarget, selected: Sequence[str]) -> str:
+    """Return how far selected sentences miss a target, as in documents with little prose; empty if they meet it."""
+    total = len(selected) if target.in_sentences else sum(map(word_count, selected))
+    if target.minimum <= total <= target.maximum:
+        return ""
+    return f"asked for {target}, whole sentences of prose give {total:,}"

@@ -1,0 +1,196 @@
+"""Summaries without the neural model: sentences selected by a ranker, from the files of a run folder that it needs.
+
+Loading imports neither torch nor nltk and reads the section `summarize` of the recipe alone, so that one document takes
+about as long as starting Python. Only English and languages whose splitter the package ships are split into sentences.
+"""
+
+import json
+import time
+from collections.abc import Iterable, Iterator, Sequence, Sized
+from dataclasses import dataclass
+from importlib import import_module
+from pathlib import Path
+from typing import Any, Final
+
+from pydantic import ValidationError
+
+from sumpool.core.decoding.config import DecodingConfig, parse_length
+from sumpool.core.decoding.length_limits import LengthTarget
+from sumpool.documents.document import Document
+from sumpool.documents.source_sentences import source_sentences
+from sumpool.errors import CheckpointError, RecipeError
+from sumpool.inference.extraction import SentenceExtractor
+from sumpool.inference.summary import Summary
+from sumpool.io.manifest import Manifest
+from sumpool.progress import Check, Progress, Report, go_on, silent
+from sumpool.ranking.ranker import FILE as RANKER
+from sumpool.ranking.summary_length import usual_words
+from sumpool.recipe.yaml_text import parse
+from sumpool.text.language import ENGLISH, UNSPACED, detect_language, word_count
+from sumpool.text.sentences import SentenceSplitter
+
+RECIPE: Final = "recipe.yaml"
+SENTENCES: Final = "sentences.json"
+REPORT: Final = "report.json"
+_SECTION = "summarize."
+
+
+@dataclass(frozen=True)
+class FastModel:
+    """Parts of a run folder that summaries without the neural model need.
+
+    Attributes:
+        config: Settings.
+        extractor: Extracts the summaries.
+        splitter: Sentence splitter for the language of the training documents.
+        language: That language (ISO 639-1).
+    """
+
+    config: DecodingConfig
+    extractor: SentenceExtractor
+    splitter: SentenceSplitter
+    language: str = ENGLISH
+
+
+def wants_fast(folder: Path, overrides: Sequence[str]) -> bool:
+    """Return whether the settings of a run folder ask for summaries without the neural model; damaged ones do not."""
+    for assignment in reversed(overrides):
+        name, _, value = assignment.partition("=")
+        if name.strip() == f"{_SECTION}fast":
+            return value.strip().lower() == "true"
+    try:
+        return _section(folder).get("fast") is True
+    except (OSError, ValueError):
+        return False
+
+
+def load_settings(folder: Path, overrides: Sequence[str]) -> DecodingConfig:
+    """Read the section `summarize` of a run folder's recipe.
+
+    Args:
+        folder: The run folder.
+        overrides: Settings to change, each like `summarize.length=100w`; those of other sections are refused.
+
+    Raises:
+        CheckpointError: If the folder has no recipe.
+        RecipeError: If a setting is wrong, or the mode is abstractive.
+    """
+    path = folder / RECIPE
+    try:
+        section = _section(folder)
+    except (OSError, ValueError) as error:
+        raise CheckpointError(f"{path} must be the recipe of a run, got: {error}") from error
+    for assignment in overrides:
+        name, _, value = assignment.partition("=")
+        if not name.strip().startswith(_SECTION):
+            raise RecipeError(f"--set must change a setting of summarize for fast summaries, got {assignment!r}")
+        try:
+            section[name.strip().removeprefix(_SECTION)] = parse(value)
+        except ValueError as error:
+            raise RecipeError(f"--set {name}: {error}") from error
+    try:
+        config = DecodingConfig.model_validate(section)
+    except ValidationError as error:
+        messages = import_module("sumpool.recipe.problems").error_messages(error, DecodingConfig)
+        raise RecipeError("; ".join(f"{_SECTION}{message}" for message in messages)) from error
+    if config.mode == "abstractive" and any(change.startswith(f"{_SECTION}mode") for change in overrides):
+        raise RecipeError("summarize.mode must be extractive or auto for fast summaries, got 'abstractive'")
+    return config
+
+
+def load_fast(folder: Path, overrides: Sequence[str] = ()) -> FastModel:
+    """Load settings, ranker and sentence splitter of a run folder.
+
+    Raises:
+        CheckpointError: If a file is missing or damaged.
+        DataError: If the sentence splitter is damaged.
+        RecipeError: If a setting is wrong.
+    """
+    config = load_settings(folder, overrides)
+    manifest = Manifest.read(folder)
+    names = (name for name in (RECIPE, SENTENCES, REPORT, RANKER) if name in manifest.files or (folder / name).exists())
+    manifest.verify(folder, names)
+    language = _language(folder)
+    splitter = SentenceSplitter.load(folder / SENTENCES)
+    return fast_model(config, folder, splitter, language)
+
+
+def fast_model(config: DecodingConfig, folder: Path, splitter: SentenceSplitter, language: str) -> FastModel:
+    """Return the parts of a run folder that is loaded already.
+
+    Raises:
+        CheckpointError: If the ranker is damaged or of another version.
+    """
+    return FastModel(config, SentenceExtractor.load(folder, language), splitter, language)
+
+
+def generate_fast(
+    documents: Iterable[Document], model: FastModel, *, report: Report = silent, check: Check = go_on
+) -> Iterator[Summary]:
+    """Summarise documents one by one.
+
+    Args:
+        documents: The documents; ids may repeat.
+        model: The model.
+        report: Called with progress.
+        check: Called between documents.
+
+    Yields:
+        Summaries in the order of the documents.
+    """
+    total = len(documents) if isinstance(documents, Sized) else None
+    for done, document in enumerate(documents, 1):
+        check()
+        yield _summarize(document, model)
+        report(Progress("summarize", done, total))
+
+
+def _summarize(document: Document, model: FastModel) -> Summary:
+    start = time.perf_counter()
+    if document.error or not document.text.strip():
+        reason = document.error or "the document must hold text, got none"
+        return Summary(document.id, "", None, 0, 0, time.perf_counter() - start, reason)
+    language = detect_language(document.text)
+    is_learnt = language in ("", model.language)
+    sentences = source_sentences(document, model.splitter if is_learnt else SentenceSplitter.for_language(language))
+    target = target_of(model.config.length, document.text)
+    extraction = model.extractor.extract(document, sentences, language, target)
+    text = ("" if language in UNSPACED else " ").join(extraction.sentences)
+    return Summary(
+        id=document.id,
+        summary=text,
+        score=None,
+        tokens_read=0,
+        tokens_total=0,
+        seconds=time.perf_counter() - start,
+        reason="" if text else "the document must hold text, got none",
+        mode="extractive",
+        language=language,
+        sentences=extraction.sentences,
+        extraction=extraction,
+        source=sentences,
+    )
+
+
+def target_of(length: str, text: str) -> LengthTarget | None:
+    """Return the length that a setting asks for; None for the usual one."""
+    amount, unit = parse_length(length)
+    if unit == "usual" and amount == 1:
+        return None
+    words = word_count(text) if unit in ("share", "usual") else 0
+    factor = {"words": 1.0, "sentences": 1.0, "share": words, "usual": usual_words(words)}[unit]
+    return LengthTarget(max(1, round(amount * factor)), unit == "sentences", 0)
+
+
+def _language(folder: Path) -> str:
+    """Return the language in the data report of a run folder; English without a report, as for imported models."""
+    path = folder / REPORT
+    language = json.loads(path.read_text("utf-8")).get("language") if path.is_file() else None
+    return language if isinstance(language, str) else ENGLISH
+
+
+def _section(folder: Path) -> dict[str, Any]:
+    """Parse the recipe of a run folder and return its section `summarize`."""
+    tree = parse((folder / RECIPE).read_text("utf-8"))
+    section = tree.get("summarize") if isinstance(tree, dict) else None
+    return dict(section) if isinstance(section, dict) else {}

@@ -1,0 +1,164 @@
+"""Selection of sentences for a summary by a ranker, with or without the help of summaries sampled from a model.
+
+Licences, lists of changes and texts in other languages than the ranker's, and all texts where there is no ranker, are
+ranked by rules, see `sentence_ranking`. Nothing here imports torch or nltk.
+"""
+
+from collections.abc import Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import Protocol, final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from sumpool.core.decoding.length_limits import LengthTarget
+from sumpool.documents.document import Document
+from sumpool.documents.source_sentences import SourceSentence
+from sumpool.ranking.agreement_features import AGREEMENT_FEATURES, agreement_features
+from sumpool.ranking.candidates import (
+    CandidateSentence,
+    Genre,
+    document_genre,
+    document_title,
+    file_stem,
+    find_candidates,
+)
+from sumpool.ranking.features import sentence_features
+from sumpool.ranking.ranker import FILE, Ranker
+from sumpool.ranking.selection import select
+from sumpool.ranking.sentence_ranking import MIN_SCORE, Scores, rank
+from sumpool.ranking.sentence_ranking import select as select_ranked
+from sumpool.ranking.summary_length import adjust_length
+from sumpool.text.language import ENGLISH, UNDETECTED, word_count
+from sumpool.text.notices import is_notice
+from sumpool.text.prose import PROSE_KINDS
+
+
+class SampledSummaries(Protocol):
+    """Summaries of a document that a model has written and sampled."""
+
+    @property
+    def text(self) -> str:
+        """The summary with the highest probability."""
+
+    @property
+    def samples(self) -> tuple[str, ...]:
+        """The samples, at least one."""
+
+    @property
+    def weights(self) -> tuple[float, ...]:
+        """Weights of the samples; empty if they are equal."""
+
+
+@final
+class SentenceSelector:
+    """Selects the sentences of summaries.
+
+    Attributes:
+        ranker: The ranker; None ranks by rules.
+        language: Language that the ranker has learnt.
+    """
+
+    def __init__(self, ranker: Ranker | None = None, language: str = ENGLISH) -> None:
+        self.ranker = ranker
+        self.language = language
+
+    @classmethod
+    def load(cls, folder: Path, language: str = ENGLISH) -> "SentenceSelector":
+        """Load the ranker of a run folder; a folder without one ranks by rules.
+
+        Raises:
+            CheckpointError: If the ranker is damaged or of another version.
+        """
+        return cls(Ranker.load(folder) if (folder / FILE).is_file() else None, language)
+
+    def select(
+        self,
+        document: Document,
+        sentences: Sequence[SourceSentence],
+        language: str,
+        words: int,
+        sampled: SampledSummaries | None = None,
+        target: LengthTarget | None = None,
+    ) -> list[tuple[int, str]]:
+        """Select the sentences of a summary.
+
+        Args:
+            document: The document.
+            sentences: Its sentences, see `source_sentences`.
+            language: Code of its language.
+            words: Words of the summary.
+            sampled: Summaries sampled from a model; None if there are none.
+            target: Length of the summary in place of `words`; None if there is none.
+
+        Returns:
+            Index and text of each selected sentence, in order: whole sentences of prose, or the beginning of a document
+            that has none.
+        """
+        genre = document_genre(document)
+        candidates = find_candidates(document, sentences, language, genre)
+        words = target.words if target else words
+        if not candidates:
+            return _lead(sentences, words)
+        if self.ranker is None or genre or language not in (self.language, UNDETECTED):
+            scores = _rank_by_rules(document, candidates, language, genre, sampled)
+            chosen = select_ranked(candidates, scores, language, words, MIN_SCORE)
+            best_first = sorted(chosen, key=lambda place: -scores[place])
+        else:
+            scores = self._rank(self.ranker, document, sentences, candidates, language, sampled)
+            best_first = select(candidates, scores, words, language)
+        places = sorted(best_first)
+        if target:
+            places = adjust_length(best_first, [candidate.text for candidate in candidates], scores, target)
+        return [(candidates[place].index, candidates[place].text) for place in places]
+
+    def _rank(
+        self,
+        ranker: Ranker,
+        document: Document,
+        sentences: Sequence[SourceSentence],
+        candidates: Sequence[CandidateSentence],
+        language: str,
+        sampled: SampledSummaries | None,
+    ) -> Scores:
+        agreement = None if sampled is None else _agreement(candidates, sampled)
+        features = sentence_features(sentences, candidates, document_title(document), language)
+        return ranker.score(replace(features, agreement=agreement))
+
+
+def _rank_by_rules(
+    document: Document,
+    candidates: Sequence[CandidateSentence],
+    language: str,
+    genre: Genre,
+    sampled: SampledSummaries | None,
+) -> Scores:
+    title = f"{document_title(document)} {file_stem(document)}"
+    agreement = None
+    if sampled:
+        columns = [AGREEMENT_FEATURES.index(name) for name in ("unigram_f1", "bigram_f1")]
+        agreement = _agreement(candidates, sampled)[:, columns].sum(axis=1).astype(np.float64)
+    return rank(candidates, title, language, genre=genre, agreement=agreement)
+
+
+def _agreement(candidates: Sequence[CandidateSentence], sampled: SampledSummaries) -> NDArray[np.float32]:
+    texts = [candidate.text for candidate in candidates]
+    return agreement_features(texts, sampled.samples, sampled.text, sampled.weights or None)
+
+
+def _lead(sentences: Sequence[SourceSentence], words: int) -> list[tuple[int, str]]:
+    """Return the first sentences until there are enough words, at least one."""
+    prose = [
+        index
+        for index, sentence in enumerate(sentences)
+        if sentence.kind in PROSE_KINDS and not is_notice(sentence.text)
+    ]
+    indices: list[int] = []
+    size = 0
+    for index in prose or range(len(sentences)):
+        size += word_count(sentences[index].text)
+        if indices and size > words:
+            break
+        indices.append(index)
+    return [(index, sentences[index].text) for index in indices]

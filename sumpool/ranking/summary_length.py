@@ -1,0 +1,151 @@
+"""Usual length of a summary, and the choice of sentences that together have a target length."""
+
+from collections.abc import Sequence
+from itertools import pairwise
+from typing import TYPE_CHECKING
+
+import numpy as np
+from numpy.typing import NDArray
+
+from sumpool.core.decoding.length_limits import LengthTarget
+from sumpool.text.language import word_count
+
+if TYPE_CHECKING:
+    from sumpool.evaluation.agreement import ComparedSentences
+
+_USUAL_WORDS = ((500, 60), (6_000, 135), (100_000, 200))
+"""Words of documents, and of their summaries."""
+_MAX_CELLS = 10_000_000
+"""Numbers that are stored at most to find the selection of the closest length."""
+_PAIRED_CANDIDATES = 40
+"""Candidates of the first sentence of a pair that replaces one."""
+
+
+def usual_words(document_words: int) -> int:
+    """Return the usual words of a summary by the words of its document, linear in their logarithm between points.
+
+    The points are the usual lengths of the summaries of a page, a paper and a book.
+    """
+    logarithms, words = np.log([size for size, _ in _USUAL_WORDS]), [words for _, words in _USUAL_WORDS]
+    return round(float(np.interp(np.log(max(document_words, 1)), logarithms, words)))
+
+
+def select_length(compared: "ComparedSentences", sentences: Sequence[str], target: LengthTarget) -> list[int]:
+    """Select sentences that agree with the references and together have the length of a target.
+
+    Sentences are added greedily as long as they raise the agreement of all, then by their own agreement.
+
+    Args:
+        compared: The sentences compared with the references.
+        sentences: The sentences.
+        target: The length.
+
+    Returns:
+        Indices in document order; see `adjust_length`.
+    """
+    scores = compared.scores()
+    return adjust_length(_rising(compared, _counts(sentences, target), target), sentences, scores, target)
+
+
+def adjust_length(
+    selected: Sequence[int], sentences: Sequence[str], scores: NDArray[np.float64], target: LengthTarget
+) -> list[int]:
+    """Adjust a selection to the length of a target.
+
+    The last sentences are removed from one that is too long. Others are added by their scores to one that is too short.
+    If none fits any more, a selected one, the last first, is replaced by one or two others; at last any selection is
+    taken whose length comes closest.
+
+    Args:
+        selected: Indices of the selected sentences, the best first.
+        sentences: All sentences.
+        scores: Their scores, (sentences,).
+        target: The length.
+
+    Returns:
+        Indices in document order; all sentences if they are too few or exactly enough.
+    """
+    counts = _counts(sentences, target)
+    if counts.sum() <= target.maximum:
+        return list(range(len(sentences)))
+    kept = list(selected)
+    while counts[kept].sum() > target.maximum:
+        kept.pop()
+    for candidate in np.argsort(-scores, kind="stable").tolist():
+        total = counts[kept].sum()
+        if total >= target.minimum:
+            break
+        if candidate not in kept and total + counts[candidate] <= target.maximum:
+            kept.append(candidate)
+    if counts[kept].sum() < target.minimum:
+        kept = _exchange(scores, counts, kept, target) or _closest(scores, counts, target) or kept
+    return sorted(kept)
+
+
+def _counts(sentences: Sequence[str], target: LengthTarget) -> NDArray[np.int64]:
+    """Words of each sentence, or 1 if sentences are counted."""
+    return np.array([1 if target.in_sentences else word_count(sentence) for sentence in sentences], dtype=np.int64)
+
+
+def _rising(compared: "ComparedSentences", counts: NDArray[np.int64], target: LengthTarget) -> list[int]:
+    """Greedily select sentences as long as they raise the agreement and fit, up to the least length."""
+    selected: list[int] = []
+    agreement = 0.0
+    while len(counts) and counts[selected].sum() < target.minimum:
+        fits = counts <= target.maximum - counts[selected].sum()
+        scores = np.where(fits, compared.scores(), 0.0)
+        scores[selected] = 0.0
+        candidate = int(scores.argmax())  # the first of equals
+        if scores[candidate] <= agreement:
+            break
+        agreement = float(scores[candidate])
+        selected.append(candidate)
+        compared.add(candidate)
+    return selected
+
+
+def _exchange(
+    scores: NDArray[np.float64], counts: NDArray[np.int64], selected: Sequence[int], target: LengthTarget
+) -> list[int]:
+    """Replace one selected sentence by one or two others so that the length is met; empty if none can be."""
+    others = [index for index in np.argsort(-scores, kind="stable").tolist() if index not in selected]
+    singles: list[list[int]] = [[]]
+    for beside in (singles, [[index] for index in others[:_PAIRED_CANDIDATES]]):
+        for removed in reversed(selected):
+            kept = [index for index in selected if index != removed]
+            for first in beside:
+                total = counts[[*kept, *first]].sum()
+                for second in others:
+                    if target.minimum <= total + counts[second] <= target.maximum and second not in first:
+                        return [*kept, *first, second]
+    return []
+
+
+def _closest(scores: NDArray[np.float64], counts: NDArray[np.int64], target: LengthTarget) -> list[int]:
+    """Return the selection with the highest sum of scores among those whose length is closest to the target.
+
+    Documents for which this takes much memory get an empty selection.
+    """
+    room = target.maximum + target.amount
+    if room * len(counts) > _MAX_CELLS:
+        return []
+    best = np.full(room + 1, -np.inf)  # by length
+    best[0] = 0.0
+    steps = [best]
+    for score, count in zip(scores, counts.tolist(), strict=True):
+        longer = np.full_like(best, -np.inf)
+        if count <= room:
+            longer[count:] = best[: room + 1 - count] + score
+        best = np.maximum(best, longer)
+        steps.append(best)
+    reachable = np.flatnonzero(best > -np.inf)
+    distance = np.abs(reachable - target.amount)
+    distance[(reachable >= target.minimum) & (reachable <= target.maximum)] = 0
+    nearest = reachable[distance == distance.min()]
+    length = int(nearest[best[nearest].argmax()])
+    selected = []
+    for index, (before, after) in reversed(list(enumerate(pairwise(steps)))):
+        if after[length] > before[length]:
+            selected.append(index)
+            length -= int(counts[index])
+    return selected

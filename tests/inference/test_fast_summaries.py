@@ -1,0 +1,142 @@
+import shutil
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from sumpool.core.decoding.length_limits import LengthTarget
+from sumpool.documents.document import Document
+from sumpool.errors import CheckpointError, RecipeError
+from sumpool.inference.fast_summaries import generate_fast, load_fast, load_settings, target_of, wants_fast
+from sumpool.inference.loading import load_for_generation
+from sumpool.inference.summaries import generate_summaries
+from sumpool.io.manifest import FileDigest, Manifest
+from sumpool.progress import Progress
+from sumpool.ranking.config import RankingConfig
+from sumpool.ranking.fit import fit_ranker
+from sumpool.ranking.ranker import FILE
+from sumpool.workflows.summarize import summarize
+from tests.conftest import story
+from tests.ranking.planted import example
+from tests.ranking.test_sentence_selector import TEXTS, document
+
+DOCUMENTS = [
+    Document("story", story(1, 200)),
+    document("de", 9),
+    Document("short", "Hosts send packets to gateways."),
+    Document("empty", " "),
+    Document("broken", "", error="broken must be readable"),
+]
+
+
+@pytest.fixture
+def run(run_folder: Path, tmp_path: Path) -> Path:
+    """A run folder with a ranker."""
+    folder = Path(shutil.copytree(run_folder, tmp_path / "run"))
+    fit_ranker([example(seed) for seed in range(20)], RankingConfig(min_documents=2)).save(folder)
+    manifest = Manifest.read(folder)
+    Manifest({**manifest.files, FILE: FileDigest.of(folder / FILE)}, manifest.facts).write(folder)
+    return folder
+
+
+def test_documents_are_summarised_by_their_sentences(run: Path) -> None:
+    reported: list[Progress] = []
+    summaries = list(generate_fast(DOCUMENTS, load_fast(run), report=reported.append))
+    told, german, short, empty, broken = summaries
+    assert (told.mode, told.language, told.score) == ("extractive", "", None)
+    assert 50 < len(told.summary.split()) < 120
+    assert [told.source[index].text for index in told.extraction.indices] == list(told.sentences)
+    assert TEXTS["de"][0] in german.summary
+    assert short.summary == "Hosts send packets to gateways."
+    assert empty.reason == "the document must hold text, got none"
+    assert broken.reason == "broken must be readable"
+    assert [progress.done for progress in reported] == [1, 2, 3, 4, 5]
+
+
+def test_a_loaded_model_gives_the_same_summaries(run: Path) -> None:
+    loaded = load_for_generation(run, ["summarize.fast=true"])
+    expected = [summary.summary for summary in generate_fast(DOCUMENTS, load_fast(run))]
+    assert [summary.summary for summary in generate_summaries(DOCUMENTS, loaded)] == expected
+    assert [summary.summary for summary in summarize(DOCUMENTS, run, overrides=["summarize.fast=true"])] == expected
+
+
+def test_folders_without_a_ranker_rank_by_rules(run_folder: Path) -> None:
+    (summary,) = generate_fast(DOCUMENTS[:1], load_fast(run_folder, ["summarize.length=40w"]))
+    assert 36 <= len(summary.summary.split()) <= 44
+
+
+@pytest.mark.parametrize(
+    ("length", "expected"),
+    [
+        ("auto", None),
+        ("medium", None),
+        ("30w", LengthTarget(30, False, 0)),
+        ("4s", LengthTarget(4, True, 0)),
+        ("10%", LengthTarget(60, False, 0)),
+        ("short", LengthTarget(33, False, 0)),
+        ("long", LengthTarget(132, False, 0)),
+    ],
+)
+def test_lengths_are_those_of_the_settings(length: str, expected: LengthTarget | None) -> None:
+    assert target_of(length, "word " * 600) == expected
+
+
+def test_the_last_setting_decides(run_folder: Path, tmp_path: Path) -> None:
+    assert not wants_fast(run_folder, [])
+    assert wants_fast(run_folder, ["summarize.fast=false", "summarize.fast=True"])
+    assert not wants_fast(run_folder, ["summarize.fast=true", "summarize.fast=false"])
+    assert not wants_fast(tmp_path, [])
+    (tmp_path / "recipe.yaml").write_text("summarize: {fast: true}")
+    assert wants_fast(tmp_path, [])
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        ("model.source_length=9", "--set must change a setting of summarize for fast summaries, got 'model.source"),
+        ("summarize.length=9x", r"summarize\.length must be auto, short"),
+        ("summarize.lenght=9w", r"summarize\.lenght is not a setting"),
+        ("summarize.length=[", "--set summarize.length: "),
+        ("summarize.mode=abstractive", "summarize.mode must be extractive or auto for fast summaries, got 'abstr"),
+    ],
+)
+def test_wrong_settings_are_named(run_folder: Path, change: str, message: str) -> None:
+    with pytest.raises(RecipeError, match=message):
+        load_settings(run_folder, [change])
+
+
+def test_folders_that_are_no_runs_are_refused(tmp_path: Path) -> None:
+    with pytest.raises(CheckpointError, match=r"recipe\.yaml must be the recipe of a run, got: "):
+        load_settings(tmp_path, [])
+
+
+def damage(path: Path) -> None:
+    content = bytearray(path.read_bytes())
+    content[len(content) // 2] ^= 1
+    path.write_bytes(content)
+
+
+@pytest.mark.parametrize("name", ["ranker.safetensors", "sentences.json"])
+@pytest.mark.parametrize("spoil", [damage, Path.unlink])
+def test_damaged_files_are_refused(run: Path, name: str, spoil: Callable[[Path], object]) -> None:
+    spoil(run / name)
+    with pytest.raises(CheckpointError, match=name):
+        load_fast(run)
+
+
+def test_the_command_imports_neither_torch_nor_nltk(run: Path, tmp_path: Path) -> None:
+    (tmp_path / "document.txt").write_text(story(1, 90))
+    code = f"""
+import sys
+sys.argv = ["sumpool", "summarize", "document.txt", "--fast", "--model", {str(run)!r}]
+from sumpool.cli.app import main
+try:
+    main()
+finally:
+    print(sorted({{"torch", "nltk", "sentencepiece", "rouge_score", "scipy"}} & set(sys.modules)), file=sys.stderr)
+"""
+    shown = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True, cwd=tmp_path)
+    assert shown.stdout
+    assert shown.stderr.endswith("[]\n")

@@ -1,0 +1,132 @@
+# ruff: noqa: RUF001  (letters of other scripts)
+import subprocess
+import sys
+from dataclasses import dataclass
+from pathlib import Path
+
+import pytest
+
+from sumpool.core.decoding.length_limits import LengthTarget
+from sumpool.documents.document import Document, ParsedDocument, TextBlock, TextBlockKind
+from sumpool.documents.source_sentences import source_sentences
+from sumpool.ranking.candidates import find_candidates
+from sumpool.ranking.config import RankingConfig
+from sumpool.ranking.fit import fit_ranker
+from sumpool.ranking.ranker import Ranker
+from sumpool.ranking.sentence_selector import SentenceSelector, _rank_by_rules
+from sumpool.text.sentences import SentenceSplitter
+from tests.conftest import story
+from tests.ranking.planted import example
+
+TEXTS = {
+    "de": (
+        "Dieses Handbuch beschreibt, wie ein Rechner Pakete an das Gateway sendet.",
+        "Das Gateway leitet die Pakete an den Rechner weiter, für den sie bestimmt sind.",
+        "Im Garten fallen die Äpfel von den Bäumen, und die Leute singen dazu ein altes Lied.",
+        "Der Rechner wartet auf die Antwort, die mit dem nächsten Paket vom Gateway kommt.",
+    ),
+    "ru": (
+        "В этом руководстве описано, как узел посылает пакеты на шлюз.",
+        "Шлюз передаёт пакеты тому узлу, для которого они предназначены.",
+        "В саду яблоки падают с деревьев, и люди поют при этом старую песню.",
+        "Узел ждёт ответа, который приходит со следующим пакетом от шлюза.",
+    ),
+    "zh": (
+        "本手册描述主机如何向网关发送数据包。",
+        "网关把数据包转发给目的主机。",
+        "花园里的苹果从树上掉下来，人们唱着古老的歌。",
+        "主机等待网关随下一个数据包发来的应答。",
+    ),
+}
+
+
+def document(language: str, copies: int = 3) -> Document:
+    blocks: list[TextBlock] = []
+    for copy in range(copies):
+        kind: TextBlockKind = "paragraph"
+        separator = "" if language == "zh" else " "
+        blocks += [TextBlock(f"{copy + 1}", "heading"), TextBlock(separator.join(TEXTS[language]), kind)]
+    return Document.from_parsed("-", ParsedDocument(tuple(blocks)))
+
+
+@pytest.mark.parametrize("language", TEXTS)
+def test_the_principal_sentence_is_selected_in_every_language(language: str) -> None:
+    sentences = source_sentences(document(language), SentenceSplitter.for_language(language))
+    selected = SentenceSelector().select(document(language), sentences, language, 25)
+    assert TEXTS[language][0] in [text for _, text in selected]
+    assert all(sentences[index].text == text for index, text in selected)
+
+
+def test_a_document_without_prose_is_summarised_by_its_beginning() -> None:
+    names = [TextBlock(f"Item {number} x y", "list_item") for number in range(40)]
+    listed = Document.from_parsed("-", ParsedDocument(tuple(names)))
+    selected = SentenceSelector().select(listed, source_sentences(listed, SentenceSplitter.default()), "en", 9)
+    assert [index for index, _ in selected] == [0, 1]
+
+
+@pytest.fixture(scope="module")
+def ranker() -> Ranker:
+    return fit_ranker([example(seed) for seed in range(30)], RankingConfig(min_documents=2))
+
+
+@dataclass(frozen=True)
+class Sampled:
+    text: str
+    samples: tuple[str, ...]
+    weights: tuple[float, ...] = ()
+
+
+LONG = Document("a.txt", "\n\n".join(story(number, 8) for number in range(6)))
+SENTENCES = source_sentences(LONG, SentenceSplitter.default())
+
+
+@pytest.mark.parametrize("words", [30, 90])
+def test_a_ranker_selects_within_the_words(ranker: Ranker, words: int) -> None:
+    selected = SentenceSelector(ranker).select(LONG, SENTENCES, "en", words)
+    assert [index for index, _ in selected] == sorted(index for index, _ in selected)
+    assert 0.7 * words <= sum(len(text.split()) for _, text in selected) <= 1.1 * words
+
+
+def test_a_target_goes_before_the_words(ranker: Ranker) -> None:
+    selected = SentenceSelector(ranker).select(LONG, SENTENCES, "en", 30, target=LengthTarget(5, True, 99))
+    assert len(selected) == 5
+
+
+def test_rules_rank_where_the_ranker_has_not_learnt(ranker: Ranker) -> None:
+    german = document("de")
+    sentences = source_sentences(german, SentenceSplitter.for_language("de"))
+    by_rules = SentenceSelector().select(german, sentences, "de", 25)
+    assert SentenceSelector(ranker).select(german, sentences, "de", 25) == by_rules
+    licence = Document("LICENSE", LONG.text, title="Changes")
+    by_rules = SentenceSelector().select(licence, SENTENCES, "en", 40)
+    assert SentenceSelector(ranker).select(licence, SENTENCES, "en", 40) == by_rules
+
+
+def test_rules_heed_samples() -> None:
+    candidates = find_candidates(LONG, SENTENCES, "en")
+    agreed = candidates[9].text
+    without = _rank_by_rules(LONG, candidates, "en", "", None)
+    gains = _rank_by_rules(LONG, candidates, "en", "", Sampled(agreed, (agreed,) * 3)) - without
+    assert gains.argmax() == 9
+
+
+def test_a_folder_without_a_ranker_ranks_by_rules(tmp_path: Path, ranker: Ranker) -> None:
+    assert SentenceSelector.load(tmp_path).ranker is None
+    ranker.save(tmp_path)
+    loaded = SentenceSelector.load(tmp_path)
+    assert loaded.ranker is not None
+    assert loaded.select(LONG, SENTENCES, "en", 60) == SentenceSelector(ranker).select(LONG, SENTENCES, "en", 60)
+
+
+def test_selection_imports_neither_torch_nor_nltk() -> None:
+    code = """
+import sys
+from sumpool.documents.document import Document
+from sumpool.documents.source_sentences import source_sentences
+from sumpool.ranking.sentence_selector import SentenceSelector
+from sumpool.text.sentences import SentenceSplitter
+source_sentences(Document("a", "Hosts send packets."), SentenceSplitter.default())
+print(sorted({"torch", "nltk", "rouge_score", "sentencepiece", "pydantic"} & set(sys.modules)))
+"""
+    shown = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert shown.stdout == "[]\n"
