@@ -7,11 +7,11 @@ import hashlib
 import json
 from collections.abc import Iterable, Mapping
 from dataclasses import asdict, dataclass, field
+from importlib import import_module
 from pathlib import Path
 from typing import Any, Literal
 
 from sumpool.errors import CheckpointError, DataError, SumpoolError
-from sumpool.io.atomic import rename_synced, replace_file, sync, temporary_path
 from sumpool.progress import Check, go_on
 
 NAME = "manifest.json"
@@ -70,7 +70,8 @@ class Manifest:
             "files": {name: asdict(digest) for name, digest in self.files.items()},
             "incoming": {name: asdict(digest) for name, digest in self.incoming.items()},
         }
-        replace_file(folder / NAME, _render(entries))
+        # Imported by name, as most manifests are only read.
+        import_module("sumpool.io.atomic").replace_file(folder / NAME, _render(entries))
 
     @classmethod
     def read(cls, folder: Path, kind: Kind = "run") -> "Manifest":
@@ -137,32 +138,6 @@ class Manifest:
 
     def _error(self, message: str) -> SumpoolError:
         return _ERRORS.get(self.kind, DataError)(message)
-
-
-def replace_listed_file(path: Path, facts: Mapping[str, Any]) -> None:
-    """Replace a file of a run folder together with its entry in the manifest.
-
-    The manifest first lists the new digest beside the old one, then the file is renamed, then the old digest is
-    dropped: after a crash at any moment the file matches the manifest, with all of the old or all of the new content.
-
-    Args:
-        path: The file; its new content has been written to `temporary_path(path)`.
-        facts: Facts to add to the manifest, or to change in it.
-
-    Raises:
-        CheckpointError: If the manifest is damaged.
-        OSError: If the disk fails; the file is as it was.
-    """
-    folder, name, temporary = path.parent, path.name, temporary_path(path)
-    manifest = Manifest.read(folder)
-    sync(temporary)
-    new = FileDigest.of(temporary)
-    files = dict(manifest.files)
-    if path.exists() and (present := FileDigest.of(path)) in manifest.accepted(name):
-        files[name] = present  # an interrupted replacement may have left its incoming content
-    Manifest(files, manifest.facts, {name: new}).write(folder)
-    rename_synced(temporary, path)
-    Manifest({**files, name: new}, {**manifest.facts, **facts}).write(folder)
 
 
 def _digests(entries: Mapping[str, Any]) -> dict[str, FileDigest]:

@@ -28,7 +28,7 @@ class RankingConfig(Settings):
     """Sentence ranker, trained on the sentences of documents with summaries."""
 
     enabled: bool = True
-    """Whether `sumpool train` fits a ranker; `summarize` uses the shipped one otherwise."""
+    """Whether `sumpool train` fits a ranker; `summarize` ranks by rules otherwise."""
     documents: int = Field(1000, ge=1)
     """Documents of the training split at most that the ranker is fitted to; of more a sample is taken."""
     sentences: int = Field(150, ge=10)
@@ -43,5 +43,8 @@ class RankingConfig(Settings):
     """Seed of the samples."""
     boosting: BoostingConfig = BoostingConfig()
     """Trees over structure and words."""
+    agreement_documents: int = Field(100, ge=0)
+    """Validation documents at most whose sampled summaries the ranker learns to heed, after the model has sampled them;
+    none if `summarize.mode` is abstractive."""
     agreement: BoostingConfig = BoostingConfig(trees=150, leaves=8, learning_rate=0.05, min_rows=200)
     """Trees over their score and the agreement with sampled summaries."""

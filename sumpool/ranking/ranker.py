@@ -6,6 +6,7 @@
 import json
 from collections.abc import Mapping
 from dataclasses import dataclass, fields
+from importlib import import_module
 from pathlib import Path
 from typing import Any, Final, final
 
@@ -15,7 +16,6 @@ from safetensors import SafetensorError, safe_open
 from safetensors.numpy import save
 
 from sumpool.errors import CheckpointError
-from sumpool.io.atomic import replace_file
 from sumpool.ranking.agreement_features import AGREEMENT_FEATURES
 from sumpool.ranking.cues import cue_scores
 from sumpool.ranking.features import FEATURES, SentenceFeatures
@@ -84,6 +84,11 @@ class Ranker:
         Raises:
             OSError: If the disk is full or fails.
         """
+        # Imported by name, as most rankers are only read.
+        import_module("sumpool.io.atomic").replace_file(folder / FILE, self.to_bytes())
+
+    def to_bytes(self) -> bytes:
+        """Return the content of the ranker's file."""
         forests = {"structure": self.structure, **({"agreement": self.agreement} if self.agreement else {})}
         arrays = {f"{name}.{array}": getattr(forest, array) for name, forest in forests.items() for array in _ARRAYS}
         content = {
@@ -94,7 +99,8 @@ class Ranker:
             "cues": {"sentence": dict(self.cues.sentence), "heading": dict(self.cues.heading)},
         }
         metadata = {"ranker": json.dumps(content, ensure_ascii=False, sort_keys=True)}
-        replace_file(folder / FILE, save(arrays, metadata))
+        content_bytes: bytes = save(arrays, metadata)
+        return content_bytes
 
     @classmethod
     def load(cls, folder: Path) -> "Ranker":

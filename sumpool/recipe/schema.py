@@ -10,6 +10,7 @@ from sumpool.core.decoding.config import DecodingConfig
 from sumpool.core.model.config import ModelConfig
 from sumpool.data.config import DataConfig
 from sumpool.evaluation.config import EvaluationConfig
+from sumpool.ranking.config import RankingConfig
 from sumpool.settings import Settings
 from sumpool.training.config import TrainConfig
 
@@ -27,6 +28,8 @@ class Recipe(Settings):
     """Architecture of the model."""
     train: TrainConfig = TrainConfig()
     """Training: batches, optimizer, schedule, checkpoints."""
+    select: RankingConfig = RankingConfig()
+    """Sentence ranker: its training after that of the model."""
     summarize: DecodingConfig = DecodingConfig()
     """Generation of summaries."""
     evaluate: EvaluationConfig = EvaluationConfig()

@@ -10,9 +10,10 @@ from sumpool.data.fingerprint import content_digest
 from sumpool.data.report import REPORT_FILE
 from sumpool.errors import CheckpointError, DataError, RecipeError
 from sumpool.io.atomic import TEMPORARY, disk_errors, remove_temporary, replace_file, replace_folder, temporary_path
+from sumpool.io.listed_files import replace_listed_file
 from sumpool.io.lock import HOLDER_SUFFIX, locked
 from sumpool.io.manifest import NAME as MANIFEST
-from sumpool.io.manifest import FileDigest, Manifest, replace_listed_file
+from sumpool.io.manifest import FileDigest, Manifest
 from sumpool.recipe.load import dump_recipe, load_recipe
 from sumpool.recipe.schema import Recipe
 from sumpool.text.load import TOKENIZER_FILES, tokenizer_files
@@ -24,6 +25,7 @@ LOCK = ".lock"
 COPIED = (*TOKENIZER_FILES, SENTENCES, REPORT_FILE)
 """Files that a run folder copies from the prepared data to be usable without it; it has one of the tokenizers."""
 MUTABLE_SETTINGS = (
+    "select.",  # the ranker is fitted after training
     "data.",  # the content of the prepared data is compared instead
     "summarize.",
     "evaluate.",

@@ -1,6 +1,7 @@
 """Weights of a model by name, shared tensors once, and the file of a run folder that holds them."""
 
 from collections.abc import Iterable, Mapping
+from importlib import import_module
 from pathlib import Path
 from typing import Any
 
@@ -9,8 +10,7 @@ import torch
 from torch import Tensor, nn
 
 from sumpool.errors import CheckpointError
-from sumpool.io.atomic import disk_errors, temporary_path
-from sumpool.io.manifest import FileDigest, Manifest, replace_listed_file
+from sumpool.io.manifest import FileDigest, Manifest
 from sumpool.training.config import MODEL
 
 
@@ -124,10 +124,12 @@ def export(run: Path, model: nn.Module, facts: Mapping[str, Any]) -> None:
 
 def export_tensors(run: Path, weights: Mapping[str, Tensor], facts: Mapping[str, Any]) -> None:
     """Save weights as those of a run folder, as `export` does."""
+    # Imported by name, as most models are only read.
+    atomic, listed_files = map(import_module, ("sumpool.io.atomic", "sumpool.io.listed_files"))
     path = run / MODEL
-    with disk_errors(path):
-        save_tensors(weights, temporary_path(path))
-        replace_listed_file(path, facts)
+    with atomic.disk_errors(path):
+        save_tensors(weights, atomic.temporary_path(path))
+        listed_files.replace_listed_file(path, facts)
 
 
 def load_weights(run: Path, model: nn.Module, *, leave_out: bool = False) -> None:

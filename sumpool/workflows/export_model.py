@@ -10,6 +10,7 @@ from torch import nn
 from sumpool.errors import CheckpointError
 from sumpool.inference.loading import load_model
 from sumpool.io.manifest import FileDigest, Manifest
+from sumpool.ranking.ranker import FILE as RANKER
 from sumpool.runs.model_card import CARD
 from sumpool.runs.run_folder import COPIED, RECIPE, new_folder, require_new
 from sumpool.training.weights import export
@@ -33,7 +34,7 @@ def export_model(run: Path, out: Path, precision: Literal["bf16", "fp32"] = "bf1
     require_new(out)
     # 1. Load the model, which verifies the run folder.
     model: nn.Module = load_model(run).model.cpu()
-    names = [name for name in (RECIPE, *COPIED, CARD) if (run / name).is_file()]
+    names = [name for name in (RECIPE, *COPIED, RANKER, CARD) if (run / name).is_file()]
     if CARD not in names:
         raise CheckpointError(f"{run} must have {CARD}, its model card, but its training has not ended; let it go on")
     # 2. Fill a folder that appears when it is complete.

@@ -4,6 +4,7 @@ from contextlib import closing
 from pathlib import Path
 
 from sumpool.inference.model_choice import RUNS
+from sumpool.inference.ranker_training import needs_ranker, train_ranker
 from sumpool.inference.validation_rouge import ValidationRouge
 from sumpool.progress import Check, Progress, Report, go_on, silent
 from sumpool.recipe.schema import Recipe
@@ -22,7 +23,7 @@ from sumpool.training.trainable import freeze
 
 
 def train(recipe: Recipe, out: Path | None = None, *, report: Report = silent, check: Check = go_on) -> Path:
-    """Train a model, or resume a run that was stopped.
+    """Train a model and its sentence ranker, or resume a run that was stopped.
 
     Args:
         recipe: The recipe.
@@ -53,7 +54,9 @@ def train(recipe: Recipe, out: Path | None = None, *, report: Report = silent, c
         note = extension_note(run, recipe)
         data = recipe.data.model_copy(update={"prepared": setup.prepared})
         if is_finished(open_run(run, recipe.model_copy(update={"data": data}), setup.prepared), recipe):
-            report(Progress("train", note=f"{run} is finished; nothing is left to do"))
+            left = "the sentence ranker" if needs_ranker(run, recipe) else "nothing"
+            report(Progress("train", note=f"{run} is finished; {left} is left to do"))
+            train_ranker(run, recipe, setup.prepared, report=report, check=check)
             return run
         if note:
             report(Progress("train", note=note))
@@ -61,9 +64,11 @@ def train(recipe: Recipe, out: Path | None = None, *, report: Report = silent, c
         generator = ValidationRouge(recipe, setup, check) if settings.rouge_documents else None
         with closing(TrainingReport(run, settings, generator, report)) as observer:
             state = fit(setup.model, settings, setup.data, run, observer=observer, report=report, check=check)
-        # 4. Describe the model, and mark the run as finished.
+        # 4. Describe the model, and mark its training as finished.
         write_model_card(run, recipe, setup.model, state)
         finish(run, state)
+        # 5. Fit the sentence ranker.
+        train_ranker(run, recipe, setup.prepared, report=report, check=check)
     return run
 
 

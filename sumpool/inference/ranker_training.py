@@ -1,0 +1,112 @@
+"""Training of the sentence ranker of a run, after its model."""
+
+from collections.abc import Iterator, Sequence
+from functools import cache
+from pathlib import Path
+
+from sumpool.core.decoding.config import DecodingConfig
+from sumpool.data.encoding import SENTENCES
+from sumpool.data.sources._base import Example
+from sumpool.data.texts import Texts
+from sumpool.documents.document import Document
+from sumpool.evaluation.agreement import RougeTokenizer
+from sumpool.inference.chunking import Chunker
+from sumpool.inference.generation import Generator
+from sumpool.inference.loading import LoadedModel, load_for_generation
+from sumpool.io.atomic import disk_errors, temporary_path
+from sumpool.io.listed_files import replace_listed_file
+from sumpool.io.manifest import Manifest
+from sumpool.progress import Check, Progress, Report
+from sumpool.ranking.agreement_features import agreement_features
+from sumpool.ranking.config import RankingConfig
+from sumpool.ranking.examples import RankingExample, labelled_example, prose_candidates
+from sumpool.ranking.fit import fit_agreement, fit_ranker
+from sumpool.ranking.ranker import FILE
+from sumpool.recipe.schema import Recipe
+from sumpool.text.sentences import SentenceSplitter
+
+
+def train_ranker(run: Path, recipe: Recipe, prepared: Path, *, report: Report, check: Check) -> None:
+    """Fit the ranker of a run and save it in the run folder, unless it has one or the recipe has none.
+
+    Args:
+        run: The run folder, with a trained model.
+        recipe: The recipe.
+        prepared: Folder of the prepared data.
+        report: Called with progress.
+        check: Called between documents; an exception stops the work, which then begins anew.
+
+    Raises:
+        DataError: If the prepared data is damaged.
+        CheckpointError: If the run folder is damaged.
+        ResourceError: If the disk is full or fails.
+    """
+    if not needs_ranker(run, recipe):
+        return
+    # 1. Fit the ranker to sentences of training documents.
+    config = recipe.select
+    splitter = SentenceSplitter.load(run / SENTENCES)
+    texts = spread_examples(Texts.open(prepared, "train"), config.documents)
+    examples = []
+    for number, example in enumerate(texts, 1):
+        check()
+        labelled = _labelled(example, splitter)
+        if len(labelled.features):
+            examples.append(labelled.sample(config.sentences, (config.seed, number)))
+        report(Progress("rank: sentences", number, len(texts)))
+    if not examples:
+        report(Progress("rank", note="no sentence ranker: the training documents have no sentences of prose"))
+        return
+    report(Progress("rank: fit"))
+    ranker = fit_ranker(examples, config)
+    # 2. Let it learn to heed summaries that the model samples from documents that neither has seen.
+    unseen = spread_examples(Texts.open(prepared, "validation"), config.agreement_documents)
+    if unseen and recipe.summarize.mode != "abstractive":
+        loaded = load_for_generation(run, ["summarize.mode=extractive"])
+        compared = list(_compared_examples(unseen, loaded, config, report, check))
+        ranker = fit_agreement(ranker, compared, config) if compared else ranker
+    # 3. Save it as a file of the run.
+    path = run / FILE
+    with disk_errors(path):
+        temporary_path(path).write_bytes(ranker.to_bytes())
+        replace_listed_file(path, {"ranker_documents": len(examples)})
+    report(Progress("rank", note=f"{path.name}: fitted to {len(examples):,} documents"))
+
+
+def needs_ranker(run: Path, recipe: Recipe) -> bool:
+    """Return whether the recipe of a run asks for a ranker that the run folder lacks."""
+    return recipe.select.enabled and FILE not in Manifest.read(run).files
+
+
+def spread_examples(texts: Texts, limit: int) -> list[Example]:
+    """Return at most so many documents, evenly spread."""
+    count = min(limit, len(texts))
+    return [texts[number * len(texts) // count] for number in range(count)]
+
+
+def _labelled(example: Example, splitter: SentenceSplitter) -> RankingExample:
+    return labelled_example(Document(example.id, example.document), example.summary, splitter, _tokenizer().tokenize)
+
+
+@cache
+def _tokenizer() -> RougeTokenizer:
+    return RougeTokenizer(stemmer=True)
+
+
+def _compared_examples(
+    examples: Sequence[Example], loaded: LoadedModel, config: RankingConfig, report: Report, check: Check
+) -> Iterator[RankingExample]:
+    """Label documents and compare their sentences with sampled summaries of each document's first chunk."""
+    chunker = Chunker(loaded)
+    settings: DecodingConfig = loaded.recipe.summarize
+    generator = Generator(loaded.model, loaded.tokenizer, settings, loaded.lengths)
+    for number, example in enumerate(examples, 1):
+        check()
+        chunked = chunker.chunk(Document(example.id, example.document))
+        candidates = [candidate.text for candidate in prose_candidates(chunked.sentences)]
+        if chunked.chunks and candidates:
+            (written,) = generator.generate(chunked.chunks[:1])
+            agreement = agreement_features(candidates, written.samples, written.text)
+            labelled = _labelled(example, loaded.splitter)
+            yield labelled.with_agreement(agreement).sample(config.sentences, (config.seed, number))
+        report(Progress("rank: samples", number, len(examples)))

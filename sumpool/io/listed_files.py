@@ -1,0 +1,34 @@
+"""Replacement of files that the manifest of their folder lists."""
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from sumpool.io.atomic import rename_synced, sync, temporary_path
+from sumpool.io.manifest import FileDigest, Manifest
+
+
+def replace_listed_file(path: Path, facts: Mapping[str, Any]) -> None:
+    """Replace a file of a run folder together with its entry in the manifest.
+
+    The manifest first lists the new digest beside the old one, then the file is renamed, then the old digest is
+    dropped: after a crash at any moment the file matches the manifest, with all of the old or all of the new content.
+
+    Args:
+        path: The file; its new content has been written to `temporary_path(path)`.
+        facts: Facts to add to the manifest, or to change in it.
+
+    Raises:
+        CheckpointError: If the manifest is damaged.
+        OSError: If the disk fails; the file is as it was.
+    """
+    folder, name, temporary = path.parent, path.name, temporary_path(path)
+    manifest = Manifest.read(folder)
+    sync(temporary)
+    new = FileDigest.of(temporary)
+    files = dict(manifest.files)
+    if path.exists() and (present := FileDigest.of(path)) in manifest.accepted(name):
+        files[name] = present  # an interrupted replacement may have left its incoming content
+    Manifest(files, manifest.facts, {name: new}).write(folder)
+    rename_synced(temporary, path)
+    Manifest({**files, name: new}, {**manifest.facts, **facts}).write(folder)

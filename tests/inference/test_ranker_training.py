@@ -1,0 +1,107 @@
+import json
+import shutil
+from pathlib import Path
+
+import pytest
+
+from sumpool.data.sources._base import Example
+from sumpool.data.texts import Texts, TextsWriter
+from sumpool.documents.document import Document
+from sumpool.errors import Interrupted
+from sumpool.inference.fast_summaries import generate_fast, load_fast
+from sumpool.inference.ranker_training import spread_examples
+from sumpool.io.manifest import Manifest
+from sumpool.progress import Progress
+from sumpool.ranking.ranker import FILE, Ranker
+from sumpool.recipe.load import load_recipe
+from sumpool.workflows.export_model import export_model
+from sumpool.workflows.train import train
+from tests.conftest import TOY, story
+from tests.workflows.test_train import write_rows
+
+QUICK = (
+    "train.steps=0",
+    "summarize.mode=auto",
+    "summarize.samples=2",
+    "select.min_documents=2",
+    "select.boosting.trees=9",
+    "select.agreement.trees=5",
+    "select.agreement.min_rows=1",
+)
+
+
+@pytest.fixture(scope="module")
+def workshop(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A folder with prepared data and an untrained run with a ranker."""
+    folder = tmp_path_factory.mktemp("workshop")
+    write_rows(folder / "rows.jsonl", seed=1)
+    (folder / "toy.yaml").write_text(TOY.format(folder=folder))
+    train(load_recipe(folder / "toy.yaml", QUICK), folder / "run")
+    return folder
+
+
+def test_training_ends_with_a_ranker(workshop: Path) -> None:
+    run = workshop / "run"
+    manifest = Manifest.read(run)
+    manifest.verify(run, manifest.files)
+    assert manifest.facts["ranker_documents"] > 20
+    ranker = Ranker.load(run)
+    assert ranker.agreement is not None
+    (summary,) = generate_fast([Document("a", story(1, 60))], load_fast(run))
+    assert summary.summary
+
+
+def test_a_finished_run_without_a_ranker_gets_one_and_keeps_it(workshop: Path, tmp_path: Path) -> None:
+    reported: list[Progress] = []
+    run = tmp_path / "run"
+    train(load_recipe(workshop / "toy.yaml", [*QUICK, "select.enabled=false"]), run)
+    assert not (run / FILE).exists()
+    train(load_recipe(workshop / "toy.yaml", QUICK), run, report=reported.append)
+    assert (run / FILE).read_bytes() == (workshop / "run" / FILE).read_bytes()
+    assert f"{run} is finished; the sentence ranker is left to do" in [progress.note for progress in reported]
+    reported.clear()
+    train(load_recipe(workshop / "toy.yaml", QUICK), run, report=reported.append)
+    assert f"{run} is finished; nothing is left to do" in [progress.note for progress in reported]
+
+
+def test_an_interrupted_fit_begins_anew(workshop: Path, tmp_path: Path) -> None:
+    recipe = load_recipe(workshop / "toy.yaml", QUICK)
+    run = tmp_path / "run"
+    tasks: list[str] = []
+
+    def stop() -> None:
+        if "rank: fit" in tasks:
+            raise Interrupted(15)
+
+    with pytest.raises(Interrupted):
+        train(recipe, run, report=lambda progress: tasks.append(progress.task), check=stop)
+    assert FILE not in Manifest.read(run).files
+    train(recipe, run)
+    assert (run / FILE).read_bytes() == (workshop / "run" / FILE).read_bytes()
+
+
+def test_an_export_has_the_ranker(workshop: Path, tmp_path: Path) -> None:
+    export_model(workshop / "run", tmp_path / "exported")
+    assert (tmp_path / "exported" / FILE).read_bytes() == (workshop / "run" / FILE).read_bytes()
+    assert FILE in Manifest.read(tmp_path / "exported").files
+    shutil.copytree(tmp_path / "exported", tmp_path / "copy")
+    assert load_fast(tmp_path / "copy").extractor.has_ranker
+
+
+def test_documents_without_sentences_give_no_ranker(tmp_path: Path) -> None:
+    rows = [{"id": str(number), "document": f"Router {number}.", "summary": "Packets"} for number in range(30)]
+    (tmp_path / "rows.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
+    (tmp_path / "toy.yaml").write_text(TOY.format(folder=tmp_path))
+    notes: list[str] = []
+    recipe = load_recipe(tmp_path / "toy.yaml", ["train.steps=0"])
+    train(recipe, tmp_path / "run", report=lambda progress: notes.append(progress.note))
+    assert "no sentence ranker: the training documents have no sentences of prose" in notes
+
+
+def test_documents_are_spread_evenly(tmp_path: Path) -> None:
+    with TextsWriter(tmp_path, "train") as writer:
+        for number in range(10):
+            writer.add(Example(str(number), "document", "summary", "train"))
+    texts = Texts.open(tmp_path, "train")
+    assert [example.id for example in spread_examples(texts, 4)] == ["0", "2", "5", "7"]
+    assert len(spread_examples(texts, 99)) == 10
