@@ -1,11 +1,11 @@
-"""Long documents: reading their beginning against reading all of them in windows, as they are and with a late lead.
+"""Long documents: reading their beginning, their best-ranked sentences or all of them in windows.
 
-    python docs/scripts/long_documents.py RFC_FOLDER [--documents 90] [--model RUN] [--set A.B=C]
+    python docs/scripts/long_documents.py RFC_FOLDER [--documents 90] [--model RUN] [--set A.B=C] [--ways truncate ...]
 
 The documents are RFCs of the validation split with 2 to 40 times the tokens that the model reads, drawn by a fixed seed
 in equal numbers from three groups of lengths. In the second set the introduction, the first paragraphs of at least
-`INTRODUCTION_WORDS` words, stands at the end. Prints ROUGE of LEAD, truncation and windows on both sets, by group, and
-the difference of windows to truncation with its 95 % interval.
+`INTRODUCTION_WORDS` words, stands at the end. Prints ROUGE of LEAD, truncation, selection and windows on both sets, by
+group, and the differences to truncation with their 95 % intervals.
 """
 
 import argparse
@@ -27,6 +27,7 @@ from sumpool.inference.summaries import generate_summaries
 from sumpool.text.cleaning import first_words
 from sumpool.text.tokenizer import encode_document
 
+WAYS = ("truncate", "select", "window")
 GROUPS = ((2, 4), (4, 10), (10, 40))
 """Lengths in multiples of what the model reads."""
 INTRODUCTION_WORDS = 950
@@ -42,13 +43,15 @@ def main() -> None:
     parser.add_argument("--documents", type=int, default=90)
     parser.add_argument("--model", type=Path, default=SHIPPED)
     parser.add_argument("--set", action="append", default=[])
+    parser.add_argument("--ways", nargs="+", choices=WAYS, default=WAYS)
     arguments = parser.parse_args()
     models = {
         name: load_for_generation(arguments.model, [*arguments.set, f"summarize.on_overflow={name}"])
-        for name in ("truncate", "window")
+        for name in arguments.ways
     }
-    chosen = draw(arguments.rfcs, models["window"], arguments.documents)
-    splitter = models["window"].splitter
+    first, *_ = models.values()
+    chosen = draw(arguments.rfcs, first, arguments.documents)
+    splitter = first.splitter
     rouge = Rouge(stemmer=True, split=splitter.split, splitter="the model's")
     for title, is_late in (("as they are", False), ("introduction at the end", True)):
         examples = [late_lead(example) if is_late else example for example, _ in chosen]
@@ -94,7 +97,7 @@ def score(rouge: Rouge, examples: Sequence[Example], texts: Sequence[str]) -> np
 
 
 def print_table(title: str, scores: dict[str, np.ndarray], groups: Sequence[int]) -> None:
-    """Print means by group, and the difference of windows to truncation."""
+    """Print means by group, and the differences to truncation."""
     print(f"\n{title}")  # noqa: T201
     for label, members in _slices(np.array(groups)):
         means = "   ".join(
@@ -102,11 +105,12 @@ def print_table(title: str, scores: dict[str, np.ndarray], groups: Sequence[int]
             for name, values in scores.items()
         )
         print(f"  {label:14} {members.sum():3}   {means}")  # noqa: T201
-        tests = compare(scores["window"][members], scores["truncate"][members], 1000, 1)
-        differences = (
-            f"{test.difference.mean:+.1f} [{test.difference.low:.1f}, {test.difference.high:.1f}]" for test in tests
-        )
-        print(f"  {'':18}   window - truncate {' / '.join(differences)}", flush=True)  # noqa: T201
+        for name in scores.keys() - {"LEAD", "truncate"} if "truncate" in scores else ():
+            tests = compare(scores[name][members], scores["truncate"][members], 1000, 1)
+            differences = (
+                f"{test.difference.mean:+.1f} [{test.difference.low:.1f}, {test.difference.high:.1f}]" for test in tests
+            )
+            print(f"  {'':18}   {name} - truncate {' / '.join(differences)}", flush=True)  # noqa: T201
 
 
 def _slices(groups: np.ndarray) -> Iterator[tuple[str, np.ndarray]]:

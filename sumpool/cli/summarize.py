@@ -77,7 +77,7 @@ def summarize(
     min_length: Annotated[str | None, typer.Option(metavar="TOKENS|auto", help="Minimum length of a summary.")] = None,
     max_length: Annotated[str | None, typer.Option(metavar="TOKENS|auto", help="Maximum length of a summary.")] = None,
     on_overflow: Annotated[
-        Literal["truncate", "error", "window"] | None,
+        Literal["truncate", "error", "window", "select"] | None,
         typer.Option(help="Treatment of documents longer than the model's input."),
     ] = None,
     precision: Annotated[

@@ -3,7 +3,8 @@
 import time
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from typing import final
+from importlib import import_module
+from typing import Any, cast, final
 
 import numpy as np
 
@@ -66,6 +67,7 @@ class Chunker:
         self._source_length = loaded.recipe.model.source_length
         self._on_overflow = loaded.recipe.summarize.on_overflow
         self._language = loaded.language
+        self._folder, self._source_selector = loaded.folder, cast(Any, None)
         self._may_extract = loaded.recipe.summarize.mode != "abstractive"
 
     def chunk(self, document: Document) -> ChunkedDocument:
@@ -100,22 +102,41 @@ class Chunker:
         elif total > longest and self._on_overflow == "error":
             advice = "take truncate or window for what is longer"
             parts, reason = [], f"the document must have at most {longest:,} tokens, got {total:,}; {advice}"
-        elif total > longest and self._on_overflow == "window":
+        elif total > longest and self._on_overflow in ("window", "select"):
             starts, parts = self._windows(source.document)
+        indices = tuple(_sentence_indices(source, first, part) for first, part in zip(starts, parts, strict=False))
+        if len(parts) > 1 and self._on_overflow == "select":
+            parts, indices = self._select(document, sentences, source, language) or (parts, indices)
         chunks = tuple(Item(document.id, part.ids, part.sentences, None) for part in parts)
         return ChunkedDocument(
             document,
             chunks,
-            tokens_read=(total if len(parts) > 1 else min(total, longest)) if parts else 0,
+            tokens_read=total if len(parts) > 1 else sum(len(part.ids) for part in parts),
             tokens_total=total,
             seconds=time.perf_counter() - start,
             reason=reason,
             sentences=sentences,
             target=self._target(document.text),
-            indices=tuple(_sentence_indices(source, first, part) for first, part in zip(starts, parts, strict=False)),
+            indices=indices,
             language=language,
             unlearnt=unlearnt,
         )
+
+    def _select(
+        self, document: Document, sentences: Sequence[SourceSentence], source: EncodedSource, language: str
+    ) -> tuple[list[EncodedDocument], tuple[tuple[int, ...], ...]] | None:
+        """Fill the model's input with the best sentences; None without a ranker."""
+        if self._source_selector is None:
+            # Imported by name, as only long documents need it.
+            module = import_module("sumpool.inference.source_selection")
+            self._source_selector = module.SourceSelector.load(self._folder, self._language)
+        special_tokens = self._tokenizer.special_tokens
+        length = max(1, self._source_length - len(special_tokens.prefix) - len(special_tokens.suffix))
+        selection = self._source_selector.select(document, sentences, source, language, length)
+        if selection is None:
+            return None
+        part, indices = selection
+        return [part.with_special_tokens(special_tokens)], (indices,)
 
     def _windows(self, bare: EncodedDocument) -> tuple[list[int], list[EncodedDocument]]:
         """Cut a document into windows, each with special tokens around it, and return the start of each too."""

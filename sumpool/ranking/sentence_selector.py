@@ -34,6 +34,11 @@ from sumpool.text.language import ENGLISH, UNDETECTED, word_count
 from sumpool.text.notices import is_notice
 from sumpool.text.prose import PROSE_KINDS
 
+_MIN_WORDS = 7
+"""Words of a sentence that the ranker selects, at least."""
+_ENOUGH = 2.0
+"""Words of longer sentences, relative to those of a summary, that make short ones unnecessary."""
+
 
 class SampledSummaries(Protocol):
     """Summaries of a document that a model has written and sampled."""
@@ -107,11 +112,21 @@ class SentenceSelector:
             best_first = sorted(chosen, key=lambda place: -scores[place])
         else:
             scores = self._rank(self.ranker, document, sentences, candidates, language, sampled)
-            best_first = select(candidates, scores, words, language)
+            best_first = select(candidates, _without_short(candidates, scores, words), words, language)
         places = sorted(best_first)
         if target:
             places = adjust_length(best_first, [candidate.text for candidate in candidates], scores, target)
         return [(candidates[place].index, candidates[place].text) for place in places]
+
+    def rank_prose(self, document: Document, sentences: Sequence[SourceSentence], language: str) -> dict[int, float]:
+        """Score all sentences of prose of a document, by their index; empty without a ranker for its language."""
+        if self.ranker is None or language not in (self.language, UNDETECTED):
+            return {}
+        from sumpool.ranking.examples import prose_candidates  # which loads a tokenizer of ROUGE
+
+        candidates = prose_candidates(sentences)
+        scores = self.ranker.score(sentence_features(sentences, candidates, document_title(document), language))
+        return {item.index: score for item, score in zip(candidates, scores.tolist(), strict=True)}
 
     def _rank(
         self,
@@ -145,6 +160,13 @@ def _rank_by_rules(
 def _agreement(candidates: Sequence[CandidateSentence], sampled: SampledSummaries) -> NDArray[np.float32]:
     texts = [candidate.text for candidate in candidates]
     return agreement_features(texts, sampled.samples, sampled.text, sampled.weights or None)
+
+
+def _without_short(candidates: Sequence[CandidateSentence], scores: Scores, words: int) -> Scores:
+    """Rule out short sentences, which are often fragments, where the others are twice as many words as asked for."""
+    sizes = np.array([word_count(candidate.text) for candidate in candidates])
+    is_kept = (sizes >= _MIN_WORDS) | [candidate.is_name_line for candidate in candidates]
+    return np.where(is_kept, scores, -np.inf) if sizes[is_kept].sum() >= _ENOUGH * words else scores
 
 
 def _lead(sentences: Sequence[SourceSentence], words: int) -> list[tuple[int, str]]:

@@ -130,3 +130,14 @@ print(sorted({"torch", "nltk", "rouge_score", "sentencepiece", "pydantic"} & set
 """
     shown = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert shown.stdout == "[]\n"
+
+
+def test_short_sentences_are_left_out_where_there_are_enough(ranker: Ranker) -> None:
+    text = "Hosts send packets.\n\n" + "\n\n".join(story(number, 8) for number in range(6))
+    mixed = Document("a.txt", text)
+    sentences = source_sentences(mixed, SentenceSplitter.default())
+    selected = SentenceSelector(ranker).select(mixed, sentences, "en", 60)
+    assert all(len(text.split()) >= 7 for _, text in selected)
+    short = Document("a.txt", "Hosts send packets to gateways. " * 9)
+    sentences = source_sentences(short, SentenceSplitter.default())
+    assert SentenceSelector(ranker).select(short, sentences, "en", 10)

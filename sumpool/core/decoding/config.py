@@ -97,9 +97,10 @@ class DecodingConfig(Settings):
     """Size of the token n-grams that may not occur twice in a summary, as imported models require; 0 is off."""
     batch_tokens: int = Field(32768, ge=1)
     """Source tokens of a batch, padding included."""
-    on_overflow: Literal["truncate", "error", "window"] = "window"
-    """Documents longer than the model's `source_length`: summarise the beginning, raise an error, or read all of it in
-    consecutive windows, whose best sentences are read once more for one summary."""
+    on_overflow: Literal["truncate", "error", "window", "select"] = "window"
+    """Documents longer than the model's `source_length`: summarise the beginning, raise an error, read all of it in
+    consecutive windows, whose best sentences are read once more for one summary, or read the sentences that the ranker
+    prefers, as many as fit; models without a ranker take windows then."""
     precision: Literal["auto", "fp32", "bf16", "int8"] = "auto"
     """Precision of the weights after loading: fp32, bf16, or int8 quantization; auto is int8 on a CPU and bf16 on a
     GPU. int8 is the fastest on a CPU, and its results are bitwise independent of batch mates; with bf16 the last bits

@@ -1,0 +1,64 @@
+import shutil
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from sumpool.documents.document import Document
+from sumpool.inference.chunking import Chunker
+from sumpool.inference.loading import LoadedModel, load_model
+from sumpool.inference.summaries import generate_summaries
+from sumpool.progress import Progress
+from sumpool.ranking.config import RankingConfig
+from sumpool.ranking.fit import fit_ranker
+from tests.conftest import story
+from tests.ranking.planted import example
+
+LONG = Document("long", story(1, 120))
+
+
+@pytest.fixture(scope="module")
+def loaded(run_folder: Path, tmp_path_factory: pytest.TempPathFactory) -> LoadedModel:
+    """A model with a ranker that reads 200 tokens."""
+    folder = Path(shutil.copytree(run_folder, tmp_path_factory.mktemp("runs") / "run"))
+    loaded = load_model(folder, ["summarize.on_overflow=select", "summarize.beams=1"])
+    fit_ranker([example(seed) for seed in range(20)], RankingConfig(min_documents=2)).save(folder)
+    return loaded
+
+
+def test_the_best_sentences_fill_the_input_in_their_order(loaded: LoadedModel) -> None:
+    chunked = Chunker(loaded).chunk(LONG)
+    (chunk,), (indices,) = chunked.chunks, chunked.indices
+    assert list(indices) == sorted(set(indices))
+    assert indices != tuple(range(len(indices)))
+    assert 170 < len(chunk.ids) == chunked.tokens_read <= 200 < chunked.tokens_total
+    assert chunk.sentences.max() == len(indices) - 1
+    for number, index in enumerate(indices):
+        ids = [int(token) for token in chunk.ids[chunk.sentences == number]]
+        assert " ".join(loaded.tokenizer.decode(ids).split()) == chunked.sentences[index].text
+
+
+def test_what_is_left_out_is_said(loaded: LoadedModel) -> None:
+    notes: list[Progress] = []
+    (summary,) = generate_summaries([LONG], loaded, report=notes.append)
+    assert summary.summary
+    assert any("long: read " in progress.note for progress in notes)
+
+
+def test_short_documents_are_read_whole(loaded: LoadedModel) -> None:
+    short = Document("short", story(2, 6))
+    windows = loaded.recipe.summarize.model_copy(update={"on_overflow": "window"})
+    other = replace(loaded, recipe=loaded.recipe.model_copy(update={"summarize": windows}))
+    (chunk,), (expected,) = Chunker(loaded).chunk(short).chunks, Chunker(other).chunk(short).chunks
+    assert chunk.ids.tolist() == expected.ids.tolist()
+
+
+def test_without_a_ranker_documents_are_read_in_windows(run_folder: Path) -> None:
+    chunked = Chunker(load_model(run_folder, ["summarize.on_overflow=select"])).chunk(LONG)
+    assert len(chunked.chunks) > 1
+    assert chunked.tokens_read == chunked.tokens_total
+
+
+def test_sentences_that_never_fit_are_read_in_windows(loaded: LoadedModel) -> None:
+    endless = Document("endless", " ".join(story(1, 120).replace(".", "").split()))
+    assert len(Chunker(loaded).chunk(endless).chunks) > 1
