@@ -31,6 +31,7 @@ MAX_LEAK = 0.5
 MAX_SHARED = 0.3
 """Share of the 13-grams of a document that may occur in documents before it."""
 _WORD = re.compile(r"[a-z0-9]+")
+_SHORT_WORD = 3
 
 
 @dataclass(frozen=True)
@@ -91,8 +92,8 @@ def download_sdists(requirements: Sequence[str], folder: Path) -> dict[str, Path
     for requirement in requirements:
         target = folder / requirement.replace("==", "-")
         if not target.is_dir():
-            archives = folder / f"{target.name}.download"
-            command = ["pip", "download", "-q", "--no-deps", "--no-binary", ":all:", "-d", str(archives), requirement]
+            archives, project = folder / f"{target.name}.download", requirement.partition("==")[0]
+            command = ["pip", "download", "-q", "--no-deps", "--no-binary", project, "-d", str(archives), requirement]
             subprocess.run(command, capture_output=True, check=False)
             if not (files := sorted(archives.glob("*.tar.gz"))):
                 print(f"{requirement}: cannot be downloaded")
@@ -101,6 +102,21 @@ def download_sdists(requirements: Sequence[str], folder: Path) -> dict[str, Path
             subprocess.run(["tar", "-xzf", str(files[0]), "-C", str(target), "--strip-components=1"], check=True)
         unpacked[requirement] = target
     return unpacked
+
+
+def download_wheel(requirement: str, folder: Path) -> Path:
+    """Download a wheel of Python 3.11 from PyPI if the folder lacks it.
+
+    Args:
+        requirement: Name with version, as in `gensim==4.4.0`.
+        folder: Folder of the wheels.
+    """
+    folder.mkdir(parents=True, exist_ok=True)
+    pattern = f"{requirement.replace('==', '-')}-*.whl"
+    if not list(folder.glob(pattern)):
+        command = ["pip", "download", "-q", "--no-deps", "--only-binary", ":all:", "--python-version", "3.11"]
+        subprocess.run([*command, "-d", str(folder), requirement], check=True)
+    return next(folder.glob(pattern))
 
 
 def parse(path: Path, cache: Path) -> Document:
@@ -158,6 +174,12 @@ def leak(reference: str, document: str) -> float:
 
 def _grams(tokens: Sequence[str]) -> Iterator[tuple[str, ...]]:
     return (tuple(tokens[start : start + LEAK_WORDS]) for start in range(len(tokens) - LEAK_WORDS + 1))
+
+
+def coverage(reference: str, document: str) -> float:
+    """Return the share of the words of a reference, without those of up to three letters, that a document has."""
+    terms = {word for word in words(reference) if len(word) > _SHORT_WORD}
+    return len(terms & set(words(document))) / max(len(terms), 1)
 
 
 def fault(row: Row) -> str:

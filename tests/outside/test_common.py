@@ -90,3 +90,8 @@ def test_packages_have_licences(tmp_path: Path) -> None:
     assert common.debian_licence(tmp_path, "a") == "GPL-2"
     (folder / "copyright").write_text("Files: *\nLicense: Artistic-2.0\n\nFiles: debian/*\nLicense: MIT\n")
     assert common.debian_licence(tmp_path, "a") == "Artistic-2.0"
+
+
+def test_coverage_is_the_share_of_the_longer_words() -> None:
+    assert common.coverage("The gauges of rivers and seas", "Rivers have gauges.") == 2 / 3
+    assert common.coverage("of the", "of") == 0.0
