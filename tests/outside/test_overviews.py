@@ -2,6 +2,7 @@ from pathlib import Path
 
 import overviews
 import pytest
+from common import Row
 
 from sumpool.documents.document import TextBlock
 
@@ -18,7 +19,7 @@ REST = (
 LISTED = TextBlock("one", "list_item", 1)
 
 
-def page(folder: Path, body: str) -> overviews.Row | None:
+def page(folder: Path, body: str) -> Row | None:
     file = folder / "usr/share/doc/demo/guide.html"
     file.parent.mkdir(parents=True, exist_ok=True)
     file.write_text(f"<html><head><title>Guide</title></head><body><main>{body}</main></body></html>")
