@@ -25,12 +25,12 @@ from sumpool.inference.loading import load_for_generation
 from sumpool.ranking.agreement_features import agreement_features
 from sumpool.ranking.candidates import CandidateSentence
 from sumpool.ranking.config import RankingConfig
-from sumpool.ranking.examples import RankingExample, prose_candidates
+from sumpool.ranking.examples import RankingExample
 from sumpool.ranking.features import sentence_features
 from sumpool.ranking.fit import fit_agreement
 from sumpool.ranking.labels import sentence_labels
 from sumpool.ranking.ranker import Ranker
-from sumpool.ranking.selection import select
+from sumpool.ranking.selection import prose_candidates, select
 from sumpool.text.sentences import SentenceSplitter
 
 SPLITTER = SentenceSplitter.default()

@@ -25,13 +25,13 @@ from sumpool.evaluation.agreement import RougeTokenizer
 from sumpool.evaluation.baselines import lexrank, random_ranks, textrank
 from sumpool.evaluation.rouge import Rouge
 from sumpool.evaluation.statistics import compare
-from sumpool.ranking.candidates import CandidateSentence, find_candidates
-from sumpool.ranking.config import RankingConfig
-from sumpool.ranking.examples import RankingExample, labelled_example, prose_candidates
+from sumpool.ranking.candidates import CandidateSentence
+from sumpool.ranking.config import BoostingConfig, RankingConfig
+from sumpool.ranking.examples import RankingExample, labelled_example
 from sumpool.ranking.features import sentence_features
 from sumpool.ranking.fit import fit_ranker
 from sumpool.ranking.ranker import Ranker
-from sumpool.ranking.selection import select
+from sumpool.ranking.selection import prose_candidates, select, summary_candidates
 from sumpool.text.sentences import SentenceSplitter
 
 SPLITTER = SentenceSplitter.default()
@@ -62,7 +62,8 @@ class Case:
 def main() -> None:
     """Train, evaluate and print the table."""
     arguments = parse_arguments()
-    config = RankingConfig(documents=arguments.documents)
+    boosting = BoostingConfig(trees=450, leaves=24, min_rows=80)
+    config = RankingConfig(documents=arguments.documents, boosting=boosting)
     training = {"rfc": examples(arguments.rfc / "train.jsonl", "rfc", config.documents)}
     for folder in sorted(arguments.outside.iterdir()):
         if (folder / "development.jsonl").is_file():
@@ -168,7 +169,7 @@ def score(texts: Sequence[str], items: Sequence[Case]) -> VALUES:
 
 def by_ranker(case: Case, ranker: Ranker, words: int) -> str:
     """Summarise by a ranker, from the candidates that summaries may consist of."""
-    candidates = find_candidates(case.document, case.sentences, "en") or case.prose()
+    candidates = summary_candidates(case.document, case.sentences) or case.prose()
     scores = ranker.score(sentence_features(case.sentences, candidates, case.document.title))
     return cut([item.text for item in candidates], select(candidates, scores, words, overrun=3.0), words)
 

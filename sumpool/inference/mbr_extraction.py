@@ -157,7 +157,9 @@ class MbrExtractor:
         is_out_of_domain = lead_agreement < config.ood_threshold
         if document.blocks or self._sentences.has_ranker:
             words = None if is_out_of_domain else _words_of(text)
-            sampled = replace(summary, samples=tuple(samples), weights=tuple(weights))
+            sampled = None
+            if not (is_out_of_domain and self._sentences.has_ranker):
+                sampled = replace(summary, samples=tuple(samples), weights=tuple(weights))
             extraction = self._sentences.extract(document, sentences, language, target, words=words, sampled=sampled)
         else:
             if is_out_of_domain:

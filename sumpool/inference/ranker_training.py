@@ -19,9 +19,10 @@ from sumpool.io.manifest import Manifest
 from sumpool.progress import Check, Progress, Report
 from sumpool.ranking.agreement_features import agreement_features
 from sumpool.ranking.config import RankingConfig
-from sumpool.ranking.examples import RankingExample, labelled_example, prose_candidates
+from sumpool.ranking.examples import RankingExample, labelled_example
 from sumpool.ranking.fit import fit_agreement, fit_ranker
 from sumpool.ranking.ranker import FILE
+from sumpool.ranking.selection import prose_candidates
 from sumpool.recipe.schema import Recipe
 from sumpool.text.sentences import SentenceSplitter
 

@@ -7,15 +7,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sumpool.documents.document import Document
-from sumpool.documents.source_sentences import SourceSentence, source_sentences
+from sumpool.documents.source_sentences import source_sentences
 from sumpool.evaluation.agreement import Tokenize
-from sumpool.ranking.candidates import CandidateSentence
 from sumpool.ranking.features import SentenceFeatures, sentence_features
 from sumpool.ranking.labels import sentence_labels
-from sumpool.text.prose import PROSE_KINDS
+from sumpool.ranking.selection import prose_candidates
 from sumpool.text.sentences import SentenceSplitter
-
-_MIN_WORDS = 4
 
 
 @dataclass(frozen=True)
@@ -63,12 +60,3 @@ def labelled_example(
     candidates = prose_candidates(sentences)
     features = sentence_features(sentences, candidates, document.title)
     return RankingExample(features, sentence_labels([item.text for item in candidates], reference, tokenize), kind)
-
-
-def prose_candidates(sentences: Sequence[SourceSentence]) -> list[CandidateSentence]:
-    """Return all sentences of prose of a document as candidates, more than a summary may consist of."""
-    return [
-        CandidateSentence(sentence.text, index, index)
-        for index, sentence in enumerate(sentences)
-        if sentence.kind in PROSE_KINDS and len(sentence.text.split()) >= _MIN_WORDS
-    ]

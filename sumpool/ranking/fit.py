@@ -12,6 +12,8 @@ from sumpool.ranking.examples import RankingExample
 from sumpool.ranking.forest import Forest, Values
 from sumpool.ranking.ranker import Cues, Ranker, with_agreement, with_cues
 
+_FREQUENT = 0.25
+"""Exponent of the number of documents of a kind, by which each of them is divided."""
 _FOLDS = 2
 """Parts of the documents; the cue scores that the trees learn from are fitted on the other part."""
 _MIN_HEADING_CUES = 0.25
@@ -72,11 +74,11 @@ def targets(examples: Sequence[RankingExample]) -> Values:
 def sentence_weights(examples: Sequence[RankingExample]) -> Values:
     """Return the weights of sentences, (sentences,), with mean 1.
 
-    A kind weighs as the square root of its number of documents, and all documents of a kind weigh the same.
+    A kind of n documents weighs as n ** .75, and all documents of a kind weigh the same.
     """
     documents = Counter(example.kind for example in examples)
     weights = np.concatenate(
-        [np.full(len(item.labels), 1 / (documents[item.kind] ** 0.5 * len(item.labels))) for item in examples]
+        [np.full(len(item.labels), 1 / (documents[item.kind] ** _FREQUENT * len(item.labels))) for item in examples]
     )
     return np.asarray(weights / weights.mean())
 

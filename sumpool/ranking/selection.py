@@ -7,12 +7,17 @@ from typing import Final, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from sumpool.ranking.candidates import CandidateSentence
+from sumpool.documents.document import Document
+from sumpool.documents.source_sentences import SourceSentence
+from sumpool.ranking.candidates import CandidateSentence, Genre, find_candidates
 from sumpool.ranking.word_features import content_prefixes, split_words
 from sumpool.text.language import ENGLISH, word_count
+from sumpool.text.prose import PROSE_KINDS
 
 REDUNDANCY: Final = 0.15
 """Penalty of a sentence whose content words are all in the selected ones, in units of the score."""
+_MIN_WORDS = 4
+"""Words of a sentence of prose."""
 _OVERRUN = 1.1
 """Words of a selection at most, relative to the budget."""
 
@@ -25,6 +30,28 @@ class SampleAgreement(Protocol):
 
     def add(self, sentence: int) -> None:
         """Add a sentence to the selection."""
+
+
+def summary_candidates(
+    document: Document, sentences: Sequence[SourceSentence], language: str = ENGLISH, genre: Genre = ""
+) -> list[CandidateSentence]:
+    """Return the sentences that a summary may consist of.
+
+    Those of documents with blocks or marked headings are whole statements that stand alone, see `find_candidates`. In a
+    text without any, such as prepared data, all sentences of prose are candidates: cleaning has left nothing else.
+    """
+    if document.blocks or genre or any(item.kind == "heading" and item.text.startswith("#") for item in sentences):
+        return find_candidates(document, sentences, language, genre)
+    return prose_candidates(sentences)
+
+
+def prose_candidates(sentences: Sequence[SourceSentence]) -> list[CandidateSentence]:
+    """Return all sentences of prose of a document as candidates, more than a summary may consist of."""
+    return [
+        CandidateSentence(sentence.text, index, index)
+        for index, sentence in enumerate(sentences)
+        if sentence.kind in PROSE_KINDS and len(sentence.text.split()) >= _MIN_WORDS
+    ]
 
 
 def select(

@@ -6,6 +6,7 @@ ranked by rules, see `sentence_ranking`. Nothing here imports torch or nltk.
 
 from collections.abc import Sequence
 from dataclasses import replace
+from importlib import import_module
 from pathlib import Path
 from typing import Protocol, final
 
@@ -22,11 +23,10 @@ from sumpool.ranking.candidates import (
     document_genre,
     document_title,
     file_stem,
-    find_candidates,
 )
 from sumpool.ranking.features import sentence_features
 from sumpool.ranking.ranker import FILE, Ranker
-from sumpool.ranking.selection import select
+from sumpool.ranking.selection import prose_candidates, select, select_by_agreement, summary_candidates
 from sumpool.ranking.sentence_ranking import MIN_SCORE, Scores, rank
 from sumpool.ranking.sentence_ranking import select as select_ranked
 from sumpool.ranking.summary_length import adjust_length
@@ -102,7 +102,7 @@ class SentenceSelector:
             that has none.
         """
         genre = document_genre(document)
-        candidates = find_candidates(document, sentences, language, genre)
+        candidates = summary_candidates(document, sentences, language, genre)
         words = target.words if target else words
         if not candidates:
             return _lead(sentences, words)
@@ -111,8 +111,14 @@ class SentenceSelector:
             chosen = select_ranked(candidates, scores, language, words, MIN_SCORE)
             best_first = sorted(chosen, key=lambda place: -scores[place])
         else:
-            scores = self._rank(self.ranker, document, sentences, candidates, language, sampled)
-            best_first = select(candidates, _without_short(candidates, scores, words), words, language)
+            features = sentence_features(sentences, candidates, document_title(document), language)
+            if sampled and not target:
+                scores = self.ranker.score(features)
+                best_first = _select_by_agreement(candidates, scores, sampled, language)
+            else:
+                agreement = None if sampled is None else _agreement(candidates, sampled)
+                scores = self.ranker.score(replace(features, agreement=agreement))
+                best_first = select(candidates, _without_short(candidates, scores, words), words, language)
         places = sorted(best_first)
         if target:
             places = adjust_length(best_first, [candidate.text for candidate in candidates], scores, target)
@@ -122,24 +128,22 @@ class SentenceSelector:
         """Score all sentences of prose of a document, by their index; empty without a ranker for its language."""
         if self.ranker is None or language not in (self.language, UNDETECTED):
             return {}
-        from sumpool.ranking.examples import prose_candidates  # which loads a tokenizer of ROUGE
-
         candidates = prose_candidates(sentences)
         scores = self.ranker.score(sentence_features(sentences, candidates, document_title(document), language))
         return {item.index: score for item, score in zip(candidates, scores.tolist(), strict=True)}
 
-    def _rank(
-        self,
-        ranker: Ranker,
-        document: Document,
-        sentences: Sequence[SourceSentence],
-        candidates: Sequence[CandidateSentence],
-        language: str,
-        sampled: SampledSummaries | None,
-    ) -> Scores:
-        agreement = None if sampled is None else _agreement(candidates, sampled)
-        features = sentence_features(sentences, candidates, document_title(document), language)
-        return ranker.score(replace(features, agreement=agreement))
+
+def _select_by_agreement(
+    candidates: Sequence[CandidateSentence], scores: Scores, sampled: SampledSummaries, language: str
+) -> list[int]:
+    """Select candidates by their agreement with sampled summaries and their scores."""
+    # Imported by name, as summaries without a model do not need it.
+    module = import_module("sumpool.evaluation.agreement")
+    tokenize = module.RougeTokenizer(stemmer=True).tokenize
+    texts = [candidate.text for candidate in candidates]
+    compared = module.Agreement(sampled.samples, tokenize, sampled.weights or None).compare(texts)
+    words = float(np.mean([word_count(sample) for sample in sampled.samples]))
+    return select_by_agreement(candidates, scores, compared, words, language)
 
 
 def _rank_by_rules(
