@@ -34,16 +34,18 @@ class Generated:
     """Summary of a chunk.
 
     Attributes:
-        text: The best hypothesis.
-        score: Score of the hypothesis by the length formula of the settings; higher is better.
-        samples: Sampled summaries for MBR extraction; empty in abstractive mode.
+        text: The best hypothesis, or the text that was chosen in its place.
+        score: Score of the best hypothesis by the length formula of the settings; higher is better.
+        samples: Sampled summaries for MBR extraction; empty in abstractive mode without `summarize.mbr`.
         weights: Weight of each sample; empty if all weigh the same.
+        agreement: Agreement of the text with the samples, if it was chosen among them; None otherwise.
     """
 
     text: str
     score: float
     samples: tuple[str, ...] = ()
     weights: tuple[float, ...] = ()
+    agreement: float | None = None
 
 
 @final
@@ -139,9 +141,9 @@ class Generator:
             device=device,
         )
         best = [self._best(*arguments) for arguments in zip(hypotheses, targets, strict=True)]
-        samples = (
-            self._sample(chunks, memory, lengths, targets) if self._config.mode != "abstractive" else [()] * len(best)
-        )
+        samples: Sequence[tuple[str, ...]] = [()] * len(best)
+        if self._config.mode != "abstractive" or self._config.mbr:
+            samples = self._sample(chunks, memory, lengths, targets)
         return [
             Generated(self._decode(first.tokens), first.score, sampled)
             for first, sampled in zip(best, samples, strict=True)

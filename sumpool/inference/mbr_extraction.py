@@ -174,7 +174,7 @@ class MbrExtractor:
             cause = f"agreement with the lead {lead_agreement:.2f} < {config.ood_threshold:.2f}"
             return replace(extraction, cause=cause)
         threshold = max(config.keep_threshold, agreement.score(" ".join(extraction.sentences)))
-        model_agreement = agreement.score(text)
+        model_agreement = agreement.score(text) if summary.agreement is None else summary.agreement
         if model_agreement > threshold:
             # generated text splices spans, which whole sentences of a document with structure need not
             return replace(extraction, cause="whole sentences are preferred") if document.blocks else NO_EXTRACTION

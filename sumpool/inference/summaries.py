@@ -1,21 +1,27 @@
 """Summaries of a stream of documents: chunk, generate, extract."""
 
 import time
-from collections.abc import Iterable, Iterator, Sequence, Sized
+from collections.abc import Callable, Iterable, Iterator, Sequence, Sized
 from contextlib import AbstractContextManager, nullcontext
 from importlib import import_module
+from typing import cast
 
+from sumpool.core.decoding.config import DecodingConfig
+from sumpool.core.decoding.length_limits import LengthTarget
 from sumpool.documents.document import Document
+from sumpool.documents.source_sentences import SourceSentence
 from sumpool.inference.chunking import MAX_GROUP_DOCUMENTS, ChunkedDocument, Chunker, batch_chunks, group_documents
 from sumpool.inference.generation import Generated, Generator
 from sumpool.inference.length import length_fault
 from sumpool.inference.loading import LoadedModel
 from sumpool.inference.mbr_extraction import MbrExtractor
-from sumpool.inference.summary import Extraction, Summary
+from sumpool.inference.summary import NO_EXTRACTION, Extraction, Summary
 from sumpool.progress import Check, Progress, Report, go_on, silent
 from sumpool.text.language import UNSPACED
 from sumpool.text.sentences import SentenceSplitter
 
+Choose = Callable[[Generated, Sequence[SourceSentence], LengthTarget | None], Generated]
+"""Choice among the best hypothesis and the samples of a document."""
 _LOOKAHEAD_BATCHES = 8
 """Batches of tokens that are read ahead, so that chunks of similar length meet."""
 
@@ -57,6 +63,7 @@ def generate_summaries(
     chunker = Chunker(loaded)
     generator = Generator(loaded.model, loaded.tokenizer, config, loaded.lengths)
     extractor = MbrExtractor(config, loaded.folder, loaded.language)
+    choose = _chooser(config, loaded.splitter)
     lock = model_lock or nullcontext()
     done = 0
     max_tokens, max_documents = _LOOKAHEAD_BATCHES * config.batch_tokens, lookahead or MAX_GROUP_DOCUMENTS
@@ -69,7 +76,7 @@ def generate_summaries(
             if chunked.unlearnt and chunked.chunks:
                 report(Progress("summarize", done, total, note=f"{chunked.document.id}: {chunked.unlearnt}"))
         for chunked, generated, seconds in _generate(group, generator, config.batch_tokens, check, lock):
-            summary = _summary(chunked, generated, seconds, extractor, loaded.splitter)
+            summary = _summary(chunked, generated, seconds, extractor, loaded.splitter, choose)
             done += 1
             if summary.extraction.cause:
                 note = f"{summary.id}: extractive summary ({summary.extraction.cause})"
@@ -125,9 +132,12 @@ def _summary(
     seconds: float,
     extractor: MbrExtractor,
     splitter: SentenceSplitter,
+    choose: Choose | None = None,
 ) -> Summary:
     """Take the written summary of a document, or the extracted sentences instead."""
     start = time.perf_counter()
+    if choose and generated and chunked.language not in UNSPACED:
+        generated = [choose(generated[0], chunked.sentences, chunked.target)]
     text = generated[0].text if generated else ""
     extraction = _extract(chunked, generated, text, extractor, splitter)
     separator = "" if chunked.language in UNSPACED else " "
@@ -158,9 +168,32 @@ def _extract(
     """Select sentences in place of generated text; without the model if it has not learnt the text or says nothing."""
     document, sentences, target = chunked.document, chunked.sentences, chunked.target
     cause = chunked.unlearnt if not chunked.chunks else ""
-    if not cause and generated and not text:
+    is_chosen = bool(generated) and generated[0].agreement is not None
+    if not cause and generated and not text and not is_chosen:
         cause = "the model generated no word"
     if cause and extractor.may_extract and not chunked.reason:
         return extractor.extract_without_model(document, sentences, chunked.language, cause, target)
     cause = length_fault(target, document.text, text, splitter) if target and text else ""
-    return extractor.extract(document, sentences, generated, chunked.language, target, cause)
+    if is_chosen and not text:
+        cause = "no generated sentence is founded in the document"
+    extraction = extractor.extract(document, sentences, generated, chunked.language, target, cause)
+    return extraction if extraction.sentences or not is_chosen else _copied(text, sentences, splitter)
+
+
+def _copied(text: str, sentences: Sequence[SourceSentence], splitter: SentenceSplitter) -> Extraction:
+    """Return the sentences of a generated text if all of them are sentences of the document."""
+    places = {sentence.text: index for index, sentence in reversed(list(enumerate(sentences)))}
+    indices = {places.get(" ".join(part.split()), -1) for part in splitter.split(text)}
+    if -1 in indices or not indices:
+        return NO_EXTRACTION
+    ordered = sorted(indices)
+    return Extraction(tuple(sentences[index].text for index in ordered), tuple(ordered))
+
+
+def _chooser(config: DecodingConfig, splitter: SentenceSplitter) -> Choose | None:
+    """Return the choice among generated summaries that the settings ask for."""
+    if config.mode == "extractive" or not (config.mbr or config.factuality != "any"):
+        return None
+    # Imported by name, as only these settings need it.
+    chooser = import_module("sumpool.inference.summary_choice").SummaryChooser(config, splitter)
+    return cast(Choose, chooser.choose)

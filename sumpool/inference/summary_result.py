@@ -28,8 +28,8 @@ class SummaryResult:
         id: Path of the file, or `path:line` or the id for a line of JSON; number of a text in the call, from 1.
         text: The summary; empty if there is a reason.
         sentences: Sentences of the summary, those of an extractive summary with their source spans.
-        score: sum(log p) / length ** length_penalty of the generated text, in nats, also if sentences replace it; None
-            if there is no summary.
+        score: sum(log p) / length ** length_penalty of the best hypothesis, in nats, also if it is not the text;
+            None if there is no summary.
         tokens_read: Tokens of the document that the model read.
         tokens_total: Tokens of the document.
         mode: "extractive" if the summary consists of sentences of the document, "abstractive" if it was generated.

@@ -2,9 +2,13 @@ import threading
 from collections.abc import Iterator
 from pathlib import Path
 
+import pytest
+
 from sumpool.documents.document import Document
+from sumpool.inference.generation import Generated
 from sumpool.inference.loading import load_model
 from sumpool.inference.summaries import generate_summaries
+from sumpool.inference.summary import Summary
 from tests.conftest import story
 
 
@@ -36,3 +40,34 @@ def test_the_lock_is_free_while_documents_are_read(run_folder: Path) -> None:
     for _ in generate_summaries(documents(), loaded, check=lambda: held.append(lock.locked()), model_lock=lock):
         held.append(lock.locked())
     assert held == [False] * 9
+
+
+def test_generated_text_may_be_chosen_among_samples_and_checked(run_folder: Path) -> None:
+    documents = [Document(str(number), story(number, 4)) for number in range(3)]
+
+    def summaries(*settings: str) -> list[Summary]:
+        return list(generate_summaries(documents, load_model(run_folder, settings)))
+
+    chosen = summaries("summarize.mbr=true")
+    assert {summary.mode for summary in chosen} == {"abstractive"}
+    assert [summary.score for summary in chosen] == [summary.score for summary in summaries()]
+    checked = summaries("summarize.mbr=true", "summarize.factuality=spans")
+    pairs = zip(documents, checked, strict=True)
+    assert all(sentence in document.text for document, summary in pairs for sentence in summary.extraction.sentences)
+    assert all(summary.summary for summary in checked)
+
+
+def test_a_choice_of_source_sentences_is_an_extraction(run_folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    document = Document("text", "Hosts send packets. Plums fall. Gateways drop packets.")
+    loaded = load_model(run_folder, ["summarize.factuality=facts"])
+
+    def summary(text: str) -> Summary:
+        chosen = Generated(text, -1.0, ("Gateways drop plums.",), agreement=1.0)
+        monkeypatch.setattr("sumpool.inference.summary_choice.SummaryChooser.choose", lambda *_: chosen)
+        (generated,) = generate_summaries([document], loaded)
+        return generated
+
+    assert summary("Gateways drop packets. Hosts send packets.").extraction.indices == (0, 2)
+    assert summary("Gateways drop plums. Hosts send packets.").mode == "abstractive"
+    assert summary("").summary == "Gateways drop packets."
+    assert summary("").extraction.cause == "no generated sentence is founded in the document"

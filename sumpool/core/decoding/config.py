@@ -59,8 +59,15 @@ class DecodingConfig(Settings):
     fast: bool = False
     """Select sentences by structure and words alone, without the model: some ten times faster, and no sampled summaries
     help to choose. The modes are extractive then."""
+    mbr: bool = False
+    """Choose a generated summary by minimum Bayes risk: of the best hypothesis and the sampled summaries, the one that
+    agrees most with the other samples, by ROUGE-1 + ROUGE-2 F1. Otherwise it is the best hypothesis."""
+    factuality: Literal["any", "facts", "spans"] = "any"
+    """Sentences that a generated summary may have: `facts`, those whose numbers, names and negations are in the source
+    sentences that they copy; `spans`, those of them without three neighbouring words that the document does not have in
+    this order. The others are replaced by the source sentence that they copy most of, or dropped."""
     samples: int = Field(8, ge=1, le=64)
-    """Number of summaries sampled from the model in the modes extractive and auto."""
+    """Number of summaries sampled from the model in the modes extractive and auto, and with `mbr`."""
     temperature: float = Field(0.7, gt=0)
     """Sampling temperature: 1 samples from the model's distribution, less prefers likely summaries."""
     ood_threshold: float = Field(0.0, ge=0, le=2)

@@ -1,0 +1,112 @@
+"""Choice of a generated summary: minimum Bayes risk over whole samples, after a check of their facts.
+
+The candidates are the best hypothesis and the sampled summaries of a document. First the sentences that the settings
+do not allow, see `summarize.factuality`, are replaced by the source sentences that they copy most of, or dropped. Then
+the candidate with the highest expected agreement with the samples is chosen (Kumar and Byrne, 2004; by samples Eikema
+and Aziz, 2020, arXiv:2005.10283), the sample that it was made from excluded.
+"""
+
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+from functools import lru_cache
+from typing import final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from sumpool.core.decoding.config import DecodingConfig
+from sumpool.core.decoding.length_limits import LengthTarget
+from sumpool.documents.source_sentences import SourceSentence, is_prose
+from sumpool.evaluation.agreement import Agreement, RougeTokenizer
+from sumpool.inference.factuality import FactCheck, FactChecker
+from sumpool.inference.generation import Generated
+from sumpool.text.language import word_count
+from sumpool.text.sentences import SentenceSplitter
+
+_MIN_REPLACED = 0.3
+"""Fraction of the words of a sentence that its source must have to replace it."""
+_MIN_WORDS = 4
+"""Words of a sentence at least, where sentences are checked."""
+_CACHED_TEXTS = 1 << 12
+
+
+@final
+class SummaryChooser:
+    """Chooses among the best hypothesis and the sampled summaries of a document."""
+
+    def __init__(self, config: DecodingConfig, splitter: SentenceSplitter) -> None:
+        """Prepare by the settings."""
+        self._config = config
+        self._splitter = splitter
+        self._tokenize = lru_cache(_CACHED_TEXTS)(RougeTokenizer(stemmer=True).tokenize)
+
+    def choose(
+        self, generated: Generated, sentences: Sequence[SourceSentence], target: LengthTarget | None = None
+    ) -> Generated:
+        """Choose the text of a summary.
+
+        Args:
+            generated: Best hypothesis and samples.
+            sentences: Sentences of the document.
+            target: Length of the summary; candidates of this length are preferred.
+
+        Returns:
+            The same with the chosen text and its agreement with the samples. The text is empty if no sentence of any
+            candidate is allowed; the samples then are not empty.
+        """
+        if not generated.text:
+            return generated
+        samples = generated.samples if self._config.mbr else ()
+        texts = [generated.text, *samples]
+        if self._config.factuality != "any":
+            texts = self._allowed(texts, sentences)
+        places = [place for place, text in enumerate(texts) if text]
+        if not places:
+            return replace(generated, text="", samples=generated.samples or (generated.text,), agreement=0.0)
+        if target:
+            places = [place for place in places if self._has_length(texts[place], target)] or places
+        agreements = self._agreements([texts[place] for place in places], places, generated)
+        best = int(agreements.argmax())  # the first of equals
+        return replace(generated, text=texts[places[best]], agreement=float(agreements[best]))
+
+    def _allowed(self, texts: Sequence[str], sentences: Sequence[SourceSentence]) -> list[str]:
+        """Replace or drop the sentences of each text that are not allowed."""
+        sources = [sentence.text for sentence in sentences]
+        checker = FactChecker(sources)
+        check = lru_cache(_CACHED_TEXTS)(checker.check)
+        return [" ".join(self._allowed_sentences(text, sources, check)) for text in texts]
+
+    def _allowed_sentences(self, text: str, sources: Sequence[str], check: Callable[[str], FactCheck]) -> list[str]:
+        parts = [" ".join(part.split()) for part in self._splitter.split(text)]
+        written = [part for part in parts if part]
+        kept = (part if self._is_allowed(part, check(part)) else _source(check(part), sources) for part in written)
+        return list(dict.fromkeys(filter(None, kept)))
+
+    def _is_allowed(self, sentence: str, checked: FactCheck) -> bool:
+        if checked.unfounded or not checked.sources or len(sentence.split()) < _MIN_WORDS:
+            return False
+        return self._config.factuality == "facts" or not checked.spliced
+
+    def _has_length(self, text: str, target: LengthTarget) -> bool:
+        words = len(self._splitter.split(text)) if target.in_sentences else word_count(text)
+        return target.minimum <= words <= target.maximum
+
+    def _agreements(self, texts: Sequence[str], places: Sequence[int], generated: Generated) -> NDArray[np.float64]:
+        """Agreement of texts with the samples, (texts,); for place i > 0, without sample i - 1."""
+        samples = generated.samples or (generated.text,)
+        scores = np.stack([Agreement([sample], self._tokenize).compare(texts).scores() for sample in samples], axis=1)
+        weights = np.tile(generated.weights or (1.0,) * len(samples), (len(texts), 1))  # (texts, samples)
+        for row, place in enumerate(places):
+            weights[row, place - 1 : place] = 0  # none for the best hypothesis, place 0
+        totals = weights.sum(axis=1)
+        agreements = np.zeros(len(texts))
+        np.divide((scores * weights).sum(axis=1), totals, out=agreements, where=totals > 0)
+        return agreements
+
+
+def _source(checked: FactCheck, sources: Sequence[str]) -> str:
+    """Return the source sentence that a sentence copies most of; empty if that is little or no prose."""
+    if not checked.sources or checked.copied < _MIN_REPLACED:
+        return ""
+    source = sources[checked.sources[0]]
+    return source if is_prose(source) else ""

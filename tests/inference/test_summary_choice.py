@@ -1,0 +1,93 @@
+from collections.abc import Sequence
+
+import pytest
+
+from sumpool.core.decoding.config import DecodingConfig
+from sumpool.core.decoding.length_limits import LengthTarget
+from sumpool.documents.document import Document
+from sumpool.documents.source_sentences import source_sentences
+from sumpool.evaluation.agreement import Agreement, RougeTokenizer
+from sumpool.inference.generation import Generated
+from sumpool.inference.summary_choice import SummaryChooser
+from sumpool.text.sentences import SentenceSplitter
+
+TEXT = (
+    "This memo defines a protocol for hosts and gateways of a network.\n\n"
+    "A gateway does not forward packets that are longer than 576 octets. Plums fall from old trees in Berlin.\n\n"
+    "NOTES ON THE USE OF LONG PACKETS"
+)
+FOUNDED = "This memo defines a protocol for hosts and gateways."
+SPLICED = "This memo defines a protocol for hosts that are longer than 576 octets."
+WRONG = "A gateway does not forward packets that are longer than 1500 octets."
+SOURCE = "A gateway does not forward packets that are longer than 576 octets."
+
+
+def choose(text: str, samples: Sequence[str] = (), target: LengthTarget | None = None, **settings: object) -> Generated:
+    config = DecodingConfig.model_validate({"mbr": True, **settings})
+    splitter = SentenceSplitter.default()
+    generated = Generated(text, -1.0, tuple(samples))
+    return SummaryChooser(config, splitter).choose(
+        generated, source_sentences(Document("text", TEXT), splitter), target
+    )
+
+
+def test_the_text_that_agrees_most_with_the_others_is_chosen() -> None:
+    samples = ["Plums fall.", "Hosts send packets to gateways.", "Hosts send long packets to gateways."]
+    assert choose("Plums rot.", samples).text in samples[1:]
+    assert choose("Hosts send packets to gateways.", ["Plums fall.", *samples[2:]]).text == samples[1]
+    assert choose("Plums rot.", samples, mbr=False).text == "Plums rot."
+
+
+def test_a_sample_does_not_agree_with_itself() -> None:
+    samples = ["Hosts send packets.", "Plums fall from trees.", "Plums fall from hosts."]
+    chosen = choose("Apples rot.", samples)
+    others = [sample for sample in samples if sample != chosen.text]
+    assert chosen.text == samples[2]
+    assert chosen.agreement == pytest.approx(
+        Agreement(others, RougeTokenizer(stemmer=True).tokenize).score(chosen.text)
+    )
+    assert choose("Apples rot.", ["Apples fall."]).agreement == pytest.approx(0.5)
+
+
+def test_samples_have_weights() -> None:
+    samples = ("Hosts send packets.", "Plums fall from trees.")
+    for weights, text in (((0.9, 0.1), samples[0]), ((0.1, 0.9), samples[1])):
+        generated = Generated(text, -1.0, samples, weights)
+        chooser = SummaryChooser(DecodingConfig(mbr=True), SentenceSplitter.default())
+        assert chooser.choose(generated, ()).text == text
+
+
+@pytest.mark.parametrize(
+    ("text", "factuality", "shown"),
+    [
+        (WRONG, "any", WRONG),
+        (WRONG, "facts", SOURCE),
+        (f"{FOUNDED} {WRONG}", "facts", f"{FOUNDED} {SOURCE}"),
+        (f"{SOURCE} {WRONG}", "facts", SOURCE),
+        (f"{FOUNDED} Peaches rot in Rome.", "facts", FOUNDED),
+        (f"{FOUNDED} Plums fall.", "facts", FOUNDED),
+        (SPLICED, "facts", SPLICED),
+        (SPLICED, "spans", "This memo defines a protocol for hosts and gateways of a network."),
+        (FOUNDED, "spans", FOUNDED),
+        ("Notes on the use of short packets.", "spans", ""),
+        ("Peaches rot in Rome.", "facts", ""),
+        ("", "facts", ""),
+    ],
+)
+def test_sentences_that_are_not_allowed_are_replaced_or_dropped(text: str, factuality: str, shown: str) -> None:
+    assert choose(text, mbr=False, factuality=factuality).text == shown
+
+
+def test_a_text_without_allowed_sentences_is_not_chosen() -> None:
+    assert choose("Peaches rot in Rome.", ["Peaches rot in Rome.", FOUNDED], factuality="facts").text == FOUNDED
+    chosen = choose("Peaches rot.", ["Peaches rot."], factuality="facts")
+    assert (chosen.text, chosen.samples, chosen.agreement) == ("", ("Peaches rot.",), 0.0)
+    assert choose("Peaches rot.", mbr=False, factuality="facts") == chosen
+    assert choose("", [FOUNDED]).agreement is None
+
+
+def test_texts_of_the_target_length_are_preferred() -> None:
+    samples = ["Hosts send packets to all other gateways.", "Hosts send packets.", "Hosts send packets to gateways."]
+    assert choose("Plums.", samples, LengthTarget(3, False, 4)).text == samples[1]
+    assert choose("Plums.", [f"{samples[1]} {samples[1]}", *samples], LengthTarget(2, True, 9)).text.count(".") == 2
+    assert choose("Plums.", samples, LengthTarget(30, False, 40)).text == choose("Plums.", samples).text
