@@ -1,6 +1,7 @@
 """Aggregation of the scores of documents into a report."""
 
 from array import array
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import final
@@ -28,6 +29,7 @@ class ScoreAggregator:
         self._leaks = array("d")
         self._words = array("d")
         self._shares_read = array("d")
+        self._modes: Counter[str] = Counter()
         self._unscorable = 0
         self._empty = 0
 
@@ -59,6 +61,7 @@ class ScoreAggregator:
         self._words.append(np.nan if scored.document_words is None else scored.document_words)
         if scored.share_read is not None:
             self._shares_read.append(scored.share_read)
+        self._modes[scored.mode] += 1
         self._unscorable += not scored.scorable
         self._empty += not scored.systems["model"].words
 
@@ -124,6 +127,12 @@ class ScoreAggregator:
             notes.append(
                 f"{(shares < 1).sum()} of {len(self)} documents are longer than the model reads; "
                 f"it read {shares.mean():.0%} of a document on average"
+            )
+        if self._modes["extractive"]:
+            written = self._modes["abstractive"]
+            notes.append(
+                f"{written} of {len(self)} summaries ({written / len(self):.0%}) are abstractive, the others are "
+                "sentences of the document"
             )
         if self._empty:
             notes.append(f"{self._empty} of {len(self)} summaries are empty")

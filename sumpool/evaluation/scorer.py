@@ -31,6 +31,7 @@ class Candidate:
         reference: The reference summary.
         document: Text of the document; None if unknown, which leaves out the baselines.
         share_read: Fraction of the document that the model read; None if unknown.
+        mode: "abstractive" or "extractive"; empty if unknown.
     """
 
     id: str
@@ -38,6 +39,7 @@ class Candidate:
     reference: str
     document: str | None
     share_read: float | None = None
+    mode: str = ""
 
 
 @dataclass(frozen=True)
@@ -86,6 +88,7 @@ class ScoredDocument:
         scorable: Whether the reference has any word that ROUGE counts.
         systems: Metrics of "model" and, with a document, of the baselines.
         document_words: Length of the document in words; None without a document.
+        mode: "abstractive" or "extractive"; empty if unknown.
     """
 
     id: str
@@ -95,6 +98,7 @@ class ScoredDocument:
     scorable: bool
     systems: Mapping[str, SummaryMetrics]
     document_words: int | None = None
+    mode: str = ""
 
 
 class SummaryScorer:
@@ -167,6 +171,7 @@ class SummaryScorer:
             scorable=self.rouge.has_words(reference),
             systems=systems,
             document_words=None if document is None else self._tokenizer.count_words(document),
+            mode=candidate.mode,
         )
 
     def score_lead(self, document: str, reference: str, count: int) -> SummaryMetrics:

@@ -175,7 +175,7 @@ def _summarize_examples(examples: Iterable[Example], loaded: LoadedModel, check:
     documents = (Document(example.id, example.document) for example in read)
     for summary, example in zip(generate_summaries(documents, loaded, check=check), same, strict=True):
         share_read = summary.tokens_read / summary.tokens_total if summary.tokens_total else 1.0
-        yield Candidate(example.id, summary.summary, example.summary, example.document, share_read)
+        yield Candidate(example.id, summary.summary, example.summary, example.document, share_read, summary.mode)
 
 
 def _read_references(texts: Texts, indices: Iterable[int]) -> Iterator[ReferenceDocument]:

@@ -102,6 +102,14 @@ def test_truncated_documents_are_noted() -> None:
     assert report([scored(1, leak=0.0, share_read=1.0)]).notes == ()
 
 
+def test_the_share_of_abstractive_summaries_is_noted() -> None:
+    documents = [replace(scored(number, leak=0.0), mode="abstractive") for number in range(3)]
+    assert report(documents).notes == ()
+    documents.append(replace(scored(3, leak=0.0), mode="extractive"))
+    shown = "3 of 4 summaries (75%) are abstractive, the others are sentences of the document"
+    assert report(documents).notes == (shown,)
+
+
 def test_empty_summaries_are_noted() -> None:
     empty = SummaryMetrics({name: Score(0.0, 0.0, 0.0) for name in TYPES}, words=0, repetition=0.0, copying=None)
     scores = ScoreAggregator()
