@@ -173,7 +173,7 @@ class MbrExtractor:
         if is_out_of_domain:
             cause = f"agreement with the lead {lead_agreement:.2f} < {config.ood_threshold:.2f}"
             return replace(extraction, cause=cause)
-        threshold = max(config.keep_threshold, agreement.score(" ".join(extraction.sentences)))
+        threshold = max(config.keep_threshold, agreement.score(" ".join(extraction.sentences)) + config.keep_margin)
         model_agreement = agreement.score(text) if summary.agreement is None else summary.agreement
         if model_agreement > threshold:
             # generated text splices spans, which whole sentences of a document with structure need not

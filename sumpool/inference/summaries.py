@@ -20,7 +20,7 @@ from sumpool.progress import Check, Progress, Report, go_on, silent
 from sumpool.text.language import UNSPACED
 from sumpool.text.sentences import SentenceSplitter
 
-Choose = Callable[[Generated, Sequence[SourceSentence], LengthTarget | None], Generated]
+Choose = Callable[[Generated, Sequence[SourceSentence], LengthTarget | None, str], Generated]
 """Choice among the best hypothesis and the samples of a document."""
 _LOOKAHEAD_BATCHES = 8
 """Batches of tokens that are read ahead, so that chunks of similar length meet."""
@@ -137,7 +137,7 @@ def _summary(
     """Take the written summary of a document, or the extracted sentences instead."""
     start = time.perf_counter()
     if choose and generated and chunked.language not in UNSPACED:
-        generated = [choose(generated[0], chunked.sentences, chunked.target)]
+        generated = [choose(generated[0], chunked.sentences, chunked.target, chunked.language)]
     text = generated[0].text if generated else ""
     extraction = _extract(chunked, generated, text, extractor, splitter)
     separator = "" if chunked.language in UNSPACED else " "

@@ -1,12 +1,13 @@
 """Choice of a generated summary: minimum Bayes risk over whole samples, after a check of their facts.
 
 The candidates are the best hypothesis and the sampled summaries of a document. First the sentences that the settings
-do not allow, see `summarize.factuality`, are replaced by the source sentences that they copy most of, or dropped. Then
-the candidate with the highest expected agreement with the samples is chosen (Kumar and Byrne, 2004; by samples Eikema
-and Aziz, 2020, arXiv:2005.10283), the sample that it was made from excluded.
+do not allow, see `summarize.factuality`, are replaced by the source sentences that they copy most of, or dropped, and
+sentences that are not well-formed are repaired or dropped. Then the candidate with the highest expected agreement with
+the samples is chosen (Kumar and Byrne, 2004; by samples Eikema and Aziz, 2020, arXiv:2005.10283), without the sample
+that it was made from.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 from functools import lru_cache
 from typing import final
@@ -20,12 +21,13 @@ from sumpool.documents.source_sentences import SourceSentence, is_prose
 from sumpool.evaluation.agreement import Agreement, RougeTokenizer
 from sumpool.inference.factuality import FactCheck, FactChecker
 from sumpool.inference.generation import Generated
-from sumpool.text.language import word_count
+from sumpool.text.form import repair_text, text_faults
+from sumpool.text.language import ENGLISH, word_count
 from sumpool.text.sentences import SentenceSplitter
 
 _MIN_REPLACED = 0.3
 """Fraction of the words of a sentence that its source must have to replace it."""
-_MIN_WORDS = 4
+_MIN_WORDS = 5
 """Words of a sentence at least, where sentences are checked."""
 _CACHED_TEXTS = 1 << 12
 
@@ -41,7 +43,11 @@ class SummaryChooser:
         self._tokenize = lru_cache(_CACHED_TEXTS)(RougeTokenizer(stemmer=True).tokenize)
 
     def choose(
-        self, generated: Generated, sentences: Sequence[SourceSentence], target: LengthTarget | None = None
+        self,
+        generated: Generated,
+        sentences: Sequence[SourceSentence],
+        target: LengthTarget | None = None,
+        language: str = ENGLISH,
     ) -> Generated:
         """Choose the text of a summary.
 
@@ -49,6 +55,7 @@ class SummaryChooser:
             generated: Best hypothesis and samples.
             sentences: Sentences of the document.
             target: Length of the summary; candidates of this length are preferred.
+            language: Language of the document.
 
         Returns:
             The same with the chosen text and its agreement with the samples. The text is empty if no sentence of any
@@ -56,10 +63,8 @@ class SummaryChooser:
         """
         if not generated.text:
             return generated
-        samples = generated.samples if self._config.mbr else ()
-        texts = [generated.text, *samples]
-        if self._config.factuality != "any":
-            texts = self._allowed(texts, sentences)
+        candidates = [generated.text, *(generated.samples if self._config.mbr else ())]
+        texts = self._repaired(candidates, sentences, language)
         places = [place for place, text in enumerate(texts) if text]
         if not places:
             return replace(generated, text="", samples=generated.samples or (generated.text,), agreement=0.0)
@@ -69,18 +74,21 @@ class SummaryChooser:
         best = int(agreements.argmax())  # the first of equals
         return replace(generated, text=texts[places[best]], agreement=float(agreements[best]))
 
-    def _allowed(self, texts: Sequence[str], sentences: Sequence[SourceSentence]) -> list[str]:
-        """Replace or drop the sentences of each text that are not allowed."""
+    def _repaired(self, texts: Sequence[str], sentences: Sequence[SourceSentence], language: str) -> list[str]:
+        """Replace or drop the sentences of each text that are not allowed or not well-formed."""
         sources = [sentence.text for sentence in sentences]
-        checker = FactChecker(sources)
-        check = lru_cache(_CACHED_TEXTS)(checker.check)
-        return [" ".join(self._allowed_sentences(text, sources, check)) for text in texts]
-
-    def _allowed_sentences(self, text: str, sources: Sequence[str], check: Callable[[str], FactCheck]) -> list[str]:
-        parts = [" ".join(part.split()) for part in self._splitter.split(text)]
-        written = [part for part in parts if part]
-        kept = (part if self._is_allowed(part, check(part)) else _source(check(part), sources) for part in written)
-        return list(dict.fromkeys(filter(None, kept)))
+        check = lru_cache(_CACHED_TEXTS)(FactChecker(sources).check) if self._config.factuality != "any" else None
+        repaired = []
+        for text in texts:
+            parts = [" ".join(part.split()) for part in self._splitter.split(text)]
+            if check:
+                parts = [
+                    part if self._is_allowed(part, check(part)) else _source(check(part), sources) for part in parts
+                ]
+            parts = repair_text(list(dict.fromkeys(filter(None, parts))), language)
+            is_fragment = check and any(text_faults(parts, language=language))
+            repaired.append("" if is_fragment else " ".join(parts))
+        return repaired
 
     def _is_allowed(self, sentence: str, checked: FactCheck) -> bool:
         if checked.unfounded or not checked.sources or len(sentence.split()) < _MIN_WORDS:

@@ -149,3 +149,20 @@ def test_summaries_say_what_they_are(run_folder: Path) -> None:
             assert summary.mode == mode
             sentences = [part for part in summary.summary.split(". ") if part]
             assert all(part in " ".join(document.text.split()) for part in sentences) == (mode == "extractive")
+
+
+@pytest.mark.parametrize(("keep_margin", "stays"), [(0, True), (0.5, True), (2, False)])
+def test_auto_keeps_what_agrees_more_by_a_margin(keep_margin: float, stays: bool) -> None:
+    samples = ("Gateways drop packets. Hosts fall.",) * 2
+    generated = [Generated(samples[0], -1.0, samples)]
+    text = extract(generated, "Gateways sing loud songs. Hosts wait for ages.", mode="auto", keep_margin=keep_margin)
+    assert (text == "") == stays
+
+
+def test_the_agreement_of_a_chosen_text_is_taken_as_given() -> None:
+    samples = ("Gateways drop packets. Hosts fall.",) * 2
+    for agreement in (0.0, 2.0):
+        generated = [Generated(samples[0], -1.0, samples, agreement=agreement)]
+        assert (extract(generated, "Gateways sing loud songs. Hosts wait for ages.", mode="auto") == "") == bool(
+            agreement
+        )

@@ -49,7 +49,6 @@ def test_generated_text_may_be_chosen_among_samples_and_checked(run_folder: Path
         return list(generate_summaries(documents, load_model(run_folder, settings)))
 
     chosen = summaries("summarize.mbr=true")
-    assert {summary.mode for summary in chosen} == {"abstractive"}
     assert [summary.score for summary in chosen] == [summary.score for summary in summaries()]
     checked = summaries("summarize.mbr=true", "summarize.factuality=spans")
     pairs = zip(documents, checked, strict=True)

@@ -14,6 +14,7 @@ from sumpool.text.sentences import SentenceSplitter
 TEXT = (
     "This memo defines a protocol for hosts and gateways of a network.\n\n"
     "A gateway does not forward packets that are longer than 576 octets. Plums fall from old trees in Berlin.\n\n"
+    "Hosts wait. It also defines messages for gateways of the Internet.\n\n"
     "NOTES ON THE USE OF LONG PACKETS"
 )
 FOUNDED = "This memo defines a protocol for hosts and gateways."
@@ -32,10 +33,10 @@ def choose(text: str, samples: Sequence[str] = (), target: LengthTarget | None =
 
 
 def test_the_text_that_agrees_most_with_the_others_is_chosen() -> None:
-    samples = ["Plums fall.", "Hosts send packets to gateways.", "Hosts send long packets to gateways."]
-    assert choose("Plums rot.", samples).text in samples[1:]
-    assert choose("Hosts send packets to gateways.", ["Plums fall.", *samples[2:]]).text == samples[1]
-    assert choose("Plums rot.", samples, mbr=False).text == "Plums rot."
+    samples = ["Plums fall in autumn.", "Hosts send packets to gateways.", "Hosts send long packets to gateways."]
+    assert choose("Plums are red.", samples).text in samples[1:]
+    assert choose("Hosts send packets to gateways.", [samples[0], samples[2]]).text == samples[1]
+    assert choose("Plums are red.", samples, mbr=False).text == "Plums are red."
 
 
 def test_a_sample_does_not_agree_with_itself() -> None:
@@ -87,7 +88,33 @@ def test_a_text_without_allowed_sentences_is_not_chosen() -> None:
 
 
 def test_texts_of_the_target_length_are_preferred() -> None:
-    samples = ["Hosts send packets to all other gateways.", "Hosts send packets.", "Hosts send packets to gateways."]
-    assert choose("Plums.", samples, LengthTarget(3, False, 4)).text == samples[1]
-    assert choose("Plums.", [f"{samples[1]} {samples[1]}", *samples], LengthTarget(2, True, 9)).text.count(".") == 2
-    assert choose("Plums.", samples, LengthTarget(30, False, 40)).text == choose("Plums.", samples).text
+    samples = [
+        "Hosts send packets to all other gateways.",
+        "Hosts send packets to us.",
+        "Hosts send packets to gateways.",
+    ]
+    assert choose("Plums are red.", samples, LengthTarget(5, False, 6)).text != samples[0]
+    assert choose("Plums are red.", samples, LengthTarget(7, False, 9)).text == samples[0]
+    two = f"{samples[1]} {samples[2]}"
+    assert choose("Plums are red.", [two, *samples], LengthTarget(2, True, 9)).text == two
+    assert choose("Plums are red.", samples, LengthTarget(30, False, 40)) == choose("Plums are red.", samples)
+
+
+@pytest.mark.parametrize(
+    ("text", "shown"),
+    [
+        (f"{FOUNDED} and CMU-108.", FOUNDED),
+        ("this memo defines a protocol for hosts", "This memo defines a protocol for hosts."),
+        (f"It is red. {FOUNDED}", FOUNDED),
+    ],
+)
+def test_the_form_of_candidates_is_repaired(text: str, shown: str) -> None:
+    assert choose(text, mbr=False).text == shown
+    assert choose(text, mbr=False, factuality="facts").text == shown
+
+
+def test_texts_that_are_not_well_formed_are_no_candidates_where_facts_are_checked() -> None:
+    alone = "It also defines messages for gateways."
+    assert choose(alone, mbr=False).text == alone
+    assert choose(alone, mbr=False, factuality="facts").text == ""
+    assert choose(f"{FOUNDED} {alone}", mbr=False, factuality="facts").text == f"{FOUNDED} {alone}"

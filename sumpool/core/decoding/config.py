@@ -75,6 +75,9 @@ class DecodingConfig(Settings):
     document is lower, extracted sentences are also scored against these words, and auto extracts. 0 is off."""
     keep_threshold: float = Field(0.0, ge=0, le=2)
     """ROUGE-1 + ROUGE-2 F1 of the best hypothesis with the samples, below which auto extracts."""
+    keep_margin: float = Field(0.0, ge=0, le=2)
+    """ROUGE-1 + ROUGE-2 F1 with the samples by which a generated summary must exceed the sentences of the document;
+    otherwise auto extracts."""
     beams: int = Field(4, ge=1, le=64)
     """Beams, hypotheses per document; 1 is greedy search."""
     length_penalty: float = Field(1.0, ge=0, le=10)
