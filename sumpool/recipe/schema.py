@@ -66,6 +66,12 @@ class Recipe(Settings):
         self._require_loss_weights(self.model.decoder.cross_attention.selection_losses, *advice)
         return self
 
+    @model_validator(mode="after")
+    def _coverage_can_be_trained(self) -> Self:
+        advice = "model.output learns coverage", "1 is usual after a training without it"
+        self._require_loss_weights(self.model.output.pointer_losses, *advice)
+        return self
+
     def _require_loss_weights(self, losses: Sequence[str], learner: str, advice: str) -> None:
         unweighted = [name for name in losses if name not in self.train.loss_weights]
         if unweighted:

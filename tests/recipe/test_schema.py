@@ -38,6 +38,11 @@ def test_prepared_data_has_a_default_folder(tiny_recipe: Path) -> None:
             "train.loss_weights must name selection, by which model.decoder.cross_attention.selection learns, got "
             "nothing; 0.1 is a good start, and 0 leaves the loss out",
         ),
+        (
+            ["model.output={kind: pointer, coverage: true}"],
+            "train.loss_weights must name coverage, by which model.output learns coverage, got nothing; 1 is usual "
+            "after a training without it",
+        ),
     ],
 )
 def test_what_a_variant_needs_of_other_sections_is_required(

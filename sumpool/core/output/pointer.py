@@ -41,6 +41,16 @@ class PointerOutputConfig(OutputConfig):
     """What the pointer attends to: all source tokens, or the pooled states of the memory, each of which represents its
     source tokens by their pooling weights."""
 
+    coverage: bool = False
+    """Compute the auxiliary loss `coverage`, the attention to what earlier outputs attended to: the mean over outputs
+    of the sum of min(attention, attention so far) over the source (See et al., 2017). Its weight is in
+    `train.loss_weights`."""
+
+    @property
+    def pointer_losses(self) -> tuple[str, ...]:
+        """Auxiliary losses of the pointer."""
+        return ("coverage",) if self.coverage else ()
+
     def build(self, embedding: nn.Embedding) -> "PointerOutput":
         """Build the head."""
         return PointerOutput(embedding, self)
@@ -57,6 +67,7 @@ class PointerOutput(Output):
         self.pad = pad_id(embedding)
         self.vocabulary = TiedProjection(embedding)
         self.copies = config.copies
+        self.has_coverage = config.coverage
         self.norm = nn.LayerNorm(dim)  # pre-norm layers leave their sums unnormalised
         self.query = nn.Linear(dim, key)
         self.key = nn.Linear(dim, key, bias=False)
@@ -114,12 +125,14 @@ class PointerOutput(Output):
     ) -> Scores:
         """Score references (batch, target); smoothing applies to the vocabulary's distribution only."""
         generate, copy = (part.squeeze(-1) for part in self._gate(states, precomputed))  # (batch, target) each
-        copyable, copied = self._copy(states, history, precomputed, target)
+        attention = self._attend(states, history, precomputed)  # (batch, target, keys)
+        copyable, copied = self._copy(attention, precomputed, target)
         # log(g v + c) = log g + log(v + c / g): the vocabulary's probability v never leaves its chunk of logits.
         odds = torch.where(copyable, copy - generate + copied, -torch.inf)
         nll, log_prob = cross_entropy(states, self.embedding.weight, None, target, self.pad, smoothing, odds)
         generate = generate.masked_fill(target == self.pad, 0.0)
-        return Scores(nll - (1 - smoothing) * generate.sum(), log_prob + generate.detach())
+        losses = {"coverage": coverage_loss(attention, target != self.pad)} if self.has_coverage else {}
+        return Scores(nll - (1 - smoothing) * generate.sum(), log_prob + generate.detach(), losses)
 
     @torch.no_grad()
     def copy_posterior(self, states: Tensor, history: Tensor, precomputed: dict[str, Tensor], target: Tensor) -> Tensor:
@@ -132,11 +145,8 @@ class PointerOutput(Output):
         posterior = attention * (copy - log_prob[..., None]).exp()
         return posterior.masked_fill(precomputed["ids"][:, None] != target[..., None], 0.0)
 
-    def _copy(
-        self, states: Tensor, history: Tensor, precomputed: dict[str, Tensor], target: Tensor
-    ) -> tuple[Tensor, Tensor]:
+    def _copy(self, attention: Tensor, precomputed: dict[str, Tensor], target: Tensor) -> tuple[Tensor, Tensor]:
         """Return whether a reference token can be copied, and its log-probability as a copy, (batch, target) each."""
-        attention = self._attend(states, history, precomputed)  # (batch, target, keys)
         match = precomputed["ids"][:, None] == target[..., None]  # (batch, target, length)
         weighted = attention
         if "pooling_weights" in precomputed:
@@ -172,3 +182,21 @@ class PointerOutput(Output):
         empty = ~precomputed["mask"].any(1)[:, None, None]
         generate = F.logsigmoid(logit).masked_fill(empty, 0.0)
         return generate, F.logsigmoid(-logit).masked_fill(empty, -torch.inf)
+
+
+def coverage_loss(attention: Tensor, mask: Tensor) -> Tensor:
+    """Coverage loss (See et al., 2017, eq. 13): mean over outputs of sum_i min(a_i, sum of a_i at earlier outputs).
+
+    Args:
+        attention: (batch, target, keys), logits, -inf at padding.
+        mask: (batch, target), True at real outputs.
+
+    Returns:
+        Scalar, the mean over the documents.
+    """
+    is_empty = attention.isneginf().all(-1, keepdim=True)
+    weights = attention.masked_fill(is_empty, 0.0).softmax(-1).masked_fill(is_empty, 0.0)  # (batch, target, keys)
+    weights = weights * mask[..., None]
+    earlier = F.pad(weights.cumsum(1), (0, 0, 1, -1))
+    overlap = torch.minimum(weights, earlier).sum((1, 2))  # (batch)
+    return (overlap / mask.sum(1).clamp_min(1)).mean()
