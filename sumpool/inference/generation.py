@@ -34,11 +34,11 @@ class Generated:
     """Summary of a chunk.
 
     Attributes:
-        text: The best hypothesis, or the text that was chosen in its place.
+        text: The best hypothesis, or the text that is chosen in its place.
         score: Score of the best hypothesis by the length formula of the settings; higher is better.
         samples: Sampled summaries for MBR extraction; empty in abstractive mode without `summarize.mbr`.
         weights: Weight of each sample; empty if all weigh the same.
-        agreement: Agreement of the text with the samples, if it was chosen among them; None otherwise.
+        agreement: Agreement of the chosen text with the samples; None if there was no choice.
     """
 
     text: str

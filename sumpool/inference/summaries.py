@@ -3,6 +3,7 @@
 import time
 from collections.abc import Callable, Iterable, Iterator, Sequence, Sized
 from contextlib import AbstractContextManager, nullcontext
+from dataclasses import replace
 from importlib import import_module
 from typing import cast
 
@@ -136,9 +137,12 @@ def _summary(
 ) -> Summary:
     """Take the written summary of a document, or the extracted sentences instead."""
     start = time.perf_counter()
-    if choose and generated and chunked.language not in UNSPACED:
-        generated = [choose(generated[0], chunked.sentences, chunked.target, chunked.language)]
     text = generated[0].text if generated else ""
+    # mode auto prefers whole sentences of documents with a structure, whatever is generated
+    is_kept = not (extractor.may_extract and chunked.document.blocks)
+    if choose and generated and is_kept and chunked.language not in UNSPACED:
+        chosen = choose(generated[0], chunked.sentences, chunked.target, chunked.language)
+        generated, text = [replace(chosen, text=text)], chosen.text
     extraction = _extract(chunked, generated, text, extractor, splitter)
     separator = "" if chunked.language in UNSPACED else " "
     reason = "" if text or extraction.sentences else "the model must generate a word, but it generated none"
