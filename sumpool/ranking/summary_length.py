@@ -13,7 +13,7 @@ from sumpool.text.language import word_count
 if TYPE_CHECKING:
     from sumpool.evaluation.agreement import ComparedSentences
 
-_USUAL_WORDS = ((500, 60), (6_000, 135), (100_000, 200))
+_USUAL_WORDS = ((1_000, 60), (6_000, 135), (100_000, 200))
 """Words of documents, and of their summaries."""
 _MAX_CELLS = 10_000_000
 """Numbers that are stored at most to find the selection of the closest length."""

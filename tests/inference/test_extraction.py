@@ -41,7 +41,7 @@ def test_a_text_shorter_than_its_summary_is_whole() -> None:
 
 def test_the_usual_length_follows_the_document() -> None:
     lengths = []
-    for size in (60, 600):
+    for size in (60, 900):
         document = Document("a", story(1, size))
         extraction = EXTRACTOR.extract(document, source_sentences(document, SentenceSplitter.default()), "en")
         assert not extraction.cause

@@ -74,13 +74,13 @@ def test_folders_without_a_ranker_rank_by_rules(run_folder: Path) -> None:
         ("medium", None),
         ("30w", LengthTarget(30, False, 0)),
         ("4s", LengthTarget(4, True, 0)),
-        ("10%", LengthTarget(60, False, 0)),
-        ("short", LengthTarget(33, False, 0)),
-        ("long", LengthTarget(132, False, 0)),
+        ("10%", LengthTarget(100, False, 0)),
+        ("short", LengthTarget(30, False, 0)),
+        ("long", LengthTarget(120, False, 0)),
     ],
 )
 def test_lengths_are_those_of_the_settings(length: str, expected: LengthTarget | None) -> None:
-    assert target_of(length, "word " * 600) == expected
+    assert target_of(length, "word " * 1000) == expected
 
 
 def test_the_last_setting_decides(run_folder: Path, tmp_path: Path) -> None:

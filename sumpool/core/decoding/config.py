@@ -107,7 +107,7 @@ class DecodingConfig(Settings):
     """Size of the token n-grams that may not occur twice in a summary, as imported models require; 0 is off."""
     batch_tokens: int = Field(32768, ge=1)
     """Source tokens of a batch, padding included."""
-    on_overflow: Literal["truncate", "error", "window", "select"] = "window"
+    on_overflow: Literal["truncate", "error", "window", "select"] = "select"
     """Documents longer than the model's `source_length`: summarise the beginning, raise an error, read all of it in
     consecutive windows, whose best sentences are read once more for one summary, or read the sentences that the ranker
     prefers, as many as fit; models without a ranker take windows then."""
