@@ -46,5 +46,5 @@ class RankingConfig(Settings):
     agreement_documents: int = Field(100, ge=0)
     """Validation documents at most whose sampled summaries the ranker learns to heed, after the model has sampled them;
     none if `summarize.mode` is abstractive."""
-    agreement: BoostingConfig = BoostingConfig(trees=150, leaves=8, learning_rate=0.05, min_rows=200)
+    agreement: BoostingConfig = BoostingConfig(trees=100, leaves=6, learning_rate=0.05, min_rows=400)
     """Trees over their score and the agreement with sampled summaries."""
