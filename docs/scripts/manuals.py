@@ -4,7 +4,8 @@
     sumpool summarize manuals/documents.jsonl --model RUN --out manuals/summaries.jsonl
     sumpool evaluate manuals/summaries.jsonl --references manuals/references.jsonl
 
-The reference summary of a page is the first paragraph of its description, which is removed from the document.
+The reference summary of a page is the first paragraph of its description, which is removed from the document. The pages
+depend on the machine; `recipes/outside/manuals.py` takes those of named packages and divides them into halves.
 """
 
 import json

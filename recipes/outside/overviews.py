@@ -23,29 +23,29 @@ from sumpool.documents.document import TextBlock
 PACKAGES = """
     alot-doc alpine-doc ant-doc antlr4-doc apache2-doc asciidoctor-doc autogen-doc avrdude-doc awesome-doc barbican-doc
     bash-doc beets-doc berkeley-express-doc bind9-doc bird2-doc borgbackup-doc buildbot-doc bup-doc charliecloud-doc
-    chezscheme-doc cinder-doc clang-15-doc claws-mail-doc clisp-doc cmake-doc cockpit-doc courier-doc crystal-doc
-    cyrus-doc cython-doc dbus-1-doc derby-doc designate-doc docbook-xsl-doc-html docutils-doc doxygen-doc elinks-doc
-    emboss-doc exim4-doc-html fai-doc ffmpeg-doc firebird3.0-doc flex-doc freetds-doc frr-doc fwupd-doc ganeti-doc
-    gap-doc ghostscript-doc git-doc glance-doc glpk-doc gnutls-doc gprolog-doc gradle-doc graphviz-doc gretl-doc
-    groovy-doc guile-3.0-doc hackrf-doc haproxy-doc heat-doc hmmer-doc icinga2-doc imagemagick-6-doc ironic-doc
-    junit4-doc jython-doc kea-doc keystone-doc kitty-doc knot-doc knot-resolver-doc krb5-doc lame-doc lava-server-doc
-    leveldb-doc libboost1.74-doc libcairo2-doc libcurl4-doc libeigen3-doc libfftw3-doc libflac-doc libgcrypt20-doc
-    libgeos-doc libglib2.0-doc libgtk-3-doc libgtk-4-doc libhdf5-doc libmongoc-doc libopus-doc libosmocore-doc
-    libpam-doc libpango1.0-doc libsoup2.4-doc libsvn-doc libtasn1-doc libtheora-doc libvips-doc libvirt-doc libxml2-doc
-    lighttpd-doc linux-doc-6.1 llvm-15-doc lmdb-doc lua5.1-doc mailman3-doc manila-doc mapnik-doc mapserver-doc
-    mkdocs-doc mopidy-doc mpich-doc mrbayes-doc munin-doc mypy-doc netcdf-doc nginx-doc ngspice-doc nim-doc notmuch-doc
-    nova-doc ntp-doc ntpsec-doc numba-doc nut-doc octave-doc octavia-doc omake-doc openafs-doc openmpi-doc openscap-doc
-    openvswitch-doc ovn-doc pari-doc pcp-doc pelican-doc perl-doc pike8.0-doc placement-doc policykit-1-doc
-    portaudio19-doc postfix-doc postgis-doc postgresql-doc-15 proftpd-doc puredata-doc putty-doc pybind11-doc pylint-doc
-    pypy3-doc python-aiohttp-doc python-asyncssh-doc python-attr-doc python-behave-doc python-bs4-doc python-celery-doc
+    chezscheme-doc cinder-doc clang-15-doc claws-mail-doc clisp-doc cmake-doc cockpit-doc crystal-doc cyrus-doc
+    cython-doc dbus-1-doc derby-doc designate-doc docbook-xsl-doc-html docutils-doc doxygen-doc elinks-doc emboss-doc
+    exim4-doc-html fai-doc ffmpeg-doc firebird3.0-doc flex-doc freetds-doc frr-doc fwupd-doc ganeti-doc gap-doc
+    ghostscript-doc glance-doc glpk-doc gnutls-doc gprolog-doc gradle-doc graphviz-doc gretl-doc groovy-doc
+    guile-3.0-doc hackrf-doc haproxy-doc heat-doc hmmer-doc icinga2-doc ironic-doc junit4-doc jython-doc kea-doc
+    keystone-doc kitty-doc knot-doc knot-resolver-doc krb5-doc lame-doc lava-server-doc leveldb-doc libboost1.74-doc
+    libcairo2-doc libcurl4-doc libeigen3-doc libfftw3-doc libflac-doc libgcrypt20-doc libgeos-doc libglib2.0-doc
+    libgtk-3-doc libgtk-4-doc libhdf5-doc libmongoc-doc libopus-doc libosmocore-doc libpam-doc libpango1.0-doc
+    libsoup2.4-doc libsvn-doc libtasn1-doc libtheora-doc libvips-doc libvirt-doc libxml2-doc lighttpd-doc linux-doc-6.1
+    llvm-15-doc lmdb-doc lua5.1-doc mailman3-doc manila-doc mapnik-doc mapserver-doc mkdocs-doc mopidy-doc mpich-doc
+    mrbayes-doc munin-doc mypy-doc netcdf-doc nginx-doc ngspice-doc nim-doc notmuch-doc nova-doc ntp-doc ntpsec-doc
+    numba-doc nut-doc octave-doc octavia-doc omake-doc openafs-doc openmpi-doc openscap-doc openvswitch-doc ovn-doc
+    pari-doc pcp-doc pelican-doc perl-doc pike8.0-doc placement-doc policykit-1-doc portaudio19-doc postfix-doc
+    postgis-doc postgresql-doc-15 proftpd-doc puredata-doc putty-doc pybind11-doc pylint-doc pypy3-doc
+    python-aiohttp-doc python-asyncssh-doc python-attr-doc python-behave-doc python-bs4-doc python-celery-doc
     python-click-doc python-cryptography-doc python-django-doc python-flask-doc python-gevent-doc python-greenlet-doc
     python-h5py-doc python-jinja2-doc python-kombu-doc python-lxml-doc python-mako-doc python-oslo.config-doc
     python-psycopg2-doc python-pymongo-doc python-pyqtgraph-doc python-reportlab-doc python-requests-doc
     python-scrapy-doc python-setuptools-doc python-sqlalchemy-doc python-tables-doc python-tornado-doc
     python-werkzeug-doc python3.11-doc r-doc-html sbcl-doc scons-doc sphinx-doc sqlite3-doc swi-prolog-doc swift-doc
-    systemtap-doc tcl8.6-doc varnish-doc zsh-doc
+    systemtap-doc tcl8.6-doc varnish-doc
 """
-"""Packages of Debian 12 with documentation in English."""
+"""Packages of Debian 12 with documentation in English that does not repeat the manual pages of `manuals.py`."""
 WITHOUT_SECTION = ("python3.11-doc", "postgresql-doc-15")
 """Packages whose pages begin with an overview without a heading."""
 OVERVIEW = re.compile(
@@ -74,8 +74,8 @@ _NOTE = re.compile(
 _META = re.compile(r"\b(?:click here|table of contents|TODO|FIXME|under construction|copyright)\b", re.I)
 SUFFIXES = (".html", ".htm", ".html.gz", ".rst", ".rst.gz", ".3perl.gz", ".1.gz", ".3pm.gz", ".7.gz")
 SKIPPED = re.compile(
-    r"/(?:_sources|_modules|_static|translations|licen[cs]e|changelog|whatsnew|release)|genindex|py-modindex|"
-    r"/search\.html|/peps/|/(?:fr|de|ja|ko|tr|es|pt-br|zh-cn|ru|it)/|releasenotes|/news|copyright|authors",
+    r"/(?:_sources|_modules|_static|translations|licen[cs]e|changelog|whatsnew|release)|genindex|py-modindex|/peps/|"
+    r"/xmllint|/ntp_conf|/search\.html|/(?:fr|de|ja|ko|tr|es|pt-br|zh-cn|ru|it)/|releasenotes|/news|copyright|authors",
     re.IGNORECASE,
 )
 REFERENCE_WORDS = range(30, 251)
