@@ -63,10 +63,10 @@ def evaluate(
 
     Prints ROUGE-1, -2, -L and -Lsum (F1, times 100) with 95 % intervals for the summaries, LEAD of three lengths,
     LexRank, TextRank, random sentences and an extractive oracle; then lengths, repeated trigrams, and numbers and names
-    that the document does not contain; then wins, ties and losses. Generation settings change with --set, such as
-    --set summarize.beams=1.
+    that the document does not contain; then wins, ties and losses, and faults of form. Generation settings change
+    with --set, such as --set summarize.beams=1.
     """
-    from sumpool.evaluation.tables import difference_table, length_table, score_table, win_table
+    from sumpool.evaluation.tables import difference_table, form_table, length_table, score_table, win_table
     from sumpool.evaluation.task import Results
     from sumpool.progress import interruptible
     from sumpool.workflows.evaluate import evaluate_predictions, evaluate_run
@@ -107,13 +107,14 @@ def evaluate(
     if json:
         output.result(report.to_json().rstrip())
         return
-    tables = [table(*score_table(report), keys=2)]
-    if report.length_rows:
-        tables.append(table(*length_table(report), title="ROUGE-1 / -2 / -Lsum by length of the document"))
-    if report.baselines:
-        tables.append(table(*win_table(report), title=f"{report.rows[0].system} on each document"))
-    if report.differences:
-        tables.append(table(*difference_table(report.differences), title="differences of systems", keys=2))
+    named = [
+        ("", score_table(report), 2),
+        ("ROUGE-1 / -2 / -Lsum by length of the document", length_table(report), 1),
+        (f"{report.rows[0].system if report.rows else ''} on each document", win_table(report), 1),
+        ("form: sentences with a fault", form_table(report), 1),
+        ("differences of systems", difference_table(report.differences), 2),
+    ]
+    tables = [table(*cells, title=title, keys=keys) for title, cells, keys in named if cells[1] or not title]
     notes = "\n".join(wrap(line) for line in [*report.notes, report.signature])
     output.result("\n\n".join([*tables, notes]))
 

@@ -14,9 +14,11 @@ from sumpool.evaluation.report import EvaluationReport, ReportRow
 from sumpool.evaluation.rouge import TYPES
 from sumpool.evaluation.scorer import ScoredDocument, SummaryMetrics
 from sumpool.evaluation.statistics import SEED, Estimate, Floats, PairedTest, compare, estimate
+from sumpool.evaluation.well_formed import Form
+from sumpool.text.form import FAULTS
 
-_WIDTH = len(TYPES) + 8
-"""Numbers per document and system: ROUGE, BERTScore, length, repetition, and five of copying."""
+_WIDTH = len(TYPES) + 10 + len(FAULTS)
+"""Numbers per document and system: ROUGE, BERTScore, length, repetition, five of copying, and those of the form."""
 
 
 @final
@@ -150,7 +152,11 @@ def _to_row(metrics: SummaryMetrics) -> list[float]:
     if copying:
         copied = [copying.coverage, copying.density, copying.novel_bigrams, copying.facts, copying.unsupported]
     bertscore = metrics.bertscore.f1 if metrics.bertscore else float("nan")
-    return [*(metrics.rouge[name].f1 for name in TYPES), bertscore, metrics.words, metrics.repetition, *copied]
+    form = [float("nan")] * (2 + len(FAULTS))
+    if metrics.form:
+        form = [metrics.form.sentences, metrics.form.flawed, *(metrics.form.faults.get(name, 0) for name in FAULTS)]
+    scores = (metrics.rouge[name].f1 for name in TYPES)
+    return [*scores, bertscore, metrics.words, metrics.repetition, *copied, *form]
 
 
 def _rows(
@@ -180,7 +186,7 @@ def _rows(
 def _row(
     labels: tuple[str, str], values: Floats, estimates: Sequence[Estimate], tests: Sequence[PairedTest]
 ) -> ReportRow:
-    bertscore, words, repetition, *copied = map(float, values[:, len(TYPES) :].mean(axis=0))
+    bertscore, words, repetition, *copied = map(float, values[:, len(TYPES) : len(TYPES) + 8].mean(axis=0))
     coverage, density, novel_bigrams, facts, unsupported = (None if np.isnan(mean) else mean for mean in copied)
     return ReportRow(
         slice=labels[0],
@@ -195,4 +201,13 @@ def _row(
         unsupported=unsupported / facts if facts and unsupported is not None else None,
         against_lead=dict(zip(TYPES, tests, strict=False)),
         bertscore=None if np.isnan(bertscore) else estimates[len(TYPES)],
+        form=_form(values[:, len(TYPES) + 8 :]),
     )
+
+
+def _form(values: Floats) -> Form | None:
+    """Sum the counts of documents; None if those of a document are not known."""
+    if np.isnan(values).any():
+        return None
+    sentences, flawed, *faults = map(int, values.sum(axis=0))
+    return Form(sentences, flawed, dict(zip(FAULTS, faults, strict=True)))

@@ -13,7 +13,7 @@ from sumpool.evaluation.extremes import Distribution, ExtremeDocument
 from sumpool.evaluation.histograms import histogram
 from sumpool.evaluation.marking import SEQUENCE, MarkedSegment, mark_shared
 from sumpool.evaluation.report import EvaluationReport
-from sumpool.evaluation.tables import difference_table, length_table, score_table, win_table
+from sumpool.evaluation.tables import difference_table, form_table, length_table, score_table, win_table
 from sumpool.io.html import escape_html, html_page
 
 EXTREMES = 10
@@ -66,6 +66,7 @@ def _tables(report: EvaluationReport) -> str:
         ("Scores", score_table(report)),
         ("ROUGE-1 / -2 / -Lsum by length of the document", length_table(report)),
         ("Wins, ties and losses on each document (ROUGE-1 / ROUGE-Lsum)", win_table(report)),
+        ("Form: sentences with a fault", form_table(report)),
         ("Differences of systems", difference_table(report.differences)),
     ]
     return "\n".join(_table(caption, *table) for caption, table in tables if table[1])

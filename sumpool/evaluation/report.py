@@ -6,6 +6,7 @@ from dataclasses import asdict, dataclass
 
 from sumpool.evaluation.paired_comparison import Difference
 from sumpool.evaluation.statistics import Estimate, PairedTest
+from sumpool.evaluation.well_formed import Form
 
 
 @dataclass(frozen=True)
@@ -26,6 +27,7 @@ class ReportRow:
             without any numbers and names.
         against_lead: Comparison with LEAD, by name; empty for LEAD itself and without documents.
         bertscore: Mean F1 of BERTScore with its interval; None unless it was asked for.
+        form: Counts of sentences and of their faults; None in results of versions that did not count them.
     """
 
     slice: str
@@ -40,6 +42,7 @@ class ReportRow:
     unsupported: float | None
     against_lead: Mapping[str, PairedTest]
     bertscore: Estimate | None = None
+    form: Form | None = None
 
 
 @dataclass(frozen=True)

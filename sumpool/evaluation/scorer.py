@@ -11,6 +11,7 @@ from sumpool.evaluation.baselines import lexrank, oracle, random_ranks, take_sen
 from sumpool.evaluation.bertscore import BertScorer
 from sumpool.evaluation.config import EvaluationConfig
 from sumpool.evaluation.rouge import Rouge, Score
+from sumpool.evaluation.well_formed import Form, measure_form
 from sumpool.text.fragments import words
 from sumpool.text.sentences import SentenceSplitter
 
@@ -67,6 +68,7 @@ class SummaryMetrics:
         repetition: Fraction of trigrams that occurred earlier in the summary.
         copying: Overlap with the document; None without a document.
         bertscore: BERTScore; None unless it was asked for.
+        form: Faults of the sentences; None in results of versions that did not count them.
     """
 
     rouge: Mapping[str, Score]
@@ -74,6 +76,7 @@ class SummaryMetrics:
     repetition: float
     copying: Copying | None
     bertscore: Score | None = None
+    form: Form | None = None
 
 
 @dataclass(frozen=True)
@@ -232,6 +235,7 @@ class SummaryScorer:
                 repetition=repetition(text, self._words),
                 copying=overlap,
                 bertscore=bert_score,
+                form=measure_form(self._split(text), document),
             )
             for (system, text), overlap, bert_score in zip(texts.items(), copied[:-1], bert_scores, strict=True)
         }

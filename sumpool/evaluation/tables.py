@@ -5,6 +5,7 @@ from collections.abc import Sequence
 from sumpool.evaluation.paired_comparison import Difference
 from sumpool.evaluation.report import EvaluationReport, ReportRow
 from sumpool.evaluation.statistics import Estimate
+from sumpool.text.form import FAULTS
 
 Table = tuple[tuple[str, ...], list[tuple[str, ...]]]
 """Column titles, and the cells of each row."""
@@ -67,6 +68,23 @@ def win_table(report: EvaluationReport) -> Table:
         if difference.slice == "all"
     ]
     return _WIN_COLUMNS, rows
+
+
+def form_table(report: EvaluationReport) -> Table:
+    """Faults of the sentences of each system on all documents; no rows if they were not counted."""
+    rows: list[tuple[str, ...]] = []
+    for row in report.rows:
+        if row.slice == "all" and row.form:
+            counts = (row.form.faults[name] for name in FAULTS)
+            rows.append(
+                (
+                    row.system,
+                    f"{row.form.sentences:,}",
+                    *(f"{count:,}" for count in counts),
+                    f"{row.form.flawed:,} of {row.documents:,}",
+                )
+            )
+    return ("system", "sentences", *FAULTS, "summaries with faults"), rows
 
 
 def difference_table(differences: Sequence[Difference]) -> Table:

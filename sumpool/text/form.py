@@ -26,7 +26,7 @@ _CAPITALISED = re.compile(
 """First word of a whole sentence although it is not capitalised."""
 _NAME = re.compile(r"\S*(?:[A-Z\d]|\w[._/-]\w)")
 _VERB = re.compile(r"\b(?:are|can|has|have|is|may|must|should|was|were|will)\b")
-_COMMENT = re.compile(r"^(?://|/\*|\*/|--|;|#|%)|::=|[{}\\]|\*/|/\*")
+_COMMENT = re.compile(r"^(?://|/\*|--|;|#|%)|::=|[{}\\]|(?:^| )/\*|\*/(?: |$)| -- .* -- ")
 _WORD = re.compile(r"[^\W\d_]+")
 _OPEN_END = re.compile(r"\s*[(\[][^()\[\]]*$")
 _QUOTES = re.compile(r"[\"\u201c\u201d]")

@@ -10,6 +10,8 @@ from sumpool.evaluation.config import EvaluationConfig
 from sumpool.evaluation.report import EvaluationReport
 from sumpool.evaluation.rouge import TYPES, Score
 from sumpool.evaluation.scorer import ScoredDocument, SummaryMetrics
+from sumpool.evaluation.well_formed import Form
+from sumpool.text.form import FAULTS
 
 NAMES = {"model": "tiny", "lead": "LEAD-60", "oracle": "oracle-3"}
 CONFIG = EvaluationConfig(resamples=200)
@@ -195,3 +197,19 @@ def test_bertscore_is_a_mean_with_an_interval() -> None:
     assert rows[1].bertscore is None
     plain = report([scored(number, leak=0.0) for number in range(10)]).rows
     assert [row.rouge for row in rows] == [row.rouge for row in plain]
+
+
+def test_faults_are_summed_and_unknown_if_any_document_lacks_them() -> None:
+    documents = [scored(number, leak=0.1 * number) for number in range(3)]
+    faults = dict.fromkeys(FAULTS, 0) | {"unbalanced": 2, "no predecessor": 1}
+    counted = [
+        replace(document, systems={"model": replace(document.systems["model"], form=Form(4, 1, faults))})
+        for document in documents
+    ]
+    form = report(counted).rows[0].form
+    assert form is not None
+    assert (form.sentences, form.flawed) == (12, 3)
+    assert (form.faults["unbalanced"], form.faults["no predecessor"], form.faults["no end"]) == (6, 3, 0)
+    unknown = replace(counted[2], systems={"model": documents[2].systems["model"]})
+    assert report([*counted[:2], unknown]).rows[0].form is None
+    assert report(counted).rows[0].words == 40

@@ -5,7 +5,9 @@ from sumpool.evaluation.paired_comparison import Difference
 from sumpool.evaluation.report import EvaluationReport, ReportRow
 from sumpool.evaluation.rouge import TYPES
 from sumpool.evaluation.statistics import Estimate, PairedTest
-from sumpool.evaluation.tables import difference_table, length_table, score_table, win_table
+from sumpool.evaluation.tables import difference_table, form_table, length_table, score_table, win_table
+from sumpool.evaluation.well_formed import Form
+from sumpool.text.form import FAULTS
 
 F1 = Estimate(0.4125, 0.4, 0.42)
 TEST = PairedTest(Estimate(0.05, -0.01, 0.06), bootstrap=0.25, permutation=0.125, wins=1200, ties=3, losses=40)
@@ -80,3 +82,15 @@ def test_bertscore_is_a_column_where_it_was_asked_for() -> None:
     assert titles[5:8] == ("ROUGE-Lsum", "BERTScore", "documents")
     assert [row[6] for row in cells] == ["41.2 [40.0, 42.0]", ""]
     assert "BERTScore" not in score_table(REPORT)[0]
+
+
+def test_faults_are_counted_by_system_on_all_documents() -> None:
+    assert form_table(REPORT)[1] == []
+    form = Form(1301, 7, dict.fromkeys(FAULTS, 0) | {"no end": 1002})
+    rows = tuple(replace(row, form=form) for row in (REPORT.rows[0], replace(REPORT.rows[0], slice="low-leak")))
+    titles, cells = form_table(replace(REPORT, rows=rows))
+    assert len(titles) == len(cells[0])
+    shown = dict(zip(titles, cells[0], strict=True))
+    assert (shown["system"], shown["sentences"], shown["no end"], shown["heading"]) == ("tiny", "1,301", "1,002", "0")
+    assert shown["summaries with faults"] == "7 of 1,243"
+    assert len(cells) == 1

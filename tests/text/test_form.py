@@ -26,11 +26,13 @@ WHOLE = "The tower (of London) tells the birds to wait."
         ("3.", ("heading",)),
         ("3.2. Birds and Other Animals.", ("heading", "list mark")),
         ("CONSIDERATIONS OF THE TOWER.", ("heading",)),
-        ("o The tower tells the birds to wait.", ("no capital",)),
+        ("o The tower tells the birds to wait.", ("no capital", "list mark")),
         ("- The tower tells the birds to wait.", ("list mark",)),
         ("1. The tower tells the birds to wait.", ("list mark",)),
         ("// The tower tells the birds to wait.", ("comment",)),
         ("The tower ::= birds that have to wait.", ("comment",)),
+        ("This module tells the birds -- that is, all of them -- to wait.", ("comment",)),
+        ("The type is given for all the birds (such as audio/*).", ()),
     ],
 )
 def test_faults_of_a_sentence(sentence: str, faults: tuple[str, ...]) -> None:
@@ -69,6 +71,7 @@ def test_pronoun_needs_the_sentence_before_it() -> None:
         ("The tower tells the birds to wait (see Section 3.", "The tower tells the birds to wait."),
         ("The tower tells the birds to wait in the (see Section 3.", "The tower tells the birds to wait."),
         ('The tower tells the "birds to wait.', "The tower tells the birds to wait."),
+        ("o The tower tells the birds to wait.", WHOLE.replace("(of London) ", "")),
         ("The tower) tells the birds to wait.", ""),
         ("The tower tells the birds", ""),
         ("Security Considerations.", ""),
