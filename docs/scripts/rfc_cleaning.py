@@ -3,18 +3,23 @@
     python docs/scripts/rfc_cleaning.py rfc-corpus
     python docs/scripts/rfc_cleaning.py rfc-corpus --worst 50
 
-Counted as removed sentences are blocks outside dropped sections that read as prose: at least eight words, a quarter
-function words, and a last character that ends a sentence. Titles and unfinished list items are no sentences.
+Counted as removed sentences are drawings and fragments that read as prose: at least eight words, a quarter of them
+function words. A drawing must end as a sentence does; headings, captions, list items and legal notices do not count.
+What remains of them are mostly rows of tables, comments of grammars, and forms.
 """
 
 import argparse
+import re
 import sys
 from collections.abc import Iterator
 from pathlib import Path
 
 from sumpool.data.sources._rfc_series import series_files
 from sumpool.documents.rfc_cleaning import RfcBlock, classify_blocks, unwrap
-from sumpool.documents.rfc_sections import reads_as_prose
+from sumpool.documents.rfc_sections import SECTION_NUMBER, lacks_punctuation, reads_as_prose
+
+_CAPTION = re.compile(r"\s*(?:Figure|Table|Fig\.|[-o*+] )", re.IGNORECASE)
+"""Start of captions and list items."""
 
 
 def main() -> None:
@@ -47,8 +52,11 @@ def _counts(path: Path) -> Iterator[tuple[int, int, int, int]]:
 
 
 def _is_removed_sentence(block: RfcBlock) -> bool:
-    ends = block.lines[-1][-1] in ".:;?!"
-    return block.part in ("drawing", "fragment") and ends and reads_as_prose(block.lines)
+    line = block.lines[0]
+    ends = not lacks_punctuation(block.lines[-1])
+    if block.part == "fragment":
+        return not ends and reads_as_prose(block.lines) and not SECTION_NUMBER.match(line) and not _CAPTION.match(line)
+    return block.part == "drawing" and ends and reads_as_prose(block.lines)
 
 
 def _print(line: str) -> None:

@@ -1,7 +1,7 @@
 """`sumpool evaluate`: score the summaries of a run, or of a file, and print a table."""
 
 from pathlib import Path
-from typing import Annotated, Literal
+from typing import TYPE_CHECKING, Annotated, Literal
 
 import typer
 
@@ -9,6 +9,9 @@ from sumpool.cli.console import screen
 from sumpool.cli.options import Changes, Resume
 from sumpool.cli.text import table, wrap
 from sumpool.errors import RecipeError
+
+if TYPE_CHECKING:
+    from sumpool.evaluation.report import EvaluationReport
 
 
 def evaluate(
@@ -66,7 +69,6 @@ def evaluate(
     that the document does not contain; then wins, ties and losses, and faults of form. Generation settings change
     with --set, such as --set summarize.beams=1.
     """
-    from sumpool.evaluation.tables import difference_table, form_table, length_table, score_table, win_table
     from sumpool.evaluation.task import Results
     from sumpool.progress import interruptible
     from sumpool.workflows.evaluate import evaluate_predictions, evaluate_run
@@ -107,16 +109,22 @@ def evaluate(
     if json:
         output.result(report.to_json().rstrip())
         return
+    notes = "\n".join(wrap(line) for line in [*report.notes, report.signature])
+    output.result("\n\n".join([*_tables(report), notes]))
+
+
+def _tables(report: "EvaluationReport") -> list[str]:
+    """Lay out the tables of a report that have rows; the scores in any case."""
+    from sumpool.evaluation.tables import difference_table, form_table, length_table, score_table, win_table
+
     named = [
         ("", score_table(report), 2),
         ("ROUGE-1 / -2 / -Lsum by length of the document", length_table(report), 1),
-        (f"{report.rows[0].system if report.rows else ''} on each document", win_table(report), 1),
         ("form: sentences with a fault", form_table(report), 1),
+        (f"{report.rows[0].system if report.rows else ''} on each document", win_table(report), 1),
         ("differences of systems", difference_table(report.differences), 2),
     ]
-    tables = [table(*cells, title=title, keys=keys) for title, cells, keys in named if cells[1] or not title]
-    notes = "\n".join(wrap(line) for line in [*report.notes, report.signature])
-    output.result("\n\n".join([*tables, notes]))
+    return [table(*cells, title=title, keys=keys) for title, cells, keys in named if cells[1] or not title]
 
 
 def _measure_faithfulness(

@@ -13,6 +13,8 @@ import random
 from collections import Counter
 from collections.abc import Callable, Sequence
 from itertools import chain
+from types import MappingProxyType
+from typing import Final
 
 import numpy as np
 from numpy.typing import NDArray
@@ -108,3 +110,7 @@ def oracle(sentences: Sequence[str], reference: str, count: int, tokenize: Token
     """
     selected = Agreement([reference], tokenize).select(sentences, count)
     return join([sentences[index] for index in selected])
+
+
+RANKINGS: Final = MappingProxyType({"lexrank": lexrank, "textrank": textrank})
+"""Rankings of sentences by the name of their baseline."""

@@ -7,7 +7,7 @@ from functools import cache
 
 from sumpool.evaluation.abstractiveness import Copying, copying, repetition
 from sumpool.evaluation.agreement import Tokenize, UnicodeTokenizer
-from sumpool.evaluation.baselines import lexrank, oracle, random_ranks, take_sentences, textrank
+from sumpool.evaluation.baselines import RANKINGS, oracle, random_ranks, take_sentences
 from sumpool.evaluation.bertscore import BertScorer
 from sumpool.evaluation.config import EvaluationConfig
 from sumpool.evaluation.rouge import Rouge, Score
@@ -214,7 +214,7 @@ class SummaryScorer:
             if name == "oracle":
                 texts[name] = oracle(sentences, candidate.reference, self._config.oracle_sentences, tokenize)
             elif name in ranked:
-                ranks = random_ranks(candidate.id, len(sentences)) if name == "random" else _RANKINGS[name](tokens)
+                ranks = random_ranks(candidate.id, len(sentences)) if name == "random" else RANKINGS[name](tokens)
                 texts[name] = take_sentences(sentences, ranks, count, tokenizer)
         return texts
 
@@ -248,6 +248,3 @@ class SummaryScorer:
             return sentences
         parts = (_SENTENCE_END.split(sentence) for sentence in sentences)
         return [part for sentence in parts for part in sentence if part.strip()]
-
-
-_RANKINGS = {"lexrank": lexrank, "textrank": textrank}

@@ -187,12 +187,15 @@ def _words_of(text: str) -> int:
 
 
 def _select(candidates: Sequence[tuple[int, str]], agreement: Agreement, target: LengthTarget | None) -> Extraction:
+    # Imported by name, as generated summaries and other candidates do not need it.
+    form = import_module("sumpool.inference.candidate_form")
+    candidates = form.whole_sentences(candidates, target)
     texts = [text for _, text in candidates]
     if target:
         select_length = import_module("sumpool.ranking.summary_length").select_length
         places: list[int] = select_length(agreement.compare(texts), texts, target)
     else:
-        places = agreement.select(texts, MAX_SENTENCES)
+        places = form.resolve(agreement.select(texts, MAX_SENTENCES), candidates)
     extraction = Extraction(tuple(texts[place] for place in places), tuple(candidates[place][0] for place in places))
     return import_module("sumpool.inference.extraction").with_fault(extraction, target) if target else extraction
 

@@ -137,6 +137,7 @@ def _summary(
 ) -> Summary:
     """Take the written summary of a document, or the extracted sentences instead."""
     start = time.perf_counter()
+    generated = [_repaired(part, chunked, splitter) for part in generated]
     text = generated[0].text if generated else ""
     # mode auto prefers whole sentences of documents with a structure, whatever is generated
     is_kept = not (extractor.may_extract and chunked.document.blocks)
@@ -160,6 +161,16 @@ def _summary(
         extraction=extraction,
         source=chunked.sentences,
     )
+
+
+def _repaired(generated: Generated, chunked: ChunkedDocument, splitter: SentenceSplitter) -> Generated:
+    """Return the same with a well-formed text."""
+    if not generated.text or chunked.language in UNSPACED:
+        return generated
+    # Imported by name, as summaries without a model do not need it.
+    repair = cast(Callable[..., list[str]], import_module("sumpool.text.form").repair_text)
+    document = " ".join(chunked.document.text.split())
+    return replace(generated, text=" ".join(repair(splitter.split(generated.text), chunked.language, document)))
 
 
 def _extract(

@@ -17,19 +17,26 @@ FAULTS: Final[tuple[Fault, ...]] = get_args(Fault)
 
 _MIN_REPAIRED_WORDS = 5
 """Words of a sentence at least, of which a part is cut off."""
-_MAX_HEADING_WORDS = 8
+_MIN_SENTENCE_WORDS, _MAX_HEADING_WORDS = 3, 8
+"""Words of a sentence, and of a heading; between, function words tell them apart."""
 _CAPITALISED = re.compile(
     r"(?:an?|after|all|although|any|as|at|because|before|by|during|each|every|for|from|he|if|in|it|its|many|most|no|on"
     r"|once|one|our|several|she|since|some|such|the|their|there|these|they|this|those|to|under|unless|until|we|when"
     r"|where|while|with|within|without|you|your)\b(?!\.)"
 )
 """First word of a whole sentence although it is not capitalised."""
+_CONNECTIVE = re.compile(
+    r"(?:accordingly|additionally|also|but|consequently|finally|furthermore|hence|however|likewise|meanwhile|moreover"
+    r"|nevertheless|secondly|similarly|still|therefore|thirdly|third|thus|unfortunately), ",
+    re.IGNORECASE,
+)
 _NAME = re.compile(r"\S*(?:[A-Z\d]|\w[._/-]\w)")
 _VERB = re.compile(r"\b(?:are|can|has|have|is|may|must|should|was|were|will)\b")
 _COMMENT = re.compile(r"^(?://|/\*|--|;|#|%)|::=|[{}\\]|(?:^| )/\*|\*/(?: |$)| -- .* -- ")
 _WORD = re.compile(r"[^\W\d_]+")
 _OPEN_END = re.compile(r"\s*[(\[][^()\[\]]*$")
 _QUOTES = re.compile(r"[\"\u201c\u201d]")
+_LAST_BRACKET = re.compile(r"[)\]]([.!?]?)$")
 _BRACKETS = re.compile(r"[()\[\]]")
 _LOOSE_MARKS = " ,;:([\u2013-"
 _LOOSE_WORDS = frozenset(
@@ -100,16 +107,18 @@ def text_faults(sentences: Sequence[str], document: str = "", language: str = EN
     return faults
 
 
-def repair_text(sentences: Sequence[str], language: str = ENGLISH) -> list[str]:
+def repair_text(sentences: Sequence[str], language: str = ENGLISH, document: str = "") -> list[str]:
     """Repair the sentences of a written text, and drop those that cannot be repaired.
 
-    List marks and loose ends are removed, capitals and full stops added, open brackets cut off. Sentences are dropped
+    List marks and loose ends are removed, capitals and full stops added, open brackets cut off, and connectives where
+    the sentence before is missing. Sentences are dropped
     that are headings, numbers, comments or parts of others, or that refer to a predecessor that is missing. A trailing
     fragment is dropped, unless it is all there is.
 
     Args:
         sentences: The sentences in order; fragments of any kind are allowed.
         language: Code of the language; texts in scripts without spaces are returned unchanged.
+        document: Text of the document in one line, see `text_faults`.
 
     Returns:
         At least one sentence, unless the text has no word.
@@ -117,12 +126,12 @@ def repair_text(sentences: Sequence[str], language: str = ENGLISH) -> list[str]:
     if language in UNSPACED:
         return list(sentences)
     repaired: list[str] = []
-    has_predecessor = False
+    before = ""
     for sentence in sentences:
         text = repair_sentence(sentence, language)
-        if text and depends_on_predecessor(text, language) and not has_predecessor:
-            text = ""
-        has_predecessor = bool(text)
+        if text and depends_on_predecessor(text, language) and not _precedes(before, text, document):
+            text = _without_connective(text, language)
+        before = text
         if text and text not in repaired:
             repaired.append(text)
     return repaired or _best_fragment(sentences)
@@ -149,28 +158,39 @@ def _lacks_capital(sentence: str) -> bool:
 def _is_heading(sentence: str, language: str) -> bool:
     """Return whether a text is a heading, a number or a name rather than a sentence."""
     words = _WORD.findall(sentence)
-    if len(words) < 3 or sentence.isupper():
+    if len(words) < _MIN_SENTENCE_WORDS or sentence.isupper():
         return True
     if len(words) > _MAX_HEADING_WORDS or _VERB.search(sentence):
         return False
     long = [word for word in words if len(word) > 3]
     profile = languages()[language].function_words if language in languages() else frozenset[str]()
+    lacks_function_words = len(words) > _MIN_SENTENCE_WORDS and not any(word.lower() in profile for word in words)
     is_title = language == ENGLISH and len(long) > 1 and all(word[0].isupper() for word in long)
-    return bool(profile) and (is_title or not any(word.lower() in profile for word in words))
+    return bool(profile) and (is_title or lacks_function_words)
 
 
 def _precedes(before: str, sentence: str, document: str) -> bool:
-    """Return whether a sentence stands behind the one that it refers to, as far as the document tells."""
-    if not before:
-        return False
+    """Return whether a sentence stands behind the one that it refers to, or begins its document."""
     place = document.find(sentence) if document else -1
+    if place == 0 or not before:
+        return place == 0
     return place < 0 or document[:place].rstrip().endswith(before) or before not in document
 
 
+def _without_connective(text: str, language: str) -> str:
+    """Return a sentence without the connective at its start; empty if it has none, or refers to another even so."""
+    match = _CONNECTIVE.match(text)
+    rest = _capitalise(text[match.end() :]) if match else ""
+    return "" if depends_on_predecessor(rest, language) else rest
+
+
 def _balance(text: str) -> str:
-    """Remove a bracket that is left open with all that follows it, or unpaired quotation marks."""
+    """Remove a bracket that is left open with all that follows it, one that is closed last, or unpaired quotes."""
     if text.count('"') % 2 or text.count("\u201c") != text.count("\u201d"):
         text = _QUOTES.sub("", text)
+    closed = _LAST_BRACKET.sub(r"\1", text)
+    if is_balanced(closed):
+        return closed if not is_balanced(text) else text
     cut = _OPEN_END.sub("", text)
     if cut != text and len(cut.split()) >= _MIN_REPAIRED_WORDS:
         text = _with_full_stop(cut)

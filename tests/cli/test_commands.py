@@ -195,6 +195,7 @@ def test_evaluate_prints_a_table_and_its_signature() -> None:
     assert scores.split()[:4] == ["slice", "system", "ROUGE-1", "ROUGE-2"]
     assert lengths.split()[:4] == ["slice", "system", "documents", "words"]
     assert wins.splitlines()[1].split()[:4] == ["compared", "with", "won/tied/lost", "(1)"]
+    assert "\n\nform: sentences with a fault\nsystem" in result.stdout
     assert "stem" in settings
     assert max(map(len, result.stdout.splitlines())) <= 100
 

@@ -148,7 +148,9 @@ def test_summaries_say_what_they_are(run_folder: Path) -> None:
         ):
             assert summary.mode == mode
             sentences = [part for part in summary.summary.split(". ") if part]
-            assert all(part in " ".join(document.text.split()) for part in sentences) == (mode == "extractive")
+            assert bool(summary.extraction.sentences) == (mode == "extractive")
+            if mode == "extractive":
+                assert all(part in " ".join(document.text.split()) for part in sentences)
 
 
 @pytest.mark.parametrize(("keep_margin", "stays"), [(0, True), (0.5, True), (2, False)])

@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from sumpool.documents.document import Document
-from sumpool.inference.generation import Generated
+from sumpool.inference.generation import Generated, Generator
 from sumpool.inference.loading import load_model
 from sumpool.inference.summaries import generate_summaries
 from sumpool.inference.summary import Summary
@@ -70,3 +70,22 @@ def test_a_choice_of_source_sentences_is_an_extraction(run_folder: Path, monkeyp
     assert summary("Gateways drop plums. Hosts send packets.").mode == "abstractive"
     assert summary("").summary == "Gateways drop packets."
     assert summary("").extraction.cause == "no generated sentence is founded in the document"
+
+
+@pytest.mark.parametrize(
+    ("text", "summary"),
+    [
+        ("The tower waits for all its birds. of the birds. It rings the", "The tower waits for all its birds."),
+        ("It rings. The tower waits for all its birds (or most.", "The tower waits for all its birds."),
+        ("of the", "Of the"),
+    ],
+    ids=["fragments", "reference", "nothing else"],
+)
+def test_written_summaries_are_well_formed(
+    run_folder: Path, monkeypatch: pytest.MonkeyPatch, text: str, summary: str
+) -> None:
+    monkeypatch.setattr(Generator, "generate", lambda _, chunks, *__: [Generated(text, -1.0) for _ in chunks])
+    loaded = load_model(run_folder, ["summarize.mode=abstractive"])
+    (written,) = generate_summaries([Document("a", story(1, 12))], loaded)
+    assert written.summary == summary
+    assert " ".join(written.sentences) == summary

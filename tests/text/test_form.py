@@ -23,6 +23,8 @@ WHOLE = "The tower (of London) tells the birds to wait."
         ("The tower of London) tells the birds to wait.", ("unbalanced",)),
         ('The tower tells the birds to "wait.', ("unbalanced",)),
         ("Security Considerations.", ("heading",)),
+        ("Remote procedure protocol specification.", ("heading",)),
+        ("Hosts send packets.", ()),
         ("3.", ("heading",)),
         ("3.2. Birds and Other Animals.", ("heading", "list mark")),
         ("CONSIDERATIONS OF THE TOWER.", ("heading",)),
@@ -57,6 +59,7 @@ def test_pronoun_needs_the_sentence_before_it() -> None:
     )
     other = "Birds sing in the town. Fish are silent. They fly over the town."
     assert text_faults(["Birds sing in the town.", BIRDS[1]], other)[1] == ("no predecessor",)
+    assert text_faults(["It is a tower of birds."], "It is a tower of birds. They sing.") == [()]
     assert text_faults(["Nobody knows why the birds sing.", "They do it again."], other)[1] == ()
 
 
@@ -73,6 +76,8 @@ def test_pronoun_needs_the_sentence_before_it() -> None:
         ('The tower tells the "birds to wait.', "The tower tells the birds to wait."),
         ("o The tower tells the birds to wait.", WHOLE.replace("(of London) ", "")),
         ("The tower) tells the birds to wait.", ""),
+        ("The tower tells the [birds] to wait).", "The tower tells the [birds] to wait."),
+        ('The "tower" tells the "birds to (wait.', "The tower tells the birds."),
         ("The tower tells the birds", ""),
         ("Security Considerations.", ""),
         ("12.", ""),
@@ -96,8 +101,14 @@ def test_repaired_text_has_no_faults() -> None:
         WHOLE,
         "The others tell the tower to",
     ]
-    assert repair_text(text) == [WHOLE, "They obey, as they always do."]
+    assert repair_text(text) == [WHOLE, "They obey, as they always do.", "Some of them do not."]
     assert not any(text_faults(repair_text(text)))
+
+
+def test_repaired_text_keeps_pronouns_behind_their_predecessor_of_the_document() -> None:
+    document = f"{WHOLE} It is not loud. The tower has a bell. It is very loud."
+    assert repair_text([WHOLE, "It is very loud."], document=document) == [WHOLE]
+    assert repair_text([WHOLE, "It is not loud."], document=document) == [WHOLE, "It is not loud."]
 
 
 @pytest.mark.parametrize(
@@ -113,6 +124,14 @@ def test_repaired_text_has_no_faults() -> None:
 )
 def test_text_with_a_word_is_never_empty(fragments: list[str], text: list[str]) -> None:
     assert repair_text(fragments) == text
+
+
+def test_connective_without_predecessor_is_removed() -> None:
+    assert repair_text(["However, the tower is loud.", "Moreover, the birds are."]) == [
+        "The tower is loud.",
+        "Moreover, the birds are.",
+    ]
+    assert repair_text([WHOLE.replace("The", "However, this", 1), WHOLE]) == [WHOLE]
 
 
 def test_scripts_without_spaces_are_left_alone() -> None:
