@@ -1,19 +1,21 @@
 """Sentence ranker by kind of document, with and without that kind in training, beside baselines at equal words.
 
     python docs/scripts/ranker_table.py --rfc FOLDER --outside FOLDER [--half test] [--save FOLDER]
-        [--summaries NAME=FILE.jsonl] [--documents 960] [--leave-out]
+        [--summaries NAME=FILE.jsonl] [--documents 960] [--leave-out] [--ranker FOLDER]
 
 FOLDER of RFCs has train.jsonl, validation.jsonl and test.jsonl with "document" and "summary"; that of other kinds what
 `recipes/outside/KIND.py` writes. Trains on RFCs and on the development halves of all kinds, with `--leave-out` for each
 kind once more without it, and prints ROUGE-1, -2 and -Lsum on the other half, with p-values of the paired tests against
-the best baseline. All systems have the same words: the last sentence selected is cut. `--save` writes the ranker that
-is trained on all kinds.
+the best baseline. All systems have the same words: the last sentence selected is cut; and they choose from all
+sentences of prose, rankers once more from those that the rules of summaries leave. `--save` writes the ranker that is
+trained on all kinds, `--ranker` takes one from a folder.
 """
 
 import argparse
 import json
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import chain
 from pathlib import Path
 
 import numpy as np
@@ -37,7 +39,12 @@ from sumpool.text.sentences import SentenceSplitter
 SPLITTER = SentenceSplitter.default()
 TOKENIZER = RougeTokenizer(stemmer=True)
 ROUGE = Rouge(stemmer=True, split=SPLITTER.split, splitter="the shipped one")
-WORDS: Mapping[str, tuple[int, ...]] = {"rfc": (60,), "vignettes": (130, 200), "proposals": (130,)}
+WORDS: Mapping[str, tuple[int, ...]] = {
+    "rfc": (60,),
+    "vignettes": (130, 200),
+    "proposals": (130,),
+    "papers": (130, 200),
+}
 OTHER_WORDS = (75,)
 MEASURES = ("rouge1", "rouge2", "rougeLsum")
 BASELINES = ("LEAD", "LexRank", "TextRank", "random")
@@ -64,11 +71,13 @@ def main() -> None:
     arguments = parse_arguments()
     boosting = BoostingConfig(trees=450, leaves=24, min_rows=80)
     config = RankingConfig(documents=arguments.documents, boosting=boosting)
-    training = {"rfc": examples(arguments.rfc / "train.jsonl", "rfc", config.documents)}
-    for folder in sorted(arguments.outside.iterdir()):
-        if (folder / "development.jsonl").is_file():
-            training[folder.name] = examples(folder / "development.jsonl", folder.name, config.documents)
-    everything = fit_ranker([example for kind in training.values() for example in kind], config)
+    files = {"rfc": arguments.rfc / "train.jsonl"}
+    files |= {path.parent.name: path for path in sorted(arguments.outside.glob("*/development.jsonl"))}
+    is_trained = arguments.leave_out or not arguments.ranker
+    training = {kind: examples(path, kind, config.documents) if is_trained else [] for kind, path in files.items()}
+    everything = (
+        Ranker.load(arguments.ranker) if arguments.ranker else fit_ranker(list(chain(*training.values())), config)
+    )
     if arguments.save:
         everything.save(arguments.save)
     others = dict(entry.split("=", 1) for entry in arguments.summaries)
@@ -93,6 +102,7 @@ def parse_arguments() -> argparse.Namespace:
     parser.add_argument("--test-documents", type=int, default=250)
     parser.add_argument("--save", type=Path)
     parser.add_argument("--leave-out", action="store_true")
+    parser.add_argument("--ranker", type=Path)
     parser.add_argument("--summaries", action="append", default=[])
     return parser.parse_args()
 
@@ -141,9 +151,12 @@ def report(
     """Print the table of a kind."""
     for words in WORDS.get(kind, OTHER_WORDS):
         print(f"\n{kind}, {len(items)} documents, {words} words")  # noqa: T201
-        systems: dict[str, list[str]] = {
-            name: [by_ranker(item, ranker, words) for item in items] for name, ranker in rankers.items()
-        }
+        systems: dict[str, list[str]] = {}
+        for name, ranker in rankers.items():
+            systems[name] = [by_ranker(item, ranker, words, item.prose()) for item in items]
+            systems[f"{name}, rules of summaries"] = [
+                by_ranker(item, ranker, words, summary_candidates(item.document, item.sentences)) for item in items
+            ]
         for name, summaries in others.items():
             if all((kind, item.id, words) in summaries for item in items):
                 systems[name] = [summaries[kind, item.id, words] for item in items]
@@ -154,7 +167,7 @@ def report(
         rivals = [BASELINES[index] for index in means.argmax(axis=0)]
         best = np.column_stack([scores[rival][:, column] for column, rival in enumerate(rivals)])
         for name, values in scores.items():
-            line = f"  {name:28}" + " / ".join(f"{100 * value:.1f}" for value in values.mean(axis=0))
+            line = f"  {name:36}" + " / ".join(f"{100 * value:.1f}" for value in values.mean(axis=0))
             if name not in BASELINES:
                 tests = compare(values, best, RESAMPLES, 0)
                 line += "  p " + " ".join(f"{test.permutation:.3f}" for test in tests)
@@ -167,9 +180,9 @@ def score(texts: Sequence[str], items: Sequence[Case]) -> VALUES:
     return np.array([[result[measure].f1 for measure in MEASURES] for result in results])
 
 
-def by_ranker(case: Case, ranker: Ranker, words: int) -> str:
-    """Summarise by a ranker, from the candidates that summaries may consist of."""
-    candidates = summary_candidates(case.document, case.sentences) or case.prose()
+def by_ranker(case: Case, ranker: Ranker, words: int, candidates: list[CandidateSentence]) -> str:
+    """Summarise by a ranker; from all sentences of prose if there are no candidates."""
+    candidates = candidates or case.prose()
     scores = ranker.score(sentence_features(case.sentences, candidates, case.document.title))
     return cut([item.text for item in candidates], select(candidates, scores, words, overrun=3.0), words)
 
