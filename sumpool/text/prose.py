@@ -61,6 +61,7 @@ _POINTERS = (
     r"(?-i:By [A-Z]|[A-Z][A-Z0-9_]{4,}(?: \([^)]*\))?, (?:an?|the|eine?|der|die|das)\b)",
     r"for .*\bsee\b|mandatory arguments to long options",
     r"(?:figure|table|fig\.|listing|example) \d",
+    r".*\bplease (?:also )?(?:refer|see|consult|read|visit|contact|report|send)\b|.*\u8bf7\u53c2[\u9605\u8003\u89c1]",
     r"in there\b|look at\b|(?:more )?information (?:on|about) .{1,60} (?:is|can be)\b",
     r"you (?:should|may want to|might want to) (?:read|work|see|look|consult|have read)\b",
 )

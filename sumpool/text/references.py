@@ -51,6 +51,7 @@ _OMITTED = (
     r"(?<=\w )this (?:one|way|time|point|case|list|table|example|option|step|problem|question|answer|reason)\b",
     r"\bthese (?:cases|examples|options|steps|reasons|rules|functions|commands)\b",
     r"\bthe (?:previous|next|preceding) (?:\w+ )?(?:section|chapter|example|paragraph|page|part|figure|table)\b",
+    r"\bthe (?:(?:one|two|three|four) other|other (?:two|three|four)) \w+",
     r"\bin part (?:one|two|three|\d)\b|\bhere(?:'s| is| are)\b|\bsee (?:question|section|chapter)\b|\bin question \d",
     r"\bhere\.$",
     r"\b(?:version|edition|rewrite|copy|copies|translation|release|sources?) of (?:this|the) (?:\w+ )?"

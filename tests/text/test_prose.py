@@ -69,6 +69,7 @@ def test_statements_are_prose(sentence: str, language: str) -> None:
         "The host " + "and the gateway " * 20 + "send it.",
         "The numbers of the host are ranging from.",
         "For the names of the hosts, see the other file.",
+        "The host has many options, please refer to the manual.",
         "Siehe das Handbuch für die Verwaltung von Paketen.",
     ],
 )
@@ -143,3 +144,4 @@ def test_only_demonstratives_refer_to_the_document() -> None:
 
 def test_chinese_pointers_are_no_prose() -> None:
     assert not is_prose_sentence("必选参数对长短选项同时适用。", "zh")
+    assert not is_prose_sentence("关于启动安装程序的更多信息，请参阅第二节。", "zh")

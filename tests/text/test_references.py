@@ -13,6 +13,7 @@ from sumpool.text.references import goes_on, refers_to_omitted
         "The rewrite of this tutorial is available as a guide.",
         "This document was originally written in YODL.",
         "The steps are as follows.",
+        "This module handles the two other cases.",
     ],
 )
 def test_lists_figures_and_editions_are_left_out_of_a_summary(sentence: str) -> None:
@@ -41,6 +42,7 @@ def test_references_of_other_languages(sentence: str, language: str) -> None:
         "This manual describes the gateway.",
         "This section contains an overview of the tools.",
         "The gateway sends packets, such as those of the host.",
+        "The gateway forwards packets to the other hosts.",
     ],
 )
 def test_whole_sentences_refer_to_nothing(sentence: str) -> None:
