@@ -69,7 +69,7 @@ class Case:
 def main() -> None:
     """Train, evaluate and print the table."""
     arguments = parse_arguments()
-    boosting = BoostingConfig(trees=450, leaves=24, min_rows=80)
+    boosting = BoostingConfig(trees=600, leaves=31, min_rows=80)
     config = RankingConfig(documents=arguments.documents, boosting=boosting)
     files = {"rfc": arguments.rfc / "train.jsonl"}
     files |= {path.parent.name: path for path in sorted(arguments.outside.glob("*/development.jsonl"))}

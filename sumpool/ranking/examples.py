@@ -22,7 +22,7 @@ class RankingExample:
     Attributes:
         features: Features of its candidates.
         labels: Label of each candidate, see `sentence_labels`.
-        kind: Kind of the document; a kind of few documents weighs more per document.
+        kind: Kind of the document; cues are words that are frequent in two kinds.
     """
 
     features: SentenceFeatures

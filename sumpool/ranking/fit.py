@@ -1,6 +1,5 @@
 """Training of the ranker: cue words by ridge regression, then boosted trees, on the sentences of documents."""
 
-from collections import Counter
 from collections.abc import Sequence
 
 import numpy as np
@@ -12,8 +11,6 @@ from sumpool.ranking.examples import RankingExample
 from sumpool.ranking.forest import Forest, Values
 from sumpool.ranking.ranker import Cues, Ranker, with_agreement, with_cues
 
-_FREQUENT = 0.25
-"""Exponent of the number of documents of a kind, by which each of them is divided."""
 _FOLDS = 2
 """Parts of the documents; the cue scores that the trees learn from are fitted on the other part."""
 _MIN_HEADING_CUES = 0.25
@@ -72,14 +69,8 @@ def targets(examples: Sequence[RankingExample]) -> Values:
 
 
 def sentence_weights(examples: Sequence[RankingExample]) -> Values:
-    """Return the weights of sentences, (sentences,), with mean 1.
-
-    A kind of n documents weighs as n ** .75, and all documents of a kind weigh the same.
-    """
-    documents = Counter(example.kind for example in examples)
-    weights = np.concatenate(
-        [np.full(len(item.labels), 1 / (documents[item.kind] ** _FREQUENT * len(item.labels))) for item in examples]
-    )
+    """Return the weights of sentences, (sentences,), with mean 1; all documents weigh the same."""
+    weights = np.concatenate([np.full(len(item.labels), 1 / len(item.labels)) for item in examples])
     return np.asarray(weights / weights.mean())
 
 
