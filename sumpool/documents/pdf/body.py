@@ -10,6 +10,7 @@ from sumpool.documents.pdf.layout import PrintedLine
 
 _TYPED: Final = 0.9  # share of monospaced characters in a typed document
 _BOLD: Final = 0.6  # share of bold characters in a document in bold
+_MIN_SIZE: Final = 0.1  # points; a file may set text in a font of size 0
 
 
 @dataclass(frozen=True)
@@ -37,7 +38,7 @@ def measure_body(lines: Sequence[PrintedLine]) -> Body:
     sizes, leadings = Counter[float](), Counter[float]()
     for line in lines:
         if mono or line.share("mono") < 0.5:
-            sizes[round(line.size, 1)] += len(line.text)
+            sizes[max(round(line.size, 1), _MIN_SIZE)] += len(line.text)
     size = sizes.most_common(1)[0][0] if sizes else 10.0
     for line, following in pairwise(lines):
         if (line.page, line.column) == (following.page, following.column) and abs(line.size - size) < 0.3:
