@@ -24,7 +24,8 @@ MIN_SENTENCE_WORDS = 10
 MAX_ADDRESS_WORDS = 2
 """Words of a line of code that is taken for an address in an abstract."""
 _FIRST_PAGES = 3
-_MENTION = re.compile(r"\babstract\b|^\s*(?:executive )?summary\b", re.IGNORECASE | re.MULTILINE)
+_MENTION = re.compile(r"^\W*(?:executive )?(?:a ?b ?s ?t ?r ?a ?c ?t|summary)\b", re.IGNORECASE | re.MULTILINE)
+_NEXT_SECTION = re.compile(r"\b(?:Contents|Introduction)\b|\b1 [A-Z]")
 _HEADING = re.compile(
     r"(?:executive summary|abstract|a b s t r a c t|summary|synopsis)\s*[.:\u2013\u2014-]*", re.IGNORECASE
 )
@@ -52,8 +53,8 @@ _TERMINAL = re.compile(r"[.!?][\")'\u201d\u2019\]]*$")
 _NUMBERS = re.compile(r"[\d\s.,-]*")
 
 
-def mentions_abstract(pdf: Path, max_pages: int = 1000) -> bool:
-    """Return whether the first pages of a PDF file have the word; much faster than parsing it.
+def has_abstract(pdf: Path, max_pages: int = 1000) -> bool:
+    """Return whether the first pages of a PDF file have an abstract of enough words; much faster than parsing it.
 
     Args:
         pdf: File, possibly compressed by gzip.
@@ -66,7 +67,10 @@ def mentions_abstract(pdf: Path, max_pages: int = 1000) -> bool:
     except pypdfium2.PdfiumError:
         return False
     pages = (file[number].get_textpage().get_text_range() for number in range(min(_FIRST_PAGES, len(file))))
-    return len(file) <= max_pages and bool(_MENTION.search("\n".join(pages)))
+    text = "\n".join(pages) if len(file) <= max_pages else ""
+    mentions = (text[mention.end() :].split(maxsplit=ABSTRACT_WORDS.start) for mention in _MENTION.finditer(text))
+    starts = (" ".join(words[: ABSTRACT_WORDS.start]) for words in mentions if len(words) >= ABSTRACT_WORDS.start)
+    return any(not _NEXT_SECTION.search(start) for start in starts)
 
 
 def split_abstract(blocks: Sequence[TextBlock]) -> tuple[str, tuple[TextBlock, ...]]:

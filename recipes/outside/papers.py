@@ -11,7 +11,7 @@ import sys
 from collections.abc import Iterator
 from pathlib import Path
 
-from abstracts import is_paper, mentions_abstract, split_abstract
+from abstracts import has_abstract, is_paper, split_abstract
 from common import Row, debian_licence, download_debian, parse, to_markdown, write_corpus
 
 PER_PACKAGE = 4
@@ -27,8 +27,6 @@ PACKAGES = (
     "libsuitesparse-doc",
     "music-doc",
     "simbody-doc",
-    "smlnj-doc",
-    "tachyon-doc",
     "texlive-humanities-doc",
     "texlive-latex-base-doc",
     "texlive-latex-recommended-doc",
@@ -39,7 +37,6 @@ PACKAGES = (
     "texlive-science-doc",
     "texlive-xetex",
     "velvet",
-    "yacas-doc",
 )
 TEX_LIVE_LICENCES = "LPPL, GPL or another free licence of the CTAN package"
 _SAMPLE = re.compile(
@@ -61,7 +58,7 @@ def package_rows(package: str, folder: Path, cache: Path) -> Iterator[Row]:
     documentation = folder / "usr/share/doc"
     for file in sorted({*documentation.rglob("*.pdf"), *documentation.rglob("*.pdf.gz")}):
         name = str(file.relative_to(documentation))
-        if file.is_symlink() or _SAMPLE.search(name) or not mentions_abstract(file, MAX_PAGES):
+        if file.is_symlink() or _SAMPLE.search(name) or not has_abstract(file, MAX_PAGES):
             continue
         document = parse(file, cache)
         abstract, body = split_abstract(document.blocks)

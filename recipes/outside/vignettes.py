@@ -11,7 +11,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import yaml
-from abstracts import is_paper, mentions_abstract, split_abstract, tidy_abstract
+from abstracts import has_abstract, is_paper, split_abstract, tidy_abstract
 from common import Row, debian_licence, download_debian, parse, to_markdown, write_corpus
 
 from sumpool.documents.document import DEFAULT_OPTIONS, TextBlock
@@ -57,7 +57,7 @@ def package_rows(package: str, folder: Path, cache: Path) -> Iterator[Row]:
     files = sorted(library.glob("*/doc/**/*"))
     papers = {file.stem for file in files if file.suffix == ".pdf"}
     for file in files:
-        if file.suffix == ".pdf" and mentions_abstract(file):
+        if file.suffix == ".pdf" and has_abstract(file):
             document = parse(file, cache)
             title, (abstract, body) = document.title, split_abstract(document.blocks)
         elif file.suffix == ".Rmd" and file.stem not in papers:

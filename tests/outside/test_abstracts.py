@@ -4,7 +4,7 @@ import abstracts
 import pytest
 
 from sumpool.documents.document import TextBlock
-from tests.documents.formats.pdf_files import pdf, show
+from tests.documents.formats.pdf_files import pdf, show, show_lines, wrap
 
 TITLE = TextBlock("Trees in R", "heading", 1)
 AUTHOR = TextBlock("A. Author, University of Somewhere", "notice")
@@ -54,11 +54,16 @@ def test_papers_have_an_abstract_and_a_body() -> None:
 
 def test_abstracts_are_looked_for_on_the_first_pages(tmp_path: Path) -> None:
     file = tmp_path / "a.pdf"
-    pages = [show("Trees", 72, 700), show("Abstract", 72, 700), *[show("Text", 72, 700)] * 3]
+    text = show_lines(["Abstract", *wrap("This paper is about trees and how they grow. " * 6, 60)], 72, 700)
+    pages = [show("Trees", 72, 700), text, *[show("Text", 72, 700)] * 3]
     file.write_bytes(pdf(pages))
-    assert abstracts.mentions_abstract(file)
-    assert not abstracts.mentions_abstract(file, max_pages=4)
-    file.write_bytes(pdf(pages[2:] + pages[:2]))
-    assert not abstracts.mentions_abstract(file)
+    assert abstracts.has_abstract(file)
+    assert not abstracts.has_abstract(file, max_pages=4)
+    file.write_bytes(pdf([*pages[2:], *pages[:2]]))
+    assert not abstracts.has_abstract(file)
+    file.write_bytes(
+        pdf([show_lines(["Abstract", "This is short.", "1 Introduction", *["Trees grow."] * 30], 72, 700)])
+    )
+    assert not abstracts.has_abstract(file)
     file.write_bytes(b"%PDF-1.4 damaged")
-    assert not abstracts.mentions_abstract(file)
+    assert not abstracts.has_abstract(file)
