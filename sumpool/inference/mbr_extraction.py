@@ -188,7 +188,7 @@ def _words_of(text: str) -> int:
 
 def _select(candidates: Sequence[tuple[int, str]], agreement: Agreement, target: LengthTarget | None) -> Extraction:
     # Imported by name, as generated summaries and other candidates do not need it.
-    form = import_module("sumpool.inference.candidate_form")
+    form = import_module("sumpool.ranking.candidate_form")
     candidates = form.whole_sentences(candidates, target)
     texts = [text for _, text in candidates]
     if target:

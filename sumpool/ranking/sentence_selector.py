@@ -17,6 +17,7 @@ from sumpool.core.decoding.length_limits import LengthTarget
 from sumpool.documents.document import Document
 from sumpool.documents.source_sentences import SourceSentence
 from sumpool.ranking.agreement_features import AGREEMENT_FEATURES, agreement_features
+from sumpool.ranking.candidate_form import resolve, whole_sentences
 from sumpool.ranking.candidates import (
     CandidateSentence,
     Genre,
@@ -103,6 +104,9 @@ class SentenceSelector:
         """
         genre = document_genre(document)
         candidates = summary_candidates(document, sentences, language, genre)
+        is_plain = not document.blocks and not genre and not any(item.section_index for item in candidates)
+        if is_plain:
+            candidates = _whole(candidates, target, language)
         words = target.words if target else words
         if not candidates:
             return _lead(sentences, words)
@@ -120,6 +124,8 @@ class SentenceSelector:
                 scores = self.ranker.score(replace(features, agreement=agreement))
                 best_first = select(candidates, _without_short(candidates, scores, words), words, language)
         places = sorted(best_first)
+        if is_plain and not target:
+            places = resolve(best_first, [(item.index, item.text) for item in candidates], language)
         if target:
             places = adjust_length(best_first, [candidate.text for candidate in candidates], scores, target)
         return [(candidates[place].index, candidates[place].text) for place in places]
@@ -131,6 +137,15 @@ class SentenceSelector:
         candidates = prose_candidates(sentences)
         scores = self.ranker.score(sentence_features(sentences, candidates, document_title(document), language))
         return {item.index: score for item, score in zip(candidates, scores.tolist(), strict=True)}
+
+
+def _whole(
+    candidates: Sequence[CandidateSentence], target: LengthTarget | None, language: str
+) -> list[CandidateSentence]:
+    """Return the candidates of a text without structure that are whole sentences, without list marks."""
+    by_index = {item.index: item for item in candidates}
+    whole = whole_sentences([(item.index, item.text) for item in candidates], target, language)
+    return [replace(by_index[index], text=text) for index, text in whole]
 
 
 def _select_by_agreement(

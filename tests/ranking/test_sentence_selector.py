@@ -141,3 +141,15 @@ def test_short_sentences_are_left_out_where_there_are_enough(ranker: Ranker) -> 
     short = Document("a.txt", "Hosts send packets to gateways. " * 9)
     sentences = source_sentences(short, SentenceSplitter.default())
     assert SentenceSelector(ranker).select(short, sentences, "en", 10)
+
+
+def test_sentences_of_plain_text_are_whole_and_bring_what_they_refer_to() -> None:
+    whole = " ".join(f"Tower number {number} tells all of its birds to wait for the bell." for number in range(12))
+    fragments = "It rings at noon for all of the birds of the town. The birds of the towers of the town are these:"
+    text = Document("a", f"{whole} They sing of it in the towers of the town.\n\n{fragments}")
+    sentences = source_sentences(text, SentenceSplitter.default())
+    for words in (30, 400):
+        selected = SentenceSelector().select(text, sentences, "en", words)
+        indices = [index for index, _ in selected]
+        assert all(sentence.endswith(".") for _, sentence in selected)
+        assert all(index - 1 in indices for index, sentence in selected if sentence.startswith(("They", "It")))

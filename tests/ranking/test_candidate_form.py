@@ -1,7 +1,7 @@
 import pytest
 
 from sumpool.core.decoding.length_limits import LengthTarget
-from sumpool.inference.candidate_form import MIN_WORDS, resolve, whole_sentences
+from sumpool.ranking.candidate_form import MIN_WORDS, resolve, whole_sentences
 
 WHOLE = [(number, f"Tower number {number} tells all of its birds to wait for the bell.") for number in range(1, 14)]
 
