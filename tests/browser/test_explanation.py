@@ -26,7 +26,8 @@ HEADING, ITEM = TextBlock("Hosts and gateways", "heading", 1, page=1), TextBlock
 @pytest.fixture(scope="module")
 def loaded() -> LoadedModel:
     """The shipped model."""
-    return load_for_generation(SHIPPED, ["summarize.mode=abstractive", "summarize.beams=1"])
+    settings = ("mode=abstractive", "beams=1", "mbr=false", "factuality=any")
+    return load_for_generation(SHIPPED, [f"summarize.{setting}" for setting in settings])
 
 
 @pytest.fixture(scope="module")
