@@ -40,9 +40,10 @@ PACKAGES = (
 )
 TEX_LIVE_LICENCES = "LPPL, GPL or another free licence of the CTAN package"
 _SAMPLE = re.compile(
-    r"template|sample|thesis|test|diss|examples?/|proposal|poster|elsarticle|demo|/report-|article\.pdf", re.IGNORECASE
+    r"template|sample|thesis|test|diss|examples?/|proposal|poster|elsarticle|demo|/report-|article\.pdf|miniplot",
+    re.IGNORECASE,
 )
-"""Part of the path of a sample of a document class or a bibliography style."""
+"""Part of the path of a sample of a document class or a bibliography style, or of a file of hidden numbers."""
 
 
 def main(out: Path) -> None:
