@@ -116,7 +116,7 @@ class SentenceSelector:
             best_first = sorted(chosen, key=lambda place: -scores[place])
         else:
             features = sentence_features(sentences, candidates, document_title(document), language)
-            if sampled and not target:
+            if sampled and not target and not document.blocks:
                 scores = self.ranker.score(features)
                 best_first = _select_by_agreement(candidates, scores, sampled, language)
             else:

@@ -153,3 +153,12 @@ def test_sentences_of_plain_text_are_whole_and_bring_what_they_refer_to() -> Non
         indices = [index for index, _ in selected]
         assert all(sentence.endswith(".") for _, sentence in selected)
         assert all(index - 1 in indices for index, sentence in selected if sentence.startswith(("They", "It")))
+
+
+def test_files_have_the_words_asked_for_however_short_the_samples_are(ranker: Ranker) -> None:
+    blocks = tuple(TextBlock(part) for part in LONG.text.split("\n\n"))
+    file = Document.from_parsed("a.txt", ParsedDocument(blocks))
+    sentences = source_sentences(file, SentenceSplitter.default())
+    sampled = Sampled(sentences[3].text, (sentences[3].text,) * 3)
+    selected = SentenceSelector(ranker).select(file, sentences, "en", 60, sampled)
+    assert 42 <= sum(len(text.split()) for _, text in selected) <= 66
