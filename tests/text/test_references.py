@@ -24,6 +24,7 @@ def test_lists_figures_and_editions_are_left_out_of_a_summary(sentence: str) -> 
     ("sentence", "language"),
     [
         ("Das zeigt die folgende Tabelle.", "de"),
+        ("Mit diesen beiden Schaltflächen wird der Ausschnitt gewählt.", "de"),
         ("Символы показаны в следующей таблице.", "ru"),
         ("下表列出所有选项。", "zh"),
         ("Les options suivantes sont connues.", "fr"),
