@@ -77,10 +77,13 @@ def test_a_stream_yields_each_result_before_the_next_document_is_read(summarizer
 def test_lengths_are_in_words_or_relative(summarizer: Summarizer) -> None:
     texts = [story(number, 40) for number in range(8)]
 
-    def words(length: Any) -> float:  # noqa: ANN401 - a length
-        return sum(len(result.text.split()) for result in summarizer.summarize(texts, length=length)) / len(texts)
+    def words(length: Any, mode: Any = None) -> float:  # noqa: ANN401 - a length, a literal
+        results = summarizer.summarize(texts, length=length, mode=mode)
+        return sum(len(result.text.split()) for result in results) / len(texts)
 
-    assert words("short") < words("medium") == words(None)
+    assert words("medium") == words(None)
+    assert words("short") < words("long")
+    assert words("short", "extractive") < words("medium", "extractive")
     assert words(3) < words(12)
     assert summarizer.summarize(texts[0], length=1000).text == " ".join(texts[0].split())
     result = summarizer.summarize(texts[0], length="3s", mode="extractive")
