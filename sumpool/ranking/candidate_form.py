@@ -26,9 +26,10 @@ def whole_sentences(
         language: Code of their language.
 
     Returns:
-        All candidates if there are too few others.
+        All candidates if there are too few others, or not more words than the target asks for.
     """
-    if language in UNSPACED:
+    is_short = target is not None and not target.in_sentences and _words(candidates) <= target.maximum
+    if language in UNSPACED or is_short:
         return list(candidates)
     whole = [(index, text) for index, text in _tidy(candidates) if not sentence_faults(text, language)]
     if _words(whole) < MIN_WORDS:
