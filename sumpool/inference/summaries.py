@@ -77,6 +77,8 @@ def generate_summaries(
             if chunked.unlearnt and chunked.chunks:
                 report(Progress("summarize", done, total, note=f"{chunked.document.id}: {chunked.unlearnt}"))
         for chunked, generated, seconds in _generate(group, generator, config.batch_tokens, check, lock):
+            if config.repair:
+                generated = [_repaired(part, chunked, loaded.splitter) for part in generated]
             summary = _summary(chunked, generated, seconds, extractor, loaded.splitter, choose)
             done += 1
             if summary.extraction.cause:
@@ -137,7 +139,6 @@ def _summary(
 ) -> Summary:
     """Take the written summary of a document, or the extracted sentences instead."""
     start = time.perf_counter()
-    generated = [_repaired(part, chunked, splitter) for part in generated]
     text = generated[0].text if generated else ""
     # mode auto prefers whole sentences of documents with a structure, whatever is generated
     is_kept = not (extractor.may_extract and chunked.document.blocks)

@@ -104,4 +104,5 @@ def to_decoding_config(generation: GenerationSettings, target_length: int) -> De
         begin_with=() if forced_bos is None else (forced_bos,),
         no_repeat_words=0,
         no_repeat_tokens=generation.no_repeat_ngram_size,
+        repair=False,
     )

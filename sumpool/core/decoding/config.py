@@ -66,6 +66,9 @@ class DecodingConfig(Settings):
     """Sentences that a generated summary may have: `facts`, those whose numbers, names and negations are in the source
     sentences that they copy; `spans`, those of them without three neighbouring words that the document does not have in
     this order. The others are replaced by the source sentence that they copy most of, or dropped."""
+    repair: bool = True
+    """Repair generated text to whole sentences: capitals, paired brackets and quotation marks, no trailing fragment;
+    false leaves it as it is, as imported models require."""
     samples: int = Field(8, ge=1, le=64)
     """Number of summaries sampled from the model in the modes extractive and auto, and with `mbr`."""
     temperature: float = Field(0.7, gt=0)
