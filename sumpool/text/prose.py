@@ -63,7 +63,7 @@ _POINTERS = (
     r"(?:figure|table|fig\.|listing|example) \d",
     r".*\bplease (?:also )?(?:refer|see|consult|read|visit|contact|report|send)\b|.*\u8bf7\u53c2[\u9605\u8003\u89c1]",
     r"(?:can|may|must|will|shall|should|is|are|has|have|does|was|were) (?:not )?[a-z]+\b(?![^.!]*\?)",
-    r"(?:section|chapter|appendix) (?:\d|[A-Z]\b)|you are receiving this\b",
+    r"(?:section|chapter|appendix) (?:\d|[A-Z]\b)|you are receiving this\b|patch(?:es)? (?:by|from)\b",
     r"in there\b|look at\b|(?:more )?information (?:on|about) .{1,60} (?:is|can be)\b",
     r"you (?:should|may want to|might want to) (?:read|work|see|look|consult|have read)\b",
 )

@@ -67,6 +67,8 @@ _CONNECTIVES = re.compile(
     r"|to (?:do|achieve) (?:so|this|that|these)\b|even so|if not|luckily|alternatively|hopefully|anyway|here\b"
     r"|well,|ok,"
     r"|(?:if|when|because|since|while|although|unless|once|using|with|without) (?:it|they|this|that|these|those)\b"
+    r"|(?:except|apart|aside|besides|unlike|like)\b[^,]*, (?:they|it|these|those)\b"
+    r"|(?:use|run|call|put|set|make|give|add|try|do) (?:it|them|this|these)\b"
     r"|there (?:is|are) (?:also|other|another|two other)|most of (?:these|them)"
     r"|(?:some|all|many|each|one|none|neither|either|both) of (?:these|those|them|the two)"
     r"|(?:stattdessen|hingegen|zusätzlich|gleichzeitig|ebenfalls|letztere\w*|infolgedessen)\b"

@@ -69,6 +69,8 @@ def test_statements_are_prose(sentence: str, language: str) -> None:
         "The host " + "and the gateway " * 20 + "send it.",
         "The numbers of the host are ranging from.",
         "For the names of the hosts, see the other file.",
+        "Patch by the maintainer of the host.",
+        "Более подробную информацию об этом можно получить в разделе Узлы.",
         "Can stand in for the host of the network.",
         "Section 3 describes the host of the network.",
         "You are receiving this message as a subscriber of the list.",

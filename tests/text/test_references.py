@@ -60,6 +60,8 @@ def test_whole_sentences_refer_to_nothing(sentence: str) -> None:
         "Stattdessen werden die Kinder abgelegt.",
         "As a result the packet is lost.",
         "The host uses such gateways.",
+        "Except for the last two, they are fields of the file.",
+        "Use it for the packets of the host.",
     ],
 )
 def test_connectives_and_demonstratives_go_on(sentence: str) -> None:
