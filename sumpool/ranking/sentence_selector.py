@@ -4,6 +4,7 @@ Licences, lists of changes and texts in other languages than the ranker's, and a
 ranked by rules, see `sentence_ranking`. Nothing here imports torch or nltk.
 """
 
+import re
 from collections.abc import Sequence
 from dataclasses import replace
 from importlib import import_module
@@ -37,6 +38,9 @@ from sumpool.text.prose import PROSE_KINDS
 
 _MIN_WORDS = 7
 """Words of a sentence that the ranker selects, at least."""
+_ABSTRACT_HEADING = re.compile(r"abstract|executive summary|zusammenfassung|kurzfassung|r\u00e9sum\u00e9|resumen", re.I)
+_ABSTRACT = re.compile(r"Abstract\b|ABSTRACT\b")
+"""Start of the paragraph of an abstract."""
 _ENOUGH = 2.0
 """Words of longer sentences, relative to those of a summary, that make short ones unnecessary."""
 
@@ -122,6 +126,7 @@ class SentenceSelector:
             else:
                 agreement = None if sampled is None else _agreement(candidates, sampled)
                 scores = self.ranker.score(replace(features, agreement=agreement))
+                scores += np.ptp(scores) * _in_abstract(candidates, sentences)
                 best_first = select(candidates, _without_short(candidates, scores, words), words, language)
         places = sorted(best_first)
         if is_plain and not target:
@@ -146,6 +151,17 @@ def _whole(
     by_index = {item.index: item for item in candidates}
     whole = whole_sentences([(item.index, item.text) for item in candidates], target, language)
     return [replace(by_index[index], text=text) for index, text in whole]
+
+
+def _in_abstract(candidates: Sequence[CandidateSentence], sentences: Sequence[SourceSentence]) -> NDArray[np.bool_]:
+    """Return whether each candidate is in an abstract of the authors, which the ranker has never seen in a document."""
+    blocks = {sentence.block: sentence.text for sentence in reversed(sentences)}
+    return np.array(
+        [
+            bool(_ABSTRACT_HEADING.fullmatch(item.section) or _ABSTRACT.match(blocks[sentences[item.index].block]))
+            for item in candidates
+        ]
+    )
 
 
 def _select_by_agreement(

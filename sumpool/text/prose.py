@@ -37,8 +37,9 @@ _LABEL = re.compile(
     r"|OVERVIEW)"
     r"\s*[:.\u2013\u2014-]?|(?:Note|Warning|Important|Caution|Tip|Abstract|Summary|Remark)\s*[:.\u2013\u2014-])\s+"
     r"(?=[\"\u201c(]?[A-Z])"
+    r"|^Abstract (?=(?:In|We|This|The|It|An?|Our|To|For|With|As|There|These|Here)\b)"
 )
-"""Label in capitals or before a colon, at the start of a sentence."""
+"""Label in capitals or before a colon, or the label Abstract, at the start of a sentence."""
 _MARKUP = re.compile(r"(\*\*|__|``?)(?=\S)(.+?)(?<=\S)\1")
 _TERMINAL = re.compile(r"[.!\u2026\u3002\uff01\uff0e\uff61][\"'\u201d\u2019\u00bb\u00ab\u201c)\]\u300d\u300f\uff09]*$")
 _UNFINISHED = re.compile(r"\b(?:an?|and|as|by|for|from|of|or|than|the|to|und|oder|der|die|von|und|et|de|les?)\.$")

@@ -80,6 +80,16 @@ LONG = Document("a.txt", "\n\n".join(story(number, 8) for number in range(6)))
 SENTENCES = source_sentences(LONG, SentenceSplitter.default())
 
 
+def test_the_abstract_of_the_authors_is_preferred(ranker: Ranker) -> None:
+    abstract = "Abstract In this vignette, the weather of the islands is measured with a barometer."
+    texts = [*(story(number, 8) for number in range(6)), abstract, story(7, 8)]
+    blocks = tuple(TextBlock(text, "paragraph") for text in texts)
+    document = Document.from_parsed("-", ParsedDocument(blocks))
+    sentences = source_sentences(document, SentenceSplitter.default())
+    selected = [text for _, text in SentenceSelector(ranker).select(document, sentences, "en", 16)]
+    assert abstract.removeprefix("Abstract ") in selected
+
+
 @pytest.mark.parametrize("words", [30, 90])
 def test_a_ranker_selects_within_the_words(ranker: Ranker, words: int) -> None:
     selected = SentenceSelector(ranker).select(LONG, SENTENCES, "en", words)

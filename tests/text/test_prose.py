@@ -134,6 +134,8 @@ def test_a_sentence_that_refers_to_another_depends_on_it(sentence: str, language
         ("NOTE: The host waits.", "The host waits."),
         ("INCOMPATIBILITY Dropped support for Python.", "Dropped support for Python."),
         ("Abstract. The paper is about rain.", "The paper is about rain."),
+        ("Abstract We measure rain.", "We measure rain."),
+        ("Abstract syntax is a notation.", "Abstract syntax is a notation."),
         ("Note that the host waits.", "Note that the host waits."),
         ("NASA Langley flies.", "NASA Langley flies."),
     ],
