@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 from sumpool.documents.document import Document
 from sumpool.documents.source_sentences import SourceSentence
 from sumpool.ranking.candidates import CandidateSentence, Genre, find_candidates
+from sumpool.ranking.openings import name_line
 from sumpool.ranking.word_features import content_prefixes, split_words
 from sumpool.text.language import ENGLISH, word_count
 from sumpool.text.prose import PROSE_KINDS
@@ -37,12 +38,20 @@ def summary_candidates(
 ) -> list[CandidateSentence]:
     """Return the sentences that a summary may consist of.
 
-    Those of documents with blocks or marked headings are whole statements that stand alone, see `find_candidates`. In a
-    text without any, such as prepared data, all sentences of prose are candidates: cleaning has left nothing else.
+    Those of documents with blocks or marked headings, and of the text of manual pages, are whole statements that stand
+    alone, see `find_candidates`. In other texts, such as prepared data, all sentences of prose are candidates: cleaning
+    has left nothing else.
     """
-    if document.blocks or genre or any(item.kind == "heading" and item.text.startswith("#") for item in sentences):
+    is_marked = any(item.kind == "heading" and item.text.startswith("#") for item in sentences)
+    if document.blocks or genre or is_marked or _is_manual_page(sentences, language):
         return find_candidates(document, sentences, language, genre)
     return prose_candidates(sentences)
+
+
+def _is_manual_page(sentences: Sequence[SourceSentence], language: str) -> bool:
+    """Return whether the first sentence of prose names and describes the subject, as in manual pages."""
+    first = next((item.text for item in sentences if item.kind in PROSE_KINDS), "")
+    return bool(name_line(first, language))
 
 
 def prose_candidates(sentences: Sequence[SourceSentence]) -> list[CandidateSentence]:

@@ -90,6 +90,15 @@ def test_the_abstract_of_the_authors_is_preferred(ranker: Ranker) -> None:
     assert abstract.removeprefix("Abstract ") in selected
 
 
+def test_the_name_line_of_a_manual_page_in_plain_text_is_selected(ranker: Ranker) -> None:
+    page = Document(
+        "-", "NAME\nship - send packets to a host\n\nDESCRIPTION\n" + "\n\n".join(map(story, range(3), [8] * 3))
+    )
+    sentences = source_sentences(page, SentenceSplitter.default())
+    selected = SentenceSelector(ranker).select(page, sentences, "en", 40)
+    assert selected[0][1] == "ship - send packets to a host."
+
+
 @pytest.mark.parametrize("words", [30, 90])
 def test_a_ranker_selects_within_the_words(ranker: Ranker, words: int) -> None:
     selected = SentenceSelector(ranker).select(LONG, SENTENCES, "en", words)
