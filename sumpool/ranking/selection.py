@@ -19,7 +19,7 @@ REDUNDANCY: Final = 0.15
 """Penalty of a sentence whose content words are all in the selected ones, in units of the score."""
 _MIN_WORDS = 4
 """Words of a sentence of prose."""
-_OVERRUN = 1.1
+OVERRUN: Final = 1.1
 """Words of a selection at most, relative to the budget."""
 
 
@@ -70,7 +70,7 @@ def select(
     language: str = ENGLISH,
     *,
     redundancy: float = REDUNDANCY,
-    overrun: float = _OVERRUN,
+    overrun: float = OVERRUN,
 ) -> list[int]:
     """Select candidates greedily by score less redundancy, until the budget is filled.
 
@@ -88,6 +88,33 @@ def select(
         Indices of the selected candidates, best first.
     """
     content = [frozenset(content_prefixes(split_words(item.text, language), language)) for item in candidates]
+    return fill_budget(candidates, scores, content, words, redundancy=redundancy, overrun=overrun)
+
+
+def fill_budget(
+    candidates: Sequence[CandidateSentence],
+    scores: NDArray[np.float64],
+    content: Sequence[frozenset[str]],
+    words: int,
+    *,
+    redundancy: float,
+    overrun: float = OVERRUN,
+    minimum: float = -math.inf,
+) -> list[int]:
+    """Select candidates greedily by score less redundancy, each with the predecessors that it refers to.
+
+    Args:
+        candidates: The candidates.
+        scores: Their scores.
+        content: Content words of each candidate.
+        words: Words of the selection; the best candidate is selected even if it is longer.
+        redundancy: Penalty of a sentence whose content words are all in the selected ones, in units of the score.
+        overrun: Words of the selection at most, relative to `words`.
+        minimum: Score less redundancy of a further candidate at least, once half of the words are selected.
+
+    Returns:
+        Indices of the selected candidates, best first.
+    """
     sizes = [word_count(candidate.text) for candidate in candidates]
     units = [_unit(candidates, index) for index in range(len(candidates))]
     means = [float(np.mean([scores[member] for member in unit])) for unit in units]
@@ -106,7 +133,7 @@ def select(
             score = means[index] - redundancy * overlap**2
             if score > best_score:
                 best, best_score = index, score
-        if best < 0:
+        if best < 0 or (best_score < minimum and used >= words / 2):
             return selected
         members = [member for member in reversed(units[best]) if member not in selected]
         selected += members

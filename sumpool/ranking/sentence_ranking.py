@@ -15,6 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sumpool.ranking.candidates import CandidateSentence, Genre, heading_is
+from sumpool.ranking.selection import fill_budget
 from sumpool.text.language import languages, word_count
 from sumpool.text.word_graph import WordGraph
 from sumpool.text.words import ContentWords
@@ -49,8 +50,6 @@ _REDUNDANCY = 4.0
 """Penalty of a sentence whose content words are all in the selected ones."""
 MIN_SCORE = 1.8
 """Score of a sentence that is worth its words."""
-_OVERRUN = 1.1
-"""Words of a selection at most, relative to the budget."""
 _ASIDES = re.compile(r"[(\[\u2014\uff08]| - |\be\.g\.|\bi\.e\.|\bz\. ?B\.|\bfor example\b|\bfor instance\b", re.I)
 _REFERENCE = re.compile(
     r"(?<=\w )(?:this|these|those|such|above|below|following|previous|here|[Aa]ppendix)\b"
@@ -134,33 +133,7 @@ def select(
     """
     tokenize = ContentWords(language)
     content = [frozenset(tokenize(candidate.text)) for candidate in candidates]
-    sizes = [word_count(candidate.text) for candidate in candidates]
-    selected: set[int] = set()
-    covered: frozenset[str] = frozenset()
-    units = [_unit(candidates, index) for index in range(len(candidates))]
-    while True:
-        used = sum(sizes[index] for index in selected)
-        best, best_score = -1, -math.inf
-        for index, unit in enumerate(units):
-            new = [member for member in unit if member not in selected]
-            if not new or (selected and used + sum(sizes[member] for member in new) > _OVERRUN * words):
-                continue
-            overlap = len(content[index] & covered) / max(len(content[index]), 1)
-            score = float(np.mean([scores[member] for member in unit])) - _REDUNDANCY * overlap**2
-            if score > best_score:
-                best, best_score = index, score
-        if best < 0 or (best_score < minimum and used >= words / 2):
-            return sorted(selected)
-        selected.update(units[best])
-        covered = covered.union(*(content[member] for member in units[best]))
-
-
-def _unit(candidates: Sequence[CandidateSentence], index: int) -> list[int]:
-    """Return a candidate and the predecessors that it refers to."""
-    unit = [index]
-    while (predecessor := candidates[unit[-1]].predecessor) is not None:
-        unit.append(predecessor)
-    return unit
+    return sorted(fill_budget(candidates, scores, content, words, redundancy=_REDUNDANCY, minimum=minimum))
 
 
 def _centrality(words: Sequence[Sequence[str]]) -> Scores:
