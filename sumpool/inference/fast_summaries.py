@@ -174,12 +174,11 @@ def _summarize(document: Document, model: FastModel) -> Summary:
 
 def target_of(length: str, text: str) -> LengthTarget | None:
     """Return the length that a setting asks for; None for the usual one."""
-    amount, unit = parse_length(length)
-    if unit == "usual" and amount == 1:
+    parsed = parse_length(length)
+    if parsed == (1, "usual"):
         return None
-    words = word_count(text) if unit in ("share", "usual") else 0
-    factor = {"words": 1.0, "sentences": 1.0, "share": words, "usual": usual_words(words)}[unit]
-    return LengthTarget(max(1, round(amount * factor)), unit == "sentences", 0)
+    words = word_count(text)
+    return LengthTarget(parsed.resolve(words, usual_words(words)), parsed.unit == "sentences", 0)
 
 
 def _language(folder: Path) -> str:

@@ -19,16 +19,15 @@ def length_targets(loaded: LoadedModel) -> Callable[[str], LengthTarget | None]:
 
     A share refers to the words of the document. The function returns None if the length is the usual one.
     """
-    amount, unit = parse_length(loaded.recipe.summarize.length)
-    if unit == "usual" and amount == 1:
+    length = parse_length(loaded.recipe.summarize.length)
+    if length == (1, "usual"):
         return lambda _: None
     per_word = tokens_per_word(loaded)
     minimum, maximum, expected = loaded.lengths
     usual = (expected or (minimum + maximum) / 2) / per_word  # words
 
     def target(text: str) -> LengthTarget:
-        factor = {"words": 1.0, "sentences": 1.0, "share": word_count(text), "usual": usual}[unit]
-        resolved = LengthTarget(max(1, round(amount * factor)), unit == "sentences", 0)
+        resolved = LengthTarget(length.resolve(word_count(text), usual), length.unit == "sentences", 0)
         return replace(resolved, tokens=round(resolved.words * per_word))
 
     return target

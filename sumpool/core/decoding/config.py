@@ -27,6 +27,16 @@ class SummaryLength(NamedTuple):
     amount: float
     unit: LengthUnit
 
+    def resolve(self, document_words: int, usual_words: float) -> int:
+        """Return the number of words, or of sentences if that is the unit: at least 1.
+
+        Args:
+            document_words: Words of the document, which a share refers to.
+            usual_words: Words of a summary of the usual length.
+        """
+        factors = {"words": 1.0, "sentences": 1.0, "share": document_words, "usual": usual_words}
+        return max(1, round(self.amount * factors[self.unit]))
+
 
 def parse_length(text: str) -> SummaryLength:
     """Parse a length such as "150w".
@@ -68,7 +78,8 @@ class DecodingConfig(Settings):
     this order. The others are replaced by the source sentence that they copy most of, or dropped."""
     repair: bool = True
     """Repair generated text to whole sentences: capitals, paired brackets and quotation marks, no trailing fragment;
-    false leaves it as it is, as imported models require."""
+    false leaves it as it is, as imported models require. Candidates of `mbr` and `factuality` are repaired in any
+    case."""
     samples: int = Field(8, ge=1, le=64)
     """Number of summaries sampled from the model in the modes extractive and auto, and with `mbr`."""
     temperature: float = Field(0.7, gt=0)

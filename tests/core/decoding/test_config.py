@@ -25,6 +25,13 @@ def test_lengths_have_units(text: str, amount: float, unit: str) -> None:
     assert DecodingConfig(length=text).length == text
 
 
+@pytest.mark.parametrize(
+    ("text", "resolved"), [("150w", 150), ("5s", 5), ("10%", 200), ("0.01%", 1), ("long", 120), ("short", 30)]
+)
+def test_lengths_resolve_to_words_or_sentences(text: str, resolved: int) -> None:
+    assert parse_length(text).resolve(document_words=2000, usual_words=60) == resolved
+
+
 @pytest.mark.parametrize("text", ["", "150", "0w", "1.5w", "0s", "101%", "0%", "-5w", "5 s", "tiny", "1e3w", "\u0665w"])
 def test_other_lengths_are_errors(text: str) -> None:
     message = (
