@@ -60,7 +60,7 @@ def train_ranker(run: Path, recipe: Recipe, prepared: Path, *, report: Report, c
         return
     report(Progress("rank: fit"))
     ranker = fit_ranker(examples, config)
-    # 2. Let it learn to heed summaries that the model samples from documents that neither has seen.
+    # 2. Train its features of agreement with summaries sampled from documents that neither has seen.
     unseen = spread_examples(Texts.open(prepared, "validation"), config.agreement_documents)
     if unseen and recipe.summarize.mode != "abstractive":
         loaded = load_for_generation(run, ["summarize.mode=extractive"])

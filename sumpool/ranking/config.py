@@ -44,7 +44,7 @@ class RankingConfig(Settings):
     boosting: BoostingConfig = BoostingConfig()
     """Trees over structure and words."""
     agreement_documents: int = Field(100, ge=0)
-    """Validation documents at most whose sampled summaries the ranker learns to heed, after the model has sampled them;
-    none if `summarize.mode` is abstractive."""
+    """Validation documents at most with sampled summaries, agreement with which the ranker learns as features; none if
+    `summarize.mode` is abstractive."""
     agreement: BoostingConfig = BoostingConfig(trees=100, leaves=6, learning_rate=0.05, min_rows=400)
     """Trees over their score and the agreement with sampled summaries."""

@@ -111,9 +111,8 @@ def repair_text(sentences: Sequence[str], language: str = ENGLISH, document: str
     """Repair the sentences of a written text, and drop those that cannot be repaired.
 
     List marks and loose ends are removed, capitals and full stops added, open brackets cut off, and connectives where
-    the sentence before is missing. Sentences are dropped
-    that are headings, numbers, comments or parts of others, or that refer to a predecessor that is missing. A trailing
-    fragment is dropped, unless it is all there is.
+    the sentence before is missing. Sentences are dropped that are headings, numbers, comments or parts of others, or
+    that refer to a predecessor that is missing. A trailing fragment is dropped, unless it is all there is.
 
     Args:
         sentences: The sentences in order; fragments of any kind are allowed.
