@@ -1,23 +1,27 @@
 # make demo        summarises three RFCs of the test split with the shipped model (a minute)
 # make quickstart  trains a small model on the bundled RFCs, summarises others, prints ROUGE (about 8 minutes)
 # make test        lint, types, import rule, tests
+# make torture     the figures of docs/reliability.md, with thousands of damaged files and kills (hours; ID=B1 for one)
 # make browser-test  tests of the HTML pages in Chromium, which Debian's packages install (two minutes)
 # make docs        the documentation as an offline site in site/
 # make dist        wheel and source archive in dist/
 # All create .venv first if it is missing or out of date. Variables:
 #   SET="train.steps=20 train.learning_rate=1e-3"   settings of the quickstart's recipe to change
 #   RUN=runs/mine                                   another folder for the quickstart's run
+#   SCALE=0.1                                       factor of the counts of `make torture`
 #   PYTHON=python3.12                               the Python (3.11 or newer) that .venv is created with
 
 RUN ?= runs/quickstart
 SET ?=
+ID ?=
+SCALE ?= 1
 CANDIDATES := python3 python3.14 python3.13 python3.12 python3.11
 PYTHON ?= $(shell for python in $(CANDIDATES); do \
 	$$python -c 'import sys, venv, ensurepip; sys.exit(sys.version_info < (3, 11))' 2>/dev/null && echo $$python && break; done)
 BIN := .venv/bin
 PIP := $(BIN)/python -m pip --disable-pip-version-check install --quiet --constraint constraints.txt --editable
 
-.PHONY: demo quickstart test browser-test lint docs dist clean
+.PHONY: demo quickstart test torture browser-test lint docs dist clean
 
 demo: .venv/installed
 	$(BIN)/sumpool prepare quickstart
@@ -31,6 +35,9 @@ quickstart: .venv/installed
 # The tests of a file run in one process, because they share fixtures.
 test: lint
 	OMP_NUM_THREADS=1 $(BIN)/python -m pytest --numprocesses auto --dist loadfile
+
+torture: lint
+	OMP_NUM_THREADS=1 $(BIN)/python -m tests.torture $(ID) --scale $(SCALE)
 
 # Skipped where chromium is missing and cannot be installed.
 browser-test: .venv/installed-browser

@@ -109,7 +109,11 @@ def story(number: int, sentences: int) -> str:
 @pytest.fixture(scope="session")
 def run_folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A folder that loads; whoever changes it takes a copy."""
-    folder = tmp_path_factory.mktemp("runs") / "random"
+    return write_run(tmp_path_factory.mktemp("runs") / "random")
+
+
+def write_run(folder: Path) -> Path:
+    """Write a run of a small model with random weights into a new folder."""
     folder.mkdir()
     (folder / "recipe.yaml").write_text(RECIPE)
     texts = [story(number, 40) for number in range(20)]

@@ -1,0 +1,46 @@
+"""Figures of reliability: one module each, whose name begins with the identifier in lower case.
+
+A module has the constants of `Figure` and a function `measure(count, folder)`, which repeats its check `count` times in
+an empty folder. Random choices come from a seeded generator, so that a count always makes the same choices.
+"""
+
+from importlib import import_module
+from pathlib import Path
+from typing import NamedTuple, Protocol, cast
+
+
+class Measured(NamedTuple):
+    """Result of a check.
+
+    Attributes:
+        text: The measured values, for the table.
+        is_met: Whether they meet the figure.
+        cases: Number of cases.
+    """
+
+    text: str
+    is_met: bool
+    cases: int
+
+
+class Figure(Protocol):
+    """Module of a figure."""
+
+    ID: str
+    """Identifier, such as "B1"."""
+    FIGURE: str
+    """Figure to meet."""
+    NIGHT: int
+    """Count of `make torture`."""
+    QUICK: int
+    """Count of the test, which takes a few seconds."""
+
+    def measure(self, count: int, folder: Path) -> Measured:
+        """Repeat the check in an empty folder."""
+        ...
+
+
+def figures() -> list[Figure]:
+    """Import the modules of all figures, in order of their identifiers."""
+    paths = sorted(Path(__file__).parent.glob("[a-h][0-9]_*.py"))
+    return [cast(Figure, import_module(f"tests.torture.{path.stem}")) for path in paths]

@@ -1,0 +1,17 @@
+from pathlib import Path
+
+import pytest
+
+from tests.torture.figures import Figure, figures
+
+
+@pytest.mark.parametrize("figure", figures(), ids=lambda figure: figure.ID)
+def test_figures_are_met(figure: Figure, tmp_path: Path) -> None:
+    measured = figure.measure(figure.QUICK, tmp_path)
+    assert measured.is_met, f"{figure.FIGURE}: {measured.text}"
+    assert measured.cases >= figure.QUICK
+
+
+def test_files_are_named_by_identifiers() -> None:
+    for figure in figures():
+        assert Path(str(figure.__file__)).name.startswith(f"{figure.ID.lower()}_")  # type: ignore[attr-defined]
