@@ -98,7 +98,7 @@ class PointerOutput(Output):
         keys = source
         if pooling_weights is not None:
             keys = memory.with_states(self.project_source(zero_padding(memory.states, memory.mask)))
-        shifted = [F.pad(ids, (distance, -distance), value=self.pad) for distance in (1, 2)]
+        shifted = [F.pad(ids, (distance, 0), value=self.pad)[:, : ids.size(1)] for distance in (1, 2)]
         preceding = self._project_preceding(torch.stack(shifted, dim=-1))  # (batch, length, 2 * preceding)
         if pooling_weights is not None:
             preceding = pooling_weights.to(preceding.dtype) @ preceding

@@ -46,9 +46,10 @@ def naive(head: PointerOutput, tokens: Tokens, ids: Tensor, states: Tensor, hist
     return torch.stack(rows)
 
 
-def test_equals_the_mixture_by_hand(make_tokens: Callable[..., Tokens]) -> None:
-    head, tokens = make_head(), make_tokens(12)
-    ids = torch.randint(5, 12, (1, 12))
+@pytest.mark.parametrize("length", [12, 2, 1])
+def test_equals_the_mixture_by_hand(length: int, make_tokens: Callable[..., Tokens]) -> None:
+    head, tokens = make_head(), make_tokens(length)
+    ids = torch.randint(5, 12, (1, length))
     states = torch.randn(1, 4, 16, dtype=torch.float64)
     history = torch.randint(5, 12, (1, 4, 2))
     log_probs = head(states, history, head.precompute(ids, project(head, tokens), tokens, ()))
