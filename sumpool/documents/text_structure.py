@@ -125,7 +125,7 @@ def _line_kind(group: Sequence[_Line], index: int) -> tuple[TextBlockKind, int]:
         return "paragraph" if len(text.strip()) < 2 else "heading", 1 if "=" in text else 2
     if _ROW.match(text):
         return "table_row", 0
-    if (index == 0 or all(_HASHES.match(line.text) for line in group[:index])) and _is_capitals(text):
+    if (index == 0 or _HASHES.match(group[index - 1].text)) and _is_capitals(text):
         return "heading", 1
     if _ITEM.match(text) and (index == 0 or not text.lstrip().startswith("o ")):
         return "list_item", 0
