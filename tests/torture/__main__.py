@@ -7,6 +7,7 @@ import time
 from pathlib import Path
 
 from tests.torture.figures import Figure, figures
+from tests.torture.tested import TESTED
 
 _HEAD = "| id | figure | measured | cases | seconds | met |\n|---|---|---|---|---|---|\n"
 
@@ -18,12 +19,11 @@ def main() -> int:
     parser.add_argument("--scale", type=float, default=1.0, help="factor of the counts of a night")
     parser.add_argument("--markdown", type=Path, help="file for the table")
     options = parser.parse_args()
-    selected = [figure for figure in figures() if not options.id or figure.ID in options.id]
+    known: list[Figure] = sorted([*figures(), *TESTED], key=lambda figure: figure.ID)
+    selected = [figure for figure in known if not options.id or figure.ID in options.id]
     missing = set(options.id) - {figure.ID for figure in selected}
     if missing:
-        parser.error(
-            f"id must be one of {', '.join(figure.ID for figure in figures())}, got {', '.join(sorted(missing))}"
-        )
+        parser.error(f"id must be one of {', '.join(figure.ID for figure in known)}, got {', '.join(sorted(missing))}")
     rows = []
     all_met = True
     for figure in selected:

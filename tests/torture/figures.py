@@ -41,6 +41,6 @@ class Figure(Protocol):
 
 
 def figures() -> list[Figure]:
-    """Import the modules of all figures, in order of their identifiers."""
+    """Import the modules of figures, in order of their identifiers."""
     paths = sorted(Path(__file__).parent.glob("[a-h][0-9]_*.py"))
     return [cast(Figure, import_module(f"tests.torture.{path.stem}")) for path in paths]

@@ -1,0 +1,48 @@
+"""Runs of the same seed in other processes, with another hash seed and working directory, and with two threads."""
+
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+from typing import Final
+
+from tests.torture.figures import Measured
+from tests.training.toy import trace
+
+ID: Final = "A7"
+FIGURE: Final = "same seed, other hash seed and directory: identical files; two threads: losses within 1e-5"
+NIGHT: Final = 10
+QUICK: Final = 1
+_ROOT = Path(__file__).parents[2]
+_TRAIN = """
+import sys
+from pathlib import Path
+import torch
+from tests.training.toy import CONFIG, DATA, new_model, new_run
+from sumpool.training.fit import fit
+torch.set_num_threads(int(sys.argv[2]))
+fit(new_model(), CONFIG, DATA, new_run(Path(sys.argv[1])))
+"""
+_TOLERANCE = 1e-5
+
+
+def measure(count: int, folder: Path) -> Measured:
+    """Train once with one thread, `count` times again, and once with two threads."""
+    expected = _train(folder, "first", 1)
+    same = sum(_train(folder, f"again{number}", 1) == expected for number in range(count))
+    threaded = _train(folder, "threads", 2)
+    pairs = zip(json.loads(expected["journal"]), json.loads(threaded["journal"]), strict=True)
+    error = max(abs(one["loss"] - other["loss"]) for one, other in pairs if "loss" in one)
+    text = f"{same} of {count} identical, two threads within {error:.0e}"
+    return Measured(text, same == count and error <= _TOLERANCE, count)
+
+
+def _train(folder: Path, name: str, threads: int) -> dict[str, str]:
+    """Train in a directory of its own, and return the content of the run folder."""
+    directory = folder / name
+    directory.mkdir()
+    environment = {**os.environ, "PYTHONPATH": str(_ROOT), "PYTHONHASHSEED": "random", "OMP_NUM_THREADS": str(threads)}
+    command = [sys.executable, "-c", _TRAIN, str(directory / "run"), str(threads)]
+    subprocess.run(command, cwd=directory, env=environment, check=True)
+    return trace(directory / "run")

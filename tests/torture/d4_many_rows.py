@@ -1,0 +1,51 @@
+"""A file of many rows, read, summarised and written as a stream."""
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+from typing import Final
+
+from tests.conftest import story, write_run
+from tests.torture.figures import Measured
+
+ID: Final = "D4"
+FIGURE: Final = (
+    "rows summarised as a stream: memory grows by at most 50 MB from a hundredth of them to all; every row once"
+)
+NIGHT: Final = 100_000
+QUICK: Final = 200
+_TEXTS = 50
+_GROWTH = 50.0
+
+
+def measure(count: int, folder: Path) -> Measured:
+    """Summarise `count` rows, and a hundredth of them, each in a process of its own."""
+    run = write_run(folder / "run")
+    texts = [story(number, 2) for number in range(_TEXTS)]
+    peaks = []
+    is_whole = True
+    for rows in (max(count // 100, 1), count):
+        source, out = folder / f"{rows}.jsonl", folder / f"{rows}.out.jsonl"
+        with source.open("w") as lines:
+            for row in range(rows):
+                lines.write(json.dumps({"id": str(row), "document": texts[row % _TEXTS]}) + "\n")
+        peaks.append(_peak(source, out, run))
+        with out.open() as lines:
+            is_whole &= [json.loads(line)["id"] for line in lines] == list(map(str, range(rows)))
+    growth = peaks[1] - peaks[0]
+    text = f"{peaks[0]:.0f} MB, then {peaks[1]:.0f} MB" + ("" if is_whole else "; rows differ")
+    return Measured(text, is_whole and growth <= _GROWTH, count)
+
+
+def _peak(source: Path, out: Path, run: Path) -> float:
+    """Summarise a file without sampling, and return the peak of the process's memory in MB."""
+    settings = ["--set", "summarize.beams=1", "--set", "summarize.max_length=8", "--set", "summarize.min_length=0"]
+    code = (
+        "import resource, sys; from sumpool.cli.app import main\n"
+        "try: main()\n"
+        "finally: sys.stderr.write(f'\\n{resource.getrusage(resource.RUSAGE_SELF).ru_maxrss}')"
+    )
+    command = [sys.executable, "-c", code, "summarize", str(source), "--model", str(run), "--out", str(out), *settings]
+    finished = subprocess.run(command, capture_output=True, text=True, check=True)
+    return int(finished.stderr.splitlines()[-1]) / 1024

@@ -1,0 +1,76 @@
+"""Figures that tests of the suite assert; their rows run these tests."""
+
+import re
+import subprocess
+import sys
+from dataclasses import dataclass
+from pathlib import Path
+
+from tests.torture.figures import Measured
+
+ROOT = Path(__file__).parents[2]
+
+
+@dataclass
+class TestedFigure:
+    """Figure that tests assert.
+
+    Attributes:
+        ID: Identifier, as that of `Figure`.
+        FIGURE: Figure to meet.
+        tests: Files, folders and nodes for pytest.
+        NIGHT: 1: the tests have their own counts.
+        QUICK: 1.
+    """
+
+    ID: str
+    FIGURE: str
+    tests: tuple[str, ...]
+    NIGHT: int = 1
+    QUICK: int = 1
+
+    def measure(self, count: int, folder: Path) -> Measured:
+        """Run the tests in a process of its own."""
+        command = [sys.executable, "-m", "pytest", "-p", "no:cacheprovider", f"--basetemp={folder / 'tests'}"]
+        finished = subprocess.run([*command, *self.tests], cwd=ROOT, capture_output=True, text=True, check=False)
+        outcomes = {name: int(number) for number, name in re.findall(r"(\d+) (passed|failed|error)", finished.stdout)}
+        passed = outcomes.get("passed", 0)
+        text = f"{passed:,} of {sum(outcomes.values()):,} tests"
+        return Measured(text, finished.returncode == 0 and passed > 0, passed)
+
+
+TESTED: tuple[TestedFigure, ...] = (
+    TestedFigure(
+        "A3",
+        "a changed recipe, other data: refused by the names of the differences",
+        tuple(
+            f"tests/workflows/test_train.py::{name}"
+            for name in (
+                "test_a_changed_recipe_is_refused_by_the_names_of_its_changes",
+                "test_settings_that_no_update_depends_on_may_change",
+                "test_other_data_is_refused",
+                "test_the_same_data_in_another_place_is_the_same",
+            )
+        ),
+    ),
+    TestedFigure("B3", "no pickle, eval, exec, shell or extractall in the package", ("tests/test_source.py",)),
+    TestedFigure(
+        "E4",
+        "gradients of all own operations within 1e-5 in float64, 0 at padding",
+        ("tests/core/attention", "tests/core/pooling", "tests/core/output", "tests/core/cross_attention", "-k", "grad"),
+    ),
+    TestedFigure(
+        "F3", "killed worker processes: an error, no hang, no process left", ("tests/data/test_processes.py",)
+    ),
+    TestedFigure(
+        "F4",
+        "two runs in one folder: the second is refused, locks of killed processes are free",
+        (
+            "tests/io/test_lock.py",
+            "tests/runs/test_run_folder.py",
+            "tests/workflows/test_train.py",
+            "-k",
+            "second or one_too_many or lock or killed",
+        ),
+    ),
+)
