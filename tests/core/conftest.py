@@ -1,6 +1,6 @@
 """Documents of random states, with padding and batch mates."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 
 import pytest
 import torch
@@ -58,3 +58,14 @@ def row(tokens: Tokens, number: int) -> Tokens:
 def alone() -> Callable[[Tokens, int], Tokens]:
     """Function that takes one document out of its batch."""
     return row
+
+
+@pytest.fixture(params=["bf16", "autocast"])
+def half_precision(request: pytest.FixtureRequest) -> Iterator[torch.dtype]:
+    """Data type of weights and states for a test in half precision, under autocast if it is float32.
+
+    Products of float64 stay exact under autocast. Without instructions for bf16, torch emulates it.
+    """
+    is_autocast = request.param == "autocast"
+    with torch.autocast("cpu", torch.bfloat16, enabled=is_autocast):
+        yield torch.float32 if is_autocast else torch.bfloat16

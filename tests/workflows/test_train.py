@@ -101,6 +101,16 @@ def test_a_run_folder_holds_all_that_its_model_needs(run: Path) -> None:
     assert all(0 <= record["rouge1"] <= 100 for record in validations)
 
 
+@pytest.mark.parametrize("copies", ["source", "memory"])
+def test_summaries_of_a_validation_are_generated_in_bf16(
+    copies: str, tmp_path: Path, recipe_with: Callable[..., Recipe]
+) -> None:
+    changes = ("train.precision=bf16", "train.steps=1", f"model.output={{kind: pointer, copies: {copies}}}")
+    train(recipe_with(*changes), tmp_path / "run")
+    (validation,) = (record for record in journal_of(tmp_path / "run") if record["kind"] == "validation")
+    assert 0 <= validation["rouge1"] <= 100
+
+
 def test_the_model_card_says_what_the_model_is(run: Path) -> None:
     card = (run / "README.md").read_text()
     assert card.startswith("# toy\n")

@@ -9,6 +9,12 @@ def at_least_float32(values: Tensor) -> Tensor:
     return values.to(torch.promote_types(values.dtype, torch.float32))
 
 
+def matmul_exactly(left: Tensor, right: Tensor) -> Tensor:
+    """Multiply matrices in the precision of the left one, under autocast too, which would round the product."""
+    with torch.autocast(left.device.type, enabled=False):
+        return left @ right.to(left.dtype)
+
+
 def hash_uniform(indices: Tensor) -> Tensor:
     """Hash non-negative integers (...) to float32 in [0, 1), evenly spread and the same in every run.
 

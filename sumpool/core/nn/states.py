@@ -10,6 +10,7 @@ from torch import Tensor
 from torch.nn import functional as F
 
 from sumpool.core.nn.masking import zero_padding
+from sumpool.core.nn.numerics import at_least_float32, matmul_exactly
 from sumpool.core.tokens import Tokens
 
 
@@ -74,14 +75,16 @@ Mixtures = Sequence[Callable[[], Mixture]]
 def compose(mixtures: Mixtures, length: int) -> Tensor | None:
     """Compose poolings: weight of every source token in every state after the last one, (batch, keep, length).
 
+    Poolings may differ in the precision of their weights; products are in at least single precision.
+
     Args:
         mixtures: Weights of the poolings; None is returned where there are none.
         length: Number of states before the first pooling.
     """
     weights: Tensor | None = None
     for mixture in mixtures:
-        matrix = mixture().matrix(length if weights is None else weights.size(1))
-        weights = matrix if weights is None else matrix @ weights
+        matrix = at_least_float32(mixture().matrix(length if weights is None else weights.size(1)))
+        weights = matrix if weights is None else matmul_exactly(matrix, weights)
     return weights
 
 

@@ -19,7 +19,7 @@ from torch.nn import functional as F
 from sumpool.core.nn.cross_entropy import cross_entropy
 from sumpool.core.nn.layers import TiedProjection
 from sumpool.core.nn.masking import pad_id, zero_padding
-from sumpool.core.nn.numerics import at_least_float32
+from sumpool.core.nn.numerics import at_least_float32, matmul_exactly
 from sumpool.core.nn.states import Mixtures, compose
 from sumpool.core.output._base import Output, OutputConfig, Scores
 from sumpool.core.tokens import Tokens
@@ -112,7 +112,7 @@ class PointerOutput(Output):
         log_probs = generate + self._vocabulary(states)  # (batch, target, vocab)
         attention = self._attend(states, history, precomputed).softmax(-1).nan_to_num()  # (batch, target, keys)
         if "pooling_weights" in precomputed:
-            attention = attention @ precomputed["pooling_weights"].to(attention.dtype)  # (batch, target, length)
+            attention = matmul_exactly(attention, precomputed["pooling_weights"])  # (batch, target, length)
         ids = precomputed["ids"][:, None].expand_as(attention)
         # Sums of probabilities: below the smallest float a copy adds nothing to any sum of logarithms.
         copied = torch.zeros_like(log_probs).scatter_add_(-1, ids, attention).gather(-1, ids)
@@ -140,7 +140,7 @@ class PointerOutput(Output):
         _, copy = self._gate(states, precomputed)
         attention = self._attend(states, history, precomputed).softmax(-1).nan_to_num()  # (batch, target, keys)
         if "pooling_weights" in precomputed:
-            attention = attention @ precomputed["pooling_weights"].to(attention.dtype)  # (batch, target, length)
+            attention = matmul_exactly(attention, precomputed["pooling_weights"])  # (batch, target, length)
         log_prob = self.score(states, history, precomputed, target).log_prob
         posterior = attention * (copy - log_prob[..., None]).exp()
         return posterior.masked_fill(precomputed["ids"][:, None] != target[..., None], 0.0)
@@ -150,7 +150,7 @@ class PointerOutput(Output):
         match = precomputed["ids"][:, None] == target[..., None]  # (batch, target, length)
         weighted = attention
         if "pooling_weights" in precomputed:
-            weight = match.to(attention.dtype) @ precomputed["pooling_weights"].to(attention.dtype).transpose(1, 2)
+            weight = matmul_exactly(match.to(attention.dtype), precomputed["pooling_weights"].transpose(1, 2))
             match = weight > 0  # (batch, target, keys)
             weighted = attention + weight.masked_fill(~match, 1.0).log()
         match = match & precomputed["mask"][:, None]

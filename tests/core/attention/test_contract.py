@@ -160,3 +160,19 @@ def test_output_depends_on_position_gaps(variant: str, make_tokens: Callable[...
     mixed = attention(tokens.states, tokens.mask, tokens.positions)
     pooled = attention(tokens.states, tokens.mask, tokens.positions * 4)
     assert (pooled - mixed).abs().amax(-1).min() > 1e-6
+
+
+@pytest.mark.parametrize("variant", VARIANTS)
+def test_half_precision_agrees_with_float64(
+    variant: str, half_precision: torch.dtype, make_tokens: Callable[..., Tokens]
+) -> None:
+    attention, tokens = build(variant), make_tokens(40, 7)
+    expected = attention(tokens.states, tokens.mask, tokens.positions)
+    received = attention.attention_received(tokens.states, tokens.mask, tokens.positions, include_self=True)
+    states = tokens.states.to(half_precision)
+    mixed = attention.to(half_precision)(states, tokens.mask, tokens.positions)
+    torch.testing.assert_close(mixed[tokens.mask].double(), expected[tokens.mask], atol=0.05, rtol=0)
+    half_received = attention.attention_received(states, tokens.mask, tokens.positions, include_self=True)
+    torch.testing.assert_close(half_received.double(), received, atol=0.05, rtol=0)
+    mixed[tokens.mask].square().sum().backward()
+    assert all(parameter.grad.isfinite().all() for parameter in attention.parameters() if parameter.grad is not None)

@@ -81,3 +81,22 @@ def test_attention_weights_reproduce_the_output(kind: str, make_tokens: Callable
     value = split_heads(attention.key_value(zero_padding(tokens.states, tokens.mask)).chunk(2, dim=-1)[1], 4)
     expected = attention.out(merge_heads(weights @ value))
     torch.testing.assert_close(attention(queries, precomputed).states, expected, atol=1e-12, rtol=0)
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_half_precision_agrees_with_float64(
+    kind: str, half_precision: torch.dtype, make_tokens: Callable[..., Tokens]
+) -> None:
+    attention, queries, tokens = build(kind), torch.randn(3, 6, 16, dtype=torch.float64), make_tokens(40, 7, 0)
+    expected = attention(queries, precompute(attention, kind, tokens)).states
+    config = config_class("sumpool.core.cross_attention", kind)()
+    assert isinstance(config, CrossAttentionConfig)
+    torch.manual_seed(2)
+    encoder = config.build_memory_encoder(16).eval().to(half_precision)
+    half_tokens = tokens.with_states(tokens.states.to(half_precision))
+    precomputed = attention.to(half_precision).precompute(half_tokens, encoder(half_tokens))
+    mixed = attention(queries.to(half_precision), precomputed).states
+    torch.testing.assert_close(mixed.double(), expected, atol=0.05, rtol=0)
+    assert attention.attention_weights(queries.to(half_precision), precomputed, 40).isfinite().all()
+    mixed.square().sum().backward()
+    assert all(parameter.grad.isfinite().all() for parameter in attention.parameters() if parameter.grad is not None)

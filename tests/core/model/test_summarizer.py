@@ -38,7 +38,7 @@ def make_model(
         "source_length": 2000,
         "encoder": ENCODERS[encoder],
         "decoder": {"layers": 2, "cross_attention": CROSS_ATTENTIONS[cross_attention]},
-        "output": {"kind": output},
+        "output": {"kind": "pointer", "copies": "memory"} if output == "memory" else {"kind": output},
     }
     return SummarizationModel(ModelConfig.model_validate(settings), VOCAB).eval()
 
@@ -186,3 +186,29 @@ def test_documents_beyond_source_length_are_refused() -> None:
     ids, mask, sentences = make_documents(2001)
     with pytest.raises(ValueError, match=re.escape("length must be at most source_length = 2000, got 2001")):
         make_model().encode(ids, mask, sentences)
+
+
+@pytest.mark.parametrize("encoder", ENCODERS)
+@pytest.mark.parametrize(
+    ("output", "cross_attention"),
+    [("tied", "full"), ("memory", "full"), *(("pointer", kind) for kind in CROSS_ATTENTIONS)],
+)
+def test_half_precision_trains_scores_and_generates(
+    encoder: str, output: str, cross_attention: str, half_precision: torch.dtype
+) -> None:
+    model = make_model(encoder, output=output, cross_attention=cross_attention).train().to(half_precision)
+    documents, target = make_documents(40, 9), torch.randint(5, VOCAB, (2, 6))
+    scores, losses, _ = model(*documents, target, None, 0.1)
+    torch.stack([scores.nll, *losses.values()]).sum().backward()
+    for name, parameter in model.named_parameters():
+        assert parameter.grad is None or parameter.grad.isfinite().all(), name
+    with torch.inference_mode():
+        memory = model.eval().encode(*documents)
+        expected = model.score(memory, target).log_prob
+        state, last = model.start(memory, 1), torch.full((2,), BOS)
+        for position in range(6):
+            log_probs, state = model.step(last, state)
+            assert log_probs.dtype is torch.float32
+            last = target[:, position]
+            stepped = log_probs.gather(1, last[:, None]).squeeze(1)
+            torch.testing.assert_close(stepped.exp(), expected[:, position].exp(), atol=0.02, rtol=0)

@@ -1,6 +1,6 @@
 import torch
 
-from sumpool.core.nn.numerics import at_least_float32, hash_uniform, indices_of_true
+from sumpool.core.nn.numerics import at_least_float32, hash_uniform, indices_of_true, matmul_exactly
 
 
 def test_half_precision_is_widened_only() -> None:
@@ -8,6 +8,14 @@ def test_half_precision_is_widened_only() -> None:
         assert at_least_float32(torch.ones(2, dtype=given)).dtype == expected
     for exact in (torch.float32, torch.float64):
         assert at_least_float32(torch.ones(2, dtype=exact)).dtype == exact
+
+
+def test_products_are_exact_under_autocast() -> None:
+    left, right = torch.rand(2, 3, 4), torch.rand(2, 4, 5)
+    with torch.autocast("cpu", torch.bfloat16):
+        product = matmul_exactly(left, right.double())
+    assert product.dtype is torch.float32
+    assert torch.equal(product, left @ right)
 
 
 def test_hashes_are_uniform_and_reproducible() -> None:

@@ -6,7 +6,8 @@ import pytest
 import torch
 from torch import Tensor, nn
 
-from sumpool.core.output._base import Output, OutputConfig
+from sumpool.core.output._base import Output, OutputConfig, Scores
+from sumpool.core.pooling.funnel import FunnelPoolerConfig
 from sumpool.core.tokens import Tokens
 from sumpool.settings import config_class, kinds
 from sumpool.special_tokens import PAD
@@ -80,3 +81,36 @@ def test_every_parameter_gets_a_finite_gradient(kind: str, make_tokens: Callable
         assert parameter.grad is not None, name
         assert parameter.grad.isfinite().all(), name
         assert parameter.grad.abs().max() > 0, name
+
+
+@pytest.mark.parametrize("copies", ["source", "memory"])
+@pytest.mark.parametrize("kind", KINDS)
+def test_half_precision_agrees_with_float64(
+    kind: str, copies: str, half_precision: torch.dtype, make_tokens: Callable[..., Tokens]
+) -> None:
+    settings = {"copies": copies} if kind == "pointer" else {}
+    config = config_class("sumpool.core.output", kind).model_validate(settings)
+    assert isinstance(config, OutputConfig)
+    head, tokens = config.build(nn.Embedding(VOCAB, 16, padding_idx=PAD)), make_tokens(20, 5, 0)
+    nn.init.normal_(head.get_parameter("embedding.weight"), std=0.25)
+    ids, states, history, target = make_input(tokens)
+
+    def run(dtype: torch.dtype) -> tuple[Tensor, Scores, Tensor | None]:
+        head.to(dtype)
+        source = tokens.with_states(tokens.states.to(dtype))
+        memory = FunnelPoolerConfig(window=3, stride=2).build(nn.Embedding(VOCAB, 16))(source)
+        precomputed = head.precompute(ids, project(head, source), memory.tokens, [memory.mixture])
+        inputs = states.to(dtype), history, precomputed
+        return head(*inputs), head.score(*inputs, target, 0.1), head.copy_posterior(*inputs, target)
+
+    with torch.autocast("cpu", enabled=False):
+        log_probs, _, posterior = run(torch.float64)
+    half_log_probs, half_scores, half_posterior = run(half_precision)
+    assert half_log_probs.dtype is half_scores.log_prob.dtype is torch.float32
+    torch.testing.assert_close(half_log_probs.exp().double(), log_probs.exp(), atol=0.02, rtol=0)
+    gathered = half_log_probs.gather(-1, target[..., None]).squeeze(-1)
+    torch.testing.assert_close(half_scores.log_prob.exp(), gathered.exp(), atol=0.005, rtol=0)
+    if posterior is not None and half_posterior is not None:
+        torch.testing.assert_close(half_posterior.double(), posterior, atol=0.05, rtol=0)
+    half_scores.nll.backward()
+    assert all(parameter.grad.isfinite().all() for parameter in head.parameters() if parameter.grad is not None)

@@ -203,3 +203,26 @@ def test_phrases_are_pooled(kind: str, case: dict[str, object], make_tokens: Cal
     pooled = build(kind, 10, case)(replace(tokens, phrases=tokens.positions // 3)).tokens
     assert pooled.phrases is not None
     assert torch.equal(pooled.phrases[pooled.mask], pooled.origin[pooled.mask] // 3)
+
+
+@every_case
+def test_half_precision_pools_finite_vectors_with_finite_gradients(
+    kind: str, case: dict[str, object], half_precision: torch.dtype, make_tokens: Callable[..., Tokens]
+) -> None:
+    pooler = build(kind, 10, case).train().to(half_precision)
+    tokens = make_tokens(40, 13, 0, dtype=half_precision)
+    states = tokens.states.detach().requires_grad_()
+    pooled = pooler(tokens.with_states(states))
+    output = pooled.tokens
+    assert output.states.isfinite().all()
+    assert (output.mask.sum(1)[:2] > 0).all()
+    mixture = pooled.mixture()
+    torch.testing.assert_close(mixture.weights.float().sum(2), output.mask.float(), atol=0.02, rtol=0)
+    if (kind, case) in LINEAR:
+        combined = mixture.combine(tokens.states)
+        torch.testing.assert_close(combined.float(), output.states.float(), atol=0.05, rtol=0)
+    assert mixture.upsample(output.states, 40).isfinite().all()
+    torch.stack([output.states[output.mask].square().sum(), *output.losses.values()]).sum().backward()
+    assert states.grad is not None
+    assert states.grad.isfinite().all()
+    assert all(parameter.grad.isfinite().all() for parameter in pooler.parameters() if parameter.grad is not None)
