@@ -76,16 +76,19 @@ def bench(
     for all of it with --set bench.seconds=60.
     """
     from sumpool.bench.models.comparison import compare_reports
-    from sumpool.bench.models.saved import load_saved
+    from sumpool.bench.models.saved import load_saved, require_benchmark
     from sumpool.bench.plots import draw, require_plots
+    from sumpool.io.atomic import disk_errors, replace_file
     from sumpool.progress import interruptible
     from sumpool.workflows.bench import bench as measure
 
     settings = [*(changes or ()), *([] if number is None else [f"bench.table={number}"])]
     _check_target(target, run)
     _check_options(target, {"--peers": peers, "--compare": before, "--length": lengths, "--set": settings})
-    if out and not out.parent.is_dir():
-        raise RecipeError(f"--out must name a file in a folder that is there, got {out}")
+    if out:
+        if not out.parent.is_dir():
+            raise RecipeError(f"--out must name a file in a folder that is there, got {out}")
+        require_benchmark(out)
     if plot:
         require_plots(str(target) if target in NAMES else "model", plot)
     earlier = load_saved(before) if before else None
@@ -105,7 +108,8 @@ def bench(
     if plot:
         draw(report, plot)
     if out:
-        out.write_text(report.to_json() + "\n", encoding="utf-8")
+        with disk_errors(out):
+            replace_file(out, f"{report.to_json()}\n".encode())
     comparison = compare_reports(earlier, report) if earlier else None
     with screen() as shown:
         if json:

@@ -12,8 +12,8 @@ from pathlib import Path
 
 import sumpool
 from sumpool.data.config import DataConfig
-from sumpool.errors import DataError, RecipeError
-from sumpool.io.manifest import NAME, FileDigest, Manifest
+from sumpool.errors import DataError
+from sumpool.io.manifest import FileDigest, Manifest
 from sumpool.progress import Check
 from sumpool.text.load import tokenizer_files
 
@@ -79,30 +79,6 @@ def read_origin(folder: Path) -> Mapping[str, str]:
         return Manifest.read(folder, "prepared data").facts
     except DataError:
         return {}
-
-
-def require_replaceable(folder: Path) -> None:
-    """Check that a folder is new or empty, or holds prepared data and nothing else, and may therefore be replaced.
-
-    Raises:
-        RecipeError: If the folder holds anything else, which is left untouched.
-    """
-    if not folder.exists() or (folder.is_dir() and not any(folder.iterdir())):
-        return
-    try:
-        listed = Manifest.read(folder, "prepared data").files.keys()
-    except DataError as error:
-        raise RecipeError(
-            f"{folder} must be new, empty or prepared data, got other content ({error}); set data.prepared to another "
-            "folder, or move this one away"
-        ) from error
-    files = {path.relative_to(folder).as_posix() for path in folder.rglob("*") if not path.is_dir()}
-    extra = sorted(files - {*listed, NAME})
-    if extra:
-        raise RecipeError(
-            f"{folder} must hold nothing but prepared data to be prepared again, got {extra[0]}; move it away, or set "
-            "data.prepared to another folder"
-        )
 
 
 def content_digest(prepared: Path) -> str:

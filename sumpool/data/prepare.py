@@ -27,7 +27,7 @@ from sumpool.data import contamination
 from sumpool.data.config import DataConfig
 from sumpool.data.document_stats import DocumentStats, summarize_split
 from sumpool.data.encoding import PHRASES, SENTENCES, DocumentEncoder, spans
-from sumpool.data.fingerprint import fingerprint, is_intact, origin, require_replaceable, write_manifest
+from sumpool.data.fingerprint import fingerprint, is_intact, origin, write_manifest
 from sumpool.data.ingest import Ingested, ingest
 from sumpool.data.pretraining_tasks import read_rows
 from sumpool.data.processes import caller, ordered_map
@@ -38,6 +38,7 @@ from sumpool.data.texts import Texts
 from sumpool.errors import RecipeError
 from sumpool.io.atomic import disk_errors, replace_folder
 from sumpool.io.lock import locked
+from sumpool.io.replaceable import require_replaceable
 from sumpool.progress import Check, Progress, Report
 from sumpool.text.fragments import words
 from sumpool.text.language import detect_language
@@ -46,6 +47,7 @@ from sumpool.text.phrases import Phrases
 from sumpool.text.sentencepiece_tokenizer import SENTENCEPIECE_MODEL, SentencePieceTokenizer
 from sumpool.text.sentences import SentenceSplitter
 
+_ADVICE = "move it away, or set data.prepared to another folder"
 _EVALUATION: tuple[Split, ...] = ("validation", "test")
 _SMALL_BYTES = 1 << 19
 """Text that one process prepares in about the time that worker processes take to start."""
@@ -80,7 +82,7 @@ def prepare(config: DataConfig, folder: Path, *, skip_bad_rows: bool, report: Re
     with disk_errors(folder, advice=advice, only_full=True), lock:
         if is_intact(folder, fingerprint(config), check):
             return DataReport.load(folder)
-        require_replaceable(folder)
+        require_replaceable(folder, "prepared data", _ADVICE, check)
         facts = origin(config, check)
         if config.tokenizer:
             _require_vocabulary_of_tokenizer(config, load_tokenizer(config.tokenizer).vocab_size)

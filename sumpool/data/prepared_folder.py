@@ -36,6 +36,8 @@ def find_or_prepare(
         ResourceError: As `prepare`.
     """
     preferred = config.prepared or default
+    if preferred.name in ("", ".."):
+        preferred = preferred.resolve()  # names beside it can be formed
     preferred.parent.mkdir(parents=True, exist_ok=True)
     lock = preferred.with_name(f".{fingerprint(config)[:_NAMED_DIGITS]}.lock")
     with locked(lock, on_busy=lambda _: check()):  # another recipe may be preparing the same data

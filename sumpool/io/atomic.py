@@ -42,7 +42,13 @@ def rename_synced(source: Path, target: Path) -> None:
 
 
 def replace_file(path: Path, content: bytes) -> None:
-    """Replace the content of a file; at any moment, also after a crash, the old or the new content is complete."""
+    """Replace the content of a file; at any moment, also after a crash, the old or the new content is complete.
+
+    A device or a pipe, such as /dev/stdout, is written to as it is.
+    """
+    if path.exists() and not path.is_file():
+        path.write_bytes(content)
+        return
     temporary = temporary_path(path)
     temporary.write_bytes(content)
     sync(temporary)
@@ -57,32 +63,46 @@ def replace_folder(folder: Path) -> Iterator[Path]:
     the same folder at the same time.
 
     Args:
-        folder: The folder; its parent is made if missing.
+        folder: The folder, or a link to it; its parent is made if missing.
 
     Yields:
         The temporary folder to fill.
     """
-    temporary, old = temporary_path(folder), folder.with_name(f"{TEMPORARY}old-{folder.name}")
-    _restore(old, folder)  # a process may have been killed between the two renames below
+    folder = folder.resolve()
+    temporary = temporary_path(folder)
+    restore_folder(folder)
     shutil.rmtree(temporary, ignore_errors=True)
     try:
         temporary.mkdir(parents=True)
         yield temporary
-        for path in (*temporary.rglob("*"), temporary):
-            sync(path)
-        if folder.exists():
-            os.replace(folder, old)  # noqa: PTH105
-        rename_synced(temporary, folder)
+        move_into_place(temporary, folder)
     finally:
-        _restore(old, folder)
         shutil.rmtree(temporary, ignore_errors=True)
 
 
-def _restore(old: Path, folder: Path) -> None:
-    """Rename a folder back that was not replaced, or delete it."""
-    if old.exists() and not folder.exists():
-        os.rename(old, folder)  # noqa: PTH104 - `os.replace` may be what failed
-    shutil.rmtree(old, ignore_errors=True)
+def move_into_place(source: Path, folder: Path) -> None:
+    """Flush a complete folder and rename it, in the place of an older one; if that fails, the older one stays."""
+    for path in (*source.rglob("*"), source):
+        sync(path)
+    try:
+        if folder.exists():
+            os.replace(folder, _older(folder))  # noqa: PTH105
+        rename_synced(source, folder)
+    finally:
+        restore_folder(folder)
+
+
+def restore_folder(folder: Path) -> None:
+    """Rename a folder back if a process was killed before it had replaced it, and delete it if it was replaced."""
+    older = _older(folder)
+    if older.exists() and not folder.exists():
+        os.rename(older, folder)  # noqa: PTH104 - `os.replace` may be what failed
+    shutil.rmtree(older, ignore_errors=True)
+
+
+def _older(folder: Path) -> Path:
+    """Return the temporary name of a folder that is being replaced."""
+    return folder.with_name(f"{TEMPORARY}old-{folder.name}")
 
 
 def remove_temporary(folder: Path) -> None:

@@ -16,7 +16,7 @@ from sumpool.progress import Check, go_on
 
 NAME = "manifest.json"
 SCHEMA = 2
-Kind = Literal["run", "checkpoint", "prepared data", "evaluation"]
+Kind = Literal["run", "checkpoint", "prepared data", "evaluation", "sweep", "summaries"]
 _ERRORS: Mapping[str, type[SumpoolError]] = {"run": CheckpointError, "checkpoint": CheckpointError}
 _BLOCK_BYTES = 1 << 20
 

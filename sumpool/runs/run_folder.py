@@ -14,6 +14,7 @@ from sumpool.io.listed_files import replace_listed_file
 from sumpool.io.lock import HOLDER_SUFFIX, locked
 from sumpool.io.manifest import NAME as MANIFEST
 from sumpool.io.manifest import FileDigest, Manifest
+from sumpool.io.replaceable import is_free
 from sumpool.recipe.load import dump_recipe, load_recipe
 from sumpool.recipe.schema import Recipe
 from sumpool.text.load import TOKENIZER_FILES, tokenizer_files
@@ -24,6 +25,8 @@ RECIPE = "recipe.yaml"
 LOCK = ".lock"
 COPIED = (*TOKENIZER_FILES, SENTENCES, REPORT_FILE)
 """Files that a run folder copies from the prepared data to be usable without it; it has one of the tokenizers."""
+_WITHOUT_MANIFEST = {LOCK, LOCK + HOLDER_SUFFIX, f"{TEMPORARY}{MANIFEST}"}
+"""Files that a run may have before its manifest."""
 MUTABLE_SETTINGS = (
     "select.",  # the ranker is fitted after training
     "data.",  # the content of the prepared data is compared instead
@@ -44,6 +47,30 @@ ENDLESS_SCHEDULES = ("constant", "inverse_sqrt")
 """Schedules that do not depend on train.steps, which may then also be lowered; it may always be raised."""
 
 
+def require_run_folder(run: Path) -> None:
+    """Check that a folder may hold a run: it is new, empty, or has the manifest of a run.
+
+    Raises:
+        RecipeError: If it is a file or holds something else; nothing is changed.
+    """
+    if run.is_dir():
+        other = sorted({path.name for path in run.iterdir()} - _WITHOUT_MANIFEST)
+        if not other:
+            return
+        if MANIFEST in other:
+            try:
+                Manifest.read(run)
+            except CheckpointError as error:
+                other = [str(error)]
+            else:
+                return
+    elif run.exists() or run.is_symlink():
+        other = ["a file"]
+    else:
+        return
+    raise RecipeError(f"{run} must be new, empty or the folder of a run, got {other[0]}: name another with --out")
+
+
 def claim(run: Path) -> None:
     """Make a folder for a run, or check that an existing folder may hold the run.
 
@@ -51,26 +78,19 @@ def claim(run: Path) -> None:
         RecipeError: If the folder holds something else.
         ResourceError: If it cannot be made.
     """
+    require_run_folder(run)
     with disk_errors(run):
         run.mkdir(parents=True, exist_ok=True)
-        names = sorted(path.name for path in run.iterdir())
-    other = [
-        name
-        for name in names
-        if name not in (RECIPE, *COPIED, LOCK, LOCK + HOLDER_SUFFIX) and not name.startswith(TEMPORARY)
-    ]
-    if other and MANIFEST not in names:
-        raise RecipeError(f"{run} must be new, empty or the folder of a run, got {other[0]}: name another with --out")
 
 
 def require_new(folder: Path) -> None:
     """Check that a folder is new or empty.
 
     Raises:
-        RecipeError: If there is something in it, or it is a file.
+        RecipeError: If there is something in it, or it cannot be replaced.
     """
-    if folder.exists() and (not folder.is_dir() or any(folder.iterdir())):
-        raise RecipeError(f"{folder} must be new or an empty folder, got something else: name another folder")
+    if not is_free(folder, "name another folder"):
+        raise RecipeError(f"{folder} must be new or an empty folder, got other content; name another folder")
 
 
 @contextmanager
@@ -121,7 +141,7 @@ def open_run(run: Path, recipe: Recipe, prepared: Path) -> Manifest:
     """
     with disk_errors(run):
         remove_temporary(run)
-        if (run / MANIFEST).exists():
+        if (run / MANIFEST).exists() and Manifest.read(run).files:
             _refuse_another_run(run, recipe, prepared)
         else:
             _begin(run, recipe, prepared)
@@ -186,12 +206,13 @@ def _refuse_another_run(run: Path, recipe: Recipe, prepared: Path) -> None:
 
 
 def _begin(run: Path, recipe: Recipe, prepared: Path) -> None:
-    """Fill the folder; the manifest, written last, makes it a run folder."""
-    replace_file(run / RECIPE, dump_recipe(recipe).encode())
+    """Fill the folder; the manifest lists its files as incoming ones until they are complete."""
     copied = (*(path.name for path in tokenizer_files(prepared)), SENTENCES, REPORT_FILE)
-    for name in copied:
-        replace_file(run / name, (prepared / name).read_bytes())
-    files = {name: FileDigest.of(run / name) for name in (RECIPE, *copied)}
+    contents = {RECIPE: dump_recipe(recipe).encode(), **{name: (prepared / name).read_bytes() for name in copied}}
+    files = {name: FileDigest.of_bytes(content) for name, content in contents.items()}
+    Manifest({}, incoming=files).write(run)
+    for name, content in contents.items():
+        replace_file(run / name, content)
     Manifest(files, {"data": content_digest(prepared)}).write(run)
 
 

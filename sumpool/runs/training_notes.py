@@ -8,6 +8,7 @@ import numpy as np
 
 from sumpool.data.shards import Shard
 from sumpool.io.manifest import NAME as MANIFEST
+from sumpool.io.manifest import Manifest
 from sumpool.recipe.load import load_recipe
 from sumpool.recipe.schema import Recipe
 from sumpool.runs.run_folder import ENDLESS_SCHEDULES, RECIPE
@@ -43,7 +44,7 @@ def training_warnings(recipe: Recipe, training: Shard, data: TrainingData) -> It
 
 def extension_note(run: Path, recipe: Recipe) -> str:
     """Describe how the end of a run in a folder is moved by a raised `train.steps`; empty if it is not."""
-    if not (run / MANIFEST).is_file():
+    if not (run / MANIFEST).is_file() or not Manifest.read(run).files:
         return ""
     before, after, schedule = load_recipe(run / RECIPE).train.steps, recipe.train.steps, recipe.train.schedule
     if after <= before or not before:

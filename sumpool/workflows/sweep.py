@@ -8,11 +8,12 @@ from sumpool.data.sources._base import Split
 from sumpool.errors import DataError, Interrupted, SumpoolError, is_out_of_memory
 from sumpool.evaluation.task import Results
 from sumpool.inference.model_choice import RUNS
-from sumpool.io.atomic import disk_errors, replace_file
+from sumpool.io.atomic import disk_errors
 from sumpool.progress import Check, Progress, Report, go_on, silent
 from sumpool.recipe.schema import Recipe
 from sumpool.recipe.sweep import LoadedSweep
 from sumpool.runs.run_metrics import DRY_RUN, RunMetrics, read_run_metrics, save_dry_run
+from sumpool.runs.sweep_folder import claim_sweep, require_sweep_folder, save_tables
 from sumpool.runs.sweep_plan import Forecast, PlannedRun, plan_runs
 from sumpool.runs.sweep_table import HOW_TO_READ, Outcome, SweepTable, tabulate
 from sumpool.workflows.evaluate import evaluate_run
@@ -32,7 +33,8 @@ def sweep(loaded: LoadedSweep, out: Path | None = None, *, report: Report = sile
         check: Called where the work may stop.
 
     Raises:
-        RecipeError: If a row does not fit the machine, or no model can be built from it.
+        RecipeError: If a row does not fit the machine, no model can be built from it, or the folder holds anything
+            else.
         DataError: If the data cannot be used.
         ResourceError: If the disk does not take the table.
         Interrupted: If a signal has come; the work is saved.
@@ -40,8 +42,11 @@ def sweep(loaded: LoadedSweep, out: Path | None = None, *, report: Report = sile
     settings, folder = loaded.settings, out or RUNS / loaded.settings.sweep
     target = None if settings.target_loss == "auto" else settings.target_loss
     resamples = loaded.rows[0].evaluate.resamples
-    # 1. Prepare the data, check the models of all rows, and count the updates that spend the budget.
+    # 1. Check the folder, prepare the data, check the models of all rows, and count the updates that spend the budget.
+    require_sweep_folder(folder)
     runs = plan_runs(loaded, folder, report, check)
+    with disk_errors(folder):
+        claim_sweep(folder)
     # 2. Train and evaluate one run after the other, and write the table after each.
     outcomes: list[Outcome] = []
     table = tabulate(outcomes, target, resamples)
@@ -52,9 +57,7 @@ def sweep(loaded: LoadedSweep, out: Path | None = None, *, report: Report = sile
             report(Progress("sweep", note=f"{run.recipe.name} failed: {outcomes[-1].failure}"))
         table = tabulate(outcomes, target, resamples, _notes(loaded, outcomes))
         with disk_errors(folder):
-            folder.mkdir(parents=True, exist_ok=True)
-            replace_file(folder / "table.md", table.to_markdown().encode())
-            replace_file(folder / "table.json", table.to_json().encode())
+            save_tables(folder, {"table.md": table.to_markdown(), "table.json": table.to_json()})
     report(Progress("sweep", len(runs), len(runs)))
     return table
 

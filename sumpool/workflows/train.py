@@ -11,7 +11,7 @@ from sumpool.recipe.schema import Recipe
 from sumpool.runs.dry_run import DryRun, measure_update
 from sumpool.runs.init_from import init_weights
 from sumpool.runs.model_card import write_model_card
-from sumpool.runs.run_folder import claim, exclusive, finish, is_finished, open_run
+from sumpool.runs.run_folder import claim, exclusive, finish, is_finished, open_run, require_run_folder
 from sumpool.runs.tensorboard_log import require_tensorboard
 from sumpool.runs.training_notes import extension_note
 from sumpool.runs.training_report import TrainingReport
@@ -40,7 +40,8 @@ def train(recipe: Recipe, out: Path | None = None, *, report: Report = silent, c
         Interrupted: If a signal has come; the work is saved.
     """
     run, settings = out or RUNS / recipe.name, recipe.train
-    # 1. Check the device, prepare the data, and build the model with its initial weights.
+    # 1. Check the folder and the device, prepare the data, and build the model with its initial weights.
+    require_run_folder(run)
     choose_device(settings.device)
     if settings.log:
         require_tensorboard()

@@ -11,12 +11,10 @@ from sumpool.data.fingerprint import (
     is_intact,
     origin,
     read_origin,
-    require_replaceable,
     write_manifest,
 )
 from sumpool.data.sources._base import Example, Reject, SourceConfig
-from sumpool.errors import DataError, Interrupted, RecipeError
-from sumpool.io.manifest import Manifest
+from sumpool.errors import DataError, Interrupted
 
 
 class FileConfig(SourceConfig):
@@ -175,36 +173,3 @@ def test_origin_tells_new_times_from_new_content(source: Path) -> None:
     assert [name for name in touched if touched[name] != changed[name]] == ["source"]
     source.unlink()
     assert origin(data, never)["source"] == ""
-
-
-def test_only_prepared_data_is_replaceable(folder: Path, tmp_path: Path) -> None:
-    require_replaceable(tmp_path / "new")
-    (tmp_path / "empty").mkdir()
-    require_replaceable(tmp_path / "empty")
-    require_replaceable(folder)
-    (folder / "inner" / "file").write_text("damaged")
-    require_replaceable(folder)  # damaged prepared data is prepared again
-
-
-@pytest.mark.parametrize("change", ["file", "no manifest", "other kind", "other schema", "edited", "more"])
-def test_other_content_is_refused_untouched(folder: Path, tmp_path: Path, change: str) -> None:
-    manifest, reason = folder / "manifest.json", "must be new, empty or prepared data, got other content"
-    match change:
-        case "file":
-            folder = tmp_path / "single"
-            folder.write_text("content")
-        case "no manifest":
-            manifest.unlink()
-        case "other kind":
-            Manifest({}, {"fingerprint": "made from this"}).write(folder)
-        case "other schema":
-            manifest.write_text(manifest.read_text().replace('"schema": 2', '"schema": 1'))
-        case "edited":
-            manifest.write_text(manifest.read_text().replace("made from this", "made from that"))
-        case "more":
-            (folder / "inner" / "notes.txt").write_text("precious")
-            reason = r"must hold nothing but prepared data to be prepared again, got inner/notes\.txt"
-    before = {path: path.read_bytes() for path in tmp_path.rglob("*") if path.is_file()}
-    with pytest.raises(RecipeError, match=reason):
-        require_replaceable(folder)
-    assert {path: path.read_bytes() for path in tmp_path.rglob("*") if path.is_file()} == before

@@ -218,11 +218,13 @@ def test_incomplete_folder_is_not_prepared(tmp_path: Path, prepared: Path, name:
     assert not is_prepared(config(prepared.parent / "data"), folder)
 
 
-def test_damaged_folder_is_prepared_again(tmp_path: Path, prepared: Path) -> None:
+def test_damaged_folder_is_refused_untouched(tmp_path: Path, prepared: Path) -> None:
     folder = shutil.copytree(prepared, tmp_path / "prepared")
     (folder / "tokenizer.model").write_bytes(b"")
-    run(config(prepared.parent / "data"), folder)
-    assert files_of(folder) == files_of(prepared)
+    before = files_of(folder)
+    with pytest.raises(RecipeError, match=r"prepared must be new, .*tokenizer\.model must hold"):
+        run(config(prepared.parent / "data"), folder)
+    assert files_of(folder) == before
 
 
 def test_no_temporary_files_remain(tmp_path: Path) -> None:

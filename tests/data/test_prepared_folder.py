@@ -92,11 +92,12 @@ def test_named_folder_is_used_and_other_data_in_it_kept(source: Path, tmp_path: 
     assert not is_new(prepare(config(source, prepared=named), tmp_path / "x")[2])
 
 
-def test_damaged_data_is_prepared_again_in_its_place(source: Path, tmp_path: Path) -> None:
+def test_damaged_data_is_named_and_left_alone(source: Path, tmp_path: Path) -> None:
     first, *_ = prepare(config(source), tmp_path / "prepared" / "one")
     (first / "train" / "tokens.bin").write_bytes(b"")
-    folder, _, reports = prepare(config(source), tmp_path / "prepared" / "one")
-    assert (folder, is_new(reports)) == (first, True)
+    with pytest.raises(RecipeError, match=r"one must be new, .*train/tokens\.bin must hold .*; move it away, or"):
+        prepare(config(source), tmp_path / "prepared" / "one")
+    assert (first / "train" / "tokens.bin").read_bytes() == b""
 
 
 def test_folder_of_something_else_is_refused(source: Path, tmp_path: Path) -> None:

@@ -12,6 +12,7 @@ import pytest
 
 from sumpool.core.model.summarizer import SummarizationModel
 from sumpool.errors import CheckpointError, DataError, Interrupted, RecipeError
+from sumpool.io.manifest import Manifest
 from sumpool.progress import Progress
 from sumpool.recipe.load import load_recipe
 from sumpool.recipe.schema import Recipe
@@ -219,6 +220,7 @@ def test_a_folder_that_a_crash_left_half_made_is_made_again(
 ) -> None:
     half = tmp_path / "half"
     half.mkdir()
+    Manifest({}).write(half)
     (half / "recipe.yaml").write_text("name: ")
     train(recipe_with(), half)
     assert (half / "recipe.yaml").read_bytes() == (run / "recipe.yaml").read_bytes()

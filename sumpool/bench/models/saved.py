@@ -10,7 +10,7 @@ from sumpool.bench.measures.timing import Timing
 from sumpool.bench.models.tables import model_result
 from sumpool.bench.results.report import BenchReport, Machine
 from sumpool.bench.results.table import Row
-from sumpool.errors import DataError
+from sumpool.errors import DataError, RecipeError
 
 LARGEST = 2**26
 """Bytes of a file; real ones have a thousandth of it."""
@@ -48,6 +48,15 @@ class _Bench(_Open):
     beams: int
 
 
+class _Saved(_Open):
+    """Beginning of every file that `--out` writes."""
+
+    schema_: Annotated[int, Field(alias="schema")]
+    suite: str
+    machine: Machine
+    versions: dict[str, str]
+
+
 class _SavedSettings(_Open):
     bench: _Bench
     model: dict[str, Any]
@@ -67,6 +76,25 @@ class _SavedReport(BaseModel):
     settings: _SavedSettings
     models: tuple[_ModelRow, ...]
     machine_speed: tuple[_SpeedRow, ...]
+
+
+def require_benchmark(path: Path) -> None:
+    """Check that a file is new, a benchmark, or no regular file, such as /dev/stdout.
+
+    Raises:
+        RecipeError: If it is a folder or holds anything else.
+    """
+    if path.is_dir():
+        raise RecipeError(f"{path} must be a file to write, got a folder: name a file in it with --out")
+    if not path.is_file():
+        return
+    try:
+        with path.open("rb") as file:
+            _Saved.model_validate_json(file.read(LARGEST))
+    except (OSError, ValidationError) as error:
+        raise RecipeError(
+            f"{path} must be new or a benchmark that --out wrote, got another file: name another with --out"
+        ) from error
 
 
 def load_saved(path: Path) -> BenchReport:

@@ -1,0 +1,114 @@
+import shutil
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from sumpool.errors import Interrupted, RecipeError
+from sumpool.io.manifest import FileDigest, Manifest
+from sumpool.io.replaceable import is_free, require_replaceable
+
+ADVICE = "name another"
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    folder = tmp_path / "folder"
+    (folder / "inner").mkdir(parents=True)
+    (folder / "file").write_text("content")
+    (folder / "inner" / "file").write_text("more")
+    files = {name: FileDigest.of(folder / name) for name in ("file", "inner/file")}
+    Manifest(files, kind="evaluation").write(folder)
+    return folder
+
+
+def test_new_empty_and_listed_folders_are_replaceable(folder: Path, tmp_path: Path) -> None:
+    require_replaceable(tmp_path / "new", "evaluation", ADVICE)
+    (tmp_path / "empty").mkdir()
+    require_replaceable(tmp_path / "empty", "evaluation", ADVICE)
+    (folder / ".tmp-manifest.json").touch()  # left by a process that was killed
+    require_replaceable(folder, "evaluation", ADVICE)
+
+
+@pytest.mark.parametrize(
+    ("change", "reason"),
+    [
+        ("no manifest", r"got other content \(file, no manifest\.json\); name another"),
+        ("other kind", r"got other content \(.*must be the manifest of a evaluation folder, got 'prepared data'"),
+        ("other schema", r"got other content \(.*must have schema 2, got 1"),
+        ("foreign manifest", r"got other content \(.*must be a manifest, got"),
+        ("edited manifest", r"got other content \(.*its own SHA-256 does not match"),
+        ("changed", r"got other content \(.*inner/file must hold 4 bytes"),
+        ("missing", r"got other content \(.*inner/file must be readable"),
+        ("more", r"must hold nothing but the results of an evaluation to be replaced, got inner/notes\.txt; name"),
+        ("link", r"must hold nothing but the results of an evaluation to be replaced, got inner/elsewhere"),
+        ("empty folder", r"must hold nothing but the results of an evaluation to be replaced, got empty"),
+        ("file", "must be new or an empty folder, got a file; name another"),
+        ("dangling link", "must be new or an empty folder, got a link to nothing; name another"),
+    ],
+)
+def test_other_content_is_refused_untouched(folder: Path, tmp_path: Path, change: str, reason: str) -> None:
+    CHANGES[change](folder)
+    before = content(tmp_path)
+    with pytest.raises(RecipeError, match=reason):
+        require_replaceable(folder, "evaluation", ADVICE)
+    assert content(tmp_path) == before
+
+
+def replace_text(path: Path, old: str, new: str) -> None:
+    text = path.read_text()
+    assert old in text
+    path.write_text(text.replace(old, new))
+
+
+def become_file(folder: Path) -> None:
+    shutil.rmtree(folder)
+    folder.write_text("content")
+
+
+def become_link(folder: Path) -> None:
+    shutil.rmtree(folder)
+    folder.symlink_to(folder.parent / "nowhere")
+
+
+CHANGES: dict[str, Callable[[Path], object]] = {
+    "no manifest": lambda folder: (folder / "manifest.json").unlink(),
+    "other kind": lambda folder: Manifest({}, kind="prepared data").write(folder),
+    "other schema": lambda folder: replace_text(folder / "manifest.json", '"schema": 2', '"schema": 1'),
+    "foreign manifest": lambda folder: (folder / "manifest.json").write_text('{"name": "an app", "icons": []}'),
+    "edited manifest": lambda folder: replace_text(folder / "manifest.json", '"size": 4', '"size": 5'),
+    "changed": lambda folder: (folder / "inner" / "file").write_text("mine"),
+    "missing": lambda folder: (folder / "inner" / "file").unlink(),
+    "more": lambda folder: (folder / "inner" / "notes.txt").write_text("precious"),
+    "link": lambda folder: (folder / "inner" / "elsewhere").symlink_to(folder.parent),
+    "empty folder": lambda folder: (folder / "empty").mkdir(),
+    "file": become_file,
+    "dangling link": become_link,
+}
+
+
+def content(folder: Path) -> dict[Path, bytes]:
+    return {path: path.read_bytes() if path.is_file() else b"" for path in folder.rglob("*")}
+
+
+@pytest.mark.parametrize("name", ["folder", "folder/inner"])
+def test_the_working_directory_and_those_around_it_are_refused(
+    folder: Path, name: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(folder.parent / name)
+    with pytest.raises(RecipeError, match="folder must not be the working directory or around it"):
+        is_free(folder, ADVICE)
+
+
+def test_mount_points_are_refused(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(Path, "is_mount", lambda _: True)
+    with pytest.raises(RecipeError, match="folder must be a folder that can be replaced, got a mount point"):
+        is_free(folder, ADVICE)
+
+
+def test_hashing_can_be_stopped(folder: Path) -> None:
+    def stop() -> None:
+        raise Interrupted(2)
+
+    with pytest.raises(Interrupted):
+        require_replaceable(folder, "evaluation", ADVICE, stop)

@@ -1,0 +1,148 @@
+"""Commands that write into a folder leave the folders of everything else as they are, and exit with 2."""
+
+import json
+import shutil
+import sys
+from collections.abc import Callable, Sequence
+from pathlib import Path
+
+import pytest
+
+from sumpool.cli.app import main
+from sumpool.io.manifest import FileDigest, Kind, Manifest
+from sumpool.recipe.load import load_recipe
+from sumpool.runs.sweep_folder import claim_sweep, save_tables
+from tests.conftest import TOY
+
+
+def listed(folder: Path, kind: Kind, *names: str) -> None:
+    """Fill a folder with files that its manifest lists."""
+    for name in names:
+        (folder / name).parent.mkdir(parents=True, exist_ok=True)
+        (folder / name).write_text(f"the content of {name}\n")
+    Manifest({name: FileDigest.of(folder / name) for name in names}, kind=kind).write(folder)
+
+
+def make_run(folder: Path) -> None:
+    listed(folder, "run", "recipe.yaml", "tokenizer.model", "report.json", "model.safetensors")
+    (folder / "checkpoints" / "step-00000001").mkdir(parents=True)
+    listed(folder / "checkpoints" / "step-00000001", "checkpoint", "state.json")
+
+
+def make_prepared(folder: Path) -> None:
+    listed(folder, "prepared data", "report.json", "train/texts.jsonl", "tokenizer.model")
+
+
+def make_evaluation(folder: Path) -> None:
+    listed(folder, "evaluation", "documents.jsonl", "evaluation.json", "report.json")
+
+
+def make_sweep(folder: Path) -> None:
+    claim_sweep(folder)
+    save_tables(folder, {"table.md": "| row |", "table.json": "{}"})
+
+
+def make_app(folder: Path) -> None:
+    folder.mkdir()
+    (folder / "manifest.json").write_text('{"name": "an app", "icons": []}')
+    (folder / "index.html").write_text("<p>precious</p>")
+
+
+def make_files(folder: Path) -> None:
+    folder.mkdir()
+    for name in ("recipe.yaml", "documents.jsonl", "summaries.jsonl", "table.md", "report.json"):
+        (folder / name).write_text("precious")
+
+
+def damaged(make: Callable[[Path], None], name: str) -> Callable[[Path], None]:
+    def make_and_damage(folder: Path) -> None:
+        make(folder)
+        (folder / name).write_text((folder / name).read_text().swapcase())
+
+    return make_and_damage
+
+
+FOLDERS: dict[str, Callable[[Path], None]] = {
+    "run": make_run,
+    "prepared": make_prepared,
+    "evaluation": make_evaluation,
+    "sweep": make_sweep,
+    "app": make_app,
+    "files": make_files,
+    "damaged prepared": damaged(make_prepared, "train/texts.jsonl"),
+    "damaged evaluation": damaged(make_evaluation, "documents.jsonl"),
+    "damaged sweep": damaged(make_sweep, "table.md"),
+    "damaged manifest": damaged(make_run, "manifest.json"),
+}
+COMMANDS: dict[str, Sequence[str]] = {
+    "prepare": ("prepare", "toy.yaml", "--set", "data.prepared=FOLDER"),
+    "prepare for training": ("train", "toy.yaml", "--set", "data.prepared=FOLDER"),
+    "train": ("train", "toy.yaml", "--out", "FOLDER"),
+    "sweep": ("train", "sweep.yaml", "--out", "FOLDER"),
+    "export": ("export", "run", "FOLDER"),
+    "import": ("import", "bart", "FOLDER"),
+    "evaluate": ("evaluate", "ours.jsonl", "--references", "references.jsonl", "--out", "FOLDER"),
+    "evaluate --resume": ("evaluate", "ours.jsonl", "--references", "references.jsonl", "--resume", "--out", "FOLDER"),
+    "bench": ("bench", "complexity", "--out", "FOLDER/manifest.json"),
+}
+OWN = {"prepare": "prepared", "prepare for training": "prepared", "train": "run", "sweep": "sweep"}
+OWN |= {"evaluate": "evaluation", "evaluate --resume": "evaluation"}
+
+
+def content(folder: Path) -> dict[str, bytes]:
+    return {str(path): path.read_bytes() if path.is_file() else b"" for path in folder.rglob("*")}
+
+
+@pytest.fixture
+def place(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A working directory with what the commands read."""
+    monkeypatch.chdir(tmp_path)
+    rows = [{"id": f"d{number}", "document": "Hosts send.", "summary": "Hosts."} for number in range(30)]
+    for name in ("rows.jsonl", "references.jsonl", "ours.jsonl"):
+        (tmp_path / name).write_text("".join(f"{json.dumps(row)}\n" for row in rows))
+    recipe = TOY.format(folder=tmp_path)
+    (tmp_path / "toy.yaml").write_text(recipe)
+    load_recipe(tmp_path / "toy.yaml")
+    body = "".join(f"  {line}\n" for line in recipe.splitlines() if not line.startswith("name:"))
+    (tmp_path / "sweep.yaml").write_text(f"sweep: toy\nsource_tokens: 500\nrecipe:\n{body}rows:\n  first:\n")
+    return tmp_path
+
+
+@pytest.mark.parametrize("kind", FOLDERS)
+@pytest.mark.parametrize("command", COMMANDS)
+def test_the_folder_of_something_else_is_refused_untouched(
+    place: Path, command: str, kind: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    if OWN.get(command) == kind or (command == "bench" and kind == "files"):
+        pytest.skip("its own folder, or a file that is not there")
+    folder = place / "x"
+    FOLDERS[kind](folder)
+    before = content(place)
+    words = [word.replace("FOLDER", "x") for word in COMMANDS[command]]
+    monkeypatch.setattr(sys, "argv", ["sumpool", *words])
+    with pytest.raises(SystemExit) as stop:
+        main()
+    errors = [line for line in capsys.readouterr().err.splitlines() if line.startswith("error: ")]
+    assert stop.value.code == 2, errors
+    assert len(errors) == 1
+    assert "x" in errors[0]
+    assert {name: data for name, data in content(place).items() if not name.endswith(".lock")} == before
+
+
+@pytest.mark.parametrize("command", ["prepare", "evaluate", "export", "import"])
+def test_the_working_directory_is_not_replaced(
+    place: Path, command: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    inner = place / "inner"
+    inner.mkdir()
+    monkeypatch.chdir(inner)
+    for name in ("toy.yaml", "ours.jsonl", "references.jsonl"):
+        shutil.copy(place / name, place / "copy")
+    words = [word.replace("FOLDER", ".") for word in COMMANDS[command]]
+    words = [str(place / word) if (place / word).is_file() else word for word in words]
+    monkeypatch.setattr(sys, "argv", ["sumpool", *words])
+    with pytest.raises(SystemExit) as stop:
+        main()
+    assert stop.value.code == 2
+    assert "must not be the working directory or around it" in capsys.readouterr().err
+    assert list(inner.iterdir()) == []
