@@ -1,22 +1,24 @@
 """Results folder of an evaluation.
 
 `documents.jsonl` has the scores of one document per line, appended as the evaluation proceeds; `evaluation.json`
-records what was evaluated, so that lines of two evaluations never end up in one file. `report.json` and a manifest of
-all files follow when every document is scored.
+records what was evaluated, so that lines of two evaluations never end up in one file. Both are written to a folder
+beside that of the results, which it replaces, with `report.json` and a manifest of all files, when every document is
+scored.
 """
 
-import json
+import shutil
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 
 from pydantic import TypeAdapter
 
-from sumpool.errors import RecipeError
+from sumpool.errors import DataError, RecipeError
 from sumpool.evaluation.scorer import ScoredDocument
-from sumpool.io.atomic import TEMPORARY, disk_errors, replace_file
+from sumpool.io.atomic import TEMPORARY, disk_errors, move_into_place, replace_file, restore_folder
 from sumpool.io.json_lines import Identity, ResumableFile, read_records
 from sumpool.io.manifest import NAME as MANIFEST
 from sumpool.io.manifest import FileDigest, Manifest
+from sumpool.io.replaceable import is_free, require_replaceable
 
 SCORES = "documents.jsonl"
 DESCRIBED = "evaluation.json"
@@ -24,43 +26,65 @@ REPORT = "report.json"
 
 _FILES = {SCORES, DESCRIBED, REPORT, MANIFEST}
 _ADVICE = "evaluate without --resume to start over"
+_OTHER_FOLDER = "choose another --out"
 _LINE = TypeAdapter(ScoredDocument)
 
 
+def incomplete_folder(folder: Path) -> Path:
+    """Return the folder of the scores of an evaluation that is not finished, beside that of its results."""
+    return folder.resolve().with_name(f".{folder.resolve().name}.incomplete")
+
+
 def require_results_folder(folder: Path) -> None:
-    """Check that a folder may be written to: it is missing, empty, or holds the results of an evaluation and no more.
+    """Check that a folder may be replaced: it is missing, empty, or holds the results of an evaluation and no more.
 
     Raises:
-        RecipeError: If it is a file, or holds anything else; nothing is changed.
+        RecipeError: If it, or the folder of unfinished results beside it, holds anything else; nothing is changed.
     """
-    if not folder.exists():
+    restore_folder(folder.resolve())
+    require_replaceable(folder, "evaluation", _OTHER_FOLDER)
+    incomplete = incomplete_folder(folder)
+    if is_free(incomplete, _OTHER_FOLDER):
         return
-    if not folder.is_dir():
-        raise RecipeError(f"{folder} must be a folder for the results of an evaluation, got a file")
-    names = sorted(path.name for path in folder.iterdir())
-    foreign = [name for name in names if name not in _FILES and not name.startswith(TEMPORARY)]
-    if names and (foreign or not _describes_evaluation(folder / DESCRIBED)):
-        listed = ", ".join((foreign or names)[:3])
+    names = sorted(path.name for path in incomplete.iterdir())
+    other = [name for name in names if name.removeprefix(TEMPORARY) not in _FILES]
+    if MANIFEST in names:
+        try:
+            Manifest.read(incomplete, "evaluation")
+        except DataError:
+            other.append(MANIFEST)
+    elif set(names) - {f"{TEMPORARY}{MANIFEST}"}:
+        other = names
+    if other:
         raise RecipeError(
-            f"{folder} must be empty or hold the results of an evaluation alone, got {listed}; choose another --out"
+            f"{incomplete} must hold the unfinished results of an evaluation alone, got {other[0]}; {_OTHER_FOLDER}"
         )
 
 
 def open_scores(folder: Path, identity: Mapping[str, str], *, resume: bool) -> ResumableFile:
-    """Open the `documents.jsonl` of a folder.
+    """Open the `documents.jsonl` of an evaluation in the folder of its unfinished results.
 
     Args:
-        folder: The folder; made if missing.
+        folder: Folder of the results, checked by `require_results_folder`.
         identity: What is evaluated and how, in plain words; must be the same to resume.
-        resume: Whether to keep the complete lines of the file.
+        resume: Whether to keep the scores of an unfinished evaluation, or else of a finished one.
 
     Raises:
-        DataError: If the lines of the file belong to another evaluation.
+        DataError: If the scores belong to another evaluation.
         ResourceError: If the disk is full or fails.
     """
-    folder.mkdir(parents=True, exist_ok=True)
-    (folder / MANIFEST).unlink(missing_ok=True)  # it follows when all documents are scored
-    return ResumableFile(folder / SCORES, resume=resume, identity=Identity(folder / DESCRIBED, identity, _ADVICE))
+    incomplete = incomplete_folder(folder)
+    with disk_errors(folder):
+        if resume and not incomplete.exists() and (folder / MANIFEST).exists():
+            Identity(folder / DESCRIBED, identity, _ADVICE).require_same()
+            _begin(incomplete)
+            shutil.copyfile(folder / DESCRIBED, incomplete / DESCRIBED)
+            shutil.copyfile(folder / SCORES, incomplete / SCORES)
+        elif not resume or not (incomplete / MANIFEST).exists():
+            shutil.rmtree(incomplete, ignore_errors=True)
+            _begin(incomplete)
+    described = Identity(incomplete / DESCRIBED, identity, _ADVICE)
+    return ResumableFile(incomplete / SCORES, resume=resume, identity=described)
 
 
 def append_scores(file: ResumableFile, scored: ScoredDocument) -> None:
@@ -82,29 +106,30 @@ def read_scores(path: Path) -> Iterator[ScoredDocument]:
 
 
 def finish_results(folder: Path, report: str, documents: int) -> None:
-    """Write the report and the manifest of all files.
+    """Write the report and the manifest of all files beside the scores, and replace the folder of the results.
 
     Raises:
-        ResourceError: If the disk is full or fails.
+        ResourceError: If the disk is full or fails; older results are as they were.
     """
+    incomplete = incomplete_folder(folder)
     with disk_errors(folder):
-        replace_file(folder / REPORT, report.encode())
-        files = {name: FileDigest.of(folder / name) for name in (SCORES, DESCRIBED, REPORT)}
-        Manifest(files, {"documents": documents}, kind="evaluation").write(folder)
+        replace_file(incomplete / REPORT, report.encode())
+        files = {name: FileDigest.of(incomplete / name) for name in (SCORES, DESCRIBED, REPORT)}
+        Manifest(files, {"documents": documents}, kind="evaluation").write(incomplete)
+        move_into_place(incomplete, folder.resolve())
 
 
 def verify_scores(folder: Path) -> None:
-    """Compare the scores with the manifest of a finished evaluation; an unfinished one has none.
+    """Compare the results with their manifest, which lists none of those of an unfinished evaluation.
 
     Raises:
-        DataError: If the scores or the manifest are damaged.
+        DataError: If the results or the manifest are missing or damaged.
     """
-    if (folder / MANIFEST).exists():
-        Manifest.read(folder, "evaluation").verify(folder, [SCORES])
+    manifest = Manifest.read(folder, "evaluation")
+    manifest.verify(folder, manifest.files)
 
 
-def _describes_evaluation(path: Path) -> bool:
-    try:
-        return "settings" in json.loads(path.read_bytes())
-    except (OSError, ValueError, TypeError):
-        return False
+def _begin(incomplete: Path) -> None:
+    """Make a folder with a manifest that lists no files yet."""
+    incomplete.mkdir(parents=True, exist_ok=True)
+    Manifest({}, kind="evaluation").write(incomplete)

@@ -15,7 +15,14 @@ from sumpool.evaluation.html_report import EXTREMES, to_html
 from sumpool.evaluation.paired_comparison import Difference, compare_results, find_results
 from sumpool.evaluation.report import EvaluationReport
 from sumpool.evaluation.scorer import EQUAL_LENGTH, Candidate, ReferenceDocument, SummaryScorer
-from sumpool.evaluation.scores import append_scores, finish_results, open_scores, read_scores, require_results_folder
+from sumpool.evaluation.scores import (
+    append_scores,
+    finish_results,
+    incomplete_folder,
+    open_scores,
+    read_scores,
+    require_results_folder,
+)
 from sumpool.io.atomic import disk_errors, replace_file
 from sumpool.io.manifest import FileDigest
 from sumpool.progress import Check, Progress, Report
@@ -29,7 +36,8 @@ class Results:
     """Destination of the results of an evaluation.
 
     Attributes:
-        folder: Folder of `documents.jsonl` and `report.json`; None takes a folder beside what is evaluated.
+        folder: Folder of `documents.jsonl` and `report.json`, replaced when all documents are scored; None takes a
+            folder beside what is evaluated.
         resume: Whether to continue an interrupted evaluation into the same folder.
         against: Results of other evaluations of the same documents to compare with: their folders, or the run folders
             that have them.
@@ -122,7 +130,7 @@ def evaluate_task(
     names, notes = _add_lead_as_long_as_summaries(scores, task, config, scorer, check)
     evaluation = scores.report(config, {"model": task.system, **names}, scorer.signature, (*task.notes, *notes))
     if others:
-        evaluation = replace(evaluation, differences=_compare(task.system, folder, others, config))
+        evaluation = replace(evaluation, differences=_compare(task.system, incomplete_folder(folder), others, config))
     finish_results(folder, evaluation.to_json(), evaluation.documents)
     _export(evaluation, folder, task, config, results)
     return evaluation

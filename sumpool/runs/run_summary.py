@@ -117,7 +117,9 @@ def read_records(path: Path, kind: str, *, last: bool = False) -> list[dict[str,
 
 def evaluations(run: Path) -> Iterator[tuple[str, dict[str, Any]]]:
     """Read the reports of the evaluations in a run folder, with the names of their splits; test comes first."""
-    for path in sorted((run / "evaluation").glob("*/report.json"), key=lambda path: (path.parent.name != "test", path)):
+    for path in sorted(
+        (run / "evaluation").glob("[!.]*/report.json"), key=lambda path: (path.parent.name != "test", path)
+    ):
         try:
             report = json.loads(path.read_bytes())
         except (OSError, ValueError):

@@ -10,7 +10,7 @@ from sumpool.evaluation.config import EvaluationConfig
 from sumpool.evaluation.paired_comparison import compare_results, find_results
 from sumpool.evaluation.rouge import TYPES, Score
 from sumpool.evaluation.scorer import ScoredDocument, SummaryMetrics
-from sumpool.evaluation.scores import append_scores, finish_results, open_scores
+from sumpool.evaluation.scores import append_scores, finish_results, incomplete_folder, open_scores
 from sumpool.evaluation.statistics import holm
 
 CONFIG = EvaluationConfig(resamples=200)
@@ -23,6 +23,7 @@ def results(folder: Path, f1s: dict[str, float], settings: str = "usual") -> Pat
             metrics = SummaryMetrics({kind: Score(0.0, 0.0, f1) for kind in TYPES}, 40, 0.0, copying)
             document = ScoredDocument(name, "text", 0.5 * (number % 2), None, True, {"model": metrics})
             append_scores(file, document)
+    finish_results(folder, "{}", documents=len(f1s))
     return folder
 
 
@@ -72,12 +73,15 @@ def test_incomparable_results_are_refused(tmp_path: Path) -> None:
         compare_results({"a": ours, "b": results(tmp_path / "b", {"d1": 0.3}, "other")}, CONFIG)
     with pytest.raises(DataError, match=r"must contain documents that .* has too, got none"):
         compare_results({"a": ours, "b": results(tmp_path / "c", {"d2": 0.3})}, CONFIG)
-    finish_results(tmp_path / "c", "{}", 1)
     with (tmp_path / "c" / "documents.jsonl").open("a") as file:
         file.write("\n")
     with pytest.raises(DataError, match="it is damaged or was changed"):
         compare_results({"a": ours, "b": tmp_path / "c"}, CONFIG)
     (tmp_path / "c" / "manifest.json").unlink()
-    (tmp_path / "a" / "evaluation.json").write_text(json.dumps([]))
-    with pytest.raises(DataError, match="must contain the results of an evaluation"):
+    with pytest.raises(DataError, match=r"c/manifest\.json must be readable"):
         compare_results({"a": ours, "b": tmp_path / "c"}, CONFIG)
+    with open_scores(tmp_path / "d", {"rouge": "usual"}, resume=False):
+        unfinished = incomplete_folder(tmp_path / "d")
+    (unfinished / "evaluation.json").write_text(json.dumps([]))
+    with pytest.raises(DataError, match="must contain the results of an evaluation"):
+        compare_results({"d": unfinished, "a": ours}, CONFIG)

@@ -155,9 +155,10 @@ def test_a_run_that_was_stopped_goes_on_where_it_was(run: Path, tmp_path: Path, 
     evaluate_run(run, results=Results(tmp_path / "whole"))
     with pytest.raises(Interrupted):
         evaluate_run(run, results=Results(tmp_path / "parts"), check=Stop(stop))
-    done = (tmp_path / "parts" / "documents.jsonl").read_bytes()
+    unfinished = tmp_path / ".parts.incomplete"
+    done = (unfinished / "documents.jsonl").read_bytes()
     assert done.count(b"\n") == stop
-    (tmp_path / "parts" / "documents.jsonl").write_bytes(done + b'{"id": "rfc')  # and a line was cut short
+    (unfinished / "documents.jsonl").write_bytes(done + b'{"id": "rfc')  # and a line was cut short
     seen: list[Progress] = []
     evaluate_run(run, results=Results(tmp_path / "parts", resume=True), report=seen.append)
     assert [progress.done for progress in seen] == list(range(stop, DOCUMENTS + 1))
@@ -308,11 +309,9 @@ def test_other_folders_are_left_alone(run: Path, tmp_path: Path) -> None:
     folder.mkdir()
     (folder / "documents.jsonl").write_text("my documents")
     for resume in (False, True):
-        with pytest.raises(
-            RecipeError, match=r"mine must be empty or hold the results of an evaluation alone, got doc"
-        ):
+        with pytest.raises(RecipeError, match=r"mine must be new, empty or the results .*, got other content \(doc"):
             evaluate_run(run, results=Results(folder, resume=resume))
-    with pytest.raises(RecipeError, match="must be empty or hold"):
+    with pytest.raises(RecipeError, match="must be new, empty or the results of an evaluation, got other content"):
         evaluate_run(run, results=Results(run))
     assert [path.read_text() for path in folder.iterdir()] == ["my documents"]
 
