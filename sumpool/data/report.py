@@ -9,6 +9,7 @@ from pydantic import TypeAdapter, ValidationError
 
 from sumpool.data.sources._base import SPLITS, Fields, Split
 from sumpool.errors import DataError
+from sumpool.io.bounded import read_regular
 from sumpool.text.language import ENGLISH
 
 REPORT_FILE = "report.json"
@@ -117,9 +118,14 @@ class DataReport:
         """
         path = folder / REPORT_FILE
         try:
-            return _ADAPTER.validate_json(path.read_bytes())
-        except (OSError, ValidationError) as error:
-            raise DataError(f"{path} must be a data report, got: {error}; run sumpool prepare again") from error
+            return _ADAPTER.validate_json(read_regular(path))
+        except OSError as error:
+            problem = str(error.strerror)
+        except ValidationError as error:
+            first = error.errors()[0]
+            place = ".".join(map(str, first["loc"]))
+            problem = f"{place}: {first['msg']}" if place else first["msg"]
+        raise DataError(f"{path} must be a data report, got: {problem}; run sumpool prepare again")
 
     def rows(self) -> list[tuple[str, ...]]:
         """Return the report as a table: a heading, then a label and the value of each split per row."""

@@ -21,10 +21,12 @@ from sumpool.data.files import open_array
 from sumpool.data.sources._base import Example, Split
 from sumpool.data.texts import Texts
 from sumpool.errors import DataError
+from sumpool.io.bounded import read_json
 
 _OFFSET = np.dtype("<i8")
 _START = np.dtype("<i4")
 _TOKENS: dict[str, np.dtype] = {"uint16": np.dtype("<u2"), "int32": np.dtype("<i4")}
+_ADVICE = "run sumpool prepare again"
 _COLUMNS = ("tokens", "sentences", "target", "names")
 
 
@@ -122,8 +124,6 @@ def _starts(sentences: np.ndarray) -> np.ndarray:
 
 def _token_dtype(path: Path) -> np.dtype:
     try:
-        return _TOKENS[json.loads(path.read_text())["tokens"]]
-    except (OSError, ValueError, KeyError, TypeError) as error:
-        raise DataError(
-            f"{path} must state the type of the token ids, got {error!r}; run sumpool prepare again"
-        ) from error
+        return _TOKENS[read_json(path, DataError, _ADVICE)["tokens"]]
+    except (KeyError, TypeError) as error:
+        raise DataError(f"{path} must state the type of the token ids, got {error!r}; {_ADVICE}") from error

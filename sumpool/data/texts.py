@@ -13,6 +13,8 @@ import numpy as np
 
 from sumpool.data.files import open_array
 from sumpool.data.sources._base import Example, Split
+from sumpool.errors import DataError
+from sumpool.io.bounded import open_regular, parse_json
 
 OFFSET = np.dtype("<i8")
 
@@ -83,11 +85,22 @@ class Texts:
 
         Raises:
             IndexError: If the range exceeds the documents.
+            DataError: If a line is damaged.
         """
         if not 0 <= start <= stop <= len(self):
             raise IndexError(f"document range must be within 0 and {len(self)}, got {start} to {stop}")
-        with self._path.open("rb") as lines:
+        with open_regular(self._path) as lines:
             lines.seek(int(self._offsets[start]))
-            for _ in range(start, stop):
-                row = json.loads(lines.readline())
-                yield Example(row["id"], row["document"], row["summary"], self._split)
+            for index in range(start, stop):
+                yield self._parse(lines.readline(), index)
+
+    def _parse(self, line: bytes, index: int) -> Example:
+        """Parse a line; raise a DataError for one that `TextsWriter` did not write."""
+        try:
+            match parse_json(line, len(line)):
+                case {"id": str(name), "document": str(document), "summary": str(summary)}:
+                    return Example(name, document, summary, self._split)
+            problem = "another line"
+        except ValueError as error:
+            problem = str(error)
+        raise DataError(f"{self._path}:{index + 1} must be a document, got {problem}; run sumpool prepare again")

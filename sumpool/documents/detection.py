@@ -1,6 +1,5 @@
 """Detection of a document's format from its content and the suffix of its name; the content decides in doubt."""
 
-import json
 import re
 import zipfile
 import zlib
@@ -9,6 +8,7 @@ from typing import Final
 
 from sumpool.documents.decoding import unmarked_utf16
 from sumpool.documents.formats import FORMATS
+from sumpool.io.bounded import parse_json
 
 ROWS: Final = {".jsonl": "jsonl", ".ndjson": "jsonl", ".parquet": "parquet", ".csv": "csv", ".tsv": "tsv"}
 """Kind of rows of each suffix of file names."""
@@ -214,14 +214,14 @@ def _markup(text: str) -> str:
 def _is_json_lines(text: str) -> bool:
     lines = text.split("\n", 1)
     try:
-        return isinstance(json.loads(lines[0]), dict)
-    except (ValueError, RecursionError):
+        return isinstance(parse_json(lines[0]), dict)
+    except ValueError:
         return len(lines) == 1 and len(text) > _HEAD // 2 and text.startswith('{"')
 
 
 def _is_json(content: bytes) -> bool:
     try:
-        json.loads(content)
-    except (ValueError, RecursionError):
+        parse_json(content)
+    except ValueError:
         return False
     return True

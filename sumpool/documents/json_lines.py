@@ -1,6 +1,5 @@
 """JSON lines: one object per line, in strict UTF-8, separated by line feeds only."""
 
-import json
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -9,6 +8,7 @@ from typing import Final
 from sumpool.documents.document import Reject as Reject
 from sumpool.documents.files import READ_ERRORS, decode, open_bytes
 from sumpool.errors import DataError
+from sumpool.io.bounded import parse_json
 
 DOCUMENT_FIELDS: Final = ("document", "article", "text", "body", "source", "content", "report", "full_text", "input")
 SUMMARY_FIELDS: Final = ("summary", "abstract", "highlights", "target", "tldr", "headline", "output")
@@ -73,10 +73,8 @@ def read_line(where: str, content: bytes) -> Line | Reject:
     except ValueError as error:
         return Reject(where, str(error))
     try:
-        fields = json.loads(text)
-    except json.JSONDecodeError as error:
-        return Reject(where, f"must be a JSON object, got: {error.msg} at column {error.colno}")
-    except (ValueError, RecursionError) as error:  # a number of 5,000 digits, 100,000 brackets
+        fields = parse_json(text, len(content))
+    except ValueError as error:
         return Reject(where, f"must be a JSON object, got: {error}")
     if not isinstance(fields, dict):
         return Reject(where, f"must be a JSON object, got {type(fields).__name__}")

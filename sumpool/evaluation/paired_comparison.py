@@ -4,7 +4,6 @@ Every pair of systems is compared by the paired bootstrap and by approximate ran
 a slice are corrected by Holm's method.
 """
 
-import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from itertools import combinations
@@ -18,6 +17,7 @@ from sumpool.evaluation.rouge import TYPES
 from sumpool.evaluation.scorer import ScoredDocument
 from sumpool.evaluation.scores import DESCRIBED, SCORES, read_scores, verify_scores
 from sumpool.evaluation.statistics import SEED, Floats, PairedTest, compare, holm
+from sumpool.io.bounded import parse_json, read_regular
 
 
 @dataclass(frozen=True)
@@ -141,7 +141,7 @@ def _settings(folder: Path) -> str:
     """Settings of ROUGE, without those of the baselines."""
     path = folder / DESCRIBED
     try:
-        return str(json.loads(path.read_bytes())["rouge"])
+        return str(parse_json(read_regular(path))["rouge"])
     except (OSError, ValueError, LookupError, TypeError) as error:
         raise DataError(
             f"{folder} must contain the results of an evaluation, got: {error!r}; evaluate what is in it first"

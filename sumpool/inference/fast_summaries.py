@@ -4,7 +4,6 @@ Loading imports neither torch nor nltk and reads the section `summarize` of the 
 about as long as starting Python. Only English and languages whose splitter the package ships are split into sentences.
 """
 
-import json
 import time
 from collections.abc import Iterable, Iterator, Sequence, Sized
 from dataclasses import dataclass
@@ -18,9 +17,10 @@ from sumpool.core.decoding.config import DecodingConfig, parse_length
 from sumpool.core.decoding.length_limits import LengthTarget
 from sumpool.documents.document import Document
 from sumpool.documents.source_sentences import source_sentences
-from sumpool.errors import CheckpointError, RecipeError
+from sumpool.errors import CheckpointError, DataError, RecipeError
 from sumpool.inference.extraction import SentenceExtractor
 from sumpool.inference.summary import Summary
+from sumpool.io.bounded import read_json, read_regular
 from sumpool.io.manifest import Manifest
 from sumpool.progress import Check, Progress, Report, go_on, silent
 from sumpool.ranking.ranker import FILE as RANKER
@@ -103,15 +103,15 @@ def load_fast(folder: Path, overrides: Sequence[str] = ()) -> FastModel:
 
     Raises:
         CheckpointError: If a file is missing or damaged.
-        DataError: If the sentence splitter is damaged.
         RecipeError: If a setting is wrong.
     """
+    Manifest.read(folder).verify_present(folder, (RECIPE, SENTENCES, REPORT, RANKER))
     config = load_settings(folder, overrides)
-    manifest = Manifest.read(folder)
-    names = (name for name in (RECIPE, SENTENCES, REPORT, RANKER) if name in manifest.files or (folder / name).exists())
-    manifest.verify(folder, names)
     language = _language(folder)
-    splitter = SentenceSplitter.load(folder / SENTENCES)
+    try:
+        splitter = SentenceSplitter.load(folder / SENTENCES)
+    except DataError as error:  # a file that prepared data has too
+        raise CheckpointError(str(error)) from error
     return fast_model(config, folder, splitter, language)
 
 
@@ -184,12 +184,12 @@ def target_of(length: str, text: str) -> LengthTarget | None:
 def _language(folder: Path) -> str:
     """Return the language in the data report of a run folder; English without a report, as for imported models."""
     path = folder / REPORT
-    language = json.loads(path.read_text("utf-8")).get("language") if path.is_file() else None
+    language = read_json(path, CheckpointError, "train again").get("language") if path.is_file() else None
     return language if isinstance(language, str) else ENGLISH
 
 
 def _section(folder: Path) -> dict[str, Any]:
     """Parse the recipe of a run folder and return its section `summarize`."""
-    tree = parse((folder / RECIPE).read_text("utf-8"))
+    tree = parse(read_regular(folder / RECIPE).decode("utf-8"))
     section = tree.get("summarize") if isinstance(tree, dict) else None
     return dict(section) if isinstance(section, dict) else {}

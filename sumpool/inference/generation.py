@@ -3,6 +3,7 @@
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import reduce
+from importlib import import_module
 from typing import final
 from zlib import crc32
 
@@ -15,7 +16,6 @@ from sumpool.core.decoding.constraints import Constraint, NoRepeatTokens, NoRepe
 from sumpool.core.decoding.length_limits import LengthTarget
 from sumpool.core.decoding.ranking import Lengths
 from sumpool.core.decoding.sampling import sample
-from sumpool.core.model.cuda_graph import GraphedDecoder
 from sumpool.core.model.summarizer import DecoderState, Memory, SummarizationModel
 from sumpool.core.nn.execution import one_thread
 from sumpool.data.batches import Item, collate
@@ -67,7 +67,8 @@ class Generator:
         self._tokenizer = tokenizer
         self._config = config
         self._lengths = lengths
-        self._decoder = GraphedDecoder(model)
+        # Imported by name, as steps are captured on a GPU only.
+        self._decoder = import_module("sumpool.core.model.cuda_graph").GraphedDecoder(model)
         self._is_small = model.config.dim <= _SINGLE_THREAD_DIM
         self._surfaces: TokenSurfaces | None = None
         constraints: list[Constraint] = []

@@ -12,18 +12,20 @@ from sumpool.core.model.summarizer import SummarizationModel
 from sumpool.core.nn.execution import SkipInit, one_thread
 from sumpool.core.nn.quantization import quantize
 from sumpool.data.report import REPORT_FILE, DataReport
-from sumpool.errors import CheckpointError, RecipeError
+from sumpool.errors import CheckpointError, DataError, RecipeError
 from sumpool.inference.model_choice import ADVICE, RUNS, default_model
+from sumpool.io.manifest import Manifest
 from sumpool.recipe.load import load_recipe
 from sumpool.recipe.schema import Recipe
 from sumpool.text.language import ENGLISH
-from sumpool.text.load import load_tokenizer
+from sumpool.text.load import TOKENIZER_FILES, load_tokenizer
 from sumpool.text.sentences import SentenceSplitter
 from sumpool.text.tokenizer import Tokenizer
 from sumpool.training.config import MODEL
 from sumpool.training.hardware import choose_device, choose_generation_precision
 from sumpool.training.weights import load_weights
 
+RECIPE, SENTENCES, RANKER = "recipe.yaml", "sentences.json", "ranker.safetensors"
 _MIN_OF_MEAN = 0.85
 """Shortest summary relative to the mean training summary. Without a minimum greedy search stops after 10 to 25 words
 and loses 7 points of ROUGE-1."""
@@ -68,8 +70,9 @@ def find_model(folder: Path | None = None, overrides: Sequence[str] = ()) -> tup
         RecipeError: If an override is wrong.
     """
     folder = folder or default_model(RUNS)
-    if not (folder / "recipe.yaml").is_file():
+    if not (folder / RECIPE).is_file():
         raise CheckpointError(f"{folder} must be a run folder with recipe.yaml and {MODEL}, got neither; {ADVICE}")
+    Manifest.read(folder).verify(folder, [RECIPE])
     recipe = load_recipe(folder, overrides)
     if not (folder / MODEL).is_file():
         raise CheckpointError(f"{folder} must hold {MODEL}, but its training has saved no model yet; let it go on")
@@ -86,10 +89,18 @@ def load_model(folder: Path | None = None, overrides: Sequence[str] = ()) -> Loa
 
     Raises:
         CheckpointError: If the folder has no model, or a file is damaged or belongs to another model.
-        DataError: If tokenizer, sentence splitter or data report is missing or damaged.
         RecipeError: If an override is wrong, or the lengths contradict each other.
     """
     folder, recipe = find_model(folder, overrides)
+    Manifest.read(folder).verify_present(folder, (*TOKENIZER_FILES, SENTENCES, REPORT_FILE, RANKER))
+    try:
+        return _load(folder, recipe, overrides)
+    except DataError as error:  # of a file that prepared data has too
+        raise CheckpointError(str(error)) from error
+
+
+def _load(folder: Path, recipe: Recipe, overrides: Sequence[str]) -> LoadedModel:
+    """Load the files of a run folder that are verified but for the weights."""
     tokenizer = load_tokenizer(folder)
     with SkipInit():
         word_starts = torch.tensor(tokenizer.word_starts())
@@ -105,7 +116,7 @@ def load_model(folder: Path | None = None, overrides: Sequence[str] = ()) -> Loa
         recipe=recipe,
         model=model.to(device).eval().requires_grad_(False),
         tokenizer=tokenizer,
-        splitter=SentenceSplitter.load(folder / "sentences.json"),
+        splitter=SentenceSplitter.load(folder / SENTENCES),
         lengths=_lengths(folder, recipe),
         device=device,
         language=DataReport.load(folder).language if (folder / REPORT_FILE).is_file() else ENGLISH,
@@ -118,7 +129,6 @@ def load_for_generation(folder: Path | None = None, overrides: Sequence[str] = (
 
     Raises:
         CheckpointError: As `load_model` does.
-        DataError: As `load_model` does.
         RecipeError: As `load_model` does, or if the device does not support the precision.
     """
     loaded = load_model(folder, overrides)

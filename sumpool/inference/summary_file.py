@@ -17,6 +17,7 @@ from sumpool.errors import DataError, RecipeError
 from sumpool.inference.explanation import write_explanation
 from sumpool.inference.summary import Summary
 from sumpool.io.atomic import disk_errors, replace_file
+from sumpool.io.bounded import parse_json
 from sumpool.io.file_names import FileNames
 from sumpool.io.json_lines import Identity, ResumableFile, read_records
 
@@ -88,7 +89,7 @@ class SummaryFile(ResumableFile):
         Raises:
             ResourceError: If the disk is full or fails.
         """
-        row = json.loads(summary.as_json()) | {_DIGEST: self._digests.popleft()}
+        row = parse_json(summary.as_json()) | {_DIGEST: self._digests.popleft()}
         if file is not None:
             row["file"] = file
         self.append(json.dumps(row, ensure_ascii=False, allow_nan=False))
@@ -222,5 +223,5 @@ def _is_plain(path: Path) -> bool:
 
 
 def _parse_row(line: bytes) -> dict[str, str]:
-    row = json.loads(line)
+    row = parse_json(line)
     return {**row, "id": str(row["id"]), _DIGEST: str(row[_DIGEST]), "reason": str(row["reason"])}

@@ -11,6 +11,7 @@ from typing import Self, TypeVar
 
 from sumpool.errors import DataError, ResourceError
 from sumpool.io.atomic import disk_errors, replace_file
+from sumpool.io.bounded import open_regular, parse_json, read_regular
 
 Record = TypeVar("Record")
 
@@ -47,7 +48,7 @@ class Identity:
             DataError: If a value differs, or the file is missing or damaged.
         """
         try:
-            saved = json.loads(self.path.read_bytes())
+            saved = parse_json(read_regular(self.path))
         except (OSError, ValueError):
             saved = None
         if not isinstance(saved, dict):
@@ -129,7 +130,7 @@ def read_records(path: Path, parse: Callable[[bytes], Record], rule: str, advice
     Raises:
         DataError: If a line is damaged.
     """
-    with path.open("rb") as lines:
+    with open_regular(path) as lines:
         for number, line in enumerate(lines, 1):
             if not line.endswith(b"\n"):
                 return

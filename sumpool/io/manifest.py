@@ -5,13 +5,16 @@ Neither safetensors nor `torch.save` detects a flipped bit in a tensor; a manife
 
 import hashlib
 import json
+import os
+import re
 from collections.abc import Iterable, Mapping
 from dataclasses import asdict, dataclass, field
 from importlib import import_module
-from pathlib import Path
+from pathlib import Path, PurePosixPath
 from typing import Any, Literal
 
 from sumpool.errors import CheckpointError, DataError, SumpoolError
+from sumpool.io.bounded import open_regular, parse_json, read_regular
 from sumpool.progress import Check, go_on
 
 NAME = "manifest.json"
@@ -19,6 +22,12 @@ SCHEMA = 2
 Kind = Literal["run", "checkpoint", "prepared data", "evaluation", "sweep", "summaries"]
 _ERRORS: Mapping[str, type[SumpoolError]] = {"run": CheckpointError, "checkpoint": CheckpointError}
 _BLOCK_BYTES = 1 << 20
+_SHA256 = re.compile("[0-9a-f]{64}")
+_NUMBERS: Mapping[str, tuple[type, ...]] = {
+    **dict.fromkeys(("step", "finished", "stale_validations", "waited"), (int,)),
+    "validation_loss": (int, float),
+}
+"""Facts that are numbers, with their types."""
 
 
 @dataclass(frozen=True)
@@ -32,7 +41,7 @@ class FileDigest:
     def of(cls, path: Path, check: Check = go_on) -> "FileDigest":
         """Measure a file; `check` is called after every mebibyte."""
         digest = hashlib.sha256()
-        with path.open("rb") as file:
+        with open_regular(path) as file:
             while block := file.read(_BLOCK_BYTES):
                 digest.update(block)
                 check()
@@ -83,13 +92,19 @@ class Manifest:
         """
         path, error_type = folder / NAME, _ERRORS.get(kind, DataError)
         try:
-            content = path.read_bytes()
+            content = read_regular(path)
         except OSError as error:
             raise error_type(f"{path} must be readable, got: {error}") from error
         try:
-            entries = json.loads(content)
+            entries = parse_json(content)
             schema, recorded_kind = entries["schema"], entries.get("kind")
-            manifest = cls(_digests(entries["files"]), entries["facts"], _digests(entries["incoming"]), kind)
+            if type(schema) is int and schema > SCHEMA:
+                raise error_type(
+                    f"{path} must have schema {SCHEMA} or lower, got {schema}: a newer version of sumpool wrote it; "
+                    "update sumpool"
+                )
+            facts = _facts(entries["facts"])
+            manifest = cls(_digests(entries["files"]), facts, _digests(entries["incoming"]), kind)
         except (ValueError, LookupError, TypeError, AttributeError) as error:
             raise error_type(f"{path} must be a manifest, got: {error!r}") from error
         if schema != SCHEMA:
@@ -114,10 +129,22 @@ class Manifest:
         for name in names:
             path = folder / name
             try:
+                if path.is_symlink() and not path.resolve().is_relative_to(folder.resolve()):
+                    raise self._error(f"{path} must be a file of its folder, got a link to {path.resolve()}; copy it")
+                self.compare_size(path, name, path.stat().st_size)
                 digest = FileDigest.of(path, check)
             except OSError as error:
                 raise self._error(f"{path} must be readable, got: {error}") from error
             self.compare(path, name, digest)
+
+    def verify_present(self, folder: Path, names: Iterable[str]) -> None:
+        """Compare those of some files that are listed or present; a present one that is not listed is refused.
+
+        Raises:
+            CheckpointError: If a file of a run or a checkpoint is missing, changed or not listed.
+            DataError: The same for folders of data.
+        """
+        self.verify(folder, [name for name in names if name in self.files or os.path.lexists(folder / name)])
 
     def compare(self, path: Path, name: str, digest: FileDigest) -> None:
         """Compare the digest of one file, named by its path within the folder, with the manifest.
@@ -126,9 +153,7 @@ class Manifest:
             CheckpointError: If a file of a run or a checkpoint is not listed or changed.
             DataError: The same for folders of data.
         """
-        accepted = self.accepted(name)
-        if not accepted:
-            raise self._error(f"{path} must be named in the {NAME} beside it, but it is not")
+        accepted = self._require_listed(path, name)
         if digest not in accepted:
             expected = accepted[0]
             raise self._error(
@@ -136,12 +161,48 @@ class Manifest:
                 f"got {digest.size:,} bytes with {digest.sha256[:12]}...: it is damaged or was changed"
             )
 
+    def compare_size(self, path: Path, name: str, size: int) -> None:
+        """Compare the size of one file, named by its path within the folder, with the manifest.
+
+        Raises:
+            CheckpointError: If a file of a run or a checkpoint is not listed or of another size.
+            DataError: The same for folders of data.
+        """
+        sizes = [digest.size for digest in self._require_listed(path, name)]
+        if size not in sizes:
+            raise self._error(f"{path} must hold {sizes[0]:,} bytes, got {size:,} bytes: it is damaged or was changed")
+
+    def _require_listed(self, path: Path, name: str) -> list[FileDigest]:
+        accepted = self.accepted(name)
+        if not accepted:
+            raise self._error(f"{path} must be named in the {NAME} beside it, but it is not")
+        return accepted
+
     def _error(self, message: str) -> SumpoolError:
         return _ERRORS.get(self.kind, DataError)(message)
 
 
 def _digests(entries: Mapping[str, Any]) -> dict[str, FileDigest]:
-    return {name: FileDigest(**entry) for name, entry in entries.items()}
+    """Check the listed files: plain names within the folder, with a size and a SHA-256."""
+    digests = {name: FileDigest(**entry) for name, entry in entries.items()}
+    for name, digest in digests.items():
+        name.encode()  # a lone surrogate is a ValueError
+        path = PurePosixPath(name)
+        if path.is_absolute() or ".." in path.parts or str(path) != name or "\\" in name or not path.name:
+            raise ValueError(f"the name {name!r}, which must be that of a file in the folder")
+        is_size = type(digest.size) is int and 0 <= digest.size < 1 << 63
+        if not is_size or not (isinstance(digest.sha256, str) and _SHA256.fullmatch(digest.sha256)):
+            raise ValueError(f"{name} with {digest}")
+    return digests
+
+
+def _facts(facts: Any) -> dict[str, Any]:  # noqa: ANN401 - any JSON
+    """Check the types of the facts that are numbers."""
+    for name, value in facts.items():
+        kinds = _NUMBERS.get(name)
+        if kinds and (type(value) not in kinds or not 0 <= value < 1 << 63):
+            raise ValueError(f"the fact {name} = {value!r}")
+    return dict(facts)
 
 
 def _render(entries: Mapping[str, Any]) -> bytes:

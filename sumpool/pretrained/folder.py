@@ -1,6 +1,5 @@
 """Files of a pretrained model: JSON and safetensors, in one file or several; pickles are refused."""
 
-import json
 import re
 from pathlib import Path
 from typing import Any
@@ -10,6 +9,7 @@ from safetensors import SafetensorError, safe_open
 from torch import Tensor
 
 from sumpool.errors import CheckpointError
+from sumpool.io import bounded
 
 WEIGHTS = "model.safetensors"
 INDEX = "model.safetensors.index.json"
@@ -24,13 +24,7 @@ def read_json(path: Path) -> dict[str, Any]:
     Raises:
         CheckpointError: If the file is missing, damaged or holds anything else.
     """
-    try:
-        tree = json.loads(path.read_bytes())
-    except (OSError, ValueError, RecursionError) as error:
-        raise CheckpointError(f"{path} must be JSON that can be read, got: {error}") from error
-    if not isinstance(tree, dict):
-        raise CheckpointError(f"{path} must hold an object in JSON, got a {type(tree).__name__}")
-    return tree
+    return bounded.read_json(path, CheckpointError, "download it again")
 
 
 class Tensors:

@@ -4,6 +4,7 @@
 """
 
 import json
+import os
 from collections.abc import Mapping
 from dataclasses import dataclass, fields
 from importlib import import_module
@@ -16,6 +17,7 @@ from safetensors import SafetensorError, safe_open
 from safetensors.numpy import save
 
 from sumpool.errors import CheckpointError
+from sumpool.io.bounded import open_regular, parse_json, read_tensor_header
 from sumpool.ranking.agreement_features import AGREEMENT_FEATURES
 from sumpool.ranking.cues import cue_scores
 from sumpool.ranking.features import FEATURES, SentenceFeatures
@@ -38,6 +40,7 @@ LEARNT: Final = (
 SCORES: Final = ("score", "score_below_best", "score_rank")
 """Names of the features from the score by structure, before those of `AGREEMENT_FEATURES`."""
 _SCHEMA = 1
+_DAMAGE = (OSError, SafetensorError, OverflowError, ValueError, LookupError, TypeError, AttributeError)
 _ARRAYS = tuple(field.name for field in fields(Forest) if field.name != "base")
 
 
@@ -111,11 +114,13 @@ class Ranker:
         """
         path = folder / FILE
         try:
+            with open_regular(path) as file:
+                read_tensor_header(file, os.fstat(file.fileno()).st_size)
             with safe_open(path, "numpy") as file:
-                content = json.loads((file.metadata() or {})["ranker"])
+                content = parse_json((file.metadata() or {})["ranker"])
                 arrays = {name: file.get_tensor(name) for name in file.keys()}  # noqa: SIM118 - it is no mapping
             return cls._from_content(path, content, arrays)
-        except (OSError, SafetensorError, ValueError, LookupError, TypeError, AttributeError) as error:
+        except _DAMAGE as error:
             raise CheckpointError(f"{path} must be a sentence ranker, got {error!r}; train it again") from error
 
     @classmethod

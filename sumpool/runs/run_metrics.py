@@ -8,9 +8,11 @@ from statistics import fmean
 from typing import Any
 
 from sumpool.data.sources._base import Split
+from sumpool.errors import CheckpointError
 from sumpool.evaluation.scores import SCORES as SCORE_FILE
 from sumpool.evaluation.scores import read_scores
 from sumpool.io.atomic import disk_errors, replace_file
+from sumpool.io.bounded import read_json
 from sumpool.io.manifest import Manifest
 from sumpool.runs.dry_run import DryRun
 from sumpool.training.fit import JOURNAL
@@ -19,6 +21,7 @@ from sumpool.training.journal import Journal
 SCORES = {"rouge1": "ROUGE-1", "rouge2": "ROUGE-2", "rougeLsum": "ROUGE-Lsum"}
 DRY_RUN = "dry_run.json"
 """File of a run folder with the cost of an update, measured once."""
+_ADVICE = "delete it, and evaluate the run again"
 _LAST_UPDATES = 10
 """Updates at the end of training over which layer metrics are averaged."""
 
@@ -102,5 +105,13 @@ def save_dry_run(run: Path, cost: DryRun) -> None:
 
 
 def read_dry_run(run: Path) -> DryRun:
-    """Read the cost of an update of a run, as measured when the run was evaluated first."""
-    return DryRun(**json.loads((run / DRY_RUN).read_bytes()))
+    """Read the cost of an update of a run, as measured when the run was evaluated first.
+
+    Raises:
+        CheckpointError: If the file is missing or damaged.
+    """
+    path = run / DRY_RUN
+    try:
+        return DryRun(**read_json(path, CheckpointError, _ADVICE))
+    except TypeError as error:
+        raise CheckpointError(f"{path} must hold the cost of an update, got: {error}; {_ADVICE}") from error

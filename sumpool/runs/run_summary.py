@@ -1,6 +1,5 @@
 """Summary of a run folder for a list of runs: state, scores, size and date, read without loading a model."""
 
-import json
 import math
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
@@ -9,6 +8,7 @@ from pathlib import Path
 from typing import Any, Literal
 
 from sumpool.errors import SumpoolError
+from sumpool.io.bounded import open_regular, parse_json, read_regular
 from sumpool.io.manifest import NAME as MANIFEST
 from sumpool.io.manifest import Manifest
 from sumpool.recipe.yaml_text import parse
@@ -19,6 +19,8 @@ RECIPE, WEIGHTS, METRICS = "recipe.yaml", "model.safetensors", "metrics.jsonl"
 """Files of a run folder, named here too because their own modules import torch."""
 _MAX_HEADER_BYTES = 100 << 20
 """Size of a safetensors header at most, as in the library."""
+MAX_METRICS_BYTES = 1 << 30
+"""Size of a metrics log at most; a million updates take a third of it."""
 
 
 @dataclass(frozen=True)
@@ -98,7 +100,7 @@ def read_recipe(run: Path) -> dict[str, Any]:
         OSError: If it cannot be read.
     """
     try:
-        tree = parse((run / RECIPE).read_text(encoding="utf-8"))
+        tree = parse(read_regular(run / RECIPE).decode("utf-8"))
     except ValueError as error:
         raise ValueError(f"{run / RECIPE} {error}") from error
     if not isinstance(tree, dict):
@@ -111,8 +113,8 @@ def read_records(path: Path, kind: str, *, last: bool = False) -> list[dict[str,
     if not path.exists():
         return []
     mark = f'"kind": "{kind}"'.encode()
-    lines = [line for line in path.read_bytes().split(b"\n")[:-1] if mark in line]
-    return [record for line in (lines[-1:] if last else lines) if isinstance(record := json.loads(line), dict)]
+    lines = [line for line in read_regular(path, MAX_METRICS_BYTES).split(b"\n")[:-1] if mark in line]
+    return [record for line in (lines[-1:] if last else lines) if isinstance(record := parse_json(line), dict)]
 
 
 def evaluations(run: Path) -> Iterator[tuple[str, dict[str, Any]]]:
@@ -121,7 +123,7 @@ def evaluations(run: Path) -> Iterator[tuple[str, dict[str, Any]]]:
         (run / "evaluation").glob("[!.]*/report.json"), key=lambda path: (path.parent.name != "test", path)
     ):
         try:
-            report = json.loads(path.read_bytes())
+            report = parse_json(read_regular(path))
         except (OSError, ValueError):
             continue
         if isinstance(report, dict) and isinstance(report.get("rows"), list):
@@ -154,11 +156,11 @@ def _weights(path: Path, manifest: Manifest) -> tuple[int | None, int | None]:
     sizes = {digest.size for digest in manifest.accepted(WEIGHTS)}
     if size not in sizes:
         raise ValueError(f"{path} must have {max(sizes, default=0):,} bytes, got {size:,}")
-    with path.open("rb") as file:
+    with open_regular(path) as file:
         length = int.from_bytes(file.read(8), "little")
         if length > min(size, _MAX_HEADER_BYTES):
             raise ValueError(f"{path} must begin with a safetensors header, got one of {length:,} bytes")
-        header = json.loads(file.read(length))
+        header = parse_json(file.read(length))
     return sum(math.prod(entry["shape"]) for name, entry in header.items() if name != "__metadata__"), size
 
 

@@ -21,6 +21,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, final
 
 from sumpool.errors import DataError
+from sumpool.io.bounded import parse_json, read_regular
 from sumpool.special_tokens import SpecialTokens
 from sumpool.text.cleaning import clean
 from sumpool.text.sentences import SentenceSplitter
@@ -86,7 +87,7 @@ class ByteLevelBpeTokenizer(Tokenizer):
         import tokenizers
 
         try:
-            tree = json.loads((folder / VOCABULARY_JSON).read_text("utf-8"))
+            tree = parse_json(read_regular(folder / VOCABULARY_JSON))
             special = SpecialTokens(
                 pad=tree["pad_token_id"],
                 eos=tree["eos_token_id"],

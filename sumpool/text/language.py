@@ -6,13 +6,14 @@ suffice for documents: a third of the words of prose are function words. Rejecte
 (Apache-2.0, 96 MB), which no document of at least 20 words needs.
 """
 
-import json
 import re
 from collections import Counter
 from dataclasses import dataclass
 from functools import lru_cache
 from importlib.resources import files
 from typing import Final
+
+from sumpool.io.bounded import parse_json
 
 ENGLISH: Final = "en"
 UNDETECTED: Final = ""
@@ -88,7 +89,7 @@ class Language:
 @lru_cache(maxsize=1)
 def languages() -> dict[str, Language]:
     """Return the known languages by their codes."""
-    content = json.loads(files("sumpool.text").joinpath("languages.json").read_text("utf-8"))
+    content = parse_json(files("sumpool.text").joinpath("languages.json").read_text("utf-8"))
     return {
         code: Language(
             code=code,

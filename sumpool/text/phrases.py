@@ -15,6 +15,7 @@ import numpy as np
 import sentencepiece
 
 from sumpool.errors import DataError
+from sumpool.io.bounded import read_regular
 from sumpool.text.cleaning import reservoir_sample
 
 _SAMPLE_LINES = 100_000
@@ -45,7 +46,7 @@ class Phrases:
             DataError: If the file is missing or is not a SentencePiece model.
         """
         try:
-            return cls(path.read_bytes())
+            return cls(read_regular(path))
         except (OSError, RuntimeError) as error:
             raise DataError(f"{path} must be a SentencePiece model, got {error}; prepare the data again") from error
 

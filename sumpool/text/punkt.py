@@ -13,6 +13,8 @@ from itertools import pairwise
 from string import whitespace
 from typing import Final, Self, final
 
+from sumpool.io.bounded import parse_json
+
 END_MARKS: Final = frozenset(".?!")
 _QUOTES = "\"'\u2018\u2019\u201c\u201d\u00ab\u00bb"
 _NO_WORD = rf"[\[\](){{}};:*@{_QUOTES}?!]"
@@ -59,7 +61,7 @@ class PunktModel:
         Raises:
             ValueError, TypeError or KeyError: If the text is anything else.
         """
-        content = json.loads(text)
+        content = parse_json(text)
         pairs = [pair.split(" ") for pair in _words(content["collocations"])]
         return cls(
             frozenset(_words(content["abbreviations"])),

@@ -15,6 +15,7 @@ from typing import final
 import sentencepiece
 
 from sumpool.errors import DataError
+from sumpool.io.bounded import read_regular
 from sumpool.special_tokens import BOS, EOS, PAD, PARAGRAPH, UNK
 from sumpool.text.cleaning import clean, sample_paragraphs
 from sumpool.text.sentences import SentenceSplitter
@@ -45,10 +46,10 @@ class SentencePieceTokenizer(Tokenizer):
             DataError: If the file is missing, is no SentencePiece model or begins with other tokens.
         """
         try:
-            tokenizer = cls(path.read_bytes())
-        except (OSError, RuntimeError) as error:
+            tokenizer = cls(read_regular(path))
+            first = tokenizer.tokens()[: len(_FIRST_TOKENS)]
+        except (OSError, RuntimeError, ValueError) as error:  # ValueError: a token that is not UTF-8
             raise DataError(f"{path} must be a SentencePiece model, got {error}; prepare the data again") from error
-        first = tokenizer.tokens()[: len(_FIRST_TOKENS)]
         if first != _FIRST_TOKENS:
             raise DataError(f"{path} must begin with the tokens {_FIRST_TOKENS}, got {first}; prepare the data again")
         return tokenizer

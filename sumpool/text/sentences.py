@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import Final, final
 
 from sumpool.errors import DataError
+from sumpool.io.bounded import read_regular
 from sumpool.text.cleaning import clean, paragraphs, sample_paragraphs
 from sumpool.text.language import ENGLISH, UNSPACED, languages
 from sumpool.text.punkt import END_MARKS, PunktModel
@@ -70,8 +71,8 @@ class SentenceSplitter:
             DataError: If the file is missing or not a parameter file.
         """
         try:
-            return cls(PunktModel.from_json(path.read_text("utf-8")))
-        except (OSError, ValueError, TypeError, KeyError) as error:
+            return cls(PunktModel.from_json(read_regular(path).decode("utf-8")))
+        except (OSError, ValueError, TypeError, LookupError, AttributeError) as error:
             raise DataError(
                 f"{path} must be a file of sentence parameters, got {error!r}; prepare the data again"
             ) from error

@@ -13,7 +13,6 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-import safetensors.torch
 from torch import Tensor
 
 from sumpool.errors import CheckpointError
@@ -25,11 +24,12 @@ from sumpool.io.atomic import (
     require_space,
     temporary_path,
 )
+from sumpool.io.bounded import read_json
 from sumpool.io.manifest import FileDigest, Manifest
 from sumpool.progress import Progress, Report, silent
 from sumpool.training.config import MODEL
 from sumpool.training.state import TrainingState
-from sumpool.training.weights import export_tensors, read_file, save_tensors
+from sumpool.training.weights import export_tensors, load_tensors, save_tensors
 
 OPTIMIZER = "optimizer.safetensors"
 STATE = "state.json"
@@ -150,7 +150,7 @@ class Checkpoints:
             CheckpointError: If the checkpoint is missing or damaged.
         """
         _verify(self.path(step))
-        return safetensors.torch.load_file(self.path(step) / MODEL)
+        return _load_finite(self.path(step) / MODEL)
 
     def _discard(self, path: Path) -> None:
         """Delete a checkpoint so that a crash on the way leaves none that looks intact."""
@@ -176,15 +176,27 @@ def restore_best(run: Path, checkpoints: Checkpoints, state: TrainingState) -> N
 
 def _load(folder: Path) -> Checkpoint:
     _verify(folder)
-    return Checkpoint(
-        safetensors.torch.load_file(folder / MODEL),
-        safetensors.torch.load_file(folder / OPTIMIZER),
-        json.loads(read_file(folder / STATE)),
-    )
+    weights, moments = (_load_finite(folder / name) for name in (MODEL, OPTIMIZER))
+    state = read_json(folder / STATE, CheckpointError, "continue from another checkpoint")
+    try:
+        TrainingState.from_json(state)
+    except CheckpointError as error:
+        raise CheckpointError(f"{folder / STATE}: {error}") from error
+    return Checkpoint(weights, moments, state)
+
+
+def _load_finite(path: Path) -> dict[str, Tensor]:
+    """Read the tensors of a file; raise a CheckpointError if a number is not finite."""
+    tensors = load_tensors(path)
+    for name, tensor in tensors.items():
+        if not tensor.isfinite().all():
+            raise CheckpointError(f"{path} must hold finite numbers, got others in {name}: it is of a failed update")
+    return tensors
 
 
 def _verify(folder: Path) -> None:
     manifest = Manifest.read(folder, "checkpoint")
     manifest.verify(folder, FILES)
-    if folder.name != f"step-{manifest.facts['step']:08d}":
-        raise CheckpointError(f"{folder} must be the checkpoint of step {manifest.facts['step']}: it was renamed")
+    step = manifest.facts.get("step")
+    if not isinstance(step, int) or folder.name != f"step-{step:08d}":
+        raise CheckpointError(f"{folder} must be the checkpoint of step {step!r}: it was renamed")

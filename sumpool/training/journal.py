@@ -6,7 +6,11 @@ from typing import Any
 
 from sumpool.errors import CheckpointError
 from sumpool.io.atomic import disk_errors, replace_file, sync
+from sumpool.io.bounded import parse_json, read_regular
 from sumpool.io.json_lines import ResumableFile
+
+_MAX_BYTES = 1 << 30
+"""Size of a metrics log at most; a million updates take a third of it."""
 
 
 class Journal:
@@ -36,7 +40,7 @@ class Journal:
             CheckpointError: If there is no metrics log.
         """
         try:
-            lines = self.path.read_bytes().split(b"\n")[:-1]
+            lines = read_regular(self.path, _MAX_BYTES).split(b"\n")[:-1]
         except OSError as error:
             raise CheckpointError(f"{self.path} must be the metrics log of a run, got: {error}") from error
         return [record for line in lines if (record := _parse(line))]
@@ -66,7 +70,7 @@ class Journal:
 def _parse(line: bytes) -> dict[str, Any] | None:
     """Parse a record; None for anything else, such as an incomplete line left by a crash."""
     try:
-        record = json.loads(line)
+        record = parse_json(line)
     except ValueError:
         return None
     is_record = isinstance(record, dict) and isinstance(record.get("kind"), str) and isinstance(record.get("step"), int)

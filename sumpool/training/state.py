@@ -1,5 +1,6 @@
 """State of a training run."""
 
+import math
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any
@@ -36,9 +37,15 @@ class TrainingState:
             CheckpointError: If the entries are not those of a state.
         """
         try:
-            return cls(**{**entries, "position": Position(**entries["position"])})
+            state = cls(**{**entries, "position": Position(**entries["position"])})
         except (TypeError, LookupError) as error:
-            raise CheckpointError(f"a checkpoint must hold the state of a run, got {dict(entries)!r}") from error
+            raise CheckpointError(f"a checkpoint must hold the state of a run, got {entries!r:.200}") from error
+        counts = (state.step, state.best_step, state.stale_validations, state.position.epoch, state.position.batch)
+        scores = [score for score in (state.best_loss, state.best_score) if score is not None]
+        are_counts = all(type(count) is int and 0 <= count < 1 << 63 for count in counts)
+        if not are_counts or not all(type(score) in (int, float) and math.isfinite(score) for score in scores):
+            raise CheckpointError(f"a checkpoint must hold numbers of steps and finite scores, got {entries!r:.200}")
+        return state
 
     def after_validation(self, loss: float, score: float | None = None) -> "TrainingState":
         """State after a validation: the best weights have the highest score, or without scores the lowest loss."""

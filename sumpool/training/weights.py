@@ -1,5 +1,7 @@
 """Weights of a model by name, shared tensors once, and the file of a run folder that holds them."""
 
+import io
+import os
 from collections.abc import Iterable, Mapping
 from importlib import import_module
 from pathlib import Path
@@ -7,9 +9,11 @@ from typing import Any
 
 import safetensors.torch
 import torch
+from safetensors import SafetensorError
 from torch import Tensor, nn
 
 from sumpool.errors import CheckpointError
+from sumpool.io.bounded import open_regular, read_tensor_header
 from sumpool.io.manifest import FileDigest, Manifest
 from sumpool.training.config import MODEL
 
@@ -162,13 +166,47 @@ def read_weights(run: Path) -> dict[str, Tensor]:
         CheckpointError: If a file is missing or damaged.
     """
     path = run / MODEL
-    manifest, content = Manifest.read(run), read_file(path)
+    manifest = Manifest.read(run)
+    content = read_file(path)
     if FileDigest.of_bytes(content) not in manifest.accepted(MODEL):
         manifest = Manifest.read(run)  # a training run may have replaced the weights between the two reads
     manifest.verify(run, manifest.files.keys() - {MODEL})
     manifest.compare(path, MODEL, FileDigest.of_bytes(content))
-    weights: dict[str, Tensor] = safetensors.torch.load(content)
+    weights = parse_tensors(path, content)
     return {name: weight.float() if weight.dtype == torch.bfloat16 else weight for name, weight in weights.items()}
+
+
+def parse_tensors(path: Path, content: bytes) -> dict[str, Tensor]:
+    """Parse the content of a safetensors file.
+
+    Args:
+        path: Path of the file, for the error.
+        content: Its content.
+
+    Raises:
+        CheckpointError: If the content is anything else.
+    """
+    try:
+        read_tensor_header(io.BytesIO(content), len(content))
+        tensors: dict[str, Tensor] = safetensors.torch.load(content)
+    except (ValueError, KeyError, SafetensorError) as error:
+        raise CheckpointError(f"{path} must be a safetensors file, got: {error}; train again") from error
+    return tensors
+
+
+def load_tensors(path: Path) -> dict[str, Tensor]:
+    """Read a safetensors file, mapped into memory.
+
+    Raises:
+        CheckpointError: If the file is missing or is anything else.
+    """
+    try:
+        with open_regular(path) as file:
+            read_tensor_header(file, os.fstat(file.fileno()).st_size)
+        tensors: dict[str, Tensor] = safetensors.torch.load_file(path)
+    except (OSError, ValueError, KeyError, SafetensorError) as error:
+        raise CheckpointError(f"{path} must be a safetensors file, got: {error}; train again") from error
+    return tensors
 
 
 def save_tensors(tensors: Mapping[str, Tensor], path: Path) -> None:
@@ -184,7 +222,8 @@ def read_file(path: Path) -> bytes:
         CheckpointError: If the file cannot be read.
     """
     try:
-        return path.read_bytes()
+        with open_regular(path) as file:
+            return file.read()
     except OSError as error:
         raise CheckpointError(f"{path} must be readable, got: {error}") from error
 

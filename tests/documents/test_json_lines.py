@@ -31,7 +31,7 @@ def test_lines_end_at_line_feeds_only(tmp_path: Path) -> None:
         (b"null", "must be a JSON object, got NoneType"),
         (b'{"a": "\xe9"}', "must be UTF-8, got byte 0xe9 at position 7"),
         (b'{"a": "\0"}', "must be text, got a null character"),
-        (b"[" * 100_000, "recursion"),
+        (b"[" * 100_000, "more than 64 levels of brackets"),
         (b'{"a": ' + b"9" * 5000 + b"}", "digits"),
     ],
 )

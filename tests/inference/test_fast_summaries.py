@@ -1,3 +1,4 @@
+import re
 import shutil
 import subprocess
 import sys
@@ -123,6 +124,25 @@ def damage(path: Path) -> None:
 def test_damaged_files_are_refused(run: Path, name: str, spoil: Callable[[Path], object]) -> None:
     spoil(run / name)
     with pytest.raises(CheckpointError, match=name):
+        load_fast(run)
+
+
+@pytest.mark.parametrize(
+    ("name", "content", "problem"),
+    [
+        ("ranker.safetensors", b"\x02\0\0\0\0\0\0\0[]", "must be a sentence ranker, got .*a list as header"),
+        ("ranker.safetensors", b"\x02\0\0\0\0\0\0\0{}", "must be a sentence ranker, got KeyError"),
+        ("sentences.json", b"[" * 100_000, "must be a file of sentence parameters, got .*more than 64 levels"),
+        ("report.json", b"{" * 100_000, "must be JSON, got: more than 64 levels"),
+        ("report.json", b"[]", "must hold a JSON object, got list"),
+        ("recipe.yaml", b"\xff", "must be the recipe of a run"),
+    ],
+)
+def test_hostile_files_that_the_manifest_lists_are_refused(run: Path, name: str, content: bytes, problem: str) -> None:
+    (run / name).write_bytes(content)
+    manifest = Manifest.read(run)
+    Manifest({**manifest.files, name: FileDigest.of(run / name)}, manifest.facts).write(run)
+    with pytest.raises(CheckpointError, match=rf"{re.escape(name)} {problem}"):
         load_fast(run)
 
 

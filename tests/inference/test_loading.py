@@ -1,4 +1,5 @@
 import operator
+import re
 import shutil
 from pathlib import Path
 
@@ -158,3 +159,39 @@ def test_lengths_that_contradict_each_other_are_refused(run_folder: Path) -> Non
     with pytest.raises(RecipeError, match=r"summarize\.min_length must be at most the longest length, 24, got 25"):
         load_model(run_folder, ["summarize.min_length=25"])
     assert load_recipe(run_folder).summarize.min_length == 6
+
+
+@pytest.mark.parametrize(
+    ("name", "content", "problem"),
+    [
+        ("report.json", b"[" * 100_000, "must be a data report"),
+        ("report.json", b'{"read": []}', "must be a data report"),
+        ("sentences.json", b"[" * 100_000, "more than 64 levels of brackets"),
+        ("sentences.json", b'{"collocations": 1}', "must be a file of sentence parameters"),
+        ("sentences.json", b"\xff", "must be a file of sentence parameters"),
+        ("tokenizer.model", b"", "must begin with the tokens"),
+        ("tokenizer.model", b"\x0a\x07\x0a\x02\xff\xfe\x18\x01", "must be a SentencePiece model"),
+        ("model.safetensors", b"", "must be a safetensors file, got: a header of 0 bytes"),
+        ("model.safetensors", b"\0\0\0\0\0\0\0\x80", "must be a safetensors file, got: a header of 9,223"),
+        ("model.safetensors", b"\x02\0\0\0\0\0\0\0{}", r"must be .* in this model, got absent"),
+    ],
+)
+def test_hostile_files_that_the_manifest_lists_are_refused(copy: Path, name: str, content: bytes, problem: str) -> None:
+    (copy / name).write_bytes(content)
+    manifest = Manifest.read(copy)
+    Manifest({**manifest.files, name: FileDigest.of(copy / name)}, manifest.facts).write(copy)
+    with pytest.raises(CheckpointError, match=rf"{re.escape(name)}.*{problem}"):
+        load_model(copy, ["summarize.min_length=auto"])
+
+
+@pytest.mark.parametrize("name", ["tokenizer.json", "ranker.safetensors"])
+def test_files_that_the_manifest_does_not_list_are_refused(copy: Path, name: str) -> None:
+    (copy / name).write_bytes(b"{}")
+    with pytest.raises(CheckpointError, match=rf"{re.escape(name)} must be named in the manifest\.json"):
+        load_model(copy)
+
+
+def test_a_damaged_recipe_is_damage_and_not_a_wrong_setting(copy: Path) -> None:
+    (copy / "recipe.yaml").write_text((copy / "recipe.yaml").read_text().replace("heads: 2", "heads: 9"))
+    with pytest.raises(CheckpointError, match=r"recipe\.yaml must hold .* it is damaged or was changed"):
+        load_model(copy)

@@ -1,10 +1,13 @@
 import json
+import os
+import sys
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from sumpool.errors import CheckpointError, DataError, Interrupted
-from sumpool.io.manifest import FileDigest, Manifest
+from sumpool.io.manifest import FileDigest, Manifest, _render
 
 
 @pytest.fixture
@@ -95,3 +98,95 @@ def test_files_of_data_are_data_errors_and_checking_them_can_be_stopped(folder: 
         manifest.verify(folder, ["a.txt"])
     with pytest.raises(Interrupted):
         manifest.verify(folder, ["a.txt"], stop)
+
+
+def rewrite(folder: Path, **changes: Any) -> None:  # noqa: ANN401 - any JSON
+    """Change entries of the manifest, which goes on to vouch for itself."""
+    entries = json.loads((folder / "manifest.json").read_bytes()) | changes
+    (folder / "manifest.json").write_bytes(_render(entries))
+
+
+def test_a_manifest_of_a_newer_version_is_named_as_such(folder: Path) -> None:
+    rewrite(folder, schema=3, files="whatever a later version writes")
+    with pytest.raises(CheckpointError, match=r"must have schema 2 or lower, got 3: a newer version of sumpool wrote"):
+        Manifest.read(folder)
+
+
+@pytest.mark.parametrize(
+    "name", ["../a.txt", "/dev/zero", "a/../../b", ".", "", "a//b", "./a.txt", "..\\a.txt", "\ud800", "a/.."]
+)
+def test_names_outside_the_folder_are_refused(folder: Path, name: str) -> None:
+    rewrite(folder, files={name: {"size": 1, "sha256": "0" * 64}})
+    with pytest.raises(CheckpointError, match=r"manifest\.json must be a manifest, got: .*(in the folder|surrogates)"):
+        Manifest.read(folder)
+
+
+@pytest.mark.parametrize("section", ["files", "incoming"])
+@pytest.mark.parametrize(
+    "entry",
+    [
+        {"size": -1, "sha256": "0" * 64},
+        {"size": 1.0, "sha256": "0" * 64},
+        {"size": True, "sha256": "0" * 64},
+        {"size": 1 << 63, "sha256": "0" * 64},
+        {"size": 1, "sha256": 1},
+        {"size": 1, "sha256": "0" * 63},
+        {"size": 1},
+        [],
+        None,
+    ],
+)
+def test_entries_of_wrong_types_are_refused(folder: Path, section: str, entry: object) -> None:
+    rewrite(folder, **{section: {"a.txt": entry}})
+    with pytest.raises(CheckpointError, match=r"manifest\.json must be a manifest, got"):
+        Manifest.read(folder)
+
+
+@pytest.mark.parametrize(
+    "facts", [[], None, "", {"step": "3"}, {"step": -1}, {"finished": 1.5}, {"finished": True}, {"validation_loss": []}]
+)
+def test_facts_of_wrong_types_are_refused(folder: Path, facts: object) -> None:
+    rewrite(folder, facts=facts)
+    with pytest.raises(CheckpointError, match=r"manifest\.json must be a manifest, got"):
+        Manifest.read(folder)
+
+
+def test_deep_json_is_refused_before_it_is_parsed(folder: Path) -> None:
+    (folder / "manifest.json").write_text("[" * 100_000)
+    with pytest.raises(CheckpointError, match="more than 64 levels of brackets"):
+        Manifest.read(folder)
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="Windows has no such files")
+def test_links_out_of_the_folder_devices_and_pipes_are_refused(
+    folder: Path, tmp_path_factory: pytest.TempPathFactory
+) -> None:
+    manifest, path = Manifest.read(folder), folder / "a.txt"
+    outside = tmp_path_factory.mktemp("outside") / "a.txt"
+    path.rename(outside)
+    path.symlink_to(outside)
+    with pytest.raises(CheckpointError, match=r"a\.txt must be a file of its folder, got a link to .*outside"):
+        manifest.verify(folder, ["a.txt"])
+    path.unlink()
+    path.symlink_to("b.txt")
+    with pytest.raises(CheckpointError, match=r"a\.txt must hold 5 bytes, got 6 bytes"):
+        manifest.verify(folder, ["a.txt"])
+    path.unlink()
+    os.mkfifo(path)
+    rewrite(folder, files={"a.txt": {"size": 0, "sha256": "0" * 64}})
+    with pytest.raises(CheckpointError, match=r"a\.txt must be readable, got: .*a named pipe instead"):
+        Manifest.read(folder).verify(folder, ["a.txt"])
+
+
+def test_a_present_file_that_is_not_listed_is_refused(folder: Path) -> None:
+    manifest = Manifest.read(folder)
+    manifest.verify_present(folder, ["a.txt", "absent.txt"])
+    (folder / "absent.txt").touch()
+    with pytest.raises(CheckpointError, match=r"absent\.txt must be named in the manifest\.json beside it"):
+        manifest.verify_present(folder, ["absent.txt"])
+
+
+def test_a_file_of_another_size_is_not_read(folder: Path) -> None:
+    os.truncate(folder / "a.txt", 1 << 40)
+    with pytest.raises(CheckpointError, match=r"a\.txt must hold 5 bytes, got 1,099,511,627,776 bytes"):
+        Manifest.read(folder).verify(folder, ["a.txt"])

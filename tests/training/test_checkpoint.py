@@ -2,15 +2,19 @@ import os
 import random
 import shutil
 from collections.abc import Callable
+from dataclasses import asdict
 from pathlib import Path
+from typing import Any
 
 import pytest
 import safetensors.torch
 import torch
 
 from sumpool.errors import CheckpointError, ResourceError
+from sumpool.io.manifest import FileDigest, Manifest
 from sumpool.progress import Progress
 from sumpool.training.checkpoint import Checkpoint, Checkpoints
+from sumpool.training.state import TrainingState
 
 OPERATIONS: list[tuple[object, str]] = [
     (os, "fsync"),
@@ -27,9 +31,13 @@ OPERATIONS: list[tuple[object, str]] = [
 FILES = ["model.safetensors", "optimizer.safetensors", "state.json", "manifest.json"]
 
 
+def state_of(step: int) -> dict[str, Any]:
+    return asdict(TrainingState(step=step))
+
+
 def checkpoint_of(step: int) -> Checkpoint:
     torch.manual_seed(step)
-    return Checkpoint({"weight": torch.randn(4, 3)}, {"weight:exp_avg": torch.randn(4, 3)}, {"step": step})
+    return Checkpoint({"weight": torch.randn(4, 3)}, {"weight:exp_avg": torch.randn(4, 3)}, state_of(step))
 
 
 def checkpoints_in(folder: Path, *steps: int) -> Checkpoints:
@@ -42,7 +50,7 @@ def checkpoints_in(folder: Path, *steps: int) -> Checkpoints:
 def assert_newest_is(checkpoints: Checkpoints, step: int) -> None:
     found = checkpoints.load_newest()
     assert found is not None
-    assert found.state == {"step": step}
+    assert found.state == state_of(step)
     assert torch.equal(found.weights["weight"], checkpoint_of(step).weights["weight"])
     assert torch.equal(found.moments["weight:exp_avg"], checkpoint_of(step).moments["weight:exp_avg"])
 
@@ -133,7 +141,7 @@ def test_a_damaged_checkpoint_is_named_and_skipped(
         notes: list[Progress] = []
         found = copy.load_newest(notes.append)
         assert found is not None
-        assert found.state == {"step": 1}
+        assert found.state == state_of(1)
         assert notes[0].note.startswith(f"skipped a damaged checkpoint: {copy.path(2)}/")
         if damage is not swap_with_the_older:  # the files of one step beside the manifest of another
             assert notes[0].note.split(": ")[1].startswith(f"{copy.path(2) / name} must")
@@ -187,7 +195,7 @@ def test_whatever_fails_in_a_save_the_checkpoints_before_it_stay(
 
 def test_a_full_disk_leaves_the_checkpoints_before_it(tmp_path: Path) -> None:
     checkpoints = checkpoints_in(tmp_path, 1)
-    large = Checkpoint({"weight": torch.zeros(100_000)}, {}, {"step": 2})
+    large = Checkpoint({"weight": torch.zeros(100_000)}, {}, state_of(2))
     resource = pytest.importorskip("resource")  # not on Windows
     soft, hard = resource.getrlimit(resource.RLIMIT_FSIZE)
     resource.setrlimit(resource.RLIMIT_FSIZE, (100_000, hard))
@@ -205,3 +213,49 @@ def test_what_a_crash_left_is_cleaned_up(tmp_path: Path) -> None:
     (checkpoints.folder / ".tmp-step-00000002").mkdir()
     checkpoints.clean()
     assert [path.name for path in checkpoints.folder.iterdir()] == ["step-00000001"]
+
+
+@pytest.mark.parametrize("name", ["weight", "weight:exp_avg"])
+def test_numbers_that_are_not_finite_are_never_resumed_from(tmp_path: Path, name: str) -> None:
+    checkpoints = checkpoints_in(tmp_path, 1, 2)
+    checkpoint = checkpoint_of(3)
+    {**checkpoint.weights, **checkpoint.moments}[name][1, 2] = torch.nan
+    checkpoints.save(3, checkpoint)
+    notes: list[Progress] = []
+    newest = checkpoints.load_newest(notes.append)
+    assert newest is not None
+    assert newest.state == state_of(2)
+    assert f"must hold finite numbers, got others in {name}" in notes[0].note
+
+
+@pytest.mark.parametrize(
+    ("name", "content", "problem"),
+    [
+        ("state.json", b"[" * 100_000, "more than 64 levels of brackets"),
+        ("state.json", b"[]", "must hold a JSON object, got list"),
+        ("state.json", b"{}", "must hold the state of a run"),
+        ("state.json", b'{"step": "1", "position": {}}', "must hold numbers of steps"),
+        (
+            "state.json",
+            b'{"step": 1, "best_loss": NaN, "position": {}}',
+            "must hold numbers of steps",
+        ),
+        ("model.safetensors", b"\x02\0\0\0\0\0\0\0[]", "must be a safetensors file, got: a list as header"),
+        ("optimizer.safetensors", b"\0\0\0\0\0\0\0\x80", "must be a safetensors file, got: a header of 9,223"),
+    ],
+)
+def test_hostile_files_that_the_manifest_lists_are_skipped(
+    tmp_path: Path, name: str, content: bytes, problem: str
+) -> None:
+    checkpoints = checkpoints_in(tmp_path, 1, 2)
+    folder = checkpoints.path(2)
+    (folder / name).write_bytes(content)
+    manifest = Manifest.read(folder, "checkpoint")
+    files = {**manifest.files, name: FileDigest.of(folder / name)}
+    Manifest(files, manifest.facts, kind="checkpoint").write(folder)
+    notes: list[Progress] = []
+    newest = checkpoints.load_newest(notes.append)
+    assert newest is not None
+    assert newest.state == state_of(1)
+    assert name in notes[0].note
+    assert problem in notes[0].note

@@ -8,6 +8,7 @@ from sumpool.bench.measures.statistics import compare
 from sumpool.bench.models.tables import MODEL
 from sumpool.bench.results.report import BenchReport
 from sumpool.bench.results.table import Row, Table, make_table, pooled, unique, where
+from sumpool.io.bounded import parse_json
 
 _IN_ROWS = {"bench.lengths", "bench.workloads", "bench.repeats", "bench.seconds"}
 """Settings whose change shows in the rows."""
@@ -107,7 +108,7 @@ def _differences(before: BenchReport, now: BenchReport) -> Iterator[str]:
 
 def _conditions(report: BenchReport) -> dict[str, object]:
     """Everything that the figures depend on, by path."""
-    whole = json.loads(report.to_json())
+    whole = parse_json(report.to_json())
     rows = [row for row in report.result.rows["models"] if row["model"] == MODEL and row["precision"]]
     return _flatten(
         {name: whole[name] for name in ("machine", "device", "versions")}

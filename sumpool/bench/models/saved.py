@@ -11,6 +11,7 @@ from sumpool.bench.models.tables import model_result
 from sumpool.bench.results.report import BenchReport, Machine
 from sumpool.bench.results.table import Row
 from sumpool.errors import DataError, RecipeError
+from sumpool.io.bounded import read_regular
 
 LARGEST = 2**26
 """Bytes of a file; real ones have a thousandth of it."""
@@ -104,12 +105,9 @@ def load_saved(path: Path) -> BenchReport:
         DataError: If the file is missing, damaged, of another suite or of another version.
     """
     try:
-        with path.open("rb") as file:
-            content = file.read(LARGEST + 1)
+        content = read_regular(path, LARGEST)
     except OSError as error:
         raise DataError(f"{path} must be a benchmark that --out wrote, got: {error.strerror}") from error
-    if len(content) > LARGEST:
-        raise DataError(f"{path} must be a benchmark that --out wrote, got more than {LARGEST / 2**20:.0f} MiB")
     try:
         saved = _SavedReport.model_validate_json(content)
     except ValidationError as error:

@@ -4,7 +4,6 @@
 splits. A dictionary with a single part is split by a hash of the id, like a dataset. A field is a column.
 """
 
-import json
 from collections.abc import Iterator
 from contextlib import ExitStack
 from pathlib import Path
@@ -15,9 +14,11 @@ from sumpool.data.sources._base import SPLITS, Fields, Split
 from sumpool.data.sources._fields import FieldsSourceConfig, quote_names
 from sumpool.documents.json_lines import Line, Reject
 from sumpool.errors import DataError
+from sumpool.io.bounded import read_json
 
 DICTIONARY, STATE = "dataset_dict.json", "state.json"
 """Files that identify the folder of a `DatasetDict` and that of a dataset."""
+_ADVICE = "get the file again"
 _END = b"\xff\xff\xff\xff\0\0\0\0"
 """Last bytes of a complete Arrow stream."""
 
@@ -93,7 +94,7 @@ def _arrow_files(folder: Path) -> list[Path]:
     state = folder / STATE
     if not state.is_file():
         raise DataError(f"{folder} must be a dataset saved by save_to_disk, got no {STATE} in it; check data.source")
-    content = _read(state)
+    content = read_json(state, DataError, _ADVICE)
     names = [str(entry.get("filename", "..")) for entry in content.get("_data_files") or () if isinstance(entry, dict)]
     if content.get("_indices_data_files") or not all(map(_is_file_name, names)):
         raise DataError(f"{state} must list files of its folder, without indices; save the dataset again")
@@ -114,19 +115,9 @@ def _open(path: Path, stack: ExitStack) -> Any:  # noqa: ANN401 - pyarrow is unt
         raise DataError(f"{path} must be an Arrow stream, got: {first_line(error)}; get the file again") from error
 
 
-def _read(path: Path) -> dict[str, Any]:
-    try:
-        content = json.loads(path.read_bytes())
-    except (OSError, ValueError, RecursionError) as error:
-        raise DataError(f"{path} must be JSON, got: {error}; get the file again") from error
-    if not isinstance(content, dict):
-        raise DataError(f"{path} must hold a JSON object, got {type(content).__name__}; get the file again")
-    return content
-
-
 def _strings(path: Path, name: str) -> list[str]:
     """Return a list of names of files in the folder."""
-    entries = _read(path).get(name)
+    entries = read_json(path, DataError, _ADVICE).get(name)
     if not isinstance(entries, list) or not all(isinstance(entry, str) and _is_file_name(entry) for entry in entries):
         raise DataError(f"{path} must have a list of names as {name!r}, got {entries!r}; get the file again")
     return entries

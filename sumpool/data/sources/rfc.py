@@ -4,7 +4,6 @@ RFC n is in the test split if n mod 10 = 7, in validation if n mod 10 = 3, other
 others: training excludes every RFC that obsoletes or updates one of the other splits, or is obsoleted or updated by it.
 """
 
-import json
 import re
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
@@ -17,6 +16,7 @@ from pydantic import Field
 from sumpool.data.sources._base import Example, Reject, SourceConfig, Split
 from sumpool.data.sources._rfc_series import File, series_files
 from sumpool.documents.rfc_cleaning import CLEANING_REVISION, clean_abstract, clean_body
+from sumpool.io.bounded import parse_json
 
 _RELATIONS = ("obsoletes", "obsoleted_by", "updates", "updated_by")
 _RFC_NUMBER = re.compile(r"\s*RFC\s*0*(\d+)\s*", re.IGNORECASE)
@@ -109,11 +109,11 @@ class _Metadata:
 
 def _metadata(file: File) -> _Metadata | Reject:
     try:
-        content: dict[str, Any] = json.loads(file.content)
+        content: dict[str, Any] = parse_json(file.content)
         related = [name for relation in _RELATIONS for name in content[relation]]
         numbers = [int(match[1]) for name in related if (match := _RFC_NUMBER.fullmatch(name))]
         return _Metadata(file.where, clean_abstract(content["abstract"] or ""), frozenset(numbers))
-    except (ValueError, KeyError, TypeError, RecursionError) as error:
+    except (ValueError, KeyError, TypeError) as error:
         return Reject(file.where, f"must be the metadata of an RFC, got {error!r}")
 
 

@@ -1,12 +1,13 @@
 """Escape sequences of roff reduced to their characters."""
 
-import json
 import re
 from collections.abc import Mapping
 from functools import lru_cache
 from importlib.resources import files
 from typing import Final, cast
 from unicodedata import normalize
+
+from sumpool.io.bounded import parse_json
 
 _NAME = r"(?:\[(?P<{0}_long>[^\]\n]*)\]|\((?P<{0}_two>..)|(?P<{0}_one>[^\s\[(]))"
 _ESCAPE: Final = re.compile(
@@ -94,7 +95,7 @@ def special_character(name: str) -> str:
 def _characters() -> dict[str, str]:
     """Read the names of special characters, those of groff_char(7) that manual pages use."""
     content = (files("sumpool.documents.roff") / "characters.json").read_text("utf-8")
-    return cast(dict[str, str], json.loads(content))
+    return cast(dict[str, str], parse_json(content))
 
 
 def without_comment(line: str) -> str:

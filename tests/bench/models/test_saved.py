@@ -97,5 +97,5 @@ def test_a_file_without_end_is_not_read(tmp_path: Path, monkeypatch: pytest.Monk
     monkeypatch.setattr(saved, "LARGEST", 2**20)
     path = tmp_path / "large.json"
     path.write_bytes(b" " * (2**20 + 1))
-    with pytest.raises(DataError, match="must be a benchmark that --out wrote, got more than 1 MiB"):
+    with pytest.raises(DataError, match="must be a benchmark that --out wrote, got: more than 1,048,576 bytes"):
         load_saved(path)

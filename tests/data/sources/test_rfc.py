@@ -69,7 +69,7 @@ def test_incomplete_or_invalid_rfcs_are_rejected(tmp_path: Path) -> None:
     (tmp_path / "rfc5.txt").unlink()
     rows = list(RfcSourceConfig(path=tmp_path).rows())
     rejects = {Path(row.where).name: row.reason for row in rows if isinstance(row, Reject)}
-    assert rejects["rfc1.json"].startswith("must be the metadata of an RFC, got JSONDecodeError")
+    assert rejects["rfc1.json"].startswith("must be the metadata of an RFC, got ValueError('Expecting property name")
     assert rejects["rfc2.json"] == "must be the metadata of an RFC, got KeyError('obsoletes')"
     assert rejects["rfc4.txt"] == "must have a rfc4.json beside it, got none"
     assert rejects["rfc5.json"] == "must have a text beside it, got no rfc5.txt"

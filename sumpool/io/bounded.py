@@ -1,0 +1,195 @@
+"""Reading within limits: regular files only, JSON of bounded size and depth, and headers of safetensors files.
+
+A parser of Python descends one level of its stack for every bracket, and needs up to 30 bytes for a byte of JSON, so
+that the limits are checked on the text, before it is parsed. The library of safetensors needs a gigabyte and 20 seconds
+for a header of its own limit, 100 MB.
+"""
+
+import errno
+import json
+import math
+import os
+import re
+import stat
+from dataclasses import dataclass
+from pathlib import Path
+from typing import IO, Any, Final
+
+from sumpool.errors import SumpoolError
+
+MAX_BYTES: Final = 64 << 20
+"""Bytes of a JSON text; the largest file of a model, its tokenizer, has 2 to 20 million."""
+MAX_DEPTH: Final = 64
+"""Brackets around a value; files of models have at most 10."""
+MAX_VALUES: Final = 2_000_000
+"""Values of a JSON text; the tokenizer of BART has 150,000."""
+
+MAX_HEADER_BYTES: Final = 4 << 20
+"""Bytes of the header of a safetensors file, about 100 for a tensor."""
+
+_DTYPE_BYTES: Final = {
+    **dict.fromkeys(("BOOL", "U8", "I8", "F8_E5M2", "F8_E4M3"), 1),
+    **dict.fromkeys(("U16", "I16", "F16", "BF16"), 2),
+    **dict.fromkeys(("U32", "I32", "F32"), 4),
+    **dict.fromkeys(("U64", "I64", "F64", "C64"), 8),
+}
+_MAX_AXES: Final = 16
+_MAX_LENGTH: Final = 1 << 48
+_LENGTH_BYTES: Final = 8
+_STRING = re.compile(r'"(?:[^"\\]++|\\.?)*+"?', re.DOTALL)
+_BRACKET = re.compile(r"[\[{\]}]")
+_KINDS: Final = (
+    (stat.S_ISDIR, errno.EISDIR, "a folder"),
+    (stat.S_ISFIFO, errno.EINVAL, "a named pipe"),
+    (lambda mode: not stat.S_ISREG(mode), errno.EINVAL, "a device"),
+)
+_FLAGS = os.O_RDONLY | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_CLOEXEC", 0) | getattr(os, "O_BINARY", 0)
+
+
+@dataclass(frozen=True)
+class TensorEntry:
+    """Entry of a tensor in the header of a safetensors file.
+
+    Attributes:
+        dtype: Type of its numbers, such as "F32".
+        shape: Its sizes.
+        start: First byte behind the header.
+        end: Byte behind the last one.
+    """
+
+    dtype: str
+    shape: tuple[int, ...]
+    start: int
+    end: int
+
+
+def open_regular(path: Path) -> IO[bytes]:
+    """Open a regular file for reading bytes; a named pipe or a device is refused, and never waited for.
+
+    Raises:
+        OSError: If there is no such file, it cannot be read, or it is not a regular one.
+    """
+    try:
+        descriptor = os.open(path, _FLAGS)
+    except ValueError as error:  # a null character or a lone surrogate in the name
+        raise OSError(errno.EINVAL, f"not a file name: {error}") from error
+    mode = os.fstat(descriptor).st_mode
+    for is_kind, number, kind in _KINDS:
+        if is_kind(mode):
+            os.close(descriptor)
+            raise OSError(number, f"{kind} instead of a regular file")
+    return os.fdopen(descriptor, "rb")
+
+
+def read_regular(path: Path, max_bytes: int = MAX_BYTES) -> bytes:
+    """Read a regular file of bounded size.
+
+    Raises:
+        OSError: As `open_regular`, or if the file has more bytes.
+    """
+    with open_regular(path) as file:
+        content = file.read(max_bytes + 1)
+    if len(content) > max_bytes:
+        raise OSError(errno.EFBIG, f"more than {max_bytes:,} bytes")
+    return content
+
+
+def parse_json(content: bytes | str, max_bytes: int = MAX_BYTES) -> Any:  # noqa: ANN401 - any JSON
+    """Parse JSON, in UTF-8 if it is bytes.
+
+    Raises:
+        ValueError: If the text is not JSON or exceeds a limit; the message says what it is ("more than 64 levels").
+    """
+    if len(content) > max_bytes:
+        raise ValueError(f"more than {max_bytes:,} bytes")
+    try:
+        text = content if isinstance(content, str) else content.decode("utf-8-sig")
+        _check_structure(text)
+        return json.loads(text)
+    except json.JSONDecodeError as error:
+        line = f"line {error.lineno} " if error.lineno > 1 else ""
+        raise ValueError(f"{error.msg} at {line}column {error.colno}") from error
+    except UnicodeDecodeError as error:
+        raise ValueError(f"byte 0x{error.object[error.start]:02x} at position {error.start}, not UTF-8") from error
+
+
+def read_json(path: Path, error_type: type[SumpoolError], advice: str) -> dict[str, Any]:
+    """Read a file that holds a JSON object.
+
+    Args:
+        path: The file.
+        error_type: Type of the error.
+        advice: What to do about a file that cannot be read, for the message.
+
+    Raises:
+        SumpoolError: If the file is missing, no regular file, damaged, beyond a limit, or holds anything else.
+    """
+    try:
+        tree = parse_json(read_regular(path))
+    except OSError as error:
+        raise error_type(f"{path} must be JSON that can be read, got: {error.strerror}; {advice}") from error
+    except ValueError as error:
+        raise error_type(f"{path} must be JSON, got: {error}; {advice}") from error
+    if not isinstance(tree, dict):
+        raise error_type(f"{path} must hold a JSON object, got {type(tree).__name__}; {advice}")
+    return tree
+
+
+def read_tensor_header(file: IO[bytes], size: int) -> dict[str, TensorEntry]:
+    """Read the header of a safetensors file, whose tensors must fill the rest of the file without gaps.
+
+    Args:
+        file: The file, at its beginning.
+        size: Its size in bytes.
+
+    Returns:
+        Entry of each tensor by name.
+
+    Raises:
+        ValueError: If there is no such header; the message says what there is instead.
+    """
+    length = int.from_bytes(file.read(_LENGTH_BYTES), "little")
+    data = size - _LENGTH_BYTES - length
+    if data < 0 or length > MAX_HEADER_BYTES:
+        raise ValueError(f"a header of {length:,} bytes in a file of {size:,}")
+    tree = parse_json(file.read(length))
+    if not isinstance(tree, dict):
+        raise ValueError(f"a {type(tree).__name__} as header")
+    entries = {name: _tensor_entry(name, entry) for name, entry in tree.items() if name != "__metadata__"}
+    end = 0
+    for name, entry in sorted(entries.items(), key=lambda item: (item[1].start, item[1].end)):
+        if entry.start != end:
+            raise ValueError(f"the tensor {name!r} at byte {entry.start:,} instead of {end:,}")
+        end = entry.end
+    if end != data:
+        raise ValueError(f"tensors of {end:,} bytes in {data:,}")
+    return entries
+
+
+def _tensor_entry(name: str, entry: Any) -> TensorEntry:  # noqa: ANN401 - any JSON
+    """Check an entry of a header."""
+    name.encode()  # a lone surrogate is a ValueError
+    match entry:
+        case {"dtype": str(dtype), "shape": list(shape), "data_offsets": [int(start), int(end)]}:
+            is_known = dtype in _DTYPE_BYTES and len(shape) <= _MAX_AXES
+            is_shape = is_known and all(type(length) is int and 0 <= length < _MAX_LENGTH for length in shape)
+            if is_shape and 0 <= start <= end and math.prod(shape) * _DTYPE_BYTES[dtype] == end - start:
+                return TensorEntry(dtype, tuple(shape), start, end)
+    raise ValueError(f"the tensor {name!r} with {repr(entry)[:80]}")
+
+
+def _check_structure(text: str) -> None:
+    """Raise a ValueError if a text has too many brackets in each other, or too many values."""
+    if text.count("[") + text.count("{") <= MAX_DEPTH and text.count(",") < MAX_VALUES:
+        return
+    structure = _STRING.sub("", text)
+    values = structure.count(",") + structure.count("[") + structure.count("{")
+    if values > MAX_VALUES:
+        raise ValueError(f"more than {MAX_VALUES:,} values")
+    depth = 0
+    for bracket in _BRACKET.finditer(structure):
+        depth += 1 if bracket[0] in "[{" else -1
+        if depth > MAX_DEPTH:
+            raise ValueError(f"more than {MAX_DEPTH} levels of brackets")
+        if depth < 0:
+            return  # not JSON

@@ -1,0 +1,147 @@
+import io
+import json
+import os
+import socket
+import struct
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from sumpool.errors import CheckpointError, DataError
+from sumpool.io import bounded
+from sumpool.io.bounded import TensorEntry, open_regular, parse_json, read_json, read_regular, read_tensor_header
+
+POSIX = pytest.mark.skipif(sys.platform == "win32", reason="Windows has no such files")
+
+
+def header(entries: object, data: int = 0) -> bytes:
+    text = json.dumps(entries).encode()
+    return struct.pack("<Q", len(text)) + text + bytes(data)
+
+
+def entry(**changes: object) -> dict[str, Any]:
+    return {"dtype": "F32", "shape": [2, 3], "data_offsets": [0, 24], **changes}
+
+
+def read(content: bytes) -> dict[str, TensorEntry]:
+    return read_tensor_header(io.BytesIO(content), len(content))
+
+
+@pytest.mark.parametrize(
+    ("content", "value"),
+    [
+        (b'{"a": [1, 2.5, null, "\\u00e9"]}', {"a": [1, 2.5, None, "\u00e9"]}),
+        (b"\xef\xbb\xbf[]", []),
+        ('"' + "[" * 1000 + '"', "[" * 1000),
+        ('["\\"' + "[" * 1000 + '"]', ['"' + "[" * 1000]),
+        ("[" * 64 + "]" * 64, None),
+        ("[" + ",".join(["[]"] * 1000) + "]", None),
+    ],
+)
+def test_json_within_the_limits_is_parsed(content: bytes | str, value: object) -> None:
+    assert parse_json(content) == (json.loads(content) if value is None else value)
+
+
+@pytest.mark.parametrize(
+    ("content", "problem"),
+    [
+        ("[" * 100_000, "more than 64 levels of brackets"),
+        ('{"a":' * 100_000, "more than 64 levels of brackets"),
+        ("[" * 65 + "]" * 65, "more than 64 levels of brackets"),
+        ("]" * 100_000, "Expecting value at column 1"),
+        ("[1,\n2", "Expecting ',' delimiter at line 2 column 2"),
+        (b'"\xff"', "byte 0xff at position 1, not UTF-8"),
+        ("9" * 5000, "Exceeds the limit"),
+        ('"' + '\\"' * 100_000, "Unterminated string"),
+    ],
+)
+def test_other_json_is_refused_before_it_is_parsed(content: bytes | str, problem: str) -> None:
+    with pytest.raises(ValueError, match=problem):
+        parse_json(content)
+
+
+def test_json_of_too_many_bytes_or_values_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+    with pytest.raises(ValueError, match="more than 9 bytes"):
+        parse_json("[0,0,0,0,0]", max_bytes=9)
+    monkeypatch.setattr(bounded, "MAX_VALUES", 4)
+    assert parse_json('[0, 0, 0, ",,,,"]') == [0, 0, 0, ",,,,"]
+    with pytest.raises(ValueError, match="more than 4 values"):
+        parse_json("[0, 0, 0, 0, 0]")
+
+
+def test_a_file_holds_an_object(tmp_path: Path) -> None:
+    path = tmp_path / "settings.json"
+    path.write_text('{"a": 1}')
+    assert read_json(path, DataError, "get it again") == {"a": 1}
+    path.write_text("[1]")
+    with pytest.raises(DataError, match=r"settings\.json must hold a JSON object, got list; get it again"):
+        read_json(path, DataError, "get it again")
+    path.write_text("[" * 100_000)
+    with pytest.raises(CheckpointError, match=r"settings\.json must be JSON, got: more than 64 levels of brackets; x"):
+        read_json(path, CheckpointError, "x")
+    path.unlink()
+    with pytest.raises(CheckpointError, match=r"settings\.json must be JSON that can be read, got: No such file"):
+        read_json(path, CheckpointError, "x")
+
+
+@POSIX
+def test_only_regular_files_are_opened_and_none_is_waited_for(tmp_path: Path) -> None:
+    os.mkfifo(tmp_path / "pipe")
+    with socket.socket(socket.AF_UNIX) as listener:
+        listener.bind(str(tmp_path / "socket"))
+        kinds = {tmp_path: "a folder", tmp_path / "pipe": "a named pipe", Path("/dev/zero"): "a device"}
+        for path, kind in kinds.items():
+            with pytest.raises(OSError, match=f"{kind} instead of a regular file"):
+                open_regular(path)
+        with pytest.raises(OSError, match="No such device"):
+            open_regular(tmp_path / "socket")
+    (tmp_path / "link").symlink_to(tmp_path / "pipe")
+    with pytest.raises(OSError, match="a named pipe instead of a regular file"):
+        open_regular(tmp_path / "link")
+    for name in ("a\0b", "\ud800"):
+        with pytest.raises(OSError, match="not a file name"):
+            open_regular(tmp_path / name)
+
+
+def test_a_file_beyond_the_limit_is_not_read(tmp_path: Path) -> None:
+    path = tmp_path / "file"
+    path.write_bytes(bytes(10))
+    assert read_regular(path, 10) == bytes(10)
+    with pytest.raises(OSError, match="more than 9 bytes"):
+        read_regular(path, 9)
+
+
+def test_a_header_describes_its_tensors() -> None:
+    one, other = entry(), entry(dtype="I64", shape=[], data_offsets=[24, 32])
+    content = header({"one": one, "other": other, "__metadata__": {"a": "b"}}, 32)
+    assert read(content) == {"one": TensorEntry("F32", (2, 3), 0, 24), "other": TensorEntry("I64", (), 24, 32)}
+
+
+@pytest.mark.parametrize(
+    ("content", "problem"),
+    [
+        (b"", "a header of 0 bytes in a file of 0"),
+        (struct.pack("<Q", 2**63) + b"{}", "a header of 9,223,372,036,854,775,808 bytes"),
+        (struct.pack("<Q", 100 << 20) + bytes(10), "a header of 104,857,600 bytes"),
+        (header([]), "a list as header"),
+        (header("x")[:-1] + b"{", "Unterminated string"),
+        (header({"t": 1}), "the tensor 't' with 1"),
+        (header({"t": entry(dtype="F31")}, 24), "the tensor 't' with"),
+        (header({"t": entry(shape=[2, -3])}, 24), "the tensor 't' with"),
+        (header({"t": entry(shape=[2, 3.0])}, 24), "the tensor 't' with"),
+        (header({"t": entry(shape=[2, 4])}, 24), "the tensor 't' with"),
+        (header({"t": entry(shape=[1 << 62, 1 << 62])}, 24), "the tensor 't' with"),
+        (header({"t": entry(data_offsets=[24, 0])}, 24), "the tensor 't' with"),
+        (header({"t": entry(data_offsets=[0])}, 24), "the tensor 't' with"),
+        (header({"\ud800": entry()}, 24), "surrogates not allowed"),
+        (header({"t": entry(data_offsets=[4, 28])}, 28), "the tensor 't' at byte 4 instead of 0"),
+        (header({"t": entry(), "u": entry(data_offsets=[20, 44])}, 44), "the tensor 'u' at byte 20 instead of 24"),
+        (header({"t": entry()}, 25), "tensors of 24 bytes in 25"),
+        (header({"t": entry()}, 23), "tensors of 24 bytes in 23"),
+    ],
+)
+def test_a_malformed_header_is_refused(content: bytes, problem: str) -> None:
+    with pytest.raises(ValueError, match=problem):
+        read(content)
