@@ -9,17 +9,49 @@ import pkgutil
 from collections.abc import Hashable
 from functools import cache
 from importlib import import_module
-from typing import Any
+from typing import Any, cast
 
 from pydantic import BaseModel, ConfigDict, GetCoreSchemaHandler, GetJsonSchemaHandler
 from pydantic.json_schema import JsonSchemaValue
 from pydantic_core import CoreSchema, SchemaValidator, core_schema
 
 
+def _refuse_conversions(schema: Any) -> None:  # noqa: ANN401 - a tree of dictionaries and lists
+    """Make the numbers and truth values of a schema strict, in place."""
+    if isinstance(schema, dict):
+        if schema.get("type") in ("int", "float", "bool") and "strict" not in schema:
+            schema["strict"] = True
+            if schema["type"] == "int":
+                whole = dict(schema)
+                schema.clear()
+                schema.update(core_schema.no_info_before_validator_function(_whole_number, cast(CoreSchema, whole)))
+            return
+        schema = list(schema.values())
+    if isinstance(schema, list | tuple):
+        for part in schema:
+            _refuse_conversions(part)
+
+
+def _whole_number(value: object) -> object:
+    """Convert a number without a fraction to an integer; other values stay as they are."""
+    return int(value) if isinstance(value, float) and value.is_integer() else value
+
+
 class Settings(BaseModel):
-    """Immutable, validated settings. Unknown keys and non-finite numbers are errors."""
+    """Immutable, validated settings.
+
+    Unknown keys and non-finite numbers are errors, and so are texts and truth values where a number belongs. A number
+    without a fraction, such as 1e3, is a whole number.
+    """
 
     model_config = ConfigDict(extra="forbid", frozen=True, allow_inf_nan=False)
+
+    @classmethod
+    def __get_pydantic_core_schema__(cls, source: type[BaseModel], handler: GetCoreSchemaHandler) -> CoreSchema:
+        """Return the schema of a section, without conversions between types."""
+        schema = handler(source)
+        _refuse_conversions(schema)
+        return schema
 
 
 def kinds(package: str) -> list[str]:

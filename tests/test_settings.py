@@ -1,7 +1,7 @@
 import sys
 from importlib import invalidate_caches
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated, Any, Literal
 
 import pytest
 from pydantic import TypeAdapter, ValidationError
@@ -75,7 +75,7 @@ def test_errors_are_located_below_field_and_kind(family: str) -> None:
         adapter.validate_python({"rose": {"kind": "plain", "size": "x", "length": 1}, "oak": {"kind": [1]}, "elm": 3})
     located = [(error["loc"], error["type"]) for error in caught.value.errors()]
     assert located == [
-        (("rose", "plain", "size"), "int_parsing"),
+        (("rose", "plain", "size"), "int_type"),
         (("rose", "plain", "length"), "extra_forbidden"),
         (("oak",), "union_tag_invalid"),
         (("elm",), "model_attributes_type"),
@@ -85,3 +85,31 @@ def test_errors_are_located_below_field_and_kind(family: str) -> None:
 def test_the_json_schema_names_every_variant(family: str) -> None:
     schema = TypeAdapter(Annotated[Settings, OneOf(family)]).json_schema()
     assert [variant["title"] for variant in schema["oneOf"]] == ["PlainPlantConfig", "TwoWordsPlantConfig"]
+
+
+class Sizes(Settings):
+    """Settings of each type that numbers convert to."""
+
+    count: int = 1
+    share: float = 0.5
+    is_on: bool = False
+    limits: tuple[int, ...] = ()
+    auto: int | Literal["auto"] = "auto"
+
+
+@pytest.mark.parametrize(
+    "settings",
+    [
+        *[{"count": True}, {"count": "5"}, {"count": 1.5}, {"share": True}, {"share": "0.5"}, {"is_on": 1}],
+        *[{"is_on": "yes"}, {"limits": [True]}, {"limits": ["1"]}, {"auto": True}, {"auto": "5"}],
+    ],
+)
+def test_texts_and_truth_values_are_no_numbers(settings: dict[str, Any]) -> None:
+    with pytest.raises(ValidationError, match=next(iter(settings))):
+        Sizes.model_validate(settings)
+
+
+def test_numbers_without_a_fraction_are_whole() -> None:
+    sizes = Sizes.model_validate({"count": 1e3, "share": 1, "limits": [2.0], "auto": 3.0})
+    assert (sizes.count, sizes.share, sizes.limits, sizes.auto) == (1000, 1.0, (2,), 3)
+    assert isinstance(sizes.count, int)

@@ -6,7 +6,7 @@ from pydantic import Field, model_validator
 
 from sumpool.settings import Settings
 
-Count = Annotated[int, Field(ge=1)]
+Count = Annotated[int, Field(ge=1, le=10_000_000)]
 Workload = Literal["encode", "train", "generate"]
 Baseline = Literal["blockwise", "vanilla"]
 Suite = Literal["operators", "complexity", "tables", "shortening", "selection", "transformers"]
@@ -25,37 +25,37 @@ class BenchConfig(Settings):
     """Names of the systems that `--peers` compares with, such as LED; all that are installed by default."""
     precision: Literal["auto", "fp32", "bf16", "int8"] = "auto"
     """Precision of encoding and generation; auto is what is fast on the device. A training step has its own."""
-    batch: int = Field(1, ge=1)
+    batch: int = Field(1, ge=1, le=10_000_000)
     """Documents at once."""
-    beams: int = Field(2, ge=1)
+    beams: int = Field(2, ge=1, le=10_000_000)
     """Beams of the generation."""
-    generate: int = Field(64, ge=1)
+    generate: int = Field(64, ge=1, le=10_000_000)
     """Tokens of every generation."""
-    target: int = Field(128, ge=1)
+    target: int = Field(128, ge=1, le=10_000_000)
     """Summary tokens of a training step."""
-    repeats: int = Field(5, ge=1)
+    repeats: int = Field(5, ge=1, le=10_000_000)
     """Measured repetitions after one that is not counted; fewer where time ends."""
-    seconds: Annotated[float, Field(gt=0)] | Literal["auto"] = "auto"
+    seconds: Annotated[float, Field(gt=0, le=1_000_000)] | Literal["auto"] = "auto"
     """Time for everything; auto is nine minutes on a CPU, 100 seconds on a GPU, and six times as much with peers."""
 
 
 class Repeated(Settings):
     """Documents and repetitions of a timed suite."""
 
-    batch: int = Field(1, ge=1)
+    batch: int = Field(1, ge=1, le=10_000_000)
     """Documents at once."""
-    repeats: int = Field(3, ge=1)
+    repeats: int = Field(3, ge=1, le=10_000_000)
     """Measured repetitions after one that is not counted; where time is limited, fewer if they take too long."""
 
 
 class ModelSizes(Settings):
     """Sizes of the models of a suite; those of BART-base by default."""
 
-    dim: int = Field(768, ge=2)
+    dim: int = Field(768, ge=2, le=10_000_000)
     """Features of a vector."""
-    heads: int = Field(12, ge=1)
+    heads: int = Field(12, ge=1, le=10_000_000)
     """Attention heads; must divide dim."""
-    feed_forward: int = Field(3072, ge=1)
+    feed_forward: int = Field(3072, ge=1, le=10_000_000)
     """Width of the feed-forward layers."""
 
     @model_validator(mode="after")
@@ -70,33 +70,33 @@ class ModelSizes(Settings):
 class OperatorsConfig(Repeated):
     """Vectors that are pooled, and the time for it."""
 
-    lengths: tuple[Annotated[int, Field(ge=4)], ...] = Field(
+    lengths: tuple[Annotated[int, Field(ge=4, le=10_000_000)], ...] = Field(
         (128, 256, 512, 1024, 2048, 4096, 8192, 16384), min_length=1
     )
     """Vectors before pooling; every power of two up to half of them is kept in turn."""
     batch: Count = 16
-    dim: int = Field(32, ge=1)
+    dim: int = Field(32, ge=1, le=10_000_000)
     """Features of a vector, as few as the paper's benchmark has."""
-    model_dim: int = Field(512, ge=1)
+    model_dim: int = Field(512, ge=1, le=10_000_000)
     """Features of a model's vectors, for the smallest number kept at which halving is faster."""
     repeats: Count = 20
-    seconds: float = Field(0.25, gt=0)
+    seconds: float = Field(0.25, gt=0, le=1_000_000)
     """After which an operator is not repeated again; one that would take four times as long even once is left out."""
 
 
 class ComplexityConfig(ModelSizes):
     """Sizes of the models whose operations are counted."""
 
-    length: int = Field(8192, ge=2)
+    length: int = Field(8192, ge=2, le=10_000_000)
     """Source tokens."""
-    keep: int = Field(512, ge=1)
+    keep: int = Field(512, ge=1, le=10_000_000)
     """Vectors that a pooling leaves."""
-    block: int = Field(512, ge=1)
+    block: int = Field(512, ge=1, le=10_000_000)
     """Tokens of a block."""
-    target: int = Field(512, ge=1)
+    target: int = Field(512, ge=1, le=10_000_000)
     """Summary tokens."""
     heads: Count = 8
-    layers: int = Field(6, ge=1)
+    layers: int = Field(6, ge=1, le=10_000_000)
     """Layers of the encoder and of the decoder."""
 
     @model_validator(mode="after")
@@ -115,17 +115,17 @@ class TablesConfig(Repeated):
     """Factor of lengths: of the source, of blocks and poolings, of the summary, of the tokens that are written."""
     width: float = Field(0.25, gt=0, le=1)
     """Factor of widths: of vectors, feed-forward layers and the vocabulary; equal to scale keeps every proportion."""
-    batch: int = Field(4, ge=1)
+    batch: int = Field(4, ge=1, le=10_000_000)
     """Documents of a training step; the paper has 64."""
-    generate_batch: int = Field(8, ge=1)
+    generate_batch: int = Field(8, ge=1, le=10_000_000)
     """Documents that are written about at once."""
     generate: tuple[Count, Count] = (256, 512)
     """Tokens that are written, before scale."""
-    beams: int = Field(1, ge=1)
+    beams: int = Field(1, ge=1, le=10_000_000)
     """Hypotheses of a generation."""
-    target: int = Field(512, ge=1)
+    target: int = Field(512, ge=1, le=10_000_000)
     """Summary tokens of a training step, before scale."""
-    seconds: float = Field(20.0, gt=0)
+    seconds: float = Field(20.0, gt=0, le=1_000_000)
     """After which a row is not repeated again."""
 
 
@@ -136,18 +136,18 @@ class ShorteningConfig(Repeated, ModelSizes):
     """Vectors that one mean stands for; 1 pools nothing, is always measured, and is what the others are compared to."""
     attention: Literal["vanilla", "blockwise"] = "vanilla"
     """Attention of the encoder."""
-    block: int = Field(512, ge=1)
+    block: int = Field(512, ge=1, le=10_000_000)
     """Tokens of a block, where attention has blocks."""
-    length: int = Field(2048, ge=1)
+    length: int = Field(2048, ge=1, le=10_000_000)
     """Source tokens."""
-    target: int = Field(2048, ge=1)
+    target: int = Field(2048, ge=1, le=10_000_000)
     """Summary tokens."""
-    dim: int = Field(256, ge=2)
+    dim: int = Field(256, ge=2, le=10_000_000)
     """Features of a vector; the paper has 512."""
     heads: Count = 8
-    feed_forward: int = Field(1024, ge=1)
+    feed_forward: int = Field(1024, ge=1, le=10_000_000)
     """Width of the feed-forward layers; the paper has 2048."""
-    vocabulary: int = Field(64, ge=8)
+    vocabulary: int = Field(64, ge=8, le=10_000_000)
     """Tokens of the vocabulary; the paper's are characters."""
 
 
@@ -156,76 +156,76 @@ class SelectionBenchConfig(Repeated, ModelSizes):
 
     lengths: tuple[Count, ...] = Field((1024, 2048, 4096, 8192), min_length=1)
     """Source tokens."""
-    sentence: int = Field(40, ge=1)
+    sentence: int = Field(40, ge=1, le=10_000_000)
     """Tokens of a sentence."""
     sentences: tuple[Count, ...] = Field((5, 10, 20, 30), min_length=1)
     """Sentences that a token of the summary sees, in a step of one layer."""
-    generate_sentences: int = Field(10, ge=1)
+    generate_sentences: int = Field(10, ge=1, le=10_000_000)
     """Sentences that it sees in whole generations, and where selections are reused."""
     reselect_every: tuple[Count, ...] = Field((1, 2, 4, 8), min_length=1)
     """Steps between selections; 1 selects at every step and is always measured, as the base of the ratios."""
-    state_noise: float = Field(0.1, ge=0)
+    state_noise: float = Field(0.1, ge=0, le=1_000_000)
     """Distance of the states of a document's hypotheses, and of successive steps, from their centre, in proportion to
     its length. At 0.1 four hypotheses select about 1.3 times as many sentences as one; models of at most three layers
     that were trained on RFCs: 1.04 to 1.26."""
     batch: Count = 4
-    beams: int = Field(4, ge=1)
+    beams: int = Field(4, ge=1, le=10_000_000)
     """Hypotheses of each document."""
-    layers: int = Field(6, ge=1)
+    layers: int = Field(6, ge=1, le=10_000_000)
     """Decoder layers of whole generations; each keeps keys and values of all documents, for every selection."""
-    generate: int = Field(256, ge=1)
+    generate: int = Field(256, ge=1, le=10_000_000)
     """Tokens of whole generations."""
-    repeats: int = Field(9, ge=1)
+    repeats: int = Field(9, ge=1, le=10_000_000)
     """Measured repetitions of a step after one that is not counted; generations take turns token by token instead."""
 
 
 class TransformersConfig(Repeated, ModelSizes):
     """Sizes of a BART that is imported, those of BART-base, and of what it reads and writes."""
 
-    length: int = Field(1024, ge=1)
+    length: int = Field(1024, ge=1, le=10_000_000)
     """Source tokens."""
     batch: Count = 8
-    beams: int = Field(4, ge=2)
+    beams: int = Field(4, ge=2, le=10_000_000)
     """Hypotheses of each document."""
-    generate: int = Field(64, ge=1)
+    generate: int = Field(64, ge=1, le=10_000_000)
     """Tokens of a summary, no fewer and no more."""
-    layers: int = Field(6, ge=1)
+    layers: int = Field(6, ge=1, le=10_000_000)
     """Layers of the encoder and of the decoder."""
-    vocabulary: int = Field(50265, ge=16)
+    vocabulary: int = Field(50265, ge=16, le=10_000_000)
     """Tokens of the vocabulary."""
 
 
 class SparsityConfig(Repeated):
     """Documents whose attention is analysed, and lengths at which a model of the same shape is timed."""
 
-    documents: int = Field(50, ge=1)
+    documents: int = Field(50, ge=1, le=10_000_000)
     """Validation documents, evenly spread."""
     shown: tuple[Count, ...] = Field((1, 2, 3, 5, 10, 15, 20, 25, 30), min_length=1)
     """Numbers of sentences in the table; JSON and picture have all."""
-    sentences: int = Field(5, ge=1)
+    sentences: int = Field(5, ge=1, le=10_000_000)
     """Sentences that are seen where selections are reused."""
     loss_sentences: tuple[Count, ...] = Field((1, 5), min_length=1)
     """Sentences that a token sees where selections are compared by their loss."""
     reselect_every: tuple[Count, ...] = Field((2, 4, 8), min_length=1)
     """Steps between selections."""
-    length: int = Field(1024, ge=1)
+    length: int = Field(1024, ge=1, le=10_000_000)
     """Source tokens where summaries grow alone."""
     targets: tuple[Count, ...] = Field((50, 100, 150, 200, 250, 300), min_length=3)
     """Summary tokens."""
     surface_lengths: tuple[Count, ...] = Field((256, 448, 640, 832, 1024), min_length=3)
     """Source tokens where both grow; with 6 targets they make the paper's 30 samples."""
-    repeats: int = Field(5, ge=1)
+    repeats: int = Field(5, ge=1, le=10_000_000)
     """Measured repetitions after one that is not counted; the paper has 100."""
 
 
 class TrainerConfig(Settings):
     """Training of LED beside a run; every other setting is that of the run's recipe."""
 
-    seconds: Annotated[float, Field(gt=0)] | Literal["auto"] = "auto"
+    seconds: Annotated[float, Field(gt=0, le=1_000_000)] | Literal["auto"] = "auto"
     """Time of its updates; auto is that of the run's updates."""
-    learning_rate: Annotated[float, Field(gt=0)] | Literal["auto"] = "auto"
+    learning_rate: Annotated[float, Field(gt=0, le=1_000_000)] | Literal["auto"] = "auto"
     """Its peak learning rate; auto is that of the run."""
-    loss: Annotated[float, Field(gt=0)] | Literal["auto"] = "auto"
+    loss: Annotated[float, Field(gt=0, le=1_000_000)] | Literal["auto"] = "auto"
     """Validation loss to which the seconds are counted, nats per token; auto is the worse last one of the two."""
     split: Literal["validation", "test"] = "validation"
     """Documents whose summaries are scored."""

@@ -13,20 +13,20 @@ from sumpool.settings import OneOf, Settings
 class GapSentencesConfig(Settings):
     """Gap-sentence generation (PEGASUS): principal sentences are removed from a window of a document and generated."""
 
-    words: int = Field(60, ge=10)
+    words: int = Field(60, ge=10, le=1_000_000)
     """Maximum words removed from a window; one sentence is always removed."""
-    window: int = Field(600, ge=30)
+    window: int = Field(600, ge=30, le=1_000_000)
     """Words per window."""
-    windows: int = Field(10, ge=1)
+    windows: int = Field(10, ge=1, le=1_000_000)
     """Maximum windows per document, from its beginning."""
 
 
 class ShuffledConfig(Settings):
     """Sentence permutation (BART): the sentences of a passage are shuffled and restored to their order."""
 
-    words: int = Field(64, ge=10)
+    words: int = Field(64, ge=10, le=1_000_000)
     """Maximum words of a passage."""
-    passages: int = Field(25, ge=1)
+    passages: int = Field(25, ge=1, le=1_000_000)
     """Maximum passages per document, from its beginning."""
 
 
@@ -50,7 +50,7 @@ class DataConfig(Settings):
     """Vocabulary size, including 256 byte tokens; by default 8000, or the size of `tokenizer`."""
     phrases: int = Field(0, ge=0, le=1_000_000)
     """Size of the phrase vocabulary, including single tokens, that teaches `unigram` boundaries; 0: none."""
-    workers: int = Field(2, ge=1)
+    workers: int = Field(2, ge=1, le=1024)
     """Worker processes; the prepared data does not depend on their number."""
 
     @model_validator(mode="before")
@@ -60,6 +60,8 @@ class DataConfig(Settings):
 
     @model_validator(mode="after")
     def _require_consistency(self) -> Self:
+        if self.prepared is not None and not self.prepared.name.strip("."):
+            raise ValueError(f"prepared must be a folder of its own, such as prepared/news, got {self.prepared}")
         if self.vocabulary is None and self.tokenizer is None:
             raise ValueError("vocabulary must be the size of the vocabulary to train, got null; the default is 8000")
         if self.shuffled and self.gap_sentences:

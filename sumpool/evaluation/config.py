@@ -26,19 +26,19 @@ class EvaluationConfig(Settings):
     scripts, and counts characters of Chinese, Japanese, Thai, Lao, Khmer and Burmese as words."""
     stemmer: bool = True
     """Whether words are stemmed with Porter's stemmer before they are compared."""
-    resamples: int = Field(1000, ge=100)
+    resamples: int = Field(1000, ge=100, le=100_000)
     """Resamples of the bootstrap for 95 % intervals, and of the paired tests."""
     baselines: tuple[Baseline, ...] = BASELINES
     """Baselines beside the summaries. `lead_references` and `lead_summaries` are the beginning of the document, as long
     as the references or the evaluated summaries on average."""
-    lead_words: Annotated[int, Field(ge=1)] | Literal["summary"] = 60
+    lead_words: Annotated[int, Field(ge=1, le=1_000_000)] | Literal["summary"] = 60
     """Length of the baselines LEAD, LexRank, TextRank and random sentences, in words; `summary` takes as many words as
     the evaluated summary of the same document has."""
-    oracle_sentences: int = Field(3, ge=1)
+    oracle_sentences: int = Field(3, ge=1, le=1000)
     """Maximum number of sentences of the greedy extractive oracle."""
     low_leak: float = Field(0.2, ge=0, le=1)
     """Upper bound of the slice low-leak: fraction of the reference's 8-grams that occur in the document."""
-    length_bounds: tuple[int, ...] = ()
+    length_bounds: tuple[Annotated[int, Field(le=1_000_000_000)], ...] = ()
     """Ascending bounds of the slices by length of the document, in words; empty divides 30 or more documents into
     thirds."""
 
@@ -46,7 +46,7 @@ class EvaluationConfig(Settings):
     """Metrics beside ROUGE; `--metric` adds one."""
     bertscore_model: Path | None = None
     """Folder of a model of transformers for BERTScore, such as a copy of bert-base-uncased; nothing is downloaded."""
-    bertscore_layer: int | None = Field(None, ge=1)
+    bertscore_layer: int | None = Field(None, ge=1, le=1000)
     """Layer of the model whose states BERTScore compares; null takes the one at three quarters, such as 9 of 12."""
 
     @model_validator(mode="after")

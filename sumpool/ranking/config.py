@@ -8,19 +8,19 @@ from sumpool.settings import Settings
 class BoostingConfig(Settings):
     """Gradient boosted trees."""
 
-    trees: int = Field(300, ge=1)
+    trees: int = Field(300, ge=1, le=100_000)
     """Trees."""
-    leaves: int = Field(16, ge=2)
+    leaves: int = Field(16, ge=2, le=1024)
     """Leaves of a tree at most."""
     learning_rate: float = Field(0.06, gt=0, le=1)
     """Share of a tree's prediction that is added."""
-    min_rows: int = Field(60, ge=1)
+    min_rows: int = Field(60, ge=1, le=1_000_000_000)
     """Sentences of a leaf at least, by their weights with mean 1."""
     subsample: float = Field(0.5, gt=0, le=1)
     """Share of the sentences that each tree is fitted to."""
     columns: float = Field(0.5, gt=0, le=1)
     """Share of the features that each tree may use."""
-    ridge: float = Field(5.0, ge=0)
+    ridge: float = Field(5.0, ge=0, le=1_000_000)
     """Penalty of large values of leaves, in sentences."""
 
 
@@ -29,21 +29,21 @@ class RankingConfig(Settings):
 
     enabled: bool = True
     """Whether `sumpool train` fits a ranker; `summarize` ranks by rules otherwise."""
-    documents: int = Field(1000, ge=1)
+    documents: int = Field(1000, ge=1, le=1_000_000_000)
     """Documents of the training split at most that the ranker is fitted to; of more a sample is taken."""
-    sentences: int = Field(150, ge=10)
+    sentences: int = Field(150, ge=10, le=1_000_000)
     """Sentences of a document at most; of more those with the highest labels and a sample of the others are taken."""
-    cues: int = Field(4000, ge=0)
+    cues: int = Field(4000, ge=0, le=1_000_000)
     """Cue words and pairs of words that are learnt at most."""
-    min_documents: int = Field(20, ge=1)
+    min_documents: int = Field(20, ge=1, le=1_000_000_000)
     """Documents that a cue occurs in at least."""
-    ridge: float = Field(30.0, gt=0)
+    ridge: float = Field(30.0, gt=0, le=1_000_000)
     """Penalty of large weights of cues."""
-    seed: int = 1
+    seed: int = Field(1, ge=0, lt=2**31)
     """Seed of the samples."""
     boosting: BoostingConfig = BoostingConfig()
     """Trees over structure and words."""
-    agreement_documents: int = Field(100, ge=0)
+    agreement_documents: int = Field(100, ge=0, le=1_000_000_000)
     """Validation documents at most with sampled summaries, agreement with which the ranker learns as features; none if
     `summarize.mode` is abstractive."""
     agreement: BoostingConfig = BoostingConfig(trees=100, leaves=6, learning_rate=0.05, min_rows=400)

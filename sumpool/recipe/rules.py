@@ -56,13 +56,17 @@ def _type_rule(annotation: object, metadata: Sequence[object]) -> str:
     if origin is Literal:
         return str(inner[0]) if len(inner) == 1 else f"one of {', '.join(map(str, sorted(inner)))}"
     if origin is dict:
-        return f"a section of names and {'numbers' if inner[1] is float else 'settings'}"
+        return f"a section of names and {'numbers' if _is_number(inner[1]) else 'settings'}"
     union = family(annotation, metadata)
     if union:
         return f"a section with a kind, one of {', '.join(kinds(union.package))}"
     if section(annotation):
         return "a section of settings"
     return _WORDS.get(annotation, "a value")
+
+
+def _is_number(annotation: object) -> bool:
+    return annotation is float or (get_origin(annotation) is Annotated and get_args(annotation)[0] is float)
 
 
 def _plural(annotation: object, metadata: Sequence[object]) -> str:
@@ -89,7 +93,7 @@ def _bounds(metadata: Sequence[object]) -> list[str]:
             case MinLen(min_length=bound):
                 words.append(f"with at least {bound} entr{'y' if bound == 1 else 'ies'}")
             case MaxLen(max_length=bound):
-                words.append(f"with at most {bound} entries")
+                words.append(f"{'and' if words else 'with'} at most {bound} entries")
             case _ if pattern := getattr(mark, "pattern", None):
                 words.append(f"that matches {pattern}")
     return words

@@ -72,6 +72,21 @@ class Recipe(Settings):
         self._require_loss_weights(self.model.output.pointer_losses, *advice)
         return self
 
+    @model_validator(mode="after")
+    def _summaries_can_begin(self) -> Self:
+        tokens, vocabulary = self.summarize.begin_with, self.data.vocabulary
+        beyond = [token for token in tokens if vocabulary and token >= vocabulary]
+        if beyond:
+            raise ValueError(
+                f"summarize.begin_with must hold ids below data.vocabulary = {vocabulary}, got {beyond[0]}"
+            )
+        if len(tokens) >= self.model.target_length:
+            raise ValueError(
+                f"summarize.begin_with must be shorter than model.target_length = {self.model.target_length}, EOS "
+                f"included, got {len(tokens)} tokens"
+            )
+        return self
+
     def _require_loss_weights(self, losses: Sequence[str], learner: str, advice: str) -> None:
         unweighted = [name for name in losses if name not in self.train.loss_weights]
         if unweighted:

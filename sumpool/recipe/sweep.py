@@ -30,11 +30,11 @@ class Sweep(Settings):
     """Name of the sweep and of the folder of its runs."""
     seeds: tuple[Annotated[int, Field(ge=0, lt=2**31)], ...] = Field((1,), min_length=1)
     """Seeds; every row is trained once per seed."""
-    source_tokens: int = Field(ge=1)
+    source_tokens: int = Field(ge=1, le=10**15)
     """Source tokens that each run trains on, without padding; determines the number of updates."""
     split: Split = "validation"
     """Split whose documents are summarised and scored."""
-    target_loss: Annotated[float, Field(gt=0)] | Literal["auto"] = "auto"
+    target_loss: Annotated[float, Field(gt=0, le=1_000_000)] | Literal["auto"] = "auto"
     """Validation loss, nats per token, for the time-to-loss column; auto is the highest final loss of all runs."""
     recipe: dict[str, Any] | None = None
     """Complete recipe without name, seed and train.steps."""

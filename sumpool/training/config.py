@@ -22,7 +22,7 @@ class ScheduleConfig(Settings):
 
     kind: Literal["constant", "inverse_sqrt", "cosine", "linear"] = "cosine"
     """Decay after the warm-up: none, proportional to 1 / sqrt(step), half a cosine, or linear."""
-    warmup: int = Field(100, ge=0)
+    warmup: int = Field(100, ge=0, le=1_000_000_000)
     """Updates of linear warm-up."""
     floor: float = Field(0.02, ge=0, le=1)
     """Final learning rate of cosine and linear, as a fraction of the peak."""
@@ -31,33 +31,33 @@ class ScheduleConfig(Settings):
 class TrainConfig(Settings):
     """Settings of a training run."""
 
-    steps: int = Field(1000, ge=0)
+    steps: int = Field(1000, ge=0, le=1_000_000_000)
     """Optimizer updates; with 0 the weights of `init_from` are kept."""
     init_from: Path | Annotated[tuple[Path, ...], Field(min_length=1)] | None = None
     """Run folder with the same vocabulary whose weights initialise the model; random by default. The weights of several
     runs are averaged (a model soup), which works for runs of the same initialisation with different seeds."""
     trainable: tuple[str, ...] = Field(("*",), min_length=1)
     """Shell patterns of the parameters to train, such as `decoder.*`; all others are frozen."""
-    batch_tokens: int = Field(16384, ge=1)
+    batch_tokens: int = Field(16384, ge=1, le=1_000_000_000)
     """Source tokens per batch, padding included."""
-    accumulate: int = Field(1, ge=1)
+    accumulate: int = Field(1, ge=1, le=1_000_000)
     """Batches per update (gradient accumulation); the loss is normalised over the target tokens of all of them."""
     rotate: float = Field(0.0, ge=0, le=1)
     """Share of training documents that begin with a random sentence, those before it following the last one, so that
     the model does not rely on their order; drawn anew in every epoch."""
-    learning_rate: float = Field(1e-3, gt=0)
+    learning_rate: float = Field(1e-3, gt=0, le=10)
     """Peak learning rate."""
     schedule: ScheduleConfig = ScheduleConfig()
     """Learning-rate schedule."""
-    betas: tuple[float, float] = (0.9, 0.98)
+    betas: tuple[Annotated[float, Field(ge=0, lt=1)], Annotated[float, Field(ge=0, lt=1)]] = (0.9, 0.98)
     """Decay rates of AdamW's moments."""
-    weight_decay: float = Field(0.01, ge=0)
+    weight_decay: float = Field(0.01, ge=0, le=10)
     """Weight decay of AdamW, on matrices only."""
-    clip: float = Field(1.0, ge=0)
+    clip: float = Field(1.0, ge=0, le=1_000_000)
     """Gradient norm above which gradients are scaled down; 0 disables clipping."""
     label_smoothing: float = Field(0.0, ge=0, lt=1)
     """Fraction of the target probability spread uniformly over the vocabulary."""
-    loss_weights: dict[str, float] = Field(default_factory=dict)
+    loss_weights: dict[str, Annotated[float, Field(ge=0, le=1_000_000)]] = Field(default_factory=dict)
     """Weights of auxiliary losses by name; losses that are not listed have weight 0."""
     precision: Literal["auto", "fp32", "bf16"] = "auto"
     """Precision of training: bf16 uses autocast with fp32 weights; auto is bf16 on hardware with fast bf16, else
@@ -69,11 +69,11 @@ class TrainConfig(Settings):
     """Device for training; auto uses a GPU if available."""
     compile: bool = False
     """Whether layers are compiled with torch.compile, which takes a minute and a C++ compiler; slower on a CPU."""
-    validate_every: int = Field(500, ge=1)
+    validate_every: int = Field(500, ge=1, le=1_000_000_000)
     """Updates between validations."""
-    validate_documents: int = Field(200, ge=1)
+    validate_documents: int = Field(200, ge=1, le=1_000_000_000)
     """Validation documents used for the validation loss, the same ones every time."""
-    rouge_documents: int = Field(20, ge=0)
+    rouge_documents: int = Field(20, ge=0, le=1_000_000_000)
     """Validation documents that are summarised and scored with ROUGE at each validation; 0 disables this. 100 by
     default if `select_by` is a ROUGE."""
     select_by: SelectionMeasure = "loss"
@@ -82,11 +82,11 @@ class TrainConfig(Settings):
     log: tuple[Literal["tensorboard"], ...] = ()
     """Views of the metrics in the run folder beside `metrics.jsonl` and the curves; `tensorboard` requires the extra of
     that name."""
-    patience: int = Field(0, ge=0)
+    patience: int = Field(0, ge=0, le=1_000_000_000)
     """Validations that are not the best by `select_by` before training stops early; 0 disables early stopping."""
-    checkpoint_every: int = Field(200, ge=1)
+    checkpoint_every: int = Field(200, ge=1, le=1_000_000_000)
     """Updates between checkpoints."""
-    keep: int = Field(2, ge=2)
+    keep: int = Field(2, ge=2, le=1_000_000)
     """Number of newest checkpoints kept on disk, beside the best one."""
 
     @model_validator(mode="before")

@@ -23,6 +23,11 @@ Attention = Annotated[AttentionConfig, OneOf("sumpool.core.attention")]
         (tuple[Annotated[int, Field(le=9)], ...], "a list of values, each a whole number of at most 9"),
         (tuple[Settings, ...], "a list of sections"),
         (dict[str, float], "a section of names and numbers"),
+        (dict[str, Annotated[float, Field(ge=0)]], "a section of names and numbers"),
+        (
+            Annotated[tuple[Settings, ...], Field(min_length=1, max_length=3)],
+            "a list of sections with at least 1 entry and at most 3 entries",
+        ),
         (Annotated[str, Field(pattern="^a$")], "text that matches ^a$"),
         (Settings | None, "a section of settings or null"),
         (Attention, f"a section with a kind, one of {', '.join(kinds('sumpool.core.attention'))}"),

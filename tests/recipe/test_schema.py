@@ -39,6 +39,14 @@ def test_prepared_data_has_a_default_folder(tiny_recipe: Path) -> None:
             "nothing; 0.1 is a good start, and 0 leaves the loss out",
         ),
         (
+            ["summarize.begin_with=[3, 300]"],
+            "summarize.begin_with must hold ids below data.vocabulary = 300, got 300",
+        ),
+        (
+            ["summarize.begin_with=[5, 5, 5]", "model.target_length=3"],
+            "summarize.begin_with must be shorter than model.target_length = 3, EOS included, got 3 tokens",
+        ),
+        (
             ["model.output={kind: pointer, coverage: true}"],
             "train.loss_weights must name coverage, by which model.output learns coverage, got nothing; 1 is usual "
             "after a training without it",

@@ -120,7 +120,7 @@ def test_lengths_of_a_suite() -> None:
     ("suite", "change", "message"),
     [
         ("operators", "bench.repeat=3", r"bench operators: bench\.repeat is not a setting of bench .*repeats"),
-        ("operators", "bench.lengths=[2]", r"bench\.lengths\[0\] must be .* 4, got 2"),
+        ("operators", "bench.lengths=[2]", r"bench\.lengths\[0\] must be .* 4 and .*, got 2"),
         ("tables", "bench.table=3", r"bench\.table must be .*2, 7, 8.*10, got 3"),
         ("complexity", "bench.heads=7", r"heads must divide dim = 768, got 7"),
         ("complexity", "bench.feed_forward=100", r"feed_forward must be a multiple of dim = 768, got 100"),
@@ -137,7 +137,8 @@ def test_settings_of_a_suite_are_checked(suite: Suite, change: str, message: str
 
 
 @pytest.mark.parametrize(
-    ("lengths", "message"), [((0,), r"bench\.lengths\[0\] must be .*1, got 0"), ((-5, 3), r"bench\.lengths\[0\]")]
+    ("lengths", "message"),
+    [((0,), r"bench\.lengths\[0\] must be .* 1 and .*, got 0"), ((-5, 3), r"bench\.lengths\[0\]")],
 )
 def test_lengths_are_checked(tiny_recipe: Path, lengths: tuple[int, ...], message: str) -> None:
     with pytest.raises(RecipeError, match=message):

@@ -24,7 +24,7 @@ class BlockwiseAttentionConfig(AttentionConfig):
     """Settings of blockwise self-attention."""
 
     kind: Literal["blockwise"] = "blockwise"
-    block: int = Field(512, ge=1)
+    block: int = Field(512, ge=1, le=10_000_000)
     """Tokens per block."""
 
     positions: PositionsKind = "none"

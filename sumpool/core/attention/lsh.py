@@ -40,11 +40,11 @@ class LshAttentionConfig(AttentionConfig):
     """Settings of LSH attention."""
 
     kind: Literal["lsh"] = "lsh"
-    bucket: int = Field(64, ge=1)
+    bucket: int = Field(64, ge=1, le=10_000_000)
     """Tokens per chunk, and average number of tokens per hash bucket."""
     hashes: int = Field(4, ge=1, le=64)
     """Hash rounds; more rounds approximate full attention more closely."""
-    local_heads: int = Field(2, ge=0)
+    local_heads: int = Field(2, ge=0, le=128)
     """Heads with local attention instead of hashing; fewer than `model.heads`."""
     seed: int = Field(0, ge=0, lt=2**63)
     """Seed of the random rotations."""

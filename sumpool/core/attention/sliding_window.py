@@ -37,7 +37,7 @@ class SlidingWindowAttentionConfig(AttentionConfig):
     """Settings of sliding-window self-attention."""
 
     kind: Literal["sliding_window"] = "sliding_window"
-    window: int = Field(512, ge=2)
+    window: int = Field(512, ge=2, le=10_000_000)
     """Positions visible to a token beside its own, half of them on either side; even."""
     global_first: bool = False
     """Whether the first token has global attention in both directions. Its own queries use only the positions added to

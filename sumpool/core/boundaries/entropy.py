@@ -38,13 +38,13 @@ class EntropyBoundariesConfig(BoundariesConfig):
 
     kind: Literal["entropy"] = "entropy"
     losses: ClassVar[tuple[str, ...]] = ("boundaries", "language_model")
-    window: int = Field(2, ge=1)
+    window: int = Field(2, ge=1, le=1_000_000)
     """Preceding tokens whose entropy a spike must exceed."""
-    hidden: int = Field(2048, ge=1)
+    hidden: int = Field(2048, ge=1, le=65_536)
     """Hidden width of the boundary predictor, trained by the loss `boundaries`."""
-    context: int = Field(3, ge=0)
+    context: int = Field(3, ge=0, le=1000)
     """Context of the language model in tokens, beside the current one; trained by the loss `language_model`."""
-    features: int = Field(64, ge=1)
+    features: int = Field(64, ge=1, le=65_536)
     """Features of the language model's embedding."""
 
     def build(self, embedding: nn.Embedding) -> "EntropyBoundaries":

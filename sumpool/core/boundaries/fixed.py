@@ -19,7 +19,7 @@ class FixedBoundariesConfig(BoundariesConfig):
     """Settings of fixed-size segments."""
 
     kind: Literal["fixed"] = "fixed"
-    size: int = Field(4, ge=1)
+    size: int = Field(4, ge=1, le=10_000_000)
     """Tokens per segment; the last segment of a document may be shorter."""
 
     def build(self, embedding: nn.Embedding) -> "FixedBoundaries":

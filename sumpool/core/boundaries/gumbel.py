@@ -29,9 +29,9 @@ class GumbelBoundariesConfig(BoundariesConfig):
     losses: ClassVar[tuple[str, ...]] = ("boundaries",)
     rate: float = Field(0.2, gt=0, lt=1)
     """Prior probability that a token ends a segment, enforced by the loss `boundaries`."""
-    hidden: int = Field(2048, ge=1)
+    hidden: int = Field(2048, ge=1, le=65_536)
     """Hidden width of the boundary predictor."""
-    temperature: float = Field(0.5, gt=0)
+    temperature: float = Field(0.5, ge=0.01, le=100)
     """Temperature of the relaxed sample, whose gradient is used."""
     inference: Literal["hard", "expected", "sample"] = "hard"
     """Decision after training: hard ends a segment where the probability exceeds one half, expected at the most likely

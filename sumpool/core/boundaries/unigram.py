@@ -25,7 +25,7 @@ class UnigramBoundariesConfig(BoundariesConfig):
     kind: Literal["unigram"] = "unigram"
     losses: ClassVar[tuple[str, ...]] = ("boundaries",)
     requires_phrases: ClassVar[bool] = True
-    hidden: int = Field(2048, ge=1)
+    hidden: int = Field(2048, ge=1, le=65_536)
     """Hidden width of the boundary predictor, trained by the loss `boundaries`."""
 
     def build(self, embedding: nn.Embedding) -> "UnigramBoundaries":

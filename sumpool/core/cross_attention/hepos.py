@@ -27,7 +27,7 @@ class HeposCrossAttentionConfig(CrossAttentionConfig):
     """Settings of head-wise positional strides."""
 
     kind: Literal["hepos"] = "hepos"
-    stride: int = Field(4, ge=1)
+    stride: int = Field(4, ge=1, le=10_000_000)
     """Distance between the states that a head attends to; with fewer heads than this, some states are skipped."""
 
     def build(self, dim: int, heads: int) -> "HeposCrossAttention":

@@ -51,19 +51,19 @@ class SentenceCrossAttentionConfig(CrossAttentionConfig):
     """Settings of sentence-selective cross-attention."""
 
     kind: Literal["sentence"] = "sentence"
-    sentences: int = Field(10, ge=1)
+    sentences: int = Field(10, ge=1, le=1_000_000)
     """Sentences that each summary token attends to, selected in each layer."""
-    reselect_every: int = Field(1, ge=1)
+    reselect_every: int = Field(1, ge=1, le=1_000_000)
     """Decoding steps for which a hypothesis keeps its selected sentences; 1 selects at every step, as in training."""
     selection: Annotated[SelectionConfig, OneOf("sumpool.core.selection")] = IdealSelectionConfig()
     """How sentences are selected."""
     training: Literal["full", "ideal", "selection", "mix"] = "selection"
     """Sentences attended to in training: all, those with the largest full attention, those of the selection, or for
     each document one of the latter two, the selection with growing probability."""
-    mix_steps: int = Field(10_000, ge=1)
+    mix_steps: int = Field(10_000, ge=1, le=1_000_000_000)
     """Training batches over which `mix` moves from ideal to selected sentences; the probability of ideal sentences
     falls linearly from 1 to 0."""
-    temperature: float = Field(0.5, gt=0)
+    temperature: float = Field(0.5, ge=0.01, le=100)
     """Temperature of the full attention that the loss `selection` compares with; below 1 it is sharper."""
     divergence: Literal["distribution", "element"] = "distribution"
     """Mean of the loss `selection`: over divergences, or over their terms, so that documents with many sentences weigh

@@ -82,7 +82,7 @@ class DecodingConfig(Settings):
     case."""
     samples: int = Field(8, ge=1, le=64)
     """Number of summaries sampled from the model in the modes extractive and auto, and with `mbr`."""
-    temperature: float = Field(0.7, gt=0)
+    temperature: float = Field(0.7, ge=0.01, le=100)
     """Sampling temperature: 1 samples from the model's distribution, less prefers likely summaries."""
     ood_threshold: float = Field(0.0, ge=0, le=2)
     """Threshold of out-of-domain detection: where ROUGE-1 + ROUGE-2 F1 of the samples with the first 60 words of the
@@ -106,20 +106,20 @@ class DecodingConfig(Settings):
     """Length of a summary: 150w is words, 5s sentences, 10% a share of the document's words; short, medium and long are
     half, once and twice the usual length; auto keeps to min_length and max_length, which the others replace. Words are
     obeyed within 10 %."""
-    min_length: Annotated[int, Field(ge=0)] | Literal["auto"] = "auto"
+    min_length: Annotated[int, Field(ge=0, le=1_000_000)] | Literal["auto"] = "auto"
     """Minimum tokens of a summary, EOS excluded; auto is 0.85 times the mean of the training summaries."""
-    max_length: Annotated[int, Field(ge=1)] | Literal["auto"] = "auto"
+    max_length: Annotated[int, Field(ge=1, le=1_000_000)] | Literal["auto"] = "auto"
     """Maximum tokens of a summary, EOS excluded; auto is twice the 90th percentile of the training summaries, and the
     search then stops when no hypothesis of mean length could win; with a number, when none of maximum length could."""
     force_end: bool = True
     """End summaries of maximum length with EOS, whatever its probability; false cuts them instead."""
-    begin_with: tuple[Annotated[int, Field(ge=0)], ...] = ()
+    begin_with: tuple[Annotated[int, Field(ge=0, lt=2**31)], ...] = ()
     """Ids of the tokens that every summary begins with, as imported models require; they count as its tokens."""
-    no_repeat_words: int = Field(3, ge=0)
+    no_repeat_words: int = Field(3, ge=0, le=100)
     """Size of the word n-grams that may not occur twice in a summary; 0 is off."""
-    no_repeat_tokens: int = Field(0, ge=0)
+    no_repeat_tokens: int = Field(0, ge=0, le=100)
     """Size of the token n-grams that may not occur twice in a summary, as imported models require; 0 is off."""
-    batch_tokens: int = Field(32768, ge=1)
+    batch_tokens: int = Field(32768, ge=1, le=1_000_000_000)
     """Source tokens of a batch, padding included."""
     on_overflow: Literal["truncate", "error", "window", "select"] = "select"
     """Documents longer than the model's `source_length`: summarise the beginning, raise an error, read all of it in

@@ -62,11 +62,11 @@ class ModelConfig(Settings):
     """Position of layer normalisation: before each sub-layer, or after its residual sum."""
     dropout: float = Field(0.1, ge=0, lt=1)
     """Dropout on embeddings and on the output of every sub-layer."""
-    source_length: int = Field(8192, ge=1)
+    source_length: int = Field(8192, ge=1, le=10_000_000)
     """Maximum tokens of a document, or of one of its windows."""
-    target_length: int = Field(512, ge=1)
+    target_length: int = Field(512, ge=1, le=1_000_000)
     """Maximum tokens of a summary in training and generation, EOS included."""
-    encoder: tuple[EncoderLayerConfig, ...] = Field(min_length=1)
+    encoder: tuple[EncoderLayerConfig, ...] = Field(min_length=1, max_length=256)
     """The encoder's layers, first to last."""
     restore: bool = False
     """Upsample to all source tokens for the decoder: the state of each before the first pooling plus the pooled state

@@ -33,9 +33,9 @@ class PointerOutputConfig(OutputConfig):
     """Settings of the pointer-generator."""
 
     kind: Literal["pointer"] = "pointer"
-    key: int = Field(128, ge=1)
+    key: int = Field(128, ge=1, le=65_536)
     """Features of the content part of queries and keys."""
-    preceding: int = Field(64, ge=1)
+    preceding: int = Field(64, ge=1, le=65_536)
     """Features of queries and keys for each of the two preceding tokens."""
     copies: Literal["source", "memory"] = "source"
     """What the pointer attends to: all source tokens, or the pooled states of the memory, each of which represents its

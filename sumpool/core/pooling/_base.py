@@ -15,7 +15,7 @@ from sumpool.core.nn.states import Mixture, States
 from sumpool.core.tokens import Tokens
 from sumpool.settings import Settings
 
-Keep = Annotated[int, Field(ge=1, strict=True)] | Annotated[float, Field(gt=0, lt=1)]
+Keep = Annotated[int, Field(ge=1, le=10_000_000, strict=True)] | Annotated[float, Field(gt=0, lt=1)]
 """Vectors to keep: a number, or a fraction of each document's real vectors (1.0 is ambiguous and rejected)."""
 
 _ROUNDING_MARGIN = 1e-9  # exceeds the double-precision rounding error of fraction * length

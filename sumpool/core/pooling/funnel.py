@@ -28,9 +28,9 @@ class FunnelPoolerConfig(PoolerConfig):
     """Settings of pooling over fixed windows."""
 
     kind: Literal["funnel"] = "funnel"
-    window: int = Field(4, ge=1)
+    window: int = Field(4, ge=1, le=10_000_000)
     """Tokens per window."""
-    stride: int = Field(4, ge=1)
+    stride: int = Field(4, ge=1, le=10_000_000)
     """Tokens from the start of one window to the start of the next."""
     combine: Literal["mean", "max"] = "mean"
     """Reduction of a window: the mean, or the max of each feature."""

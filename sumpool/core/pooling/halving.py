@@ -39,7 +39,7 @@ class Peak(Settings):
     kind: PeakKind = "double_exponential"
     """Function f of a score v: base ** v (double_exponential, the released code), base * v (scaled, Goyal et al.,
     2017), or v (plain, the paper's equation 6)."""
-    base: float = Field(20.0, gt=1)
+    base: float = Field(20.0, gt=1, le=1_000_000)
     """Base of double_exponential, or factor of scaled; plain ignores it."""
 
     def weight(self, left: Tensor, right: Tensor) -> Tensor:

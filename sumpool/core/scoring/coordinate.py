@@ -18,7 +18,7 @@ class CoordinateScorerConfig(ScorerConfig):
     """Settings of the coordinate scorer."""
 
     kind: Literal["coordinate"] = "coordinate"
-    feature: int = Field(0, ge=0)
+    feature: int = Field(0, ge=0, le=8191)
     """Index of the feature used as the score, from 0; below `model.dim`."""
 
     def build(self, dim: int) -> "CoordinateScorer":

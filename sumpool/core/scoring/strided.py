@@ -18,7 +18,7 @@ class StridedScorerConfig(ScorerConfig):
     """Settings of the strided scorer."""
 
     kind: Literal["strided"] = "strided"
-    every: int = Field(4, ge=1)
+    every: int = Field(4, ge=1, le=10_000_000)
     """Stride: the first of every `every` consecutive tokens scores 1."""
 
     def build(self, dim: int) -> "StridedScorer":

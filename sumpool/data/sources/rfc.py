@@ -29,9 +29,9 @@ class RfcSourceConfig(SourceConfig):
     kind: Literal["rfc"] = "rfc"
     path: Path | None = None
     """Folder or .tar.xz archive with rfcN.txt (or rfcN.txt.gz) and rfcN.json; by default the bundled sample."""
-    abstract_words: int = Field(15, ge=1)
+    abstract_words: int = Field(15, ge=1, le=1_000_000)
     """Minimum words of an abstract; RFCs with a shorter one or none are excluded."""
-    body_words: int = Field(200, ge=1)
+    body_words: int = Field(200, ge=1, le=1_000_000)
     """Minimum words of a body; RFCs with a shorter one are excluded."""
 
     def rows(self) -> Iterator[Example | Reject]:
