@@ -1,6 +1,42 @@
-"""Entry point of `python -m sumpool`, equivalent to the `sumpool` command."""
+"""Entry point of `sumpool` and `python -m sumpool`: answers signals before anything slow is imported."""
 
-from sumpool.cli.app import main
+import os
+import signal
+import sys
+from contextlib import suppress
+from types import FrameType
+
+_STOPPED = (128 + signal.SIGINT, 128 + signal.SIGTERM)
+
+
+def main() -> None:
+    """Run the command line."""
+    for number in (signal.SIGINT, signal.SIGTERM):
+        signal.signal(number, _stop)
+    from sumpool.cli.app import main as run
+
+    try:
+        run()
+    except SystemExit as end:
+        if end.code in _STOPPED:
+            _flush()
+            os._exit(int(end.code))  # the interpreter may take a second to end torch
+        raise
+
+
+def _flush() -> None:
+    for stream in (sys.stdout, sys.stderr):
+        with suppress(OSError, ValueError, AttributeError):
+            stream.flush()
+
+
+def _stop(number: int, frame: FrameType | None) -> None:
+    """End the process, as nothing has been begun that could be saved; an exception could be swallowed."""
+    del frame
+    if sys.stderr is not None:
+        os.write(2, f"stopped by {signal.Signals(number).name}\n".encode())
+    os._exit(128 + number)
+
 
 if __name__ == "__main__":
     main()

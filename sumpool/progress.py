@@ -1,16 +1,28 @@
 """Progress of long operations, and their interruption by SIGINT and SIGTERM.
 
 Progress is reported as one value to one callback. The first signal stops at the next safe point, the second at once.
+A command does not wait for a safe point that is far away: whatever is saved survives an end at any moment.
 """
 
 import os
 import signal
+import socket
+import threading
+import time
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from types import FrameType
+from typing import ClassVar, Final, NoReturn
 
 from sumpool.errors import Interrupted
+
+GRACE: Final = 1.0
+"""Seconds in which a command must reach a safe point after a signal, unless it is `finishing`."""
+_SIGNALS = (signal.SIGINT, signal.SIGTERM)
+_POLL_SECONDS = 0.05
+_ending = threading.Lock()
+"""Taken by the thread that ends the process."""
 
 
 @dataclass(frozen=True)
@@ -55,6 +67,9 @@ class Interruption:
         number: Number of the received signal; None before the first.
     """
 
+    finishing: ClassVar[int] = 0
+    """Number of the `finishing` blocks that are being executed."""
+
     def __init__(self) -> None:
         self.number: int | None = None
 
@@ -67,20 +82,101 @@ class Interruption:
         if self.number is not None:
             raise Interrupted(self.number)
 
-    def _note(self, number: int, frame: FrameType | None) -> None:
+    def note(self, number: int, frame: FrameType | None) -> None:
+        """Handle a signal; the second one ends the process."""
         del frame
         if self.number is not None:
-            os._exit(128 + number)  # second signal: exit without saving
+            _end(number)
         self.number = number
 
 
 @contextmanager
-def interruptible() -> Iterator[Interruption]:
-    """Record SIGINT and SIGTERM within the block, then restore the previous handlers."""
+def interruptible(grace: float | None = None) -> Iterator[Interruption]:
+    """Record SIGINT and SIGTERM within the block, then restore the previous handlers.
+
+    Args:
+        grace: Seconds after which the process ends if the work has not reached a safe point; None waits for it.
+    """
     interruption = Interruption()
-    handlers = {number: signal.signal(number, interruption._note) for number in (signal.SIGINT, signal.SIGTERM)}
+    handlers = {number: signal.signal(number, interruption.note) for number in _SIGNALS}
     try:
-        yield interruption
+        if grace is None:
+            yield interruption
+        else:
+            with _watched(grace):
+                yield interruption
+                interruption.check()  # a stopped command does not end with success
     finally:
         for number, handler in handlers.items():
             signal.signal(number, handler)
+
+
+@contextmanager
+def told_when_stopped(consequence: str) -> Iterator[None]:
+    """Add the consequence to the message of an interruption.
+
+    Raises:
+        Interrupted: If the block raises it.
+    """
+    try:
+        yield
+    except Interrupted as stop:
+        name = signal.Signals(stop.number).name
+        raise Interrupted(stop.number, f"stopped by {name}; {consequence}") from stop
+
+
+@contextmanager
+def finishing() -> Iterator[None]:
+    """Wait for the block after a signal, however long it takes: an update and the save after it."""
+    Interruption.finishing += 1
+    try:
+        yield
+    finally:
+        Interruption.finishing -= 1
+
+
+@contextmanager
+def _watched(grace: float) -> Iterator[None]:
+    """End the process from a thread, as the handler of a signal waits until a call of a library returns."""
+    receiver, sender = socket.socketpair()
+    sender.setblocking(False)
+    before = signal.set_wakeup_fd(sender.fileno(), warn_on_full_buffer=False)
+    watcher = threading.Thread(target=_watch, args=(receiver, grace), daemon=True)
+    watcher.start()
+    try:
+        yield
+    finally:
+        signal.set_wakeup_fd(before)
+        sender.close()
+        watcher.join()
+        receiver.close()
+
+
+def _watch(signals: socket.socket, grace: float) -> None:
+    """End the process at the second signal, or if it works on for too long after the first one."""
+    first, left = 0, grace
+    while left > 0 or Interruption.finishing:
+        start = time.monotonic()
+        try:
+            received = signals.recv(64)
+        except TimeoutError:
+            left -= 0 if Interruption.finishing else time.monotonic() - start
+            continue
+        if not received:
+            return
+        for number in (number for number in received if number in _SIGNALS):
+            if first:
+                _end(number)
+            first = number
+            signals.settimeout(_POLL_SECONDS)
+    _end(first)
+
+
+def _end(number: int) -> NoReturn:
+    """End the process without waiting for its work; the handler and the thread may both be here."""
+    _ending.acquire()
+    shown = "\x1b[?25h" if os.isatty(2) else ""  # progress bars hide the cursor
+    sentence = f"{shown}stopped by {signal.Signals(number).name}; what was saved before is kept\n"
+    with suppress(OSError):
+        os.write(2, sentence.encode())
+    os._exit(128 + number)

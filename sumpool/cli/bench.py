@@ -79,7 +79,7 @@ def bench(
     from sumpool.bench.models.saved import load_saved, require_benchmark
     from sumpool.bench.plots import draw, require_plots
     from sumpool.io.atomic import disk_errors, replace_file
-    from sumpool.progress import interruptible
+    from sumpool.progress import GRACE, interruptible
     from sumpool.workflows.bench import bench as measure
 
     settings = [*(changes or ()), *([] if number is None else [f"bench.table={number}"])]
@@ -95,7 +95,7 @@ def bench(
     if target and target.endswith(SAVED):
         report = load_saved(Path(target))
     else:
-        with screen() as shown, interruptible() as interruption:
+        with screen() as shown, interruptible(GRACE) as interruption:
             report = measure(
                 target or earlier,
                 run,

@@ -70,7 +70,7 @@ def evaluate(
     with --set, such as --set summarize.beams=1.
     """
     from sumpool.evaluation.task import Results
-    from sumpool.progress import interruptible
+    from sumpool.progress import GRACE, interruptible
     from sumpool.workflows.evaluate import evaluate_predictions, evaluate_run
 
     if target and target.is_file() and not references:
@@ -84,7 +84,7 @@ def evaluate(
         return
     overrides = [*(changes or ()), *([f"evaluate.metrics=[{','.join(metric)}]"] if metric else ())]
     results = Results(folder=out, resume=resume, against=against or (), html=html, latex=latex, csv=csv)
-    with screen() as output, interruptible() as interruption:
+    with screen() as output, interruptible(GRACE) as interruption:
         report_to, check = output.report, interruption.check
         if target and references:
             report = evaluate_predictions(
@@ -135,10 +135,10 @@ def _measure_faithfulness(
     changes: tuple[str, ...],
 ) -> None:
     """Print how much the log-probability of summaries falls without the sentences that evidence names."""
-    from sumpool.progress import interruptible
+    from sumpool.progress import GRACE, interruptible
     from sumpool.workflows.faithfulness import evaluate_faithfulness
 
-    with screen() as output, interruptible() as interruption:
+    with screen() as output, interruptible(GRACE) as interruption:
         report = evaluate_faithfulness(
             run, split, overrides=changes, limit=limit, report=output.report, check=interruption.check
         )

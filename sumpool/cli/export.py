@@ -19,7 +19,10 @@ def export(
 
     The result works wherever a run folder does: for --model, and to initialise another training run.
     """
+    from sumpool.progress import GRACE, interruptible
     from sumpool.workflows.export_model import export_model
 
     with screen() as output:
-        output.result(str(export_model(run, out, precision)))
+        with interruptible(GRACE) as interruption:
+            folder = export_model(run, out, precision, check=interruption.check)
+        output.result(str(folder))

@@ -35,11 +35,11 @@ def import_model(
     LoBART is a BART with --attention sliding_window --window 1024 --positions 4096.
     """
     from sumpool.pretrained.config import ImportOptions
-    from sumpool.progress import interruptible
+    from sumpool.progress import GRACE, interruptible
     from sumpool.workflows.import_model import import_model as run_import
 
     options = ImportOptions(attention, window, positions, extend)
-    with screen() as output, interruptible() as interruption:
+    with screen() as output, interruptible(GRACE) as interruption:
         run = run_import(path, out, options, name=name, report=output.report, check=interruption.check)
     print_message(f"next: sumpool summarize --model {run} doc.txt")
     output.result(str(run))

@@ -26,9 +26,10 @@ def init(
 
     The recipe trains as written; every value has a comment. Next: sumpool train NAME.yaml
     """
+    from sumpool.progress import GRACE, interruptible
     from sumpool.workflows.init import init as write_recipe
 
-    with screen() as output:
-        path = write_recipe(data, out, report=output.report)
+    with screen() as output, interruptible(GRACE) as interruption:
+        path = write_recipe(data, out, report=output.report, check=interruption.check)
     print_message(f"next: sumpool train {path} --dry-run; sumpool train {path}")
     output.result(str(path))

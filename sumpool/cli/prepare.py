@@ -20,12 +20,15 @@ def prepare(
 
     Trains the tokenizer and the sentence splitter, and writes tokenized shards. `sumpool train` does this by itself.
     """
+    from sumpool.progress import GRACE, interruptible
     from sumpool.recipe.load import load_recipe
     from sumpool.workflows.prepare import prepare as prepare_data
 
-    with screen() as output:
+    with screen() as output, interruptible(GRACE) as interruption:
         loaded = load_recipe(recipe, changes or ())
-        folder, report = prepare_data(loaded, skip_bad_rows=skip_bad_rows, report=output.report)
+        folder, report = prepare_data(
+            loaded, skip_bad_rows=skip_bad_rows, report=output.report, check=interruption.check
+        )
     heading, *rows = report.rows()
     output.result(table(heading, rows))
     output.result(

@@ -93,7 +93,7 @@ def summarize(
     """
     from sumpool.cli.summary_output import Target, choose_generation, open_output, trained_field, warn_of_arguments
     from sumpool.documents.read import read_all
-    from sumpool.progress import interruptible
+    from sumpool.progress import GRACE, interruptible
     from sumpool.workflows.summarize import summarize as run_summarize
 
     shortcuts = {
@@ -116,7 +116,7 @@ def summarize(
     for_page = bool(explain) or rendering.format == "html"
     generate = choose_generation(jobs, for_page if evidence or explain else None)
     count, failed = 0, list[str]()
-    with screen() as output, interruptible() as interruption:
+    with screen() as output, interruptible(GRACE) as interruption:
         if not files and sys.stdin.isatty():
             output.report(Progress("summarize", note="reading from the keyboard; end with Ctrl-D"))
         warn_of_arguments(names, options, output.report)

@@ -34,12 +34,12 @@ def train(
     Ctrl-C finishes the step and saves a checkpoint; the same command resumes as if never interrupted. A file with the
     key sweep describes several runs, which are trained, evaluated and compared in one table.
     """
-    from sumpool.progress import interruptible
+    from sumpool.progress import GRACE, interruptible
     from sumpool.recipe.sweep import LoadedSweep, load_recipe_or_sweep
     from sumpool.workflows import train as workflow
 
     views = [f"train.log=[{', '.join(log)}]"] if log else []
-    with screen() as output, interruptible() as interruption:
+    with screen() as output, interruptible(GRACE) as interruption:
         loaded = load_recipe_or_sweep(recipe, [*(changes or ()), *views])
         if isinstance(loaded, LoadedSweep):
             output.result(train_sweep(loaded, out, dry_run, output, interruption.check))

@@ -3,6 +3,7 @@
 import math
 import time
 from collections.abc import Mapping
+from contextlib import nullcontext
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import NoReturn, Protocol
@@ -11,7 +12,7 @@ from torch import nn
 
 from sumpool.errors import Interrupted, NonFiniteError
 from sumpool.io.atomic import disk_errors, remove_temporary
-from sumpool.progress import Check, Progress, Report, go_on, silent
+from sumpool.progress import Check, Progress, Report, finishing, go_on, silent
 from sumpool.training.checkpoint import Checkpoint, Checkpoints, restore_best
 from sumpool.training.compilation import compile_layers
 from sumpool.training.config import TrainConfig
@@ -95,7 +96,8 @@ def fit(
         try:
             loop.train(observer, check)
         except Interrupted:
-            loop.save()
+            with finishing():
+                loop.save()
             raise
     return loop.state
 
@@ -141,16 +143,18 @@ class _TrainingLoop:
         """Update, validate and save until the run ends."""
         plan = self.data.plan(self.config.batch_tokens)
         updates = updates_from(self.state.position, plan, self.config.accumulate)
+        begun = self.state.step
         while True:
-            if self._is_due(self.config.validate_every):
-                self.save()
-                self._validate(observer, check)
-            elif self._is_due(self.config.checkpoint_every):
-                self.save()
-            if self.state.step >= self.config.steps or 0 < self.config.patience <= self.state.stale_validations:
-                return
-            check()
-            self._update(*next(updates))
+            with finishing() if self.state.step > begun else nullcontext():  # before, a signal loses no update
+                if self._is_due(self.config.validate_every):
+                    self.save()
+                    self._validate(observer, check)
+                elif self._is_due(self.config.checkpoint_every):
+                    self.save()
+                if self.state.step >= self.config.steps or 0 < self.config.patience <= self.state.stale_validations:
+                    return
+                check()
+                self._update(*next(updates))
 
     def save(self) -> None:
         """Save a checkpoint of this step and delete outdated ones."""

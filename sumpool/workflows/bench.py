@@ -1,6 +1,5 @@
 """`sumpool bench`: measure a model by length, a suite of the papers' benchmarks, or a trained run."""
 
-import signal
 from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -10,10 +9,9 @@ from sumpool.bench.results.report import BenchReport, make_report
 from sumpool.bench.run import SUITES, run_model, run_sparsity, run_suite
 from sumpool.bench.settings import BenchSettings, load_settings, split_overrides
 from sumpool.bench.systems.workload import Conditions
-from sumpool.errors import Interrupted
 from sumpool.inference.loading import load_model
 from sumpool.inference.model_choice import RUNS, newest_run
-from sumpool.progress import Check, Report, go_on, silent
+from sumpool.progress import Check, Report, go_on, silent, told_when_stopped
 from sumpool.recipe.packaged import find_recipe
 from sumpool.runs.run_metrics import read_dry_run
 from sumpool.training.hardware import choose_device, choose_precision
@@ -56,7 +54,7 @@ def bench(
     name = "surface_lengths" if target == "sparsity" else "lengths"
     changes = [*overrides, *([f"bench.{name}={list(lengths)}"] if lengths else [])]
     suite = next((name for name in SUITES if name == target), None)
-    try:
+    with told_when_stopped("a benchmark that is not finished keeps nothing"):
         if suite:
             return run_suite(suite, changes, report, check)
         if target == "sparsity":
@@ -65,9 +63,6 @@ def bench(
             return _trainer(run, changes, report, check)
         model = find_recipe(Path(target)) if isinstance(target, str | Path) else target
         return run_model(model, changes, peers, report, check)
-    except Interrupted as stop:
-        name = signal.Signals(stop.number).name
-        raise Interrupted(stop.number, f"stopped by {name}; a benchmark that is not finished keeps nothing") from stop
 
 
 def _trainer(run: Path | None, overrides: Sequence[str], report: Report, check: Check) -> BenchReport:

@@ -18,7 +18,7 @@ from sumpool.pretrained.generation import to_decoding_config
 from sumpool.pretrained.hub import fetch
 from sumpool.pretrained.tokenizer import read_tokenizer
 from sumpool.pretrained.weights import load_pretrained
-from sumpool.progress import Check, Progress, Report, go_on, silent
+from sumpool.progress import Check, Progress, Report, go_on, silent, told_when_stopped
 from sumpool.recipe.load import dump_recipe
 from sumpool.recipe.problems import error_messages
 from sumpool.recipe.schema import Recipe
@@ -72,6 +72,7 @@ def import_model(
         CheckpointError: If there is no such model, it is damaged, or `SummarizationModel` cannot compute what it does.
         DataError: If its tokenizer is missing, damaged or not byte-level BPE, or no library reads it.
         ResourceError: If memory or disk run out.
+        Interrupted: If a signal has come; nothing is written.
     """
     require_new(out)
     # 1. Read and check everything but the weights.
@@ -80,9 +81,9 @@ def import_model(
     differences = list(_differences(pretrained, recipe.model, options))
     for difference in differences:
         report(Progress("import", note=difference))
-    check()
     # 2. Write a folder that appears once it is complete.
-    with new_folder(out) as new:
+    with told_when_stopped("nothing was imported"), new_folder(out) as new:
+        check()
         (new / RECIPE).write_text(dump_recipe(recipe), "utf-8")
         (new / SENTENCES).write_text(shipped_parameters(), "utf-8")
         pretrained.tokenizer.save(new)

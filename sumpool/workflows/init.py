@@ -18,7 +18,8 @@ from sumpool.data.sources.parquet import ParquetSourceConfig
 from sumpool.data.sources.tsv import TsvSourceConfig
 from sumpool.documents.files import uncompressed_suffix
 from sumpool.errors import DataError, RecipeError
-from sumpool.progress import Progress, Report, silent
+from sumpool.io.atomic import disk_errors, replace_file
+from sumpool.progress import Check, Progress, Report, go_on, silent, told_when_stopped
 from sumpool.recipe.yaml_text import write
 
 SHARES = (0.05, 0.1, 0.2, 0.3)
@@ -51,7 +52,7 @@ class _Measured:
     summary_words: Sequence[int]
 
 
-def init(data: Path, out: Path | None = None, *, report: Report = silent) -> Path:
+def init(data: Path, out: Path | None = None, *, report: Report = silent, check: Check = go_on) -> Path:
     """Write a commented recipe that trains on a set of documents.
 
     Field names are guessed. Source length, target length, batch size and steps follow from the measured lengths.
@@ -61,26 +62,31 @@ def init(data: Path, out: Path | None = None, *, report: Report = silent) -> Pat
             `x.summary.txt`.
         out: The recipe; by default `NAME.yaml` in the current folder.
         report: Receives progress.
+        check: Called for every row.
 
     Raises:
         DataError: If a row cannot be used, no field looks like a document or a summary, or a split has no document.
         RecipeError: If the recipe exists, or pyarrow is not installed and needed.
+        ResourceError: If the disk is full or fails.
+        Interrupted: If a signal has come; no recipe is written.
     """
     name = re.sub(r"[^A-Za-z0-9_-]+", "-", data.resolve().name.split(".")[0]).strip("-_")[:48] or "documents"
     out = out or Path(f"{name}.yaml")
     if out.exists():
         raise RecipeError(f"{out} must not exist yet, got a file; name another one with --out")
-    for share in SHARES:
-        source = _source(data, share)
-        measured = _measure(source, report)
-        if min(measured.splits.values()) >= ENOUGH or _has_splits(source):
-            break
+    with told_when_stopped("no recipe was written"):
+        for share in SHARES:
+            source = _source(data, share)
+            measured = _measure(source, report, check)
+            if min(measured.splits.values()) >= ENOUGH or _has_splits(source):
+                break
     empty = [split for split in SPLITS if not measured.splits[split]]
     if empty:
         raise DataError(
             f"{data} must hold documents for every split, got {len(measured.document_words)} and none for {empty[0]}"
         )
-    out.write_text(_recipe(out, name, data, source, measured), encoding="utf-8")
+    with disk_errors(out):
+        replace_file(out, _recipe(out, name, data, source, measured).encode())
     return out
 
 
@@ -101,10 +107,11 @@ def _has_splits(source: SourceConfig) -> bool:
     return isinstance(source, DatasetsSourceConfig) and any(split for _, split in source.paths())
 
 
-def _measure(source: SourceConfig, report: Report) -> _Measured:
+def _measure(source: SourceConfig, report: Report, check: Check) -> _Measured:
     splits: dict[Split, int] = dict.fromkeys(SPLITS, 0)
     documents, summaries = [], []
     for number, row in enumerate(source.rows(), start=1):
+        check()
         if not isinstance(row, Example):
             raise DataError(f"{row.where}: {row.reason}; correct or remove this row")
         splits[row.split] += 1

@@ -1,22 +1,23 @@
 """`sumpool prepare`: a source of documents in, prepared data for training out."""
 
-import signal
 from pathlib import Path
 
 from sumpool.data.prepared_folder import find_or_prepare
 from sumpool.data.report import DataReport
-from sumpool.errors import Interrupted
-from sumpool.progress import Report, interruptible, silent
+from sumpool.progress import Check, Report, go_on, silent, told_when_stopped
 from sumpool.recipe.schema import Recipe
 
 
-def prepare(recipe: Recipe, *, skip_bad_rows: bool = False, report: Report = silent) -> tuple[Path, DataReport]:
+def prepare(
+    recipe: Recipe, *, skip_bad_rows: bool = False, report: Report = silent, check: Check = go_on
+) -> tuple[Path, DataReport]:
     """Prepare the data of a recipe, unless equal data has been prepared, also for another recipe.
 
     Args:
         recipe: The recipe, of which only the `data` section is read.
         skip_bad_rows: Whether to list rows that cannot be used and go on, instead of stopping at the first.
         report: Called with progress.
+        check: Called where the work may stop.
 
     Returns:
         The prepared folder and the data report.
@@ -28,16 +29,8 @@ def prepare(recipe: Recipe, *, skip_bad_rows: bool = False, report: Report = sil
         ResourceError: If memory or disk runs out.
         Interrupted: If a signal came; nothing incomplete is left.
     """
-    with interruptible() as interruption:
-        # Read the source, train tokenizer and sentence splitter, encode every document, move the folder into place.
-        try:
-            return find_or_prepare(
-                recipe.data,
-                recipe.prepared_folder,
-                skip_bad_rows=skip_bad_rows,
-                report=report,
-                check=interruption.check,
-            )
-        except Interrupted as stop:
-            name = signal.Signals(stop.number).name
-            raise Interrupted(stop.number, f"stopped by {name}; nothing was prepared, so prepare begins anew") from stop
+    # Read the source, train tokenizer and sentence splitter, encode every document, move the folder into place.
+    with told_when_stopped("nothing was prepared, so prepare begins anew"):
+        return find_or_prepare(
+            recipe.data, recipe.prepared_folder, skip_bad_rows=skip_bad_rows, report=report, check=check
+        )

@@ -6,7 +6,7 @@ import torch
 from safetensors.torch import load_file
 
 from sumpool.documents.document import Document
-from sumpool.errors import CheckpointError, RecipeError
+from sumpool.errors import CheckpointError, Interrupted, RecipeError
 from sumpool.inference.loading import load_model
 from sumpool.training.weights import weights_of
 from sumpool.workflows.export_model import export_model
@@ -60,3 +60,22 @@ def test_a_run_that_has_not_ended_is_refused(run: Path, tmp_path: Path) -> None:
     with pytest.raises(CheckpointError, match="its training has not ended; let it go on"):
         export_model(run, tmp_path / "on")
     assert not (tmp_path / "on").exists()
+
+
+@pytest.mark.parametrize("calls", range(8))
+def test_a_signal_leaves_nothing(calls: int, run: Path, tmp_path: Path) -> None:
+    left = calls
+
+    def check() -> None:
+        nonlocal left
+        left -= 1
+        if left < 0:
+            raise Interrupted(15)
+
+    out = tmp_path / "new" / "export"
+    if calls < 7:
+        with pytest.raises(Interrupted, match="stopped by SIGTERM; nothing was exported"):
+            export_model(run, out, check=check)
+        assert list(out.parent.iterdir()) == []
+    else:
+        assert export_model(run, out, check=check) == out

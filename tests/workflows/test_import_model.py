@@ -19,7 +19,7 @@ from sumpool.core.decoding.constraints import NoRepeatTokens, Rules
 from sumpool.core.decoding.ranking import Lengths, Ranking
 from sumpool.data.batches import collate
 from sumpool.documents.document import Document
-from sumpool.errors import CheckpointError, DataError, RecipeError
+from sumpool.errors import CheckpointError, DataError, Interrupted, RecipeError
 from sumpool.inference.chunking import Chunker
 from sumpool.inference.loading import LoadedModel, load_for_generation, load_model
 from sumpool.inference.summaries import generate_summaries
@@ -282,6 +282,15 @@ def test_a_failed_import_leaves_nothing(bart: Path, tmp_path: Path) -> None:
         import_model(str(broken), tmp_path / "out")
     assert sorted(path.name for path in tmp_path.iterdir()) == ["broken", "out"]
     assert list((tmp_path / "out").iterdir()) == []
+
+
+def test_a_signal_leaves_nothing(bart: Path, tmp_path: Path) -> None:
+    def check() -> None:
+        raise Interrupted(2)
+
+    with pytest.raises(Interrupted, match="stopped by SIGINT; nothing was imported"):
+        import_model(str(bart), tmp_path / "out", check=check)
+    assert not (tmp_path / "out").exists()
 
 
 @pytest.mark.parametrize(

@@ -13,7 +13,7 @@ from sumpool.data.sources.folder import FolderSourceConfig
 from sumpool.data.sources.jsonl import JsonlSourceConfig
 from sumpool.data.sources.parquet import ParquetSourceConfig
 from sumpool.data.sources.tsv import TsvSourceConfig
-from sumpool.errors import DataError, RecipeError
+from sumpool.errors import DataError, Interrupted, RecipeError
 from sumpool.recipe.load import load_recipe
 from sumpool.workflows.init import init
 from tests.data.sources.test_datasets import save, save_dict
@@ -115,6 +115,15 @@ def test_a_recipe_is_never_overwritten() -> None:
     init(write_lines(Path("a.jsonl"), rows(60)))
     with pytest.raises(RecipeError, match=r"a.yaml must not exist yet, got a file; name another one with --out"):
         init(Path("a.jsonl"))
+
+
+def test_a_signal_leaves_no_recipe() -> None:
+    def check() -> None:
+        raise Interrupted(15)
+
+    with pytest.raises(Interrupted, match="stopped by SIGTERM; no recipe was written"):
+        init(write_lines(Path("rows.jsonl"), rows(60)), check=check)
+    assert [path.name for path in Path().iterdir()] == ["rows.jsonl"]
 
 
 def test_unusable_documents_are_refused() -> None:

@@ -7,7 +7,7 @@ import pytest
 
 from sumpool.data.shards import Shard
 from sumpool.errors import DataError, Interrupted, RecipeError
-from sumpool.progress import Progress
+from sumpool.progress import Progress, interruptible
 from sumpool.recipe.load import load_recipe
 from sumpool.workflows.prepare import prepare
 
@@ -58,8 +58,11 @@ def test_a_signal_stops_and_nothing_is_left(recipe_with_data: Path, number: sign
         if progress.task == "prepare: vocabulary":
             os.kill(os.getpid(), number)
 
-    with pytest.raises(Interrupted, match=f"stopped by {number.name}; nothing was prepared") as caught:
-        prepare(recipe, report=interrupt)
+    with (
+        pytest.raises(Interrupted, match=f"stopped by {number.name}; nothing was prepared") as caught,
+        interruptible() as interruption,
+    ):
+        prepare(recipe, report=interrupt, check=interruption.check)
     assert caught.value.status == 128 + number
     assert not Path("prepared/tiny").exists()
     prepare(recipe)
