@@ -1,5 +1,6 @@
 """Documents with their structure: title, headings, paragraphs, list items, table rows and code."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Literal
 
@@ -7,6 +8,11 @@ from sumpool.text.cleaning import remove_invisible
 
 TextBlockKind = Literal["paragraph", "heading", "list_item", "table_row", "caption", "code", "notice"]
 """Kind of a block; a notice is text about the document, such as a licence, an address or a table of contents."""
+
+_OPENING_BLOCKS = 4
+"""Blocks of a document among which its title is."""
+_MIN_SENTENCE_WORDS = 5
+"""Words of a paragraph that is no badge, date or author."""
 
 
 @dataclass(frozen=True)
@@ -84,6 +90,16 @@ class ParsedDocument:
             blocks.append(replace(block, text=text) if text != block.text else block)
             total += count
         return ParsedDocument(tuple(blocks), title, self.notes), total
+
+
+def opening_heading(blocks: Sequence[TextBlock]) -> str:
+    """Return the heading that a document begins with; empty if a sentence stands before it, as in many READMEs."""
+    for block in blocks[:_OPENING_BLOCKS]:
+        if block.kind == "heading":
+            return block.text
+        if block.kind == "paragraph" and block.text.endswith(".") and len(block.text.split()) >= _MIN_SENTENCE_WORDS:
+            break
+    return ""
 
 
 @dataclass(frozen=True)

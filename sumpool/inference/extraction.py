@@ -79,7 +79,15 @@ class SentenceExtractor:
         prose = [(index, sentence.text) for index, sentence in enumerate(sentences) if sentence.kind in PROSE_KINDS]
         if not prose or word_count(" ".join(text for _, text in prose)) > words:
             return None
-        return extraction_of(prose, "the text is not longer than a summary")
+        last = prose[-1][0]
+        whole = [(index, text if index == last else _closed(text, sentences[index])) for index, text in prose]
+        return extraction_of(whole, "the text is not longer than a summary")
+
+
+def _closed(text: str, sentence: SourceSentence) -> str:
+    """Return a line of prose that another follows with a full stop if it has no punctuation, as in many mails."""
+    is_open = text[-1:].isalnum() and sentence.kind == "paragraph"
+    return f"{text}." if is_open else text
 
 
 def extraction_of(selected: Sequence[tuple[int, str]], cause: str = "") -> Extraction:

@@ -1,9 +1,14 @@
-"""Form of the candidates of extraction in texts without structure: whole sentences, with those that they refer to."""
+"""Form of the candidates of extraction: whole sentences without labels and references in brackets.
 
+In texts without structure, sentences come with those that they refer to.
+"""
+
+import re
 from collections.abc import Iterable, Sequence
 from typing import Final
 
 from sumpool.core.decoding.length_limits import LengthTarget
+from sumpool.documents.source_sentences import SourceSentence
 from sumpool.text.form import sentence_faults
 from sumpool.text.language import ENGLISH, UNSPACED, word_count
 from sumpool.text.prose import depends_on_predecessor, tidy_sentence
@@ -12,6 +17,26 @@ MIN_WORDS: Final = 120
 """Words of whole sentences below which others are candidates too."""
 _TARGETS = 3
 """Words of candidates that stand alone, relative to a target length, below which others are candidates too."""
+
+_MAX_RUN_IN_WORDS = 6
+"""Words of a heading at the beginning of a paragraph at most."""
+_VERB = re.compile(r"\b(?:is|are|was|were|has|have|can|may|must|will|ist|sind|est|sont|es|son)\b")
+"""Verbs that tell a short sentence from a heading."""
+_GRANT_WITH_CONDITIONS = re.compile(r"\b(?:granted|permitted)\b.*:$")
+"""Sentence of a licence that is whole without the list that follows it."""
+_SENTENCE_STARTS = "\"'([\u201c\u2018\u00ab\u201e\uff08\u300c"
+"""Punctuation that a sentence begins with."""
+_LABEL = re.compile(r"(?:abstract|summary)(?:\s*[:.\u2013\u2014-])?\s+(?=(?-i:[A-Z]\w* [a-z]))", re.IGNORECASE)
+"""Heading at the beginning of the first paragraph."""
+_REPEATED = re.compile(r"([A-Z]\w{3,}) (?=\1 )")
+"""Heading at the beginning of a sentence that begins with the same word."""
+_REMARK = re.compile(r"\s*\((?:see|cf\.?|siehe|vgl\.?|voir|v\u00e9ase|\u0441\u043c\.)\s[^()]*\)")
+"""Reference in brackets."""
+_MAX_LABELLED = 5
+"""Sentences of a document in which its abstract begins."""
+_LICENCE_CONNECTIVE = re.compile(r"(?:by contrast|specifically|in addition|however|moreover|therefore|finally), ", re.I)
+_ITEM_END = re.compile(r"(?:;|,)(?: and| or)?$")
+"""End of an item of a list of conditions."""
 
 
 def whole_sentences(
@@ -78,3 +103,25 @@ def _tidy(candidates: Iterable[tuple[int, str]]) -> Iterable[tuple[int, str]]:
 
 def _words(candidates: Iterable[tuple[int, str]]) -> int:
     return sum(word_count(text) for _, text in candidates)
+
+
+def licence_term(text: str) -> str:
+    """Return a sentence of a licence without the connective before it and the list or the item after it."""
+    if connective := _LICENCE_CONNECTIVE.match(text):
+        text = f"{text[connective.end()].upper()}{text[connective.end() + 1 :]}"
+    text = _ITEM_END.sub(".", text)
+    return f"{text[:-1]}." if _GRANT_WITH_CONDITIONS.search(text) else text
+
+
+def without_label(text: str, place: int) -> str:
+    """Return a sentence without references in brackets, and one of the first ones without the label of an abstract."""
+    text = _REMARK.sub("", text)
+    text = _REPEATED.sub("", text)
+    return _LABEL.sub("", text, count=1) if place <= _MAX_LABELLED and _LABEL.match(text) else text
+
+
+def is_part(sentence: SourceSentence, following: SourceSentence, is_first: bool) -> bool:
+    """Return whether a sentence is none alone: the following one goes on, or it is a heading that begins a block."""
+    is_heading = is_first and word_count(sentence.text) <= _MAX_RUN_IN_WORDS and not _VERB.search(sentence.text)
+    start = following.text[:1]
+    return start.islower() or not (start.isalnum() or start in _SENTENCE_STARTS) or is_heading

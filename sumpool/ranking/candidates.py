@@ -7,42 +7,28 @@ left out. Documents without such sentences, such as lists of changes, offer thei
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass
-from pathlib import PurePath
-from typing import Final, Literal
+from typing import Final
 
 from sumpool.documents.document import Document
 from sumpool.documents.source_sentences import SourceSentence
-from sumpool.ranking.changelogs import change_text, latest_end
-from sumpool.ranking.openings import full_stop, introduces, is_about_part, name_line
-from sumpool.ranking.questions import answers, is_faq, with_questions
+from sumpool.ranking.candidate_form import is_part, licence_term, without_label
+from sumpool.ranking.genres import Genre, change_text, document_title, file_stem, latest_end, with_releases
+from sumpool.ranking.openings import SENTENCE_ENDS, describes_term, full_stop, introduces, is_about_part, name_line
+from sumpool.ranking.questions import answers, with_questions
 from sumpool.text.language import ENGLISH, languages, word_count
-from sumpool.text.notices import notice_kind
 from sumpool.text.prose import MIN_WORDS, PROSE_KINDS, depends_on_predecessor, is_prose_sentence, tidy_sentence
-from sumpool.text.references import goes_on, refers_to_omitted
+from sumpool.text.references import goes_on, lacks_subject, refers_to_omitted
 
-_LICENCE_NAME = re.compile(
-    r"\b(?:licen[sc]es?|licen[sc]ing|copying|lizenz|terms (?:and|of)|agreement|лицензия)\b", re.I
-)
-_CHANGELOG_NAME = re.compile(r"\b(?:change ?log|changes|release notes|news|what'?s new)$", re.I)
-_MAX_RUN_IN_WORDS = 6
-"""Words of a heading at the beginning of a paragraph at most."""
-_VERB = re.compile(r"\b(?:is|are|was|were|has|have|can|may|must|will|ist|sind|est|sont|es|son)\b")
-"""Verbs that tell a short sentence from a heading."""
 _ADDENDUM = re.compile(r"addendum|appendix|future|how to|end of", re.I)
 """Headings of what follows the terms of a licence."""
-_GRANT_WITH_CONDITIONS = re.compile(r"\b(?:granted|permitted)\b.*:$")
-"""Sentence of a licence that is whole without the list that follows it."""
+_IDENTIFIER = re.compile(r"[a-z]+[_.\d(:/]\S|[a-z]+[A-Z]")
+"""Name in a programming language at the beginning of a sentence."""
 _PRONOUNS = frozenset(
     ("it", "they", "he", "she", "its", "their", "er", "sie", "es", "il", "elle", "ils", "elles", "он", "они")
 )
-_GENERIC_NAME = re.compile(r"readme|news|changes|changelog|license|licence|copying|install|faq|index", re.I)
 _LATEST_CHANGES = 25
 """Changes that a summary of a changelog may consist of; the latest are listed first."""
-_MIN_LICENCE_SHARE = 0.05
-"""Words of licence notices per word of a document that its title names a licence."""
-_MIN_CHANGE_WORDS = 4
-
-Genre = Literal["licence", "changelog", ""]
+_MIN_CHANGE_WORDS = 3
 
 _HEADING_NUMBER = re.compile(r"^(?:[\d.]+|[A-Z]\.|§+ ?\d+|chapter \d+[.:]?|kapitel \d+[.:]?|第.{1,3}[章节])\s*", re.I)
 MIN_CANDIDATE_WORDS: Final = 40
@@ -63,6 +49,7 @@ class CandidateSentence:
         is_item: Whether its block is a list item.
         predecessor: Index of the candidate before it that it refers to; None if it stands alone.
         is_name_line: Whether it is the line of a manual page that names and describes its subject.
+        is_description: Whether its block describes the term of the line before it, such as an option.
     """
 
     text: str
@@ -74,6 +61,7 @@ class CandidateSentence:
     is_item: bool = False
     predecessor: int | None = None
     is_name_line: bool = False
+    is_description: bool = False
 
 
 @dataclass
@@ -97,10 +85,10 @@ def find_candidates(
         genre: Genre of the document, see `document_genre`; of a changelog only the latest changes are candidates.
     """
     title = f"{document_title(document)} {file_stem(document)}"
-    names = frozenset(re.findall(r"[\w.+-]+", title.lower()))
+    names = frozenset((*re.findall(r"[\w.+-]+", title.lower()), *re.findall(r"\w+", title.lower())))
     if genre == "changelog":
         sentences = sentences[: latest_end(sentences)]
-    elif not genre and is_faq(document, title):
+    elif genre == "questions":
         return answers(_find(with_questions(document, sentences), language, names, is_licence=False), title)
     candidates = _find(sentences, language, names, genre == "licence")
     if genre == "changelog" or sum(word_count(candidate.text) for candidate in candidates) < MIN_CANDIDATE_WORDS:
@@ -108,31 +96,7 @@ def find_candidates(
         loose = _find_loose(sentences, strict, language, is_changelog=genre == "changelog")
         candidates = sorted([*candidates, *loose], key=lambda candidate: candidate.index)
         candidates = [_without_predecessor(candidate) for candidate in candidates]
-    return candidates[:_LATEST_CHANGES] if genre == "changelog" else candidates
-
-
-def document_title(document: Document) -> str:
-    """Return the title of a document: as stated, or its first heading; empty if it has neither."""
-    return document.title or next((block.text for block in document.blocks if block.kind == "heading"), "")
-
-
-def document_genre(document: Document) -> Genre:
-    """Return the genre of a document by its title, its file name and the share of licence notices in it."""
-    title = f"{document_title(document)} {file_stem(document)}".replace("_", " ").replace("-", " ")
-    if _CHANGELOG_NAME.search(title):
-        return "changelog"
-    if not _LICENCE_NAME.search(f"{title} {document.text[:200]}"):
-        return ""
-    words = [len(block.text.split()) for block in document.blocks]
-    notices = (size for size, block in zip(words, document.blocks, strict=True) if notice_kind(block.text) == "licence")
-    return "licence" if sum(notices) >= _MIN_LICENCE_SHARE * sum(words) else ""
-
-
-def file_stem(document: Document) -> str:
-    """Return the name of a document's file without suffixes, and its folder's where it is called README or the like."""
-    path = PurePath(document.id)
-    stem = path.name.split(".")[0] if document.id != "-" else ""
-    return f"{path.parent.name} {stem}" if _GENERIC_NAME.fullmatch(stem) else stem
+    return with_releases(candidates[:_LATEST_CHANGES], sentences) if genre == "changelog" else candidates
 
 
 def _find(
@@ -151,15 +115,16 @@ def _find(
         if (sentence.kind not in PROSE_KINDS and not (is_licence and sentence.kind == "notice")) or skip_block:
             continue
         place += 1
-        text = tidy_sentence(sentence.text)
-        if is_licence and _GRANT_WITH_CONDITIONS.search(text):
-            text = f"{text[:-1]}."
+        text = without_label(tidy_sentence(sentence.text), place)
+        text = licence_term(text) if is_licence else text
         if place == 1 and section.index <= 1 and (line := name_line(text, language)):
             candidates.append(CandidateSentence(line, index, place, "", section.index, is_first, is_name_line=True))
             continue
         following = sentences[index + 1] if index + 1 < len(sentences) else None
-        is_part = following is not None and following.block == block and _is_part(sentence, following, is_first)
-        if section.is_back_matter or is_part or not _stands(text, language, names, is_licence):
+        is_torn = following is not None and following.block == block and is_part(sentence, following, is_first)
+        if candidates and candidates[0].is_name_line and text.rstrip(SENTENCE_ENDS) in candidates[0].text:
+            continue
+        if section.is_back_matter or is_torn or not _stands(text, language, names, is_licence):
             continue
         predecessor = None
         if _depends(text, place, language, is_licence):
@@ -167,9 +132,18 @@ def _find(
             if is_first or previous is None or previous.index != index - 1:
                 continue
             predecessor = len(candidates) - 1
-        is_item = sentence.kind == "list_item"
         candidates.append(
-            CandidateSentence(text, index, place, section.heading, section.index, is_first, is_item, predecessor)
+            CandidateSentence(
+                text,
+                index,
+                place,
+                section.heading,
+                section.index,
+                is_first,
+                sentence.kind == "list_item",
+                predecessor,
+                is_description=place > 1 and describes_term(sentences, index),
+            )
         )
     return candidates
 
@@ -177,7 +151,7 @@ def _find(
 def _stands(text: str, language: str, names: frozenset[str], is_licence: bool) -> bool:
     """Return whether a sentence is prose that refers to no list, figure or edition; licences refer to theirs."""
     is_prose = is_prose_sentence(text, language, names, is_licence=is_licence)
-    return is_prose and (is_licence or not refers_to_omitted(text, language))
+    return is_prose and (is_licence or not (refers_to_omitted(text, language) or lacks_subject(text, language)))
 
 
 def _depends(text: str, place: int, language: str, is_licence: bool) -> bool:
@@ -194,12 +168,6 @@ def _names_the_subject(text: str, place: int, language: str) -> bool:
     words = languages()[language].function_words if language in languages() else frozenset[str]()
     first, *others = text.lower().split()[:2]
     return place == 1 and first not in _PRONOUNS and not any(word in words for word in others)
-
-
-def _is_part(sentence: SourceSentence, following: SourceSentence, is_first: bool) -> bool:
-    """Return whether a sentence is none alone: the following one goes on, or it is a heading that begins a block."""
-    is_heading = is_first and word_count(sentence.text) <= _MAX_RUN_IN_WORDS and not _VERB.search(sentence.text)
-    return following.text[:1].islower() or is_heading
 
 
 def _next_section(section: _Section, heading: str, language: str, is_licence: bool) -> _Section:
@@ -223,13 +191,18 @@ def _find_loose(
     for place, sentence in enumerate(sentences):
         text = tidy_sentence(sentence.text).rstrip(" .;,\u3002\uff1b\uff0c")
         text = change_text(text) if is_changelog else text
-        is_text = sentence.kind in PROSE_KINDS and len(text.split()) >= _MIN_CHANGE_WORDS and text[-1:] not in ":?"
+        is_text = sentence.kind in PROSE_KINDS and len(text.split()) >= _MIN_CHANGE_WORDS and text[-1:] != ":"
+        is_text = is_text and not (is_changelog and text[-1:] == "?")
         if place in strict or not is_text:
             continue
-        capital = f"{text[:1].upper()}{text[1:]}{full_stop(language)}"
+        start = text[:1] if _IDENTIFIER.match(text) else text[:1].upper()
+        end = "" if text[-1:] in "?\uff1f" else full_stop(language)
+        capital = f"{start}{text[1:]}{end}"
         is_alone = not refers_to_omitted(capital, language) and not depends_on_predecessor(capital)
         min_words = _MIN_CHANGE_WORDS if is_changelog else MIN_WORDS
-        if is_alone and is_prose_sentence(capital, "", min_words=min_words):
+        names = frozenset((text.split()[0],))
+        statement = f"{capital[:-1]}{full_stop(language)}"
+        if is_alone and is_prose_sentence(statement, "" if is_changelog else language, names, min_words=min_words):
             loose.append(CandidateSentence(capital, place, place, is_item=sentence.kind == "list_item"))
     return loose
 

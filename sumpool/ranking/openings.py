@@ -1,10 +1,15 @@
 """Openings of documents: the line that names a manual page's subject, and sentences that say what the document is."""
 
 import re
+from collections.abc import Sequence
+from typing import Final
 
-from sumpool.text.language import UNSPACED, word_count
+from sumpool.documents.source_sentences import SourceSentence
+from sumpool.text.language import UNSPACED, languages, word_count
 
-_NAME_LINE = re.compile(r"^[\w.+:-]{1,40}(?:, ?[\w.+:-]{1,40}){0,8} (?:-|--|\u2013|\u2014) [^\W\d_].{3,}$")
+_NAME_LINE = re.compile(
+    r"^(?:[A-Z]{2,} ){0,2}[\w.+:-]{1,40}(?:, ?[\w.+:-]{1,40}){0,8} (?:-|--|\u2013|\u2014) [^\W\d_].{3,}$"
+)
 _MAX_NAME_LINE_WORDS = 30
 _INTRODUCES = re.compile(
     r"hier (?:werden|wird|beschreibe|finden) |(?:this|das|dies|c'est|\u044d\u0442\u043e|\u8fd9)"
@@ -19,6 +24,10 @@ _PART = re.compile(
 )
 _MAX_SUBJECT = 20
 """Sentences of a document in which "this package" is its subject; further on it is one that was named before."""
+_TERM_KINDS = ("paragraph", "list_item", "code")
+_MAX_TERM_WORDS = 8
+SENTENCE_ENDS: Final = ".!?:;,\u3002\uff1a\uff01\uff1f"
+"""Punctuation that ends a sentence or a clause."""
 
 
 def name_line(text: str, language: str) -> str:
@@ -41,6 +50,30 @@ def introduces(text: str, place: int) -> bool:
 def is_about_part(text: str, place: int) -> bool:
     """Return whether a sentence is about a package or program that an earlier sentence has named."""
     return place > _MAX_SUBJECT and bool(_PART.match(text))
+
+
+def describes_term(sentences: Sequence[SourceSentence], index: int) -> bool:
+    """Return whether the block of a sentence describes the term before it: an option, a function or a name."""
+    first = index
+    while first > 0 and sentences[first - 1].block == sentences[index].block:
+        first -= 1
+    if not first:
+        return False
+    term = sentences[first - 1]
+    is_line = term.kind in _TERM_KINDS and (first < 2 or sentences[first - 2].block != term.block)
+    return is_line and len(term.text.split()) <= _MAX_TERM_WORDS and not term.text.endswith(tuple(SENTENCE_ENDS))
+
+
+def refers_to_document(text: str, language: str) -> bool:
+    """Return whether a sentence begins with the document ("this manual ...")."""
+    known = languages().get(language)
+    nouns = "|".join(map(re.escape, known.self_references)) if known else ""
+    if not known or not nouns:
+        return False
+    if not known.function_words:
+        return bool(re.match(rf"\u672c|(?:[\u8fd9\u8be5\u6b64\u5f53]|\u3053\u306e).{{0,4}}(?:{nouns})", text))
+    starts = "|".join(sorted(known.anaphora | {"the", "our"}))
+    return bool(re.match(rf"(?:in )?(?:{starts}) (?:\w+ ){{0,2}}?(?:{nouns})|in \w+ (?:{nouns})", text, re.IGNORECASE))
 
 
 def full_stop(language: str) -> str:

@@ -9,7 +9,8 @@ from numpy.typing import NDArray
 
 from sumpool.documents.document import Document
 from sumpool.documents.source_sentences import SourceSentence
-from sumpool.ranking.candidates import CandidateSentence, Genre, find_candidates
+from sumpool.ranking.candidates import CandidateSentence, find_candidates
+from sumpool.ranking.genres import Genre
 from sumpool.ranking.openings import name_line
 from sumpool.ranking.word_features import content_prefixes, split_words
 from sumpool.text.language import ENGLISH, word_count
@@ -116,7 +117,7 @@ def fill_budget(
         Indices of the selected candidates, best first.
     """
     sizes = [word_count(candidate.text) for candidate in candidates]
-    units = [_unit(candidates, index) for index in range(len(candidates))]
+    units = [unit_of(candidates, index) for index in range(len(candidates))]
     means = [float(np.mean([scores[member] for member in unit])) for unit in units]
     selected: list[int] = []
     covered: set[str] = set()
@@ -141,7 +142,7 @@ def fill_budget(
         covered = covered.union(*(content[member] for member in members))
 
 
-def _unit(candidates: Sequence[CandidateSentence], index: int) -> list[int]:
+def unit_of(candidates: Sequence[CandidateSentence], index: int) -> list[int]:
     """Return a candidate and the predecessors that it refers to."""
     unit = [index]
     while (predecessor := candidates[unit[-1]].predecessor) is not None:

@@ -1,9 +1,10 @@
-"""Ranking of the sentences of a document without training, and their selection within a budget of words.
+"""Ranking of the sentences of a document by rules, and their selection within a budget of words.
 
 The score of a sentence adds its centrality (LexRank over the whole document, and over its beginning and end alone), its
 position, the words that it shares with title and headings, cues ("this manual describes ...") and, if there are any,
-its agreement with summaries sampled from a model. The weights were chosen by hand on documents of Debian packages other
-than those of docs/real-documents.md.
+the scores of a trained ranker and its agreement with summaries sampled from a model. Sentences that lean on the text
+around them are ranked lower. The weights were chosen by hand on documents of Debian packages other than those of
+docs/real-documents.md.
 """
 
 import math
@@ -14,16 +15,18 @@ from collections.abc import Sequence
 import numpy as np
 from numpy.typing import NDArray
 
-from sumpool.ranking.candidates import CandidateSentence, Genre, heading_is
-from sumpool.ranking.selection import fill_budget
-from sumpool.text.language import languages, word_count
+from sumpool.ranking.candidates import CandidateSentence, heading_is
+from sumpool.ranking.genres import Genre
+from sumpool.ranking.openings import refers_to_document
+from sumpool.ranking.selection import fill_budget, unit_of
+from sumpool.text.language import ENGLISH, languages, word_count
 from sumpool.text.word_graph import WordGraph
 from sumpool.text.words import ContentWords
 
 Scores = NDArray[np.float64]
 """A value for each candidate, (candidates,)."""
 
-_CENTRALITY, _FRAME_CENTRALITY, _AGREEMENT = 0.5, 0.6, 0.4
+_CENTRALITY, _FRAME_CENTRALITY, _AGREEMENT, _LEARNT = 0.5, 0.6, 0.4, 1.2
 _LEAD, _LEAD_OF_LICENCE, _LEAD_SENTENCES = 2.5, 1.0, 5.0
 """Weight of the lead, which declines with the number of sentences before."""
 _EARLY, _EARLY_SHARE = 1.5, 0.15
@@ -45,11 +48,20 @@ _WHAT_IS = re.compile(r"(?:Q[:.] )?(?:what (?:is|are)|what's|was (?:ist|sind)|qu
 """Start of a question whose answer is a definition."""
 _GRANTED = re.compile(r"\b(?:grants?|permission|permitted|free to|right to)\b", re.IGNORECASE)
 _TERM = re.compile(r"\b(?:may|must|provided that|warrant\w+|liable|liability|purpose of)\b", re.IGNORECASE)
+_ABOUT_TERMS = re.compile(
+    r"\b(?:means?|refers? to|shall mean)\b|^for the purposes? of this|\bas used (?:herein|in this)\b"
+    r"|copies of this licen[sc]e document|\b(?:revised|new) versions? of (?:the|this)\b|\bnothing (?:herein|in this)\b",
+    re.IGNORECASE,
+)
+"""Definitions of a licence, and terms for the licence itself."""
 _IDEAL_WORDS = range(10, 36)
 _REDUNDANCY = 4.0
 """Penalty of a sentence whose content words are all in the selected ones."""
+_PROSE_GENRES = ("", "questions")
 MIN_SCORE = 1.8
 """Score of a sentence that is worth its words."""
+_PRINCIPAL, _LEAST_SHARE = 6.0, 0.5
+"""Score of a sentence that says what its document is, and score of another beside it at least, relative to it."""
 _ASIDES = re.compile(r"[(\[\u2014\uff08]| - |\be\.g\.|\bi\.e\.|\bz\. ?B\.|\bfor example\b|\bfor instance\b", re.I)
 _REFERENCE = re.compile(
     r"(?<=\w )(?:this|these|those|such|above|below|following|previous|here|[Aa]ppendix)\b"
@@ -58,6 +70,9 @@ _REFERENCE = re.compile(
 _AUTHOR = re.compile(r"\b(?:I|[Mm]y|me)\b")
 _LICENCE = re.compile(r"\b(?:licen[sc]e[sd]?|licensees?|copyright\w*)\b", re.IGNORECASE)
 _PERSON = re.compile(r"\b(?:[Yy]ou|[Yy]ours?)\b")
+_DESCRIPTION, _IMPERATIVE, _CONTINUED = -2.5, -1.5, -0.8
+"""Weights of the descriptions of terms, of instructions, and of sentences about a thing that others have introduced."""
+_INSTRUCTION = re.compile(r"(?!\w*(?:ly|ing|ed)\b)([A-Z][a-z]+) (?:an?|the|your|all|any|each|every|its|off|back|up)\b")
 _CONDITION = re.compile(
     r"^(?:if|when|once|after|unless|while|because|now|let|note|wenn|falls|если|si)\b|^[\"\u201c\d]|^(?:如果|若|当)",
     re.I,
@@ -70,6 +85,7 @@ def rank(
     language: str,
     *,
     genre: Genre = "",
+    learnt: Scores | None = None,
     agreement: Scores | None = None,
 ) -> Scores:
     """Score the candidates of a document; higher is better.
@@ -79,6 +95,7 @@ def rank(
         title: Title of the document; empty if it has none.
         language: Code of its language.
         genre: Genre of the document; the grants and conditions of a licence count more.
+        learnt: Scores of a trained ranker; None without one.
         agreement: Agreement of each candidate with sampled summaries; None if there are none.
     """
     tokenize = ContentWords(language)
@@ -89,15 +106,13 @@ def rank(
     scores += _HEADINGS * _standardize(
         np.array([sum(math.log1p(headings[word]) for word in set(sentence)) for sentence in words])
     )
-    if agreement is not None:
-        scores += _AGREEMENT * _standardize(agreement)
+    for weight, values in ((_LEARNT, learnt), (_AGREEMENT, agreement)):
+        scores += weight * _standardize(values) if values is not None else 0.0
     total = max((candidate.place for candidate in candidates), default=0) + 1
     topics = {candidate.section_index: index for index, candidate in reversed(list(enumerate(candidates)))}
     scores[list(topics.values())] += _FIRST_OF_SECTION
-    scores += [
-        _place(candidate, total, genre) + _cues(candidate, language) + _style(candidate.text, genre)
-        for candidate in candidates
-    ]
+    scores += [_place(item, total, genre) + _cues(item, language) + _style(item.text, genre) for item in candidates]
+    scores += [_leaning(item, language) * (genre in _PROSE_GENRES) for item in candidates]
     scores += [
         _overlap(sentence, title_words, set(tokenize(candidate.section)))
         for candidate, sentence in zip(candidates, words, strict=True)
@@ -107,7 +122,7 @@ def rank(
         for item in candidates
     ]
     return scores + [
-        _DEFINITION * bool(title_words.intersection(tokenize(definition[definition.lastindex or 0])))
+        _DEFINITION * _names(title, definition[definition.lastindex or 0], tokenize)
         if (definition := _COPULA.match(candidate.text))
         else 0.0
         for candidate in candidates
@@ -115,9 +130,17 @@ def rank(
 
 
 def select(
-    candidates: Sequence[CandidateSentence], scores: Scores, language: str, words: int, minimum: float = -math.inf
+    candidates: Sequence[CandidateSentence],
+    scores: Scores,
+    language: str,
+    words: int,
+    minimum: float = -math.inf,
+    *,
+    is_list: bool = False,
 ) -> list[int]:
     """Select candidates greedily by score less redundancy, until the budget is filled.
+
+    Details are not worth their words once half of the budget is filled, or beside a sentence that says it all.
 
     A sentence that refers to its predecessor is selected together with it.
 
@@ -127,13 +150,26 @@ def select(
         language: Code of their language.
         words: Words of the selection; the best candidate is selected even if it is longer.
         minimum: Score less redundancy of a further candidate at least, once half of the words are selected.
+        is_list: Whether all candidates have the same rank, as answers, changes and terms have.
 
     Returns:
         Indices of the selected candidates, in order.
     """
     tokenize = ContentWords(language)
     content = [frozenset(tokenize(candidate.text)) for candidate in candidates]
+    best = float(scores.max(initial=0.0))
+    least = _LEAST_SHARE * best if best >= _PRINCIPAL and not is_list else -math.inf
+    kept = scores >= least
+    for index in np.flatnonzero(kept):
+        kept[unit_of(candidates, int(index))] = True
+    scores = np.where(kept, scores, -math.inf)
     return sorted(fill_budget(candidates, scores, content, words, redundancy=_REDUNDANCY, minimum=minimum))
+
+
+def _names(title: str, subject: str, tokenize: ContentWords) -> bool:
+    """Return whether a subject shares a word with the title, or is a name in it, however short ("R")."""
+    is_name = subject[:1].isupper() and subject.strip() in title.split()
+    return is_name or not set(tokenize(title)).isdisjoint(tokenize(subject))
 
 
 def _centrality(words: Sequence[Sequence[str]]) -> Scores:
@@ -154,7 +190,7 @@ def _place(candidate: CandidateSentence, total: int, genre: Genre) -> float:
     lead = _LEAD_OF_LICENCE if genre == "licence" else _LEAD
     score = lead * math.exp(-(candidate.place - 1) / _LEAD_SENTENCES)
     score += _EARLY * math.exp(-candidate.place / (_EARLY_SHARE * total))
-    item = -_LIST_ITEM if genre == "changelog" else _LIST_ITEM * (not genre)
+    item = -_LIST_ITEM if genre == "changelog" else _LIST_ITEM * (genre in _PROSE_GENRES)
     return score + _FIRST_OF_BLOCK * candidate.is_first + item * candidate.is_item
 
 
@@ -162,7 +198,7 @@ def _cues(candidate: CandidateSentence, language: str) -> float:
     """Score of the section that a sentence is in, and of the document as its subject."""
     score = _INTRODUCTION * heading_is(candidate.section, language, "introductions")
     score += _DETAILS * heading_is(candidate.section, language, "details")
-    return score + _CUE * _refers_to_document(candidate.text, language) + _NAME_LINE * candidate.is_name_line
+    return score + _CUE * refers_to_document(candidate.text, language) + _NAME_LINE * candidate.is_name_line
 
 
 def _overlap(words: Sequence[str], title: set[str], section: set[str]) -> float:
@@ -175,26 +211,27 @@ def _overlap(words: Sequence[str], title: set[str], section: set[str]) -> float:
 def _style(text: str, genre: Genre) -> float:
     """Score of the length and the wording of a sentence."""
     size = word_count(text)
-    score = -0.2 * max(_IDEAL_WORDS.start - size, 0) - 0.04 * max(size - _IDEAL_WORDS.stop, 0) * (not genre)
+    score = -0.2 * max(_IDEAL_WORDS.start - size, 0) - 0.04 * max(size - _IDEAL_WORDS.stop, 0) * (
+        genre in _PROSE_GENRES
+    )
     score -= 0.3 * len(_ASIDES.findall(text)) + 3 * sum(map(str.isdigit, text)) / len(text)
     score -= 0.5 * len(_REFERENCE.findall(text)) * (genre != "licence") + bool(_AUTHOR.search(text))
     if genre == "licence":
         score += _GRANT * bool(_GRANTED.search(text)) + _TERMS * bool(_TERM.search(text))
-        return score - 2 * bool(_CONDITION.match(text))
+        return score - 2 * bool(_CONDITION.match(text)) - 4 * bool(_ABOUT_TERMS.search(text))
     score -= 2 * bool(_LICENCE.search(text))
     return score - 0.4 * len(_PERSON.findall(text)) - 0.5 * bool(_CONDITION.match(text))
 
 
-def _refers_to_document(text: str, language: str) -> bool:
-    """Return whether a sentence begins with the document ("this manual ...")."""
-    known = languages().get(language)
-    nouns = "|".join(map(re.escape, known.self_references)) if known else ""
-    if not known or not nouns:
-        return False
-    if not known.function_words:
-        return bool(re.match(rf"\u672c|(?:[\u8fd9\u8be5\u6b64\u5f53]|\u3053\u306e).{{0,4}}(?:{nouns})", text))
-    starts = "|".join(sorted(known.anaphora | {"the", "our"}))
-    return bool(re.match(rf"(?:in )?(?:{starts}) (?:\w+ ){{0,2}}?(?:{nouns})|in \w+ (?:{nouns})", text, re.IGNORECASE))
+def _leaning(candidate: CandidateSentence, language: str) -> float:
+    """Score of a sentence that leans on the text around it."""
+    score = _DESCRIPTION * candidate.is_description
+    if language != ENGLISH:
+        return score
+    verb = _INSTRUCTION.match(candidate.text)
+    is_instruction = verb is not None and verb[1].lower() not in languages()[ENGLISH].function_words
+    is_continued = not candidate.is_first and candidate.text.startswith("The ")
+    return score + _IMPERATIVE * is_instruction + _CONTINUED * is_continued
 
 
 def _standardize(values: Scores) -> Scores:

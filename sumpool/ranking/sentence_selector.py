@@ -19,14 +19,9 @@ from sumpool.documents.document import Document
 from sumpool.documents.source_sentences import SourceSentence
 from sumpool.ranking.agreement_features import AGREEMENT_FEATURES, agreement_features
 from sumpool.ranking.candidate_form import resolve, whole_sentences
-from sumpool.ranking.candidates import (
-    CandidateSentence,
-    Genre,
-    document_genre,
-    document_title,
-    file_stem,
-)
-from sumpool.ranking.features import sentence_features
+from sumpool.ranking.candidates import CandidateSentence
+from sumpool.ranking.features import SentenceFeatures, sentence_features
+from sumpool.ranking.genres import Genre, document_genre, document_title, file_stem
 from sumpool.ranking.ranker import FILE, Ranker
 from sumpool.ranking.selection import prose_candidates, select, select_by_agreement, summary_candidates
 from sumpool.ranking.sentence_ranking import MIN_SCORE, Scores, rank
@@ -41,6 +36,13 @@ _MIN_WORDS = 7
 _ABSTRACT_HEADING = re.compile(r"abstract|executive summary|zusammenfassung|kurzfassung|r\u00e9sum\u00e9|resumen", re.I)
 _ABSTRACT = re.compile(r"Abstract\b|ABSTRACT\b")
 """Start of the paragraph of an abstract."""
+_LISTS = ("licence", "changelog")
+"""Genres that rules rank alone."""
+_LICENCE_WORDS, _MAX_WORDS = 130, 110
+"""Words of the summary of a licence, which has grants and conditions, at least, and of other documents with blocks at
+most: further sentences of a book are details."""
+_ABSTRACT_SCORE = 3.0
+"""Score of the sentences of an abstract where rules rank too."""
 _ENOUGH = 2.0
 """Words of longer sentences, relative to those of a summary, that make short ones unnecessary."""
 
@@ -111,21 +113,24 @@ class SentenceSelector:
         is_plain = not document.blocks and not genre and not any(item.section_index for item in candidates)
         if is_plain:
             candidates = _whole(candidates, target, language)
-        words = target.words if target else words
+        words = target.words if target else _usual_words(words, document, genre)
         if not candidates:
             return _lead(sentences, words)
-        if self.ranker is None or genre or language not in (self.language, UNDETECTED):
-            scores = _rank_by_rules(document, candidates, language, genre, sampled)
-            chosen = select_ranked(candidates, scores, language, words, MIN_SCORE)
+        ranker = None if genre in _LISTS or language not in (self.language, UNDETECTED) else self.ranker
+        if ranker is None or document.blocks:
+            learnt = None if ranker is None else ranker.score(_features(document, sentences, candidates, language))
+            scores = _rank_by_rules(document, candidates, language, genre, sampled, learnt)
+            scores += _ABSTRACT_SCORE * _in_abstract(candidates, sentences)
+            chosen = select_ranked(candidates, scores, language, words, MIN_SCORE, is_list=bool(genre))
             best_first = sorted(chosen, key=lambda place: -scores[place])
         else:
-            features = sentence_features(sentences, candidates, document_title(document), language)
-            if sampled and not target and not document.blocks:
-                scores = self.ranker.score(features)
+            features = _features(document, sentences, candidates, language)
+            if sampled and not target:
+                scores = ranker.score(features)
                 best_first = _select_by_agreement(candidates, scores, sampled, language)
             else:
                 agreement = None if sampled is None else _agreement(candidates, sampled)
-                scores = self.ranker.score(replace(features, agreement=agreement))
+                scores = ranker.score(replace(features, agreement=agreement))
                 scores += np.ptp(scores) * _in_abstract(candidates, sentences)
                 best_first = select(candidates, _without_short(candidates, scores, words), words, language)
         places = sorted(best_first)
@@ -133,15 +138,38 @@ class SentenceSelector:
             places = resolve(best_first, [(item.index, item.text) for item in candidates], language)
         if target:
             places = adjust_length(best_first, [candidate.text for candidate in candidates], scores, target)
-        return [(candidates[place].index, candidates[place].text) for place in places]
+        return _texts([candidates[place] for place in places], genre)
 
     def rank_prose(self, document: Document, sentences: Sequence[SourceSentence], language: str) -> dict[int, float]:
         """Score all sentences of prose of a document, by their index; empty without a ranker for its language."""
         if self.ranker is None or language not in (self.language, UNDETECTED):
             return {}
         candidates = prose_candidates(sentences)
-        scores = self.ranker.score(sentence_features(sentences, candidates, document_title(document), language))
+        scores = self.ranker.score(_features(document, sentences, candidates, language))
         return {item.index: score for item, score in zip(candidates, scores.tolist(), strict=True)}
+
+
+def _usual_words(words: int, document: Document, genre: Genre) -> int:
+    """Return the words of a summary where no length is asked for."""
+    if genre == "licence":
+        return max(words, _LICENCE_WORDS)
+    return min(words, _MAX_WORDS) if document.blocks else words
+
+
+def _texts(candidates: Sequence[CandidateSentence], genre: Genre) -> list[tuple[int, str]]:
+    """Return index and text of selected sentences; of a changelog, the first change of a release names it."""
+    texts, release = [], ""
+    for item in candidates:
+        is_new = genre == "changelog" and item.section not in ("", release)
+        texts.append((item.index, f"{item.section}: {item.text}" if is_new else item.text))
+        release = item.section
+    return texts
+
+
+def _features(
+    document: Document, sentences: Sequence[SourceSentence], candidates: Sequence[CandidateSentence], language: str
+) -> SentenceFeatures:
+    return sentence_features(sentences, candidates, document_title(document), language)
 
 
 def _whole(
@@ -183,13 +211,14 @@ def _rank_by_rules(
     language: str,
     genre: Genre,
     sampled: SampledSummaries | None,
+    learnt: Scores | None = None,
 ) -> Scores:
     title = f"{document_title(document)} {file_stem(document)}"
     agreement = None
     if sampled:
         columns = [AGREEMENT_FEATURES.index(name) for name in ("unigram_f1", "bigram_f1")]
         agreement = _agreement(candidates, sampled)[:, columns].sum(axis=1).astype(np.float64)
-    return rank(candidates, title, language, genre=genre, agreement=agreement)
+    return rank(candidates, title, language, genre=genre, learnt=learnt, agreement=agreement)
 
 
 def _agreement(candidates: Sequence[CandidateSentence], sampled: SampledSummaries) -> NDArray[np.float32]:

@@ -66,6 +66,8 @@ _POINTERS = (
     r"(?:can|may|must|will|shall|should|is|are|has|have|does|was|were) (?:not )?[a-z]+\b(?![^.!]*\?)",
     r"(?:section|chapter|appendix) (?:\d|[A-Z]\b)|you are receiving this\b|patch(?:es)? (?:by|from)\b",
     r"in there\b|look at\b|(?:more )?information (?:on|about) .{1,60} (?:is|can be)\b",
+    r"(?:now|so|firstly|secondly|thirdly|then|next|finally|lastly|back when)\b,? ",
+    r"first, (?!and\b)|suppose\b|assume\b|imagine\b",
     r"you (?:should|may want to|might want to) (?:read|work|see|look|consult|have read)\b",
 )
 _WORD_END: Final = r"(?!\w)"
@@ -101,8 +103,9 @@ _DEMONSTRATIVES: Final = frozenset(
 )
 """Words that with a noun such as "manual" refer to the document."""
 _UNSPACED_DEMONSTRATIVES: Final = ("这", "這", "该", "該", "此", "この", "本")
-_PAIRS = (("(", ")"), ("[", "]"), ("\u00ab", "\u00bb"), ("\uff08", "\uff09"), ("\u300c", "\u300d"))
+_PAIRS = (("(", ")"), ("[", "]"), ("\uff08", "\uff09"), ("\u300c", "\u300d"))
 _QUOTES, _GERMAN_QUOTES = ("\u201c", "\u201d"), ("\u201e", "\u201c")
+_GUILLEMETS = re.compile(r"[\u00ab\u00bb]")
 _WORD = re.compile(r"[^\W\d_]+")
 
 
@@ -176,7 +179,9 @@ def depends_on_predecessor(sentence: str, language: str = ENGLISH) -> bool:
 def is_balanced(sentence: str) -> bool:
     """Return whether brackets and quotation marks are closed, none before it is opened."""
     quotes = _GERMAN_QUOTES if "\u201e" in sentence else _QUOTES
-    return not sentence.count('"') % 2 and all(map(_is_closed, [sentence] * 6, (*_PAIRS, quotes)))
+    marks = _GUILLEMETS.findall(sentence)
+    guillemets = (marks[0], "\u00bb" if marks[0] == "\u00ab" else "\u00ab") if marks else quotes
+    return not sentence.count('"') % 2 and all(_is_closed(sentence, pair) for pair in (*_PAIRS, quotes, guillemets))
 
 
 def ends_sentence(sentence: str) -> bool:

@@ -54,10 +54,24 @@ _OMITTED = (
     r"\bthe (?:(?:one|two|three|four) other|other (?:two|three|four)) \w+",
     r"\bin part (?:one|two|three|\d)\b|\bhere(?:'s| is| are)\b|\bsee (?:question|section|chapter)\b|\bin question \d",
     r"\bhere\.$",
+    r"\b(?:section|chapter|appendix|page|figure|table|example) (?:\d|(?-i:[A-Z])\b)",
+    r"\b(?:later|earlier|elsewhere) in (?:this|the)\b|\bin the (?:rest|remainder) of\b|\bas before\b|\blast time\b",
+    r"\b(?:you|we)(?:['\u2019]ve| have) (?:now|just|already|seen)\b",
+    r"\bwe(?:['\u2019]re| are) going to\b|\bwe (?:just )?saw\b",
+    r"\b(?:is|are|was|were) (?:described|documented|explained|discussed|listed) in\b",
+    r"\bdescribed in (?-i:[A-Z])",
+    r"\b(?:in|of) (?:an? |the )?(?:opposite direction|(?:different|similar|same) (?:way|manner|fashion))\b",
     r"\b(?:version|edition|rewrite|copy|copies|translation|release|sources?) of (?:this|the) (?:\w+ )?"
     r"(?:document|manual|guide|book|faq|tutorial|text|page)\b",
     r"^(?:this|the) (?:\w+ )?(?:document|manual|guide|book|faq|tutorial|text|page) (?:was|is|has been)"
-    r" (?:\w+ly )?(?:written in|maintained|published|generated|translated|available|typeset|converted|posted)\b",
+    r" (?:\w+ly )?(?:written in|maintained|published|generated|translated|available|typeset|converted|posted"
+    r"|distributed|licensed|part of|for|in the)\b",
+    r"^(?:this|the|our) (?:\w+ )?(?:document|manual|guide|book|faq|tutorial|text|vignette|paper|introduction|report)"
+    r"(?: to \w+)? (?:(?:was|is|has been) (?:loosely |partly |mostly )?(?:based on|derived from|adapted)|assumes?\b)",
+    r"^(?:this|the) (?:file|document|page) (?:records|lists|contains) (?:\w+ ){0,2}(?:changes|news)\b",
+    r"\b(?:examples|commands) in this \w+ (?:assume|use)\b",
+    r"\b(?:views|opinions|positions) .*\bin this (?:document|report)\b",
+    r"^in this \w+,? .*\b(?:referred to|denoted|abbreviated)\b|\bsince this (?:\w+ )?(?:document|page|text) was\b",
 )
 """Wordings that refer to what a summary leaves out."""
 _CONNECTIVES = re.compile(
@@ -70,12 +84,21 @@ _CONNECTIVES = re.compile(
     r"|(?:except|apart|aside|besides|unlike|like)\b[^,]*, (?:they|it|these|those)\b"
     r"|(?:use|run|call|put|set|make|give|add|try|do) (?:it|them|this|these)\b"
     r"|there (?:is|are) (?:also|other|another|two other)|most of (?:these|them)"
-    r"|(?:some|all|many|each|one|none|neither|either|both) of (?:these|those|them|the two)"
+    r"|(?:some|all|many|each|one|none|neither|either|both) of (?:these|those|them|such|the two)"
     r"|(?:stattdessen|hingegen|zusätzlich|gleichzeitig|ebenfalls|letztere\w*|infolgedessen)\b"
     r"|(?:более того|таким образом|кроме того|вместо этого)\b)",
     re.IGNORECASE,
 )
 """Start of a sentence that goes on from the one before it."""
+_SUBJECTLESS = re.compile(
+    r"(?!(?:is|was|has|does|as|besides|sometimes|always|perhaps|towards|nowadays|whereas|thus|plus|minus|versus|this)\b)"
+    r"[a-z]*[a-rt-z]s (?:an?|the|all|its|whether)\b|(?:seems?|supersede[sd]|returns?|same as|like)\b"
+    r"|the (?:(?!\w*(?:test|quest|guest|digest)\b)\w+est|most \w+) (?:is|are|of)\b"
+    r"|the (?:only|hard|tricky|other|next|last) (?:part|thing|step|option|point|argument) (?:is|are)\b"
+    r"|what about\b|[a-z]+(?: [a-z]+)? - [a-z]|(?:also )?included (?:is|are)\b",
+    re.IGNORECASE,
+)
+"""Start of a sentence whose subject is named before it, as in the descriptions of functions ("Returns the number")."""
 _DEMONSTRATIVE = re.compile(r"\b(this|these|those|such)\b(?:\s+([\w-]+))?(?:\s+([\w-]+))?", re.IGNORECASE)
 _NO_NOUNS = frozenset(
     (
@@ -105,6 +128,11 @@ _NO_NOUNS = frozenset(
 def refers_to_omitted(sentence: str, language: str = ENGLISH) -> bool:
     """Return whether a sentence refers to a list, figure or example that a summary leaves out, or to an edition."""
     return bool(_omitted(language).search(sentence))
+
+
+def lacks_subject(sentence: str, language: str = ENGLISH) -> bool:
+    """Return whether a sentence begins with its verb, or names its subject by "the last" or the like alone."""
+    return language == ENGLISH and bool(_SUBJECTLESS.match(sentence))
 
 
 def goes_on(sentence: str, language: str = ENGLISH) -> bool:

@@ -108,3 +108,10 @@ def test_whole_sentences_of_structured_documents_are_preferred(run_folder: Path)
     parsed = Document.from_parsed("-", ParsedDocument((TextBlock(text.strip()),)))
     summary, *_ = generate_summaries([parsed], loaded)
     assert summary.mode == "extractive"
+
+
+def test_lines_without_punctuation_are_closed_where_others_follow() -> None:
+    lines = ("I send you the bills of the goods", "The host removed them", "Jo Doe")
+    mail = Document.from_parsed("a.eml", ParsedDocument(tuple(TextBlock(line) for line in lines)))
+    extraction = EXTRACTOR.extract(mail, source_sentences(mail, SentenceSplitter.default()), "en")
+    assert extraction.sentences == (f"{lines[0]}.", f"{lines[1]}.", "Jo Doe")

@@ -1,7 +1,15 @@
 import pytest
 
 from sumpool.core.decoding.length_limits import LengthTarget
-from sumpool.ranking.candidate_form import MIN_WORDS, resolve, whole_sentences
+from sumpool.documents.source_sentences import SourceSentence
+from sumpool.ranking.candidate_form import (
+    MIN_WORDS,
+    is_part,
+    licence_term,
+    resolve,
+    whole_sentences,
+    without_label,
+)
 
 WHOLE = [(number, f"Tower number {number} tells all of its birds to wait for the bell.") for number in range(1, 14)]
 
@@ -67,3 +75,46 @@ CANDIDATES = [
 )
 def test_references_are_resolved(selected: list[int], resolved: list[int]) -> None:
     assert resolve(selected, CANDIDATES) == resolved
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("The gateway (see Hosts) waits.", "The gateway waits."),
+        ("Das Gateway (vgl. Kapitel 3) wartet.", "Das Gateway wartet."),
+        ("The gateway (an old one) waits.", "The gateway (an old one) waits."),
+        ("Abstract Comparing hosts is hard.", "Comparing hosts is hard."),
+        ("Abstract Syntax Notation is a language.", "Abstract Syntax Notation is a language."),
+        ("Attribution Attribution is required.", "Attribution is required."),
+    ],
+)
+def test_labels_and_references_in_brackets_are_removed(text: str, expected: str) -> None:
+    assert without_label(text, 1) == expected
+
+
+def test_labels_stand_at_the_beginning_of_a_document() -> None:
+    assert without_label("Summary Comparing hosts is hard.", 9) == "Summary Comparing hosts is hard."
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("By contrast, the licence is free.", "The licence is free."),
+        ("You must give all recipients a copy; and", "You must give all recipients a copy."),
+        (
+            "Copies are permitted provided that the conditions are met:",
+            "Copies are permitted provided that the conditions are met.",
+        ),
+    ],
+)
+def test_terms_of_a_licence_stand_alone(text: str, expected: str) -> None:
+    assert licence_term(text) == expected
+
+
+def test_a_sentence_that_goes_on_with_a_mark_is_a_part() -> None:
+    first, mark, other, quote = (
+        SourceSentence(text, 0, 0) for text in ("It calls system.", "*wmrc is.", "主机。", '"A" is.')
+    )
+    assert is_part(first, mark, is_first=False)
+    assert not is_part(first, other, is_first=False)
+    assert not is_part(first, quote, is_first=False)

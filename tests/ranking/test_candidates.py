@@ -4,12 +4,10 @@ from sumpool.documents.document import Document, ParsedDocument, TextBlock, Text
 from sumpool.documents.source_sentences import source_sentences
 from sumpool.ranking.candidates import (
     CandidateSentence,
-    document_genre,
-    document_title,
-    file_stem,
     find_candidates,
     heading_is,
 )
+from sumpool.ranking.genres import document_genre, document_title, file_stem
 from sumpool.text.sentences import SentenceSplitter
 
 FILLER = "The gateway sends all of the packets to the host that has asked for them before. " * 4
@@ -177,3 +175,44 @@ def test_changelogs_offer_the_latest_release() -> None:
     assert [item.text for item in find_candidates(parsed, sentences, "en", "changelog")] == [
         f"{change}." for change in changes[:3]
     ]
+
+
+def test_a_sentence_that_repeats_the_name_line_is_no_candidate() -> None:
+    described = texts(
+        ("paragraph", "tty - print the name of the terminal"), ("paragraph", "print the name of the terminal.")
+    )
+    assert described == ["tty - print the name of the terminal."]
+
+
+def test_the_name_of_a_project_may_begin_a_sentence_in_lower_case() -> None:
+    readme = document(
+        ("paragraph", f"composer is a library for packets. {FILLER}"), id="/src/my-composer-2.2/README.md"
+    )
+    first, *_ = find_candidates(readme, source_sentences(readme, SentenceSplitter.default()), "en")
+    assert first.text == "composer is a library for packets."
+
+
+def test_a_question_is_a_candidate_where_there_is_little_else() -> None:
+    mail = document(
+        ("paragraph", "Could you tell me when the host is ready?"), ("paragraph", "Jo Doe Host Gateway Inc")
+    )
+    found = find_candidates(mail, source_sentences(mail, SentenceSplitter.default()), "en")
+    assert [item.text for item in found] == ["Could you tell me when the host is ready?"]
+
+
+def test_identifiers_at_the_beginning_of_a_change_keep_their_case() -> None:
+    items = ("send_packet does not fail any more", "packets are sent at the start")
+    changes = document(*(("list_item", text) for text in items), id="NEWS")
+    latest = find_candidates(changes, source_sentences(changes, SentenceSplitter.default()), "en", "changelog")
+    assert [item.text for item in latest] == [
+        "send_packet does not fail any more.",
+        "Packets are sent at the start.",
+    ]
+
+
+def test_descriptions_of_terms_are_marked() -> None:
+    described = "A gateway that drops all of the packets is made."
+    first, second, *_ = candidates(
+        ("paragraph", "The host waits for all of the packets."), ("code", "gateway(x)"), ("paragraph", described)
+    )
+    assert (first.is_description, second.is_description) == (False, True)

@@ -98,3 +98,47 @@ def test_name_lines_and_answers_that_define_the_subject_come_first() -> None:
     line = CandidateSentence(text, 9, 9, "Routes", 1, is_first=True, is_name_line=True)
     scores = [float(rank([item], "cvs FAQ", "en")[0]) for item in (plain, other, answer, line)]
     assert scores[0] < scores[1] < min(scores[2:])
+
+
+def test_scores_of_a_ranker_count() -> None:
+    without, learnt = rank(candidates(*TEXTS), "", "en"), np.array([0.0, 0.0, 0.0, 1.0])
+    change = rank(candidates(*TEXTS), "", "en", learnt=learnt) - without
+    assert change[3] > 1 > 0 > change[0]
+
+
+def test_a_name_of_one_letter_in_the_title_is_defined() -> None:
+    text = "R is a language for all of the songs."
+    named, other = (rank(candidates(*TEXTS, text), title, "en")[-1] for title in ("A Guide to R", "A Guide to S"))
+    assert named > other + 1
+
+
+@pytest.mark.parametrize(
+    ("leaning", "alone"),
+    [
+        ("Print a version of the old songs.", "Villages print versions of the old songs."),
+        ("The songs of the village are old.", "All songs of the village are old."),
+    ],
+)
+def test_sentences_that_lean_on_others_are_ranked_lower(leaning: str, alone: str) -> None:
+    low, high = (rank(candidates(*TEXTS, text), "", "en")[-1] for text in (leaning, alone))
+    assert low < high - 0.5
+
+
+def test_descriptions_of_terms_are_ranked_lower() -> None:
+    plain, described = (
+        rank([CandidateSentence(TEXTS[0], 5, 5, is_description=is_description)], "", "en")[0]
+        for is_description in (False, True)
+    )
+    assert described < plain - 2
+
+
+def test_definitions_of_a_licence_are_ranked_lower() -> None:
+    definition, term = "The songs mean all of the songs.", "The songs are all of the songs."
+    low, high = (rank(candidates(*TEXTS, text), "", "en", genre="licence")[-1] for text in (definition, term))
+    assert low < high - 3
+
+
+def test_details_are_left_out_beside_a_principal_sentence() -> None:
+    scores = np.array([1.0, 8.0, 2.0, 4.5])
+    assert select(candidates(*TEXTS), scores, "en", 100) == [1, 3]
+    assert select(candidates(*TEXTS), scores, "en", 100, is_list=True) == [0, 1, 2, 3]

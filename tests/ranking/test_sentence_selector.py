@@ -13,7 +13,7 @@ from sumpool.ranking.candidates import find_candidates
 from sumpool.ranking.config import RankingConfig
 from sumpool.ranking.fit import fit_ranker
 from sumpool.ranking.ranker import Ranker
-from sumpool.ranking.sentence_selector import SentenceSelector, _rank_by_rules
+from sumpool.ranking.sentence_selector import SentenceSelector, _rank_by_rules, _usual_words
 from sumpool.text.sentences import SentenceSplitter
 from tests.conftest import story
 from tests.ranking.planted import example
@@ -174,10 +174,41 @@ def test_sentences_of_plain_text_are_whole_and_bring_what_they_refer_to() -> Non
         assert all(index - 1 in indices for index, sentence in selected if sentence.startswith(("They", "It")))
 
 
-def test_files_have_the_words_asked_for_however_short_the_samples_are(ranker: Ranker) -> None:
+def test_files_have_the_same_words_however_short_the_samples_are(ranker: Ranker) -> None:
     blocks = tuple(TextBlock(part) for part in LONG.text.split("\n\n"))
     file = Document.from_parsed("a.txt", ParsedDocument(blocks))
     sentences = source_sentences(file, SentenceSplitter.default())
     sampled = Sampled(sentences[3].text, (sentences[3].text,) * 3)
     selected = SentenceSelector(ranker).select(file, sentences, "en", 60, sampled)
-    assert 42 <= sum(len(text.split()) for _, text in selected) <= 66
+    alone = SentenceSelector(ranker).select(file, sentences, "en", 60)
+    assert 30 <= sum(len(text.split()) for _, text in alone) <= 66
+    assert selected == alone
+
+
+def blocks_of(*texts: tuple[TextBlockKind, str], id: str = "-") -> Document:
+    return Document.from_parsed(id, ParsedDocument(tuple(TextBlock(text, kind) for kind, text in texts)))
+
+
+def test_a_file_is_summarised_by_the_sentence_that_says_what_it_is(ranker: Ranker) -> None:
+    about = "The composer is a library for the packets of all hosts."
+    file = blocks_of(("heading", "Composer"), ("paragraph", about), *(("paragraph", story(n, 8)) for n in range(6)))
+    sentences = source_sentences(file, SentenceSplitter.default())
+    assert [text for _, text in SentenceSelector(ranker).select(file, sentences, "en", 90)] == [about]
+
+
+def test_the_first_change_of_a_release_names_it() -> None:
+    first, *others = (f"fix crash number {number} of the gateway on start" for number in range(3))
+    older: list[tuple[TextBlockKind, str]] = [("list_item", text) for text in others]
+    news = blocks_of(("heading", "Version 2.1"), ("list_item", first), ("heading", "Version 2.0"), *older, id="NEWS")
+    sentences = source_sentences(news, SentenceSplitter.default())
+    assert [text for _, text in SentenceSelector().select(news, sentences, "en", 90)] == [
+        "Version 2.1: Fix crash number 0 of the gateway on start.",
+        "Version 2.0: Fix crash number 1 of the gateway on start.",
+        "Fix crash number 2 of the gateway on start.",
+    ]
+
+
+def test_licences_have_more_words_and_other_files_no_more_than_a_page() -> None:
+    assert _usual_words(60, Document("a", ""), "licence") == 130
+    assert _usual_words(200, blocks_of(("paragraph", "A.")), "") == 110
+    assert _usual_words(200, Document("a", ""), "") == 200

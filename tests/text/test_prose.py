@@ -1,7 +1,7 @@
 # ruff: noqa: RUF001  (letters of other scripts)
 import pytest
 
-from sumpool.text.prose import depends_on_predecessor, is_prose_sentence, tidy_sentence
+from sumpool.text.prose import depends_on_predecessor, is_balanced, is_prose_sentence, tidy_sentence
 
 
 @pytest.mark.parametrize(
@@ -153,3 +153,21 @@ def test_only_demonstratives_refer_to_the_document() -> None:
 def test_chinese_pointers_are_no_prose() -> None:
     assert not is_prose_sentence("必选参数对长短选项同时适用。", "zh")
     assert not is_prose_sentence("关于启动安装程序的更多信息，请参阅第二节。", "zh")
+
+
+@pytest.mark.parametrize(
+    ("text", "is_whole"),
+    [
+        ("Das »Paket« und »Gateway« warten.", True),
+        ("Le « paquet » attend.", True),
+        ("Das »Paket wartet.", False),
+        ("Le « paquet » et « gateway attendent.", False),
+    ],
+)
+def test_guillemets_point_inwards_or_outwards(text: str, is_whole: bool) -> None:
+    assert is_balanced(text) is is_whole
+
+
+@pytest.mark.parametrize("start", ["Now, the host", "First, the host", "Suppose that the host", "Then the host"])
+def test_steps_of_a_story_are_no_prose_alone(start: str) -> None:
+    assert not is_prose_sentence(f"{start} sends a packet to the gateway.")

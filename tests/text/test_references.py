@@ -1,6 +1,6 @@
 import pytest
 
-from sumpool.text.references import goes_on, refers_to_omitted
+from sumpool.text.references import goes_on, lacks_subject, refers_to_omitted
 
 
 @pytest.mark.parametrize(
@@ -24,6 +24,9 @@ def test_lists_figures_and_editions_are_left_out_of_a_summary(sentence: str) -> 
     ("sentence", "language"),
     [
         ("Das zeigt die folgende Tabelle.", "de"),
+        ("Dieses Kapitel geht davon aus, dass der Rechner läuft.", "de"),
+        ("Zu diesem Thema lesen Sie das Handbuch.", "de"),
+        ("也许可以用低于下面表格的配置。", "zh"),
         ("Mit diesen beiden Schaltflächen wird der Ausschnitt gewählt.", "de"),
         ("Символы показаны в следующей таблице.", "ru"),
         ("下表列出所有选项。", "zh"),
@@ -62,6 +65,7 @@ def test_whole_sentences_refer_to_nothing(sentence: str) -> None:
         "The host uses such gateways.",
         "Except for the last two, they are fields of the file.",
         "Use it for the packets of the host.",
+        "All of such packets are lost.",
     ],
 )
 def test_connectives_and_demonstratives_go_on(sentence: str) -> None:
@@ -79,3 +83,58 @@ def test_connectives_and_demonstratives_go_on(sentence: str) -> None:
 )
 def test_demonstratives_with_their_noun_stand_alone(sentence: str) -> None:
     assert not goes_on(sentence.replace("such as these", "such as ours"))
+
+
+@pytest.mark.parametrize(
+    "sentence",
+    [
+        "The gateway is configured in chapter 4 of the guide.",
+        "The scripts run in part, as we saw, at the start.",
+        "You have now made the first host of the network.",
+        "We are going to build a gateway from its parts.",
+        "The gateway drops packets in a different way.",
+        "The format of the name is described in Package.",
+        "The headers are explained in the reference of the host.",
+        "This manual is for the gateway of version 4.",
+        "This introduction to R is derived from a set of notes.",
+        "This vignette is based on an older paper.",
+        "This file records noteworthy changes.",
+        "The examples in this FAQ assume a shell.",
+        "The views of this group and those in this report are its own.",
+        "In this chapter, files are referred to without their folder.",
+        "The command had major updates since this old document was written.",
+    ],
+)
+def test_remarks_about_the_document_are_left_out_of_a_summary(sentence: str) -> None:
+    assert refers_to_omitted(sentence)
+
+
+@pytest.mark.parametrize(
+    "sentence",
+    [
+        "Returns the number of hosts.",
+        "Constructs a chart of the packets.",
+        "The simplest is to look at the packets.",
+        "The hard part is the encoding of names.",
+        "Seems that all hosts are reached.",
+        "Measurements - the network is a tool.",
+    ],
+)
+def test_sentences_without_a_subject(sentence: str) -> None:
+    assert lacks_subject(sentence)
+    assert not lacks_subject(sentence, "de")
+
+
+@pytest.mark.parametrize(
+    "sentence",
+    [
+        "Sometimes the host waits.",
+        "Across the network, hosts wait.",
+        "The test is run by a host.",
+        "This is a host.",
+        "Hosts send packets.",
+        "Is the host ready?",
+    ],
+)
+def test_sentences_with_a_subject(sentence: str) -> None:
+    assert not lacks_subject(sentence)

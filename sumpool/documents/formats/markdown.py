@@ -10,7 +10,7 @@ from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING
 
 from sumpool.documents.decoding import decode_text
-from sumpool.documents.document import ParsedDocument, ReadOptions, TextBlock, TextBlockKind
+from sumpool.documents.document import ParsedDocument, ReadOptions, TextBlock, TextBlockKind, opening_heading
 
 if TYPE_CHECKING:
     from markdown_it.token import Token
@@ -48,7 +48,7 @@ def parse(content: bytes, options: ReadOptions) -> ParsedDocument:
         text = "\n" * front[0].count("\n") + text[front.end() :]
     tokens = MarkdownIt("commonmark", {"maxNesting": 30}).enable(["table", "strikethrough"]).parse(text)
     blocks = tuple(_Blocks(tokens).read())
-    first = next((block.text for block in blocks[:4] if block.kind == "heading"), "")
+    first = opening_heading(blocks)
     return ParsedDocument(blocks, title or first, notes)
 
 

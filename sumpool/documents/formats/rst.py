@@ -5,7 +5,7 @@ to other files; this reader does neither. Comments, targets, options of directiv
 """
 
 from sumpool.documents.decoding import decode_text
-from sumpool.documents.document import ParsedDocument, ReadOptions
+from sumpool.documents.document import ParsedDocument, ReadOptions, opening_heading
 from sumpool.documents.rst.lines import source_lines
 from sumpool.documents.rst.reader import RstReader
 
@@ -20,5 +20,5 @@ def parse(content: bytes, options: ReadOptions) -> ParsedDocument:
     text, notes = decode_text(content)
     text = text.replace("\f", "").replace("\b", "").replace("\x1b", "")
     blocks = tuple(RstReader().read(source_lines(text)))
-    title = next((block.text for block in blocks[:4] if block.kind == "heading"), "")
+    title = opening_heading(blocks)
     return ParsedDocument(blocks, title, notes)

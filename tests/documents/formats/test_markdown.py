@@ -66,3 +66,7 @@ def test_code_tables_and_headings_are_apart() -> None:
         ("paragraph", 0, "f"),
     ]
     assert [block.line for block in parse(text.encode(), DEFAULT_OPTIONS).blocks] == [1, 3, 6, 11, 13, 15, 17]
+
+
+def test_a_heading_after_prose_is_no_title() -> None:
+    assert parse(b"The composer is a library for packets.\n\n# Usage\n", DEFAULT_OPTIONS).title == ""

@@ -150,3 +150,8 @@ def test_lines_are_those_of_the_source() -> None:
     parsed = parse(b"Title\n=====\n\n- a\n\n  b\n\n+---+\n| c |\n+---+\n", DEFAULT_OPTIONS)
     assert parsed.title == "Title"
     assert [block.line for block in parsed.blocks] == [1, 4, 6, 9]
+
+
+def test_a_heading_after_prose_is_no_title() -> None:
+    parsed = parse(b"The composer is a library for packets.\n\nUsage\n=====\n\nText.\n", DEFAULT_OPTIONS)
+    assert parsed.title == ""

@@ -1,0 +1,80 @@
+import pytest
+
+from sumpool.documents.document import Document, ParsedDocument, TextBlock, TextBlockKind
+from sumpool.documents.source_sentences import SourceSentence
+from sumpool.ranking.candidates import CandidateSentence
+from sumpool.ranking.genres import change_text, document_genre, is_release, latest_end, with_releases
+
+
+def sentences(*blocks: tuple[TextBlockKind, str]) -> list[SourceSentence]:
+    return [SourceSentence(text, 0, 0, index, kind) for index, (kind, text) in enumerate(blocks)]
+
+
+def release(version: str, changes: int) -> list[tuple[TextBlockKind, str]]:
+    return [("heading", f"Version {version}"), *[("list_item", f"Change {index}") for index in range(changes)]]
+
+
+def latest_of(*sizes: int) -> int:
+    blocks = [block for index, size in enumerate(sizes) for block in release(f"{9 - index}.0", size)]
+    return latest_end(sentences(*blocks))
+
+
+def test_latest_release_ends_at_the_next() -> None:
+    assert latest_of(3, 5) == 4
+    assert latest_of(5) == 6
+
+
+def test_a_release_of_few_changes_comes_with_the_next() -> None:
+    assert latest_of(1, 4, 4) == 7
+
+
+@pytest.mark.parametrize(
+    ("kind", "text", "is_one"),
+    [
+        ("heading", "Noteworthy changes in version 2.2.40", True),
+        ("heading", "Unreleased", True),
+        ("paragraph", "v1.4.3 2022-10-31 The Irssi team", True),
+        ("paragraph", "The gateway of version 1.4 is removed", False),
+        ("heading", "Bug fixes", False),
+        ("list_item", "1.4.3", False),
+    ],
+)
+def test_headings_of_releases(kind: TextBlockKind, text: str, is_one: bool) -> None:
+    assert is_release(sentences((kind, text))[0]) is is_one
+
+
+def test_components_and_issues_are_no_part_of_a_change() -> None:
+    assert change_text("gpg: Do not use AES. [T6205]") == "Do not use AES."
+    assert change_text("#14465: LaTeX: Fix crash") == "Fix crash"
+    assert change_text("Fix crash on upgrade (#1399, #1419)") == "Fix crash on upgrade"
+    assert change_text("Fix freeze (with a warning)") == "Fix freeze (with a warning)"
+
+
+def test_parts_of_a_change_are_one() -> None:
+    changes = [SourceSentence("Fix it.", 0, 0, 1, "list_item"), SourceSentence("Patch by me.", 0, 0, 1, "list_item")]
+    heads = [SourceSentence(f"Version {number}.0", 0, 0, 5 * number, "heading") for number in (2, 1)]
+    assert latest_end([heads[0], *changes, *changes, heads[1], *changes]) == 8
+
+
+def test_changes_know_their_release() -> None:
+    blocks = sentences(
+        ("paragraph", "A list."),
+        ("heading", "[1.2.0] - 2024-05-01"),
+        ("list_item", "Fix."),
+        ("paragraph", "Release 1.1:"),
+        ("list_item", "Fix."),
+    )
+    items = [CandidateSentence("Fix.", index, index) for index in (0, 2, 4)]
+    assert [item.section for item in with_releases(items, blocks)] == ["", "Version 1.2.0 - 2024-05-01", "Release 1.1"]
+
+
+def test_a_text_of_notices_is_a_licence() -> None:
+    terms = TextBlock("Redistribution and use in source and binary forms are permitted without any warranty.")
+    message = TextBlock("Could you tell me when the host is ready?")
+    assert document_genre(Document.from_parsed("a.txt", ParsedDocument((terms, terms)))) == "licence"
+    assert document_genre(Document.from_parsed("a.txt", ParsedDocument((message, terms)))) == ""
+
+
+def test_a_list_of_questions_is_a_genre() -> None:
+    blocks = tuple(TextBlock(f"Why is host {number} slow?", "heading") for number in range(5))
+    assert document_genre(Document.from_parsed("faq.html", ParsedDocument(blocks))) == "questions"
