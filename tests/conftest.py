@@ -49,6 +49,12 @@ def line_width(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("COLUMNS", "100")
 
 
+@pytest.fixture(autouse=True)
+def cache_folder(tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A cache folder of the tests instead of that of the user."""
+    monkeypatch.setenv("SUMPOOL_CACHE", str(tmp_path_factory.getbasetemp() / "cache"))
+
+
 @pytest.fixture
 def tiny_recipe(tmp_path: Path) -> Path:
     """A complete recipe of a model that trains in no time; it names data that is not there."""

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Annotated, Literal
 import typer
 
 from sumpool.cli.console import screen
-from sumpool.cli.options import Changes, Resume
+from sumpool.cli.options import VERIFY, Changes, Resume, Verify
 from sumpool.cli.text import table, wrap
 from sumpool.errors import RecipeError
 
@@ -53,6 +53,7 @@ def evaluate(
     latex: Annotated[Path | None, typer.Option(metavar="FILE", help="Also write the table for LaTeX.")] = None,
     csv: Annotated[Path | None, typer.Option(metavar="FILE", help="Also write the table as CSV.")] = None,
     resume: Resume = False,
+    verify: Verify = False,
     json: Annotated[bool, typer.Option("--json", help="Print the report as JSON instead of a table.")] = False,
     faithfulness: Annotated[
         bool,
@@ -77,9 +78,15 @@ def evaluate(
         raise RecipeError(f"{target} must be a run folder, or come with --references REFS.jsonl, got a file alone")
     if references and not target:
         raise RecipeError("--references must come with a file of summaries, got none")
+    if references and verify:
+        raise RecipeError("--verify must come with a run folder, got a file of summaries, which has no prepared data")
+    if verify:
+        changes = [*(changes or ()), VERIFY]
     if faithfulness:
         if any((references, against, resume, out, metric, html, latex, csv)):
-            raise RecipeError("--faithfulness must come with a run folder, --split, --limit, --json and --set only")
+            raise RecipeError(
+                "--faithfulness must come with a run folder, --split, --limit, --json, --verify and --set only"
+            )
         _measure_faithfulness(target, split, limit, json, tuple(changes or ()))
         return
     overrides = [*(changes or ()), *([f"evaluate.metrics=[{','.join(metric)}]"] if metric else ())]

@@ -32,4 +32,9 @@ Run = Annotated[
         help="Run folder of the model; default: the newest run, else the model that ships with sumpool.",
     ),
 ]
+Verify = Annotated[
+    bool, typer.Option("--verify", help="Compare the prepared data with all its hashes; default: what has changed.")
+]
+VERIFY = "data.verify=true"
+"""Setting of `--verify`."""
 Resume = Annotated[bool, typer.Option("--resume", help="Continue where the same command was interrupted.")]

@@ -5,7 +5,7 @@ from typing import Annotated
 import typer
 
 from sumpool.cli.console import screen
-from sumpool.cli.options import Changes, RecipePath
+from sumpool.cli.options import VERIFY, Changes, RecipePath, Verify
 from sumpool.cli.text import table
 
 
@@ -15,6 +15,7 @@ def prepare(
     skip_bad_rows: Annotated[
         bool, typer.Option("--skip-bad-rows", help="Write invalid rows to rejects.jsonl instead of failing.")
     ] = False,
+    verify: Verify = False,
 ) -> None:
     """Prepare the data of a recipe and print statistics.
 
@@ -25,7 +26,7 @@ def prepare(
     from sumpool.workflows.prepare import prepare as prepare_data
 
     with screen() as output, interruptible(GRACE) as interruption:
-        loaded = load_recipe(recipe, changes or ())
+        loaded = load_recipe(recipe, [*(changes or ()), *([VERIFY] if verify else [])])
         folder, report = prepare_data(
             loaded, skip_bad_rows=skip_bad_rows, report=output.report, check=interruption.check
         )

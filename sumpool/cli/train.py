@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from sumpool.cli.console import screen
-from sumpool.cli.options import Changes, RecipePath
+from sumpool.cli.options import VERIFY, Changes, RecipePath, Verify
 from sumpool.cli.sweep import train_sweep
 from sumpool.cli.text import print_message, table
 
@@ -28,6 +28,7 @@ def train(
         list[str] | None,
         typer.Option("--log", metavar="tensorboard", help="Write the metrics for TensorBoard too."),
     ] = None,
+    verify: Verify = False,
 ) -> None:
     """Train a model, or resume an interrupted run.
 
@@ -40,7 +41,7 @@ def train(
 
     views = [f"train.log=[{', '.join(log)}]"] if log else []
     with screen() as output, interruptible(GRACE) as interruption:
-        loaded = load_recipe_or_sweep(recipe, [*(changes or ()), *views])
+        loaded = load_recipe_or_sweep(recipe, [*(changes or ()), *views, *([VERIFY] if verify else [])])
         if isinstance(loaded, LoadedSweep):
             output.result(train_sweep(loaded, out, dry_run, output, interruption.check))
             return

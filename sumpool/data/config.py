@@ -50,6 +50,9 @@ class DataConfig(Settings):
     """Vocabulary size, including 256 byte tokens; by default 8000, or the size of `tokenizer`."""
     phrases: int = Field(0, ge=0, le=1_000_000)
     """Size of the phrase vocabulary, including single tokens, that teaches `unigram` boundaries; 0: none."""
+    verify: bool = False
+    """Whether to hash all prepared data before it is read; otherwise a file is hashed once on a machine, and again when
+    its size, times or inode change."""
     workers: int = Field(2, ge=1, le=1024)
     """Worker processes; the prepared data does not depend on their number."""
 

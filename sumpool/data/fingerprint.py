@@ -61,18 +61,6 @@ def write_manifest(folder: Path, facts: Mapping[str, str], check: Check) -> None
     Manifest(files, facts, kind="prepared data").write(folder)
 
 
-def is_intact(folder: Path, fingerprint: str, check: Check) -> bool:
-    """Return whether a folder was prepared under a fingerprint and is still as it was written, to the byte."""
-    try:
-        manifest = Manifest.read(folder, "prepared data")
-        if not manifest.files or manifest.facts.get("fingerprint") != fingerprint:
-            return False
-        manifest.verify(folder, manifest.files, check)
-    except DataError:
-        return False
-    return True
-
-
 def read_origin(folder: Path) -> Mapping[str, str]:
     """Return the facts about the origin of prepared data; empty if the folder holds none."""
     try:

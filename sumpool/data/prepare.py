@@ -27,7 +27,7 @@ from sumpool.data import contamination
 from sumpool.data.config import DataConfig
 from sumpool.data.document_stats import DocumentStats, summarize_split
 from sumpool.data.encoding import PHRASES, SENTENCES, DocumentEncoder, spans
-from sumpool.data.fingerprint import fingerprint, is_intact, origin, write_manifest
+from sumpool.data.fingerprint import fingerprint, origin, read_origin, write_manifest
 from sumpool.data.ingest import Ingested, ingest
 from sumpool.data.pretraining_tasks import read_rows
 from sumpool.data.processes import caller, ordered_map
@@ -35,7 +35,8 @@ from sumpool.data.report import DataReport, SplitReport
 from sumpool.data.shards import Shard, ShardWriter
 from sumpool.data.sources._base import SPLITS, Split
 from sumpool.data.texts import Texts
-from sumpool.errors import RecipeError
+from sumpool.data.verified_data import verify_prepared
+from sumpool.errors import DataError, RecipeError
 from sumpool.io.atomic import disk_errors, replace_folder
 from sumpool.io.lock import locked
 from sumpool.io.replaceable import require_replaceable
@@ -47,7 +48,8 @@ from sumpool.text.phrases import Phrases
 from sumpool.text.sentencepiece_tokenizer import SENTENCEPIECE_MODEL, SentencePieceTokenizer
 from sumpool.text.sentences import SentenceSplitter
 
-_ADVICE = "move it away, or set data.prepared to another folder"
+OTHER_FOLDER = "move it away, or set data.prepared to another folder"
+"""Advice about a folder with other content."""
 _EVALUATION: tuple[Split, ...] = ("validation", "test")
 _SMALL_BYTES = 1 << 19
 """Text that one process prepares in about the time that worker processes take to start."""
@@ -80,9 +82,9 @@ def prepare(config: DataConfig, folder: Path, *, skip_bad_rows: bool, report: Re
     folder.parent.mkdir(parents=True, exist_ok=True)
     lock = locked(folder.with_name(f".{folder.name}.lock"), on_busy=lambda _: check())
     with disk_errors(folder, advice=advice, only_full=True), lock:
-        if is_intact(folder, fingerprint(config), check):
+        if is_prepared(config, folder, check):
             return DataReport.load(folder)
-        require_replaceable(folder, "prepared data", _ADVICE, check)
+        require_replaceable(folder, "prepared data", OTHER_FOLDER, check)
         facts = origin(config, check)
         if config.tokenizer:
             _require_vocabulary_of_tokenizer(config, load_tokenizer(config.tokenizer).vocab_size)
@@ -92,6 +94,17 @@ def prepare(config: DataConfig, folder: Path, *, skip_bad_rows: bool, report: Re
             data_report.save(new)
             write_manifest(new, facts, check)
     return data_report
+
+
+def is_prepared(config: DataConfig, folder: Path, check: Check) -> bool:
+    """Return whether a folder holds the data of a source under the settings, as it was written."""
+    if read_origin(folder).get("fingerprint") != fingerprint(config):
+        return False
+    try:
+        verify_prepared(folder, full=config.verify, check=check)
+    except DataError:
+        return False
+    return True
 
 
 def _encode_all(config: DataConfig, folder: Path, ingested: Ingested, report: Report, check: Check) -> DataReport:

@@ -1,12 +1,14 @@
 """Choice of the folder of prepared data, by what the data is made from and not by a name."""
 
+from contextlib import suppress
 from pathlib import Path
 
 from sumpool.data.config import DataConfig
 from sumpool.data.fingerprint import content_digest, fingerprint, read_origin, source_digest
-from sumpool.data.prepare import prepare
+from sumpool.data.prepare import OTHER_FOLDER, prepare
 from sumpool.data.report import DataReport
-from sumpool.errors import DataError
+from sumpool.data.verified_data import verify_prepared
+from sumpool.errors import DataError, RecipeError
 from sumpool.io.lock import locked
 from sumpool.io.manifest import NAME, Manifest
 from sumpool.progress import Check, Progress, Report
@@ -38,43 +40,75 @@ def find_or_prepare(
     preferred = config.prepared or default
     if preferred.name in ("", ".."):
         preferred = preferred.resolve()  # names beside it can be formed
-    preferred.parent.mkdir(parents=True, exist_ok=True)
-    lock = preferred.with_name(f".{fingerprint(config)[:_NAMED_DIGITS]}.lock")
-    with locked(lock, on_busy=lambda _: check()):  # another recipe may be preparing the same data
-        folder = choose_folder(config, preferred, check)
-        if folder != preferred:
-            report(Progress("prepare", note=f"the prepared data of these documents and settings is {folder}"))
-        return folder, prepare(config, folder, skip_bad_rows=skip_bad_rows, report=report, check=check)
+    folder = find_prepared(config, preferred, check)  # read-only data needs no lock
+    if folder is None:
+        preferred.parent.mkdir(parents=True, exist_ok=True)
+        lock = preferred.with_name(f".{fingerprint(config)[:_NAMED_DIGITS]}.lock")
+        with locked(lock, on_busy=lambda _: check()):  # another recipe may be preparing the same data
+            folder = find_prepared(config, preferred, check)
+            if folder is None:
+                folder = _free_name(config, preferred)
+                _note_other_name(folder, preferred, report)
+                data_report = prepare(config, folder, skip_bad_rows=skip_bad_rows, report=report, check=check)
+                return folder, data_report
+    _note_other_name(folder, preferred, report)
+    return folder, DataReport.load(folder)
 
 
-def choose_folder(config: DataConfig, preferred: Path, check: Check) -> Path:
-    """Return the folder whose data was made from the source under the settings, or else a folder for it.
+def find_prepared(config: DataConfig, preferred: Path, check: Check) -> Path | None:
+    """Return the folder whose data was made from the source under the settings; None if there is none.
 
-    Without `config.prepared` all folders beside the preferred one are considered. The folder of other data is never
-    chosen: data of changed documents or settings goes beside it, to a name that ends in digits of its fingerprint.
+    Without `config.prepared` all folders beside the preferred one are considered.
 
     Args:
         config: Source and settings.
         preferred: Folder for new data.
-        check: Called while source files are compared, because only their modification times have changed.
+        check: Called while files are hashed.
+
+    Raises:
+        RecipeError: If the data in the folder is damaged.
     """
     digest = fingerprint(config)
-    beside = preferred.with_name(f"{preferred.name}-{digest[:_NAMED_DIGITS]}")
-    folders = [preferred, beside] if config.prepared else [preferred, *prepared_folders(preferred.parent)]
+    folders = (
+        [preferred, _beside(config, preferred)] if config.prepared else [preferred, *prepared_folders(preferred.parent)]
+    )
     origins = {folder: read_origin(folder) for folder in folders}
-    for folder, facts in origins.items():
-        if facts.get("fingerprint") == digest:
-            return folder
-    without_times = fingerprint(config, times=False)
-    candidates = [folder for folder, facts in origins.items() if facts.get("without_times") == without_times]
-    source = source_digest(config, check) if candidates else ""
-    for folder in candidates:
-        if source and origins[folder].get("source") == source:
-            manifest = Manifest.read(folder, "prepared data")
-            facts = {**manifest.facts, "fingerprint": digest}
-            Manifest(manifest.files, facts, kind="prepared data").write(folder)
-            return folder
-    return beside if origins[preferred] else preferred
+    folder = next((folder for folder, facts in origins.items() if facts.get("fingerprint") == digest), None)
+    if folder is None:
+        without_times = fingerprint(config, times=False)
+        candidates = [folder for folder, facts in origins.items() if facts.get("without_times") == without_times]
+        source = source_digest(config, check) if candidates else ""
+        same = [folder for folder in candidates if source and origins[folder].get("source") == source]
+        if not same:
+            return None
+        folder = same[0]
+        _save_fingerprint(folder, digest)
+    try:
+        verify_prepared(folder, full=config.verify, check=check)
+    except DataError as error:
+        raise RecipeError(f"{folder} must be prepared data as it was written, got: {error}; {OTHER_FOLDER}") from error
+    return folder
+
+
+def _save_fingerprint(folder: Path, digest: str) -> None:
+    """Save the fingerprint with the new times of the source files, unless the folder is read-only."""
+    manifest = Manifest.read(folder, "prepared data")
+    with suppress(OSError):
+        Manifest(manifest.files, {**manifest.facts, "fingerprint": digest}, kind="prepared data").write(folder)
+
+
+def _free_name(config: DataConfig, preferred: Path) -> Path:
+    """Return the folder for new data; that of other data is never chosen, but a name with digits of the fingerprint."""
+    return _beside(config, preferred) if read_origin(preferred) else preferred
+
+
+def _beside(config: DataConfig, preferred: Path) -> Path:
+    return preferred.with_name(f"{preferred.name}-{fingerprint(config)[:_NAMED_DIGITS]}")
+
+
+def _note_other_name(folder: Path, preferred: Path, report: Report) -> None:
+    if folder != preferred:
+        report(Progress("prepare", note=f"the prepared data of these documents and settings is {folder}"))
 
 
 def prepared_folders(root: Path) -> list[Path]:

@@ -1,16 +1,18 @@
-"""Prepared data of an existing run."""
+"""Prepared data of an existing run, verified before it is read."""
 
 from pathlib import Path
 
 from sumpool.data.prepared_folder import find_by_content
-from sumpool.errors import CheckpointError
+from sumpool.data.verified_data import verify_prepared
+from sumpool.errors import CheckpointError, DataError
 from sumpool.io.manifest import Manifest
+from sumpool.progress import Check, go_on
 from sumpool.recipe.load import load_recipe
 from sumpool.recipe.schema import Recipe
 
 
-def prepared_data_of(run: Path, recipe: Recipe) -> Path:
-    """Return the folder with the prepared data of a run; it may be missing.
+def prepared_data_of(run: Path, recipe: Recipe, check: Check = go_on) -> Path:
+    """Return the folder with the prepared data of a run after verifying its files.
 
     The folder in the recipe is taken if it exists or the caller has named it; otherwise a folder beside it with the
     content that the run was trained on, whatever its name.
@@ -18,7 +20,23 @@ def prepared_data_of(run: Path, recipe: Recipe) -> Path:
     Args:
         run: The run folder.
         recipe: Its recipe, with the overrides of the caller.
+        check: Called while files are hashed.
+
+    Raises:
+        DataError: If the folder is missing or no prepared data, or a file in it is damaged.
     """
+    folder = _find(run, recipe)
+    if not folder.is_dir():
+        raise DataError(
+            f"{folder} must be the prepared data of {run}, but there is no such folder; run sumpool prepare, or name "
+            "it with --set data.prepared=FOLDER"
+        )
+    verify_prepared(folder, full=recipe.data.verify, check=check)
+    return folder
+
+
+def _find(run: Path, recipe: Recipe) -> Path:
+    """Return the folder with the prepared data of a run; it may be missing."""
     folder = recipe.prepared_folder
     if recipe.data.prepared and (folder.is_dir() or recipe.data.prepared != load_recipe(run).data.prepared):
         return folder

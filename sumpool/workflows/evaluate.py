@@ -64,7 +64,7 @@ def evaluate_run(
     # 1. Load the model and open the documents of its data.
     loaded = load_for_generation(run, overrides)
     recipe = loaded.recipe
-    prepared = prepared_folder(loaded)
+    prepared = prepared_folder(loaded, check)
     texts = Texts.open(prepared, split)
     indices = spread(len(texts), limit)
     if not indices:
@@ -158,15 +158,15 @@ def _evaluation_config(overrides: Sequence[str]) -> EvaluationConfig:
     return config
 
 
-def prepared_folder(loaded: LoadedModel) -> Path:
-    """Return the prepared data of a model; an imported model has none unless the settings name it."""
+def prepared_folder(loaded: LoadedModel, check: Check) -> Path:
+    """Return the verified prepared data of a model; an imported model has none unless the settings name it."""
     data = loaded.recipe.data
     if data.source is None and data.prepared is None:
         raise RecipeError(
             f"data.prepared must be a folder of prepared data, got nothing: {loaded.folder} was imported and has no "
             "documents of its own; name some with --set data.prepared=FOLDER"
         )
-    return prepared_data_of(loaded.folder, loaded.recipe)
+    return prepared_data_of(loaded.folder, loaded.recipe, check)
 
 
 def _summarize_examples(examples: Iterable[Example], loaded: LoadedModel, check: Check) -> Iterator[Candidate]:

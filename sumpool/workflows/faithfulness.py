@@ -41,7 +41,7 @@ def evaluate_faithfulness(
     """
     # 1. Load the model and open the documents of its data.
     loaded = load_for_generation(run, overrides)
-    prepared = prepared_folder(loaded)
+    prepared = prepared_folder(loaded, check)
     texts = Texts.open(prepared, split)
     indices = spread(len(texts), limit or DEFAULT_LIMIT)
     documents = [Document(example.id, example.document) for example in map(texts.__getitem__, indices)]

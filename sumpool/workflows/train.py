@@ -53,7 +53,7 @@ def train(recipe: Recipe, out: Path | None = None, *, report: Report = silent, c
     claim(run)
     with exclusive(run):
         note = extension_note(run, recipe)
-        data = recipe.data.model_copy(update={"prepared": setup.prepared})
+        data = recipe.data.model_copy(update={"prepared": setup.prepared, "verify": False})
         if is_finished(open_run(run, recipe.model_copy(update={"data": data}), setup.prepared), recipe):
             left = "the sentence ranker" if needs_ranker(run, recipe) else "nothing"
             report(Progress("train", note=f"{run} is finished; {left} is left to do"))

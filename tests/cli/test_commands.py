@@ -228,6 +228,11 @@ def test_evaluate_scores_summaries_of_a_file() -> None:
         (("summarize", "nowhere.txt"), DataError, "nowhere.txt must be a file that can be read"),
         (("evaluate", "rows.jsonl"), RecipeError, "rows.jsonl must be a run folder, or come with --references"),
         (("evaluate", "--references", "rows.jsonl"), RecipeError, "--references must come with a file of summaries"),
+        (
+            ("evaluate", "rows.jsonl", "--references", "rows.jsonl", "--verify"),
+            RecipeError,
+            "--verify must come with a run",
+        ),
         (("evaluate", "nowhere.jsonl", "--references", "rows.jsonl"), DataError, "nowhere.jsonl must"),
     ],
 )

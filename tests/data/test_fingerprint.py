@@ -8,13 +8,12 @@ from sumpool.data.config import DataConfig
 from sumpool.data.fingerprint import (
     content_digest,
     fingerprint,
-    is_intact,
     origin,
     read_origin,
     write_manifest,
 )
 from sumpool.data.sources._base import Example, Reject, SourceConfig
-from sumpool.errors import DataError, Interrupted
+from sumpool.errors import DataError
 
 
 class FileConfig(SourceConfig):
@@ -110,42 +109,6 @@ def folder(tmp_path: Path) -> Path:
     (folder / "inner" / "file").write_bytes(bytes(3 << 20))
     write_manifest(folder, {"fingerprint": "made from this"}, never)
     return folder
-
-
-def test_written_folder_is_intact(folder: Path) -> None:
-    assert is_intact(folder, "made from this", never)
-    assert not is_intact(folder, "made from that", never)
-
-
-@pytest.mark.parametrize("name", ["file", "inner/file"])
-@pytest.mark.parametrize("change", ["flip", "cut", "longer", "missing"])
-def test_changed_folder_is_not_intact(folder: Path, name: str, change: str) -> None:
-    path = folder / name
-    content = path.read_bytes()
-    match change:
-        case "flip":
-            path.write_bytes(content[:-1] + bytes([content[-1] ^ 1]))
-        case "cut":
-            path.write_bytes(content[:-1])
-        case "longer":
-            path.write_bytes(content + b"x")
-        case "missing":
-            path.unlink()
-    assert not is_intact(folder, "made from this", never)
-
-
-@pytest.mark.parametrize("content", ["", "[]", "{}", '{"schema": 1, "fingerprint": "made from this"}', "null"])
-def test_folder_with_a_damaged_manifest_is_not_intact(folder: Path, content: str) -> None:
-    (folder / "manifest.json").write_text(content)
-    assert not is_intact(folder, "made from this", never)
-
-
-def test_check_is_called_while_hashing(folder: Path) -> None:
-    def stop() -> None:
-        raise Interrupted(2)
-
-    with pytest.raises(Interrupted):
-        is_intact(folder, "made from this", stop)
 
 
 def test_content_digest_depends_on_files_only(folder: Path, tmp_path: Path) -> None:

@@ -14,7 +14,6 @@ import pytest
 import sumpool.data.encoding
 import sumpool.data.prepare
 from sumpool.data.config import DataConfig
-from sumpool.data.fingerprint import fingerprint, is_intact
 from sumpool.data.prepare import prepare
 from sumpool.data.report import DataReport
 from sumpool.data.shards import Shard
@@ -93,7 +92,7 @@ def run(settings: DataConfig, folder: Path, skip_bad_rows: bool = False) -> tupl
 
 
 def is_prepared(settings: DataConfig, folder: Path) -> bool:
-    return is_intact(folder, fingerprint(settings), never)
+    return sumpool.data.prepare.is_prepared(settings, folder, never)
 
 
 def files_of(folder: Path) -> dict[str, bytes]:
@@ -229,7 +228,7 @@ def test_damaged_folder_is_refused_untouched(tmp_path: Path, prepared: Path) -> 
 
 def test_no_temporary_files_remain(tmp_path: Path) -> None:
     run(write(tmp_path / "data", corpus()), tmp_path / "prepared")
-    assert sorted(path.name for path in tmp_path.iterdir()) == [".prepared.lock", "data", "prepared"]
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["data", "prepared"]
 
 
 def test_bad_row_is_an_error_with_its_location(tmp_path: Path) -> None:

@@ -1,3 +1,4 @@
+import errno
 import json
 import os
 import threading
@@ -7,7 +8,7 @@ import pytest
 
 from sumpool.data.config import DataConfig
 from sumpool.data.fingerprint import content_digest
-from sumpool.data.prepared_folder import choose_folder, find_by_content, find_or_prepare, prepared_folders
+from sumpool.data.prepared_folder import find_by_content, find_or_prepare, find_prepared, prepared_folders
 from sumpool.data.report import DataReport, remembered_fields
 from sumpool.errors import RecipeError
 from sumpool.progress import Progress, go_on
@@ -95,7 +96,7 @@ def test_named_folder_is_used_and_other_data_in_it_kept(source: Path, tmp_path: 
 def test_damaged_data_is_named_and_left_alone(source: Path, tmp_path: Path) -> None:
     first, *_ = prepare(config(source), tmp_path / "prepared" / "one")
     (first / "train" / "tokens.bin").write_bytes(b"")
-    with pytest.raises(RecipeError, match=r"one must be new, .*train/tokens\.bin must hold .*; move it away, or"):
+    with pytest.raises(RecipeError, match=r"one must be prepared data as it was .*train/tokens\.bin must hold"):
         prepare(config(source), tmp_path / "prepared" / "one")
     assert (first / "train" / "tokens.bin").read_bytes() == b""
 
@@ -148,4 +149,29 @@ def test_field_names_are_remembered(source: Path, tmp_path: Path) -> None:
 
 
 def test_missing_source_has_a_folder(tmp_path: Path) -> None:
-    assert choose_folder(config(tmp_path / "none"), tmp_path / "new", go_on) == tmp_path / "new"
+    assert find_prepared(config(tmp_path / "none"), tmp_path / "new", go_on) is None
+
+
+@pytest.mark.parametrize("times", ["same", "new"])
+def test_read_only_data_is_used_without_a_lock(
+    source: Path, tmp_path: Path, times: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    folder, *_ = prepare(config(source), tmp_path / "prepared" / "one")
+    if times == "new":
+        os.utime(source, ns=(5, 5))
+    before = {path: path.stat().st_mtime_ns for path in tmp_path.rglob("*")}
+
+    def refuse(self: Path, *_: object, **__: object) -> None:
+        raise OSError(errno.EROFS, os.strerror(errno.EROFS), str(self))
+
+    monkeypatch.setenv("SUMPOOL_CACHE", str(tmp_path / "cache"))
+    for name in ("mkdir", "write_bytes", "touch"):
+        monkeypatch.setattr(Path, name, refuse)
+    monkeypatch.setattr("sumpool.data.prepared_folder.locked", refuse)
+    assert prepare(config(source), folder)[0] == folder
+    assert {path: path.stat().st_mtime_ns for path in tmp_path.rglob("*")} == before
+
+
+def test_no_lock_file_is_left(source: Path, tmp_path: Path) -> None:
+    prepare(config(source), tmp_path / "prepared" / "one")
+    assert [path.name for path in (tmp_path / "prepared").iterdir()] == ["one"]

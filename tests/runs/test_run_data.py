@@ -4,6 +4,7 @@ from pathlib import Path
 import pytest
 
 from sumpool.data.fingerprint import content_digest, write_manifest
+from sumpool.errors import DataError
 from sumpool.io.manifest import Manifest
 from sumpool.progress import go_on
 from sumpool.recipe.load import load_recipe
@@ -30,12 +31,23 @@ def test_data_of_a_run_is_found_by_its_content(run: Path) -> None:
 
 
 def test_folder_of_the_recipe_and_of_the_caller_come_first(run: Path) -> None:
-    for name in ("prepared/other", "prepared/typo"):
-        assert prepared_data_of(run, load_recipe(run, [f"data.prepared={name}"])) == Path(name)
+    assert prepared_data_of(run, load_recipe(run, ["data.prepared=prepared/other"])) == Path("prepared/other")
+    with pytest.raises(DataError, match=r"prepared/typo must be the prepared data of .*run, but there is no"):
+        prepared_data_of(run, load_recipe(run, ["data.prepared=prepared/typo"]))
 
 
-def test_data_that_is_gone_has_the_folder_of_the_recipe(run: Path) -> None:
+def test_data_that_is_gone_is_named_as_in_the_recipe(run: Path) -> None:
     shutil.rmtree("prepared/renamed")
-    assert prepared_data_of(run, load_recipe(run)) == Path("prepared/random")
-    (run / "manifest.json").write_text("{")
-    assert prepared_data_of(run, load_recipe(run)) == Path("prepared/random")
+    for _ in range(2):
+        with pytest.raises(DataError, match=r"prepared/random must be the prepared data of .*run, but"):
+            prepared_data_of(run, load_recipe(run))
+        (run / "manifest.json").write_text("{")
+
+
+@pytest.mark.parametrize("verify", ["true", "false"])
+def test_changed_data_is_named(run: Path, verify: str) -> None:
+    recipe = load_recipe(run, [f"data.verify={verify}"])
+    prepared_data_of(run, recipe)
+    Path("prepared/renamed/tokens.bin").write_text("RENAMED")
+    with pytest.raises(DataError, match=r"prepared/renamed/tokens\.bin must hold 7 bytes with .* it is damaged or was"):
+        prepared_data_of(run, recipe)

@@ -9,11 +9,12 @@ import pytest
 
 from sumpool.bench.results.table import unique, where
 from sumpool.data.batches import Item
+from sumpool.data.fingerprint import write_manifest
 from sumpool.data.shards import ShardWriter
 from sumpool.data.sources._base import Example
 from sumpool.data.texts import TextsWriter
 from sumpool.errors import DataError, Interrupted, RecipeError
-from sumpool.progress import Progress
+from sumpool.progress import Progress, go_on
 from sumpool.workflows.bench import bench
 
 SMALL = (
@@ -27,12 +28,14 @@ SMALL = (
 
 def prepare(folder: Path, documents: int) -> list[str]:
     """Write validation documents, and say where they are."""
+    folder = folder / "prepared"
     random = np.random.default_rng(5)
     with ShardWriter(folder, "validation", 300) as shard, TextsWriter(folder, "validation") as texts:
         for number in range(documents):
             ids = random.integers(5, 300, 60)
             shard.add(Item(str(number), ids, np.arange(60) // 9, random.integers(5, 300, 7)))
             texts.add(Example(id=str(number), document="", summary="", split="validation"))
+    write_manifest(folder, {}, go_on)
     return [*SMALL, f"data.prepared={folder}"]
 
 

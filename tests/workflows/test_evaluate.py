@@ -1,4 +1,5 @@
 import json
+import os
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import replace
 from pathlib import Path
@@ -7,6 +8,7 @@ from typing import cast
 
 import pytest
 
+from sumpool.data.fingerprint import write_manifest
 from sumpool.data.sources._base import Example
 from sumpool.data.texts import TextsWriter
 from sumpool.documents.document import Document
@@ -14,7 +16,7 @@ from sumpool.errors import DataError, Interrupted, RecipeError
 from sumpool.evaluation.task import Results
 from sumpool.inference.loading import LoadedModel
 from sumpool.inference.summary import Summary
-from sumpool.progress import Progress
+from sumpool.progress import Progress, go_on
 from sumpool.recipe.load import load_recipe
 from sumpool.workflows import evaluate
 from sumpool.workflows.evaluate import evaluate_predictions, evaluate_run
@@ -62,6 +64,9 @@ def run(tmp_path: Path, tiny_recipe: Path, monkeypatch: pytest.MonkeyPatch) -> P
     with TextsWriter(prepared, "test") as texts:
         for number in range(DOCUMENTS):
             texts.add(example(number))
+    write_manifest(prepared, {}, go_on)
+    for path in prepared.rglob("*"):
+        os.utime(path, (1, 1))  # so that files are hashed, and `check` is called, by the first evaluation only
 
     def load_for_generation(folder: Path, overrides: tuple[str, ...]) -> LoadedModel:
         recipe = load_recipe(tiny_recipe, [f"data.prepared={prepared}", *overrides])

@@ -6,9 +6,11 @@ import pytest
 from typer.testing import CliRunner
 
 from sumpool.cli.app import app
+from sumpool.data.fingerprint import write_manifest
 from sumpool.data.sources._base import Example
 from sumpool.data.texts import TextsWriter
 from sumpool.errors import DataError, RecipeError
+from sumpool.progress import go_on
 from sumpool.workflows.faithfulness import evaluate_faithfulness
 from tests.conftest import story
 
@@ -23,6 +25,7 @@ def run(run_folder: Path, tmp_path: Path) -> Path:
             texts.add(Example(str(number), story(number, 20), "Hosts send.", "test"))
     with TextsWriter(tmp_path / "prepared", "validation") as texts:
         texts.add(Example("short", "Hosts.", "Hosts.", "validation"))
+    write_manifest(tmp_path / "prepared", {}, go_on)
     return folder
 
 
@@ -57,6 +60,6 @@ def test_the_command_prints_a_table_or_json(run: Path, tmp_path: Path) -> None:
 def test_options_that_do_not_apply_are_refused(run: Path) -> None:
     result = CliRunner().invoke(app, ["evaluate", str(run), "--faithfulness", "--resume"])
     assert isinstance(result.exception, RecipeError)
-    assert "--faithfulness must come with a run folder, --split, --limit, --json and --set only" in str(
+    assert "--faithfulness must come with a run folder, --split, --limit, --json, --verify and --set only" in str(
         result.exception
     )
