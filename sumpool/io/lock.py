@@ -3,7 +3,7 @@
 import os
 import time
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 
 from filelock import FileLock, Timeout
@@ -18,7 +18,7 @@ def locked(path: Path, on_busy: Callable[[str], None]) -> Iterator[None]:
     """Hold a lock for the duration of a block.
 
     Args:
-        path: The lock file; it stays in place after the block.
+        path: The lock file, which is removed after the block.
         on_busy: Called with the id of the holding process ("unknown" at worst) as long as another process holds the
             lock; returns to keep waiting or raises to give up.
     """
@@ -35,6 +35,8 @@ def locked(path: Path, on_busy: Callable[[str], None]) -> Iterator[None]:
         yield
     finally:
         holder.unlink(missing_ok=True)
+        with suppress(PermissionError):  # Windows removes no open file, and its lock removes the file itself
+            path.unlink(missing_ok=True)  # while it is held: who waits for the removed file starts over with a new one
         lock.release()
 
 

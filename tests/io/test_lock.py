@@ -70,6 +70,28 @@ def test_one_process_at_a_time(tmp_path: Path) -> None:
     other.join()
 
 
+def count(folder: Path, times: int) -> None:
+    for _ in range(times):
+        with locked(folder / "lock", wait):
+            number = int((folder / "number").read_text())
+            time.sleep(0.001)
+            (folder / "number").write_text(str(number + 1))
+
+
+def test_lock_files_are_removed_and_still_exclude(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A holder that removes the file must not let two others in, one of them waiting for the removed file."""
+    monkeypatch.setattr("sumpool.io.lock._POLL_SECONDS", 0.001)
+    (tmp_path / "number").write_text("0")
+    context = multiprocessing.get_context("fork")
+    others = [context.Process(target=count, args=(tmp_path, 50)) for _ in range(4)]
+    for other in others:
+        other.start()
+    for other in others:
+        other.join()
+    assert (tmp_path / "number").read_text() == "200"
+    assert [path.name for path in tmp_path.iterdir()] == ["number"]
+
+
 def test_waiting_can_be_stopped(tmp_path: Path) -> None:
     def stop(holder: str) -> None:
         del holder

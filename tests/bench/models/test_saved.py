@@ -6,9 +6,9 @@ from typing import Any
 import pytest
 
 from sumpool.bench.models import saved
-from sumpool.bench.models.saved import load_saved
+from sumpool.bench.models.saved import load_saved, require_benchmark
 from sumpool.bench.results.report import SCHEMA
-from sumpool.errors import DataError
+from sumpool.errors import DataError, RecipeError
 from tests.bench.models.test_tables import REPORT
 
 
@@ -99,3 +99,18 @@ def test_a_file_without_end_is_not_read(tmp_path: Path, monkeypatch: pytest.Monk
     path.write_bytes(b" " * (2**20 + 1))
     with pytest.raises(DataError, match="must be a benchmark that --out wrote, got: more than 1,048,576 bytes"):
         load_saved(path)
+
+
+def test_benchmarks_are_replaced_and_other_files_are_not(tmp_path: Path) -> None:
+    path = tmp_path / "kept.json"
+    require_benchmark(path)
+    path.write_text(REPORT.to_json())
+    require_benchmark(path)
+    require_benchmark(Path("/dev/null"))
+    for text in ("", "{}", "[1]", '{"schema": 2, "files": {}}'):
+        path.write_text(text)
+        with pytest.raises(RecipeError, match="must be new or a benchmark that --out wrote, got another file: name"):
+            require_benchmark(path)
+        assert path.read_text() == text
+    with pytest.raises(RecipeError, match="must be a file to write, got a folder: name a file in it with --out"):
+        require_benchmark(tmp_path)
