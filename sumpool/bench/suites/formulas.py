@@ -13,6 +13,7 @@ from collections.abc import Callable, Mapping
 from sumpool.core.attention._base import AttentionConfig
 from sumpool.core.attention.blockwise import BlockwiseAttentionConfig
 from sumpool.core.attention.lsh import LshAttentionConfig
+from sumpool.core.attention.performer import PerformerAttentionConfig
 from sumpool.core.attention.sliding_window import SlidingWindowAttentionConfig
 from sumpool.core.cross_attention._base import CrossAttentionConfig
 from sumpool.core.cross_attention.hepos import HeposCrossAttentionConfig
@@ -129,6 +130,30 @@ def _efficient(_: AttentionConfig, length: int, dim: int, heads: int) -> Cost:
     return _cost(maps, products, 2 * length * dim, dim * dim // heads, 3 * length * dim)
 
 
+def _linear(_: AttentionConfig, length: int, dim: int, heads: int) -> Cost:
+    return _kernel(dim // heads, length, dim, heads)
+
+
+def _performer(settings: AttentionConfig, length: int, dim: int, heads: int) -> Cost:
+    """Queries and keys are projected to their features first."""
+    assert isinstance(settings, PerformerAttentionConfig)
+    cost = _kernel(settings.features, length, dim, heads)
+    return cost + Counter(products=2 * linear(length, dim, settings.features))
+
+
+def _kernel(features: int, length: int, dim: int, heads: int) -> Cost:
+    """Features take the place of the keys; each query is also multiplied by the sum of those of the keys."""
+    maps, products = linear(length, dim, 4 * dim), attend(length, features, dim) + heads * linear(length, features, 1)
+    mapped = heads * length * features
+    return _cost(maps, products, length * dim + mapped, features * dim, 2 * length * dim + mapped)
+
+
+def _v_mean(_: AttentionConfig, length: int, dim: int, heads: int) -> Cost:
+    del heads
+    maps = linear(length, dim, dim) + linear(1, dim, dim)
+    return _cost(maps, 0, length * dim, 0, (length + 1) * dim)
+
+
 def _lsh(settings: AttentionConfig, length: int, dim: int, heads: int) -> Cost:
     """Heads that hash see two chunks in each round, local ones three; every round turns the queries."""
     assert isinstance(settings, LshAttentionConfig)
@@ -157,6 +182,9 @@ _SELF_ATTENTION: Mapping[str, Callable[[AttentionConfig, int, int, int], Cost]] 
     "blockwise": _blockwise,
     "sliding_window": _sliding_window,
     "efficient": _efficient,
+    "linear": _linear,
+    "performer": _performer,
+    "v_mean": _v_mean,
     "lsh": _lsh,
 }
 CROSS_ATTENTION: Mapping[str, Callable[[CrossAttentionConfig, int, int, int, int], Cost]] = {

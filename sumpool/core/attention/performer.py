@@ -1,0 +1,94 @@
+"""Performer attention (Choromanski et al., 2021): positive orthogonal random features, FAVOR+.
+
+The features exp(w x - |x|^2 / 2) / sqrt(features) of queries and keys, each divided by head_dim^(1/4), have the
+expected product exp(q k / sqrt(head_dim)) over Gaussian directions w, so that the normalised weights approximate those
+of the softmax: O(length * features * dim). Blocks of head_dim directions are orthogonal, which lowers the variance;
+their lengths are those of Gaussian vectors.
+
+Before the exponential, the maximum is subtracted for each query, and for each document and head over the real keys;
+both cancel in the normalised weights. Departures from the released code: padding and the other documents of a batch
+change no result (released: the maximum of the keys runs over the batch); no constant is added to the features; the
+orthogonal matrices are uniformly distributed (released: Q of a QR decomposition as it is, a biased estimate, whose
+error does not vanish with more features); the directions are fixed by a seed unless `redraw` is set.
+"""
+
+import math
+from typing import Literal, final
+
+import torch
+from pydantic import Field
+from torch import Tensor
+
+from sumpool.core.attention._base import AttentionConfig
+from sumpool.core.attention._kernel import KernelAttention
+from sumpool.core.nn.numerics import matmul_exactly
+
+
+@final
+class PerformerAttentionConfig(AttentionConfig):
+    """Settings of Performer attention."""
+
+    kind: Literal["performer"] = "performer"
+    features: int = Field(256, ge=1, le=2**16)
+    """Random features; more approximate the softmax more closely."""
+    redraw: bool = False
+    """Whether each training step draws new directions; summaries always use those of the seed."""
+    seed: int = Field(0, ge=0, lt=2**63)
+    """Seed of the directions."""
+
+    def build(self, dim: int, heads: int) -> "PerformerAttention":
+        """Build the attention."""
+        return PerformerAttention(self, dim, heads)
+
+
+@final
+class PerformerAttention(KernelAttention):
+    """Approximation of softmax attention by positive random features, the same directions in all heads."""
+
+    directions: Tensor
+
+    def __init__(self, config: PerformerAttentionConfig, dim: int, heads: int) -> None:
+        super().__init__(dim, heads)
+        self.redraw = config.redraw
+        generator = torch.Generator().manual_seed(config.seed)
+        directions = orthogonal_directions(config.features, dim // heads, generator)
+        self.register_buffer("directions", directions, persistent=False)
+
+    def _map(self, query: Tensor, key: Tensor, mask: Tensor) -> tuple[Tensor, Tensor]:
+        directions = self.directions
+        if self.redraw and self.training:
+            directions = orthogonal_directions(*directions.shape).to(directions.device)
+        query, key = (self._log_features(values, directions) for values in (query, key))
+        lowest = torch.finfo(key.dtype).min
+        largest = key.detach().masked_fill(~mask[:, None, :, None], lowest).amax((2, 3), keepdim=True)
+        # Padding may exceed the largest feature of the real keys.
+        key = (key - largest).masked_fill(~mask[:, None, :, None], 0.0)
+        return (query - query.detach().amax(3, keepdim=True)).exp(), key.exp()
+
+    def _log_features(self, values: Tensor, directions: Tensor) -> Tensor:
+        """Logarithm of the features (batch, heads, length, features), without the constant that cancels."""
+        values = values * values.size(3) ** -0.25
+        half_norms: Tensor = values.square().sum(3, keepdim=True) / 2
+        return matmul_exactly(values, directions.T) - half_norms
+
+
+def orthogonal_directions(features: int, dim: int, generator: torch.Generator | None = None) -> Tensor:
+    """Draw Gaussian directions, orthogonal in blocks of `dim`.
+
+    Args:
+        features: Number of directions.
+        dim: Their dimension.
+        generator: Random generator on the CPU; None takes that of torch.
+
+    Returns:
+        (features, dim), float32, on the CPU.
+    """
+    blocks = math.ceil(features / dim)
+    gaussian = torch.randn(blocks, dim, dim, generator=generator, device="cpu")
+    columns, triangle = torch.linalg.qr(gaussian)  # each (blocks, dim, dim)
+    # Without the signs the distribution of the columns is not uniform, and the approximation is biased.
+    signs: Tensor = triangle.diagonal(dim1=1, dim2=2).sign()  # (blocks, dim)
+    orthogonal = (columns * signs[:, None]).mT.flatten(0, 1)[:features]
+    lengths = torch.randn(features, dim, generator=generator, device="cpu").norm(dim=1)
+    directions: Tensor = orthogonal * lengths[:, None]
+    return directions

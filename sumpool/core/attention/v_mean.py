@@ -1,0 +1,48 @@
+"""Mean of the values (the "V-Mean" baseline of Chen et al., 2022, "Skeinformer"): every weight is 1 / length.
+
+Every token receives the mean of the values of its document, O(length * dim): attention without the information in its
+weights. There are no queries and keys.
+"""
+
+from typing import Literal, final
+
+from torch import Tensor
+
+from sumpool.core.attention._base import Attention, AttentionConfig, full_mask
+from sumpool.core.nn.masking import zero_padding
+
+
+@final
+class VMeanAttentionConfig(AttentionConfig):
+    """The mean of the values has no settings."""
+
+    kind: Literal["v_mean"] = "v_mean"
+
+    def build(self, dim: int, heads: int) -> "VMeanAttention":
+        """Build the attention."""
+        return VMeanAttention(dim, heads, projections=1)
+
+
+@final
+class VMeanAttention(Attention):
+    """Mean of the values of a document."""
+
+    def forward(self, states: Tensor, mask: Tensor | None, positions: Tensor) -> Tensor:
+        """Average over whole documents; see `Attention.forward`."""
+        del positions
+        mask = full_mask(states) if mask is None else mask
+        values = zero_padding(self.project(states), mask)
+        mean: Tensor = self.out(values.sum(1, keepdim=True) / _counts(mask))
+        return mean.expand_as(values)
+
+    def attention_received(self, states: Tensor, mask: Tensor, positions: Tensor, include_self: bool) -> Tensor:
+        """One for every token, or 1 - 1 / length without its weight on itself."""
+        del positions
+        real = mask[..., None].to(states.dtype)
+        received = real if include_self else real * (1 - 1 / _counts(mask))
+        return received.squeeze(2)
+
+
+def _counts(mask: Tensor) -> Tensor:
+    """Count the real tokens of each document, at least 1: (batch, 1, 1)."""
+    return mask.sum(1).clamp(min=1)[:, None, None]
