@@ -64,6 +64,9 @@ def summarize(
     max_bytes: Annotated[
         int, typer.Option(min=1, help="Largest file that is read, in bytes after decompression.")
     ] = DEFAULT_OPTIONS.max_bytes,
+    max_ratio: Annotated[
+        int, typer.Option(min=1, help="Decompressed bytes that are read for each compressed one.")
+    ] = DEFAULT_OPTIONS.max_ratio,
     mode: Annotated[
         Literal["abstractive", "extractive", "auto"] | None,
         typer.Option(
@@ -111,7 +114,7 @@ def summarize(
     rendering = Rendering("json" if json else format, style, title)
     is_single = len(names) == 1 and not Path(names[0]).is_dir() and ".jsonl" not in names[0]
     with_ids = not is_single and not title and rendering.format in ("text", "markdown")
-    options = ReadOptions(field, trained_field(model), keep_references, glob, max_bytes)
+    options = ReadOptions(field, trained_field(model), keep_references, glob, max_bytes, max_ratio)
     target = Target(out, out_dir, explain, resume, retry_failed)
     for_page = bool(explain) or rendering.format == "html"
     generate = choose_generation(jobs, for_page if evidence or explain else None)

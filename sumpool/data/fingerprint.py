@@ -26,7 +26,7 @@ def fingerprint(config: DataConfig, *, times: bool = True) -> str:
     about = {
         "schema": _SCHEMA,
         "sumpool": sumpool.__version__,
-        "source": source.model_dump(mode="json"),
+        "source": source.model_dump(mode="json", exclude={"max_bytes", "max_ratio"}),
         **({"tokenizer": _digest(config.tokenizer)} if config.tokenizer else {"vocabulary": config.vocabulary}),
         **({"phrases": config.phrases} if config.phrases else {}),  # absent, so that older fingerprints stay valid
         **({"revision": source.revision()} if source.revision() else {}),

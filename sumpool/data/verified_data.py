@@ -13,6 +13,7 @@ from contextlib import suppress
 from pathlib import Path
 
 from sumpool.io.atomic import replace_file
+from sumpool.io.bounded import parse_json, read_regular
 from sumpool.io.manifest import Manifest
 from sumpool.progress import Check, go_on
 
@@ -63,8 +64,8 @@ def _cache_file(folder: Path) -> Path:
 def _read(cache: Path) -> Mapping[str, _State]:
     """Read the cached states; empty if there are none or the file is damaged."""
     try:
-        files = json.loads(cache.read_bytes())["files"]
-    except (OSError, ValueError, LookupError, TypeError, RecursionError):
+        files = parse_json(read_regular(cache))["files"]
+    except (OSError, ValueError, LookupError, TypeError):
         return {}
     return files if isinstance(files, dict) else {}
 

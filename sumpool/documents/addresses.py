@@ -11,6 +11,7 @@ from urllib.error import HTTPError, URLError
 from urllib.parse import unquote, urlsplit
 
 from sumpool import __version__
+from sumpool.documents.document import Limits
 from sumpool.documents.files import READ_ERRORS, read_limited
 from sumpool.errors import DataError
 
@@ -56,12 +57,12 @@ def is_address(name: str) -> bool:
     return bool(_ADDRESS.match(name))
 
 
-def fetch(address: str, max_bytes: int, timeout: float = TIMEOUT_SECONDS) -> Fetched:
+def fetch(address: str, limits: Limits, timeout: float = TIMEOUT_SECONDS) -> Fetched:
     """Read an address; redirects lead to http(s) addresses only.
 
     Args:
         address: http(s) address.
-        max_bytes: Bytes that the content may have after decompression.
+        limits: Limits of the content after decompression.
         timeout: Seconds until the server answers, and between two parts of an answer.
 
     Raises:
@@ -70,7 +71,7 @@ def fetch(address: str, max_bytes: int, timeout: float = TIMEOUT_SECONDS) -> Fet
     try:
         headers = {"User-Agent": f"sumpool/{__version__}", "Accept-Encoding": "gzip, identity"}
         with _opener().open(request.Request(address, headers=headers), timeout=timeout) as answer:
-            content = read_limited(_TimedStream(answer), max_bytes)
+            content = read_limited(_TimedStream(answer), limits)
             return _fetched(content, answer.headers, answer.geturl())
     except HTTPError as error:
         error.close()

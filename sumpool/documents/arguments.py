@@ -13,6 +13,7 @@ from sumpool.documents.folders import files_of
 from sumpool.documents.formats import LIBRARIES, missing_library
 from sumpool.documents.read import STDIN, ignore_notice
 from sumpool.errors import DataError
+from sumpool.io.bounded import open_regular
 
 _HEAD = 2**16
 _ZIP = b"PK\x03\x04"
@@ -70,7 +71,7 @@ def _check_file(path: Path) -> None:
     """
     if path.exists() and not path.is_file():
         return  # a pipe can be read only once
-    with path.open("rb") as file:
+    with open_regular(path) as file:
         head = file.read(_HEAD)
     suffix = uncompressed_suffix(path)
     if path.suffix in COMPRESSIONS or head.startswith((b"\x1f\x8b", b"\x28\xb5\x2f\xfd")):

@@ -8,6 +8,7 @@ from typing import Final
 
 from sumpool.documents.decoding import unmarked_utf16
 from sumpool.documents.formats import FORMATS
+from sumpool.documents.office.archive import require_few_parts
 from sumpool.io.bounded import parse_json
 
 ROWS: Final = {".jsonl": "jsonl", ".ndjson": "jsonl", ".parquet": "parquet", ".csv": "csv", ".tsv": "tsv"}
@@ -127,12 +128,13 @@ def _zip_format(content: bytes) -> str:
     """Return the format of a zip archive.
 
     Raises:
-        ValueError: If it is damaged or not a document.
+        ValueError: If it is damaged, has too many parts or is not a document.
     """
+    require_few_parts(content)
     try:
         with zipfile.ZipFile(BytesIO(content)) as archive:
             names = archive.namelist()
-            kind = archive.read("mimetype")[:100].decode("latin-1") if "mimetype" in names else ""
+            kind = _read_start(archive, "mimetype").decode("latin-1") if "mimetype" in names else ""
     except (zipfile.BadZipFile, ValueError, OSError, NotImplementedError, RuntimeError, zlib.error, EOFError) as error:
         raise ValueError(f"must be a complete file, got a damaged zip archive: {error}; get the file again") from error
     if "epub" in kind:
@@ -143,6 +145,11 @@ def _zip_format(content: bytes) -> str:
     if content_kind == "docx":
         return content_kind
     raise ValueError(f"must be a document, got {content_kind or 'a zip archive; unpack it'}")
+
+
+def _read_start(archive: zipfile.ZipFile, name: str) -> bytes:
+    with archive.open(name) as part:
+        return part.read(100)
 
 
 def _binary_kind(content: bytes) -> str:

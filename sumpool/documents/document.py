@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import Literal
+from typing import Final, Literal
 
 from sumpool.text.cleaning import remove_invisible
 
@@ -125,6 +125,7 @@ class ReadOptions:
         keep_references: Whether references and appendices stay.
         glob: Pattern of the file names that are read from folders.
         max_bytes: Bytes that a file may have after decompression.
+        max_ratio: Decompressed bytes that a file may have for each compressed one.
     """
 
     field: str | None = None
@@ -132,7 +133,52 @@ class ReadOptions:
     keep_references: bool = False
     glob: str = "*"
     max_bytes: int = 256 * 2**20
+    max_ratio: int = 300
+
+    @property
+    def limits(self) -> "Limits":
+        """Limits of size."""
+        return Limits(
+            self.max_bytes, self.max_ratio, "; raise --max-bytes to read it", "; raise --max-ratio to read it"
+        )
 
 
+@dataclass(frozen=True)
+class Limits:
+    """Limits of what is read from a file, which is trusted in nothing that it says about its own size.
+
+    Attributes:
+        max_bytes: Decompressed bytes of a file, or of a row of a file that is read row by row.
+        max_ratio: Decompressed bytes for each compressed one, where they are more than `RATIO_FREE_BYTES`. The text of
+            a book repeated a thousand times has fewer, an archive bomb more.
+        raise_bytes: What to do about a larger file, for the message.
+        raise_ratio: What to do about a file with a larger ratio, for the message.
+    """
+
+    max_bytes: int = 256 * 2**20
+    max_ratio: int = 300
+    raise_bytes: str = ""
+    raise_ratio: str = "; decompress it to read it"
+
+    def check_bytes(self, size: int) -> None:
+        """Raise a ValueError if a file has too many bytes; the message lacks the subject."""
+        if size > self.max_bytes:
+            raise ValueError(
+                f"must have at most {self.max_bytes / 2**20:,.0f} MiB of content, got more{self.raise_bytes}"
+            )
+
+    def check_ratio(self, size: int, compressed: int) -> None:
+        """Raise a ValueError if a file expands to too many bytes; the message lacks the subject."""
+        if size > max(RATIO_FREE_BYTES, self.max_ratio * compressed):
+            raise ValueError(
+                f"must expand to at most {self.max_ratio:,} times its size, got more: an archive that fills "
+                f"the memory{self.raise_ratio}"
+            )
+
+
+RATIO_FREE_BYTES: Final = 16 * 2**20
+"""Decompressed bytes below which no ratio is refused."""
+DEFAULT_LIMITS = Limits()
+"""Limits of files that no setting raises."""
 DEFAULT_OPTIONS = ReadOptions()
 """Options of a call that names none."""

@@ -1,13 +1,21 @@
 """Reading of plain and compressed files, and strict decoding of text."""
 
+import bz2
 import gzip
 import io
+import lzma
 import sys
 import zlib
+from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
-from typing import IO, Protocol, cast
+from typing import IO, TYPE_CHECKING, Protocol, cast
 
+from sumpool.documents.document import DEFAULT_LIMITS, Limits
 from sumpool.errors import DataError
+from sumpool.io.pipes import open_input
+
+if TYPE_CHECKING:
+    from typing_extensions import Buffer
 
 if sys.version_info >= (3, 14):
     from compression import zstd as zstd
@@ -15,32 +23,95 @@ else:
     from backports import zstd as zstd
 
 COMPRESSIONS = (".gz", ".zst")
-READ_ERRORS = (OSError, EOFError, zlib.error, zstd.ZstdError)
+READ_ERRORS = (OSError, EOFError, zlib.error, zstd.ZstdError, lzma.LZMAError)
 """Exceptions raised by reading a file, including a damaged archive."""
 
 
-def open_bytes(path: Path) -> IO[bytes]:
-    """Open a file for reading bytes; `.gz` and `.zst` are decompressed.
+def open_bytes(path: Path, limits: Limits = DEFAULT_LIMITS) -> IO[bytes]:
+    """Open a file or a pipe for reading bytes; `.gz` and `.zst` are decompressed, within the ratio of the limits.
 
     Raises:
-        DataError: If the file is missing or not readable.
+        DataError: If the file is missing or not readable; or on reading, if it expands to too much.
     """
     try:
-        if path.suffix == ".gz":
-            return cast(IO[bytes], gzip.open(path))
-        if path.suffix == ".zst":
-            return cast(IO[bytes], zstd.open(path))
-        return path.open("rb")
+        file = open_input(path)
     except OSError as error:
         raise DataError(f"{path} must be a file that can be read, got: {error.strerror}; check the path") from error
+    return open_unpacked(file, path, limits) if path.suffix in COMPRESSIONS else file
 
 
-_GZIP, _ZSTD = b"\x1f\x8b", b"\x28\xb5\x2f\xfd"
+def open_unpacked(file: IO[bytes], path: Path, limits: Limits) -> IO[bytes]:
+    """Open a compressed file (gzip, Zstandard, bzip2 or xz, recognised by its first bytes) for reading its content.
+
+    Args:
+        file: The file, which is closed with the result.
+        path: Its path, for the error.
+        limits: Limits, of which the ratio counts.
+
+    Raises:
+        DataError: On reading, if the content is too large for the size of the file.
+    """
+    counted = _Counted(file)
+    buffered = io.BufferedReader(counted)
+    head = buffered.peek(len(_XZ))
+    kinds: tuple[tuple[bytes, Callable[[IO[bytes]], object]], ...] = (
+        (_GZIP, gzip.open), (_ZSTD, zstd.open), (_BZIP2, bz2.open), (_XZ, lzma.open),
+    )  # fmt: skip
+    unpack = next((unpack for magic, unpack in kinds if head.startswith(magic)), _BY_SUFFIX.get(path.suffix))
+    if unpack is None:
+        return buffered
+    return io.BufferedReader(_Unpacked(cast(IO[bytes], unpack(buffered)), counted, path, limits), _CHUNK)
+
+
+class _Counted(io.RawIOBase):
+    """Raw stream that counts the bytes that were read from a file."""
+
+    def __init__(self, file: IO[bytes]) -> None:
+        self._file = file
+        self.count = 0
+
+    def readable(self) -> bool:
+        return True
+
+    def readinto(self, buffer: "Buffer", /) -> int:
+        view = memoryview(buffer)
+        chunk = self._file.read(len(view))
+        view[: len(chunk)] = chunk
+        self.count += len(chunk)
+        return len(chunk)
+
+    def close(self) -> None:
+        self._file.close()
+        super().close()
+
+
+class _Unpacked(_Counted):
+    """Raw stream of decompressed bytes, as many as the bytes that were compressed allow."""
+
+    def __init__(self, file: IO[bytes], packed: _Counted, path: Path, limits: Limits) -> None:
+        super().__init__(file)
+        self._packed = packed
+        self._path = path
+        self._limits = limits
+
+    def readinto(self, buffer: "Buffer", /) -> int:
+        size = super().readinto(buffer)
+        try:
+            self._limits.check_ratio(self.count, self._packed.count)
+        except ValueError as error:
+            raise DataError(f"{self._path} {error}") from error
+        return size
+
+    def close(self) -> None:
+        super().close()
+        self._packed.close()
+
+
+_GZIP, _ZSTD, _BZIP2, _XZ = b"\x1f\x8b", b"\x28\xb5\x2f\xfd", b"BZh", b"\xfd7zXZ\0"
+_BY_SUFFIX: Mapping[str, Callable[[IO[bytes]], object]] = {".gz": gzip.open, ".zst": zstd.open}
 _CHUNK = 2**20
-_MAX_RATIO = 300
-"""Bytes of text per compressed byte; the text of a book repeated a thousand times has fewer, an archive bomb more."""
-_RATIO_FREE_BYTES = 16 * 2**20
-"""Decompressed bytes below which no ratio is refused."""
+_MAX_LAYERS = 3
+"""Compressions of one content; an archive may hold itself."""
 
 
 class ByteStream(Protocol):
@@ -50,38 +121,56 @@ class ByteStream(Protocol):
         """Read at most `size` bytes; none at the end."""
 
 
-def read_limited(stream: ByteStream, max_bytes: int) -> bytes:
+def read_limited(stream: ByteStream, limits: Limits) -> bytes:
     """Read a stream to its end, decompressing gzip and Zstandard recognised by their first bytes.
 
     Raises:
-        ValueError: If there are more than `max_bytes` bytes, or suspiciously many per compressed byte; the message
-            lacks the subject.
+        ValueError: If there are more bytes than the limits allow; the message lacks the subject.
         OSError, EOFError, zlib.error, zstd.ZstdError: If the stream is damaged, `READ_ERRORS`.
     """
-    content = _read_up_to(stream, max_bytes)
+    content = _read_up_to(stream, limits)
+    layers = 0
     while content.startswith((_GZIP, _ZSTD)):
+        layers += 1
+        if layers > _MAX_LAYERS:
+            raise ValueError(f"must be compressed at most {_MAX_LAYERS} times, got more; decompress it to read it")
         decompress = gzip.open if content.startswith(_GZIP) else zstd.open
         with cast(IO[bytes], decompress(io.BytesIO(content))) as file:
-            content = _read_up_to(file, max_bytes, len(content))
+            content = _read_up_to(file, limits, len(content))
     return content
 
 
-def _read_up_to(stream: ByteStream, max_bytes: int, compressed: int = 0) -> bytes:
+def _read_up_to(stream: ByteStream, limits: Limits, compressed: int | None = None) -> bytes:
     chunks: list[bytes] = []
     size = 0
     while chunk := stream.read(_CHUNK):
         chunks.append(chunk)
         size += len(chunk)
-        if size > max_bytes:
-            raise ValueError(
-                f"must have at most {max_bytes / 2**20:,.0f} MiB of content, got more; raise --max-bytes to read it"
-            )
-        if compressed and size > max(_RATIO_FREE_BYTES, _MAX_RATIO * compressed):
-            raise ValueError(
-                f"must expand to at most {_MAX_RATIO} times its size, got more: an archive that would fill the memory; "
-                "decompress it to read it"
-            )
+        limits.check_bytes(size)
+        if compressed is not None:
+            limits.check_ratio(size, compressed)
     return b"".join(chunks)
+
+
+def read_lines_limited(file: IO[bytes], limits: Limits, where: str) -> Iterator[bytes]:
+    """Read the lines of a file, none longer than the limits allow.
+
+    Args:
+        file: The file.
+        limits: Limits, of which the size counts.
+        where: Name of the file, for the error.
+
+    Raises:
+        DataError: If a line is longer.
+    """
+    number = 0
+    while line := file.readline(limits.max_bytes + 1):
+        number += 1
+        try:
+            limits.check_bytes(len(line))
+        except ValueError as error:
+            raise DataError(f"{where}:{number} {error}") from error
+        yield line
 
 
 def uncompressed_suffix(path: Path) -> str:

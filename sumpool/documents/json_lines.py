@@ -5,8 +5,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
+from sumpool.documents.document import DEFAULT_LIMITS, Limits
 from sumpool.documents.document import Reject as Reject
-from sumpool.documents.files import READ_ERRORS, decode, open_bytes
+from sumpool.documents.files import READ_ERRORS, decode, open_bytes, read_lines_limited
 from sumpool.errors import DataError
 from sumpool.io.bounded import parse_json
 
@@ -23,16 +24,16 @@ class Line:
     fields: dict[str, object]
 
 
-def read_lines(path: Path) -> Iterator[Line | Reject]:
+def read_lines(path: Path, limits: Limits = DEFAULT_LIMITS) -> Iterator[Line | Reject]:
     """Read a file line by line, ignoring blank lines.
 
     Raises:
-        DataError: If the file is missing or truncated.
+        DataError: If the file is missing or truncated, or exceeds a limit.
     """
-    with open_bytes(path) as file:
+    with open_bytes(path, limits) as file:
         number = 0
         try:
-            for number, content in enumerate(file, 1):
+            for number, content in enumerate(read_lines_limited(file, limits, str(path)), 1):
                 if content.strip():
                     yield read_line(f"{path}:{number}", content)
         except READ_ERRORS as error:

@@ -9,13 +9,14 @@ from typing import BinaryIO, Final, final
 from sumpool.documents.addresses import fetch, is_address
 from sumpool.documents.decoding import invisible_note
 from sumpool.documents.detection import ROW_KINDS, ROWS, detect_format
-from sumpool.documents.document import DEFAULT_OPTIONS, Document, ParsedDocument, ReadOptions
+from sumpool.documents.document import DEFAULT_OPTIONS, Document, Limits, ParsedDocument, ReadOptions
 from sumpool.documents.files import READ_ERRORS, read_limited, uncompressed_suffix
 from sumpool.documents.folders import files_of
 from sumpool.documents.formats import load_format
 from sumpool.documents.rows import json_line_documents, row_documents
 from sumpool.documents.sections import cut_back_matter, mark_contents
 from sumpool.errors import DataError
+from sumpool.io.pipes import open_input
 
 STDIN: Final = "-"
 """Argument that stands for standard input."""
@@ -41,7 +42,7 @@ def read_documents(
     """
     if name == STDIN:
         stream = stdin or sys.stdin.buffer
-        yield from _documents(STDIN, "", lambda: read_limited(stream, options.max_bytes), options)
+        yield from _documents(STDIN, "", lambda: read_limited(stream, options.limits), options)
     elif is_address(name):
         yield from _fetched_documents(name, options)
     elif Path(name).is_dir():
@@ -103,22 +104,21 @@ def _file_documents(path: Path, options: ReadOptions) -> Iterator[Document]:
         except DataError as error:
             yield Document(str(path), "", str(error))
     else:
-        yield from _documents(str(path), suffix, lambda: _read(path, options.max_bytes), options)
+        yield from _documents(str(path), suffix, lambda: _read(path, options.limits), options)
 
 
-def _read(path: Path, max_bytes: int) -> bytes:
+def _read(path: Path, limits: Limits) -> bytes:
     try:
-        file = path.open("rb")
-    except (OSError, ValueError) as error:
-        reason = error.strerror if isinstance(error, OSError) else error
-        raise DataError(f"{path} must be a file that can be read, got: {reason}; check the path") from error
+        file = open_input(path)
+    except OSError as error:
+        raise DataError(f"{path} must be a file that can be read, got: {error.strerror}; check the path") from error
     with file:
-        return read_limited(file, max_bytes)
+        return read_limited(file, limits)
 
 
 def _fetched_documents(address: str, options: ReadOptions) -> Iterator[Document]:
     try:
-        content, suffix = fetch(address, options.max_bytes)
+        content, suffix = fetch(address, options.limits)
     except DataError as error:
         yield Document(address, "", str(error))
     else:

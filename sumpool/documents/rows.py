@@ -8,7 +8,7 @@ from typing import IO, Any
 
 from sumpool.documents.decoding import decode_text, invisible_note
 from sumpool.documents.document import Document, ReadOptions
-from sumpool.documents.files import READ_ERRORS, open_bytes
+from sumpool.documents.files import READ_ERRORS, open_bytes, read_lines_limited
 from sumpool.documents.json_lines import DOCUMENT_FIELDS, ID_FIELDS, Line, Reject, guess_field, read_line, text_of
 from sumpool.errors import DataError
 from sumpool.text.cleaning import remove_invisible
@@ -46,18 +46,14 @@ def json_line_documents(path: Path, options: ReadOptions) -> Iterator[Document]:
     Raises:
         DataError: If the file is missing or truncated.
     """
-    with open_bytes(path) as file:
+    with open_bytes(path, options.limits) as file:
         yield from (_document(line, options) for line in _json_lines(str(path), file, options))
 
 
 def _json_lines(where: str, file: IO[bytes], options: ReadOptions) -> Iterator[Line | Reject]:
     number = 0
     try:
-        while content := file.readline(options.max_bytes + 1):
-            number += 1
-            if len(content) > options.max_bytes:
-                limit = f"{options.max_bytes / 2**20:,.0f} MiB"
-                raise DataError(f"{where}:{number} must have at most {limit}, got more; raise --max-bytes to read it")
+        for number, content in enumerate(read_lines_limited(file, options.limits, where), 1):
             if content.strip():
                 yield read_line(f"{where}:{number}", content)
     except READ_ERRORS as error:
@@ -72,6 +68,8 @@ def _parquet(where: str, content: bytes, options: ReadOptions) -> Iterator[Line 
     number = 0
     try:
         with parquet.ParquetFile(BufferReader(content), page_checksum_verification=True) as file:
+            groups = (file.metadata.row_group(index) for index in range(file.metadata.num_row_groups))
+            options.limits.check_ratio(sum(max(0, group.total_byte_size) for group in groups), len(content))
             present = file.schema_arrow.names
             wanted = (options.field, options.trained_field, *DOCUMENT_FIELDS, *ID_FIELDS, *_TITLE_FIELDS)
             names = [name for name in dict.fromkeys(wanted) if name in present] or present[:12]

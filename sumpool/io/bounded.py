@@ -43,7 +43,10 @@ _KINDS: Final = (
     (stat.S_ISFIFO, errno.EINVAL, "a named pipe"),
     (lambda mode: not stat.S_ISREG(mode), errno.EINVAL, "a device"),
 )
-_FLAGS = os.O_RDONLY | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_CLOEXEC", 0) | getattr(os, "O_BINARY", 0)
+READ_FLAGS: Final = (
+    os.O_RDONLY | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_CLOEXEC", 0) | getattr(os, "O_BINARY", 0)
+)
+"""Flags of opening a file for reading, without waiting for the writer of a named pipe."""
 
 
 @dataclass(frozen=True)
@@ -70,7 +73,7 @@ def open_regular(path: Path) -> IO[bytes]:
         OSError: If there is no such file, it cannot be read, or it is not a regular one.
     """
     try:
-        descriptor = os.open(path, _FLAGS)
+        descriptor = os.open(path, READ_FLAGS)
     except ValueError as error:  # a null character or a lone surrogate in the name
         raise OSError(errno.EINVAL, f"not a file name: {error}") from error
     mode = os.fstat(descriptor).st_mode

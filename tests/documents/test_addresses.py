@@ -7,6 +7,7 @@ import pytest
 
 import sumpool.documents.addresses
 from sumpool.documents.addresses import fetch, is_address
+from sumpool.documents.document import Limits
 from sumpool.documents.read import read_documents
 from sumpool.errors import DataError
 
@@ -60,9 +61,9 @@ def test_addresses_are_recognised() -> None:
 
 
 def test_content_type_and_path_name_the_format(server: str) -> None:
-    assert fetch(f"{server}/a.md", 100) == (b"\xef\xbb\xbf# Title\n\nText.", ".md")
-    assert fetch(f"{server}/page", 100) == (b"# Title\n\nText.", ".md")
-    assert fetch(f"{server}/wrong", 100) == (b"Text.", "")
+    assert fetch(f"{server}/a.md", Limits(100)) == (b"\xef\xbb\xbf# Title\n\nText.", ".md")
+    assert fetch(f"{server}/page", Limits(100)) == (b"# Title\n\nText.", ".md")
+    assert fetch(f"{server}/wrong", Limits(100)) == (b"Text.", "")
 
 
 def test_address_is_a_document(server: str) -> None:
@@ -85,24 +86,24 @@ def test_address_is_a_document(server: str) -> None:
 )
 def test_other_answers_are_errors(server: str, path: str, message: str) -> None:
     with pytest.raises(DataError, match=f"{server}{path} {message}"):
-        fetch(server + path, 1000)
+        fetch(server + path, Limits(1000))
 
 
 def test_slow_answers_are_errors(server: str, monkeypatch: pytest.MonkeyPatch) -> None:
     with pytest.raises(DataError, match=r"must answer in 0.2 seconds, got: .*timed out; try again later"):
-        fetch(f"{server}/slow", 100, timeout=0.2)
+        fetch(f"{server}/slow", Limits(100), timeout=0.2)
     monkeypatch.setattr(sumpool.documents.addresses, "TOTAL_SECONDS", -1.0)
     with pytest.raises(DataError, match=r"must answer in 20 seconds, got: only a part after -1 seconds"):
-        fetch(f"{server}/page", 100)
+        fetch(f"{server}/page", Limits(100))
 
 
 @pytest.mark.parametrize("address", ["http://nowhere.invalid/", "http://127.0.0.1:1/"])
 def test_missing_network_is_named(address: str) -> None:
     with pytest.raises(DataError, match=r"must be an address that answers, got: .*; it needs a network"):
-        fetch(address, 100)
+        fetch(address, Limits(100))
 
 
 @pytest.mark.parametrize("address", ["http://", "http://[::1/", "http://a b/"])
 def test_invalid_address_is_named(address: str) -> None:
     with pytest.raises(DataError, match="must be"):
-        fetch(address, 100)
+        fetch(address, Limits(100))

@@ -1,9 +1,22 @@
+import bz2
 import gzip
+import io
+import lzma
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
-from sumpool.documents.files import decode, open_bytes, uncompressed_suffix, zstd
+from sumpool.documents.document import Limits, ReadOptions
+from sumpool.documents.files import (
+    decode,
+    open_bytes,
+    open_unpacked,
+    read_limited,
+    read_lines_limited,
+    uncompressed_suffix,
+    zstd,
+)
 from sumpool.errors import DataError
 
 
@@ -32,3 +45,65 @@ def test_decoding_is_strict() -> None:
         decode(b"a\xe9")
     with pytest.raises(ValueError, match="must be text, got a null character at position 2"):
         decode(b"ab\0c")
+
+
+def bomb(compress: Callable[[bytes], bytes], size: int = 32 * 2**20) -> bytes:
+    return compress(bytes(size))
+
+
+PACKERS: dict[str, Callable[[bytes], bytes]] = {".gz": gzip.compress, ".zst": zstd.compress}
+
+
+@pytest.mark.parametrize("suffix", list(PACKERS))
+def test_an_archive_that_expands_to_too_much_is_an_error(tmp_path: Path, suffix: str) -> None:
+    path = tmp_path / f"bomb.jsonl{suffix}"
+    path.write_bytes(bomb(PACKERS[suffix]))
+    with (
+        pytest.raises(
+            DataError, match=rf"bomb\.jsonl{suffix} must expand to at most 300 times its size, got more.*; ask"
+        ),
+        open_bytes(path, Limits(raise_ratio="; ask")) as file,
+    ):
+        file.read()
+    with open_bytes(path, Limits(max_ratio=100_000)) as file:
+        assert len(file.read()) == 32 * 2**20
+    path.write_bytes(bomb(PACKERS[suffix], 16 * 2**20))
+    with open_bytes(path) as file:
+        assert len(file.read()) == 16 * 2**20
+
+
+@pytest.mark.parametrize("pack", [bz2.compress, lzma.compress, gzip.compress, zstd.compress])
+def test_compression_is_recognised_by_content(tmp_path: Path, pack: Callable[[bytes], bytes]) -> None:
+    path = tmp_path / "archive"
+    path.write_bytes(pack(b"content"))
+    with open_unpacked(path.open("rb"), path, Limits()) as file:
+        assert file.read() == b"content"
+    path.write_bytes(bomb(pack))
+    bombed, message = open_unpacked(path.open("rb"), path, Limits()), "archive must expand to at most 300 times"
+    with bombed as file, pytest.raises(DataError, match=message):
+        file.read()
+
+
+def test_an_archive_in_many_archives_is_an_error() -> None:
+    content = b"text"
+    for _ in range(3):
+        content = gzip.compress(content)
+    assert read_limited(io.BytesIO(content), Limits()) == b"text"
+    with pytest.raises(ValueError, match="must be compressed at most 3 times, got more"):
+        read_limited(io.BytesIO(gzip.compress(content)), Limits())
+
+
+def test_streams_are_limited_in_size_and_ratio() -> None:
+    with pytest.raises(ValueError, match="must have at most 1 MiB of content, got more; raise --max-bytes to read it"):
+        read_limited(io.BytesIO(bytes(2**20 + 1)), ReadOptions(max_bytes=2**20).limits)
+    with pytest.raises(ValueError, match=r"must expand to at most 300 times its size, got more.*; raise --max-ratio"):
+        read_limited(io.BytesIO(bomb(gzip.compress)), ReadOptions().limits)
+    assert len(read_limited(io.BytesIO(bomb(gzip.compress)), ReadOptions(max_ratio=2000).limits)) == 32 * 2**20
+
+
+def test_a_long_line_is_an_error() -> None:
+    file = io.BytesIO(b"one\n" + bytes(20) + b"\n")
+    lines = read_lines_limited(file, Limits(10, raise_bytes="; ask"), "x.csv")
+    assert next(lines) == b"one\n"
+    with pytest.raises(DataError, match=r"x\.csv:2 must have at most 0 MiB of content, got more; ask"):
+        next(lines)

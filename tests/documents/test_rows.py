@@ -28,7 +28,9 @@ def test_json_lines_have_titles_and_notes(tmp_path: Path) -> None:
 def test_long_line_is_an_error(tmp_path: Path) -> None:
     path = tmp_path / "x.jsonl"
     path.write_text('{"text": "' + "x" * 100)
-    with pytest.raises(DataError, match=r"x.jsonl:1 must have at most 0 MiB, got more; raise --max-bytes to read it"):
+    with pytest.raises(
+        DataError, match=r"x.jsonl:1 must have at most 0 MiB of content, got more; raise --max-bytes to read it"
+    ):
         list(json_line_documents(path, ReadOptions(max_bytes=50)))
 
 

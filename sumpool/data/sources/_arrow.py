@@ -33,6 +33,12 @@ def read_batches(batches: Iterable[Any], names: Sequence[str], where: str, start
             number += 1
 
 
+def unpacked_bytes(metadata: Any) -> int:  # noqa: ANN401 - pyarrow is untyped
+    """Return the uncompressed size of the columns of a Parquet file, by its metadata."""
+    groups = (metadata.row_group(number) for number in range(metadata.num_row_groups))
+    return sum(max(0, group.total_byte_size) for group in groups)
+
+
 def first_line(error: Exception) -> str:
     """Return the first line of an error of pyarrow, whose further lines are advice to programmers."""
     return str(error).partition("\n")[0]

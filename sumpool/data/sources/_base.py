@@ -7,6 +7,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
 
+from pydantic import Field
+
+from sumpool.documents.document import Limits
 from sumpool.documents.document import Reject as Reject
 from sumpool.settings import Settings
 
@@ -44,6 +47,20 @@ class SourceConfig(Settings, ABC):
     """Settings of a source."""
 
     kind: str
+    max_bytes: int = Field(256 * 2**20, ge=1)
+    """Largest row, or file of a folder or an archive, in bytes after decompression."""
+    max_ratio: int = Field(300, ge=1)
+    """Most decompressed bytes of a file for each compressed one."""
+
+    @property
+    def limits(self) -> Limits:
+        """Limits of what is read from a file."""
+        return Limits(
+            self.max_bytes,
+            self.max_ratio,
+            "; raise data.source.max_bytes to read it",
+            "; raise data.source.max_ratio to read it",
+        )
 
     @abstractmethod
     def rows(self) -> Iterator[Example | Reject]:

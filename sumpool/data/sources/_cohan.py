@@ -31,7 +31,7 @@ class CohanSourceConfig(SourceConfig, ABC):
             DataError: If a file is missing or truncated.
         """
         for path, split in list(self._split_files()):
-            for line in read_lines(path):
+            for line in read_lines(path, self.limits):
                 yield line if isinstance(line, Reject) else _row(line, split)
 
     def files(self) -> Iterator[Path]:

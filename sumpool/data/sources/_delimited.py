@@ -8,7 +8,8 @@ from typing import IO, Self
 
 from sumpool.data.sources._base import Fields
 from sumpool.data.sources._fields import FieldsSourceConfig
-from sumpool.documents.files import READ_ERRORS, decode, open_bytes
+from sumpool.documents.document import DEFAULT_LIMITS, Limits
+from sumpool.documents.files import READ_ERRORS, decode, open_bytes, read_lines_limited
 from sumpool.documents.json_lines import Line, Reject
 from sumpool.errors import DataError
 
@@ -34,7 +35,7 @@ class DelimitedSourceConfig(FieldsSourceConfig, ABC):
         Raises:
             DataError: If the file cannot be read, or lacks a column.
         """
-        header = read_header(path, self.separator(), quotes=self.quotes)
+        header = read_header(path, self.separator(), quotes=self.quotes, limits=self.limits)
         other = [mark for mark in SEPARATORS if len(header) == 1 and mark in header[0]]
         if other:
             raise DataError(
@@ -50,8 +51,8 @@ class DelimitedSourceConfig(FieldsSourceConfig, ABC):
             DataError: If the file is missing or truncated, or its header cannot be read.
         """
         del fields
-        with open_bytes(path) as file:
-            rows = _Rows(path, file, self.separator(), quotes=self.quotes)
+        with open_bytes(path, self.limits) as file:
+            rows = _Rows(path, file, self.separator(), quotes=self.quotes, limits=self.limits)
             header = _header(rows, path)
             for where, cells in rows:
                 if isinstance(cells, str):
@@ -62,14 +63,14 @@ class DelimitedSourceConfig(FieldsSourceConfig, ABC):
                     yield Reject(where, f"must have {len(header)} cells like the header, got {len(cells)}")
 
 
-def read_header(path: Path, separator: str, *, quotes: bool = True) -> Sequence[str]:
+def read_header(path: Path, separator: str, *, quotes: bool = True, limits: Limits = DEFAULT_LIMITS) -> Sequence[str]:
     """Return the column names of a file; empty if the file is.
 
     Raises:
         DataError: If the file or its header cannot be read, or a name is repeated.
     """
-    with open_bytes(path) as file:
-        return _header(_Rows(path, file, separator, quotes=quotes), path)
+    with open_bytes(path, limits) as file:
+        return _header(_Rows(path, file, separator, quotes=quotes, limits=limits), path)
 
 
 def _header(rows: "_Rows", path: Path) -> Sequence[str]:
@@ -85,9 +86,9 @@ def _header(rows: "_Rows", path: Path) -> Sequence[str]:
 class _Rows:
     """Iterator over the rows of a file: location and cells, or location and the reason why there are none."""
 
-    def __init__(self, path: Path, file: IO[bytes], separator: str, *, quotes: bool) -> None:
+    def __init__(self, path: Path, file: IO[bytes], separator: str, *, quotes: bool, limits: Limits) -> None:
         self._path = path
-        self._file = file
+        self._lines = read_lines_limited(file, limits, str(path))
         self._line = 0
         self._fault = ""
         csv.field_size_limit(max(MAX_CELL, csv.field_size_limit()))  # a setting of the process, which only grows
@@ -117,7 +118,7 @@ class _Rows:
 
     def _decoded_lines(self) -> Iterator[str]:
         """Decode line by line; an undecodable line is read in part, and its row becomes a fault."""
-        for content in self._file:
+        for content in self._lines:
             self._line += 1
             try:
                 yield decode(content)

@@ -3,21 +3,19 @@
 An archive is streamed and never extracted to disk, so member names cannot cause path traversal.
 """
 
-import gzip
-import io
 import re
 import tarfile
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Literal
+from typing import IO, Literal
 
-from sumpool.documents.files import READ_ERRORS
+from sumpool.documents.document import DEFAULT_LIMITS, Limits
+from sumpool.documents.files import READ_ERRORS, open_unpacked, read_limited
 from sumpool.errors import DataError
+from sumpool.io.bounded import open_regular
 
 _NAME = re.compile(r"(?:.*/)?rfc(\d+)\.(json|txt(?:\.gz)?)")
-_MAX_BYTES = 64 * 2**20
-"""Bytes read of a file; the longest RFC has 3 million."""
 
 
 @dataclass(frozen=True)
@@ -29,45 +27,49 @@ class File:
     content: bytes
 
 
-def series_files(path: Path, kind: Literal["json", "txt"]) -> Iterator[File]:
+def series_files(path: Path, kind: Literal["json", "txt"], limits: Limits = DEFAULT_LIMITS) -> Iterator[File]:
     """Read all metadata or all texts one at a time: a folder by number, an archive in member order.
 
     Raises:
-        DataError: If the path is neither a folder nor an archive of RFCs, or a file in it is damaged.
+        DataError: If the path is neither a folder nor an archive of RFCs, or a file in it is damaged or too large.
     """
-    number = 0
+    last = 0
     try:
-        for number, where, content in _in_folder(path, kind) if path.is_dir() else _in_archive(path, kind):
+        files = _in_folder(path, kind) if path.is_dir() else _in_archive(path, kind, limits)
+        for number, where, file in files:
+            try:
+                stream = open_unpacked(file, Path(where), limits) if where.endswith(".gz") else file
+                content = read_limited(stream, limits)
+            except ValueError as error:
+                raise DataError(f"{where} {error}") from error
             yield File(number, where, content)
+            last = number
     except (*READ_ERRORS, tarfile.TarError) as error:
         raise DataError(
             f"{path} must be a folder or a .tar.xz archive with rfcN.txt and rfcN.json files, got: {error} "
-            f"{f'after RFC {number}' if number else ''}; docs/rfc.md says how to get the series"
+            f"{f'after RFC {last}' if last else ''}; docs/rfc.md says how to get the series"
         ) from error
 
 
-def _in_folder(path: Path, kind: str) -> Iterator[tuple[int, str, bytes]]:
-    for number, file in sorted((number, file) for file in path.iterdir() if (number := _number(file.name, kind))):
-        content = file.read_bytes()
-        yield number, str(file), _decompress(content) if file.suffix == ".gz" else content
+def _in_folder(path: Path, kind: str) -> Iterator[tuple[int, str, IO[bytes]]]:
+    for number, name in sorted((number, name) for name in path.iterdir() if (number := _number(name.name, kind))):
+        with open_regular(name) as file:
+            yield number, str(name), file
 
 
-def _in_archive(path: Path, kind: str) -> Iterator[tuple[int, str, bytes]]:
-    with tarfile.open(path, "r|*") as archive:
+def _in_archive(path: Path, kind: str, limits: Limits) -> Iterator[tuple[int, str, IO[bytes]]]:
+    with (
+        open_unpacked(open_regular(path), path, limits) as unpacked,
+        tarfile.open(fileobj=unpacked, mode="r|") as archive,
+    ):
         for member in archive:
             number = _number(member.name, kind)
             file = archive.extractfile(member) if number and member.isfile() else None
             if number and file:
-                content = file.read(_MAX_BYTES)
-                yield number, f"{path}: {member.name}", _decompress(content) if member.name.endswith(".gz") else content
+                yield number, f"{path}: {member.name}", file
 
 
 def _number(name: str, kind: str) -> int | None:
     """Return the RFC number in a file name of the given kind; None for other names."""
     match = _NAME.fullmatch(name)
     return int(match[1]) if match and match[2].startswith(kind) else None
-
-
-def _decompress(content: bytes) -> bytes:
-    with gzip.open(io.BytesIO(content)) as file:
-        return file.read(_MAX_BYTES)

@@ -12,6 +12,7 @@ from pydantic import Field
 from sumpool.data.sources._base import SPLITS, Example, Reject, SourceConfig, Split, hash_split
 from sumpool.documents.files import READ_ERRORS, decode
 from sumpool.errors import DataError
+from sumpool.io.bounded import read_regular
 
 _DOCUMENT = ".txt"
 _SUMMARY = ".summary.txt"
@@ -47,7 +48,7 @@ class FolderSourceConfig(SourceConfig):
         for suffix in (_DOCUMENT, _SUMMARY):
             file = self.path / f"{stem}{suffix}"
             try:
-                text = decode(file.read_bytes())
+                text = decode(read_regular(file, self.max_bytes))
             except FileNotFoundError:
                 return Reject(str(self.path / stem), f"must have both {_DOCUMENT} and {_SUMMARY}, got no {file.name}")
             except (*READ_ERRORS, ValueError) as error:

@@ -42,7 +42,7 @@ class RfcSourceConfig(SourceConfig):
         """
         series: dict[int, _Metadata] = {}
         excluded: set[int] = set()
-        for file in series_files(self._folder(), "json"):
+        for file in series_files(self._folder(), "json", self.limits):
             metadata = _metadata(file)
             if isinstance(metadata, Reject):
                 excluded.add(file.number)
@@ -50,7 +50,7 @@ class RfcSourceConfig(SourceConfig):
             else:
                 series[file.number] = metadata
         excluded |= _revisions_of_held_out(series)
-        for file in series_files(self._folder(), "txt"):
+        for file in series_files(self._folder(), "txt", self.limits):
             row = None if file.number in excluded else self._row(file, series.pop(file.number, None))
             if row:
                 yield row

@@ -36,7 +36,7 @@ def parse(content: bytes, options: ReadOptions) -> ParsedDocument:
             lacks the subject.
         DataError: If lxml is not installed.
     """
-    archive = DocumentArchive(content, "DOCX", options.max_bytes)
+    archive = DocumentArchive(content, "DOCX", options.limits)
     main = _main_part(archive)
     body = child(archive.xml(main), "body")
     if body is None:

@@ -67,7 +67,7 @@ def parse(content: bytes, options: ReadOptions) -> ParsedDocument:
             subject.
         DataError: If lxml is not installed.
     """
-    archive = DocumentArchive(content, "EPUB", options.max_bytes)
+    archive = DocumentArchive(content, "EPUB", options.limits)
     _check_encryption(archive)
     book = _read_package(archive)
     blocks: list[TextBlock] = []

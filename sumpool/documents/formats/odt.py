@@ -38,7 +38,7 @@ def parse(content: bytes, options: ReadOptions) -> ParsedDocument:
             subject.
         DataError: If lxml is not installed.
     """
-    archive = DocumentArchive(content, "ODT", options.max_bytes)
+    archive = DocumentArchive(content, "ODT", options.limits)
     _check_encryption(archive)
     root = archive.xml("content.xml")
     body = next((element for element in root.iter() if local_name(element.tag) == "text" and _is_body(element)), None)

@@ -10,16 +10,15 @@ import zlib
 from io import BytesIO
 from typing import TYPE_CHECKING, Final
 
+from sumpool.documents.document import Limits
 from sumpool.documents.formats import missing_library
 
 if TYPE_CHECKING:
     from lxml.etree import _Element
 
-_MAX_RATIO: Final = 300
-"""Bytes that a document may unpack to per byte of the archive."""
-_RATIO_FREE_BYTES: Final = 16 * 2**20
-"""Unpacked bytes below which every ratio is read."""
 _MAX_PARTS: Final = 20_000
+_PART_ENTRY: Final = b"PK\x01\x02"
+"""First bytes of the entry of a part in the directory of an archive."""
 _DAMAGE: Final = (
     zipfile.BadZipFile, zlib.error, NotImplementedError, RuntimeError, EOFError, OSError, struct.error, ValueError,
 )  # fmt: skip
@@ -37,7 +36,7 @@ class DocumentArchive:
         names: Names of the parts.
     """
 
-    def __init__(self, content: bytes, format_name: str, max_bytes: int) -> None:
+    def __init__(self, content: bytes, format_name: str, limits: Limits) -> None:
         """Open an archive.
 
         Raises:
@@ -47,6 +46,7 @@ class DocumentArchive:
         self.format_name = format_name
         if content.startswith(_COMPOUND_FILE):
             raise ValueError(_compound_message(content, format_name))
+        require_few_parts(content)
         try:
             self._zip = zipfile.ZipFile(BytesIO(content))
         except _DAMAGE as error:
@@ -54,7 +54,9 @@ class DocumentArchive:
                 f"must be a complete {format_name} file, got a damaged one: {error}; get it again"
             ) from error
         parts = self._zip.infolist()
-        self._check_size(sum(part.file_size for part in parts), len(parts), len(content), max_bytes)
+        unpacked = sum(part.file_size for part in parts)
+        limits.check_bytes(unpacked)
+        limits.check_ratio(unpacked, len(content))
         self.names = frozenset(part.filename for part in parts)
 
     def read(self, name: str) -> bytes:
@@ -106,15 +108,16 @@ class DocumentArchive:
         titles = [element for element in self.xml(name).iter() if local_name(element.tag) == "title"]
         return " ".join("".join(str(text) for text in titles[0].itertext()).split()) if titles else ""
 
-    def _check_size(self, unpacked: int, parts: int, packed: int, max_bytes: int) -> None:
-        """Raise ValueError if the parts are too many or too large."""
-        if parts > _MAX_PARTS:
-            raise ValueError(f"must have at most {_MAX_PARTS:,} parts, got {parts:,}")
-        if unpacked > max_bytes:
-            size = f"{unpacked / 2**20:,.0f} MiB"
-            raise ValueError(f"must unpack to at most {max_bytes / 2**20:,.0f} MiB, got {size}")
-        if unpacked > max(_RATIO_FREE_BYTES, _MAX_RATIO * packed):
-            raise ValueError(f"must unpack to at most {_MAX_RATIO} times its size, got {unpacked // packed:,} times")
+
+def require_few_parts(content: bytes) -> None:
+    """Check the number of parts of an archive before its directory is parsed, which takes half a kilobyte for each.
+
+    Raises:
+        ValueError: If there are too many; the message lacks the subject.
+    """
+    count = content.count(_PART_ENTRY)
+    if count > _MAX_PARTS:
+        raise ValueError(f"must have at most {_MAX_PARTS:,} parts, got {count:,}")
 
 
 def part_name(base: str, reference: str) -> str:

@@ -49,6 +49,15 @@ def test_compressed_files_are_read(tmp_path: Path, suffix: str) -> None:
         rows(path)
 
 
+def test_files_that_expand_to_too_much_and_long_lines_are_errors(tmp_path: Path) -> None:
+    path = write(tmp_path / "x.csv.gz", gzip.compress(b"id,text,summary\n" + b"1,Text.,Short.\n" * 4_000_000))
+    with pytest.raises(DataError, match=r"must expand to at most 30 times its size, .*; raise data\.source\.max_ratio"):
+        rows(path, max_ratio=30)
+    path = write(tmp_path / "x.csv", f"id,text,summary\n1,{'word ' * 100},Short.\n")
+    with pytest.raises(DataError, match=r"x\.csv:2 must have at most 0 MiB .*; raise data\.source\.max_bytes"):
+        rows(path, max_bytes=100)
+
+
 def test_cells_longer_than_the_default_limit_are_read(tmp_path: Path) -> None:
     long = "word " * 100_000
     assert rows(write(tmp_path / "x.csv", f"id,text,summary\n1,{long},Short.\n")) == [

@@ -1,3 +1,4 @@
+import gzip
 import json
 from pathlib import Path
 
@@ -16,6 +17,13 @@ def write(path: Path, *rows: object) -> Path:
 
 def row(name: object = "a", document: object = "A document.", summary: object = "A summary.") -> dict[str, object]:
     return {"id": name, "document": document, "summary": summary}
+
+
+def test_files_that_expand_to_too_much_are_errors(tmp_path: Path) -> None:
+    path = tmp_path / "x.jsonl.gz"
+    path.write_bytes(gzip.compress(bytes(32 * 2**20)))
+    with pytest.raises(DataError, match=r"x\.jsonl\.gz must expand to at most 300 times its size, got more"):
+        list(JsonlSourceConfig(path=path).rows())
 
 
 def test_files_per_split_are_read(tmp_path: Path) -> None:

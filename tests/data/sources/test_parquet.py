@@ -10,6 +10,7 @@ from pydantic import ValidationError
 
 from sumpool.data.sources._base import Example, Reject
 from sumpool.data.sources.parquet import ParquetSourceConfig
+from sumpool.documents.read import read_documents
 from sumpool.errors import DataError, RecipeError
 
 Row = dict[str, Any]
@@ -23,6 +24,18 @@ def write(path: Path, *rows: Row, group: int = 3) -> Path:
 
 def row(name: object = "a", document: object = "A document.", summary: object = "A summary.") -> Row:
     return {"id": name, "document": document, "summary": summary}
+
+
+def test_a_file_that_expands_to_too_much_is_an_error(tmp_path: Path) -> None:
+    path = tmp_path / "x.parquet"
+    table = pa.Table.from_pylist([row(document="a" * 2**25)])
+    pq.write_table(table, path, compression="zstd", use_dictionary=False)
+    with pytest.raises(DataError, match=r"x\.parquet must expand to at most 300 times its size, got more"):
+        list(ParquetSourceConfig(path=path).rows())
+    (document,) = ParquetSourceConfig(path=path, max_ratio=100_000).rows()
+    assert isinstance(document, Example)
+    (failed,) = read_documents(str(path))
+    assert "must expand to at most 300 times its size" in failed.error
 
 
 def test_files_per_split_are_reads(tmp_path: Path) -> None:

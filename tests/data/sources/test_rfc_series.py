@@ -6,6 +6,7 @@ from pathlib import Path
 import pytest
 
 from sumpool.data.sources._rfc_series import series_files
+from sumpool.documents.document import Limits
 from sumpool.errors import DataError
 
 
@@ -55,6 +56,20 @@ def test_archive_is_not_extracted_to_disk(tmp_path: Path) -> None:
             packed.addfile(entry, io.BytesIO(b"x"))
     assert [file.number for file in series_files(path, "txt")] == [2, 3]
     assert sorted(file.name for file in tmp_path.rglob("*")) == ["in", "x.tar"]
+
+
+def test_archives_that_expand_to_too_much_are_errors(tmp_path: Path) -> None:
+    bomb = {"rfc1.txt": bytes(32 * 2**20)}
+    path = archive(tmp_path / "x.tar.xz", bomb)
+    with pytest.raises(DataError, match=r"x\.tar\.xz must expand to at most 300 times its size, got more"):
+        list(series_files(path, "txt"))
+    (tmp_path / "rfc1.txt.gz").write_bytes(gzip.compress(bomb["rfc1.txt"]))
+    with pytest.raises(DataError, match=r"rfc1\.txt\.gz must expand to at most 300 times its size, got more"):
+        list(series_files(tmp_path, "txt"))
+    (tmp_path / "rfc1.txt.gz").unlink()
+    (tmp_path / "rfc1.txt").write_bytes(bytes(20))
+    with pytest.raises(DataError, match=r"rfc1\.txt must have at most 0 MiB of content, got more"):
+        list(series_files(tmp_path, "txt", Limits(10)))
 
 
 @pytest.mark.parametrize("content", [b"no archive", None])
