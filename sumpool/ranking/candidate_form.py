@@ -4,7 +4,7 @@ In texts without structure, sentences come with those that they refer to.
 """
 
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Sequence, Set
 from typing import Final
 
 from sumpool.core.decoding.length_limits import LengthTarget
@@ -28,9 +28,16 @@ _SENTENCE_STARTS = "\"'([\u201c\u2018\u00ab\u201e\uff08\u300c"
 """Punctuation that a sentence begins with."""
 _LABEL = re.compile(r"(?:abstract|summary)(?:\s*[:.\u2013\u2014-])?\s+(?=(?-i:[A-Z]\w* [a-z]))", re.IGNORECASE)
 """Heading at the beginning of the first paragraph."""
+_DESCRIPTION = re.compile(
+    r"(?:An? |The )?(?:[\w-]+,? ){1,6}(?:librar(?:y|ies)|utilit(?:y|ies)|packages?|tools?|programs?|modules?|framework"
+    r"|script|plugin|extension|collection|wrapper|parser|toolkit|implementation|client|interface) "
+    r"(?:for|to|that|which|with|of)\b"
+    r"|(?:Build|Compute|Convert|Create|Extract|Find|Generate|Manage|Parse|Process|Read|Render|Write)s? "
+)
+"""Description of a program without its name, by a noun or a verb."""
 _REPEATED = re.compile(r"([A-Z]\w{3,}) (?=\1 )")
 """Heading at the beginning of a sentence that begins with the same word."""
-_REMARK = re.compile(r"\s*\((?:see|cf\.?|siehe|vgl\.?|voir|v\u00e9ase|\u0441\u043c\.)\s[^()]*\)")
+_REMARK = re.compile(r"\s*\((?:see|cf\.?|siehe|vgl\.?|laut|voir|v\u00e9ase|\u0441\u043c\.)\s[^()]*\)")
 """Reference in brackets."""
 _MAX_LABELLED = 5
 """Sentences of a document in which its abstract begins."""
@@ -118,6 +125,20 @@ def without_label(text: str, place: int) -> str:
     text = _REMARK.sub("", text)
     text = _REPEATED.sub("", text)
     return _LABEL.sub("", text, count=1) if place <= _MAX_LABELLED and _LABEL.match(text) else text
+
+
+def with_subject(text: str, heading: str, names: Set[str], place: int) -> str:
+    """Return the first sentence of a section with the heading before it if it does not name what it describes.
+
+    Args:
+        text: The sentence, in English.
+        heading: Heading of its section.
+        names: Lower-case words of the title and the file's name; a heading that is one of them is the subject.
+        place: Index of the sentence among the sentences of prose, from 1.
+    """
+    description = _DESCRIPTION.match(text) if place == 1 or heading.lower() in names else None
+    lacks_subject = description is not None and not _VERB.search(description[0])
+    return f"{heading}: {text}" if lacks_subject and heading.lower() not in text.lower() else text
 
 
 def is_part(sentence: SourceSentence, following: SourceSentence, is_first: bool) -> bool:

@@ -11,7 +11,7 @@ from typing import Final
 
 from sumpool.documents.document import Document
 from sumpool.documents.source_sentences import SourceSentence
-from sumpool.ranking.candidate_form import is_part, licence_term, without_label
+from sumpool.ranking.candidate_form import is_part, licence_term, with_subject, without_label
 from sumpool.ranking.genres import Genre, change_text, document_title, file_stem, latest_end, with_releases
 from sumpool.ranking.openings import SENTENCE_ENDS, describes_term, full_stop, introduces, is_about_part, name_line
 from sumpool.ranking.questions import answers, with_questions
@@ -132,9 +132,10 @@ def _find(
             if is_first or previous is None or previous.index != index - 1:
                 continue
             predecessor = len(candidates) - 1
+        is_opening = sentences[index - 1].kind == "heading" and language == ENGLISH and index > 0
         candidates.append(
             CandidateSentence(
-                text,
+                with_subject(text, section.heading, names, place) if is_opening else text,
                 index,
                 place,
                 section.heading,

@@ -32,8 +32,11 @@ _MIN_CHANGES = 3
 """List items of the latest release below which those of the release before count too."""
 _NUMBER = re.compile(r"v?(?=\d+\.\d)")
 _MARKS = re.compile(r"[\[\]*=#`]+|\(https?:[^)]*\)")
-_COMPONENT = re.compile(r"^(?:#\d+:? )?(?:[\w./+-]{1,20}(?:, ?[\w./+-]{1,20})?: (?=[A-Z]))?")
-_ISSUES = re.compile(r"\s*[(\[](?=[^)\]]*\d)[\w#.,/ +-]{2,60}[)\]](?=\.?$)")
+_COMPONENT = re.compile(
+    r"^(?:(?:NEW|CHANGED?|FIX(?:ED)?|ADDED|REMOVED)\b:? )?(?:#\d+:? )?"
+    r"(?:[\w./+-]{1,20}(?:, ?[\w./+-]{1,20})?: (?=[A-Z]))?"
+)
+_ISSUES = re.compile(r"\s*(?:\bBug )?#\d+$|\s*[(\[](?=[^)\]]*\d)[\w#.,/ +-]{2,60}[)\]](?=\.?$)")
 
 
 def document_title(document: Document) -> str:
@@ -94,9 +97,12 @@ def with_releases(
     candidates: "Sequence[CandidateSentence]", sentences: Sequence[SourceSentence]
 ) -> "list[CandidateSentence]":
     """Return changes with the name of their release as their section ("Version 2.1"); empty before the first."""
-    names: list[str] = [""]
+    names, is_named = [""], False
     for sentence in sentences:
-        names.append(_release_name(sentence.text) if is_release(sentence) else names[-1])
+        is_date = is_named and sentence.kind == "paragraph"  # below the heading with the version
+        is_new = is_release(sentence) and not is_date
+        names.append(_release_name(sentence.text) if is_new else names[-1])
+        is_named = is_new
     return [replace(candidate, section=names[candidate.index]) for candidate in candidates]
 
 

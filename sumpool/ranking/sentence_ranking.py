@@ -31,7 +31,7 @@ _LEAD, _LEAD_OF_LICENCE, _LEAD_SENTENCES = 2.5, 1.0, 5.0
 """Weight of the lead, which declines with the number of sentences before."""
 _EARLY, _EARLY_SHARE = 1.5, 0.15
 """Weight of an early sentence, which declines with the share of the document before it."""
-_TITLE, _SECTION, _HEADINGS, _GRANT, _TERMS = 1.5, 0.6, 0.3, 1.5, 0.7
+_TITLE, _SECTION, _HEADINGS, _GRANT, _TERMS, _DUTY = 1.5, 0.6, 0.3, 1.5, 0.7, 1.0
 _INTRODUCTION, _DETAILS, _CUE, _SUBJECT, _DEFINITION, _NAME_LINE = 1.0, -0.8, 1.2, 0.6, 2.0, 4.0
 _FIRST_OF_SECTION, _FIRST_OF_BLOCK, _LIST_ITEM = 0.5, 0.2, -0.5
 _FRAME_START, _FRAME_END = 0.3, 0.08
@@ -48,9 +48,11 @@ _WHAT_IS = re.compile(r"(?:Q[:.] )?(?:what (?:is|are)|what's|was (?:ist|sind)|qu
 """Start of a question whose answer is a definition."""
 _GRANTED = re.compile(r"\b(?:grants?|permission|permitted|free to|right to)\b", re.IGNORECASE)
 _TERM = re.compile(r"\b(?:may|must|provided that|warrant\w+|liable|liability|purpose of)\b", re.IGNORECASE)
+_MUST = re.compile(r"\b(?:must|shall not|may not|provided that)\b", re.IGNORECASE)
 _ABOUT_TERMS = re.compile(
     r"\b(?:means?|refers? to|shall mean)\b|^for the purposes? of this|\bas used (?:herein|in this)\b"
-    r"|copies of this licen[sc]e document|\b(?:revised|new) versions? of (?:the|this)\b|\bnothing (?:herein|in this)\b",
+    r"|^licensed under\b|copies of this licen[sc]e document|\b(?:revised|new) versions? of (?:the|this)\b"
+    r"|\bnothing (?:herein|in this)\b",
     re.IGNORECASE,
 )
 """Definitions of a licence, and terms for the licence itself."""
@@ -218,6 +220,7 @@ def _style(text: str, genre: Genre) -> float:
     score -= 0.5 * len(_REFERENCE.findall(text)) * (genre != "licence") + bool(_AUTHOR.search(text))
     if genre == "licence":
         score += _GRANT * bool(_GRANTED.search(text)) + _TERMS * bool(_TERM.search(text))
+        score += _DUTY * bool(_MUST.search(text))
         return score - 2 * bool(_CONDITION.match(text)) - 4 * bool(_ABOUT_TERMS.search(text))
     score -= 2 * bool(_LICENCE.search(text))
     return score - 0.4 * len(_PERSON.findall(text)) - 0.5 * bool(_CONDITION.match(text))

@@ -48,6 +48,8 @@ _CODE = re.compile(
     r"https?://|\bftp://|\bwww\.|\S@\S+\.\w|[{}\\|]|::|->|<-|=>|==|\w\(\);|\$\w|\$\(|</?\w|\w=\S|^[#$%>]"
     r"|(?<!\w)-{1,2}\w+=|;\s*$|_{3}|\+\+\+|\.\.\.\s+\w+\.\.\."
 )
+_INNER_MARK = re.compile(r"^(?!.*[(]1[)])[^(]*[(][2-9][)] ")
+"""Item of a list in a sentence that lacks its first."""
 _FIELD = re.compile(r"^[^\s:\uff1a]{1,25}(?: [^\s:\uff1a]{1,25}){0,3}\s*[:\uff1a](?=\s|[^\x00-\x7f]|$)")
 _POINTERS = (
     r"please\b|(?:see|cf|refer|consult|click|visit|send|report|contact|follow|read|continue|turn|skip|go)\b",
@@ -144,7 +146,7 @@ def is_prose_sentence(
         return False
     if _UNFINISHED.search(sentence) or (language in UNSPACED and word_count(sentence) < len(sentence.split()) + 2):
         return False
-    if _CODE.search(sentence) or _FIELD.match(sentence) or _pointers().match(sentence):
+    if _CODE.search(sentence) or _INNER_MARK.search(sentence) or _FIELD.match(sentence) or _pointers().match(sentence):
         return False
     if notice_kind(sentence) not in ("", "licence" if is_licence else ""):
         return False

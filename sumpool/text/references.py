@@ -54,7 +54,7 @@ _OMITTED = (
     r"\bthe (?:(?:one|two|three|four) other|other (?:two|three|four)) \w+",
     r"\bin part (?:one|two|three|\d)\b|\bhere(?:'s| is| are)\b|\bsee (?:question|section|chapter)\b|\bin question \d",
     r"\bhere\.$",
-    r"\b(?:section|chapter|appendix|page|figure|table|example) (?:\d|(?-i:[A-Z])\b)",
+    r"\b(?:section|chapter|appendix|page|figure|table|example|listing) (?:\d|(?-i:[A-Z])\b)",
     r"\b(?:later|earlier|elsewhere) in (?:this|the)\b|\bin the (?:rest|remainder) of\b|\bas before\b|\blast time\b",
     r"\b(?:you|we)(?:['\u2019]ve| have) (?:now|just|already|seen)\b",
     r"\bwe(?:['\u2019]re| are) going to\b|\bwe (?:just )?saw\b",

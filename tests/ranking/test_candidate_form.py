@@ -8,6 +8,7 @@ from sumpool.ranking.candidate_form import (
     licence_term,
     resolve,
     whole_sentences,
+    with_subject,
     without_label,
 )
 
@@ -82,6 +83,7 @@ def test_references_are_resolved(selected: list[int], resolved: list[int]) -> No
     [
         ("The gateway (see Hosts) waits.", "The gateway waits."),
         ("Das Gateway (vgl. Kapitel 3) wartet.", "Das Gateway wartet."),
+        ("Das Gateway (laut Kapitel 3) wartet.", "Das Gateway wartet."),
         ("The gateway (an old one) waits.", "The gateway (an old one) waits."),
         ("Abstract Comparing hosts is hard.", "Comparing hosts is hard."),
         ("Abstract Syntax Notation is a language.", "Abstract Syntax Notation is a language."),
@@ -118,3 +120,17 @@ def test_a_sentence_that_goes_on_with_a_mark_is_a_part() -> None:
     assert is_part(first, mark, is_first=False)
     assert not is_part(first, other, is_first=False)
     assert not is_part(first, quote, is_first=False)
+
+
+@pytest.mark.parametrize(
+    ("text", "heading", "place", "expected"),
+    [
+        ("Simple library for birds.", "Birder", 1, "Birder: Simple library for birds."),
+        ("Simple library for birds.", "Usage", 9, "Simple library for birds."),
+        ("Extract all of the birds.", "birder", 9, "birder: Extract all of the birds."),
+        ("Birder extracts all of the birds.", "birder", 9, "Birder extracts all of the birds."),
+        ("Birds are a kind of tool for towers.", "Towers and hosts", 1, "Birds are a kind of tool for towers."),
+    ],
+)
+def test_descriptions_without_a_subject_get_the_heading(text: str, heading: str, place: int, expected: str) -> None:
+    assert with_subject(text, heading, {"birder"}, place) == expected

@@ -210,6 +210,12 @@ def test_identifiers_at_the_beginning_of_a_change_keep_their_case() -> None:
     ]
 
 
+def test_a_readme_that_does_not_name_its_project_is_given_its_title() -> None:
+    assert texts(("heading", "Birder"), ("paragraph", "Simple library for all of the birds of a tower.")) == [
+        "Birder: Simple library for all of the birds of a tower."
+    ]
+
+
 def test_descriptions_of_terms_are_marked() -> None:
     described = "A gateway that drops all of the packets is made."
     first, second, *_ = candidates(

@@ -45,6 +45,7 @@ def test_headings_of_releases(kind: TextBlockKind, text: str, is_one: bool) -> N
 
 def test_components_and_issues_are_no_part_of_a_change() -> None:
     assert change_text("gpg: Do not use AES. [T6205]") == "Do not use AES."
+    assert change_text("NEW plots use arrows Bug #2484") == "plots use arrows"
     assert change_text("#14465: LaTeX: Fix crash") == "Fix crash"
     assert change_text("Fix crash on upgrade (#1399, #1419)") == "Fix crash on upgrade"
     assert change_text("Fix freeze (with a warning)") == "Fix freeze (with a warning)"
@@ -60,11 +61,12 @@ def test_changes_know_their_release() -> None:
     blocks = sentences(
         ("paragraph", "A list."),
         ("heading", "[1.2.0] - 2024-05-01"),
+        ("paragraph", "Released 2024-05-01"),
         ("list_item", "Fix."),
         ("paragraph", "Release 1.1:"),
         ("list_item", "Fix."),
     )
-    items = [CandidateSentence("Fix.", index, index) for index in (0, 2, 4)]
+    items = [CandidateSentence("Fix.", index, index) for index in (0, 3, 5)]
     assert [item.section for item in with_releases(items, blocks)] == ["", "Version 1.2.0 - 2024-05-01", "Release 1.1"]
 
 

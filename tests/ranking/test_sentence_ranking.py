@@ -142,3 +142,9 @@ def test_details_are_left_out_beside_a_principal_sentence() -> None:
     scores = np.array([1.0, 8.0, 2.0, 4.5])
     assert select(candidates(*TEXTS), scores, "en", 100) == [1, 3]
     assert select(candidates(*TEXTS), scores, "en", 100, is_list=True) == [0, 1, 2, 3]
+
+
+def test_duties_of_a_licence_are_ranked_higher() -> None:
+    duty, other = "The copies must hold all of the songs.", "The copies do hold all of the songs."
+    high, low = (rank(candidates(*TEXTS, text), "", "en", genre="licence")[-1] for text in (duty, other))
+    assert high > low + 1.5

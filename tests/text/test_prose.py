@@ -171,3 +171,8 @@ def test_guillemets_point_inwards_or_outwards(text: str, is_whole: bool) -> None
 @pytest.mark.parametrize("start", ["Now, the host", "First, the host", "Suppose that the host", "Then the host"])
 def test_steps_of_a_story_are_no_prose_alone(start: str) -> None:
     assert not is_prose_sentence(f"{start} sends a packet to the gateway.")
+
+
+def test_items_of_a_list_that_lacks_its_first_are_no_prose() -> None:
+    assert not is_prose_sentence("The query systems of all hosts, (2) the information about them.")
+    assert is_prose_sentence("The host sends (1) the query and (2) the information about it.")

@@ -89,6 +89,7 @@ def test_demonstratives_with_their_noun_stand_alone(sentence: str) -> None:
     "sentence",
     [
         "The gateway is configured in chapter 4 of the guide.",
+        "The code of the gateway is that of listing 0.9.",
         "The scripts run in part, as we saw, at the start.",
         "You have now made the first host of the network.",
         "We are going to build a gateway from its parts.",
