@@ -11,9 +11,11 @@ from collections import Counter
 from collections.abc import Callable, Mapping
 
 from sumpool.core.attention._base import AttentionConfig
+from sumpool.core.attention.bigbird import BigbirdAttentionConfig
 from sumpool.core.attention.blockwise import BlockwiseAttentionConfig
 from sumpool.core.attention.lsh import LshAttentionConfig
 from sumpool.core.attention.performer import PerformerAttentionConfig
+from sumpool.core.attention.permuted_blocks import PermutedBlocksAttentionConfig
 from sumpool.core.attention.sliding_window import SlidingWindowAttentionConfig
 from sumpool.core.cross_attention._base import CrossAttentionConfig
 from sumpool.core.cross_attention.hepos import HeposCrossAttentionConfig
@@ -107,6 +109,29 @@ def _blockwise(settings: AttentionConfig, length: int, dim: int, heads: int) -> 
     return _dense(length - rest, block, dim, heads) + _dense(rest, rest, dim, heads)
 
 
+def _permuted_blocks(settings: AttentionConfig, length: int, dim: int, heads: int) -> Cost:
+    assert isinstance(settings, PermutedBlocksAttentionConfig)
+    return _block_sparse(settings.block, 1, length, dim, heads)
+
+
+def _bigbird(settings: AttentionConfig, length: int, dim: int, heads: int) -> Cost:
+    """Queries of the global blocks see all keys besides."""
+    assert isinstance(settings, BigbirdAttentionConfig)
+    visible = 3 + settings.global_blocks + settings.random_blocks
+    cost = _block_sparse(settings.block, visible, length, dim, heads)
+    filled = -(-length // settings.block) * settings.block
+    queries = min(settings.global_blocks * settings.block, filled)
+    return cost + Counter(products=attend(queries, filled, dim), weights=heads * queries * filled)
+
+
+def _block_sparse(block: int, visible: int, length: int, dim: int, heads: int) -> Cost:
+    """Each block sees at most `visible` blocks; linear maps are not filled up, blocks are."""
+    blocks = -(-length // block)
+    filled, seen = blocks * block, min(visible, blocks) * block
+    maps, products = linear(length, dim, 4 * dim), attend(filled, seen, dim)
+    return _cost(maps, products, 2 * length * dim, heads * filled * seen, 3 * length * dim)
+
+
 def _sliding_window(settings: AttentionConfig, length: int, dim: int, heads: int) -> Cost:
     """Chunks of half a window see themselves and their neighbours; linear maps are not filled up, chunks are.
 
@@ -181,6 +206,8 @@ _SELF_ATTENTION: Mapping[str, Callable[[AttentionConfig, int, int, int], Cost]] 
     "vanilla": _vanilla,
     "blockwise": _blockwise,
     "sliding_window": _sliding_window,
+    "permuted_blocks": _permuted_blocks,
+    "bigbird": _bigbird,
     "efficient": _efficient,
     "linear": _linear,
     "performer": _performer,

@@ -1,0 +1,54 @@
+"""Attention to permuted blocks (Qiu et al., 2020, "BlockBERT"): some heads attend within blocks, others across.
+
+The blocks of a document are permuted cyclically: in head h of the `shifted` ones, counted from 1, the queries of block
+i attend to the keys of block i + h. O(length * block * dim), as for blockwise attention, but information passes between
+blocks.
+
+Departures from the released code: the permutation is that of the blocks of each document (released: of the padded
+batch, so that queries may see padding only), any length is allowed, and blocks have a fixed number of tokens
+(released: a fixed number of blocks).
+"""
+
+from typing import Literal, final
+
+import torch
+from pydantic import Field
+from torch import Tensor
+
+from sumpool.core.attention._base import AttentionConfig
+from sumpool.core.attention._block_sparse import BlockSparseAttention
+
+
+@final
+class PermutedBlocksAttentionConfig(AttentionConfig):
+    """Settings of attention to permuted blocks."""
+
+    kind: Literal["permuted_blocks"] = "permuted_blocks"
+    block: int = Field(128, ge=1, le=10_000_000)
+    """Tokens per block."""
+    shifted: int = Field(1, ge=0, le=10_000_000)
+    """Heads that attend to other blocks; at most `model.heads`. The paper has 3 or 4 of 12."""
+
+    def build(self, dim: int, heads: int) -> "PermutedBlocksAttention":
+        """Build the attention.
+
+        Raises:
+            ValueError: If more heads are shifted than there are.
+        """
+        if self.shifted > heads:
+            raise ValueError(f"shifted must be at most heads = {heads}, got {self.shifted}; lower it")
+        return PermutedBlocksAttention(self, dim, heads)
+
+
+@final
+class PermutedBlocksAttention(BlockSparseAttention):
+    """Self-attention to one block per head and block of queries."""
+
+    def __init__(self, config: PermutedBlocksAttentionConfig, dim: int, heads: int) -> None:
+        super().__init__(dim, heads, config.block)
+        self.shifted = config.shifted
+
+    def _visible_blocks(self, counts: Tensor, blocks: int) -> Tensor:
+        shifts = torch.arange(self.heads, device=counts.device) - (self.heads - self.shifted) + 1
+        indices = torch.arange(blocks, device=counts.device)
+        return (indices[None, None, :, None] + shifts.clamp(min=0)[None, :, None, None]) % counts
