@@ -82,6 +82,7 @@ COMMANDS: dict[str, Sequence[str]] = {
     "import": ("import", "bart", "FOLDER"),
     "evaluate": ("evaluate", "ours.jsonl", "--references", "references.jsonl", "--out", "FOLDER"),
     "evaluate --resume": ("evaluate", "ours.jsonl", "--references", "references.jsonl", "--resume", "--out", "FOLDER"),
+    "summarize": ("summarize", "doc.txt", "--fast", "--out-dir", "FOLDER"),
     "bench": ("bench", "complexity", "--out", "FOLDER/manifest.json"),
 }
 OWN = {"prepare": "prepared", "prepare for training": "prepared", "train": "run", "sweep": "sweep"}
@@ -101,6 +102,7 @@ def place(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
         (tmp_path / name).write_text("".join(f"{json.dumps(row)}\n" for row in rows))
     recipe = TOY.format(folder=tmp_path)
     (tmp_path / "toy.yaml").write_text(recipe)
+    (tmp_path / "doc.txt").write_text("Hosts send packets. Gateways drop packets that are too long.")
     load_recipe(tmp_path / "toy.yaml")
     body = "".join(f"  {line}\n" for line in recipe.splitlines() if not line.startswith("name:"))
     (tmp_path / "sweep.yaml").write_text(f"sweep: toy\nsource_tokens: 500\nrecipe:\n{body}rows:\n  first:\n")

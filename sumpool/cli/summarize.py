@@ -118,6 +118,7 @@ def summarize(
     target = Target(out, out_dir, explain, resume, retry_failed)
     for_page = bool(explain) or rendering.format == "html"
     generate = choose_generation(jobs, for_page if evidence or explain else None)
+    opened = open_output(target, names, rendering, evidence=evidence)
     count, failed = 0, list[str]()
     with screen() as output, interruptible(GRACE) as interruption:
         if not files and sys.stdin.isatty():
@@ -127,7 +128,7 @@ def summarize(
             read_all(names, options, limit, lambda notice: output.report(Progress("summarize", note=notice))),
             model,
             overrides=[*(changes or ()), *assignments],
-            open_output=open_output(target, names, rendering),
+            open_output=opened,
             generate=generate,
             report=output.report,
             check=interruption.check,
@@ -141,12 +142,30 @@ def summarize(
             if not (out or out_dir) and (summary.summary or rendering.format == "json"):
                 text = rendering.render(summary)
                 output.result(f"{summary.id}\n{text}\n" if with_ids else text)
+    _require_summaries(count, failed, opened.failed() if opened else (), out or out_dir)
+
+
+def _require_summaries(count: int, failed: Sequence[str], before: Sequence[str], place: Path | None) -> None:
+    """Check that every document has a summary.
+
+    Args:
+        count: Number of documents that were summarised.
+        failed: Ids of those that have no summary.
+        before: Ids of documents that were passed over although they have none.
+        place: Destination that has the reasons of the latter.
+
+    Raises:
+        DataError: If a document has no summary.
+    """
+    if before:
+        names = _names([*before, *failed])
+        raise DataError(f"{len(before) + len(failed):,} documents have no summary: {names}; {place} has why")
+    if failed and len(failed) == count:
+        raise DataError("no document could be summarised; see the reasons above")
     if failed:
-        raise DataError(_failures(count, failed))
+        names = _names(failed)
+        raise DataError(f"{len(failed):,} of {count:,} documents have no summary: {names}; see the reasons above")
 
 
-def _failures(count: int, failed: Sequence[str]) -> str:
-    if len(failed) == count:
-        return "no document could be summarised; see the reasons above"
-    names = ", ".join(failed[:_NAMED_FAILURES]) + (", ..." if len(failed) > _NAMED_FAILURES else "")
-    return f"{len(failed):,} of {count:,} documents have no summary: {names}; see the reasons above"
+def _names(failed: Sequence[str]) -> str:
+    return ", ".join(failed[:_NAMED_FAILURES]) + (", ..." if len(failed) > _NAMED_FAILURES else "")

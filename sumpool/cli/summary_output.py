@@ -13,10 +13,10 @@ from sumpool.errors import DataError, RecipeError
 from sumpool.inference.model_choice import RUNS, default_model
 from sumpool.io.file_names import FileNames
 from sumpool.progress import Progress, Report
-from sumpool.workflows.summarize import Generate, OpenOutput, generate_here
+from sumpool.workflows.summarize import Generate, OpenOutput, SummaryOutput, generate_here
 
 if TYPE_CHECKING:
-    from sumpool.inference.summary_file import SummaryFolder
+    from sumpool.inference.summary_folder import SummaryFolder
 
 
 class Target(NamedTuple):
@@ -37,13 +37,14 @@ class Target(NamedTuple):
     retry: bool
 
 
-def open_output(target: Target, names: Sequence[str], rendering: Rendering) -> OpenOutput | None:
+def open_output(target: Target, names: Sequence[str], rendering: Rendering, *, evidence: bool) -> "OpenedOutput | None":
     """Return the function that opens the destination; None for stdout.
 
     Args:
         target: The destination.
         names: Arguments that name the documents.
         rendering: Rendering of the files of a folder.
+        evidence: Whether the rows have evidence.
 
     Raises:
         RecipeError: If there are two destinations.
@@ -54,20 +55,44 @@ def open_output(target: Target, names: Sequence[str], rendering: Rendering) -> O
         raise RecipeError(
             "one of --out, --out-dir and --explain must be given, got several; a folder holds summaries.jsonl too"
         )
+    about = {"evidence": "yes"} if evidence else {}
     if target.page:
         page = ExplanationFile(target.page)
-        return lambda _: page
+        return OpenedOutput(lambda _: page)
     if target.file:
-        return partial(SummaryFile, target.file, resume=target.resume, retry=target.retry)
+        file = partial(SummaryFile, target.file, resume=target.resume, retry=target.retry)
+        return OpenedOutput(lambda settings: file({**settings, **about}))
     if target.folder:
-        return partial(_open_folder, target.folder, target.retry, names, rendering)
+        folder = partial(_open_folder, target.folder, target.retry, names, rendering)
+        return OpenedOutput(lambda settings: folder({**settings, **about}))
     return None
+
+
+class OpenedOutput:
+    """Function that opens a destination and keeps it.
+
+    Attributes:
+        output: The destination; None before it is opened.
+    """
+
+    def __init__(self, open_output: OpenOutput) -> None:
+        self._open = open_output
+        self.output: SummaryOutput | None = None
+
+    def __call__(self, settings: Mapping[str, str]) -> SummaryOutput:
+        """Open the destination."""
+        self.output = self._open(settings)
+        return self.output
+
+    def failed(self) -> Sequence[str]:
+        """Ids of the documents that were passed over although the destination has no summary of them."""
+        return self.output.failed if self.output else ()
 
 
 def _open_folder(
     folder: Path, retry: bool, names: Sequence[str], rendering: Rendering, settings: Mapping[str, str]
 ) -> "SummaryFolder":
-    from sumpool.inference.summary_file import SummaryFolder
+    from sumpool.inference.summary_folder import SummaryFolder
 
     files = FileNames(names, SUFFIXES[rendering.format])
     return SummaryFolder(

@@ -1,4 +1,4 @@
-"""Outputs of `summarize`: JSON lines and a folder with a file per summary, both resumable, and a page on one summary.
+"""Outputs of `summarize`: JSON lines, which are resumable, and a page on one summary.
 
 Every row carries the SHA-256 of its document, and a file beside the rows records model and settings, so that summaries
 of other texts or models never end up in one output.
@@ -7,7 +7,7 @@ of other texts or models never end up in one output.
 import hashlib
 import json
 from collections import Counter, defaultdict, deque
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from pathlib import Path
 from types import TracebackType
 from typing import Self, final
@@ -18,22 +18,23 @@ from sumpool.inference.explanation import write_explanation
 from sumpool.inference.summary import Summary
 from sumpool.io.atomic import disk_errors, replace_file
 from sumpool.io.bounded import parse_json
-from sumpool.io.file_names import FileNames
 from sumpool.io.json_lines import Identity, ResumableFile, read_records
 
-ROWS = "summaries.jsonl"
-"""File of a folder of summaries that holds all of them as JSON lines."""
-
+FILE_DIGEST = "file_sha256"
+"""Field of a row with the SHA-256 of the file of the summary."""
 _DIGEST = "document_sha256"
+_NO_FILE: Mapping[str, str] = {}
 _ADVICE = "name another file"
-
-Render = Callable[[Summary], str]
-"""Renders a summary as the content of a file."""
 
 
 @final
 class SummaryFile(ResumableFile):
-    """A file of summaries as JSON lines; `with` closes it."""
+    """A file of summaries as JSON lines; `with` closes it.
+
+    Attributes:
+        failed: Ids of the documents that were passed over although they have no summary.
+        files: Name and SHA-256 of the file of each summary that was read, if it has one.
+    """
 
     def __init__(self, path: Path, settings: Mapping[str, str], *, resume: bool = False, retry: bool = True) -> None:
         """Open the file.
@@ -50,7 +51,10 @@ class SummaryFile(ResumableFile):
             ResourceError: If the file cannot be written.
         """
         identity = Identity(path.with_name(f"{path.name}.identity"), settings, _ADVICE) if _is_plain(path) else None
+        self.failed: list[str] = []
+        self.files: dict[str, str] = {}
         self._done: dict[str, Counter[str]] = defaultdict(Counter)
+        self._failed: set[tuple[str, str]] = set()
         self._digests: deque[str] = deque()
         if path.is_file():  # /dev/stdout and the like cannot lose anything
             if not resume:
@@ -70,6 +74,8 @@ class SummaryFile(ResumableFile):
         rows = self._done.get(document.id)
         if rows and rows[digest]:
             rows[digest] -= 1
+            if (document.id, digest) in self._failed:
+                self.failed.append(document.id)
             return False
         if rows and rows.total():
             raise DataError(
@@ -79,19 +85,17 @@ class SummaryFile(ResumableFile):
         self._digests.append(digest)
         return True
 
-    def save(self, summary: Summary, file: str | None = None) -> None:
+    def save(self, summary: Summary, file: Mapping[str, str] = _NO_FILE) -> None:
         """Append the summary of the earliest document taken that has none.
 
         Args:
             summary: The summary.
-            file: Name of the file that the summary is written to besides; None if there is none.
+            file: Fields of the row about the file that the summary is written to besides.
 
         Raises:
             ResourceError: If the disk is full or fails.
         """
-        row = parse_json(summary.as_json()) | {_DIGEST: self._digests.popleft()}
-        if file is not None:
-            row["file"] = file
+        row = parse_json(summary.as_json()) | {_DIGEST: self._digests.popleft(), **file}
         self.append(json.dumps(row, ensure_ascii=False, allow_nan=False))
 
     def _read(self, path: Path, retry: bool) -> None:
@@ -104,74 +108,10 @@ class SummaryFile(ResumableFile):
         for row in rows:
             if not (retry and row["reason"]):
                 self._done[row["id"]][row[_DIGEST]] += 1
-
-
-@final
-class SummaryFolder:
-    """A folder with a file per summary, and all of them as rows of `summaries.jsonl`; `with` closes it.
-
-    A file is complete before its row is appended, so that after a kill at most one file is written again.
-    """
-
-    def __init__(
-        self, folder: Path, settings: Mapping[str, str], names: FileNames, render: Render, *, retry: bool = True
-    ) -> None:
-        """Open the folder; documents that are done are passed over.
-
-        Args:
-            folder: The folder, which is made if missing; an existing one must be empty or a folder of summaries.
-            settings: What the summaries depend on besides their documents, by name.
-            names: Names of the files.
-            render: Renders a summary.
-            retry: Whether documents that failed before are summarised again.
-
-        Raises:
-            RecipeError: If the folder holds other files.
-            DataError: If the folder is of another model or other settings.
-            ResourceError: If it cannot be written.
-        """
-        self._folder, self._names, self._render = folder, names, render
-        rows = folder / ROWS
-        if folder.exists() and not rows.is_file() and (not folder.is_dir() or any(folder.iterdir())):
-            raise RecipeError(f"{folder} must be an empty folder or one of summaries, got other files; name another")
-        with disk_errors(folder):
-            folder.mkdir(parents=True, exist_ok=True)
-        self._rows = SummaryFile(rows, settings, resume=rows.is_file(), retry=retry)
-        self._paths: deque[Path] = deque()
-
-    def take(self, document: Document) -> bool:
-        """Return whether the folder lacks the summary of a document.
-
-        Raises:
-            DataError: If the folder has a summary of another document with the same id.
-        """
-        path = self._names.assign(document.id)
-        if not self._rows.take(document):
-            return False
-        self._paths.append(path)
-        return True
-
-    def save(self, summary: Summary) -> None:
-        """Write the file of a summary, unless there is none, and append its row.
-
-        Raises:
-            ResourceError: If the disk is full or fails.
-        """
-        name = self._paths.popleft()
-        if summary.summary:
-            path = self._folder / name
-            with disk_errors(path):
-                path.parent.mkdir(parents=True, exist_ok=True)
-                replace_file(path, self._render(summary).encode("utf-8", errors="backslashreplace"))
-        self._rows.save(summary, file=str(name) if summary.summary else "")
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        self._rows.__exit__(kind, error, trace)
+                if row["reason"]:
+                    self._failed.add((row["id"], row[_DIGEST]))
+                if row.get("file"):
+                    self.files[row["file"]] = str(row.get(FILE_DIGEST))
 
 
 @final
@@ -179,6 +119,7 @@ class ExplanationFile:
     """Destination of the explanation of one summary."""
 
     def __init__(self, path: Path) -> None:
+        self.failed: list[str] = []  # no document is passed over
         self._path = path
         self._is_taken = False
 

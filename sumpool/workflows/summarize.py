@@ -1,10 +1,12 @@
 """`sumpool summarize`: documents in, summaries out, in the same order and as they are done."""
 
+import json
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence, Sized
 from contextlib import nullcontext
 from dataclasses import replace
 from functools import partial
+from hashlib import sha256
 from importlib import import_module
 from itertools import chain, tee
 from pathlib import Path
@@ -16,14 +18,17 @@ from sumpool.documents.document import Document
 from sumpool.inference import fast_summaries
 from sumpool.inference.model_choice import RUNS, SHIPPED, default_model
 from sumpool.inference.summary import Summary
-from sumpool.io.manifest import FileDigest
+from sumpool.io.manifest import Manifest
 from sumpool.progress import Check, Progress, Report, go_on, silent
 from sumpool.ranking.ranker import FILE as RANKER
-from sumpool.training.config import MODEL
 
 
 class SummaryOutput(Protocol):
     """Destination of summaries; `with` closes it."""
+
+    @property
+    def failed(self) -> Sequence[str]:
+        """Ids of the documents that were passed over although they have no summary."""
 
     def take(self, document: Document) -> bool:
         """Return whether the document needs a summary, which is then to be saved in the order of the documents."""
@@ -131,12 +136,13 @@ def _settings(folder: Path, overrides: Sequence[str]) -> DecodingConfig:
 
 def _identity(folder: Path, config: DecodingConfig) -> dict[str, str]:
     """Return the settings that summaries depend on, by name."""
-    model = folder / MODEL
-    if config.fast:
-        model = folder / (RANKER if (folder / RANKER).is_file() else fast_summaries.SENTENCES)
+    listed = Manifest.read(folder).files  # compared with the files when they are loaded
+    names = sorted(listed.keys() & {fast_summaries.SENTENCES, RANKER} if config.fast else listed)
+    files = [(name, listed[name].sha256) for name in names]
+    settings = config.model_dump(mode="json", exclude={"batch_tokens"})
     return {
-        "model": FileDigest.of(model).sha256,
-        "settings": config.model_dump_json(exclude={"batch_tokens"}),
+        "model": sha256(json.dumps(files).encode()).hexdigest(),
+        **{f"summarize.{name}": json.dumps(value) for name, value in settings.items()},
     }
 
 

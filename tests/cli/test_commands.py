@@ -135,8 +135,27 @@ def test_a_folder_of_summaries_is_continued() -> None:
     assert str(again.exception).startswith("1 of 4 documents have no summary")
     assert {path: path.stat().st_mtime_ns for path in written} == written
     assert len(list(Path("out").rglob("*.md"))) == 5
-    other = run("summarize", "docs", "--out-dir", "out", "--beams", "1")
-    assert str(other.exception).startswith("out/summaries.jsonl.identity must hold the same")
+    passed = run(*command, "--no-retry-failed")
+    assert isinstance(passed.exception, DataError)
+    assert str(passed.exception) == "1 documents have no summary: docs/empty.txt; out has why"
+    other = run(*command, "--beams", "1")
+    expected = "out/summaries.jsonl.identity must hold the same summarize.beams to go on, got '4' there and '1' now"
+    assert str(other.exception).startswith(expected)
+    Path("out/sub/0.txt.md").write_text("edited")
+    assert isinstance(run(*command).exception, RecipeError)
+
+
+def test_a_file_of_other_settings_or_documents_is_refused_by_the_name_of_the_difference() -> None:
+    Path("doc.txt").write_text(text(random.Random(2), 5))
+    command = ("summarize", "doc.txt", "--out", "out.jsonl", "--resume")
+    assert run(*command).exit_code == 0
+    before = Path("out.jsonl").read_bytes()
+    assert "must hold the same summarize.beams" in str(run(*command, "--beams", "1").exception)
+    assert "must hold the same evidence" in str(run(*command, "--evidence").exception)
+    assert "must hold the same model" in str(run(*command, "--fast").exception)
+    Path("doc.txt").write_text(text(random.Random(3), 5))
+    assert "but doc.txt has changed since" in str(run(*command).exception)
+    assert Path("out.jsonl").read_bytes() == before
 
 
 def test_two_destinations_are_refused() -> None:

@@ -7,8 +7,7 @@ import pytest
 from sumpool.documents.document import Document
 from sumpool.errors import DataError, RecipeError, ResourceError
 from sumpool.inference.summary import Summary
-from sumpool.inference.summary_file import ROWS, SummaryFile, SummaryFolder, document_digest
-from sumpool.io.file_names import FileNames
+from sumpool.inference.summary_file import SummaryFile, document_digest
 
 SETTINGS = {"model": "m", "settings": "s"}
 
@@ -100,46 +99,16 @@ def test_a_file_that_cannot_be_written_is_named(tmp_path: Path) -> None:
     assert not Path("/dev/full.identity").exists()
 
 
-def folder_of(path: Path) -> SummaryFolder:
-    return SummaryFolder(path, SETTINGS, FileNames(["docs"], ".txt"), lambda summary: f"{summary.summary}\n")
-
-
-def test_a_folder_holds_a_file_per_summary(tmp_path: Path) -> None:
-    documents = [Document("docs/a.txt", "0"), Document("docs/sub/b", "1"), Document("docs/c", "", "is broken")]
-    with folder_of(tmp_path / "out") as folder:
-        for document in documents:
-            assert folder.take(document)
-        for document in documents:
-            folder.save(summary(document.id, "" if document.error else f"Of {document.text}.", document.error))
-    files = {str(file.relative_to(tmp_path / "out")) for file in (tmp_path / "out").rglob("*") if file.is_file()}
-    assert files == {"a.txt.txt", "sub/b.txt", ROWS, f"{ROWS}.identity"}
-    assert (tmp_path / "out" / "sub" / "b.txt").read_text() == "Of 1.\n"
-    assert [row["file"] for row in rows(tmp_path / "out" / ROWS)] == ["a.txt.txt", "sub/b.txt", ""]
-
-
-def test_a_folder_is_continued_with_the_same_names(tmp_path: Path) -> None:
-    documents = [Document("same", str(number)) for number in range(4)]
-    whole = tmp_path / "whole"
-    with folder_of(whole) as folder:
-        for document in filter(folder.take, documents):
-            folder.save(summary(document.id, document.text))
-    parts = tmp_path / "parts"
-    for _ in documents:
-        with folder_of(parts) as folder:
-            for document in list(filter(folder.take, documents))[:1]:
-                folder.save(summary(document.id, document.text))
-    contents = [{file.name: file.read_bytes() for file in path.iterdir()} for path in (whole, parts)]
-    assert contents[0] == contents[1]
-    assert len(contents[0]) == len(documents) + 2
-
-
-def test_a_folder_of_other_files_is_refused(tmp_path: Path) -> None:
-    (tmp_path / "mine.txt").write_text("mine")
-    with pytest.raises(RecipeError, match="must be an empty folder or one of summaries, got other files"):
-        folder_of(tmp_path)
-    with pytest.raises(RecipeError, match="must be an empty folder"):
-        folder_of(tmp_path / "mine.txt")
-    assert [file.name for file in tmp_path.iterdir()] == ["mine.txt"]
+def test_failures_that_are_passed_over_are_named(tmp_path: Path) -> None:
+    path = tmp_path / "out.jsonl"
+    broken, fine = Document("broken", "", "is broken"), Document("fine", "0")
+    save_all(path, broken, fine)
+    with SummaryFile(path, SETTINGS, resume=True, retry=False) as file:
+        assert not any(map(file.take, (fine, broken)))
+        assert file.failed == ["broken"]
+    with SummaryFile(path, SETTINGS, resume=True) as file:
+        assert file.take(broken)
+        assert file.failed == []
 
 
 def test_digest_is_of_text_or_error() -> None:
