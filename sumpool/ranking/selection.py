@@ -2,7 +2,7 @@
 
 import math
 from collections.abc import Sequence
-from typing import Final, Protocol
+from typing import Final
 
 import numpy as np
 from numpy.typing import NDArray
@@ -22,16 +22,6 @@ _MIN_WORDS = 4
 """Words of a sentence of prose."""
 OVERRUN: Final = 1.1
 """Words of a selection at most, relative to the budget."""
-
-
-class SampleAgreement(Protocol):
-    """Agreement of sentences with sampled summaries, as `Agreement.compare` returns it."""
-
-    def scores(self) -> NDArray[np.float64]:
-        """Return the agreement of the selection plus one more sentence, (sentences,), from 0 to 2."""
-
-    def add(self, sentence: int) -> None:
-        """Add a sentence to the selection."""
 
 
 def summary_candidates(
@@ -148,49 +138,3 @@ def unit_of(candidates: Sequence[CandidateSentence], index: int) -> list[int]:
     while (predecessor := candidates[unit[-1]].predecessor) is not None:
         unit.append(predecessor)
     return unit
-
-
-def select_by_agreement(
-    candidates: Sequence[CandidateSentence],
-    scores: NDArray[np.float64],
-    agreement: SampleAgreement,
-    sample_words: float,
-    language: str = ENGLISH,
-    *,
-    maximum: int = 12,
-) -> list[int]:
-    """Select candidates greedily while their agreement with sampled summaries and the ranker rises.
-
-    The objective is half the agreement of the selection with the samples, which sums two F1, and half the F1 that the
-    scores expect: a score is the expected overlap of a sentence with the summary, per word of the sentence.
-
-    Args:
-        candidates: The candidates.
-        scores: Their scores, see `Ranker.score`, without agreement.
-        agreement: Agreement of the candidates with the samples.
-        sample_words: Mean words of a sample.
-        language: Code of their language.
-        maximum: Candidates at most.
-
-    Returns:
-        Indices of the selected candidates, best first; empty if neither agrees with any candidate.
-    """
-    content = [frozenset(content_prefixes(split_words(item.text, language), language)) for item in candidates]
-    sizes = np.array([word_count(candidate.text) for candidate in candidates], np.float64)
-    expected = sizes * np.maximum(scores, 0)
-    selected: list[int] = []
-    covered: set[str] = set()
-    best = hits = words = 0.0
-    while len(selected) < min(maximum, len(candidates)):
-        overlap = np.array([len(item & covered) / max(len(item), 1) for item in content])
-        gains = expected * (1 - overlap**2)
-        values = agreement.scores() / 2 + (hits + gains) / (words + sizes + sample_words)
-        values[selected] = -np.inf
-        index = int(values.argmax())
-        if values[index] <= best:
-            break
-        best, hits, words = float(values[index]), hits + float(gains[index]), words + float(sizes[index])
-        selected.append(index)
-        covered |= content[index]
-        agreement.add(index)
-    return selected

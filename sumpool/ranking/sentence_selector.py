@@ -23,7 +23,7 @@ from sumpool.ranking.candidates import CandidateSentence
 from sumpool.ranking.features import SentenceFeatures, sentence_features
 from sumpool.ranking.genres import Genre, document_genre, document_title, file_stem
 from sumpool.ranking.ranker import FILE, Ranker
-from sumpool.ranking.selection import prose_candidates, select, select_by_agreement, summary_candidates
+from sumpool.ranking.selection import prose_candidates, select, summary_candidates
 from sumpool.ranking.sentence_ranking import MIN_SCORE, Scores, rank
 from sumpool.ranking.sentence_ranking import select as select_ranked
 from sumpool.ranking.summary_length import adjust_length
@@ -127,7 +127,7 @@ class SentenceSelector:
             features = _features(document, sentences, candidates, language)
             if sampled and not target:
                 scores = ranker.score(features)
-                best_first = _select_by_agreement(candidates, scores, sampled, language)
+                best_first = _select_expected(candidates, scores, sampled)
             else:
                 agreement = None if sampled is None else _agreement(candidates, sampled)
                 scores = ranker.score(replace(features, agreement=agreement))
@@ -192,17 +192,15 @@ def _in_abstract(candidates: Sequence[CandidateSentence], sentences: Sequence[So
     )
 
 
-def _select_by_agreement(
-    candidates: Sequence[CandidateSentence], scores: Scores, sampled: SampledSummaries, language: str
-) -> list[int]:
-    """Select candidates by their agreement with sampled summaries and their scores."""
-    # Imported by name, as summaries without a model do not need it.
-    module = import_module("sumpool.evaluation.agreement")
-    tokenize = module.RougeTokenizer(stemmer=True).tokenize
-    texts = [candidate.text for candidate in candidates]
-    compared = module.Agreement(sampled.samples, tokenize, sampled.weights or None).compare(texts)
-    words = float(np.mean([word_count(sample) for sample in sampled.samples]))
-    return select_by_agreement(candidates, scores, compared, words, language)
+def _select_expected(candidates: Sequence[CandidateSentence], scores: Scores, sampled: SampledSummaries) -> list[int]:
+    """Select candidates by the n-grams that sampled summaries and scores let expect."""
+    # Imported by name, as summaries without a model do not need them.
+    tokenize = import_module("sumpool.evaluation.agreement").RougeTokenizer(stemmer=True).tokenize
+    select_expected = import_module("sumpool.ranking.expected_ngrams").select_expected
+    texts = [tokenize(candidate.text) for candidate in candidates]
+    samples = [tokenize(sample) for sample in sampled.samples]
+    selected: list[int] = select_expected(texts, scores, samples, sampled.weights)
+    return selected
 
 
 def _rank_by_rules(

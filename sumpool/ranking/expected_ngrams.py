@@ -1,0 +1,122 @@
+"""Selection of sentences by the n-grams that a reference summary is expected to have.
+
+The expectation of a word, or of a pair of words, combines the share of the sampled summaries that have it with the
+score of the best sentence that has it. Sentences are selected while the expected F1 of ROUGE-1 and ROUGE-2 rises. An
+n-gram counts once however often it is selected, so that redundancy needs no penalty, and the length of a summary
+follows from the expectations (coverage of weighted concepts: Gillick and Favre, 2009; Li, Qian and Liu, 2013).
+"""
+
+from collections.abc import Hashable, Sequence
+from itertools import chain
+from typing import Final, final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from sumpool.ranking.forest import Values
+
+_SHARE: Final = 0.4
+"""Expectation of an n-gram that all samples have."""
+_SCORE: Final = 0.8
+"""Expectation of an n-gram per score of its best sentence."""
+_ORDERS: Final = (1, 2)
+"""Words of an n-gram."""
+_MAX_CANDIDATES: Final = 24
+"""Candidates at most, half of them by their scores and half by the samples, which bounds the time of long documents."""
+
+
+def select_expected(
+    sentences: Sequence[Sequence[str]],
+    scores: Values,
+    samples: Sequence[Sequence[str]],
+    weights: Sequence[float] = (),
+    *,
+    maximum: int = 12,
+) -> list[int]:
+    """Select sentences greedily while the expected F1 of the selection rises, summed over words and pairs of words.
+
+    Args:
+        sentences: Words of each candidate, as ROUGE compares them.
+        scores: Scores of the candidates, see `Ranker.score`, without agreement.
+        samples: Words of each sampled summary, at least one. Their mean length is that of the reference.
+        weights: Weights of the samples; equal if empty.
+        maximum: Sentences at most.
+
+    Returns:
+        Indices of the selected candidates, best first; empty if no n-gram is expected.
+    """
+    share = np.array(weights or [1.0] * len(samples), np.float64)
+    share /= share.sum()
+    places = _likely(sentences, scores, samples, share)
+    near = [sentences[place] for place in places]
+    tables = [_ExpectedNgrams(order, near, scores[places], samples, share) for order in _ORDERS]
+    selected: list[int] = []
+    best = 0.0
+    while len(selected) < min(maximum, len(places)):
+        values = np.sum([table.f1(selected) for table in tables], axis=0)
+        values[selected] = -np.inf
+        index = int(values.argmax())  # the first of equals
+        if values[index] <= best:
+            break
+        best = float(values[index])
+        selected.append(index)
+    return [int(places[index]) for index in selected]
+
+
+@final
+class _ExpectedNgrams:
+    """N-grams of one order: sentences that have them, and their expectation."""
+
+    def __init__(
+        self,
+        order: int,
+        sentences: Sequence[Sequence[str]],
+        scores: Values,
+        samples: Sequence[Sequence[str]],
+        share: Values,
+    ) -> None:
+        texts = [_ngrams(words, order) for words in sentences]
+        sampled = [_ngrams(words, order) for words in samples]
+        columns = {ngram: column for column, ngram in enumerate(dict.fromkeys(chain.from_iterable(texts)))}
+        self._incidence = _incidence(texts, columns)  # (sentences, ngrams)
+        best = np.where(self._incidence, np.maximum(scores, 0)[:, None], 0.0).max(axis=0, initial=0.0)
+        self._expected = np.minimum(_SHARE * (share @ _incidence(sampled, columns)) + _SCORE * best, 1.0)
+        self._sizes = np.array([len(text) for text in texts], np.float64)
+        self._length = float(share @ [len(text) for text in sampled])
+
+    def f1(self, selected: Sequence[int]) -> Values:
+        """Return the expected F1 of the selection plus one more sentence, (sentences,)."""
+        covered = self._incidence | self._incidence[list(selected)].any(axis=0)
+        sizes = self._sizes + self._sizes[list(selected)].sum()
+        return np.asarray(2 * (covered @ self._expected) / np.maximum(sizes + self._length, 1.0))
+
+
+def _likely(
+    sentences: Sequence[Sequence[str]], scores: Values, samples: Sequence[Sequence[str]], share: Values
+) -> NDArray[np.int64]:
+    """Return the places of the candidates with the highest scores and the highest mean share of samples, ascending."""
+    if len(sentences) <= _MAX_CANDIDATES:
+        return np.arange(len(sentences))
+    agreement = np.zeros(len(sentences))
+    for order in _ORDERS:
+        known: dict[Hashable, float] = {}
+        for words, weight in zip(samples, share.tolist(), strict=True):
+            for ngram in set(_ngrams(words, order)):
+                known[ngram] = known.get(ngram, 0.0) + weight
+        for place, words in enumerate(sentences):
+            ngrams = set(_ngrams(words, order))
+            agreement[place] += sum(known.get(ngram, 0.0) for ngram in ngrams) / max(len(ngrams), 1)
+    half = _MAX_CANDIDATES // 2
+    best = [np.argsort(-values, kind="stable")[:half] for values in (scores, agreement)]
+    return np.unique(np.concatenate(best))
+
+
+def _ngrams(words: Sequence[str], order: int) -> list[tuple[str, ...]]:
+    return list(zip(*(words[start:] for start in range(order)), strict=False))
+
+
+def _incidence(texts: Sequence[Sequence[Hashable]], columns: dict[tuple[str, ...], int]) -> NDArray[np.bool_]:
+    incidence = np.zeros((len(texts), len(columns)), np.bool_)
+    for row, text in enumerate(texts):
+        incidence[row, [columns[ngram] for ngram in text if ngram in columns]] = True
+    return incidence

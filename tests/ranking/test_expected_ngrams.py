@@ -1,0 +1,68 @@
+import numpy as np
+
+from sumpool.evaluation.rouge import Rouge
+from sumpool.ranking.expected_ngrams import select_expected
+from sumpool.text.sentences import SentenceSplitter
+
+SENTENCES = [
+    text.split()
+    for text in ("hosts send packets today", "hosts send packets now", "gateways drop frames", "it is fast")
+]
+NONE = np.zeros(4)
+
+
+def select(
+    scores: list[float] | np.ndarray, *samples: str, weights: tuple[float, ...] = (), maximum: int = 12
+) -> list[int]:
+    words = [sample.split() for sample in samples]
+    return select_expected(SENTENCES, np.asarray(scores, np.float64), words, weights, maximum=maximum)
+
+
+def test_sentences_are_selected_that_samples_or_scores_let_expect() -> None:
+    assert select(NONE, "gateways drop frames") == [2]
+    assert select([0, 0, 0, 0.9], "plums") == [3]
+    assert select(NONE, "plums") == []
+    assert select_expected([], np.zeros(0), [["plums"]]) == []
+    assert select([0, 0, 0, -0.9], "plums") == []
+
+
+def test_an_ngram_counts_once() -> None:
+    # the second sentence differs in one word only, the third has new ones
+    assert select(NONE, "hosts send packets today and gateways drop frames") == [0, 2]
+    assert select([0.9, 0.9, 0.0, 0.0], "hosts send packets today") == [0]
+
+
+def test_selection_ends_where_the_expected_f1_falls() -> None:
+    sample = "hosts send packets today"
+    assert select([0.5, 0, 0.1, 0], sample) == [0]
+    assert select([0.5, 0, 0.7, 0], sample) == [0, 2]
+    assert select([0.5, 0, 0.7, 0], sample, maximum=1) == [0]
+    # the same scores, where the reference is longer
+    assert select([0.5, 0, 0.2, 0], sample) == [0]
+    assert select([0.5, 0, 0.2, 0], f"{sample} {'plum ' * 40}") == [0, 2]
+
+
+def test_samples_are_weighted() -> None:
+    samples = ("hosts send packets today", "gateways drop frames")
+    assert select(NONE, *samples, weights=(3.0, 1.0))[0] == 0
+    assert select(NONE, *samples, weights=(1.0, 3.0))[0] == 2
+
+
+def test_the_expected_f1_is_that_of_rouge_for_certain_ngrams() -> None:
+    """With expectations of one, the first sentence is that with the highest ROUGE-1 + ROUGE-2."""
+    generator = np.random.default_rng(0)
+    rouge = Rouge(stemmer=False, split=SentenceSplitter.default().split, splitter="the shipped one")
+    for _ in range(20):
+        reference = [f"w{number}" for number in generator.permutation(30)[:12]]
+        texts = [[f"w{number}" for number in generator.permutation(30)[: generator.integers(4, 12)]] for _ in range(8)]
+        scores = [rouge.score(" ".join(text), " ".join(reference)) for text in texts]
+        best = max(range(8), key=lambda index: scores[index]["rouge1"].f1 + scores[index]["rouge2"].f1)
+        assert select_expected(texts, np.zeros(8), [reference], maximum=1) == [best]
+
+
+def test_the_best_of_many_candidates_are_compared() -> None:
+    others = [f"plum {number} grows".split() for number in range(300)]
+    sentences = [*others[:150], *SENTENCES, *others[150:]]
+    scores = np.zeros(len(sentences))
+    scores[152] = 0.9  # gateways drop frames
+    assert sorted(select_expected(sentences, scores, [["hosts", "send", "packets", "today"]])) == [150, 152]
