@@ -18,10 +18,11 @@ from sumpool.cli.recipes import recipes
 from sumpool.cli.runs import runs
 from sumpool.cli.sample import sample
 from sumpool.cli.show import show
+from sumpool.cli.streams import READER_GONE, discard_output, open_streams
 from sumpool.cli.summarize import summarize
 from sumpool.cli.text import print_message
 from sumpool.cli.train import train
-from sumpool.errors import Interrupted, SumpoolError, is_out_of_memory
+from sumpool.errors import Interrupted, RecipeError, SumpoolError, is_out_of_memory
 
 app = typer.Typer(
     name="sumpool",
@@ -77,7 +78,16 @@ def main() -> None:
     debug = "--debug" in options
     gc.set_threshold(50_000)  # garbage collection takes an eighth of the import time and frees nothing
     try:
+        open_streams()
+        if "" in arguments:
+            raise RecipeError("no argument must be empty, got '' (is a variable of the shell not set?)")
         app([word for word in options if word != "--debug"] + arguments[len(options) :])
+    except SystemExit as end:
+        if not isinstance(end.__context__, BrokenPipeError):
+            raise
+        discard_output()
+        print_message("standard output must be read to its end, but its reader has gone")
+        sys.exit(READER_GONE)
     except Exception as error:
         code, message = explain(error)
         if debug:

@@ -11,7 +11,7 @@ from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, TextColumn, TimeElapsedColumn, TimeRemainingColumn
 from rich.progress import Progress as Bars
 
-from sumpool.cli.text import escape, format_metric
+from sumpool.cli.text import escape, escape_line, format_metric
 from sumpool.progress import Progress
 
 LOG_INTERVAL = 10.0
@@ -59,13 +59,13 @@ class Terminal(Screen):
     def report(self, progress: Progress) -> None:
         """Update the task's bar."""
         if progress.note:
-            self._print(progress.note)
+            self._print(escape_line(progress.note))
         if progress.note and not progress.done and progress.total is None:
             return
         metrics = "  ".join(f"{name} {format_metric(value)}" for name, value in progress.metrics.items())
         if progress.task not in self._tasks:
             self._finish_indeterminate_tasks()
-            self._tasks[progress.task] = self._bars.add_task(escape(progress.task), total=None, metrics="")
+            self._tasks[progress.task] = self._bars.add_task(escape_line(progress.task), total=None, metrics="")
         task = self._bars.tasks[self._tasks[progress.task]]
         if progress.done < task.completed:  # the same task starts again, for another run
             self._bars.reset(task.id)
@@ -82,7 +82,7 @@ class Terminal(Screen):
     def result(self, text: str) -> None:
         """Write a result, above the bars if stdout is a terminal."""
         if sys.stdout.isatty():
-            self._print(text)
+            self._print(escape(text))
         else:
             super().result(text)
 
@@ -91,7 +91,7 @@ class Terminal(Screen):
         self._bars.stop()
 
     def _print(self, text: str) -> None:
-        self._bars.console.print(escape(text), markup=False, highlight=False, soft_wrap=True)
+        self._bars.console.print(text, markup=False, highlight=False, soft_wrap=True)
 
 
 @final
@@ -142,7 +142,7 @@ class Log(Screen):
         self._line("  ".join(words))
 
     def _line(self, text: str) -> None:
-        sys.stderr.write(f"{time.strftime('%H:%M:%S')} {escape(text)}\n")
+        sys.stderr.write(f"{time.strftime('%H:%M:%S')} {escape_line(text)}\n")
         sys.stderr.flush()
 
 

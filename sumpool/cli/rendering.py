@@ -4,6 +4,7 @@ import re
 from collections.abc import Callable, Iterable
 from typing import TYPE_CHECKING, Literal, NamedTuple
 
+from sumpool.cli.text import escape_line
 from sumpool.interpret.evidence import place_name, render_evidence_text
 from sumpool.io.html import escape_html, html_page, language_attribute
 
@@ -108,4 +109,4 @@ def _escape_markdown(text: str) -> str:
 
 
 def _title(summary: "Summary") -> str:
-    return summary.title or summary.id
+    return escape_line(summary.title or summary.id)

@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from sumpool.cli.text import escape, table, wrap
+from sumpool.cli.text import escape, escape_line, table, wrap
 
 if TYPE_CHECKING:
     from sumpool.runs.run_summary import RunSummary
@@ -26,16 +26,16 @@ def runs(
         from dataclasses import asdict
         from json import dumps
 
-        typer.echo(dumps([asdict(run) for run in listed], ensure_ascii=False, indent=2))
+        typer.echo(escape(dumps([asdict(run) for run in listed], ensure_ascii=False, indent=2)))
         return
     if not listed:
-        typer.echo(escape(f"no runs in {folder}"))
+        typer.echo(escape_line(f"no runs in {folder}"))
         return
     columns = ["run", "state", "loss", "ROUGE-1", "ROUGE-2", "ROUGE-Lsum", "of", "parameters", "MB", "steps", "date"]
     typer.echo(table(columns, [cells(run) for run in listed]))
     for run in listed:
         if run.problem:
-            typer.echo(escape(wrap(f"{run.run} is damaged: {run.problem}")))
+            typer.echo(wrap(escape_line(f"{run.run} is damaged: {run.problem}")))
 
 
 def cells(run: "RunSummary") -> list[str]:

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from sumpool.cli.runs import cells
-from sumpool.cli.text import escape, table, wrap
+from sumpool.cli.text import escape, escape_line, table, wrap
 
 if TYPE_CHECKING:
     from sumpool.runs.run_details import RunDetails
@@ -25,7 +25,7 @@ def show(
         from dataclasses import asdict
         from json import dumps
 
-        typer.echo(dumps(asdict(details), ensure_ascii=False, indent=2))
+        typer.echo(escape(dumps(asdict(details), ensure_ascii=False, indent=2)))
     else:
         typer.echo("\n\n".join(_sections(details)))
 
@@ -48,7 +48,7 @@ def _sections(details: "RunDetails") -> Iterator[str]:
     values = dict(zip(labels, cells(summary), strict=True))
     yield table([summary.name or "run", ""], [[name, value] for name, value in values.items() if value != "-"])
     if summary.problem:
-        yield escape(wrap(f"damaged: {summary.problem}"))
+        yield wrap(escape_line(f"damaged: {summary.problem}"))
     for title, facts in (("recipe", details.recipe), ("data", details.data)):
         if facts:
             yield table([title, ""], [[name, value] for name, value in facts.items()])
@@ -58,7 +58,10 @@ def _sections(details: "RunDetails") -> Iterator[str]:
         rows = [[name, *(f"{score:.1f}" for score in scores.values())] for name, scores in systems.items()]
         yield table([f"evaluation of {split}", *next(iter(systems.values()), {})], rows)
     for sample in details.samples:
-        lines = [f"sample {sample.get('id')} after step {sample.get('step')}:", str(sample.get("summary", ""))]
+        lines = [
+            escape_line(f"sample {sample.get('id')} after step {sample.get('step')}:"),
+            str(sample.get("summary", "")),
+        ]
         yield escape("\n".join(map(wrap, lines)))
 
 

@@ -10,6 +10,7 @@ import typer
 from sumpool.cli.console import screen
 from sumpool.cli.options import Changes, Resume, Run
 from sumpool.cli.rendering import Format, Rendering, Style
+from sumpool.cli.text import escape_line
 from sumpool.documents.document import DEFAULT_OPTIONS, ReadOptions
 from sumpool.errors import DataError
 from sumpool.progress import Progress
@@ -121,9 +122,9 @@ def summarize(
     opened = open_output(target, names, rendering, evidence=evidence)
     count, failed = 0, list[str]()
     with screen() as output, interruptible(GRACE) as interruption:
+        warn_of_arguments(names, options, output.report)
         if not files and sys.stdin.isatty():
             output.report(Progress("summarize", note="reading from the keyboard; end with Ctrl-D"))
-        warn_of_arguments(names, options, output.report)
         for summary in run_summarize(
             read_all(names, options, limit, lambda notice: output.report(Progress("summarize", note=notice))),
             model,
@@ -141,7 +142,7 @@ def summarize(
                 output.report(Progress("summarize", note=f"{summary.id}: {', '.join(summary.notes)}"))
             if not (out or out_dir) and (summary.summary or rendering.format == "json"):
                 text = rendering.render(summary)
-                output.result(f"{summary.id}\n{text}\n" if with_ids else text)
+                output.result(f"{escape_line(summary.id)}\n{text}\n" if with_ids else text)
     _require_summaries(count, failed, opened.failed() if opened else (), out or out_dir)
 
 

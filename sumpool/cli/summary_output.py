@@ -1,5 +1,6 @@
 """Choices of `sumpool summarize` beyond settings: destination and generation of the summaries, and its arguments."""
 
+import sys
 from collections.abc import Mapping, Sequence
 from functools import partial
 from pathlib import Path
@@ -9,6 +10,7 @@ from sumpool.cli.rendering import SUFFIXES, Rendering
 from sumpool.data.report import remembered_fields
 from sumpool.documents.arguments import check_arguments
 from sumpool.documents.document import ReadOptions
+from sumpool.documents.read import STDIN
 from sumpool.errors import DataError, RecipeError
 from sumpool.inference.model_choice import RUNS, default_model
 from sumpool.io.file_names import FileNames
@@ -135,8 +137,10 @@ def warn_of_arguments(names: Sequence[str], options: ReadOptions, report: Report
     """Report the arguments that cannot be read, so that they are known before a model is loaded.
 
     Raises:
-        DataError: If no argument can be read.
+        DataError: If no argument can be read, or standard input is closed.
     """
+    if STDIN in names and sys.stdin is None:
+        raise DataError("standard input must be open, but it is closed: name a file, or pass the document by a pipe")
     problems = []
     for name in dict.fromkeys(names):
         try:

@@ -10,27 +10,44 @@ import textwrap
 from collections.abc import Iterable, Sequence
 from itertools import zip_longest
 
-_UNSAFE = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u061c\u200e\u200f\u202a-\u202e\u2066-\u2069\ud800-\udfff]")
+_UNSAFE_CHARACTERS = "\x00-\x08\x0b-\x1f\x7f-\x9f\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069\ud800-\udfff"
+_UNSAFE = re.compile(f"[{_UNSAFE_CHARACTERS}]")
+_INVISIBLE_CHARACTERS = "\xad\u200b-\u200d\u2060-\u2064\u2800\ufeff\ufff9-\ufffb\U000e0000-\U000e007f"
+_UNSAFE_IN_LINE = re.compile(f"[\n{_UNSAFE_CHARACTERS}{_INVISIBLE_CHARACTERS}]")
+"""Also line feeds, which would begin a line that looks like another message, and characters without a shape."""
+_ITEM = "\n  - "
+"""Line feed within a message that lists problems."""
 
 _NUMBER = re.compile(r"[-+]?\d|-?$")
 """Cell of a numeric column: a number, or the mark of a missing one."""
 
 
 def escape(text: str) -> str:
-    """Escape control and bidirectional characters, as JSON does."""
-    return _UNSAFE.sub(lambda match: f"\\u{ord(match.group()):04x}", text)
+    """Escape control and bidirectional characters, as JSON does; line feeds and tabs stay."""
+    return _UNSAFE.sub(lambda match: escape_characters(match.group()), text)
+
+
+def escape_line(text: str) -> str:
+    """Escape line feeds and invisible characters too: of ids, titles, file names and messages."""
+    return _UNSAFE_IN_LINE.sub(lambda match: escape_characters(match.group()), text)
+
+
+def escape_characters(text: str) -> str:
+    """Replace every character by its escape in JSON."""
+    units = text.encode("utf-16-be", "surrogatepass")
+    return "".join(f"\\u{units[i]:02x}{units[i + 1]:02x}" for i in range(0, len(units), 2))
 
 
 def format_metric(value: float | str) -> str:
     """Format a metric with four significant digits: 3.457, 12,034, 0.00012."""
     if isinstance(value, str):
-        return escape(value)
+        return escape_line(value)
     return f"{value:,.0f}" if abs(value) >= 1000 or isinstance(value, int) else f"{value:.4g}"
 
 
 def print_message(sentence: str) -> None:
-    """Write an escaped line to stderr."""
-    sys.stderr.write(f"{escape(sentence)}\n")
+    """Write an escaped line to stderr; a message may list problems below it."""
+    sys.stderr.write(f"{_ITEM.join(map(escape_line, sentence.split(_ITEM)))}\n")
 
 
 def table(columns: Sequence[str], rows: Sequence[Sequence[str]], title: str = "", keys: int = 1) -> str:
@@ -44,7 +61,7 @@ def table(columns: Sequence[str], rows: Sequence[Sequence[str]], title: str = ""
         title: Line above the table; none if empty.
         keys: Leading columns that name a row, repeated in every block.
     """
-    cells = [[escape(cell) for cell in column] for column in zip(columns, *rows, strict=True)]
+    cells = [[escape_line(cell) for cell in column] for column in zip(columns, *rows, strict=True)]
     widths = [max(map(len, column)) for column in cells]
     available = max(20, line_width() - sum(width + 2 for width in widths[:keys]))
     blocks, used = [cells[:keys]], 0
@@ -54,7 +71,7 @@ def table(columns: Sequence[str], rows: Sequence[Sequence[str]], title: str = ""
             used = 0
         blocks[-1] = [*blocks[-1], column]
         used += width + 2
-    return (f"{escape(title)}\n" if title else "") + "\n\n".join(_block(block, available) for block in blocks)
+    return (f"{escape_line(title)}\n" if title else "") + "\n\n".join(_block(block, available) for block in blocks)
 
 
 def _block(columns: Sequence[Sequence[str]], max_width: int) -> str:
@@ -62,8 +79,17 @@ def _block(columns: Sequence[Sequence[str]], max_width: int) -> str:
     lines = [line for row in zip(*columns, strict=True) for line in _wrap_cells(row, max_width)]
     aligned = [_align(column) for column in zip(*lines, strict=True)]
     head, *body = ("  ".join(cells).rstrip() for cells in zip(*aligned, strict=True))
-    rule = "─" * len("  ".join(column[0] for column in aligned))
+    rule = _rule() * len("  ".join(column[0] for column in aligned))
     return "\n".join([head, rule, *body])
+
+
+def _rule() -> str:
+    """Return the character of a line below titles that stdout can show."""
+    try:
+        "─".encode(sys.stdout.encoding or "ascii")
+    except UnicodeEncodeError:
+        return "-"
+    return "─"
 
 
 def _wrap_cells(row: Sequence[str], width: int) -> Iterable[tuple[str, ...]]:

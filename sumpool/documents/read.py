@@ -100,11 +100,18 @@ def _file_documents(path: Path, options: ReadOptions) -> Iterator[Document]:
     suffix = uncompressed_suffix(path)
     if suffix in (".jsonl", ".ndjson"):
         try:
-            yield from json_line_documents(path, options)
+            yield from _some(str(path), json_line_documents(path, options))
         except DataError as error:
             yield Document(str(path), "", str(error))
     else:
         yield from _documents(str(path), suffix, lambda: _read(path, options.limits), options)
+
+
+def _some(name: str, documents: Iterator[Document]) -> Iterator[Document]:
+    """Yield documents, or an error if there are none."""
+    first = next(documents, None)
+    yield first or Document(name, "", f"{name} must hold rows, got none")
+    yield from documents
 
 
 def _read(path: Path, limits: Limits) -> bytes:
@@ -132,7 +139,7 @@ def _documents(name: str, suffix: str, read: Callable[[], bytes], options: ReadO
         content = read()
         kind = detect_format(content, suffix)
         if kind in ROW_KINDS:
-            yield from row_documents(subject if name == STDIN else name, content, kind, options)
+            yield from _some(name, row_documents(subject, content, kind, options))
         else:
             yield _document(name, load_format(kind).parse(content, options), options)
     except DataError as error:

@@ -10,13 +10,18 @@ from pathlib import Path
 
 from safetensors import SafetensorError
 
-from sumpool.errors import ResourceError
+from sumpool.errors import RecipeError, ResourceError
 
 TEMPORARY = ".tmp-"
 """Prefix of the names of incomplete files and folders."""
 SPARE_BYTES = 1 << 20
 """Bytes reserved for the small files that are saved along with the large ones."""
 _DISK_FULL = (errno.ENOSPC, errno.EFBIG, errno.EDQUOT)
+_UNUSABLE_PATH = (
+    *(errno.EACCES, errno.EPERM, errno.EROFS, errno.ENOENT, errno.EEXIST),
+    *(errno.ENOTDIR, errno.EISDIR, errno.ENAMETOOLONG, errno.ELOOP),
+)
+"""Errors that more room on the disk does not help against."""
 
 
 def sync(path: Path) -> None:
@@ -131,7 +136,7 @@ def require_space(folder: Path, size: int) -> None:
 
 @contextmanager
 def disk_errors(path: Path, *, advice: str = "start again", only_full: bool = False) -> Iterator[None]:
-    """Convert errors of the disk to a `ResourceError`.
+    """Convert errors of the disk, and of a path that cannot be written, to a sentence.
 
     Args:
         path: File or folder that the block writes.
@@ -139,13 +144,18 @@ def disk_errors(path: Path, *, advice: str = "start again", only_full: bool = Fa
         only_full: Convert only errors of a full disk, for blocks that also read files.
 
     Raises:
-        ResourceError: If the block raises such an error.
+        ResourceError: If the disk is full or fails.
+        RecipeError: If the path is read-only, in a folder that is missing, or the name of something else.
     """
     try:
         yield
     except (OSError, SafetensorError) as error:
         if only_full and getattr(error, "errno", None) not in _DISK_FULL:
             raise
+        if getattr(error, "errno", None) in _UNUSABLE_PATH:
+            raise RecipeError(
+                f"{path} must be a path that can be written, got: {error}; correct it or its permissions"
+            ) from error
         raise ResourceError(
             f"{path} must be written completely, got: {error}. Make room on the disk and {advice}; "
             "what was saved before is untouched"

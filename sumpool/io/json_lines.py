@@ -9,7 +9,7 @@ from pathlib import Path
 from types import TracebackType
 from typing import Self, TypeVar
 
-from sumpool.errors import DataError, ResourceError
+from sumpool.errors import DataError
 from sumpool.io.atomic import disk_errors, replace_file
 from sumpool.io.bounded import open_regular, parse_json, read_regular
 
@@ -77,7 +77,8 @@ class ResumableFile:
 
         Raises:
             DataError: If the lines of the file have another identity.
-            ResourceError: If the file cannot be written.
+            ResourceError: If the disk is full or fails.
+            RecipeError: If the path cannot be written.
         """
         self.path = path
         self._advice = advice
@@ -91,10 +92,8 @@ class ResumableFile:
                 path.unlink()
             if identity:
                 identity.save()
-        try:
+        with disk_errors(path):
             self._file = path.open("ab")
-        except OSError as error:
-            raise ResourceError(f"{path} must be a file that can be written, got: {error}") from error
 
     def append(self, record: str) -> None:
         """Append a line, without its line feed, and pass it to the operating system; a kill after that loses nothing.

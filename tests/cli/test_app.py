@@ -84,6 +84,13 @@ def test_debug_after_two_dashes_is_a_file_name(monkeypatch: pytest.MonkeyPatch) 
     assert stopped.value.code == 1
 
 
+def test_empty_arguments_are_refused(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(SystemExit) as stopped:
+        run_main(monkeypatch, KeyError("not reached"), "summarize", "")
+    assert stopped.value.code == 2
+    assert capsys.readouterr().err.startswith("error: no argument must be empty, got ''")
+
+
 def test_a_mistyped_command_gets_a_suggestion() -> None:
     result = CliRunner().invoke(app, ["trian"])
     assert result.exit_code == 2

@@ -1,9 +1,11 @@
 import json
 import os
+import sys
+from io import BytesIO, TextIOWrapper
 
 import pytest
 
-from sumpool.cli.text import escape, format_metric, print_message, table, wrap
+from sumpool.cli.text import escape, escape_line, format_metric, print_message, table, wrap
 
 HOSTILE = "\x1b[31mred\x1b[0m\a\r\x9b2J[red]x[/]\u202etxt\ud800"
 HARMLESS = r"\u001b[31mred\u001b[0m\u0007\u000d\u009b2J[red]x[/]\u202etxt\ud800"
@@ -32,6 +34,28 @@ def test_metrics_have_four_significant_digits(value: float | str, text: str) -> 
 def test_lines_on_stderr_are_escaped(capsys: pytest.CaptureFixture[str]) -> None:
     print_message(HOSTILE)
     assert capsys.readouterr() == ("", f"{HARMLESS}\n")
+
+
+FORGED = "d1\nerror: forged\u2028x\u200b\ufff9\u2800\ufeff\U000e0041"
+ONE_LINE = r"d1\u000aerror: forged\u2028x\u200b\ufff9\u2800\ufeff\udb40\udc41"
+
+
+def test_line_feeds_and_invisible_characters_of_a_line_are_escaped() -> None:
+    assert escape_line(FORGED + HOSTILE) == ONE_LINE + HARMLESS
+
+
+def test_messages_and_tables_have_no_forged_lines(capsys: pytest.CaptureFixture[str]) -> None:
+    print_message(FORGED)
+    assert capsys.readouterr().err == f"{ONE_LINE}\n"
+    print_message("error: r.yaml: 2 problems\n  - a\nerror: forged\n  - b")
+    assert capsys.readouterr().err == "error: r.yaml: 2 problems\n  - a\\u000aerror: forged\n  - b\n"
+    assert len(table(["a\nb"], [["c\nd"]], title="e\nf").splitlines()) == 4
+    assert format_metric(FORGED) == ONE_LINE
+
+
+def test_the_rule_of_a_table_has_characters_of_the_encoding(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(sys, "stdout", TextIOWrapper(BytesIO(), "latin-1"))
+    assert table(["a"], [["b"]]).splitlines() == ["a", "-", "b"]
 
 
 def test_a_table_is_aligned_and_ignores_markup() -> None:

@@ -7,7 +7,7 @@ import pytest
 
 from sumpool.documents.document import Document, TextBlock
 from sumpool.documents.source_sentences import source_sentences
-from sumpool.errors import ResourceError
+from sumpool.errors import RecipeError
 from sumpool.inference.evidence import summarize_with_evidence
 from sumpool.inference.explanation import render_explanation, write_explanation
 from sumpool.inference.loading import load_for_generation
@@ -205,6 +205,6 @@ def test_hostile_texts_are_text() -> None:
     assert page.text.count("<img src=x onerror=alert(1)> $body {title}") >= 8
 
 
-def test_a_full_disk_is_named() -> None:
-    with pytest.raises(ResourceError, match="/dev/full"):
+def test_an_unusable_path_is_named() -> None:
+    with pytest.raises(RecipeError, match="/dev/full"):
         write_explanation(Path("/dev/full/page.html"), example())

@@ -91,7 +91,7 @@ def test_a_file_is_never_overwritten_unasked(tmp_path: Path) -> None:
 
 
 def test_a_file_that_cannot_be_written_is_named(tmp_path: Path) -> None:
-    with pytest.raises(ResourceError, match=r"no/out\.jsonl"):
+    with pytest.raises(RecipeError, match=r"no/out\.jsonl"):
         SummaryFile(tmp_path / "no" / "out.jsonl", SETTINGS)
     full = Path("/dev/full")
     with pytest.raises(ResourceError, match="go on with --resume"), SummaryFile(full, SETTINGS) as file:

@@ -9,7 +9,7 @@ from types import SimpleNamespace
 import pytest
 from safetensors import SafetensorError
 
-from sumpool.errors import ResourceError
+from sumpool.errors import RecipeError, ResourceError
 from sumpool.io.atomic import (
     disk_errors,
     remove_temporary,
@@ -76,6 +76,15 @@ def test_only_a_full_disk_is_converted_where_files_are_also_read(tmp_path: Path,
         raise OSError(number, os.strerror(number))
     with pytest.raises(PermissionError, match="no"), disk_errors(folder, only_full=True):
         raise PermissionError(errno.EACCES, "no")
+
+
+@pytest.mark.parametrize(
+    "number", [errno.EACCES, errno.EROFS, errno.EPERM, errno.ENOENT, errno.EEXIST, errno.EISDIR, errno.ENOTDIR]
+)
+def test_a_path_that_cannot_be_written_is_no_full_disk(number: int) -> None:
+    expected = rf"out must be a path that can be written, got: .*{os.strerror(number)}; correct it or its permissions$"
+    with pytest.raises(RecipeError, match=expected), disk_errors(Path("out")):
+        raise OSError(number, os.strerror(number))
 
 
 def test_files_and_folders_are_synced(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -3,7 +3,7 @@ from pathlib import Path
 
 import pytest
 
-from sumpool.errors import DataError, ResourceError
+from sumpool.errors import DataError, RecipeError, ResourceError
 from sumpool.io.json_lines import Identity, ResumableFile, read_records
 
 
@@ -57,7 +57,7 @@ def test_records_of_another_identity_are_not_resumed(tmp_path: Path) -> None:
 
 
 def test_a_failing_disk_is_an_error_with_advice(tmp_path: Path) -> None:
-    with pytest.raises(ResourceError, match=r"no/records must be a file that can be written, got"):
+    with pytest.raises(RecipeError, match=r"no/records must be a path that can be written, got"):
         ResumableFile(tmp_path / "no" / "records", resume=True)
     message = "full must be written completely, got: .* and go on with --resume"
     with (

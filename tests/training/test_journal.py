@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from sumpool.errors import CheckpointError, ResourceError
+from sumpool.errors import CheckpointError, RecipeError, ResourceError
 from sumpool.training.journal import Journal
 
 
@@ -54,7 +54,7 @@ def test_a_failing_disk_is_a_resource_error(journal: Journal, monkeypatch: pytes
         with pytest.raises(ResourceError, match=r"metrics\.jsonl must be written completely, got: .*No space left"):
             action()
     assert journal.path.read_bytes() == before
-    with pytest.raises(ResourceError, match="must be a file that can be written"):
+    with pytest.raises(RecipeError, match="must be a path that can be written"):
         Journal(journal.path.parent / "missing" / "metrics.jsonl").append("step", 1, {})
 
 
