@@ -19,7 +19,7 @@ from sumpool.core.decoding.sampling import sample
 from sumpool.core.model.summarizer import DecoderState, Memory, SummarizationModel
 from sumpool.core.nn.execution import one_thread
 from sumpool.data.batches import Item, collate
-from sumpool.errors import ResourceError, is_out_of_memory
+from sumpool.errors import RecipeError, ResourceError, is_out_of_memory
 from sumpool.special_tokens import SpecialTokens
 from sumpool.text.tokenizer import Tokenizer
 
@@ -62,7 +62,16 @@ class Generator:
             tokenizer: Its tokenizer.
             config: Settings; of the lengths only whether they are "auto", of the precision nothing is read.
             lengths: Shortest and longest summary, as fixed by the settings or chosen by the training summaries.
+
+        Raises:
+            RecipeError: If the settings begin summaries with a token that the model does not have.
         """
+        beyond = [token for token in config.begin_with if token >= model.vocabulary]
+        if beyond:
+            raise RecipeError(
+                f"summarize.begin_with must hold ids below the vocabulary of the model, {model.vocabulary}, got "
+                f"{beyond[0]}"
+            )
         self._model = model
         self._tokenizer = tokenizer
         self._config = config

@@ -73,17 +73,22 @@ class Recipe(Settings):
         return self
 
     @model_validator(mode="after")
-    def _summaries_can_begin(self) -> Self:
+    def _summaries_have_room(self) -> Self:
         tokens, vocabulary = self.summarize.begin_with, self.data.vocabulary
         beyond = [token for token in tokens if vocabulary and token >= vocabulary]
         if beyond:
             raise ValueError(
                 f"summarize.begin_with must hold ids below data.vocabulary = {vocabulary}, got {beyond[0]}"
             )
-        if len(tokens) >= self.model.target_length:
+        longest, least = self.model.target_length, self.summarize.min_length
+        if len(tokens) >= longest:
             raise ValueError(
-                f"summarize.begin_with must be shorter than model.target_length = {self.model.target_length}, EOS "
-                f"included, got {len(tokens)} tokens"
+                f"summarize.begin_with must be shorter than model.target_length = {longest}, EOS included, got "
+                f"{len(tokens)} tokens"
+            )
+        if least != "auto" and least >= longest:
+            raise ValueError(
+                f"summarize.min_length must be below model.target_length = {longest}, EOS included, got {least}"
             )
         return self
 

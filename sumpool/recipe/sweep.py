@@ -63,7 +63,7 @@ class LoadedSweep:
 
 
 def load_recipe_or_sweep(path: Path, overrides: Sequence[str] = ()) -> Recipe | LoadedSweep:
-    """Load a file that is a sweep if it has the key `sweep`, and a recipe otherwise.
+    """Load a file that is a sweep if it has the key `sweep`, or several other keys of sweeps, and a recipe otherwise.
 
     Args:
         path: A YAML file, or a run folder with `recipe.yaml`.
@@ -74,7 +74,8 @@ def load_recipe_or_sweep(path: Path, overrides: Sequence[str] = ()) -> Recipe | 
     """
     path = path / "recipe.yaml" if path.is_dir() else path
     tree = read_tree(path)
-    return make_sweep(tree, overrides, path) if "sweep" in tree else make_recipe(tree, overrides, path)
+    is_sweep = "sweep" in tree or len(tree.keys() & (Sweep.model_fields.keys() - Recipe.model_fields.keys())) > 1
+    return make_sweep(tree, overrides, path) if is_sweep else make_recipe(tree, overrides, path)
 
 
 def load_sweep(path: Path, overrides: Sequence[str] = ()) -> LoadedSweep:

@@ -14,7 +14,7 @@ from sumpool.core.decoding.constraints import NoRepeatTokens
 from sumpool.core.decoding.ranking import Lengths, Ranking
 from sumpool.core.model.summarizer import Memory
 from sumpool.data.batches import Item
-from sumpool.errors import ResourceError
+from sumpool.errors import RecipeError, ResourceError
 from sumpool.inference.generation import Generator
 from sumpool.inference.loading import LoadedModel, load_model
 from tests.conftest import story
@@ -45,6 +45,12 @@ def test_lengths_are_kept(loaded: LoadedModel) -> None:
         tokens = [len(loaded.tokenizer.encode(text)) for text in generate(loaded, lengths, no_repeat_words=0, beams=1)]
         assert max(tokens) <= lengths.maximum + 1  # a text that begins inside a word is spelt with one piece more
         assert max(tokens) >= lengths.minimum - 2
+
+
+def test_summaries_begin_with_tokens_of_the_vocabulary(loaded: LoadedModel) -> None:
+    config = DecodingConfig(begin_with=(5, loaded.model.vocabulary))
+    with pytest.raises(RecipeError, match=f"below the vocabulary of the model, {loaded.model.vocabulary}, got"):
+        Generator(loaded.model, loaded.tokenizer, config, Lengths(1, 3))
 
 
 def test_the_rule_against_repeats_can_be_set(loaded: LoadedModel) -> None:

@@ -12,15 +12,15 @@ from sumpool.recipe.load import load_recipe
         ("train.steps=12:30", "train.steps must be a whole number of at least 0 and at most 1000000000, got '12:30'"),
         ("train.steps=2.5", "train.steps must be a whole number of at least 0 and at most 1000000000, got 2.5"),
         ("train.learning_rate=1e400", "train.learning_rate must be a number above 0 and at most 10, got inf"),
-        ("model.dropout=1", "model.dropout must be a number of at least 0 and below 1, got 1"),
+        ("model.dropout=1", "model.dropout must be a number of at least 0 and at most 0.9, got 1"),
         ("model.norm=mid", "model.norm must be one of post, pre, got 'mid'"),
         (
             "model.encoder=[]",
             "model.encoder must be a list of sections with at least 1 entry and at most 256 entries, got []",
         ),
         ("model.encoder[0]=3", "model.encoder[0] must be a section of settings, got 3"),
-        ("model.encoder[0].attention=3", "model.encoder[0].attention must be a section with a kind, one of blockwise,"),
-        ("model.encoder[0].attention={}", "model.encoder[0].attention.kind is missing; it must be one of blockwise,"),
+        ("model.encoder[0].attention=3", "model.encoder[0].attention must be a section with a kind, one of bigbird,"),
+        ("model.encoder[0].attention={}", "model.encoder[0].attention.kind is missing; it must be one of bigbird,"),
         ("model.encoder[1].pool.scorer={kind: linaer}", "got 'linaer' (did you mean linear?)"),
         ("model.encoder[1].pool.kep=3", "model.encoder[1].pool.kep is not a setting of halving (did you mean keep?)"),
         (
@@ -46,6 +46,10 @@ from sumpool.recipe.load import load_recipe
         ("train.clip=true", "train.clip must be a number of at least 0 and at most 1000000, got true"),
         ("model.restore=1", "model.restore must be true or false, got 1"),
         ("model.restore='yes'", "model.restore must be true or false, got 'yes'"),
+        (
+            "model.target_length=1",
+            "model.target_length must be a whole number of at least 2 and at most 1000000, got 1",
+        ),
         ("train.betas=[0.9, 3]", "train.betas[1] must be a number of at least 0 and below 1, got 3"),
         (
             f"model.source_length={10**31}",

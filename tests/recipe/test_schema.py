@@ -43,6 +43,14 @@ def test_prepared_data_has_a_default_folder(tiny_recipe: Path) -> None:
             "summarize.begin_with must hold ids below data.vocabulary = 300, got 300",
         ),
         (
+            ["summarize.min_length=16"],
+            "summarize.min_length must be below model.target_length = 16, EOS included, got 16",
+        ),
+        (
+            ["summarize.min_length=9", "summarize.max_length=8"],
+            "summarize.min_length must be at most max_length = 8, got 9",
+        ),
+        (
             ["summarize.begin_with=[5, 5, 5]", "model.target_length=3"],
             "summarize.begin_with must be shorter than model.target_length = 3, EOS included, got 3 tokens",
         ),

@@ -130,6 +130,12 @@ def test_a_file_with_the_key_sweep_is_a_sweep(file: Path, tiny_recipe: Path) -> 
     assert load_recipe_or_sweep(folder) == load_recipe(folder)
 
 
+def test_a_misspelt_key_sweep_is_suggested(file: Path) -> None:
+    file.write_text(SWEEP.replace("sweep:", "seep:"))
+    with pytest.raises(RecipeError, match=r"seep is not a setting of a sweep \(did you mean sweep\?\)"):
+        load_recipe_or_sweep(file)
+
+
 def test_a_file_is_parsed_once(file: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     parsed: list[str] = []
 

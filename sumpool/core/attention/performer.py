@@ -29,7 +29,7 @@ class PerformerAttentionConfig(AttentionConfig):
     """Settings of Performer attention."""
 
     kind: Literal["performer"] = "performer"
-    features: int = Field(256, ge=1, le=2**16)
+    features: int = Field(256, ge=1, le=65_536)
     """Random features; more approximate the softmax more closely."""
     redraw: bool = False
     """Whether each training step draws new directions; summaries always use those of the seed."""

@@ -1,9 +1,9 @@
 """Settings of generation: the `summarize` section of a recipe."""
 
 import re
-from typing import Annotated, Literal, NamedTuple
+from typing import Annotated, Literal, NamedTuple, Self
 
-from pydantic import AfterValidator, Field
+from pydantic import AfterValidator, Field, model_validator
 
 from sumpool.core.decoding.ranking import LengthFormula, Ranking
 from sumpool.settings import Settings
@@ -131,6 +131,13 @@ class DecodingConfig(Settings):
     may differ."""
     device: Literal["auto", "cpu", "cuda"] = "auto"
     """Device; auto uses a GPU if there is one."""
+
+    @model_validator(mode="after")
+    def _lengths_ascend(self) -> Self:
+        least, most = self.min_length, self.max_length
+        if least != "auto" and most != "auto" and least > most:
+            raise ValueError(f"min_length must be at most max_length = {most}, got {least}")
+        return self
 
     def ranking(self) -> Ranking:
         """Return scores and stopping criterion of the beam search."""

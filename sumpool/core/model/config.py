@@ -60,11 +60,11 @@ class ModelConfig(Settings):
     """Apply layer normalisation to the embeddings, in encoder and decoder."""
     norm: Literal["pre", "post"] = "pre"
     """Position of layer normalisation: before each sub-layer, or after its residual sum."""
-    dropout: float = Field(0.1, ge=0, lt=1)
+    dropout: float = Field(0.1, ge=0, le=0.9)
     """Dropout on embeddings and on the output of every sub-layer."""
     source_length: int = Field(8192, ge=1, le=10_000_000)
     """Maximum tokens of a document, or of one of its windows."""
-    target_length: int = Field(512, ge=1, le=1_000_000)
+    target_length: int = Field(512, ge=2, le=1_000_000)
     """Maximum tokens of a summary in training and generation, EOS included."""
     encoder: tuple[EncoderLayerConfig, ...] = Field(min_length=1, max_length=256)
     """The encoder's layers, first to last."""
