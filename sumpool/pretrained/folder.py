@@ -1,5 +1,6 @@
 """Files of a pretrained model: JSON and safetensors, in one file or several; pickles are refused."""
 
+import os
 import re
 from pathlib import Path
 from typing import Any
@@ -41,11 +42,15 @@ class Tensors:
         """
         self.folder = folder
         self._files: dict[str, tuple[Any, str]] = {}
+        self._shapes: dict[str, tuple[int, ...]] = {}
         for path in _weight_files(folder):
             try:
+                with bounded.open_regular(path) as opened:
+                    header = bounded.read_tensor_header(opened, os.fstat(opened.fileno()).st_size)
                 file: Any = safe_open(path, framework="pt")
-            except (OSError, SafetensorError) as error:
+            except (OSError, ValueError, SafetensorError) as error:
                 raise CheckpointError(f"{path} must be a safetensors file, got: {error}; download it again") from error
+            self._shapes |= {_PREFIX.sub("", name): entry.shape for name, entry in header.items()}
             self._files |= {_PREFIX.sub("", name): (file, name) for name in file.keys()}  # noqa: SIM118 - no mapping
 
     def __contains__(self, name: str) -> bool:
@@ -54,6 +59,18 @@ class Tensors:
     def names(self) -> list[str]:
         """Names of the tensors that are not taken yet."""
         return sorted(self._files)
+
+    def require(self, name: str, shape: tuple[int, ...]) -> None:
+        """Check the shape of a tensor by the header of its file, without reading it.
+
+        Raises:
+            CheckpointError: If it is missing or of another shape.
+        """
+        if name not in self._files:
+            raise CheckpointError(f"{self.folder} must hold the tensor {name} {shape}, but it is missing")
+        if self._shapes[name] != shape:
+            label = f"{self.folder}: {self._files[name][1]}"
+            raise CheckpointError(f"{label} must be {shape}, as config.json has it, got {self._shapes[name]}")
 
     def take(self, name: str, shape: tuple[int, ...], *, allow_minus_inf: bool = False) -> Tensor:
         """Read a tensor as float32 and remove its name.
@@ -66,16 +83,13 @@ class Tensors:
         Raises:
             CheckpointError: If it is missing, damaged, of another shape, or not finite.
         """
-        if name not in self._files:
-            raise CheckpointError(f"{self.folder} must hold the tensor {name} {shape}, but it is missing")
+        self.require(name, shape)
         file, full_name = self._files.pop(name)
         label = f"{self.folder}: {full_name}"
         try:
             tensor: Tensor = file.get_tensor(full_name)
         except (OSError, SafetensorError, ValueError) as error:
             raise CheckpointError(f"{label} must be readable, got: {error}; download it again") from error
-        if tuple(tensor.shape) != shape:
-            raise CheckpointError(f"{label} must be {shape}, as config.json has it, got {tuple(tensor.shape)}")
         if tensor.dtype not in _FLOATS:
             raise CheckpointError(f"{label} must be of floating point, got {tensor.dtype}; take weights not quantised")
         tensor = tensor.to(torch.float32)

@@ -8,10 +8,18 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from sumpool.errors import DataError
+from sumpool.errors import CheckpointError, DataError
+from sumpool.io.bounded import read_regular
 from sumpool.pretrained.folder import read_json
 from sumpool.special_tokens import SpecialTokens
-from sumpool.text.hf_bpe import TOKENIZER_JSON, ByteLevelBpeTokenizer, require_byte_level_bpe, require_library
+from sumpool.text.hf_bpe import (
+    TOKENIZER_JSON,
+    ByteLevelBpeTokenizer,
+    read_tokenizer_json,
+    require_byte_level_bpe,
+    require_library,
+    require_numbers,
+)
 
 if TYPE_CHECKING:
     import tokenizers
@@ -48,7 +56,8 @@ def read_tokenizer(folder: Path, vocab_size: int, decoder_start: int) -> ByteLev
     try:
         settings = {name: value for file in _SETTINGS for name, value in _read_if_present(folder / file).items()}
         names = {name: _content(settings.get(name) or usual) for name, usual in _BART_NAMES.items()}
-        library = Tokenizer.from_file(str(path)) if path.is_file() else _from_lists(folder, settings, names)
+        is_whole = path.exists()
+        library = Tokenizer.from_str(read_tokenizer_json(path)) if is_whole else _from_lists(folder, settings, names)
         require_byte_level_bpe(library)
         if "add_prefix_space" in settings:
             library.pre_tokenizer.add_prefix_space = bool(settings["add_prefix_space"])
@@ -57,8 +66,9 @@ def read_tokenizer(folder: Path, vocab_size: int, decoder_start: int) -> ByteLev
             raise ValueError(f"pad {pad}, eos {eos}, unk {unk}")
         return ByteLevelBpeTokenizer(library, vocab_size, SpecialTokens(pad, eos, decoder_start, (pad, unk)))
     except Exception as error:  # the library raises nothing more specific
+        reason = str(error) if isinstance(error, CheckpointError) else repr(error)
         raise DataError(
-            f"{folder} must hold byte-level BPE as tokenizer.json, or as vocab.json and merges.txt, got {error!r}; "
+            f"{folder} must hold byte-level BPE as tokenizer.json, or as vocab.json and merges.txt, got {reason}; "
             "take a BART or LED model with its tokenizer"
         ) from error
 
@@ -67,9 +77,12 @@ def _from_lists(folder: Path, settings: Mapping[str, Any], names: Mapping[str, s
     """Read `vocab.json`, `merges.txt` and added tokens, with the post-processor of BART."""
     from tokenizers import AddedToken, Tokenizer, decoders, models, pre_tokenizers, processors
 
+    require_numbers(read_json(folder / "vocab.json"))
+    read_regular(folder / "merges.txt")
     vocabulary, merges = models.BPE.read_file(str(folder / "vocab.json"), str(folder / "merges.txt"))
     added, described = _read_if_present(folder / "added_tokens.json"), settings.get("added_tokens_decoder", {})
     vocabulary |= added | {token["content"]: int(number) for number, token in described.items()}
+    require_numbers(vocabulary)
     library = Tokenizer(models.BPE(vocabulary, merges))
     library.pre_tokenizer = pre_tokenizers.ByteLevel(add_prefix_space=False)
     library.decoder = decoders.ByteLevel()

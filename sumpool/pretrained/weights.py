@@ -67,6 +67,22 @@ def load_pretrained(
     return model
 
 
+def check_shapes(tensors: Tensors, pretrained: PretrainedConfig) -> None:
+    """Compare the sizes in `config.json` with the headers of the weights, before anything of these sizes is made.
+
+    Raises:
+        CheckpointError: If a tensor is missing or of another shape.
+    """
+    embedding = next((name for name in _EMBEDDING if name in tensors), _EMBEDDING[0])
+    tensors.require(embedding, (pretrained.vocab_size, pretrained.d_model))
+    for half, layers, attentions in _halves(pretrained):
+        tensors.require(*_positions_entry(pretrained, half))
+        for layer in range(layers):
+            for sources in _sources(pretrained, f"{half}.layers.{layer}", {**attentions, **_EVERY_LAYER}).values():
+                for name, shape in sources:
+                    tensors.require(name, shape)
+
+
 def convert_weights(
     tensors: Tensors, pretrained: PretrainedConfig, model: ModelConfig, extension: Extension
 ) -> dict[str, Tensor]:
@@ -80,14 +96,10 @@ def convert_weights(
             not one matrix.
     """
     weights = _vocabulary(tensors, pretrained)
-    encoder = _BART_ATTENTION if pretrained.model_type == "bart" else _LED_ATTENTION
-    halves: list[tuple[str, int, int, Parts]] = [
-        ("encoder", model.source_length, pretrained.encoder_layers, encoder),
-        ("decoder", model.target_length, pretrained.decoder_layers, {**_BART_ATTENTION, **_CROSS_ATTENTION}),
-    ]
-    for half, length, layers, attentions in halves:
+    lengths = {"encoder": model.source_length, "decoder": model.target_length}
+    for half, layers, attentions in _halves(pretrained):
         weights[f"{half}.embed.positions.weight"] = extend_positions(
-            _positions(tensors, pretrained, half), length, extension
+            _positions(tensors, pretrained, half), lengths[half], extension
         )
         weights |= _module(tensors, pretrained, half, {"embed.norm": ("layernorm_embedding",)})
         for layer in range(layers):
@@ -115,24 +127,45 @@ def _vocabulary(tensors: Tensors, pretrained: PretrainedConfig) -> dict[str, Ten
     return {"embedding.weight": embedding, "output.bias": bias[0]}
 
 
+def _halves(pretrained: PretrainedConfig) -> list[tuple[str, int, Parts]]:
+    """Return name, number of layers and attentions of encoder and decoder."""
+    encoder = _BART_ATTENTION if pretrained.model_type == "bart" else _LED_ATTENTION
+    return [
+        ("encoder", pretrained.encoder_layers, encoder),
+        ("decoder", pretrained.decoder_layers, {**_BART_ATTENTION, **_CROSS_ATTENTION}),
+    ]
+
+
+def _positions_entry(pretrained: PretrainedConfig, half: str) -> tuple[str, tuple[int, ...]]:
+    """Return name and shape of the learned positions."""
+    length = pretrained.source_length if half == "encoder" else pretrained.target_length
+    rows = _UNUSED_POSITIONS[pretrained.model_type] + length
+    return f"{half}.embed_positions.weight", (rows, pretrained.d_model)
+
+
 def _positions(tensors: Tensors, pretrained: PretrainedConfig, half: str) -> Tensor:
     """Return the learned positions, (positions, dim)."""
-    unused = _UNUSED_POSITIONS[pretrained.model_type]
-    length = pretrained.source_length if half == "encoder" else pretrained.target_length
-    return tensors.take(f"{half}.embed_positions.weight", (unused + length, pretrained.d_model))[unused:]
+    return tensors.take(*_positions_entry(pretrained, half))[_UNUSED_POSITIONS[pretrained.model_type] :]
 
 
 def _module(tensors: Tensors, pretrained: PretrainedConfig, module: str, parts: Parts) -> dict[str, Tensor]:
     """Concatenate the maps and norms of a module."""
+    return {
+        f"{module}.{name}": torch.cat([tensors.take(source, shape) for source, shape in sources])
+        for name, sources in _sources(pretrained, module, parts).items()
+    }
+
+
+def _sources(pretrained: PretrainedConfig, module: str, parts: Parts) -> dict[str, list[tuple[str, tuple[int, ...]]]]:
+    """Return name and shape of the tensors that are concatenated into each weight of a module."""
     dim, wide = pretrained.d_model, pretrained.encoder_ffn_dim
-    shapes = {"fc1": (wide, dim), "fc2": (dim, wide)}
-    weights = {}
+    shapes: dict[str, tuple[int, ...]] = {"fc1": (wide, dim), "fc2": (dim, wide)}
+    listed: dict[str, list[tuple[str, tuple[int, ...]]]] = {}
     for name, sources in parts.items():
         source_shapes = [(dim,) if "norm" in source else shapes.get(source, (dim, dim)) for source in sources]
         for kind in ("weight", "bias"):
-            tensors_of_sources = [
-                tensors.take(f"{module}.{source}.{kind}", shape if kind == "weight" else shape[:1])
+            listed[f"{name}.{kind}"] = [
+                (f"{module}.{source}.{kind}", shape if kind == "weight" else shape[:1])
                 for source, shape in zip(sources, source_shapes, strict=True)
             ]
-            weights[f"{module}.{name}.{kind}"] = torch.cat(tensors_of_sources)
-    return weights
+    return listed

@@ -14,11 +14,11 @@ of 50,265). Line feeds of a summary are kept, for a new model to learn.
 """
 
 import json
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from importlib.util import find_spec
 from pathlib import Path
-from typing import TYPE_CHECKING, final
+from typing import TYPE_CHECKING, Any, final
 
 from sumpool.errors import DataError
 from sumpool.io.bounded import parse_json, read_regular
@@ -32,6 +32,8 @@ from sumpool.text.tokenizer import Tokenizer
 if TYPE_CHECKING:
     import tokenizers
 
+_MAX_VOCABULARY = 1 << 21
+"""Tokens of a vocabulary at most; large ones have an eighth of it."""
 _UNSUPPORTED = ("dropout", "continuing_subword_prefix", "end_of_word_suffix", "byte_fallback", "ignore_merges")
 """Settings of BPE that byte-level BPE leaves off."""
 
@@ -94,7 +96,8 @@ class ByteLevelBpeTokenizer(Tokenizer):
                 decoder_start=tree["decoder_start_token_id"],
                 suppressed=tuple(tree["suppress_tokens"]),
             )
-            return cls(tokenizers.Tokenizer.from_file(str(path)), tree["vocab_size"], special)
+            library = tokenizers.Tokenizer.from_str(read_tokenizer_json(path))
+            return cls(library, tree["vocab_size"], special)
         except Exception as error:  # the library raises nothing more specific
             raise DataError(
                 f"{path} must be byte-level BPE with {VOCABULARY_JSON} beside it, got {error!r}; import the model again"
@@ -150,6 +153,33 @@ def require_library(path: Path) -> None:
         raise DataError(f"{path} must have tokenizers to read it, which is not installed: pip install 'sumpool[hub]'")
 
 
+def read_tokenizer_json(path: Path) -> str:
+    """Read `tokenizer.json`, and check the numbers of its tokens before the library does.
+
+    Raises:
+        OSError: If it cannot be read.
+        ValueError, LookupError, TypeError or AttributeError: If it is anything else.
+    """
+    content = read_regular(path)
+    tree = parse_json(content)
+    if tree["model"].get("type", "BPE") == "BPE":  # others are refused once the library has read them
+        added = {token["content"]: token["id"] for token in tree.get("added_tokens") or ()}
+        require_numbers({**tree["model"]["vocab"], **added})
+    return content.decode("utf-8-sig")
+
+
+def require_numbers(vocabulary: Mapping[str, Any]) -> None:
+    """Raise a ValueError unless every token has a number of its own."""
+    tokens: dict[int, str] = {}
+    for token, number in vocabulary.items():
+        token.encode()  # a lone surrogate is a ValueError
+        if type(number) is not int or not 0 <= number < _MAX_VOCABULARY:
+            raise ValueError(f"the token {token!r} with the number {number!r:.40}")
+        if number in tokens:
+            raise ValueError(f"the tokens {tokens[number]!r} and {token!r} with one number, {number}")
+        tokens[number] = token
+
+
 def require_byte_level_bpe(library: "tokenizers.Tokenizer") -> None:
     """Raise a ValueError unless a tokenizer splits text as BART's does."""
     model, pre_tokenizer = library.model, library.pre_tokenizer
@@ -164,6 +194,8 @@ def require_byte_level_bpe(library: "tokenizers.Tokenizer") -> None:
 
 def _token_bytes(library: "tokenizers.Tokenizer", vocab_size: int) -> list[bytes]:
     """UTF-8 bytes of every token; raise a ValueError if a token has no row or holds white space after a word."""
+    if not 0 <= vocab_size <= _MAX_VOCABULARY:
+        raise ValueError(f"a vocabulary of {vocab_size:,} tokens")
     added = library.get_added_tokens_decoder()
     contents = [b""] * vocab_size
     for name, token in library.get_vocab().items():

@@ -10,14 +10,15 @@ from pydantic import ValidationError
 from sumpool.core.model.config import ModelConfig
 from sumpool.data.config import DataConfig
 from sumpool.data.encoding import SENTENCES
-from sumpool.errors import CheckpointError, RecipeError
+from sumpool.errors import CheckpointError, DataError, RecipeError
 from sumpool.io.atomic import require_space
 from sumpool.io.manifest import FileDigest, Manifest
 from sumpool.pretrained.config import CONFIG, ImportOptions, PretrainedConfig, describe, read_config, to_model_config
+from sumpool.pretrained.folder import Tensors
 from sumpool.pretrained.generation import to_decoding_config
 from sumpool.pretrained.hub import fetch
 from sumpool.pretrained.tokenizer import read_tokenizer
-from sumpool.pretrained.weights import load_pretrained
+from sumpool.pretrained.weights import check_shapes, load_pretrained
 from sumpool.progress import Check, Progress, Report, go_on, silent, told_when_stopped
 from sumpool.recipe.load import dump_recipe
 from sumpool.recipe.problems import error_messages
@@ -69,8 +70,8 @@ def import_model(
 
     Raises:
         RecipeError: If an argument is wrong, or the run folder is not empty.
-        CheckpointError: If there is no such model, it is damaged, or `SummarizationModel` cannot compute what it does.
-        DataError: If its tokenizer is missing, damaged or not byte-level BPE, or no library reads it.
+        CheckpointError: If there is no such model, it is damaged, `SummarizationModel` cannot compute what it does, or
+            its tokenizer is missing, damaged or not byte-level BPE, or no library reads it.
         ResourceError: If memory or disk run out.
         Interrupted: If a signal has come; nothing is written.
     """
@@ -107,7 +108,11 @@ def _read_source(source: str, report: Report) -> _Source:
         folder = fetch(source, report)
         origin = f"{source} on the Hugging Face hub, revision {folder.name}"
     config = read_config(folder)
-    tokenizer = read_tokenizer(folder, config.vocab_size, config.decoder_start_token_id)
+    check_shapes(Tensors(folder), config)
+    try:
+        tokenizer = read_tokenizer(folder, config.vocab_size, config.decoder_start_token_id)
+    except DataError as error:
+        raise CheckpointError(str(error)) from error
     special_tokens = tokenizer.special_tokens
     for name, token in (("pad_token_id", special_tokens.pad), ("eos_token_id", special_tokens.eos)):
         if getattr(config, name) != token:

@@ -77,7 +77,7 @@ def test_missing_configurations_are_refused(tmp_path: Path) -> None:
     with pytest.raises(CheckpointError, match=r"config\.json must be JSON that can be read, got: .*No such file"):
         read_config(tmp_path)
     (tmp_path / "config.json").write_text("[1]")
-    with pytest.raises(CheckpointError, match=r"config\.json must hold an object in JSON, got a list"):
+    with pytest.raises(CheckpointError, match=r"config\.json must hold a JSON object, got list"):
         read_config(tmp_path)
 
 

@@ -4,6 +4,7 @@ import json
 import shutil
 import subprocess
 import sys
+import time
 from itertools import takewhile
 from pathlib import Path
 
@@ -19,7 +20,7 @@ from sumpool.core.decoding.constraints import NoRepeatTokens, Rules
 from sumpool.core.decoding.ranking import Lengths, Ranking
 from sumpool.data.batches import collate
 from sumpool.documents.document import Document
-from sumpool.errors import CheckpointError, DataError, Interrupted, RecipeError
+from sumpool.errors import CheckpointError, Interrupted, RecipeError
 from sumpool.inference.chunking import Chunker
 from sumpool.inference.loading import LoadedModel, load_for_generation, load_model
 from sumpool.inference.summaries import generate_summaries
@@ -238,7 +239,7 @@ def test_a_tokenizer_may_have_a_mask_token_without_a_row(vocabulary: Path, tmp_p
 
 def test_a_tokenizer_of_another_model_is_refused(vocabulary: Path, tmp_path: Path) -> None:
     folder = save(random_bart(4, vocab_size=300), vocabulary, tmp_path / "bart")
-    with pytest.raises(DataError, match=r"\d+ tokens for 300 rows of the model"):
+    with pytest.raises(CheckpointError, match=r"\d+ tokens for 300 rows of the model"):
         import_model(str(folder), tmp_path / "run")
 
 
@@ -312,6 +313,58 @@ def test_configurations_that_do_not_fit_are_refused(
         import_model(str(folder), tmp_path / "out")
 
 
+@pytest.mark.parametrize(
+    ("changes", "sentence"),
+    [
+        ({"vocab_size": 10**7}, r"shared\.weight must be \(10000000, 16\), as config\.json has it, got"),
+        ({"encoder_layers": 10**6}, r"must hold the tensor encoder\.layers\.1\.self_attn\.q_proj\.weight .* missing"),
+        ({"decoder_layers": 10**6}, r"must hold the tensor decoder\.layers\.1\.self_attn\.q_proj\.weight .* missing"),
+        ({"max_position_embeddings": 10**9}, r"embed_positions\.weight must be \(1000000002, 16\), as config"),
+        ({"encoder_ffn_dim": 10**9, "decoder_ffn_dim": 10**9}, r"fc1\.weight must be \(1000000000, 16\), as config"),
+        ({"d_model": 10**400}, r"shared\.weight must be"),
+    ],
+)
+def test_sizes_are_compared_with_the_weights_before_anything_is_made(
+    bart: Path, tmp_path: Path, changes: dict[str, object], sentence: str
+) -> None:
+    folder = Path(shutil.copytree(bart, tmp_path / "changed"))
+    tree = json.loads((folder / "config.json").read_text())
+    (folder / "config.json").write_text(json.dumps({**tree, **changes}))
+    start = time.perf_counter()
+    with pytest.raises(CheckpointError, match=sentence):
+        import_model(str(folder), tmp_path / "out")
+    assert time.perf_counter() - start < 1
+
+
+@pytest.mark.parametrize(
+    ("name", "content", "sentence"),
+    [
+        ("config.json", b"[" * 100_000, r"config\.json must be JSON, got: more than 64 levels"),
+        ("generation_config.json", b'{"a":' * 100_000, r"generation_config\.json must be JSON, got: more than 64"),
+        ("vocab.json", b"{" * 100_000, r"must hold byte-level BPE .*more than 64 levels of brackets"),
+        ("tokenizer.json", b"{" * 100_000, r"must hold byte-level BPE .*more than 64 levels of brackets"),
+        ("tokenizer.json", b'{"model": {"vocab": {"a": "0"}}}', r"the token 'a' with the number '0'"),
+        ("tokenizer.json", b'{"model": {"vocab": {"a": 1.0}}}', r"the token 'a' with the number 1\.0"),
+        ("tokenizer.json", b'{"model": {"vocab": {"a": 99999999}}}', r"the token 'a' with the number 99999999"),
+        ("tokenizer.json", b'{"model": {"vocab": {"a": 0, "b": 0}}}', r"the tokens 'a' and 'b' with one number, 0"),
+        ("tokenizer.json", b'{"model": {"vocab": {"\\ud800": 0}}}', "surrogates not allowed"),
+        ("tokenizer.json", b'{"model": {"vocab": {}}, "added_tokens": [1]}', "must hold byte-level BPE"),
+        ("vocab.json", b'{"a": 0, "b": 0}', r"the tokens 'a' and 'b' with one number, 0"),
+        ("added_tokens.json", b'{"one": 0}', r"the tokens .* with one number, 0"),
+        (
+            "model.safetensors",
+            b"\0\0\0\0\0\0\0\x80",
+            r"model\.safetensors must be a safetensors file, got: a header",
+        ),
+    ],
+)
+def test_hostile_files_are_refused(bart: Path, tmp_path: Path, name: str, content: bytes, sentence: str) -> None:
+    folder = Path(shutil.copytree(bart, tmp_path / "changed"))
+    (folder / name).write_bytes(content)
+    with pytest.raises(CheckpointError, match=sentence):
+        import_model(str(folder), tmp_path / "out")
+
+
 def test_unsupported_generation_settings_are_refused(bart: Path, tmp_path: Path) -> None:
     folder = Path(shutil.copytree(bart, tmp_path / "changed"))
     (folder / "generation_config.json").write_text(json.dumps({**GENERATION, "length_penalty": -1.0}))
@@ -322,7 +375,7 @@ def test_unsupported_generation_settings_are_refused(bart: Path, tmp_path: Path)
 def test_a_folder_without_vocabulary_is_refused(bart: Path, tmp_path: Path) -> None:
     folder = Path(shutil.copytree(bart, tmp_path / "changed"))
     (folder / "vocab.json").unlink()
-    with pytest.raises(DataError, match=r"changed must hold byte-level BPE"):
+    with pytest.raises(CheckpointError, match=r"changed must hold byte-level BPE"):
         import_model(str(folder), tmp_path / "out")
 
 
