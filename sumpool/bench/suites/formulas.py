@@ -7,6 +7,7 @@ formula raises KeyError.
 Table 1 of Pietruszka et al. gives the products alone, without the two (scores, mixing of values) and without the maps.
 """
 
+import math
 from collections import Counter
 from collections.abc import Callable, Mapping
 
@@ -17,6 +18,7 @@ from sumpool.core.attention.lsh import LshAttentionConfig
 from sumpool.core.attention.performer import PerformerAttentionConfig
 from sumpool.core.attention.permuted_blocks import PermutedBlocksAttentionConfig
 from sumpool.core.attention.sliding_window import SlidingWindowAttentionConfig
+from sumpool.core.attention.synthesizer import SynthesizerAttentionConfig
 from sumpool.core.cross_attention._base import CrossAttentionConfig
 from sumpool.core.cross_attention.hepos import HeposCrossAttentionConfig
 from sumpool.core.model.config import ModelConfig
@@ -173,6 +175,21 @@ def _kernel(features: int, length: int, dim: int, heads: int) -> Cost:
     return _cost(maps, products, length * dim + mapped, features * dim, 2 * length * dim + mapped)
 
 
+def _synthesizer(settings: AttentionConfig, length: int, dim: int, heads: int) -> Cost:
+    """Values are mixed as in full attention; scores that are no product of two factors cost nothing."""
+    assert isinstance(settings, SynthesizerAttentionConfig)
+    maps, mixing = linear(length, dim, 2 * dim), linear(length, length, dim)
+    if settings.scores == "dense":
+        maps, scores = maps + linear(length, dim, dim), linear(length, dim, length)
+    elif settings.scores == "factorized_dense":
+        columns = math.isqrt(settings.length - 1) + 1
+        maps += linear(length, dim, dim)
+        scores = linear(length, dim, columns) + linear(length, dim, -(-settings.length // columns))
+    else:
+        scores = heads * linear(length, settings.rank, length) * (settings.scores == "factorized_random")
+    return _cost(maps, mixing + scores, length * dim, heads * length * length, 2 * length * dim)
+
+
 def _v_mean(_: AttentionConfig, length: int, dim: int, heads: int) -> Cost:
     del heads
     maps = linear(length, dim, dim) + linear(1, dim, dim)
@@ -211,6 +228,7 @@ _SELF_ATTENTION: Mapping[str, Callable[[AttentionConfig, int, int, int], Cost]] 
     "efficient": _efficient,
     "linear": _linear,
     "performer": _performer,
+    "synthesizer": _synthesizer,
     "v_mean": _v_mean,
     "lsh": _lsh,
 }

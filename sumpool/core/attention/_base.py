@@ -17,6 +17,11 @@ class AttentionConfig(Settings, ABC):
 
     kind: str
 
+    @property
+    def max_length(self) -> int | None:
+        """Vectors of a document at most; None for any number."""
+        return None
+
     @abstractmethod
     def build(self, dim: int, heads: int) -> "Attention":
         """Build the attention for `dim` features and `heads` heads."""

@@ -12,6 +12,14 @@ def test_heads_must_divide_dim() -> None:
         ModelConfig.model_validate({"dim": 64, "heads": 7, "encoder": [LAYER]})
 
 
+def test_attentions_of_a_bounded_length_must_suit_documents() -> None:
+    layers = [LAYER, {"attention": {"kind": "synthesizer", "length": 63}}]
+    message = r"encoder\[1\].attention.length must be at least source_length = 64, got 63"
+    with pytest.raises(ValidationError, match=message):
+        ModelConfig.model_validate({"source_length": 64, "encoder": layers})
+    assert ModelConfig.model_validate({"source_length": 63, "encoder": layers}).source_length == 63
+
+
 def test_dim_must_be_even() -> None:
     with pytest.raises(ValidationError, match="dim must be even for sinusoidal positions, got 9"):
         ModelConfig.model_validate({"dim": 9, "heads": 3, "encoder": [LAYER]})

@@ -1,0 +1,103 @@
+"""Synthesizer attention (Tay et al., 2021): scores that no pair of tokens is compared for.
+
+The scores of a query come from the query alone (`dense`: two linear maps with a ReLU between them give a score for
+every place in the document) or from its place (`random`: a learned matrix). Both have a factorised form with fewer
+parameters. The softmax and the values are those of full attention: O(length^2 * dim), with fewer products.
+
+Places are those among the vectors of the layer, so that documents may have at most `length` of them there. Departures
+from the released code: padding is masked, and documents may have any length up to `length`.
+"""
+
+import math
+from typing import Literal, final
+
+import torch
+from pydantic import Field
+from torch import Tensor, nn
+from torch.nn import functional as F
+
+from sumpool.core.attention._base import Attention, AttentionConfig, full_mask
+from sumpool.core.nn.layers import merge_heads, split_heads
+from sumpool.core.nn.numerics import at_least_float32
+
+SynthesizerKind = Literal["dense", "factorized_dense", "random", "factorized_random"]
+
+
+@final
+class SynthesizerAttentionConfig(AttentionConfig):
+    """Settings of Synthesizer attention."""
+
+    kind: Literal["synthesizer"] = "synthesizer"
+    scores: SynthesizerKind = "factorized_random"
+    """Source of the scores: dense, the query; random, a learned matrix; factorized, products of smaller ones."""
+    length: int = Field(2048, ge=1, le=65_536)
+    """Vectors of a document at most; at least `model.source_length`."""
+    rank: int = Field(8, ge=1, le=65_536)
+    """Rank of `factorized_random`."""
+
+    @property
+    def max_length(self) -> int:
+        """Vectors of a document at most."""
+        return self.length
+
+    def build(self, dim: int, heads: int) -> "SynthesizerAttention":
+        """Build the attention."""
+        return SynthesizerAttention(self, dim, heads)
+
+
+@final
+class SynthesizerAttention(Attention):
+    """Self-attention with scores from queries or places alone."""
+
+    def __init__(self, config: SynthesizerAttentionConfig, dim: int, heads: int) -> None:
+        super().__init__(dim, heads, projections=1)
+        self.widen = nn.Linear(dim, dim) if "dense" in config.scores else None
+        self.columns = math.isqrt(config.length - 1) + 1
+        head_dim = dim // heads
+        shapes: dict[SynthesizerKind, tuple[tuple[int, int, int], ...]] = {
+            "dense": ((heads, head_dim, config.length),),
+            "factorized_dense": ((heads, head_dim, -(-config.length // self.columns)), (heads, head_dim, self.columns)),
+            "random": ((heads, config.length, config.length),),
+            "factorized_random": ((heads, config.length, config.rank),) * 2,
+        }
+        self.factors = nn.ParameterList(nn.Parameter(torch.empty(shape)) for shape in shapes[config.scores])
+        for factor in self.factors:
+            nn.init.normal_(factor, std=factor.size(1) ** -0.5 if self.widen else config.rank**-0.25)
+
+    def forward(self, states: Tensor, mask: Tensor | None, positions: Tensor) -> Tensor:
+        """Attend; see `Attention.forward`."""
+        del positions
+        weights = self._weights(states, full_mask(states) if mask is None else mask)
+        value = split_heads(self.project(states), self.heads)
+        mixed: Tensor = self.out(merge_heads(weights.to(value.dtype) @ value))
+        return mixed
+
+    def attention_received(self, states: Tensor, mask: Tensor, positions: Tensor, include_self: bool) -> Tensor:
+        """Sum of the weights over the queries, O(length^2 * dim) again."""
+        del positions
+        weights = self._weights(states, mask).masked_fill(~mask[:, None, :, None], 0.0)
+        if not include_self:
+            weights = weights - weights.diagonal(dim1=2, dim2=3).diag_embed()
+        return weights.sum(2).mean(1)
+
+    def _weights(self, states: Tensor, mask: Tensor) -> Tensor:
+        """Attention weights (batch, heads, length, length), 0 at padding."""
+        scores = at_least_float32(self._scores(states, states.size(1)))
+        padding = ~mask[:, None, None]
+        # The lowest finite value, not -inf: a document of padding only would produce NaN in the softmax.
+        weights = scores.masked_fill(padding, torch.finfo(scores.dtype).min).softmax(-1)
+        return weights.masked_fill(padding, 0.0)
+
+    def _scores(self, states: Tensor, length: int) -> Tensor:
+        """Scores (batch or 1, heads, length, length)."""
+        if self.widen is None:
+            left, *right = (factor[:, :length] for factor in self.factors)
+            scores: Tensor = left @ right[0].mT if right else left[..., :length]
+            return scores[None]
+        query = split_heads(F.relu(self.widen(states)), self.heads)  # (batch, heads, length, head_dim)
+        if len(self.factors) == 1:
+            dense: Tensor = query @ self.factors[0][..., :length]
+            return dense
+        rows, columns = (query @ factor for factor in self.factors)
+        product: Tensor = (rows[..., None] * columns[..., None, :]).flatten(3)
+        return product[..., :length]

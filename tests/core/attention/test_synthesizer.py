@@ -1,0 +1,55 @@
+from collections.abc import Callable
+from typing import get_args
+
+import pytest
+import torch
+from torch import Tensor
+
+from sumpool.core.attention.synthesizer import SynthesizerAttention, SynthesizerAttentionConfig, SynthesizerKind
+from sumpool.core.tokens import Tokens
+
+KINDS: tuple[SynthesizerKind, ...] = get_args(SynthesizerKind)
+
+
+def naive_scores(attention: SynthesizerAttention, states: Tensor) -> Tensor:
+    """Scores (heads, length, length) for one document (length, dim), place by place."""
+    scores = torch.empty(4, len(states), len(states), dtype=torch.float64)
+    factors = list(attention.factors)
+    for head in range(4):
+        for place, state in enumerate(states):
+            if attention.widen is None:
+                row = factors[0][head, place] if len(factors) == 1 else factors[1][head] @ factors[0][head, place]
+            else:
+                query = attention.widen(state).relu()[4 * head : 4 * head + 4]
+                row = query @ factors[0][head]
+                if len(factors) == 2:
+                    row = torch.kron(row, query @ factors[1][head])
+            scores[head, place] = row[: len(states)]
+    return scores
+
+
+@pytest.mark.parametrize("scores", KINDS)
+def test_equals_explicit_weights(scores: SynthesizerKind, make_tokens: Callable[..., Tokens]) -> None:
+    attention = SynthesizerAttentionConfig(scores=scores, length=31).build(16, 4).double()
+    tokens = make_tokens(30, 11, 1, pad=1e3)
+    mixed = attention(tokens.states, tokens.mask, tokens.positions)
+    received = [
+        attention.attention_received(tokens.states, tokens.mask, tokens.positions, own) for own in (True, False)
+    ]
+    for number, real in enumerate((30, 11, 1)):
+        states = tokens.states[number, :real]
+        weights = naive_scores(attention, states).softmax(2)
+        value = attention.project(states).view(real, 4, 4).transpose(0, 1)
+        torch.testing.assert_close(mixed[number, :real], attention.out((weights @ value).transpose(0, 1).flatten(1)))
+        for part, expected in zip(received, (weights, weights - weights.diagonal(0, 1, 2).diag_embed()), strict=True):
+            torch.testing.assert_close(part[number, :real], expected.mean(0).sum(0))
+
+
+@pytest.mark.parametrize("scores", KINDS)
+def test_every_form_has_gradients(scores: SynthesizerKind, make_tokens: Callable[..., Tokens]) -> None:
+    attention, tokens = SynthesizerAttentionConfig(scores=scores, length=31).build(16, 4).double(), make_tokens(30, 0)
+    attention(tokens.states, tokens.mask, tokens.positions)[tokens.mask].square().sum().backward()
+    for name, parameter in attention.named_parameters():
+        assert parameter.grad is not None, name
+        assert parameter.grad.isfinite().all(), name
+        assert parameter.grad.abs().max() > 0, name
