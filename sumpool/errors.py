@@ -11,8 +11,18 @@
 A message reads `<path or name> must <rule>, got <value>` and says what to do. Exit code 1 is a bug in sumpool.
 """
 
+import errno
 import signal
-from typing import ClassVar
+from typing import ClassVar, Final
+
+_EXHAUSTED: Final = (
+    "can't allocate memory",  # torch
+    "could not create a primitive",  # oneDNN
+    "bad_alloc",  # C++
+    "Resource temporarily unavailable",  # a thread without a stack
+    "failed to map segment from shared object",  # the dynamic linker
+)
+"""Parts of messages of libraries that have no memory."""
 
 
 class SumpoolError(Exception):
@@ -69,8 +79,10 @@ class Interrupted(SumpoolError):  # noqa: N818 - an interruption is not an error
 
 
 def is_out_of_memory(error: BaseException) -> bool:
-    """Return whether an error of Python or torch reports exhausted memory, without importing torch."""
+    """Return whether an error of Python or a library reports exhausted memory, without importing torch."""
+    if isinstance(error, OSError):
+        return error.errno == errno.ENOMEM
     return isinstance(error, MemoryError) or (
-        isinstance(error, RuntimeError)
-        and (type(error).__name__ == "OutOfMemoryError" or "can't allocate memory" in str(error))
+        isinstance(error, RuntimeError | ImportError)
+        and (type(error).__name__ == "OutOfMemoryError" or any(text in str(error) for text in _EXHAUSTED))
     )

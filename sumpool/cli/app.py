@@ -13,6 +13,7 @@ from sumpool.cli.evaluate import evaluate
 from sumpool.cli.export import export
 from sumpool.cli.import_model import import_model
 from sumpool.cli.init import init
+from sumpool.cli.memory import out_of_memory, require_address_space
 from sumpool.cli.prepare import prepare
 from sumpool.cli.recipes import recipes
 from sumpool.cli.runs import runs
@@ -47,7 +48,7 @@ def show_help(
 
 
 _RESOURCE_EXIT = 6
-_NO_SPACE = {errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.ENOMEM}
+_NO_SPACE = {errno.ENOSPC, errno.EDQUOT, errno.EFBIG}
 
 
 def _show_version(wanted: bool) -> None:
@@ -76,11 +77,14 @@ def main() -> None:
     arguments = sys.argv[1:]
     options = arguments[: arguments.index("--")] if "--" in arguments else arguments
     debug = "--debug" in options
+    command = next((word for word in options if not word.startswith("-")), "")
     gc.set_threshold(50_000)  # garbage collection takes an eighth of the import time and frees nothing
     try:
         open_streams()
         if "" in arguments:
             raise RecipeError("no argument must be empty, got '' (is a variable of the shell not set?)")
+        if "--fast" not in options:
+            require_address_space(command)
         app([word for word in options if word != "--debug"] + arguments[len(options) :])
     except SystemExit as end:
         if not isinstance(end.__context__, BrokenPipeError):
@@ -89,15 +93,17 @@ def main() -> None:
         print_message("standard output must be read to its end, but its reader has gone")
         sys.exit(READER_GONE)
     except Exception as error:
-        code, message = explain(error)
+        code, message = explain(error, command)
         if debug:
             raise
         print_message(message)
         sys.exit(code)
 
 
-def explain(error: Exception) -> tuple[int, str]:
-    """Return the exit code and the message of an error."""
+def explain(error: Exception, command: str = "") -> tuple[int, str]:
+    """Return the exit code and the message of an error of a command."""
+    if is_out_of_memory(error):
+        return _RESOURCE_EXIT, out_of_memory(command, _first_line(error))
     match error:
         case Interrupted():
             return error.status, str(error)
@@ -108,9 +114,6 @@ def explain(error: Exception) -> tuple[int, str]:
             return _RESOURCE_EXIT, f"error: {where}{error.strerror}; free some space and run the same command again"
         case OSError() if error.filename is not None:
             return 3, f"error: {error.filename}: {error.strerror}"
-    if is_out_of_memory(error):
-        advice = "a smaller batch_tokens or source_length needs less"
-        return _RESOURCE_EXIT, f"error: memory ran out ({_first_line(error)}); {advice}"
     name = type(error).__name__
     return 1, f"error: {name}: {_first_line(error)}; this is a bug in sumpool, run again with --debug to see where"
 

@@ -14,7 +14,7 @@ from typing import final
 import numpy as np
 import sentencepiece
 
-from sumpool.errors import DataError
+from sumpool.errors import DataError, is_out_of_memory
 from sumpool.io.bounded import read_regular
 from sumpool.text.cleaning import reservoir_sample
 
@@ -93,6 +93,8 @@ class Phrases:
                 minloglevel=2,
             )
         except RuntimeError as error:
+            if is_out_of_memory(error):
+                raise
             raise DataError(
                 f"data.phrases must hold every token of the training documents, got {vocabulary}; "
                 f"take a larger one ({error})"

@@ -14,7 +14,7 @@ from typing import final
 
 import sentencepiece
 
-from sumpool.errors import DataError
+from sumpool.errors import DataError, is_out_of_memory
 from sumpool.io.bounded import read_regular
 from sumpool.special_tokens import BOS, EOS, PAD, PARAGRAPH, UNK
 from sumpool.text.cleaning import clean, sample_paragraphs
@@ -91,6 +91,8 @@ class SentencePieceTokenizer(Tokenizer):
                 minloglevel=2,
             )
         except RuntimeError as error:
+            if is_out_of_memory(error):
+                raise
             raise DataError(
                 f"data.vocabulary must hold the 256 bytes and every common character, got {vocab_size}; "
                 f"take a larger one ({error})"

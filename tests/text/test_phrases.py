@@ -88,6 +88,16 @@ def test_fewer_phrases_than_tokens_are_refused(tmp_path: Path) -> None:
         Phrases.train([(ids, ids // 20)], tmp_path / "model", 300)
 
 
+def test_missing_memory_is_no_problem_of_the_phrases(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def fail(**_: object) -> None:
+        raise RuntimeError("std::bad_alloc")
+
+    monkeypatch.setattr("sentencepiece.SentencePieceTrainer.train", fail)
+    ids = np.arange(500)
+    with pytest.raises(RuntimeError, match="bad_alloc"):
+        Phrases.train([(ids, ids // 20)], tmp_path / "model", 300)
+
+
 def test_a_file_that_is_no_model_is_refused(tmp_path: Path) -> None:
     with pytest.raises(DataError, match="must be a SentencePiece model"):
         Phrases.load(tmp_path / "missing")

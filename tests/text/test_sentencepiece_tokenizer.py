@@ -87,6 +87,15 @@ def test_a_vocabulary_too_small_for_the_characters_is_refused(tmp_path: Path) ->
         SentencePieceTokenizer.train([letters], tmp_path / "model", 300)
 
 
+def test_missing_memory_is_no_problem_of_the_vocabulary(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def fail(**_: object) -> None:
+        raise RuntimeError("std::bad_alloc")
+
+    monkeypatch.setattr("sentencepiece.SentencePieceTrainer.train", fail)
+    with pytest.raises(RuntimeError, match="bad_alloc"):
+        SentencePieceTokenizer.train(["text"], tmp_path / "model", 300)
+
+
 def test_a_file_that_is_no_model_is_refused(tmp_path: Path) -> None:
     with pytest.raises(DataError, match="must be a SentencePiece model"):
         SentencePieceTokenizer.load(tmp_path / "missing")
