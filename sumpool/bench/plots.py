@@ -1,5 +1,6 @@
 """Pictures of results; matplotlib, which is optional, is imported only when one is drawn."""
 
+import io
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from importlib.util import find_spec
@@ -13,6 +14,7 @@ from sumpool.bench.suites.selection_tables import APPROXIMATE
 from sumpool.bench.suites.shortening import PUBLISHED
 from sumpool.bench.suites.sparsity import MODES
 from sumpool.errors import RecipeError
+from sumpool.io.atomic import disk_errors, replace_file
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -68,7 +70,10 @@ def draw(report: BenchReport, path: Path) -> None:
     figure = Figure(figsize=(1 + 5 * columns, 5.2 * rows), dpi=120, layout="constrained")
     for axes, panel in zip(figure.subplots(rows, columns, squeeze=False).flat, panels, strict=True):
         _draw(axes, panel)
-    figure.savefig(path, format="png")
+    content = io.BytesIO()
+    figure.savefig(content, format="png")
+    with disk_errors(path):
+        replace_file(path, content.getvalue())
 
 
 def _draw(axes: "Axes", panel: Panel) -> None:

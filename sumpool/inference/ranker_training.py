@@ -13,7 +13,7 @@ from sumpool.evaluation.agreement import RougeTokenizer
 from sumpool.inference.chunking import Chunker
 from sumpool.inference.generation import Generator
 from sumpool.inference.loading import LoadedModel, load_for_generation
-from sumpool.io.atomic import disk_errors, temporary_path
+from sumpool.io.atomic import counted, disk_errors, temporary_path
 from sumpool.io.listed_files import replace_listed_file
 from sumpool.io.manifest import Manifest
 from sumpool.progress import Check, Progress, Report
@@ -69,7 +69,9 @@ def train_ranker(run: Path, recipe: Recipe, prepared: Path, *, report: Report, c
     # 3. Save it as a file of the run.
     path = run / FILE
     with disk_errors(path):
-        temporary_path(path).write_bytes(ranker.to_bytes())
+        content = ranker.to_bytes()
+        with counted(path, len(content)):
+            temporary_path(path).write_bytes(content)
         replace_listed_file(path, {"ranker_documents": len(examples)})
     report(Progress("rank", note=f"{path.name}: fitted to {len(examples):,} documents"))
 

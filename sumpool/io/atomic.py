@@ -5,8 +5,9 @@ import os
 import shutil
 import sys
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
+from typing import Self
 
 from safetensors import SafetensorError
 
@@ -16,12 +17,49 @@ TEMPORARY = ".tmp-"
 """Prefix of the names of incomplete files and folders."""
 SPARE_BYTES = 1 << 20
 """Bytes reserved for the small files that are saved along with the large ones."""
-_DISK_FULL = (errno.ENOSPC, errno.EFBIG, errno.EDQUOT)
+DISK_FULL = (errno.ENOSPC, errno.EFBIG, errno.EDQUOT)
+"""Error numbers of a full disk, of a full quota and of the largest file that a process may write."""
 _UNUSABLE_PATH = (
     *(errno.EACCES, errno.EPERM, errno.EROFS, errno.ENOENT, errno.EEXIST),
     *(errno.ENOTDIR, errno.EISDIR, errno.ENAMETOOLONG, errno.ELOOP),
 )
 """Errors that more room on the disk does not help against."""
+
+
+class FullDiskError(OSError):
+    """Write that the disk has no room for.
+
+    Attributes:
+        needed: Bytes that it takes at least.
+    """
+
+    def __init__(self, number: int | None, reason: str | None, path: str, needed: int) -> None:
+        super().__init__(number, reason, path)
+        self.needed = needed
+
+    def __reduce__(self) -> tuple[type[Self], tuple[int | None, str | None, str, int]]:
+        return type(self), (self.errno, self.strerror, self.filename, self.needed)
+
+
+@contextmanager
+def counted(path: Path, needed: int) -> Iterator[None]:
+    """Convert the error of a full disk within the block to one that has the bytes that the block writes.
+
+    Raises:
+        FullDiskError: If the disk is full; has the bytes of an inner block too.
+    """
+    try:
+        yield
+    except OSError as error:
+        if error.errno not in DISK_FULL:
+            raise
+        inner = error.needed if isinstance(error, FullDiskError) else 0
+        raise FullDiskError(error.errno, error.strerror, str(path), needed + inner) from error
+    except SafetensorError as error:
+        number = next((number for number in DISK_FULL if f"(os error {number})" in str(error)), None)
+        if number is None:
+            raise
+        raise FullDiskError(number, os.strerror(number), str(path), needed) from error
 
 
 def sync(path: Path) -> None:
@@ -55,9 +93,15 @@ def replace_file(path: Path, content: bytes) -> None:
         path.write_bytes(content)
         return
     temporary = temporary_path(path)
-    temporary.write_bytes(content)
-    sync(temporary)
-    rename_synced(temporary, path)
+    try:
+        with counted(path, len(content)):
+            temporary.write_bytes(content)
+            sync(temporary)
+            rename_synced(temporary, path)
+    except BaseException:
+        with suppress(OSError):
+            temporary.unlink(missing_ok=True)
+        raise
 
 
 @contextmanager
@@ -81,6 +125,9 @@ def replace_folder(folder: Path) -> Iterator[Path]:
         temporary.mkdir(parents=True)
         yield temporary
         move_into_place(temporary, folder)
+    except (OSError, SafetensorError):
+        with counted(folder, folder_bytes(temporary) + SPARE_BYTES):
+            raise
     finally:
         shutil.rmtree(temporary, ignore_errors=True)
 
@@ -110,13 +157,23 @@ def _older(folder: Path) -> Path:
     return folder.with_name(f"{TEMPORARY}old-{folder.name}")
 
 
+def folder_bytes(folder: Path) -> int:
+    """Return the size of all files in a folder."""
+    return sum(path.stat().st_size for path in folder.rglob("*") if path.is_file())
+
+
+def remove(path: Path) -> None:
+    """Delete a file, a folder, or a link but not what it leads to."""
+    if path.is_dir() and not path.is_symlink():
+        shutil.rmtree(path)
+    else:
+        path.unlink()
+
+
 def remove_temporary(folder: Path) -> None:
     """Remove the temporary files and folders that a crash left, also those of safetensors (`.tmp` and six letters)."""
     for path in folder.glob(".tmp*"):
-        if path.is_dir():
-            shutil.rmtree(path)
-        else:
-            path.unlink()
+        remove(path)
 
 
 def require_space(folder: Path, size: int) -> None:
@@ -150,13 +207,17 @@ def disk_errors(path: Path, *, advice: str = "start again", only_full: bool = Fa
     try:
         yield
     except (OSError, SafetensorError) as error:
-        if only_full and getattr(error, "errno", None) not in _DISK_FULL:
+        is_full = getattr(error, "errno", None) in DISK_FULL
+        if only_full and not is_full:
             raise
         if getattr(error, "errno", None) in _UNUSABLE_PATH:
             raise RecipeError(
                 f"{path} must be a path that can be written, got: {error}; correct it or its permissions"
             ) from error
+        reason, remedy = getattr(error, "strerror", None) or error, advice
+        if is_full:
+            needed = error.needed if isinstance(error, FullDiskError) else SPARE_BYTES
+            reason, remedy = f"{reason}, {needed:,} bytes or more are needed", f"make room on the disk and {advice}"
         raise ResourceError(
-            f"{path} must be written completely, got: {error}. Make room on the disk and {advice}; "
-            "what was saved before is untouched"
+            f"{path} must be written completely, got: {reason}; {remedy}; what was saved before is untouched"
         ) from error

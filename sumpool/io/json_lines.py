@@ -10,7 +10,7 @@ from types import TracebackType
 from typing import Self, TypeVar
 
 from sumpool.errors import DataError
-from sumpool.io.atomic import disk_errors, replace_file
+from sumpool.io.atomic import counted, disk_errors, replace_file
 from sumpool.io.bounded import open_regular, parse_json, read_regular
 
 Record = TypeVar("Record")
@@ -101,9 +101,10 @@ class ResumableFile:
         Raises:
             ResourceError: If the disk is full or fails.
         """
-        with disk_errors(self.path, advice=self._advice):
-            # a lone surrogate, as in a file name that is not UTF-8, becomes the JSON escape that stands for it
-            self._file.write((record + "\n").encode("utf-8", errors="backslashreplace"))
+        # a lone surrogate, as in a file name that is not UTF-8, becomes the JSON escape that stands for it
+        line = (record + "\n").encode("utf-8", errors="backslashreplace")
+        with disk_errors(self.path, advice=self._advice), counted(self.path, len(line)):
+            self._file.write(line)
             self._file.flush()
 
     def __enter__(self) -> Self:

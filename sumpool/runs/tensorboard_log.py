@@ -38,7 +38,7 @@ class TensorboardLog:
 
         folder = run / FOLDER
         with disk_errors(folder):
-            for path in folder.glob(_EVENTS):
+            for path in () if folder.is_symlink() else folder.glob(_EVENTS):
                 path.unlink()
             self._writer = SummaryWriter(str(folder))
         self._written = 0

@@ -6,7 +6,6 @@ one. It holds the state of the run after that step and before the validation tha
 """
 
 import json
-import shutil
 from collections.abc import Mapping
 from contextlib import suppress
 from dataclasses import dataclass
@@ -18,6 +17,7 @@ from torch import Tensor
 from sumpool.errors import CheckpointError
 from sumpool.io.atomic import (
     disk_errors,
+    remove,
     remove_temporary,
     rename_synced,
     replace_folder,
@@ -73,13 +73,14 @@ class Checkpoints:
         return sorted(int(path.name[5:]) for path in self.folder.glob("step-*") if path.name[5:].isdecimal())
 
     def clean(self) -> None:
-        """Remove incomplete checkpoints that a crash left.
+        """Remove incomplete checkpoints that a crash left, unless the folder is a link.
 
         Raises:
             ResourceError: If the disk fails.
         """
         with disk_errors(self.folder):
-            remove_temporary(self.folder)
+            if not self.folder.is_symlink():
+                remove_temporary(self.folder)
 
     def save(self, step: int, checkpoint: Checkpoint) -> None:
         """Write the checkpoint of a step, unless an intact one exists: a step always leads to the same bytes.
@@ -88,7 +89,7 @@ class Checkpoints:
             ResourceError: If the disk is full or fails; the other checkpoints are as they were.
         """
         target = self.path(step)
-        if target.exists():
+        if target.exists() or target.is_symlink():
             with suppress(CheckpointError):
                 _verify(target)
                 return
@@ -106,6 +107,9 @@ class Checkpoints:
     def prune(self, step: int, best_step: int) -> None:
         """Delete checkpoints that are neither among the newest nor the best, once the newest is verified.
 
+        Links are not followed: of a checkpoint that is a link, the link is deleted, and a folder of checkpoints that is
+        a link keeps all.
+
         Args:
             step: Step of the newest intact checkpoint; later ones are damaged, or the run would have resumed from them.
             best_step: Step with the best validation loss.
@@ -115,6 +119,8 @@ class Checkpoints:
             ResourceError: If the disk fails.
         """
         _verify(self.path(step))
+        if self.folder.is_symlink():
+            return
         valid = [other for other in self.steps() if other <= step]
         with disk_errors(self.folder):
             for other in valid[: -self.keep]:
@@ -155,7 +161,7 @@ class Checkpoints:
     def _discard(self, path: Path) -> None:
         """Delete a checkpoint so that a crash on the way leaves none that looks intact."""
         rename_synced(path, temporary_path(path))
-        shutil.rmtree(temporary_path(path))
+        remove(temporary_path(path))
 
 
 def restore_best(run: Path, checkpoints: Checkpoints, state: TrainingState) -> None:

@@ -210,9 +210,13 @@ def load_tensors(path: Path) -> dict[str, Tensor]:
 
 
 def save_tensors(tensors: Mapping[str, Tensor], path: Path) -> None:
-    """Write a safetensors file readable by all users, like the other files of a run."""
-    safetensors.torch.save_file(dict(tensors), path)
-    path.chmod(0o644)  # safetensors lets only the owner read
+    """Write a safetensors file with the permissions of the other files of a run."""
+    # Imported by name, as most models are only read.
+    with import_module("sumpool.io.atomic").counted(path, sum(tensor.nbytes for tensor in tensors.values())):
+        path.touch()
+        mode = path.stat().st_mode  # of new files of this user
+        safetensors.torch.save_file(dict(tensors), path)
+        path.chmod(mode)  # safetensors lets only the owner read
 
 
 def read_file(path: Path) -> bytes:

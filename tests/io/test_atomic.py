@@ -1,5 +1,6 @@
 import errno
 import os
+import pickle
 import shutil
 from collections.abc import Callable
 from functools import partial
@@ -11,7 +12,10 @@ from safetensors import SafetensorError
 
 from sumpool.errors import RecipeError, ResourceError
 from sumpool.io.atomic import (
+    FullDiskError,
+    counted,
     disk_errors,
+    remove,
     remove_temporary,
     replace_file,
     replace_folder,
@@ -68,7 +72,7 @@ def test_errors_of_the_disk_become_a_sentence(error: Exception) -> None:
 @pytest.mark.parametrize("number", [errno.ENOSPC, errno.EFBIG, errno.EDQUOT])
 def test_only_a_full_disk_is_converted_where_files_are_also_read(tmp_path: Path, number: int) -> None:
     folder = tmp_path / "made"
-    expected = r"made must be written completely, got: .*Make room on the disk and name another folder; what was saved"
+    expected = r"made must be written completely, got: .*make room on the disk and name another folder; what was saved"
     with (
         pytest.raises(ResourceError, match=expected),
         disk_errors(folder, advice="name another folder", only_full=True),
@@ -85,6 +89,71 @@ def test_a_path_that_cannot_be_written_is_no_full_disk(number: int) -> None:
     expected = rf"out must be a path that can be written, got: .*{os.strerror(number)}; correct it or its permissions$"
     with pytest.raises(RecipeError, match=expected), disk_errors(Path("out")):
         raise OSError(number, os.strerror(number))
+
+
+def fill(folder: Path) -> None:
+    with disk_errors(folder), replace_folder(folder) as new:
+        (new / "data").write_bytes(bytes(1000))
+        replace_file(new / "more", bytes(1000))
+
+
+def full(*_: object) -> None:
+    raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+
+
+def test_a_full_disk_is_told_with_the_bytes_needed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    replace_file(tmp_path / "file", b"old")
+    monkeypatch.setattr(os, "fsync", full)
+    expected = (
+        r"file must be written completely, got: No space left on device, 1,234 bytes or more are needed; make room"
+    )
+    with pytest.raises(ResourceError, match=expected), disk_errors(tmp_path / "file"):
+        replace_file(tmp_path / "file", bytes(1234))
+    assert [path.name for path in tmp_path.iterdir()] == ["file"]
+    expected = r"folder must be written completely, got: No space left on device, 1,050,576 bytes or more are needed"
+    with pytest.raises(ResourceError, match=expected):
+        fill(tmp_path / "folder")
+    assert [path.name for path in tmp_path.iterdir()] == ["file"]
+
+
+@pytest.mark.parametrize(
+    ("error", "expected"),
+    [
+        (SafetensorError("I/O error: No space left on device (os error 28)"), FullDiskError),
+        (SafetensorError("I/O error: (os error 5)"), SafetensorError),
+        (OSError(errno.EFBIG, "large"), FullDiskError),
+        (OSError(errno.EIO, "broken"), OSError),
+    ],
+)
+def test_errors_of_a_full_disk_have_the_bytes(error: Exception, expected: type[Exception]) -> None:
+    with pytest.raises(expected) as raised, counted(Path("a"), 7):
+        raise error
+    assert type(raised.value) is expected
+    if isinstance(raised.value, FullDiskError):
+        copy = pickle.loads(pickle.dumps(raised.value))
+        assert (copy.needed, copy.errno, copy.filename) == (7, raised.value.errno, "a")
+
+
+def test_links_are_removed_and_not_followed(tmp_path: Path) -> None:
+    (tmp_path / "inner").mkdir()
+    (tmp_path / "inner" / "file").touch()
+    for name in ("inner", "inner/file"):
+        (tmp_path / "link").symlink_to(tmp_path / name)
+        remove(tmp_path / "link")
+    assert (tmp_path / "inner" / "file").exists()
+    (tmp_path / ".tmp-x").symlink_to(tmp_path / "inner")
+    remove_temporary(tmp_path)
+    remove(tmp_path / "inner")
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_devices_are_written_to_as_they_are(tmp_path: Path) -> None:
+    os.mkfifo(tmp_path / "pipe")
+    reader = os.open(tmp_path / "pipe", os.O_RDONLY | os.O_NONBLOCK)
+    replace_file(tmp_path / "pipe", b"text")
+    assert os.read(reader, 10) == b"text"
+    os.close(reader)
+    assert (tmp_path / "pipe").is_fifo()
 
 
 def test_files_and_folders_are_synced(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

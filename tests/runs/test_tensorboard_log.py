@@ -42,6 +42,15 @@ def test_records_are_written_once_and_anew_by_another_process(tmp_path: Path) ->
     assert scalars(tmp_path) == {tag: values for tag, values in expected.items() if tag.startswith("train")}
 
 
+def test_files_behind_a_link_stay(tmp_path: Path) -> None:
+    elsewhere = tmp_path / "elsewhere"
+    elsewhere.mkdir()
+    (elsewhere / "events.out.tfevents.1.mine.0").touch()
+    (tmp_path / "tensorboard").symlink_to(elsewhere)
+    with closing(TensorboardLog(tmp_path)):
+        assert (elsewhere / "events.out.tfevents.1.mine.0").exists()
+
+
 def test_missing_tensorboard_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
     require_tensorboard()
     monkeypatch.setattr("sumpool.runs.tensorboard_log.find_spec", lambda _: None)

@@ -69,6 +69,37 @@ def test_the_newest_and_the_best_stay(tmp_path: Path) -> None:
     assert checkpoints.steps() == [2, 4, 5]
 
 
+def test_links_are_not_followed_when_pruning(tmp_path: Path) -> None:
+    checkpoints = checkpoints_in(tmp_path, 1, 2, 3, 4)
+    elsewhere = tmp_path / "elsewhere"
+    checkpoints.path(1).rename(elsewhere)
+    checkpoints.path(1).symlink_to(elsewhere)
+    (checkpoints.folder / ".tmp-step").symlink_to(elsewhere)
+    checkpoints.clean()
+    checkpoints.prune(4, best_step=0)
+    assert sorted(path.name for path in checkpoints.folder.iterdir()) == ["step-00000003", "step-00000004"]
+    assert len(list(elsewhere.iterdir())) == len(FILES)
+
+
+def test_a_folder_of_checkpoints_that_is_a_link_keeps_all(tmp_path: Path) -> None:
+    checkpoints = checkpoints_in(tmp_path, 1, 2, 3, 4)
+    checkpoints.folder.rename(tmp_path / "elsewhere")
+    checkpoints.folder.symlink_to(tmp_path / "elsewhere")
+    (tmp_path / "elsewhere" / ".tmp-mine").mkdir()
+    checkpoints.clean()
+    checkpoints.prune(4, best_step=0)
+    assert checkpoints.steps() == [1, 2, 3, 4]
+    assert (tmp_path / "elsewhere" / ".tmp-mine").exists()
+
+
+def test_a_link_in_the_place_of_a_checkpoint_is_replaced(tmp_path: Path) -> None:
+    checkpoints = checkpoints_in(tmp_path, 1)
+    checkpoints.path(2).symlink_to(tmp_path / "elsewhere")
+    checkpoints.save(2, checkpoint_of(2))
+    assert not (tmp_path / "elsewhere").exists()
+    assert_newest_is(checkpoints, 2)
+
+
 def test_damaged_checkpoints_of_later_steps_push_no_intact_one_out(tmp_path: Path) -> None:
     checkpoints = checkpoints_in(tmp_path, 1, 2, 8, 9)
     checkpoints.prune(2, best_step=0)

@@ -1,0 +1,51 @@
+"""Files have the permissions that the umask of the user leaves, whichever command writes them."""
+
+import json
+import os
+import sys
+from collections.abc import Iterator
+from contextlib import suppress
+from pathlib import Path
+
+import pytest
+
+from sumpool.cli.app import main
+from tests.conftest import TOY
+from tests.workflows.test_train import write_rows
+
+TRAIN = "train: {steps: 2, batch_tokens: 256, validate_every: 1, rouge_documents: 2, device: cpu, precision: fp32}\n"
+COMMANDS = (
+    ("prepare", "toy.yaml"),
+    ("train", "toy.yaml", "--out", "run", "--log", "tensorboard"),
+    ("export", "run", "exported"),
+    ("evaluate", "run", "--html", "a.html", "--latex", "a.tex", "--csv", "a.csv", "--set", "evaluate.resamples=100"),
+    ("summarize", "doc.txt", "--model", "run", "--out", "out.jsonl"),
+    ("summarize", "doc.txt", "--model", "run", "--fast", "--out-dir", "out"),
+    ("summarize", "doc.txt", "--model", "run", "--explain", "page.html"),
+    ("init", "rows.jsonl", "--out", "rows.yaml"),
+)
+
+
+@pytest.fixture
+def mask() -> Iterator[int]:
+    before = os.umask(0o077)
+    yield 0o077
+    os.umask(before)
+
+
+def test_every_writer_keeps_the_umask(tmp_path: Path, mask: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    write_rows(tmp_path / "rows.jsonl", seed=1, count=60)
+    first = json.loads((tmp_path / "rows.jsonl").read_text().split("\n")[0])
+    (tmp_path / "doc.txt").write_text(first["document"])
+    (tmp_path / "toy.yaml").write_text(TOY.format(folder=tmp_path) + TRAIN)
+    for command in COMMANDS:
+        monkeypatch.setattr(sys, "argv", ["sumpool", *command])
+        with suppress(SystemExit):
+            main()
+    expected = {True: 0o777 & ~mask, False: 0o666 & ~mask}
+    modes = {path: path.stat().st_mode & 0o777 for path in tmp_path.rglob("*")}
+    written = {"run", "exported", "a.html", "a.tex", "a.csv", "out.jsonl", "out", "page.html", "rows.yaml", "prepared"}
+    assert written <= {path.name for path in modes}
+    wrong = {str(path): oct(mode) for path, mode in modes.items() if mode != expected[path.is_dir()]}
+    assert wrong == {}
