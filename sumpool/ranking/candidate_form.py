@@ -39,6 +39,11 @@ _REPEATED = re.compile(r"([A-Z]\w{3,}) (?=\1 )")
 """Heading at the beginning of a sentence that begins with the same word."""
 _REMARK = re.compile(r"\s*\((?:see|cf\.?|siehe|vgl\.?|laut|voir|v\u00e9ase|\u0441\u043c\.)\s[^()]*\)")
 """Reference in brackets."""
+_ADDRESS = re.compile(
+    r"\s*[(<\[](?:https?:|www\.)[^)>\]\s]*[)>\]]|,(?: at| see)? (?:https?://|www\.)\S*[\w/],"
+    r"|\s(?:at|from|on|under|see) (?:https?://|www\.)\S*[\w/]"
+)
+"""Address of a page, in brackets or at the end of a clause."""
 _MAX_LABELLED = 5
 """Sentences of a document in which its abstract begins."""
 _LICENCE_CONNECTIVE = re.compile(r"(?:by contrast|specifically|in addition|however|moreover|therefore|finally), ", re.I)
@@ -121,8 +126,8 @@ def licence_term(text: str) -> str:
 
 
 def without_label(text: str, place: int) -> str:
-    """Return a sentence without references in brackets, and one of the first ones without the label of an abstract."""
-    text = _REMARK.sub("", text)
+    """Return a sentence without addresses and references in brackets, and an abstract's without its label."""
+    text = _ADDRESS.sub("", _REMARK.sub("", text))
     text = _REPEATED.sub("", text)
     return _LABEL.sub("", text, count=1) if place <= _MAX_LABELLED and _LABEL.match(text) else text
 

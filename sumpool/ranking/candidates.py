@@ -17,7 +17,7 @@ from sumpool.ranking.openings import SENTENCE_ENDS, describes_term, full_stop, i
 from sumpool.ranking.questions import answers, with_questions
 from sumpool.text.language import ENGLISH, languages, word_count
 from sumpool.text.prose import MIN_WORDS, PROSE_KINDS, depends_on_predecessor, is_prose_sentence, tidy_sentence
-from sumpool.text.references import goes_on, lacks_subject, refers_to_omitted
+from sumpool.text.references import goes_on, refers_to_omitted
 
 _ADDENDUM = re.compile(r"addendum|appendix|future|how to|end of", re.I)
 """Headings of what follows the terms of a licence."""
@@ -93,7 +93,8 @@ def find_candidates(
     candidates = _find(sentences, language, names, genre == "licence")
     if genre == "changelog" or sum(word_count(candidate.text) for candidate in candidates) < MIN_CANDIDATE_WORDS:
         strict = {candidate.index for candidate in candidates}
-        loose = _find_loose(sentences, strict, language, is_changelog=genre == "changelog")
+        profile = language if document.blocks and genre != "changelog" else ""
+        loose = _find_loose(sentences, strict, language, profile, is_changelog=genre == "changelog")
         candidates = sorted([*candidates, *loose], key=lambda candidate: candidate.index)
         candidates = [_without_predecessor(candidate) for candidate in candidates]
     return with_releases(candidates[:_LATEST_CHANGES], sentences) if genre == "changelog" else candidates
@@ -152,7 +153,7 @@ def _find(
 def _stands(text: str, language: str, names: frozenset[str], is_licence: bool) -> bool:
     """Return whether a sentence is prose that refers to no list, figure or edition; licences refer to theirs."""
     is_prose = is_prose_sentence(text, language, names, is_licence=is_licence)
-    return is_prose and (is_licence or not (refers_to_omitted(text, language) or lacks_subject(text, language)))
+    return is_prose and (is_licence or not refers_to_omitted(text, language))
 
 
 def _depends(text: str, place: int, language: str, is_licence: bool) -> bool:
@@ -185,9 +186,12 @@ def heading_is(heading: str, language: str, kind: str) -> bool:
 
 
 def _find_loose(
-    sentences: Sequence[SourceSentence], strict: set[int], language: str, *, is_changelog: bool
+    sentences: Sequence[SourceSentence], strict: set[int], language: str, profile: str, *, is_changelog: bool
 ) -> list[CandidateSentence]:
-    """Return sentences without terminal punctuation that are no notices, code or fields, each with a full stop."""
+    """Return sentences without terminal punctuation that are no notices, code or fields, each with a full stop.
+
+    `profile` is the language whose function words they must have; any words do if it is empty.
+    """
     loose: list[CandidateSentence] = []
     for place, sentence in enumerate(sentences):
         text = tidy_sentence(sentence.text).rstrip(" .;,\u3002\uff1b\uff0c")
@@ -203,7 +207,7 @@ def _find_loose(
         min_words = _MIN_CHANGE_WORDS if is_changelog else MIN_WORDS
         names = frozenset((text.split()[0],))
         statement = f"{capital[:-1]}{full_stop(language)}"
-        if is_alone and is_prose_sentence(statement, "" if is_changelog else language, names, min_words=min_words):
+        if is_alone and is_prose_sentence(statement, profile, names, min_words=min_words):
             loose.append(CandidateSentence(capital, place, place, is_item=sentence.kind == "list_item"))
     return loose
 

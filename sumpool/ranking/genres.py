@@ -36,6 +36,15 @@ _COMPONENT = re.compile(
     r"^(?:(?:NEW|CHANGED?|FIX(?:ED)?|ADDED|REMOVED)\b:? )?(?:#\d+:? )?"
     r"(?:[\w./+-]{1,20}(?:, ?[\w./+-]{1,20})?: (?=[A-Z]))?"
 )
+_MAX_HEADING_WORDS = 4
+_MENDED_HEADING = re.compile(r"\b(?:bug ?fix(?:es)?|bugs? fixed|fixed|fixes)\b", re.IGNORECASE)
+"""Heading of faults that were mended."""
+_MENDED = re.compile(r"FIX(?:ED)?\b")
+_MENDS = re.compile(
+    r"(?:fix|correct|repair|resolve|prevent|avoid|handle|ensure|make|add|allow|remove|update|do(?:n't| not)|no longer)",
+    re.IGNORECASE,
+)
+"""Start of a change that says that something was mended."""
 _ISSUES = re.compile(r"\s*(?:\bBug )?#\d+$|\s*[(\[](?=[^)\]]*\d)[\w#.,/ +-]{2,60}[)\]](?=\.?$)")
 
 
@@ -90,20 +99,34 @@ def is_release(sentence: SourceSentence) -> bool:
     is_short = len(sentence.text.split()) <= _MAX_RELEASE_WORDS
     if sentence.kind == "heading":
         return is_short and bool(_RELEASE.search(sentence.text))
-    return sentence.kind == "paragraph" and is_short and bool(_RELEASE.search(" ".join(sentence.text.split()[:3])))
+    return (
+        sentence.kind in ("paragraph", "code")
+        and is_short
+        and bool(_RELEASE.search(" ".join(sentence.text.split()[:3])))
+    )
 
 
 def with_releases(
     candidates: "Sequence[CandidateSentence]", sentences: Sequence[SourceSentence]
 ) -> "list[CandidateSentence]":
-    """Return changes with the name of their release as their section ("Version 2.1"); empty before the first."""
-    names, is_named = [""], False
+    """Return changes with the name of their release as their section ("Version 2.1"); empty before the first.
+
+    Faults that were mended say so, as their heading does not come with them.
+    """
+    names, is_named, is_mended = [""], False, [False]
     for sentence in sentences:
         is_date = is_named and sentence.kind == "paragraph"  # below the heading with the version
         is_new = is_release(sentence) and not is_date
         names.append(_release_name(sentence.text) if is_new else names[-1])
         is_named = is_new
-    return [replace(candidate, section=names[candidate.index]) for candidate in candidates]
+        is_heading = sentence.kind in ("heading", "paragraph") and len(sentence.text.split()) <= _MAX_HEADING_WORDS
+        is_mended.append(bool(_MENDED_HEADING.search(sentence.text)) if is_heading else is_mended[-1])
+    changes = []
+    for item in candidates:
+        is_fault = is_mended[item.index] or _MENDED.match(sentences[item.index].text)
+        text = f"Fixed: {item.text}" if is_fault and not _MENDS.match(item.text) else item.text
+        changes.append(replace(item, text=text, section=names[item.index]))
+    return changes
 
 
 def _release_name(text: str) -> str:

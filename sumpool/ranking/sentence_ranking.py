@@ -20,6 +20,7 @@ from sumpool.ranking.genres import Genre
 from sumpool.ranking.openings import refers_to_document
 from sumpool.ranking.selection import fill_budget, unit_of
 from sumpool.text.language import ENGLISH, languages, word_count
+from sumpool.text.references import lacks_subject
 from sumpool.text.word_graph import WordGraph
 from sumpool.text.words import ContentWords
 
@@ -32,7 +33,7 @@ _LEAD, _LEAD_OF_LICENCE, _LEAD_SENTENCES = 2.5, 1.0, 5.0
 _EARLY, _EARLY_SHARE = 1.5, 0.15
 """Weight of an early sentence, which declines with the share of the document before it."""
 _TITLE, _SECTION, _HEADINGS, _GRANT, _TERMS, _DUTY = 1.5, 0.6, 0.3, 1.5, 0.7, 1.0
-_INTRODUCTION, _DETAILS, _CUE, _SUBJECT, _DEFINITION, _NAME_LINE = 1.0, -0.8, 1.2, 0.6, 2.0, 4.0
+_INTRODUCTION, _DETAILS, _CUE, _SUBJECT, _DEFINITION, _NAME_LINE = 1.0, -0.8, 2.0, 0.6, 2.0, 4.0
 _FIRST_OF_SECTION, _FIRST_OF_BLOCK, _LIST_ITEM = 0.5, 0.2, -0.5
 _FRAME_START, _FRAME_END = 0.3, 0.08
 """Shares of the document that are its beginning and end."""
@@ -60,7 +61,7 @@ _IDEAL_WORDS = range(10, 36)
 _REDUNDANCY = 4.0
 """Penalty of a sentence whose content words are all in the selected ones."""
 _PROSE_GENRES = ("", "questions")
-MIN_SCORE = 1.8
+MIN_SCORE = 2.5
 """Score of a sentence that is worth its words."""
 _PRINCIPAL, _LEAST_SHARE = 6.0, 0.5
 """Score of a sentence that says what its document is, and score of another beside it at least, relative to it."""
@@ -228,7 +229,7 @@ def _style(text: str, genre: Genre) -> float:
 
 def _leaning(candidate: CandidateSentence, language: str) -> float:
     """Score of a sentence that leans on the text around it."""
-    score = _DESCRIPTION * candidate.is_description
+    score = _DESCRIPTION * (candidate.is_description or lacks_subject(candidate.text, language))
     if language != ENGLISH:
         return score
     verb = _INSTRUCTION.match(candidate.text)

@@ -45,10 +45,10 @@ _TERMINAL = re.compile(r"[.!\u2026\u3002\uff01\uff0e\uff61][\"'\u201d\u2019\u00b
 _UNFINISHED = re.compile(r"\b(?:an?|and|as|by|for|from|of|or|than|the|to|und|oder|der|die|von|und|et|de|les?)\.$")
 """End of a sentence whose last words were lost, such as a formula."""
 _CODE = re.compile(
-    r"https?://|\bftp://|\bwww\.|\S@\S+\.\w|[{}\\|]|::|->|<-|=>|==|\w\(\);|\$\w|\$\(|</?\w|\w=\S|^[#$%>]"
+    r"https?://|\bftp://|\bwww\.|\S@\S+\.\w|[{}|]|\\(?![A-Za-z@]+\b)|::|->|<-|=>|==|\w\(\);|\$\w|\$\(|</?\w|\w=\S|^[#$%>]"
     r"|(?<!\w)-{1,2}\w+=|;\s*$|_{3}|\+\+\+|\.\.\.\s+\w+\.\.\."
 )
-_INNER_MARK = re.compile(r"^(?!.*[(]1[)])[^(]*[(][2-9][)] ")
+_INNER_MARK = re.compile(r"^(?!.*[(]1[)])[^(]*\s[(][2-9][)] ")
 """Item of a list in a sentence that lacks its first."""
 _FIELD = re.compile(r"^[^\s:\uff1a]{1,25}(?: [^\s:\uff1a]{1,25}){0,3}\s*[:\uff1a](?=\s|[^\x00-\x7f]|$)")
 _POINTERS = (
@@ -70,6 +70,7 @@ _POINTERS = (
     r"in there\b|look at\b|(?:more )?information (?:on|about) .{1,60} (?:is|can be)\b",
     r"(?:now|so|firstly|secondly|thirdly|then|next|finally|lastly|back when)\b,? ",
     r"first, (?!and\b)|suppose\b|assume\b|imagine\b",
+    r"you are (?:recommended|advised|encouraged|invited) to\b",
     r"you (?:should|may want to|might want to) (?:read|work|see|look|consult|have read)\b",
 )
 _WORD_END: Final = r"(?!\w)"

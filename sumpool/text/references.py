@@ -68,6 +68,8 @@ _OMITTED = (
     r"|distributed|licensed|part of|for|in the)\b",
     r"^(?:this|the|our) (?:\w+ )?(?:document|manual|guide|book|faq|tutorial|text|vignette|paper|introduction|report)"
     r"(?: to \w+)? (?:(?:was|is|has been) (?:loosely |partly |mostly )?(?:based on|derived from|adapted)|assumes?\b)",
+    r"^all (?:notable|user-visible|important) changes\b.*\bdocumented\b",
+    r"\byou can (?:visit|find (?:more|out)|read more)\b",
     r"^(?:this|the) (?:file|document|page) (?:records|lists|contains) (?:\w+ ){0,2}(?:changes|news)\b",
     r"\b(?:examples|commands) in this \w+ (?:assume|use)\b",
     r"\b(?:views|opinions|positions) .*\bin this (?:document|report)\b",
@@ -92,7 +94,7 @@ _CONNECTIVES = re.compile(
 """Start of a sentence that goes on from the one before it."""
 _SUBJECTLESS = re.compile(
     r"(?!(?:is|was|has|does|as|besides|sometimes|always|perhaps|towards|nowadays|whereas|thus|plus|minus|versus|this)\b)"
-    r"[a-z]*[a-rt-z]s (?:an?|the|all|its|whether)\b|(?:seems?|supersede[sd]|returns?|same as|like)\b"
+    r"[a-z]*[a-rt-z]s (?:(?:up|out|off) \w+|an?|the|all|its|whether)\b|(?:seems?|supersede[sd]|returns?|same as|like)\b"
     r"|the (?:(?!\w*(?:test|quest|guest|digest)\b)\w+est|most \w+) (?:is|are|of)\b"
     r"|the (?:only|hard|tricky|other|next|last) (?:part|thing|step|option|point|argument) (?:is|are)\b"
     r"|what about\b|[a-z]+(?: [a-z]+)? - [a-z]|(?:also )?included (?:is|are)\b",

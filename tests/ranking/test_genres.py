@@ -33,6 +33,7 @@ def test_a_release_of_few_changes_comes_with_the_next() -> None:
     [
         ("heading", "Noteworthy changes in version 2.2.40", True),
         ("heading", "Unreleased", True),
+        ("code", "# 1.13.0", True),
         ("paragraph", "v1.4.3 2022-10-31 The Irssi team", True),
         ("paragraph", "The gateway of version 1.4 is removed", False),
         ("heading", "Bug fixes", False),
@@ -80,3 +81,23 @@ def test_a_text_of_notices_is_a_licence() -> None:
 def test_a_list_of_questions_is_a_genre() -> None:
     blocks = tuple(TextBlock(f"Why is host {number} slow?", "heading") for number in range(5))
     assert document_genre(Document.from_parsed("faq.html", ParsedDocument(blocks))) == "questions"
+
+
+def test_faults_that_were_mended_say_so() -> None:
+    blocks = sentences(
+        ("heading", "Version 2.0"),
+        ("heading", "Bugs fixed"),
+        ("list_item", "Plots were off by one."),
+        ("list_item", "Fix the crash."),
+        ("heading", "Added"),
+        ("list_item", "Plots use arrows."),
+        ("list_item", "FIX plots were off by two"),
+    )
+    items = [CandidateSentence(blocks[index].text, index, index) for index in (2, 3, 5)]
+    items.append(CandidateSentence("Plots were off by two.", 6, 6))
+    assert [item.text for item in with_releases(items, blocks)] == [
+        "Fixed: Plots were off by one.",
+        "Fix the crash.",
+        "Plots use arrows.",
+        "Fixed: Plots were off by two.",
+    ]

@@ -39,7 +39,7 @@ def test_questions_in_lists_become_headings() -> None:
 
 def test_answers_that_need_their_question_are_no_candidates() -> None:
     document = faq("list_item")
-    candidates = find_candidates(document, source_sentences(document, SentenceSplitter.default()), "en")
+    candidates = find_candidates(document, source_sentences(document, SentenceSplitter.default()), "en", "questions")
     assert {candidate.text for candidate in candidates} == {ANSWER}
 
 

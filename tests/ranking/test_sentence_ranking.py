@@ -116,6 +116,7 @@ def test_a_name_of_one_letter_in_the_title_is_defined() -> None:
     ("leaning", "alone"),
     [
         ("Print a version of the old songs.", "Villages print versions of the old songs."),
+        ("Returns the songs of the village.", "Villages return songs of the village."),
         ("The songs of the village are old.", "All songs of the village are old."),
     ],
 )

@@ -175,4 +175,10 @@ def test_steps_of_a_story_are_no_prose_alone(start: str) -> None:
 
 def test_items_of_a_list_that_lacks_its_first_are_no_prose() -> None:
     assert not is_prose_sentence("The query systems of all hosts, (2) the information about them.")
+    assert is_prose_sentence("The host(8) program is a tool for the gateway.")
     assert is_prose_sentence("The host sends (1) the query and (2) the information about it.")
+
+
+def test_names_of_tex_commands_are_no_code() -> None:
+    assert is_prose_sentence("This package provides the hook \\EverySelectfont for the fonts.")
+    assert not is_prose_sentence("The file of the host is at C:\\9 in the gateway.")
