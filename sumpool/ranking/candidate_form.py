@@ -37,8 +37,10 @@ _DESCRIPTION = re.compile(
 """Description of a program without its name, by a noun or a verb."""
 _REPEATED = re.compile(r"([A-Z]\w{3,}) (?=\1 )")
 """Heading at the beginning of a sentence that begins with the same word."""
-_REMARK = re.compile(r"\s*\((?:see|cf\.?|siehe|vgl\.?|laut|voir|v\u00e9ase|\u0441\u043c\.)\s[^()]*\)")
-"""Reference in brackets."""
+_REMARK = re.compile(
+    r"[;:,] (?:please )?see [^.;]*(?=\.$)|\s*\((?:see|cf\.?|siehe|vgl\.?|laut|voir|v\u00e9ase|\u0441\u043c\.)\s[^()]*\)"
+)
+"""Reference in brackets or at the end of a sentence."""
 _ADDRESS = re.compile(
     r"\s*[(<\[](?:https?:|www\.)[^)>\]\s]*[)>\]]|,(?: at| see)? (?:https?://|www\.)\S*[\w/],"
     r"|\s(?:at|from|on|under|see) (?:https?://|www\.)\S*[\w/]"

@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from typing import Final
 
 from sumpool.documents.source_sentences import SourceSentence
-from sumpool.text.language import UNSPACED, languages, word_count
+from sumpool.text.language import ENGLISH, UNSPACED, languages, word_count
 
 _NAME_LINE = re.compile(
     r"^(?:[A-Z]{2,} ){0,2}[\w.+:-]{1,40}(?:, ?[\w.+:-]{1,40}){0,8} (?:-|--|\u2013|\u2014) [^\W\d_].{3,}$"
@@ -25,6 +25,10 @@ _PART = re.compile(
 )
 _MAX_SUBJECT = 20
 """Sentences of a document in which "this package" is its subject; further on it is one that was named before."""
+_AUTHORS = re.compile(
+    r"(?:here,? |in this \w+,? )?we (?:describe|discuss|give|introduce|present|propose|provide|report|review)\b",
+    re.IGNORECASE,
+)
 _TERM_KINDS = ("paragraph", "list_item", "code")
 _MAX_TERM_WORDS = 8
 SENTENCE_ENDS: Final = ".!?:;,\u3002\uff1a\uff01\uff1f"
@@ -66,13 +70,15 @@ def describes_term(sentences: Sequence[SourceSentence], index: int) -> bool:
 
 
 def refers_to_document(text: str, language: str) -> bool:
-    """Return whether a sentence begins with the document ("this manual ...")."""
+    """Return whether a sentence begins with the document ("this manual ...") or what its authors do in it."""
     known = languages().get(language)
     nouns = "|".join(map(re.escape, known.self_references)) if known else ""
     if not known or not nouns:
         return False
     if not known.function_words:
         return bool(re.match(rf"\u672c|(?:[\u8fd9\u8be5\u6b64\u5f53]|\u3053\u306e).{{0,4}}(?:{nouns})", text))
+    if language == ENGLISH and _AUTHORS.match(text):
+        return True
     starts = "|".join(sorted(known.anaphora | {"the", "our"}))
     return bool(re.match(rf"(?:in )?(?:{starts}) (?:\w+ ){{0,2}}?(?:{nouns})|in \w+ (?:{nouns})", text, re.IGNORECASE))
 

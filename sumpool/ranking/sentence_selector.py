@@ -38,7 +38,7 @@ _ABSTRACT = re.compile(r"Abstract\b|ABSTRACT\b")
 """Start of the paragraph of an abstract."""
 _LISTS = ("licence", "changelog")
 """Genres that rules rank alone."""
-_LICENCE_WORDS, _MAX_WORDS = 130, 80
+_LICENCE_WORDS, _MAX_WORDS = 130, 100
 """Words of the summary of a licence, which has grants and conditions, at least, and of other documents with blocks at
 most: further sentences of a book are details."""
 _ABSTRACT_SCORE = 3.0

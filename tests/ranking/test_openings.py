@@ -59,7 +59,12 @@ def test_blocks_describe_the_term_of_the_line_before_them() -> None:
 
 @pytest.mark.parametrize(
     ("text", "language", "is_self"),
-    [("This manual describes R.", "en", True), ("The gateway waits.", "en", False), ("本手册描述主机。", "zh", True)],
+    [
+        ("This manual describes R.", "en", True),
+        ("We provide a map.", "en", True),
+        ("The gateway waits.", "en", False),
+        ("本手册描述主机。", "zh", True),
+    ],
 )
 def test_sentences_about_the_document(text: str, language: str, is_self: bool) -> None:
     assert refers_to_document(text, language) is is_self

@@ -210,5 +210,5 @@ def test_the_first_change_of_a_release_names_it() -> None:
 
 def test_licences_have_more_words_and_other_files_no_more_than_a_page() -> None:
     assert _usual_words(60, Document("a", ""), "licence") == 130
-    assert _usual_words(200, blocks_of(("paragraph", "A.")), "") == 80
+    assert _usual_words(200, blocks_of(("paragraph", "A.")), "") == 100
     assert _usual_words(200, Document("a", ""), "") == 200
