@@ -17,7 +17,8 @@ from sumpool.bench.measures.skip_matmul import SkipMatmul
 from sumpool.bench.results.report import Result
 from sumpool.bench.results.table import Row, make_table, quotient
 from sumpool.bench.suites import formulas
-from sumpool.bench.suites.formulas import BYTES, CROSS_ATTENTION, Cost
+from sumpool.bench.suites.attention_formulas import Cost, self_attention
+from sumpool.bench.suites.formulas import BYTES, CROSS_ATTENTION
 from sumpool.bench.suites.paper_claims import claim_rows, deep_pyramidions
 from sumpool.bench.systems.workload import Conditions, Documents, Subject
 from sumpool.core.model.config import ModelConfig
@@ -110,7 +111,7 @@ def _rows(name: str, config: ModelConfig, settings: ComplexityConfig) -> tuple[R
 
     def attention() -> Cost:
         layers = zip(config.encoder, lengths, strict=True)
-        costs = (formulas.self_attention(layer.attention, length, dim, heads) for layer, length in layers)
+        costs = (self_attention(layer.attention, length, dim, heads) for layer, length in layers)
         return sum(costs, start=Counter())
 
     def cross() -> Cost:

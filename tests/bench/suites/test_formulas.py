@@ -5,9 +5,10 @@ import torch
 
 from sumpool.bench.config import ComplexityConfig
 from sumpool.bench.measures.cost import ALL, count_modules
-from sumpool.bench.suites import formulas
+from sumpool.bench.suites import attention_formulas, formulas
+from sumpool.bench.suites.attention_formulas import self_attention
 from sumpool.bench.suites.complexity import count_complexity, systems
-from sumpool.bench.suites.formulas import cross_attention, pooling, self_attention
+from sumpool.bench.suites.formulas import cross_attention, pooling
 from sumpool.core.attention.blockwise import BlockwiseAttentionConfig
 from sumpool.core.attention.efficient import EfficientAttentionConfig
 from sumpool.core.attention.sliding_window import SlidingWindowAttentionConfig
@@ -89,7 +90,7 @@ def test_a_variant_without_a_formula() -> None:
 
 
 def test_unknown_formulas_leave_cells_empty(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.delitem(formulas._SELF_ATTENTION, "lsh")
+    monkeypatch.delitem(attention_formulas._SELF_ATTENTION, "lsh")
     rows = {row["name"]: row for row in count_complexity(SMALL).rows["encoders"]}
     assert (rows["attention lsh"]["agreement"], rows["attention lsh"]["weights"]) == (None, None)
     assert rows["attention vanilla"]["agreement"] == "yes"

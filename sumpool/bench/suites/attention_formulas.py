@@ -1,0 +1,180 @@
+"""Operations and bytes of every self-attention in closed form, see `sumpool.bench.suites.formulas`."""
+
+import math
+from collections import Counter
+from collections.abc import Callable, Mapping
+
+from sumpool.core.attention._base import AttentionConfig
+from sumpool.core.attention.bigbird import BigbirdAttentionConfig
+from sumpool.core.attention.blockwise import BlockwiseAttentionConfig
+from sumpool.core.attention.lsh import LshAttentionConfig
+from sumpool.core.attention.performer import PerformerAttentionConfig
+from sumpool.core.attention.permuted_blocks import PermutedBlocksAttentionConfig
+from sumpool.core.attention.sliding_window import SlidingWindowAttentionConfig
+from sumpool.core.attention.sparse import SparseAttentionConfig
+from sumpool.core.attention.synthesizer import SynthesizerAttentionConfig
+
+Cost = Counter[str]
+"""Operations (`maps`, `products`), and numbers held for the backward pass: `keys_values`; attention `weights`, where a
+kernel does not compute them again (a fused one does); and `activations`, inputs of linear maps and queries."""
+
+
+def linear(rows: int, inputs: int, outputs: int) -> int:
+    """Operations of a linear map of some vectors."""
+    return 2 * rows * inputs * outputs
+
+
+def attend(queries: int, keys: int, dim: int) -> int:
+    """Operations of scores and mixing: two products of queries and keys over all heads together."""
+    return 2 * 2 * queries * keys * dim
+
+
+def self_attention(attention: AttentionConfig, length: int, dim: int, heads: int) -> Cost:
+    """Cost of one self-attention."""
+    return _SELF_ATTENTION[attention.kind](attention, length, dim, heads)
+
+
+def cost_of(maps: int, products: int, keys_values: int, weights: int, activations: int) -> Cost:
+    """Name the parts of a cost."""
+    return Counter(maps=maps, products=products, keys_values=keys_values, weights=weights, activations=activations)
+
+
+def dense(length: int, seen: int, dim: int, heads: int) -> Cost:
+    """Self-attention in which every token sees `seen` tokens."""
+    maps, products = linear(length, dim, 4 * dim), attend(length, seen, dim)
+    return cost_of(maps, products, 2 * length * dim, heads * length * seen, 3 * length * dim)
+
+
+def _vanilla(_: AttentionConfig, length: int, dim: int, heads: int) -> Cost:
+    return dense(length, length, dim, heads)
+
+
+def _blockwise(settings: AttentionConfig, length: int, dim: int, heads: int) -> Cost:
+    assert isinstance(settings, BlockwiseAttentionConfig)
+    block = min(settings.block, length)
+    rest = length % block  # tokens of a shorter last block
+    return dense(length - rest, block, dim, heads) + dense(rest, rest, dim, heads)
+
+
+def _permuted_blocks(settings: AttentionConfig, length: int, dim: int, heads: int) -> Cost:
+    assert isinstance(settings, PermutedBlocksAttentionConfig)
+    return _block_sparse(settings.block, 1, length, dim, heads)
+
+
+def _bigbird(settings: AttentionConfig, length: int, dim: int, heads: int) -> Cost:
+    """Queries of the global blocks see all keys besides."""
+    assert isinstance(settings, BigbirdAttentionConfig)
+    visible = 3 + settings.global_blocks + settings.random_blocks
+    cost = _block_sparse(settings.block, visible, length, dim, heads)
+    filled = -(-length // settings.block) * settings.block
+    queries = min(settings.global_blocks * settings.block, filled)
+    return cost + Counter(products=attend(queries, filled, dim), weights=heads * queries * filled)
+
+
+def _block_sparse(block: int, visible: int, length: int, dim: int, heads: int) -> Cost:
+    """Each block sees at most `visible` blocks; linear maps are not filled up, blocks are."""
+    blocks = -(-length // block)
+    filled, seen = blocks * block, min(visible, blocks) * block
+    maps, products = linear(length, dim, 4 * dim), attend(filled, seen, dim)
+    return cost_of(maps, products, 2 * length * dim, heads * filled * seen, 3 * length * dim)
+
+
+def _sparse(settings: AttentionConfig, length: int, dim: int, heads: int) -> Cost:
+    """A row, or three of them, and a column of every row, or several."""
+    assert isinstance(settings, SparseAttentionConfig)
+    rows = -(-length // settings.stride)
+    is_strided = settings.pattern == "strided"
+    seen = 3 * settings.stride + rows if is_strided else settings.stride + rows * settings.columns
+    filled = rows * settings.stride
+    products = attend(filled, seen, dim)
+    return cost_of(linear(length, dim, 4 * dim), products, 2 * length * dim, heads * filled * seen, 3 * length * dim)
+
+
+def _sliding_window(settings: AttentionConfig, length: int, dim: int, heads: int) -> Cost:
+    """Chunks of half a window see themselves and their neighbours; linear maps are not filled up, chunks are.
+
+    The first token's own projections act on its query and on what each of its heads mixes, twice dim by dim.
+    """
+    assert isinstance(settings, SlidingWindowAttentionConfig)
+    reach = settings.window // 2
+    whole = length <= 3 * reach
+    chunk, seen = (length, length) if whole else (reach, 3 * reach)
+    filled = -(-length // chunk) * chunk
+    maps, products = linear(length, dim, 4 * dim), attend(filled, seen + settings.global_first, dim)
+    if settings.global_first:
+        maps += linear(1, dim, dim)
+        products += 2 * linear(1, dim, dim) + attend(heads, length, dim)
+    return cost_of(maps, products, 2 * length * dim, heads * filled * seen, 3 * length * dim)
+
+
+def _efficient(_: AttentionConfig, length: int, dim: int, heads: int) -> Cost:
+    """Templates of the document, and every query's mixture of them: head_dim takes the place of the keys."""
+    maps, products = linear(length, dim, 4 * dim), attend(length, dim // heads, dim)
+    return cost_of(maps, products, 2 * length * dim, dim * dim // heads, 3 * length * dim)
+
+
+def _linear(_: AttentionConfig, length: int, dim: int, heads: int) -> Cost:
+    return _kernel(dim // heads, length, dim, heads)
+
+
+def _performer(settings: AttentionConfig, length: int, dim: int, heads: int) -> Cost:
+    """Queries and keys are projected to their features first."""
+    assert isinstance(settings, PerformerAttentionConfig)
+    cost = _kernel(settings.features, length, dim, heads)
+    return cost + Counter(products=2 * linear(length, dim, settings.features))
+
+
+def _kernel(features: int, length: int, dim: int, heads: int) -> Cost:
+    """Features take the place of the keys; each query is also multiplied by the sum of those of the keys."""
+    maps, products = linear(length, dim, 4 * dim), attend(length, features, dim) + heads * linear(length, features, 1)
+    mapped = heads * length * features
+    return cost_of(maps, products, length * dim + mapped, features * dim, 2 * length * dim + mapped)
+
+
+def _synthesizer(settings: AttentionConfig, length: int, dim: int, heads: int) -> Cost:
+    """Values are mixed as in full attention; scores that are no product of two factors cost nothing."""
+    assert isinstance(settings, SynthesizerAttentionConfig)
+    maps, mixing = linear(length, dim, 2 * dim), linear(length, length, dim)
+    if settings.scores == "dense":
+        maps, scores = maps + linear(length, dim, dim), linear(length, dim, length)
+    elif settings.scores == "factorized_dense":
+        columns = math.isqrt(settings.length - 1) + 1
+        maps += linear(length, dim, dim)
+        scores = linear(length, dim, columns) + linear(length, dim, -(-settings.length // columns))
+    else:
+        scores = heads * linear(length, settings.rank, length) * (settings.scores == "factorized_random")
+    return cost_of(maps, mixing + scores, length * dim, heads * length * length, 2 * length * dim)
+
+
+def _v_mean(_: AttentionConfig, length: int, dim: int, heads: int) -> Cost:
+    del heads
+    maps = linear(length, dim, dim) + linear(1, dim, dim)
+    return cost_of(maps, 0, length * dim, 0, (length + 1) * dim)
+
+
+def _lsh(settings: AttentionConfig, length: int, dim: int, heads: int) -> Cost:
+    """Heads that hash see two chunks in each round, local ones three; every round turns the queries."""
+    assert isinstance(settings, LshAttentionConfig)
+    bucket, local = settings.bucket, settings.local_heads
+    filled = -(-length // bucket) * bucket
+    directions = min(-(-length // (2 * bucket)), 512)
+    hashing = settings.hashes * (heads - local)
+    chunks = 2 * hashing + 3 * local
+    products = attend(filled, bucket * chunks, dim // heads) + hashing * linear(filled, dim // heads, directions)
+    return cost_of(linear(filled, dim, 3 * dim), products, 2 * length * dim, filled * bucket * chunks, 2 * length * dim)
+
+
+_SELF_ATTENTION: Mapping[str, Callable[[AttentionConfig, int, int, int], Cost]] = {
+    "vanilla": _vanilla,
+    "blockwise": _blockwise,
+    "sliding_window": _sliding_window,
+    "permuted_blocks": _permuted_blocks,
+    "bigbird": _bigbird,
+    "sparse": _sparse,
+    "efficient": _efficient,
+    "linear": _linear,
+    "performer": _performer,
+    "synthesizer": _synthesizer,
+    "v_mean": _v_mean,
+    "lsh": _lsh,
+}

@@ -1,0 +1,144 @@
+"""Attention of the Sparse Transformer (Child et al., 2019): two factorised patterns, for encoders in both directions.
+
+The document is laid out in rows of `stride` tokens. `strided`: a token attends to the tokens less than a row away, and
+to its own column. `fixed`: to its row, and to the last `columns` columns of all rows. In both, two steps reach every
+token. One softmax over the union, O(length * (stride + length / stride) * dim): O(length^1.5 * dim) with a stride of
+about the square root of the length.
+
+Departures from the released code: both directions are visible (released: the past only), one head has both parts of
+the pattern (the paper's "merged" head; released: also alternating), padding is masked, and any length is allowed.
+"""
+
+import math
+from typing import Literal, Self, final
+
+import torch
+from pydantic import Field, model_validator
+from torch import Tensor
+from torch.nn import functional as F
+
+from sumpool.core.attention._base import Attention, AttentionConfig, full_mask
+from sumpool.core.nn.layers import merge_heads
+from sumpool.core.nn.numerics import at_least_float32
+
+
+@final
+class SparseAttentionConfig(AttentionConfig):
+    """Settings of the attention of the Sparse Transformer."""
+
+    kind: Literal["sparse"] = "sparse"
+    pattern: Literal["strided", "fixed"] = "fixed"
+    """Pattern beside the row: strided, the token's column; fixed, the last columns of all rows."""
+    stride: int = Field(128, ge=1, le=10_000_000)
+    """Tokens per row; about the square root of the length is cheapest."""
+    columns: int = Field(8, ge=1, le=10_000_000)
+    """Columns that every token attends to in the fixed pattern; at most `stride`."""
+
+    @model_validator(mode="after")
+    def _check_columns(self) -> Self:
+        if self.pattern == "fixed" and self.columns > self.stride:
+            raise ValueError(f"columns must be at most stride = {self.stride}, got {self.columns}")
+        return self
+
+    def build(self, dim: int, heads: int) -> "SparseAttention":
+        """Build the attention."""
+        return SparseAttention(self, dim, heads)
+
+
+@final
+class SparseAttention(Attention):
+    """Self-attention to rows and columns."""
+
+    def __init__(self, config: SparseAttentionConfig, dim: int, heads: int) -> None:
+        super().__init__(dim, heads)
+        self.is_strided = config.pattern == "strided"
+        self.stride = config.stride
+        self.columns = config.columns
+
+    def forward(self, states: Tensor, mask: Tensor | None, positions: Tensor) -> Tensor:
+        """Attend to rows and columns; see `Attention.forward`."""
+        mask = full_mask(states) if mask is None else mask
+        query, key, value = (self._rows(part) for part in self._project(states, positions))
+        near, far = self._weights(query, key, self._row_mask(mask))
+        mixed = near.to(value.dtype) @ self._near(value)
+        if self.is_strided:
+            mixed = mixed + torch.einsum("bhnlm,bhmld->bhnld", far.to(value.dtype), value)
+        else:
+            mixed = mixed + far.to(value.dtype) @ self._far(value)
+        out: Tensor = self.out(merge_heads(mixed.flatten(2, 3)[:, :, : states.size(1)]))
+        return out
+
+    def attention_received(self, states: Tensor, mask: Tensor, positions: Tensor, include_self: bool) -> Tensor:
+        """Recompute the weights of rows and columns, in the time and memory of `forward`."""
+        query, key, _ = (self._rows(part) for part in self._project(states, positions))
+        rows = self._row_mask(mask)  # (batch, rows, stride)
+        near, far = (part.masked_fill(~rows[:, None, ..., None], 0.0) for part in self._weights(query, key, rows))
+        if not include_self:
+            near = near.masked_fill(self._is_self(near), 0.0)
+        received = self._add_near(near.sum(3))  # (batch, heads, rows, stride)
+        if self.is_strided:
+            received = received + far.sum(2).mT
+        else:
+            received[..., -self.columns :] += far.sum((2, 3)).unflatten(2, (-1, self.columns))
+        return received.mean(1).flatten(1)[:, : states.size(1)]
+
+    def _weights(self, query: Tensor, key: Tensor, mask: Tensor) -> tuple[Tensor, Tensor]:
+        """Weights of near keys, (batch, heads, rows, stride, near), and of the others, (..., far); 0 where not visible.
+
+        Args:
+            query: (batch, heads, rows, stride, head_dim).
+            key: The same.
+            mask: (batch, rows, stride), True at real tokens.
+        """
+        rows, stride = mask.shape[1:]
+        near = query @ self._near(key).mT
+        near_visible = self._near(mask[:, None, ..., None]).squeeze(4)[..., None, :]  # (batch, 1, rows, 1, near)
+        places = torch.arange(rows, device=mask.device)
+        other_row = places[:, None] != places  # the own row is near
+        if self.is_strided:
+            width = torch.arange(3 * stride, device=mask.device) - stride
+            near_visible = near_visible & ((torch.arange(stride, device=mask.device)[:, None] - width).abs() < stride)
+            far = torch.einsum("bhnld,bhmld->bhnlm", query, key)
+            far_visible = mask.mT[:, None, None] & other_row[:, None]  # (batch, 1, rows, stride, rows)
+        else:
+            far = query @ self._far(key).mT
+            far_visible = mask[:, None, :, -self.columns :].flatten(2)[:, :, None, None]
+            far_visible = far_visible & other_row.repeat_interleave(self.columns, 1)[:, None]
+        scores = at_least_float32(torch.cat([near, far], dim=4)) / math.sqrt(query.size(4))
+        hidden = ~torch.cat([near_visible.expand_as(near), far_visible.expand_as(far)], dim=4)
+        # The lowest finite value, not -inf: a row of padding only would produce NaN in the softmax.
+        weights = scores.masked_fill(hidden, torch.finfo(scores.dtype).min).softmax(-1).masked_fill(hidden, 0.0)
+        return weights[..., : near.size(4)], weights[..., near.size(4) :]
+
+    def _rows(self, values: Tensor) -> Tensor:
+        """Lay out (batch, heads, length, head_dim) in rows: (batch, heads, rows, stride, head_dim)."""
+        rows: Tensor = F.pad(values, (0, 0, 0, -values.size(2) % self.stride)).unflatten(2, (-1, self.stride))
+        return rows
+
+    def _row_mask(self, mask: Tensor) -> Tensor:
+        rows: Tensor = F.pad(mask, (0, -mask.size(1) % self.stride)).unflatten(1, (-1, self.stride))
+        return rows
+
+    def _near(self, values: Tensor) -> Tensor:
+        """Near keys of each row: the row itself, or with its neighbours, (batch, heads, rows, near, features)."""
+        if not self.is_strided:
+            return values
+        padded = F.pad(values, (0, 0, 0, 0, 1, 1))
+        return torch.cat([padded[:, :, :-2], values, padded[:, :, 2:]], dim=3)
+
+    def _far(self, values: Tensor) -> Tensor:
+        """Last columns of all rows, (batch, heads, 1, rows * columns, features)."""
+        return values[:, :, :, -self.columns :].flatten(2, 3)[:, :, None]
+
+    def _add_near(self, sums: Tensor) -> Tensor:
+        """Add the sums (batch, heads, rows, near) at the places of the keys: (batch, heads, rows, stride)."""
+        if not self.is_strided:
+            return sums
+        before, same, after = sums.unflatten(3, (3, -1)).unbind(3)
+        total: Tensor = same + F.pad(before, (0, 0, 0, 1))[:, :, 1:] + F.pad(after, (0, 0, 1, 0))[:, :, :-1]
+        return total
+
+    def _is_self(self, near: Tensor) -> Tensor:
+        """True where a near key is the query itself, (stride, near)."""
+        places = torch.arange(near.size(4), device=near.device) - (self.stride if self.is_strided else 0)
+        return torch.arange(self.stride, device=near.device)[:, None] == places
