@@ -33,6 +33,8 @@ _DTYPE_BYTES: Final = {
     **dict.fromkeys(("U32", "I32", "F32"), 4),
     **dict.fromkeys(("U64", "I64", "F64", "C64"), 8),
 }
+_CHUNK: Final = 1 << 20
+"""Bytes that are read at a time."""
 _MAX_AXES: Final = 16
 _MAX_LENGTH: Final = 1 << 48
 _LENGTH_BYTES: Final = 8
@@ -90,11 +92,13 @@ def read_regular(path: Path, max_bytes: int = MAX_BYTES) -> bytes:
     Raises:
         OSError: As `open_regular`, or if the file has more bytes.
     """
+    content = bytearray()  # `read` would allocate as much as it is asked for
     with open_regular(path) as file:
-        content = file.read(max_bytes + 1)
+        while len(content) <= max_bytes and (chunk := file.read(min(_CHUNK, max_bytes + 1 - len(content)))):
+            content += chunk
     if len(content) > max_bytes:
         raise OSError(errno.EFBIG, f"more than {max_bytes:,} bytes")
-    return content
+    return bytes(content)
 
 
 def parse_json(content: bytes | str, max_bytes: int = MAX_BYTES) -> Any:  # noqa: ANN401 - any JSON

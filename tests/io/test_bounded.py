@@ -4,6 +4,7 @@ import os
 import socket
 import struct
 import sys
+import tracemalloc
 from pathlib import Path
 from typing import Any
 
@@ -145,3 +146,14 @@ def test_a_header_describes_its_tensors() -> None:
 def test_a_malformed_header_is_refused(content: bytes, problem: str) -> None:
     with pytest.raises(ValueError, match=problem):
         read(content)
+
+
+def test_a_small_file_is_read_into_little_memory(tmp_path: Path) -> None:
+    path = tmp_path / "small"
+    path.write_bytes(bytes(10))
+    tracemalloc.start()
+    try:
+        assert read_regular(path) == bytes(10)
+        assert tracemalloc.get_traced_memory()[1] < 4 << 20
+    finally:
+        tracemalloc.stop()
