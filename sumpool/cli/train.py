@@ -24,6 +24,9 @@ def train(
         bool,
         typer.Option("--dry-run", help="Check recipe and data, run the longest batch and estimate time and memory."),
     ] = False,
+    auto_batch: Annotated[
+        bool, typer.Option("--auto-batch", help="Divide batches that memory cannot hold, with the same results.")
+    ] = False,
     log: Annotated[
         list[str] | None,
         typer.Option("--log", metavar="tensorboard", help="Write the metrics for TensorBoard too."),
@@ -39,9 +42,10 @@ def train(
     from sumpool.recipe.sweep import LoadedSweep, load_recipe_or_sweep
     from sumpool.workflows import train as workflow
 
-    views = [f"train.log=[{', '.join(log)}]"] if log else []
+    options = [f"train.log=[{', '.join(log)}]"] if log else []
+    options += ["train.auto_batch=true"] if auto_batch else []
     with screen() as output, interruptible(GRACE) as interruption:
-        loaded = load_recipe_or_sweep(recipe, [*(changes or ()), *views, *([VERIFY] if verify else [])])
+        loaded = load_recipe_or_sweep(recipe, [*(changes or ()), *options, *([VERIFY] if verify else [])])
         if isinstance(loaded, LoadedSweep):
             output.result(train_sweep(loaded, out, dry_run, output, interruption.check))
             return

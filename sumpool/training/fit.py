@@ -180,7 +180,10 @@ class _TrainingLoop:
         begin = time.perf_counter()
         batches = [self.data.batch(self.data.training, batch) for batch in indices]
         data_seconds = time.perf_counter() - begin
+        failed = self.updater.division.failed
         metrics = self.updater.update(batches, rate)
+        if self.updater.division.failed != failed:
+            self.report(Progress("train", self.state.step, self.config.steps, note=self.updater.division.note()))
         documents = tuple(name for batch in batches for name in batch.documents)
         source_tokens = sum(int(batch.mask.sum()) for batch in batches)
         target_tokens = sum(count_target_tokens(batch) for batch in batches)

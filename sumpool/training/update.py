@@ -1,15 +1,16 @@
 """One optimizer update: forward and backward over the batches, gradient clipping, AdamW."""
 
 import math
-from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from functools import partial
 
 import torch
 from torch import Tensor, nn
 
 from sumpool.data.batches import Batch
-from sumpool.errors import RecipeError, ResourceError, is_out_of_memory
+from sumpool.errors import RecipeError
+from sumpool.training.batch_division import BatchDivision
 from sumpool.training.config import TrainConfig
 from sumpool.training.hardware import autocast, choose_precision
 
@@ -69,6 +70,7 @@ class Updater:
         self.device = device
         self.precision = choose_precision(config.precision, device)
         self._parameters = [parameter for parameter in model.parameters() if parameter.requires_grad]
+        self.division = BatchDivision(config.auto_batch, config.batch_tokens, self._parameters)
         self._nonfinite = torch.zeros((), device=device)
 
     def update(self, batches: Sequence[Batch], rate: float) -> PendingMetrics:
@@ -88,9 +90,9 @@ class Updater:
         documents = sum(len(batch.documents) for batch in batches)
         totals: dict[str, Tensor] = {}
         for batch in batches:
-            with enough_memory(batch, self.config.batch_tokens):
-                for name, value in self._accumulate(batch, tokens, documents).items():
-                    totals[name] = totals[name] + value if name in totals else value
+            accumulate = partial(self._accumulate, tokens=tokens, documents=documents)
+            for name, value in self.division.run(batch, accumulate).items():
+                totals[name] = totals[name] + value if name in totals else value
         loss, nll, *auxiliary = totals.values()
         norm = nn.utils.clip_grad_norm_(self._parameters, self.config.clip or math.inf).detach()
         required = torch.stack([loss, nll, norm.to(loss.dtype)])
@@ -154,24 +156,3 @@ def to_device(batch: Batch, device: torch.device) -> Batch:
     parts = {name: getattr(batch, name) for name in ("ids", "mask", "sentences", "target", "phrases")}
     pinned = {name: part.pin_memory() for name, part in parts.items() if part is not None}
     return replace(batch, **pinned).to(device)
-
-
-@contextmanager
-def enough_memory(batch: Batch, batch_tokens: int) -> Iterator[None]:
-    """Convert out-of-memory errors to errors that name the batch and a remedy.
-
-    Raises:
-        ResourceError: If the block runs out of memory.
-    """
-    try:
-        yield
-    except (MemoryError, RuntimeError) as error:
-        if not is_out_of_memory(error):
-            raise
-        documents, length = batch.ids.shape
-        target = 0 if batch.target is None else batch.target.size(1)
-        raise ResourceError(
-            f"memory must hold a batch of {documents} documents of {length} source and {target} target tokens, but it "
-            f"ran out: halve train.batch_tokens, now {batch_tokens}, and double train.accumulate; "
-            "for a batch of one document lower model.source_length"
-        ) from error

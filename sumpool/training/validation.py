@@ -4,14 +4,15 @@ from collections.abc import Mapping
 
 import numpy as np
 import torch
-from torch import nn
+from torch import Tensor, nn
 
-from sumpool.data.batches import fill_batches
+from sumpool.data.batches import Batch, fill_batches
 from sumpool.progress import Check
+from sumpool.training.batch_division import BatchDivision
 from sumpool.training.config import TrainConfig
 from sumpool.training.data_order import TrainingData, reseed
 from sumpool.training.hardware import autocast, choose_precision
-from sumpool.training.update import count_target_tokens, enough_memory, to_device
+from sumpool.training.update import count_target_tokens, to_device
 
 STANDARD_ERROR = "_standard_error"
 """Suffix of the name of a metric's standard error."""
@@ -37,17 +38,21 @@ def validate(model: nn.Module, data: TrainingData, config: TrainConfig, device: 
     model.eval()
     reseed(data.seed, 0)
     precision = choose_precision(config.precision, device)
+    division = BatchDivision(config.auto_batch, config.batch_tokens)
+
+    def score(batch: Batch) -> dict[str, Tensor]:
+        batch = to_device(batch, device)
+        assert batch.target is not None
+        with autocast(device, precision):
+            scores, *_ = model(batch.ids, batch.mask, batch.sentences, batch.target)
+        return {"log_prob": scores.log_prob.sum()}
+
     total, tokens = torch.zeros((), dtype=torch.float64, device=device), 0
     for indices in validation_batches(data, config):
         check()
         batch = data.batch(data.validation, indices)
         tokens += count_target_tokens(batch)
-        with enough_memory(batch, config.batch_tokens):
-            batch = to_device(batch, device)
-            assert batch.target is not None
-            with autocast(device, precision):
-                scores, *_ = model(batch.ids, batch.mask, batch.sentences, batch.target)
-            total -= scores.log_prob.sum()
+        total -= division.run(batch, score)["log_prob"]
     return float(total) / tokens
 
 

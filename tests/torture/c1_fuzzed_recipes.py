@@ -1,5 +1,6 @@
 """Recipes with damaged syntax, hostile YAML and wrong settings."""
 
+import copy
 import random
 import re
 import time
@@ -107,7 +108,7 @@ def _with_other_values(draw: random.Random, text: str) -> bytes:
     tree: Any = parse(text)
     for _ in range(draw.randint(1, 3)):
         container, key = draw.choice(list(_places(tree)))
-        container[key] = draw.choice(_VALUES)
+        container[key] = copy.deepcopy(draw.choice(_VALUES))
     return write(tree).encode()
 
 

@@ -1,7 +1,6 @@
 import re
 from collections import Counter
 from collections.abc import Callable
-from dataclasses import replace
 
 import pytest
 import torch
@@ -11,10 +10,10 @@ from torch.utils._python_dispatch import TorchDispatchMode
 from sumpool.core.model import chunked_encoding
 from sumpool.core.output._base import Scores
 from sumpool.data.batches import Batch
-from sumpool.errors import RecipeError, ResourceError
+from sumpool.errors import RecipeError
 from sumpool.training.config import TrainConfig
 from sumpool.training.optimizer import build_optimizer, moments_of
-from sumpool.training.update import Updater, enough_memory, weighted_sum
+from sumpool.training.update import Updater, weighted_sum
 from tests.training.toy import CONFIG, DATA, new_model
 
 CPU = torch.device("cpu")
@@ -145,24 +144,6 @@ def test_bf16_rounds_every_weight_once_and_keeps_gradients_in_single_precision(
     times = {name: counter.times[parameter.data_ptr()] for name, parameter in model.named_parameters()}
     assert {name for name, count in times.items() if count != 1} == {name for name in times if "norm" in name}
     assert {parameter.grad.dtype for parameter in model.parameters() if parameter.grad is not None} == {torch.float32}
-
-
-@pytest.mark.parametrize("error", [MemoryError(), RuntimeError("DefaultCPUAllocator: can't allocate memory: 9 bytes")])
-def test_out_of_memory_names_the_batch_and_a_remedy(error: Exception) -> None:
-    batch = batch_of([0, 1])
-    shape = f"2 documents of {batch.ids.size(1)} source and 5 target tokens"
-    with (
-        pytest.raises(ResourceError, match=f"{shape}, but it ran out: halve train.batch_tokens, now 64"),
-        enough_memory(batch, 64),
-    ):
-        raise error
-    with pytest.raises(ResourceError, match="and 0 target"), enough_memory(replace(batch, target=None), 64):
-        raise error
-
-
-def test_other_errors_propagate() -> None:
-    with pytest.raises(RuntimeError, match="shapes"), enough_memory(batch_of([0]), 64):
-        raise RuntimeError("shapes do not match")
 
 
 def test_losses_without_a_weight_do_not_count() -> None:
