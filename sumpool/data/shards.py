@@ -17,7 +17,7 @@ from typing import Self
 import numpy as np
 
 from sumpool.data.batches import Item
-from sumpool.data.files import open_array
+from sumpool.data.files import open_array, require_offsets
 from sumpool.data.sources._base import Example, Split
 from sumpool.data.texts import Texts
 from sumpool.errors import DataError
@@ -67,26 +67,43 @@ class ShardWriter(ExitStack):
 class Shard:
     """Sequence of the tokenised documents of a split, as `Item`s with memory-mapped arrays."""
 
-    def __init__(self, index: np.ndarray, columns: tuple[np.ndarray, ...], texts: Texts) -> None:
+    def __init__(
+        self, path: Path, index: np.ndarray, columns: tuple[np.ndarray, ...], texts: Texts, vocabulary: int
+    ) -> None:
+        self._path = path
         self._index = index
         self._columns = columns
         self._texts = texts
+        self._vocabulary = vocabulary
 
     @classmethod
-    def open(cls, folder: Path, split: Split) -> Self:
+    def open(cls, folder: Path, split: Split, vocabulary: int = 1 << 31) -> Self:
         """Open a split of a prepared folder without reading it.
 
+        Args:
+            folder: The folder.
+            split: The split.
+            vocabulary: Size of the vocabulary; ids of a document are compared with it when they are read.
+
         Raises:
-            DataError: If a file is missing or of another size.
+            DataError: If a file is missing or of another size, or the index is damaged.
         """
-        index = open_array(folder / split / "index.bin", _OFFSET).reshape(-1, len(_COLUMNS))
+        path = folder / split / "index.bin"
+        index = open_array(path, _OFFSET)
+        if len(index) % len(_COLUMNS):
+            raise DataError(f"{path} must have four numbers for each document, got {len(index)}; {_ADVICE}")
+        index = index.reshape(-1, len(_COLUMNS))
+        require_offsets(index, path)
         token_dtype = _token_dtype(folder / split / "shard.json")
         dtypes: tuple[np.dtype, ...] = (token_dtype, _START, token_dtype, np.dtype(np.uint8))
         columns = tuple(
             open_array(folder / split / f"{column}.bin", dtype, int(length))
             for column, dtype, length in zip(_COLUMNS, dtypes, index[-1], strict=True)
         )
-        return cls(index, columns, Texts.open(folder, split))
+        texts = Texts.open(folder, split)
+        if len(texts) != len(index) - 1:
+            raise DataError(f"{path} must list {len(texts):,} documents, got {len(index) - 1:,}; {_ADVICE}")
+        return cls(path, index, columns, texts, vocabulary)
 
     @property
     def lengths(self) -> np.ndarray:
@@ -108,8 +125,19 @@ class Shard:
             array[start:end]
             for array, start, end in zip(self._columns, self._index[index], self._index[index + 1], strict=True)
         )
+        for tokens in (ids, target):
+            if len(tokens) and not 0 <= tokens.min() <= tokens.max() < self._vocabulary:
+                raise DataError(
+                    f"{self._path.parent} must hold ids from 0 to {self._vocabulary - 1:,}, got {tokens.min():,} to "
+                    f"{tokens.max():,} in document {index + 1}; {_ADVICE}"
+                )
         sentences = np.searchsorted(starts, np.arange(len(ids)), side="right").astype(np.int32) - 1
-        return Item(name.tobytes().decode(), ids, sentences, target)
+        try:
+            return Item(name.tobytes().decode(), ids, sentences, target)
+        except UnicodeDecodeError as error:
+            raise DataError(
+                f"{self._path.parent / 'names.bin'} must be UTF-8, got other bytes for document {index + 1}; {_ADVICE}"
+            ) from error
 
     def text(self, index: int) -> Example:
         """Read the texts of a document and its summary."""

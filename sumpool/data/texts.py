@@ -11,7 +11,7 @@ from typing import Self
 
 import numpy as np
 
-from sumpool.data.files import open_array
+from sumpool.data.files import open_array, require_offsets
 from sumpool.data.sources._base import Example, Split
 from sumpool.errors import DataError
 from sumpool.io.bounded import open_regular, parse_json
@@ -63,6 +63,7 @@ class Texts:
             DataError: If a file is missing or truncated.
         """
         offsets = open_array(folder / split / "texts.bin", OFFSET)
+        require_offsets(offsets, folder / split / "texts.bin")
         lines = folder / split / "texts.jsonl"
         open_array(lines, np.dtype(np.uint8), int(offsets[-1]))
         return cls(lines, split, offsets)

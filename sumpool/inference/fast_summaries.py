@@ -72,7 +72,7 @@ def load_settings(folder: Path, overrides: Sequence[str]) -> DecodingConfig:
         overrides: Settings to change, each like `summarize.length=100w`; those of other sections are refused.
 
     Raises:
-        CheckpointError: If the folder has no recipe.
+        CheckpointError: If the folder has no recipe, or one with wrong settings.
         RecipeError: If a setting is wrong, or the mode is abstractive.
     """
     path = folder / RECIPE
@@ -92,7 +92,10 @@ def load_settings(folder: Path, overrides: Sequence[str]) -> DecodingConfig:
         config = DecodingConfig.model_validate(section)
     except ValidationError as error:
         messages = import_module("sumpool.recipe.problems").error_messages(error, DecodingConfig)
-        raise RecipeError("; ".join(f"{_SECTION}{message}" for message in messages)) from error
+        problems = "; ".join(f"{_SECTION}{message}" for message in messages)
+        if not overrides:
+            raise CheckpointError(f"{path} must be a recipe of this version of sumpool, got: {problems}") from error
+        raise RecipeError(problems) from error
     if config.mode == "abstractive" and any(change.startswith(f"{_SECTION}mode") for change in overrides):
         raise RecipeError("summarize.mode must be extractive or auto for fast summaries, got 'abstractive'")
     return config

@@ -73,10 +73,26 @@ def find_model(folder: Path | None = None, overrides: Sequence[str] = ()) -> tup
     if not (folder / RECIPE).is_file():
         raise CheckpointError(f"{folder} must be a run folder with recipe.yaml and {MODEL}, got neither; {ADVICE}")
     Manifest.read(folder).verify(folder, [RECIPE])
-    recipe = load_recipe(folder, overrides)
+    try:
+        recipe = load_recipe(folder, overrides)
+    except RecipeError:
+        _require_own_recipe(folder)
+        raise
     if not (folder / MODEL).is_file():
         raise CheckpointError(f"{folder} must hold {MODEL}, but its training has saved no model yet; let it go on")
     return folder, recipe
+
+
+def _require_own_recipe(folder: Path) -> None:
+    """Raise a CheckpointError if the recipe of a run folder is wrong without any override."""
+    try:
+        load_recipe(folder)
+    except RecipeError as error:
+        problems = " ".join(str(error).split())
+        raise CheckpointError(
+            f"{folder} must hold a recipe of this version of sumpool, got {problems}; if a newer version wrote it, "
+            "update sumpool"
+        ) from error
 
 
 @one_thread()

@@ -43,7 +43,7 @@ def set_up_training(recipe: Recipe, report: Report, check: Check) -> TrainingSet
     default = recipe.prepared_folder
     prepared, data_report = find_or_prepare(recipe.data, default, skip_bad_rows=False, report=report, check=check)
     tokenizer = load_tokenizer(prepared)
-    training, validation = (Shard.open(prepared, split) for split in ("train", "validation"))
+    training, validation = (Shard.open(prepared, split, tokenizer.vocab_size) for split in ("train", "validation"))
     torch.manual_seed(recipe.seed)
     word_starts = torch.tensor(tokenizer.word_starts())
     model = SummarizationModel(recipe.model, tokenizer.vocab_size, word_starts, tokenizer.special_tokens)

@@ -79,3 +79,72 @@ def test_invalid_description_is_an_error(tmp_path: Path) -> None:
     (tmp_path / "train" / "shard.json").write_text("{}")
     with pytest.raises(DataError, match=r"shard.json must state the type of the token ids, got KeyError"):
         Shard.open(tmp_path, "train")
+
+
+def spoil(path: Path, dtype: str, *values: int) -> None:
+    """Write other numbers into the last places of a file."""
+    array = np.fromfile(path, dtype)
+    array[len(array) - len(values) :] = values
+    array.tofile(path)
+
+
+def test_damaged_offsets_are_refused(tmp_path: Path) -> None:
+    write(tmp_path, items())
+    index = tmp_path / "train" / "index.bin"
+    whole = index.read_bytes()
+    index.write_bytes(whole[:-8])
+    with pytest.raises(DataError, match=r"index\.bin must have four numbers for each document, got 19; run sumpool"):
+        Shard.open(tmp_path, "train")
+    index.write_bytes(whole[:-32])
+    with pytest.raises(DataError, match=r"must"):
+        Shard.open(tmp_path, "train")
+    numbers = np.frombuffer(whole, "<i8").copy()
+    for place in (0, 4):
+        changed = numbers.copy()
+        changed[place] = 10_000
+        changed.tofile(index)
+        with pytest.raises(DataError, match=r"index\.bin must hold offsets that begin with 0 and grow, got others"):
+            Shard.open(tmp_path, "train")
+    np.concatenate([numbers, numbers[-4:]]).tofile(index)
+    with pytest.raises(DataError, match=r"index\.bin must list 4 documents, got 5; run sumpool prepare again"):
+        Shard.open(tmp_path, "train")
+    index.write_bytes(whole)
+    texts = tmp_path / "train" / "texts.bin"
+    offsets = np.fromfile(texts, "<i8")
+    offsets[1] = -1
+    offsets.tofile(texts)
+    with pytest.raises(DataError, match=r"texts\.bin must hold offsets that begin with 0 and grow, got others"):
+        Shard.open(tmp_path, "train")
+
+
+def test_ids_out_of_the_vocabulary_are_refused(tmp_path: Path) -> None:
+    write(tmp_path, items(70_000), 70_000)
+    (tmp_path / "train" / "shard.json").write_text('{"tokens": "int32"}')
+    shard = Shard.open(tmp_path, "train", 70_000)
+    assert len(shard[2].ids) == 300
+    spoil(tmp_path / "train" / "tokens.bin", "<i4", 70_000)
+    with pytest.raises(DataError, match=r"train must hold ids from 0 to 69,999, got .* to 70,000 in document 3; run"):
+        Shard.open(tmp_path, "train", 70_000)[2]
+    spoil(tmp_path / "train" / "tokens.bin", "<i4", -1)
+    with pytest.raises(DataError, match=r"got -1 to .* in document 3"):
+        Shard.open(tmp_path, "train", 70_000)[2]
+    spoil(tmp_path / "train" / "target.bin", "<i4", 1 << 30)
+    with pytest.raises(DataError, match=r"to 1,073,741,824 in document 4"):
+        Shard.open(tmp_path, "train", 70_000)[3]
+
+
+def test_names_that_are_not_text_are_refused(tmp_path: Path) -> None:
+    write(tmp_path, items())
+    spoil(tmp_path / "train" / "names.bin", "u1", 255)
+    with pytest.raises(DataError, match=r"names\.bin must be UTF-8, got other bytes for document 4; run"):
+        Shard.open(tmp_path, "train")[3]
+
+
+@pytest.mark.parametrize("line", [b"{", b"[]", b'{"id": 1, "document": "", "summary": ""}', b"[" * 70])
+def test_damaged_texts_are_refused(tmp_path: Path, line: bytes) -> None:
+    write(tmp_path, items())
+    texts = tmp_path / "train" / "texts.jsonl"
+    first, rest = texts.read_bytes().split(b"\n", 1)
+    texts.write_bytes(line.ljust(len(first)) + b"\n" + rest)
+    with pytest.raises(DataError, match=r"texts\.jsonl:1 must be a document, got .*; run sumpool prepare again"):
+        Shard.open(tmp_path, "train").text(0)

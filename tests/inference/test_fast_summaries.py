@@ -136,6 +136,7 @@ def test_damaged_files_are_refused(run: Path, name: str, spoil: Callable[[Path],
         ("report.json", b"{" * 100_000, "must be JSON, got: more than 64 levels"),
         ("report.json", b"[]", "must hold a JSON object, got list"),
         ("recipe.yaml", b"\xff", "must be the recipe of a run"),
+        ("recipe.yaml", b"summarize: {beam: 2}", r"must be a recipe of this version of sumpool, got: .*beam"),
     ],
 )
 def test_hostile_files_that_the_manifest_lists_are_refused(run: Path, name: str, content: bytes, problem: str) -> None:

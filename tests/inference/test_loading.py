@@ -156,14 +156,19 @@ def test_no_training_summaries_still_allow_a_word() -> None:
 
 
 def test_lengths_that_contradict_each_other_are_refused(run_folder: Path) -> None:
-    with pytest.raises(RecipeError, match=r"summarize\.min_length must be at most the longest length, 24, got 25"):
+    with pytest.raises(RecipeError, match=r"summarize\.min_length must be at most max_length = 24, got 25"):
         load_model(run_folder, ["summarize.min_length=25"])
+    config = DecodingConfig.model_validate({"min_length": 250, "max_length": "auto"})
+    with pytest.raises(RecipeError, match=r"summarize\.min_length must be at most the longest length, 240, got 250"):
+        choose_lengths(config, 100, 120, target_length=256)
     assert load_recipe(run_folder).summarize.min_length == 6
 
 
 @pytest.mark.parametrize(
     ("name", "content", "problem"),
     [
+        ("recipe.yaml", b"name: [", "must be YAML, .*; if a newer version wrote it, update sumpool"),
+        ("recipe.yaml", b"model: {dimension: 9}", "dimension is not a setting.*; if a newer version wrote it, update"),
         ("report.json", b"[" * 100_000, "must be a data report"),
         ("report.json", b'{"read": []}', "must be a data report"),
         ("sentences.json", b"[" * 100_000, "more than 64 levels of brackets"),
