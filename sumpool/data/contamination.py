@@ -1,4 +1,4 @@
-"""Contamination of evaluation documents by training documents, measured by shared 13-grams of words.
+"""Contamination of evaluation documents by training documents: equal texts, and shared 13-grams of words.
 
 All training documents are read, but only a bounded sample of the evaluation documents' n-grams is searched for, so
 memory does not grow with the data. N-grams are compared by 64-bit hashes.
@@ -6,8 +6,13 @@ memory does not grow with the data. N-grams are compared by 64-bit hashes.
 
 import zlib
 from collections.abc import Iterable, Sequence
+from pathlib import Path
 
 import numpy as np
+
+from sumpool.data.document_stats import text_digest
+from sumpool.data.sources._base import Split
+from sumpool.data.texts import Texts
 
 NGRAM_WORDS = 13
 MAX_DOCUMENTS = 200
@@ -39,6 +44,12 @@ def find_ngrams(sampled: np.ndarray, words: Sequence[str]) -> np.ndarray:
     indices = np.searchsorted(sampled, ngrams)
     indices[indices == len(sampled)] = 0
     return np.unique(indices[sampled[indices] == ngrams])
+
+
+def documents_in_training(folder: Path, split: Split) -> list[str]:
+    """Return the ids of the documents of a prepared split whose text a training document has too."""
+    training = {text_digest(example.document) for example in Texts.open(folder, "train")}
+    return [example.id for example in Texts.open(folder, split) if text_digest(example.document) in training]
 
 
 def hash_ngrams(words: Sequence[str]) -> np.ndarray:

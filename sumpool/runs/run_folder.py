@@ -41,6 +41,7 @@ MUTABLE_SETTINGS = (
     "train.checkpoint_activations",
     "train.checkpoint_every",
     "train.keep",
+    "train.allow_shared_texts",
     "train.log",
 )
 """Prefixes of settings that may change when a run is resumed, because no past update depends on them."""

@@ -6,10 +6,13 @@ from pathlib import Path
 import torch
 
 from sumpool.core.model.summarizer import SummarizationModel
+from sumpool.data.contamination import documents_in_training
 from sumpool.data.encoding import PHRASES
 from sumpool.data.prepared_folder import find_or_prepare
 from sumpool.data.report import DataReport
 from sumpool.data.shards import Shard
+from sumpool.data.sources._base import Split
+from sumpool.errors import DataError
 from sumpool.progress import Check, Progress, Report
 from sumpool.recipe.schema import Recipe
 from sumpool.runs.training_notes import training_warnings
@@ -17,6 +20,9 @@ from sumpool.text.load import load_tokenizer
 from sumpool.text.phrases import Phrases
 from sumpool.text.tokenizer import Tokenizer
 from sumpool.training.data_order import TrainingData
+
+_NAMED_DOCUMENTS = 5
+"""Documents that an error names."""
 
 
 @dataclass(frozen=True)
@@ -35,13 +41,15 @@ def set_up_training(recipe: Recipe, report: Report, check: Check) -> TrainingSet
     """Prepare the data unless that is done, and build the model; the same seed gives the same initial weights.
 
     Raises:
-        DataError: If the data cannot be used.
+        DataError: If the data cannot be used, or documents of validation and test are in training too.
         RecipeError: If the recipe does not fit the data.
         ResourceError: If memory or disk runs out.
         Interrupted: If a signal has come.
     """
     default = recipe.prepared_folder
     prepared, data_report = find_or_prepare(recipe.data, default, skip_bad_rows=False, report=report, check=check)
+    if not recipe.train.allow_shared_texts:
+        _require_separate_texts(prepared, data_report)
     tokenizer = load_tokenizer(prepared)
     training, validation = (Shard.open(prepared, split, tokenizer.vocab_size) for split in ("train", "validation"))
     torch.manual_seed(recipe.seed)
@@ -61,3 +69,20 @@ def set_up_training(recipe: Recipe, report: Report, check: Check) -> TrainingSet
     for note in training_warnings(recipe, training, data):
         report(Progress("train", note=note))
     return TrainingSetup(prepared, data_report, tokenizer, validation, data, model)
+
+
+def _require_separate_texts(prepared: Path, report: DataReport) -> None:
+    """Check that no text of validation or test is in training.
+
+    Raises:
+        DataError: If one is.
+    """
+    evaluated: tuple[Split, ...] = ("validation", "test")
+    for split in evaluated:
+        if report.splits[split].in_training:
+            ids = documents_in_training(prepared, split)
+            named = ", ".join(map(repr, ids[:_NAMED_DOCUMENTS])) + (", ..." if len(ids) > _NAMED_DOCUMENTS else "")
+            raise DataError(
+                f"{prepared / split} must hold texts that are not in training, got {len(ids):,} that are: {named}; "
+                "remove them from the source, or train all the same with train.allow_shared_texts=true"
+            )

@@ -58,6 +58,8 @@ class TrainConfig(Settings):
     """Weight decay of AdamW, on matrices only."""
     clip: float = Field(1.0, ge=0, le=1_000_000)
     """Gradient norm above which gradients are scaled down; 0 disables clipping."""
+    allow_shared_texts: bool = False
+    """Whether validation and test documents may have the text of a training document, which makes scores too high."""
     label_smoothing: float = Field(0.0, ge=0, lt=1)
     """Fraction of the target probability spread uniformly over the vocabulary."""
     loss_weights: dict[str, Annotated[float, Field(ge=0, le=1_000_000)]] = Field(default_factory=dict)

@@ -1,9 +1,19 @@
 import subprocess
 import sys
+from pathlib import Path
 
 import numpy as np
 
-from sumpool.data.contamination import MAX_NGRAMS, NGRAM_WORDS, find_ngrams, hash_ngrams, sample_ngrams
+from sumpool.data.contamination import (
+    MAX_NGRAMS,
+    NGRAM_WORDS,
+    documents_in_training,
+    find_ngrams,
+    hash_ngrams,
+    sample_ngrams,
+)
+from sumpool.data.sources._base import SPLITS, Example, Split
+from sumpool.data.texts import TextsWriter
 
 
 def text(start: int, words: int) -> list[str]:
@@ -56,3 +66,13 @@ def test_hashes_use_all_bits() -> None:
     ngrams = hash_ngrams(text(0, 5000))
     assert len(np.unique(ngrams)) == len(ngrams)
     assert len(np.unique(ngrams >> np.uint64(56))) == 256
+
+
+def test_documents_with_the_text_of_a_training_document_are_named(tmp_path: Path) -> None:
+    texts: dict[Split, list[str]] = {"train": ["a", "b"], "validation": ["c", "b", "a"], "test": ["d"]}
+    for split in SPLITS:
+        with TextsWriter(tmp_path, split) as writer:
+            for number, document in enumerate(texts[split]):
+                writer.add(Example(f"{split}{number}", document, "s", split))
+    assert documents_in_training(tmp_path, "validation") == ["validation1", "validation2"]
+    assert documents_in_training(tmp_path, "test") == []

@@ -187,6 +187,26 @@ def test_other_data_is_refused(run: Path, tmp_path: Path, recipe_with: Callable[
         train(other, run)
 
 
+@pytest.mark.parametrize("split", ["validation", "test"])
+def test_texts_that_are_also_in_training_are_refused(
+    split: str, tmp_path: Path, recipe_with: Callable[..., Recipe], workshop: Path
+) -> None:
+    texts = {name: (workshop / "prepared" / name / "texts.jsonl").read_text().splitlines() for name in ("train", split)}
+    copied, of_split = (json.loads(lines[0]) for lines in texts.values())
+    rows = [json.loads(line) for line in (workshop / "rows.jsonl").read_text().splitlines()]
+    rows = [row | {"document": copied["document"]} if row["id"] == of_split["id"] else row for row in rows]
+    (tmp_path / "rows.jsonl").write_text("".join(f"{json.dumps(row)}\n" for row in rows))
+    recipe = recipe_with(f"data.source.path={tmp_path}/rows.jsonl", f"data.prepared={tmp_path}/prepared")
+    expected = rf"prepared/{split} must hold texts that are not in training, got 1 that are: '{of_split['id']}'; remove"
+    with pytest.raises(DataError, match=expected):
+        train(recipe, tmp_path / "run")
+    assert not (tmp_path / "run").exists()
+    with pytest.raises(DataError, match="must hold texts that are not in training"):
+        dry_run(recipe)
+    allowed = recipe.model_copy(update={"train": recipe.train.model_copy(update={"allow_shared_texts": True})})
+    assert dry_run(allowed).documents
+
+
 def test_the_same_data_in_another_place_is_the_same(
     workshop: Path, run: Path, tmp_path: Path, recipe_with: Callable[..., Recipe]
 ) -> None:
