@@ -46,6 +46,10 @@ _ADDRESS = re.compile(
     r"|\s(?:at|from|on|under|see) (?:https?://|www\.)\S*[\w/]"
 )
 """Address of a page, in brackets or at the end of a clause."""
+_LICENSED = re.compile(
+    r"(This is .{8,}?|\S+ is an? .{8,}?),? (?:(?:that|which) is )?(?:distributed|released|licensed) under [^.]*\.$"
+)
+"""Definition whose last clause names the licence."""
 _MAX_LABELLED = 5
 """Sentences of a document in which its abstract begins."""
 _LICENCE_CONNECTIVE = re.compile(r"(?:by contrast|specifically|in addition|however|moreover|therefore|finally), ", re.I)
@@ -131,6 +135,8 @@ def without_label(text: str, place: int) -> str:
     """Return a sentence without addresses and references in brackets, and an abstract's without its label."""
     text = _ADDRESS.sub("", _REMARK.sub("", text))
     text = _REPEATED.sub("", text)
+    if place <= _MAX_LABELLED and (opening := _LICENSED.match(text)):
+        text = f"{opening[1]}."
     return _LABEL.sub("", text, count=1) if place <= _MAX_LABELLED and _LABEL.match(text) else text
 
 

@@ -26,6 +26,8 @@ _IDENTIFIER = re.compile(r"[a-z]+[_.\d(:/]\S|[a-z]+[A-Z]")
 _PRONOUNS = frozenset(
     ("it", "they", "he", "she", "its", "their", "er", "sie", "es", "il", "elle", "ils", "elles", "он", "они")
 )
+_NAME_SECTIONS = 2
+"""Headings at most before the line that names a manual page: the title and "NAME"."""
 _LATEST_CHANGES = 25
 """Changes that a summary of a changelog may consist of; the latest are listed first."""
 _MIN_CHANGE_WORDS = 3
@@ -118,7 +120,7 @@ def _find(
         place += 1
         text = without_label(tidy_sentence(sentence.text), place)
         text = licence_term(text) if is_licence else text
-        if place == 1 and section.index <= 1 and (line := name_line(text, language)):
+        if place == 1 and section.index <= _NAME_SECTIONS and (line := name_line(text, language)):
             candidates.append(CandidateSentence(line, index, place, "", section.index, is_first, is_name_line=True))
             continue
         following = sentences[index + 1] if index + 1 < len(sentences) else None

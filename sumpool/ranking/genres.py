@@ -20,13 +20,15 @@ if TYPE_CHECKING:
 Genre = Literal["licence", "changelog", "questions", ""]
 
 _LICENCE_NAME = re.compile(
-    r"\b(?:licen[sc]es?|licen[sc]ing|copying|lizenz|terms (?:and|of)|agreement|лицензия)\b", re.I
+    r"\b(?:licen[sc]es?|licen[sc]ing|copying|lizenz|terms (?:and|of)|agreement|legal code|лицензия)\b", re.I
 )
 _CHANGELOG_NAME = re.compile(r"\b(?:change ?log|changes|release notes|news|what'?s new)$", re.I)
-_MIN_LICENCE_SHARE, _MOST_NOTICES = 0.05, 0.5
-"""Words of licence notices per word of a document that its title names a licence, and of one that it does not."""
+_MIN_LICENCE_SHARE, _MANY_NOTICES, _MOST_NOTICES = 0.04, 0.3, 0.5
+"""Words of licence notices per word of a document whose title or whose beginning names a licence, and of others."""
 _GENERIC_NAME = re.compile(r"readme|news|changes|changelog|license|licence|copying|install|faq|index", re.I)
-_RELEASE = re.compile(r"\bv?\d+(?:\.\d+)+|\b(?:19|20)\d\d-\d\d-\d\d\b|\bunreleased\b", re.IGNORECASE)
+_RELEASE = re.compile(
+    r"\bv?\d+(?:\.\d+)+|^\W*(?:19|20)\d{6}\b|\b(?:19|20)\d\d-\d\d-\d\d\b|\bunreleased\b", re.IGNORECASE
+)
 _MAX_RELEASE_WORDS = 15
 _MIN_CHANGES = 3
 """List items of the latest release below which those of the release before count too."""
@@ -39,12 +41,17 @@ _COMPONENT = re.compile(
 _MAX_HEADING_WORDS = 4
 _MENDED_HEADING = re.compile(r"\b(?:bug ?fix(?:es)?|bugs? fixed|fixed|fixes)\b", re.IGNORECASE)
 """Heading of faults that were mended."""
+_REMOVED_HEADING = re.compile(r"removed|deprecated", re.IGNORECASE)
 _MENDED = re.compile(r"FIX(?:ED)?\b")
-_MENDS = re.compile(
-    r"(?:fix|correct|repair|resolve|prevent|avoid|handle|ensure|make|add|allow|remove|update|do(?:n't| not)|no longer)",
-    re.IGNORECASE,
-)
-"""Start of a change that says that something was mended."""
+_SAYS_SO = {
+    "Fixed": re.compile(
+        r"(?:fix|correct|repair|resolve|prevent|avoid|handle|ensure|make|add|allow|remove|do(?:n't| not)|no longer)",
+        re.IGNORECASE,
+    ),
+    "Removed": re.compile(r"(?:remov|drop|delet|no longer)", re.IGNORECASE),
+    "Deprecated": re.compile(r".*(?:deprecat|instead)", re.IGNORECASE),
+}
+"""Changes that say what their group does."""
 _ISSUES = re.compile(r"\s*(?:\bBug )?#\d+$|\s*[(\[](?=[^)\]]*\d)[\w#.,/ +-]{2,60}[)\]](?=\.?$)")
 
 
@@ -63,10 +70,15 @@ def document_genre(document: Document) -> Genre:
         return "changelog"
     words = [len(block.text.split()) for block in document.blocks]
     notices = (size for size, block in zip(words, document.blocks, strict=True) if notice_kind(block.text) == "licence")
-    if _LICENCE_NAME.search(f"{title} {document.text[:200]}"):
-        return "licence" if sum(notices) >= _MIN_LICENCE_SHARE * sum(words) else ""
+    share = sum(notices) / max(sum(words), 1)
+    if _LICENCE_NAME.search(title):
+        return "licence" if share >= _MIN_LICENCE_SHARE or not words else ""
+    if re.search("readme", title, re.IGNORECASE):
+        return ""
+    if _LICENCE_NAME.search(document.text[:200]) and share >= _MANY_NOTICES:
+        return "licence"
     begins = any(notice_kind(block.text) == "licence" for block in document.blocks[:1])
-    return "licence" if begins and sum(notices) >= _MOST_NOTICES * sum(words) else ""
+    return "licence" if begins and share >= _MOST_NOTICES else ""
 
 
 def file_stem(document: Document) -> str:
@@ -111,22 +123,28 @@ def with_releases(
 ) -> "list[CandidateSentence]":
     """Return changes with the name of their release as their section ("Version 2.1"); empty before the first.
 
-    Faults that were mended say so, as their heading does not come with them.
+    Faults that were mended and things that were removed say so, as their heading does not come with them.
     """
-    names, is_named, is_mended = [""], False, [False]
+    names, is_named, groups = [""], False, [""]
     for sentence in sentences:
         is_date = is_named and sentence.kind == "paragraph"  # below the heading with the version
         is_new = is_release(sentence) and not is_date
         names.append(_release_name(sentence.text) if is_new else names[-1])
         is_named = is_new
         is_heading = sentence.kind in ("heading", "paragraph") and len(sentence.text.split()) <= _MAX_HEADING_WORDS
-        is_mended.append(bool(_MENDED_HEADING.search(sentence.text)) if is_heading else is_mended[-1])
+        groups.append(_group(sentence.text) if is_heading else groups[-1])
     changes = []
     for item in candidates:
-        is_fault = is_mended[item.index] or _MENDED.match(sentences[item.index].text)
-        text = f"Fixed: {item.text}" if is_fault and not _MENDS.match(item.text) else item.text
-        changes.append(replace(item, text=text, section=names[item.index]))
+        group = "Fixed" if _MENDED.match(sentences[item.index].text) else groups[item.index]
+        says_so = not group or _SAYS_SO[group].match(item.text)
+        changes.append(replace(item, text=item.text if says_so else f"{group}: {item.text}", section=names[item.index]))
     return changes
+
+
+def _group(heading: str) -> str:
+    """Return the group of changes that a heading opens, if its changes may not say so themselves."""
+    removed = _REMOVED_HEADING.match(heading)
+    return removed[0].capitalize() if removed else "Fixed" if _MENDED_HEADING.search(heading) else ""
 
 
 def _release_name(text: str) -> str:

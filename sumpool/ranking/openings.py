@@ -13,7 +13,7 @@ _NAME_LINE = re.compile(
 _MAX_NAME_LINE_WORDS = 30
 _INTRODUCES = re.compile(
     r"this (?:file|folder|directory|repository|archive|page|list) (?:is|contains|describes|explains|provides|lists)\b"
-    r"|hier (?:werden|wird|beschreibe|finden) |(?:this|das|dies|c'est|\u044d\u0442\u043e|\u8fd9)"
+    r"|this is (?-i:[A-Z])|hier (?:werden|wird|beschreibe|finden) |(?:this|das|dies|c'est|\u044d\u0442\u043e|\u8fd9)"
     r"(?: is| are| contains| describes| provides| ist)? ?(?:an?|the|eine?|die|das|der|une?|\u662f)\b",
     re.IGNORECASE,
 )

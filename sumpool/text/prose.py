@@ -70,6 +70,7 @@ _POINTERS = (
     r"in there\b|look at\b|(?:more )?information (?:on|about) .{1,60} (?:is|can be)\b",
     r"(?:now|so|firstly|secondly|thirdly|then|next|finally|lastly|back when)\b,? ",
     r"first, (?!and\b)|suppose\b|assume\b|imagine\b",
+    r"if you (?:have|find) (?:any |other |further |more )?(?:proposals|questions|comments|suggestions|problems|bugs)\b",
     r"you are (?:recommended|advised|encouraged|invited) to\b",
     r"you (?:should|may want to|might want to) (?:read|work|see|look|consult|have read)\b",
 )

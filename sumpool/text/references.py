@@ -68,6 +68,7 @@ _OMITTED = (
     r"|distributed|licensed|part of|for|in the)\b",
     r"^(?:this|the|our) (?:\w+ )?(?:document|manual|guide|book|faq|tutorial|text|vignette|paper|introduction|report)"
     r"(?: to \w+)? (?:(?:was|is|has been) (?:loosely |partly |mostly )?(?:based on|derived from|adapted)|assumes?\b)",
+    r"\bthis (?-i:License)\b|\b(?:the )?contents of this (?:document|manual|page|file)\b|\bKeep a Changelog\b",
     r"^all (?:notable|user-visible|important) changes\b.*\bdocumented\b",
     r"\byou can (?:visit|find (?:more|out)|read more)\b",
     r"^(?:this|the) (?:file|document|page) (?:records|lists|contains) (?:\w+ ){0,2}(?:changes|news)\b",

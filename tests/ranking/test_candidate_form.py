@@ -83,6 +83,10 @@ def test_references_are_resolved(selected: list[int], resolved: list[int]) -> No
     [
         ("The gateway (see Hosts) waits.", "The gateway waits."),
         ("The gateway waits: see its help page for details.", "The gateway waits."),
+        (
+            "This is Birder, a tool for birds distributed under the terms of the GPL.",
+            "This is Birder, a tool for birds.",
+        ),
         ("Das Gateway (vgl. Kapitel 3) wartet.", "Das Gateway wartet."),
         ("Das Gateway (laut Kapitel 3) wartet.", "Das Gateway wartet."),
         ("The gateway (http://a.b/c) waits.", "The gateway waits."),

@@ -151,6 +151,11 @@ def test_references_to_omitted_lists_are_no_candidates() -> None:
     assert texts(("paragraph", second)) == []
 
 
+def test_name_line_of_a_manual_page_as_html_is_a_candidate() -> None:
+    line = "gitfaq - Frequently asked questions about Git"
+    assert texts(("heading", "gitfaq(7) Manual Page"), ("heading", "NAME"), ("paragraph", line)) == [f"{line}."]
+
+
 def test_name_line_of_a_manual_page_is_a_candidate() -> None:
     line = "mosh - mobile shell with roaming"
     first, *_ = candidates(("heading", "NAME"), ("paragraph", line), ("heading", "DESCRIPTION"))

@@ -33,6 +33,7 @@ def test_a_release_of_few_changes_comes_with_the_next() -> None:
     [
         ("heading", "Noteworthy changes in version 2.2.40", True),
         ("heading", "Unreleased", True),
+        ("heading", "[20260107]", True),
         ("code", "# 1.13.0", True),
         ("paragraph", "v1.4.3 2022-10-31 The Irssi team", True),
         ("paragraph", "The gateway of version 1.4 is removed", False),
@@ -73,6 +74,11 @@ def test_changes_know_their_release() -> None:
 
 def test_a_text_of_notices_is_a_licence() -> None:
     terms = TextBlock("Redistribution and use in source and binary forms are permitted without any warranty.")
+    guide = TextBlock(f"The licence is below. {'The host sends all of its packets to the gateway. ' * 5}")
+    package = Document.from_parsed("a.txt", ParsedDocument((guide, terms)))
+    assert document_genre(package) == ""
+    readme = Document.from_parsed("b/README.md", ParsedDocument((terms, terms), "Birder"))
+    assert document_genre(readme) == ""
     message = TextBlock("Could you tell me when the host is ready?")
     assert document_genre(Document.from_parsed("a.txt", ParsedDocument((terms, terms)))) == "licence"
     assert document_genre(Document.from_parsed("a.txt", ParsedDocument((message, terms)))) == ""
@@ -92,12 +98,18 @@ def test_faults_that_were_mended_say_so() -> None:
         ("heading", "Added"),
         ("list_item", "Plots use arrows."),
         ("list_item", "FIX plots were off by two"),
+        ("heading", "Removed"),
+        ("list_item", "Unused plots."),
+        ("list_item", "Drop old plots."),
     )
     items = [CandidateSentence(blocks[index].text, index, index) for index in (2, 3, 5)]
     items.append(CandidateSentence("Plots were off by two.", 6, 6))
+    items += [CandidateSentence(blocks[index].text, index, index) for index in (8, 9)]
     assert [item.text for item in with_releases(items, blocks)] == [
         "Fixed: Plots were off by one.",
         "Fix the crash.",
         "Plots use arrows.",
         "Fixed: Plots were off by two.",
+        "Removed: Unused plots.",
+        "Drop old plots.",
     ]

@@ -30,6 +30,7 @@ def test_name_line(text: str, language: str, line: str) -> None:
 
 def test_first_sentences_introduce_the_document() -> None:
     assert introduces("This is a collection of programs.", 1)
+    assert introduces("This is Birder, a tool for birds.", 2)
     assert introduces("This file contains all of the programs.", 2)
     assert introduces("Hier werden Werkzeuge beschrieben.", 3)
     assert not introduces("This is a collection of programs.", 4)

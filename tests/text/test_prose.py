@@ -168,7 +168,16 @@ def test_guillemets_point_inwards_or_outwards(text: str, is_whole: bool) -> None
     assert is_balanced(text) is is_whole
 
 
-@pytest.mark.parametrize("start", ["Now, the host", "First, the host", "Suppose that the host", "Then the host"])
+@pytest.mark.parametrize(
+    "start",
+    [
+        "Now, the host",
+        "First, the host",
+        "Suppose that the host",
+        "If you have other proposals, the host",
+        "Then the host",
+    ],
+)
 def test_steps_of_a_story_are_no_prose_alone(start: str) -> None:
     assert not is_prose_sentence(f"{start} sends a packet to the gateway.")
 
