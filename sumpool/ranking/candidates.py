@@ -111,7 +111,8 @@ def _find(
     for index, sentence in enumerate(sentences):
         is_first, block = sentence.block != block, sentence.block
         if sentence.kind == "heading":
-            section = _next_section(section, sentence.text, language, is_licence)
+            heading = sentence.text.lstrip("# ")  # Markdown that is read as plain text keeps its marks
+            section = _next_section(section, heading, language, is_licence)
             continue
         if is_first:
             skip_block = sentence.kind == "notice" and not is_licence

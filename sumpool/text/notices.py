@@ -14,6 +14,7 @@ _MONTH = (
 )
 _LICENCE = (
     r"\ball rights reserved\b",
+    r"\b(?:is|are|been placed) in the public domain\b",
     r"(?:\u00a9|\(c\)|\bcopyright\b|\bcopr\.)[^.]{0,40}\b(?:19|20)\d\d",
     r"^\W*(?:\u00a9|copyright\b)",
     r"\bpermission (?:is )?(?:hereby )?granted\b",
@@ -46,6 +47,7 @@ _CONTENTS = (
     r"^(?:(?:next|prev(?:ious)?|up|home|contents|index)\W+){2,}",
 )
 _IMPRINT = (
+    r"\b(?:canonical source|latest version|copy) of th[ie]s? .{0,60}\b(?:is|https?:)",
     r"^\W*(?:version|release|revision|rev\.|edition|draft|last (?:updated|modified|changed?|revised)|updated|date"
     r"|edited|published|posted|written|created|generated|maintained|compiled|translated|translation|prepared|typeset)\b"
     r"(?=[^.]*(?:\d|\bby\b|:))",

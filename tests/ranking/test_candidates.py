@@ -227,3 +227,10 @@ def test_descriptions_of_terms_are_marked() -> None:
         ("paragraph", "The host waits for all of the packets."), ("code", "gateway(x)"), ("paragraph", described)
     )
     assert (first.is_description, second.is_description) == (False, True)
+
+
+def test_headings_of_markdown_in_plain_text_lose_their_marks() -> None:
+    document = Document("readme", "# liftoff\n\nLaunch your command line tool with ease and without configuration.")
+    sentences = source_sentences(document, SentenceSplitter.default())
+    candidates = find_candidates(document, sentences, "en")
+    assert [candidate.text.split(":")[0] for candidate in candidates] == ["liftoff"]
