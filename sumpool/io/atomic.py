@@ -198,7 +198,8 @@ def disk_errors(path: Path, *, advice: str = "start again", only_full: bool = Fa
     Args:
         path: File or folder that the block writes.
         advice: What to do once there is room.
-        only_full: Convert only errors of a full disk, for blocks that also read files.
+        only_full: Convert only errors of a full disk, and failures of the disk at no file that is known, for blocks
+            that also read files.
 
     Raises:
         ResourceError: If the disk is full or fails.
@@ -208,7 +209,8 @@ def disk_errors(path: Path, *, advice: str = "start again", only_full: bool = Fa
         yield
     except (OSError, SafetensorError) as error:
         is_full = getattr(error, "errno", None) in DISK_FULL
-        if only_full and not is_full:
+        is_unnamed = getattr(error, "errno", None) == errno.EIO and getattr(error, "filename", None) is None
+        if only_full and not is_full and not is_unnamed:
             raise
         if getattr(error, "errno", None) in _UNUSABLE_PATH:
             raise RecipeError(

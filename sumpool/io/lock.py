@@ -34,9 +34,9 @@ def locked(path: Path, on_busy: Callable[[str], None]) -> Iterator[None]:
         holder.write_text(f"{os.getpid()}\n")
         yield
     finally:
-        holder.unlink(missing_ok=True)
-        with suppress(PermissionError):  # Windows removes no open file, and its lock removes the file itself
-            path.unlink(missing_ok=True)  # while it is held: who waits for the removed file starts over with a new one
+        for used in (holder, path):  # while it is held: who waits for the removed file starts over with a new one
+            with suppress(OSError):  # Windows removes no open file, and its lock removes the file itself
+                used.unlink(missing_ok=True)
         lock.release()
 
 

@@ -69,6 +69,11 @@ def test_errors_of_the_disk_become_a_sentence(error: Exception) -> None:
         raise error
 
 
+def fail_to_flush(folder: Path) -> None:
+    with disk_errors(folder, only_full=True):
+        raise OSError(errno.EIO, os.strerror(errno.EIO))
+
+
 @pytest.mark.parametrize("number", [errno.ENOSPC, errno.EFBIG, errno.EDQUOT])
 def test_only_a_full_disk_is_converted_where_files_are_also_read(tmp_path: Path, number: int) -> None:
     folder = tmp_path / "made"
@@ -78,6 +83,8 @@ def test_only_a_full_disk_is_converted_where_files_are_also_read(tmp_path: Path,
         disk_errors(folder, advice="name another folder", only_full=True),
     ):
         raise OSError(number, os.strerror(number))
+    with pytest.raises(ResourceError, match="made must be written completely, got: Input/output error; start again"):
+        fail_to_flush(folder)
     with pytest.raises(PermissionError, match="no"), disk_errors(folder, only_full=True):
         raise PermissionError(errno.EACCES, "no")
 

@@ -1,0 +1,223 @@
+"""Crashes at every file operation of a save and of the commands that write."""
+
+import errno
+import os
+import random
+import shutil
+import signal
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack, contextmanager
+from dataclasses import asdict
+from pathlib import Path
+from typing import Final, Literal, NoReturn
+from unittest.mock import patch
+
+import safetensors.torch
+import torch
+
+from sumpool.errors import DataError, SumpoolError
+from sumpool.io.manifest import Kind, Manifest
+from sumpool.training.checkpoint import Checkpoint, Checkpoints
+from sumpool.training.state import TrainingState
+from tests.torture.commands import COMMANDS, Command, contents, copy, run, set_up
+from tests.torture.figures import Measured
+
+ID: Final = "A5"
+FIGURE: Final = (
+    "every file operation of a save, and operations of prepare, evaluate, export and summarize, x (EIO, ENOSPC, "
+    "KeyboardInterrupt, _exit after): older files intact, the next start goes on and leaves nothing temporary"
+)
+NIGHT: Final = 400
+QUICK: Final = 8
+
+Fault = Literal["EIO", "ENOSPC", "KeyboardInterrupt", "_exit after"]
+FAULTS: Final[tuple[Fault, ...]] = ("EIO", "ENOSPC", "KeyboardInterrupt", "_exit after")
+_OPERATIONS: Final[tuple[tuple[object, str], ...]] = (
+    *((os, name) for name in ("fsync", "replace", "rename", "unlink", "rmdir")),
+    *((Path, name) for name in ("mkdir", "write_bytes", "write_text", "chmod")),
+    (safetensors.torch, "save_file"),
+)
+_EXIT: Final = 77
+_COMMANDS: Final = tuple(command for command in COMMANDS if command.name not in ("train", "report"))
+_SECONDS: Final = 120
+
+
+def measure(count: int, folder: Path) -> Measured:
+    """Fail every operation of a save in every way, and `count` operations of commands."""
+    problems = []
+    cases = 0
+    counted = _checkpoints(folder / "checkpoints")
+    for number in range(1, _count_operations(lambda: _save(counted)) + 1):
+        for fault in FAULTS:
+            cases += 1
+            problem = _checkpoint_problem(folder / "run", number, fault)
+            problems += [f"save, operation {number}, {fault}: {problem}"] if problem else []
+    base = set_up(folder / "base")
+    choice = random.Random(5)
+    points = [
+        (command, number, fault)
+        for command in _COMMANDS
+        for number in range(1, _count_operations_of(base, folder / "counted", command) + 1)
+        for fault in FAULTS
+    ]
+    for command, number, fault in choice.sample(points, min(count, len(points))):
+        cases += 1
+        problem = _command_problem(base, folder / "x", command, number, fault)
+        problems += [f"{command.name}, operation {number}, {fault}: {problem}"] if problem else []
+    return Measured("; ".join([f"{cases - len(problems)} of {cases}", *problems[:10]]), not problems, cases)
+
+
+@contextmanager
+def _faulty(number: int, fault: Fault | None) -> Iterator[list[str]]:
+    """Let the given call of a file operation fail, and collect the names of all."""
+    calls: list[str] = []
+
+    def wrap(original: Callable[..., object], name: str) -> Callable[..., object]:
+        def operation(*given: object, **named: object) -> object:
+            calls.append(name)
+            if fault is None or len(calls) != number:
+                return original(*given, **named)
+            if fault == "_exit after":
+                original(*given, **named)
+                os._exit(_EXIT)
+            _raise(fault)
+
+        return operation
+
+    with ExitStack() as patches:
+        for owner, name in _OPERATIONS:
+            patches.enter_context(patch.object(owner, name, wrap(getattr(owner, name), name)))
+        yield calls
+
+
+def _raise(fault: Fault) -> NoReturn:
+    if fault == "KeyboardInterrupt":
+        raise KeyboardInterrupt
+    code = {"EIO": errno.EIO, "ENOSPC": errno.ENOSPC}[fault]
+    raise OSError(code, os.strerror(code))
+
+
+def _in_child(work: Callable[[], object]) -> int:
+    """Do work in a forked process, and return its exit code."""
+    child = os.fork()
+    if child == 0:
+        signal.alarm(_SECONDS)
+        try:
+            work()
+        finally:
+            os._exit(0)
+    _, status = os.waitpid(child, 0)
+    return os.waitstatus_to_exitcode(status)
+
+
+def _count_operations(work: Callable[[], object]) -> int:
+    with _faulty(0, None) as calls:
+        work()
+    return len(calls)
+
+
+def _checkpoints(folder: Path) -> Checkpoints:
+    """Return the folder of checkpoints of two steps."""
+    checkpoints = Checkpoints(folder / "checkpoints", keep=2)
+    for step in (1, 2):
+        checkpoints.save(step, _checkpoint(step))
+    return checkpoints
+
+
+def _checkpoint(step: int) -> Checkpoint:
+    weights, moments = {"weight": torch.full((4, 3), float(step))}, {"weight:exp_avg": torch.ones(4, 3)}
+    return Checkpoint(weights, moments, asdict(TrainingState(step=step)))
+
+
+def _save(checkpoints: Checkpoints) -> None:
+    checkpoints.save(3, _checkpoint(3))
+    checkpoints.prune(3, best_step=0)
+
+
+def _checkpoint_problem(folder: Path, number: int, fault: Fault) -> str:
+    """Return what is wrong after a save that fails; empty if nothing is."""
+    checkpoints = _checkpoints(folder)
+
+    def work() -> None:
+        with _faulty(number, fault):
+            _save(checkpoints)
+
+    try:
+        if fault == "_exit after":
+            status = _in_child(work)
+            assert status == _EXIT, f"exit code {status}"
+        else:
+            work()
+    except (SumpoolError, KeyboardInterrupt):
+        pass
+    started = Checkpoints(checkpoints.folder, keep=2)
+    started.clean()
+    newest = started.load_newest()
+    steps = started.steps()
+    temporary = [path.name for path in started.folder.glob(".tmp*")]
+    problem = ""
+    if newest is None or newest.state["step"] != steps[-1] or not set(steps) >= {2}:
+        problem = f"checkpoints {steps}"
+    elif not torch.equal(newest.weights["weight"], torch.full((4, 3), float(steps[-1]))) or temporary:
+        problem = f"other weights, or left {temporary}"
+    else:
+        _save(started)
+        problem = "" if started.steps() == [2, 3] else f"then checkpoints {started.steps()}"
+    shutil.rmtree(folder)
+    return problem
+
+
+def _count_operations_of(base: Path, folder: Path, command: Command) -> int:
+    copy(base, folder)
+    number = _count_operations(lambda: run(folder, command.words))
+    shutil.rmtree(folder)
+    return number
+
+
+def _command_problem(base: Path, folder: Path, command: Command, number: int, fault: Fault) -> str:
+    """Return what is wrong after a command whose operation fails; empty if nothing is."""
+    copy(base, folder)
+    before = contents(folder)
+    outcome: tuple[int, list[str]] = (0, [])
+
+    def work() -> None:
+        nonlocal outcome
+        with _faulty(number, fault):
+            outcome = run(folder, command.words)
+
+    if fault == "_exit after":
+        outcome = (_in_child(work), [])
+    else:
+        work()
+    problem = _state_problem(folder, before, outcome)
+    status, errors = run(folder, command.words)
+    left = [name for name in contents(folder) if ".tmp-" in name]
+    if not problem and (status or left):
+        problem = f"then {errors or left}"
+    shutil.rmtree(folder)
+    return problem
+
+
+def _state_problem(folder: Path, before: dict[str, bytes], outcome: tuple[int, list[str]]) -> str:
+    """Return what is wrong before the next start; empty if nothing is."""
+    status, errors = outcome
+    if status not in (0, 6, 130, _EXIT) or len(errors) > 1:
+        return f"exit code {status}, {errors}"
+    after = contents(folder)
+    for name, content in before.items():
+        if not name.startswith("scores/") and not after.get(name, b"").startswith(content):
+            return f"changed {name}"
+    places: tuple[tuple[str, Kind], ...] = (("scores", "evaluation"), ("prepared", "prepared data"))
+    for name, kind in places:
+        if not any(_is_intact(folder / place, kind) for place in (name, f".tmp-old-{name}")):
+            return f"damaged {name}"
+    return ""
+
+
+def _is_intact(folder: Path, kind: Kind) -> bool:
+    try:
+        manifest = Manifest.read(folder, kind)
+        manifest.verify(folder, manifest.files)
+    except DataError:
+        return False
+    return True

@@ -1,0 +1,95 @@
+"""A full disk in every command that writes, as the limit of the size of files."""
+
+import random
+import re
+import shutil
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Final
+
+from tests.torture.commands import COMMANDS, Command, contents, copy, run, set_up
+from tests.torture.figures import Measured
+
+ID: Final = "A6"
+FIGURE: Final = (
+    "a full disk in prepare, train, summarize, evaluate, its report and export: one line with path and bytes needed, "
+    "exit code 6, older files intact, and the command goes on with room"
+)
+NIGHT: Final = 140
+QUICK: Final = 7
+_SMALLEST_LIMIT = 64
+_OF_RUN = ("run/recipe.yaml", "run/manifest.json", "run/metrics.jsonl")
+"""Files of a run that its going on changes: each is replaced as a whole, or repeats the last validation."""
+_BYTES = re.compile(r"[\d,]+ bytes (or more are needed|free)")
+
+
+def measure(count: int, folder: Path) -> Measured:
+    """Run every command with a random limit below the largest file that it writes."""
+    choice = random.Random(6)
+    base = set_up(folder / "base")
+    largest = {command.name: _largest_written(base, folder / "whole", command) for command in COMMANDS}
+    problems = []
+    for number in range(count):
+        command = COMMANDS[number % len(COMMANDS)]
+        limit = choice.randrange(_SMALLEST_LIMIT, largest[command.name])
+        problems += [
+            f"{command.name} at {limit}: {problem}" for problem in _problems(base, folder / "x", command, limit)
+        ]
+    return Measured(
+        f"{count - len(problems)} of {count}" + "".join(f"; {text}" for text in problems), not problems, count
+    )
+
+
+def _largest_written(base: Path, folder: Path, command: Command) -> int:
+    """Return the size of the largest file that a command writes with room."""
+    copy(base, folder)
+    before = contents(folder)
+    status, errors = run(folder, command.words)
+    assert status == 0, errors
+    after = contents(folder)
+    shutil.rmtree(folder)
+    return max(len(content) for name, content in after.items() if before.get(name) != content)
+
+
+def _problems(base: Path, folder: Path, command: Command, limit: int) -> Iterator[str]:
+    """Yield what is wrong after a command under a limit, the first only."""
+    copy(base, folder)
+    before = contents(folder)
+    with _file_sizes(limit):
+        status, errors = run(folder, command.words)
+    after = contents(folder)
+    if status != 6 or len(errors) != 1 or not _BYTES.search(errors[0]) or not _names(errors[0], folder, command):
+        yield f"exit code {status}, {errors}"
+    elif changed := [name for name, content in before.items() if not _is_intact(name, content, after)]:
+        yield f"changed {changed}"
+    else:
+        status, errors = run(folder, command.words)
+        if status or (partial := [name for name in contents(folder) if ".tmp-" in name]):
+            yield f"then {errors or partial}"
+    shutil.rmtree(folder)
+
+
+def _names(error: str, folder: Path, command: Command) -> bool:
+    """Return whether an error begins with a path that the command writes."""
+    path = error.removeprefix("error: ").removeprefix(f"{folder}/")
+    return path.startswith(command.targets)
+
+
+def _is_intact(name: str, content: bytes, after: dict[str, bytes]) -> bool:
+    """Return whether a file is as it was; files of lines may have more, and a run goes on from its checkpoints."""
+    if name.endswith(".jsonl") and name not in _OF_RUN:
+        return after.get(name, b"").startswith(content)
+    return name in _OF_RUN or after.get(name) == content
+
+
+@contextmanager
+def _file_sizes(limit: int) -> Iterator[None]:
+    import resource  # not on Windows
+
+    soft, hard = resource.getrlimit(resource.RLIMIT_FSIZE)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (limit, hard))
+    try:
+        yield
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, (soft, hard))
