@@ -42,7 +42,7 @@ _REMARK = re.compile(
 )
 """Reference in brackets or at the end of a sentence."""
 _ADDRESS = re.compile(
-    r"\s*[(<\[](?:https?:|www\.)[^)>\]\s]*[)>\]]|,(?: at| see)? (?:https?://|www\.)\S*[\w/],"
+    r"\s*[(\[](?:https?:|www\.)[^)\]\s]*[)\]]|,(?: at| see)? (?:https?://|www\.)\S*[\w/],"
     r"|\s(?:at|from|on|under|see) (?:https?://|www\.)\S*[\w/]"
 )
 """Address of a page, in brackets or at the end of a clause."""

@@ -6,7 +6,7 @@ left out. Documents without such sentences, such as lists of changes, offer thei
 
 import re
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Final
 
 from sumpool.documents.document import Document
@@ -92,6 +92,8 @@ def find_candidates(
         sentences = sentences[: latest_end(sentences)]
     elif genre == "questions":
         return answers(_find(with_questions(document, sentences), language, names, is_licence=False), title)
+    elif not genre:
+        sentences = _with_back_matter(document, sentences, language)
     candidates = _find(sentences, language, names, genre == "licence")
     if genre == "changelog" or sum(word_count(candidate.text) for candidate in candidates) < MIN_CANDIDATE_WORDS:
         strict = {candidate.index for candidate in candidates}
@@ -100,6 +102,24 @@ def find_candidates(
         candidates = sorted([*candidates, *loose], key=lambda candidate: candidate.index)
         candidates = [_without_predecessor(candidate) for candidate in candidates]
     return with_releases(candidates[:_LATEST_CHANGES], sentences) if genre == "changelog" else candidates
+
+
+def _with_back_matter(
+    document: Document, sentences: Sequence[SourceSentence], language: str
+) -> Sequence[SourceSentence]:
+    """Return sentences with the headings below one of the back matter, such as "Sponsors", replaced by it."""
+    headings: list[SourceSentence] = []
+    above: tuple[int, str] | None = None
+    for item in sentences:
+        if item.kind != "heading" or not document.blocks:
+            headings.append(item)
+            continue
+        level = document.blocks[item.block].level
+        if above is None or level <= above[0]:
+            is_back_matter = heading_is(_HEADING_NUMBER.sub("", item.text), language, "back_matter")
+            above = (level, item.text) if is_back_matter else None
+        headings.append(replace(item, text=above[1]) if above else item)
+    return headings
 
 
 def _find(
@@ -216,6 +236,4 @@ def _find_loose(
 
 
 def _without_predecessor(candidate: CandidateSentence) -> CandidateSentence:
-    return CandidateSentence(
-        candidate.text, candidate.index, candidate.place, candidate.section, candidate.section_index, candidate.is_first
-    )
+    return replace(candidate, predecessor=None)

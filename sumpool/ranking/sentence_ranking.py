@@ -34,7 +34,7 @@ _EARLY, _EARLY_SHARE = 1.5, 0.15
 """Weight of an early sentence, which declines with the share of the document before it."""
 _TITLE, _SECTION, _HEADINGS, _GRANT, _TERMS, _DUTY = 1.5, 0.6, 0.3, 1.5, 0.7, 1.0
 _INTRODUCTION, _DETAILS, _CUE, _SUBJECT, _DEFINITION, _NAME_LINE = 1.0, -0.8, 2.0, 0.6, 2.0, 4.0
-_FIRST_OF_SECTION, _FIRST_OF_BLOCK, _LIST_ITEM = 0.5, 0.2, -0.5
+_FIRST_OF_SECTION, _NAMED_SECTION, _FIRST_OF_BLOCK, _LIST_ITEM = 0.5, 3.0, 0.2, -0.5
 _FRAME_START, _FRAME_END = 0.3, 0.08
 """Shares of the document that are its beginning and end."""
 _COPULA = re.compile(
@@ -71,7 +71,9 @@ _REFERENCE = re.compile(
     r"|\b(?:have|in|of|for|with|to|on) that \w"
 )
 _AUTHOR = re.compile(r"\b(?:I|[Mm]y|me)\b")
-_LICENCE = re.compile(r"\b(?:licen[sc]e[sd]?|licensees?|copyright\w*)\b", re.IGNORECASE)
+_LICENCE = re.compile(
+    r"\b(?:licen[sc]e[sd]?|licensees?|copyright\w*|sponsor\w*|donat\w+|funding|tidelift|patreon)\b", re.IGNORECASE
+)
 _PERSON = re.compile(r"\b(?:[Yy]ou|[Yy]ours?)\b")
 _DESCRIPTION, _IMPERATIVE, _CONTINUED = -2.5, -1.5, -0.8
 """Weights of the descriptions of terms, of instructions, and of sentences about a thing that others have introduced."""
@@ -112,8 +114,10 @@ def rank(
     for weight, values in ((_LEARNT, learnt), (_AGREEMENT, agreement)):
         scores += weight * _standardize(values) if values is not None else 0.0
     total = max((candidate.place for candidate in candidates), default=0) + 1
+    named = [item.section.lower() in title.lower().split() for item in candidates]
     topics = {candidate.section_index: index for index, candidate in reversed(list(enumerate(candidates)))}
     scores[list(topics.values())] += _FIRST_OF_SECTION
+    scores[[index for index in topics.values() if named[index]]] += _NAMED_SECTION
     scores += [_place(item, total, genre) + _cues(item, language) + _style(item.text, genre) for item in candidates]
     scores += [_leaning(item, language) * (genre in _PROSE_GENRES) for item in candidates]
     scores += [
@@ -161,7 +165,8 @@ def select(
     tokenize = ContentWords(language)
     content = [frozenset(tokenize(candidate.text)) for candidate in candidates]
     best = float(scores.max(initial=0.0))
-    least = _LEAST_SHARE * best if best >= _PRINCIPAL and not is_list else -math.inf
+    is_said = best >= _PRINCIPAL or any(candidate.is_name_line for candidate in candidates)
+    least = _LEAST_SHARE * best if is_said and not is_list else -math.inf
     kept = scores >= least
     for index in np.flatnonzero(kept):
         kept[unit_of(candidates, int(index))] = True

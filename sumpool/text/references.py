@@ -59,7 +59,8 @@ _OMITTED = (
     r"\b(?:you|we)(?:['\u2019]ve| have) (?:now|just|already|seen)\b",
     r"\bwe(?:['\u2019]re| are) going to\b|\bwe (?:just )?saw\b",
     r"\b(?:is|are|was|were) (?:described|documented|explained|discussed|listed) in\b",
-    r"\bdescribed in (?-i:[A-Z])",
+    r"\bdescribed in (?-i:[A-Z])|\b(?:with|for|in) that (?:task|purpose|problem|case|end)\b",
+    r"^this (?:file|document|program|software|work|package) is (?:in the )?public domain\b",
     r"\b(?:in|of) (?:an? |the )?(?:opposite direction|(?:different|similar|same) (?:way|manner|fashion))\b",
     r"\b(?:version|edition|rewrite|copy|copies|translation|release|sources?) of (?:this|the) (?:\w+ )?"
     r"(?:document|manual|guide|book|faq|tutorial|text|page)\b",

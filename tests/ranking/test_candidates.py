@@ -45,7 +45,7 @@ def test_licences_contents_and_stubs_are_no_candidates() -> None:
     )
 
 
-@pytest.mark.parametrize("heading", ["License", "7. Acknowledgements", "See also", "References"])
+@pytest.mark.parametrize("heading", ["License", "7. Acknowledgements", "See also", "References", "Donations"])
 def test_sections_about_the_document_hold_no_candidates(heading: str) -> None:
     sentence = "The host sends a packet to the gateway."
     assert texts(("heading", heading), ("paragraph", sentence), ("heading", "Packets")) == []
@@ -219,6 +219,25 @@ def test_a_readme_that_does_not_name_its_project_is_given_its_title() -> None:
     assert texts(("heading", "Birder"), ("paragraph", "Simple library for all of the birds of a tower.")) == [
         "Birder: Simple library for all of the birds of a tower."
     ]
+
+
+def test_sections_below_the_back_matter_hold_no_candidates() -> None:
+    levels = ((1, "Birder"), (2, "Sponsors"), (3, "Gateway Inc"), (2, "Usage"))
+    texts = [f"The host {number} sends all of its packets to the gateway." for number in range(4)]
+    blocks = [
+        block
+        for (level, heading), text in zip(levels, texts, strict=True)
+        for block in (TextBlock(heading, "heading", level), TextBlock(text), TextBlock(FILLER))
+    ]
+    readme = Document.from_parsed("a.md", ParsedDocument(tuple(blocks)))
+    prose = find_candidates(readme, source_sentences(readme, SentenceSplitter.default()), "en")
+    assert [item.text for item in prose if item.text not in FILLER] == [texts[0], texts[3]]
+
+
+def test_a_name_line_is_known_where_there_is_little_else() -> None:
+    page = document(("paragraph", "tty - print the name"), ("paragraph", "the line of the host"))
+    first, *_ = find_candidates(page, source_sentences(page, SentenceSplitter.default()), "en")
+    assert first.is_name_line
 
 
 def test_descriptions_of_terms_are_marked() -> None:

@@ -139,6 +139,26 @@ def test_definitions_of_a_licence_are_ranked_lower() -> None:
     assert low < high - 3
 
 
+def test_the_section_named_after_the_document_is_ranked_higher() -> None:
+    named, other = (
+        rank([CandidateSentence(TEXTS[0], 5, 5, section, 1)], "The birder README", "en")[0]
+        for section in ("birder", "install")
+    )
+    assert named > other + 2
+
+
+def test_offers_of_sponsors_are_ranked_lower() -> None:
+    offer, text = "The village has sponsors for all of its songs.", "The village has singers for all of its songs."
+    low, high = (rank(candidates(*TEXTS, sentence), "", "en")[-1] for sentence in (offer, text))
+    assert low < high - 1.5
+
+
+def test_a_name_line_is_enough_beside_descriptions() -> None:
+    line = CandidateSentence(TEXTS[0], 0, 1, is_name_line=True)
+    scores = np.array([4.0, 1.5])
+    assert select([line, CandidateSentence(TEXTS[1], 1, 2)], scores, "en", 100) == [0]
+
+
 def test_details_are_left_out_beside_a_principal_sentence() -> None:
     scores = np.array([1.0, 8.0, 2.0, 4.5])
     assert select(candidates(*TEXTS), scores, "en", 100) == [1, 3]

@@ -101,6 +101,8 @@ def test_demonstratives_with_their_noun_stand_alone(sentence: str) -> None:
         "This introduction to R is derived from a set of notes.",
         "This vignette is based on an older paper.",
         "This file records noteworthy changes.",
+        "This file is public domain.",
+        "The system is a tool that helps with that task.",
         "The format is based on Keep a Changelog.",
         "The list is responsible for the contents of this document.",
         "The host is covered by the terms of this License.",
