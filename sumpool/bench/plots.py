@@ -15,6 +15,7 @@ from sumpool.bench.suites.shortening import PUBLISHED
 from sumpool.bench.suites.sparsity import MODES
 from sumpool.errors import RecipeError
 from sumpool.io.atomic import disk_errors, replace_file
+from sumpool.io.replaceable import require_unlisted
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -47,7 +48,8 @@ def require_plots(suite: str, path: Path) -> None:
     """Make sure, before anything is measured, that there will be a picture.
 
     Raises:
-        RecipeError: If the suite has none, the file is no PNG, its folder does not exist, or matplotlib is missing.
+        RecipeError: If the suite has none, the file is no PNG or one of a run, its folder does not exist, or matplotlib
+            is missing.
     """
     if suite not in _PANELS:
         drawn = ", ".join("a model" if name == "model" else name for name in _PANELS)
@@ -56,6 +58,7 @@ def require_plots(suite: str, path: Path) -> None:
         raise RecipeError(f"--plot must name a .png file, got {path}")
     if not path.parent.is_dir():
         raise RecipeError(f"--plot must name a file in a folder that is there, got {path}")
+    require_unlisted(path)
     if find_spec("matplotlib") is None:
         raise RecipeError("--plot must have matplotlib, which is not installed: pip install 'sumpool[plots]'")
 

@@ -25,6 +25,7 @@ from sumpool.evaluation.scores import (
 )
 from sumpool.io.atomic import disk_errors, replace_file
 from sumpool.io.manifest import FileDigest
+from sumpool.io.replaceable import require_unlisted
 from sumpool.progress import Check, Progress, Report
 
 _CHECK_INTERVAL = 1000
@@ -57,11 +58,14 @@ class Results:
         """Check the files before documents are scored.
 
         Raises:
-            RecipeError: If a file is a folder, or its folder is missing.
+            RecipeError: If a file is a folder or a file of a run, of prepared data and the like, or its folder is
+                missing.
         """
         for path in (self.html, self.latex, self.csv):
             if path is not None and (path.is_dir() or not path.parent.is_dir()):
                 raise RecipeError(f"{path} must be a file in an existing folder, got none; make the folder first")
+            if path is not None:
+                require_unlisted(path)
 
 
 @dataclass(frozen=True)

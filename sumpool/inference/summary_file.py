@@ -19,6 +19,7 @@ from sumpool.inference.summary import Summary
 from sumpool.io.atomic import disk_errors, replace_file
 from sumpool.io.bounded import parse_json
 from sumpool.io.json_lines import Identity, ResumableFile, read_records
+from sumpool.io.replaceable import require_unlisted
 
 FILE_DIGEST = "file_sha256"
 """Field of a row with the SHA-256 of the file of the summary."""
@@ -119,6 +120,12 @@ class ExplanationFile:
     """Destination of the explanation of one summary."""
 
     def __init__(self, path: Path) -> None:
+        """Check the file.
+
+        Raises:
+            RecipeError: If it is a file of a run, of prepared data or of another folder with a manifest.
+        """
+        require_unlisted(path)
         self.failed: list[str] = []  # no document is passed over
         self._path = path
         self._is_taken = False

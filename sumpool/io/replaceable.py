@@ -4,9 +4,12 @@ from pathlib import Path
 
 from sumpool.errors import CheckpointError, DataError, RecipeError
 from sumpool.io.atomic import TEMPORARY
+from sumpool.io.bounded import parse_json, read_regular
 from sumpool.io.manifest import NAME, Kind, Manifest
 from sumpool.progress import Check, go_on
 
+_FOLDERS_AROUND = 3
+"""Folders from that of a file to one whose manifest may list it."""
 _NOUNS: dict[Kind, str] = {"run": "a run", "evaluation": "the results of an evaluation", "sweep": "a sweep"}
 
 
@@ -58,6 +61,25 @@ def is_free(folder: Path, advice: str) -> bool:
     if folder.is_mount():
         raise RecipeError(f"{folder} must be a folder that can be replaced, got a mount point; {advice}")
     return not any(folder.iterdir())
+
+
+def require_unlisted(path: Path) -> None:
+    """Check that a file to write is not one of a run, of prepared data or of another folder with a manifest.
+
+    Raises:
+        RecipeError: If a manifest in its folder, or in the two around that, lists the file.
+    """
+    if not path.is_file():
+        return
+    target = path.resolve()
+    for folder in target.parents[:_FOLDERS_AROUND]:
+        name = target.relative_to(folder).as_posix()
+        try:
+            is_listed = name in {*parse_json(read_regular(folder / NAME))["files"], NAME}
+        except (OSError, ValueError, LookupError, TypeError):
+            continue
+        if is_listed:
+            raise RecipeError(f"{path} must not be a file that {folder / NAME} lists; name another file")
 
 
 def _is_folder(path: Path) -> bool:

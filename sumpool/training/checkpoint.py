@@ -70,7 +70,8 @@ class Checkpoints:
 
     def steps(self) -> list[int]:
         """List the steps that have a checkpoint, in order, intact or not."""
-        return sorted(int(path.name[5:]) for path in self.folder.glob("step-*") if path.name[5:].isdecimal())
+        names = [path.name for path in self.folder.glob("step-*") if path.name[5:].isdecimal()]
+        return sorted(int(name[5:]) for name in names if self.path(int(name[5:])).name == name)
 
     def clean(self) -> None:
         """Remove incomplete checkpoints that a crash left, unless the folder is a link.

@@ -6,7 +6,7 @@ import pytest
 
 from sumpool.errors import Interrupted, RecipeError
 from sumpool.io.manifest import FileDigest, Manifest
-from sumpool.io.replaceable import is_free, require_replaceable
+from sumpool.io.replaceable import is_free, require_replaceable, require_unlisted
 
 ADVICE = "name another"
 
@@ -112,3 +112,17 @@ def test_hashing_can_be_stopped(folder: Path) -> None:
 
     with pytest.raises(Interrupted):
         require_replaceable(folder, "evaluation", ADVICE, stop)
+
+
+@pytest.mark.parametrize("name", ["file", "inner/file", "manifest.json"])
+def test_files_that_a_manifest_lists_are_no_place_for_others(folder: Path, name: str) -> None:
+    with pytest.raises(
+        RecipeError, match=rf"{name} must not be a file that .*folder/manifest\.json lists; name another"
+    ):
+        require_unlisted(folder / name)
+    for path in (folder / "page.html", folder.parent / "page.html", folder.parent):
+        require_unlisted(path)
+    (folder / "page.html").touch()
+    require_unlisted(folder / "page.html")
+    (folder / "manifest.json").write_text('{"name": "an app"}')
+    require_unlisted(folder / name)

@@ -69,6 +69,15 @@ def test_the_newest_and_the_best_stay(tmp_path: Path) -> None:
     assert checkpoints.steps() == [2, 4, 5]
 
 
+def test_folders_of_other_names_are_no_checkpoints(tmp_path: Path) -> None:
+    checkpoints = checkpoints_in(tmp_path, 3, 4, 5)
+    for name in ("step-1", "step-0000000002", "step-00000003.kept", "step-"):
+        (checkpoints.folder / name).mkdir()
+    checkpoints.prune(5, best_step=0)
+    assert checkpoints.steps() == [4, 5]
+    assert len(list(checkpoints.folder.iterdir())) == 6
+
+
 def test_links_are_not_followed_when_pruning(tmp_path: Path) -> None:
     checkpoints = checkpoints_in(tmp_path, 1, 2, 3, 4)
     elsewhere = tmp_path / "elsewhere"

@@ -339,6 +339,13 @@ def test_files_that_cannot_be_written_are_named_before_the_model_is_asked(run: P
         for results in (Results(html=path), Results(latex=path), Results(csv=path)):
             with pytest.raises(RecipeError, match="must be a file in an existing folder, got none; make the folder"):
                 evaluate_run(run, results=results)
+    (tmp_path / "prepared" / "page.html").touch()
+    evaluate_run(run, limit=2, results=Results(tmp_path / "other", html=tmp_path / "prepared" / "page.html"))
+    listed = tmp_path / "prepared" / "test" / "texts.jsonl"
+    before = listed.read_bytes()
+    with pytest.raises(RecipeError, match=r"texts\.jsonl must not be a file that .*manifest\.json lists"):
+        evaluate_run(run, results=Results(csv=listed))
+    assert listed.read_bytes() == before
     assert not (run / "evaluation").exists()
 
 
