@@ -93,9 +93,14 @@ def _sparse(settings: AttentionConfig, length: int, dim: int, heads: int) -> Cos
 def _sliding_window(settings: AttentionConfig, length: int, dim: int, heads: int) -> Cost:
     """Chunks of half a window see themselves and their neighbours; linear maps are not filled up, chunks are.
 
+    Dilated, the document is filled up to several interleaved ones of the same length.
+
     The first token's own projections act on its query and on what each of its heads mixes, twice dim by dim.
     """
     assert isinstance(settings, SlidingWindowAttentionConfig)
+    if settings.dilation > 1:
+        part = _sliding_window(settings.model_copy(update={"dilation": 1}), -(-length // settings.dilation), dim, heads)
+        return sum([part] * settings.dilation, start=Counter())
     reach = settings.window // 2
     whole = length <= 3 * reach
     chunk, seen = (length, length) if whole else (reach, 3 * reach)

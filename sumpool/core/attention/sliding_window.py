@@ -2,9 +2,10 @@
 
 A token attends to the tokens at most `window / 2` positions away on either side: O(length * window * dim) time and
 O(length * window) memory. The document is split into chunks of half a window; each chunk attends to itself and its
-neighbours under a band mask. With `global_first` all tokens attend to the first token, and the first token attends to
-all, with separate projections. These are applied to its query and its output only, not to every token:
-O(length * dim * heads).
+neighbours under a band mask. With `dilation` d a token sees every d-th token within a window d times as wide (dilated
+attention of the same paper): the document is read as d interleaved ones. With `global_first` all tokens attend to the
+first token, and the first token attends to all, with separate projections. These are applied to its query and its
+output only, not to every token: O(length * dim * heads).
 
 Departures from the released codes: any length is allowed (released: multiples of the window), and padding is masked
 (LoBART: not masked). As in LED, the first token counts once for tokens whose window contains it, and as a key it uses
@@ -39,6 +40,8 @@ class SlidingWindowAttentionConfig(AttentionConfig):
     kind: Literal["sliding_window"] = "sliding_window"
     window: int = Field(512, ge=2, le=10_000_000)
     """Positions visible to a token beside its own, half of them on either side; even."""
+    dilation: int = Field(1, ge=1, le=10_000_000)
+    """Distance between visible tokens: 1 sees all tokens of a window, d every d-th of a window d times as wide."""
     global_first: bool = False
     """Whether the first token has global attention in both directions. Its own queries use only the positions added to
     the embeddings."""
@@ -50,6 +53,8 @@ class SlidingWindowAttentionConfig(AttentionConfig):
     def _check_window(self) -> Self:
         if self.window % 2:
             raise ValueError(f"window must be even, got {self.window}; half of it lies on either side")
+        if self.global_first and self.dilation > 1:
+            raise ValueError(f"dilation must be 1 with a global first token, got {self.dilation}")
         return self
 
     def build(self, dim: int, heads: int) -> "SlidingWindowAttention":
@@ -64,11 +69,38 @@ class SlidingWindowAttention(Attention):
     def __init__(self, dim: int, heads: int, config: SlidingWindowAttentionConfig) -> None:
         super().__init__(dim, heads, config.positions)
         self.reach = config.window // 2
+        self.dilation = config.dilation
         self.first = FirstToken(dim, heads) if config.global_first else None
 
     def forward(self, states: Tensor, mask: Tensor | None, positions: Tensor) -> Tensor:
         """Attend window by window; see `Attention.forward`."""
         mask = full_mask(states) if mask is None else mask
+        if self.dilation > 1:
+            return self._merge(
+                self._mix(*(self._interleave(part) for part in (states, mask, positions))), states.size(1)
+            )
+        return self._mix(states, mask, positions)
+
+    def attention_received(self, states: Tensor, mask: Tensor, positions: Tensor, include_self: bool) -> Tensor:
+        """Recompute the weights, a bounded number of windows at a time: O(length * window * dim) again."""
+        if self.dilation > 1:
+            parts = [self._interleave(part) for part in (states, mask, positions)]
+            return self._merge(self._received(parts[0], parts[1], parts[2], include_self), states.size(1))
+        return self._received(states, mask, positions, include_self)
+
+    def _interleave(self, values: Tensor) -> Tensor:
+        """Split (batch, length, ...) into every d-th token: (batch * d, length / d, ...), padded with zeros."""
+        rest = -values.size(1) % self.dilation
+        padded = F.pad(values, (0, 0) * (values.dim() - 2) + (0, rest))
+        interleaved: Tensor = padded.unflatten(1, (-1, self.dilation)).transpose(1, 2).flatten(0, 1)
+        return interleaved.contiguous()
+
+    def _merge(self, values: Tensor, length: int) -> Tensor:
+        """Undo `_interleave`: (batch, length, ...)."""
+        merged: Tensor = values.unflatten(0, (-1, self.dilation)).transpose(1, 2).flatten(1, 2)
+        return merged[:, :length]
+
+    def _mix(self, states: Tensor, mask: Tensor, positions: Tensor) -> Tensor:
         windows = Windows(mask, self.reach, first=self.first is not None)
         query, key, value = self._project_windows(states, positions, windows)
         visible = windows.visible[:, None]  # (windows, 1, chunk, keys)
@@ -81,8 +113,7 @@ class SlidingWindowAttention(Attention):
         out: Tensor = self.out(mixed)
         return out
 
-    def attention_received(self, states: Tensor, mask: Tensor, positions: Tensor, include_self: bool) -> Tensor:
-        """Recompute the weights, a bounded number of windows at a time: O(length * window * dim) again."""
+    def _received(self, states: Tensor, mask: Tensor, positions: Tensor, include_self: bool) -> Tensor:
         windows = Windows(mask, self.reach, first=self.first is not None)
         query, key, _ = self._project_windows(states, positions, windows)
         real = windows.chunks(without_first(mask) if self.first else mask)

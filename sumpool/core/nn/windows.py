@@ -73,7 +73,7 @@ class Windows:
 
     def join(self, values: Tensor) -> Tensor:
         """Join chunks (windows, chunk, ...) to documents (batch, length, ...), 0 in skipped chunks."""
-        return self._restore_empty(values).flatten(1, 2)[:, : self.mask.size(1)]
+        return self._restore_empty(values).flatten(1, 2)[:, : self.mask.size(1)].contiguous()
 
     def sum_windows(self, values: Tensor) -> Tensor:
         """Sum values (windows, keys) of each token over all windows that contain it: (batch, length)."""

@@ -75,8 +75,12 @@ def test_what_is_held() -> None:
 
 
 @pytest.mark.parametrize("length", [12, 13, 187])
-def test_a_first_token_that_all_see_is_counted(length: int) -> None:
-    config = SlidingWindowAttentionConfig(window=8, global_first=True)
+@pytest.mark.parametrize(
+    "config",
+    [SlidingWindowAttentionConfig(window=8, global_first=True), SlidingWindowAttentionConfig(window=8, dilation=3)],
+    ids=["first token", "dilation"],
+)
+def test_windows_are_counted(config: SlidingWindowAttentionConfig, length: int) -> None:
     attention, places = config.build(32, 4), torch.arange(length)[None]
     with torch.inference_mode():
         counted = count_modules(lambda: attention(torch.randn(1, length, 32), places >= 0, places))[ALL]
