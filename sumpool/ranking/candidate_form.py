@@ -30,11 +30,13 @@ _LABEL = re.compile(r"(?:abstract|summary)(?:\s*[:.\u2013\u2014-])?\s+(?=(?-i:[A
 """Heading at the beginning of the first paragraph."""
 _DESCRIPTION = re.compile(
     r"(?:An? |The )?(?:[\w-]+,? ){1,6}(?:librar(?:y|ies)|utilit(?:y|ies)|packages?|tools?|programs?|modules?|framework"
-    r"|script|plugin|extension|collection|wrapper|parser|toolkit|implementation|client|interface) "
+    r"|script|plugin|extension|collection|wrapper|parser|toolkit|implementation|client|interface)(?: and \w+)? "
     r"(?:for|to|that|which|with|of)\b"
     r"|(?:Build|Compute|Convert|Create|Extract|Find|Generate|Manage|Parse|Process|Read|Render|Write)s? "
 )
 """Description of a program without its name, by a noun or a verb."""
+_CALLOUT = re.compile(r"\[!\w+\] ")
+"""Label of a remark in the Markdown of GitHub."""
 _REPEATED = re.compile(r"([A-Z]\w{3,}) (?=\1 )")
 """Heading at the beginning of a sentence that begins with the same word."""
 _REMARK = re.compile(
@@ -134,7 +136,7 @@ def licence_term(text: str) -> str:
 def without_label(text: str, place: int) -> str:
     """Return a sentence without addresses and references in brackets, and an abstract's without its label."""
     text = _ADDRESS.sub("", _REMARK.sub("", text))
-    text = _REPEATED.sub("", text)
+    text = _REPEATED.sub("", _CALLOUT.sub("", text))
     if place <= _MAX_LABELLED and (opening := _LICENSED.match(text)):
         text = f"{opening[1]}."
     return _LABEL.sub("", text, count=1) if place <= _MAX_LABELLED and _LABEL.match(text) else text

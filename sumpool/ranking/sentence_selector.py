@@ -41,8 +41,8 @@ _LISTS = ("licence", "changelog")
 _LICENCE_WORDS, _MAX_WORDS = 130, 100
 """Words of the summary of a licence, which has grants and conditions, at least, and of other documents with blocks at
 most: further sentences of a book are details."""
-_ABSTRACT_SCORE = 3.0
-"""Score of the sentences of an abstract where rules rank too."""
+_ABSTRACT_SCORE, _ABSTRACT_START = 3.0, 2.0
+"""Score of the sentences of an abstract where rules rank too, and of its first."""
 _ENOUGH = 2.0
 """Words of longer sentences, relative to those of a summary, that make short ones unnecessary."""
 
@@ -120,7 +120,8 @@ class SentenceSelector:
         if ranker is None or document.blocks:
             learnt = None if ranker is None else ranker.score(_features(document, sentences, candidates, language))
             scores = _rank_by_rules(document, candidates, language, genre, sampled, learnt)
-            scores += _ABSTRACT_SCORE * _in_abstract(candidates, sentences)
+            abstract = _in_abstract(candidates, sentences)
+            scores += _ABSTRACT_SCORE * abstract + _ABSTRACT_START * (abstract & (np.cumsum(abstract) == 1))
             chosen = select_ranked(candidates, scores, language, words, MIN_SCORE, is_list=bool(genre))
             best_first = sorted(chosen, key=lambda place: -scores[place])
         else:
@@ -240,7 +241,8 @@ def _lead(sentences: Sequence[SourceSentence], words: int) -> list[tuple[int, st
     ]
     indices: list[int] = []
     size = 0
-    for index in prose or range(len(sentences)):
+    titles = [index for index, sentence in enumerate(sentences) if sentence.kind == "heading"][:1]
+    for index in prose or titles or range(len(sentences)):
         size += word_count(sentences[index].text)
         if indices and size > words:
             break

@@ -87,6 +87,7 @@ def test_references_are_resolved(selected: list[int], resolved: list[int]) -> No
             "This is Birder, a tool for birds distributed under the terms of the GPL.",
             "This is Birder, a tool for birds.",
         ),
+        ("[!TIP] Birder is a tool for birds.", "Birder is a tool for birds."),
         ("Das Gateway (vgl. Kapitel 3) wartet.", "Das Gateway wartet."),
         ("Das Gateway (laut Kapitel 3) wartet.", "Das Gateway wartet."),
         ("The gateway (http://a.b/c) waits.", "The gateway waits."),
@@ -134,6 +135,7 @@ def test_a_sentence_that_goes_on_with_a_mark_is_a_part() -> None:
     ("text", "heading", "place", "expected"),
     [
         ("Simple library for birds.", "Birder", 1, "Birder: Simple library for birds."),
+        ("A tool and lib that finds birds.", "Birder", 1, "Birder: A tool and lib that finds birds."),
         ("Simple library for birds.", "Usage", 9, "Simple library for birds."),
         ("Extract all of the birds.", "birder", 9, "birder: Extract all of the birds."),
         ("Birder extracts all of the birds.", "birder", 9, "Birder extracts all of the birds."),

@@ -196,6 +196,21 @@ def test_a_file_is_summarised_by_the_sentence_that_says_what_it_is(ranker: Ranke
     assert [text for _, text in SentenceSelector(ranker).select(file, sentences, "en", 90)] == [about]
 
 
+def test_the_first_sentence_of_an_abstract_is_preferred() -> None:
+    first, second = "Rooks were counted on the islands in two winters.", "Owls were counted in the towers of the town."
+    texts: list[tuple[TextBlockKind, str]] = [("paragraph", story(number, 8)) for number in range(6)]
+    for start, other in ((first, second), (second, first)):
+        paper = blocks_of(*texts, ("heading", "Abstract"), ("paragraph", f"{start} {other}"), ("heading", "A"), *texts)
+        sentences = source_sentences(paper, SentenceSplitter.default())
+        assert [text for _, text in SentenceSelector().select(paper, sentences, "en", 9)] == [start]
+
+
+def test_a_table_of_contents_is_summarised_by_its_title() -> None:
+    contents = blocks_of(("notice", "Contents"), ("heading", "The handbook of the host"), ("notice", "1. Gateways"))
+    sentences = source_sentences(contents, SentenceSplitter.default())
+    assert SentenceSelector().select(contents, sentences, "en", 90) == [(1, "The handbook of the host")]
+
+
 def test_the_first_change_of_a_release_names_it() -> None:
     first, *others = (f"fix crash number {number} of the gateway on start" for number in range(3))
     older: list[tuple[TextBlockKind, str]] = [("list_item", text) for text in others]
