@@ -11,7 +11,7 @@ from functools import cache
 from importlib import import_module
 from typing import Any, cast
 
-from pydantic import BaseModel, ConfigDict, GetCoreSchemaHandler, GetJsonSchemaHandler
+from pydantic import BaseModel, ConfigDict, GetCoreSchemaHandler, GetJsonSchemaHandler, ValidationError
 from pydantic.json_schema import JsonSchemaValue
 from pydantic_core import CoreSchema, SchemaValidator, core_schema
 
@@ -124,3 +124,40 @@ def union_validator(package: str, kind: str) -> SchemaValidator:
     if kind in choices:
         choices[kind] = config_class(package, kind).__pydantic_core_schema__
     return SchemaValidator(core_schema.tagged_union_schema(choices, discriminator="kind"))
+
+
+_RULES = {
+    "missing": "there",
+    "extra_forbidden": "left out",
+    "literal_error": "{expected}",
+    "int": "a whole number",
+    "float": "a number",
+    "finite_number": "a finite number",
+    "bool": "true or false",
+    "string": "text",
+    "list_type": "a list",
+    "tuple_type": "a list",
+    "dict_type": "an object",
+    "model": "an object",
+    "dataclass": "an object",
+    "greater_than_equal": "at least {ge}",
+    "greater_than": "above {gt}",
+    "less_than_equal": "at most {le}",
+    "less_than": "below {lt}",
+    "too_short": "a list with at least {min_length} entries",
+    "too_long": "a list with at most {max_length} entries",
+    "json_invalid": "JSON",
+}
+"""Rules by the beginning of the types of pydantic's errors."""
+_MAX_VALUE = 60
+
+
+def first_problem(error: ValidationError) -> str:
+    """Describe the first problem of values that are no recipe, such as those of a file, without pydantic's words."""
+    first = error.errors()[0]
+    path, kind = ".".join(map(str, first["loc"])), first["type"]
+    if kind == "value_error":  # a sentence already
+        return f"{path}: {first['ctx']['error']}".removeprefix(": ")
+    rule = next((rule for beginning, rule in _RULES.items() if kind.startswith(beginning)), "of a known form")
+    value = "nothing" if kind == "missing" else repr(first["input"])[:_MAX_VALUE]
+    return f"{path or 'the content'} must be {rule.format_map(first.get('ctx', {}))}, got {value}"

@@ -4,9 +4,9 @@ from pathlib import Path
 from typing import Annotated, Any, Literal
 
 import pytest
-from pydantic import TypeAdapter, ValidationError
+from pydantic import Field, TypeAdapter, ValidationError
 
-from sumpool.settings import OneOf, Settings, config_class, kinds, union_validator
+from sumpool.settings import OneOf, Settings, config_class, first_problem, kinds, union_validator
 
 BASE = """
 from sumpool.settings import Settings
@@ -113,3 +113,50 @@ def test_numbers_without_a_fraction_are_whole() -> None:
     sizes = Sizes.model_validate({"count": 1e3, "share": 1, "limits": [2.0], "auto": 3.0})
     assert (sizes.count, sizes.share, sizes.limits, sizes.auto) == (1000, 1.0, (2,), 3)
     assert isinstance(sizes.count, int)
+
+
+@pytest.mark.parametrize(
+    ("settings", "message"),
+    [
+        ({"count": "x"}, "count must be a whole number, got 'x'"),
+        ({"share": []}, "share must be a number, got []"),
+        ({"is_on": 1}, "is_on must be true or false, got 1"),
+        ({"limits": 3}, "limits must be a list, got 3"),
+        ({"limits": [1, None]}, "limits.1 must be a whole number, got None"),
+        ({"other": 3}, "other must be left out, got 3"),
+        ([], "the content must be an object, got []"),
+    ],
+)
+def test_problems_are_described_in_our_words(settings: object, message: str) -> None:
+    with pytest.raises(ValidationError) as caught:
+        Sizes.model_validate(settings)
+    assert first_problem(caught.value) == message
+
+
+def test_every_kind_of_problem_has_a_rule() -> None:
+    """Neither words nor addresses of pydantic's are shown."""
+
+    class Bounds(Settings):
+        """Settings with bounds."""
+
+        low: int = Field(1, ge=1, lt=9)
+        high: float = Field(1.0, gt=0, le=3)
+        names: tuple[str, ...] = Field((), max_length=1)
+        kind: Literal["a", "b"] = "a"
+
+    for settings, message in (
+        ({"low": 0}, "low must be at least 1, got 0"),
+        ({"low": 9}, "low must be below 9, got 9"),
+        ({"high": 0}, "high must be above 0.0, got 0"),
+        ({"high": 4}, "high must be at most 3.0, got 4"),
+        ({"high": float("nan")}, "high must be a finite number, got nan"),
+        ({"names": ["a", "b"]}, "names must be a list with at most 1 entries, got ['a', 'b']"),
+        ({"names": [3]}, "names.0 must be text, got 3"),
+        ({"kind": "c"}, "kind must be 'a' or 'b', got 'c'"),
+    ):
+        with pytest.raises(ValidationError) as caught:
+            Bounds.model_validate(settings)
+        assert first_problem(caught.value) == message
+    with pytest.raises(ValidationError) as caught:
+        Bounds.model_validate_json("{")
+    assert first_problem(caught.value) == "the content must be JSON, got '{'"

@@ -10,6 +10,7 @@ from pydantic import TypeAdapter, ValidationError
 from sumpool.data.sources._base import SPLITS, Fields, Split
 from sumpool.errors import DataError
 from sumpool.io.bounded import read_regular
+from sumpool.settings import first_problem
 from sumpool.text.language import ENGLISH
 
 REPORT_FILE = "report.json"
@@ -122,9 +123,7 @@ class DataReport:
         except OSError as error:
             problem = str(error.strerror)
         except ValidationError as error:
-            first = error.errors()[0]
-            place = ".".join(map(str, first["loc"]))
-            problem = f"{place}: {first['msg']}" if place else first["msg"]
+            problem = first_problem(error)
         raise DataError(f"{path} must be a data report, got: {problem}; run sumpool prepare again")
 
     def rows(self) -> list[tuple[str, ...]]:

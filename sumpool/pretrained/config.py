@@ -4,7 +4,6 @@ BART (Lewis et al., 2020) and LED (Beltagy et al., 2020) are post-norm encoder-d
 over the embeddings and one matrix for embedding and output. They differ in the encoder's attention alone.
 """
 
-import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -16,6 +15,7 @@ from sumpool.core.model.config import ModelConfig
 from sumpool.errors import CheckpointError, RecipeError
 from sumpool.pretrained.folder import read_json
 from sumpool.pretrained.generation import GenerationSettings, read_generation
+from sumpool.settings import first_problem
 
 CONFIG = "config.json"
 
@@ -94,7 +94,7 @@ def read_config(folder: Path) -> PretrainedConfig:
     try:
         config = PretrainedConfig.model_validate(tree)
     except ValidationError as error:
-        raise CheckpointError(f"{path}: {describe(error)}") from error
+        raise CheckpointError(f"{path}: {first_problem(error)}") from error
     for name in ("attention_heads", "ffn_dim"):
         encoder, decoder = (getattr(config, f"{half}_{name}") for half in ("encoder", "decoder"))
         if encoder != decoder:
@@ -148,7 +148,7 @@ def to_model_config(config: PretrainedConfig, options: ImportOptions, folder: Pa
     try:
         return ModelConfig.model_validate(tree)
     except ValidationError as error:
-        raise CheckpointError(f"{folder / CONFIG} must be of a supported model: {describe(error)}") from error
+        raise CheckpointError(f"{folder / CONFIG} must be of a supported model: {first_problem(error)}") from error
 
 
 def _attentions(config: PretrainedConfig, options: ImportOptions) -> list[Mapping[str, Any]]:
@@ -177,16 +177,3 @@ def _attentions(config: PretrainedConfig, options: ImportOptions) -> list[Mappin
             f"got {len(listed)}"
         )
     return [{"kind": "sliding_window", "window": window, "global_first": True} for window in listed]
-
-
-def describe(error: ValidationError) -> str:
-    """Describe the first problem of a validation error in a sentence."""
-    first = error.errors()[0]
-    path = ".".join(map(str, first["loc"]))
-    match first["type"]:
-        case "missing":
-            return f"{path} must be there, got nothing"
-        case "value_error":  # a sentence already
-            return f"{path}: {first['ctx']['error']}".removeprefix(": ")
-    rule = re.sub(r"^Input should be (a valid )?", "", first["msg"])
-    return f"{path} must be {rule}, got {first['input']!r}"

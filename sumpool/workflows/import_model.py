@@ -13,7 +13,7 @@ from sumpool.data.encoding import SENTENCES
 from sumpool.errors import CheckpointError, DataError, RecipeError
 from sumpool.io.atomic import require_space
 from sumpool.io.manifest import FileDigest, Manifest
-from sumpool.pretrained.config import CONFIG, ImportOptions, PretrainedConfig, describe, read_config, to_model_config
+from sumpool.pretrained.config import CONFIG, ImportOptions, PretrainedConfig, read_config, to_model_config
 from sumpool.pretrained.folder import Tensors
 from sumpool.pretrained.generation import to_decoding_config
 from sumpool.pretrained.hub import fetch
@@ -25,6 +25,7 @@ from sumpool.recipe.problems import error_messages
 from sumpool.recipe.schema import Recipe
 from sumpool.runs.model_card import CARD, imported_card
 from sumpool.runs.run_folder import RECIPE, new_folder, require_new
+from sumpool.settings import first_problem
 from sumpool.text.hf_bpe import TOKENIZER_JSON, VOCABULARY_JSON, ByteLevelBpeTokenizer
 from sumpool.text.sentences import shipped_parameters
 from sumpool.training.config import TrainConfig
@@ -128,7 +129,7 @@ def _recipe(source: _Source, options: ImportOptions, name: str | None) -> Recipe
     try:
         decoding = to_decoding_config(source.config.generation, model.target_length)
     except ValidationError as error:
-        raise CheckpointError(f"{source.folder} must generate as sumpool can: {describe(error)}") from error
+        raise CheckpointError(f"{source.folder} must generate as sumpool can: {first_problem(error)}") from error
     try:
         return Recipe(
             name=re.sub(r"[^A-Za-z0-9._-]+", "-", source.name)[:64] if name is None else name,

@@ -12,6 +12,7 @@ from sumpool.bench.results.report import BenchReport, Machine
 from sumpool.bench.results.table import Row
 from sumpool.errors import DataError, RecipeError
 from sumpool.io.bounded import read_regular
+from sumpool.settings import first_problem
 
 LARGEST = 2**26
 """Bytes of a file; real ones have a thousandth of it."""
@@ -111,11 +112,8 @@ def load_saved(path: Path) -> BenchReport:
     try:
         saved = _SavedReport.model_validate_json(content)
     except ValidationError as error:
-        first = error.errors()[0]
-        place = ".".join(map(str, first["loc"]))
-        raise DataError(
-            f"{path} must be a benchmark of a model that --out wrote, got {place and f'{place}: '}{first['msg']}"
-        ) from error
+        problem = first_problem(error)
+        raise DataError(f"{path} must be a benchmark of a model that --out wrote, but {problem}") from error
     bench = saved.settings.bench
     result = model_result(
         [row.row() for row in saved.models], [row.row() for row in saved.machine_speed], bench.generate, bench.beams
