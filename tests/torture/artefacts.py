@@ -71,7 +71,7 @@ def artefacts(folder: Path) -> list[Artefact]:
     shipped = Path(shutil.copytree(SHIPPED, folder / "shipped", ignore=shutil.ignore_patterns("*.py", "__pycache__")))
     checkpoints = Checkpoints(folder / "checkpoints", keep=3)
     for step in (1, 2, 3):
-        checkpoints.save(step, _checkpoint(step))
+        save_checkpoint(checkpoints, step)
     older = Path(shutil.copytree(checkpoints.folder, folder / "older"))
     older_states = []
     for step in (3, 2):
@@ -97,11 +97,12 @@ def artefacts(folder: Path) -> list[Artefact]:
     ]
 
 
-def _checkpoint(step: int) -> Checkpoint:
+def save_checkpoint(checkpoints: Checkpoints, step: int) -> None:
+    """Save a checkpoint of random tensors."""
     torch.manual_seed(step)
     tensors = {name: torch.randn(40, 30) for name in ("weight", "other")}
     moments = {f"{name}:exp_avg": torch.randn(40, 30) for name in tensors}
-    return Checkpoint(tensors, moments, asdict(TrainingState(step=step)))
+    checkpoints.save(step, Checkpoint(tensors, moments, asdict(TrainingState(step=step))))
 
 
 def _load_run(folder: Path) -> str:

@@ -9,6 +9,7 @@ from typing import Final
 
 from sumpool.documents.document import ParsedDocument, ReadOptions
 from sumpool.documents.formats import missing_library
+from sumpool.documents.pdf.streams import check_streams
 
 MAX_PAGES: Final = 5000
 """Pages that a file may have."""
@@ -20,11 +21,12 @@ def parse(content: bytes, options: ReadOptions) -> ParsedDocument:
     """Read a PDF file.
 
     Raises:
-        ValueError: If the file is damaged, encrypted, too large or without text.
+        ValueError: If the file is damaged, encrypted, too large, unpacks to too much, or is without text.
         DataError: If pypdfium2 is not installed.
     """
     if len(content) > options.max_bytes:
         raise ValueError(f"must have at most {options.max_bytes:,} bytes, got {len(content):,}; split it")
+    check_streams(content, options.limits)
     try:
         from sumpool.documents.pdf.document import read_pdf
     except ImportError as error:

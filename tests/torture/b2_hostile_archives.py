@@ -1,0 +1,355 @@
+"""Pickles under every accepted name, malformed headers, archives with other names and links, and archive bombs."""
+
+import gzip
+import io
+import json
+import os
+import pickle
+import random
+import shutil
+import tarfile
+import time
+import zipfile
+import zlib
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from functools import partial
+from pathlib import Path
+from typing import Final
+
+from sumpool.data.sources.csv import CsvSourceConfig
+from sumpool.data.sources.datasets import DatasetsSourceConfig
+from sumpool.data.sources.folder import FolderSourceConfig
+from sumpool.data.sources.jsonl import JsonlSourceConfig
+from sumpool.data.sources.parquet import ParquetSourceConfig
+from sumpool.data.sources.rfc import RfcSourceConfig
+from sumpool.documents.files import zstd
+from sumpool.documents.read import read_documents
+from sumpool.errors import SumpoolError
+from sumpool.inference.fast_summaries import load_fast
+from sumpool.inference.loading import load_model
+from sumpool.io.manifest import FileDigest, Manifest
+from sumpool.recipe.load import load_recipe
+from sumpool.training.checkpoint import FILES, Checkpoints
+from sumpool.workflows.import_model import import_model
+from tests.conftest import write_run
+from tests.torture.artefacts import save_checkpoint
+from tests.torture.figures import Measured
+
+ID: Final = "B2"
+FIGURE: Final = "pickles, headers, names, links and bombs: nothing run or written, 200 MB and 2 s at most for each"
+NIGHT: Final = 400
+QUICK: Final = 30
+_SECONDS = 2.0
+_BYTES = 200 * 2**20
+_BOMB = 200 * 2**20
+_STATUS = Path("/proc/self/status")
+_NAMES = ("../outside", "/tmp/sumpool-outside", "..\\outside", "word/../../../outside")
+_RUN_FILES = ("model.safetensors", "tokenizer.model", "sentences.json", "report.json", "ranker.safetensors")
+_MODEL_FILES = (
+    "config.json", "generation_config.json", "model.safetensors", "model.safetensors.index.json", "pytorch_model.bin",
+    "tokenizer.json", "vocab.json", "merges.txt", "added_tokens.json", "tokenizer_config.json",
+)  # fmt: skip
+_DOCUMENTS = (
+    ".txt", ".md", ".rst", ".man", ".html", ".pdf", ".docx", ".odt", ".epub", ".eml", ".jsonl", ".csv", ".tsv",
+    ".parquet", ".txt.gz", ".jsonl.gz", ".jsonl.zst", ".pkl", "",
+)  # fmt: skip
+_SOURCES: tuple[tuple[str, Callable[[Path], object]], ...] = (
+    ("rows.jsonl", lambda path: list(JsonlSourceConfig(path=path).rows())),
+    ("rows.jsonl.gz", lambda path: list(JsonlSourceConfig(path=path).rows())),
+    ("rows.jsonl.zst", lambda path: list(JsonlSourceConfig(path=path).rows())),
+    ("rows.csv", lambda path: list(CsvSourceConfig(path=path).rows())),
+    ("rows.csv.gz", lambda path: list(CsvSourceConfig(path=path).rows())),
+    ("rows.parquet", lambda path: list(ParquetSourceConfig(path=path).rows())),
+    ("series.tar.xz", lambda path: list(RfcSourceConfig(path=path).rows())),
+    ("data/a.txt", lambda path: list(FolderSourceConfig(path=path.parent).rows())),
+    ("set/state.json", lambda path: list(DatasetsSourceConfig(path=path.parent).rows())),
+    ("set/dataset_dict.json", lambda path: list(DatasetsSourceConfig(path=path.parent).rows())),
+    ("recipe.yaml", load_recipe),
+)
+
+
+@dataclass(frozen=True)
+class Case:
+    """A hostile file, and what reads it.
+
+    Attributes:
+        name: Name, for messages.
+        run: Writes the file into an empty folder and reads it.
+    """
+
+    name: str
+    run: Callable[[Path], object]
+
+
+class Payload:
+    """Object whose unpickling makes a file."""
+
+    def __init__(self, canary: Path) -> None:
+        self.canary = canary
+
+    def __reduce__(self) -> tuple[Callable[[str], int], tuple[str]]:
+        return os.system, (f"touch {self.canary}",)
+
+
+def measure(count: int, folder: Path) -> Measured:
+    """Read `count` hostile files, each kind in turn."""
+    canary = folder / "canary"
+    run = write_run(folder / "run")
+    cases = [*_pickles(run, canary), *_headers(run), *_archives(), *_bombs()]
+    random.Random(1).shuffle(cases)
+    faults, slowest, largest = [], 0.0, 0
+    for number in range(count):
+        case = cases[number % len(cases)]
+        work = folder / "work"
+        work.mkdir()
+        listed = _listing(folder, work)
+        seconds, used, problem = _read(case, work)
+        slowest, largest = max(slowest, seconds), max(largest, used)
+        if canary.exists() or _listing(folder, work) != listed or Path("/tmp/sumpool-outside").exists():
+            problem = "wrote outside or ran code"
+        if seconds > _SECONDS or used > _BYTES:
+            problem = f"{seconds:.1f} s, {used / 2**20:.0f} MB"
+        if problem:
+            faults.append(f"{case.name}: {problem}")
+        shutil.rmtree(work)
+    described = "; ".join(faults[:5])
+    text = f"{count - len(faults):,} of {count:,}; slowest {slowest:.1f} s, most {largest / 2**20:.0f} MB; {described}"
+    return Measured(text.removesuffix("; "), not faults, count)
+
+
+def _read(case: Case, work: Path) -> tuple[float, int, str]:
+    """Run a case; return seconds, additional memory in bytes, and the problem if it ends in a traceback."""
+    before, start, problem = _reset_peak(), time.perf_counter(), ""
+    try:
+        case.run(work)
+    except SumpoolError:
+        pass
+    except Exception as error:
+        problem = repr(error)[:200]
+    return time.perf_counter() - start, max(0, _status("VmHWM") - before), problem
+
+
+def _reset_peak() -> int:
+    """Reset the peak of the memory of this process, and return its memory; 0 where the system does not tell."""
+    if _STATUS.exists():
+        Path("/proc/self/clear_refs").write_text("5")
+    return _status("VmRSS")
+
+
+def _status(name: str) -> int:
+    lines = _STATUS.read_text().splitlines() if _STATUS.exists() else []
+    return next((1024 * int(line.split()[1]) for line in lines if line.startswith(f"{name}:")), 0)
+
+
+def _listing(folder: Path, without: Path) -> list[Path]:
+    return sorted(path for path in folder.rglob("*") if not path.is_relative_to(without))
+
+
+def _documents(path: Path) -> None:
+    for document in read_documents(str(path)):
+        assert document.text or document.error, "a document has text or an error"
+
+
+def _run_with(name: str, content: bytes, run: Path, work: Path) -> None:
+    """Load a copy of a run with another content of a file, which its manifest lists."""
+    copy = Path(shutil.copytree(run, work / "run"))
+    (copy / name).write_bytes(content)
+    manifest = Manifest.read(copy)
+    Manifest({**manifest.files, name: FileDigest.of(copy / name)}, manifest.facts).write(copy)
+    for load in (load_fast, partial(load_model, overrides=["summarize.min_length=auto"])):
+        try:
+            load(copy)
+        except SumpoolError:
+            continue
+
+
+def _checkpoint_with(name: str, content: bytes, work: Path) -> None:
+    checkpoints = Checkpoints(work / "checkpoints", keep=2)
+    save_checkpoint(checkpoints, 1)
+    folder = checkpoints.path(1)
+    (folder / name).write_bytes(content)
+    manifest = Manifest.read(folder, "checkpoint")
+    files = {**manifest.files, name: FileDigest.of(folder / name)}
+    Manifest(files, manifest.facts, kind="checkpoint").write(folder)
+    checkpoints.load_newest()
+
+
+def _import_with(name: str, content: bytes, work: Path) -> None:
+    folder = work / "model"
+    folder.mkdir()
+    config = {"model_type": "bart", "vocab_size": 300, "d_model": 8, "encoder_layers": 1, "decoder_layers": 1}
+    sizes = {f"{half}_{size}": 2 for half in ("encoder", "decoder") for size in ("attention_heads", "ffn_dim")}
+    (folder / "config.json").write_text(json.dumps(config | sizes))
+    (folder / name).write_bytes(content)
+    import_model(str(folder), work / "out")
+
+
+def _file_with(name: str, content: bytes, read: Callable[[Path], object], work: Path) -> None:
+    path = work / name
+    path.parent.mkdir(exist_ok=True)
+    path.write_bytes(content)
+    read(path)
+
+
+def _pickles(run: Path, canary: Path) -> list[Case]:
+    """Return pickles, and YAML that names a function, under every name that is read."""
+    content = pickle.dumps(Payload(canary), protocol=2)
+    yaml = f"name: !!python/object/apply:os.system ['touch {canary}']\n".encode()
+    return [
+        *(Case(f"pickle as {name} of a run", partial(_run_with, name, content, run)) for name in _RUN_FILES),
+        *(Case(f"pickle as {name} of a checkpoint", partial(_checkpoint_with, name, content)) for name in FILES),
+        *(Case(f"pickle as {name} of a model", partial(_import_with, name, content)) for name in _MODEL_FILES),
+        *(
+            Case(f"pickle as document{suffix}", partial(_file_with, f"document{suffix}", content, _documents))
+            for suffix in _DOCUMENTS
+        ),
+        *(Case(f"pickle as {name}", partial(_file_with, name, content, read)) for name, read in _SOURCES),
+        Case("YAML that names a function", partial(_file_with, "recipe.yaml", yaml, load_recipe)),
+        Case("YAML in a run that names a function", partial(_run_with, "recipe.yaml", yaml, run)),
+    ]
+
+
+def _headers(run: Path) -> list[Case]:
+    """Return safetensors files with malformed headers."""
+
+    def file(tree: object, data: int = 0) -> bytes:
+        header = json.dumps(tree).encode()
+        return len(header).to_bytes(8, "little") + header + bytes(data)
+
+    def entry(start: int, end: int, *shape: int) -> dict[str, object]:
+        return {"dtype": "F32", "shape": list(shape), "data_offsets": [start, end]}
+
+    contents = {
+        "length 2^63": (1 << 63).to_bytes(8, "little") + b"{}",
+        "length 2^64 - 1": b"\xff" * 8 + b"{}",
+        "100 MB": (100 << 20).to_bytes(8, "little") + b" " * (100 << 20),
+        "overlapping": file({"a": entry(0, 8, 2), "b": entry(4, 12, 2)}, 12),
+        "hole": file({"a": entry(0, 8, 2), "b": entry(12, 20, 2)}, 20),
+        "beyond the end": file({"a": entry(0, 1 << 40, 1 << 38)}, 8),
+        "overflow": file({"a": entry(0, 0, 1 << 62, 1 << 62, 0)}),
+        "negative": file({"a": entry(-8, 0, 2)}, 8),
+        "deep": (200_000).to_bytes(8, "little") + b"[" * 200_000,
+        "many tensors": file({f"t{number}": entry(0, 0, 0) for number in range(300_000)}),
+    }
+    return [
+        case
+        for name, content in contents.items()
+        for case in (
+            Case(f"header: {name}", partial(_run_with, "model.safetensors", content, run)),
+            Case(f"header of a ranker: {name}", partial(_run_with, "ranker.safetensors", content, run)),
+            Case(f"header of a checkpoint: {name}", partial(_checkpoint_with, "optimizer.safetensors", content)),
+            Case(f"header of a model: {name}", partial(_import_with, "model.safetensors", content)),
+        )
+    ]
+
+
+def _zip(parts: Sequence[tuple[zipfile.ZipInfo, bytes]]) -> bytes:
+    stream = io.BytesIO()
+    with zipfile.ZipFile(stream, "w", zipfile.ZIP_DEFLATED) as archive:
+        for info, content in parts:
+            archive.writestr(info, content, zipfile.ZIP_DEFLATED)
+    return stream.getvalue()
+
+
+def _tar(entries: Sequence[tuple[tarfile.TarInfo, bytes]], mode: str = "w:gz") -> bytes:
+    stream = io.BytesIO()
+    with tarfile.open(fileobj=stream, mode=mode) as archive:  # type: ignore[call-overload]
+        for info, content in entries:
+            info.size = len(content)
+            archive.addfile(info, io.BytesIO(content))
+    return stream.getvalue()
+
+
+def _archives() -> list[Case]:
+    """Return archives whose entries have names outside the folder, or are links."""
+    link = zipfile.ZipInfo("word/document.xml")
+    link.external_attr = 0o120777 << 16
+    names = [(zipfile.ZipInfo(name), b"x") for name in _NAMES]
+    office = {
+        ".docx": [(link, b"/etc/passwd"), *names],
+        ".odt": [(zipfile.ZipInfo("mimetype"), b"application/vnd.oasis.opendocument.text"), *names],
+        ".epub": [(zipfile.ZipInfo("mimetype"), b"application/epub+zip"), *names],
+    }
+    links = []
+    for kind in (tarfile.SYMTYPE, tarfile.LNKTYPE, tarfile.CHRTYPE, tarfile.FIFOTYPE):
+        links.append(tarfile.TarInfo("rfc1.txt"))
+        links[-1].type, links[-1].linkname = kind, "/etc/passwd"
+    outside = [tarfile.TarInfo(f"{name}/rfc2.txt") for name in _NAMES]
+    read = dict(_SOURCES)["series.tar.xz"]
+    series = _tar([*((info, b"") for info in links), *((info, b"text") for info in outside)])
+    return [
+        *(
+            Case(f"names in {suffix}", partial(_file_with, f"document{suffix}", _zip(parts), _documents))
+            for suffix, parts in office.items()
+        ),
+        Case("names and links in a series", partial(_file_with, "series.tar.gz", series, read)),
+    ]
+
+
+def _bombs() -> list[Case]:
+    """Return files that expand to a thousand times their size."""
+    content = bytes(_BOMB)
+    packed = {".gz": gzip.compress(content, 9), ".zst": zstd.compress(content)}
+    mime = {"odt": b"application/vnd.oasis.opendocument.text", "epub": b"application/epub+zip"}
+    zips = {
+        "docx": [(zipfile.ZipInfo("word/document.xml"), content)],
+        "odt": [(zipfile.ZipInfo("mimetype"), mime["odt"]), (zipfile.ZipInfo("content.xml"), content)],
+        "epub": [(zipfile.ZipInfo("mimetype"), mime["epub"]), (zipfile.ZipInfo("META-INF/container.xml"), content)],
+        "zip": [(zipfile.ZipInfo("mimetype"), content)],
+    }
+    sources = dict(_SOURCES)
+    series = _tar([(tarfile.TarInfo("rfc1.txt"), content)])
+    return [
+        *(
+            Case(f"bomb {name}{suffix}", partial(_file_with, f"{name}{suffix}", bomb, _documents))
+            for suffix, bomb in packed.items()
+            for name in ("a.txt", "a.jsonl", "a.html", "a")
+        ),
+        *(
+            Case(f"bomb rows.jsonl{suffix}", partial(_file_with, f"rows.jsonl{suffix}", bomb, sources["rows.jsonl"]))
+            for suffix, bomb in packed.items()
+        ),
+        Case("bomb rows.csv.gz", partial(_file_with, "rows.csv.gz", packed[".gz"], sources["rows.csv.gz"])),
+        *(
+            Case(f"bomb .{kind}", partial(_file_with, f"a.{kind}", _zip(parts), _documents))
+            for kind, parts in zips.items()
+        ),
+        Case("bomb in a bomb", partial(_file_with, "a.txt.gz", gzip.compress(packed[".gz"]), _documents)),
+        Case("bomb series.tar.gz", partial(_file_with, "series.tar.gz", series, sources["series.tar.xz"])),
+        Case("bomb rfc1.txt.gz", partial(_file_with, "rfc/rfc1.txt.gz", packed[".gz"], _series_folder)),
+        Case("bomb .pdf", partial(_file_with, "a.pdf", _pdf(content), _documents)),
+        *_parquet_bombs(),
+    ]
+
+
+def _series_folder(path: Path) -> None:
+    list(RfcSourceConfig(path=path.parent).rows())
+
+
+def _parquet_bombs() -> list[Case]:
+    import pyarrow as pa
+    from pyarrow import parquet
+
+    table = pa.table({"document": ["a" * _BOMB], "summary": ["b"]})
+    stream = io.BytesIO()
+    parquet.write_table(table, stream, compression="zstd", use_dictionary=False, write_statistics=False)
+    return [
+        Case(
+            "bomb rows.parquet", partial(_file_with, "rows.parquet", stream.getvalue(), dict(_SOURCES)["rows.parquet"])
+        ),
+        Case("bomb a.parquet", partial(_file_with, "a.parquet", stream.getvalue(), _documents)),
+    ]
+
+
+def _pdf(content: bytes) -> bytes:
+    """Return a PDF file whose only page has a compressed stream of spaces."""
+    stream = zlib.compress(content.replace(b"\0", b" "), 9)
+    parts = [
+        b"<</Type/Catalog/Pages 2 0 R>>",
+        b"<</Type/Pages/Kids[3 0 R]/Count 1>>",
+        b"<</Type/Page/Parent 2 0 R/MediaBox[0 0 612 792]/Contents 4 0 R>>",
+        b"<</Filter/FlateDecode/Length %d>>stream\n%s\nendstream" % (len(stream), stream),
+    ]
+    body = b"%PDF-1.4\n" + b"".join(b"%d 0 obj%s endobj\n" % (number, part) for number, part in enumerate(parts, 1))
+    return body + b"trailer<</Root 1 0 R/Size 5>>\n%%EOF"
