@@ -112,7 +112,7 @@ class Manifest:
         if content != _render(entries):
             raise error_type(f"{path} must be as it was written, but its own SHA-256 does not match")
         if recorded_kind != kind:
-            raise error_type(f"{path} must be the manifest of a {kind} folder, got {recorded_kind!r}")
+            raise error_type(f"{path} must be a manifest of the kind '{kind}', got {recorded_kind!r}")
         return manifest
 
     def accepted(self, name: str) -> list[FileDigest]:

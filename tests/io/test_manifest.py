@@ -81,10 +81,10 @@ def test_changed_and_unknown_files_are_named(folder: Path) -> None:
 
 
 def test_a_manifest_of_another_kind_is_refused(folder: Path) -> None:
-    with pytest.raises(DataError, match=r"manifest\.json must be the manifest of a prepared data folder, got 'run'"):
+    with pytest.raises(DataError, match=r"manifest\.json must be a manifest of the kind 'prepared data', got 'run'"):
         Manifest.read(folder, "prepared data")
     Manifest({}, kind="evaluation").write(folder)
-    with pytest.raises(CheckpointError, match="must be the manifest of a run folder, got 'evaluation'"):
+    with pytest.raises(CheckpointError, match="must be a manifest of the kind 'run', got 'evaluation'"):
         Manifest.read(folder)
 
 

@@ -34,7 +34,7 @@ def test_new_empty_and_listed_folders_are_replaceable(folder: Path, tmp_path: Pa
     ("change", "reason"),
     [
         ("no manifest", r"got other content \(file, no manifest\.json\); name another"),
-        ("other kind", r"got other content \(.*must be the manifest of a evaluation folder, got 'prepared data'"),
+        ("other kind", r"got other content \(.*must be a manifest of the kind 'evaluation', got 'prepared data'"),
         ("other schema", r"got other content \(.*must have schema 2, got 1"),
         ("foreign manifest", r"got other content \(.*must be a manifest, got"),
         ("edited manifest", r"got other content \(.*its own SHA-256 does not match"),
