@@ -126,7 +126,7 @@ class SentenceSelector:
             best_first = sorted(chosen, key=lambda place: -scores[place])
         else:
             features = _features(document, sentences, candidates, language)
-            if sampled and not target:
+            if sampled and is_plain and not target:
                 scores = ranker.score(features)
                 best_first = _select_expected(candidates, scores, sampled)
             else:

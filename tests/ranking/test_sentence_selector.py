@@ -95,8 +95,17 @@ def test_the_name_line_of_a_manual_page_in_plain_text_is_selected(ranker: Ranker
         "-", "NAME\nship - send packets to a host\n\nDESCRIPTION\n" + "\n\n".join(map(story, range(3), [8] * 3))
     )
     sentences = source_sentences(page, SentenceSplitter.default())
-    selected = SentenceSelector(ranker).select(page, sentences, "en", 40)
-    assert selected[0][1] == "ship - send packets to a host."
+    selector, agreed = SentenceSelector(ranker), sentences[-1].text
+    for sampled in (None, Sampled(agreed, (agreed,) * 3)):
+        selected = selector.select(page, sentences, "en", 40, sampled)
+        assert selected[0][1] == "ship - send packets to a host."
+
+
+def test_samples_decide_in_a_text_without_structure(ranker: Ranker) -> None:
+    agreed = SENTENCES[21].text
+    selected = SentenceSelector(ranker).select(LONG, SENTENCES, "en", 40, Sampled(agreed, (agreed,) * 3))
+    assert 21 in [index for index, _ in selected]
+    assert len(selected) < len(SentenceSelector(ranker).select(LONG, SENTENCES, "en", 40))
 
 
 @pytest.mark.parametrize("words", [30, 90])
