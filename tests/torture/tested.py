@@ -41,6 +41,28 @@ class TestedFigure:
 
 TESTED: tuple[TestedFigure, ...] = (
     TestedFigure(
+        "G1",
+        "hostile text in HTML, Markdown, LaTeX and CSV: no executable node, no address, no formula",
+        (
+            "tests/io/test_html.py",
+            "tests/evaluation/test_html_report.py",
+            "tests/evaluation/test_exports.py",
+            "tests/inference/test_explanation.py",
+            "tests/cli/test_rendering.py",
+        ),
+    ),
+    TestedFigure(
+        "G2",
+        "control characters, markup and line feeds of ids, names and summaries: printed inert",
+        ("tests/cli/test_text.py", "tests/cli/test_console.py", "tests/cli/test_streams.py"),
+    ),
+    TestedFigure("G3", "invisible and bidirectional characters: removed and counted", ("tests/text/test_cleaning.py",)),
+    TestedFigure(
+        "G4",
+        "ids as paths, devices and 300 characters: no file outside the folder",
+        ("tests/io/test_file_names.py", "tests/inference/test_summary_file.py"),
+    ),
+    TestedFigure(
         "A3",
         "a changed recipe, other data: refused by the names of the differences",
         tuple(
