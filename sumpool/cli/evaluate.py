@@ -29,7 +29,7 @@ def evaluate(
         Path | None, typer.Option(metavar="REFS.jsonl", help="References for a file of summaries.")
     ] = None,
     limit: Annotated[
-        int | None, typer.Option(help="Number of documents to evaluate, spread evenly over the split.")
+        int | None, typer.Option(max=2**62, help="Number of documents to evaluate, spread evenly over the split.")
     ] = None,
     skip_missing: Annotated[
         bool, typer.Option("--skip-missing", help="Ignore references without a summary instead of failing.")

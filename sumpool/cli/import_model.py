@@ -19,10 +19,12 @@ def import_model(
         typer.Option(help="Self-attention of the encoder; all weights are kept."),
     ] = "keep",
     window: Annotated[
-        int | None, typer.Option(min=1, help="Window size (both sides together) or block size, in tokens.")
+        int | None,
+        typer.Option(min=1, max=10_000_000, help="Window size (both sides together) or block size, in tokens."),
     ] = None,
     positions: Annotated[
-        int | None, typer.Option(min=1, help="Maximum document length in tokens; default: that of the model.")
+        int | None,
+        typer.Option(min=1, max=10_000_000, help="Maximum document length in tokens; default: that of the model."),
     ] = None,
     extend: Annotated[
         Literal["repeat", "flip"],

@@ -53,8 +53,8 @@ def summarize(
     retry_failed: Annotated[
         bool, typer.Option(help="When going on, summarise documents again that failed before.")
     ] = True,
-    jobs: Annotated[int, typer.Option(min=1, help="Processes that summarise, each with its own copy.")] = 1,
-    limit: Annotated[int | None, typer.Option(min=1, help="Maximum number of documents.")] = None,
+    jobs: Annotated[int, typer.Option(min=1, max=256, help="Processes that summarise, each with its own copy.")] = 1,
+    limit: Annotated[int | None, typer.Option(min=1, max=2**62, help="Maximum number of documents.")] = None,
     glob: Annotated[str, typer.Option(metavar="PATTERN", help="File names to read from folders.")] = "*",
     field: Annotated[
         str | None, typer.Option(metavar="NAME", help="Field of the text in rows, such as JSON lines.")
@@ -63,7 +63,7 @@ def summarize(
         bool, typer.Option("--keep-references", help="Read references and appendices too.")
     ] = False,
     max_bytes: Annotated[
-        int, typer.Option(min=1, help="Largest file that is read, in bytes after decompression.")
+        int, typer.Option(min=1, max=2**62, help="Largest file that is read, in bytes after decompression.")
     ] = DEFAULT_OPTIONS.max_bytes,
     max_ratio: Annotated[
         int, typer.Option(min=1, help="Decompressed bytes that are read for each compressed one.")

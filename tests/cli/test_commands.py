@@ -296,3 +296,17 @@ def test_rows_are_read_from_the_field_that_the_model_was_trained_on(
     monkeypatch.setattr("sumpool.cli.summary_output.remembered_fields", lambda _: Fields("body", "summary", None))
     assert "packet" in summary()
     assert "router" in summary("--field", "document")
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        *(("summarize", "text", option, str(10**30)) for option in ("--limit", "--jobs", "--max-bytes")),
+        ("evaluate", "runs/none", "--limit", str(10**30)),
+        *(("import", "model", option, str(10**30)) for option in ("--window", "--positions")),
+    ],
+)
+def test_numbers_beyond_all_sense_of_options_are_refused(words: tuple[str, ...]) -> None:
+    result = run(*words)
+    assert result.exit_code == 2
+    assert f"Invalid value for '{words[2]}'" in result.output
