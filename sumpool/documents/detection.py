@@ -179,12 +179,12 @@ def _text_format(text: str, content: bytes) -> str:
     start = text.lstrip()
     if start.startswith("<?xml"):
         raise ValueError("must be text, got XML; convert it to HTML")
-    if start[0] in "{[":
+    if start[:1] in ("{", "["):
         if _is_json_lines(start):
             return "jsonl"
         if _is_json(content):
             raise ValueError("must be text or JSON lines, got JSON over several lines; write one object per line")
-    if start[0] in ".'" and _ROFF.search(text):
+    if start[:1] in (".", "'") and _ROFF.search(text):
         return "roff"
     if is_mail(start):
         return "mail"
