@@ -1,0 +1,180 @@
+"""SIGINT and SIGTERM at random moments of commands, and a second signal in half of the cases."""
+
+import json
+import os
+import random
+import shutil
+import signal
+import subprocess
+import sys
+import time
+from collections import Counter
+from pathlib import Path
+from typing import Final, NamedTuple
+
+from sumpool.io.manifest import NAME, FileDigest
+from sumpool.progress import silent
+from sumpool.training.checkpoint import Checkpoints
+from tests.conftest import story
+from tests.torture.figures import Measured
+
+ID: Final = "A4"
+FIGURE: Final = (
+    "one line, exit 130 or 143 within 2 s, nothing half-written, a checkpoint of the last step; second signal: 0.2 s"
+)
+NIGHT: Final = 50
+QUICK: Final = 2
+_RECIPE = """\
+name: NAME
+data: {source: {kind: jsonl, path: rows.jsonl}, prepared: PREPARED, vocabulary: 320}
+model:
+  dim: 16
+  heads: 2
+  feed_forward: 16
+  source_length: 64
+  target_length: 16
+  encoder: [{attention: {kind: blockwise, block: 16}}]
+  decoder: {layers: 1}
+train: {steps: 150, batch_tokens: 512, checkpoint_every: 50, validate_every: 100, device: cpu}
+"""
+_SWEEP = """\
+sweep: several
+source_tokens: 40000
+recipes: [toy.yaml, other.yaml]
+"""
+_COMMANDS = {
+    "train": "train other.yaml --out out",
+    "summarize": "summarize rows.jsonl --model run --out out.jsonl",
+    "prepare": "prepare other.yaml --set data.prepared=out",
+    "evaluate": "evaluate run --split train --out out",
+    "export": "export run out",
+    "sweep": "train several.yaml --out out",
+    "dry run of a sweep": "train several.yaml --dry-run",
+}
+_LIMIT, _SECOND_LIMIT = 2.0, 0.2
+_CAUGHT = 1 << (signal.SIGTERM - 1)
+
+
+class _Case(NamedTuple):
+    """Command, signal and moment; `second` is the delay of a second signal, or None."""
+
+    command: str
+    number: signal.Signals
+    delay: float
+    second: float | None
+
+
+def measure(count: int, folder: Path) -> Measured:
+    """Stop a command `count` times."""
+    _fill(folder)
+    draw = random.Random(4)
+    durations: dict[str, float] = {}
+    faults: list[str] = []
+    outcomes: Counter[str] = Counter()
+    slowest = {False: 0.0, True: 0.0}
+    for number in range(count):
+        name = list(_COMMANDS)[number % len(_COMMANDS)]
+        if name not in durations:
+            durations[name] = _time(name, folder)
+        second = draw.uniform(0, 0.3) if draw.random() < 0.5 else None
+        delay = draw.uniform(0, durations[name])
+        case = _Case(name, draw.choice((signal.SIGINT, signal.SIGTERM)), delay, second)
+        outcome, seconds, was_second = _stop(case, folder, faults)
+        outcomes[outcome] += 1
+        slowest[was_second] = max(slowest[was_second], seconds)
+    load = max(1.0, os.getloadavg()[0] / (os.cpu_count() or 1))
+    in_time = slowest[False] <= _LIMIT * load and slowest[True] <= _SECOND_LIMIT * load
+    told = ", ".join(f"{number:,} {outcome}" for outcome, number in outcomes.items())
+    text = f"{told}; slowest {slowest[False]:.2f} s, second {slowest[True]:.2f} s at {load:.1f} processes a core"
+    return Measured("; ".join([text, *faults]), in_time and not faults, count)
+
+
+def _fill(folder: Path) -> None:
+    """Write documents and recipes, and train a run."""
+    rows = [{"id": str(row), "document": story(row, 12), "summary": story(row, 1)} for row in range(120)]
+    (folder / "rows.jsonl").write_text("".join(f"{json.dumps(row)}\n" for row in rows))
+    for name in ("toy", "other"):
+        (folder / f"{name}.yaml").write_text(_RECIPE.replace("NAME", name).replace("PREPARED", "prepared"))
+    (folder / "several.yaml").write_text(_SWEEP)
+    _run(folder, "train", "toy.yaml", "--out", "run", "--set", "train.steps=2").communicate()
+
+
+def _run(folder: Path, *words: str) -> "subprocess.Popen[str]":
+    command = [sys.executable, "-m", "sumpool", *words]
+    environment = {**os.environ, "PYTHONPATH": str(Path(__file__).parents[2])}
+    return subprocess.Popen(
+        command, cwd=folder, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, env=environment
+    )
+
+
+def _time(name: str, folder: Path) -> float:
+    start = time.monotonic()
+    process = _run(folder, *_COMMANDS[name].split())
+    _, told = process.communicate()
+    assert process.returncode in (0, 3), told
+    _clear(folder)
+    return time.monotonic() - start
+
+
+def _clear(folder: Path) -> None:
+    shutil.rmtree(folder / "out", ignore_errors=True)
+    for path in folder.glob("out.jsonl*"):
+        path.unlink()
+
+
+def _stop(case: _Case, folder: Path, faults: list[str]) -> tuple[str, float, bool]:
+    """Stop a command; return the outcome, the seconds to its end, and whether a second signal was sent."""
+    process = _run(folder, *_COMMANDS[case.command].split())
+    time.sleep(case.delay)
+    is_answering = process.poll() is None and _answers(process.pid)
+    start = time.monotonic()
+    process.send_signal(case.number)
+    was_second = False
+    if case.second is not None:
+        time.sleep(case.second)
+        was_second = process.poll() is None
+        if was_second:
+            start = time.monotonic()
+            process.send_signal(case.number)
+    shown, told = process.communicate()
+    seconds = time.monotonic() - start
+    outcome = "stopped"
+    stopped = [line for line in told.splitlines() if "stopped by" in line]
+    if not is_answering:
+        outcome, seconds, was_second = "before the first or after the last line of sumpool", 0.0, False
+    elif process.returncode in (0, -case.number) and (shown or case.command == "summarize") and not stopped:
+        outcome, seconds, was_second = "ended before", 0.0, False
+    elif process.returncode != 128 + case.number or not stopped or "Traceback" in told:
+        faults.append(f"{case}: exit {process.returncode}, {told[-200:]!r}")
+    faults += _damage(folder, case, outcome == "stopped" and not was_second)
+    _clear(folder)
+    return outcome, seconds, was_second
+
+
+def _answers(process: int) -> bool:
+    """Return whether a process catches SIGTERM."""
+    try:
+        lines = Path(f"/proc/{process}/status").read_text().splitlines()
+    except OSError:
+        return False
+    return any(line.startswith("SigCgt") and int(line.split()[1], 16) & _CAUGHT for line in lines)
+
+
+def _damage(folder: Path, case: _Case, is_saved: bool) -> list[str]:
+    """Return what a stopped command has left that looks complete but is not."""
+    faults = []
+    for manifest in [*(folder / "out").rglob(NAME), *(folder / "prepared").rglob(NAME)]:
+        if not any(part.startswith(".tmp") for part in manifest.parts):
+            for name, listed in json.loads(manifest.read_bytes())["files"].items():
+                path = manifest.parent / name
+                if not path.is_file() or FileDigest.of(path).sha256 != listed["sha256"]:
+                    faults.append(f"{case}: {path} differs from its manifest")
+    if case.command in ("prepare", "export") and (folder / "out").exists() and not (folder / "out" / NAME).exists():
+        faults.append(f"{case}: out is incomplete")
+    log = folder / "out" / "metrics.jsonl"
+    if case.command == "train" and is_saved and log.exists() and not (folder / "out" / "README.md").exists():
+        steps = [json.loads(line)["step"] for line in log.read_bytes().split(b"\n")[:-1]]
+        checkpoint = Checkpoints(folder / "out" / "checkpoints", 2).load_newest(silent)
+        if steps and (checkpoint is None or checkpoint.state["step"] != steps[-1]):
+            faults.append(f"{case}: step {steps[-1]} has no checkpoint")
+    return faults
