@@ -234,12 +234,13 @@ def page(drawn: Sequence[Drawn], verdicts: dict[str, dict[str, str]]) -> str:
 
 _HEAD = """\
 {documents} documents drawn by `docs/scripts/real_documents.py` (seed {seed}) and summarised by the shipped model
-with its default settings. Each was read against its source by one reader: {good} summaries are good in all three
+with its default settings. One reader compared each with the beginning of its source, and doubtful ones with more of
+it; no summary was checked sentence by sentence against a whole file. {good} summaries are good in all three
 respects, {true} are true, {principal} are about the principal thing, and {readable} are readable, without fragments and
 without references to omitted text. One sentence that leans on the text around it makes a summary not readable; a
 file that cannot be read counts as not good.
 
-The goal of 27 is missed. These classes of faults are left:
+The goal of 27 is missed. Classes of faults that are left, which overlap:
 
 - Files without a principal sentence (4): a chapter that collects rules, a newsletter, a page of news, a bulletin.
 - A principal sentence that is passed over, as it is long, refers to the one before it, or follows it (4).
