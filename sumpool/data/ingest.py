@@ -11,6 +11,7 @@ from sumpool.data.sources._base import SPLITS, Example, Reject, Split
 from sumpool.data.texts import TextsWriter
 from sumpool.errors import DataError
 from sumpool.progress import Check, Progress, Report
+from sumpool.text.cleaning import remove_invisible
 
 REJECTS = "rejects.jsonl"
 TASK = "prepare: read"
@@ -20,10 +21,17 @@ _REPORT_ROWS = 20
 
 @dataclass(frozen=True)
 class Ingested:
-    """Documents of each split, and number of rows that could not be used."""
+    """Result of the first pass.
+
+    Attributes:
+        documents: Documents of each split.
+        rejected: Rows that could not be used.
+        invisible: Invisible characters of the documents and summaries, which splitter and tokenizer remove.
+    """
 
     documents: dict[Split, int]
     rejected: int
+    invisible: int
 
     @property
     def kept(self) -> int:
@@ -40,7 +48,7 @@ def ingest(
         DataError: If a row cannot be used and `skip_bad_rows` is false, or if no training document is left.
     """
     digests: set[int] = set()
-    total = rejected = 0
+    total = rejected = invisible = 0
     with ExitStack() as files:
         rejects = files.enter_context((folder / REJECTS).open("w"))
         writers = {split: files.enter_context(TextsWriter(folder, split)) for split in SPLITS}
@@ -49,6 +57,7 @@ def ingest(
             row = _validated(row, digests)
             if isinstance(row, Example):
                 writers[row.split].add(row)
+                invisible += sum(remove_invisible(text, layout=True)[1] for text in (row.document, row.summary))
             elif skip_bad_rows:
                 rejects.write(json.dumps({"where": row.where, "reason": row.reason}) + "\n")
                 rejected += 1
@@ -56,7 +65,7 @@ def ingest(
                 raise DataError(f"{row.where}: {row.reason}; correct it, or skip such rows with --skip-bad-rows")
             if total % _REPORT_ROWS == 0:
                 report(Progress(TASK, total))
-        ingested = Ingested({split: writer.documents for split, writer in writers.items()}, rejected)
+        ingested = Ingested({split: writer.documents for split, writer in writers.items()}, rejected, invisible)
     report(Progress(TASK, total, total))
     assert total == ingested.kept + ingested.rejected, "every row is kept or rejected"
     if not ingested.documents["train"]:

@@ -124,7 +124,8 @@ def _encode_all(config: DataConfig, folder: Path, ingested: Ingested, report: Re
         report(Progress("prepare", note=note))
     read, language = ingested.kept + ingested.rejected, _main_language(texts["train"])
     fields = config.require_source().field_names()
-    return DataReport(read, ingested.kept, ingested.rejected, vocabulary, splits, notes, language, fields)
+    removed = ingested.invisible
+    return DataReport(read, ingested.kept, ingested.rejected, vocabulary, splits, notes, language, fields, removed)
 
 
 def _main_language(texts: Texts) -> str:
@@ -212,6 +213,8 @@ def _notes(config: DataConfig, vocabulary: int, ingested: Ingested) -> Iterator[
         )
     if ingested.rejected:
         yield f"{ingested.rejected:,} rows could not be used; rejects.jsonl lists them with their reasons"
+    if ingested.invisible:
+        yield f"{ingested.invisible:,} invisible characters of documents and summaries are removed"
     for split in _EVALUATION:
         if not ingested.documents[split]:
             yield f"the {split} split is empty"

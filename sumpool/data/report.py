@@ -95,6 +95,8 @@ class DataReport:
             it are of English data.
         fields: Names of the fields that the documents were read from, of the first file; None for sources without named
             fields and in reports of older versions.
+        invisible: Invisible characters that were removed from documents and summaries; page and line marks do not
+            count.
     """
 
     read: int
@@ -105,6 +107,7 @@ class DataReport:
     notes: tuple[str, ...]
     language: str = ENGLISH
     fields: Fields | None = None
+    invisible: int = 0
 
     def save(self, folder: Path) -> None:
         """Write the report to a prepared folder."""

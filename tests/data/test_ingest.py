@@ -39,6 +39,12 @@ def test_every_row_is_kept_or_rejected(tmp_path: Path) -> None:
     assert (reports[-1].done, reports[-1].total) == (100, 100)
 
 
+def test_invisible_characters_are_counted(tmp_path: Path) -> None:
+    rows = iter([Example("a", "visible\u200b text\u2800\fpage\r\n", "sum\ufff9mary", "train")])
+    ingested = ingest(rows, tmp_path, skip_bad_rows=False, report=silent, check=never)
+    assert ingested.invisible == 3
+
+
 def test_first_bad_row_is_an_error(tmp_path: Path) -> None:
     with pytest.raises(DataError, match=r"file:10: row must be good; correct it, or skip such rows with --skip-bad"):
         ingest(CountConfig(documents=100).rows(), tmp_path, skip_bad_rows=False, report=silent, check=never)
