@@ -1,13 +1,12 @@
 """A document of a million tokens, summarised by a small and by the shipped model."""
 
-import subprocess
-import sys
 from pathlib import Path
 from typing import Final
 
 from sumpool.inference.model_choice import SHIPPED
 from tests.conftest import story, write_run
 from tests.torture.figures import Measured
+from tests.torture.memory import peak_memory
 
 ID: Final = "D3"
 FIGURE: Final = (
@@ -49,12 +48,6 @@ def _text(tokens: int) -> str:
 
 def _peak(document: Path, model: Path) -> float:
     """Summarise a document, and return the peak of the process's memory in MB."""
-    code = (
-        "import resource, sys; from sumpool.cli.app import main\n"
-        "try: main()\n"
-        "finally: sys.stderr.write(f'\\n{resource.getrusage(resource.RUSAGE_SELF).ru_maxrss}')"
-    )
-    command = [sys.executable, "-c", code, "summarize", str(document), "--model", str(model)]
-    finished = subprocess.run(command, capture_output=True, text=True, check=True)
-    assert finished.stdout.strip(), finished.stderr
-    return int(finished.stderr.splitlines()[-1]) / 1024
+    peak, summary = peak_memory(["summarize", str(document), "--model", str(model)])
+    assert summary.strip()
+    return peak

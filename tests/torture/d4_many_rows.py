@@ -1,13 +1,12 @@
 """A file of many rows, read, summarised and written as a stream."""
 
 import json
-import subprocess
-import sys
 from pathlib import Path
 from typing import Final
 
 from tests.conftest import story, write_run
 from tests.torture.figures import Measured
+from tests.torture.memory import peak_memory
 
 ID: Final = "D4"
 FIGURE: Final = (
@@ -41,11 +40,4 @@ def measure(count: int, folder: Path) -> Measured:
 def _peak(source: Path, out: Path, run: Path) -> float:
     """Summarise a file without sampling, and return the peak of the process's memory in MB."""
     settings = ["--set", "summarize.beams=1", "--set", "summarize.max_length=8", "--set", "summarize.min_length=0"]
-    code = (
-        "import resource, sys; from sumpool.cli.app import main\n"
-        "try: main()\n"
-        "finally: sys.stderr.write(f'\\n{resource.getrusage(resource.RUSAGE_SELF).ru_maxrss}')"
-    )
-    command = [sys.executable, "-c", code, "summarize", str(source), "--model", str(run), "--out", str(out), *settings]
-    finished = subprocess.run(command, capture_output=True, text=True, check=True)
-    return int(finished.stderr.splitlines()[-1]) / 1024
+    return peak_memory(["summarize", str(source), "--model", str(run), "--out", str(out), *settings])[0]
