@@ -101,7 +101,7 @@ def _with(tree: dict[str, Any], place: tuple[str | int, ...], value: object) -> 
         container = container[step]
     container[place[-1]] = value
     if place[0] == "model":
-        with suppress(AttributeError, TypeError):  # a model of a wrong type, which is refused
+        with suppress(AttributeError, KeyError, TypeError):  # a model of a wrong form, which is refused
             changed["train"]["loss_weights"] = dict.fromkeys(loss_names(changed["model"]), 0.5)
     return changed
 
