@@ -11,6 +11,8 @@ Matrix = NDArray[np.float32]
 
 LEAF: Final = -1
 """Feature of a leaf."""
+_BLOCK_ROWS = 1024
+"""Rows predicted at once: their nodes fit the cache, and memory does not grow with the number of rows."""
 
 
 @final
@@ -38,6 +40,10 @@ class Forest:
 
     def predict(self, rows: Matrix) -> Values:
         """Return the prediction for each row of features, (rows,)."""
+        starts = range(0, max(len(rows), 1), _BLOCK_ROWS)
+        return np.concatenate([self._predict_block(rows[start : start + _BLOCK_ROWS]) for start in starts])
+
+    def _predict_block(self, rows: Matrix) -> Values:
         values = np.where(np.isnan(rows), np.float32(-np.inf), rows)  # (rows, features)
         nodes = np.repeat(self.roots[None], len(rows), axis=0)  # (rows, trees)
         index = np.arange(len(rows))[:, None]

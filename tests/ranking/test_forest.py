@@ -17,6 +17,7 @@ def test_the_trees_are_added() -> None:
     rows = np.array([[9, 0.5], [9, 0.6], [9, np.nan]], np.float32)
     assert FOREST.predict(rows).tolist() == [11.25, 12.25, 11.25]
     assert FOREST.predict(rows[:0]).shape == (0,)
+    assert FOREST.predict(np.tile(rows, (1000, 1))).tolist() == [11.25, 12.25, 11.25] * 1000
 
 
 @pytest.mark.parametrize(
