@@ -47,6 +47,7 @@ def zipped(*names: str, mimetype: str = "") -> bytes:
         (ROFF.decode().encode("utf-16-be"), "roff"),
         (b"", "text"),
     ],
+    ids=lambda value: value if isinstance(value, str) else "content",  # archives begin with the time
 )
 def test_content_names_the_format(content: bytes, suffix: str, format_name: str) -> None:
     assert detect_format(content, suffix) == format_name
