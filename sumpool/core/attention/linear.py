@@ -1,8 +1,7 @@
 """Linear attention (Katharopoulos et al., 2020): the features of queries and keys are elu(x) + 1.
 
 The weights elu(q) + 1 times elu(k) + 1, divided by their sum over the keys, replace the softmax:
-O(length * dim^2 / heads). As in the released code, products are not divided by the square root of head_dim. Departure
-from it: padding is masked for every batch (released: by an argument of the caller).
+O(length * dim^2 / heads). As in the paper, products are not divided by the square root of head_dim. Padding is masked.
 """
 
 from typing import Literal, final

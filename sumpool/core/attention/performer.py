@@ -6,10 +6,10 @@ of the softmax: O(length * features * dim). Blocks of head_dim directions are or
 their lengths are those of Gaussian vectors.
 
 Before the exponential, the maximum is subtracted for each query, and for each document and head over the real keys;
-both cancel in the normalised weights. Departures from the released code: padding and the other documents of a batch
-change no result (released: the maximum of the keys runs over the batch); no constant is added to the features; the
-orthogonal matrices are uniformly distributed (released: Q of a QR decomposition as it is, a biased estimate, whose
-error does not vanish with more features); the directions are fixed by a seed unless `redraw` is set.
+both cancel in the normalised weights. Departures from the released code: padding changes no result (released: it takes
+part in the maximum of the keys); no constant is added to the features; the orthogonal matrices are uniformly
+distributed (released: Q of a QR decomposition as it is, a biased estimate, whose error does not vanish with more
+features); the directions are fixed by a seed unless `redraw` is set.
 """
 
 import math

@@ -4,9 +4,8 @@ The blocks of a document are permuted cyclically: in head h of the `shifted` one
 i attend to the keys of block i + h. O(length * block * dim), as for blockwise attention, but information passes between
 blocks.
 
-Departures from the released code: the permutation is that of the blocks of each document (released: of the padded
-batch, so that queries may see padding only), any length is allowed, and blocks have a fixed number of tokens
-(released: a fixed number of blocks).
+Departures from the paper: blocks have a fixed number of tokens (paper: a document has two or three blocks), and those
+of padding do not take part in the permutation, so that any length is allowed.
 """
 
 from typing import Literal, final
@@ -27,7 +26,7 @@ class PermutedBlocksAttentionConfig(AttentionConfig):
     block: int = Field(128, ge=1, le=10_000_000)
     """Tokens per block."""
     shifted: int = Field(1, ge=0, le=10_000_000)
-    """Heads that attend to other blocks; at most `model.heads`. The paper has 3 or 4 of 12."""
+    """Heads that attend to other blocks; at most `model.heads`."""
 
     def build(self, dim: int, heads: int) -> "PermutedBlocksAttention":
         """Build the attention.

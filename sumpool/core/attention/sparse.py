@@ -5,8 +5,9 @@ to its own column. `fixed`: to its row, and to the last `columns` columns of all
 token. One softmax over the union, O(length * (stride + length / stride) * dim): O(length^1.5 * dim) with a stride of
 about the square root of the length.
 
-Departures from the released code: both directions are visible (released: the past only), one head has both parts of
-the pattern (the paper's "merged" head; released: also alternating), padding is masked, and any length is allowed.
+Departures from the released code: both directions are visible (released: the past only); every head has both parts of
+the strided pattern, the paper's "merged" head (released: an attention for each); columns are tokens, the same in all
+heads (released: blocks of tokens, others in other heads); padding is masked, and any length is allowed.
 """
 
 import math

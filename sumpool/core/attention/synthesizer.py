@@ -4,8 +4,8 @@ The scores of a query come from the query alone (`dense`: two linear maps with a
 every place in the document) or from its place (`random`: a learned matrix). Both have a factorised form with fewer
 parameters. The softmax and the values are those of full attention: O(length^2 * dim), with fewer products.
 
-Places are those among the vectors of the layer, so that documents may have at most `length` of them there. Departures
-from the released code: padding is masked, and documents may have any length up to `length`.
+Places are those among the vectors of the layer, so that documents may have at most `length` of them there. Padding is
+masked.
 """
 
 import math
