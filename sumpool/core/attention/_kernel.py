@@ -36,11 +36,11 @@ class KernelAttention(Attention):
 
     def _features(self, query: Tensor, key: Tensor, mask: Tensor) -> tuple[Tensor, Tensor]:
         """Features of queries and keys, (batch, heads, length, features) each, those of keys 0 at padding."""
-        query, key = self._map(at_least_float32(query), at_least_float32(key), mask)
+        query, key = self._feature_map(at_least_float32(query), at_least_float32(key), mask)
         return query, key.masked_fill(~mask[:, None, :, None], 0.0)
 
     @abstractmethod
-    def _map(self, query: Tensor, key: Tensor, mask: Tensor) -> tuple[Tensor, Tensor]:
+    def _feature_map(self, query: Tensor, key: Tensor, mask: Tensor) -> tuple[Tensor, Tensor]:
         """Map queries and keys (batch, heads, length, head_dim) to non-negative features; any value at padding."""
 
 

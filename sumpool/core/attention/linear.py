@@ -28,6 +28,6 @@ class LinearAttentionConfig(AttentionConfig):
 class LinearAttention(KernelAttention):
     """Linear attention with the features elu(x) + 1."""
 
-    def _map(self, query: Tensor, key: Tensor, mask: Tensor) -> tuple[Tensor, Tensor]:
+    def _feature_map(self, query: Tensor, key: Tensor, mask: Tensor) -> tuple[Tensor, Tensor]:
         del mask
         return F.elu(query) + 1, F.elu(key) + 1

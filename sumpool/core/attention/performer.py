@@ -54,7 +54,7 @@ class PerformerAttention(KernelAttention):
         directions = orthogonal_directions(config.features, dim // heads, generator)
         self.register_buffer("directions", directions, persistent=False)
 
-    def _map(self, query: Tensor, key: Tensor, mask: Tensor) -> tuple[Tensor, Tensor]:
+    def _feature_map(self, query: Tensor, key: Tensor, mask: Tensor) -> tuple[Tensor, Tensor]:
         directions = self.directions
         if self.redraw and self.training:
             directions = orthogonal_directions(*directions.shape).to(directions.device)

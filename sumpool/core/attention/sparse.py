@@ -60,12 +60,12 @@ class SparseAttention(Attention):
         """Attend to rows and columns; see `Attention.forward`."""
         mask = full_mask(states) if mask is None else mask
         query, key, value = (self._rows(part) for part in self._project(states, positions))
-        near, far = self._weights(query, key, self._row_mask(mask))
-        mixed = near.to(value.dtype) @ self._near(value)
+        local, column = self._weights(query, key, self._row_mask(mask))
+        mixed = local.to(value.dtype) @ self._local(value)
         if self.is_strided:
-            mixed = mixed + torch.einsum("bhnlm,bhmld->bhnld", far.to(value.dtype), value)
+            mixed = mixed + torch.einsum("bhnlm,bhmld->bhnld", column.to(value.dtype), value)
         else:
-            mixed = mixed + far.to(value.dtype) @ self._far(value)
+            mixed = mixed + column.to(value.dtype) @ self._column(value)
         out: Tensor = self.out(merge_heads(mixed.flatten(2, 3)[:, :, : states.size(1)]))
         return out
 
@@ -73,18 +73,18 @@ class SparseAttention(Attention):
         """Recompute the weights of rows and columns, in the time and memory of `forward`."""
         query, key, _ = (self._rows(part) for part in self._project(states, positions))
         rows = self._row_mask(mask)  # (batch, rows, stride)
-        near, far = (part.masked_fill(~rows[:, None, ..., None], 0.0) for part in self._weights(query, key, rows))
+        local, column = (part.masked_fill(~rows[:, None, ..., None], 0.0) for part in self._weights(query, key, rows))
         if not include_self:
-            near = near.masked_fill(self._is_self(near), 0.0)
-        received = self._add_near(near.sum(3))  # (batch, heads, rows, stride)
+            local = local.masked_fill(self._is_self(local), 0.0)
+        received = self._add_local(local.sum(3))  # (batch, heads, rows, stride)
         if self.is_strided:
-            received = received + far.sum(2).mT
+            received = received + column.sum(2).mT
         else:
-            received[..., -self.columns :] += far.sum((2, 3)).unflatten(2, (-1, self.columns))
+            received[..., -self.columns :] += column.sum((2, 3)).unflatten(2, (-1, self.columns))
         return received.mean(1).flatten(1)[:, : states.size(1)]
 
     def _weights(self, query: Tensor, key: Tensor, mask: Tensor) -> tuple[Tensor, Tensor]:
-        """Weights of near keys, (batch, heads, rows, stride, near), and of the others, (..., far); 0 where not visible.
+        """Weights of local keys (batch, heads, rows, stride, local) and of columns (..., column), 0 where not visible.
 
         Args:
             query: (batch, heads, rows, stride, head_dim).
@@ -92,24 +92,24 @@ class SparseAttention(Attention):
             mask: (batch, rows, stride), True at real tokens.
         """
         rows, stride = mask.shape[1:]
-        near = query @ self._near(key).mT
-        near_visible = self._near(mask[:, None, ..., None]).squeeze(4)[..., None, :]  # (batch, 1, rows, 1, near)
+        local = query @ self._local(key).mT
+        local_visible = self._local(mask[:, None, ..., None]).squeeze(4)[..., None, :]  # (batch, 1, rows, 1, local)
         places = torch.arange(rows, device=mask.device)
-        other_row = places[:, None] != places  # the own row is near
+        other_row = places[:, None] != places  # the own row is local
         if self.is_strided:
             width = torch.arange(3 * stride, device=mask.device) - stride
-            near_visible = near_visible & ((torch.arange(stride, device=mask.device)[:, None] - width).abs() < stride)
-            far = torch.einsum("bhnld,bhmld->bhnlm", query, key)
-            far_visible = mask.mT[:, None, None] & other_row[:, None]  # (batch, 1, rows, stride, rows)
+            local_visible = local_visible & ((torch.arange(stride, device=mask.device)[:, None] - width).abs() < stride)
+            column = torch.einsum("bhnld,bhmld->bhnlm", query, key)
+            column_visible = mask.mT[:, None, None] & other_row[:, None]  # (batch, 1, rows, stride, rows)
         else:
-            far = query @ self._far(key).mT
-            far_visible = mask[:, None, :, -self.columns :].flatten(2)[:, :, None, None]
-            far_visible = far_visible & other_row.repeat_interleave(self.columns, 1)[:, None]
-        scores = at_least_float32(torch.cat([near, far], dim=4)) / math.sqrt(query.size(4))
-        hidden = ~torch.cat([near_visible.expand_as(near), far_visible.expand_as(far)], dim=4)
+            column = query @ self._column(key).mT
+            column_visible = mask[:, None, :, -self.columns :].flatten(2)[:, :, None, None]
+            column_visible = column_visible & other_row.repeat_interleave(self.columns, 1)[:, None]
+        scores = at_least_float32(torch.cat([local, column], dim=4)) / math.sqrt(query.size(4))
+        hidden = ~torch.cat([local_visible.expand_as(local), column_visible.expand_as(column)], dim=4)
         # The lowest finite value, not -inf: a row of padding only would produce NaN in the softmax.
         weights = scores.masked_fill(hidden, torch.finfo(scores.dtype).min).softmax(-1).masked_fill(hidden, 0.0)
-        return weights[..., : near.size(4)], weights[..., near.size(4) :]
+        return weights[..., : local.size(4)], weights[..., local.size(4) :]
 
     def _rows(self, values: Tensor) -> Tensor:
         """Lay out (batch, heads, length, head_dim) in rows: (batch, heads, rows, stride, head_dim)."""
@@ -120,26 +120,26 @@ class SparseAttention(Attention):
         rows: Tensor = F.pad(mask, (0, -mask.size(1) % self.stride)).unflatten(1, (-1, self.stride))
         return rows
 
-    def _near(self, values: Tensor) -> Tensor:
-        """Near keys of each row: the row itself, or with its neighbours, (batch, heads, rows, near, features)."""
+    def _local(self, values: Tensor) -> Tensor:
+        """Local keys of each row: the row itself, or with its neighbours, (batch, heads, rows, local, features)."""
         if not self.is_strided:
             return values
         padded = F.pad(values, (0, 0, 0, 0, 1, 1))
         return torch.cat([padded[:, :, :-2], values, padded[:, :, 2:]], dim=3)
 
-    def _far(self, values: Tensor) -> Tensor:
+    def _column(self, values: Tensor) -> Tensor:
         """Last columns of all rows, (batch, heads, 1, rows * columns, features)."""
         return values[:, :, :, -self.columns :].flatten(2, 3)[:, :, None]
 
-    def _add_near(self, sums: Tensor) -> Tensor:
-        """Add the sums (batch, heads, rows, near) at the places of the keys: (batch, heads, rows, stride)."""
+    def _add_local(self, sums: Tensor) -> Tensor:
+        """Add the sums (batch, heads, rows, local) at the places of the keys: (batch, heads, rows, stride)."""
         if not self.is_strided:
             return sums
         before, same, after = sums.unflatten(3, (3, -1)).unbind(3)
         total: Tensor = same + F.pad(before, (0, 0, 0, 1))[:, :, 1:] + F.pad(after, (0, 0, 1, 0))[:, :, :-1]
         return total
 
-    def _is_self(self, near: Tensor) -> Tensor:
-        """True where a near key is the query itself, (stride, near)."""
-        places = torch.arange(near.size(4), device=near.device) - (self.stride if self.is_strided else 0)
-        return torch.arange(self.stride, device=near.device)[:, None] == places
+    def _is_self(self, local: Tensor) -> Tensor:
+        """True where a local key is the query itself, (stride, local)."""
+        places = torch.arange(local.size(4), device=local.device) - (self.stride if self.is_strided else 0)
+        return torch.arange(self.stride, device=local.device)[:, None] == places
