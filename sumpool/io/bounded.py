@@ -142,6 +142,17 @@ def read_json(path: Path, error_type: type[SumpoolError], advice: str) -> dict[s
     return tree
 
 
+def read_tensor_entries(path: Path) -> dict[str, TensorEntry]:
+    """Read the header of a safetensors file, as `read_tensor_header`.
+
+    Raises:
+        OSError: If it is no regular file that can be read.
+        ValueError: If it has no such header.
+    """
+    with open_regular(path) as file:
+        return read_tensor_header(file, os.fstat(file.fileno()).st_size)
+
+
 def read_tensor_header(file: IO[bytes], size: int) -> dict[str, TensorEntry]:
     """Read the header of a safetensors file, whose tensors must fill the rest of the file without gaps.
 

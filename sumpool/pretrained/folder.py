@@ -1,6 +1,5 @@
 """Files of a pretrained model: JSON and safetensors, in one file or several; pickles are refused."""
 
-import os
 import re
 from pathlib import Path
 from typing import Any
@@ -45,8 +44,7 @@ class Tensors:
         self._shapes: dict[str, tuple[int, ...]] = {}
         for path in _weight_files(folder):
             try:
-                with bounded.open_regular(path) as opened:
-                    header = bounded.read_tensor_header(opened, os.fstat(opened.fileno()).st_size)
+                header = bounded.read_tensor_entries(path)
                 file: Any = safe_open(path, framework="pt")
             except (OSError, ValueError, SafetensorError) as error:
                 raise CheckpointError(f"{path} must be a safetensors file, got: {error}; download it again") from error

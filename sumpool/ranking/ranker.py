@@ -4,7 +4,6 @@
 """
 
 import json
-import os
 from collections.abc import Mapping
 from dataclasses import dataclass, fields
 from importlib import import_module
@@ -17,7 +16,7 @@ from safetensors import SafetensorError, safe_open
 from safetensors.numpy import save
 
 from sumpool.errors import CheckpointError
-from sumpool.io.bounded import open_regular, parse_json, read_tensor_header
+from sumpool.io.bounded import parse_json, read_tensor_entries
 from sumpool.ranking.agreement_features import AGREEMENT_FEATURES
 from sumpool.ranking.cues import cue_scores
 from sumpool.ranking.features import FEATURES, SentenceFeatures
@@ -114,8 +113,7 @@ class Ranker:
         """
         path = folder / FILE
         try:
-            with open_regular(path) as file:
-                read_tensor_header(file, os.fstat(file.fileno()).st_size)
+            read_tensor_entries(path)
             with safe_open(path, "numpy") as file:
                 content = parse_json((file.metadata() or {})["ranker"])
                 arrays = {name: file.get_tensor(name) for name in file.keys()}  # noqa: SIM118 - it is no mapping

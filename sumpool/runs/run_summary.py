@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any, Literal
 
 from sumpool.errors import SumpoolError
-from sumpool.io.bounded import open_regular, parse_json, read_regular
+from sumpool.io.bounded import parse_json, read_regular, read_tensor_entries
 from sumpool.io.manifest import NAME as MANIFEST
 from sumpool.io.manifest import Manifest
 from sumpool.recipe.yaml_text import parse
@@ -17,8 +17,6 @@ RunState = Literal["finished", "in progress", "imported", "damaged"]
 MEASURES = ("rouge1", "rouge2", "rougeLsum")
 RECIPE, WEIGHTS, METRICS = "recipe.yaml", "model.safetensors", "metrics.jsonl"
 """Files of a run folder, named here too because their own modules import torch."""
-_MAX_HEADER_BYTES = 100 << 20
-"""Size of a safetensors header at most, as in the library."""
 MAX_METRICS_BYTES = 1 << 30
 """Size of a metrics log at most; a million updates take a third of it."""
 
@@ -156,12 +154,11 @@ def _weights(path: Path, manifest: Manifest) -> tuple[int | None, int | None]:
     sizes = {digest.size for digest in manifest.accepted(WEIGHTS)}
     if size not in sizes:
         raise ValueError(f"{path} must have {max(sizes, default=0):,} bytes, got {size:,}")
-    with open_regular(path) as file:
-        length = int.from_bytes(file.read(8), "little")
-        if length > min(size, _MAX_HEADER_BYTES):
-            raise ValueError(f"{path} must begin with a safetensors header, got one of {length:,} bytes")
-        header = parse_json(file.read(length))
-    return sum(math.prod(entry["shape"]) for name, entry in header.items() if name != "__metadata__"), size
+    try:
+        entries = read_tensor_entries(path)
+    except ValueError as error:
+        raise ValueError(f"{path} must begin with a safetensors header, got {error}") from error
+    return sum(math.prod(entry.shape) for entry in entries.values()), size
 
 
 def _date(run: Path) -> str:

@@ -1,7 +1,6 @@
 """Weights of a model by name, shared tensors once, and the file of a run folder that holds them."""
 
 import io
-import os
 from collections.abc import Iterable, Mapping
 from importlib import import_module
 from pathlib import Path
@@ -13,7 +12,7 @@ from safetensors import SafetensorError
 from torch import Tensor, nn
 
 from sumpool.errors import CheckpointError
-from sumpool.io.bounded import open_regular, read_tensor_header
+from sumpool.io.bounded import open_regular, read_tensor_entries, read_tensor_header
 from sumpool.io.manifest import FileDigest, Manifest
 from sumpool.training.config import MODEL
 
@@ -201,8 +200,7 @@ def load_tensors(path: Path) -> dict[str, Tensor]:
         CheckpointError: If the file is missing or is anything else.
     """
     try:
-        with open_regular(path) as file:
-            read_tensor_header(file, os.fstat(file.fileno()).st_size)
+        read_tensor_entries(path)
         tensors: dict[str, Tensor] = safetensors.torch.load_file(path)
     except (OSError, ValueError, KeyError, SafetensorError) as error:
         raise CheckpointError(f"{path} must be a safetensors file, got: {error}; train again") from error
