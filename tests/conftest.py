@@ -118,6 +118,12 @@ def run_folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return write_run(tmp_path_factory.mktemp("runs") / "random")
 
 
+def relist(folder: Path, name: str) -> None:
+    """List a changed file of a run in its manifest."""
+    manifest = Manifest.read(folder)
+    Manifest({**manifest.files, name: FileDigest.of(folder / name)}, manifest.facts).write(folder)
+
+
 def write_run(folder: Path) -> Path:
     """Write a run of a small model with random weights into a new folder."""
     folder.mkdir()

@@ -13,13 +13,12 @@ from sumpool.errors import CheckpointError, RecipeError
 from sumpool.inference.fast_summaries import generate_fast, load_fast, load_settings, target_of, wants_fast
 from sumpool.inference.loading import load_for_generation
 from sumpool.inference.summaries import generate_summaries
-from sumpool.io.manifest import FileDigest, Manifest
 from sumpool.progress import Progress
 from sumpool.ranking.config import RankingConfig
 from sumpool.ranking.fit import fit_ranker
 from sumpool.ranking.ranker import FILE
 from sumpool.workflows.summarize import summarize
-from tests.conftest import story
+from tests.conftest import relist, story
 from tests.ranking.planted import example
 from tests.ranking.test_sentence_selector import TEXTS, document
 
@@ -37,8 +36,7 @@ def run(run_folder: Path, tmp_path: Path) -> Path:
     """A run folder with a ranker."""
     folder = Path(shutil.copytree(run_folder, tmp_path / "run"))
     fit_ranker([example(seed) for seed in range(20)], RankingConfig(min_documents=2)).save(folder)
-    manifest = Manifest.read(folder)
-    Manifest({**manifest.files, FILE: FileDigest.of(folder / FILE)}, manifest.facts).write(folder)
+    relist(folder, FILE)
     return folder
 
 
@@ -141,8 +139,7 @@ def test_damaged_files_are_refused(run: Path, name: str, spoil: Callable[[Path],
 )
 def test_hostile_files_that_the_manifest_lists_are_refused(run: Path, name: str, content: bytes, problem: str) -> None:
     (run / name).write_bytes(content)
-    manifest = Manifest.read(run)
-    Manifest({**manifest.files, name: FileDigest.of(run / name)}, manifest.facts).write(run)
+    relist(run, name)
     with pytest.raises(CheckpointError, match=rf"{re.escape(name)} {problem}"):
         load_fast(run)
 

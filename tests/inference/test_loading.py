@@ -19,12 +19,11 @@ from sumpool.inference import loading
 from sumpool.inference.loading import choose_lengths, load_for_generation, load_model
 from sumpool.inference.model_choice import SHIPPED
 from sumpool.inference.summaries import generate_summaries
-from sumpool.io.manifest import FileDigest, Manifest
 from sumpool.progress import Progress
 from sumpool.recipe.load import load_recipe
 from sumpool.training.weights import export
 from sumpool.workflows.summarize import summarize
-from tests.conftest import story
+from tests.conftest import relist, story
 
 INT8 = pytest.mark.skipif(not has_int8(), reason="needs fbgemm")
 
@@ -126,8 +125,7 @@ def split_report(mean: float, p90: float) -> SplitReport:
 def test_lengths_come_from_the_training_summaries(copy: Path) -> None:
     report = DataReport.load(copy)
     DataReport(**{**vars(report), "splits": {**report.splits, "train": split_report(10, 14)}}).save(copy)
-    manifest = Manifest.read(copy)
-    Manifest({**manifest.files, "report.json": FileDigest.of(copy / "report.json")}, manifest.facts).write(copy)
+    relist(copy, "report.json")
     automatic = ["summarize.min_length=auto", "summarize.max_length=auto"]
     assert load_model(copy, automatic).lengths == Lengths(8, 28, 10)
     assert load_model(copy, automatic[1:]).lengths == Lengths(6, 28, 10)
@@ -183,8 +181,7 @@ def test_lengths_that_contradict_each_other_are_refused(run_folder: Path) -> Non
 )
 def test_hostile_files_that_the_manifest_lists_are_refused(copy: Path, name: str, content: bytes, problem: str) -> None:
     (copy / name).write_bytes(content)
-    manifest = Manifest.read(copy)
-    Manifest({**manifest.files, name: FileDigest.of(copy / name)}, manifest.facts).write(copy)
+    relist(copy, name)
     with pytest.raises(CheckpointError, match=rf"{re.escape(name)}.*{problem}"):
         load_model(copy, ["summarize.min_length=auto"])
 

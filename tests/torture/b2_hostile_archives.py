@@ -32,7 +32,7 @@ from sumpool.io.manifest import FileDigest, Manifest
 from sumpool.recipe.load import load_recipe
 from sumpool.training.checkpoint import FILES, Checkpoints
 from sumpool.workflows.import_model import import_model
-from tests.conftest import write_run
+from tests.conftest import relist, write_run
 from tests.torture.artefacts import save_checkpoint
 from tests.torture.figures import Measured
 
@@ -155,8 +155,7 @@ def _run_with(name: str, content: bytes, run: Path, work: Path) -> None:
     """Load a copy of a run with another content of a file, which its manifest lists."""
     copy = Path(shutil.copytree(run, work / "run"))
     (copy / name).write_bytes(content)
-    manifest = Manifest.read(copy)
-    Manifest({**manifest.files, name: FileDigest.of(copy / name)}, manifest.facts).write(copy)
+    relist(copy, name)
     for load in (load_fast, partial(load_model, overrides=["summarize.min_length=auto"])):
         try:
             load(copy)
