@@ -111,7 +111,8 @@ def explain(error: Exception, command: str = "") -> tuple[int, str]:
             return error.exit_code, f"error: {error}"
         case OSError() if error.errno in _NO_SPACE:
             where = f"{error.filename}: " if error.filename else ""
-            needed = f", {bytes:,} bytes or more are needed" if (bytes := getattr(error, "needed", 0)) else ""
+            size = getattr(error, "needed", 0)
+            needed = f", {size:,} bytes or more are needed" if size else ""
             advice = "free some space and run the same command again"
             return _RESOURCE_EXIT, f"error: {where}{error.strerror}{needed}; {advice}"
         case OSError() if error.filename is not None:
