@@ -2,8 +2,8 @@
 
 The score of a sentence adds its centrality (LexRank over the whole document, and over its beginning and end alone), its
 position, the words that it shares with title and headings, cues ("this manual describes ...") and, if there are any,
-the scores of a trained ranker and its agreement with summaries sampled from a model. Sentences that lean on the text
-around them are ranked lower. The weights were chosen by hand on documents of Debian packages other than those of
+the scores of a trained ranker and its agreement with summaries sampled from a model. Sentences that depend on the
+text around them are ranked lower. The weights were chosen by hand on documents of Debian packages other than those of
 docs/real-documents.md.
 """
 
@@ -119,7 +119,7 @@ def rank(
     scores[list(topics.values())] += _FIRST_OF_SECTION
     scores[[index for index in topics.values() if named[index]]] += _NAMED_SECTION
     scores += [_place(item, total, genre) + _cues(item, language) + _style(item.text, genre) for item in candidates]
-    scores += [_leaning(item, language) * (genre in _PROSE_GENRES) for item in candidates]
+    scores += [_context_dependence(item, language) * (genre in _PROSE_GENRES) for item in candidates]
     scores += [
         _overlap(sentence, title_words, set(tokenize(candidate.section)))
         for candidate, sentence in zip(candidates, words, strict=True)
@@ -232,8 +232,8 @@ def _style(text: str, genre: Genre) -> float:
     return score - 0.4 * len(_PERSON.findall(text)) - 0.5 * bool(_CONDITION.match(text))
 
 
-def _leaning(candidate: CandidateSentence, language: str) -> float:
-    """Score of a sentence that leans on the text around it."""
+def _context_dependence(candidate: CandidateSentence, language: str) -> float:
+    """Penalty of a sentence that depends on the text around it, at most 0."""
     score = _DESCRIPTION * (candidate.is_description or lacks_subject(candidate.text, language))
     if language != ENGLISH:
         return score

@@ -194,7 +194,7 @@ def _in_abstract(candidates: Sequence[CandidateSentence], sentences: Sequence[So
 
 
 def _select_expected(candidates: Sequence[CandidateSentence], scores: Scores, sampled: SampledSummaries) -> list[int]:
-    """Select candidates by the n-grams that sampled summaries and scores let expect."""
+    """Select candidates by the n-grams that the reference is expected to have."""
     # Imported by name, as summaries without a model do not need them.
     tokenize = import_module("sumpool.evaluation.agreement").RougeTokenizer(stemmer=True).tokenize
     select_expected = import_module("sumpool.ranking.expected_ngrams").select_expected
