@@ -13,13 +13,14 @@ from types import TracebackType
 from typing import Self, final
 
 from sumpool.documents.document import Document
-from sumpool.errors import DataError, RecipeError
+from sumpool.errors import RecipeError
 from sumpool.inference.summary import Summary
 from sumpool.inference.summary_file import FILE_DIGEST, SummaryFile
-from sumpool.io.atomic import TEMPORARY, disk_errors, rename_synced, sync, temporary_path
+from sumpool.io.atomic import disk_errors, rename_synced, sync, temporary_path
 from sumpool.io.file_names import FileNames
 from sumpool.io.manifest import NAME as MANIFEST
 from sumpool.io.manifest import FileDigest, Manifest
+from sumpool.io.replaceable import other_content
 
 ROWS = "summaries.jsonl"
 """File of the folder that holds all summaries as JSON lines."""
@@ -133,17 +134,9 @@ def _require_summaries(folder: Path) -> None:
     Raises:
         RecipeError: If it is not; nothing is changed.
     """
-    reason = ""
-    if folder.is_dir():
-        names = sorted({path.name for path in folder.iterdir()} - {f"{TEMPORARY}{MANIFEST}"})
-        if MANIFEST in names:
-            try:
-                Manifest.read(folder, "summaries")
-            except DataError as error:
-                reason = f"other files ({error})"
-        elif names:
-            reason = f"other files ({names[0]}, no {MANIFEST})"
-    elif folder.exists() or folder.is_symlink():
-        reason = "a file"
+    reason = other_content(folder, "summaries")
+    if reason and folder.is_dir():
+        missing = "" if (folder / MANIFEST).exists() else f", no {MANIFEST}"
+        reason = f"other files ({reason}{missing})"
     if reason:
         raise RecipeError(f"{folder} must be an empty folder or one of summaries, got {reason}; {_ADVICE}")

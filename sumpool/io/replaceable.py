@@ -1,5 +1,6 @@
 """Protection of other content: a folder is replaced only if its manifest vouches for everything in it."""
 
+from collections.abc import Collection
 from pathlib import Path
 
 from sumpool.errors import CheckpointError, DataError, RecipeError
@@ -42,6 +43,26 @@ def require_replaceable(folder: Path, kind: Kind, advice: str, check: Check = go
     extra = sorted(name for name, path in entries.items() if name not in (folders if _is_folder(path) else listed))
     if extra:
         raise RecipeError(f"{folder} must hold nothing but {noun} to be replaced, got {extra[0]}; {advice}")
+
+
+def other_content(folder: Path, kind: Kind, ignored: Collection[str] = ()) -> str:
+    """Return what a folder holds instead of the manifest of a kind; empty if it is new, empty, or has that manifest.
+
+    Args:
+        folder: The folder.
+        kind: Kind of the manifest.
+        ignored: Names of files that may stand there before the manifest.
+    """
+    if not folder.is_dir():
+        return "a file" if folder.exists() or folder.is_symlink() else ""
+    names = sorted({path.name for path in folder.iterdir()} - {f"{TEMPORARY}{NAME}", *ignored})
+    if NAME not in names:
+        return names[0] if names else ""
+    try:
+        Manifest.read(folder, kind)
+    except (CheckpointError, DataError) as error:
+        return str(error)
+    return ""
 
 
 def is_free(folder: Path, advice: str) -> bool:

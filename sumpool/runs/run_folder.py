@@ -9,12 +9,12 @@ from sumpool.data.encoding import SENTENCES
 from sumpool.data.fingerprint import content_digest
 from sumpool.data.report import REPORT_FILE
 from sumpool.errors import CheckpointError, DataError, RecipeError
-from sumpool.io.atomic import TEMPORARY, disk_errors, remove_temporary, replace_file, replace_folder, temporary_path
+from sumpool.io.atomic import disk_errors, remove_temporary, replace_file, replace_folder, temporary_path
 from sumpool.io.listed_files import replace_listed_file
 from sumpool.io.lock import HOLDER_SUFFIX, locked
 from sumpool.io.manifest import NAME as MANIFEST
 from sumpool.io.manifest import FileDigest, Manifest
-from sumpool.io.replaceable import is_free
+from sumpool.io.replaceable import is_free, other_content
 from sumpool.recipe.load import dump_recipe, load_recipe
 from sumpool.recipe.schema import Recipe
 from sumpool.text.load import TOKENIZER_FILES, tokenizer_files
@@ -25,7 +25,7 @@ RECIPE = "recipe.yaml"
 LOCK = ".lock"
 COPIED = (*TOKENIZER_FILES, SENTENCES, REPORT_FILE)
 """Files that a run folder copies from the prepared data to be usable without it; it has one of the tokenizers."""
-_WITHOUT_MANIFEST = {LOCK, LOCK + HOLDER_SUFFIX, f"{TEMPORARY}{MANIFEST}"}
+_WITHOUT_MANIFEST = {LOCK, LOCK + HOLDER_SUFFIX}
 """Files that a run may have before its manifest."""
 MUTABLE_SETTINGS = (
     "select.",  # the ranker is fitted after training
@@ -55,22 +55,9 @@ def require_run_folder(run: Path) -> None:
     Raises:
         RecipeError: If it is a file or holds something else; nothing is changed.
     """
-    if run.is_dir():
-        other = sorted({path.name for path in run.iterdir()} - _WITHOUT_MANIFEST)
-        if not other:
-            return
-        if MANIFEST in other:
-            try:
-                Manifest.read(run)
-            except CheckpointError as error:
-                other = [str(error)]
-            else:
-                return
-    elif run.exists() or run.is_symlink():
-        other = ["a file"]
-    else:
-        return
-    raise RecipeError(f"{run} must be new, empty or the folder of a run, got {other[0]}: name another with --out")
+    other = other_content(run, "run", _WITHOUT_MANIFEST)
+    if other:
+        raise RecipeError(f"{run} must be new, empty or the folder of a run, got {other}: name another with --out")
 
 
 def claim(run: Path) -> None:

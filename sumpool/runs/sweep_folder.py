@@ -1,13 +1,15 @@
 """Folder of a sweep: the folders of its runs, and its tables with a manifest."""
 
+import os
 from collections.abc import Mapping
 from pathlib import Path
 
 from sumpool.errors import DataError, RecipeError
-from sumpool.io.atomic import TEMPORARY, temporary_path
+from sumpool.io.atomic import temporary_path
 from sumpool.io.listed_files import replace_listed_file
 from sumpool.io.manifest import NAME as MANIFEST
 from sumpool.io.manifest import Manifest
+from sumpool.io.replaceable import other_content
 
 TABLES = ("table.md", "table.json")
 
@@ -18,11 +20,7 @@ def require_sweep_folder(folder: Path) -> None:
     Raises:
         RecipeError: If it is a file or holds something else; nothing is changed.
     """
-    if folder.is_dir():
-        names = sorted({path.name for path in folder.iterdir()} - {f"{TEMPORARY}{MANIFEST}"})
-        reason = _difference(folder, names) if names else ""
-    else:
-        reason = "a file" if folder.exists() or folder.is_symlink() else ""
+    reason = other_content(folder, "sweep") or _difference(folder)
     if reason:
         raise RecipeError(
             f"{folder} must be new, empty or the folder of a sweep, got {reason}: name another with --out"
@@ -48,14 +46,14 @@ def save_tables(folder: Path, tables: Mapping[str, str]) -> None:
         replace_listed_file(folder / name, {}, "sweep")
 
 
-def _difference(folder: Path, names: list[str]) -> str:
-    """Return why a folder with these files is not that of a sweep; empty if it is."""
-    if MANIFEST not in names:
-        return names[0]
+def _difference(folder: Path) -> str:
+    """Return why the tables of a sweep do not fit its manifest; empty if they do, or there is no manifest."""
+    if not (folder / MANIFEST).exists():
+        return ""
+    manifest = Manifest.read(folder, "sweep")
     try:
-        manifest = Manifest.read(folder, "sweep")
         manifest.verify(folder, manifest.files)
     except DataError as error:
         return str(error)
-    unlisted = [name for name in TABLES if name in names and not manifest.accepted(name)]
+    unlisted = [name for name in TABLES if os.path.lexists(folder / name) and not manifest.accepted(name)]
     return unlisted[0] if unlisted else ""
