@@ -8,6 +8,8 @@ from sumpool.text.language import ENGLISH, languages
 
 _STEM = 4
 """First characters of a noun that is mentioned again."""
+_NAMED = 20
+"""Words before "such" that are likely to have named, in other words, what it refers to."""
 _CATAPHORIC = frozenset(
     (
         "that",
@@ -46,7 +48,8 @@ _OMITTED = (
     r"^following\b|\b(?:and|or|in|use|with) following \w+",
     r"\b(?:shown|described|listed|mentioned|given|discussed|defined|explained|noted|seen|outlined|stated|used|see)"
     r" (?:above|below|here|earlier|previously|before)\b",
-    r"\b(?:above|below)(?=[.,;:)])|\bthe (?:above|former|latter|aforementioned|aforesaid)\b",
+    r"\b(?:above|below)(?=[.,;:)])|\bthe (?:above|latter|aforementioned|aforesaid)\b",
+    r"\bthe former\b(?=[.,;:)]| (?:is|are|was|were|has|have|can|will|may|does|do|and|or|in|of)\b)",
     rf"\b{_SIDES}[- ](?:{_SIDES} |hand )?(?:diagram|figure|panel|plot|graph|table|picture|image|side|column)\b",
     r"(?<=\w )this (?:one|way|time|point|case|list|table|example|option|step|problem|question|answer|reason)\b",
     r"\bthese (?:cases|examples|options|steps|reasons|rules|functions|commands)\b",
@@ -88,12 +91,21 @@ _CONNECTIVES = re.compile(
     r"|(?:except|apart|aside|besides|unlike|like)\b[^,]*, (?:they|it|these|those)\b"
     r"|(?:use|run|call|put|set|make|give|add|try|do) (?:it|them|this|these)\b"
     r"|there (?:is|are) (?:also|other|another|two other)|most of (?:these|them)"
+    r"|the (?:only|sole|main) exceptions? (?:is|are)\b|(?:if |when )?neither (?:are|is|was|were|has|have|can|does)\b"
+    r"|\w+ly,? (?:it|they|this|these)\b"
     r"|(?:some|all|many|each|one|none|neither|either|both) of (?:these|those|them|such|the two)"
     r"|(?:stattdessen|hingegen|zusätzlich|gleichzeitig|ebenfalls|letztere\w*|infolgedessen)\b"
     r"|(?:более того|таким образом|кроме того|вместо этого)\b)",
     re.IGNORECASE,
 )
 """Start of a sentence that goes on from the one before it."""
+_BRACKETS = re.compile(r" \([^()]*\)")
+_CONSEQUENCE = re.compile(
+    r"^(?:(?!\b(?:and|so|but|because|since|as|if|when|which|that)\b).)*\b(?:therefore|hence)\b"
+    r"|\b(?:at|by|for|from|in|of|on|to|with) that \w+[.,;]",
+    re.IGNORECASE,
+)
+"""Consequence of the sentence before it, or a thing that it has named."""
 _SUBJECTLESS = re.compile(
     r"(?!(?:is|was|has|does|as|besides|sometimes|always|perhaps|towards|nowadays|whereas|thus|plus|minus|versus|this)\b)"
     r"[a-z]*[a-rt-z]s (?:(?:up|out|off) \w+|an?|the|all|its|whether)\b|(?:seems?|supersede[sd]|returns?|same as|like)\b"
@@ -145,7 +157,11 @@ def goes_on(sentence: str, language: str = ENGLISH) -> bool:
     "The easiest way to do this ..." does; in "files with such names, and these files" the sentence has named them.
     """
     start = sentence.lstrip("\"'\u201c(")
-    return bool(_CONNECTIVES.match(start)) or (language == ENGLISH and any(_unresolved(sentence)))
+    if _CONNECTIVES.match(start):
+        return True
+    return language == ENGLISH and (
+        bool(_CONSEQUENCE.search(_BRACKETS.sub("", sentence))) or any(_unresolved(sentence))
+    )
 
 
 def _unresolved(sentence: str) -> Iterator[bool]:
@@ -154,7 +170,8 @@ def _unresolved(sentence: str) -> Iterator[bool]:
     for match in _DEMONSTRATIVE.finditer(sentence):
         word, following = match[1].lower(), [text.lower() for text in match.groups()[1:] if text]
         before = sentence[: match.start()].lower()
-        if not before.strip() or (word == "such" and following[:1] == ["as"]):
+        is_said = word == "such" and (following[:1] == ["as"] or len(before.split()) >= _NAMED)
+        if not before.strip() or is_said:
             continue
         if word == "those" and (not following or following[0] in _CATAPHORIC):
             continue

@@ -42,3 +42,8 @@ def test_notices_are_classified(text: str, kind: str) -> None:
 
 def test_an_address_in_a_long_paragraph_is_no_imprint() -> None:
     assert notice_kind(f"Bugs go to bugs@example.org. {'The list is read by many people. ' * 5}") == ""
+
+
+def test_the_footer_of_chinese_manual_pages_is_an_imprint_but_not_their_mention() -> None:
+    assert notice_kind("本页面中文版由中文 man 手册页计划提供。") == "imprint"
+    assert not notice_kind("本项目对历史上存留下来的中文手册页进行整理、维护与翻新。")

@@ -48,6 +48,7 @@ def test_references_of_other_languages(sentence: str, language: str) -> None:
         "This section contains an overview of the tools.",
         "The gateway sends packets, such as those of the host.",
         "The gateway forwards packets to the other hosts.",
+        "The class is based on the former style file.",
     ],
 )
 def test_whole_sentences_refer_to_nothing(sentence: str) -> None:
@@ -67,6 +68,11 @@ def test_whole_sentences_refer_to_nothing(sentence: str) -> None:
         "Except for the last two, they are fields of the file.",
         "Use it for the packets of the host.",
         "All of such packets are lost.",
+        "This is the report of that workshop.",
+        "If neither are available, the host sends an error.",
+        "The only exception is the file of the host.",
+        "Internally they are pairs.",
+        "The full name (which has the version) is therefore never used.",
     ],
 )
 def test_connectives_and_demonstratives_go_on(sentence: str) -> None:
@@ -80,6 +86,9 @@ def test_connectives_and_demonstratives_go_on(sentence: str) -> None:
         "The report lists those that were read.",
         "Names such as these are rare for all of the files that a package holds.",
         "The aim of this manual is to describe the gateway.",
+        "As the list grows, it is therefore cut.",
+        "The workshop of the two organisations brought a hundred people together to discuss how hosts and networks "
+        "should react to attacks by observers and how the network withstands such observation.",
     ],
 )
 def test_demonstratives_with_their_noun_stand_alone(sentence: str) -> None:

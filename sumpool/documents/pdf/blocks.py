@@ -13,6 +13,7 @@ from sumpool.documents.pdf.words import Vocabulary
 _MONO_WIDTH: Final = 0.525  # of a character of a monospaced font, in font sizes
 _MAX_FRONT: Final = 60  # blocks before the abstract
 _MAX_AUTHORS: Final = 60  # words of a block of authors
+_MAX_HEADING_LINES: Final = 3
 _DEEPEST_INDENT: Final = 40  # characters
 _NOTICE = re.compile(
     r"^\W*(copyright\b|©|\(c\) (19|20)\d\d|isbn\b|issn\b|arxiv:|doi:|https?://\S+$|permission (is|to) "
@@ -30,6 +31,9 @@ def compose_blocks(groups: Sequence[Group], lines: Sequence[PrintedLine]) -> Ite
     """
     _mark_authors(groups)
     vocabulary = Vocabulary(line.text for line in lines)
+    for group in groups:
+        if group.kind == "heading" and _is_prose(group):
+            group.kind = "paragraph"
     headings = [group for group in groups if group.kind == "heading"]
     names = [vocabulary.join([line.text for line in group.lines]) for group in headings]
     styles = [heading_style(group.lines[0]) for group in headings]
@@ -48,6 +52,11 @@ def compose_blocks(groups: Sequence[Group], lines: Sequence[PrintedLine]) -> Ite
             yield TextBlock(text, "notice", page=page)
         else:
             yield TextBlock(text, group.kind, page=page)
+
+
+def _is_prose(group: Group) -> bool:
+    """Return whether lines in the style of a heading are a paragraph, such as a bold abstract."""
+    return len(group.lines) > _MAX_HEADING_LINES and group.lines[-1].text.endswith(".")
 
 
 def _mark_authors(groups: Sequence[Group]) -> None:
