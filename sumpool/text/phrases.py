@@ -114,8 +114,8 @@ class Phrases:
         Returns:
             (length,) int32, phrase index of each token, from 0.
         """
-        lines = self._processor.encode(_lines(ids, sentences), out_type=str)
-        lengths = [len(phrase) for line in lines for phrase in line]
+        lines = _lines(ids, sentences)  # one by one, as a list of lines would start threads
+        lengths = [len(phrase) for line in lines for phrase in self._processor.encode(line, out_type=str)]
         return np.repeat(np.arange(len(lengths), dtype=np.int32), lengths)
 
 

@@ -1,4 +1,5 @@
 from pathlib import Path
+from unittest.mock import Mock
 
 import numpy as np
 import pytest
@@ -42,6 +43,13 @@ def test_a_phrase_ends_with_its_sentence(model: Phrases) -> None:
 
 def test_no_tokens_no_phrases(model: Phrases) -> None:
     assert model.indices(np.zeros(0, np.uint16), np.zeros(0, np.int32)).tolist() == []
+
+
+def test_sentences_start_no_threads(model: Phrases, monkeypatch: pytest.MonkeyPatch) -> None:
+    processor = Mock(wraps=model._processor)
+    monkeypatch.setattr(model, "_processor", processor)
+    assert model.indices(np.array([7, 8, 9, 44]), np.array([0, 0, 0, 1])).tolist() == [0, 0, 0, 1]
+    assert [type(call.args[0]) for call in processor.encode.call_args_list] == [str] * 2
 
 
 def test_unknown_tokens_in_a_row_are_one_phrase(model: Phrases) -> None:

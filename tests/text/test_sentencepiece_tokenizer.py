@@ -1,4 +1,5 @@
 from pathlib import Path
+from unittest.mock import Mock
 
 import pytest
 from hypothesis import given, settings
@@ -113,3 +114,11 @@ def test_a_model_with_other_first_tokens_is_refused(tmp_path: Path) -> None:
         )
     with pytest.raises(DataError, match="must begin with the tokens"):
         SentencePieceTokenizer.load(tmp_path / "other")
+
+
+def test_lines_start_no_threads(tokenizer: SentencePieceTokenizer, monkeypatch: pytest.MonkeyPatch) -> None:
+    processor = Mock(wraps=tokenizer._processor)
+    monkeypatch.setattr(tokenizer, "_processor", processor)
+    assert tokenizer.decode(tokenizer.encode_batch(["The document\nis short", "long"])[0]) == "The document\nis short"
+    assert [type(call.args[0]) for call in processor.encode.call_args_list] == [str] * 3
+    assert [type(call.args[0][0]) for call in processor.decode.call_args_list] == [int] * 2
