@@ -60,7 +60,7 @@ class ModelConfig(Settings):
     """Apply layer normalisation to the embeddings, in encoder and decoder."""
     norm: Literal["pre", "post"] = "pre"
     """Position of layer normalisation: before each sub-layer, or after its residual sum."""
-    dropout: float = Field(0.1, ge=0, le=0.5)
+    dropout: float = Field(0.1, ge=0, lt=1)
     """Dropout on embeddings and on the output of every sub-layer."""
     source_length: int = Field(8192, ge=1, le=10_000_000)
     """Maximum tokens of a document, or of one of its windows."""

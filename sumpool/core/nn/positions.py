@@ -86,8 +86,18 @@ class Embed(nn.Module):
             states = states + self.positions(positions)
         elif self.kind == "sinusoidal":
             states = states + sinusoid(positions, states.size(-1)).to(states.dtype)
-        embedded: Tensor = self.dropout(self.norm(states))
-        return embedded
+        embedded: Tensor = self.norm(states)
+        return _drop_features(embedded, self.dropout) if self.training else embedded
+
+
+def _drop_features(states: Tensor, dropout: nn.Dropout) -> Tensor:
+    """Apply dropout to states (batch, length, dim), but leave a state as it is of which no feature would remain.
+
+    Zero biases keep a state of zeros at zero, and every layer normalisation multiplies its gradient by 1 / sqrt(eps),
+    which is 316: six layers with post-norm exceed the range of float32.
+    """
+    dropped: Tensor = dropout(states)
+    return torch.where(dropped.any(-1, keepdim=True), dropped, states)
 
 
 class AttentionPositions(nn.Module):

@@ -23,7 +23,7 @@ class GruSentenceEncoderConfig(SentenceEncoderConfig):
     """Settings of the recurrent sentence encoder."""
 
     kind: Literal["gru"] = "gru"
-    dropout: float = Field(0.1, ge=0, le=0.5)
+    dropout: float = Field(0.1, ge=0, lt=1)
     """Dropout between the two layers."""
 
     def build(self, dim: int) -> "GruSentenceEncoder":

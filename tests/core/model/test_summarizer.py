@@ -163,6 +163,20 @@ def test_every_parameter_gets_a_finite_gradient() -> None:
                 assert parameter.grad.isfinite().all(), name
 
 
+@pytest.mark.parametrize("norm", ["pre", "post"])
+@pytest.mark.parametrize("dropout", [0.9, 0.99, 0.999])
+def test_gradients_are_finite_where_dropout_leaves_little(norm: str, dropout: float) -> None:
+    model = make_model("blockwise", norm=norm, output="tied").train()
+    for module in model.modules():
+        if isinstance(module, torch.nn.Dropout):
+            module.p = dropout
+    scores, _, _ = model(*make_documents(1, 1, 1, 40), torch.randint(5, VOCAB, (4, 12)))
+    scores.nll.backward()
+    for name, parameter in model.named_parameters():
+        assert parameter.grad is not None, name
+        assert parameter.grad.abs().max() < 1e6, name
+
+
 @pytest.mark.parametrize("encoder", ENCODERS)
 @pytest.mark.parametrize("cross_attention", CROSS_ATTENTIONS)
 def test_checkpointed_activations_give_bitwise_equal_gradients(encoder: str, cross_attention: str) -> None:
