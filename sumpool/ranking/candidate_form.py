@@ -50,8 +50,9 @@ _ADDRESS = re.compile(
 """Address of a page, in brackets or at the end of a clause."""
 _LICENSED = re.compile(
     r"(This is .{8,}?|\S+ is an? .{8,}?),? (?:(?:that|which) is )?(?:distributed|released|licensed) under [^.]*\.$"
+    r"|((?:\S+ ){6,}?\S+?),? and is (?:\w+ly )?(?:available|distributed|released|licensed) [^.]*\.$"
 )
-"""Definition whose last clause names the licence."""
+"""Definition whose last clause names the licence or where to get the program."""
 _MAX_LABELLED = 5
 """Sentences of a document in which its abstract begins."""
 _LICENCE_CONNECTIVE = re.compile(r"(?:by contrast|specifically|in addition|however|moreover|therefore|finally), ", re.I)
@@ -138,7 +139,7 @@ def without_label(text: str, place: int) -> str:
     text = _ADDRESS.sub("", _REMARK.sub("", text))
     text = _REPEATED.sub("", _CALLOUT.sub("", text))
     if place <= _MAX_LABELLED and (opening := _LICENSED.match(text)):
-        text = f"{opening[1]}."
+        text = f"{opening[opening.lastindex or 0]}."
     return _LABEL.sub("", text, count=1) if place <= _MAX_LABELLED and _LABEL.match(text) else text
 
 

@@ -52,7 +52,7 @@ _OMITTED = (
     r"\bthe former\b(?=[.,;:)]| (?:is|are|was|were|has|have|can|will|may|does|do|and|or|in|of)\b)",
     rf"\b{_SIDES}[- ](?:{_SIDES} |hand )?(?:diagram|figure|panel|plot|graph|table|picture|image|side|column)\b",
     r"(?<=\w )this (?:one|way|time|point|case|list|table|example|option|step|problem|question|answer|reason)\b",
-    r"\bthese (?:cases|examples|options|steps|reasons|rules|functions|commands)\b",
+    r"\bthese (?:cases|examples|options|steps|reasons|rules)\b",
     r"\bthe (?:previous|next|preceding) (?:\w+ )?(?:section|chapter|example|paragraph|page|part|figure|table)\b",
     r"\bthe (?:(?:one|two|three|four) other|other (?:two|three|four)) \w+",
     r"\bin part (?:one|two|three|\d)\b|\bhere(?:'s| is| are)\b|\bsee (?:question|section|chapter)\b|\bin question \d",
@@ -93,6 +93,7 @@ _CONNECTIVES = re.compile(
     r"|there (?:is|are) (?:also|other|another|two other)|most of (?:these|them)"
     r"|the (?:only|sole|main) exceptions? (?:is|are)\b|(?:if |when )?neither (?:are|is|was|were|has|have|can|does)\b"
     r"|\w+ly,? (?:it|they|this|these)\b"
+    r"|this (?:affects|allows|applies|causes|ensures|gives|happens|implies|includes|lets|makes|means|requires|works)\b"
     r"|(?:some|all|many|each|one|none|neither|either|both) of (?:these|those|them|such|the two)"
     r"|(?:stattdessen|hingegen|zusätzlich|gleichzeitig|ebenfalls|letztere\w*|infolgedessen)\b"
     r"|(?:более того|таким образом|кроме того|вместо этого)\b)",

@@ -87,6 +87,11 @@ def test_references_are_resolved(selected: list[int], resolved: list[int]) -> No
             "This is Birder, a tool for birds distributed under the terms of the GPL.",
             "This is Birder, a tool for birds.",
         ),
+        (
+            "The gateway sends packets to all of its hosts, and is freely available from its site.",
+            "The gateway sends packets to all of its hosts.",
+        ),
+        ("The gateway waits and is available.", "The gateway waits and is available."),
         ("[!TIP] Birder is a tool for birds.", "Birder is a tool for birds."),
         ("Das Gateway (vgl. Kapitel 3) wartet.", "Das Gateway wartet."),
         ("Das Gateway (laut Kapitel 3) wartet.", "Das Gateway wartet."),
