@@ -99,7 +99,9 @@ def find_candidates(
         strict = {candidate.index for candidate in candidates}
         profile = language if document.blocks and genre != "changelog" else ""
         loose = _find_loose(sentences, strict, language, profile, is_changelog=genre == "changelog")
-        candidates = sorted([*candidates, *loose], key=lambda candidate: candidate.index)
+        # A change stands in a list of its own, whatever the sentences before it say.
+        alone = [item for item in candidates if genre != "changelog" or item.predecessor is None]
+        candidates = sorted([*alone, *loose], key=lambda candidate: candidate.index)
         candidates = [_without_predecessor(candidate) for candidate in candidates]
     return with_releases(candidates[:_LATEST_CHANGES], sentences) if genre == "changelog" else candidates
 

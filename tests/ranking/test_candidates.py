@@ -182,6 +182,15 @@ def test_changelogs_offer_the_latest_release() -> None:
     ]
 
 
+def test_a_change_that_needs_the_sentence_before_it_is_no_candidate() -> None:
+    change = "Replace the gateway by a host of its own. The only exception is the host of the packets."
+    parsed = document(("heading", "Version 2.0"), ("list_item", change), title="Changelog")
+    sentences = source_sentences(parsed, SentenceSplitter.default())
+    assert [item.text for item in find_candidates(parsed, sentences, "en", "changelog")] == [
+        "Replace the gateway by a host of its own."
+    ]
+
+
 def test_a_sentence_that_repeats_the_name_line_is_no_candidate() -> None:
     described = texts(
         ("paragraph", "tty - print the name of the terminal"), ("paragraph", "print the name of the terminal.")

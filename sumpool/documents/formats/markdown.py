@@ -26,7 +26,8 @@ _BREAK = re.compile(r"</?(?:p|div|h[1-6]|li|tr|td|th|br|summary|details|table|ul
 _TAG = re.compile(r"</?[a-zA-Z!?][^<>]*>")
 _FOOTNOTE = re.compile(r"\[\^[^\]\s]+\]:?")
 _CONTAINER = re.compile(r"^(?::::?:?|!!!|\?\?\?\+?)\s*\{?\s*[\w-]*\}?.*$|^\[\[?_?TOC_?\]\]?$|^\{:.*\}$", re.IGNORECASE)
-_ANCHOR = re.compile(r"\s*\{#[\w-]+\}\s*$|\s+#+$")
+_ANCHOR = re.compile(r"\s*\{#[\w-]+\}\s*$|\s+#+$|^[=~-]{3,} ")
+"""What a heading is without: its anchor, its closing marks, and the line above it in reStructuredText."""
 
 
 def parse(content: bytes, options: ReadOptions) -> ParsedDocument:

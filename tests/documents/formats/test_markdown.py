@@ -68,5 +68,9 @@ def test_code_tables_and_headings_are_apart() -> None:
     assert [block.line for block in parse(text.encode(), DEFAULT_OPTIONS).blocks] == [1, 3, 6, 11, 13, 15, 17]
 
 
+def test_the_line_above_a_heading_is_none_of_it() -> None:
+    assert blocks("========\nComposer\n========\n\nA library.\n")[0] == ("heading", 1, "Composer")
+
+
 def test_a_heading_after_prose_is_no_title() -> None:
     assert parse(b"The composer is a library for packets.\n\n# Usage\n", DEFAULT_OPTIONS).title == ""
