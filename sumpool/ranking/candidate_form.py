@@ -29,7 +29,8 @@ _SENTENCE_STARTS = "\"'([\u201c\u2018\u00ab\u201e\uff08\u300c"
 _LABEL = re.compile(r"(?:abstract|summary)(?:\s*[:.\u2013\u2014-])?\s+(?=(?-i:[A-Z]\w* [a-z]))", re.IGNORECASE)
 """Heading at the beginning of the first paragraph."""
 _DESCRIPTION = re.compile(
-    r"(?:An? |The )?(?:[\w-]+,? ){1,6}(?:librar(?:y|ies)|utilit(?:y|ies)|packages?|tools?|programs?|modules?|framework"
+    r"(?!This |These |We |In )(?:An? |The )?(?:[\w-]+,? ){1,6}"
+    r"(?:librar(?:y|ies)|utilit(?:y|ies)|packages?|tools?|programs?|modules?|framework"
     r"|script|plugin|extension|collection|wrapper|parser|toolkit|implementation|client|interface)(?: and \w+)? "
     r"(?:for|to|that|which|with|of)\b"
     r"|(?:Build|Compute|Convert|Create|Extract|Find|Generate|Manage|Parse|Process|Read|Render|Write)s? "

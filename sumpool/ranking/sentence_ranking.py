@@ -148,8 +148,7 @@ def select(
     """Select candidates greedily by score less redundancy, until the budget is filled.
 
     Details are not worth their words once half of the budget is filled, or beside a sentence that says it all.
-
-    A sentence that refers to its predecessor is selected together with it.
+    A sentence that refers to its predecessor is selected together with it, a repeated one once.
 
     Args:
         candidates: The candidates.
@@ -170,6 +169,8 @@ def select(
     kept = scores >= least
     for index in np.flatnonzero(kept):
         kept[unit_of(candidates, int(index))] = True
+    first = {candidate.text: index for index, candidate in reversed(list(enumerate(candidates)))}
+    kept &= np.isin(np.arange(len(kept)), list(first.values()))
     scores = np.where(kept, scores, -math.inf)
     return sorted(fill_budget(candidates, scores, content, words, redundancy=_REDUNDANCY, minimum=minimum))
 

@@ -45,12 +45,14 @@ _TERMINAL = re.compile(r"[.!\u2026\u3002\uff01\uff0e\uff61][\"'\u201d\u2019\u00b
 _UNFINISHED = re.compile(r"\b(?:an?|and|as|by|for|from|of|or|than|the|to|und|oder|der|die|von|und|et|de|les?)\.$")
 """End of a sentence whose last words were lost, such as a formula."""
 _CODE = re.compile(
-    r"https?://|\bftp://|\bwww\.|\S@\S+\.\w|[{}|]|\\(?![A-Za-z@]+\b)|::|->|<-|=>|==|\w\(\);|\$\w|\$\(|</?\w|\w=\S|^[#$%>]"
-    r"|(?<!\w)-{1,2}\w+=|;\s*$|_{3}|\+\+\+|\.\.\.\s+\w+\.\.\."
+    r"https?://|\bftp://|\bwww\.|\S@\S+\.\w|[{}|]|\\(?![A-Za-z@]+\d?\b)|\]\.\.\.|::|->|<-|=>|==|\w\(\);|\$\w|\$\(|</?\w|\w=\S"
+    r"|^[#$%>]|(?<!\w)-{1,2}\w+=|;\s*$|_{3}|\+\+\+|\.\.\.\s+\w+\.\.\."
 )
 _INNER_MARK = re.compile(r"^(?!.*[(]1[)])[^(]*\s[(][2-9][)] ")
 """Item of a list in a sentence that lacks its first."""
 _FIELD = re.compile(r"^[^\s:\uff1a]{1,25}(?: [^\s:\uff1a]{1,25}){0,3}\s*[:\uff1a](?=\s|[^\x00-\x7f]|$)")
+_MAX_FIELD = 15
+"""Characters of the name of a field in Chinese or Japanese; a longer one is a clause."""
 _POINTERS = (
     r"please\b|(?:see|cf|refer|consult|click|visit|send|report|contact|follow|read|continue|turn|skip|go)\b",
     r"if (?:so|not|this|that)\b|for (?:example|instance)\b|note\b",
@@ -148,7 +150,9 @@ def is_prose_sentence(
         return False
     if _UNFINISHED.search(sentence) or (language in UNSPACED and word_count(sentence) < len(sentence.split()) + 2):
         return False
-    if _CODE.search(sentence) or _INNER_MARK.search(sentence) or _FIELD.match(sentence) or _pointers().match(sentence):
+    if _CODE.search(sentence) or _INNER_MARK.search(sentence) or _pointers().match(sentence):
+        return False
+    if (field := _FIELD.match(sentence)) and (language not in UNSPACED or field.end() <= _MAX_FIELD):
         return False
     if notice_kind(sentence) not in ("", "licence" if is_licence else ""):
         return False

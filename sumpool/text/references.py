@@ -100,6 +100,8 @@ _CONNECTIVES = re.compile(
     re.IGNORECASE,
 )
 """Start of a sentence that goes on from the one before it."""
+_LISTED = re.compile(r":\s+\S")
+"""A list in the sentence itself."""
 _BRACKETS = re.compile(r" \([^()]*\)")
 _CONSEQUENCE = re.compile(
     r"^(?:(?!\b(?:and|so|but|because|since|as|if|when|which|that)\b).)*\b(?:therefore|hence)\b"
@@ -144,7 +146,8 @@ _NO_NOUNS = frozenset(
 
 def refers_to_omitted(sentence: str, language: str = ENGLISH) -> bool:
     """Return whether a sentence refers to a list, figure or example that a summary leaves out, or to an edition."""
-    return bool(_omitted(language).search(sentence))
+    matches = _omitted(language).finditer(sentence)
+    return any(not _LISTED.search(sentence, match.end()) for match in matches)
 
 
 def lacks_subject(sentence: str, language: str = ENGLISH) -> bool:

@@ -230,6 +230,11 @@ def test_a_readme_that_does_not_name_its_project_is_given_its_title() -> None:
     ]
 
 
+def test_a_sentence_about_the_document_needs_no_title() -> None:
+    described = "This document describes the implementation of the gateway."
+    assert texts(("heading", "Abstract"), ("paragraph", described)) == [described]
+
+
 def test_sections_below_the_back_matter_hold_no_candidates() -> None:
     levels = ((1, "Birder"), (2, "Sponsors"), (3, "Gateway Inc"), (2, "Usage"))
     texts = [f"The host {number} sends all of its packets to the gateway." for number in range(4)]

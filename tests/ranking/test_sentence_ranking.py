@@ -83,6 +83,10 @@ def test_a_selection_avoids_repetition() -> None:
     assert select(repeated, np.array([3.0, 2.9, 1.0]), "en", 20) == [0, 2]
 
 
+def test_a_repeated_sentence_is_selected_once() -> None:
+    assert select(candidates(TEXTS[0], TEXTS[1], TEXTS[0]), np.array([2.0, 1.0, 2.0]), "en", 60) == [0, 1]
+
+
 def test_a_sentence_is_selected_with_its_predecessor() -> None:
     linked = candidates(*TEXTS, predecessors={2: 1, 1: 0})
     assert select(linked, np.array([0.0, 0.0, 9.0, 1.0]), "en", 33) == [0, 1, 2]

@@ -35,6 +35,8 @@ def test_marks_and_markup_are_removed(sentence: str, tidy: str) -> None:
         ("Der Paketmanager „apt“ ist ein Werkzeug für die Verwaltung von Paketen.", "de"),
         ("Эта программа показывает список файлов в каталоге.", "ru"),
         ("这个程序显示目录中的文件。", "zh"),
+        ("这个安装程序支持两种不同的用户界面：图形和文本。", "zh"),
+        (r"The package sets \count1 to the number of the page.", "en"),
         ("Shows the list of the files in a folder.", "xx"),
     ],
 )
@@ -60,6 +62,7 @@ def test_statements_are_prose(sentence: str, language: str) -> None:
         "For more information read the manual of the host.",
         "The home page of it is at https://example.org/.",
         "The host calls the function { return 1 } and stops.",
+        "The host takes [options] of the gateway [packet]...",
         "Set the variable of the host to PATH=/usr/bin.",
         "Copyright 2004 by the authors of the manual.",
         "Version 1.2 was made by the authors of it.",

@@ -49,6 +49,7 @@ def test_references_of_other_languages(sentence: str, language: str) -> None:
         "The gateway sends packets, such as those of the host.",
         "The gateway forwards packets to the other hosts.",
         "The class is based on the former style file.",
+        "The host sends the following packets: calls, answers and errors.",
     ],
 )
 def test_whole_sentences_refer_to_nothing(sentence: str) -> None:
