@@ -15,6 +15,8 @@ from torch import Tensor
 from sumpool.special_tokens import DEFAULT_SPECIAL_TOKENS, PAD, SpecialTokens
 from sumpool.text.tokenizer import EncodedDocument
 
+NO_PADDING = -1
+"""Value of `Batch.pad` that no class has."""
 _BUCKET_BATCHES = 32
 """Batches whose documents are sorted together; larger buckets have less padding and less random batches."""
 
@@ -48,15 +50,16 @@ class Batch:
     """Padded batch of documents.
 
     Attributes:
-        ids: (batch, length) int64 token ids, padded with `pad`.
+        ids: (batch, length) int64 token ids, padded with `pad`; (batch, 2, length) for pairs of documents, as in all
+            other tensors of documents.
         mask: (batch, length) bool, True at real tokens.
         sentences: (batch, length) int64 sentence number of each token within its document; 0 at padding.
-        target: (batch, target) int64 token ids of the summaries, with EOS unless truncated, padded with `pad`; None if
-            there are no summaries.
+        target: (batch, target) int64 token ids of the summaries, with EOS unless truncated, padded with `pad`; or
+            (batch, 1), class of each row; None if there are neither.
         documents: Document ids.
         phrases: (batch, length) int64 phrase number of each token, the target of `unigram` boundaries; None without a
             teacher.
-        pad: Id of the padding token in `ids` and `target`.
+        pad: Id of the padding token in `ids` and `target`; NO_PADDING where targets are classes.
     """
 
     ids: Tensor

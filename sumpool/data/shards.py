@@ -115,6 +115,13 @@ class Shard:
         """Number of tokens of each summary, without EOS: (documents,)."""
         return np.diff(self._index[:, _COLUMNS.index("target")])
 
+    def first_place(self, token: int) -> np.ndarray:
+        """Index of the first occurrence of a token in each document, (documents,); the length where there is none."""
+        places = np.append(np.flatnonzero(self._columns[0] == token), np.iinfo(np.int64).max)
+        starts = self._index[:-1, 0]
+        first: np.ndarray = np.minimum(places[np.searchsorted(places, starts)] - starts, self.lengths)
+        return first
+
     def __len__(self) -> int:
         return len(self._index) - 1
 

@@ -64,7 +64,7 @@ def measure_update(
     return DryRun(
         parameters=sum(parameter.numel() for parameter in model.parameters() if parameter.requires_grad),
         documents=len(batch.documents),
-        source_tokens=batch.ids.size(1),
+        source_tokens=batch.ids.size(-1),
         target_tokens=batch.target.size(1),
         seconds=seconds * config.accumulate,
         peak_memory=memory,

@@ -51,11 +51,12 @@ class BatchDivision:
         if not self.enabled or len(batch.documents) == 1:
             with enough_memory(batch, self._batch_tokens):
                 return work(batch)
-        if self.failed is None or batch.ids.numel() < self.failed[0] * self.failed[1]:
+        size = len(batch.documents) * batch.ids.size(-1)
+        if self.failed is None or size < self.failed[0] * self.failed[1]:
             sums = self._attempt(batch, work)
             if sums is not None:
                 return sums
-            self.failed = (len(batch.documents), batch.ids.size(1))
+            self.failed = len(batch.documents), batch.ids.size(-1)
         first, second = (self.run(half, work) for half in halve(batch))
         return {name: value + second[name] for name, value in first.items()}
 
@@ -91,18 +92,18 @@ def halve(batch: Batch) -> tuple[Batch, Batch]:
 
 def _part(batch: Batch, rows: slice) -> Batch:
     mask = batch.mask[rows]
-    length = max(1, int(mask.sum(1).max()))
+    length = max(1, int(mask.sum(-1).max()))
     target = None if batch.target is None else batch.target[rows]
     if target is not None:
         target = target[:, : max(1, int((target != batch.pad).sum(1).max()))]
     return replace(
         batch,
-        ids=batch.ids[rows, :length],
-        mask=mask[:, :length],
-        sentences=batch.sentences[rows, :length],
+        ids=batch.ids[rows, ..., :length],
+        mask=mask[..., :length],
+        sentences=batch.sentences[rows, ..., :length],
         target=target,
         documents=batch.documents[rows],
-        phrases=None if batch.phrases is None else batch.phrases[rows, :length],
+        phrases=None if batch.phrases is None else batch.phrases[rows, ..., :length],
     )
 
 
@@ -118,7 +119,7 @@ def enough_memory(batch: Batch, batch_tokens: int) -> Iterator[None]:
     except (MemoryError, RuntimeError) as error:
         if not is_out_of_memory(error):
             raise
-        documents, length = batch.ids.shape
+        documents, length = len(batch.documents), batch.ids.size(-1)
         target = 0 if batch.target is None else batch.target.size(1)
         remedy = "lower model.source_length, or set train.checkpoint_activations=true"
         if documents > 1:

@@ -1,17 +1,20 @@
 """Training data and its order: a pure function of the seed and of the position of the run."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import Protocol
 
 import numpy as np
 import torch
 
-from sumpool.data.batches import Batch, BatchSampler, Item, collate
+from sumpool.data.batches import Batch, BatchSampler, Item, PhraseModel, collate
 from sumpool.errors import DataError
 from sumpool.special_tokens import DEFAULT_SPECIAL_TOKENS, SpecialTokens
 from sumpool.text.phrases import Phrases
 from sumpool.text.tokenizer import EncodedDocument
+
+Collate = Callable[[Sequence[Item], int, int, PhraseModel | None, SpecialTokens], Batch]
+"""Makes a batch of documents, given the maximum tokens of a document and of a target."""
 
 
 class ItemSource(Protocol):
@@ -33,12 +36,14 @@ class TrainingData:
     Attributes:
         training: Training documents.
         validation: Validation documents.
-        source_length: Maximum number of source tokens.
+        source_length: Maximum number of source tokens, of each document of a pair.
         target_length: Maximum number of summary tokens, EOS included.
         seed: Seed of the order of documents and of all random numbers of an update.
         phrases: Phrase model of the training documents, for boundaries trained on phrases.
         special_tokens: Ids of padding and of the end of a summary.
         rotate: Share of training documents that begin with a random sentence.
+        collate: Makes the batches; those of summaries by default.
+        towers: Documents per item.
     """
 
     training: ItemSource
@@ -49,15 +54,22 @@ class TrainingData:
     phrases: Phrases | None = None
     special_tokens: SpecialTokens = DEFAULT_SPECIAL_TOKENS
     rotate: float = 0.0
+    collate: Collate = collate
+    towers: int = 1
 
     def __post_init__(self) -> None:
         for split, documents in (("training", self.training), ("validation", self.validation)):
             if not len(documents):
                 raise DataError(f"the {split} split must hold a document with a summary, got none: prepare more data")
 
+    def lengths(self, documents: ItemSource) -> np.ndarray:
+        """Tokens of each document that the model reads, (documents,)."""
+        lengths: np.ndarray = np.minimum(documents.lengths, self.towers * self.source_length)
+        return lengths
+
     def plan(self, batch_tokens: int) -> BatchSampler:
         """Batches of every epoch."""
-        return BatchSampler(np.minimum(self.training.lengths, self.source_length), batch_tokens, self.seed)
+        return BatchSampler(self.lengths(self.training), batch_tokens, self.seed)
 
     def updates_for(self, source_tokens: int, batch_tokens: int, batches: int) -> int:
         """Number of updates until a budget of source tokens is reached, padding not counted.
@@ -67,7 +79,7 @@ class TrainingData:
             batch_tokens: Maximum number of tokens per batch, padding included.
             batches: Batches per update.
         """
-        lengths = np.minimum(self.training.lengths, self.source_length)
+        lengths = self.lengths(self.training)
         tokens = 0
         for updates, (indices, _) in enumerate(updates_from(Position(), self.plan(batch_tokens), batches), 1):
             tokens += int(lengths[np.concatenate(indices)].sum())
@@ -81,7 +93,7 @@ class TrainingData:
         items = [documents[index] for index in indices]
         if self.rotate and documents is self.training:
             items = [self._rotate(item) for item in items]
-        return collate(items, self.source_length, self.target_length, phrases, self.special_tokens)
+        return self.collate(items, self.source_length, self.target_length, phrases, self.special_tokens)
 
     def _rotate(self, item: Item) -> Item:
         """Rotate the part of a document that the model reads, with probability `rotate`; draws from torch's generator.

@@ -232,18 +232,18 @@ class _TrainingLoop:
     def _validate(self, observer: ValidationObserver | None, check: Check) -> None:
         """Validate the model, and export its weights to the run folder if they are the best so far."""
         step = self.state.step
-        loss = validate(self.model, self.data, self.config, self.device, check)
+        validation = validate(self.model, self.data, self.config, self.device, check)
+        loss = validation.nats
         if not math.isfinite(loss):
             raise NonFiniteError(f"the validation loss after step {step} must be finite, got {loss}")
-        metrics = dict(observer.score()) if observer else {}
+        metrics = {**validation.metrics, **(observer.score() if observer else {})}
         self.state = self.state.after_validation(loss, selection_score(self.config, metrics))
         is_best = self.state.best_step == step
         if is_best:
             export(self.run, self.model, {"step": step, "validation_loss": loss})
         self.journal.append("validation", step, {"nats": loss, **metrics, "best": is_best})
-        note = (
-            f"step {step}: validation {render_metrics({'loss': loss, **metrics})}{' (best so far)' if is_best else ''}"
-        )
+        best = " (best so far)" if is_best else ""
+        note = f"step {step}: validation {render_metrics({'loss': loss, **metrics})}{best}"
         self.report(Progress("train", step, self.config.steps, note=note))
         if observer:
             observer.record(step)

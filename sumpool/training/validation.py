@@ -1,6 +1,7 @@
 """Validation: the loss, and the measure that selects the best weights."""
 
 from collections.abc import Mapping
+from dataclasses import dataclass, field
 
 import numpy as np
 import torch
@@ -18,18 +19,30 @@ STANDARD_ERROR = "_standard_error"
 """Suffix of the name of a metric's standard error."""
 
 
+@dataclass(frozen=True)
+class Validation:
+    """Result of a validation.
+
+    Attributes:
+        nats: Mean negative log-likelihood of the references, nats per target token.
+        metrics: Means of the model's counts over the target tokens, by name, such as accuracy.
+    """
+
+    nats: float
+    metrics: dict[str, float] = field(default_factory=dict)
+
+
 def validation_batches(data: TrainingData, config: TrainConfig) -> list[list[int]]:
     """Batches of the first validation documents, sorted by length, within `batch_tokens`."""
-    lengths = np.minimum(data.validation.lengths[: config.validate_documents], data.source_length)
+    lengths = data.lengths(data.validation)[: config.validate_documents]
     return fill_batches(np.argsort(lengths, kind="stable").tolist(), lengths, config.batch_tokens)
 
 
 @torch.no_grad()
-def validate(model: nn.Module, data: TrainingData, config: TrainConfig, device: torch.device, check: Check) -> float:
-    """Mean negative log-likelihood of the validation summaries.
-
-    Returns:
-        Nats per target token, averaged over tokens.
+def validate(
+    model: nn.Module, data: TrainingData, config: TrainConfig, device: torch.device, check: Check
+) -> Validation:
+    """Score the references of the validation documents.
 
     Raises:
         Interrupted: If a signal was received.
@@ -45,15 +58,18 @@ def validate(model: nn.Module, data: TrainingData, config: TrainConfig, device: 
         assert batch.target is not None
         with autocast(device, precision):
             scores, *_ = model(batch.ids, batch.mask, batch.sentences, batch.target)
-        return {"log_prob": scores.log_prob.sum()}
+        return {"log_prob": scores.log_prob.sum(), **scores.counts}
 
-    total, tokens = torch.zeros((), dtype=torch.float64, device=device), 0
+    totals: dict[str, Tensor] = {}
+    tokens = 0
     for indices in validation_batches(data, config):
         check()
         batch = data.batch(data.validation, indices)
         tokens += count_target_tokens(batch)
-        total -= division.run(batch, score)["log_prob"]
-    return float(total) / tokens
+        for name, value in division.run(batch, score).items():
+            totals[name] = totals.get(name, torch.zeros((), dtype=torch.float64, device=device)) + value
+    means = {name: float(total) / tokens for name, total in totals.items()}
+    return Validation(-means.pop("log_prob"), means)
 
 
 def selection_score(config: TrainConfig, metrics: Mapping[str, float]) -> float | None:

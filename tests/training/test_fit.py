@@ -16,8 +16,12 @@ from sumpool.training.checkpoint import Checkpoints
 from sumpool.training.config import TrainConfig
 from sumpool.training.fit import fit
 from sumpool.training.state import TrainingState
+from sumpool.training.validation import Validation
 from sumpool.training.weights import load_weights, weights_of
 from tests.training.toy import CONFIG, DATA, new_model, new_run, trace
+
+GOLDEN_LOSSES = [2.189354, 1.662336, 1.037224]
+GOLDEN_NATS = [1.124218, 0.938252, 0.95441]
 
 
 @pytest.fixture
@@ -51,8 +55,15 @@ class Observer:
 
 def with_losses(monkeypatch: pytest.MonkeyPatch, *losses: float) -> None:
     """Replace the losses of validations."""
-    answers = iter(losses)
+    answers = map(Validation, losses)
     monkeypatch.setattr(fitting, "validate", lambda *_: next(answers))
+
+
+def test_results_are_those_of_earlier_versions(run: Path) -> None:
+    fit(new_model(), CONFIG, DATA, run)
+    losses = [record["loss"] for record in records_of(run, "step")]
+    assert losses[::6] == pytest.approx(GOLDEN_LOSSES, rel=1e-4)
+    assert [record["nats"] for record in records_of(run, "validation")] == pytest.approx(GOLDEN_NATS, rel=1e-4)
 
 
 def test_a_run_trains_and_logs_metrics(run: Path) -> None:

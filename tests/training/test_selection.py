@@ -129,7 +129,7 @@ def test_models_with_selection_and_pooling_train_and_resume_bitwise(selection: s
 
     uninterrupted, run = new_run(tmp_path / "uninterrupted"), new_run(tmp_path / "run")
     trained = model()
-    before = validate(trained, data, config, torch.device("cpu"), go_on)
+    before = validate(trained, data, config, torch.device("cpu"), go_on).nats
     state = fit(trained, config, data, uninterrupted)
     assert state.best_loss is not None
     assert state.best_loss < before - 0.1

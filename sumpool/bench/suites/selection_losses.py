@@ -71,7 +71,7 @@ def selection_losses(loaded: LoadedModel, documents: int, sentences: Sequence[in
     settings = loaded.recipe.train.model_copy(update={"validate_documents": documents})
 
     def loss(cross_attention: CrossAttentionConfig) -> float:
-        return validate(_with(loaded, cross_attention), data, settings, loaded.device, check)
+        return validate(_with(loaded, cross_attention), data, settings, loaded.device, check).nats
 
     yield Row({"selection": "full", "nats": dict.fromkeys(sentences, loss(FullCrossAttentionConfig()))})
     for kind, selection in selections.items():

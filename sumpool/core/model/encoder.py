@@ -1,9 +1,11 @@
 """The encoder: self-attention layers with poolers between them."""
 
+from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from functools import partial
 from typing import final
 
+import torch
 from torch import Tensor, nn
 
 from sumpool.core.model.chunked_encoding import ChunkedEncoding, group_layers
@@ -12,6 +14,7 @@ from sumpool.core.model.pooling_trace import PoolingTrace, Projection, identity
 from sumpool.core.nn.execution import run_layer
 from sumpool.core.nn.layers import FeedForward, Residual
 from sumpool.core.nn.masking import zero_padding
+from sumpool.core.nn.positions import Embed
 from sumpool.core.nn.states import Mixtures
 from sumpool.core.pooling._base import Pooler
 from sumpool.core.tokens import Tokens
@@ -139,3 +142,23 @@ class Encoder(nn.Module):
     def _pooler_by_layer(self) -> dict[int, Pooler]:
         """Poolers by the index of the layer before them."""
         return {int(name): pooler for name, pooler in self.poolers.items() if isinstance(pooler, Pooler)}
+
+
+def initialise_linear(parts: Iterable[nn.Module]) -> None:
+    """Initialise the linear layers of modules by Xavier, without bias."""
+    for part in parts:
+        for module in part.modules():
+            if isinstance(module, nn.Linear):
+                nn.init.xavier_uniform_(module.weight)
+                nn.init.zeros_(module.bias)
+
+
+def initialise_embeddings(embedding: nn.Embedding, inputs: Iterable[Embed], pad: int) -> None:
+    """Initialise embeddings of tokens and positions with unit length on average, and that of padding with zeros."""
+    std = embedding.embedding_dim**-0.5
+    nn.init.normal_(embedding.weight, std=std)
+    for embed in inputs:
+        if embed.positions is not None:
+            nn.init.normal_(embed.positions.weight, std=embed.scale * std)
+    with torch.no_grad():
+        embedding.weight[pad].zero_()

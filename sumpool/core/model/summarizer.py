@@ -11,7 +11,7 @@ from torch.nn import functional as F
 from sumpool.core.cross_attention._base import CrossAttentionOutput
 from sumpool.core.model.config import ModelConfig
 from sumpool.core.model.decoder import Decoder
-from sumpool.core.model.encoder import Encoder, EncoderOutput
+from sumpool.core.model.encoder import Encoder, EncoderOutput, initialise_embeddings, initialise_linear
 from sumpool.core.model.kv_cache import BeamCache, CompactingCache, StaticCache
 from sumpool.core.nn.states import Mixtures
 from sumpool.core.output._base import Scores
@@ -112,21 +112,8 @@ class SummarizationModel(nn.Module):
         self.encoder = Encoder(config, self.embedding, word_starts)
         self.decoder = Decoder(config, self.embedding)
         self.output = config.output.build(self.embedding)
-        self._initialise()
-
-    def _initialise(self) -> None:
-        """Initialise linear layers by Xavier; embeddings have unit length on average, that of padding is zero."""
-        for part in (self.encoder.layers, self.decoder.layers, self.decoder.memory_encoder):
-            for module in part.modules():
-                if isinstance(module, nn.Linear):
-                    nn.init.xavier_uniform_(module.weight)
-                    nn.init.zeros_(module.bias)
-        nn.init.normal_(self.embedding.weight, std=self.config.dim**-0.5)
-        for embed in (self.encoder.embed, self.decoder.embed):
-            if embed.positions is not None:
-                nn.init.normal_(embed.positions.weight, std=embed.scale * self.config.dim**-0.5)
-        with torch.no_grad():
-            self.embedding.weight[self.special_tokens.pad].zero_()
+        initialise_linear((self.encoder.layers, self.decoder.layers, self.decoder.memory_encoder))
+        initialise_embeddings(self.embedding, (self.encoder.embed, self.decoder.embed), special_tokens.pad)
 
     def checkpoint_activations(self, on: bool = True) -> None:
         """Store only the inputs of layers for the backward pass, and recompute their activations."""

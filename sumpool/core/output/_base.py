@@ -34,12 +34,14 @@ class Scores:
         log_prob: (batch, target), log-probability of each reference token, in nats, without a gradient; 0 at padding.
         losses: Auxiliary losses of the decoder by name, scalars.
         metrics: Detached scalar metrics of the decoder by name.
+        counts: Sums over the references by name, such as correct labels; a validation divides them by its tokens.
     """
 
     nll: Tensor
     log_prob: Tensor
     losses: dict[str, Tensor] = field(default_factory=dict)
     metrics: dict[str, Tensor] = field(default_factory=dict)
+    counts: dict[str, Tensor] = field(default_factory=dict)
 
 
 class Output(nn.Module, ABC):

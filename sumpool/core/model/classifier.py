@@ -1,0 +1,145 @@
+"""Classifier: the encoder of the summariser, a document vector, and a linear map to the classes.
+
+The model of the Long Range Arena (Tay et al., 2021, arXiv:2011.04006) is one with two layers. Departures from its
+released codes: a mean is over real tokens, unless `mean_over: source_length` asks for the mean over padding too, and
+documents are padded to the longest of their batch instead of a fixed length. Padding, batch mates and their order
+never change the result of a document.
+"""
+
+from typing import final
+
+import torch
+from torch import Tensor, nn
+from torch.nn import functional as F
+
+from sumpool.core.model.config import ClassifierConfig, ModelConfig
+from sumpool.core.model.encoder import Encoder, initialise_embeddings, initialise_linear
+from sumpool.core.nn.masking import zero_padding
+from sumpool.core.nn.numerics import at_least_float32
+from sumpool.core.output._base import Scores
+from sumpool.core.tokens import Tokens
+from sumpool.special_tokens import DEFAULT_SPECIAL_TOKENS, SpecialTokens
+
+
+@final
+class DocumentVector(nn.Module):
+    """Vector of each document from its encoded states."""
+
+    def __init__(self, config: ClassifierConfig, dim: int, source_length: int) -> None:
+        super().__init__()
+        self.config = config
+        self.source_length = source_length
+        self.query = nn.Linear(dim, 1, bias=False) if config.pooling == "attention" else None
+
+    def forward(self, tokens: Tokens) -> Tensor:
+        """Return the vectors (batch, dim) in at least single precision; 0 for a document without tokens."""
+        states = at_least_float32(zero_padding(tokens.states, tokens.mask))  # (batch, length, dim)
+        if self.config.pooling == "first":
+            return states[:, 0]
+        if self.query is not None:
+            logits = at_least_float32(self.query(states)).squeeze(2)
+            logits = logits.masked_fill(~tokens.mask, torch.finfo(logits.dtype).min)
+            weights = logits.softmax(1).masked_fill(~tokens.mask, 0.0)  # (batch, length)
+            return torch.einsum("bl,bld->bd", weights, states)
+        if self.config.mean_over == "source_length":
+            return states.sum(1) / self.source_length
+        return states.sum(1) / tokens.mask.sum(1, keepdim=True).clamp(min=1)
+
+
+@final
+class ClassificationModel(nn.Module):
+    """Encoder and classification head."""
+
+    def __init__(
+        self,
+        config: ModelConfig,
+        vocabulary: int,
+        classes: int,
+        word_starts: Tensor | None = None,
+        special_tokens: SpecialTokens = DEFAULT_SPECIAL_TOKENS,
+    ) -> None:
+        """Build with random weights.
+
+        Args:
+            config: The model's settings; decoder and output head are not used.
+            vocabulary: Number of tokens, special tokens included.
+            classes: Number of classes.
+            word_starts: (vocab,), True at tokens that begin a word; every token does by default.
+            special_tokens: Ids of the special tokens.
+        """
+        super().__init__()
+        head = config.classifier or ClassifierConfig()
+        self.config = config
+        self.vocabulary = vocabulary
+        self.classes = classes
+        self.towers = head.towers
+        self.embedding = nn.Embedding(vocabulary, config.dim, padding_idx=special_tokens.pad)
+        if word_starts is None:
+            word_starts = torch.ones(vocabulary, dtype=torch.bool)
+        self.encoder = Encoder(config, self.embedding, word_starts)
+        self.vector = DocumentVector(head, config.dim, config.source_length)
+        features = config.dim * (4 if head.towers == 2 else 1)
+        hidden = (nn.Linear(features, head.hidden), nn.ReLU()) if head.hidden else ()
+        self.head = nn.Sequential(*hidden, nn.Linear(head.hidden or features, classes))
+        initialise_linear((self.encoder.layers, self.head))
+        initialise_embeddings(self.embedding, (self.encoder.embed,), special_tokens.pad)
+
+    def checkpoint_activations(self, on: bool = True) -> None:
+        """Store only the inputs of layers for the backward pass, and recompute their activations."""
+        self.encoder.checkpoint_activations = on
+
+    def logits(self, ids: Tensor, mask: Tensor, sentences: Tensor, phrases: Tensor | None = None) -> Tensor:
+        """Return the logits of the classes, (batch, classes).
+
+        Args:
+            ids: (batch, length), or (batch, 2, length) for two towers.
+            mask: Like `ids`, True at real tokens.
+            sentences: Like `ids`, sentence number of each token.
+            phrases: Like `ids`, phrase number of each token, the reference of learned boundaries.
+
+        Raises:
+            ValueError: If length exceeds the model's source_length, or there is another number of documents per row.
+        """
+        return self._classify(ids, mask, sentences, phrases)[0]
+
+    def forward(
+        self,
+        ids: Tensor,
+        mask: Tensor,
+        sentences: Tensor,
+        target: Tensor,
+        phrases: Tensor | None = None,
+        smoothing: float = 0.0,
+    ) -> tuple[Scores, dict[str, Tensor], dict[str, Tensor]]:
+        """Score labels: their log-probabilities, auxiliary losses of the encoder, and metrics.
+
+        Args:
+            ids: As in `logits`.
+            mask: As in `logits`.
+            sentences: As in `logits`.
+            target: (batch, 1), class of each row.
+            phrases: As in `logits`.
+            smoothing: Label smoothing, in [0, 1).
+        """
+        logits, memory = self._classify(ids, mask, sentences, phrases)
+        labels = target.squeeze(1)
+        nll = F.cross_entropy(logits, labels, reduction="sum", label_smoothing=smoothing)
+        log_prob = logits.detach().log_softmax(1).gather(1, target)
+        correct = (logits.argmax(1) == labels).to(logits.dtype)
+        scores = Scores(nll, log_prob, counts={"accuracy": correct.sum()})
+        return scores, memory.losses, {**memory.metrics, "accuracy": correct.mean()}
+
+    def _classify(self, ids: Tensor, mask: Tensor, sentences: Tensor, phrases: Tensor | None) -> tuple[Tensor, Tokens]:
+        """Return logits (batch, classes) in at least single precision, and the output of the encoder."""
+        towers = ids.size(1) if ids.dim() == 3 else 1
+        if towers != self.towers:
+            raise ValueError(f"rows must have as many documents as the model has towers, {self.towers}, got {towers}")
+        if ids.size(-1) > self.config.source_length:
+            raise ValueError(f"length must be at most source_length = {self.config.source_length}, got {ids.size(-1)}")
+        parts = (None if part is None else part.view(-1, ids.size(-1)) for part in (ids, mask, sentences, phrases))
+        memory = self.encoder(*parts).memory
+        vectors = self.vector(memory)  # (batch * towers, dim)
+        if towers == 2:
+            first, second = vectors.unflatten(0, (-1, 2)).unbind(1)
+            vectors = torch.cat([first, second, first * second, first - second], 1)
+        return at_least_float32(self.head(vectors)), memory

@@ -1,0 +1,125 @@
+"""Classifiers are trained by the same loop as summarisers."""
+
+import json
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pytest
+import torch
+
+from sumpool.core.attention.vanilla import VanillaAttentionConfig
+from sumpool.core.model.classifier import ClassificationModel
+from sumpool.core.model.config import ClassifierConfig, EncoderLayerConfig, ModelConfig
+from sumpool.data.batches import Item
+from sumpool.data.labelled_batches import collate_labelled, join_pair, split_pair
+from sumpool.special_tokens import PAD
+from sumpool.training.batch_division import halve
+from sumpool.training.config import ScheduleConfig, TrainConfig
+from sumpool.training.data_order import TrainingData
+from sumpool.training.fit import fit
+from tests.training.toy import VOCABULARY, new_run, trace
+
+CLASSES = 3
+CONFIG = TrainConfig(
+    steps=60,
+    batch_tokens=200,
+    learning_rate=0.01,
+    schedule=ScheduleConfig(kind="linear", warmup=6),
+    validate_every=6,
+    checkpoint_every=20,
+    precision="fp32",
+    device="cpu",
+)
+
+
+class LabelledDocuments:
+    """Random documents or pairs whose class is that of their first token."""
+
+    def __init__(self, count: int, seed: int, *, pairs: bool) -> None:
+        random = np.random.default_rng(seed)
+        self.items = []
+        for number in range(count):
+            parts = [random.integers(5, VOCABULARY, size=random.integers(3, 9)) for _ in range(2)]
+            target = parts[-pairs][:1] % CLASSES
+            first, second = (Item(f"doc{seed}-{number}", ids, np.zeros(len(ids)), target) for ids in parts)
+            self.items.append(join_pair(first, second, PAD) if pairs else first)
+        self.lengths = np.array([2 * max(len(part.ids) for part in split_pair(item, PAD)) for item in self.items])
+
+    def __len__(self) -> int:
+        return len(self.items)
+
+    def __getitem__(self, index: int) -> Item:
+        return self.items[index]
+
+
+def data(*, pairs: bool) -> TrainingData:
+    documents = LabelledDocuments(16, 1, pairs=pairs)
+    return TrainingData(documents, documents, 8, 1, seed=7, collate=collate_labelled, towers=1 + pairs)
+
+
+def new_model(*, pairs: bool, dropout: float = 0.1) -> ClassificationModel:
+    torch.manual_seed(1)
+    layer = EncoderLayerConfig(attention=VanillaAttentionConfig())
+    head = ClassifierConfig(towers=1 + pairs)
+    config = ModelConfig(dim=16, heads=2, feed_forward=16, source_length=8, encoder=(layer,), classifier=head)
+    return ClassificationModel(config.model_copy(update={"dropout": dropout}), VOCABULARY, CLASSES)
+
+
+def validations(run: Path) -> list[dict[str, float]]:
+    records = map(json.loads, (run / "metrics.jsonl").read_text().splitlines())
+    return [record for record in records if record["kind"] == "validation"]
+
+
+@pytest.mark.parametrize("pairs", [False, True])
+def test_a_classifier_learns_its_documents(pairs: bool, tmp_path: Path) -> None:
+    fit(new_model(pairs=pairs), CONFIG, data(pairs=pairs), run := new_run(tmp_path / "run"))
+    first, *_, last = validations(run)
+    assert first["accuracy"] < last["accuracy"] == 1.0
+    assert last["nats"] < 0.3
+
+
+def test_a_resumed_run_equals_an_uninterrupted_one(tmp_path: Path) -> None:
+    def stop(progress: object) -> None:
+        if getattr(progress, "done", 0) == 40:
+            raise KeyboardInterrupt
+
+    whole, run = new_run(tmp_path / "whole"), new_run(tmp_path / "run")
+    fit(new_model(pairs=True), CONFIG, data(pairs=True), whole)
+    with pytest.raises(KeyboardInterrupt):
+        fit(new_model(pairs=True), CONFIG, data(pairs=True), run, report=stop)
+    fit(new_model(pairs=True), CONFIG, data(pairs=True), run)
+    assert trace(run) == trace(whole)
+
+
+def test_accumulated_batches_weigh_rows_equally(tmp_path: Path) -> None:
+    weights = []
+    for tokens, batches in ((1000, 1), (40, 8)):
+        config = CONFIG.model_copy(update={"batch_tokens": tokens, "accumulate": batches, "steps": 1})
+        documents = replace(data(pairs=False), training=Uniform(16))
+        model = new_model(pairs=False, dropout=0.0).double()
+        fit(model, config, documents, new_run(tmp_path / str(tokens)))
+        weights.append(torch.cat([part.flatten() for part in model.state_dict().values()]))
+    torch.testing.assert_close(*weights, rtol=1e-6, atol=1e-9)
+
+
+class Uniform(LabelledDocuments):
+    """Documents that fill batches of two."""
+
+    def __init__(self, count: int) -> None:
+        super().__init__(count, 1, pairs=False)
+        self.lengths = np.full(count, 20)
+
+
+def test_halves_of_a_batch_of_pairs_are_smaller_batches() -> None:
+    documents = data(pairs=True)
+    batch = documents.batch(documents.training, [0, 1, 2])
+    first, second = halve(batch)
+    assert first.documents + second.documents == batch.documents
+    for half, indices in ((first, [0]), (second, [1, 2])):
+        alone = documents.batch(documents.training, indices)
+        assert torch.equal(half.ids, alone.ids)
+        assert torch.equal(half.mask, alone.mask)
+        assert half.target is not None
+        assert alone.target is not None
+        assert torch.equal(half.target, alone.target)
