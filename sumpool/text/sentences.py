@@ -27,6 +27,8 @@ _FULL_WIDTH_ENDS = "\u3002\uff01\uff1f\uff61"
 _CLOSING = '\u201d\u2019\u300d\u300f\uff09)"'
 """Closing quotation marks and brackets, which belong to the sentence before them."""
 
+_ASIDE_END = re.compile(r"\([^()]*[!?]\)$")
+
 # About 4 million characters of prose, ten seconds of training; more adds hardly any abbreviation that matters.
 _SAMPLE_LINES = 10_000
 _MAX_LINE_CHARACTERS = 1000
@@ -130,11 +132,21 @@ class SentenceSplitter:
 
     def _tokenize(self, window: str) -> list[str]:
         if self._end_marks:
-            parts = (part for sentence in self._punkt.split(window) for part in self._end.split(sentence))
+            parts = (part for sentence in self._without_asides(window) for part in self._end.split(sentence))
             return [part.strip() for part in parts if part.strip()]
         if not any(mark in window for mark in END_MARKS):
             return [window]
         return self._punkt.split(window)
+
+    def _without_asides(self, window: str) -> list[str]:
+        """Split where Punkt does, but not behind an exclamation in brackets, where Chinese and Japanese go on."""
+        sentences: list[str] = []
+        for sentence in self._punkt.split(window):
+            if sentences and _ASIDE_END.search(sentences[-1]):
+                sentences[-1] += f" {sentence}"
+            else:
+                sentences.append(sentence)
+        return sentences
 
 
 def join(sentences: Iterable[str], paragraph: str = "\n") -> str:

@@ -33,6 +33,8 @@ def test_lists_figures_and_editions_are_left_out_of_a_summary(sentence: str) -> 
         ("下表列出所有选项。", "zh"),
         ("Les options suivantes sont connues.", "fr"),
         ("以下の表を見る。", "ja"),
+        ("上のスクリーンショットでは選択されている。", "ja"),
+        ("En este ejemplo se usa la pasarela.", "es"),
         ("Las opciones siguientes son conocidas.", "es"),
     ],
 )

@@ -152,6 +152,7 @@ def test_a_missing_file_is_refused(tmp_path: Path) -> None:
         ("ru", ["Это т. е. узел и т. д. в руководстве.", "Он работает."]),
         ("zh", ["这是一个手册。", "它描述“主机。”", "然后（网关）！", "下一句 apt 1.2 版本。", "Hello world."]),
         ("ja", ["これは本です。", "それは「良い。」", "ペンです。"]),
+        ("ja", ["これは本 (良い!) です。", "ペンです。"]),
         ("en", ["Dr. Smith sends packets.", "Hosts wait."]),
         ("", ["Dr. Smith sends packets.", "Hosts wait."]),
     ],
