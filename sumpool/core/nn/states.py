@@ -58,14 +58,15 @@ class Mixture:
             (batch, length, dim), 0 at members of no pooled state. No gradient reaches the weights.
         """
         batch = self.members.size(0)
-        weights = self.weights.detach().to(states.dtype) * self.mask[..., None]
         index = self.members.reshape(batch, -1)  # (batch, keep * members)
-        weighted = zero_padding(states, self.mask)[:, :, None] * weights[..., None]
+        weights = (self.weights.detach() * self.mask[..., None]).view_as(index)
+        total = weights.new_zeros(batch, length).scatter_add(1, index, weights)
+        # Shares, and not sums divided by the total: its inverse overflows where a total is below 1e-38.
+        share = (weights / total.masked_fill(total == 0, 1.0).gather(1, index)).to(states.dtype)
+        weighted = zero_padding(states, self.mask)[:, :, None] * share.view(*self.members.shape, 1)
         weighted = weighted.flatten(1, 2)  # (batch, keep * members, dim)
-        total = weights.new_zeros(batch, length).scatter_add(1, index, weights.reshape(batch, -1))
         upsampled = states.new_zeros(batch, length, states.size(2))
-        upsampled = upsampled.scatter_add(1, index[..., None].expand(-1, -1, states.size(2)), weighted)
-        return upsampled / total.masked_fill(total == 0, 1.0)[..., None]
+        return upsampled.scatter_add(1, index[..., None].expand(-1, -1, states.size(2)), weighted)
 
 
 Mixtures = Sequence[Callable[[], Mixture]]

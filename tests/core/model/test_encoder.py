@@ -75,6 +75,17 @@ def test_states_that_are_members_of_no_sum_are_restored_as_zero() -> None:
     assert upsampled.flatten().tolist() == [1, 0, 1, 5, 0]
 
 
+def test_small_weights_are_restored_with_finite_gradients() -> None:
+    weights = torch.tensor([[[1.0, 1e-42], [1.0, 3e-42]]])
+    mixture = Mixture(torch.tensor([[[0, 1], [2, 1]]]), weights, torch.ones(1, 2, dtype=torch.bool))
+    states = torch.tensor([[[4.0], [8.0]]], requires_grad=True)
+    upsampled = mixture.upsample(states, 3)
+    upsampled.sum().backward()
+    torch.testing.assert_close(upsampled.flatten(), torch.tensor([4.0, 7.0, 8.0]), atol=0.01, rtol=0)
+    assert states.grad is not None
+    torch.testing.assert_close(states.grad.flatten(), torch.tensor([1.25, 1.75]), atol=0.01, rtol=0)
+
+
 def test_metrics_of_a_pooling_are_named_after_its_layer() -> None:
     metrics = make_encoder()(*make_documents(64, 9)).memory.metrics
     assert set(metrics) == {"layer_1.winner_share", "layer_2.winner_share"}
