@@ -63,6 +63,7 @@ def systems(settings: ComplexityConfig) -> dict[str, ModelConfig]:
     local: dict[str, Any] = {
         "block": settings.block,
         "window": 2 * settings.block,
+        "length": settings.length,
         "local_heads": min(2, settings.heads - 1),
     }
     kept: dict[str, Any] = {

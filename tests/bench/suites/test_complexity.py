@@ -74,6 +74,11 @@ def test_too_few_layers_make_no_claims() -> None:
     assert len(found.tables) == 2
 
 
+def test_every_variant_takes_the_default_length() -> None:
+    settings = ComplexityConfig()
+    assert {config.source_length for config in systems(settings).values()} == {settings.length}
+
+
 def test_check_may_stop_it() -> None:
     def check() -> None:
         raise KeyboardInterrupt
