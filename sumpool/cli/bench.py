@@ -1,6 +1,7 @@
 """`sumpool bench`: a recipe, a run, the name of a suite or nothing in, tables out."""
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -76,7 +77,7 @@ def bench(
     for all of it with --set bench.seconds=60.
     """
     from sumpool.bench.models.comparison import compare_reports
-    from sumpool.bench.models.saved import load_saved, require_benchmark
+    from sumpool.bench.models.saved import load_saved
     from sumpool.bench.plots import draw, require_plots
     from sumpool.io.atomic import disk_errors, replace_file
     from sumpool.progress import GRACE, interruptible
@@ -85,37 +86,54 @@ def bench(
     settings = [*(changes or ()), *([] if number is None else [f"bench.table={number}"])]
     _check_target(target, run)
     _check_options(target, {"--peers": peers, "--compare": before, "--length": lengths, "--set": settings})
-    if out:
-        if not out.parent.is_dir():
-            raise RecipeError(f"--out must name a file in a folder that is there, got {out}")
-        require_benchmark(out)
     if plot:
         require_plots(str(target) if target in NAMES else "model", plot)
     earlier = load_saved(before) if before else None
-    if target and target.endswith(SAVED):
-        report = load_saved(Path(target))
-    else:
-        with screen() as shown, interruptible(GRACE) as interruption:
-            report = measure(
-                target or earlier,
-                run,
-                overrides=settings,
-                lengths=lengths or (),
-                peers=peers,
-                report=shown.report,
-                check=interruption.check,
-            )
-    if plot:
-        draw(report, plot)
-    if out:
-        with disk_errors(out):
-            replace_file(out, f"{report.to_json()}\n".encode())
+    with _locked(out):
+        if target and target.endswith(SAVED):
+            report = load_saved(Path(target))
+        else:
+            with screen() as shown, interruptible(GRACE) as interruption:
+                report = measure(
+                    target or earlier,
+                    run,
+                    overrides=settings,
+                    lengths=lengths or (),
+                    peers=peers,
+                    report=shown.report,
+                    check=interruption.check,
+                )
+        if plot:
+            draw(report, plot)
+        if out:
+            with disk_errors(out):
+                replace_file(out, f"{report.to_json()}\n".encode())
     comparison = compare_reports(earlier, report) if earlier else None
     with screen() as shown:
         if json:
             shown.result((comparison or report).to_json())
         else:
             shown.result(_lay_out([*report.tables(), *(comparison.tables() if comparison else ())]))
+
+
+@contextmanager
+def _locked(out: Path | None) -> Iterator[None]:
+    """Check the file of `--out`, if any, and lock it for a block.
+
+    Raises:
+        RecipeError: If it has no folder to stand in or holds anything but a benchmark, or another process writes it.
+    """
+    from sumpool.bench.models.saved import require_benchmark
+    from sumpool.io.lock import locked_for_writing
+
+    if out is None:
+        yield
+        return
+    if not out.parent.is_dir():
+        raise RecipeError(f"--out must name a file in a folder that is there, got {out}")
+    require_benchmark(out)
+    with locked_for_writing(out, "name another with --out"):
+        yield
 
 
 def _check_target(target: str | None, run: Path | None) -> None:

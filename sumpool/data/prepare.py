@@ -38,7 +38,7 @@ from sumpool.data.texts import Texts
 from sumpool.data.verified_data import verify_prepared
 from sumpool.errors import DataError, RecipeError
 from sumpool.io.atomic import disk_errors, replace_folder
-from sumpool.io.lock import locked
+from sumpool.io.lock import LOCK_SUFFIX, announced_wait, locked
 from sumpool.io.replaceable import require_replaceable
 from sumpool.progress import Check, Progress, Report
 from sumpool.text.fragments import words
@@ -80,7 +80,7 @@ def prepare(config: DataConfig, folder: Path, *, skip_bad_rows: bool, report: Re
     """
     advice = "prepare again, or name a folder on another disk as data.prepared"
     folder.parent.mkdir(parents=True, exist_ok=True)
-    lock = locked(folder.with_name(f".{folder.name}.lock"), on_busy=lambda _: check())
+    lock = locked(folder.with_name(f".{folder.name}{LOCK_SUFFIX}"), announced_wait(folder, "prepare", report, check))
     with disk_errors(folder, advice=advice, only_full=True), lock:
         if is_prepared(config, folder, check):
             return DataReport.load(folder)

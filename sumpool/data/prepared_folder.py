@@ -9,7 +9,7 @@ from sumpool.data.prepare import OTHER_FOLDER, prepare
 from sumpool.data.report import DataReport
 from sumpool.data.verified_data import verify_prepared
 from sumpool.errors import DataError, RecipeError
-from sumpool.io.lock import locked
+from sumpool.io.lock import announced_wait, locked
 from sumpool.io.manifest import NAME, Manifest
 from sumpool.progress import Check, Progress, Report
 
@@ -44,7 +44,8 @@ def find_or_prepare(
     if folder is None:
         preferred.parent.mkdir(parents=True, exist_ok=True)
         lock = preferred.with_name(f".{fingerprint(config)[:_NAMED_DIGITS]}.lock")
-        with locked(lock, on_busy=lambda _: check()):  # another recipe may be preparing the same data
+        wait = announced_wait(preferred, "prepare", report, check)
+        with locked(lock, wait):  # another recipe may be preparing the same data
             folder = find_prepared(config, preferred, check)
             if folder is None:
                 folder = _free_name(config, preferred)

@@ -8,6 +8,7 @@ scored.
 
 import shutil
 from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from pathlib import Path
 
 from pydantic import TypeAdapter
@@ -16,6 +17,7 @@ from sumpool.errors import DataError, RecipeError
 from sumpool.evaluation.scorer import ScoredDocument
 from sumpool.io.atomic import TEMPORARY, disk_errors, move_into_place, replace_file, restore_folder
 from sumpool.io.json_lines import Identity, ResumableFile, read_records
+from sumpool.io.lock import locked_for_writing
 from sumpool.io.manifest import NAME as MANIFEST
 from sumpool.io.manifest import FileDigest, Manifest
 from sumpool.io.replaceable import is_free, require_replaceable
@@ -33,6 +35,22 @@ _LINE = TypeAdapter(ScoredDocument)
 def incomplete_folder(folder: Path) -> Path:
     """Return the folder of the scores of an evaluation that is not finished, beside that of its results."""
     return folder.resolve().with_name(f".{folder.resolve().name}.incomplete")
+
+
+@contextmanager
+def locked_results(folder: Path) -> Iterator[None]:
+    """Check the folder of the results, and lock it for a block.
+
+    Raises:
+        RecipeError: If it, or the folder of unfinished results beside it, holds anything else, or another process
+            writes it; nothing is changed.
+    """
+    is_free(folder, _OTHER_FOLDER)
+    with disk_errors(folder):
+        folder.resolve().parent.mkdir(parents=True, exist_ok=True)
+    with locked_for_writing(folder, _OTHER_FOLDER):
+        require_results_folder(folder)
+        yield
 
 
 def require_results_folder(folder: Path) -> None:

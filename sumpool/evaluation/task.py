@@ -19,9 +19,9 @@ from sumpool.evaluation.scores import (
     append_scores,
     finish_results,
     incomplete_folder,
+    locked_results,
     open_scores,
     read_scores,
-    require_results_folder,
 )
 from sumpool.io.atomic import disk_errors, replace_file
 from sumpool.io.manifest import FileDigest
@@ -106,21 +106,35 @@ def evaluate_task(
         check: Called between documents; when it raises, the scores so far are kept.
 
     Raises:
-        RecipeError: If the folder of the results holds anything else, a file cannot be written, or the model of a
-            metric is missing.
+        RecipeError: If the folder of the results holds anything else or another process writes it, a file cannot be
+            written, or the model of a metric is missing.
         DataError: If the results to resume or to compare with belong to another evaluation, or are damaged.
         ResourceError: If the disk is full or fails.
     """
-    folder = results.folder or task.folder
-    require_results_folder(folder)
+    task = replace(task, folder=results.folder or task.folder)
     results.require_writable_files()
-    others = find_results(results.against, task.split)
+    results = replace(results, against=find_results(results.against, task.split))
     bert_scorer = _load_bert_scorer(config)
-    scorer = SummaryScorer(config, _mean_reference_words(task, config, check), bert_scorer)
+    with locked_results(task.folder):
+        scorer = SummaryScorer(config, _mean_reference_words(task, config, check), bert_scorer)
+        evaluation = _evaluate(task, config, scorer, results, report, check)
+        _export(evaluation, task, config, results)
+    return evaluation
+
+
+def _evaluate(
+    task: EvaluationTask,
+    config: EvaluationConfig,
+    scorer: SummaryScorer,
+    results: Results,
+    report: Report,
+    check: Check,
+) -> EvaluationReport:
+    """Score the documents that have no scores yet, and write the results to their locked folder."""
     scores = ScoreAggregator()
     done = set()
     identity = {**task.identity, "settings": scorer.signature, "rouge": scorer.rouge.signature}
-    with open_scores(folder, identity, resume=results.resume) as file:
+    with open_scores(task.folder, identity, resume=results.resume) as file:
         for scored in read_scores(file.path):
             scores.add(scored)
             done.add(scored.id)
@@ -133,20 +147,18 @@ def evaluate_task(
             check()
     names, notes = _add_lead_as_long_as_summaries(scores, task, config, scorer, check)
     evaluation = scores.report(config, {"model": task.system, **names}, scorer.signature, (*task.notes, *notes))
-    if others:
-        evaluation = replace(evaluation, differences=_compare(task.system, incomplete_folder(folder), others, config))
-    finish_results(folder, evaluation.to_json(), evaluation.documents)
-    _export(evaluation, folder, task, config, results)
+    if results.against:
+        differences = _compare(task.system, incomplete_folder(task.folder), results.against, config)
+        evaluation = replace(evaluation, differences=differences)
+    finish_results(task.folder, evaluation.to_json(), evaluation.documents)
     return evaluation
 
 
-def _export(
-    evaluation: EvaluationReport, folder: Path, task: EvaluationTask, config: EvaluationConfig, results: Results
-) -> None:
+def _export(evaluation: EvaluationReport, task: EvaluationTask, config: EvaluationConfig, results: Results) -> None:
     """Write the report as HTML, LaTeX and CSV where a file is given."""
     texts: list[tuple[Path, str]] = []
     if results.html:
-        distribution = read_distribution(folder, task.references(), EXTREMES)
+        distribution = read_distribution(task.folder, task.references(), EXTREMES)
         texts.append((results.html, to_html(evaluation, distribution, config, task.identity)))
     if results.latex:
         texts.append((results.latex, to_latex(evaluation)))

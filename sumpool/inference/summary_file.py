@@ -8,6 +8,7 @@ import hashlib
 import json
 from collections import Counter, defaultdict, deque
 from collections.abc import Mapping
+from contextlib import ExitStack
 from pathlib import Path
 from types import TracebackType
 from typing import Self, final
@@ -19,6 +20,7 @@ from sumpool.inference.summary import Summary
 from sumpool.io.atomic import disk_errors, replace_file
 from sumpool.io.bounded import parse_json
 from sumpool.io.json_lines import Identity, ResumableFile, read_records
+from sumpool.io.lock import locked_for_writing
 from sumpool.io.replaceable import require_unlisted
 
 FILE_DIGEST = "file_sha256"
@@ -47,7 +49,7 @@ class SummaryFile(ResumableFile):
             retry: On resuming, drop the rows without a summary, so that their documents are summarised again.
 
         Raises:
-            RecipeError: If the file exists and `resume` is not set.
+            RecipeError: If the file exists and `resume` is not set, or another process writes it.
             DataError: If a line of the file is not a summary, or the file is of another model or other settings.
             ResourceError: If the file cannot be written.
         """
@@ -57,13 +59,22 @@ class SummaryFile(ResumableFile):
         self._done: dict[str, Counter[str]] = defaultdict(Counter)
         self._failed: set[tuple[str, str]] = set()
         self._digests: deque[str] = deque()
-        if path.is_file():  # /dev/stdout and the like cannot lose anything
-            if not resume:
-                raise RecipeError(f"{path} must not exist yet; add --resume to go on with it, or name another file")
-            if identity:
-                identity.require_same()
-            self._read(path, retry)
-        super().__init__(path, resume=resume, identity=identity, advice="go on with --resume")
+        with ExitStack() as locks:
+            locks.enter_context(locked_for_writing(path, _ADVICE))
+            if path.is_file():  # /dev/stdout and the like cannot lose anything
+                if not resume:
+                    raise RecipeError(f"{path} must not exist yet; add --resume to go on with it, or name another file")
+                if identity:
+                    identity.require_same()
+                self._read(path, retry)
+            super().__init__(path, resume=resume, identity=identity, advice="go on with --resume")
+            self._locks = locks.pop_all()
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        with self._locks:
+            super().__exit__(kind, error, trace)
 
     def take(self, document: Document) -> bool:
         """Return whether the file lacks the summary of a document; of equal documents each row counts once.

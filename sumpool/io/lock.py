@@ -3,11 +3,15 @@
 import os
 import time
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager, suppress
+from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path
 
-from filelock import FileLock, Timeout
+from sumpool.errors import RecipeError
+from sumpool.io.atomic import disk_errors
+from sumpool.progress import Check, Progress, Report
 
+LOCK_SUFFIX = ".lock"
+"""Suffix of the lock file of a file or a folder, which stands beside it with a dot before its name."""
 HOLDER_SUFFIX = ".pid"
 """Suffix of the file with the id of the holding process; on Windows other processes cannot read the lock file."""
 _POLL_SECONDS = 0.1
@@ -22,6 +26,8 @@ def locked(path: Path, on_busy: Callable[[str], None]) -> Iterator[None]:
         on_busy: Called with the id of the holding process ("unknown" at worst) as long as another process holds the
             lock; returns to keep waiting or raises to give up.
     """
+    from filelock import FileLock, Timeout  # most commands that print summaries lock nothing
+
     lock, holder = FileLock(path), path.with_name(path.name + HOLDER_SUFFIX)
     while True:
         try:
@@ -38,6 +44,56 @@ def locked(path: Path, on_busy: Callable[[str], None]) -> Iterator[None]:
             with suppress(OSError):  # Windows removes no open file, and its lock removes the file itself
                 used.unlink(missing_ok=True)
         lock.release()
+
+
+@contextmanager
+def locked_for_writing(path: Path, advice: str) -> Iterator[None]:
+    """Lock a file or a folder for a block that writes it, by a lock file beside it.
+
+    Devices and pipes, and paths without a folder to stand in, have no lock.
+
+    Args:
+        path: The file or folder.
+        advice: What else to do than to wait for the other process.
+
+    Raises:
+        RecipeError: If another process writes it, or its parent cannot be written.
+        ResourceError: If the disk is full or fails.
+    """
+
+    def refuse(holder: str) -> None:
+        raise RecipeError(
+            f"{path} must be written by one process at a time, but process {holder} is writing it: wait for it, "
+            f"stop it, or {advice}"
+        )
+
+    with ExitStack() as stack:
+        target = path.resolve()
+        is_plain = path.is_file() or path.is_dir() or not path.exists()
+        if is_plain and target.parent.is_dir():
+            with disk_errors(path):
+                stack.enter_context(locked(target.with_name(f".{target.name}{LOCK_SUFFIX}"), refuse))
+        yield
+
+
+def announced_wait(path: Path, task: str, report: Report, check: Check) -> Callable[[str], None]:
+    """Return an `on_busy` that waits for the process that writes a path, and reports once that it does.
+
+    Args:
+        path: What is written.
+        task: Task of the note.
+        report: Progress callback.
+        check: Called while waiting; an exception ends it.
+    """
+    announced: set[str] = set()
+
+    def wait(holder: str) -> None:
+        if holder.isdecimal() and holder not in announced:
+            announced.add(holder)
+            report(Progress(task, note=f"waiting for process {holder}, which is writing {path}"))
+        check()
+
+    return wait
 
 
 def _read_holder(path: Path) -> str:

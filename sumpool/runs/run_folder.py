@@ -11,7 +11,7 @@ from sumpool.data.report import REPORT_FILE
 from sumpool.errors import CheckpointError, DataError, RecipeError
 from sumpool.io.atomic import disk_errors, remove_temporary, replace_file, replace_folder, temporary_path
 from sumpool.io.listed_files import replace_listed_file
-from sumpool.io.lock import HOLDER_SUFFIX, locked
+from sumpool.io.lock import HOLDER_SUFFIX, locked, locked_for_writing
 from sumpool.io.manifest import NAME as MANIFEST
 from sumpool.io.manifest import FileDigest, Manifest
 from sumpool.io.replaceable import is_free, other_content
@@ -84,16 +84,21 @@ def require_new(folder: Path) -> None:
 
 @contextmanager
 def new_folder(folder: Path) -> Iterator[Path]:
-    """Make a folder, checked by `require_new`, that appears when it is complete.
+    """Make a folder, new or empty, that appears when it is complete.
 
     Yields:
         The folder to fill.
 
     Raises:
+        RecipeError: If there is something in it by now, or another process makes it.
         ResourceError: If the disk is full or fails.
     """
-    with disk_errors(folder), replace_folder(folder.resolve()) as new:
-        yield new
+    with disk_errors(folder):
+        folder.resolve().parent.mkdir(parents=True, exist_ok=True)
+    with locked_for_writing(folder, "name another folder"):
+        require_new(folder)
+        with disk_errors(folder), replace_folder(folder.resolve()) as new:
+            yield new
 
 
 @contextmanager

@@ -1,12 +1,14 @@
 """Folder of a sweep: the folders of its runs, and its tables with a manifest."""
 
 import os
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from pathlib import Path
 
 from sumpool.errors import DataError, RecipeError
-from sumpool.io.atomic import temporary_path
+from sumpool.io.atomic import disk_errors, temporary_path
 from sumpool.io.listed_files import replace_listed_file
+from sumpool.io.lock import locked_for_writing
 from sumpool.io.manifest import NAME as MANIFEST
 from sumpool.io.manifest import Manifest
 from sumpool.io.replaceable import other_content
@@ -25,6 +27,20 @@ def require_sweep_folder(folder: Path) -> None:
         raise RecipeError(
             f"{folder} must be new, empty or the folder of a sweep, got {reason}: name another with --out"
         )
+
+
+@contextmanager
+def locked_sweep(folder: Path) -> Iterator[None]:
+    """Check the folder of a sweep, and lock it for a block.
+
+    Raises:
+        RecipeError: If it is a file or holds something else, or another process runs a sweep there.
+    """
+    require_sweep_folder(folder)
+    with disk_errors(folder):
+        folder.resolve().parent.mkdir(parents=True, exist_ok=True)
+    with locked_for_writing(folder, "name another with --out"):
+        yield
 
 
 def claim_sweep(folder: Path) -> None:

@@ -13,7 +13,7 @@ from sumpool.progress import Check, Progress, Report, go_on, silent
 from sumpool.recipe.schema import Recipe
 from sumpool.recipe.sweep import LoadedSweep
 from sumpool.runs.run_metrics import DRY_RUN, RunMetrics, read_run_metrics, save_dry_run
-from sumpool.runs.sweep_folder import claim_sweep, require_sweep_folder, save_tables
+from sumpool.runs.sweep_folder import claim_sweep, locked_sweep, save_tables
 from sumpool.runs.sweep_plan import Forecast, PlannedRun, plan_runs
 from sumpool.runs.sweep_table import HOW_TO_READ, Outcome, SweepTable, tabulate
 from sumpool.workflows.evaluate import evaluate_run
@@ -34,16 +34,22 @@ def sweep(loaded: LoadedSweep, out: Path | None = None, *, report: Report = sile
 
     Raises:
         RecipeError: If a row does not fit the machine, no model can be built from it, or the folder holds anything
-            else.
+            else, or another process runs a sweep there.
         DataError: If the data cannot be used.
         ResourceError: If the disk does not take the table.
         Interrupted: If a signal has come; the work is saved.
     """
-    settings, folder = loaded.settings, out or RUNS / loaded.settings.sweep
+    folder = out or RUNS / loaded.settings.sweep
+    with locked_sweep(folder):
+        return _sweep(loaded, folder, report, check)
+
+
+def _sweep(loaded: LoadedSweep, folder: Path, report: Report, check: Check) -> SweepTable:
+    """Train and evaluate the runs of a sweep in its locked folder."""
+    settings = loaded.settings
     target = None if settings.target_loss == "auto" else settings.target_loss
     resamples = loaded.rows[0].evaluate.resamples
-    # 1. Check the folder, prepare the data, check the models of all rows, and count the updates that spend the budget.
-    require_sweep_folder(folder)
+    # 1. Prepare the data, check the models of all rows, and count the updates that spend the budget.
     runs = plan_runs(loaded, folder, report, check)
     with disk_errors(folder):
         claim_sweep(folder)

@@ -351,7 +351,7 @@ def test_interruption_keeps_the_older_folder(tmp_path: Path) -> None:
         with pytest.raises(Interrupted):
             prepare(settings, folder, skip_bad_rows=False, report=lambda _: None, check=stop)
         assert files_of(folder) == before
-        assert not (tmp_path / ".prepared.new").exists()
+        assert not (tmp_path / ".tmp-prepared").exists()
 
 
 def test_full_disk_is_an_error_and_keeps_the_older_folder(tmp_path: Path) -> None:
@@ -393,7 +393,7 @@ def test_killed_run_leaves_no_complete_folder(tmp_path: Path) -> None:
     draw = random.Random(0)
     for _ in range(3):
         with subprocess.Popen(command, env=environment) as process:
-            while not (tmp_path / ".prepared.new").exists() and process.poll() is None:
+            while not (tmp_path / ".tmp-prepared").exists() and process.poll() is None:
                 time.sleep(0.02)
             time.sleep(draw.uniform(0, 1.5))
             process.kill()
@@ -401,7 +401,7 @@ def test_killed_run_leaves_no_complete_folder(tmp_path: Path) -> None:
     report, _ = run(settings, folder)
     assert report.kept == 400
     assert is_prepared(settings, folder)
-    assert not (tmp_path / ".prepared.new").exists()
+    assert not (tmp_path / ".tmp-prepared").exists()
 
 
 def test_concurrent_run_waits(tmp_path: Path) -> None:
@@ -410,10 +410,10 @@ def test_concurrent_run_waits(tmp_path: Path) -> None:
     environment = {"PYTHONPATH": f"{Path.cwd()}:{Path(__file__).parent}", "OMP_NUM_THREADS": "1"}
     command = [sys.executable, "-c", PROGRAM, str(path), str(folder), "1000000"]
     with subprocess.Popen(command, env=environment) as process:
-        while not (tmp_path / ".prepared.new").exists() and process.poll() is None:
+        while not (tmp_path / ".tmp-prepared").exists() and process.poll() is None:
             time.sleep(0.02)
         _, reports = run(settings, folder)
-        assert reports == []  # the other one has done it
+        assert [report.note for report in reports] == [f"waiting for process {process.pid}, which is writing {folder}"]
     assert process.returncode == 0
 
 

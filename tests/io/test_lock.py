@@ -1,3 +1,4 @@
+import errno
 import multiprocessing
 import os
 import signal
@@ -5,9 +6,10 @@ import time
 from pathlib import Path
 
 import pytest
+from filelock import FileLock
 
-from sumpool.errors import Interrupted
-from sumpool.io.lock import locked
+from sumpool.errors import Interrupted, RecipeError
+from sumpool.io.lock import announced_wait, locked, locked_for_writing
 
 
 def refuse(holder: str) -> None:
@@ -99,3 +101,45 @@ def test_waiting_can_be_stopped(tmp_path: Path) -> None:
 
     with locked(tmp_path / "lock", stop), pytest.raises(Interrupted), locked(tmp_path / "lock", stop):
         pass
+
+
+@pytest.mark.parametrize("kind", ["missing", "file", "folder"])
+def test_one_process_writes_a_path(tmp_path: Path, kind: str) -> None:
+    path = tmp_path / "out"
+    if kind == "file":
+        path.touch()
+    elif kind == "folder":
+        path.mkdir()
+    refusal = f"out must be written by one process at a time, but process {os.getpid()} is .* or name another"
+    with locked_for_writing(path, "name another"):
+        assert (tmp_path / ".out.lock").exists()
+        with pytest.raises(RecipeError, match=refusal), locked_for_writing(path, "name another"):
+            pass
+    with locked_for_writing(path, "name another"):
+        pass
+    assert [path.name for path in tmp_path.iterdir()] == ([] if kind == "missing" else ["out"])
+
+
+def test_paths_that_cannot_be_replaced_have_no_lock(tmp_path: Path) -> None:
+    with locked_for_writing(tmp_path / "no" / "out", "name another"), locked_for_writing(Path("/dev/null"), "wait"):
+        assert not (tmp_path / "no").exists()
+
+
+def test_a_folder_that_cannot_be_written_is_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def fail(self: FileLock, timeout: float) -> None:
+        assert timeout == 0
+        raise PermissionError(errno.EACCES, "Permission denied", self.lock_file)
+
+    monkeypatch.setattr(FileLock, "acquire", fail)
+    refusal = r"out must be a path that can be written, got: .*Permission denied"
+    with pytest.raises(RecipeError, match=refusal), locked_for_writing(tmp_path / "out", "name another"):
+        pass
+
+
+def test_the_process_that_is_waited_for_is_reported_once(tmp_path: Path) -> None:
+    notes: list[str] = []
+    wait = announced_wait(tmp_path, "prepare", lambda progress: notes.append(progress.note), lambda: notes.append(""))
+    for holder in ("unknown", "17", "17", "18"):
+        wait(holder)
+    said = [f"waiting for process {holder}, which is writing {tmp_path}" for holder in (17, 18)]
+    assert notes == ["", said[0], "", "", said[1], ""]
