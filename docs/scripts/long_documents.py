@@ -1,14 +1,16 @@
 """Long documents: reading their beginning, their best-ranked sentences or all of them in windows.
 
-    python docs/scripts/long_documents.py RFC_FOLDER [--documents 90] [--model RUN] [--set A.B=C] [--ways truncate ...]
+    python docs/scripts/long_documents.py SOURCE [--documents 90] [--model RUN] [--set A.B=C] [--ways truncate ...]
 
-The documents are RFCs of the validation split with 2 to 40 times the tokens that the model reads, drawn by a fixed seed
-in equal numbers from three groups of lengths. In the second set the introduction, the first paragraphs of at least
-`INTRODUCTION_WORDS` words, stands at the end. Prints ROUGE of LEAD, truncation, selection and windows on both sets, by
-group, and the differences to truncation with their 95 % intervals.
+SOURCE is the folder of the RFC series, of which the validation split counts, or a file of rows with "document" and
+"summary". The documents have 2 to 40 times the tokens that the model reads and are drawn by a fixed seed, in equal
+numbers from three groups of lengths where there are so many. In the second set the introduction, the first paragraphs
+of at least `INTRODUCTION_WORDS` words, stands at the end. Prints ROUGE of LEAD, truncation, selection and windows on
+both sets, by group, and the differences to truncation with their 95 % intervals.
 """
 
 import argparse
+import json
 import random
 import time
 from collections.abc import Iterator, Sequence
@@ -39,7 +41,7 @@ SEED = 20261122
 def main() -> None:
     """Summarise both sets in both ways and print the tables."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("rfcs", type=Path)
+    parser.add_argument("source", type=Path)
     parser.add_argument("--documents", type=int, default=90)
     parser.add_argument("--model", type=Path, default=SHIPPED)
     parser.add_argument("--set", action="append", default=[])
@@ -50,7 +52,7 @@ def main() -> None:
         for name in arguments.ways
     }
     first, *_ = models.values()
-    chosen = draw(arguments.rfcs, first, arguments.documents)
+    chosen = draw(arguments.source, first, arguments.documents)
     splitter = first.splitter
     rouge = Rouge(stemmer=True, split=splitter.split, splitter="the model's")
     for title, is_late in (("as they are", False), ("introduction at the end", True)):
@@ -65,10 +67,18 @@ def main() -> None:
         print_table(title, scores, [group for _, group in chosen])
 
 
-def draw(folder: Path, loaded: LoadedModel, count: int) -> list[tuple[Example, int]]:
-    """Draw documents of the validation split, each with the index of its group."""
-    rows = [row for row in RfcSourceConfig(path=folder).rows() if isinstance(row, Example)]
-    rows = [row for row in rows if row.split == "validation"]
+def read(source: Path) -> list[Example]:
+    """Read the validation split of the RFC series, or all rows of a file."""
+    if source.is_dir():
+        rows = (row for row in RfcSourceConfig(path=source).rows() if isinstance(row, Example))
+        return [row for row in rows if row.split == "validation"]
+    trees = map(json.loads, source.read_text("utf-8").splitlines())
+    return [Example(tree["id"], tree["document"], tree["summary"], "validation") for tree in trees]
+
+
+def draw(source: Path, loaded: LoadedModel, count: int) -> list[tuple[Example, int]]:
+    """Draw documents, each with the index of its group."""
+    rows = read(source)
     random.Random(SEED).shuffle(rows)
     chosen: list[tuple[Example, int]] = []
     for row in rows:
