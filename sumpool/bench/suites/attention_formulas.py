@@ -7,6 +7,7 @@ from collections.abc import Callable, Mapping
 from sumpool.core.attention._base import AttentionConfig
 from sumpool.core.attention.bigbird import BigbirdAttentionConfig
 from sumpool.core.attention.blockwise import BlockwiseAttentionConfig
+from sumpool.core.attention.longformer import LongformerAttentionConfig
 from sumpool.core.attention.lsh import LshAttentionConfig
 from sumpool.core.attention.performer import PerformerAttentionConfig
 from sumpool.core.attention.permuted_blocks import PermutedBlocksAttentionConfig
@@ -101,15 +102,30 @@ def _sliding_window(settings: AttentionConfig, length: int, dim: int, heads: int
     if settings.dilation > 1:
         part = _sliding_window(settings.model_copy(update={"dilation": 1}), -(-length // settings.dilation), dim, heads)
         return sum([part] * settings.dilation, start=Counter())
-    reach = settings.window // 2
-    whole = length <= 3 * reach
-    chunk, seen = (length, length) if whole else (reach, 3 * reach)
-    filled = -(-length // chunk) * chunk
-    maps, products = linear(length, dim, 4 * dim), attend(filled, seen + settings.global_first, dim)
+    cost = _band(settings.window // 2, int(settings.global_first), length, dim, heads)
     if settings.global_first:
-        maps += linear(1, dim, dim)
-        products += 2 * linear(1, dim, dim) + attend(heads, length, dim)
-    return cost_of(maps, products, 2 * length * dim, heads * filled * seen, 3 * length * dim)
+        products = 2 * linear(1, dim, dim) + attend(heads, length, dim)
+        cost += Counter(maps=linear(1, dim, dim), products=products)
+    return cost
+
+
+def _longformer(settings: AttentionConfig, length: int, dim: int, heads: int) -> Cost:
+    """The window sees the global tokens besides, and these see the document."""
+    assert isinstance(settings, LongformerAttentionConfig)
+    first = min(settings.global_tokens, length)
+    cost = _band(settings.window // 2, first, length, dim, heads)
+    cost += Counter(products=attend(first, length, dim), weights=heads * first * length)
+    if settings.separate and first:
+        cost += Counter(maps=linear(first, dim, dim) + linear(length, dim, 2 * dim), keys_values=2 * length * dim)
+    return cost
+
+
+def _band(reach: int, first: int, length: int, dim: int, heads: int) -> Cost:
+    """Chunks of `reach` tokens see themselves, their neighbours and the first tokens; chunks are filled up."""
+    chunk, seen = (length, length) if length <= 3 * reach else (reach, 3 * reach)
+    filled = -(-length // chunk) * chunk
+    maps, products = linear(length, dim, 4 * dim), attend(filled, seen + first, dim)
+    return cost_of(maps, products, 2 * length * dim, heads * filled * (seen + first), 3 * length * dim)
 
 
 def _efficient(_: AttentionConfig, length: int, dim: int, heads: int) -> Cost:
@@ -173,6 +189,7 @@ _SELF_ATTENTION: Mapping[str, Callable[[AttentionConfig, int, int, int], Cost]] 
     "vanilla": _vanilla,
     "blockwise": _blockwise,
     "sliding_window": _sliding_window,
+    "longformer": _longformer,
     "permuted_blocks": _permuted_blocks,
     "bigbird": _bigbird,
     "sparse": _sparse,

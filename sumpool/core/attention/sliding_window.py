@@ -13,24 +13,19 @@ the same projections as all other tokens.
 """
 
 import math
-from functools import partial
 from typing import Literal, Self, final
 
 import torch
 from pydantic import Field, model_validator
 from torch import Tensor, nn
 from torch.nn import functional as F
-from torch.utils.checkpoint import checkpoint
 
-from sumpool.core.attention._base import Attention, AttentionConfig, full_mask
-from sumpool.core.nn.layers import merge_heads, split_heads
+from sumpool.core.attention._band import BandAttention
+from sumpool.core.attention._base import AttentionConfig, full_mask
 from sumpool.core.nn.numerics import at_least_float32
 from sumpool.core.nn.positions import PositionsKind
 from sumpool.core.nn.quantization import UnquantizedLinear
-from sumpool.core.nn.windows import Windows, without_first
-
-_MAX_WEIGHTS = 2**24
-"""Attention weights materialised at a time, over windows, heads, queries and keys: 64 MB in float32."""
+from sumpool.core.nn.windows import without_first
 
 
 @final
@@ -63,12 +58,11 @@ class SlidingWindowAttentionConfig(AttentionConfig):
 
 
 @final
-class SlidingWindowAttention(Attention):
+class SlidingWindowAttention(BandAttention):
     """Self-attention within a window, optionally with a global first token."""
 
     def __init__(self, dim: int, heads: int, config: SlidingWindowAttentionConfig) -> None:
-        super().__init__(dim, heads, config.positions)
-        self.reach = config.window // 2
+        super().__init__(dim, heads, config.window // 2, config.positions, int(config.global_first))
         self.dilation = config.dilation
         self.first = FirstToken(dim, heads) if config.global_first else None
 
@@ -101,50 +95,20 @@ class SlidingWindowAttention(Attention):
         return merged[:, :length]
 
     def _mix(self, states: Tensor, mask: Tensor, positions: Tensor) -> Tensor:
-        windows = Windows(mask, self.reach, first=self.first is not None)
-        query, key, value = self._project_windows(states, positions, windows)
-        visible = windows.visible[:, None]  # (windows, 1, chunk, keys)
-        bias = self.positions.bias(windows.windows(positions), windows.query_slice)
-        if bias is not None:
-            visible = bias.to(query.dtype).masked_fill(~visible, -math.inf)
-        mixed = windows.join(merge_heads(F.scaled_dot_product_attention(query, key, value, attn_mask=visible)))
+        mixed = self._attend_in_windows(*self._project(states, positions), mask, positions)
         if self.first:
             mixed = torch.cat([self.first(states, mask)[:, None].to(mixed.dtype), mixed[:, 1:]], dim=1)
         out: Tensor = self.out(mixed)
         return out
 
     def _received(self, states: Tensor, mask: Tensor, positions: Tensor, include_self: bool) -> Tensor:
-        windows = Windows(mask, self.reach, first=self.first is not None)
-        query, key, _ = self._project_windows(states, positions, windows)
-        real = windows.chunks(without_first(mask) if self.first else mask)
-        counted = real[..., None] & (windows.is_self.logical_not() | include_self)  # (windows, chunk, keys)
-        step = max(1, _MAX_WEIGHTS // (self.heads * windows.is_self.numel()))
-        parts = (query, key, windows.windows(positions), windows.visible, counted)
-        receive = partial(checkpoint, self._receive, windows.query_slice, use_reentrant=False, preserve_rng_state=False)
-        sums = torch.cat([receive(*part) for part in zip(*(part.split(step) for part in parts), strict=True)])
-        received = windows.sum_windows(sums)
+        query, key, _ = self._project(states, positions)
+        others = without_first(mask, self.first_tokens)
+        received, _ = self._received_in_windows(query, key, mask, positions, others, include_self)
         if self.first:
             from_first = self.first.weights(states, mask).sum(1)  # (batch, length)
-            received = received + (from_first if include_self else from_first * without_first(mask))
+            received = received + (from_first if include_self else from_first * others)
         return received / self.heads
-
-    def _project_windows(self, states: Tensor, positions: Tensor, windows: Windows) -> tuple[Tensor, Tensor, Tensor]:
-        """Queries (windows, heads, chunk, head_dim), keys and values (windows, heads, keys, head_dim)."""
-        query, key, value = (merge_heads(part) for part in self._project(states, positions))
-        parts = (windows.chunks(query), windows.windows(key), windows.windows(value))
-        query, key, value = (split_heads(part, self.heads) for part in parts)
-        return query, key, value
-
-    def _receive(
-        self, queries: slice, query: Tensor, key: Tensor, positions: Tensor, visible: Tensor, counted: Tensor
-    ) -> Tensor:
-        """Attention received by each key of a window, summed over queries and heads: (windows, keys)."""
-        scores = at_least_float32(query / math.sqrt(query.size(-1)) @ key.transpose(2, 3))
-        bias = self.positions.bias(positions, queries)
-        if bias is not None:
-            scores = scores + bias
-        weights = scores.masked_fill(~visible[:, None], -math.inf).softmax(-1)  # (windows, heads, chunk, keys)
-        return weights.masked_fill(~counted[:, None], 0.0).sum((1, 2))
 
 
 @final

@@ -57,6 +57,23 @@ def attend(query: Tensor, key: Tensor, value: Tensor, mask: Tensor | None, bias:
     return mixed.masked_fill(~mask.any(1)[:, None, None, None], 0.0)  # the softmax over nothing is NaN
 
 
+def attention_weights(query: Tensor, key: Tensor, mask: Tensor) -> Tensor:
+    """Weights of scaled dot-product attention, for few queries or keys.
+
+    Args:
+        query: (batch, heads, target, head_dim).
+        key: (batch, heads, length, head_dim), finite everywhere.
+        mask: (batch, length), True at visible keys.
+
+    Returns:
+        (batch, heads, target, length), at least float32; 0 at hidden keys.
+    """
+    scores = at_least_float32(query / math.sqrt(query.size(-1)) @ key.mT)
+    hidden = ~mask[:, None, None]
+    # The lowest finite value, not -inf: a document of padding only would produce NaN in the softmax.
+    return scores.masked_fill(hidden, torch.finfo(scores.dtype).min).softmax(-1).masked_fill(hidden, 0.0)
+
+
 def precompute_mask(mask: Tensor, value: Tensor) -> tuple[Tensor, Tensor]:
     """Precompute the mask of `attend` for keys and values of many calls.
 

@@ -16,18 +16,18 @@ class Windows:
     follows the real tokens of a batch. In batches no longer than a chunk with its neighbours, a document is one window.
     """
 
-    def __init__(self, mask: Tensor, reach: int, first: bool = False) -> None:
+    def __init__(self, mask: Tensor, reach: int, first: int = 0) -> None:
         """Cut documents into chunks.
 
         Args:
             mask: (batch, length), True at real tokens.
             reach: Tokens visible on either side of a token.
-            first: Whether the first token is visible to all; it is then prepended to each window and masked at its
-                position.
+            first: Number of first tokens that are visible to all; they are prepended to each window, and masked at
+                their positions.
         """
         self.mask = mask
         self.reach = reach
-        self.first = first
+        self.first = min(first, mask.size(1))
         length = mask.size(1)
         self.chunk, self.margin = (reach, reach) if length > 3 * reach else (length, 0)
         self.rest = -length % self.chunk
@@ -53,8 +53,9 @@ class Windows:
         near = (indices[self.margin : self.margin + self.chunk, None] - indices).abs() <= self.reach
         real = self.windows(self.mask)
         if self.first:
-            near = F.pad(near, (1, 0), value=True)
-            real = torch.cat([real[:, :1], self.windows(without_first(self.mask))[:, 1:]], dim=1)
+            near = F.pad(near, (self.first, 0), value=True)
+            others = self.windows(without_first(self.mask, self.first))
+            real = torch.cat([real[:, : self.first], others[:, self.first :]], dim=1)
         return near & real[:, None] | self.is_self
 
     def chunks(self, values: Tensor) -> Tensor:
@@ -67,7 +68,7 @@ class Windows:
         gathered = padded.unfold(1, self.chunk + 2 * self.margin, self.chunk)
         gathered = gathered.movedim(-1, 2)  # (batch, chunks, keys, ...)
         if self.first:
-            first = values[:, None, :1].expand(-1, gathered.size(1), *values[:, :1].shape[1:])
+            first = values[:, None, : self.first].expand(-1, gathered.size(1), *values[:, : self.first].shape[1:])
             gathered = torch.cat([first, gathered], dim=2)
         return self._drop_empty(gathered.flatten(0, 1))
 
@@ -78,14 +79,15 @@ class Windows:
     def sum_windows(self, values: Tensor) -> Tensor:
         """Sum values (windows, keys) of each token over all windows that contain it: (batch, length)."""
         values = self._restore_empty(values)  # (batch, chunks, keys)
-        parts: Tensor = values[..., int(self.first) :].unflatten(2, (-1, self.chunk))
+        parts: Tensor = values[..., self.first :].unflatten(2, (-1, self.chunk))
         neighbours = parts.size(2) // 2  # parts: (batch, chunks, 2 * neighbours + 1, chunk)
         total = parts.new_zeros(parts.size(0), parts.size(1) + 2 * neighbours, self.chunk)
         for offset, part in enumerate(parts.unbind(2)):
             total = total + F.pad(part, (0, 0, offset, 2 * neighbours - offset))
         summed = total[:, neighbours : neighbours + parts.size(1)].flatten(1)[:, : self.mask.size(1)]
         if self.first:
-            summed = torch.cat([values[..., :1].sum(1), summed[:, 1:]], dim=1)  # masked at its position
+            first = values[..., : self.first].sum(1)
+            summed = torch.cat([first, summed[:, self.first :]], dim=1)  # masked at their positions
         return summed
 
     def _chunks(self, values: Tensor) -> Tensor:
@@ -105,9 +107,9 @@ class Windows:
         return by_document
 
 
-def without_first(mask: Tensor) -> Tensor:
-    """Mask the first token of (batch, length)."""
-    return F.pad(mask[:, 1:], (1, 0))
+def without_first(mask: Tensor, first: int) -> Tensor:
+    """Mask the first tokens of (batch, length)."""
+    return mask & (torch.arange(mask.size(1), device=mask.device) >= first)
 
 
 def _pad(values: Tensor, left: int, right: int) -> Tensor:

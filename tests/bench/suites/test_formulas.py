@@ -9,8 +9,10 @@ from sumpool.bench.suites import attention_formulas, formulas
 from sumpool.bench.suites.attention_formulas import self_attention
 from sumpool.bench.suites.complexity import count_complexity, systems
 from sumpool.bench.suites.formulas import cross_attention, pooling
+from sumpool.core.attention._base import AttentionConfig
 from sumpool.core.attention.blockwise import BlockwiseAttentionConfig
 from sumpool.core.attention.efficient import EfficientAttentionConfig
+from sumpool.core.attention.longformer import LongformerAttentionConfig
 from sumpool.core.attention.sliding_window import SlidingWindowAttentionConfig
 from sumpool.core.attention.vanilla import VanillaAttentionConfig
 from sumpool.core.cross_attention._base import CrossAttentionConfig
@@ -77,10 +79,15 @@ def test_what_is_held() -> None:
 @pytest.mark.parametrize("length", [12, 13, 187])
 @pytest.mark.parametrize(
     "config",
-    [SlidingWindowAttentionConfig(window=8, global_first=True), SlidingWindowAttentionConfig(window=8, dilation=3)],
-    ids=["first token", "dilation"],
+    [
+        SlidingWindowAttentionConfig(window=8, global_first=True),
+        SlidingWindowAttentionConfig(window=8, dilation=3),
+        LongformerAttentionConfig(window=8, global_tokens=5),
+        LongformerAttentionConfig(window=8, global_tokens=20, separate=True),
+    ],
+    ids=["first token", "dilation", "global tokens", "separate projections"],
 )
-def test_windows_are_counted(config: SlidingWindowAttentionConfig, length: int) -> None:
+def test_settings_are_counted(config: AttentionConfig, length: int) -> None:
     attention, places = config.build(32, 4), torch.arange(length)[None]
     with torch.inference_mode():
         counted = count_modules(lambda: attention(torch.randn(1, length, 32), places >= 0, places))[ALL]

@@ -9,7 +9,7 @@ from torch import Tensor
 from transformers import LEDConfig
 from transformers.models.led.modeling_led import LEDEncoderAttention
 
-from sumpool.core.attention import sliding_window
+from sumpool.core.attention import _band, sliding_window
 from sumpool.core.attention.sliding_window import SlidingWindowAttention, SlidingWindowAttentionConfig
 from sumpool.core.attention.vanilla import VanillaAttention
 from sumpool.core.tokens import Tokens
@@ -186,7 +186,7 @@ def test_attention_received_in_several_steps(
     attention, tokens = build(4, positions="relative"), make_tokens(50, 12)
     args = (tokens.states, tokens.mask, tokens.positions)
     expected = attention.attention_received(*args, include_self=True)
-    monkeypatch.setattr(sliding_window, "_MAX_WEIGHTS", 4 * 2 * 6 * 3)  # three windows
+    monkeypatch.setattr(_band, "MAX_WEIGHTS", 4 * 2 * 6 * 3)  # three windows
     torch.testing.assert_close(attention.attention_received(*args, include_self=True), expected)
 
 
