@@ -8,6 +8,7 @@ from pydantic import Field, model_validator
 from sumpool.data.sources._base import SourceConfig
 from sumpool.errors import RecipeError
 from sumpool.settings import OneOf, Settings
+from sumpool.text.tokenizer import Units
 
 
 class GapSentencesConfig(Settings):
@@ -46,6 +47,9 @@ class DataConfig(Settings):
     tokenizer: Path | None = None
     """Run folder or imported model whose tokenizer is used; by default a tokenizer is trained on the training split.
     The sentence splitter is always trained."""
+    units: Units | None = None
+    """Divide texts into units instead of the tokens of a trained vocabulary: bytes, characters, words between white
+    space, or pixels, numbers from 0 to 255. `vocabulary` limits the characters and the words."""
     vocabulary: Annotated[int, Field(ge=300, le=256000)] | None = None
     """Vocabulary size, including 256 byte tokens; by default 8000, or the size of `tokenizer`."""
     phrases: int = Field(0, ge=0, le=1_000_000)
@@ -67,6 +71,9 @@ class DataConfig(Settings):
             raise ValueError(f"prepared must be a folder of its own, such as prepared/news, got {self.prepared}")
         if self.vocabulary is None and self.tokenizer is None:
             raise ValueError("vocabulary must be the size of the vocabulary to train, got null; the default is 8000")
+        if self.units and (self.tokenizer or self.phrases):
+            other = "tokenizer" if self.tokenizer else "phrases"
+            raise ValueError(f"units and {other} must not both be set, got both; units have a vocabulary of their own")
         if self.shuffled and self.gap_sentences:
             raise ValueError("shuffled and gap_sentences must not both be set, got both; a run learns one task")
         if self.vocabulary and 0 < self.phrases <= self.vocabulary:

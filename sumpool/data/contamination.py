@@ -48,8 +48,8 @@ def find_ngrams(sampled: np.ndarray, words: Sequence[str]) -> np.ndarray:
 
 def documents_in_training(folder: Path, split: Split) -> list[str]:
     """Return the ids of the documents of a prepared split whose text a training document has too."""
-    training = {text_digest(example.document) for example in Texts.open(folder, "train")}
-    return [example.id for example in Texts.open(folder, split) if text_digest(example.document) in training]
+    training = {text_digest(example.text) for example in Texts.open(folder, "train")}
+    return [example.id for example in Texts.open(folder, split) if text_digest(example.text) in training]
 
 
 def hash_ngrams(words: Sequence[str]) -> np.ndarray:

@@ -42,7 +42,7 @@ def document_stats(example: Example, document: list[str], document_tokens: int, 
     """Compute the statistics of a document, given its words without case and punctuation."""
     shared = overlap(document, words(example.summary))
     return DocumentStats(
-        document_words=len(example.document.split()),
+        document_words=len(example.text.split()),
         summary_words=len(example.summary.split()),
         document_tokens=document_tokens,
         summary_tokens=summary_tokens,
@@ -50,7 +50,7 @@ def document_stats(example: Example, document: list[str], document_tokens: int, 
         density=shared.density,
         leak=shared.leak,
         novel=tuple(shared.novel_ngrams(size) for size in NGRAMS),
-        digest=text_digest(example.document),
+        digest=text_digest(example.text),
     )
 
 

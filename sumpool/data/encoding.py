@@ -9,12 +9,14 @@ import numpy as np
 from sumpool.data.batches import Item
 from sumpool.data.contamination import find_ngrams
 from sumpool.data.document_stats import DocumentStats, document_stats
+from sumpool.data.labelled_batches import join_pair
+from sumpool.data.labels import LABELS, Labels
 from sumpool.data.sources._base import SPLITS, Example, Split
 from sumpool.data.texts import Texts
 from sumpool.text.fragments import words
 from sumpool.text.load import load_tokenizer
 from sumpool.text.sentences import SentenceSplitter
-from sumpool.text.tokenizer import encode_document
+from sumpool.text.tokenizer import Tokenizer, encode_document, id_dtype
 
 SENTENCES = "sentences.json"
 PHRASES = "phrases.model"
@@ -57,6 +59,7 @@ class DocumentEncoder:
     def __init__(self, folder: Path, sampled_ngrams: Mapping[Split, np.ndarray]) -> None:
         self._tokenizer = load_tokenizer(folder)
         self._splitter = SentenceSplitter.load(folder / SENTENCES)
+        self._labels = Labels.load(folder) if (folder / LABELS).is_file() else None
         self._texts = {split: Texts.open(folder, split) for split in SPLITS}
         self._sampled_ngrams = sampled_ngrams
 
@@ -66,16 +69,31 @@ class DocumentEncoder:
         return [self._encode(example) for example in examples]
 
     def _encode(self, example: Example) -> EncodedExample:
-        document = encode_document(example.document, self._tokenizer, self._splitter)
-        prefix = self._tokenizer.special_tokens.prefix
-        summary = [*prefix, *self._tokenizer.encode(example.summary)]  # EOS is added to batches
-        target = np.array(summary, document.ids.dtype)
-        item = Item(example.id, document.ids, document.sentences, target)
-        document_words = words(example.document)
-        stats = document_stats(example, document_words, len(document.ids), len(target))
+        target = self._target(example)
+        item = encode_item(example.id, example.document, self._tokenizer, self._splitter, target)
+        if example.second:
+            second = encode_item(example.id, example.second, self._tokenizer, self._splitter, target)
+            item = join_pair(item, second, self._tokenizer.special_tokens.pad)
+        document_words = words(example.text)
+        stats = document_stats(example, document_words, len(item.ids), len(target))
         sampled_ngrams = self._sampled_ngrams if example.split == "train" else {}
         shared = {split: find_ngrams(sampled, document_words) for split, sampled in sampled_ngrams.items()}
         return EncodedExample(item, stats, shared)
+
+    def _target(self, example: Example) -> np.ndarray:
+        """Return the class of the label, or the ids of the summary, to which batches add EOS."""
+        if self._labels:
+            return np.array([self._labels.index(example.summary, example.id)])
+        prefix = self._tokenizer.special_tokens.prefix
+        return np.array([*prefix, *self._tokenizer.encode(example.summary)], id_dtype(self._tokenizer.vocab_size))
+
+
+def encode_item(
+    name: str, text: str, tokenizer: Tokenizer, splitter: SentenceSplitter, target: np.ndarray | None = None
+) -> Item:
+    """Encode a document with its target, if it has one."""
+    document = encode_document(text, tokenizer, splitter)
+    return Item(name, document.ids, document.sentences, target)
 
 
 def spans(texts: Texts, split: Split) -> Iterator[Span]:

@@ -30,7 +30,7 @@ def fingerprint(config: DataConfig, *, times: bool = True) -> str:
         **({"tokenizer": _digest(config.tokenizer)} if config.tokenizer else {"vocabulary": config.vocabulary}),
         **({"phrases": config.phrases} if config.phrases else {}),  # absent, so that older fingerprints stay valid
         **({"revision": source.revision()} if source.revision() else {}),
-        **config.model_dump(mode="json", include={"shuffled", "gap_sentences"}, exclude_none=True),
+        **config.model_dump(mode="json", include={"shuffled", "gap_sentences", "units"}, exclude_none=True),
         "files": [_file_state(path)[: 3 if times else 2] for path in source.files()],
     }
     return hashlib.sha256(json.dumps(about, sort_keys=True).encode()).hexdigest()

@@ -57,7 +57,7 @@ def ingest(
             row = _validated(row, digests)
             if isinstance(row, Example):
                 writers[row.split].add(row)
-                invisible += sum(remove_invisible(text, layout=True)[1] for text in (row.document, row.summary))
+                invisible += sum(remove_invisible(text, layout=True)[1] for text in (row.text, row.summary))
             elif skip_bad_rows:
                 rejects.write(json.dumps({"where": row.where, "reason": row.reason}) + "\n")
                 rejected += 1
@@ -80,7 +80,7 @@ def _validated(row: Example | Reject, digests: set[int]) -> Example | Reject:
     where = f"document {row.id!r}"
     try:
         digest = text_digest(row.id)
-        (row.document + row.summary).encode()
+        (row.text + row.summary).encode()
     except UnicodeEncodeError as error:
         return Reject(where, f"text must be valid Unicode, got an unpaired surrogate at {error.start}")
     if digest in digests:

@@ -3,6 +3,8 @@
 Files of a prepared folder:
 
     tokenizer.model, sentences.json   trained on the training split, or copied from data.tokenizer (the tokenizer)
+    units.json                        vocabulary of data.units, instead of a tokenizer
+    labels.json                       labels of the training split, if documents have labels instead of summaries
     phrases.model                     trained on the training split if data.phrases is set
     <split>/texts.jsonl, texts.bin    texts of documents and summaries, see `sumpool.data.texts`
     <split>/*.bin, shard.json         their token ids, see `sumpool.data.shards`
@@ -13,7 +15,6 @@ Files of a prepared folder:
 Prepared data depends on the `data` section only, not on a seed, and is shared by runs with different seeds.
 """
 
-import shutil
 from collections import Counter
 from collections.abc import Iterator, Mapping
 from contextlib import closing
@@ -26,14 +27,16 @@ import numpy as np
 from sumpool.data import contamination
 from sumpool.data.config import DataConfig
 from sumpool.data.document_stats import DocumentStats, summarize_split
-from sumpool.data.encoding import PHRASES, SENTENCES, DocumentEncoder, spans
+from sumpool.data.encoding import DocumentEncoder, spans
 from sumpool.data.fingerprint import fingerprint, origin, read_origin, write_manifest
 from sumpool.data.ingest import Ingested, ingest
+from sumpool.data.labels import Labels
 from sumpool.data.pretraining_tasks import read_rows
 from sumpool.data.processes import caller, ordered_map
 from sumpool.data.report import DataReport, SplitReport
-from sumpool.data.shards import Shard, ShardWriter
+from sumpool.data.shards import ShardWriter
 from sumpool.data.sources._base import SPLITS, Split
+from sumpool.data.text_models import train_phrases, train_text_models
 from sumpool.data.texts import Texts
 from sumpool.data.verified_data import verify_prepared
 from sumpool.errors import DataError, RecipeError
@@ -43,10 +46,7 @@ from sumpool.io.replaceable import require_replaceable
 from sumpool.progress import Check, Progress, Report
 from sumpool.text.fragments import words
 from sumpool.text.language import detect_language
-from sumpool.text.load import load_tokenizer, tokenizer_files
-from sumpool.text.phrases import Phrases
-from sumpool.text.sentencepiece_tokenizer import SENTENCEPIECE_MODEL, SentencePieceTokenizer
-from sumpool.text.sentences import SentenceSplitter
+from sumpool.text.load import load_tokenizer
 
 OTHER_FOLDER = "move it away, or set data.prepared to another folder"
 """Advice about a folder with other content."""
@@ -55,8 +55,6 @@ _SMALL_BYTES = 1 << 19
 """Text that one process prepares in about the time that worker processes take to start."""
 _LANGUAGE_DOCUMENTS = 200
 """Training documents whose language is detected."""
-_TRAINING_THREADS = 2
-"""Threads that train the tokenizer; a constant because the model file depends on it, but must not on data.workers."""
 
 
 def prepare(config: DataConfig, folder: Path, *, skip_bad_rows: bool, report: Report, check: Check) -> DataReport:
@@ -111,12 +109,16 @@ def _encode_all(config: DataConfig, folder: Path, ingested: Ingested, report: Re
     """Train tokenizer and sentence splitter on the texts in a folder, and write the shards."""
     texts = {split: Texts.open(folder, split) for split in SPLITS}
     workers = config.workers if sum(int(texts[split].sizes().sum()) for split in SPLITS) > _SMALL_BYTES else 0
-    _train(folder, config, min(workers, 2), report, check)
+    labels = Labels(())
+    if config.require_source().labelled_documents:
+        labels = Labels.collect(example.summary for example in texts["train"])
+        labels.save(folder)
+    train_text_models(config, folder, min(workers, 2), report, check)
     vocabulary = load_tokenizer(folder).vocab_size
-    splits = _write_shards(folder, texts, vocabulary, workers, report, check)
+    splits = _write_shards(folder, texts, max(vocabulary, len(labels)), workers, report, check)
     if config.phrases:
         report(Progress("prepare: phrases"))
-        tasks = [partial(_train_phrases, folder, config.phrases)]
+        tasks = [partial(train_phrases, folder, config.phrases)]
         for _ in ordered_map(caller, tasks, min(workers, 1), check):
             report(Progress("prepare: phrases"))
     notes = (*config.require_source().notes(), *_notes(config, vocabulary, ingested))
@@ -124,48 +126,26 @@ def _encode_all(config: DataConfig, folder: Path, ingested: Ingested, report: Re
         report(Progress("prepare", note=note))
     read, language = ingested.kept + ingested.rejected, _main_language(texts["train"])
     fields = config.require_source().field_names()
-    removed = ingested.invisible
-    return DataReport(read, ingested.kept, ingested.rejected, vocabulary, splits, notes, language, fields, removed)
+    counts = {split: Counter(example.summary for example in texts[split]) for split in SPLITS} if labels.names else {}
+    of_labels = {name: {split: counts[split][name] for split in SPLITS} for name in labels.names}
+    return DataReport(
+        read=read,
+        kept=ingested.kept,
+        rejected=ingested.rejected,
+        vocabulary=vocabulary,
+        splits=splits,
+        notes=notes,
+        language=language,
+        fields=fields,
+        invisible=ingested.invisible,
+        labels=of_labels,
+    )
 
 
 def _main_language(texts: Texts) -> str:
     """Return the language of most of the first training documents; UNDETECTED if most of them have none."""
     counts = Counter(detect_language(example.document) for example in islice(texts, _LANGUAGE_DOCUMENTS))
     return counts.most_common(1)[0][0]
-
-
-def _train(folder: Path, config: DataConfig, processes: int, report: Report, check: Check) -> None:
-    """Train the tokenizer, or copy `data.tokenizer`, and the sentence splitter, in parallel."""
-    report(Progress("prepare: vocabulary"))
-    tasks = [partial(_train_sentences, folder)]
-    if config.tokenizer:
-        for path in tokenizer_files(config.tokenizer):
-            shutil.copyfile(path, folder / path.name)
-    else:
-        assert config.vocabulary, "vocabulary is set if tokenizer is not"
-        tasks.insert(0, partial(_train_vocabulary, folder, config.vocabulary))
-    for _ in ordered_map(caller, tasks, processes, check):
-        report(Progress("prepare: vocabulary"))
-
-
-def _train_vocabulary(folder: Path, vocabulary: int) -> None:
-    SentencePieceTokenizer.train(_training_texts(folder), folder / SENTENCEPIECE_MODEL, vocabulary, _TRAINING_THREADS)
-
-
-def _train_sentences(folder: Path) -> None:
-    SentenceSplitter.train(_training_texts(folder), folder / SENTENCES)
-
-
-def _train_phrases(folder: Path, phrases: int) -> None:
-    shard = Shard.open(folder, "train")
-    items = (shard[number] for number in range(len(shard)))
-    Phrases.train(((item.ids, item.sentences) for item in items), folder / PHRASES, phrases, _TRAINING_THREADS)
-
-
-def _training_texts(folder: Path) -> Iterator[str]:
-    for example in Texts.open(folder, "train"):
-        yield example.document
-        yield example.summary
 
 
 def _write_shards(
@@ -202,11 +182,11 @@ def _write_shards(
 def _sample_documents(texts: Texts) -> Iterator[list[str]]:
     step = max(1, -(-len(texts) // contamination.MAX_DOCUMENTS))
     for number in range(0, len(texts), step):
-        yield words(texts[number].document)
+        yield words(texts[number].text)
 
 
 def _notes(config: DataConfig, vocabulary: int, ingested: Ingested) -> Iterator[str]:
-    if config.vocabulary and vocabulary < config.vocabulary:
+    if config.vocabulary and vocabulary < config.vocabulary and not config.units:
         yield (
             f"the vocabulary has {vocabulary:,} tokens instead of data.vocabulary = {config.vocabulary:,}: "
             "the training documents yield no more"

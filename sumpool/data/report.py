@@ -1,7 +1,7 @@
 """Data report: statistics of prepared data, as a table and as JSON."""
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 
 import numpy as np
@@ -17,6 +17,9 @@ REPORT_FILE = "report.json"
 LONG_DOCUMENT_TOKENS = 8192
 LOW_LEAK = 0.2
 """Maximum fraction of 8-grams that a low-leak summary shares with its document."""
+
+_SHOWN_LABELS = 30
+"""Labels of the table."""
 
 _Row = tuple[str, Callable[["SplitReport"], str]]
 
@@ -97,6 +100,7 @@ class DataReport:
             fields and in reports of older versions.
         invisible: Invisible characters that were removed from documents and summaries; page and line marks do not
             count.
+        labels: Documents of each label in each split; empty where documents have summaries.
     """
 
     read: int
@@ -108,10 +112,12 @@ class DataReport:
     language: str = ENGLISH
     fields: Fields | None = None
     invisible: int = 0
+    labels: Mapping[str, Mapping[Split, int]] = field(default_factory=dict)
 
     def save(self, folder: Path) -> None:
         """Write the report to a prepared folder."""
-        (folder / REPORT_FILE).write_bytes(_ADAPTER.dump_json(self, indent=1) + b"\n")
+        absent = None if self.labels else {"labels"}
+        (folder / REPORT_FILE).write_bytes(_ADAPTER.dump_json(self, indent=1, exclude=absent) + b"\n")
 
     @classmethod
     def load(cls, folder: Path) -> "DataReport":
@@ -133,7 +139,12 @@ class DataReport:
         """Return the report as a table: a heading, then a label and the value of each split per row."""
         splits = [self.splits[split] for split in SPLITS]
         heading = ("", *SPLITS)
-        return [heading, *((label, *map(show, splits)) for label, show in _ROWS)]
+        shown = (*_DOCUMENT_ROWS, *(() if self.labels else _SUMMARY_ROWS), *_OVERLAP_ROWS)
+        rows = [heading, *((label, *map(show, splits)) for label, show in shown)]
+        for name, counts in list(self.labels.items())[:_SHOWN_LABELS]:
+            rows.append((f"label {name}", *(f"{counts[split]:,}" for split in SPLITS)))
+        more = len(self.labels) - _SHOWN_LABELS
+        return [*rows, (f"and {more:,} more labels", "", "", "")] if more > 0 else rows
 
 
 def remembered_fields(folder: Path) -> Fields | None:
@@ -166,11 +177,13 @@ def _length_rows(label: str, length: Callable[[SplitReport], LengthStats]) -> tu
     )
 
 
-_ROWS: tuple[_Row, ...] = (
+_DOCUMENT_ROWS: tuple[_Row, ...] = (
     ("documents", lambda split: f"{split.documents:,}"),
     *_length_rows("words per document", lambda split: split.document_words),
     *_length_rows("tokens per document", lambda split: split.document_tokens),
     (f"documents > {LONG_DOCUMENT_TOKENS:,} tokens", lambda split: _percent(split.long_documents)),
+)
+_SUMMARY_ROWS: tuple[_Row, ...] = (
     *_length_rows("words per summary", lambda split: split.summary_words),
     *_length_rows("tokens per summary", lambda split: split.summary_tokens),
     ("compression ratio", lambda split: f"{split.compression:,.1f}"),
@@ -179,6 +192,8 @@ _ROWS: tuple[_Row, ...] = (
     ("novel 1/2/3/4-grams", lambda split: _percentages(split.novel_ngrams)),
     ("summary 8-grams in document", lambda split: _percent(split.leak)),
     (f"  documents with < {LOW_LEAK:.0%}", lambda split: _percent(split.low_leak)),
+)
+_OVERLAP_ROWS: tuple[_Row, ...] = (
     ("duplicate documents", lambda split: f"{split.duplicates:,}"),
     ("documents also in training", lambda split: f"{split.in_training:,}"),
     ("13-grams also in training", lambda split: _percent(split.runs_in_training)),

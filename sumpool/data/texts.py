@@ -42,6 +42,8 @@ class TextsWriter(ExitStack):
             OSError: If the disk is full or fails.
         """
         row = {"id": example.id, "document": example.document, "summary": example.summary}
+        if example.second:
+            row["second"] = example.second
         self._end += self._lines.write(json.dumps(row, ensure_ascii=False).encode() + b"\n")
         self._ends.write(np.array(self._end, OFFSET).tobytes())
         self.documents += 1
@@ -99,8 +101,9 @@ class Texts:
         """Parse a line; raise a DataError for one that `TextsWriter` did not write."""
         try:
             match parse_json(line, len(line)):
-                case {"id": str(name), "document": str(document), "summary": str(summary)}:
-                    return Example(name, document, summary, self._split)
+                case {"id": str(name), "document": str(document), "summary": str(summary), **rest}:
+                    second = rest.get("second", "")
+                    return Example(name, document, summary, self._split, second if isinstance(second, str) else "")
             problem = "another line"
         except ValueError as error:
             problem = str(error)

@@ -4,10 +4,14 @@ from importlib import import_module
 from pathlib import Path
 
 from sumpool.text.sentencepiece_tokenizer import SENTENCEPIECE_MODEL, SentencePieceTokenizer
-from sumpool.text.tokenizer import TOKENIZER_JSON, VOCABULARY_JSON, Tokenizer
+from sumpool.text.tokenizer import TOKENIZER_JSON, UNITS_JSON, VOCABULARY_JSON, Tokenizer
 
-TOKENIZER_FILES = (SENTENCEPIECE_MODEL, TOKENIZER_JSON, VOCABULARY_JSON)
+TOKENIZER_FILES = (SENTENCEPIECE_MODEL, TOKENIZER_JSON, VOCABULARY_JSON, UNITS_JSON)
 """Names of all files of tokenizers."""
+_OTHERS = {
+    TOKENIZER_JSON: ("sumpool.text.hf_bpe", "ByteLevelBpeTokenizer"),
+    UNITS_JSON: ("sumpool.text.units", "UnitTokenizer"),
+}
 
 
 def load_tokenizer(folder: Path) -> Tokenizer:
@@ -17,17 +21,21 @@ def load_tokenizer(folder: Path) -> Tokenizer:
         DataError: If there is none, it is damaged, or the library that reads it is not installed.
     """
     path, *_ = tokenizer_files(folder)
-    if path.name != TOKENIZER_JSON:
+    if path.name == SENTENCEPIECE_MODEL:
         return SentencePieceTokenizer.load(path)
-    # Imported by name, as only imported models need it.
-    imported: Tokenizer = import_module("sumpool.text.hf_bpe").ByteLevelBpeTokenizer.load(folder)
-    return imported
+    # Imported by name, as few models need them.
+    module, name = _OTHERS[path.name]
+    tokenizer: Tokenizer = getattr(import_module(module), name).load(folder)
+    return tokenizer
 
 
 def tokenizer_files(folder: Path) -> tuple[Path, ...]:
     """Return the paths of the tokenizer's files in a folder; of a learnt one's where there is none."""
     taken_over = folder / TOKENIZER_JSON
-    return (taken_over, folder / VOCABULARY_JSON) if taken_over.is_file() else (folder / SENTENCEPIECE_MODEL,)
+    if taken_over.is_file():
+        return (taken_over, folder / VOCABULARY_JSON)
+    units = folder / UNITS_JSON
+    return (units,) if units.is_file() else (folder / SENTENCEPIECE_MODEL,)
 
 
 def same_tokenizer(folder: Path, other: Path) -> bool:

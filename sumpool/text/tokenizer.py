@@ -7,6 +7,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import chain
+from typing import Literal
 
 import numpy as np
 import numpy.typing as npt
@@ -16,6 +17,10 @@ from sumpool.text.sentences import SentenceSplitter
 
 TOKENIZER_JSON, VOCABULARY_JSON = "tokenizer.json", "vocabulary.json"
 """Files of an imported tokenizer."""
+UNITS_JSON = "units.json"
+"""File of a tokenizer without merges."""
+Units = Literal["bytes", "characters", "words", "pixels"]
+"""Units of a tokenizer without merges."""
 
 
 class Tokenizer(ABC):

@@ -19,24 +19,31 @@ SPLITS: tuple[Split, ...] = ("train", "validation", "test")
 
 @dataclass(frozen=True)
 class Example:
-    """A document with its summary.
+    """A document with its summary, or one or two documents with their label.
 
     Attributes:
         id: Document id, unique within its source.
         document: Document text; paragraphs are separated by an empty line.
-        summary: Reference summary.
+        summary: Reference summary, or label.
         split: Split of the document.
+        second: Second document of a pair; empty without one.
     """
 
     id: str
     document: str
     summary: str
     split: Split
+    second: str = ""
+
+    @property
+    def text(self) -> str:
+        """Text of the document, or of both documents of a pair."""
+        return f"{self.document}\n\n{self.second}" if self.second else self.document
 
 
 @dataclass(frozen=True)
 class Fields:
-    """Names of the fields that hold document, summary and id; without an id, the location in the file is the id."""
+    """Names of the fields of document, summary (or label) and id; without an id, the location in the file is the id."""
 
     document: str
     summary: str
@@ -61,6 +68,11 @@ class SourceConfig(Settings, ABC):
             "; raise data.source.max_bytes to read it",
             "; raise data.source.max_ratio to read it",
         )
+
+    @property
+    def labelled_documents(self) -> int:
+        """Documents that a label belongs to, 1 or 2; 0, the default, where documents have summaries."""
+        return 0
 
     @abstractmethod
     def rows(self) -> Iterator[Example | Reject]:

@@ -1,14 +1,11 @@
-"""Sources of rows with named fields (JSON lines, tables): choice of fields and splits, and examples from rows."""
+"""Sources of rows with named fields (JSON lines, tables): choice of fields, and examples from rows."""
 
-import hashlib
-from abc import ABC, abstractmethod
+from abc import ABC
 from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
-from typing import Self
 
-from pydantic import Field, model_validator
-
-from sumpool.data.sources._base import Example, Fields, SourceConfig, Split, hash_split
+from sumpool.data.sources._base import Example, Fields, Split, hash_split
+from sumpool.data.sources._files import FilesSourceConfig, id_of
 from sumpool.documents.json_lines import (
     DOCUMENT_FIELDS,
     ID_FIELDS,
@@ -21,87 +18,15 @@ from sumpool.documents.json_lines import (
 from sumpool.errors import DataError
 
 
-class FieldsSourceConfig(SourceConfig, ABC):
+class FieldsSourceConfig(FilesSourceConfig, ABC):
     """Settings shared by sources of rows with named fields."""
 
-    path: Path | None = None
-    """File with all documents, split by a hash of their id. Either `path` or `train` must be set."""
-    train: Path | None = None
-    """File with the training documents."""
-    validation: Path | None = None
-    """File with the validation documents."""
-    test: Path | None = None
-    """File with the test documents."""
-    validation_share: float = Field(0.05, ge=0, le=0.5)
-    """Fraction of the documents of `path` used for validation."""
-    test_share: float = Field(0.05, ge=0, le=0.5)
-    """Fraction of the documents of `path` used for testing."""
     document: str | None = None
     """Field of the document; by default the first usual name (document, article, text, ...) in the file."""
     summary: str | None = None
     """Field of the summary; by default the first usual name (summary, abstract, highlights, ...) in the file."""
     id: str | None = None
     """Field of the id; by default the first usual name (id, article_id, ...) in the file, else `file:row`."""
-
-    @model_validator(mode="after")
-    def _require_one_way_to_split(self) -> Self:
-        if (self.path is None) == (self.train is None):
-            raise ValueError("must have either path, or train with validation and test")
-        if self.path and (self.validation or self.test):
-            raise ValueError("must have either path, or train with validation and test, got path and one of those")
-        return self
-
-    @abstractmethod
-    def fields_of(self, path: Path) -> Fields:
-        """Return the field names of a file, guessing those that are not set.
-
-        Raises:
-            DataError: If the file cannot be read, or lacks a field for document or summary.
-        """
-
-    @abstractmethod
-    def lines(self, path: Path, fields: Fields) -> Iterator[Line | Reject]:
-        """Read the rows of a file.
-
-        Raises:
-            DataError: If the file is missing or damaged.
-        """
-
-    def paths(self) -> Iterator[tuple[Path, Split | None]]:
-        """List the files with their splits; None if documents are split by a hash of their id."""
-        files: tuple[tuple[Path | None, Split | None], ...] = (
-            (self.path, None),
-            (self.train, "train"),
-            (self.validation, "validation"),
-            (self.test, "test"),
-        )
-        yield from ((path, split) for path, split in files if path)
-
-    def rows(self) -> Iterator[Example | Reject]:
-        """Read all rows of all files; invalid rows and rows with a repeated id are rejected.
-
-        Raises:
-            DataError: If a file is missing or damaged, or lacks a field for document or summary.
-        """
-        digests: set[bytes] = set()
-        for path, split in self.paths():
-            fields = self.fields_of(path)
-            for line in self.lines(path, fields):
-                row = self._row(line, fields, split)
-                if isinstance(row, Example):
-                    digest = hashlib.blake2b(row.id.encode(), digest_size=16).digest()
-                    if digest in digests:
-                        row = Reject(line.where, f"id must be unique, got {row.id!r} a second time")
-                    digests.add(digest)
-                yield row
-
-    def field_names(self) -> Fields | None:
-        """Return the field names of the first file, guessed or set.
-
-        Raises:
-            DataError: As `rows`.
-        """
-        return next((self.fields_of(path) for path, _ in self.paths()), None)
 
     def notes(self) -> Iterator[str]:
         """Return a message per file with guessed field names.
@@ -147,11 +72,12 @@ class FieldsSourceConfig(SourceConfig, ABC):
                 )
         return fields
 
-    def _row(self, line: Line | Reject, fields: Fields, split: Split | None) -> Example | Reject:
+    def row(self, line: Line | Reject, fields: Fields, split: Split | None) -> Example | Reject:
+        """Return the example of a row, or why it cannot be used."""
         if isinstance(line, Reject):
             return line
         try:
-            name = _id(line, fields.id)
+            name = id_of(line, fields.id)
             document, summary = (text_of(line.fields, field) for field in (fields.document, fields.summary))
         except ValueError as error:
             return Reject(line.where, str(error))
@@ -161,11 +87,3 @@ class FieldsSourceConfig(SourceConfig, ABC):
 def quote_names(names: Iterable[str]) -> str:
     """Quote and join at most twelve names."""
     return ", ".join(map(repr, list(names)[:12]))
-
-
-def _id(line: Line, field: str | None) -> str:
-    """Return the id of a row, a text or an integer; its location if there is no id field."""
-    if field is None:
-        return line.where
-    value = line.fields.get(field)
-    return str(value) if isinstance(value, int) and not isinstance(value, bool) else text_of(line.fields, field)

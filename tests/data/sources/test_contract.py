@@ -54,12 +54,19 @@ def write_cohan(path: Path) -> Path:
     return path
 
 
+def write_labelled(path: Path) -> Path:
+    rows = ({"id": row["id"], "text": row["document"], "label": row["summary"]} for row in ROWS)
+    path.write_text("".join(f"{json.dumps(row)}\n" for row in rows))
+    return path
+
+
 WRITERS: dict[str, Callable[[Path], Path]] = {
     "arxiv": write_cohan,
     "csv": lambda path: write_delimited(path, ","),
     "datasets": lambda path: save(path, ROWS[:40], ROWS[40:]),
     "folder": write_folder,
     "jsonl": write_jsonl,
+    "labelled": write_labelled,
     "parquet": write_parquet,
     "pubmed": write_cohan,
     "tsv": lambda path: write_delimited(path, "\t"),

@@ -1,0 +1,83 @@
+import json
+from pathlib import Path
+
+import pytest
+
+from sumpool.data.sources._base import Example, Fields, Reject
+from sumpool.data.sources.labelled import LabelledSourceConfig
+from sumpool.errors import DataError
+
+
+def write(path: Path, *rows: object) -> Path:
+    path.write_text("\n".join(json.dumps(row) for row in rows))
+    return path
+
+
+def read(path: Path, **settings: str) -> list[Example | Reject]:
+    return list(LabelledSourceConfig.model_validate({"train": path, **settings}).rows())
+
+
+@pytest.mark.parametrize(
+    ("label", "name"), [("pos", "pos"), (" two\n words", "two words"), (3, "3"), (-1, "-1"), (True, "true")]
+)
+def test_labels_are_texts_numbers_and_truth_values(label: object, name: str, tmp_path: Path) -> None:
+    path = write(tmp_path / "rows.jsonl", {"id": 7, "text": "A text.", "label": label})
+    assert read(path) == [Example("7", "A text.", name, "train")]
+
+
+def test_a_list_of_numbers_is_a_text(tmp_path: Path) -> None:
+    path = write(tmp_path / "rows.jsonl", {"id": "a", "text": [0, 255, 7], "label": 1})
+    assert read(path) == [Example("a", "0 255 7", "1", "train")]
+
+
+def test_fields_are_guessed_or_named(tmp_path: Path) -> None:
+    path = write(tmp_path / "rows.jsonl", {"review": "A text.", "stars": 5, "content": "Other.", "class": "x"})
+    assert read(path) == [Example(f"{path}:1", "Other.", "x", "train")]
+    assert read(path, text="review", label="stars") == [Example(f"{path}:1", "A text.", "5", "train")]
+    source = LabelledSourceConfig(path=path)
+    assert source.field_names() == Fields("content", "class", None)
+    assert list(source.notes()) == [
+        f"{path}: read 'content' as document, 'class' as label and the location in the file as id"
+    ]
+    assert not list(LabelledSourceConfig(path=path, text="review", label="stars", id="stars").notes())
+
+
+def test_pairs_have_a_second_document(tmp_path: Path) -> None:
+    path = write(tmp_path / "rows.jsonl", {"id": "a", "text": "One.", "other": "Two.", "label": 0})
+    (row,) = read(path, second="other")
+    assert row == Example("a", "One.", "0", "train", "Two.")
+    assert isinstance(row, Example)
+    assert row.text == "One.\n\nTwo."
+    source = LabelledSourceConfig(path=path)
+    assert (source.labelled_documents, source.model_copy(update={"second": "other"}).labelled_documents) == (1, 2)
+
+
+@pytest.mark.parametrize(
+    ("row", "reason"),
+    [
+        ({"text": "A text."}, "must have a field 'label', got 'text'"),
+        ({"text": "A text.", "label": ""}, "'label' must contain text, got an empty one"),
+        ({"text": "A text.", "label": 1.5}, "'label' must be text, got float"),
+        ({"text": ["a"], "label": 1}, "'text' must be text, got list"),
+        ({"text": [], "label": 1}, "'text' must be text, got list"),
+        (3, "must be a JSON object, got int"),
+    ],
+)
+def test_unusable_rows_are_rejected(row: object, reason: str, tmp_path: Path) -> None:
+    path = write(tmp_path / "rows.jsonl", {"text": "A text.", "label": 1}, row)
+    assert read(path)[1] == Reject(f"{path}:2", reason)
+
+
+def test_a_repeated_id_is_rejected(tmp_path: Path) -> None:
+    row = {"id": "a", "text": "A text.", "label": 1}
+    path = write(tmp_path / "rows.jsonl", row, row)
+    assert read(path)[1] == Reject(f"{path}:2", "id must be unique, got 'a' a second time")
+
+
+@pytest.mark.parametrize(
+    ("row", "missing"), [({"text": "A.", "sentiment": 1}, "label"), ({"review": "A.", "label": 1}, "text")]
+)
+def test_a_file_without_usual_names_is_refused(row: object, missing: str, tmp_path: Path) -> None:
+    path = write(tmp_path / "rows.jsonl", row)
+    with pytest.raises(DataError, match=rf"looks like a {missing}, got .*; set data\.source\.{missing} to its name"):
+        read(path)
