@@ -9,6 +9,7 @@ from sumpool.core.attention.bigbird import BigbirdAttentionConfig
 from sumpool.core.attention.blockwise import BlockwiseAttentionConfig
 from sumpool.core.attention.longformer import LongformerAttentionConfig
 from sumpool.core.attention.lsh import LshAttentionConfig
+from sumpool.core.attention.neighborhood import NeighborhoodAttentionConfig
 from sumpool.core.attention.performer import PerformerAttentionConfig
 from sumpool.core.attention.permuted_blocks import PermutedBlocksAttentionConfig
 from sumpool.core.attention.sliding_window import SlidingWindowAttentionConfig
@@ -120,6 +121,16 @@ def _longformer(settings: AttentionConfig, length: int, dim: int, heads: int) ->
     return cost
 
 
+def _neighborhood(settings: AttentionConfig, length: int, dim: int, heads: int) -> Cost:
+    """Shifted neighbourhoods at both ends are computed besides."""
+    assert isinstance(settings, NeighborhoodAttentionConfig)
+    cost = _band(settings.radius, 0, length, dim, heads)
+    if settings.edges == "shift":
+        queries, keys = 2 * min(settings.radius, length), min(2 * settings.radius + 1, length)
+        cost += Counter(products=attend(queries, keys, dim), weights=heads * queries * keys)
+    return cost
+
+
 def _band(reach: int, first: int, length: int, dim: int, heads: int) -> Cost:
     """Chunks of `reach` tokens see themselves, their neighbours and the first tokens; chunks are filled up."""
     chunk, seen = (length, length) if length <= 3 * reach else (reach, 3 * reach)
@@ -190,6 +201,7 @@ _SELF_ATTENTION: Mapping[str, Callable[[AttentionConfig, int, int, int], Cost]] 
     "blockwise": _blockwise,
     "sliding_window": _sliding_window,
     "longformer": _longformer,
+    "neighborhood": _neighborhood,
     "permuted_blocks": _permuted_blocks,
     "bigbird": _bigbird,
     "sparse": _sparse,

@@ -13,6 +13,7 @@ from sumpool.core.attention._base import AttentionConfig
 from sumpool.core.attention.blockwise import BlockwiseAttentionConfig
 from sumpool.core.attention.efficient import EfficientAttentionConfig
 from sumpool.core.attention.longformer import LongformerAttentionConfig
+from sumpool.core.attention.neighborhood import NeighborhoodAttentionConfig
 from sumpool.core.attention.sliding_window import SlidingWindowAttentionConfig
 from sumpool.core.attention.vanilla import VanillaAttentionConfig
 from sumpool.core.cross_attention._base import CrossAttentionConfig
@@ -84,8 +85,9 @@ def test_what_is_held() -> None:
         SlidingWindowAttentionConfig(window=8, dilation=3),
         LongformerAttentionConfig(window=8, global_tokens=5),
         LongformerAttentionConfig(window=8, global_tokens=20, separate=True),
+        NeighborhoodAttentionConfig(radius=6, edges="shift"),
     ],
-    ids=["first token", "dilation", "global tokens", "separate projections"],
+    ids=["first token", "dilation", "global tokens", "separate projections", "shifted"],
 )
 def test_settings_are_counted(config: AttentionConfig, length: int) -> None:
     attention, places = config.build(32, 4), torch.arange(length)[None]
