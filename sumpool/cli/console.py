@@ -11,8 +11,9 @@ from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, TextColumn, TimeElapsedColumn, TimeRemainingColumn
 from rich.progress import Progress as Bars
 
-from sumpool.cli.text import escape, escape_line, format_metric
+from sumpool.cli.text import format_metric
 from sumpool.progress import Progress
+from sumpool.text.escaping import escape, escape_line
 
 LOG_INTERVAL = 10.0
 """Seconds between two lines of one task in a plain log."""

@@ -4,7 +4,8 @@ from typing import Annotated
 
 import typer
 
-from sumpool.cli.text import escape, table
+from sumpool.cli.text import table
+from sumpool.text.escaping import escape
 
 
 def recipes(

@@ -1,12 +1,11 @@
 """Summaries as text, Markdown, JSON and HTML."""
 
-import re
 from collections.abc import Callable, Iterable
 from typing import TYPE_CHECKING, Literal, NamedTuple
 
-from sumpool.cli.text import escape_line
 from sumpool.interpret.evidence import place_name, render_evidence_text
 from sumpool.io.html import escape_html, html_page, language_attribute
+from sumpool.text.escaping import escape_line, escape_markdown, escape_markdown_line
 
 if TYPE_CHECKING:
     from sumpool.inference.summary import Summary
@@ -18,9 +17,6 @@ Style = Literal["paragraph", "bullets"]
 SUFFIXES: dict[Format, str] = {"text": ".txt", "markdown": ".md", "json": ".json", "html": ".html"}
 """Suffixes of the files in each format."""
 
-_MARKDOWN = re.compile(r"([\\`*_{}\[\]<>#|~])")
-_LINE_MARK = re.compile(r"^(\s*)([-+]|\d+[.)])(?=\s)", re.MULTILINE)
-"""Marks that begin a list item in Markdown."""
 _STYLE = """
 body { max-width: 42rem; font-size: 1.1rem; }
 footer { margin-top: 2rem; padding-top: .5rem; border-top: 1px solid var(--line); }
@@ -52,9 +48,13 @@ class Rendering(NamedTuple):
         if self.format == "html":
             return _html(summary, self.style)
         if self.format == "markdown":
-            heading = f"# {_escape_markdown(_title(summary))}\n\n" if self.title else ""
+            heading = f"# {escape_markdown(_title(summary))}\n\n" if self.title else ""
             return _markdown(summary, self.style, heading)
         return _text(summary, self.style, f"{_title(summary)}\n\n" if self.title else "")
+
+    def render_id(self, summary: "Summary") -> str:
+        """Render the id of the document as a line above its summary."""
+        return f"**{escape_markdown_line(summary.id)}**\n" if self.format == "markdown" else escape_line(summary.id)
 
     def settings(self) -> dict[str, str]:
         """Return the settings by name."""
@@ -67,8 +67,8 @@ def _text(summary: "Summary", style: Style, heading: str) -> str:
 
 
 def _markdown(summary: "Summary", style: Style, heading: str) -> str:
-    convert = _escape_markdown
-    text = heading + (_list(summary.sentences, convert) if style == "bullets" else convert(summary.summary))
+    convert = _markdown_item
+    text = heading + (_list(summary.sentences, convert) if style == "bullets" else escape_markdown(summary.summary))
     if not summary.evidence:
         return text
     parts = []
@@ -103,9 +103,9 @@ def _list(sentences: Iterable[str], convert: Callable[[str], str]) -> str:
     return "\n".join(f"- {convert(sentence)}" for sentence in sentences)
 
 
-def _escape_markdown(text: str) -> str:
-    """Escape the characters that Markdown interprets."""
-    return _LINE_MARK.sub(r"\1\\\2", _MARKDOWN.sub(r"\\\1", text))
+def _markdown_item(sentence: str) -> str:
+    """Escape a sentence within an item of a list, as one line."""
+    return escape_markdown_line(" ".join(sentence.split()))
 
 
 def _title(summary: "Summary") -> str:

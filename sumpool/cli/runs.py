@@ -5,7 +5,8 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from sumpool.cli.text import escape, escape_line, table, wrap
+from sumpool.cli.text import table, wrap
+from sumpool.text.escaping import escape, escape_line
 
 if TYPE_CHECKING:
     from sumpool.runs.run_summary import RunSummary

@@ -4,7 +4,7 @@ from typing import Annotated
 
 import typer
 
-from sumpool.cli.text import escape
+from sumpool.text.escaping import escape
 
 
 def sample(

@@ -7,7 +7,8 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from sumpool.cli.runs import cells
-from sumpool.cli.text import escape, escape_line, table, wrap
+from sumpool.cli.text import table, wrap
+from sumpool.text.escaping import escape, escape_line
 
 if TYPE_CHECKING:
     from sumpool.runs.run_details import RunDetails

@@ -6,8 +6,8 @@ import sys
 from io import TextIOWrapper
 from typing import Final
 
-from sumpool.cli.text import escape_characters
 from sumpool.errors import RecipeError
+from sumpool.text.escaping import escape_characters
 
 READER_GONE: Final = 141
 """Exit code if the reader of standard output has ended, as that of a process stopped by SIGPIPE."""

@@ -10,7 +10,6 @@ import typer
 from sumpool.cli.console import screen
 from sumpool.cli.options import Changes, Resume, Run
 from sumpool.cli.rendering import Format, Rendering, Style
-from sumpool.cli.text import escape_line
 from sumpool.documents.document import DEFAULT_OPTIONS, ReadOptions
 from sumpool.errors import DataError
 from sumpool.progress import Progress
@@ -142,7 +141,7 @@ def summarize(
                 output.report(Progress("summarize", note=f"{summary.id}: {', '.join(summary.notes)}"))
             if not (out or out_dir) and (summary.summary or rendering.format == "json"):
                 text = rendering.render(summary)
-                output.result(f"{escape_line(summary.id)}\n{text}\n" if with_ids else text)
+                output.result(f"{rendering.render_id(summary)}\n{text}\n" if with_ids else text)
     _require_summaries(count, failed, opened.failed() if opened else (), out or out_dir)
 
 

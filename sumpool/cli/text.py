@@ -1,7 +1,4 @@
-"""Terminal output: escaped text, number formatting, tables.
-
-Control and bidirectional characters of documents, summaries and file names are escaped before they reach a terminal.
-"""
+"""Terminal output: escaped messages, number formatting, tables."""
 
 import re
 import shutil
@@ -10,32 +7,13 @@ import textwrap
 from collections.abc import Iterable, Sequence
 from itertools import zip_longest
 
-_UNSAFE_CHARACTERS = "\x00-\x08\x0b-\x1f\x7f-\x9f\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069\ud800-\udfff"
-_UNSAFE = re.compile(f"[{_UNSAFE_CHARACTERS}]")
-_INVISIBLE_CHARACTERS = "\xad\u200b-\u200d\u2060-\u2064\u2800\ufeff\ufff9-\ufffb\U000e0000-\U000e007f"
-_UNSAFE_IN_LINE = re.compile(f"[\n{_UNSAFE_CHARACTERS}{_INVISIBLE_CHARACTERS}]")
-"""Also line feeds, which would begin a line that looks like another message, and characters without a shape."""
+from sumpool.text.escaping import escape_line
+
 _ITEM = "\n  - "
 """Line feed within a message that lists problems."""
 
 _NUMBER = re.compile(r"[-+]?\d|-?$")
 """Cell of a numeric column: a number, or the mark of a missing one."""
-
-
-def escape(text: str) -> str:
-    """Escape control and bidirectional characters, as JSON does; line feeds and tabs stay."""
-    return _UNSAFE.sub(lambda match: escape_characters(match.group()), text)
-
-
-def escape_line(text: str) -> str:
-    """Escape line feeds and invisible characters too: of ids, titles, file names and messages."""
-    return _UNSAFE_IN_LINE.sub(lambda match: escape_characters(match.group()), text)
-
-
-def escape_characters(text: str) -> str:
-    """Replace every character by its escape in JSON."""
-    units = text.encode("utf-16-be", "surrogatepass")
-    return "".join(f"\\u{units[i]:02x}{units[i + 1]:02x}" for i in range(0, len(units), 2))
 
 
 def format_metric(value: float | str) -> str:

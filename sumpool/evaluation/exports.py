@@ -10,10 +10,11 @@ from sumpool.evaluation.paired_comparison import Difference
 from sumpool.evaluation.report import EvaluationReport, ReportRow
 from sumpool.evaluation.rouge import TYPES
 from sumpool.evaluation.statistics import Estimate
+from sumpool.text.cleaning import IGNORABLE
 
 _FORMULA = re.compile(r"^[=+\-@\t\r\n]")
 """Beginning of a cell that a spreadsheet would run as a formula."""
-_CONTROL = re.compile(r"[\x00-\x1f\x7f-\x9f\u2028\u2029\ud800-\udfff]+")
+_CONTROL = re.compile(f"[\x00-\x1f\x7f-\x9f\u2028\u2029{IGNORABLE}]+")
 _LATEX = {
     "\\": r"\textbackslash{}",
     "~": r"\textasciitilde{}",

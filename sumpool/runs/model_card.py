@@ -1,5 +1,6 @@
 """Model card: the README.md of a run folder."""
 
+import shlex
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -11,6 +12,7 @@ from sumpool.data.report import DataReport
 from sumpool.io.atomic import disk_errors, replace_file
 from sumpool.recipe.schema import Recipe
 from sumpool.runs.init_from import describe_init
+from sumpool.text.escaping import escape_line, escape_markdown_line, markdown_code, markdown_table
 from sumpool.training.state import TrainingState
 
 CARD = "README.md"
@@ -23,9 +25,10 @@ def write_model_card(run: Path, recipe: Recipe, model: SummarizationModel, state
         ResourceError: If the disk is full or fails.
     """
     data = DataReport.load(run)
-    titles, *rows = data.rows()
-    table = "\n".join(f"| {' | '.join(cells)} |" for cells in (titles, ["---"] * len(titles), *rows))
-    beginning = describe_init(recipe.train.init_from) if recipe.train.init_from else "scratch"
+    table = "\n".join(markdown_table(data.rows()))
+    beginning = "scratch"
+    if recipe.train.init_from:
+        beginning = escape_markdown_line(describe_init(recipe.train.init_from))
     origin = f" for long documents, trained from {beginning} with sumpool {__version__} (torch {torch.__version__})"
     documents, epochs = data.splits["train"].documents, state.position.epoch
     best = f"{state.best_loss:.4f} nats per token after step {state.best_step:,}"
@@ -57,10 +60,9 @@ and SHA-256 of every file that summaries depend on. No file contains code.
 
 def imported_card(recipe: Recipe, run: Path, origin: str, model: SummarizationModel, differences: Sequence[str]) -> str:
     """Render the model card of an imported model."""
-    listed = "\n".join(f"- {difference}" for difference in differences) or "None."
-    head = _head(
-        run, recipe, model, f", imported from {origin} with sumpool {__version__}", " --set data.prepared=FOLDER"
-    )
+    listed = "\n".join(f"- {escape_markdown_line(difference)}" for difference in differences) or "None."
+    origin = f", imported from {escape_markdown_line(origin)} with sumpool {__version__}"
+    head = _head(run, recipe, model, origin, " --set data.prepared=FOLDER")
     return f"""\
 {head}
 ## Differences from the original
@@ -69,8 +71,8 @@ def imported_card(recipe: Recipe, run: Path, origin: str, model: SummarizationMo
 
 The page of the original describes its training data, intended use and licence.
 
-To fine-tune the model on your own documents, write a recipe with the model of `recipe.yaml`, `data.tokenizer: {run}`
-and `train.init_from: {run}`.
+To fine-tune the model on your own documents, write a recipe with the model of `recipe.yaml`,
+{markdown_code(f"data.tokenizer: {run}")} and {markdown_code(f"train.init_from: {run}")}.
 
 ## Limitations
 
@@ -84,13 +86,14 @@ file contains code.
 
 
 def _head(run: Path, recipe: Recipe, model: SummarizationModel, origin: str, options: str = "") -> str:
+    folder = escape_line(shlex.quote(str(run)))
     return f"""\
 # {recipe.name}
 
 Summarisation model{origin}.
 
-    sumpool summarize document.txt --model {run}
-    sumpool evaluate {run}{options}
+    sumpool summarize document.txt --model {folder}
+    sumpool evaluate {folder}{options}
 
 | | |
 |---|---|

@@ -9,6 +9,7 @@ import numpy as np
 
 from sumpool.evaluation.statistics import SEED, Estimate, estimate
 from sumpool.runs.run_metrics import SCORES, RunMetrics
+from sumpool.text.escaping import escape_line, escape_markdown_line, markdown_table
 
 HOW_TO_READ = (
     "validation loss: nats per token, of the weights that are scored; the seconds to a loss are those of updates "
@@ -84,11 +85,9 @@ class SweepTable:
     def to_markdown(self) -> str:
         """Render the table and its notes as Markdown."""
         columns, rows = self.table()
-        lines = [
-            " | ".join(cell.replace("|", r"\|").replace("\n", " ") for cell in cells)
-            for cells in (columns, ["---"] * len(columns), *rows)
-        ]
-        return "\n".join([*(f"| {line} |" for line in lines), "", *(f"- {note}" for note in self.notes), ""])
+        notes = [f"- {escape_line(note)}" for note in self.notes]
+        escaped = [[*cells, escape_markdown_line(" ".join(remarks.split()))] for *cells, remarks in rows]
+        return "\n".join([*markdown_table([columns, *escaped]), "", *notes, ""])
 
     def table(self) -> tuple[list[str], list[list[str]]]:
         """Return column titles and cells, with ROUGE times 100."""

@@ -13,13 +13,14 @@ from collections.abc import Iterable, Iterator
 from itertools import islice
 
 _LINE_END = re.compile("\r\n|[\r\v\f\x85\u2028]")
-_IGNORABLE = (
+IGNORABLE = (
     "\ud800-\udfff"  # lone surrogates
     "\u00ad\u034f\u061c\u115f\u1160\u17b4\u17b5\u180b-\u180f\u200b-\u200f\u202a-\u202e\u2060-\u206f"
     "\u3164\ufe00-\ufe0f\ufeff\uffa0\ufff0-\ufffb\u2800\U0001bca0-\U0001bca3\U0001d173-\U0001d17a\U000e0000-\U000e0fff"
 )
-_INVISIBLE = re.compile(f"[\x00-\x08\x0e-\x1f\x7f-\x9f{_IGNORABLE}]+")
-_INVISIBLE_IN_LAYOUT = re.compile(f"[\x00-\x07\x0e-\x1a\x1c-\x1f\x7f-\x9f{_IGNORABLE}]+")
+"""Characters without a shape, within a set of a regular expression."""
+_INVISIBLE = re.compile(f"[\x00-\x08\x0e-\x1f\x7f-\x9f{IGNORABLE}]+")
+_INVISIBLE_IN_LAYOUT = re.compile(f"[\x00-\x07\x0e-\x1a\x1c-\x1f\x7f-\x9f{IGNORABLE}]+")
 """Invisible characters except backspaces, form feeds and escapes, by which a layout is recognised."""
 
 _WORD = re.compile(r"\S+")

@@ -21,6 +21,7 @@ from sumpool.errors import DataError, RecipeError
 from sumpool.io.atomic import disk_errors, replace_file
 from sumpool.progress import Check, Progress, Report, go_on, silent, told_when_stopped
 from sumpool.recipe.yaml_text import write
+from sumpool.text.escaping import escape_line
 
 SHARES = (0.05, 0.1, 0.2, 0.3)
 """Shares of validation and test that are tried in turn, until both splits are large enough."""
@@ -130,10 +131,10 @@ def _recipe(out: Path, name: str, path: Path, source: SourceConfig, measured: _M
     train, keep = splits["train"], max(128, length // 4)
     steps = round(min(max(PASSES * train / BATCH_DOCUMENTS, FEWEST_STEPS), MOST_STEPS))
     return f"""\
-# {name}: {len(documents):,} documents of {path}; written by `sumpool init`.
+# {name}: {len(documents):,} documents of {escape_line(str(path))}; written by `sumpool init`.
 # Words of a document: {_words(documents)}. Words of a summary: {_words(summaries)}.
 # About {longer:.0%} of the documents are longer than source_length and cut. --set changes any setting for one run:
-# sumpool train {out} --set train.steps=100
+# sumpool train {escape_line(str(out))} --set train.steps=100
 name: {name}
 data:
 {_source_lines(source, splits)}

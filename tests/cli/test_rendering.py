@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from markdown_it import MarkdownIt
 
-from sumpool.cli.rendering import SUFFIXES, Format, Rendering
+from sumpool.cli.rendering import SUFFIXES, Format, Rendering, Style
 from sumpool.inference.summary import Summary
 from sumpool.interpret.evidence import Evidence, EvidenceSource, SentenceEvidence
 
@@ -61,6 +61,20 @@ EVIDENCE = Evidence(
 def test_evidence_follows_the_summary(format: Format, expected: list[str]) -> None:
     lines = Rendering(format).render(replace(SUMMARY, evidence=EVIDENCE)).splitlines()
     assert [line for line in lines if line in expected] == expected
+
+
+@pytest.mark.parametrize("style", ["paragraph", "bullets"])
+def test_texts_and_titles_forge_no_markdown(style: Style) -> None:
+    hostile = "d1\n# forged <b>\n- [a](b) &lt;\n1. |"
+    pages = []
+    for text in ("plain", hostile):
+        source = EvidenceSource(0, text, 0, 12, 3, None, 0.8)
+        summary = replace(SUMMARY, title=text, sentences=(text,), id=text)
+        summary = replace(summary, evidence=Evidence((SentenceEvidence(text, (text,), (source,)),)))
+        rendering = Rendering("markdown", style, True)
+        pages.append(MarkdownIt().parse(f"{rendering.render_id(summary)}\n{rendering.render(summary)}"))
+    plain, shown = [[(token.type, token.tag) for token in page] for page in pages]
+    assert plain == shown
 
 
 def test_json_is_the_row() -> None:

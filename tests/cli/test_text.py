@@ -1,19 +1,11 @@
-import json
 import os
 import sys
 from io import BytesIO, TextIOWrapper
 
 import pytest
 
-from sumpool.cli.text import escape, escape_line, format_metric, print_message, table, wrap
-
-HOSTILE = "\x1b[31mred\x1b[0m\a\r\x9b2J[red]x[/]\u202etxt\ud800"
-HARMLESS = r"\u001b[31mred\u001b[0m\u0007\u000d\u009b2J[red]x[/]\u202etxt\ud800"
-
-
-def test_control_characters_are_escaped() -> None:
-    assert escape(HOSTILE) == HARMLESS
-    assert escape("naïve 要約\n\ttext ‰ 👩‍💻") == "naïve 要約\n\ttext ‰ 👩‍💻"
+from sumpool.cli.text import format_metric, print_message, table, wrap
+from tests.text.test_escaping import FORGED, HARMLESS, HOSTILE, ONE_LINE
 
 
 @pytest.mark.parametrize(
@@ -36,14 +28,6 @@ def test_lines_on_stderr_are_escaped(capsys: pytest.CaptureFixture[str]) -> None
     assert capsys.readouterr() == ("", f"{HARMLESS}\n")
 
 
-FORGED = "d1\nerror: forged\u2028x\u200b\ufff9\u2800\ufeff\U000e0041"
-ONE_LINE = r"d1\u000aerror: forged\u2028x\u200b\ufff9\u2800\ufeff\udb40\udc41"
-
-
-def test_line_feeds_and_invisible_characters_of_a_line_are_escaped() -> None:
-    assert escape_line(FORGED + HOSTILE) == ONE_LINE + HARMLESS
-
-
 def test_messages_and_tables_have_no_forged_lines(capsys: pytest.CaptureFixture[str]) -> None:
     print_message(FORGED)
     assert capsys.readouterr().err == f"{ONE_LINE}\n"
@@ -61,12 +45,6 @@ def test_the_rule_of_a_table_has_characters_of_the_encoding(monkeypatch: pytest.
 def test_a_table_is_aligned_and_ignores_markup() -> None:
     lines = table(["system", "R1"], [["[red]model", "41.0"], ["lead\x1b", "9.6"]], title="[b]test").splitlines()
     assert lines == ["[b]test", "system        R1", "────────────────", "[red]model  41.0", "lead\\u001b   9.6"]
-
-
-def test_escaped_json_is_equivalent() -> None:
-    line = json.dumps({"summary": "\x9b\x7f\u202e"}, ensure_ascii=False)
-    assert escape(line) != line
-    assert json.loads(escape(line)) == json.loads(line)
 
 
 def test_only_numeric_columns_are_aligned_right() -> None:

@@ -36,6 +36,16 @@ def report(system: str = "tiny", holm: float = 0.375) -> EvaluationReport:
     )
 
 
+def test_names_are_one_cell_of_one_row() -> None:
+    hostile = "a,b\n=c\r\u2028\u202e\u2800&\\x%"
+    [rows] = {len(list(csv.DictReader(io.StringIO(to_csv(report(name)))))) for name in ("plain", hostile)}
+    assert rows == 4
+    [lines] = {len(to_latex(report(name)).splitlines()) for name in ("plain", hostile)}
+    assert lines > rows
+    for text in (to_csv(report(hostile)), to_latex(report(hostile))):
+        assert not set("\u2028\u202e\u2800") & set(text)
+
+
 def test_csv_has_unrounded_scores_and_tests() -> None:
     rows = list(csv.DictReader(io.StringIO(to_csv(report()))))
     assert [(item["slice"], item["system"]) for item in rows] == [

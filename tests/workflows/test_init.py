@@ -50,6 +50,16 @@ def test_the_recipe_trains_as_written() -> None:
     assert (trained.exit_code, trained.stdout) == (0, "runs/my-articles\n"), trained.output
 
 
+def test_a_file_name_forges_no_setting() -> None:
+    hostile = Path("rows\nseed: 9\n# x.jsonl")
+    write_lines(hostile, rows(60))
+    recipe = load_recipe(init(hostile, Path("out\nseed: 9.yaml")))
+    source = recipe.data.source
+    assert recipe.seed == 1
+    assert isinstance(source, JsonlSourceConfig)
+    assert source.path == hostile
+
+
 def test_fields_are_guessed_and_sizes_measured() -> None:
     path = init(write_lines(Path("news.jsonl"), rows(100, words=500)))
     recipe, text = load_recipe(path), path.read_text()
