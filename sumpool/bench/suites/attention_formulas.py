@@ -7,6 +7,7 @@ from collections.abc import Callable, Mapping
 from sumpool.core.attention._base import AttentionConfig
 from sumpool.core.attention.bigbird import BigbirdAttentionConfig
 from sumpool.core.attention.blockwise import BlockwiseAttentionConfig
+from sumpool.core.attention.convolutional import ConvolutionalAttentionConfig
 from sumpool.core.attention.longformer import LongformerAttentionConfig
 from sumpool.core.attention.lsh import LshAttentionConfig
 from sumpool.core.attention.neighborhood import NeighborhoodAttentionConfig
@@ -139,6 +140,18 @@ def _band(reach: int, first: int, length: int, dim: int, heads: int) -> Cost:
     return cost_of(maps, products, 2 * length * dim, heads * filled * (seen + first), 3 * length * dim)
 
 
+def _convolutional(settings: AttentionConfig, length: int, dim: int, heads: int) -> Cost:
+    """Phrases attend to phrases; convolutions of heads act on the head's features only, on three parts of them."""
+    assert isinstance(settings, ConvolutionalAttentionConfig)
+    phrases, inputs = -(-length // settings.stride), settings.kernel * dim
+    projected = length if settings.per_head else phrases
+    maps = linear(projected, dim, 3 * dim) + linear(length, dim, dim)
+    convolutions = linear(phrases, inputs, 4 * dim // heads if settings.per_head else 2 * dim)
+    products = attend(phrases, phrases, dim) + convolutions
+    activations = length * (5 * dim if settings.per_head else 2 * dim) + 2 * phrases * dim
+    return cost_of(maps, products, 2 * phrases * dim, heads * phrases * phrases, activations)
+
+
 def _efficient(_: AttentionConfig, length: int, dim: int, heads: int) -> Cost:
     """Templates of the document, and every query's mixture of them: head_dim takes the place of the keys."""
     maps, products = linear(length, dim, 4 * dim), attend(length, dim // heads, dim)
@@ -205,6 +218,7 @@ _SELF_ATTENTION: Mapping[str, Callable[[AttentionConfig, int, int, int], Cost]] 
     "permuted_blocks": _permuted_blocks,
     "bigbird": _bigbird,
     "sparse": _sparse,
+    "convolutional": _convolutional,
     "efficient": _efficient,
     "linear": _linear,
     "performer": _performer,

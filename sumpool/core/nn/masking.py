@@ -2,6 +2,7 @@
 
 import math
 from collections.abc import Callable
+from functools import partial
 
 import torch
 from torch import Tensor, nn
@@ -89,7 +90,9 @@ def precompute_mask(mask: Tensor, value: Tensor) -> tuple[Tensor, Tensor]:
     return bias[:, :, None], value.masked_fill(~any_visible[..., None], 0.0)
 
 
-def attention_received(query: Tensor, key: Tensor, mask: Tensor, include_self: bool, bias: Bias) -> Tensor:
+def attention_received(
+    query: Tensor, key: Tensor, mask: Tensor, include_self: bool, bias: Bias, counts: Tensor | None = None
+) -> Tensor:
     """Sum the attention weights of every key over all real queries of scaled dot-product attention.
 
     Queries are processed in chunks of at most `MAX_WEIGHTS` weights, which are recomputed in the backward pass: memory
@@ -101,22 +104,29 @@ def attention_received(query: Tensor, key: Tensor, mask: Tensor, include_self: b
         mask: (batch, length), True at real tokens.
         include_self: Whether the weight of a token on itself counts.
         bias: Bias of the attention scores.
+        counts: (batch, length), how often each query counts, 0 at padding; once by default.
 
     Returns:
         (batch, length), averaged over the heads; 0 at padding.
     """
     batch, heads, length, _ = query.shape
     step = max(1, MAX_WEIGHTS // max(1, batch * heads * length))
+    counts = mask if counts is None else counts
     total = at_least_float32(query.new_zeros(mask.shape))
     for first in range(0, length, step):
         queries = slice(first, first + step)
         total = total + checkpoint(
-            _sum_weights, query, key, mask, include_self, bias, queries, use_reentrant=False, preserve_rng_state=False
+            partial(_sum_weights, include_self=include_self, bias=bias, queries=queries),
+            *(query, key, mask, counts),
+            use_reentrant=False,
+            preserve_rng_state=False,
         )
     return total / heads
 
 
-def _sum_weights(query: Tensor, key: Tensor, mask: Tensor, include_self: bool, bias: Bias, queries: slice) -> Tensor:
+def _sum_weights(
+    query: Tensor, key: Tensor, mask: Tensor, counts: Tensor, *, include_self: bool, bias: Bias, queries: slice
+) -> Tensor:
     """Sum the attention weights of every key over a range of queries and all heads: (batch, length)."""
     scores = at_least_float32(query[:, :, queries] / math.sqrt(query.size(-1)) @ key.transpose(2, 3))
     query_bias = bias(queries)
@@ -126,6 +136,6 @@ def _sum_weights(query: Tensor, key: Tensor, mask: Tensor, include_self: bool, b
     if not include_self:
         indices = torch.arange(mask.size(1), device=mask.device)
         weights = weights.masked_fill(indices[queries, None] == indices, 0.0)
-    real_queries = mask[:, None, None, queries].to(weights.dtype)
+    query_counts = counts[:, None, None, queries].to(weights.dtype)
     with torch.autocast(query.device.type, enabled=False):  # would round the weights
-        return (real_queries @ weights).sum((1, 2)).masked_fill(~mask, 0.0)
+        return (query_counts @ weights).sum((1, 2)).masked_fill(~mask, 0.0)

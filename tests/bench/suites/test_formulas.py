@@ -11,6 +11,7 @@ from sumpool.bench.suites.complexity import count_complexity, systems
 from sumpool.bench.suites.formulas import cross_attention, pooling
 from sumpool.core.attention._base import AttentionConfig
 from sumpool.core.attention.blockwise import BlockwiseAttentionConfig
+from sumpool.core.attention.convolutional import ConvolutionalAttentionConfig
 from sumpool.core.attention.efficient import EfficientAttentionConfig
 from sumpool.core.attention.longformer import LongformerAttentionConfig
 from sumpool.core.attention.neighborhood import NeighborhoodAttentionConfig
@@ -86,8 +87,18 @@ def test_what_is_held() -> None:
         LongformerAttentionConfig(window=8, global_tokens=5),
         LongformerAttentionConfig(window=8, global_tokens=20, separate=True),
         NeighborhoodAttentionConfig(radius=6, edges="shift"),
+        ConvolutionalAttentionConfig(kernel=5, stride=2),
+        ConvolutionalAttentionConfig(per_head=True),
     ],
-    ids=["first token", "dilation", "global tokens", "separate projections", "shifted"],
+    ids=[
+        "first token",
+        "dilation",
+        "global tokens",
+        "separate projections",
+        "shifted",
+        "convolution",
+        "convolution per head",
+    ],
 )
 def test_settings_are_counted(config: AttentionConfig, length: int) -> None:
     attention, places = config.build(32, 4), torch.arange(length)[None]

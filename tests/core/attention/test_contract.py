@@ -15,6 +15,9 @@ WITH_POSITIONS = ("vanilla", "blockwise", "sliding_window")
 POSITION_VARIANTS = [f"{kind} {positions}" for kind in WITH_POSITIONS for positions in ("rotary", "relative")]
 VARIANTS = KINDS + POSITION_VARIANTS
 
+WITHOUT_WEIGHTS = ("convolutional",)
+"""Attentions whose outputs are no weighted sums of values; the received attention is tested with the variant."""
+
 
 def build(variant: str) -> Attention:
     """Build a kind, optionally with a position encoding; position parameters are random instead of 0."""
@@ -112,6 +115,8 @@ def test_attention_received_sums_the_weights(
     variant: str, include_self: bool, make_tokens: Callable[..., Tokens]
 ) -> None:
     """One-hot values, the same in every head, turn the output into the weights: four tokens, four features."""
+    if variant in WITHOUT_WEIGHTS:
+        pytest.skip("mixes the features of several tokens")
     attention, tokens = build(variant), make_tokens(4, length=6)
     project, out = attention.get_submodule("project"), attention.get_submodule("out")
     assert isinstance(project, nn.Linear)

@@ -1,0 +1,96 @@
+"""Convolutional attention (paper 5 in docs/variants.md; after Liu et al., 2018): attention between phrases.
+
+A convolution groups neighbouring tokens into phrases, `stride` times fewer; these attend to each other, and a
+transposed convolution distributes the result to the tokens again: O((length / stride)^2 * dim), and
+O(length * kernel * dim^2 / stride) for the convolutions. With `per_head: false` one convolution precedes the
+projections of all heads; with `per_head: true` each head has its own for its queries, keys and values, and its own
+transposed convolution.
+
+The paper has no code and does not mention padding: states of padding are zeros here, as those beyond the end of a
+document are, so that they enter no phrase, and phrases of padding only are hidden. The attention that a token received
+is that of the phrase which it begins or continues, divided by the number of tokens of this phrase.
+"""
+
+from typing import Literal, Self, final
+
+from pydantic import Field, model_validator
+from torch import Tensor, nn
+from torch.nn import functional as F
+
+from sumpool.core.attention._base import Attention, AttentionConfig, full_mask
+from sumpool.core.nn.layers import merge_heads, split_heads
+from sumpool.core.nn.masking import attend, attention_received, zero_padding
+
+
+@final
+class ConvolutionalAttentionConfig(AttentionConfig):
+    """Settings of convolutional attention."""
+
+    kind: Literal["convolutional"] = "convolutional"
+    kernel: int = Field(3, ge=1, le=1024)
+    """Tokens of a phrase; at least `stride`."""
+    stride: int = Field(3, ge=1, le=1024)
+    """Tokens between the beginnings of two phrases."""
+    per_head: bool = False
+    """Whether each head has convolutions of its own, after the projections; else one precedes them."""
+
+    @model_validator(mode="after")
+    def _check_kernel(self) -> Self:
+        if self.kernel < self.stride:
+            raise ValueError(f"kernel must be at least stride = {self.stride}, got {self.kernel}; none may be skipped")
+        return self
+
+    def build(self, dim: int, heads: int) -> "ConvolutionalAttention":
+        """Build the attention."""
+        return ConvolutionalAttention(self, dim, heads)
+
+
+@final
+class ConvolutionalAttention(Attention):
+    """Self-attention between phrases."""
+
+    def __init__(self, config: ConvolutionalAttentionConfig, dim: int, heads: int) -> None:
+        super().__init__(dim, heads)
+        self.kernel, self.stride, self.per_head = config.kernel, config.stride, config.per_head
+        width, groups = (3 * dim, heads) if config.per_head else (dim, 1)
+        self.convolve = nn.Conv1d(width, width, config.kernel, config.stride, groups=groups * width // dim)
+        self.distribute = nn.ConvTranspose1d(dim, dim, config.kernel, config.stride, groups=groups)
+
+    def forward(self, states: Tensor, mask: Tensor | None, positions: Tensor) -> Tensor:
+        """Attend between phrases; see `Attention.forward`."""
+        mask = full_mask(states) if mask is None else mask
+        real = mask[:, :: self.stride]  # (batch, phrases)
+        query, key, value = self._phrases(states, mask, positions)
+        mixed = zero_padding(merge_heads(attend(query, key, value, real)), real)  # (batch, phrases, dim)
+        tokens = self.distribute(mixed.mT).mT[:, : states.size(1)]
+        out: Tensor = self.out(tokens.contiguous())
+        return out
+
+    def attention_received(self, states: Tensor, mask: Tensor, positions: Tensor, include_self: bool) -> Tensor:
+        """Recompute the weights of the phrases: O((length / stride)^2 * dim) again."""
+        query, key, _ = self._phrases(states, mask, positions)
+        real = mask[:, :: self.stride]
+        counts = F.pad(mask, (0, -mask.size(1) % self.stride)).unflatten(1, (-1, self.stride)).sum(2)
+        received = attention_received(query, key, real, True, lambda _: None, counts)  # (batch, phrases)
+        tokens = counts.clamp(min=1)
+        if not include_self:
+            others = attention_received(query, key, real, False, lambda _: None, counts)
+            received = received - (received - others) / tokens
+        return zero_padding(
+            (received / tokens).repeat_interleave(self.stride, 1)[:, : mask.size(1), None], mask
+        ).squeeze(2)
+
+    def _phrases(self, states: Tensor, mask: Tensor, positions: Tensor) -> tuple[Tensor, Tensor, Tensor]:
+        """Queries, keys and values of the phrases, (batch, heads, phrases, head_dim) each."""
+        if not self.per_head:
+            return self._project(self._convolve(states, mask), positions)
+        parts = self._convolve(self.project(states), mask).chunk(3, dim=-1)
+        query, key, value = (split_heads(part, self.heads) for part in parts)
+        return query, key, value
+
+    def _convolve(self, values: Tensor, mask: Tensor) -> Tensor:
+        """Apply the convolution to (batch, length, width): (batch, phrases, width)."""
+        phrases = -(-values.size(1) // self.stride)
+        rest = (phrases - 1) * self.stride + self.kernel - values.size(1)
+        convolved: Tensor = self.convolve(F.pad(zero_padding(values, mask), (0, 0, 0, rest)).mT).mT
+        return convolved.contiguous()

@@ -1,0 +1,116 @@
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+import torch
+from pydantic import ValidationError
+from torch import Tensor
+from torch.nn import functional as F
+
+from sumpool.core.attention.convolutional import ConvolutionalAttention, ConvolutionalAttentionConfig
+from sumpool.core.tokens import Tokens
+
+SETTINGS: tuple[dict[str, Any], ...] = (
+    {},
+    {"per_head": True},
+    {"kernel": 5, "stride": 2},
+    {"kernel": 4, "stride": 3, "per_head": True},
+    {"kernel": 1, "stride": 1},
+)
+LENGTHS = (61, 31, 30, 7, 2, 1)
+
+
+def build(settings: dict[str, Any]) -> ConvolutionalAttention:
+    return ConvolutionalAttentionConfig.model_validate(settings).build(16, 4).double()
+
+
+def naive(attention: ConvolutionalAttention, states: Tensor) -> tuple[Tensor, Tensor]:
+    """Output and weights of the phrases (heads, phrases, phrases) of one document (length, dim), window by window."""
+    convolve_bias, distribute_bias = attention.convolve.bias, attention.distribute.bias
+    assert convolve_bias is not None
+    assert distribute_bias is not None
+    phrases = -(-len(states) // attention.stride)
+    windows = attention.convolve.weight.size(2)
+
+    def convolve(values: Tensor) -> Tensor:
+        """One matrix product per phrase and group of features."""
+        padded = F.pad(values, (0, 0, 0, windows))
+        spans = torch.stack([padded[i * attention.stride :][:windows] for i in range(phrases)])
+        groups = spans.unflatten(2, (attention.convolve.groups, -1))  # (phrases, window, groups, features)
+        weight = attention.convolve.weight.unflatten(0, (attention.convolve.groups, -1))
+        return torch.einsum("pwgi,goiw->pgo", groups, weight).flatten(1) + convolve_bias
+
+    convolved = convolve(attention.project(states)) if attention.per_head else attention.project(convolve(states))
+    query, key, value = convolved.view(phrases, 3, 4, 4).permute(1, 2, 0, 3)
+    weights = (query @ key.mT / 2).softmax(-1)
+    mixed = (weights @ value).transpose(0, 1).flatten(1).unflatten(1, (attention.distribute.groups, -1))
+    weight = attention.distribute.weight.unflatten(0, (attention.distribute.groups, -1))
+    tokens = torch.zeros(phrases * attention.stride + windows, 16, dtype=states.dtype)
+    for index, parts in enumerate(torch.einsum("pgi,giow->pwgo", mixed, weight).flatten(2)):
+        tokens[index * attention.stride :][:windows] += parts
+    return attention.out(tokens[: len(states)] + distribute_bias), weights
+
+
+@pytest.mark.parametrize("settings", SETTINGS)
+def test_equals_explicit_windows(settings: dict[str, Any], make_tokens: Callable[..., Tokens]) -> None:
+    attention, tokens = build(settings), make_tokens(*LENGTHS, 0, pad=1e3)
+    mixed = attention(tokens.states, tokens.mask, tokens.positions)
+    for number, real in enumerate(LENGTHS):
+        expected, _ = naive(attention, tokens.states[number, :real])
+        torch.testing.assert_close(mixed[number, :real], expected, atol=1e-10, rtol=0)
+    assert mixed.isfinite().all()
+
+
+@pytest.mark.parametrize("settings", SETTINGS)
+def test_attention_received_is_divided_among_the_tokens_of_a_phrase(
+    settings: dict[str, Any], make_tokens: Callable[..., Tokens]
+) -> None:
+    attention, tokens = build(settings), make_tokens(*LENGTHS, 0, pad=1e3)
+    with_self, others = (
+        attention.attention_received(tokens.states, tokens.mask, tokens.positions, include_self)
+        for include_self in (True, False)
+    )
+    for number, real in enumerate(LENGTHS):
+        phrase = torch.arange(real) // attention.stride
+        _, weights = naive(attention, tokens.states[number, :real])
+        by_token = weights.mean(0)[phrase][:, phrase] / phrase.bincount()[phrase]
+        torch.testing.assert_close(with_self[number, :real], by_token.sum(0), atol=1e-10, rtol=0)
+        expected = by_token.sum(0) - by_token.diagonal()
+        torch.testing.assert_close(others[number, :real], expected, atol=1e-10, rtol=0)
+        assert (with_self[number, real:] == 0).all()
+
+
+@pytest.mark.parametrize("settings", SETTINGS)
+def test_padding_and_batch_mates_enter_no_phrase(
+    settings: dict[str, Any], make_tokens: Callable[..., Tokens], alone: Callable[[Tokens, int], Tokens]
+) -> None:
+    attention, tokens = build(settings), make_tokens(40, 13, 7, length=50, pad=1e3)
+    mixed = attention(tokens.states, tokens.mask, tokens.positions)
+    for number, real in enumerate((40, 13, 7)):
+        single = alone(tokens, number)
+        expected = attention(single.states, None, single.positions)[0]
+        torch.testing.assert_close(mixed[number, :real], expected, atol=1e-10, rtol=0)
+
+
+@pytest.mark.parametrize("per_head", [False, True])
+def test_gradient_is_exact(per_head: bool, make_tokens: Callable[..., Tokens]) -> None:
+    attention, tokens = build({"per_head": per_head}), make_tokens(8, 4, 1)
+
+    def mix(states: Tensor) -> Tensor:
+        mixed: Tensor = attention(states, tokens.mask, tokens.positions)
+        return mixed[tokens.mask]
+
+    assert torch.autograd.gradcheck(mix, tokens.states.requires_grad_())
+
+
+def test_a_document_without_tokens_has_a_finite_gradient(make_tokens: Callable[..., Tokens]) -> None:
+    attention, tokens = build({}), make_tokens(9, 0)
+    states = tokens.states.requires_grad_()
+    attention(states, tokens.mask, tokens.positions).square().sum().backward()
+    assert states.grad is not None
+    assert states.grad.isfinite().all()
+
+
+def test_every_token_is_in_a_phrase() -> None:
+    with pytest.raises(ValidationError, match="kernel must be at least stride = 3, got 2; none may be skipped"):
+        ConvolutionalAttentionConfig(kernel=2)
