@@ -39,6 +39,8 @@ class Attention(nn.Module):
     block: int | None = None
     """Block size for chunked encoding: no token attends beyond its block of this many tokens, so a document may be
     split at any multiple. None if a document must be encoded in one piece."""
+    row_stochastic: bool = True
+    """Whether the implied attention weights are non-negative and those of each query sum to 1."""
 
     def __init__(self, dim: int, heads: int, positions: PositionsKind = "none", projections: int = 3) -> None:
         super().__init__()
@@ -72,7 +74,7 @@ class Attention(nn.Module):
             include_self: Whether the weight of a token on itself counts.
 
         Returns:
-            (batch, length), 0 at padding; with `include_self` the mean over real tokens is 1.
+            (batch, length), 0 at padding; the mean over real tokens is 1 with `include_self` and `row_stochastic`.
         """
         query, key, _ = self._project(states, positions)
         return attention_received(query, key, mask, include_self, partial(self.positions.bias, positions))

@@ -103,10 +103,13 @@ def test_float32_agrees_with_float64(variant: str, make_tokens: Callable[..., To
 @pytest.mark.parametrize("variant", VARIANTS)
 def test_attention_received_sums_to_the_number_of_tokens(variant: str, make_tokens: Callable[..., Tokens]) -> None:
     tokens = make_tokens(530, 64, 1, 0, length=540)
-    received = build(variant).attention_received(tokens.states, tokens.mask, tokens.positions, include_self=True)
-    torch.testing.assert_close(received.sum(1), torch.tensor([530.0, 64.0, 1.0, 0.0], dtype=torch.float64))
-    assert (received >= 0).all()
+    attention = build(variant)
+    received = attention.attention_received(tokens.states, tokens.mask, tokens.positions, include_self=True)
     assert (received[~tokens.mask] == 0).all()
+    assert received.isfinite().all()
+    if attention.row_stochastic:
+        torch.testing.assert_close(received.sum(1), torch.tensor([530.0, 64.0, 1.0, 0.0], dtype=torch.float64))
+        assert (received >= 0).all()
 
 
 @pytest.mark.parametrize("variant", VARIANTS)
