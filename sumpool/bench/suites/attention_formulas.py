@@ -13,6 +13,7 @@ from sumpool.core.attention.lsh import LshAttentionConfig
 from sumpool.core.attention.neighborhood import NeighborhoodAttentionConfig
 from sumpool.core.attention.performer import PerformerAttentionConfig
 from sumpool.core.attention.permuted_blocks import PermutedBlocksAttentionConfig
+from sumpool.core.attention.sinkhorn import SinkhornAttentionConfig
 from sumpool.core.attention.sliding_window import SlidingWindowAttentionConfig
 from sumpool.core.attention.sparse import SparseAttentionConfig
 from sumpool.core.attention.synthesizer import SynthesizerAttentionConfig
@@ -152,6 +153,18 @@ def _convolutional(settings: AttentionConfig, length: int, dim: int, heads: int)
     return cost_of(maps, products, 2 * phrases * dim, heads * phrases * phrases, activations)
 
 
+def _sinkhorn(settings: AttentionConfig, length: int, dim: int, heads: int) -> Cost:
+    """Each block sees itself and a mixture of all blocks, for which pairs of block means are compared."""
+    assert isinstance(settings, SinkhornAttentionConfig)
+    blocks = -(-length // settings.block)
+    filled, seen = blocks * settings.block, 2 * settings.block
+    maps = linear(length, dim, 4 * dim) + linear(blocks, dim, 2 * dim)
+    mixing = 2 * linear(blocks, blocks, settings.block * dim) + heads * linear(blocks, blocks, settings.block)
+    products = attend(filled, seen, dim) + linear(blocks, dim, blocks) + mixing
+    weights = heads * (filled * seen + blocks * blocks)
+    return cost_of(maps, products, 2 * (length + filled) * dim, weights, 3 * length * dim)
+
+
 def _efficient(_: AttentionConfig, length: int, dim: int, heads: int) -> Cost:
     """Templates of the document, and every query's mixture of them: head_dim takes the place of the keys."""
     maps, products = linear(length, dim, 4 * dim), attend(length, dim // heads, dim)
@@ -222,6 +235,7 @@ _SELF_ATTENTION: Mapping[str, Callable[[AttentionConfig, int, int, int], Cost]] 
     "efficient": _efficient,
     "linear": _linear,
     "performer": _performer,
+    "sinkhorn": _sinkhorn,
     "synthesizer": _synthesizer,
     "v_mean": _v_mean,
     "lsh": _lsh,

@@ -15,6 +15,7 @@ from sumpool.core.attention.convolutional import ConvolutionalAttentionConfig
 from sumpool.core.attention.efficient import EfficientAttentionConfig
 from sumpool.core.attention.longformer import LongformerAttentionConfig
 from sumpool.core.attention.neighborhood import NeighborhoodAttentionConfig
+from sumpool.core.attention.sinkhorn import SinkhornAttentionConfig
 from sumpool.core.attention.sliding_window import SlidingWindowAttentionConfig
 from sumpool.core.attention.vanilla import VanillaAttentionConfig
 from sumpool.core.cross_attention._base import CrossAttentionConfig
@@ -89,6 +90,7 @@ def test_what_is_held() -> None:
         NeighborhoodAttentionConfig(radius=6, edges="shift"),
         ConvolutionalAttentionConfig(kernel=5, stride=2),
         ConvolutionalAttentionConfig(per_head=True),
+        SinkhornAttentionConfig(block=8),
     ],
     ids=[
         "first token",
@@ -98,6 +100,7 @@ def test_what_is_held() -> None:
         "shifted",
         "convolution",
         "convolution per head",
+        "sorted blocks",
     ],
 )
 def test_settings_are_counted(config: AttentionConfig, length: int) -> None:

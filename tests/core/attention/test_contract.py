@@ -20,12 +20,12 @@ WITHOUT_WEIGHTS = ("convolutional",)
 
 
 def build(variant: str) -> Attention:
-    """Build a kind, optionally with a position encoding; position parameters are random instead of 0."""
+    """Build a kind, optionally with a position encoding, without noise; position parameters are random instead of 0."""
     kind, *positions = variant.split()
     settings = {"positions": positions[0]} if positions else {}
     config = config_class("sumpool.core.attention", kind).model_validate(settings)
     assert isinstance(config, AttentionConfig)
-    attention = config.build(16, 4).double()
+    attention = config.build(16, 4).double().eval()
     for name, parameter in attention.named_parameters():
         if name.startswith("positions."):
             nn.init.normal_(parameter)
@@ -48,7 +48,28 @@ def test_shape(variant: str, length: int, make_tokens: Callable[..., Tokens]) ->
 def test_output_is_independent_of_padding_and_batch_mates(
     variant: str, lengths: tuple[int, ...], make_tokens: Callable[..., Tokens], alone: Callable[[Tokens, int], Tokens]
 ) -> None:
-    attention = build(variant)
+    check_independence(build(variant), lengths, make_tokens, alone)
+
+
+@pytest.mark.parametrize("variant", KINDS)
+def test_output_of_training_is_independent_of_padding_and_batch_mates(
+    variant: str, make_tokens: Callable[..., Tokens], alone: Callable[[Tokens, int], Tokens]
+) -> None:
+    def seed(*_: object) -> None:
+        torch.manual_seed(3)
+
+    attention = build(variant).train()
+    attention.register_forward_pre_hook(seed)
+    check_independence(attention, (700, 1000, 20), make_tokens, alone)
+
+
+def check_independence(
+    attention: Attention,
+    lengths: tuple[int, ...],
+    make_tokens: Callable[..., Tokens],
+    alone: Callable[[Tokens, int], Tokens],
+) -> None:
+    """Assert that documents have the same output alone, among batch mates, and beside values in the padding."""
     together = make_tokens(*lengths)
     noisy = make_tokens(*lengths, length=max(lengths) + 50, pad=1e3)
     for number, length in enumerate(lengths):

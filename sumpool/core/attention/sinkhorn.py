@@ -1,0 +1,164 @@
+"""Sinkhorn attention (Tay et al., 2020, "Sparse Sinkhorn Attention"): every block also attends to a sorted block.
+
+Two linear maps of the mean states of all blocks give scores of pairs of blocks, which alternating normalisation of
+columns and rows turns into nearly doubly stochastic weights: a relaxed permutation, in each head its own. A block
+attends to its own tokens and to the block that the permutation puts in its place, a mixture of all blocks:
+O(length * block * dim + length^2 / block * dim). In training, Gumbel noise is added to the scores.
+
+Departures from the paper: scores are products of block means, so that documents may have any number of blocks (paper: a
+linear map to a fixed number); padding takes part in no mean, normalisation or mixture, and where blocks of a mixture
+have no token, the rest is averaged and its weight multiplied by their share; the noise of a step depends on head and
+blocks only, the same in all documents. As in the paper, a block may be sorted to its own place.
+"""
+
+from typing import Literal, NamedTuple, final
+
+import torch
+from pydantic import Field
+from torch import Tensor, nn
+from torch.nn import functional as F
+
+from sumpool.core.attention._base import Attention, AttentionConfig, full_mask
+from sumpool.core.nn.layers import merge_heads
+from sumpool.core.nn.masking import zero_padding
+from sumpool.core.nn.numerics import at_least_float32, hash_uniform, matmul_exactly
+
+_LOWEST = -1e30
+"""Log-weight of pairs of blocks that do not exist, finite so that no normalisation is NaN."""
+
+_MIN_SHARE = 1e-20
+"""Smallest share of blocks with a token in a mixture, whose logarithm and reciprocal have finite gradients."""
+
+
+@final
+class SinkhornAttentionConfig(AttentionConfig):
+    """Settings of Sinkhorn attention."""
+
+    kind: Literal["sinkhorn"] = "sinkhorn"
+    block: int = Field(64, ge=1, le=10_000_000)
+    """Tokens per block."""
+    iterations: int = Field(7, ge=1, le=1000)
+    """Normalisations of columns and rows; more come closer to doubly stochastic weights."""
+    temperature: float = Field(0.7, ge=0.01, le=100.0)
+    """Divisor of the scores; lower ones come closer to a permutation."""
+
+    def build(self, dim: int, heads: int) -> "SinkhornAttention":
+        """Build the attention."""
+        return SinkhornAttention(self, dim, heads)
+
+
+class _SortedBlocks(NamedTuple):
+    """Blocks of a batch, and their relaxed permutation.
+
+    Attributes:
+        query: (batch, heads, blocks, block, head_dim).
+        key: (batch, heads, blocks, 2 * block, head_dim), the block's own and the sorted ones.
+        value: The same.
+        bias: (batch, heads, blocks, 1, 2 * block), bias of the attention scores, the lowest number at hidden keys.
+        real: (batch, 1, blocks, block), True at real tokens.
+        mixture: (batch, heads, blocks, blocks), weights of all blocks in the sorted one, 0 for those that do not exist.
+        share: (batch, heads, blocks, block), sum of the weights of those blocks that have a token there.
+    """
+
+    query: Tensor
+    key: Tensor
+    value: Tensor
+    bias: Tensor
+    real: Tensor
+    mixture: Tensor
+    share: Tensor
+
+
+@final
+class SinkhornAttention(Attention):
+    """Self-attention to a block and to the one that is sorted to its place."""
+
+    def __init__(self, config: SinkhornAttentionConfig, dim: int, heads: int) -> None:
+        super().__init__(dim, heads)
+        self.block_size = config.block
+        self.iterations = config.iterations
+        self.temperature = config.temperature
+        self.sort = nn.Linear(dim, 2 * dim)
+
+    def forward(self, states: Tensor, mask: Tensor | None, positions: Tensor) -> Tensor:
+        """Attend block by block; see `Attention.forward`."""
+        blocks = self._split(states, full_mask(states) if mask is None else mask, positions)
+        bias = blocks.bias.to(blocks.query.dtype)
+        mixed = F.scaled_dot_product_attention(blocks.query, blocks.key, blocks.value, attn_mask=bias)
+        out: Tensor = self.out(merge_heads(mixed.flatten(2, 3)[:, :, : states.size(1)]))
+        return out
+
+    def attention_received(self, states: Tensor, mask: Tensor, positions: Tensor, include_self: bool) -> Tensor:
+        """Recompute the weights; those on sorted blocks are divided as these are mixed."""
+        blocks = self._split(states, mask, positions)
+        scores = at_least_float32(blocks.query @ blocks.key.mT) / blocks.query.size(4) ** 0.5 + blocks.bias
+        weights = scores.softmax(-1).masked_fill(~blocks.real[..., None], 0.0)
+        local, sorted_keys = weights.chunk(2, dim=-1)  # (batch, heads, blocks, block, block)
+        by_token = sorted_keys.sum(3) / blocks.share
+        received = local.sum(3) + matmul_exactly(blocks.mixture.mT, by_token)
+        if not include_self:
+            on_self = sorted_keys.diagonal(dim1=3, dim2=4) * blocks.mixture.diagonal(dim1=2, dim2=3)[..., None]
+            received = received - local.diagonal(dim1=3, dim2=4) - on_self / blocks.share
+        mean: Tensor = received.masked_fill(~blocks.real, 0.0).mean(1)  # (batch, blocks, block)
+        return mean.flatten(1)[:, : states.size(1)]
+
+    def _split(self, states: Tensor, mask: Tensor, positions: Tensor) -> _SortedBlocks:
+        """Split documents into blocks, and sort these."""
+        rest = -states.size(1) % self.block_size
+        real = F.pad(mask, (0, rest)).unflatten(1, (-1, self.block_size))  # (batch, blocks, block)
+        query, key, value = (
+            F.pad(part, (0, 0, 0, rest)).unflatten(2, (-1, self.block_size))
+            for part in self._project(states, positions)
+        )  # (batch, heads, blocks, block, head_dim)
+        padded = F.pad(zero_padding(states, mask), (0, 0, 0, rest))
+        mixture = self._mixture(padded.unflatten(1, (-1, self.block_size)), real)
+        real = real[:, None]
+        weights = mixture.dtype
+        share = matmul_exactly(mixture, real.to(weights)).clamp(min=_MIN_SHARE)
+        sorted_key, sorted_value = (
+            (matmul_exactly(mixture, part.masked_fill(~real[..., None], 0.0).flatten(3)).unflatten(3, part.shape[3:]))
+            / share[..., None]
+            for part in (key, value)
+        )
+        lowest = torch.finfo(query.dtype).min
+        exists = real.any(2, keepdim=True)  # (batch, 1, 1, block)
+        local = torch.zeros_like(share).masked_fill(~real, lowest)
+        bias = torch.cat([local, share.log().masked_fill(~exists, lowest)], dim=3)
+        keys = torch.cat([key, sorted_key.to(key.dtype)], dim=3)
+        values = torch.cat([value, sorted_value.to(value.dtype)], dim=3)
+        return _SortedBlocks(query, keys, values, bias[..., None, :], real, mixture, share)
+
+    def _mixture(self, states: Tensor, real: Tensor) -> Tensor:
+        """Relaxed permutation of the blocks of each document.
+
+        Args:
+            states: (batch, blocks, block, dim), 0 at padding.
+            real: (batch, blocks, block), True at real tokens.
+
+        Returns:
+            (batch, heads, blocks, blocks), 0 for blocks of padding; the other rows sum to 1.
+        """
+        means = states.sum(2) / real.sum(2).clamp(min=1)[..., None]  # (batch, blocks, dim)
+        query, key = (part.unflatten(2, (self.heads, -1)).transpose(1, 2) for part in self.sort(means).chunk(2, dim=-1))
+        scores = at_least_float32(query @ key.mT) / query.size(3) ** 0.5
+        if self.training:
+            scores = scores + self._noise(scores.size(2), scores.device)
+        exists = real.any(2)[:, None]
+        missing = ~(exists[..., None] & exists[..., None, :])  # (batch, 1, blocks, blocks)
+        weights = (scores / self.temperature).masked_fill(missing, _LOWEST)
+        for _ in range(self.iterations):
+            for axis in (2, 3):
+                weights = (weights - weights.logsumexp(axis, keepdim=True)).masked_fill(missing, _LOWEST)
+        mixture: Tensor = weights.exp()
+        return mixture
+
+    def _noise(self, blocks: int, device: torch.device) -> Tensor:
+        """Draw Gumbel noise for all pairs of blocks, whatever the length of the batch, (heads, blocks, blocks)."""
+        draw = int(torch.randint(2**31, (), device="cpu"))
+        index = torch.arange(blocks, device=device)
+        rows, columns = torch.maximum(index[:, None], index), torch.minimum(index[:, None], index)
+        pair = rows**2 + 2 * columns + (index[:, None] < index)
+        heads = torch.arange(self.heads, device=device)[:, None, None]
+        uniform = hash_uniform((pair * 1021 + heads) * 1031 + draw).double() + 2.0**-25  # in (0, 1)
+        noise: Tensor = -(-uniform.log()).log()
+        return noise.float()
