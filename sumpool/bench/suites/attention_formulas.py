@@ -4,6 +4,8 @@ import math
 from collections import Counter
 from collections.abc import Callable, Mapping
 
+from sumpool.bench.suites.low_rank_formulas import LOW_RANK
+from sumpool.bench.suites.operation_counts import Cost, attend, cost_of, dense, linear
 from sumpool.core.attention._base import AttentionConfig
 from sumpool.core.attention.bigbird import BigbirdAttentionConfig
 from sumpool.core.attention.blockwise import BlockwiseAttentionConfig
@@ -18,35 +20,10 @@ from sumpool.core.attention.sliding_window import SlidingWindowAttentionConfig
 from sumpool.core.attention.sparse import SparseAttentionConfig
 from sumpool.core.attention.synthesizer import SynthesizerAttentionConfig
 
-Cost = Counter[str]
-"""Operations (`maps`, `products`), and numbers held for the backward pass: `keys_values`; attention `weights`, where a
-kernel does not compute them again (a fused one does); and `activations`, inputs of linear maps and queries."""
-
-
-def linear(rows: int, inputs: int, outputs: int) -> int:
-    """Operations of a linear map of some vectors."""
-    return 2 * rows * inputs * outputs
-
-
-def attend(queries: int, keys: int, dim: int) -> int:
-    """Operations of scores and mixing: two products of queries and keys over all heads together."""
-    return 2 * 2 * queries * keys * dim
-
 
 def self_attention(attention: AttentionConfig, length: int, dim: int, heads: int) -> Cost:
     """Cost of one self-attention."""
     return _SELF_ATTENTION[attention.kind](attention, length, dim, heads)
-
-
-def cost_of(maps: int, products: int, keys_values: int, weights: int, activations: int) -> Cost:
-    """Name the parts of a cost."""
-    return Counter(maps=maps, products=products, keys_values=keys_values, weights=weights, activations=activations)
-
-
-def dense(length: int, seen: int, dim: int, heads: int) -> Cost:
-    """Self-attention in which every token sees `seen` tokens."""
-    maps, products = linear(length, dim, 4 * dim), attend(length, seen, dim)
-    return cost_of(maps, products, 2 * length * dim, heads * length * seen, 3 * length * dim)
 
 
 def _vanilla(_: AttentionConfig, length: int, dim: int, heads: int) -> Cost:
@@ -239,4 +216,5 @@ _SELF_ATTENTION: Mapping[str, Callable[[AttentionConfig, int, int, int], Cost]] 
     "synthesizer": _synthesizer,
     "v_mean": _v_mean,
     "lsh": _lsh,
+    **LOW_RANK,
 }

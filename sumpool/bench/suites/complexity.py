@@ -17,8 +17,9 @@ from sumpool.bench.measures.skip_matmul import SkipMatmul
 from sumpool.bench.results.report import Result
 from sumpool.bench.results.table import Row, make_table, quotient
 from sumpool.bench.suites import formulas
-from sumpool.bench.suites.attention_formulas import Cost, self_attention
+from sumpool.bench.suites.attention_formulas import self_attention
 from sumpool.bench.suites.formulas import BYTES, CROSS_ATTENTION
+from sumpool.bench.suites.operation_counts import Cost
 from sumpool.bench.suites.paper_claims import claim_rows, deep_pyramidions
 from sumpool.bench.systems.workload import Conditions, Documents, Subject
 from sumpool.core.model.config import ModelConfig

@@ -10,7 +10,8 @@ Table 1 of Pietruszka et al. gives the products alone, without the two (scores, 
 from collections import Counter
 from collections.abc import Callable, Mapping
 
-from sumpool.bench.suites.attention_formulas import Cost, attend, cost_of, dense, linear, self_attention
+from sumpool.bench.suites.attention_formulas import self_attention
+from sumpool.bench.suites.operation_counts import Cost, attend, cost_of, dense, linear
 from sumpool.core.cross_attention._base import CrossAttentionConfig
 from sumpool.core.cross_attention.hepos import HeposCrossAttentionConfig
 from sumpool.core.model.config import ModelConfig

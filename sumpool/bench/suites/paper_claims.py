@@ -8,7 +8,7 @@ from collections.abc import Mapping
 
 from sumpool.bench.config import ComplexityConfig
 from sumpool.bench.results.table import Row
-from sumpool.bench.suites.attention_formulas import attend
+from sumpool.bench.suites.operation_counts import attend
 from sumpool.core.model.config import EncoderLayerConfig, ModelConfig
 from sumpool.core.pooling.halving import HalvingPoolerConfig
 

@@ -1,0 +1,112 @@
+"""Linformer attention (Wang et al., 2020): keys and values are projected along the tokens to `rank` vectors.
+
+Softmax attention over E K and F V with learned E and F of `rank` x length: O(length * rank * dim). The implied weights
+softmax(Q (E K)^T) F may be negative. `unreduced` is the sketch that this form stands for, softmax(Q K^T) E^T E V with
+E^T E an estimate of the identity, unreduced JLT in Chen et al., 2022 ("Skeinformer"): it approximates full attention,
+more closely with a higher rank, at its quadratic cost.
+
+Places are those among the vectors of the layer, so that documents may have at most `length` of them there, and shorter
+ones use the first columns of E and F. Departure from the released code: padding never enters a projected key or value.
+Sharing between layers is not offered.
+"""
+
+from typing import Literal, final
+
+import torch
+from pydantic import Field
+from torch import Tensor, nn
+
+from sumpool.core.attention._base import Attention, AttentionConfig, full_mask
+from sumpool.core.nn.layers import merge_heads
+from sumpool.core.nn.masking import attend
+from sumpool.core.nn.numerics import at_least_float32
+
+LinformerSharing = Literal["none", "heads", "keys_values"]
+
+
+@final
+class LinformerAttentionConfig(AttentionConfig):
+    """Settings of Linformer attention."""
+
+    kind: Literal["linformer"] = "linformer"
+    rank: int = Field(256, ge=1, le=65_536)
+    """Projected keys and values."""
+    length: int = Field(2048, ge=1, le=65_536)
+    """Vectors of a document at most; at least `model.source_length`."""
+    sharing: LinformerSharing = "heads"
+    """Projections: none, for keys and for values in each head; heads, the same two in all heads; keys_values, one."""
+    unreduced: bool = False
+    """Whether to sketch the weights of full attention instead of keys and values; each head then has one projection,
+    or all share it (`sharing`)."""
+
+    @property
+    def max_length(self) -> int:
+        """Vectors of a document at most."""
+        return self.length
+
+    def build(self, dim: int, heads: int) -> "LinformerAttention":
+        """Build the attention."""
+        return LinformerAttention(self, dim, heads)
+
+
+@final
+class LinformerAttention(Attention):
+    """Self-attention to projections of keys and values along the tokens."""
+
+    row_stochastic = False
+
+    def __init__(self, config: LinformerAttentionConfig, dim: int, heads: int) -> None:
+        super().__init__(dim, heads)
+        self.unreduced = config.unreduced
+        shape = (heads if config.sharing == "none" else 1, config.rank, config.length)
+        self.project_keys = nn.Parameter(torch.empty(shape))
+        is_shared = config.unreduced or config.sharing == "keys_values"
+        self.project_values = None if is_shared else nn.Parameter(torch.empty(shape))
+        for projection in (self.project_keys, self.project_values):
+            if projection is not None:
+                nn.init.normal_(projection, std=config.rank**-0.5)
+
+    def forward(self, states: Tensor, mask: Tensor | None, positions: Tensor) -> Tensor:
+        """Attend over whole documents; see `Attention.forward`."""
+        mask = full_mask(states) if mask is None else mask
+        query, key, value = self._project_visible(states, mask, positions)
+        keys, values = self._projections(states.size(1))
+        value = _apply(values, value)
+        if self.unreduced:
+            mixed = attend(query, key, _apply(keys.mT, value), mask)
+        else:
+            mixed = attend(query, _apply(keys, key), value, None)
+        out: Tensor = self.out(merge_heads(mixed))
+        return out
+
+    def attention_received(self, states: Tensor, mask: Tensor, positions: Tensor, include_self: bool) -> Tensor:
+        """Column sums of the implied weights, from their factors: O(length * rank * dim) if not `unreduced`."""
+        query, key, _ = (at_least_float32(part) for part in self._project_visible(states, mask, positions))
+        keys, values = (at_least_float32(part).expand(self.heads, -1, -1) for part in self._projections(mask.size(1)))
+        if self.unreduced:
+            columns = keys.mT.expand(len(query), -1, -1, -1)
+            left = attend(query, key, columns, mask)
+        else:
+            left = (query / query.size(3) ** 0.5 @ _apply(keys, key).mT).softmax(3)
+        left = left.masked_fill(~mask[:, None, :, None], 0.0)  # (batch, heads, length, rank)
+        left_sum = left.sum(2, keepdim=True)  # (batch, heads, 1, rank)
+        received = (values.mT * (left_sum if include_self else left_sum - left)).sum(3).mean(1)
+        return received.masked_fill(~mask, 0.0)
+
+    def _project_visible(self, states: Tensor, mask: Tensor, positions: Tensor) -> tuple[Tensor, Tensor, Tensor]:
+        """Queries, and keys and values, 0 at padding, (batch, heads, length, head_dim) each."""
+        query, key, value = self._project(states, positions)
+        padding = ~mask[:, None, :, None]
+        return query, key.masked_fill(padding, 0.0), value.masked_fill(padding, 0.0)
+
+    def _projections(self, length: int) -> tuple[Tensor, Tensor]:
+        """Projections of keys and of values for documents of `length`, (heads or 1, rank, length) each."""
+        keys = self.project_keys[..., :length]
+        return keys, keys if self.project_values is None else self.project_values[..., :length]
+
+
+def _apply(projection: Tensor, vectors: Tensor) -> Tensor:
+    """Project vectors (batch, heads, length, head_dim) along the tokens by (heads or 1, rank, length)."""
+    expanded = projection.expand(vectors.size(1), -1, -1).to(vectors.dtype)
+    # Documents side by side: the projection is not copied for each.
+    return torch.einsum("hrn,bhnd->bhrd", expanded, vectors)
