@@ -2,6 +2,7 @@
 
 import errno
 import gc
+import re
 import sys
 from typing import Annotated
 
@@ -48,6 +49,7 @@ def show_help(
 
 
 _RESOURCE_EXIT = 6
+_EMPTY = re.compile("--[a-z-]+=")
 _NO_SPACE = {errno.ENOSPC, errno.EDQUOT, errno.EFBIG}
 
 
@@ -81,8 +83,9 @@ def main() -> None:
     gc.set_threshold(50_000)  # garbage collection takes an eighth of the import time and frees nothing
     try:
         open_streams()
-        if "" in arguments:
-            raise RecipeError("no argument must be empty, got '' (is a variable of the shell not set?)")
+        empty = next((word for word in arguments if not word or (word in options and _EMPTY.fullmatch(word))), None)
+        if empty is not None:
+            raise RecipeError(f"no argument must be empty, got {empty!r} (is a variable of the shell not set?)")
         if "--fast" not in options:
             require_address_space(command)
         app([word for word in options if word != "--debug"] + arguments[len(options) :])

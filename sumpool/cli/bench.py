@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from sumpool.cli.console import screen
-from sumpool.cli.options import Changes
+from sumpool.cli.options import MOST_TOKENS, Changes, whole_number
 from sumpool.cli.text import table, wrap
 from sumpool.errors import RecipeError
 
@@ -38,10 +38,22 @@ def bench(
         Path | None, typer.Argument(metavar="[RUN]", help=f"The run ({', '.join(OF_RUN)}), by default the newest.")
     ] = None,
     lengths: Annotated[
-        list[int] | None, typer.Option("--length", metavar="TOKENS", help="Source tokens; may be given often.")
+        list[int] | None,
+        typer.Option(
+            "--length",
+            metavar="TOKENS",
+            parser=whole_number("--length", 1, MOST_TOKENS),
+            help="Source tokens; may be given often.",
+        ),
     ] = None,
     number: Annotated[
-        int | None, typer.Option("--table", metavar="2|7|8|10", help="Which table of the paper (tables).")
+        int | None,
+        typer.Option(
+            "--table",
+            metavar="2|7|8|10",
+            parser=whole_number("--table", 1, 99),
+            help="Which table of the paper (tables).",
+        ),
     ] = None,
     out: Annotated[Path | None, typer.Option(metavar="FILE", help="Also write everything as JSON.")] = None,
     plot: Annotated[

@@ -1,17 +1,19 @@
 """`sumpool evaluate`: score the summaries of a run, or of a file, and print a table."""
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Literal
+from typing import TYPE_CHECKING, Annotated, Literal, get_args
 
 import typer
 
 from sumpool.cli.console import screen
-from sumpool.cli.options import VERIFY, Changes, Resume, Verify
+from sumpool.cli.options import VERIFY, Changes, Resume, Verify, choice, whole_number
 from sumpool.cli.text import table, wrap
 from sumpool.errors import RecipeError
 
 if TYPE_CHECKING:
     from sumpool.evaluation.report import EvaluationReport
+
+Split = Literal["train", "validation", "test"]
 
 
 def evaluate(
@@ -22,14 +24,17 @@ def evaluate(
             help="Run folder, or a file of summaries with --references; default: the newest run.",
         ),
     ] = None,
-    split: Annotated[
-        Literal["train", "validation", "test"], typer.Option(help="Split of the run's data to evaluate.")
-    ] = "test",
+    split: Annotated[Split, choice("--split", get_args(Split), "Split of the run's data to evaluate.")] = "test",
     references: Annotated[
         Path | None, typer.Option(metavar="REFS.jsonl", help="References for a file of summaries.")
     ] = None,
     limit: Annotated[
-        int | None, typer.Option(max=2**62, help="Number of documents to evaluate, spread evenly over the split.")
+        int | None,
+        typer.Option(
+            metavar="N",
+            parser=whole_number("--limit"),
+            help="Number of documents to evaluate, spread evenly over the split.",
+        ),
     ] = None,
     skip_missing: Annotated[
         bool, typer.Option("--skip-missing", help="Ignore references without a summary instead of failing.")
@@ -136,7 +141,7 @@ def _tables(report: "EvaluationReport") -> list[str]:
 
 def _measure_faithfulness(
     run: Path | None,
-    split: Literal["train", "validation", "test"],
+    split: Split,
     limit: int | None,
     json: bool,
     changes: tuple[str, ...],

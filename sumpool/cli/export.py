@@ -1,18 +1,22 @@
 """`sumpool export`: copy a trained model out of its run folder."""
 
 from pathlib import Path
-from typing import Annotated, Literal
+from typing import Annotated, Literal, get_args
 
 import typer
 
 from sumpool.cli.console import screen
+from sumpool.cli.options import choice
+
+Precision = Literal["bf16", "fp32"]
 
 
 def export(
     run: Annotated[Path, typer.Argument(metavar="RUN", help="Run folder of the model.")],
     out: Annotated[Path, typer.Argument(metavar="OUT", help="Folder to create.")],
     precision: Annotated[
-        Literal["bf16", "fp32"], typer.Option(help="Data type of the stored weights; bf16 takes half the space.")
+        Precision,
+        choice("--precision", get_args(Precision), "Data type of the stored weights; bf16 takes half the space."),
     ] = "bf16",
 ) -> None:
     """Copy a model without checkpoints and logs, to pass it on.

@@ -1,12 +1,16 @@
 """`sumpool import`: convert a BART or LED checkpoint of Hugging Face to a run folder."""
 
 from pathlib import Path
-from typing import Annotated, Literal
+from typing import Annotated, Literal, get_args
 
 import typer
 
 from sumpool.cli.console import screen
+from sumpool.cli.options import MOST_TOKENS, choice, whole_number
 from sumpool.cli.text import print_message
+
+Attention = Literal["keep", "sliding_window", "blockwise"]
+Extend = Literal["repeat", "flip"]
 
 
 def import_model(
@@ -15,20 +19,31 @@ def import_model(
     ],
     out: Annotated[Path, typer.Argument(metavar="OUT", help="Run folder to create.")],
     attention: Annotated[
-        Literal["keep", "sliding_window", "blockwise"],
-        typer.Option(help="Self-attention of the encoder; all weights are kept."),
+        Attention, choice("--attention", get_args(Attention), "Self-attention of the encoder; all weights are kept.")
     ] = "keep",
     window: Annotated[
         int | None,
-        typer.Option(min=1, max=10_000_000, help="Window size (both sides together) or block size, in tokens."),
+        typer.Option(
+            metavar="TOKENS",
+            parser=whole_number("--window", 1, MOST_TOKENS),
+            help="Window size (both sides together) or block size, in tokens.",
+        ),
     ] = None,
     positions: Annotated[
         int | None,
-        typer.Option(min=1, max=10_000_000, help="Maximum document length in tokens; default: that of the model."),
+        typer.Option(
+            metavar="TOKENS",
+            parser=whole_number("--positions", 1, MOST_TOKENS),
+            help="Maximum document length in tokens; default: that of the model.",
+        ),
     ] = None,
     extend: Annotated[
-        Literal["repeat", "flip"],
-        typer.Option(help="New positions: copies of the learned ones, or with every second copy reversed."),
+        Extend,
+        choice(
+            "--extend",
+            get_args(Extend),
+            "New positions: copies of the learned ones, or with every second copy reversed.",
+        ),
     ] = "repeat",
     name: Annotated[str | None, typer.Option(help="Name in the recipe; default: the name in PATH.")] = None,
 ) -> None:

@@ -1,9 +1,49 @@
 """Arguments and options common to several commands."""
 
+import re
+from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
+
+from sumpool.errors import RecipeError
+
+LARGEST = 2**62
+"""Largest number of options that have no limit of their own."""
+MOST_TOKENS = 10_000_000
+"""Largest length of a document."""
+_WHOLE = re.compile(r"[+-]?[0-9]{1,20}")
+_SHOWN = 40
+"""Characters of a value that a message shows."""
+
+
+def whole_number(name: str, least: int = 1, most: int = LARGEST) -> Callable[[str | int], int]:
+    """Return the parser of an option that takes a whole number within bounds; other values raise `RecipeError`."""
+
+    def parse(value: str | int) -> int:
+        text = str(value)
+        if not _WHOLE.fullmatch(text) or not least <= int(text) <= most:
+            rule = f"must be a whole number of at least {least} and at most {most}"
+            raise RecipeError(f"{name} {rule}, got {_shorten(text)!r}")
+        return int(text)
+
+    return parse
+
+
+def choice(name: str, values: Sequence[str], description: str) -> Any:  # noqa: ANN401 - as typer.Option
+    """Return an option that takes one of some words; other values raise `RecipeError`."""
+
+    def parse(value: str) -> str:
+        if value not in values:
+            raise RecipeError(f"{name} must be one of {', '.join(values)}, got {_shorten(value)!r}")
+        return value
+
+    return typer.Option(name, metavar="|".join(values), parser=parse, help=description)
+
+
+def _shorten(text: str) -> str:
+    return text if len(text) <= _SHOWN else f"{text[:_SHOWN]}..."
 
 
 def _find(path: Path) -> Path:

@@ -2,13 +2,14 @@
 
 import sys
 from collections.abc import Sequence
+from json import dumps
 from pathlib import Path
-from typing import Annotated, Literal
+from typing import Annotated, get_args
 
 import typer
 
 from sumpool.cli.console import screen
-from sumpool.cli.options import Changes, Resume, Run
+from sumpool.cli.options import Changes, Resume, Run, choice, whole_number
 from sumpool.cli.rendering import Format, Rendering, Style
 from sumpool.documents.document import DEFAULT_OPTIONS, ReadOptions
 from sumpool.errors import DataError
@@ -26,9 +27,13 @@ def summarize(
         ),
     ] = None,
     model: Run = None,
-    format: Annotated[Format, typer.Option(help="Format of the summaries; json is one object per line.")] = "text",
+    format: Annotated[
+        Format, choice("--format", get_args(Format), "Format of the summaries; json is one object per line.")
+    ] = "text",
     json: Annotated[bool, typer.Option("--json", help="Short for --format json.")] = False,
-    style: Annotated[Style, typer.Option(help="Running text, or one item per sentence.")] = "paragraph",
+    style: Annotated[
+        Style, choice("--style", get_args(Style), "Running text, or one item per sentence.")
+    ] = "paragraph",
     title: Annotated[bool, typer.Option("--title", help="Begin with the title of the document.")] = False,
     length: Annotated[
         str | None,
@@ -52,8 +57,15 @@ def summarize(
     retry_failed: Annotated[
         bool, typer.Option(help="When going on, summarise documents again that failed before.")
     ] = True,
-    jobs: Annotated[int, typer.Option(min=1, max=256, help="Processes that summarise, each with its own copy.")] = 1,
-    limit: Annotated[int | None, typer.Option(min=1, max=2**62, help="Maximum number of documents.")] = None,
+    jobs: Annotated[
+        int,
+        typer.Option(
+            metavar="N", parser=whole_number("--jobs", 1, 256), help="Processes that summarise, each with its own copy."
+        ),
+    ] = 1,
+    limit: Annotated[
+        int | None, typer.Option(metavar="N", parser=whole_number("--limit"), help="Maximum number of documents.")
+    ] = None,
     glob: Annotated[str, typer.Option(metavar="PATTERN", help="File names to read from folders.")] = "*",
     field: Annotated[
         str | None, typer.Option(metavar="NAME", help="Field of the text in rows, such as JSON lines.")
@@ -62,30 +74,53 @@ def summarize(
         bool, typer.Option("--keep-references", help="Read references and appendices too.")
     ] = False,
     max_bytes: Annotated[
-        int, typer.Option(min=1, max=2**62, help="Largest file that is read, in bytes after decompression.")
+        int,
+        typer.Option(
+            metavar="N",
+            parser=whole_number("--max-bytes"),
+            help="Largest file that is read, in bytes after decompression.",
+        ),
     ] = DEFAULT_OPTIONS.max_bytes,
     max_ratio: Annotated[
-        int, typer.Option(min=1, help="Decompressed bytes that are read for each compressed one.")
+        int,
+        typer.Option(
+            metavar="N",
+            parser=whole_number("--max-ratio"),
+            help="Decompressed bytes that are read for each compressed one.",
+        ),
     ] = DEFAULT_OPTIONS.max_ratio,
     mode: Annotated[
-        Literal["abstractive", "extractive", "auto"] | None,
-        typer.Option(
-            help="Generated text, sentences of the document, or per document the one that the model agrees with more."
+        str | None,
+        choice(
+            "--mode",
+            ("abstractive", "extractive", "auto"),
+            "Generated text, sentences of the document, or per document the one that the model agrees with more.",
         ),
     ] = None,
     fast: Annotated[
         bool, typer.Option("--fast", help="Select sentences without the model, several times as fast.")
     ] = False,
-    beams: Annotated[int | None, typer.Option(help="Beam size; 1 is greedy search.")] = None,
+    beams: Annotated[
+        int | None,
+        typer.Option(metavar="N", parser=whole_number("--beams", 1, 64), help="Beam size; 1 is greedy search."),
+    ] = None,
     min_length: Annotated[str | None, typer.Option(metavar="TOKENS|auto", help="Minimum length of a summary.")] = None,
     max_length: Annotated[str | None, typer.Option(metavar="TOKENS|auto", help="Maximum length of a summary.")] = None,
     on_overflow: Annotated[
-        Literal["truncate", "error", "window", "select"] | None,
-        typer.Option(help="Treatment of documents longer than the model's input."),
+        str | None,
+        choice(
+            "--on-overflow",
+            ("truncate", "error", "window", "select"),
+            "Treatment of documents longer than the model's input.",
+        ),
     ] = None,
     precision: Annotated[
-        Literal["auto", "fp32", "bf16", "int8"] | None,
-        typer.Option(help="Precision of the weights; auto is int8 on a CPU and bf16 on a GPU."),
+        str | None,
+        choice(
+            "--precision",
+            ("auto", "fp32", "bf16", "int8"),
+            "Precision of the weights; auto is int8 on a CPU and bf16 on a GPU.",
+        ),
     ] = None,
     changes: Changes = None,
 ) -> None:
@@ -102,7 +137,7 @@ def summarize(
     shortcuts = {
         "mode": mode,
         "fast": fast or None,
-        "length": length,
+        "length": None if length is None else dumps(length),  # a text in YAML, also where it is a number
         "beams": beams,
         "min_length": min_length,
         "max_length": max_length,

@@ -13,6 +13,7 @@ import yaml
 
 MAX_CHARACTERS = 200_000
 MAX_DEPTH = 32
+MAX_DIGITS = 1_000
 MAX_VALUES = 20_000
 """Values of a file, with every alias counted as the values that it refers to."""
 
@@ -75,6 +76,16 @@ def _error(where: yaml.Event | yaml.Node, problem: str) -> yaml.YAMLError:
     return yaml.YAMLError(line + problem)
 
 
+def _construct_integer(loader: _Loader, node: yaml.ScalarNode) -> int:
+    if len(node.value) > MAX_DIGITS:
+        raise _error(node, f"a number has {len(node.value)} digits, more than {MAX_DIGITS}")
+    number: int = loader.construct_yaml_int(node)
+    return number
+
+
+_Loader.add_constructor("tag:yaml.org,2002:int", _construct_integer)
+
+
 class _Dumper(yaml.SafeDumper):
     """Dumper that quotes text which either YAML 1.1 or the loader above would not read back as text."""
 
@@ -122,7 +133,7 @@ def parse(text: str) -> object:
         mark = error.problem_mark or error.context_mark
         where = f"line {mark.line + 1}: " if mark else ""
         raise ValueError(f"must be YAML, got {where}{error.problem or error.context}") from error
-    except (yaml.YAMLError, ValueError) as error:  # characters that YAML forbids; integers of thousands of digits
+    except (yaml.YAMLError, ValueError) as error:  # characters that YAML forbids
         raise ValueError(f"must be YAML, got {str(error).splitlines()[0]}") from error
 
 

@@ -50,6 +50,7 @@ def test_aliases_and_merges_are_copied() -> None:
         ("[" * 100_000, f"nested more than {MAX_DEPTH} deep"),
         ("a: 1\n---\nb: 1", "but found another document"),
         ("a: \x00", "special characters are not allowed"),
+        (f"a: {'9' * 1001}", "line 1: a number has 1001 digits, more than 1000"),
     ],
 )
 def test_anything_but_plain_data_is_refused(text: str, message: str) -> None:

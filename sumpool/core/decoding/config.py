@@ -50,7 +50,7 @@ def parse_length(text: str) -> SummaryLength:
     amount, unit = (float(match["amount"]), _UNITS[match["unit"]]) if match else (0.0, "usual")
     is_valid = 0 < amount <= 100 if unit == "share" else amount >= 1 and amount.is_integer()
     if not is_valid:
-        raise ValueError(f"must be {LENGTH_FORMS}, got {text!r}")
+        raise ValueError(f"must be {LENGTH_FORMS}, got {text[:40]!r}")
     return SummaryLength(amount / 100 if unit == "share" else amount, unit)
 
 

@@ -1,0 +1,85 @@
+"""Values that no option can take are refused in one line, by the name of the option, with exit code 2."""
+
+import sys
+from collections.abc import Callable, Iterator
+from typing import Annotated, Any, get_args, get_origin, get_type_hints
+
+import pytest
+from typer.models import OptionInfo
+
+from sumpool.cli.app import app, main
+from sumpool.cli.options import choice, whole_number
+from sumpool.errors import RecipeError
+
+ARGUMENTS = {
+    "import": ["model", "out"],
+    "export": ["run", "out"],
+    "prepare": ["a.yaml"],
+    "train": ["a.yaml"],
+    "sample": ["RFC1"],
+    "show": ["run"],
+    "init": ["data"],
+}
+TEXTS = {("summarize", name) for name in ("--length", "--min-length", "--max-length")}
+"""Options that settings check."""
+WORDS = (str(10**30), "-1", "nan", "", "1e400", "some text", "\x1b[2J", "0x10", "9" * 5000)
+
+
+def command_options() -> Iterator[tuple[str, str, object, OptionInfo]]:
+    """Command, name, type and description of every option."""
+    for command in app.registered_commands:
+        function: Callable[..., Any] = command.callback  # type: ignore[assignment]
+        for parameter, hint in get_type_hints(function, include_extras=True).items():
+            if get_origin(hint) is not Annotated:
+                continue
+            kind, info = get_args(hint)[:2]
+            if isinstance(info, OptionInfo):
+                names = [word for word in map(str, (info.default, *(info.param_decls or ()))) if word.startswith("--")]
+                yield (
+                    str(command.name or function.__name__),
+                    (names or [f"--{parameter.replace('_', '-')}"])[0],
+                    kind,
+                    info,
+                )
+
+
+CHECKED = sorted({(command, name) for command, name, _, info in command_options() if info.parser} | TEXTS)
+
+
+def test_numbers_and_choices_have_parsers() -> None:
+    assert len(CHECKED) == 22
+    for command, name, kind, info in command_options():
+        assert info.parser or not {int, float} & {kind, *get_args(kind)}, (command, name)
+        assert info.parser or "Literal" not in str(kind), (command, name)
+
+
+@pytest.mark.parametrize("word", WORDS, ids=[word[:9] for word in WORDS])
+@pytest.mark.parametrize(("command", "name"), CHECKED)
+def test_values_that_make_no_sense_are_refused(
+    command: str, name: str, word: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr(sys, "argv", ["sumpool", command, *ARGUMENTS.get(command, ["-"]), f"{name}={word}"])
+    with pytest.raises(SystemExit) as end:
+        main()
+    line = capsys.readouterr().err
+    assert end.value.code == 2
+    setting = name[2:].replace("-", "_")
+    assert line.startswith("error: ")
+    assert line.count("\n") == 1
+    assert f"{name}" in line or f"summarize.{setting}" in line
+    assert "\x1b" not in line
+    assert len(line) < 300
+
+
+def test_whole_numbers_have_bounds() -> None:
+    parse = whole_number("--beams", 1, 64)
+    assert [parse(value) for value in ("1", "+64", 7)] == [1, 64, 7]
+    with pytest.raises(RecipeError, match=r"--beams must be a whole number of at least 1 and at most 64, got '65'"):
+        parse("65")
+
+
+def test_choices_are_listed() -> None:
+    parse = choice("--style", ("a", "b"), "").parser
+    assert parse("b") == "b"
+    with pytest.raises(RecipeError, match=r"--style must be one of a, b, got 'c'"):
+        parse("c")
