@@ -15,6 +15,7 @@ from sumpool.core.attention.lsh import LshAttentionConfig
 from sumpool.core.attention.neighborhood import NeighborhoodAttentionConfig
 from sumpool.core.attention.performer import PerformerAttentionConfig
 from sumpool.core.attention.permuted_blocks import PermutedBlocksAttentionConfig
+from sumpool.core.attention.routing import RoutingAttentionConfig
 from sumpool.core.attention.sinkhorn import SinkhornAttentionConfig
 from sumpool.core.attention.sliding_window import SlidingWindowAttentionConfig
 from sumpool.core.attention.sparse import SparseAttentionConfig
@@ -142,6 +143,16 @@ def _sinkhorn(settings: AttentionConfig, length: int, dim: int, heads: int) -> C
     return cost_of(maps, products, 2 * (length + filled) * dim, weights, 3 * length * dim)
 
 
+def _routing(settings: AttentionConfig, length: int, dim: int, heads: int) -> Cost:
+    """Queries and keys are compared with all centroids; every cluster has as many tokens."""
+    assert isinstance(settings, RoutingAttentionConfig)
+    clusters = settings.clusters
+    size = min(length, max(settings.cluster_tokens, -(-length // clusters)))
+    maps, selected = linear(length, dim, 4 * dim), clusters * size
+    products = 2 * linear(length, dim, clusters) + attend(selected, size, dim)
+    return cost_of(maps, products, 2 * selected * dim, heads * selected * size, 3 * length * dim + selected * dim)
+
+
 def _efficient(_: AttentionConfig, length: int, dim: int, heads: int) -> Cost:
     """Templates of the document, and every query's mixture of them: head_dim takes the place of the keys."""
     maps, products = linear(length, dim, 4 * dim), attend(length, dim // heads, dim)
@@ -212,6 +223,7 @@ _SELF_ATTENTION: Mapping[str, Callable[[AttentionConfig, int, int, int], Cost]] 
     "efficient": _efficient,
     "linear": _linear,
     "performer": _performer,
+    "routing": _routing,
     "sinkhorn": _sinkhorn,
     "synthesizer": _synthesizer,
     "v_mean": _v_mean,

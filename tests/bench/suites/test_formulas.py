@@ -15,6 +15,7 @@ from sumpool.core.attention.convolutional import ConvolutionalAttentionConfig
 from sumpool.core.attention.efficient import EfficientAttentionConfig
 from sumpool.core.attention.longformer import LongformerAttentionConfig
 from sumpool.core.attention.neighborhood import NeighborhoodAttentionConfig
+from sumpool.core.attention.routing import RoutingAttentionConfig
 from sumpool.core.attention.sinkhorn import SinkhornAttentionConfig
 from sumpool.core.attention.sliding_window import SlidingWindowAttentionConfig
 from sumpool.core.attention.vanilla import VanillaAttentionConfig
@@ -91,6 +92,7 @@ def test_what_is_held() -> None:
         ConvolutionalAttentionConfig(kernel=5, stride=2),
         ConvolutionalAttentionConfig(per_head=True),
         SinkhornAttentionConfig(block=8),
+        RoutingAttentionConfig(clusters=5, cluster_tokens=10),
     ],
     ids=[
         "first token",
@@ -101,6 +103,7 @@ def test_what_is_held() -> None:
         "convolution",
         "convolution per head",
         "sorted blocks",
+        "clusters",
     ],
 )
 def test_settings_are_counted(config: AttentionConfig, length: int) -> None:

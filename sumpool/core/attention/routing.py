@@ -1,0 +1,183 @@
+"""Routing attention (Roy et al., 2021, "Routing Transformer"): attention within clusters of an online k-means.
+
+Queries and keys are normalised, and each of `clusters` centroids of a head selects the queries and the keys of the
+document with the largest products with it, length / clusters of each, or `cluster_tokens` if that is more. Selected
+queries attend to selected keys; a query in several clusters averages over these, and one in none receives zeros, so
+that the residual connection leaves its state unchanged. O(clusters * length * dim + length^2 / clusters * dim): with
+sqrt(length) clusters O(length^1.5 * dim).
+
+Centroids are no parameters, but moving averages of the queries and keys that are nearest to them. They move in the
+backward pass of training, after every use of their former values, so that activation checkpointing does not see others;
+they are saved with the weights.
+
+Departures from the paper: the number of tokens of a cluster follows the real tokens of a document, and padding is in
+no cluster and moves no centroid; a centroid moves towards the mean of its tokens (paper: their sum); all heads route
+(paper: some are local), so layers with local attention should alternate with these.
+"""
+
+import math
+from functools import partial
+from typing import Literal, NamedTuple, final
+
+import torch
+from pydantic import Field
+from torch import Tensor
+from torch.nn import functional as F
+from torch.utils.checkpoint import checkpoint
+
+from sumpool.core.attention._base import Attention, AttentionConfig, full_mask
+from sumpool.core.nn.layers import merge_heads
+from sumpool.core.nn.masking import attend, attention_weights
+from sumpool.core.nn.numerics import at_least_float32, matmul_exactly
+
+_RESOLUTION = 2.0**-12
+"""Difference of the products of two tokens and a centroid below which the first token in the document is selected."""
+
+
+@final
+class RoutingAttentionConfig(AttentionConfig):
+    """Settings of routing attention."""
+
+    kind: Literal["routing"] = "routing"
+    clusters: int = Field(16, ge=1, le=65_536)
+    """Clusters of each head; about the square root of the length is cheapest."""
+    cluster_tokens: int = Field(64, ge=1, le=10_000_000)
+    """Tokens of a cluster at least, as far as the document has so many."""
+    decay: float = Field(0.999, ge=0.0, le=1.0)
+    """Weight of the former centroid in each training step."""
+    seed: int = Field(0, ge=0, lt=2**63)
+    """Seed of the first centroids."""
+
+    def build(self, dim: int, heads: int) -> "RoutingAttention":
+        """Build the attention."""
+        return RoutingAttention(self, dim, heads)
+
+
+class _Clusters(NamedTuple):
+    """Tokens of all clusters of a batch; a cluster of a head is treated as a head.
+
+    Attributes:
+        queries: (batch, heads * clusters, size), indices of the queries of each cluster.
+        keys: The same of the keys.
+        real: (batch, size), True where a cluster has a token.
+        shares: (batch, heads, length, 1), 1 / number of clusters of each query; 1 in none.
+    """
+
+    queries: Tensor
+    keys: Tensor
+    real: Tensor
+    shares: Tensor
+
+
+@final
+class RoutingAttention(Attention):
+    """Self-attention within clusters."""
+
+    row_stochastic = False
+    centroids: Tensor
+
+    def __init__(self, config: RoutingAttentionConfig, dim: int, heads: int) -> None:
+        super().__init__(dim, heads)
+        self.clusters = config.clusters
+        self.cluster_tokens = config.cluster_tokens
+        self.decay = config.decay
+        generator = torch.Generator().manual_seed(config.seed)
+        centroids = torch.randn(heads, config.clusters, dim // heads, generator=generator, device="cpu")
+        self.register_buffer("centroids", F.normalize(centroids, dim=2))
+
+    def forward(self, states: Tensor, mask: Tensor | None, positions: Tensor) -> Tensor:
+        """Attend within clusters; see `Attention.forward`."""
+        mask = full_mask(states) if mask is None else mask
+        query, key, value, clusters = self._route(states, mask, positions)
+        parts = (_take(query, clusters.queries), _take(key, clusters.keys), _take(value, clusters.keys))
+        mixed = (
+            attend(*parts, clusters.real) * clusters.real[:, None, :, None]
+        )  # (..., heads * clusters, size, head_dim)
+        mixed = torch.zeros_like(value).scatter_add(2, *_by_head(clusters.queries, mixed, self.heads))
+        out: Tensor = self.out(merge_heads(mixed * clusters.shares.to(mixed.dtype)))
+        return out
+
+    def attention_received(self, states: Tensor, mask: Tensor, positions: Tensor, include_self: bool) -> Tensor:
+        """Recompute the weights, one cluster of each head at a time."""
+        query, key, _, clusters = self._route(states, mask, positions)
+        received = torch.zeros_like(clusters.shares[..., 0])
+        for cluster in range(self.clusters):
+            one = slice(cluster, None, self.clusters)  # of each head
+            indices = clusters.queries[:, one], clusters.keys[:, one]
+            sums = checkpoint(
+                partial(_receive, include_self=include_self),
+                *(query, key, clusters.real, clusters.shares, *indices),
+                use_reentrant=False,
+                preserve_rng_state=False,
+            )
+            received = received.scatter_add(2, indices[1], sums)
+        return received.mean(1).masked_fill(~mask, 0.0)
+
+    def _route(self, states: Tensor, mask: Tensor, positions: Tensor) -> tuple[Tensor, Tensor, Tensor, _Clusters]:
+        """Normalised queries and keys, and values, (batch, heads, length, head_dim) each, and their clusters."""
+        projected, key, value = self._project(states, positions)
+        query, key = (F.layer_norm(part, part.shape[3:]) for part in (projected, key))
+        similar = [self._similarities(part) for part in (query, key)]
+        if self.training and projected.requires_grad:
+            # The gradient of the queries comes after all recomputation of activation checkpointing.
+            projected.register_hook(partial(self._move_centroids, *self._assign((query, key), similar, mask)))
+        queries, keys = (
+            part.masked_fill(~mask[:, None, None], -math.inf).argsort(dim=3, descending=True, stable=True)
+            for part in similar
+        )
+        counts = mask.sum(1, keepdim=True)  # (batch, 1)
+        sizes = (-(-counts // self.clusters)).clamp(min=self.cluster_tokens).minimum(counts)
+        size = max(1, int(sizes.max()))
+        real = torch.arange(size, device=mask.device) < sizes
+        queries, keys = queries[..., :size].flatten(1, 2), keys[..., :size].flatten(1, 2)
+        ones = at_least_float32(query.new_ones(*queries.shape, 1)) * real[:, None, :, None]
+        counts = torch.zeros_like(ones[:, : self.heads, :1]).expand(-1, -1, mask.size(1), -1)
+        counts = counts.scatter_add(2, *_by_head(queries, ones, self.heads))
+        return query, key, value, _Clusters(queries, keys, real, 1 / counts.clamp(min=1))
+
+    def _similarities(self, values: Tensor) -> Tensor:
+        """Products of queries or keys and all centroids, rounded, (batch, heads, clusters, length)."""
+        centroids = F.normalize(at_least_float32(self.centroids), dim=2)
+        values = at_least_float32(values.detach())
+        # The products of equal tokens differ in their last bits, which depend on the shape of the batch.
+        return (matmul_exactly(centroids.to(values.dtype), values.mT) / _RESOLUTION).round()
+
+    def _assign(self, values: tuple[Tensor, Tensor], similar: list[Tensor], mask: Tensor) -> tuple[Tensor, Tensor]:
+        """Sums (heads, clusters, head_dim) of the real queries and keys nearest to each centroid, and their numbers."""
+        sums, counts = torch.zeros_like(similar[0][0, :, :, :1]), torch.zeros_like(similar[0][0, :, :, :1])
+        for part, products in zip(values, similar, strict=True):
+            nearest = F.one_hot(products.argmax(2), self.clusters).to(products.dtype) * mask[:, None, :, None]
+            sums = sums + matmul_exactly(nearest.mT, part.detach()).sum(0)
+            counts = counts + nearest.sum((0, 2))[..., None]
+        return sums, counts
+
+    def _move_centroids(self, sums: Tensor, counts: Tensor, _: Tensor) -> None:
+        """Move centroids towards the means of their tokens, if they have any and all are finite."""
+        with torch.no_grad():
+            means = F.normalize(sums, dim=2).to(self.centroids.dtype)
+            moved = torch.where(counts > 0, self.centroids.lerp(means, 1 - self.decay), self.centroids)
+            self.centroids.copy_(torch.where(moved.isfinite().all(), moved, self.centroids))
+
+
+def _take(values: Tensor, index: Tensor) -> Tensor:
+    """Gather (batch, heads * n, size) of (batch, heads, length, head_dim): (batch, heads * n, size, head_dim)."""
+    flat = index.reshape(len(index), values.size(1), -1)[..., None].expand(-1, -1, -1, values.size(3))
+    taken: Tensor = values.gather(2, flat)
+    return taken.view(*index.shape, values.size(3))
+
+
+def _by_head(index: Tensor, values: Tensor, heads: int) -> tuple[Tensor, Tensor]:
+    """Index and values (batch, heads * n, size, features) of a scatter per head, (batch, heads, n * size, features)."""
+    by_head = values.reshape(len(values), heads, -1, values.size(3))
+    return index.reshape(len(index), heads, -1)[..., None].expand_as(by_head), by_head
+
+
+def _receive(
+    query: Tensor, key: Tensor, real: Tensor, shares: Tensor, queries: Tensor, keys: Tensor, *, include_self: bool
+) -> Tensor:
+    """Attention that the keys of one cluster of each head receive, (batch, heads, size)."""
+    weights = attention_weights(_take(query, queries), _take(key, keys), real)
+    weights = weights * _take(shares, queries) * real[:, None, :, None]
+    if not include_self:
+        weights = weights.masked_fill(queries[..., None] == keys[..., None, :], 0.0)
+    return weights.sum(2)

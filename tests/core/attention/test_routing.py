@@ -1,0 +1,137 @@
+import math
+from collections.abc import Callable
+
+import pytest
+import torch
+from torch import Tensor
+from torch.nn import functional as F
+
+from sumpool.core.attention.routing import RoutingAttention, RoutingAttentionConfig
+from sumpool.core.nn.execution import run_layer
+from sumpool.core.tokens import Tokens
+
+LENGTHS = (62, 41, 9, 4, 1)
+
+
+def build(clusters: int = 4, cluster_tokens: int = 3, decay: float = 0.9) -> RoutingAttention:
+    config = RoutingAttentionConfig(clusters=clusters, cluster_tokens=cluster_tokens, decay=decay)
+    return config.build(16, 4).double().eval()
+
+
+def normalised(attention: RoutingAttention, states: Tensor) -> tuple[Tensor, Tensor, Tensor]:
+    """Queries, keys and values of one document, (heads, length, head_dim) each."""
+    query, key, value = attention.project(states).view(len(states), 3, 4, 4).permute(1, 2, 0, 3)
+    return F.layer_norm(query, (4,)), F.layer_norm(key, (4,)), value
+
+
+def naive(attention: RoutingAttention, states: Tensor) -> tuple[Tensor, Tensor]:
+    """Output and explicit weights (heads, length, length) of one document (length, dim)."""
+    size = min(len(states), max(attention.cluster_tokens, math.ceil(len(states) / attention.clusters)))
+    query, key, value = normalised(attention, states)
+    weights = torch.zeros(4, len(states), len(states), dtype=states.dtype)
+    memberships = torch.zeros(4, len(states), 1)
+    for head in range(4):
+        for centroid in F.normalize(attention.centroids[head], dim=1):
+            products = (((part[head] @ centroid) * 2**12).round() for part in (query, key))
+            queries, keys = (part.argsort(descending=True, stable=True)[:size] for part in products)
+            weights[head, queries[:, None], keys] += (query[head, queries] @ key[head, keys].T / 2).softmax(1)
+            memberships[head, queries] += 1
+    weights = weights / memberships.clamp(min=1)
+    return attention.out((weights @ value).transpose(0, 1).flatten(1)), weights
+
+
+@pytest.mark.parametrize(("clusters", "cluster_tokens"), [(4, 3), (3, 20), (1, 1), (20, 1), (5, 200)])
+def test_equals_explicit_weights(clusters: int, cluster_tokens: int, make_tokens: Callable[..., Tokens]) -> None:
+    attention, tokens = build(clusters, cluster_tokens), make_tokens(*LENGTHS, 0, pad=1e3)
+    mixed = attention(tokens.states, tokens.mask, tokens.positions)
+    received = [
+        attention.attention_received(tokens.states, tokens.mask, tokens.positions, include_self)
+        for include_self in (True, False)
+    ]
+    for number, real in enumerate(LENGTHS):
+        expected, weights = naive(attention, tokens.states[number, :real])
+        torch.testing.assert_close(mixed[number, :real], expected, atol=1e-10, rtol=0)
+        others = weights - weights.diagonal(0, 1, 2).diag_embed()
+        for part, counted in zip(received, (weights, others), strict=True):
+            torch.testing.assert_close(part[number, :real], counted.mean(0).sum(0), atol=1e-10, rtol=0)
+            assert (part[number, real:] == 0).all()
+    assert mixed.isfinite().all()
+
+
+def test_tokens_with_the_same_states_are_selected_in_their_order(make_tokens: Callable[..., Tokens]) -> None:
+    attention, tokens = build(), make_tokens(40, 30, length=50)
+    tokens.states[1, :] = 0.5
+    mixed = attention(tokens.states, tokens.mask, tokens.positions)[1, :30]
+    expected = attention(tokens.states[1:, :30], None, tokens.positions[1:, :30])[0]
+    torch.testing.assert_close(mixed, expected, atol=1e-10, rtol=0)
+
+
+def test_centroids_move_towards_the_means_of_the_nearest_real_tokens(make_tokens: Callable[..., Tokens]) -> None:
+    attention = build().train()
+    before = attention.centroids.clone()
+    tokens = make_tokens(30, 11)
+    expected = before.clone()
+    for head in range(4):
+        parts = [normalised(attention, tokens.states[number, :real])[:2] for number, real in enumerate((30, 11))]
+        values = torch.cat([part[head] for pair in parts for part in pair]).detach()
+        nearest = (values @ before[head].T * 2**12).round().argmax(1)
+        for cluster in nearest.unique():
+            mean = F.normalize(values[nearest == cluster].mean(0), dim=0)
+            expected[head, cluster] = 0.9 * before[head, cluster] + 0.1 * mean
+    for length in (30, 45):  # more padding changes nothing
+        attention.centroids.copy_(before)
+        tokens = make_tokens(30, 11, length=length, pad=1e3)
+        attention(tokens.states, tokens.mask, tokens.positions)[tokens.mask].sum().backward()
+        torch.testing.assert_close(attention.centroids, expected, atol=1e-10, rtol=0)
+    assert (attention.centroids - before).abs().max() > 1e-3
+
+
+def test_centroids_stay_outside_of_training(make_tokens: Callable[..., Tokens]) -> None:
+    attention, tokens = build(), make_tokens(30)
+    before = attention.centroids.clone()
+    attention(tokens.states, tokens.mask, tokens.positions).sum().backward()
+    attention.train()
+    with torch.no_grad():
+        attention(tokens.states, tokens.mask, tokens.positions)
+    attention(tokens.states, tokens.mask, tokens.positions)  # without a backward pass
+    assert torch.equal(attention.centroids, before)
+
+
+def test_centroids_stay_if_states_are_not_finite(make_tokens: Callable[..., Tokens]) -> None:
+    attention, tokens = build().train(), make_tokens(30)
+    before = attention.centroids.clone()
+    tokens.states[0, 3] = torch.nan
+    attention(tokens.states, tokens.mask, tokens.positions).sum().backward()
+    assert torch.equal(attention.centroids, before)
+
+
+def test_centroids_are_saved_and_loaded(make_tokens: Callable[..., Tokens]) -> None:
+    trained, tokens = build().train(), make_tokens(30)
+    trained(tokens.states, tokens.mask, tokens.positions).sum().backward()
+    loaded = build()
+    loaded.load_state_dict(trained.state_dict())
+    expected = trained.eval()(tokens.states, tokens.mask, tokens.positions)
+    assert torch.equal(loaded(tokens.states, tokens.mask, tokens.positions), expected)
+    assert torch.equal(loaded.centroids, trained.centroids)
+
+
+def test_activation_checkpointing_changes_nothing(make_tokens: Callable[..., Tokens]) -> None:
+    results = []
+    for checkpointed in (False, True):
+        torch.manual_seed(0)
+        attention, tokens = build(decay=0.1).train(), make_tokens(62, 30)
+        for _ in range(3):
+            mixed = run_layer(attention, tokens.states, tokens.mask, tokens.positions, checkpointed=checkpointed)
+            mixed[tokens.mask].square().sum().backward()
+        results.append((attention.centroids, attention.project.weight.grad))
+    torch.testing.assert_close(*results, atol=0, rtol=0)
+
+
+def test_gradient_is_exact(make_tokens: Callable[..., Tokens]) -> None:
+    attention, tokens = build(), make_tokens(9, 4, 1)
+
+    def mix(states: Tensor) -> Tensor:
+        mixed: Tensor = attention(states, tokens.mask, tokens.positions)
+        return mixed[tokens.mask]
+
+    assert torch.autograd.gradcheck(mix, tokens.states.requires_grad_())
