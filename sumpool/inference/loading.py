@@ -118,11 +118,14 @@ def load_model(folder: Path | None = None, overrides: Sequence[str] = ()) -> Loa
 def _load(folder: Path, recipe: Recipe, overrides: Sequence[str]) -> LoadedModel:
     """Load the files of a run folder that are verified but for the weights."""
     tokenizer = load_tokenizer(folder)
-    with SkipInit():
-        word_starts = torch.tensor(tokenizer.word_starts())
-        model = SummarizationModel(recipe.model, tokenizer.vocab_size, word_starts, tokenizer.special_tokens)
+    word_starts = torch.tensor(tokenizer.word_starts())
+
+    def build() -> SummarizationModel:
+        with SkipInit():
+            return SummarizationModel(recipe.model, tokenizer.vocab_size, word_starts, tokenizer.special_tokens)
+
     # an override of the model may leave out modules, such as a trained sentence selection
-    load_weights(folder, model, leave_out=any(change.startswith("model.") for change in overrides))
+    model = load_weights(folder, build, leave_out=any(change.startswith("model.") for change in overrides))
     for name, weights in model.named_parameters():
         if not weights.isfinite().all():
             raise CheckpointError(f"{folder / MODEL} must hold finite weights, got others in {name}; train again")

@@ -1,10 +1,10 @@
 """Weights of a model by name, shared tensors once, and the file of a run folder that holds them."""
 
 import io
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from importlib import import_module
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 import safetensors.torch
 import torch
@@ -15,6 +15,8 @@ from sumpool.errors import CheckpointError
 from sumpool.io.bounded import open_regular, read_tensor_entries, read_tensor_header
 from sumpool.io.manifest import FileDigest, Manifest
 from sumpool.training.config import MODEL
+
+Model = TypeVar("Model", bound=nn.Module)
 
 
 def weights_of(model: nn.Module) -> dict[str, Tensor]:
@@ -135,21 +137,27 @@ def export_tensors(run: Path, weights: Mapping[str, Tensor], facts: Mapping[str,
         listed_files.replace_listed_file(path, facts)
 
 
-def load_weights(run: Path, model: nn.Module, *, leave_out: bool = False) -> None:
-    """Load the best weights of a run into a model, after verifying every file in the run folder's manifest.
+def load_weights(run: Path, build: Callable[[], Model], *, leave_out: bool = False) -> Model:
+    """Build a model with the best weights of a run, after verifying every file in the run folder's manifest.
 
     Args:
         run: The run folder.
-        model: A model built from the folder's recipe.
+        build: Builds a model from the folder's recipe; called on the meta device first, so that a recipe of other sizes
+            than the weights takes no memory.
         leave_out: Whether to ignore weights of modules that the model does not have.
 
     Raises:
         CheckpointError: If a file is missing, damaged, or belongs to another model.
     """
-    weights = read_weights(run)
+    weights, origin = read_weights(run), str(run / MODEL)
+    with torch.device("meta"):
+        shapes = build()
     if leave_out:
-        weights = needed_weights(model, weights)
-    set_weights(model, weights, str(run / MODEL))
+        weights = needed_weights(shapes, weights)
+    _compare(weights_of(shapes), weights, "this model", origin)
+    model = build()
+    set_weights(model, weights, origin)
+    return model
 
 
 def read_weights(run: Path) -> dict[str, Tensor]:

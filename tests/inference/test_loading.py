@@ -186,6 +186,25 @@ def test_hostile_files_that_the_manifest_lists_are_refused(copy: Path, name: str
         load_model(copy, ["summarize.min_length=auto"])
 
 
+LARGE = {
+    "dim: 16": "dim: 8192",
+    "feed_forward: 32": "feed_forward: 65536",
+    "source_length: 200": "positions: learned\n  source_length: 10000000",
+    "layers: 1": "layers: 64",
+}
+"""Sizes of a model of more than 500 GB."""
+
+
+def test_a_recipe_of_another_size_than_the_weights_takes_no_memory(copy: Path) -> None:
+    path = copy / "recipe.yaml"
+    for before, now in LARGE.items():
+        assert before in path.read_text()
+        path.write_text(path.read_text().replace(before, now))
+    relist(copy, "recipe.yaml")
+    with pytest.raises(CheckpointError, match=r"model\.safetensors: .* must be .* in this model, got"):
+        load_model(copy)
+
+
 @pytest.mark.parametrize("name", ["tokenizer.json", "ranker.safetensors"])
 def test_files_that_the_manifest_does_not_list_are_refused(copy: Path, name: str) -> None:
     (copy / name).write_bytes(b"{}")

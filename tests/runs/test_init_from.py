@@ -47,9 +47,7 @@ def recipe_with(folder: Path) -> Callable[..., Recipe]:
 
 def weights_in(run: Path) -> dict[str, torch.Tensor]:
     vocabulary = DataReport.load(run).vocabulary
-    model = SummarizationModel(load_recipe(run).model, vocabulary)
-    load_weights(run, model)
-    return weights_of(model)
+    return weights_of(load_weights(run, lambda: SummarizationModel(load_recipe(run).model, vocabulary)))
 
 
 def test_a_run_begins_where_the_other_ended(folder: Path, tmp_path: Path, recipe_with: Callable[..., Recipe]) -> None:

@@ -24,8 +24,7 @@ def constant_model(value: float) -> SummarizationModel:
 
 
 def value_in(run: Path) -> float:
-    model = new_model()
-    load_weights(run, model)
+    model = load_weights(run, new_model)
     values = {tensor.flatten()[-1].item() for tensor in weights_of(model).values() if tensor.is_floating_point()}
     assert len(values) == 1
     return values.pop()
@@ -106,13 +105,20 @@ def test_missing_weights_or_manifest_are_an_error(run: Path) -> None:
     with pytest.raises(CheckpointError, match=r"model\.safetensors must be readable, got: .*No such file"):
         value_in(run)
     with pytest.raises(CheckpointError, match=r"manifest\.json must be readable"):
-        load_weights(run / "missing", new_model())
+        load_weights(run / "missing", new_model)
 
 
 def test_weights_of_another_model_are_an_error(run: Path) -> None:
-    other = SummarizationModel(MODEL.model_copy(update={"dim": 32}), VOCABULARY)
+    devices = []
+
+    def build() -> SummarizationModel:
+        other = SummarizationModel(MODEL.model_copy(update={"dim": 32}), VOCABULARY)
+        devices.append(other.embedding.weight.device.type)
+        return other
+
     with pytest.raises(CheckpointError, match=r"model\.safetensors: .* must be .* in this model, got"):
-        load_weights(run, other)
+        load_weights(run, build)
+    assert devices == ["meta"]
 
 
 def test_weights_replaced_while_loading_are_read_again(run: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -83,10 +83,10 @@ def test_a_run_trains_and_logs_metrics(run: Path) -> None:
 
 def test_the_best_weights_are_exported_and_the_last_returned(run: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     with_losses(monkeypatch, 3.0, 2.0, 2.5)
-    model, best = new_model(), new_model()
+    model = new_model()
     state = fit(model, CONFIG, DATA, run)
     assert (state.best_loss, state.best_step, state.stale_validations) == (2.0, 12, 1)
-    load_weights(run, best)
+    best = load_weights(run, new_model)
     stored = Checkpoints(run / "checkpoints", 2)
     assert stored.steps() == [12, 16, 18]
     assert Manifest.read(run).facts == {"step": 12, "validation_loss": 2.0}

@@ -96,7 +96,8 @@ def test_a_run_folder_holds_all_that_its_model_needs(run: Path) -> None:
         "checkpoints",
     }
     recipe = load_recipe(run)
-    load_weights(run, SummarizationModel(recipe.model, json.loads((run / "report.json").read_text())["vocabulary"]))
+    vocabulary = json.loads((run / "report.json").read_text())["vocabulary"]
+    load_weights(run, lambda: SummarizationModel(recipe.model, vocabulary))
     validations = [record for record in journal_of(run) if record["kind"] == "validation"]
     assert [record["step"] for record in validations] == [2, 4]
     assert all(0 <= record["rouge1"] <= 100 for record in validations)
