@@ -10,6 +10,7 @@ from sumpool.core.attention._base import AttentionConfig
 from sumpool.core.attention.bigbird import BigbirdAttentionConfig
 from sumpool.core.attention.blockwise import BlockwiseAttentionConfig
 from sumpool.core.attention.convolutional import ConvolutionalAttentionConfig
+from sumpool.core.attention.global_tokens import GlobalTokensAttentionConfig
 from sumpool.core.attention.longformer import LongformerAttentionConfig
 from sumpool.core.attention.lsh import LshAttentionConfig
 from sumpool.core.attention.neighborhood import NeighborhoodAttentionConfig
@@ -99,6 +100,15 @@ def _longformer(settings: AttentionConfig, length: int, dim: int, heads: int) ->
     if settings.separate and first:
         cost += Counter(maps=linear(first, dim, dim) + linear(length, dim, 2 * dim), keys_values=2 * length * dim)
     return cost
+
+
+def _global_tokens(settings: AttentionConfig, length: int, dim: int, heads: int) -> Cost:
+    """Global tokens read keys and values, and stand before the document."""
+    assert isinstance(settings, GlobalTokensAttentionConfig)
+    tokens = settings.tokens
+    cost = _band(settings.window // 2, tokens, length + tokens, dim, heads)
+    cost["maps"] = linear(length, dim, 4 * dim)
+    return cost + Counter(products=3 * linear(tokens, length, dim), weights=heads * tokens * length)
 
 
 def _neighborhood(settings: AttentionConfig, length: int, dim: int, heads: int) -> Cost:
@@ -214,6 +224,7 @@ _SELF_ATTENTION: Mapping[str, Callable[[AttentionConfig, int, int, int], Cost]] 
     "vanilla": _vanilla,
     "blockwise": _blockwise,
     "sliding_window": _sliding_window,
+    "global_tokens": _global_tokens,
     "longformer": _longformer,
     "neighborhood": _neighborhood,
     "permuted_blocks": _permuted_blocks,

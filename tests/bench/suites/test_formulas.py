@@ -13,6 +13,7 @@ from sumpool.core.attention._base import AttentionConfig
 from sumpool.core.attention.blockwise import BlockwiseAttentionConfig
 from sumpool.core.attention.convolutional import ConvolutionalAttentionConfig
 from sumpool.core.attention.efficient import EfficientAttentionConfig
+from sumpool.core.attention.global_tokens import GlobalTokensAttentionConfig
 from sumpool.core.attention.longformer import LongformerAttentionConfig
 from sumpool.core.attention.neighborhood import NeighborhoodAttentionConfig
 from sumpool.core.attention.routing import RoutingAttentionConfig
@@ -87,6 +88,7 @@ def test_what_is_held() -> None:
         SlidingWindowAttentionConfig(window=8, global_first=True),
         SlidingWindowAttentionConfig(window=8, dilation=3),
         LongformerAttentionConfig(window=8, global_tokens=5),
+        GlobalTokensAttentionConfig(window=8, tokens=3),
         LongformerAttentionConfig(window=8, global_tokens=20, separate=True),
         NeighborhoodAttentionConfig(radius=6, edges="shift"),
         ConvolutionalAttentionConfig(kernel=5, stride=2),
@@ -98,6 +100,7 @@ def test_what_is_held() -> None:
         "first token",
         "dilation",
         "global tokens",
+        "learned tokens",
         "separate projections",
         "shifted",
         "convolution",

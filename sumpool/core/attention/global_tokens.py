@@ -1,0 +1,87 @@
+"""A sliding window and learned global tokens, a memory through which all tokens of a document communicate.
+
+Each head has `tokens` learned queries that attend to the whole document; every token attends to its window and to what
+they have read, in one softmax: O(length * (window + tokens) * dim). The memory is that of Luna (Ma et al., 2021; pack
+and unpack attention), with a window as in ETC (Ainslie et al., 2020).
+
+Departures from Luna: the weights of the queries that read the document mix its keys and its values, which are projected
+once, so that every token receives a weighted mean of the document's values; the queries are those of a layer, and what
+they have read is not passed to the next one. Global tokens of the document itself are those of `longformer`.
+"""
+
+from typing import Literal, Self, final
+
+import torch
+from pydantic import Field, model_validator
+from torch import Tensor, nn
+from torch.nn import functional as F
+
+from sumpool.core.attention._band import BandAttention
+from sumpool.core.attention._base import AttentionConfig, full_mask
+from sumpool.core.nn.masking import attention_weights
+from sumpool.core.nn.numerics import matmul_exactly
+
+
+@final
+class GlobalTokensAttentionConfig(AttentionConfig):
+    """Settings of a window with learned global tokens."""
+
+    kind: Literal["global_tokens"] = "global_tokens"
+    tokens: int = Field(16, ge=1, le=65_536)
+    """Learned global tokens."""
+    window: int = Field(512, ge=2, le=10_000_000)
+    """Positions visible to a token beside its own, half of them on either side; even."""
+
+    @model_validator(mode="after")
+    def _check_window(self) -> Self:
+        if self.window % 2:
+            raise ValueError(f"window must be even, got {self.window}; half of it lies on either side")
+        return self
+
+    def build(self, dim: int, heads: int) -> "GlobalTokensAttention":
+        """Build the attention."""
+        return GlobalTokensAttention(self, dim, heads)
+
+
+@final
+class GlobalTokensAttention(BandAttention):
+    """Self-attention within a window, and to learned queries that attend to the document."""
+
+    def __init__(self, config: GlobalTokensAttentionConfig, dim: int, heads: int) -> None:
+        super().__init__(dim, heads, config.window // 2, first=config.tokens)
+        self.memory = nn.Parameter(torch.empty(heads, config.tokens, dim // heads))
+        nn.init.normal_(self.memory)
+
+    def forward(self, states: Tensor, mask: Tensor | None, positions: Tensor) -> Tensor:
+        """Attend window by window; see `Attention.forward`."""
+        mask = full_mask(states) if mask is None else mask
+        query, key, value = self._project(states, positions)
+        reading = self._read(key, mask)
+        query = F.pad(query, (0, 0, self.first_tokens, 0))
+        key, value = (torch.cat([matmul_exactly(reading, part).to(part.dtype), part], dim=2) for part in (key, value))
+        mixed = self._attend_in_windows(query, key, value, *self._prepend(mask, positions))
+        out: Tensor = self.out(mixed[:, self.first_tokens :])
+        return out
+
+    def attention_received(self, states: Tensor, mask: Tensor, positions: Tensor, include_self: bool) -> Tensor:
+        """Recompute the weights: what global tokens receive is divided as they attend to the document."""
+        query, key, _ = self._project(states, positions)
+        reading, first = self._read(key, mask), self.first_tokens
+        key = torch.cat([matmul_exactly(reading, key).to(key.dtype), key], dim=2)
+        counted = F.pad(mask, (first, 0))
+        received, on_memory = self._received_in_windows(
+            F.pad(query, (0, 0, first, 0)), key, *self._prepend(mask, positions), counted, include_self
+        )
+        on_memory = on_memory[:, first:].transpose(1, 2)  # (batch, heads, length, first)
+        received = received[:, first:] + matmul_exactly(on_memory.sum(2, keepdim=True), reading).sum((1, 2))
+        if not include_self:
+            received = received - (on_memory * reading.mT).sum((1, 3))
+        return received / self.heads
+
+    def _read(self, key: Tensor, mask: Tensor) -> Tensor:
+        """Weights of the global tokens on the document, (batch, heads, tokens, length), 0 at padding."""
+        return attention_weights(self.memory.to(key.dtype).expand(len(key), -1, -1, -1), key, mask)
+
+    def _prepend(self, mask: Tensor, positions: Tensor) -> tuple[Tensor, Tensor]:
+        """Mask and positions of the global tokens and the document, (batch, tokens + length) each."""
+        return F.pad(mask, (self.first_tokens, 0), value=True), F.pad(positions, (self.first_tokens, 0))
