@@ -10,6 +10,7 @@ import typer
 
 from sumpool import __version__
 from sumpool.cli.bench import bench
+from sumpool.cli.classify import classify
 from sumpool.cli.evaluate import evaluate
 from sumpool.cli.export import export
 from sumpool.cli.import_model import import_model
@@ -34,7 +35,7 @@ app = typer.Typer(
     context_settings={"help_option_names": ["-h", "--help"]},
 )
 
-for command in (prepare, train, summarize, evaluate, bench, export, init, recipes, sample, runs, show):
+for command in (prepare, train, summarize, classify, evaluate, bench, export, init, recipes, sample, runs, show):
     app.command()(command)
 app.command("import")(import_model)  # a keyword, which cannot be the name of a function
 

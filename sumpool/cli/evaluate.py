@@ -5,6 +5,7 @@ from typing import TYPE_CHECKING, Annotated, Literal, get_args
 
 import typer
 
+from sumpool.cli.classify import print_evaluation
 from sumpool.cli.console import screen
 from sumpool.cli.options import VERIFY, Changes, Resume, Verify, choice, whole_number
 from sumpool.cli.text import table, wrap
@@ -73,18 +74,13 @@ def evaluate(
     Prints ROUGE-1, -2, -L and -Lsum (F1, times 100) with 95 % intervals for the summaries, LEAD of three lengths,
     LexRank, TextRank, random sentences and an extractive oracle; then lengths, repeated trigrams, and numbers and names
     that the document does not contain; then wins, ties and losses, and faults of form. Generation settings change
-    with --set, such as --set summarize.beams=1.
+    with --set, such as --set summarize.beams=1. For a classifier, prints accuracy, macro F1 and the confusion table.
     """
     from sumpool.evaluation.task import Results
     from sumpool.progress import GRACE, interruptible
     from sumpool.workflows.evaluate import evaluate_predictions, evaluate_run
 
-    if target and target.is_file() and not references:
-        raise RecipeError(f"{target} must be a run folder, or come with --references REFS.jsonl, got a file alone")
-    if references and not target:
-        raise RecipeError("--references must come with a file of summaries, got none")
-    if references and verify:
-        raise RecipeError("--verify must come with a run folder, got a file of summaries, which has no prepared data")
+    _require_target(target, references, verify)
     if verify:
         changes = [*(changes or ()), VERIFY]
     if faithfulness:
@@ -93,6 +89,11 @@ def evaluate(
                 "--faithfulness must come with a run folder, --split, --limit, --json, --verify and --set only"
             )
         _measure_faithfulness(target, split, limit, json, tuple(changes or ()))
+        return
+    if not references and _is_classifier(target):
+        if any((against, resume, metric, html, latex, csv)):
+            raise RecipeError("a classifier must be evaluated with --split, --limit, --out, --json and --set only")
+        print_evaluation(target, split, limit, out, json, tuple(changes or ()))
         return
     overrides = [*(changes or ()), *([f"evaluate.metrics=[{','.join(metric)}]"] if metric else ())]
     results = Results(folder=out, resume=resume, against=against or (), html=html, latex=latex, csv=csv)
@@ -123,6 +124,23 @@ def evaluate(
         return
     notes = "\n".join(wrap(line) for line in [*report.notes, report.signature])
     output.result("\n\n".join([*_tables(report), notes]))
+
+
+def _require_target(target: Path | None, references: Path | None, verify: bool) -> None:
+    """Check that the arguments name a run, or summaries with references."""
+    if target and target.is_file() and not references:
+        raise RecipeError(f"{target} must be a run folder, or come with --references REFS.jsonl, got a file alone")
+    if references and not target:
+        raise RecipeError("--references must come with a file of summaries, got none")
+    if references and verify:
+        raise RecipeError("--verify must come with a run folder, got a file of summaries, which has no prepared data")
+
+
+def _is_classifier(run: Path | None) -> bool:
+    """Return whether a run folder, or the newest run, has a classifier."""
+    from sumpool.inference.model_choice import RUNS, newest_of_all, task_of
+
+    return task_of(run or newest_of_all(RUNS)) == "classification"
 
 
 def _tables(report: "EvaluationReport") -> list[str]:

@@ -50,24 +50,24 @@ def train(
             output.result(train_sweep(loaded, out, dry_run, output, interruption.check))
             return
         if dry_run:
-            result = _forecast(
-                workflow.dry_run(loaded, report=output.report, check=interruption.check), loaded.train.steps
-            )
+            measured = workflow.dry_run(loaded, report=output.report, check=interruption.check)
+            result = _forecast(measured, loaded.train.steps, with_summaries=loaded.task == "summarization")
         else:
             result = str(workflow.train(loaded, out, report=output.report, check=interruption.check))
     if not dry_run:
-        print_message(f"next: sumpool summarize --model {result} doc.txt; sumpool evaluate {result}")
+        use = "summarize" if loaded.task == "summarization" else "classify"
+        print_message(f"next: sumpool {use} --model {result} doc.txt; sumpool evaluate {result}")
     output.result(result)
 
 
-def _forecast(measured: "DryRun", steps: int) -> str:
+def _forecast(measured: "DryRun", steps: int, *, with_summaries: bool) -> str:
     memory = "unknown" if measured.peak_memory is None else f"{measured.peak_memory / 2**20:,.0f} MiB"
     minutes = measured.seconds * steps / 60
     rows = [
         ["parameters", f"{measured.parameters:,}"],
         ["device", measured.device],
         ["longest batch", f"{measured.documents:,} x {measured.source_tokens:,} tokens"],
-        ["longest summary in it", f"{measured.target_tokens:,} tokens"],
+        *([["longest summary in it", f"{measured.target_tokens:,} tokens"]] if with_summaries else []),
         ["peak memory of a step", memory],
         ["time of such a step", f"{measured.seconds:.2f} s"],
         ["all steps, at most", f"{minutes:,.1f} min for {steps:,}"],

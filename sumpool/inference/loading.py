@@ -1,6 +1,6 @@
 """Loading of trained models: all files of a run folder, verified and loaded once."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -13,7 +13,7 @@ from sumpool.core.nn.execution import SkipInit, one_thread
 from sumpool.core.nn.quantization import quantize
 from sumpool.data.report import REPORT_FILE, DataReport
 from sumpool.errors import CheckpointError, DataError, RecipeError
-from sumpool.inference.model_choice import ADVICE, RUNS, default_model
+from sumpool.inference.model_choice import ADVICE, RUNS, default_model, newest_run
 from sumpool.io.manifest import Manifest
 from sumpool.recipe.load import load_recipe
 from sumpool.recipe.schema import Recipe
@@ -21,9 +21,9 @@ from sumpool.text.language import ENGLISH
 from sumpool.text.load import TOKENIZER_FILES, load_tokenizer
 from sumpool.text.sentences import SentenceSplitter
 from sumpool.text.tokenizer import Tokenizer
-from sumpool.training.config import MODEL
+from sumpool.training.config import MODEL, Task
 from sumpool.training.hardware import choose_device, choose_generation_precision
-from sumpool.training.weights import load_weights
+from sumpool.training.weights import Model, load_weights
 
 RECIPE, SENTENCES, RANKER = "recipe.yaml", "sentences.json", "ranker.safetensors"
 _MIN_OF_MEAN = 0.85
@@ -58,18 +58,21 @@ class LoadedModel:
     language: str = ENGLISH
 
 
-def find_model(folder: Path | None = None, overrides: Sequence[str] = ()) -> tuple[Path, Recipe]:
+def find_model(
+    folder: Path | None = None, overrides: Sequence[str] = (), task: Task = "summarization"
+) -> tuple[Path, Recipe]:
     """Return the folder and the recipe of a model without loading its weights.
 
     Args:
-        folder: The run folder; None takes the newest run that has a model, or the shipped model if there is none.
+        folder: The run folder; None takes the newest run of the task, or the shipped model if there is none.
         overrides: Settings to change, each like `summarize.beams=1`.
+        task: Task of the model.
 
     Raises:
-        CheckpointError: If the folder has no model.
+        CheckpointError: If the folder has no model, or one of another task.
         RecipeError: If an override is wrong.
     """
-    folder = folder or default_model(RUNS)
+    folder = folder or (default_model(RUNS) if task == "summarization" else newest_run(RUNS, task))
     if not (folder / RECIPE).is_file():
         raise CheckpointError(f"{folder} must be a run folder with recipe.yaml and {MODEL}, got neither; {ADVICE}")
     Manifest.read(folder).verify(folder, [RECIPE])
@@ -78,6 +81,11 @@ def find_model(folder: Path | None = None, overrides: Sequence[str] = ()) -> tup
     except RecipeError:
         _require_own_recipe(folder)
         raise
+    if recipe.task != task:
+        commands = "classify and evaluate" if recipe.task == "classification" else "summarize and evaluate"
+        raise CheckpointError(
+            f"{folder} must be a run of task: {task}, got task: {recipe.task}, for sumpool {commands} only"
+        )
     if not (folder / MODEL).is_file():
         raise CheckpointError(f"{folder} must hold {MODEL}, but its training has saved no model yet; let it go on")
     return folder, recipe
@@ -125,10 +133,7 @@ def _load(folder: Path, recipe: Recipe, overrides: Sequence[str]) -> LoadedModel
             return SummarizationModel(recipe.model, tokenizer.vocab_size, word_starts, tokenizer.special_tokens)
 
     # an override of the model may leave out modules, such as a trained sentence selection
-    model = load_weights(folder, build, leave_out=any(change.startswith("model.") for change in overrides))
-    for name, weights in model.named_parameters():
-        if not weights.isfinite().all():
-            raise CheckpointError(f"{folder / MODEL} must hold finite weights, got others in {name}; train again")
+    model = load_finite_weights(folder, build, leave_out=any(change.startswith("model.") for change in overrides))
     device = choose_device(recipe.summarize.device)
     return LoadedModel(
         folder=folder,
@@ -140,6 +145,24 @@ def _load(folder: Path, recipe: Recipe, overrides: Sequence[str]) -> LoadedModel
         device=device,
         language=DataReport.load(folder).language if (folder / REPORT_FILE).is_file() else ENGLISH,
     )
+
+
+def load_finite_weights(folder: Path, build: Callable[[], Model], *, leave_out: bool) -> Model:
+    """Build a model with the best weights of a run.
+
+    Args:
+        folder: The run folder.
+        build: Builds the model, without initial weights; called on the meta device first.
+        leave_out: Whether weights that the model lacks are passed over.
+
+    Raises:
+        CheckpointError: If the file is damaged or of another model, or a weight is not finite.
+    """
+    model = load_weights(folder, build, leave_out=leave_out)
+    for name, weights in model.named_parameters():
+        if not weights.isfinite().all():
+            raise CheckpointError(f"{folder / MODEL} must hold finite weights, got others in {name}; train again")
+    return model
 
 
 @one_thread()

@@ -1,10 +1,12 @@
-"""Choice of the run folder that summarises, without loading anything of it."""
+"""Choice of the run folder that summarises or classifies, without loading anything of it."""
 
+import re
+from collections.abc import Sequence
 from importlib.resources import files
 from pathlib import Path
 
 from sumpool.errors import CheckpointError
-from sumpool.training.config import MODEL
+from sumpool.training.config import MODEL, Task
 
 RUNS = Path("runs")
 """Default folder of run folders."""
@@ -14,6 +16,9 @@ SHIPPED = Path(str(files("sumpool").joinpath("shipped")))
 
 ADVICE = "run `sumpool train quickstart`, or with a recipe of your own, or name a run with --model"
 """What to do without a model, for error messages."""
+CLASSIFIER_ADVICE = "train a recipe with task: classification, or name a run with --model"
+"""What to do without a classifier, for error messages."""
+_TASK = re.compile(rb"^task: *([a-z_]+) *$", re.MULTILINE)
 
 
 def default_model(runs: Path) -> Path:
@@ -24,13 +29,34 @@ def default_model(runs: Path) -> Path:
         return SHIPPED
 
 
-def newest_run(runs: Path) -> Path:
-    """Return the run folder whose model was saved last.
+def newest_run(runs: Path, task: Task = "summarization") -> Path:
+    """Return the run folder of a task whose model was saved last.
 
     Raises:
         CheckpointError: If there is none.
     """
-    models = [path for path in runs.glob(f"*/{MODEL}") if (path.parent / "recipe.yaml").is_file()]
+    models = [path for path in runs.glob(f"*/{MODEL}") if task_of(path.parent) == task]
     if not models:
-        raise CheckpointError(f"{runs.absolute()} must hold a trained model, got none; {ADVICE}")
+        kind, advice = ("model", ADVICE) if task == "summarization" else ("classifier", CLASSIFIER_ADVICE)
+        raise CheckpointError(f"{runs.absolute()} must hold a trained {kind}, got none; {advice}")
+    return _newest(models)
+
+
+def task_of(run: Path) -> str:
+    """Return the task of a run by its recipe, which is not validated; empty without a recipe."""
+    try:
+        recipe = (run / "recipe.yaml").read_bytes()
+    except OSError:
+        return ""
+    named = _TASK.search(recipe)
+    return named[1].decode() if named else "summarization"
+
+
+def newest_of_all(runs: Path) -> Path:
+    """Return the run folder of any task whose model was saved last, or the shipped model if there is none."""
+    models = [path for path in runs.glob(f"*/{MODEL}") if task_of(path.parent)]
+    return _newest(models) if models else SHIPPED
+
+
+def _newest(models: Sequence[Path]) -> Path:
     return max(models, key=lambda path: (path.stat().st_mtime_ns, path)).parent

@@ -78,7 +78,7 @@ def train_ranker(run: Path, recipe: Recipe, prepared: Path, *, report: Report, c
 
 def needs_ranker(run: Path, recipe: Recipe) -> bool:
     """Return whether the recipe of a run asks for a ranker that the run folder lacks."""
-    return recipe.select.enabled and FILE not in Manifest.read(run).files
+    return recipe.task == "summarization" and recipe.select.enabled and FILE not in Manifest.read(run).files
 
 
 def spread_examples(texts: Texts, limit: int) -> list[Example]:

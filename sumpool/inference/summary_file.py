@@ -11,7 +11,7 @@ from collections.abc import Mapping
 from contextlib import ExitStack
 from pathlib import Path
 from types import TracebackType
-from typing import Self, final
+from typing import Protocol, Self, final
 
 from sumpool.documents.document import Document
 from sumpool.errors import DataError, RecipeError
@@ -28,6 +28,13 @@ FILE_DIGEST = "file_sha256"
 _DIGEST = "document_sha256"
 _NO_FILE: Mapping[str, str] = {}
 _ADVICE = "name another file"
+
+
+class ResultRow(Protocol):
+    """A summary, or another result of a document."""
+
+    def as_json(self) -> str:
+        """Render the result as one line of JSON, an object with `id` and `reason`."""
 
 
 @final
@@ -97,7 +104,7 @@ class SummaryFile(ResumableFile):
         self._digests.append(digest)
         return True
 
-    def save(self, summary: Summary, file: Mapping[str, str] = _NO_FILE) -> None:
+    def save(self, summary: ResultRow, file: Mapping[str, str] = _NO_FILE) -> None:
         """Append the summary of the earliest document taken that has none.
 
         Args:

@@ -5,6 +5,7 @@ from collections.abc import Sequence
 from statistics import fmean, stdev
 from typing import final
 
+from sumpool.core.model.summarizer import SummarizationModel
 from sumpool.evaluation.scorer import SummaryScorer
 from sumpool.inference.generation import Generator
 from sumpool.inference.loading import choose_lengths
@@ -35,6 +36,7 @@ class ValidationRouge:
         """
         tokens = setup.data_report.splits["train"].summary_tokens
         lengths = choose_lengths(recipe.summarize, tokens.mean, tokens.p90, recipe.model.target_length)
+        assert isinstance(setup.model, SummarizationModel), "classifiers do not generate"
         greedy = recipe.summarize.model_copy(update={"beams": 1})
         self._generator = Generator(setup.model, setup.tokenizer, greedy, lengths)
         self._setup = setup

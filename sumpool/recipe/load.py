@@ -144,6 +144,8 @@ def list_problems(path: Path, problems: Sequence[str]) -> str:
 def dump_recipe(recipe: Recipe) -> str:
     """Serialize a recipe with all its settings as YAML that loads to an equal recipe, one line per encoder layer."""
     tree = recipe.model_dump(exclude_none=True)
+    if recipe.task == Recipe.model_fields["task"].default:
+        del tree["task"]  # as in recipes of earlier versions
     return write(_to_yaml(tree, inline=False))
 
 

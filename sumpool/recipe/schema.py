@@ -12,7 +12,7 @@ from sumpool.data.config import DataConfig
 from sumpool.evaluation.config import EvaluationConfig
 from sumpool.ranking.config import RankingConfig
 from sumpool.settings import Settings
-from sumpool.training.config import TrainConfig
+from sumpool.training.config import Task, TrainConfig
 
 
 class Recipe(Settings):
@@ -20,6 +20,8 @@ class Recipe(Settings):
 
     name: str = Field(pattern=r"^[A-Za-z0-9][A-Za-z0-9._-]{0,63}$")
     """Name of the run; also the default name of its folders."""
+    task: Task = "summarization"
+    """What the model learns: to summarise documents, or to classify them by the labels of `data.source`."""
     seed: int = Field(1, ge=0, lt=2**31)
     """Seed of all random numbers: initial weights, data order, dropout."""
     data: DataConfig
@@ -91,6 +93,36 @@ class Recipe(Settings):
                 f"summarize.min_length must be below model.target_length = {longest}, EOS included, got {least}"
             )
         return self
+
+    @model_validator(mode="after")
+    def _settings_suit_the_task(self) -> Self:
+        documents = self.data.source.labelled_documents if self.data.source else 0
+        if self.task == "classification":
+            self._require_labels(documents)
+        elif documents:
+            raise ValueError("task must be classification where data.source has labels, got summarization")
+        elif self.data.units or self.model.classifier or self.train.select_by == "accuracy":
+            names = {"data.units": self.data.units, "model.classifier": self.model.classifier}
+            named = [name for name, value in names.items() if value] or ["train.select_by=accuracy"]
+            raise ValueError(f"task must be classification with {named[0]}, got summarization")
+        return self
+
+    def _require_labels(self, documents: int) -> None:
+        if not documents:
+            kind = self.data.source.kind if self.data.source else "no source"
+            raise ValueError(f"data.source.kind must be labelled for task: classification, got {kind}")
+        towers = self.model.classifier.towers if self.model.classifier else 1
+        if towers != documents:
+            raise ValueError(
+                f"model.classifier.towers must be {documents}, the documents of a row, got {towers}; "
+                "data.source.second names the second one"
+            )
+        without = {"data.shuffled": self.data.shuffled, "data.gap_sentences": self.data.gap_sentences}
+        for name, value in {**without, "train.rotate": self.train.rotate}.items():
+            if value:
+                raise ValueError(f"{name} must be left out of task: classification, got {value}")
+        if self.train.select_by.startswith("rouge"):
+            raise ValueError(f"train.select_by must be loss or accuracy, got {self.train.select_by}")
 
     def _require_loss_weights(self, losses: Sequence[str], learner: str, advice: str) -> None:
         unweighted = [name for name in losses if name not in self.train.loss_weights]

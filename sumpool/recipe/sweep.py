@@ -144,7 +144,10 @@ def _validate(tree: dict[str, Any]) -> tuple[Recipe | None, list[str]]:
     if isinstance(train, dict) and "steps" in train:
         problems.append("train.steps must be left to the sweep's source_tokens")
     try:
-        return Recipe.model_validate(tree), problems
+        recipe = Recipe.model_validate(tree)
+        if recipe.task != "summarization":
+            problems.append(f"task must be summarization in a sweep, got {recipe.task}; see sumpool bench lra")
+        return recipe, problems
     except ValidationError as error:
         return None, problems + error_messages(error, Recipe)
 

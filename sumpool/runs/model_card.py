@@ -7,6 +7,7 @@ from pathlib import Path
 import torch
 
 from sumpool import __version__
+from sumpool.core.model.classifier import ClassificationModel
 from sumpool.core.model.summarizer import SummarizationModel
 from sumpool.data.report import DataReport
 from sumpool.io.atomic import disk_errors, replace_file
@@ -16,9 +17,18 @@ from sumpool.text.escaping import escape_line, escape_markdown_line, markdown_co
 from sumpool.training.state import TrainingState
 
 CARD = "README.md"
+_SUMMARISER_LIMITATIONS = """\
+The model imitates the summaries that it was trained on and is untested on other kinds of documents. A summary may
+contain statements that the document does not support: check it against the source. Text that the model copies from
+a document remains under the licence of the document."""
+_CLASSIFIER_LIMITATIONS = """\
+The model knows the labels of its training documents and is untested on other kinds of documents: it gives one of these
+labels to any text. Its probabilities are not calibrated."""
 
 
-def write_model_card(run: Path, recipe: Recipe, model: SummarizationModel, state: TrainingState) -> None:
+def write_model_card(
+    run: Path, recipe: Recipe, model: SummarizationModel | ClassificationModel, state: TrainingState
+) -> None:
     """Write the model card of a finished run.
 
     Raises:
@@ -29,9 +39,14 @@ def write_model_card(run: Path, recipe: Recipe, model: SummarizationModel, state
     beginning = "scratch"
     if recipe.train.init_from:
         beginning = escape_markdown_line(describe_init(recipe.train.init_from))
+    kept, depending = "`samples.jsonl` two summaries of every validation", "summaries"
+    limitations, unit = _SUMMARISER_LIMITATIONS, "token"
+    if isinstance(model, ClassificationModel):
+        kept, depending = "`labels.json` the classes", "predictions"
+        limitations, unit = _CLASSIFIER_LIMITATIONS, "label"
     origin = f" for long documents, trained from {beginning} with sumpool {__version__} (torch {torch.__version__})"
     documents, epochs = data.splits["train"].documents, state.position.epoch
-    best = f"{state.best_loss:.4f} nats per token after step {state.best_step:,}"
+    best = f"{state.best_loss:.4f} nats per {unit} after step {state.best_step:,}"
     card = f"""\
 {_head(run, recipe, model, origin)}\
 | trained on | {documents:,} documents, {state.step:,} updates, {epochs} complete epochs |
@@ -44,15 +59,13 @@ def write_model_card(run: Path, recipe: Recipe, model: SummarizationModel, state
 
 ## Limitations
 
-The model imitates the summaries that it was trained on and is untested on other kinds of documents. A summary may
-contain statements that the document does not support: check it against the source. Text that the model copies from
-a document remains under the licence of the document.
+{limitations}
 
 ## Files
 
 `recipe.yaml` is the complete recipe, `metrics.jsonl` the metrics of every update and validation, `report.json` the data
-report, `samples.jsonl` two summaries of every validation, `curves.svg` the losses and scores, `manifest.json` the size
-and SHA-256 of every file that summaries depend on. No file contains code.
+report, {kept}, `curves.svg` the losses and scores, `manifest.json` the size
+and SHA-256 of every file that {depending} depend on. No file contains code.
 """
     with disk_errors(run):
         replace_file(run / CARD, card.encode())
@@ -85,20 +98,25 @@ file contains code.
 """
 
 
-def _head(run: Path, recipe: Recipe, model: SummarizationModel, origin: str, options: str = "") -> str:
+def _head(
+    run: Path, recipe: Recipe, model: SummarizationModel | ClassificationModel, origin: str, options: str = ""
+) -> str:
+    kind, use, output = "Summarisation model", "summarize", f"maximum output | {recipe.model.target_length:,} tokens"
+    if isinstance(model, ClassificationModel):
+        kind, use, output = "Classifier", "classify", f"classes | {model.classes:,}"
     folder = escape_line(shlex.quote(str(run)))
     return f"""\
 # {recipe.name}
 
-Summarisation model{origin}.
+{kind}{origin}.
 
-    sumpool summarize document.txt --model {folder}
+    sumpool {use} document.txt --model {folder}
     sumpool evaluate {folder}{options}
 
 | | |
 |---|---|
 | parameters | {sum(parameter.numel() for parameter in model.parameters()):,} |
 | maximum input | {recipe.model.source_length:,} tokens |
-| maximum output | {recipe.model.target_length:,} tokens |
+| {output} |
 | vocabulary | {model.vocabulary:,} tokens |
 """

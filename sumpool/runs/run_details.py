@@ -22,6 +22,8 @@ from sumpool.runs.run_summary import (
 
 SAMPLES = "samples.jsonl"
 """File of a run folder with the sample summaries of every validation."""
+_OF_SUMMARIES = ("model.target_length", "model.decoder.layers", "model.output")
+"""Settings that a classifier does not use."""
 _BARS = "▁▂▃▄▅▆▇█"
 _WIDTH = 60
 """Characters of a curve at most."""
@@ -93,6 +95,7 @@ def _settings(tree: Mapping[str, Any]) -> dict[str, str]:
     source, schedule = data.get("source") or {}, train.get("schedule") or {}
     paths = (source[name] for name in ("path", "train", "validation", "test") if name in source)
     settings = {
+        "task": tree.get("task"),
         "seed": tree.get("seed"),
         "data.source": " ".join([source.get("kind", "none"), *paths]),
         "data.prepared": data.get("prepared"),
@@ -109,10 +112,11 @@ def _settings(tree: Mapping[str, Any]) -> dict[str, str]:
         "train.select_by": train.get("select_by"),
         "train.init_from": train.get("init_from"),
     }
+    unused = _OF_SUMMARIES if tree.get("task") == "classification" else ()
     return {
         name: ", ".join(map(str, value)) if isinstance(value, list) else str(value)
         for name, value in settings.items()
-        if value is not None
+        if value is not None and name not in unused
     }
 
 
@@ -139,6 +143,9 @@ def _data(run: Path) -> dict[str, str]:
         "language": report.language or "not clear",
         "vocabulary": f"{report.vocabulary:,} tokens",
     }
+    if report.labels:
+        del facts["words of a summary"]
+        facts["labels"] = ", ".join(f"{name} {sum(counts.values()):,}" for name, counts in report.labels.items())
     fields = report.fields
     return {**facts, "fields": f"{fields.document}, {fields.summary}, {fields.id or 'no id'}"} if fields else facts
 

@@ -7,6 +7,7 @@ from typing import Any
 
 from sumpool.data.encoding import SENTENCES
 from sumpool.data.fingerprint import content_digest
+from sumpool.data.labels import LABELS
 from sumpool.data.report import REPORT_FILE
 from sumpool.errors import CheckpointError, DataError, RecipeError
 from sumpool.io.atomic import disk_errors, remove_temporary, replace_file, replace_folder, temporary_path
@@ -23,7 +24,7 @@ from sumpool.training.state import TrainingState
 
 RECIPE = "recipe.yaml"
 LOCK = ".lock"
-COPIED = (*TOKENIZER_FILES, SENTENCES, REPORT_FILE)
+COPIED = (*TOKENIZER_FILES, SENTENCES, REPORT_FILE, LABELS)
 """Files that a run folder copies from the prepared data to be usable without it; it has one of the tokenizers."""
 _WITHOUT_MANIFEST = {LOCK, LOCK + HOLDER_SUFFIX}
 """Files that a run may have before its manifest."""
@@ -201,7 +202,8 @@ def _refuse_another_run(run: Path, recipe: Recipe, prepared: Path) -> None:
 
 def _begin(run: Path, recipe: Recipe, prepared: Path) -> None:
     """Fill the folder; the manifest lists its files as incoming ones until they are complete."""
-    copied = (*(path.name for path in tokenizer_files(prepared)), SENTENCES, REPORT_FILE)
+    labels = [LABELS] if recipe.task == "classification" else []
+    copied = (*(path.name for path in tokenizer_files(prepared)), SENTENCES, REPORT_FILE, *labels)
     contents = {RECIPE: dump_recipe(recipe).encode(), **{name: (prepared / name).read_bytes() for name in copied}}
     files = {name: FileDigest.of_bytes(content) for name, content in contents.items()}
     Manifest({}, incoming=files).write(run)

@@ -33,11 +33,12 @@ def training_warnings(recipe: Recipe, training: Shard, data: TrainingData) -> It
             f"warning: train.steps = {train.steps:,} ends after {_percent(train.steps / epoch)} of the first epoch, "
             f"which has {epoch:,} updates; the other training documents are never read"
         )
-    documents = min(train.rouge_documents, len(data.validation))
+    name = "validate_documents" if recipe.task == "classification" else "rouge_documents"
+    documents = min(getattr(train, name), len(data.validation))
     if train.select_by != "loss" and documents < MIN_SELECTION_DOCUMENTS:
         yield (
             f"warning: {train.select_by} of {documents} validation documents is too uncertain to select by, see its "
-            f"standard error (±); train.rouge_documents and the validation split should have {MIN_SELECTION_DOCUMENTS} "
+            f"standard error (±); train.{name} and the validation split should have {MIN_SELECTION_DOCUMENTS} "
             "or more"
         )
 

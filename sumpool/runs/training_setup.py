@@ -5,9 +5,13 @@ from pathlib import Path
 
 import torch
 
+from sumpool.core.model.classifier import ClassificationModel
 from sumpool.core.model.summarizer import SummarizationModel
+from sumpool.data.batches import collate
 from sumpool.data.contamination import documents_in_training
 from sumpool.data.encoding import PHRASES
+from sumpool.data.labelled_batches import Pairs, collate_labelled
+from sumpool.data.labels import Labels
 from sumpool.data.prepared_folder import find_or_prepare
 from sumpool.data.report import DataReport
 from sumpool.data.shards import Shard
@@ -34,7 +38,7 @@ class TrainingSetup:
     tokenizer: Tokenizer
     validation: Shard
     data: TrainingData
-    model: SummarizationModel
+    model: SummarizationModel | ClassificationModel
 
 
 def set_up_training(recipe: Recipe, report: Report, check: Check) -> TrainingSetup:
@@ -51,24 +55,40 @@ def set_up_training(recipe: Recipe, report: Report, check: Check) -> TrainingSet
     if not recipe.train.allow_shared_texts:
         _require_separate_texts(prepared, data_report)
     tokenizer = load_tokenizer(prepared)
-    training, validation = (Shard.open(prepared, split, tokenizer.vocab_size) for split in ("train", "validation"))
+    labels = Labels.load(prepared) if recipe.task == "classification" else None
+    ids = max(tokenizer.vocab_size, len(labels or ()))
+    training, validation = (Shard.open(prepared, split, ids) for split in ("train", "validation"))
     torch.manual_seed(recipe.seed)
-    word_starts = torch.tensor(tokenizer.word_starts())
-    model = SummarizationModel(recipe.model, tokenizer.vocab_size, word_starts, tokenizer.special_tokens)
+    model = _build_model(recipe, tokenizer, labels)
     model.checkpoint_activations(recipe.train.checkpoint_activations)
+    towers = model.towers if isinstance(model, ClassificationModel) else 1
+    pad = tokenizer.special_tokens.pad
     data = TrainingData(
-        training=training,
-        validation=validation,
+        training=training if towers == 1 else Pairs(training, pad),
+        validation=validation if towers == 1 else Pairs(validation, pad),
         source_length=recipe.model.source_length,
         target_length=recipe.model.target_length,
         seed=recipe.seed,
         phrases=Phrases.load(prepared / PHRASES) if recipe.data.phrases else None,
         special_tokens=tokenizer.special_tokens,
         rotate=recipe.train.rotate,
+        collate=collate_labelled if labels else collate,
+        towers=towers,
     )
     for note in training_warnings(recipe, training, data):
         report(Progress("train", note=note))
     return TrainingSetup(prepared, data_report, tokenizer, validation, data, model)
+
+
+def _build_model(
+    recipe: Recipe, tokenizer: Tokenizer, labels: Labels | None
+) -> SummarizationModel | ClassificationModel:
+    """Build the model of a recipe with random weights; a classifier has a class for each label."""
+    word_starts = torch.tensor(tokenizer.word_starts())
+    special_tokens = tokenizer.special_tokens
+    if labels:
+        return ClassificationModel(recipe.model, tokenizer.vocab_size, len(labels), word_starts, special_tokens)
+    return SummarizationModel(recipe.model, tokenizer.vocab_size, word_starts, special_tokens)
 
 
 def _require_separate_texts(prepared: Path, report: DataReport) -> None:

@@ -10,7 +10,8 @@ from sumpool.settings import Settings
 MODEL = "model.safetensors"
 """File of a run folder with its best weights."""
 
-SelectionMeasure = Literal["loss", "rouge1", "rouge2", "rougeLsum"]
+Task = Literal["summarization", "classification"]
+SelectionMeasure = Literal["loss", "rouge1", "rouge2", "rougeLsum", "accuracy"]
 SELECTION_DOCUMENTS = 100
 """Documents that are summarised by default to select by ROUGE."""
 MIN_SELECTION_DOCUMENTS = 50
@@ -82,8 +83,8 @@ class TrainConfig(Settings):
     """Validation documents that are summarised and scored with ROUGE at each validation; 0 disables this. 100 by
     default if `select_by` is a ROUGE."""
     select_by: SelectionMeasure = "loss"
-    """Measure of a validation that chooses the best weights and stops early: the lowest loss, or the highest ROUGE of
-    the summaries of `rouge_documents` documents."""
+    """Measure of a validation that chooses the best weights and stops early: the lowest loss, the highest ROUGE of the
+    summaries of `rouge_documents` documents, or the highest accuracy of a classifier."""
     log: tuple[Literal["tensorboard"], ...] = ()
     """Views of the metrics in the run folder beside `metrics.jsonl` and the curves; `tensorboard` requires the extra of
     that name."""
@@ -97,13 +98,13 @@ class TrainConfig(Settings):
     @model_validator(mode="before")
     @classmethod
     def _default_rouge_documents(cls, tree: Any) -> Any:  # noqa: ANN401 - any YAML
-        if isinstance(tree, dict) and tree.get("select_by", "loss") != "loss":
+        if isinstance(tree, dict) and str(tree.get("select_by", "")).startswith("rouge"):
             return {"rouge_documents": SELECTION_DOCUMENTS, **tree}
         return tree
 
     @model_validator(mode="after")
     def _require_documents_to_select_by(self) -> Self:
-        if self.select_by != "loss" and not self.rouge_documents:
+        if self.select_by.startswith("rouge") and not self.rouge_documents:
             raise ValueError(
                 f"rouge_documents must be at least 1 to select by {self.select_by}, got 0; "
                 f"{SELECTION_DOCUMENTS} are a good start"

@@ -62,7 +62,8 @@ def train(recipe: Recipe, out: Path | None = None, *, report: Report = silent, c
         if note:
             report(Progress("train", note=note))
         # 3. Update, validate and save checkpoints until the end.
-        generator = ValidationRouge(recipe, setup, check) if settings.rouge_documents else None
+        summarizes = recipe.task == "summarization"
+        generator = ValidationRouge(recipe, setup, check) if summarizes and settings.rouge_documents else None
         with closing(TrainingReport(run, settings, generator, report)) as observer:
             state = fit(setup.model, settings, setup.data, run, observer=observer, report=report, check=check)
         # 4. Describe the model, and mark its training as finished.

@@ -10,6 +10,7 @@ from typing import Any, Final
 
 import torch
 
+from sumpool.core.model.summarizer import SummarizationModel
 from sumpool.core.nn.quantization import quantize
 from sumpool.documents.document import Document
 from sumpool.errors import SumpoolError
@@ -107,6 +108,7 @@ class _Observer:
 def _summarize(recipe: Recipe, setup: TrainingSetup, run: Path) -> str:
     """Summarise the test documents and score the summaries; return what is wrong with them."""
     tokens = setup.data_report.splits["train"].summary_tokens
+    assert isinstance(setup.model, SummarizationModel)
     model = setup.model.eval().requires_grad_(False)
     device = torch.device("cpu")
     quantize(model, choose_generation_precision(recipe.summarize.precision, device))

@@ -1,0 +1,124 @@
+"""`sumpool classify`: label files, folders, rows or standard input with a trained classifier."""
+
+from functools import partial
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Literal
+
+import typer
+
+from sumpool.cli.console import screen
+from sumpool.cli.options import Changes, Resume
+from sumpool.cli.text import table
+from sumpool.documents.document import DEFAULT_OPTIONS, ReadOptions
+from sumpool.errors import DataError, RecipeError
+from sumpool.progress import Progress
+from sumpool.text.escaping import escape_line
+
+if TYPE_CHECKING:
+    from sumpool.evaluation.classification import ClassificationReport
+
+_MAX_CONFUSION = 20
+"""Classes up to which the confusion table is printed."""
+
+
+def classify(
+    files: Annotated[
+        list[str] | None,
+        typer.Argument(
+            metavar="FILE|FOLDER|-", help="Documents, JSON lines or folders; - or nothing reads standard input."
+        ),
+    ] = None,
+    model: Annotated[
+        Path | None, typer.Option(metavar="RUN", help="Run folder of the classifier; default: the newest one.")
+    ] = None,
+    json: Annotated[bool, typer.Option("--json", help="Print one JSON object per document.")] = False,
+    out: Annotated[Path | None, typer.Option(metavar="FILE", help="Write JSON lines to a file instead.")] = None,
+    resume: Resume = False,
+    glob: Annotated[str, typer.Option(metavar="PATTERN", help="File names to read from folders.")] = "*",
+    field: Annotated[
+        str | None, typer.Option(metavar="NAME", help="Field of the text in rows, such as JSON lines.")
+    ] = None,
+    keep_references: Annotated[
+        bool, typer.Option("--keep-references", help="Read references and appendices too.")
+    ] = False,
+    max_bytes: Annotated[
+        int, typer.Option(min=1, max=2**62, help="Largest file that is read, in bytes after decompression.")
+    ] = DEFAULT_OPTIONS.max_bytes,
+    max_ratio: Annotated[
+        int, typer.Option(min=1, help="Decompressed bytes that are read for each compressed one.")
+    ] = DEFAULT_OPTIONS.max_ratio,
+    changes: Changes = None,
+) -> None:
+    """Label documents with a trained classifier.
+
+    Prints document, label and probability, separated by tabs. A classifier of pairs takes JSON lines with both
+    documents. Exits with 3 if a document has no label; all others have theirs.
+    """
+    from sumpool.data.report import remembered_fields
+    from sumpool.inference.model_choice import RUNS, newest_run
+    from sumpool.inference.summary_file import SummaryFile
+    from sumpool.progress import GRACE, interruptible
+    from sumpool.workflows.classify import classify as run_classify
+
+    if resume and not out:
+        raise RecipeError("--resume must come with --out FILE, got --resume alone")
+    run = model or newest_run(RUNS, "classification")
+    fields = remembered_fields(run)
+    options = ReadOptions(field, fields.document if fields else None, keep_references, glob, max_bytes, max_ratio)
+    count = failed = 0
+    with screen() as output, interruptible(GRACE) as interruption:
+        for prediction in run_classify(
+            files or ["-"],
+            run,
+            options=options,
+            overrides=changes or (),
+            open_rows=partial(SummaryFile, out, resume=resume) if out else None,
+            report=output.report,
+            check=interruption.check,
+        ):
+            count += 1
+            if prediction.reason:
+                failed += 1
+                output.report(Progress("classify", note=f"{prediction.id}: no label: {prediction.reason}"))
+            elif prediction.tokens_read < prediction.tokens_total:
+                note = f"{prediction.id}: read {prediction.tokens_read:,} of {prediction.tokens_total:,} tokens"
+                output.report(Progress("classify", note=note))
+            if json and not out:
+                output.result(escape_line(prediction.as_json()))
+            elif prediction.label and not out:
+                share = prediction.probabilities[prediction.label]
+                output.result(f"{escape_line(prediction.id)}\t{escape_line(prediction.label)}\t{share:.4f}")
+    if failed:
+        raise DataError(f"{failed:,} of {count:,} documents have no label; see the reasons above")
+
+
+def print_evaluation(
+    run: Path | None,
+    split: Literal["train", "validation", "test"],
+    limit: int | None,
+    out: Path | None,
+    json: bool,
+    changes: tuple[str, ...],
+) -> None:
+    """Print accuracy and macro F1 of a classifier with their intervals, scores by class, and the confusion table."""
+    from sumpool.progress import GRACE, interruptible
+    from sumpool.workflows.classify import evaluate_classifier
+
+    with screen() as output, interruptible(GRACE) as interruption:
+        report = evaluate_classifier(
+            run, split, overrides=changes, limit=limit, out=out, report=output.report, check=interruption.check
+        )
+    output.result(report.to_json().rstrip() if json else "\n\n".join(_tables(report)))
+
+
+def _tables(report: "ClassificationReport") -> list[str]:
+    """Lay out the tables of a report; the confusion table of many classes is left to the JSON."""
+    scores = table(["", "%", "95 % interval"], report.score_rows(), title=f"{report.model}, {report.split}")
+    shares = ([f"{100 * part:.1f}" for part in (of.precision, of.recall, of.f1)] for of in report.classes)
+    rows = [[of.label, f"{of.documents:,}", *row] for of, row in zip(report.classes, shares, strict=True)]
+    classes = table(["label", "documents", "precision", "recall", "F1"], rows)
+    if len(report.classes) > _MAX_CONFUSION:
+        return [scores, classes]
+    labels = [of.label for of in report.classes]
+    counts = [[name, *map(str, row)] for name, row in zip(labels, report.confusion, strict=True)]
+    return [scores, classes, table(["label \\ predicted", *labels], counts)]

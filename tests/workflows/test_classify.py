@@ -1,0 +1,190 @@
+"""Classification as a command sees it: from labelled rows to a run folder, its evaluation, and labels of documents."""
+
+import json
+import random
+from functools import partial
+from itertools import islice
+from pathlib import Path
+
+import pytest
+
+from sumpool.documents.document import ReadOptions
+from sumpool.errors import CheckpointError, DataError, RecipeError
+from sumpool.inference.loading import load_model
+from sumpool.inference.model_choice import newest_of_all, newest_run, task_of
+from sumpool.inference.summary_file import SummaryFile
+from sumpool.progress import Progress
+from sumpool.recipe.load import dump_recipe, load_recipe
+from sumpool.recipe.sweep import load_recipe_or_sweep
+from sumpool.workflows.classify import classify, evaluate_classifier
+from sumpool.workflows.train import dry_run, train
+
+OPTIONS = ReadOptions(trained_field="text")
+RECIPE = """
+name: toy
+task: classification
+data:
+  source: {{kind: labelled, path: rows.jsonl, validation_share: 0.2, test_share: 0.2{pair}}}
+  units: words
+  workers: 1
+model:
+  dim: 16
+  heads: 2
+  feed_forward: 16
+  source_length: 12
+  encoder: [{{attention: {{kind: vanilla}}, pool: {{kind: halving, keep: 6}}}}, {{attention: {{kind: vanilla}}}}]
+  classifier: {{pooling: attention, towers: {towers}}}
+train:
+  steps: 150
+  batch_tokens: 400
+  learning_rate: 0.01
+  validate_every: 50
+  select_by: loss
+  device: cpu
+  precision: fp32
+"""
+
+
+def row(number: int) -> dict[str, object]:
+    draw = random.Random(number)
+    words = draw.choices(["film", "scene", "actor", "plot"], k=6)
+    return {
+        "id": f"d{number}",
+        "text": " ".join(["good" if number % 2 else "bad", *words, str(number)]),
+        "other": f"{'good' if number % 3 else 'bad'} {number}",
+        "label": number % 2,
+    }
+
+
+def write_recipe(folder: Path, *, pairs: bool = False) -> Path:
+    (folder / "rows.jsonl").write_text("".join(f"{json.dumps(row(number))}\n" for number in range(120)))
+    text = RECIPE.format(pair=", second: other" if pairs else "", towers=1 + pairs)
+    (folder / "toy.yaml").write_text(text.replace("rows.jsonl", str(folder / "rows.jsonl")))
+    return folder / "toy.yaml"
+
+
+@pytest.fixture(scope="module", params=[False, True], ids=["one document", "pairs"])
+def trained(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, bool]:
+    """A run folder, and whether its rows are pairs."""
+    folder = tmp_path_factory.mktemp("classifier")
+    recipe = load_recipe(write_recipe(folder, pairs=request.param), [f"data.prepared={folder / 'prepared'}"])
+    return train(recipe, folder / "runs" / "toy"), request.param
+
+
+def test_a_classifier_learns_and_is_evaluated(trained: tuple[Path, bool]) -> None:
+    run, _ = trained
+    report = evaluate_classifier(run)
+    assert report.accuracy.mean == 1.0
+    assert report.accuracy.low > 0.7
+    assert sum(map(sum, report.confusion)) == report.documents
+    assert [of.label for of in report.classes] == ["0", "1"]
+    lines = (run / "evaluation" / "test" / "documents.jsonl").read_text().splitlines()
+    assert len(lines) == report.documents
+    first = json.loads(lines[0])
+    assert first["label"] == first["predicted"] == str(int(first["id"][1:]) % 2)
+    assert json.loads((run / "evaluation" / "test" / "report.json").read_text())["documents"] == report.documents
+    fewer = evaluate_classifier(run, "train", limit=10, out=run.parent.parent / "other")
+    assert fewer.documents == 10
+
+
+def test_a_run_folder_is_complete(trained: tuple[Path, bool]) -> None:
+    run, _ = trained
+    assert task_of(run) == "classification"
+    assert json.loads((run / "labels.json").read_text()) == {"labels": ["0", "1"]}
+    card = (run / "README.md").read_text()
+    assert f"sumpool classify document.txt --model {run}" in card
+    assert "| classes | 2 |" in card
+    validations = [json.loads(line) for line in (run / "metrics.jsonl").read_text().splitlines()]
+    assert [line["accuracy"] for line in validations if line["kind"] == "validation"][-1] == 1.0
+    assert not (run / "ranker.safetensors").exists()
+
+
+def test_rows_are_classified_in_order_and_resumed(trained: tuple[Path, bool], tmp_path: Path) -> None:
+    run, _ = trained
+    rows = [row(number) for number in range(200, 230)]
+    path = tmp_path / "new.jsonl"
+    path.write_text("".join(f"{json.dumps(entry)}\n" for entry in rows) + '{"id": "bad", "other": "x"}\n{\n')
+    predictions = list(classify([str(path)], run, options=OPTIONS))
+    assert [prediction.id for prediction in predictions] == [*(entry["id"] for entry in rows), "bad", f"{path}:32"]
+    assert [prediction.label for prediction in predictions] == [*(str(entry["label"]) for entry in rows), "", ""]
+    assert predictions[-2].reason == f"{path}:31 must have a field 'text', got 'id', 'other'"
+    assert sum(predictions[0].probabilities.values()) == pytest.approx(1)
+    out = tmp_path / "out.jsonl"
+    first = classify([str(path)], run, options=OPTIONS, open_rows=partial(SummaryFile, out))
+    assert len(list(islice(first, 5))) == 5
+    del first
+    rest = list(classify([str(path)], run, options=OPTIONS, open_rows=partial(SummaryFile, out, resume=True)))
+    lines = [json.loads(line) for line in out.read_text().splitlines()]
+    assert len(rest) == len(predictions) - 5
+    assert [line["id"] for line in lines] == [prediction.id for prediction in predictions]
+    assert [line["label"] for line in lines] == [prediction.label for prediction in predictions]
+    assert lines[0]["probability"] == pytest.approx(max(predictions[0].probabilities.values()), abs=1e-6)
+
+
+def test_files_of_other_formats_are_documents(trained: tuple[Path, bool], tmp_path: Path) -> None:
+    run, pairs = trained
+    path = tmp_path / "review.txt"
+    path.write_text("good film scene actor " * 10)
+    if pairs:
+        with pytest.raises(DataError, match=r"review\.txt must be JSON lines with two documents per row, got"):
+            list(classify([str(path)], run, options=OPTIONS))
+        return
+    (prediction,) = classify([str(path)], run, options=OPTIONS)
+    assert (prediction.label, prediction.tokens_read, prediction.tokens_total) == ("1", 12, 40)
+
+
+def test_batches_and_order_never_change_a_prediction(trained: tuple[Path, bool], tmp_path: Path) -> None:
+    run, _ = trained
+    entries = [row(number) | {"text": " ".join(["good film"] * number)} for number in range(1, 8)]
+    together, apart = tmp_path / "all.jsonl", tmp_path / "one.jsonl"
+    together.write_text("".join(f"{json.dumps(entry)}\n" for entry in reversed(entries)))
+    expected = {prediction.id: prediction.log_probs for prediction in classify([str(together)], run, options=OPTIONS)}
+    for entry in entries:
+        apart.write_text(json.dumps(entry))
+        (prediction,) = classify([str(apart)], run, options=OPTIONS)
+        assert prediction.log_probs == pytest.approx(expected[prediction.id], rel=1e-5, abs=1e-5)
+
+
+def test_a_resumed_run_is_finished(trained: tuple[Path, bool]) -> None:
+    run, _ = trained
+    recipe = load_recipe(run)
+    reports: list[Progress] = []
+    assert train(recipe, run, report=reports.append) == run
+    assert any("is finished; nothing is left to do" in report.note for report in reports)
+    assert "task: classification" in dump_recipe(recipe)
+
+
+def test_commands_of_summarisers_refuse_a_classifier(trained: tuple[Path, bool]) -> None:
+    run, _ = trained
+    with pytest.raises(CheckpointError, match="must be a run of task: summarization, got task: classification, for"):
+        load_model(run)
+
+
+def test_the_newest_run_of_the_task_is_chosen(trained: tuple[Path, bool], tmp_path: Path) -> None:
+    runs = trained[0].parent
+    assert newest_run(runs, "classification") == newest_of_all(runs) == trained[0]
+    with pytest.raises(CheckpointError, match="must hold a trained model, got none; run `sumpool train quickstart`"):
+        newest_run(runs)
+    with pytest.raises(CheckpointError, match="must hold a trained classifier, got none; train a recipe with task:"):
+        newest_run(tmp_path, "classification")
+    assert newest_of_all(tmp_path).name == "shipped"
+
+
+def test_an_empty_split_is_refused(trained: tuple[Path, bool]) -> None:
+    run, _ = trained
+    with pytest.raises(RecipeError, match="the limit must be at least 1 document, got 0"):
+        evaluate_classifier(run, limit=0)
+
+
+def test_a_dry_run_measures_an_update(tmp_path: Path) -> None:
+    measured = dry_run(load_recipe(write_recipe(tmp_path), [f"data.prepared={tmp_path / 'prepared'}"]))
+    assert measured.target_tokens == 1
+    assert measured.source_tokens == 8
+
+
+def test_a_sweep_of_classifiers_is_refused(tmp_path: Path) -> None:
+    recipe = write_recipe(tmp_path).read_text().replace("name: toy\n", "").replace("  steps: 150\n", "")
+    indented = recipe.replace("\n", "\n  ")
+    (tmp_path / "sweep.yaml").write_text(f"sweep: s\nsource_tokens: 1000\nrecipe:\n  {indented}\nrows: {{a: {{}}}}\n")
+    with pytest.raises(RecipeError, match="task must be summarization in a sweep, got classification"):
+        load_recipe_or_sweep(tmp_path / "sweep.yaml")
