@@ -5,6 +5,8 @@ from collections.abc import Callable, Mapping
 from sumpool.bench.suites.operation_counts import Cost, attend, cost_of, linear
 from sumpool.core.attention._base import AttentionConfig
 from sumpool.core.attention.linformer import LinformerAttentionConfig
+from sumpool.core.attention.nystrom import NystromAttentionConfig
+from sumpool.core.attention.skyformer import SkyformerAttentionConfig
 
 
 def _linformer(settings: AttentionConfig, length: int, dim: int, heads: int) -> Cost:
@@ -16,7 +18,54 @@ def _linformer(settings: AttentionConfig, length: int, dim: int, heads: int) -> 
     return cost_of(linear(length, dim, 4 * dim), products, 2 * seen * dim, heads * length * seen, 3 * length * dim)
 
 
+def _nystrom(settings: AttentionConfig, length: int, dim: int, heads: int) -> Cost:
+    """Three attentions with landmarks on one side or both, four products in each iteration of the inverse."""
+    assert isinstance(settings, NystromAttentionConfig)
+    count = min(settings.landmarks, length)
+    products = 2 * attend(length, count, dim) + linear(count, count, dim)  # the last are scores only
+    products += _iterations(settings.iterations, count, heads) + linear(count, count, dim)
+    products += linear(length, settings.kernel, dim)
+    weights = 2 * heads * length * count + _inverses(settings.iterations, count, heads)
+    return cost_of(linear(length, dim, 4 * dim), products, 2 * length * dim, weights, 3 * length * dim)
+
+
+def _kernelized(_: AttentionConfig, length: int, dim: int, heads: int) -> Cost:
+    """Weights are computed again in the backward pass."""
+    maps, products = linear(length, dim, 4 * dim), attend(length, length, dim)
+    return cost_of(maps, products, 2 * length * dim, heads * length * length, 3 * length * dim)
+
+
+def _skyformer(settings: AttentionConfig, length: int, dim: int, heads: int) -> Cost:
+    """Two kernels and their products with the values on either side of the landmarks, and the kernel between these."""
+    assert isinstance(settings, SkyformerAttentionConfig)
+    of_queries = settings.landmarks // 2
+    halves = (of_queries, settings.landmarks - of_queries)
+    if settings.replacement:
+        count = settings.landmarks
+    elif settings.landmarks_from == "both":
+        count = min(settings.landmarks, 2 * length)
+    else:
+        count = sum(min(half, length) for half in halves)
+    products = 2 * attend(length, count, dim) + 2 * linear(count, count, dim)
+    products += _iterations(settings.iterations, count, heads)
+    weights = 2 * heads * length * count + _inverses(settings.iterations, count, heads)
+    return cost_of(linear(length, dim, 4 * dim), products, 2 * length * dim, weights, 3 * length * dim)
+
+
+def _iterations(iterations: int, size: int, heads: int) -> int:
+    """Operations of an iterative inverse."""
+    return iterations * 4 * heads * linear(size, size, size)
+
+
+def _inverses(iterations: int, size: int, heads: int) -> int:
+    """Numbers held by an iterative inverse: three factors of each iteration, and the matrix."""
+    return (3 * iterations + 1) * heads * size * size
+
+
 LOW_RANK: Mapping[str, Callable[[AttentionConfig, int, int, int], Cost]] = {
     "linformer": _linformer,
+    "nystrom": _nystrom,
+    "kernelized": _kernelized,
+    "skyformer": _skyformer,
 }
 """Cost of one self-attention by kind."""

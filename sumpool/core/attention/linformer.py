@@ -18,6 +18,7 @@ from torch import Tensor, nn
 
 from sumpool.core.attention._base import Attention, AttentionConfig, full_mask
 from sumpool.core.nn.layers import merge_heads
+from sumpool.core.nn.low_rank import column_sums
 from sumpool.core.nn.masking import attend
 from sumpool.core.nn.numerics import at_least_float32
 
@@ -88,10 +89,7 @@ class LinformerAttention(Attention):
             left = attend(query, key, columns, mask)
         else:
             left = (query / query.size(3) ** 0.5 @ _apply(keys, key).mT).softmax(3)
-        left = left.masked_fill(~mask[:, None, :, None], 0.0)  # (batch, heads, length, rank)
-        left_sum = left.sum(2, keepdim=True)  # (batch, heads, 1, rank)
-        received = (values.mT * (left_sum if include_self else left_sum - left)).sum(3).mean(1)
-        return received.masked_fill(~mask, 0.0)
+        return column_sums(left, values[None], mask, include_self).mean(1)
 
     def _project_visible(self, states: Tensor, mask: Tensor, positions: Tensor) -> tuple[Tensor, Tensor, Tensor]:
         """Queries, and keys and values, 0 at padding, (batch, heads, length, head_dim) each."""

@@ -5,10 +5,17 @@ from sumpool.bench.measures.cost import ALL, count_modules
 from sumpool.bench.suites.attention_formulas import self_attention
 from sumpool.core.attention._base import AttentionConfig
 from sumpool.core.attention.linformer import LinformerAttentionConfig
+from sumpool.core.attention.nystrom import NystromAttentionConfig
+from sumpool.core.attention.skyformer import SkyformerAttentionConfig
 
 SETTINGS = {
     "linformer": LinformerAttentionConfig(rank=5),
     "unreduced": LinformerAttentionConfig(rank=5, unreduced=True, sharing="none"),
+    "nystrom": NystromAttentionConfig(landmarks=13, kernel=5, iterations=2),
+    "nystrom without convolution": NystromAttentionConfig(landmarks=200, kernel=0),
+    "skyformer": SkyformerAttentionConfig(landmarks=27, iterations=3),
+    "skyformer both": SkyformerAttentionConfig(landmarks=27, landmarks_from="both", normalize=False),
+    "skyformer replacement": SkyformerAttentionConfig(landmarks=27, replacement=True),
 }
 
 

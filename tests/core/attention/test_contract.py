@@ -118,7 +118,9 @@ def test_float32_agrees_with_float64(variant: str, make_tokens: Callable[..., To
     tokens = make_tokens(600, 100)
     expected = attention(tokens.states, tokens.mask, tokens.positions)
     mixed = attention.float()(tokens.states.float(), tokens.mask, tokens.positions)
-    torch.testing.assert_close(mixed[tokens.mask].double(), expected[tokens.mask], atol=1e-5, rtol=0)
+    # Weights that do not sum to 1 give outputs that grow with the length, and their rounding with them.
+    largest = 1.0 if attention.row_stochastic else max(1.0, float(expected[tokens.mask].detach().abs().max()))
+    torch.testing.assert_close(mixed[tokens.mask].double(), expected[tokens.mask], atol=1e-5 * largest, rtol=0)
 
 
 @pytest.mark.parametrize("variant", VARIANTS)

@@ -1,0 +1,92 @@
+"""Kernelized attention (Chen et al., 2021, "Skyformer"): weights are a Gaussian kernel of queries and keys.
+
+Weights exp(-|q - k|^2 / (2 sqrt(head_dim))) replace the softmax, O(length^2 * dim); the kernel is that of the softmax
+divided by exp(|q|^2 / 2) and exp(|k|^2 / 2), so that outliers get no large weight. As in the paper, weights are not
+normalised, and the output grows with the length; `normalize` divides those of each query by their sum. Padding is
+masked.
+"""
+
+from typing import Literal, final
+
+import torch
+from torch import Tensor
+from torch.utils.checkpoint import checkpoint
+
+from sumpool.core.attention._base import Attention, AttentionConfig, full_mask
+from sumpool.core.nn.gaussian_kernel import log_kernel, scale
+from sumpool.core.nn.layers import merge_heads
+from sumpool.core.nn.masking import MAX_WEIGHTS
+from sumpool.core.nn.numerics import matmul_exactly
+
+
+@final
+class KernelizedAttentionConfig(AttentionConfig):
+    """Settings of kernelized attention."""
+
+    kind: Literal["kernelized"] = "kernelized"
+    normalize: bool = False
+    """Whether the weights of each query sum to 1."""
+
+    def build(self, dim: int, heads: int) -> "KernelizedAttention":
+        """Build the attention."""
+        return KernelizedAttention(self, dim, heads)
+
+
+@final
+class KernelizedAttention(Attention):
+    """Full self-attention by a Gaussian kernel, in chunks of queries that are recomputed in the backward pass."""
+
+    def __init__(self, config: KernelizedAttentionConfig, dim: int, heads: int) -> None:
+        super().__init__(dim, heads)
+        self.row_stochastic = config.normalize
+
+    def forward(self, states: Tensor, mask: Tensor | None, positions: Tensor) -> Tensor:
+        """Attend over whole documents; see `Attention.forward`."""
+        mask = full_mask(states) if mask is None else mask
+        query, key, value = self._project(states, positions)
+        query, key = scale(query), scale(key)
+        parts = [
+            checkpoint(self._mix, part, key, value, mask, use_reentrant=False, preserve_rng_state=False)
+            for part in query.split(_chunk(query), dim=2)
+        ]
+        out: Tensor = self.out(merge_heads(torch.cat(parts, dim=2).to(value.dtype)))
+        return out
+
+    def attention_received(self, states: Tensor, mask: Tensor, positions: Tensor, include_self: bool) -> Tensor:
+        """Sum of the weights over the queries, O(length^2 * dim) again, in chunks of queries."""
+        query, key, _ = self._project(states, positions)
+        query, key = scale(query), scale(key)
+        total = query.new_zeros(mask.shape)
+        for index in torch.arange(mask.size(1), device=mask.device).split(_chunk(query)):
+            part = query[:, :, index]
+            total = total + checkpoint(
+                self._received, part, key, mask, index, include_self, use_reentrant=False, preserve_rng_state=False
+            )
+        return total / self.heads
+
+    def _weights(self, query: Tensor, key: Tensor, mask: Tensor) -> Tensor:
+        """Weights of some queries (batch, heads, queries, length), 0 at padding."""
+        padding = ~mask[:, None, None]
+        logits = log_kernel(query, key)
+        # The lowest finite value, not -inf: a document of padding only would produce NaN in the softmax.
+        logits = logits.masked_fill(padding, torch.finfo(logits.dtype).min)
+        weights = logits.softmax(3) if self.row_stochastic else logits.exp()
+        return weights.masked_fill(padding, 0.0)
+
+    def _mix(self, query: Tensor, key: Tensor, value: Tensor, mask: Tensor) -> Tensor:
+        """Mix the values for some queries, (batch, heads, queries, head_dim)."""
+        return matmul_exactly(self._weights(query, key, mask), value)
+
+    def _received(self, query: Tensor, key: Tensor, mask: Tensor, index: Tensor, include_self: bool) -> Tensor:
+        """Weights summed over some queries and all heads, (batch, length)."""
+        weights = self._weights(query, key, mask).masked_fill(~mask[:, None, index, None], 0.0)
+        if not include_self:
+            indices = torch.arange(mask.size(1), device=mask.device)
+            weights = weights.masked_fill(index[:, None] == indices, 0.0)
+        return weights.sum((1, 2))
+
+
+def _chunk(query: Tensor) -> int:
+    """Queries whose weights are in memory at a time."""
+    batch, heads, length, _ = query.shape
+    return max(1, MAX_WEIGHTS // max(1, batch * heads * length))

@@ -1,0 +1,127 @@
+"""Nystromformer attention (Xiong et al., 2021): the softmax weights from those of a few landmarks.
+
+Queries and keys are averaged over `landmarks` segments of the document, and softmax(Q K^T) is approximated by
+softmax(Q k^T) softmax(q k^T)^+ softmax(q K^T) for landmarks q and k, with an iterative pseudo-inverse:
+O(length * landmarks * dim). A depthwise convolution of the values over the tokens is added (`kernel`).
+
+Segments divide the real tokens of each document into parts whose lengths differ by at most one, so that any length
+works, and a document with fewer tokens than landmarks has one for each token. Departures from the released code: it
+pads documents to a multiple of the landmarks and averages padding in; its iteration starts from the largest column sum
+over the whole batch by default, so that documents change each other, here from that of the same matrix.
+"""
+
+from typing import Literal, final
+
+import torch
+from pydantic import Field, field_validator
+from torch import Tensor, nn
+from torch.nn import functional as F
+
+from sumpool.core.attention._base import Attention, AttentionConfig, full_mask
+from sumpool.core.nn.layers import merge_heads, split_heads
+from sumpool.core.nn.low_rank import column_sums
+from sumpool.core.nn.masking import attend, attention_weights, zero_padding
+from sumpool.core.nn.numerics import at_least_float32, matmul_exactly
+from sumpool.core.nn.pseudo_inverse import iterate_pseudo_inverse
+
+
+@final
+class NystromAttentionConfig(AttentionConfig):
+    """Settings of Nystromformer attention."""
+
+    kind: Literal["nystrom"] = "nystrom"
+    landmarks: int = Field(64, ge=1, le=65_536)
+    """Segments whose mean queries and keys stand for all."""
+    iterations: int = Field(6, ge=1, le=1000)
+    """Iterations of the pseudo-inverse."""
+    kernel: int = Field(33, ge=0, le=10_001)
+    """Tokens under the convolution of the values, an odd number; 0 for none."""
+
+    @field_validator("kernel")
+    @classmethod
+    def _kernel_has_a_middle(cls, kernel: int) -> int:
+        if kernel and kernel % 2 == 0:
+            raise ValueError(f"must be odd, or 0 for no convolution, got {kernel}")
+        return kernel
+
+    def build(self, dim: int, heads: int) -> "NystromAttention":
+        """Build the attention."""
+        return NystromAttention(self, dim, heads)
+
+
+@final
+class NystromAttention(Attention):
+    """Nystrom approximation of softmax attention."""
+
+    row_stochastic = False
+
+    def __init__(self, config: NystromAttentionConfig, dim: int, heads: int) -> None:
+        super().__init__(dim, heads)
+        self.landmarks = config.landmarks
+        self.iterations = config.iterations
+        self.convolution = nn.Conv1d(heads, heads, config.kernel, groups=heads, bias=False) if config.kernel else None
+
+    def forward(self, states: Tensor, mask: Tensor | None, positions: Tensor) -> Tensor:
+        """Attend over whole documents; see `Attention.forward`."""
+        mask = full_mask(states) if mask is None else mask
+        query, key, value = self._project(states, positions)
+        landmark_query, landmark_key, is_landmark = self._landmarks(query, key, mask)
+        context = attend(landmark_query, key, value, mask)  # (batch, heads, landmarks, head_dim)
+        context = matmul_exactly(self._inverse(landmark_query, landmark_key, is_landmark), context)
+        mixed = attend(query, landmark_key, context.to(value.dtype), is_landmark)
+        if self.convolution is not None:
+            mixed = mixed + self._convolve(value.masked_fill(~mask[:, None, :, None], 0.0))
+        out: Tensor = self.out(merge_heads(mixed))
+        return out
+
+    def attention_received(self, states: Tensor, mask: Tensor, positions: Tensor, include_self: bool) -> Tensor:
+        """Column sums of the implied weights, from their factors: O(length * landmarks * dim)."""
+        query, key, _ = self._project(states, positions)
+        landmark_query, landmark_key, is_landmark = self._landmarks(query, key, mask)
+        right = attention_weights(landmark_query, key, mask)  # (batch, heads, landmarks, length)
+        inverse = self._inverse(landmark_query, landmark_key, is_landmark)
+        left = matmul_exactly(attention_weights(query, landmark_key, is_landmark), inverse)
+        received = column_sums(left, right, mask, include_self)  # (batch, heads, length)
+        if self.convolution is not None:
+            received = received + self._convolution_received(mask, include_self)
+        return received.mean(1).masked_fill(~mask, 0.0)
+
+    def _landmarks(self, query: Tensor, key: Tensor, mask: Tensor) -> tuple[Tensor, Tensor, Tensor]:
+        """Mean queries and keys of segments, (batch, heads, landmarks, head_dim), and which are real."""
+        batch, size = len(mask), min(self.landmarks, mask.size(1))
+        counts = mask.sum(1, keepdim=True)
+        segments = counts.clamp(max=size)
+        rank = (mask.cumsum(1) - 1).clamp(min=0)
+        segment = torch.div(rank * segments, counts.clamp(min=1), rounding_mode="floor")  # (batch, length)
+        index = (segment + size * torch.arange(batch, device=mask.device)[:, None]).flatten()
+        ones = at_least_float32(mask.flatten().to(query.dtype))
+        lengths = ones.new_zeros(batch * size).index_add(0, index, ones).clamp(min=1)
+
+        def average(states: Tensor) -> Tensor:
+            rows = at_least_float32(zero_padding(merge_heads(states), mask).flatten(0, 1))  # (batch * length, dim)
+            means = rows.new_zeros(batch * size, rows.size(1)).index_add(0, index, rows) / lengths[:, None]
+            return split_heads(means.to(states.dtype).view(batch, size, -1), self.heads)
+
+        return average(query), average(key), torch.arange(size, device=mask.device) < segments
+
+    def _inverse(self, landmark_query: Tensor, landmark_key: Tensor, is_landmark: Tensor) -> Tensor:
+        """Pseudo-inverse of the weights of landmarks on landmarks, (batch, heads, landmarks, landmarks)."""
+        weights = attention_weights(landmark_query, landmark_key, is_landmark)
+        return iterate_pseudo_inverse(weights.masked_fill(~is_landmark[:, None, :, None], 0.0), self.iterations)
+
+    def _convolve(self, value: Tensor) -> Tensor:
+        """Convolve values (batch, heads, length, head_dim), 0 at padding, over the tokens."""
+        assert self.convolution is not None
+        weight = self.convolution.weight[..., None]  # (heads, 1, kernel, 1)
+        return F.conv2d(value, weight, padding=(weight.size(2) // 2, 0), groups=self.heads)
+
+    def _convolution_received(self, mask: Tensor, include_self: bool) -> Tensor:
+        """Weights of the convolution on each token, summed over the real tokens, (batch, heads, length)."""
+        assert self.convolution is not None
+        weight = at_least_float32(self.convolution.weight).flip(2)  # (heads, 1, kernel)
+        middle = weight.size(2) // 2
+        if not include_self:
+            weight = weight * (torch.arange(weight.size(2), device=mask.device) != middle)
+        real = mask[:, None].to(weight.dtype).expand(-1, self.heads, -1)
+        with torch.autocast(mask.device.type, enabled=False):
+            return F.conv1d(real, weight, padding=middle, groups=self.heads)

@@ -1,0 +1,113 @@
+"""Skyformer attention (Chen et al., 2021): the Nystrom method for kernelized attention.
+
+The Gaussian kernel C of queries and keys is a block of the positive semi-definite kernel of both together. With
+`landmarks` l drawn from both, C V is approximated by C(Q, l) (C(l, l) + regularization * I)^-1 C(l, K) V:
+O(length * landmarks * dim). The inverse is iterated on the matrix divided by the square roots of its row and column
+sums, whose eigenvalues are between 0 and 1. As in the paper, weights do not sum to 1.
+
+Settings name what differs between paper and released code: `landmarks_from` (paper: queries and keys together; code:
+half from each) and `replacement`. Departures from the code: the scale is head_dim^(-1/4) (code: that of 32 features);
+the iteration starts from the column sums of the same matrix (code: the largest one in the batch, so that documents
+change each other); landmarks are fixed by the seed and the length of the document unless `redraw` is set (code: drawn
+at every call, in evaluation too); padding is neither a landmark nor a key. As in the code, heads share the landmarks'
+places, and the iteration is that of Nystromformer.
+"""
+
+from typing import Literal, final
+
+import torch
+from pydantic import Field
+from torch import Tensor
+
+from sumpool.core.attention._base import Attention, AttentionConfig, full_mask
+from sumpool.core.nn.gaussian_kernel import log_kernel, scale
+from sumpool.core.nn.layers import merge_heads
+from sumpool.core.nn.low_rank import column_sums, sample_tokens, step_seed
+from sumpool.core.nn.numerics import matmul_exactly
+from sumpool.core.nn.pseudo_inverse import iterate_pseudo_inverse
+
+
+@final
+class SkyformerAttentionConfig(AttentionConfig):
+    """Settings of Skyformer attention."""
+
+    kind: Literal["skyformer"] = "skyformer"
+    landmarks: int = Field(128, ge=1, le=65_536)
+    """Queries and keys that stand for all; more approximate kernelized attention more closely."""
+    landmarks_from: Literal["both", "halves"] = "halves"
+    """Source of the landmarks: both, queries and keys together; halves, half from the queries, half from the keys."""
+    replacement: bool = False
+    """Whether a landmark may be drawn more than once."""
+    regularization: float = Field(0.1, ge=0, le=1000)
+    """Added to the diagonal of the landmarks' kernel."""
+    normalize: bool = True
+    """Whether the landmarks' kernel is divided by the square roots of its row and column sums before its inverse."""
+    iterations: int = Field(6, ge=1, le=1000)
+    """Iterations of the inverse."""
+    redraw: bool = False
+    """Whether each training step draws new landmarks; summaries always use those of the seed."""
+    seed: int = Field(0, ge=0, lt=2**31)
+    """Seed of the landmarks."""
+
+    def build(self, dim: int, heads: int) -> "SkyformerAttention":
+        """Build the attention."""
+        return SkyformerAttention(self, dim, heads)
+
+
+@final
+class SkyformerAttention(Attention):
+    """Nystrom approximation of attention by a Gaussian kernel."""
+
+    row_stochastic = False
+
+    def __init__(self, config: SkyformerAttentionConfig, dim: int, heads: int) -> None:
+        super().__init__(dim, heads)
+        self.config = config
+
+    def forward(self, states: Tensor, mask: Tensor | None, positions: Tensor) -> Tensor:
+        """Attend over whole documents; see `Attention.forward`."""
+        mask = full_mask(states) if mask is None else mask
+        query, key, value = self._project(states, positions)
+        left, inverse, right = self._factors(query, key, mask)
+        mixed = matmul_exactly(left, matmul_exactly(inverse, matmul_exactly(right, value)))
+        out: Tensor = self.out(merge_heads(mixed.to(value.dtype)))
+        return out
+
+    def attention_received(self, states: Tensor, mask: Tensor, positions: Tensor, include_self: bool) -> Tensor:
+        """Column sums of the implied weights, from their factors: O(length * landmarks * dim)."""
+        query, key, _ = self._project(states, positions)
+        left, inverse, right = self._factors(query, key, mask)
+        return column_sums(matmul_exactly(left, inverse), right, mask, include_self).mean(1)
+
+    def _factors(self, query: Tensor, key: Tensor, mask: Tensor) -> tuple[Tensor, Tensor, Tensor]:
+        """Kernel of queries and landmarks, inverse of that of the landmarks, and kernel of landmarks and keys."""
+        query, key = scale(query), scale(key)
+        index, is_landmark = self._draw(mask)
+        both = torch.cat([query, key], dim=2)
+        index = index[:, None, :, None].expand(-1, self.heads, -1, both.size(3))
+        landmarks = both.gather(2, index)  # (batch, heads, landmarks, head_dim)
+        absent, padding = ~is_landmark[:, None, :, None], ~mask[:, None, None]
+        left = log_kernel(query, landmarks).exp().masked_fill(absent.mT, 0.0)
+        middle = log_kernel(landmarks, landmarks).exp().masked_fill(absent | absent.mT, 0.0)
+        right = log_kernel(landmarks, key).exp().masked_fill(absent | padding, 0.0)
+        return left, self._invert(middle, is_landmark), right
+
+    def _draw(self, mask: Tensor) -> tuple[Tensor, Tensor]:
+        """Draw landmarks: indices into queries followed by keys, and which exist, (batch, landmarks) each."""
+        config, length = self.config, mask.size(1)
+        seed = step_seed(config.seed, config.redraw and self.training)
+        if config.landmarks_from == "both":
+            return sample_tokens(torch.cat([mask, mask], dim=1), config.landmarks, seed, 0, config.replacement)
+        of_queries = config.landmarks // 2
+        queries, is_query = sample_tokens(mask, of_queries, seed, 0, config.replacement)
+        keys, is_key = sample_tokens(mask, config.landmarks - of_queries, seed, 1, config.replacement)
+        return torch.cat([queries, keys + length], dim=1), torch.cat([is_query, is_key], dim=1)
+
+    def _invert(self, kernel: Tensor, is_landmark: Tensor) -> Tensor:
+        """Inverse of the regularised kernel of the landmarks, 0 where there is none."""
+        kernel = kernel + self.config.regularization * is_landmark[:, None].to(kernel.dtype).diag_embed()
+        if not self.config.normalize:
+            return iterate_pseudo_inverse(kernel, self.config.iterations)
+        degree = kernel.sum(3, keepdim=True)
+        root = degree.masked_fill(degree == 0, 1.0).rsqrt()  # (batch, heads, landmarks, 1)
+        return iterate_pseudo_inverse(kernel * root * root.mT, self.config.iterations) * root * root.mT

@@ -1,0 +1,60 @@
+"""Attention weights as a product of two factors, and tokens that are drawn for them."""
+
+import torch
+from torch import Tensor
+
+from sumpool.core.nn.numerics import hash_uniform, indices_of_true
+
+
+def column_sums(left: Tensor, right: Tensor, mask: Tensor, include_self: bool) -> Tensor:
+    """Sum weights over the real queries without computing them, O(length * rank).
+
+    Args:
+        left: Factor of the queries, (batch, heads, length, rank), finite everywhere.
+        right: Factor of the keys, (batch, heads, rank, length), finite everywhere.
+        mask: (batch, length), True at real tokens.
+        include_self: Whether the weight of a token on itself counts.
+
+    Returns:
+        (batch, heads, length), 0 at padding.
+    """
+    left = left.masked_fill(~mask[:, None, :, None], 0.0)
+    left_sum = left.sum(2, keepdim=True)  # (batch, heads, 1, rank)
+    received = (right.mT * (left_sum if include_self else left_sum - left)).sum(3)
+    return received.masked_fill(~mask[:, None], 0.0)
+
+
+def sample_tokens(mask: Tensor, count: int, seed: int, stream: int, replacement: bool = False) -> tuple[Tensor, Tensor]:
+    """Draw real tokens of each document uniformly, the same ones in every batch.
+
+    Args:
+        mask: (batch, length), True at real tokens.
+        count: Number of draws; without replacement, at most all tokens of a document.
+        seed: Seed, less than 2**31.
+        stream: Number of the draw among those of one seed, less than 1021.
+        replacement: Whether a token may be drawn again.
+
+    Returns:
+        Indices (batch, draws), and True at draws that the document has, (batch, draws).
+    """
+    counts = mask.sum(1, keepdim=True)
+    if replacement:
+        draws = _draws(torch.arange(count, device=mask.device), seed, stream)  # (count)
+        places = (draws * counts).long()
+        indices, _ = indices_of_true(mask, mask.size(1))
+        return indices.gather(1, places), (counts > 0).expand(-1, count)
+    rank = (mask.cumsum(1) - 1).clamp(min=0)
+    draws = _draws(rank, seed, stream).masked_fill(~mask, 2.0)
+    size = min(count, mask.size(1))
+    return draws.topk(size, dim=1, largest=False).indices, torch.arange(size, device=mask.device) < counts
+
+
+def step_seed(seed: int, redraw: bool) -> int:
+    """Return the seed, or with `redraw` a new one from the random generator of torch."""
+    return int(torch.randint(2**31, (), device="cpu")) if redraw else seed
+
+
+def _draws(numbers: Tensor, seed: int, stream: int) -> Tensor:
+    """Distinct uniform draws in [0, 1), float64: of two equal hashes, the lower number comes first."""
+    uniform: Tensor = hash_uniform((numbers * 1021 + stream) * 1031 + seed).double() + numbers / 2**60
+    return uniform

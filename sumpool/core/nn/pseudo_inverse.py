@@ -1,0 +1,31 @@
+"""Iterative inverses of small matrices, differentiable and without a decomposition."""
+
+import torch
+from torch import Tensor
+
+from sumpool.core.nn.numerics import matmul_exactly
+
+
+def iterate_pseudo_inverse(matrix: Tensor, iterations: int) -> Tensor:
+    """Approximate the Moore-Penrose inverse by the iteration of Razavi et al. (2014), of third order.
+
+    It starts from the transpose divided by both the largest column sum and the largest row sum of absolute values of
+    the same matrix, so that it converges for any matrix, and no matrix of a batch changes another. Rows and columns of
+    zeros stay zero. Small singular values need more iterations: each multiplies them by 3.25 at first.
+
+    Args:
+        matrix: (..., size, size), at least float32.
+        iterations: Number of iterations.
+
+    Returns:
+        (..., size, size); 0 for a matrix of zeros.
+    """
+    absolute = matrix.abs()
+    norms = absolute.sum(-2).amax(-1) * absolute.sum(-1).amax(-1)  # (...)
+    inverse = matrix.mT / norms.masked_fill(norms == 0, 1.0)[..., None, None]
+    identity = torch.eye(matrix.size(-1), dtype=matrix.dtype, device=matrix.device)
+    for _ in range(iterations):
+        product = matmul_exactly(matrix, inverse)
+        inner = 15 * identity - matmul_exactly(product, 7 * identity - product)
+        inverse = matmul_exactly(inverse, 13 * identity - matmul_exactly(product, inner)) / 4
+    return inverse

@@ -1,0 +1,37 @@
+import torch
+
+from sumpool.core.nn.pseudo_inverse import iterate_pseudo_inverse
+
+
+def test_converges_to_the_pseudo_inverse() -> None:
+    generator = torch.Generator().manual_seed(1)
+    matrix = torch.randn(3, 2, 8, 8, dtype=torch.float64, generator=generator)
+    matrix[1, 1, :, 4:] = matrix[1, 1, :, :4]  # singular
+    expected = torch.linalg.pinv(matrix)
+    torch.testing.assert_close(iterate_pseudo_inverse(matrix, 30), expected, atol=1e-8, rtol=0)
+
+
+def test_error_falls_with_iterations() -> None:
+    matrix = (torch.eye(6) + torch.rand(6, 6, generator=torch.Generator().manual_seed(1))).softmax(-1).double()
+    expected = torch.linalg.inv(matrix)
+    errors = [(iterate_pseudo_inverse(matrix, count) - expected).norm() for count in (2, 5, 15)]
+    assert errors[2] < 1e-9 < errors[1] < errors[0] / 2
+
+
+def test_matrices_of_a_batch_do_not_change_each_other() -> None:
+    matrices = torch.rand(2, 5, 5, dtype=torch.float64, generator=torch.Generator().manual_seed(1))
+    matrices[1] *= 1000
+    together = iterate_pseudo_inverse(matrices, 6)
+    torch.testing.assert_close(together[0], iterate_pseudo_inverse(matrices[0], 6), atol=1e-14, rtol=0)
+
+
+def test_zeros_stay_zero_and_have_finite_gradients() -> None:
+    matrix = torch.zeros(2, 4, 4)
+    matrix[0, :2, :2] = torch.tensor([[0.9, 0.1], [0.2, 0.8]])
+    inverse = iterate_pseudo_inverse(matrix.requires_grad_(), 6)
+    assert (inverse[1] == 0).all()
+    assert (inverse[0, 2:] == 0).all()
+    assert (inverse[0, :, 2:] == 0).all()
+    inverse.sum().backward()
+    assert matrix.grad is not None
+    assert matrix.grad.isfinite().all()
