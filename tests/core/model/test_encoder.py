@@ -12,6 +12,7 @@ from sumpool.core.model.encoder import Encoder, EncoderLayer
 from sumpool.core.model.summarizer import SummarizationModel
 from sumpool.core.nn.states import Mixture
 from sumpool.core.tokens import Tokens
+from sumpool.settings import config_class, kinds
 
 VOCAB = 60
 TWO_POOLINGS = [
@@ -121,3 +122,33 @@ def test_unpadded_documents_need_no_mask(make_tokens: Callable[..., Tokens]) -> 
     )
     layer, tokens = EncoderLayer(config.encoder[0], config).double().eval(), make_tokens(30)
     torch.testing.assert_close(layer(replace(tokens, full=True)).states, layer(tokens).states)
+
+
+SMALL = {"block": 4, "window": 4, "bucket": 4, "radius": 3, "columns": 2, "clusters": 3, "cluster_tokens": 4}
+"""Settings with which a document of 40 tokens has several blocks, windows, neighbourhoods and clusters."""
+POOLINGS = [{"kind": kind} for kind in kinds("sumpool.core.pooling")] + [
+    {"kind": "halving", "scorer": {"kind": "attention_mass"}}
+]
+
+
+@pytest.mark.parametrize("kind", kinds("sumpool.core.attention"))
+def test_every_attention_trains_with_every_pooling(kind: str) -> None:
+    """All of them take less than ten seconds; the second layer encodes in chunks of blocks where it can."""
+    fields = config_class("sumpool.core.attention", kind).model_fields
+    attention = {"kind": kind} | {name: value for name, value in SMALL.items() if name in fields}
+    documents = make_documents(40, 9, 1)
+    for pooling in POOLINGS:
+        keep = {} if pooling["kind"] in ("funnel", "segments") else {"keep": 10}
+        layers = [{"attention": {"kind": "blockwise", "block": 16}}, {"attention": attention, "pool": pooling | keep}]
+        encoder = make_encoder([*layers, {"attention": attention}], heads=4, source_length=64).eval()
+        memories = []
+        for encoder.chunked in (False, True):
+            encoder.zero_grad()
+            memory = encoder(*documents).memory
+            memories.append(memory.states[memory.mask])
+            memories[-1].square().sum().backward()
+            gradients = [part.grad for name, part in encoder.named_parameters() if "layers.1.attention." in name]
+            assert gradients
+            assert all(part is not None and part.isfinite().all() for part in gradients), pooling
+            assert 1 < memory.mask.sum(1).max() < 40
+        torch.testing.assert_close(*memories, atol=1e-9, rtol=0, msg=f"{pooling}")
