@@ -1,11 +1,14 @@
 """Operations and bytes of low-rank and kernel attentions in closed form, see `sumpool.bench.suites.formulas`."""
 
+import math
 from collections.abc import Callable, Mapping
 
 from sumpool.bench.suites.operation_counts import Cost, attend, cost_of, linear
 from sumpool.core.attention._base import AttentionConfig
+from sumpool.core.attention.informer import InformerAttentionConfig
 from sumpool.core.attention.linformer import LinformerAttentionConfig
 from sumpool.core.attention.nystrom import NystromAttentionConfig
+from sumpool.core.attention.skeinformer import SkeinformerAttentionConfig
 from sumpool.core.attention.skyformer import SkyformerAttentionConfig
 
 
@@ -52,6 +55,27 @@ def _skyformer(settings: AttentionConfig, length: int, dim: int, heads: int) -> 
     return cost_of(linear(length, dim, 4 * dim), products, 2 * length * dim, weights, 3 * length * dim)
 
 
+def _informer(settings: AttentionConfig, length: int, dim: int, heads: int) -> Cost:
+    """All queries see the sampled keys, as scores only, and the active ones see all keys."""
+    assert isinstance(settings, InformerAttentionConfig)
+    filled = max(length, settings.filled_length or 0)
+    count = min(filled, max(1, math.ceil(settings.factor * math.log(filled))))
+    products = linear(filled, count, dim) + attend(count, filled, dim)
+    maps = linear(filled, dim, 3 * dim) + linear(length, dim, dim)
+    return cost_of(maps, products, 2 * filled * dim, heads * count * filled, 3 * length * dim)
+
+
+def _skeinformer(settings: AttentionConfig, length: int, dim: int, heads: int) -> Cost:
+    """All queries see the drawn keys, pilot queries all keys; their scores alone give the importance of keys."""
+    assert isinstance(settings, SkeinformerAttentionConfig)
+    count = min(settings.samples, length)
+    scores, is_full = linear(length, count, dim), settings.row_normalization == "none"
+    is_piloted = settings.reuse_pilot or settings.sampling == "importance"
+    products = scores * (2 + is_piloted + settings.reuse_pilot) + linear(length, length, dim) * is_full
+    weights = heads * length * count * (1 + is_piloted)  # those of full attention are computed again
+    return cost_of(linear(length, dim, 4 * dim), products, 2 * length * dim, weights, 3 * length * dim)
+
+
 def _iterations(iterations: int, size: int, heads: int) -> int:
     """Operations of an iterative inverse."""
     return iterations * 4 * heads * linear(size, size, size)
@@ -67,5 +91,7 @@ LOW_RANK: Mapping[str, Callable[[AttentionConfig, int, int, int], Cost]] = {
     "nystrom": _nystrom,
     "kernelized": _kernelized,
     "skyformer": _skyformer,
+    "informer": _informer,
+    "skeinformer": _skeinformer,
 }
 """Cost of one self-attention by kind."""

@@ -4,8 +4,10 @@ import torch
 from sumpool.bench.measures.cost import ALL, count_modules
 from sumpool.bench.suites.attention_formulas import self_attention
 from sumpool.core.attention._base import AttentionConfig
+from sumpool.core.attention.informer import InformerAttentionConfig
 from sumpool.core.attention.linformer import LinformerAttentionConfig
 from sumpool.core.attention.nystrom import NystromAttentionConfig
+from sumpool.core.attention.skeinformer import SkeinformerAttentionConfig
 from sumpool.core.attention.skyformer import SkyformerAttentionConfig
 
 SETTINGS = {
@@ -16,6 +18,12 @@ SETTINGS = {
     "skyformer": SkyformerAttentionConfig(landmarks=27, iterations=3),
     "skyformer both": SkyformerAttentionConfig(landmarks=27, landmarks_from="both", normalize=False),
     "skyformer replacement": SkyformerAttentionConfig(landmarks=27, replacement=True),
+    "informer": InformerAttentionConfig(factor=2),
+    "informer per query": InformerAttentionConfig(factor=2, sample="per_query"),
+    "informer filled": InformerAttentionConfig(factor=2, filled_length=50),
+    "skeinformer": SkeinformerAttentionConfig(samples=13),
+    "skeinformer uniform": SkeinformerAttentionConfig(samples=13, sampling="uniform", reuse_pilot=False),
+    "skeinformer not normalised": SkeinformerAttentionConfig(samples=13, row_normalization="none"),
 }
 
 

@@ -1,6 +1,6 @@
 import torch
 
-from sumpool.core.nn.low_rank import sample_tokens, step_seed
+from sumpool.core.nn.low_rank import fill_rows, sample_keys_of_queries, sample_tokens, step_seed, take_rows
 
 
 def test_tokens_are_drawn_uniformly_without_replacement() -> None:
@@ -50,3 +50,26 @@ def test_seed_of_a_step() -> None:
     assert len(seeds) == 9
     torch.manual_seed(1)
     assert step_seed(3, redraw=True) in seeds
+
+
+def test_keys_of_queries_are_drawn_uniformly() -> None:
+    mask = torch.arange(50)[None] < torch.tensor([50, 20, 0])[:, None]
+    index = sample_keys_of_queries(mask, 400, 3)
+    for number, real in enumerate((50, 20)):
+        counts = index[number, :real].flatten().bincount(minlength=50)
+        assert (counts[:real] > 0.8 * 400).all()
+        assert (counts[real:] == 0).all()
+        alone = sample_keys_of_queries(mask[number : number + 1, :real], 400, 3)
+        assert torch.equal(alone[0], index[number, :real])
+    assert (index[0, 0] != index[0, 1]).any()
+
+
+def test_rows_are_taken_and_filled() -> None:
+    states = torch.arange(24.0).view(1, 2, 4, 3)
+    index = torch.tensor([[[3, 0], [1, 1]]])
+    taken = take_rows(states, index)
+    assert torch.equal(taken[0, 0], states[0, 0, [3, 0]])
+    is_row = torch.tensor([[[True, True], [True, False]]])
+    filled = fill_rows(states, index, is_row, -taken)
+    assert torch.equal(filled[0, 0], states[0, 0] * torch.tensor([[-1], [1], [1], [-1]]))
+    assert torch.equal(filled[0, 1], states[0, 1] * torch.tensor([[1], [-1], [1], [1]]))

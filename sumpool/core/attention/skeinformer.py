@@ -1,0 +1,174 @@
+"""Skeinformer attention (Chen et al., 2022): few columns of the softmax weights, sampled by importance.
+
+Exact attention of `samples` pilot queries estimates how much each key matters, as the root of its squared weights times
+the norm of its value; as many keys are sampled accordingly. Adaptive row normalisation gives all other keys the
+geometric mean of the sampled weights, so that every value takes part, and the pilot queries keep their exact outputs:
+O(length * samples * dim). It is full attention once `samples` reaches the length.
+
+The settings are the switches of the paper's ablation. Departures from the released code: the number of samples depends
+on the document only (code: on the shortest one in the batch); exponents are taken of differences from the maximum;
+pilot queries are distinct (code: drawn with replacement); draws are fixed by the seed and the document unless `redraw`
+is set (code: new at every call).
+"""
+
+import math
+from typing import Literal, final
+
+import torch
+from pydantic import Field
+from torch import Tensor
+from torch.utils.checkpoint import checkpoint
+
+from sumpool.core.attention._base import Attention, AttentionConfig, full_mask
+from sumpool.core.nn.layers import merge_heads
+from sumpool.core.nn.low_rank import fill_rows, sample_tokens, step_seed, take_rows, token_draws
+from sumpool.core.nn.masking import MAX_WEIGHTS, attention_weights
+from sumpool.core.nn.numerics import at_least_float32, matmul_exactly
+
+
+@final
+class SkeinformerAttentionConfig(AttentionConfig):
+    """Settings of Skeinformer attention."""
+
+    kind: Literal["skeinformer"] = "skeinformer"
+    samples: int = Field(256, ge=1, le=65_536)
+    """Pilot queries, and sampled keys; at most the tokens of a document."""
+    sampling: Literal["importance", "uniform"] = "importance"
+    """Probability of a key: its importance for the pilot queries and the norm of its value, or the same for all."""
+    row_normalization: Literal["adaptive", "simple", "none"] = "adaptive"
+    """Divisor of the weights: adaptive, their sum with the geometric mean in place of keys not sampled; simple, their
+    sum; none, that of full attention, with weights divided by their expected number of draws, in quadratic time."""
+    reuse_pilot: bool = True
+    """Whether pilot queries keep their exact outputs."""
+    redraw: bool = False
+    """Whether each training step draws anew; summaries always use the draws of the seed."""
+    seed: int = Field(0, ge=0, lt=2**31)
+    """Seed of the draws."""
+
+    def build(self, dim: int, heads: int) -> "SkeinformerAttention":
+        """Build the attention."""
+        return SkeinformerAttention(self, dim, heads)
+
+
+@final
+class SkeinformerAttention(Attention):
+    """Self-attention to sampled keys, the same in each document for all queries of a head."""
+
+    def __init__(self, config: SkeinformerAttentionConfig, dim: int, heads: int) -> None:
+        super().__init__(dim, heads)
+        self.config = config
+        self.row_stochastic = config.row_normalization != "none"
+
+    def forward(self, states: Tensor, mask: Tensor | None, positions: Tensor) -> Tensor:
+        """Attend over whole documents; see `Attention.forward`."""
+        mask = full_mask(states) if mask is None else mask
+        query, key, value = self._project(states, positions)
+        value = at_least_float32(value).masked_fill(~mask[:, None, :, None], 0.0)
+        seed = step_seed(self.config.seed, self.config.redraw and self.training)
+        pilot, is_pilot, exact = self._pilot(query, key, mask, seed)
+        index, is_drawn, odds = self._draw(exact, value, mask, seed)
+        weights, rest = self._weights(query, key, mask, index, is_drawn, odds)
+        drawn = take_rows(value, index).masked_fill(~is_drawn[..., None], 0.0)  # (batch, heads, samples, head_dim)
+        others = value.sum(2, keepdim=True) - drawn.sum(2, keepdim=True)
+        mixed = matmul_exactly(weights, drawn) + rest * others
+        if self.config.reuse_pilot:
+            assert exact is not None
+            mixed = fill_rows(mixed, pilot, is_pilot, matmul_exactly(exact, value))
+        out: Tensor = self.out(merge_heads(mixed.to(query.dtype)))
+        return out
+
+    def attention_received(self, states: Tensor, mask: Tensor, positions: Tensor, include_self: bool) -> Tensor:
+        """Column sums of the implied weights: O(length * samples * dim) with row normalisation."""
+        query, key, value = self._project(states, positions)
+        value = at_least_float32(value).masked_fill(~mask[:, None, :, None], 0.0)
+        seed = step_seed(self.config.seed, self.config.redraw and self.training)
+        pilot, is_pilot, exact = self._pilot(query, key, mask, seed)
+        index, is_drawn, odds = self._draw(exact, value, mask, seed)
+        weights, rest = self._weights(query, key, mask, index, is_drawn, odds)
+        gives = mask[:, None, :, None].expand_as(rest)
+        if self.config.reuse_pilot:
+            gives = fill_rows(gives.to(rest.dtype), pilot, is_pilot, torch.zeros_like(pilot[..., None])) > 0
+        weights = weights.masked_fill(~gives, 0.0).masked_fill(~is_drawn[:, :, None], 0.0)
+        rest = rest.masked_fill(~gives, 0.0).squeeze(3)  # (batch, heads, length)
+        of_drawn = weights.sum(2)  # (batch, heads, samples)
+        of_rest = rest.sum(2, keepdim=True).expand_as(rest)
+        if not include_self:
+            of_drawn = of_drawn - weights.gather(2, index[:, :, None]).squeeze(2)
+            of_rest = of_rest - rest
+        is_rest = torch.ones_like(rest).scatter_add(2, index, -is_drawn.to(rest.dtype)) > 0
+        received = (of_rest * is_rest).scatter_add(2, index, of_drawn)
+        if self.config.reuse_pilot:
+            assert exact is not None
+            received = received + exact.sum(2)
+            if not include_self:
+                received = received.scatter_add(2, pilot, -exact.gather(3, pilot[..., None]).squeeze(3))
+        return received.mean(1).masked_fill(~mask, 0.0)
+
+    def _pilot(self, query: Tensor, key: Tensor, mask: Tensor, seed: int) -> tuple[Tensor, Tensor, Tensor | None]:
+        """Pilot queries and which exist, (batch, heads, samples), and their weights (batch, heads, samples, length)."""
+        index, is_pilot = sample_tokens(mask, self.config.samples, seed, 0)
+        index = index[:, None].expand(-1, self.heads, -1)
+        is_pilot = is_pilot[:, None].expand_as(index)
+        if self.config.sampling == "uniform" and not self.config.reuse_pilot:
+            return index, is_pilot, None
+        exact = attention_weights(take_rows(query, index), key, mask)
+        return index, is_pilot, exact.masked_fill(~is_pilot[..., None], 0.0)
+
+    @torch.no_grad()
+    def _draw(self, exact: Tensor | None, value: Tensor, mask: Tensor, seed: int) -> tuple[Tensor, Tensor, Tensor]:
+        """Draw keys, and which exist, (batch, heads, samples) each; and their expected number of draws."""
+        real = mask[:, None].expand(-1, self.heads, -1).double()
+        if self.config.sampling == "uniform" or exact is None:
+            odds = real
+        else:
+            odds = exact.double().square().sum(2).sqrt() * value.double().norm(dim=3)
+            odds = odds.clamp(min=torch.finfo(torch.float32).tiny) * real
+        odds = odds / odds.sum(2, keepdim=True).clamp(min=torch.finfo(torch.float64).tiny)
+        size = min(self.config.samples, mask.size(1))
+        is_drawn = (torch.arange(size, device=mask.device) < mask.sum(1, keepdim=True))[:, None]
+        is_drawn = is_drawn.expand(-1, self.heads, -1)
+        draws = torch.stack([token_draws(mask, seed, 3 + head) for head in range(self.heads)], dim=1)
+        if self.config.row_normalization == "none":  # with replacement, by the inverse of the distribution function
+            index = torch.searchsorted(odds.cumsum(2), draws[..., :size].contiguous()).clamp(max=mask.size(1) - 1)
+            number = is_drawn.sum(2, keepdim=True)
+            return index, is_drawn, number * odds.gather(2, index)
+        # The largest of independent Gumbel variables plus the logarithm of the odds are draws without replacement.
+        order = (odds.log() - (-draws.clamp(min=1e-12).log()).log()).masked_fill(~mask[:, None], -math.inf)
+        index = order.argsort(dim=2, descending=True, stable=True)[..., :size]
+        return index, is_drawn, torch.ones_like(index, dtype=torch.float64)
+
+    def _weights(
+        self, query: Tensor, key: Tensor, mask: Tensor, index: Tensor, is_drawn: Tensor, odds: Tensor
+    ) -> tuple[Tensor, Tensor]:
+        """Weights of drawn keys (batch, heads, length, samples), and of each other key (batch, heads, length, 1)."""
+        query, key = at_least_float32(query) * query.size(3) ** -0.5, at_least_float32(key)
+        scores = matmul_exactly(query, take_rows(key, index).mT)
+        absent = ~is_drawn[:, :, None]  # (batch, heads, 1, samples)
+        if self.config.row_normalization == "none":
+            weights = (scores - _log_sums(query, key, mask)).exp() / odds[:, :, None].clamp(min=1e-300).to(scores.dtype)
+            return weights.masked_fill(absent, 0.0), scores.new_zeros(()).expand(*scores.shape[:3], 1)
+        lowest = torch.finfo(scores.dtype).min
+        largest = scores.detach().masked_fill(absent, lowest).amax(3, keepdim=True)
+        scores = (scores - largest).masked_fill(absent, 0.0)
+        weights = scores.exp().masked_fill(absent, 0.0)
+        sums = weights.sum(3, keepdim=True)
+        number = is_drawn.sum(2)[..., None, None]
+        if self.config.row_normalization == "simple":
+            return weights / sums.masked_fill(number == 0, 1.0), torch.zeros_like(sums)
+        mean = (scores.sum(3, keepdim=True) / number.clamp(min=1)).exp()  # geometric
+        sums = sums + (mask.sum(1)[:, None, None, None] - number) * mean
+        sums = sums.masked_fill(number == 0, 1.0)
+        return weights / sums, mean / sums
+
+
+def _log_sums(query: Tensor, key: Tensor, mask: Tensor) -> Tensor:
+    """Logarithm of the row sums of full attention, (batch, heads, length, 1), in chunks of queries."""
+    batch, heads, length, _ = query.shape
+    step = max(1, MAX_WEIGHTS // max(1, batch * heads * length))
+
+    def log_sums(part: Tensor) -> Tensor:
+        scores = matmul_exactly(part, key.mT)
+        return scores.masked_fill(~mask[:, None, None], torch.finfo(scores.dtype).min).logsumexp(3, keepdim=True)
+
+    parts = query.split(step, dim=2)
+    return torch.cat([checkpoint(log_sums, part, use_reentrant=False, preserve_rng_state=False) for part in parts], 2)

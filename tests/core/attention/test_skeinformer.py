@@ -1,0 +1,140 @@
+from collections.abc import Callable
+from itertools import product
+from typing import Literal
+
+import pytest
+import torch
+from torch import Tensor
+from torch.nn import functional as F
+
+from sumpool.core.attention import skeinformer
+from sumpool.core.attention.skeinformer import SkeinformerAttention, SkeinformerAttentionConfig
+from sumpool.core.attention.vanilla import VanillaAttention
+from sumpool.core.nn.low_rank import sample_tokens
+from sumpool.core.tokens import Tokens
+
+Sampling = Literal["importance", "uniform"]
+Normalization = Literal["adaptive", "simple", "none"]
+
+
+def explicit_weights(attention: SkeinformerAttention, states: Tensor) -> tuple[Tensor, Tensor]:
+    """Implied weights (heads, length, length) and values (heads, length, head_dim) of one document."""
+    config, count = attention.config, len(states)
+    projected = attention.project(states).chunk(3, dim=-1)
+    query, key, value = (part.view(count, 4, 4).transpose(0, 1) for part in projected)
+    full, mask, size = (query @ key.mT / 2).exp(), torch.ones(1, count, dtype=torch.bool), min(config.samples, count)
+    exact = full / full.sum(2, keepdim=True)
+    pilot = sample_tokens(mask, size, config.seed, 0)[0][0]
+    index, _, odds = (part[0] for part in attention._draw(exact[None, :, pilot], value[None], mask, config.seed))
+    times = F.one_hot(index, count)  # (heads, samples, length)
+    if config.row_normalization == "none":
+        weights = exact * (times / odds[..., None]).sum(1)[:, None]
+    else:
+        drawn = times.sum(1)[:, None] > 0  # (heads, 1, length)
+        mean = (full.log() * drawn).sum(2, keepdim=True).div(size).exp()
+        others = mean if config.row_normalization == "adaptive" else torch.zeros_like(mean)
+        weights = torch.where(drawn, full, others)
+        weights = weights / weights.sum(2, keepdim=True)
+    if config.reuse_pilot:
+        weights = weights.index_copy(1, pilot, exact[:, pilot])
+    return weights, value
+
+
+@pytest.mark.parametrize(
+    ("sampling", "row_normalization", "reuse_pilot"),
+    [*product(("importance", "uniform"), ("adaptive", "simple", "none"), (True, False))],
+)
+def test_equals_explicit_weights(
+    sampling: Sampling,
+    row_normalization: Normalization,
+    reuse_pilot: bool,
+    make_tokens: Callable[..., Tokens],
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(skeinformer, "MAX_WEIGHTS", 2000)
+    config = SkeinformerAttentionConfig(
+        samples=7, sampling=sampling, row_normalization=row_normalization, reuse_pilot=reuse_pilot
+    )
+    attention, tokens = config.build(16, 4).double(), make_tokens(30, 14, 9, 2, 1, pad=1e3)
+    mixed = attention(tokens.states, tokens.mask, tokens.positions)
+    for include_self in (True, False):
+        received = attention.attention_received(tokens.states, tokens.mask, tokens.positions, include_self)
+        for number, real in enumerate((30, 14, 9, 2, 1)):
+            weights, value = explicit_weights(attention, tokens.states[number, :real])
+            expected = attention.out((weights @ value).transpose(0, 1).flatten(1))
+            torch.testing.assert_close(mixed[number, :real], expected, atol=1e-10, rtol=0)
+            if not include_self:
+                weights = weights - weights.diagonal(dim1=1, dim2=2).diag_embed()
+            torch.testing.assert_close(received[number, :real], weights.sum(1).mean(0), atol=1e-10, rtol=0)
+
+
+@pytest.mark.parametrize("row_normalization", ["adaptive", "simple", "none"])
+def test_more_samples_approximate_full_attention(
+    row_normalization: Normalization, make_tokens: Callable[..., Tokens]
+) -> None:
+    tokens, full = make_tokens(60, 48), VanillaAttention(16, 2).double()
+    expected = full(tokens.states, tokens.mask, tokens.positions)[tokens.mask]
+
+    def error(samples: int) -> float:
+        errors = []
+        for seed in range(8):
+            config = SkeinformerAttentionConfig(
+                samples=samples, row_normalization=row_normalization, seed=seed, reuse_pilot=False
+            )
+            attention = config.build(16, 2).double()
+            attention.load_state_dict(full.state_dict())
+            mixed = attention(tokens.states, tokens.mask, tokens.positions)[tokens.mask]
+            errors.append((mixed - expected).square().mean())
+        return float(torch.stack(errors).mean().sqrt().detach())
+
+    errors = [error(samples) for samples in (3, 30, 60)]
+    assert errors[1] < errors[0] / 1.4
+    assert errors[2] < errors[1] / 1.2
+    if row_normalization != "none":
+        assert errors[2] < 1e-12  # all keys are drawn
+
+
+def test_keys_that_matter_are_drawn() -> None:
+    """Value norms decide where attention is uniform."""
+    mask = torch.ones(1, 50, dtype=torch.bool)
+    attention = SkeinformerAttentionConfig(samples=10).build(16, 1).double()
+    value = torch.ones(1, 1, 50, 16, dtype=torch.float64)
+    value[:, :, 20:25] *= 1e4
+    counts = torch.zeros(50)
+    for seed in range(50):
+        index, is_drawn, _ = attention._draw(torch.full((1, 1, 10, 50), 0.02), value, mask, seed)
+        assert is_drawn.all()
+        assert len(set(index.flatten().tolist())) == 10
+        counts[index.flatten()] += 1
+    assert (counts[20:25] == 50).all()
+    assert counts[:20].max() < 20
+
+
+def test_draws_are_new_in_training_only(make_tokens: Callable[..., Tokens]) -> None:
+    attention, tokens = SkeinformerAttentionConfig(redraw=True, samples=5).build(16, 4).double(), make_tokens(30)
+
+    def mix() -> Tensor:
+        mixed: Tensor = attention(tokens.states, tokens.mask, tokens.positions)
+        return mixed
+
+    assert not torch.equal(mix(), mix())
+    attention.eval()
+    assert torch.equal(mix(), mix())
+
+
+def test_large_scores_do_not_overflow(make_tokens: Callable[..., Tokens]) -> None:
+    attention, tokens = SkeinformerAttentionConfig(samples=5).build(16, 4), make_tokens(30, dtype=torch.float32)
+    assert attention(tokens.states * 1e3, tokens.mask, tokens.positions).isfinite().all()
+
+
+@pytest.mark.parametrize("row_normalization", ["adaptive", "simple", "none"])
+def test_gradients(row_normalization: Normalization, make_tokens: Callable[..., Tokens]) -> None:
+    """Draws have no gradient: with fixed draws the outputs are differentiable."""
+    config = SkeinformerAttentionConfig(samples=3, row_normalization=row_normalization, sampling="uniform")
+    attention, tokens = config.build(16, 4).double(), make_tokens(7, 2)
+
+    def forward(states: Tensor) -> Tensor:
+        mixed: Tensor = attention(states, tokens.mask, tokens.positions)[tokens.mask]
+        return mixed
+
+    assert torch.autograd.gradcheck(forward, tokens.states.requires_grad_())
