@@ -145,7 +145,7 @@ def _words(sentence: str) -> Iterator[_Word]:
     for match in _WORD.finditer(sentence):
         surface = match.group()
         stem = _CONTRACTION.sub("", surface)
-        if surface.lower() in _NEGATIONS:
+        if not stem or surface.lower() in _NEGATIONS:  # no stem: "n't" by itself, torn from its verb
             is_negated = True
             continue
         yield _Word(stem, _form(stem), is_negated)

@@ -36,6 +36,7 @@ def test_source_sentences_are_founded_in_themselves(sentence: str) -> None:
         ("Hosts can use the option without a licence.", ["not use"]),
         ("Two LSPs carry the label of version 1.3 of the protocol.", ["1.3"]),
         ("Not packets fall.", ["not packets"]),
+        ("n't packets fall.", ["not packets"]),
     ],
 )
 def test_changed_facts_are_unfounded(sentence: str, unfounded: list[str]) -> None:
