@@ -79,6 +79,7 @@ COMMANDS: dict[str, Sequence[str]] = {
     "train": ("train", "toy.yaml", "--out", "FOLDER"),
     "sweep": ("train", "sweep.yaml", "--out", "FOLDER"),
     "export": ("export", "run", "FOLDER"),
+    "prune": ("prune", "run", "--heads", "0.3", "--out", "FOLDER"),
     "import": ("import", "bart", "FOLDER"),
     "evaluate": ("evaluate", "ours.jsonl", "--references", "references.jsonl", "--out", "FOLDER"),
     "evaluate --resume": ("evaluate", "ours.jsonl", "--references", "references.jsonl", "--resume", "--out", "FOLDER"),
@@ -130,7 +131,7 @@ def test_the_folder_of_something_else_is_refused_untouched(
     assert content(place) == before
 
 
-@pytest.mark.parametrize("command", ["prepare", "evaluate", "export", "import"])
+@pytest.mark.parametrize("command", ["prepare", "evaluate", "export", "import", "prune"])
 def test_the_working_directory_is_not_replaced(
     place: Path, command: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:

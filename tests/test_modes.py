@@ -22,6 +22,7 @@ COMMANDS = (
     ("prepare", "toy.yaml"),
     ("train", "toy.yaml", "--out", "run", "--log", "tensorboard"),
     ("export", "run", "exported"),
+    ("prune", "run", "--heads", "0.3", "--out", "pruned"),
     ("evaluate", "run", "--html", "a.html", "--latex", "a.tex", "--csv", "a.csv", "--set", "evaluate.resamples=100"),
     ("summarize", "doc.txt", "--model", "run", "--out", "out.jsonl"),
     ("summarize", "doc.txt", "--model", "run", "--fast", "--out-dir", "out"),
@@ -66,7 +67,19 @@ def test_every_writer_keeps_the_umask(tmp_path: Path, mask: int, monkeypatch: py
             main()
     expected = {True: 0o777 & ~mask, False: 0o666 & ~mask}
     modes = {path: path.stat().st_mode & 0o777 for path in tmp_path.rglob("*")}
-    written = {"run", "exported", "a.html", "a.tex", "a.csv", "out.jsonl", "out", "page.html", "rows.yaml", "prepared"}
+    written = {
+        "run",
+        "exported",
+        "pruned",
+        "a.html",
+        "a.tex",
+        "a.csv",
+        "out.jsonl",
+        "out",
+        "page.html",
+        "rows.yaml",
+        "prepared",
+    }
     written |= {"imported", "first-seed1", "table.md", "bench.json"}
     assert written <= {path.name for path in modes}
     wrong = {str(path): oct(mode) for path, mode in modes.items() if mode != expected[path.is_dir()]}

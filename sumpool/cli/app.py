@@ -17,6 +17,7 @@ from sumpool.cli.import_model import import_model
 from sumpool.cli.init import init
 from sumpool.cli.memory import out_of_memory, require_address_space
 from sumpool.cli.prepare import prepare
+from sumpool.cli.prune import prune
 from sumpool.cli.recipes import recipes
 from sumpool.cli.runs import runs
 from sumpool.cli.sample import sample
@@ -35,7 +36,7 @@ app = typer.Typer(
     context_settings={"help_option_names": ["-h", "--help"]},
 )
 
-for command in (prepare, train, summarize, classify, evaluate, bench, export, init, recipes, sample, runs, show):
+for command in (prepare, train, summarize, classify, evaluate, bench, export, prune, init, recipes, sample, runs, show):
     app.command()(command)
 app.command("import")(import_model)  # a keyword, which cannot be the name of a function
 

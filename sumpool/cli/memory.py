@@ -14,6 +14,7 @@ ADVICE: Final = {
     "bench": "measure shorter documents (--length) or smaller batches (--set bench.batch=1)",
     "import": "close other programs, or import a smaller model",
     "export": "close other programs",
+    "prune": "take shorter batches (--set train.batch_tokens=4096)",
 }
 """What to do about missing memory, by commands that load PyTorch."""
 _LIBRARIES = 1 << 30

@@ -46,8 +46,8 @@ def sentence_attention(model: SummarizationModel, batch: Batch) -> list[list[Ten
             hook.remove()
     sentences = Sentences.find(memory.tokens)
     weights = [
-        _sentence_weights(project(states), key_value, memory.tokens, sentences, model.config.heads)
-        for project, states, key_value in zip(query, inputs, key, strict=True)
+        _sentence_weights(project(states), key_value, memory.tokens, sentences, layer.heads)
+        for layer, project, states, key_value in zip(layers, query, inputs, key, strict=True)
     ]
     counts, targets = sentences.mask.sum(1), (batch.target != batch.pad).sum(1)
     return [[layer[row, : targets[row], : counts[row]] for layer in weights] for row in range(len(batch.documents))]

@@ -1,7 +1,7 @@
 """Model card: the README.md of a run folder."""
 
 import shlex
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 import torch
@@ -95,6 +95,29 @@ A summary may contain statements that the document does not support: check it ag
 
 `recipe.yaml` is the complete recipe, `manifest.json` the size and SHA-256 of every file that summaries depend on. No
 file contains code.
+"""
+
+
+def pruning_section(
+    run: Path, removed: Mapping[str, Sequence[int]], before: float, after: float, documents: int
+) -> str:
+    """Render the section of a model card on removed attention heads.
+
+    Args:
+        run: Run folder of the model with all heads.
+        removed: Indices of the removed heads, by the name of the attention.
+        before: Validation loss with all heads, nats per token.
+        after: Validation loss without them.
+        documents: Validation documents of both losses.
+    """
+    listed = "\n".join(f"- {name}: {', '.join(map(str, heads))}" for name, heads in removed.items())
+    return f"""
+## Removed heads
+
+These heads of {markdown_code(str(run))} were removed with sumpool {__version__}; the number of parameters above is that
+with all heads. The loss of {documents:,} validation documents rose from {before:.4f} to {after:.4f} nats per token.
+
+{listed}
 """
 
 

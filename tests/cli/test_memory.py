@@ -25,7 +25,7 @@ def run_limited(mebibytes: int, *words: str) -> tuple[int, str, list[str]]:
     return ended.returncode, ended.stdout, ended.stderr.splitlines()
 
 
-@pytest.mark.parametrize("command", ["summarize", "prepare", "train", "evaluate", "bench", "export", "import"])
+@pytest.mark.parametrize("command", ["summarize", "prepare", "train", "evaluate", "bench", "export", "import", "prune"])
 def test_a_limit_below_that_of_the_libraries_is_one_line(command: str) -> None:
     code, shown, told = run_limited(500, command, "x", "y")
     assert (code, shown, len(told)) == (6, "", 1)

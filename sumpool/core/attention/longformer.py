@@ -8,6 +8,7 @@ Departures from the released code: any length is allowed (released: multiples of
 counts once for tokens whose window contains it, and as a key it uses the projections of all other tokens.
 """
 
+from collections.abc import Sequence
 from typing import Literal, Self, final
 
 import torch
@@ -16,7 +17,7 @@ from torch import Tensor, nn
 
 from sumpool.core.attention._band import BandAttention
 from sumpool.core.attention._base import AttentionConfig, full_mask
-from sumpool.core.nn.layers import merge_heads, split_heads
+from sumpool.core.nn.layers import keep_outputs, merge_heads, split_heads
 from sumpool.core.nn.masking import attend, attention_weights
 from sumpool.core.nn.windows import without_first
 
@@ -53,6 +54,13 @@ class LongformerAttention(BandAttention):
         separate = config.separate and config.global_tokens > 0
         self.global_query = nn.Linear(dim, dim) if separate else None
         self.global_key_value = nn.Linear(dim, 2 * dim) if separate else None
+
+    def prune_heads(self, kept: Sequence[int]) -> None:
+        """See `Attention.prune_heads`."""
+        if self.global_query is not None and self.global_key_value is not None:
+            keep_outputs(self.global_query, kept, self.heads)
+            keep_outputs(self.global_key_value, kept, self.heads, parts=2)
+        super().prune_heads(kept)
 
     def forward(self, states: Tensor, mask: Tensor | None, positions: Tensor) -> Tensor:
         """Attend window by window; see `Attention.forward`."""

@@ -16,6 +16,7 @@ anew in each step.
 """
 
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Literal, final
 
@@ -93,6 +94,11 @@ class LshAttention(Attention):
         generator = torch.Generator().manual_seed(config.seed)
         rotations = torch.randn(config.hashes, dim // heads, _MAX_DIRECTIONS, generator=generator, device="cpu")
         self.register_buffer("rotations", rotations, persistent=False)
+
+    def prune_heads(self, kept: Sequence[int]) -> None:
+        """See `Attention.prune_heads`; hashing heads come before local ones."""
+        super().prune_heads(kept)
+        self.hash_heads = sum(head < self.hash_heads for head in kept)
 
     def forward(self, states: Tensor, mask: Tensor | None, positions: Tensor) -> Tensor:
         """Attend; see `Attention.forward`."""

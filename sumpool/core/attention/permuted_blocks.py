@@ -45,9 +45,9 @@ class PermutedBlocksAttention(BlockSparseAttention):
 
     def __init__(self, config: PermutedBlocksAttentionConfig, dim: int, heads: int) -> None:
         super().__init__(dim, heads, config.block)
-        self.shifted = config.shifted
+        self.unshifted = heads - config.shifted
 
     def _visible_blocks(self, counts: Tensor, blocks: int) -> Tensor:
-        shifts = torch.arange(self.heads, device=counts.device) - (self.heads - self.shifted) + 1
+        shifts = torch.tensor(self.head_indices, device=counts.device) - self.unshifted + 1
         indices = torch.arange(blocks, device=counts.device)
         return (indices[None, None, :, None] + shifts.clamp(min=0)[None, :, None, None]) % counts

@@ -74,6 +74,7 @@ class RoutingAttention(Attention):
     """Self-attention within clusters."""
 
     row_stochastic = False
+    head_tensors = ("centroids",)
     centroids: Tensor
 
     def __init__(self, config: RoutingAttentionConfig, dim: int, heads: int) -> None:

@@ -11,6 +11,7 @@ have no token, the rest is averaged and its weight multiplied by their share; th
 blocks only, the same in all documents. As in the paper, a block may be sorted to its own place.
 """
 
+from collections.abc import Sequence
 from typing import Literal, NamedTuple, final
 
 import torch
@@ -19,7 +20,7 @@ from torch import Tensor, nn
 from torch.nn import functional as F
 
 from sumpool.core.attention._base import Attention, AttentionConfig, full_mask
-from sumpool.core.nn.layers import merge_heads
+from sumpool.core.nn.layers import keep_outputs, merge_heads
 from sumpool.core.nn.masking import zero_padding
 from sumpool.core.nn.numerics import at_least_float32, hash_uniform, matmul_exactly
 
@@ -79,6 +80,11 @@ class SinkhornAttention(Attention):
         self.iterations = config.iterations
         self.temperature = config.temperature
         self.sort = nn.Linear(dim, 2 * dim)
+
+    def prune_heads(self, kept: Sequence[int]) -> None:
+        """See `Attention.prune_heads`."""
+        keep_outputs(self.sort, kept, self.heads, parts=2)
+        super().prune_heads(kept)
 
     def forward(self, states: Tensor, mask: Tensor | None, positions: Tensor) -> Tensor:
         """Attend block by block; see `Attention.forward`."""
@@ -158,7 +164,7 @@ class SinkhornAttention(Attention):
         index = torch.arange(blocks, device=device)
         rows, columns = torch.maximum(index[:, None], index), torch.minimum(index[:, None], index)
         pair = rows**2 + 2 * columns + (index[:, None] < index)
-        heads = torch.arange(self.heads, device=device)[:, None, None]
+        heads = torch.tensor(self.head_indices, device=device)[:, None, None]
         uniform = hash_uniform((pair * 1021 + heads) * 1031 + draw).double() + 2.0**-25  # in (0, 1)
         noise: Tensor = -(-uniform.log()).log()
         return noise.float()

@@ -13,6 +13,7 @@ the same projections as all other tokens.
 """
 
 import math
+from collections.abc import Sequence
 from typing import Literal, Self, final
 
 import torch
@@ -22,6 +23,7 @@ from torch.nn import functional as F
 
 from sumpool.core.attention._band import BandAttention
 from sumpool.core.attention._base import AttentionConfig, full_mask
+from sumpool.core.nn.layers import keep_outputs
 from sumpool.core.nn.numerics import at_least_float32
 from sumpool.core.nn.positions import PositionsKind
 from sumpool.core.nn.quantization import UnquantizedLinear
@@ -65,6 +67,12 @@ class SlidingWindowAttention(BandAttention):
         super().__init__(dim, heads, config.window // 2, config.positions, int(config.global_first))
         self.dilation = config.dilation
         self.first = FirstToken(dim, heads) if config.global_first else None
+
+    def prune_heads(self, kept: Sequence[int]) -> None:
+        """See `Attention.prune_heads`."""
+        super().prune_heads(kept)
+        if self.first:
+            self.first.prune_heads(kept)
 
     def forward(self, states: Tensor, mask: Tensor | None, positions: Tensor) -> Tensor:
         """Attend window by window; see `Attention.forward`."""
@@ -120,6 +128,12 @@ class FirstToken(nn.Module):
         self.heads = heads
         self.query = nn.Linear(dim, dim)
         self.key_value = UnquantizedLinear(dim, 2 * dim)
+
+    def prune_heads(self, kept: Sequence[int]) -> None:
+        """Remove all heads but some, in place."""
+        keep_outputs(self.query, kept, self.heads)
+        keep_outputs(self.key_value, kept, self.heads, parts=2)
+        self.heads = len(kept)
 
     def forward(self, states: Tensor, mask: Tensor) -> Tensor:
         """Attention output of the first token, (batch, dim).

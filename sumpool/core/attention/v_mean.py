@@ -33,7 +33,7 @@ class VMeanAttention(Attention):
         mask = full_mask(states) if mask is None else mask
         values = zero_padding(self.project(states), mask)
         mean: Tensor = self.out(values.sum(1, keepdim=True) / _counts(mask))
-        return mean.expand_as(values)
+        return mean.expand(-1, values.size(1), -1)
 
     def attention_received(self, states: Tensor, mask: Tensor, positions: Tensor, include_self: bool) -> Tensor:
         """One for every token, or 1 - 1 / length without its weight on itself."""

@@ -9,6 +9,7 @@ Departure from the released code: a memory whose length is a multiple of the str
 masked (there, every head attends to one padding vector). A head without states in a short document contributes zeros.
 """
 
+from collections.abc import Sequence
 from typing import Literal, final
 
 import torch
@@ -52,9 +53,12 @@ class HeposCrossAttention(CrossAttention):
         rest = -memory.mask.size(1) % self.stride
         states = F.pad(zero_padding(memory.states, memory.mask), (0, 0, 0, rest)).unflatten(1, (-1, self.stride))
         mask = F.pad(memory.mask, (0, rest)).unflatten(1, (-1, self.stride))  # (batch, positions, stride)
-        starts = [head % self.stride for head in range(self.heads)]
-        projected = [self._project(states[:, :, start], start) for start in range(min(self.stride, self.heads))]
-        key_values = [projected[start][:, :, :, head // self.stride] for head, start in enumerate(starts)]
+        starts = [index % self.stride for index in self.head_indices]
+        key_values: list[Tensor] = [states] * self.heads
+        for start in sorted(set(starts)):
+            heads = [head for head, other in enumerate(starts) if other == start]
+            for head, key_value in zip(heads, self._project(states[:, :, start], heads).unbind(3), strict=True):
+                key_values[head] = key_value
         key, value = torch.stack(key_values, dim=1).unbind(3)  # (batch, heads, positions, head_dim) each
         bias, value = precompute_mask(mask[:, :, starts].transpose(1, 2), value)
         return {"key": key, "value": value, "bias": bias}
@@ -63,16 +67,15 @@ class HeposCrossAttention(CrossAttention):
         """See `CrossAttention.attention_weights`; 0 at positions that a head does not attend to."""
         weights = super().attention_weights(queries, precomputed, length)  # (batch, heads, target, positions)
         spread = weights.new_zeros(*weights.shape, self.stride)
-        for head in range(self.heads):
-            spread[:, head, :, :, head % self.stride] = weights[:, head]
+        for head, index in enumerate(self.head_indices):
+            spread[:, head, :, :, index % self.stride] = weights[:, head]
         return spread.flatten(3)[..., :length]
 
-    def _project(self, states: Tensor, start: int) -> Tensor:
-        """Project states (batch, positions, dim) for the heads of one start: (batch, positions, 2, heads, head_dim)."""
+    def _project(self, states: Tensor, heads: Sequence[int]) -> Tensor:
+        """Project states (batch, positions, dim) for some heads: (batch, positions, 2, heads, head_dim)."""
         weight, bias = (
-            part.unflatten(0, (2, self.heads, -1))[:, start :: self.stride].flatten(0, 2)
+            torch.stack([part.unflatten(0, (2, self.heads, -1))[:, head] for head in heads], dim=1).flatten(0, 2)
             for part in (self.key_value.weight, self.key_value.bias)
         )
-        heads = len(range(start, self.heads, self.stride))
-        projected: Tensor = F.linear(states.contiguous(), weight, bias).unflatten(2, (2, heads, -1))
+        projected: Tensor = F.linear(states.contiguous(), weight, bias).unflatten(2, (2, len(heads), -1))
         return projected

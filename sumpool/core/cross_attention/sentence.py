@@ -119,7 +119,7 @@ class SentenceMemoryEncoder(MemoryEncoder):
 class SentenceCrossAttention(CrossAttention):
     """Attention to the sentences of a selection."""
 
-    has_fixed_shapes = False  # the number of words read depends on the selected sentences
+    has_fixed_shapes = independent_heads = False  # heads select together, and the words read depend on the selection
 
     def __init__(self, dim: int, heads: int, config: SentenceCrossAttentionConfig) -> None:
         super().__init__(dim, heads)

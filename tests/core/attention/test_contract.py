@@ -4,6 +4,7 @@ from collections.abc import Callable
 
 import pytest
 import torch
+import yaml
 from torch import nn
 
 from sumpool.core.attention._base import Attention, AttentionConfig
@@ -207,3 +208,68 @@ def test_half_precision_agrees_with_float64(
     torch.testing.assert_close(half_received.double(), received, atol=0.05, rtol=0)
     mixed[tokens.mask].square().sum().backward()
     assert all(parameter.grad.isfinite().all() for parameter in attention.parameters() if parameter.grad is not None)
+
+
+WITH_PARAMETERS_OF_HEADS = [
+    "convolutional per_head=true",
+    "linformer sharing=none",
+    "linformer sharing=none unreduced=true",
+    "longformer separate=true",
+    "lsh local_heads=0",
+    "lsh local_heads=3",
+    "nystrom kernel=3",
+    "permuted_blocks shifted=3",
+    "sliding_window global_first=true",
+    "synthesizer scores=dense",
+    "synthesizer scores=factorized_dense",
+    "synthesizer scores=random",
+]
+"""Attentions with parameters of single heads, or heads that differ by their index, and settings beside the default."""
+
+
+def build_with_settings(variant: str) -> Attention:
+    """Build a kind, optionally with a position encoding or with settings such as `shifted=3`."""
+    if "=" not in variant:
+        return build(variant)
+    kind, *settings = variant.split()
+    config = config_class("sumpool.core.attention", kind).model_validate(
+        {name: yaml.safe_load(value) for name, _, value in (setting.partition("=") for setting in settings)}
+    )
+    assert isinstance(config, AttentionConfig)
+    return config.build(16, 4).double().eval()
+
+
+@pytest.mark.parametrize("variant", VARIANTS + WITH_PARAMETERS_OF_HEADS)
+@pytest.mark.parametrize("kept", [[0], [3], [0, 2], [1, 3], [0, 1, 2, 3]])
+def test_removed_heads_are_those_with_output_zero(
+    variant: str, kept: list[int], make_tokens: Callable[..., Tokens]
+) -> None:
+    attention, tokens = build_with_settings(variant), make_tokens(700, 1000, 20)
+    if not attention.independent_heads:
+        with pytest.raises(ValueError, match="must keep all heads, which depend on each other"):
+            attention.prune_heads(kept)
+        return
+    check_pruning(attention, kept, tokens)
+
+
+def check_pruning(attention: Attention, kept: list[int], tokens: Tokens) -> None:
+    """Assert that an attention without some heads equals the same attention with their outputs at 0."""
+    gate = torch.zeros(4, dtype=torch.float64)
+    gate[kept] = 1.0
+    hook = attention.out.register_forward_pre_hook(
+        lambda _, inputs: (inputs[0].unflatten(-1, (4, -1)) * gate[:, None]).flatten(-2)
+    )
+    expected = attention(tokens.states, tokens.mask, tokens.positions)
+    hook.remove()
+    before = sum(parameter.numel() for parameter in attention.parameters())
+    attention.prune_heads(kept)
+    mixed = attention(tokens.states, tokens.mask, tokens.positions)
+    torch.testing.assert_close(mixed[tokens.mask], expected[tokens.mask], atol=1e-10, rtol=0)
+    assert (attention.heads, attention.head_indices) == (len(kept), tuple(kept))
+    assert (sum(parameter.numel() for parameter in attention.parameters()) < before) == (len(kept) < 4)
+    received = attention.attention_received(tokens.states, tokens.mask, tokens.positions, include_self=True)
+    assert received.shape == tokens.mask.shape
+    if len(kept) > 1:
+        attention.prune_heads([1])
+        assert attention.head_indices == (kept[1],)
+        assert attention(tokens.states, tokens.mask, tokens.positions).isfinite().all()

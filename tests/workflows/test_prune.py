@@ -1,0 +1,234 @@
+import json
+import re
+import shutil
+import sys
+from pathlib import Path
+
+import pytest
+import torch
+
+from sumpool.cli.app import main
+from sumpool.documents.document import Document
+from sumpool.errors import CheckpointError, DataError, Interrupted, RecipeError
+from sumpool.inference.loading import load_model
+from sumpool.interpret.head_importance import head_gates
+from sumpool.io.manifest import Manifest
+from sumpool.recipe.load import load_recipe
+from sumpool.training.data_order import TrainingData
+from sumpool.workflows.evaluate import evaluate_run
+from sumpool.workflows.prune import HeadPruning, _validation_data, prune_heads
+from sumpool.workflows.summarize import summarize
+from sumpool.workflows.train import train
+from tests.workflows.test_train import write_rows
+
+RECIPE = """\
+name: toy
+data: {{source: {{kind: jsonl, path: {folder}/rows.jsonl}}, prepared: {folder}/prepared, vocabulary: 320, workers: 1}}
+model:
+  dim: 16
+  heads: 4
+  feed_forward: 16
+  source_length: 64
+  target_length: 16
+  encoder:
+    - {{attention: {{kind: blockwise, block: 16}}, pool: {{kind: halving, keep: 16}}}}
+    - {{attention: {{kind: vanilla, positions: relative}}}}
+  decoder: {{layers: 2}}
+train: {{steps: 20, batch_tokens: 256, validate_every: 10, rouge_documents: 0, device: cpu, precision: fp32}}
+summarize: {{max_length: 8, min_length: 2, beams: 2}}
+"""
+
+
+@pytest.fixture(scope="module")
+def workshop(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A folder with documents, a recipe, prepared data and a finished run."""
+    folder = tmp_path_factory.mktemp("pruning")
+    write_rows(folder / "rows.jsonl", seed=1, count=60)
+    (folder / "toy.yaml").write_text(RECIPE.format(folder=folder))
+    train(load_recipe(folder / "toy.yaml"), folder / "run")
+    return folder
+
+
+@pytest.fixture(scope="module")
+def pruned(workshop: Path) -> HeadPruning:
+    return prune_heads(workshop / "run", 0.3, documents=5)
+
+
+def log_probs(folder: Path, silent: dict[str, list[int]]) -> torch.Tensor:
+    """Log-probabilities of validation references in float64 with the outputs of some heads at 0."""
+    loaded = load_model(folder)
+    model = loaded.model.double()
+    data: TrainingData = _validation_data(loaded, lambda: None)
+    batch = data.batch(data.validation, range(len(data.validation)))
+    assert batch.target is not None
+    with torch.no_grad(), head_gates(model) as gates:
+        for name, heads in silent.items():
+            gates[name][heads] = 0.0
+        log_prob: torch.Tensor = model(batch.ids, batch.mask, batch.sentences, batch.target)[0].log_prob
+    return log_prob
+
+
+def test_the_folder_holds_the_model_with_these_heads_silent(workshop: Path, pruned: HeadPruning) -> None:
+    removed = {entry.attention: list(entry.removed) for entry in pruned.attentions}
+    assert sum(map(len, removed.values())) == round(0.3 * 24)
+    expected = log_probs(workshop / "run", removed)
+    torch.testing.assert_close(log_probs(workshop / "run-pruned", {}), expected, atol=1e-10, rtol=0)
+    assert (expected - log_probs(workshop / "run", {})).abs().max() > 1e-6
+
+
+def test_the_least_important_heads_went(pruned: HeadPruning) -> None:
+    values = [
+        (value, head in entry.removed)
+        for entry in pruned.attentions
+        for head, value in zip(entry.heads, entry.importance, strict=True)
+    ]
+    assert max(value for value, went in values if went) <= min(value for value, went in values if not went)
+    assert all(sum(value**2 for value in entry.importance) == pytest.approx(1) for entry in pruned.attentions)
+
+
+def test_cost_before_and_after(workshop: Path, pruned: HeadPruning) -> None:
+    assert pruned.after is not None
+    assert (pruned.before.heads, pruned.after.heads) == (24, 17)
+    sizes = [(workshop / name / "model.safetensors").stat().st_size for name in ("run", "run-pruned")]
+    # A head has 4 features of queries, keys and values with biases, and of the output.
+    assert pruned.before.parameters - pruned.after.parameters >= 7 * (3 * 4 * 17 + 4 * 16)
+    assert sizes[0] - sizes[1] > 4 * 7 * (3 * 4 * 17 + 4 * 16) - 500
+    assert 0 < pruned.after.seconds < 60
+    assert pruned.before.loss != pruned.after.loss
+
+
+def test_the_folder_works_as_a_run_folder(
+    workshop: Path, pruned: HeadPruning, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    folder = workshop / "run-pruned"
+    assert pruned.folder == str(folder)
+    [summary] = summarize([Document("a", "Zinc oxide. Nails and tin. More of it.")], folder)
+    assert summary.summary
+    report = evaluate_run(folder, "validation", limit=2, overrides=["evaluate.resamples=100"])
+    assert report.rows
+    for command in (["show", str(folder)], ["prune", str(folder), "--documents", "2"]):
+        monkeypatch.setattr(sys, "argv", ["sumpool", *command])
+        main_exits(0)
+    assert "17" in capsys.readouterr().out
+    assert Manifest.read(folder).facts["validation_loss"] == pruned.after.loss if pruned.after else False
+
+
+def test_a_pruned_model_can_be_trained_and_pruned_again(workshop: Path, pruned: HeadPruning, tmp_path: Path) -> None:
+    del pruned
+    folder = workshop / "run-pruned"
+    recipe = load_recipe(folder, [f"train.init_from={folder}", "train.steps=2"])
+    tuned = train(recipe, tmp_path / "tuned")
+    again = prune_heads(tuned, 0.3, documents=5)
+    assert again.after is not None
+    assert (again.before.heads, again.after.heads) == (17, 12)
+    removed = {entry.attention: list(entry.removed) for entry in again.attentions}
+    silent = {
+        entry.attention: [entry.heads.index(head) for head in removed[entry.attention]] for entry in again.attentions
+    }
+    expected = log_probs(tuned, silent)
+    torch.testing.assert_close(log_probs(tmp_path / "tuned-pruned", {}), expected, atol=1e-10, rtol=0)
+
+
+def test_importance_alone_writes_nothing(workshop: Path) -> None:
+    before = sorted(workshop.iterdir())
+    result = prune_heads(workshop / "run", documents=2)
+    assert (result.folder, result.after, result.documents) == (None, None, 2)
+    assert sorted(workshop.iterdir()) == before
+
+
+def test_the_model_card_names_the_removed_heads(workshop: Path, pruned: HeadPruning) -> None:
+    card = (workshop / "run-pruned" / "README.md").read_text()
+    for entry in pruned.attentions:
+        assert (f"- {entry.attention}: {', '.join(map(str, entry.removed))}\n" in card) == bool(entry.removed)
+
+
+@pytest.mark.parametrize(
+    ("share", "message"),
+    [
+        (0.0, "--heads: the share of heads must remove 1 to 18 of 24 heads, as every attention keeps one, got 0"),
+        (0.9, "which are 22"),
+    ],
+)
+def test_shares_that_cannot_be_removed(workshop: Path, share: float, message: str, tmp_path: Path) -> None:
+    with pytest.raises(RecipeError, match=re.escape(message)):
+        prune_heads(workshop / "run", share, tmp_path / "out", documents=1)
+    assert not (tmp_path / "out").exists()
+
+
+def test_changes_of_the_model_are_refused(workshop: Path) -> None:
+    with pytest.raises(RecipeError, match="--set must leave the model of a run as it is"):
+        prune_heads(workshop / "run", overrides=["model.dropout=0"])
+
+
+def test_other_content_is_left(workshop: Path, tmp_path: Path) -> None:
+    (tmp_path / "mine").touch()
+    with pytest.raises(RecipeError, match="must be new or an empty folder"):
+        prune_heads(workshop / "run", 0.3, tmp_path)
+
+
+def test_a_run_that_has_not_ended_is_refused(workshop: Path, tmp_path: Path) -> None:
+    run = Path(shutil.copytree(workshop / "run", tmp_path / "run"))
+    (run / "README.md").unlink()
+    with pytest.raises(CheckpointError, match="its training has not ended; let it go on"):
+        prune_heads(run, 0.3)
+
+
+def test_another_vocabulary_is_refused(workshop: Path, tmp_path: Path) -> None:
+    write_rows(tmp_path / "rows.jsonl", seed=5, count=60)
+    (tmp_path / "toy.yaml").write_text(RECIPE.format(folder=tmp_path).replace("320", "300"))
+    train(load_recipe(tmp_path / "toy.yaml", ["train.steps=1"]), tmp_path / "run")
+    with pytest.raises(DataError, match=r"prepared must have the vocabulary of .*run, got another one"):
+        prune_heads(workshop / "run", overrides=[f"data.prepared={tmp_path / 'prepared'}"])
+
+
+@pytest.mark.parametrize("moment", [0.0, 0.5, 0.999])
+def test_a_signal_leaves_nothing(workshop: Path, tmp_path: Path, moment: float) -> None:
+    calls = 0
+
+    def check() -> None:
+        nonlocal calls
+        calls += 1
+        if calls > stop:
+            raise Interrupted(15)
+
+    stop = 1_000_000
+    prune_heads(workshop / "run", 0.3, tmp_path / "whole", documents=2, check=check)
+    stop, calls = int(moment * calls), 0
+    with pytest.raises(Interrupted, match="SIGTERM"):
+        prune_heads(workshop / "run", 0.3, tmp_path / "new" / "out", documents=2, check=check)
+    assert not [path for path in (tmp_path / "new").rglob("*") if path.name != "new"]
+
+
+def test_the_command_prints_tables_and_json(
+    workshop: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    options = ["--heads", "0.25", "--documents", "3"]
+    monkeypatch.setattr(
+        sys, "argv", ["sumpool", "prune", str(workshop / "run"), *options, "--out", str(tmp_path / "a")]
+    )
+    main_exits(0)
+    out, err = capsys.readouterr()
+    assert "encoder 0 attention" in out
+    assert "decoder 1 cross_attention" in out
+    assert out.count("*") == 6 + 1
+    assert "before" in out
+    assert str(tmp_path / "a") in out
+    assert "sumpool summarize" in err
+    monkeypatch.setattr(
+        sys, "argv", ["sumpool", "prune", str(workshop / "run"), *options, "--out", str(tmp_path / "b"), "--json"]
+    )
+    main_exits(0)
+    result = json.loads(capsys.readouterr().out)
+    assert result["after"]["heads"] == 18
+    assert len(result["attentions"]) == 6
+    weights = [(tmp_path / name / "model.safetensors").read_bytes() for name in ("a", "b")]
+    assert weights[0] == weights[1]
+
+
+def main_exits(code: int) -> None:
+    try:
+        main()
+        ended: object = 0
+    except SystemExit as end:
+        ended = end.code or 0
+    assert ended == code
