@@ -2,11 +2,16 @@
 
 Progress is reported as one value to one callback. The first signal stops at the next safe point, the second at once.
 A command does not wait for a safe point that is far away: whatever is saved survives an end at any moment.
+
+The second signal has its default action, by which the kernel ends the process: Python calls handlers only between two
+instructions of the main thread, and loading the libraries of PyTorch is one of .2 to .4 s, which no thread interrupts.
 """
 
+import ctypes
 import os
 import signal
 import socket
+import sys
 import threading
 import time
 from collections.abc import Callable, Iterator, Mapping
@@ -21,8 +26,9 @@ GRACE: Final = 1.0
 """Seconds in which a command must reach a safe point after a signal, unless it is `finishing`."""
 _SIGNALS = (signal.SIGINT, signal.SIGTERM)
 _POLL_SECONDS = 0.05
-_ending = threading.Lock()
-"""Taken by the thread that ends the process."""
+_SIGACTION_BYTES, _FLAGS_OFFSET = 152, 136
+"""Size of `struct sigaction` of 64-bit Linux, and the offset of its `sa_flags`."""
+_SA_RESETHAND = 0x80000000
 
 
 @dataclass(frozen=True)
@@ -61,7 +67,7 @@ def go_on() -> None:
 
 
 class Interruption:
-    """Record of a received signal. The handler only stores the signal number, so no save is ever cut in two.
+    """Record of a received signal. The handler stores its number only, so that the first one cuts no save in two.
 
     Attributes:
         number: Number of the received signal; None before the first.
@@ -83,11 +89,12 @@ class Interruption:
             raise Interrupted(self.number)
 
     def note(self, number: int, frame: FrameType | None) -> None:
-        """Handle a signal; the second one ends the process."""
+        """Handle the first signal, and give the second one its default action, which ends the process."""
         del frame
-        if self.number is not None:
-            _end(number)
+        for other in _SIGNALS:
+            signal.signal(other, signal.SIG_DFL)
         self.number = number
+        _show_cursor()  # nothing could after a second signal
 
 
 @contextmanager
@@ -99,6 +106,8 @@ def interruptible(grace: float | None = None) -> Iterator[Interruption]:
     """
     interruption = Interruption()
     handlers = {number: signal.signal(number, interruption.note) for number in _SIGNALS}
+    for number in _SIGNALS:
+        _handle_once(number)
     try:
         if grace is None:
             yield interruption
@@ -109,6 +118,18 @@ def interruptible(grace: float | None = None) -> Iterator[Interruption]:
     finally:
         for number, handler in handlers.items():
             signal.signal(number, handler)
+
+
+def _handle_once(number: int) -> None:
+    """Let the kernel restore the default action of a signal when it delivers the signal, before Python handles it."""
+    if sys.platform != "linux" or sys.maxsize < 2**32:
+        return  # the handler restores it
+    libc = ctypes.CDLL(None)
+    action = (ctypes.c_char * _SIGACTION_BYTES)()
+    libc.sigaction(number, None, action)
+    flags = ctypes.c_uint.from_buffer(action, _FLAGS_OFFSET)
+    flags.value |= _SA_RESETHAND
+    libc.sigaction(number, action, None)
 
 
 @contextmanager
@@ -153,7 +174,7 @@ def _watched(grace: float) -> Iterator[None]:
 
 
 def _watch(signals: socket.socket, grace: float) -> None:
-    """End the process at the second signal, or if it works on for too long after the first one."""
+    """End the process at a second signal of another number, or if it works on for too long after the first one."""
     first, left = 0, grace
     while left > 0 or Interruption.finishing:
         start = time.monotonic()
@@ -173,10 +194,16 @@ def _watch(signals: socket.socket, grace: float) -> None:
 
 
 def _end(number: int) -> NoReturn:
-    """End the process without waiting for its work; the handler and the thread may both be here."""
-    _ending.acquire()
-    shown = "\x1b[?25h" if os.isatty(2) else ""  # progress bars hide the cursor
-    sentence = f"{shown}stopped by {signal.Signals(number).name}; what was saved before is kept\n"
+    """End the process without waiting for its work."""
+    _show_cursor()
+    sentence = f"stopped by {signal.Signals(number).name}; what was saved before is kept\n"
     with suppress(OSError):
         os.write(2, sentence.encode())
     os._exit(128 + number)
+
+
+def _show_cursor() -> None:
+    """Show the cursor of a terminal, which progress bars hide."""
+    if os.isatty(2):
+        with suppress(OSError):
+            os.write(2, b"\x1b[?25h")

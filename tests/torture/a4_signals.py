@@ -20,7 +20,8 @@ from tests.torture.figures import Measured
 
 ID: Final = "A4"
 FIGURE: Final = (
-    "one line, exit 130 or 143 within 2 s, nothing half-written, a checkpoint of the last step; second signal: 0.2 s"
+    "one line, exit 130 or 143 within 2 s, nothing half-written, a checkpoint of the last step; second signal: 0.2 s, "
+    "by its default action"
 )
 NIGHT: Final = 50
 QUICK: Final = 2
@@ -144,6 +145,8 @@ def _stop(case: _Case, folder: Path, faults: list[str]) -> tuple[str, float, boo
         outcome, seconds, was_second = "before the first or after the last line of sumpool", 0.0, False
     elif process.returncode in (0, -case.number) and (shown or case.command == "summarize") and not stopped:
         outcome, seconds, was_second = "ended before", 0.0, False
+    elif was_second and process.returncode == -case.number and not stopped:
+        outcome = "ended by the kernel"
     elif process.returncode != 128 + case.number or not stopped or "Traceback" in told:
         faults.append(f"{case}: exit {process.returncode}, {told[-200:]!r}")
     faults += _damage(folder, case, outcome == "stopped" and not was_second)
