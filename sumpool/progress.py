@@ -121,7 +121,7 @@ def interruptible(grace: float | None = None) -> Iterator[Interruption]:
 
 
 def _handle_once(number: int) -> None:
-    """Let the kernel restore the default action of a signal when it delivers the signal, before Python handles it."""
+    """Restore the default action of a signal once the kernel has delivered it, before Python handles it."""
     if sys.platform != "linux" or sys.maxsize < 2**32:
         return  # the handler restores it
     libc = ctypes.CDLL(None)

@@ -19,7 +19,7 @@ _PROSE_WORDS = 6
 _SENTENCE_END = re.compile(r"[.!?\u3002\u061f\u0964][\")'\u201d\u2019\]]*$")
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, slots=True)
 class SourceSentence:
     """Sentence of a document.
 

@@ -15,6 +15,7 @@ from sumpool.documents.source_sentences import SourceSentence, source_sentences
 from sumpool.inference.length import length_targets
 from sumpool.inference.loading import LoadedModel
 from sumpool.inference.source import EncodedSource, encode_source
+from sumpool.special_tokens import SpecialTokens
 from sumpool.text.language import UNDETECTED, detect_language, unlearnt_cause
 from sumpool.text.sentences import SentenceSplitter
 from sumpool.text.tokenizer import EncodedDocument
@@ -94,19 +95,20 @@ class Chunker:
         special_tokens = self._tokenizer.special_tokens
         sentences = source_sentences(document, self._splitter)
         source = encode_source(document, sentences, self._tokenizer, self._splitter)
-        framed = source.document.with_special_tokens(special_tokens)
-        total, longest = len(framed.ids), self._source_length
-        starts, parts, reason = [0], [framed.truncate(longest, special_tokens.eos)], ""
+        longest = self._source_length
+        total, first = _framed(source.document, longest, special_tokens)
+        starts, parts, reason = [0], [first], ""
         if not total:
             parts, reason = [], "the document must hold text, got none"
         elif total > longest and self._on_overflow == "error":
             advice = "take truncate or window for what is longer"
             parts, reason = [], f"the document must have at most {longest:,} tokens, got {total:,}; {advice}"
-        elif total > longest and self._on_overflow in ("window", "select"):
+        selected = None
+        if total > longest and self._on_overflow == "select":
+            selected = self._select(document, sentences, source, language)
+        if total > longest and self._on_overflow in ("window", "select") and not selected:
             starts, parts = self._windows(source.document)
-        indices = tuple(_sentence_indices(source, first, part) for first, part in zip(starts, parts, strict=False))
-        if len(parts) > 1 and self._on_overflow == "select":
-            parts, indices = self._select(document, sentences, source, language) or (parts, indices)
+        parts, indices = selected or (parts, _sentence_indices(source, starts, parts))
         chunks = tuple(Item(document.id, part.ids, part.sentences, None) for part in parts)
         return ChunkedDocument(
             document,
@@ -147,10 +149,20 @@ class Chunker:
         return [start for start, _ in windows], parts
 
 
-def _sentence_indices(source: EncodedSource, start: int, part: EncodedDocument) -> tuple[int, ...]:
-    """Return the indices of the source sentences of a part of a document that begins at a token."""
-    first = int(source.document.sentences[start])
-    return source.indices[first : first + int(part.sentences[-1]) + 1]
+def _framed(document: EncodedDocument, longest: int, special_tokens: SpecialTokens) -> tuple[int, EncodedDocument]:
+    """Return the number of tokens of a document with special tokens, and as many of these as a model reads."""
+    framed = document.with_special_tokens(special_tokens)
+    return len(framed.ids), framed.truncate(longest, special_tokens.eos)
+
+
+def _sentence_indices(
+    source: EncodedSource, starts: Sequence[int], parts: Sequence[EncodedDocument]
+) -> tuple[tuple[int, ...], ...]:
+    """Return the indices of the source sentences of parts of a document, each of which begins at a token."""
+    firsts = [int(source.document.sentences[start]) for start, _ in zip(starts, parts, strict=False)]
+    return tuple(
+        source.indices[first : first + int(part.sentences[-1]) + 1] for first, part in zip(firsts, parts, strict=True)
+    )
 
 
 def cover(sentences: np.ndarray, length: int) -> Iterator[tuple[int, int]]:

@@ -3,9 +3,9 @@
 The model reads the prose of a document with blocks, and all the text of others.
 """
 
-from collections.abc import Sequence
+from array import array
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from itertools import accumulate
 
 import numpy as np
 
@@ -13,6 +13,9 @@ from sumpool.documents.document import Document, TextBlockKind
 from sumpool.documents.source_sentences import SourceSentence, is_prose
 from sumpool.text.sentences import SentenceSplitter
 from sumpool.text.tokenizer import EncodedDocument, Tokenizer, join_sentences
+
+_BATCH_SENTENCES = 1024
+"""Sentences that are encoded at once: lists of the ids of a book would take ten times the memory of its text."""
 
 
 @dataclass(frozen=True)
@@ -53,13 +56,21 @@ def encode_source(
     if document.blocks:
         text = "\n\n".join(document.blocks[block].text for block in dict.fromkeys(sentences[i].block for i in readable))
     parts = tokenizer.split_sentences(text, splitter)
-    encoded = tokenizer.encode_batch(parts)
     # both lists hold the same characters in the same order; a part belongs to the sentence of its last character
-    ends = np.array(list(accumulate(_characters(sentences[index].text) for index in readable)), dtype=np.int64)
-    places = np.searchsorted(ends, list(accumulate(map(_characters, parts))), side="left")
-    indices = [readable[min(place, len(readable) - 1)] for place in places.tolist()]
-    with_tokens = tuple(index for index, ids in zip(indices, encoded, strict=True) if ids)
-    return EncodedSource(join_sentences(encoded, tokenizer.vocab_size), with_tokens)
+    ends = np.cumsum([_characters(sentences[index].text) for index in readable], dtype=np.int64)
+    places = np.searchsorted(ends, np.cumsum([_characters(part) for part in parts], dtype=np.int64), side="left")
+    sizes = array("q")
+    encoded = join_sentences(_encoded(parts, tokenizer, sizes), tokenizer.vocab_size)
+    places = np.minimum(places[np.frombuffer(sizes, np.int64) > 0], len(readable) - 1)
+    return EncodedSource(encoded, tuple(readable[place] for place in places.tolist()))
+
+
+def _encoded(parts: Sequence[str], tokenizer: Tokenizer, sizes: "array[int]") -> Iterator[list[int]]:
+    """Encode texts, and append the number of tokens of each."""
+    for start in range(0, len(parts), _BATCH_SENTENCES):
+        encoded = tokenizer.encode_batch(parts[start : start + _BATCH_SENTENCES])
+        sizes.extend(map(len, encoded))
+        yield from encoded
 
 
 def _characters(text: str) -> int:

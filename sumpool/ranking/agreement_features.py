@@ -11,6 +11,10 @@ from numpy.typing import NDArray
 from sumpool.ranking.word_features import ranks, split_words
 
 _PREFIX = 6
+_BLOCK_SENTENCES = 8192
+"""Sentences that are compared at once: the counts of n-grams of a book would take a hundred times its text."""
+Grams = tuple[Counter[object], Counter[object]]
+"""Counts of words and of pairs of words."""
 
 AGREEMENT_FEATURES: Final = (
     "unigram_precision",
@@ -45,34 +49,36 @@ def agreement_features(
     """
     share = np.array(weights or [1.0] * len(samples), np.float64)
     share /= share.sum()
-    texts = [_grams(text) for text in sentences]
-    references = [_grams(text) for text in samples]
-    shared, sizes, totals = _overlaps(texts, references)
-    precision = shared / np.maximum(sizes, 1)[:, :, None]  # (2, candidates, samples)
-    f1 = 2 * shared / np.maximum(sizes[:, :, None] + totals[:, None, :], 1)
-    summary_shared, summary_sizes, _ = _overlaps(texts, [_grams(summary)])
-    summary_precision = summary_shared[:, :, 0] / np.maximum(summary_sizes, 1)
-    mean_f1 = f1 @ share  # (2, candidates)
-    agreement = mean_f1.sum(axis=0)
+    references, summaries = [_grams(text) for text in samples], [_grams(summary)]
+    starts = range(0, max(len(sentences), 1), _BLOCK_SENTENCES)
+    blocks = [_compare(sentences[start : start + _BLOCK_SENTENCES], references, summaries, share) for start in starts]
+    compared = np.hstack(blocks)  # (features, candidates)
+    agreement = compared[2:4].sum(axis=0)
     among, _, among_totals = _overlaps(references, references)
     pairwise_f1 = 2 * among[1] / np.maximum(among_totals[1][:, None] + among_totals[1][None], 1)
     off_diagonal = max(len(samples) * (len(samples) - 1), 1)
     columns = [
-        *(precision @ share),
-        *mean_f1,
-        f1[1].max(axis=1),
-        precision.sum(axis=0).std(axis=1),
-        *summary_precision,
+        *compared,
         ranks(agreement),
-        np.full(len(texts), agreement.max(initial=0.0)),
-        np.full(len(texts), (pairwise_f1.sum() - np.trace(pairwise_f1)) / off_diagonal),
-        np.full(len(texts), np.log1p(float(totals[0] @ share))),
+        np.full(len(sentences), agreement.max(initial=0.0)),
+        np.full(len(sentences), (pairwise_f1.sum() - np.trace(pairwise_f1)) / off_diagonal),
+        np.full(len(sentences), np.log1p(float(among_totals[0] @ share))),
     ]
     return np.column_stack(columns).astype(np.float32)
 
 
-Grams = tuple[Counter[object], Counter[object]]
-"""Counts of words and of pairs of words."""
+def _compare(
+    sentences: Sequence[str], references: Sequence[Grams], summaries: Sequence[Grams], share: NDArray[np.float64]
+) -> NDArray[np.float64]:
+    """Return the first eight features of sentences, which do not depend on the others: (features, sentences)."""
+    texts = [_grams(text) for text in sentences]
+    shared, sizes, totals = _overlaps(texts, references)
+    precision = shared / np.maximum(sizes, 1)[:, :, None]  # (2, sentences, samples)
+    f1 = 2 * shared / np.maximum(sizes[:, :, None] + totals[:, None, :], 1)
+    summary_shared, summary_sizes, _ = _overlaps(texts, summaries)
+    summary_precision = summary_shared[:, :, 0] / np.maximum(summary_sizes, 1)
+    deviation = precision.sum(axis=0).std(axis=1)
+    return np.stack([*(precision @ share), *(f1 @ share), f1[1].max(axis=1), deviation, *summary_precision])
 
 
 def _grams(text: str) -> Grams:

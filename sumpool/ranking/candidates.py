@@ -37,7 +37,7 @@ MIN_CANDIDATE_WORDS: Final = 40
 """Words of strict candidates below which sentences without terminal punctuation are candidates too."""
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, slots=True)
 class CandidateSentence:
     """A sentence that may be selected.
 

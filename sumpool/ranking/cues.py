@@ -6,7 +6,7 @@ square root of their number.
 """
 
 from collections import Counter
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from itertools import chain, pairwise
 from typing import Final
 
@@ -29,22 +29,19 @@ def sentence_cues(words: Sequence[str]) -> set[str]:
     return {*words, *map(" ".join, pairwise(words)), *opening}
 
 
-def cue_scores(weights: Mapping[str, float], sentences: Sequence[Sequence[str]]) -> Values:
+def cue_scores(weights: Mapping[str, float], sentences: Iterable[Sequence[str]]) -> Values:
     """Return the cue score of each sentence, (sentences,).
 
     Args:
         weights: Weight of each cue.
         sentences: Words of each sentence; those of a heading are scored in the same way.
     """
-    scores = np.zeros(len(sentences))
-    for index, words in enumerate(sentences):
-        known = [weights[cue] for cue in sorted(sentence_cues(words)) if cue in weights]
-        scores[index] = sum(known) / len(known) ** 0.5 if known else 0.0
-    return scores
+    known = ([weights[cue] for cue in sorted(sentence_cues(words)) if cue in weights] for words in sentences)
+    return np.fromiter((sum(values) / len(values) ** 0.5 if values else 0.0 for values in known), np.float64)
 
 
 def frequent_cues(
-    documents: Sequence[Sequence[Sequence[str]]], groups: Sequence[str], *, minimum: int, maximum: int
+    documents: Sequence[Iterable[Sequence[str]]], groups: Sequence[str], *, minimum: int, maximum: int
 ) -> list[str]:
     """Return the cues that occur in many documents of all groups.
 

@@ -4,7 +4,7 @@ No list of words takes part: cue words and kinds of sections are learnt, see `cu
 letters, which needs no stemmer and serves every language with spaces.
 """
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final
 
@@ -16,6 +16,7 @@ from sumpool.ranking.candidates import CandidateSentence
 from sumpool.ranking.outline import Outline, outline
 from sumpool.ranking.word_features import Values, lexical_features, split_words, style_features
 from sumpool.text.language import ENGLISH
+from sumpool.text.word_graph import SentenceWords
 
 FEATURES: Final = (
     "position",
@@ -88,7 +89,7 @@ class SentenceFeatures:
     """
 
     values: NDArray[np.float32]
-    words: tuple[tuple[str, ...], ...]
+    words: SentenceWords
     headings: tuple[tuple[str, ...], ...]
     agreement: NDArray[np.float32] | None = None
 
@@ -99,7 +100,7 @@ class SentenceFeatures:
         """Return the features of some of the candidates."""
         return SentenceFeatures(
             self.values[rows],
-            tuple(self.words[row] for row in rows),
+            self.words.part(rows),
             tuple(self.headings[row] for row in rows),
             None if self.agreement is None else self.agreement[rows],
         )
@@ -118,21 +119,37 @@ def sentence_features(
     """
     places = outline(sentences)
     texts = [sentences[index].text for index in places.indices.tolist()]
-    words = [split_words(text, language) for text in texts]
+    words = SentenceWords(split_words(text, language) for text in texts)
     headings = [tuple(split_words(heading, language)) for heading in places.headings]
     rows = np.searchsorted(places.indices, [candidate.index for candidate in candidates])
-    columns = {
-        **_structure(places),
-        **style_features(texts, words),
-        **lexical_features(words, headings, split_words(title, language), places, language),
-    }
-    dependent = np.array([candidate.predecessor is not None for candidate in candidates], np.float64)
-    table = [columns[name][rows] for name in FEATURES[:-1]]
+    values = np.empty((len(rows), len(FEATURES)), np.float32)
+    values[:, -1] = [candidate.predecessor is not None for candidate in candidates]
+    for group in _groups(texts, words, headings, split_words(title, language), places, language):
+        _fill(values, group, rows)
+        del group  # before the next one is computed
     return SentenceFeatures(
-        np.column_stack([*table, dependent]).astype(np.float32),
-        tuple(tuple(words[row]) for row in rows.tolist()),
-        tuple(headings[section] for section in places.section[rows].tolist()),
+        values, words.part(rows), tuple(headings[section] for section in places.section[rows].tolist())
     )
+
+
+def _fill(values: NDArray[np.float32], group: Mapping[str, Values], rows: NDArray[np.int64]) -> None:
+    """Fill the columns of features of the sentences of prose, for some rows of these."""
+    for name, column in group.items():
+        values[:, FEATURES.index(name)] = column[rows]
+
+
+def _groups(
+    texts: Sequence[str],
+    words: SentenceWords,
+    headings: Sequence[Sequence[str]],
+    title: Sequence[str],
+    places: Outline,
+    language: str,
+) -> Iterator[Mapping[str, Values]]:
+    """Compute the features of the sentences of prose, some at a time: a book has a hundred thousand sentences."""
+    yield _structure(places)
+    yield style_features(texts, words)
+    yield from lexical_features(words, headings, title, places, language)
 
 
 def _structure(places: Outline) -> dict[str, Values]:

@@ -1,5 +1,6 @@
 """Outline of a document: section, paragraph and position of every sentence, as arrays."""
 
+from array import array
 from collections.abc import Sequence
 from dataclasses import dataclass
 
@@ -44,21 +45,22 @@ def outline(sentences: Sequence[SourceSentence]) -> Outline:
         sentences: Sentences of the document, see `source_sentences`; headings open sections.
     """
     headings = [""]
-    rows: list[tuple[int, int, int, bool]] = []
+    rows = array("q")
     for index, sentence in enumerate(sentences):
         if sentence.kind == "heading":
             headings.append(sentence.text)
         elif sentence.kind in PROSE_KINDS:
-            rows.append((index, len(headings) - 1, sentence.block, sentence.kind == "list_item"))
-    indices, section, block, item = np.array(rows, np.int64).reshape(len(rows), 4).T
+            rows.extend((index, len(headings) - 1, sentence.block, sentence.kind == "list_item"))
+    indices, section, block, item = np.frombuffer(rows, np.int64).reshape(-1, 4).T.copy()
+    count = len(indices)
     paragraph = _runs(block)
     starts = np.searchsorted(section, section)  # (prose,): the first sentence of each section
     return Outline(
         indices,
         section,
         paragraph,
-        np.arange(len(rows)) - np.searchsorted(paragraph, paragraph),
-        np.arange(len(rows)) - starts,
+        np.arange(count) - np.searchsorted(paragraph, paragraph),
+        np.arange(count) - starts,
         paragraph - paragraph[starts],
         item.astype(bool),
         tuple(headings),

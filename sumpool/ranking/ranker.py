@@ -38,6 +38,8 @@ LEARNT: Final = (
 """Names of the features that are learnt, behind those of `FEATURES`."""
 SCORES: Final = ("score", "score_below_best", "score_rank")
 """Names of the features from the score by structure, before those of `AGREEMENT_FEATURES`."""
+_BLOCK_ROWS = 4096
+"""Candidates scored at once, so that the features of a book are not copied."""
 _SCHEMA = 1
 _DAMAGE = (OSError, SafetensorError, OverflowError, ValueError, LookupError, TypeError, AttributeError)
 _ARRAYS = tuple(field.name for field in fields(Forest) if field.name != "base")
@@ -75,7 +77,12 @@ class Ranker:
         """Return the score of each candidate, (candidates,); the agreement with samples counts if it is known."""
         if not len(features):
             return np.zeros(0)
-        scores = self.structure.predict(with_cues(features, self.cues))
+        learnt = learnt_features(features, self.cues)
+        blocks = range(0, len(features), _BLOCK_ROWS)
+        rows = (
+            np.hstack([table[start : start + _BLOCK_ROWS] for table in (features.values, learnt)]) for start in blocks
+        )
+        scores = np.concatenate([self.structure.predict(block) for block in rows])
         if self.agreement is None or features.agreement is None:
             return scores
         return self.agreement.predict(with_agreement(scores, features))
@@ -143,6 +150,11 @@ class Ranker:
 
 def with_cues(features: SentenceFeatures, cues: Cues) -> Matrix:
     """Return the features of `FEATURES` and `LEARNT`, (candidates, features)."""
+    return np.hstack([features.values, learnt_features(features, cues)])
+
+
+def learnt_features(features: SentenceFeatures, cues: Cues) -> Matrix:
+    """Return the features of `LEARNT`, (candidates, features)."""
     sentence = cue_scores(cues.sentence, features.words)
     known = {heading: index for index, heading in enumerate(dict.fromkeys(features.headings))}
     by_heading = cue_scores(cues.heading, list(known))
@@ -151,7 +163,7 @@ def with_cues(features: SentenceFeatures, cues: Cues) -> Matrix:
     before[:1], after[-1:] = np.nan, np.nan
     document = [np.full(len(features), value) for value in (sentence.mean(), sentence.max(initial=0.0))]
     learnt = np.column_stack([sentence, ranks(sentence), before, after, *document, heading, ranks(heading)])
-    return np.hstack([features.values, learnt.astype(np.float32)])
+    return learnt.astype(np.float32)
 
 
 def with_agreement(scores: Values, features: SentenceFeatures) -> Matrix:

@@ -1,7 +1,8 @@
 """Selection of candidates by their scores, less redundancy, within a budget of words."""
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from functools import cache
 from typing import Final
 
 import numpy as np
@@ -78,14 +79,20 @@ def select(
     Returns:
         Indices of the selected candidates, best first.
     """
-    content = [frozenset(content_prefixes(split_words(item.text, language), language)) for item in candidates]
-    return fill_budget(candidates, scores, content, words, redundancy=redundancy, overrun=overrun)
+    return fill_budget(
+        candidates,
+        scores,
+        lambda text: content_prefixes(split_words(text, language), language),
+        words,
+        redundancy=redundancy,
+        overrun=overrun,
+    )
 
 
 def fill_budget(
     candidates: Sequence[CandidateSentence],
     scores: NDArray[np.float64],
-    content: Sequence[frozenset[str]],
+    tokenize: Callable[[str], Sequence[str]],
     words: int,
     *,
     redundancy: float,
@@ -97,7 +104,7 @@ def fill_budget(
     Args:
         candidates: The candidates.
         scores: Their scores.
-        content: Content words of each candidate.
+        tokenize: Splits a sentence into content words.
         words: Words of the selection; the best candidate is selected even if it is longer.
         redundancy: Penalty of a sentence whose content words are all in the selected ones, in units of the score.
         overrun: Words of the selection at most, relative to `words`.
@@ -106,30 +113,37 @@ def fill_budget(
     Returns:
         Indices of the selected candidates, best first.
     """
+
+    @cache
+    def content(index: int) -> frozenset[str]:  # of few candidates, as most have a score too low
+        return frozenset(tokenize(candidates[index].text))
+
     sizes = [word_count(candidate.text) for candidate in candidates]
-    units = [unit_of(candidates, index) for index in range(len(candidates))]
-    means = [float(np.mean([scores[member] for member in unit])) for unit in units]
+    means = scores.tolist()
+    for index, candidate in enumerate(candidates):
+        if candidate.predecessor is not None:
+            means[index] = float(np.mean([scores[member] for member in unit_of(candidates, index)]))
     selected: list[int] = []
     covered: set[str] = set()
     used = 0
     while True:
         best, best_score = -1, -math.inf
-        for index, unit in enumerate(units):
-            if means[index] <= best_score or index in selected:
+        for index, mean in enumerate(means):
+            if mean <= best_score or index in selected:
                 continue
-            size = sum(sizes[member] for member in unit if member not in selected)
+            size = sum(sizes[member] for member in unit_of(candidates, index) if member not in selected)
             if selected and used + size > overrun * words:
                 continue
-            overlap = len(content[index] & covered) / max(len(content[index]), 1)
-            score = means[index] - redundancy * overlap**2
+            overlap = len(content(index) & covered) / max(len(content(index)), 1)
+            score = mean - redundancy * overlap**2
             if score > best_score:
                 best, best_score = index, score
         if best < 0 or (best_score < minimum and used >= words / 2):
             return selected
-        members = [member for member in reversed(units[best]) if member not in selected]
+        members = [member for member in reversed(unit_of(candidates, best)) if member not in selected]
         selected += members
         used += sum(sizes[member] for member in members)
-        covered = covered.union(*(content[member] for member in members))
+        covered = covered.union(*map(content, members))
 
 
 def unit_of(candidates: Sequence[CandidateSentence], index: int) -> list[int]:

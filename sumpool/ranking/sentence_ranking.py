@@ -21,7 +21,7 @@ from sumpool.ranking.openings import refers_to_document
 from sumpool.ranking.selection import fill_budget, unit_of
 from sumpool.text.language import ENGLISH, languages, word_count
 from sumpool.text.references import lacks_subject
-from sumpool.text.word_graph import WordGraph
+from sumpool.text.word_graph import SentenceWords, WordGraph
 from sumpool.text.words import ContentWords
 
 Scores = NDArray[np.float64]
@@ -104,7 +104,7 @@ def rank(
         agreement: Agreement of each candidate with sampled summaries; None if there are none.
     """
     tokenize = ContentWords(language)
-    words = [tokenize(candidate.text) for candidate in candidates]
+    words = SentenceWords(tokenize(candidate.text) for candidate in candidates)
     scores = _CENTRALITY * _standardize(_centrality(words)) + _FRAME_CENTRALITY * _frame_centrality(candidates, words)
     headings = Counter(word for heading in {item.section for item in candidates} for word in set(tokenize(heading)))
     title_words = set(tokenize(title))
@@ -115,7 +115,7 @@ def rank(
         scores += weight * _standardize(values) if values is not None else 0.0
     total = max((candidate.place for candidate in candidates), default=0) + 1
     named = [item.section.lower() in title.lower().split() for item in candidates]
-    topics = {candidate.section_index: index for index, candidate in reversed(list(enumerate(candidates)))}
+    topics = {candidates[index].section_index: index for index in reversed(range(len(candidates)))}
     scores[list(topics.values())] += _FIRST_OF_SECTION
     scores[[index for index in topics.values() if named[index]]] += _NAMED_SECTION
     scores += [_place(item, total, genre) + _cues(item, language) + _style(item.text, genre) for item in candidates]
@@ -162,17 +162,16 @@ def select(
         Indices of the selected candidates, in order.
     """
     tokenize = ContentWords(language)
-    content = [frozenset(tokenize(candidate.text)) for candidate in candidates]
     best = float(scores.max(initial=0.0))
     is_said = best >= _PRINCIPAL or any(candidate.is_name_line for candidate in candidates)
     least = _LEAST_SHARE * best if is_said and not is_list else -math.inf
     kept = scores >= least
     for index in np.flatnonzero(kept):
         kept[unit_of(candidates, int(index))] = True
-    first = {candidate.text: index for index, candidate in reversed(list(enumerate(candidates)))}
+    first = {candidates[index].text: index for index in reversed(range(len(candidates)))}
     kept &= np.isin(np.arange(len(kept)), list(first.values()))
     scores = np.where(kept, scores, -math.inf)
-    return sorted(fill_budget(candidates, scores, content, words, redundancy=_REDUNDANCY, minimum=minimum))
+    return sorted(fill_budget(candidates, scores, tokenize, words, redundancy=_REDUNDANCY, minimum=minimum))
 
 
 def _names(title: str, subject: str, tokenize: ContentWords) -> bool:
@@ -181,16 +180,16 @@ def _names(title: str, subject: str, tokenize: ContentWords) -> bool:
     return is_name or not set(tokenize(title)).isdisjoint(tokenize(subject))
 
 
-def _centrality(words: Sequence[Sequence[str]]) -> Scores:
-    return np.log(np.maximum(WordGraph.of(words)[0].lexrank() * len(words), 1e-6)) if words else np.zeros(0)
+def _centrality(words: SentenceWords) -> Scores:
+    return np.log(np.maximum(WordGraph.of(words)[0].lexrank() * len(words), 1e-6))
 
 
-def _frame_centrality(candidates: Sequence[CandidateSentence], words: Sequence[Sequence[str]]) -> Scores:
+def _frame_centrality(candidates: Sequence[CandidateSentence], words: SentenceWords) -> Scores:
     """Centrality among the sentences at the beginning and the end; a little less than the least for all others."""
     start, end = math.ceil(_FRAME_START * len(words)), len(words) - math.ceil(_FRAME_END * len(words))
     frame = [index for index in range(len(words)) if index < start or index >= end]
     values = np.full(len(candidates), -1.0)
-    values[frame] = _standardize(_centrality([words[index] for index in frame]))
+    values[frame] = _standardize(_centrality(words.part(np.array(frame, np.int64))))
     return values
 
 

@@ -5,7 +5,7 @@ which needs no stemmer.
 """
 
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from itertools import pairwise
 from typing import TypeVar
 
@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from sumpool.ranking.outline import Outline
 from sumpool.text.language import ENGLISH, UNSPACED, languages
-from sumpool.text.word_graph import WordGraph
+from sumpool.text.word_graph import SentenceWords, WordGraph
 
 Values = NDArray[np.float64]
 """A value for each sentence of prose, (prose,)."""
@@ -52,7 +52,7 @@ def content_prefixes(words: Sequence[str], language: str = ENGLISH) -> list[str]
     return [word[:_PREFIX] for word in words if len(word) > 1 and word not in function_words]
 
 
-def style_features(texts: Sequence[str], words: Sequence[Sequence[str]]) -> dict[str, Values]:
+def style_features(texts: Sequence[str], words: Iterable[Sequence[str]]) -> dict[str, Values]:
     """Measure the characters and the length of sentences.
 
     Args:
@@ -82,13 +82,13 @@ def style_features(texts: Sequence[str], words: Sequence[Sequence[str]]) -> dict
 
 
 def lexical_features(
-    words: Sequence[Sequence[str]],
+    words: Iterable[Sequence[str]],
     headings: Sequence[Sequence[str]],
     title: Sequence[str],
     places: Outline,
     language: str = ENGLISH,
-) -> dict[str, Values]:
-    """Measure centrality, frequency and overlap of the content words of sentences.
+) -> Iterator[Mapping[str, Values]]:
+    """Measure centrality, frequency and overlap of the content words of sentences, some features at a time.
 
     Args:
         words: Words of each sentence of prose.
@@ -97,14 +97,14 @@ def lexical_features(
         places: Outline of the document.
         language: Code of its language.
     """
-    content = [content_prefixes(sentence, language) for sentence in words]
+    content = SentenceWords(content_prefixes(sentence, language) for sentence in words)
     graph, columns = WordGraph.of(content)
     weights = _heading_weights(columns, headings, language)
     title_words = _members(columns, content_prefixes(title, language))
-    return {
-        **_centralities(graph, places),
-        **_frequencies(graph),
-        **_openings(graph, columns, content, title_words),
+    yield _centralities(graph, places)
+    yield _frequencies(graph)
+    yield _openings(graph, columns, content, title_words)
+    yield {
         "title_overlap": _share(graph, title_words),
         "title_recall": graph.sum_by_sentence(title_words[graph.word]) / max(title_words.sum(), 1),
         "has_title": np.full(graph.sentences, float(bool(title))),
@@ -156,7 +156,7 @@ def _frequencies(graph: WordGraph) -> dict[str, Values]:
 
 
 def _openings(
-    graph: WordGraph, columns: dict[str, int], content: Sequence[Sequence[str]], title: Values
+    graph: WordGraph, columns: dict[str, int], content: Iterable[Sequence[str]], title: Values
 ) -> dict[str, Values]:
     """Measure the first content words of each sentence, which mostly are its subject."""
     openings = [[columns[word] for word in sentence[:_OPENING]] for sentence in content]
@@ -223,5 +223,5 @@ def ranks(values: Values) -> Values:
     return ranks
 
 
-def _counts(items: Sequence[Item], count: Callable[[Item], float]) -> Values:
-    return np.array([count(item) for item in items], np.float64)
+def _counts(items: Iterable[Item], count: Callable[[Item], float]) -> Values:
+    return np.fromiter(map(count, items), np.float64)

@@ -4,9 +4,9 @@
 """
 
 from abc import ABC, abstractmethod
-from collections.abc import Sequence
+from array import array
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from itertools import chain
 from typing import Literal
 
 import numpy as np
@@ -136,13 +136,15 @@ def encode_document(
     return document.with_special_tokens(tokenizer.special_tokens) if add_special_tokens else document
 
 
-def join_sentences(encoded: Sequence[Sequence[int]], vocab_size: int) -> EncodedDocument:
+def join_sentences(encoded: Iterable[Sequence[int]], vocab_size: int) -> EncodedDocument:
     """Join encoded sentences; one of characters that normalisation drops has no tokens, and takes no number."""
-    encoded = [ids for ids in encoded if ids]
-    lengths = [len(ids) for ids in encoded]
+    joined, lengths = array("i"), array("q")
+    for ids in filter(None, encoded):
+        joined.extend(ids)
+        lengths.append(len(ids))
     return EncodedDocument(
-        ids=np.fromiter(chain.from_iterable(encoded), id_dtype(vocab_size), sum(lengths)),
-        sentences=np.repeat(np.arange(len(encoded), dtype=np.int32), lengths),
+        ids=np.frombuffer(joined, np.int32).astype(id_dtype(vocab_size)),
+        sentences=np.repeat(np.arange(len(lengths), dtype=np.int32), np.frombuffer(lengths, np.int64)),
     )
 
 

@@ -54,6 +54,17 @@ def test_a_text_without_blocks_is_encoded_as_in_training(text: str, tokenizer: T
     assert list(source.indices) == sorted(set(source.indices))
 
 
+def test_sentences_are_encoded_in_batches(run_folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    tokenizer, document = load_tokenizer(run_folder), Document("a", f"{story(1, 20)}\n\n{ODD}")
+    sentences = source_sentences(document, SPLITTER)
+    whole = encode_source(document, sentences, tokenizer, SPLITTER)
+    monkeypatch.setattr("sumpool.inference.source._BATCH_SENTENCES", 3)
+    batched = encode_source(document, sentences, tokenizer, SPLITTER)
+    assert batched.document.ids.tolist() == whole.document.ids.tolist()
+    assert batched.document.sentences.tolist() == whole.document.sentences.tolist()
+    assert batched.indices == whole.indices
+
+
 def test_pieces_without_tokens_take_no_number(run_folder: Path) -> None:
     tokenizer = load_tokenizer(run_folder)
     document = parsed(TextBlock("Hosts send."), TextBlock("\u3164\u200b x"), TextBlock("Gateways drop packets."))

@@ -27,3 +27,11 @@ def test_weights_are_those_of_the_mean() -> None:
     both = agreement_features(["hosts send"], ["hosts send", "x"], "x", [3, 1])
     assert both[0, 0] == pytest.approx(0.75)
     assert agreement_features([], ["x"], "x").shape == (0, len(AGREEMENT_FEATURES))
+
+
+def test_sentences_are_compared_in_blocks(monkeypatch: pytest.MonkeyPatch) -> None:
+    sentences = ["hosts send packets", "hosts drop", "a", "packets drop hosts", "send"]
+    samples = ["hosts send", "hosts drop packets"]
+    whole = agreement_features(sentences, samples, "hosts send packets")
+    monkeypatch.setattr("sumpool.ranking.agreement_features._BLOCK_SENTENCES", 2)
+    np.testing.assert_allclose(agreement_features(sentences, samples, "hosts send packets"), whole, rtol=1e-6)

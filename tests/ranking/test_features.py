@@ -1,12 +1,17 @@
 import math
+import tracemalloc
 
 import numpy as np
 import pytest
 
-from sumpool.ranking.features import FEATURES
+from sumpool.documents.document import Document
+from sumpool.documents.source_sentences import source_sentences
+from sumpool.ranking.features import FEATURES, sentence_features
+from sumpool.ranking.selection import prose_candidates
 from sumpool.ranking.word_features import content_prefixes, split_words
 from sumpool.text.word_graph import WordGraph
-from tests.ranking.planted import featured
+from tests.conftest import story
+from tests.ranking.planted import SPLITTER, featured
 
 TEXT = """# Packets of hosts
 
@@ -99,3 +104,15 @@ def test_a_document_without_prose_has_no_rows() -> None:
     features, _ = featured("# A heading\n\n```\ncode()\n```\n")
     assert features.values.shape == (0, len(FEATURES))
     assert featured("")[0].values.shape == (0, len(FEATURES))
+
+
+def test_memory_is_a_multiple_of_that_of_the_table() -> None:
+    sentences = source_sentences(Document("a", story(1, 6000)), SPLITTER)
+    candidates = prose_candidates(sentences)
+    sentence_features(sentences[:40], candidates[:20], "", "en")
+    tracemalloc.start()
+    features = sentence_features(sentences, candidates, "", "en")
+    peak = tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+    assert len(features) > 5000
+    assert peak < 4 * features.values.nbytes

@@ -47,6 +47,13 @@ def test_a_document_without_candidates_has_no_scores(ranker: Ranker) -> None:
     assert ranker.score(features).shape == (0,)
 
 
+def test_candidates_are_scored_in_blocks(ranker: Ranker, monkeypatch: pytest.MonkeyPatch) -> None:
+    features = example(100).features
+    whole = ranker.score(features)
+    monkeypatch.setattr("sumpool.ranking.ranker._BLOCK_ROWS", 4)
+    np.testing.assert_array_equal(ranker.score(features), whole)
+
+
 def test_no_example_is_an_error() -> None:
     with pytest.raises(ValueError, match="examples must have at least one candidate, got none"):
         fit_ranker([], CONFIG)

@@ -1,6 +1,6 @@
 import numpy as np
 
-from sumpool.text.word_graph import WordGraph
+from sumpool.text.word_graph import SentenceWords, WordGraph
 
 SENTENCES: tuple[list[str], ...] = (["a", "b", "a"], ["b", "c"], [], ["c", "d"], ["e"])
 
@@ -40,3 +40,14 @@ def test_a_part_of_the_sentences_keeps_the_numbers_of_words() -> None:
     assert part.sentence.tolist() == [0, 0, 1, 1, 2]
     assert (part.sentences, part.words) == (3, 5)
     assert WordGraph.of([])[0].lexrank().tolist() == []
+
+
+def test_words_of_sentences_are_stored_as_numbers() -> None:
+    sentences = [["a", "b"], [], ["b", "c", "a"]]
+    words = SentenceWords(iter(sentences))
+    assert (len(words), list(words)) == (3, [("a", "b"), (), ("b", "c", "a")])
+    assert words[2] == ("b", "c", "a")
+    part = words.part(np.array([2, 0, 2]))
+    assert list(part) == [("b", "c", "a"), ("a", "b"), ("b", "c", "a")]
+    assert list(part.part(np.array([1]))) == [("a", "b")]
+    assert list(SentenceWords([])) == []
