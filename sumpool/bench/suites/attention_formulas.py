@@ -4,21 +4,20 @@ import math
 from collections import Counter
 from collections.abc import Callable, Mapping
 
+from sumpool.bench.suites.band_formulas import BAND
 from sumpool.bench.suites.low_rank_formulas import LOW_RANK
 from sumpool.bench.suites.operation_counts import Cost, attend, cost_of, dense, linear
 from sumpool.core.attention._base import AttentionConfig
+from sumpool.core.attention._kernel import CHUNK
 from sumpool.core.attention.bigbird import BigbirdAttentionConfig
 from sumpool.core.attention.blockwise import BlockwiseAttentionConfig
 from sumpool.core.attention.convolutional import ConvolutionalAttentionConfig
-from sumpool.core.attention.global_tokens import GlobalTokensAttentionConfig
-from sumpool.core.attention.longformer import LongformerAttentionConfig
+from sumpool.core.attention.linear import LinearAttentionConfig
 from sumpool.core.attention.lsh import LshAttentionConfig
-from sumpool.core.attention.neighborhood import NeighborhoodAttentionConfig
 from sumpool.core.attention.performer import PerformerAttentionConfig
 from sumpool.core.attention.permuted_blocks import PermutedBlocksAttentionConfig
 from sumpool.core.attention.routing import RoutingAttentionConfig
 from sumpool.core.attention.sinkhorn import SinkhornAttentionConfig
-from sumpool.core.attention.sliding_window import SlidingWindowAttentionConfig
 from sumpool.core.attention.sparse import SparseAttentionConfig
 from sumpool.core.attention.synthesizer import SynthesizerAttentionConfig
 
@@ -73,62 +72,6 @@ def _sparse(settings: AttentionConfig, length: int, dim: int, heads: int) -> Cos
     return cost_of(linear(length, dim, 4 * dim), products, 2 * length * dim, heads * filled * seen, 3 * length * dim)
 
 
-def _sliding_window(settings: AttentionConfig, length: int, dim: int, heads: int) -> Cost:
-    """Chunks of half a window see themselves and their neighbours; linear maps are not filled up, chunks are.
-
-    Dilated, the document is filled up to several interleaved ones of the same length.
-
-    The first token's own projections act on its query and on what each of its heads mixes, twice dim by dim.
-    """
-    assert isinstance(settings, SlidingWindowAttentionConfig)
-    if settings.dilation > 1:
-        part = _sliding_window(settings.model_copy(update={"dilation": 1}), -(-length // settings.dilation), dim, heads)
-        return sum([part] * settings.dilation, start=Counter())
-    cost = _band(settings.window // 2, int(settings.global_first), length, dim, heads)
-    if settings.global_first:
-        products = 2 * linear(1, dim, dim) + attend(heads, length, dim)
-        cost += Counter(maps=linear(1, dim, dim), products=products)
-    return cost
-
-
-def _longformer(settings: AttentionConfig, length: int, dim: int, heads: int) -> Cost:
-    """The window sees the global tokens besides, and these see the document."""
-    assert isinstance(settings, LongformerAttentionConfig)
-    first = min(settings.global_tokens, length)
-    cost = _band(settings.window // 2, first, length, dim, heads)
-    cost += Counter(products=attend(first, length, dim), weights=heads * first * length)
-    if settings.separate and first:
-        cost += Counter(maps=linear(first, dim, dim) + linear(length, dim, 2 * dim), keys_values=2 * length * dim)
-    return cost
-
-
-def _global_tokens(settings: AttentionConfig, length: int, dim: int, heads: int) -> Cost:
-    """Global tokens read keys and values, and stand before the document."""
-    assert isinstance(settings, GlobalTokensAttentionConfig)
-    tokens = settings.tokens
-    cost = _band(settings.window // 2, tokens, length + tokens, dim, heads)
-    cost["maps"] = linear(length, dim, 4 * dim)
-    return cost + Counter(products=3 * linear(tokens, length, dim), weights=heads * tokens * length)
-
-
-def _neighborhood(settings: AttentionConfig, length: int, dim: int, heads: int) -> Cost:
-    """Shifted neighbourhoods at both ends are computed besides."""
-    assert isinstance(settings, NeighborhoodAttentionConfig)
-    cost = _band(settings.radius, 0, length, dim, heads)
-    if settings.edges == "shift":
-        queries, keys = 2 * min(settings.radius, length), min(2 * settings.radius + 1, length)
-        cost += Counter(products=attend(queries, keys, dim), weights=heads * queries * keys)
-    return cost
-
-
-def _band(reach: int, first: int, length: int, dim: int, heads: int) -> Cost:
-    """Chunks of `reach` tokens see themselves, their neighbours and the first tokens; chunks are filled up."""
-    chunk, seen = (length, length) if length <= 3 * reach else (reach, 3 * reach)
-    filled = -(-length // chunk) * chunk
-    maps, products = linear(length, dim, 4 * dim), attend(filled, seen + first, dim)
-    return cost_of(maps, products, 2 * length * dim, heads * filled * (seen + first), 3 * length * dim)
-
-
 def _convolutional(settings: AttentionConfig, length: int, dim: int, heads: int) -> Cost:
     """Phrases attend to phrases; convolutions of heads act on the head's features only, on three parts of them."""
     assert isinstance(settings, ConvolutionalAttentionConfig)
@@ -169,21 +112,30 @@ def _efficient(_: AttentionConfig, length: int, dim: int, heads: int) -> Cost:
     return cost_of(maps, products, 2 * length * dim, dim * dim // heads, 3 * length * dim)
 
 
-def _linear(_: AttentionConfig, length: int, dim: int, heads: int) -> Cost:
-    return _kernel(dim // heads, length, dim, heads)
+def _linear(settings: AttentionConfig, length: int, dim: int, heads: int) -> Cost:
+    assert isinstance(settings, LinearAttentionConfig)
+    return _kernel(dim // heads, settings.causal, length, dim, heads)
 
 
 def _performer(settings: AttentionConfig, length: int, dim: int, heads: int) -> Cost:
     """Queries and keys are projected to their features first."""
     assert isinstance(settings, PerformerAttentionConfig)
-    cost = _kernel(settings.features, length, dim, heads)
+    cost = _kernel(settings.features, settings.causal, length, dim, heads)
     return cost + Counter(products=2 * linear(length, dim, settings.features))
 
 
-def _kernel(features: int, length: int, dim: int, heads: int) -> Cost:
-    """Features take the place of the keys; each query is also multiplied by the sum of those of the keys."""
-    maps, products = linear(length, dim, 4 * dim), attend(length, features, dim) + heads * linear(length, features, 1)
-    mapped = heads * length * features
+def _kernel(features: int, causal: bool, length: int, dim: int, heads: int) -> Cost:
+    """Features take the place of the keys; each query is also multiplied by the sum of those of the keys.
+
+    Causal attention is filled up to whole chunks, which have explicit weights; its sums of keys are element-wise.
+    """
+    maps, mapped = linear(length, dim, 4 * dim), heads * length * features
+    if causal:
+        filled = -(-length // CHUNK) * CHUNK
+        products = attend(filled, features, dim) + linear(filled, CHUNK, heads * features + dim)
+        weights = -(-length // CHUNK) * features * dim + heads * filled * CHUNK
+        return cost_of(maps, products, length * dim + mapped, weights, 2 * length * dim + mapped)
+    products = attend(length, features, dim) + heads * linear(length, features, 1)
     return cost_of(maps, products, length * dim + mapped, features * dim, 2 * length * dim + mapped)
 
 
@@ -223,10 +175,6 @@ def _lsh(settings: AttentionConfig, length: int, dim: int, heads: int) -> Cost:
 _SELF_ATTENTION: Mapping[str, Callable[[AttentionConfig, int, int, int], Cost]] = {
     "vanilla": _vanilla,
     "blockwise": _blockwise,
-    "sliding_window": _sliding_window,
-    "global_tokens": _global_tokens,
-    "longformer": _longformer,
-    "neighborhood": _neighborhood,
     "permuted_blocks": _permuted_blocks,
     "bigbird": _bigbird,
     "sparse": _sparse,
@@ -239,5 +187,6 @@ _SELF_ATTENTION: Mapping[str, Callable[[AttentionConfig, int, int, int], Cost]] 
     "synthesizer": _synthesizer,
     "v_mean": _v_mean,
     "lsh": _lsh,
+    **BAND,
     **LOW_RANK,
 }

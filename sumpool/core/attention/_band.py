@@ -26,8 +26,17 @@ class BandAttention(Attention):
     tokens under a mask: O(length * (reach + first) * dim) time, O(length * (reach + first)) memory.
     """
 
-    def __init__(self, dim: int, heads: int, reach: int, positions: PositionsKind = "none", first: int = 0) -> None:
-        super().__init__(dim, heads, positions)
+    def __init__(
+        self,
+        dim: int,
+        heads: int,
+        reach: int,
+        positions: PositionsKind = "none",
+        first: int = 0,
+        *,
+        causal: bool = False,
+    ) -> None:
+        super().__init__(dim, heads, positions, causal=causal)
         self.reach = reach
         self.first_tokens = first
 
@@ -44,7 +53,7 @@ class BandAttention(Attention):
         Returns:
             Merged heads, (batch, length, dim); those of the first tokens are to be replaced.
         """
-        windows = Windows(mask, self.reach, self.first_tokens)
+        windows = Windows(mask, self.reach, self.first_tokens, self.causal)
         query = self._cut(windows.chunks, query)
         key, value = (self._cut(windows.windows, part) for part in (key, value))
         visible = windows.visible[:, None]  # (windows, 1, chunk, keys)
@@ -70,7 +79,7 @@ class BandAttention(Attention):
             Attention received by each token, summed over the heads, (batch, length); and the weights on the first
             tokens, (batch, length, heads, first).
         """
-        windows = Windows(mask, self.reach, self.first_tokens)
+        windows = Windows(mask, self.reach, self.first_tokens, self.causal)
         query, key = self._cut(windows.chunks, query), self._cut(windows.windows, key)
         counted = windows.chunks(counted)[..., None] & (windows.is_self.logical_not() | include_self)
         step = max(1, MAX_WEIGHTS // (self.heads * windows.is_self.numel()))

@@ -1,11 +1,13 @@
 """Self-attention interface."""
 
+import math
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from functools import partial
 
 import torch
 from torch import Tensor, nn
+from torch.nn import functional as F
 
 from sumpool.core.nn.layers import keep_inputs, keep_outputs, keep_rows, merge_heads, split_heads
 from sumpool.core.nn.masking import attend, attention_received
@@ -35,6 +37,7 @@ class Attention(nn.Module):
         project: Joint projection to `projections` times dim features, by default queries, keys and values.
         out: Output projection of the merged heads.
         positions: Position encoding of queries and keys.
+        causal: Whether tokens attend to themselves and to earlier tokens only.
         heads: Number of heads.
         head_indices: Index of each head among those that the attention was built with.
     """
@@ -51,8 +54,11 @@ class Attention(nn.Module):
     head_tensors: tuple[str, ...] = ()
     """Names of parameters, buffers and modules with a row per head; a tensor that all heads share is left as it is."""
 
-    def __init__(self, dim: int, heads: int, positions: PositionsKind = "none", projections: int = 3) -> None:
+    def __init__(
+        self, dim: int, heads: int, positions: PositionsKind = "none", projections: int = 3, *, causal: bool = False
+    ) -> None:
         super().__init__()
+        self.causal = causal
         self.heads = heads
         self.head_indices: tuple[int, ...] = tuple(range(heads))
         self.project = nn.Linear(dim, projections * dim)
@@ -71,8 +77,12 @@ class Attention(nn.Module):
             (batch, length, dim); undefined at padding.
         """
         query, key, value = self._project(states, positions)
-        mixed: Tensor = self.out(merge_heads(attend(query, key, value, mask, self.positions.bias(positions))))
-        return mixed
+        if self.causal and self.positions.bias(positions[:, :1]) is None:  # padding is later than all real tokens
+            mixed = F.scaled_dot_product_attention(query, key, value, is_causal=True)
+        else:
+            mixed = attend(query, key, value, mask, self._bias(positions))
+        out: Tensor = self.out(merge_heads(mixed))
+        return out
 
     def attention_received(self, states: Tensor, mask: Tensor, positions: Tensor, include_self: bool) -> Tensor:
         """Attention weight that each token receives from all tokens of its document, averaged over the heads.
@@ -87,7 +97,17 @@ class Attention(nn.Module):
             (batch, length), 0 at padding; the mean over real tokens is 1 with `include_self` and `row_stochastic`.
         """
         query, key, _ = self._project(states, positions)
-        return attention_received(query, key, mask, include_self, partial(self.positions.bias, positions))
+        return attention_received(query, key, mask, include_self, partial(self._bias, positions))
+
+    def _bias(self, positions: Tensor, queries: slice = slice(None)) -> Tensor | None:
+        """Bias of the attention scores, -inf for later tokens of causal attention; see `AttentionPositions.bias`."""
+        bias = self.positions.bias(positions, queries)
+        if not self.causal:
+            return bias
+        indices = torch.arange(positions.size(1), device=positions.device)
+        later = torch.zeros(len(indices[queries]), len(indices), device=positions.device)
+        later = later.masked_fill(indices > indices[queries, None], -math.inf)[None, None]
+        return later if bias is None else bias + later
 
     def prune_heads(self, kept: Sequence[int]) -> None:
         """Remove all heads but some, in place; the output is that of the attention with their outputs at 0.

@@ -3,17 +3,22 @@
 from abc import abstractmethod
 
 from torch import Tensor
+from torch.nn import functional as F
 
 from sumpool.core.attention._base import Attention, full_mask
 from sumpool.core.nn.layers import merge_heads
 from sumpool.core.nn.numerics import at_least_float32, matmul_exactly
+
+CHUNK = 64
+"""Tokens of a chunk of causal attention."""
 
 
 class KernelAttention(Attention):
     """Attention whose weights are products of non-negative features, divided by their sum over the keys.
 
     Keys and values are multiplied first: O(length * dim * features), and no weight is ever materialised. The attention
-    received by a key is exact without them.
+    received by a key is exact without them. Causal attention adds up the products of chunks of `CHUNK` tokens, and has
+    explicit weights within a chunk.
     """
 
     def forward(self, states: Tensor, mask: Tensor | None, positions: Tensor) -> Tensor:
@@ -21,18 +26,28 @@ class KernelAttention(Attention):
         mask = full_mask(states) if mask is None else mask
         query, key, value = self._project(states, positions)
         query, key = self._features(query, key, mask)
-        context = matmul_exactly(key.transpose(2, 3), value)  # (batch, heads, features, head_dim)
-        mixed = matmul_exactly(query, context) / _row_sums(query, key)
-        out: Tensor = self.out(merge_heads(mixed.to(value.dtype)))
+        if self.causal:
+            mixed = _mix_earlier(query, key, value)
+        else:
+            mixed = matmul_exactly(query, matmul_exactly(key.transpose(2, 3), value))
+        out: Tensor = self.out(merge_heads((mixed / self._row_sums(query, key)).to(value.dtype)))
         return out
 
     def attention_received(self, states: Tensor, mask: Tensor, positions: Tensor, include_self: bool) -> Tensor:
-        """Product of the features of each key and the sum of those of all queries, O(length * features)."""
+        """Product of the features of each key and the sum of those of all its queries, O(length * features)."""
         query, key, _ = self._project(states, positions)
         query, key = self._features(query, key, mask)
-        query = (query / _row_sums(query, key)).masked_fill(~mask[:, None, :, None], 0.0)
-        query_sum = query.sum(2, keepdim=True)  # (batch, heads, 1, features)
+        query = (query / self._row_sums(query, key)).masked_fill(~mask[:, None, :, None], 0.0)
+        query_sum = query.flip(2).cumsum(2).flip(2) if self.causal else query.sum(2, keepdim=True)
         return (key * (query_sum if include_self else query_sum - query)).sum(3).mean(1)
+
+    def _row_sums(self, query: Tensor, key: Tensor) -> Tensor:
+        """Sum of the weights of each query before normalisation, (batch, heads, length, 1); 1 without visible keys."""
+        if self.causal:
+            sums = (query * key.cumsum(2)).sum(3, keepdim=True)
+        else:
+            sums = matmul_exactly(query, key.sum(2)[..., None])
+        return sums.masked_fill(sums == 0, 1.0)
 
     def _features(self, query: Tensor, key: Tensor, mask: Tensor) -> tuple[Tensor, Tensor]:
         """Features of queries and keys, (batch, heads, length, features) each, those of keys 0 at padding."""
@@ -44,7 +59,18 @@ class KernelAttention(Attention):
         """Map queries and keys (batch, heads, length, head_dim) to non-negative features; any value at padding."""
 
 
-def _row_sums(query: Tensor, key: Tensor) -> Tensor:
-    """Sum of the weights of each query before normalisation, (batch, heads, length, 1); 1 where no key is visible."""
-    sums = matmul_exactly(query, key.sum(2)[..., None])
-    return sums.masked_fill(sums == 0, 1.0)
+def _mix_earlier(query: Tensor, key: Tensor, value: Tensor) -> Tensor:
+    """Weighted sums of the values of the same and earlier tokens, not normalised, (batch, heads, length, head_dim).
+
+    Args:
+        query: (batch, heads, length, features).
+        key: The same, 0 at padding.
+        value: (batch, heads, length, head_dim).
+    """
+    length, rest = query.size(2), -query.size(2) % CHUNK
+    query, key, value = (F.pad(part, (0, 0, 0, rest)).unflatten(2, (-1, CHUNK)) for part in (query, key, value))
+    context = matmul_exactly(key.mT, value)  # (batch, heads, chunks, features, head_dim)
+    earlier = F.pad(context[:, :, :-1].cumsum(2), (0, 0, 0, 0, 1, 0))
+    local = matmul_exactly(query, key.mT).tril()  # (batch, heads, chunks, CHUNK, CHUNK)
+    mixed = matmul_exactly(query, earlier) + matmul_exactly(local, value)
+    return mixed.flatten(2, 3)[:, :, :length]

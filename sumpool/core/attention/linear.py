@@ -15,13 +15,15 @@ from sumpool.core.attention._kernel import KernelAttention
 
 @final
 class LinearAttentionConfig(AttentionConfig):
-    """Linear attention has no settings."""
+    """Settings of linear attention."""
 
     kind: Literal["linear"] = "linear"
+    causal: bool = False
+    """Whether tokens attend to themselves and to earlier tokens only, as in language models."""
 
     def build(self, dim: int, heads: int) -> "LinearAttention":
         """Build the attention."""
-        return LinearAttention(dim, heads)
+        return LinearAttention(dim, heads, causal=self.causal)
 
 
 @final

@@ -45,6 +45,8 @@ class SlidingWindowAttentionConfig(AttentionConfig):
     positions: PositionsKind = "none"
     """Position encoding inside the attention: rotary rotates queries and keys, relative adds a learned bias per
     distance, none relies on the positions added to the embeddings."""
+    causal: bool = False
+    """Whether tokens attend to themselves and to earlier tokens only, as in language models."""
 
     @model_validator(mode="after")
     def _check_window(self) -> Self:
@@ -52,6 +54,8 @@ class SlidingWindowAttentionConfig(AttentionConfig):
             raise ValueError(f"window must be even, got {self.window}; half of it lies on either side")
         if self.global_first and self.dilation > 1:
             raise ValueError(f"dilation must be 1 with a global first token, got {self.dilation}")
+        if self.global_first and self.causal:
+            raise ValueError("causal must be false with a global first token, which attends to all others, got true")
         return self
 
     def build(self, dim: int, heads: int) -> "SlidingWindowAttention":
@@ -64,7 +68,9 @@ class SlidingWindowAttention(BandAttention):
     """Self-attention within a window, optionally with a global first token."""
 
     def __init__(self, dim: int, heads: int, config: SlidingWindowAttentionConfig) -> None:
-        super().__init__(dim, heads, config.window // 2, config.positions, int(config.global_first))
+        super().__init__(
+            dim, heads, config.window // 2, config.positions, int(config.global_first), causal=config.causal
+        )
         self.dilation = config.dilation
         self.first = FirstToken(dim, heads) if config.global_first else None
 

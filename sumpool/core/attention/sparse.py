@@ -1,13 +1,14 @@
-"""Attention of the Sparse Transformer (Child et al., 2019): two factorised patterns, for encoders in both directions.
+"""Attention of the Sparse Transformer (Child et al., 2019): two factorised patterns.
 
 The document is laid out in rows of `stride` tokens. `strided`: a token attends to the tokens less than a row away, and
 to its own column. `fixed`: to its row, and to the last `columns` columns of all rows. In both, two steps reach every
 token. One softmax over the union, O(length * (stride + length / stride) * dim): O(length^1.5 * dim) with a stride of
 about the square root of the length.
 
-Departures from the released code: both directions are visible (released: the past only); every head has both parts of
-the strided pattern, the paper's "merged" head (released: an attention for each); columns are tokens, the same in all
-heads (released: blocks of tokens, others in other heads); padding is masked, and any length is allowed.
+Departures from the released code: both directions are visible unless `causal` is set (released: the past only); every
+head has both parts of the strided pattern, the paper's "merged" head (released: an attention for each); columns are
+tokens, the same in all heads (released: blocks of tokens, others in other heads); padding is masked, and any length is
+allowed.
 """
 
 import math
@@ -34,6 +35,8 @@ class SparseAttentionConfig(AttentionConfig):
     """Tokens per row; about the square root of the length is cheapest."""
     columns: int = Field(8, ge=1, le=10_000_000)
     """Columns that every token attends to in the fixed pattern; at most `stride`."""
+    causal: bool = False
+    """Whether tokens attend to themselves and to earlier tokens only, as in language models."""
 
     @model_validator(mode="after")
     def _check_columns(self) -> Self:
@@ -51,7 +54,7 @@ class SparseAttention(Attention):
     """Self-attention to rows and columns."""
 
     def __init__(self, config: SparseAttentionConfig, dim: int, heads: int) -> None:
-        super().__init__(dim, heads)
+        super().__init__(dim, heads, causal=config.causal)
         self.is_strided = config.pattern == "strided"
         self.stride = config.stride
         self.columns = config.columns
@@ -75,7 +78,7 @@ class SparseAttention(Attention):
         rows = self._row_mask(mask)  # (batch, rows, stride)
         local, column = (part.masked_fill(~rows[:, None, ..., None], 0.0) for part in self._weights(query, key, rows))
         if not include_self:
-            local = local.masked_fill(self._is_self(local), 0.0)
+            local = local.masked_fill(self._distance(local) == 0, 0.0)
         received = self._add_local(local.sum(3))  # (batch, heads, rows, stride)
         if self.is_strided:
             received = received + column.sum(2).mT
@@ -95,10 +98,13 @@ class SparseAttention(Attention):
         local = query @ self._local(key).mT
         local_visible = self._local(mask[:, None, ..., None]).squeeze(4)[..., None, :]  # (batch, 1, rows, 1, local)
         places = torch.arange(rows, device=mask.device)
-        other_row = places[:, None] != places  # the own row is local
+        distance = places[:, None] - places
+        other_row = distance > 0 if self.causal else distance != 0  # the own row is local
+        distance = self._distance(local)
+        if self.causal:
+            local_visible = local_visible & (distance >= 0)
         if self.is_strided:
-            width = torch.arange(3 * stride, device=mask.device) - stride
-            local_visible = local_visible & ((torch.arange(stride, device=mask.device)[:, None] - width).abs() < stride)
+            local_visible = local_visible & (distance.abs() < stride)
             column = torch.einsum("bhnld,bhmld->bhnlm", query, key)
             column_visible = mask.mT[:, None, None] & other_row[:, None]  # (batch, 1, rows, stride, rows)
         else:
@@ -139,7 +145,7 @@ class SparseAttention(Attention):
         total: Tensor = same + F.pad(before, (0, 0, 0, 1))[:, :, 1:] + F.pad(after, (0, 0, 1, 0))[:, :, :-1]
         return total
 
-    def _is_self(self, local: Tensor) -> Tensor:
-        """True where a local key is the query itself, (stride, local)."""
+    def _distance(self, local: Tensor) -> Tensor:
+        """Distance of each token of a row to the local keys before it, (stride, local)."""
         places = torch.arange(local.size(4), device=local.device) - (self.stride if self.is_strided else 0)
-        return torch.arange(self.stride, device=local.device)[:, None] == places
+        return torch.arange(self.stride, device=local.device)[:, None] - places

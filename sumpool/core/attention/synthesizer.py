@@ -35,6 +35,8 @@ class SynthesizerAttentionConfig(AttentionConfig):
     """Vectors of a document at most; at least `model.source_length`."""
     rank: int = Field(8, ge=1, le=65_536)
     """Rank of `factorized_random`."""
+    causal: bool = False
+    """Whether tokens attend to themselves and to earlier tokens only, as in language models."""
 
     @property
     def max_length(self) -> int:
@@ -53,7 +55,7 @@ class SynthesizerAttention(Attention):
     head_tensors = ("factors",)
 
     def __init__(self, config: SynthesizerAttentionConfig, dim: int, heads: int) -> None:
-        super().__init__(dim, heads, projections=1)
+        super().__init__(dim, heads, projections=1, causal=config.causal)
         self.widen = nn.Linear(dim, dim) if "dense" in config.scores else None
         self.columns = math.isqrt(config.length - 1) + 1
         head_dim = dim // heads
@@ -92,10 +94,12 @@ class SynthesizerAttention(Attention):
     def _weights(self, states: Tensor, mask: Tensor) -> Tensor:
         """Attention weights (batch, heads, length, length), 0 at padding."""
         scores = at_least_float32(self._scores(states, states.size(1)))
-        padding = ~mask[:, None, None]
+        hidden = ~mask[:, None, None]
+        if self.causal:
+            hidden = hidden | torch.ones(*scores.shape[2:], dtype=torch.bool, device=mask.device).triu(1)
         # The lowest finite value, not -inf: a document of padding only would produce NaN in the softmax.
-        weights = scores.masked_fill(padding, torch.finfo(scores.dtype).min).softmax(-1)
-        return weights.masked_fill(padding, 0.0)
+        weights = scores.masked_fill(hidden, torch.finfo(scores.dtype).min).softmax(-1)
+        return weights.masked_fill(hidden, 0.0)
 
     def _scores(self, states: Tensor, length: int) -> Tensor:
         """Scores (batch or 1, heads, length, length)."""

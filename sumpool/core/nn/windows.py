@@ -16,7 +16,7 @@ class Windows:
     follows the real tokens of a batch. In batches no longer than a chunk with its neighbours, a document is one window.
     """
 
-    def __init__(self, mask: Tensor, reach: int, first: int = 0) -> None:
+    def __init__(self, mask: Tensor, reach: int, first: int = 0, causal: bool = False) -> None:
         """Cut documents into chunks.
 
         Args:
@@ -24,9 +24,11 @@ class Windows:
             reach: Tokens visible on either side of a token.
             first: Number of first tokens that are visible to all; they are prepended to each window, and masked at
                 their positions.
+            causal: Whether a token sees itself and earlier tokens only.
         """
         self.mask = mask
         self.reach = reach
+        self.causal = causal
         self.first = min(first, mask.size(1))
         length = mask.size(1)
         self.chunk, self.margin = (reach, reach) if length > 3 * reach else (length, 0)
@@ -50,7 +52,8 @@ class Windows:
     def visible(self) -> Tensor:
         """(windows, chunk, keys), True at visible keys; every token sees itself, so that no row is empty."""
         indices = torch.arange(self.margin * 2 + self.chunk, device=self.mask.device)
-        near = (indices[self.margin : self.margin + self.chunk, None] - indices).abs() <= self.reach
+        distance = indices[self.margin : self.margin + self.chunk, None] - indices
+        near = (distance.abs() <= self.reach) & ((distance >= 0) | (not self.causal))
         real = self.windows(self.mask)
         if self.first:
             near = F.pad(near, (self.first, 0), value=True)

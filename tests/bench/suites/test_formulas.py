@@ -14,8 +14,10 @@ from sumpool.core.attention.blockwise import BlockwiseAttentionConfig
 from sumpool.core.attention.convolutional import ConvolutionalAttentionConfig
 from sumpool.core.attention.efficient import EfficientAttentionConfig
 from sumpool.core.attention.global_tokens import GlobalTokensAttentionConfig
+from sumpool.core.attention.linear import LinearAttentionConfig
 from sumpool.core.attention.longformer import LongformerAttentionConfig
 from sumpool.core.attention.neighborhood import NeighborhoodAttentionConfig
+from sumpool.core.attention.performer import PerformerAttentionConfig
 from sumpool.core.attention.routing import RoutingAttentionConfig
 from sumpool.core.attention.sinkhorn import SinkhornAttentionConfig
 from sumpool.core.attention.sliding_window import SlidingWindowAttentionConfig
@@ -91,6 +93,9 @@ def test_what_is_held() -> None:
         GlobalTokensAttentionConfig(window=8, tokens=3),
         LongformerAttentionConfig(window=8, global_tokens=20, separate=True),
         NeighborhoodAttentionConfig(radius=6, edges="shift"),
+        LinearAttentionConfig(causal=True),
+        PerformerAttentionConfig(causal=True, features=12),
+        VanillaAttentionConfig(causal=True),
         ConvolutionalAttentionConfig(kernel=5, stride=2),
         ConvolutionalAttentionConfig(per_head=True),
         SinkhornAttentionConfig(block=8),
@@ -103,6 +108,9 @@ def test_what_is_held() -> None:
         "learned tokens",
         "separate projections",
         "shifted",
+        "causal",
+        "causal features",
+        "causal vanilla",
         "convolution",
         "convolution per head",
         "sorted blocks",

@@ -14,17 +14,20 @@ from sumpool.settings import config_class, kinds
 KINDS = kinds("sumpool.core.attention")
 WITH_POSITIONS = ("vanilla", "blockwise", "sliding_window")
 POSITION_VARIANTS = [f"{kind} {positions}" for kind in WITH_POSITIONS for positions in ("rotary", "relative")]
-VARIANTS = KINDS + POSITION_VARIANTS
+CAUSAL_VARIANTS = [
+    f"{kind} causal" for kind in KINDS if "causal" in config_class("sumpool.core.attention", kind).model_fields
+]
+VARIANTS = KINDS + POSITION_VARIANTS + CAUSAL_VARIANTS
 
 WITHOUT_WEIGHTS = ("convolutional",)
 """Attentions whose outputs are no weighted sums of values; the received attention is tested with the variant."""
 
 
 def build(variant: str) -> Attention:
-    """Build a kind, optionally with a position encoding, without noise; position parameters are random instead of 0."""
-    kind, *positions = variant.split()
-    settings = {"positions": positions[0]} if positions else {}
-    config = config_class("sumpool.core.attention", kind).model_validate(settings)
+    """Build a kind, optionally with positions or causal, without noise; position parameters are random instead of 0."""
+    kind, *options = variant.split()
+    chosen = dict(("causal", True) if option == "causal" else ("positions", option) for option in options)
+    config = config_class("sumpool.core.attention", kind).model_validate(chosen)
     assert isinstance(config, AttentionConfig)
     attention = config.build(16, 4).double().eval()
     for name, parameter in attention.named_parameters():

@@ -193,3 +193,8 @@ def test_attention_received_in_several_steps(
 def test_window_must_be_even() -> None:
     with pytest.raises(ValidationError, match="window must be even, got 7; half of it lies on either side"):
         SlidingWindowAttentionConfig(window=7)
+
+
+def test_a_global_first_token_is_not_causal() -> None:
+    with pytest.raises(ValidationError, match="causal must be false with a global first token, which attends to all"):
+        build(16, causal=True, global_first=True)

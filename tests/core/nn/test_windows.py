@@ -44,3 +44,8 @@ def test_chunks_are_joined_and_windows_summed(lengths: tuple[int, ...], reach: i
 def test_chunks_of_padding_are_skipped() -> None:
     windows = Windows(rows(40, 3, 9), reach=4)
     assert len(windows.chunks(rows(40, 3, 9))) == 10 + 1 + 3
+
+
+def test_causal_windows_see_earlier_tokens_only() -> None:
+    windows = Windows(rows(8), reach=2, causal=True)
+    assert windows.visible[1].int().tolist() == [[1, 1, 1, 0, 0, 0], [0, 1, 1, 1, 0, 0]]
