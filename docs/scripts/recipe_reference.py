@@ -15,6 +15,7 @@ from pydantic.fields import FieldInfo
 from pydantic_core import PydanticUndefined
 
 from sumpool.bench import config as bench
+from sumpool.bench import lra_config
 from sumpool.recipe.problems import setting_docstring
 from sumpool.recipe.rules import family, rule, section
 from sumpool.recipe.schema import Recipe
@@ -55,7 +56,8 @@ def page() -> str:
 
 def _suites() -> dict[str, type[Settings]]:
     """Settings of the benchmarks that take no recipe, by name."""
-    ends = {name: value for name, value in vars(bench).items() if name.endswith("Config") and name != "BenchConfig"}
+    defined = {**vars(bench), **vars(lra_config)}
+    ends = {name: value for name, value in defined.items() if name.endswith("Config") and name != "BenchConfig"}
     return {name.removesuffix("Config").removesuffix("Bench").lower(): config for name, config in ends.items()}
 
 
@@ -127,7 +129,7 @@ def _default(field: FieldInfo) -> str:
     if isinstance(value, Settings):
         kind = getattr(value, "kind", None)
         return f"`kind: {kind}`" if kind else "its defaults"
-    return f"`{write((value,)).strip()[1:-1]}`"
+    return f"`{write((str(value) if isinstance(value, Path) else value,)).strip()[1:-1]}`"
 
 
 def _summary(config: type[Settings]) -> str:

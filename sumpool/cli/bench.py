@@ -20,7 +20,9 @@ if TYPE_CHECKING:
 SUITES = ("operators", "complexity", "tables", "shortening", "selection", "transformers")
 OF_RUN = ("sparsity", "trainer")
 """Benchmarks of a trained run."""
-NAMES = (*SUITES, *OF_RUN)
+TRAINING = "lra"
+"""Benchmark that trains models of its own."""
+NAMES = (*SUITES, *OF_RUN, TRAINING)
 SAVED = ".json"
 """Suffix of a saved benchmark."""
 
@@ -84,6 +86,7 @@ def bench(
     sentences; transformers generates with a BART of transformers and with ours made from it. All of these have random
     weights and documents; sparsity measures how few sentences hold the attention of a trained run, and trainer trains
     LED of transformers with its own Trainer on a run's data for the run's time, and puts a row of each side by side.
+    lra trains attentions on a task of the Long Range Arena, such as --set bench.task=listops, and writes a table.
 
     Sizes and repetitions change with --set bench.batch=8, workloads with --set bench.workloads=[generate], and the time
     for all of it with --set bench.seconds=60.

@@ -125,7 +125,7 @@ def wilson(successes: int, trials: int) -> Estimate:
     share, weight = successes / trials, _Z**2 / trials
     centre = (share + weight / 2) / (1 + weight)
     margin = _Z * math.sqrt(share * (1 - share) / trials + weight / (4 * trials)) / (1 + weight)
-    return Estimate(share, max(0.0, centre - margin), min(1.0, centre + margin))
+    return Estimate(share, max(0.0, min(share, centre - margin)), min(1.0, max(share, centre + margin)))
 
 
 def scores_of(confusion: np.ndarray) -> tuple[Floats, Floats, Floats]:

@@ -15,6 +15,7 @@ from sumpool.progress import Check, Report, go_on, silent, told_when_stopped
 from sumpool.recipe.packaged import find_recipe
 from sumpool.runs.run_metrics import read_dry_run
 from sumpool.training.hardware import choose_device, choose_precision
+from sumpool.workflows.bench_lra import bench_lra
 from sumpool.workflows.sweep import evaluate_finished_run
 from sumpool.workflows.train import dry_run
 
@@ -54,11 +55,14 @@ def bench(
     name = "surface_lengths" if target == "sparsity" else "lengths"
     changes = [*overrides, *([f"bench.{name}={list(lengths)}"] if lengths else [])]
     suite = next((name for name in SUITES if name == target), None)
-    with told_when_stopped("a benchmark that is not finished keeps nothing"):
+    kept = "the runs so far are kept" if target == "lra" else "a benchmark that is not finished keeps nothing"
+    with told_when_stopped(kept):
         if suite:
             return run_suite(suite, changes, report, check)
         if target == "sparsity":
             return run_sparsity(run, changes, report, check)
+        if target == "lra":
+            return bench_lra(changes, report, check)
         if target == "trainer":
             return _trainer(run, changes, report, check)
         model = find_recipe(Path(target)) if isinstance(target, str | Path) else target

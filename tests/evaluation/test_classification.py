@@ -55,3 +55,4 @@ def test_a_report_has_accuracy_classes_and_confusion() -> None:
 def test_wilson_equals_published_intervals(successes: int, trials: int, low: float, high: float) -> None:
     estimate = wilson(successes, trials)
     assert [estimate.low, estimate.high] == pytest.approx([low, high], abs=1e-5)
+    assert 0 <= estimate.low <= estimate.mean <= estimate.high <= 1

@@ -1,0 +1,36 @@
+"""Time of an update, measured before a run, so that all attentions train for the same time."""
+
+import time
+from itertools import islice
+from statistics import median
+
+import torch
+from torch import nn
+
+from sumpool.training.config import TrainConfig
+from sumpool.training.data_order import Position, TrainingData, updates_from
+from sumpool.training.hardware import reproducible
+from sumpool.training.optimizer import build_optimizer
+from sumpool.training.update import Updater
+
+_UPDATES = 3
+"""Measured updates after one that is not counted."""
+
+
+def seconds_per_update(model: nn.Module, data: TrainingData, config: TrainConfig, device: torch.device) -> float:
+    """Return the median time of the first updates at a learning rate of 0; the model's weights stay.
+
+    Raises:
+        RecipeError: If the settings do not fit the model.
+        ResourceError: If memory runs out.
+    """
+    updater = Updater(model.to(device), build_optimizer(model, config), config, device)
+    seconds = []
+    with reproducible(device):
+        for indices, _ in islice(
+            updates_from(Position(), data.plan(config.batch_tokens), config.accumulate), 1 + _UPDATES
+        ):
+            start = time.perf_counter()
+            updater.update([data.batch(data.training, batch) for batch in indices], rate=0.0).read()
+            seconds.append(time.perf_counter() - start)
+    return median(seconds[1:])

@@ -1,0 +1,151 @@
+"""`sumpool bench lra`: attentions trained on a task of the Long Range Arena, in one table.
+
+<folder>/<task>/data/                      rows and their statistics
+<folder>/<task>/<attention>-seed<n>/       run folders, which a second call goes on with
+<folder>/<task>/results.json, .csv, .tex, .png
+"""
+
+from collections.abc import Mapping, Sequence
+from importlib.util import find_spec
+from pathlib import Path
+from typing import Any
+
+from sumpool.bench.lra.attentions import attention_settings, published
+from sumpool.bench.lra.plot import draw_lra
+from sumpool.bench.lra.speed import seconds_per_update
+from sumpool.bench.lra.table import LraRun, export, make_lra_table, make_row, read_run
+from sumpool.bench.lra.tasks import make_data
+from sumpool.bench.lra_config import LraConfig
+from sumpool.bench.results.report import BenchReport, Result, make_report
+from sumpool.bench.results.table import Table, text_table
+from sumpool.bench.settings import BenchSettings, load_settings, split_overrides
+from sumpool.bench.systems.workload import Conditions
+from sumpool.progress import Check, Progress, Report
+from sumpool.recipe.load import load_recipe, make_recipe, read_tree
+from sumpool.recipe.packaged import recipes_folder
+from sumpool.recipe.schema import Recipe
+from sumpool.runs.run_folder import RECIPE
+from sumpool.runs.training_setup import set_up_training
+from sumpool.training.hardware import choose_device, choose_precision
+from sumpool.workflows.classify import evaluate_classifier
+from sumpool.workflows.train import dry_run, train
+
+_WARMUP_SHARE = 10
+"""Updates per update of warm-up at least, in runs that are shorter than the published ones."""
+_VALIDATIONS = 10
+"""Validations of a run at least."""
+
+
+def bench_lra(overrides: Sequence[str], report: Report, check: Check) -> BenchReport:
+    """Train and evaluate a classifier for each attention and seed, and compare them.
+
+    Args:
+        overrides: Settings of the benchmark, like `bench.task=listops`, and of the task's recipe.
+        report: Called with progress.
+        check: Called between updates; when it raises, a second call goes on.
+
+    Raises:
+        RecipeError: If a setting is wrong, or a folder holds something else.
+        DataError: If the user's copy is missing or damaged.
+        NonFiniteError: If a loss or a gradient is not finite.
+        ResourceError: If memory or disk runs out.
+        Interrupted: If a signal has come.
+    """
+    # 1. Generate or read the rows of the task.
+    of_bench, of_recipe = split_overrides(overrides, ("bench.",))
+    config = load_settings("bench lra", BenchSettings[LraConfig], of_bench).bench
+    folder = config.folder / config.task
+    recipes = {kind: _recipe(config, kind, config.seeds[0], of_recipe) for kind in config.attentions}
+    data = make_data(config, config.seeds[0], folder / "data", report, check)
+    # 2. Train and evaluate each attention with each seed.
+    rows, first = [], recipes[config.attentions[0]]
+    for kind, recipe in recipes.items():
+        report(Progress("lra", note=f"{config.task}: {kind}"))
+        runs = [_run(config, kind, seed, of_recipe, report, check) for seed in config.seeds]
+        cost = dry_run(recipe, report=report, check=check)
+        costs = {"peak_memory": cost.peak_memory, "parameters": cost.parameters}
+        rows.append(make_row(kind, runs, published(config.task, kind), costs, config.memory * 2**30))
+    # 3. Write the table.
+    table = make_lra_table(config.task, rows, config.memory, _notes(first))
+    result = Result({"attentions": rows}, [_statistics(data.statistics), table], {"statistics": data.statistics})
+    device = choose_device(first.train.device)
+    conditions = Conditions(300, device, choose_precision(first.train.precision, device), config.seeds[0])
+    export(table, rows, folder, {"settings": config.model_dump(mode="json"), "statistics": data.statistics})
+    if find_spec("matplotlib"):
+        draw_lra(config.task, rows, folder / "results.png")
+    settings = {"bench": config.model_dump(mode="json"), "recipe": first.model_dump(mode="json")}
+    return make_report(config.task, "lra", conditions, settings, result)
+
+
+def _recipe(config: LraConfig, kind: str, seed: int, overrides: Sequence[str]) -> Recipe:
+    """Return the recipe of an attention: that of the task with the attention in every layer."""
+    path = recipes_folder() / "lra" / f"{config.task}.yaml"
+    tree = read_tree(path)
+    source = tree["data"]["source"]
+    for split in ("train", "validation", "test"):
+        source[split] = str(config.folder / config.task / "data" / f"{split}.jsonl")
+    tree["data"]["prepared"] = str(config.folder / config.task / "prepared")
+    tree["seed"] = seed
+    length = make_recipe(tree, overrides, path).model.source_length
+    for layer in tree["model"]["encoder"]:
+        layer["attention"] = attention_settings(kind, length)
+    return make_recipe(tree, overrides, path)
+
+
+def _run(config: LraConfig, kind: str, seed: int, overrides: Sequence[str], report: Report, check: Check) -> LraRun:
+    """Train a run, or go on with it, and evaluate it on the test rows."""
+    run = config.folder / config.task / f"{kind}-seed{seed}"
+    recipe = _recipe(config, kind, seed, overrides)
+    if config.minutes is not None:
+        recipe = _with_steps(recipe, _steps(recipe, run, config.minutes, report, check))
+    train(recipe, run, report=report, check=check)
+    scores = evaluate_classifier(run, report=report, check=check)
+    return read_run(run, seed, scores.accuracy)
+
+
+def _steps(recipe: Recipe, run: Path, minutes: float, report: Report, check: Check) -> int:
+    """Return the updates that take a time; those of a run that has begun."""
+    if (run / RECIPE).is_file():
+        return load_recipe(run).train.steps
+    setup = set_up_training(recipe, report, check)
+    seconds = seconds_per_update(setup.model, setup.data, recipe.train, choose_device(recipe.train.device))
+    report(Progress("lra", note=f"{run.name}: {seconds:.2f} s per update"))
+    return max(1, round(60 * minutes / seconds))
+
+
+def _with_steps(recipe: Recipe, steps: int) -> Recipe:
+    """Return a recipe of fewer updates, with a warm-up and validations in proportion."""
+    train_config = recipe.train
+    schedule = train_config.schedule.model_copy(
+        update={"warmup": min(train_config.schedule.warmup, steps // _WARMUP_SHARE)}
+    )
+    every = max(1, min(train_config.validate_every, steps // _VALIDATIONS))
+    changes: dict[str, Any] = {"steps": steps, "schedule": schedule, "validate_every": every}
+    return recipe.model_copy(update={"train": train_config.model_copy(update=changes)})
+
+
+def _notes(recipe: Recipe) -> list[str]:
+    train_config = recipe.train
+    return [
+        f"batches of {train_config.batch_tokens * train_config.accumulate:,} tokens, learning rate "
+        f"{train_config.learning_rate:g}, {len(recipe.model.encoder)} layers of {recipe.model.dim} features"
+    ]
+
+
+def _statistics(statistics: Mapping[str, Any]) -> Table:
+    """Lay out the statistics of the training rows, generated beside published, and the rows of the other splits."""
+    train_rows = statistics["train"]
+    references = train_rows.get("published", {})
+    described = [
+        (name, _text(value), _text(references.get(name, "")))
+        for name, value in train_rows.items()
+        if name not in ("published", "rows")
+    ]
+    counts = {split: part["rows"] for split, part in statistics.items()}
+    return text_table("training rows", ("", "generated", "published"), [("rows", _text(counts), ""), *described])
+
+
+def _text(value: object) -> str:
+    if isinstance(value, dict):
+        return ", ".join(f"{name} {_text(part)}" for name, part in value.items())
+    return f"{value:.3g}" if isinstance(value, float) and value < 1000 else str(value)

@@ -1,0 +1,65 @@
+import json
+from pathlib import Path
+
+import pytest
+
+from sumpool.errors import RecipeError
+from sumpool.progress import Progress, go_on, silent
+from sumpool.workflows.bench import bench
+from sumpool.workflows.bench_lra import bench_lra
+
+SMALL = [
+    "bench.rows=[80,6,6]",
+    "bench.attentions=[vanilla,linear]",
+    "train.batch_tokens=4000",
+    "train.steps=2",
+    "train.device=cpu",
+    "data.workers=1",
+    "model.dim=16",
+    "model.feed_forward=16",
+]
+
+
+@pytest.fixture
+def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.chdir(tmp_path)
+    return tmp_path / "lra" / "listops"
+
+
+def test_attentions_are_trained_and_compared(folder: Path) -> None:
+    result = bench("lra", overrides=SMALL)
+    assert result.suite == "lra"
+    assert {row["attention"] for row in result.result.rows["attentions"]} == {"vanilla", "linear"}
+    assert all((folder / name).is_file() for name in ("results.json", "results.csv", "results.tex"))
+    assert (folder / "vanilla-seed1" / "evaluation" / "test" / "report.json").is_file()
+    first = json.loads((folder / "results.json").read_text())
+    assert [row["steps"] for row in first["rows"]] == [2, 2]
+    assert first["statistics"]["train"]["rows"] == 80
+    tables = {table.title: table for table in result.tables()}
+    assert len(tables["Long Range Arena, listops"].rows) == 2
+    assert ("depth", "mean 10, max 10", "10") in [cells[:3] for cells in tables["training rows"].cells()]
+    reports: list[Progress] = []
+    again = bench_lra(SMALL, reports.append, go_on)
+    assert any("is finished" in report.note for report in reports)
+    accuracies = [row["accuracy"] for row in again.result.rows["attentions"]]
+    assert accuracies == [row["accuracy"] for row in result.result.rows["attentions"]]
+
+
+def test_updates_follow_from_the_time_and_seeds_are_runs(folder: Path) -> None:
+    settings = [*SMALL, "bench.attentions=[linear]", "bench.minutes=0.002", "bench.seeds=[1,2]"]
+    report = bench_lra(settings, silent, go_on)
+    (row,) = report.result.rows["attentions"]
+    assert [run["seed"] for run in row["runs"]] == [1, 2]
+    steps = [run["steps"] for run in row["runs"]]
+    assert all(1 <= count < 60 for count in steps)
+    assert (folder / "linear-seed2").is_dir()
+    again = bench_lra(settings, silent, go_on)  # another speed leaves the updates of a run as they are
+    assert [run["steps"] for run in again.result.rows["attentions"][0]["runs"]] == steps
+
+
+def test_wrong_settings_are_named_before_data_is_made(folder: Path) -> None:
+    with pytest.raises(RecipeError, match=r"bench\.attentions must be names of attentions"):
+        bench_lra(["bench.attentions=[flash]"], silent, go_on)
+    with pytest.raises(RecipeError, match=r"bench\.task must be"):
+        bench_lra(["bench.task=chess"], silent, go_on)
+    assert not folder.exists()
