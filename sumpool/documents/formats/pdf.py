@@ -4,32 +4,34 @@ Hyphens at line ends are joined; running headers, page numbers, line numbers, ro
 page's notes come behind its text.
 """
 
+from importlib.util import find_spec
 from threading import Lock
 from typing import Final
 
 from sumpool.documents.document import ParsedDocument, ReadOptions
 from sumpool.documents.formats import missing_library
+from sumpool.documents.pdf.process import PdfProcess
 from sumpool.documents.pdf.streams import check_streams
 
 MAX_PAGES: Final = 5000
 """Pages that a file may have."""
 
-_LOCK = Lock()  # PDFium is not safe for threads
+_LOCK = Lock()
+_PROCESS = PdfProcess()
 
 
 def parse(content: bytes, options: ReadOptions) -> ParsedDocument:
     """Read a PDF file.
 
     Raises:
-        ValueError: If the file is damaged, encrypted, too large, unpacks to too much, or is without text.
+        ValueError: If the file is damaged, encrypted, too large, unpacks to too much, is without text, or takes more
+            time or memory than suits its size.
         DataError: If pypdfium2 is not installed.
     """
     if len(content) > options.max_bytes:
         raise ValueError(f"must have at most {options.max_bytes:,} bytes, got {len(content):,}; split it")
     check_streams(content, options.limits)
-    try:
-        from sumpool.documents.pdf.document import read_pdf
-    except ImportError as error:
-        raise missing_library("pypdfium2", "PDF") from error
+    if find_spec("pypdfium2_raw") is None:
+        raise missing_library("pypdfium2", "PDF")
     with _LOCK:
-        return read_pdf(content, MAX_PAGES)
+        return _PROCESS.read(content, MAX_PAGES)

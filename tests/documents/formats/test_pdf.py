@@ -149,7 +149,7 @@ def test_too_many_bytes_are_an_error() -> None:
 
 
 def test_missing_library_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setitem(sys.modules, "sumpool.documents.pdf.document", None)
+    monkeypatch.setitem(sys.modules, "pypdfium2_raw", None)
     with pytest.raises(DataError, match=r"PDF files need pypdfium2, which is not installed: pip install"):
         read(pdf([column(FIRST)]))
 
