@@ -49,15 +49,20 @@ def naive(attention: LshAttention, states: Tensor) -> tuple[Tensor, Tensor]:
         vectors = query[:, head].detach()
         visible = hashed(attention, vectors) if head < attention.hash_heads else local(length, attention.bucket)
         for token in range(length):
-            others = sorted(visible[token] - {token}) or [token]
+            others = sorted(visible[token] - {token} - (set(range(token, length)) if attention.causal else set()))
+            others = others or [token]
             keys = vectors[others] / vectors[others].norm(dim=1, keepdim=True)
             weights[head, token, others] = (keys @ vectors[token] / head_dim**0.5).softmax(0)
     return attention.out(torch.einsum("hqk,khd->qhd", weights, value).flatten(1)), weights
 
 
+@pytest.mark.parametrize("causal", [False, True])
 @pytest.mark.parametrize(("bucket", "hashes"), [(8, 1), (8, 4), (3, 2), (1, 3), (100, 2)])
-def test_equals_loops_over_tokens_and_rounds(bucket: int, hashes: int, make_tokens: Callable[..., Tokens]) -> None:
-    attention = LshAttentionConfig(bucket=bucket, hashes=hashes, local_heads=1, seed=5).build(16, 4).double()
+def test_equals_loops_over_tokens_and_rounds(
+    bucket: int, hashes: int, causal: bool, make_tokens: Callable[..., Tokens]
+) -> None:
+    config = LshAttentionConfig(bucket=bucket, hashes=hashes, local_heads=1, seed=5, causal=causal)
+    attention = config.build(16, 4).double()
     lengths = (70, 37, 2, 1)
     tokens = make_tokens(*lengths, pad=7.0)
     mixed = attention(tokens.states, tokens.mask, tokens.positions)
