@@ -9,7 +9,7 @@ from sumpool.settings import Settings
 Count = Annotated[int, Field(ge=1, le=10_000_000)]
 Workload = Literal["encode", "train", "generate"]
 Baseline = Literal["blockwise", "vanilla"]
-Suite = Literal["operators", "complexity", "tables", "shortening", "selection", "transformers"]
+Suite = Literal["operators", "complexity", "tables", "shortening", "selection", "transformers", "approximation"]
 
 
 class BenchConfig(Settings):
@@ -216,6 +216,23 @@ class SparsityConfig(Repeated):
     """Source tokens where both grow; with 6 targets they make the paper's 30 samples."""
     repeats: int = Field(5, ge=1, le=10_000_000)
     """Measured repetitions after one that is not counted; the paper has 100."""
+
+
+class ApproximationConfig(Settings):
+    """Lengths and numbers of features at which attentions are compared with what they approximate."""
+
+    lengths: tuple[Count, ...] = Field((512, 1024, 2048, 4096), min_length=1)
+    """Tokens of a document."""
+    features: tuple[Count, ...] = Field((16, 32, 64, 128, 256, 512), min_length=1)
+    """Features, landmarks, samples or projected keys; as many as tokens at most."""
+    heads: Count = 2
+    """Attention heads of random weights."""
+    head_dim: Count = 32
+    """Features of a head of random weights."""
+    documents: Count = 4
+    """Validation documents of a run, evenly spread."""
+    repeats: Count = 3
+    """Random weights and draws."""
 
 
 class TrainerConfig(Settings):

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, Literal
 
 from sumpool.bench.results.report import BenchReport, Result
 from sumpool.bench.results.table import MEBI, Row, unique, where
+from sumpool.bench.suites.approximation import APPROXIMATIONS
 from sumpool.bench.suites.operator_tables import LOOP, NEVER, SORTED, SUMS
 from sumpool.bench.suites.selection_tables import APPROXIMATE
 from sumpool.bench.suites.shortening import PUBLISHED
@@ -183,11 +184,31 @@ def _sparsity(result: Result, settings: Mapping[str, Any]) -> Iterator[Panel]:
     yield Panel(f"seconds, {settings['length']:,} source tokens", "summary tokens", times, log=True)
 
 
+def _approximation(result: Result, _: Mapping[str, Any]) -> Iterator[Panel]:
+    """Error by features at the greatest length, and by length at the most features that every length exceeds."""
+    rows = result.rows["approximation"]
+    for weights in unique(rows, "weights"):
+        measured = where(rows, {"weights": weights})
+        lengths, features = unique(measured, "length"), unique(measured, "features")
+        # With as many features as tokens some are exact, and only rounding would be seen.
+        most = max([count for count in features if count < min(lengths)], default=min(features))
+        for x, axis, fixed in (
+            ("features", "features", {"length": max(lengths)}),
+            ("length", "tokens", {"features": most}),
+        ):
+            lines = {
+                (name, ""): _points(measured, {"approximation": name, **fixed}, x, "error") for name in APPROXIMATIONS
+            }
+            title = ", ".join(f"{value:,} {'tokens' if name == 'length' else name}" for name, value in fixed.items())
+            yield Panel(f"spectral error, {weights} weights, {title}", axis, lines, log=True)
+
+
 _PANELS: Mapping[str, Callable[[Result, Mapping[str, Any]], Iterator[Panel]]] = {
     "model": _models,
     "operators": _operators,
     "shortening": _shortening,
     "selection": _selection,
     "sparsity": _sparsity,
+    "approximation": _approximation,
 }
 """Panels of each suite that has a picture."""

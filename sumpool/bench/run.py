@@ -13,8 +13,10 @@ from sumpool.bench.config import Suite
 from sumpool.bench.models.length_sweep import measure_models
 from sumpool.bench.results.report import BenchReport, Result, make_report
 from sumpool.bench.settings import BenchSettings, SuiteSettings, load_settings, split_overrides
+from sumpool.bench.suites.approximation import measure_approximations
 from sumpool.bench.suites.bart_pair import random_pair
 from sumpool.bench.suites.complexity import count_complexity
+from sumpool.bench.suites.layer_inputs import trained_inputs
 from sumpool.bench.suites.operators import measure_operators
 from sumpool.bench.suites.paper import VOCABULARY
 from sumpool.bench.suites.paper_times import measure_tables
@@ -41,9 +43,10 @@ SUITES: Mapping[Suite, tuple[type[SuiteSettings[Any]], Callable[..., Result]]] =
     "shortening": (SuiteSettings[config.ShorteningConfig], measure_shortening),
     "selection": (SuiteSettings[config.SelectionBenchConfig], measure_selection),
     "transformers": (SuiteSettings[config.TransformersConfig], measure_transformers),
+    "approximation": (SuiteSettings[config.ApproximationConfig], measure_approximations),
 }
 """Settings and measure of each suite."""
-_UNTIMED = ("operators", "complexity", "transformers")
+_UNTIMED = ("operators", "complexity", "transformers", "approximation")
 """Suites in which no matrix products are timed, or whose results are compared: always in float32."""
 
 
@@ -114,6 +117,18 @@ def run_sparsity(run: Path | None, overrides: Sequence[str], report: Report, che
     result = measure_sparsity(attention, losses, loaded.recipe.model, settings.bench, conditions, report, check)
     kept = {"bench": settings.bench.model_dump(), "model": loaded.recipe.model.model_dump()}
     return make_report(loaded.recipe.name, "sparsity", conditions, kept, result)
+
+
+def run_approximation(run: Path, overrides: Sequence[str], report: Report, check: Check) -> BenchReport:
+    """Measure how well attentions approximate others, with random weights and with those of a trained encoder."""
+    of_run, changes = split_overrides(overrides, ("data.",))
+    settings = load_settings("bench approximation", SuiteSettings[config.ApproximationConfig], changes)
+    loaded = load_model(run, [*of_run, f"summarize.device={settings.train.device}"])
+    conditions = Conditions(loaded.tokenizer.vocab_size, loaded.device, torch.float32, settings.seed)
+    trained = [*trained_inputs(loaded, settings.bench.documents)]
+    result = measure_approximations(settings.bench, conditions, report, check, trained)
+    kept = {"bench": settings.bench.model_dump(), "seed": settings.seed, "model": loaded.recipe.model.model_dump()}
+    return make_report(loaded.recipe.name, "approximation", conditions, kept, result)
 
 
 def _recipe(target: Path | BenchReport | None, overrides: Sequence[str], report: Report) -> Recipe:

@@ -17,9 +17,11 @@ if TYPE_CHECKING:
 
     from sumpool.bench.results.table import Table
 
-SUITES = ("operators", "complexity", "tables", "shortening", "selection", "transformers")
+SUITES = ("operators", "complexity", "tables", "shortening", "selection", "transformers", "approximation")
 OF_RUN = ("sparsity", "trainer")
 """Benchmarks of a trained run."""
+TAKE_RUN = (*OF_RUN, "approximation")
+"""Benchmarks after whose name a run may stand."""
 TRAINING = "lra"
 """Benchmark that trains models of its own."""
 NAMES = (*SUITES, *OF_RUN, TRAINING)
@@ -37,7 +39,8 @@ def bench(
         ),
     ] = None,
     run: Annotated[
-        Path | None, typer.Argument(metavar="[RUN]", help=f"The run ({', '.join(OF_RUN)}), by default the newest.")
+        Path | None,
+        typer.Argument(metavar="[RUN]", help=f"The run ({', '.join(OF_RUN)}, by default the newest; {TAKE_RUN[-1]})."),
     ] = None,
     lengths: Annotated[
         list[int] | None,
@@ -61,7 +64,8 @@ def bench(
     plot: Annotated[
         Path | None,
         typer.Option(
-            metavar="FILE.png", help="Also draw a picture (of a model, operators, shortening, selection, sparsity)."
+            metavar="FILE.png",
+            help="Also draw a picture (of a model, operators, shortening, selection, sparsity, approximation).",
         ),
     ] = None,
     peers: Annotated[bool, typer.Option("--peers", help="Measure models of transformers and CTranslate2 too.")] = False,
@@ -87,6 +91,7 @@ def bench(
     weights and documents; sparsity measures how few sentences hold the attention of a trained run, and trainer trains
     LED of transformers with its own Trainer on a run's data for the run's time, and puts a row of each side by side.
     lra trains attentions on a task of the Long Range Arena, such as --set bench.task=listops, and writes a table.
+    approximation compares attentions with what they approximate, by features and length; with a run, its weights too.
 
     Sizes and repetitions change with --set bench.batch=8, workloads with --set bench.workloads=[generate], and the time
     for all of it with --set bench.seconds=60.
@@ -164,8 +169,9 @@ def _check_target(target: str | None, run: Path | None) -> None:
         raise RecipeError(
             f"{target} must be one of {', '.join(NAMES)}, or a run folder or recipe that is there{hint(target, NAMES)}"
         )
-    if run and target not in OF_RUN:
-        raise RecipeError(f"a second name must follow {' or '.join(OF_RUN)} only, got {run} after {target}")
+    if run and target not in TAKE_RUN:
+        *names, last = TAKE_RUN
+        raise RecipeError(f"a second name must follow {', '.join(names)} or {last} only, got {run} after {target}")
 
 
 def _check_options(target: str | None, given: Mapping[str, object]) -> None:

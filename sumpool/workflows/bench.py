@@ -6,7 +6,7 @@ from pathlib import Path
 
 from sumpool.bench.config import TrainerConfig
 from sumpool.bench.results.report import BenchReport, make_report
-from sumpool.bench.run import SUITES, run_model, run_sparsity, run_suite
+from sumpool.bench.run import SUITES, run_approximation, run_model, run_sparsity, run_suite
 from sumpool.bench.settings import BenchSettings, load_settings, split_overrides
 from sumpool.bench.systems.workload import Conditions
 from sumpool.inference.loading import load_model
@@ -38,7 +38,7 @@ def bench(
     Args:
         target: A recipe, a run folder, or an earlier benchmark, whose model and settings are taken; the name of a
             suite; "sparsity" or "trainer" for a trained run. None takes the newest run, or a small built-in model.
-        run: The run folder of "sparsity" or "trainer"; None takes the newest run.
+        run: The run folder of "sparsity" or "trainer", where None takes the newest run; or of "approximation".
         overrides: Settings to change, each like `bench.batch=8`, or `data.prepared=folder` of a run.
         lengths: Source tokens; by default those of the `bench` section.
         peers: Whether models of transformers and CTranslate2 in the same sizes take part.
@@ -57,6 +57,8 @@ def bench(
     suite = next((name for name in SUITES if name == target), None)
     kept = "the runs so far are kept" if target == "lra" else "a benchmark that is not finished keeps nothing"
     with told_when_stopped(kept):
+        if target == "approximation" and run:
+            return run_approximation(run, changes, report, check)
         if suite:
             return run_suite(suite, changes, report, check)
         if target == "sparsity":

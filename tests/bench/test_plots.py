@@ -7,12 +7,19 @@ import pytest
 import torch
 
 from sumpool.bench import plots
-from sumpool.bench.config import OperatorsConfig, SelectionBenchConfig, ShorteningConfig, SparsityConfig
+from sumpool.bench.config import (
+    ApproximationConfig,
+    OperatorsConfig,
+    SelectionBenchConfig,
+    ShorteningConfig,
+    SparsityConfig,
+)
 from sumpool.bench.measures.timing import Timing
 from sumpool.bench.models.tables import model_result
 from sumpool.bench.plots import draw, require_plots
 from sumpool.bench.results.report import BenchReport, Result, make_report
 from sumpool.bench.results.table import Row
+from sumpool.bench.suites.approximation import measure_approximations
 from sumpool.bench.suites.operators import measure_operators
 from sumpool.bench.suites.selection import measure_selection
 from sumpool.bench.suites.shortening import shortening_result
@@ -42,6 +49,11 @@ def shortening() -> BenchReport:
     ]
     settings = ShorteningConfig()
     return report("shortening", settings, shortening_result(rows, settings))
+
+
+def approximation() -> BenchReport:
+    settings = ApproximationConfig(lengths=(8, 16), features=(4, 8, 16), repeats=1, head_dim=4)
+    return report("approximation", settings, measure_approximations(settings, CONDITIONS))
 
 
 def nothing() -> BenchReport:
@@ -75,7 +87,7 @@ def models() -> BenchReport:
     return make_report("", "model", CONDITIONS, settings, model_result(rows, (), 2, 2))
 
 
-@pytest.mark.parametrize("measured", [operators, shortening, selection, sparsity, models, nothing])
+@pytest.mark.parametrize("measured", [operators, shortening, selection, sparsity, approximation, models, nothing])
 def test_a_picture_is_drawn_without_a_display(
     measured: Callable[[], BenchReport], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -100,7 +112,7 @@ def test_matplotlib_is_named_where_it_is_missing(tmp_path: Path, monkeypatch: py
         (
             "complexity",
             "x.png",
-            "--plot must go with one of a model, operators, shortening, selection, sparsity, got complexity",
+            "--plot must go with .* shortening, selection, sparsity, approximation, got complexity",
         ),
         ("operators", "x.pdf", r"--plot must name a \.png file, got .*x\.pdf"),
         ("operators", "nowhere/x.png", "--plot must name a file in a folder that is there"),

@@ -54,8 +54,9 @@ def test_picture(tmp_path: Path) -> None:
 
 def test_a_picture_is_refused_before_anything_is_measured(tmp_path: Path) -> None:
     result = CliRunner().invoke(app, ["bench", "complexity", "--plot", str(tmp_path / "x.png")])
-    assert "--plot must go with one of a model, operators, shortening, selection, sparsity, got complexity" in str(
-        result.exception
+    assert (
+        "--plot must go with one of a model, operators, shortening, selection, sparsity, approximation, got complexity"
+        in str(result.exception)
     )
 
 
@@ -67,7 +68,9 @@ def test_a_target_that_is_nothing_is_said_with_what_was_meant() -> None:
 
 def test_a_run_follows_sparsity_only() -> None:
     result = CliRunner().invoke(app, ["bench", "operators", "runs/mine"])
-    assert "a second name must follow sparsity or trainer only, got runs/mine after operators" in str(result.exception)
+    assert "a second name must follow sparsity, trainer or approximation only, got runs/mine after operators" in str(
+        result.exception
+    )
 
 
 def test_sparsity_needs_a_run(tmp_path: Path) -> None:

@@ -77,6 +77,7 @@ QUICK: dict[Suite, tuple[str, ...]] = {
         "bench.generate=2",
         "bench.repeats=1",
     ),
+    "approximation": ("bench.lengths=[16, 24]", "bench.features=[4, 8]", "bench.repeats=1", "bench.head_dim=8"),
     "transformers": (
         "bench.length=16",
         "bench.batch=2",

@@ -35,7 +35,7 @@ def validation_attention(loaded: LoadedModel, documents: int) -> Iterator[list[T
         DataError: If the prepared data is missing, or has no validation document.
         RecipeError: If the cross-attention has no query and key of each word.
     """
-    shard = _validation(loaded)
+    shard = validation_shard(loaded)
     count = min(documents, len(shard))
     config, special_tokens = loaded.recipe.model, loaded.model.special_tokens
     for number in range(count):
@@ -64,7 +64,7 @@ def selection_losses(loaded: LoadedModel, documents: int, sentences: Sequence[in
     learned = loaded.recipe.model.decoder.cross_attention
     if isinstance(learned, SentenceCrossAttentionConfig):
         selections[learned.selection.kind] = learned.selection
-    shard, config = _validation(loaded), loaded.recipe.model
+    shard, config = validation_shard(loaded), loaded.recipe.model
     lengths = (config.source_length, config.target_length)
     special_tokens = loaded.model.special_tokens
     data = TrainingData(shard, shard, *lengths, loaded.recipe.seed, special_tokens=special_tokens)
@@ -94,7 +94,12 @@ def _with(loaded: LoadedModel, cross_attention: CrossAttentionConfig) -> Summari
     return model
 
 
-def _validation(loaded: LoadedModel) -> Shard:
+def validation_shard(loaded: LoadedModel) -> Shard:
+    """Open the validation documents of a run.
+
+    Raises:
+        DataError: If the prepared data is missing, or has no validation document.
+    """
     prepared = prepared_data_of(loaded.folder, loaded.recipe)
     shard = Shard.open(prepared, "validation")
     if not len(shard):

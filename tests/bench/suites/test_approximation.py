@@ -1,0 +1,72 @@
+import pytest
+import torch
+
+from sumpool.bench.config import ApproximationConfig
+from sumpool.bench.results.table import where
+from sumpool.bench.suites.approximation import (
+    APPROXIMATIONS,
+    EXACT,
+    MEAN,
+    measure_approximations,
+    random_inputs,
+    spectral_error,
+)
+from sumpool.bench.systems.workload import Conditions
+from sumpool.core.attention.v_mean import VMeanAttentionConfig
+from sumpool.core.attention.vanilla import VanillaAttentionConfig
+from sumpool.progress import Progress
+
+CONDITIONS = Conditions(vocabulary=8, device=torch.device("cpu"), precision=torch.float32)
+SMALL = ApproximationConfig(lengths=(48, 96), features=(8, 48, 96), repeats=3, head_dim=8)
+
+
+@pytest.mark.parametrize("name", [name for name in APPROXIMATIONS if name != MEAN])
+def test_errors_fall_with_features(name: str) -> None:
+    layers = [*random_inputs(SMALL, 96, CONDITIONS)]
+    exact, build = APPROXIMATIONS[name]
+
+    def error(count: int) -> float:
+        errors = [
+            spectral_error(build(count, 96, seed), EXACT[exact], layer, 96, seed) for seed, layer in enumerate(layers)
+        ]
+        return sum(errors)
+
+    assert error(96) < error(8) / 2
+
+
+def test_error_is_that_of_explicit_weights() -> None:
+    (layer, *_) = random_inputs(SMALL, 20, CONDITIONS)
+    query, key, value = (
+        part.view(20, 2, 8).transpose(0, 1)
+        for part in torch.nn.functional.linear(layer.states[0], layer.weight, layer.bias).chunk(3, dim=-1)
+    )
+    exact = (query @ key.mT / 8**0.5).softmax(2) @ value
+    difference = exact - value.mean(1, keepdim=True)
+    expected = [float(difference[head].svd().S[0] / exact[head].svd().S[0]) for head in range(2)]
+    measured = spectral_error(VMeanAttentionConfig(), VanillaAttentionConfig(), layer, 20, 0)
+    assert measured == pytest.approx(sum(expected) / 2, rel=1e-4)
+    assert spectral_error(VanillaAttentionConfig(), VanillaAttentionConfig(), layer, 20, 0) == 0
+
+
+def test_random_weights_and_those_of_a_run_are_measured() -> None:
+    heard: list[Progress] = []
+    trained = [*random_inputs(SMALL, 60, CONDITIONS)][:2]
+    result = measure_approximations(SMALL, CONDITIONS, heard.append, trained=trained)
+    rows = result.rows["approximation"]
+    assert {row["length"] for row in where(rows, {"weights": "trained"})} == {48}  # documents end there
+    assert {row["length"] for row in where(rows, {"weights": "random"})} == {48, 96}
+    assert {row["measured"] for row in where(rows, {"weights": "trained"})} == {2}
+    assert all(row["features"] <= row["length"] for row in rows)
+    assert heard[-1].done == heard[-1].total == 3 * len(APPROXIMATIONS)
+    (table,) = result.tables
+    assert table.headings() == ["weights", "tokens", "approximation", "of", "8", "48", "96"]
+    assert table.cells()[0][:4] == ("random", "48", "performer", "softmax")
+    assert table.cells()[0][6] == "-"
+
+
+def test_the_same_seed_gives_the_same_errors() -> None:
+    settings = SMALL.model_copy(update={"lengths": (24,), "features": (8,)})
+    torch.manual_seed(1)
+    first = measure_approximations(settings, CONDITIONS).rows["approximation"]
+    torch.manual_seed(2)
+    assert measure_approximations(settings, CONDITIONS).rows["approximation"] == first
