@@ -8,14 +8,14 @@ from pydantic import Field
 from sumpool.bench.config import Count
 from sumpool.settings import Settings
 
-LraTask = Literal["listops"]
+LraTask = Literal["listops", "pathfinder32", "pathx128", "text", "retrieval", "image"]
 
 
 class LraConfig(Settings):
     """Attentions compared on a task of the Long Range Arena; every other setting is one of the task's recipe."""
 
     task: LraTask = "listops"
-    """Task, whose rows are generated."""
+    """Task; the rows of listops, pathfinder32 and pathx128 are generated."""
     attentions: tuple[str, ...] = Field(("vanilla", "linear", "performer", "nystrom"), min_length=1)
     """Attentions of both layers, one row each."""
     seeds: tuple[Annotated[int, Field(ge=0, lt=2**31)], ...] = Field((1,), min_length=1)
@@ -23,7 +23,10 @@ class LraConfig(Settings):
     minutes: float | None = Field(None, gt=0, le=1_000_000)
     """Training time of each run, which determines its updates; null takes `train.steps` of the recipe."""
     rows: tuple[Count, Count, Count] | None = None
-    """Rows of training, validation and test; null takes the published numbers."""
+    """Rows of training, validation and test; null takes the published numbers, or all of
+    your copy."""
+    data: Path | None = None
+    """Folder with your copy of text, retrieval or image in its published format."""
     folder: Path = Path("lra")
     """Folder of data, runs and tables."""
     memory: float = Field(16, gt=0, le=1_000_000)
