@@ -146,6 +146,8 @@ def dump_recipe(recipe: Recipe) -> str:
     tree = recipe.model_dump(exclude_none=True)
     if recipe.task == Recipe.model_fields["task"].default:
         del tree["task"]  # as in recipes of earlier versions
+    if recipe.train.teacher is None:
+        tree["train"] = {key: value for key, value in tree["train"].items() if not key.startswith("distillation_")}
     return write(_to_yaml(tree, inline=False))
 
 

@@ -49,7 +49,7 @@ def measure_update(
     """
     model = model.to(device)
     batch = data.batch(data.training, data.plan(config.batch_tokens).longest())
-    updater = Updater(model, build_optimizer(model, config), config, device)
+    updater = Updater(model, build_optimizer(model, config), config, device, data.teacher)
 
     def update() -> None:
         updater.update([batch], rate=0.0).read()

@@ -39,6 +39,8 @@ def write_model_card(
     beginning = "scratch"
     if recipe.train.init_from:
         beginning = escape_markdown_line(describe_init(recipe.train.init_from))
+    if recipe.train.teacher:
+        beginning += f" by distillation from {escape_markdown_line(str(recipe.train.teacher))}"
     kept, depending = "`samples.jsonl` two summaries of every validation", "summaries"
     limitations, unit = _SUMMARISER_LIMITATIONS, "token"
     if isinstance(model, ClassificationModel):

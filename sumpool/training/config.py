@@ -37,6 +37,15 @@ class TrainConfig(Settings):
     init_from: Path | Annotated[tuple[Path, ...], Field(min_length=1)] | None = None
     """Run folder with the same vocabulary whose weights initialise the model; random by default. The weights of several
     runs are averaged (a model soup), which works for runs of the same initialisation with different seeds."""
+    teacher: Path | None = None
+    """Run folder of a trained model that this one imitates; none by default."""
+    distillation: Literal["word", "sequence"] | None = None
+    """What the model learns from `teacher`: word, its distribution of every reference token, over the same vocabulary;
+    sequence, the summaries that it writes of the training documents, in place of the references."""
+    distillation_temperature: float = Field(1.0, gt=0, le=100)
+    """Temperature of both distributions in distillation by word; above 1, unlikely tokens count more."""
+    distillation_weight: float = Field(0.5, ge=0, le=1)
+    """Weight of the divergence from the teacher in distillation by word; the references have the rest."""
     trainable: tuple[str, ...] = Field(("*",), min_length=1)
     """Shell patterns of the parameters to train, such as `decoder.*`; all others are frozen."""
     batch_tokens: int = Field(16384, ge=1, le=1_000_000_000)
@@ -101,6 +110,14 @@ class TrainConfig(Settings):
         if isinstance(tree, dict) and str(tree.get("select_by", "")).startswith("rouge"):
             return {"rouge_documents": SELECTION_DOCUMENTS, **tree}
         return tree
+
+    @model_validator(mode="after")
+    def _teacher_has_a_method(self) -> Self:
+        if self.teacher and not self.distillation:
+            raise ValueError("distillation must be word or sequence to learn from a teacher, got none")
+        if self.distillation and not self.teacher:
+            raise ValueError(f"teacher must be a run folder for distillation by {self.distillation}, got none")
+        return self
 
     @model_validator(mode="after")
     def _require_documents_to_select_by(self) -> Self:

@@ -12,6 +12,7 @@ from sumpool.errors import DataError
 from sumpool.special_tokens import DEFAULT_SPECIAL_TOKENS, SpecialTokens
 from sumpool.text.phrases import Phrases
 from sumpool.text.tokenizer import EncodedDocument
+from sumpool.training.distillation import Teacher
 
 Collate = Callable[[Sequence[Item], int, int, PhraseModel | None, SpecialTokens], Batch]
 """Makes a batch of documents, given the maximum tokens of a document and of a target."""
@@ -44,6 +45,7 @@ class TrainingData:
         rotate: Share of training documents that begin with a random sentence.
         collate: Makes the batches; those of summaries by default.
         towers: Documents per item.
+        teacher: Model whose token distributions the training imitates.
     """
 
     training: ItemSource
@@ -56,6 +58,7 @@ class TrainingData:
     rotate: float = 0.0
     collate: Collate = collate
     towers: int = 1
+    teacher: Teacher | None = None
 
     def __post_init__(self) -> None:
         for split, documents in (("training", self.training), ("validation", self.validation)):

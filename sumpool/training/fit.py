@@ -113,7 +113,7 @@ class _TrainingLoop:
         self.report = report
         self.device = next(model.parameters()).device
         self.optimizer = build_optimizer(model, config)
-        self.updater = Updater(model, self.optimizer, config, self.device)
+        self.updater = Updater(model, self.optimizer, config, self.device, data.teacher)
         self.checkpoints = Checkpoints(run / CHECKPOINTS, config.keep)
         self.journal = Journal(run / JOURNAL)
         self.state = TrainingState()

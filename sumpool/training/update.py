@@ -8,10 +8,12 @@ from functools import partial
 import torch
 from torch import Tensor, nn
 
+from sumpool.core.output._base import Scores
 from sumpool.data.batches import Batch
 from sumpool.errors import RecipeError
 from sumpool.training.batch_division import BatchDivision
 from sumpool.training.config import TrainConfig
+from sumpool.training.distillation import Teacher
 from sumpool.training.hardware import autocast, choose_precision
 
 
@@ -62,9 +64,17 @@ class Updater:
     """
 
     def __init__(
-        self, model: nn.Module, optimizer: torch.optim.Optimizer, config: TrainConfig, device: torch.device
+        self,
+        model: nn.Module,
+        optimizer: torch.optim.Optimizer,
+        config: TrainConfig,
+        device: torch.device,
+        teacher: Teacher | None = None,
     ) -> None:
         self.model = model
+        self.teacher = teacher
+        if teacher:
+            teacher.model.to(device)
         self.optimizer = optimizer
         self.config = config
         self.device = device
@@ -112,7 +122,8 @@ class Updater:
                 batch.ids, batch.mask, batch.sentences, batch.target, batch.phrases, self.config.label_smoothing
             )
             fraction = len(batch.documents) / documents
-            loss = scores.nll / tokens + weighted_sum(losses, self.config.loss_weights) * fraction
+            objective, imitation = self._objective(scores, batch)
+            loss = objective / tokens + weighted_sum(losses, self.config.loss_weights) * fraction
         if not loss.requires_grad:
             raise RecipeError(
                 f"train.trainable must match weights that a loss depends on, got {', '.join(self.config.trainable)}: "
@@ -121,7 +132,15 @@ class Updater:
         loss.backward()
         nll = -scores.log_prob.sum() / tokens
         auxiliary = {name: (value * fraction).to(loss.dtype) for name, value in {**losses, **metrics}.items()}
+        auxiliary |= {name: (value / tokens).to(loss.dtype) for name, value in imitation.items()}
         return {name: value.detach() for name, value in {"loss": loss, "nll": nll, **auxiliary}.items()}
+
+    def _objective(self, scores: Scores, batch: Batch) -> tuple[Tensor, dict[str, Tensor]]:
+        """Return the loss of the target tokens, summed, and the divergence from the teacher if there is one."""
+        if self.teacher is None:
+            return scores.nll, {}
+        divergence = self.teacher.divergence(scores, batch)
+        return self.teacher.combine(scores.nll, divergence), {"distillation": divergence}
 
 
 def weighted_sum(losses: Mapping[str, Tensor], weights: Mapping[str, float]) -> Tensor | float:

@@ -5,6 +5,7 @@ from pathlib import Path
 
 from sumpool.inference.model_choice import RUNS
 from sumpool.inference.ranker_training import needs_ranker, train_ranker
+from sumpool.inference.teacher import data_with_teacher
 from sumpool.inference.validation_rouge import ValidationRouge
 from sumpool.progress import Check, Progress, Report, go_on, silent
 from sumpool.recipe.schema import Recipe
@@ -32,7 +33,8 @@ def train(recipe: Recipe, out: Path | None = None, *, report: Report = silent, c
         check: Called where the work may stop.
 
     Raises:
-        RecipeError: If the recipe does not fit the machine, the model, the run in the folder or `train.init_from`.
+        RecipeError: If the recipe does not fit the machine, the model, the run in the folder, `train.init_from` or
+            `train.teacher`.
         DataError: If the data cannot be used.
         CheckpointError: If the run folder is damaged or in use, or a run of `train.init_from` is damaged.
         NonFiniteError: If a loss or a gradient is not finite.
@@ -61,15 +63,17 @@ def train(recipe: Recipe, out: Path | None = None, *, report: Report = silent, c
             return run
         if note:
             report(Progress("train", note=note))
-        # 3. Update, validate and save checkpoints until the end.
+        # 3. Load the teacher, or write its summaries.
+        documents = data_with_teacher(recipe, setup, run, report, check)
+        # 4. Update, validate and save checkpoints until the end.
         summarizes = recipe.task == "summarization"
         generator = ValidationRouge(recipe, setup, check) if summarizes and settings.rouge_documents else None
         with closing(TrainingReport(run, settings, generator, report)) as observer:
-            state = fit(setup.model, settings, setup.data, run, observer=observer, report=report, check=check)
-        # 4. Describe the model, and mark its training as finished.
+            state = fit(setup.model, settings, documents, run, observer=observer, report=report, check=check)
+        # 5. Describe the model, and mark its training as finished.
         write_model_card(run, recipe, setup.model, state)
         finish(run, state)
-        # 5. Fit the sentence ranker.
+        # 6. Fit the sentence ranker.
         train_ranker(run, recipe, setup.prepared, report=report, check=check)
     return run
 
@@ -87,4 +91,5 @@ def dry_run(recipe: Recipe, *, report: Report = silent, check: Check = go_on) ->
     device = choose_device(recipe.train.device)
     setup = set_up_training(recipe, report, check)
     # 2. Measure an update.
-    return measure_update(setup.model, setup.data, recipe.train, device, report)
+    documents = data_with_teacher(recipe, setup, None, report, check)
+    return measure_update(setup.model, documents, recipe.train, device, report)

@@ -126,7 +126,11 @@ class ClassificationModel(nn.Module):
         nll = F.cross_entropy(logits, labels, reduction="sum", label_smoothing=smoothing)
         log_prob = logits.detach().log_softmax(1).gather(1, target)
         correct = (logits.argmax(1) == labels).to(logits.dtype)
-        scores = Scores(nll, log_prob, counts={"accuracy": correct.sum()})
+
+        def distribution(part: slice) -> Tensor:
+            return logits[:, None].log_softmax(2)[:, part]
+
+        scores = Scores(nll, log_prob, counts={"accuracy": correct.sum()}, distribution=distribution)
         return scores, memory.losses, {**memory.metrics, "accuracy": correct.mean()}
 
     def _classify(self, ids: Tensor, mask: Tensor, sentences: Tensor, phrases: Tensor | None) -> tuple[Tensor, Tokens]:

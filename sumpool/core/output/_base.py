@@ -1,6 +1,7 @@
 """Output head interface."""
 
 from abc import ABC, abstractmethod
+from collections.abc import Callable
 from dataclasses import dataclass, field
 
 from torch import Tensor, nn
@@ -8,6 +9,9 @@ from torch import Tensor, nn
 from sumpool.core.nn.states import Mixtures
 from sumpool.core.tokens import Tokens
 from sumpool.settings import Settings
+
+Distribution = Callable[[slice], Tensor]
+"""Computes the log-probabilities of all tokens at a range of target tokens, (batch, range, vocab), with gradients."""
 
 
 class OutputConfig(Settings, ABC):
@@ -35,6 +39,7 @@ class Scores:
         losses: Auxiliary losses of the decoder by name, scalars.
         metrics: Detached scalar metrics of the decoder by name.
         counts: Sums over the references by name, such as correct labels; a validation divides them by its tokens.
+        distribution: Log-probabilities of all tokens instead of the references, computed on call.
     """
 
     nll: Tensor
@@ -42,6 +47,7 @@ class Scores:
     losses: dict[str, Tensor] = field(default_factory=dict)
     metrics: dict[str, Tensor] = field(default_factory=dict)
     counts: dict[str, Tensor] = field(default_factory=dict)
+    distribution: Distribution | None = None
 
 
 class Output(nn.Module, ABC):

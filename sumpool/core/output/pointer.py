@@ -132,7 +132,28 @@ class PointerOutput(Output):
         nll, log_prob = cross_entropy(states, self.embedding.weight, None, target, self.pad, smoothing, odds)
         generate = generate.masked_fill(target == self.pad, 0.0)
         losses = {"coverage": coverage_loss(attention, target != self.pad)} if self.has_coverage else {}
-        return Scores(nll - (1 - smoothing) * generate.sum(), log_prob + generate.detach(), losses)
+
+        def distribution(part: slice) -> Tensor:
+            return self._log_probs(states[:, part], history[:, part], precomputed)
+
+        return Scores(
+            nll - (1 - smoothing) * generate.sum(), log_prob + generate.detach(), losses, distribution=distribution
+        )
+
+    def _log_probs(self, states: Tensor, history: Tensor, precomputed: dict[str, Tensor]) -> Tensor:
+        """Return the same as `forward`, with gradients, in more memory: the mixture is computed for all tokens."""
+        generate, copy = self._gate(states, precomputed)
+        attention = self._attend(states, history, precomputed)
+        is_empty = ~precomputed["mask"].any(1)[:, None, None]  # the copies of these documents have no weight
+        attention = attention.masked_fill(is_empty, 0.0).softmax(-1)  # (batch, target, keys)
+        if "pooling_weights" in precomputed:
+            attention = matmul_exactly(attention, precomputed["pooling_weights"])  # (batch, target, length)
+        log_probs = generate + self._vocabulary(states)  # (batch, target, vocab)
+        ids = precomputed["ids"][:, None].expand_as(attention)
+        copied = torch.zeros_like(log_probs).scatter_add(-1, ids, attention)
+        is_copyable = copied > 0
+        copied = (copy + copied.masked_fill(~is_copyable, 1.0).log()).masked_fill(~is_copyable, -torch.inf)
+        return torch.logaddexp(log_probs, copied)
 
     @torch.no_grad()
     def copy_posterior(self, states: Tensor, history: Tensor, precomputed: dict[str, Tensor], target: Tensor) -> Tensor:

@@ -59,5 +59,9 @@ class TiedOutput(Output):
         self, states: Tensor, history: Tensor, precomputed: dict[str, Tensor], target: Tensor, smoothing: float = 0.0
     ) -> Scores:
         """Score references (batch, target)."""
-        del history, precomputed
-        return Scores(*cross_entropy(states, self.embedding.weight, self.bias, target, self.pad, smoothing))
+
+        def distribution(part: slice) -> Tensor:
+            return self.forward(states[:, part], history[:, part], precomputed)
+
+        nll, log_prob = cross_entropy(states, self.embedding.weight, self.bias, target, self.pad, smoothing)
+        return Scores(nll, log_prob, distribution=distribution)

@@ -1,0 +1,229 @@
+import json
+import shutil
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from sumpool.documents.document import Document
+from sumpool.errors import CheckpointError, DataError, Interrupted, RecipeError
+from sumpool.inference.loading import load_for_generation
+from sumpool.inference.summaries import generate_summaries
+from sumpool.inference.teacher import TaughtDocuments, data_with_teacher
+from sumpool.io.manifest import Manifest
+from sumpool.progress import silent
+from sumpool.recipe.load import load_recipe
+from sumpool.recipe.schema import Recipe
+from sumpool.runs.training_setup import TrainingSetup, set_up_training
+from sumpool.workflows.train import dry_run, train
+from tests.training.toy import trace
+from tests.workflows.test_train import write_rows
+
+RECIPE = """\
+name: toy
+data: {{source: {{kind: jsonl, path: {folder}/rows.jsonl}}, prepared: {folder}/prepared, vocabulary: 320, workers: 1}}
+model:
+  dim: 16
+  heads: 2
+  feed_forward: 16
+  source_length: 64
+  target_length: 16
+  encoder: [{{attention: {{kind: blockwise, block: 16}}}}]
+  decoder: {{layers: 1}}
+train: {{steps: 6, batch_tokens: 256, validate_every: 3, rouge_documents: 0, device: cpu, precision: fp32}}
+summarize: {{max_length: 8, min_length: 2, beams: 2}}
+"""
+WORD = ("train.distillation=word",)
+SEQUENCE = ("train.distillation=sequence",)
+
+
+def go_on() -> None:
+    pass
+
+
+@pytest.fixture(scope="module")
+def workshop(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A folder with documents, a recipe, prepared data and a trained teacher."""
+    folder = tmp_path_factory.mktemp("distillation")
+    write_rows(folder / "rows.jsonl", seed=1, count=60)
+    (folder / "toy.yaml").write_text(RECIPE.format(folder=folder))
+    train(load_recipe(folder / "toy.yaml", ["train.steps=30"]), folder / "large")
+    return folder
+
+
+def recipe_of(workshop: Path, *changes: str, teacher: Path | None = None) -> Recipe:
+    return load_recipe(workshop / "toy.yaml", [f"train.teacher={teacher or workshop / 'large'}", *changes])
+
+
+def setup_of(recipe: Recipe) -> TrainingSetup:
+    return set_up_training(recipe, silent, go_on)
+
+
+def journal(run: Path) -> list[dict[str, Any]]:
+    return [json.loads(line) for line in (run / "metrics.jsonl").read_text().splitlines()]
+
+
+@pytest.mark.parametrize("changes", [WORD, SEQUENCE])
+def test_a_run_with_a_teacher_resumes_exactly(workshop: Path, tmp_path: Path, changes: tuple[str, ...]) -> None:
+    recipe = recipe_of(workshop, *changes)
+    calls = 0
+
+    def check() -> None:
+        nonlocal calls
+        calls += 1
+        if calls > stop:
+            raise Interrupted(15)
+
+    stop = 1_000_000
+    train(recipe, tmp_path / "whole", check=check)
+    quarter = calls // 4
+    for quarters in (1, 2):
+        stop, calls = quarters * quarter, 0
+        with pytest.raises(Interrupted, match="SIGTERM"):
+            train(recipe, tmp_path / "stopped", check=check)
+    train(recipe, tmp_path / "stopped")
+    whole, stopped = (trace(tmp_path / name) for name in ("whole", "stopped"))
+    for files in (whole, stopped):
+        for name in ("README.md", "manifest.json", "curves.svg"):
+            files.pop(name, None)
+    assert stopped == whole
+    assert "by distillation from" in (tmp_path / "whole" / "README.md").read_text()
+
+
+def test_words_are_learnt_from_the_distribution(workshop: Path, tmp_path: Path) -> None:
+    train(recipe_of(workshop, *WORD, "train.distillation_temperature=2"), tmp_path / "run")
+    assert all("distillation" in record for record in journal(tmp_path / "run") if record["kind"] == "step")
+    manifest = Manifest.read(tmp_path / "run" / "teacher", "summaries")
+    assert (manifest.facts["distillation"], manifest.files) == ("word", {})
+
+
+def test_a_run_without_a_teacher_has_no_trace_of_one(workshop: Path) -> None:
+    assert not (workshop / "large" / "teacher").exists()
+    assert "distillation_" not in (workshop / "large" / "recipe.yaml").read_text()
+    assert not any("distillation" in record for record in journal(workshop / "large"))
+
+
+def test_sequences_are_the_summaries_of_the_teacher(workshop: Path, tmp_path: Path) -> None:
+    recipe = recipe_of(workshop, *SEQUENCE)
+    setup = setup_of(recipe)
+    data = data_with_teacher(recipe, setup, tmp_path, silent, go_on)
+    assert isinstance(data.training, TaughtDocuments)
+    assert data.validation is setup.data.validation
+    assert np.array_equal(data.training.lengths, setup.data.training.lengths)
+    lines = [json.loads(line) for line in (tmp_path / "teacher" / "summaries.jsonl").read_text().splitlines()]
+    rows = [json.loads(line) for line in (setup.prepared / "train" / "texts.jsonl").read_text().splitlines()]
+    assert [line["id"] for line in lines] == [row["id"] for row in rows]
+    documents = [Document(row["id"], row["document"]) for row in rows]
+    expected = [summary.summary for summary in generate_summaries(documents, load_for_generation(workshop / "large"))]
+    assert [line["summary"] for line in lines] == expected
+    for index, text in enumerate(expected):
+        item = data.training[index]
+        assert np.array_equal(item.ids, setup.data.training[index].ids)
+        assert item.target is not None
+        assert item.target.tolist() == list(setup.tokenizer.encode(text))
+
+
+def test_summaries_are_written_once_and_in_parts(workshop: Path, tmp_path: Path) -> None:
+    recipe = recipe_of(workshop, *SEQUENCE, "summarize.batch_tokens=64")
+    setup = setup_of(recipe)
+    data_with_teacher(recipe, setup, tmp_path, silent, go_on)
+    path = tmp_path / "teacher" / "summaries.jsonl"
+    content, time = path.read_bytes(), path.stat().st_mtime_ns
+    data_with_teacher(recipe, setup, tmp_path, silent, go_on)
+    assert path.stat().st_mtime_ns == time
+    facts = Manifest.read(tmp_path / "teacher", "summaries").facts
+    Manifest({}, facts, kind="summaries").write(tmp_path / "teacher")
+    path.write_bytes(content[: len(content) // 2])
+    data_with_teacher(recipe, setup, tmp_path, silent, go_on)
+    assert path.read_bytes() == content
+
+
+def test_an_empty_summary_leaves_the_reference(workshop: Path) -> None:
+    setup = setup_of(load_recipe(workshop / "toy.yaml"))
+    documents = setup.data.training
+    taught = TaughtDocuments(documents, [np.array([], np.uint16)] * (len(documents) - 1) + [np.array([7, 8])])
+    first, last = taught[0].target, taught[len(documents) - 1].target
+    assert first is not None
+    assert last is not None
+    reference = documents[0].target
+    assert reference is not None
+    assert first.tolist() == reference.tolist()
+    assert last.tolist() == [7, 8]
+
+
+def test_damaged_summaries(workshop: Path, tmp_path: Path) -> None:
+    recipe = recipe_of(workshop, *SEQUENCE)
+    setup = setup_of(recipe)
+    data_with_teacher(recipe, setup, tmp_path, silent, go_on)
+    path = tmp_path / "teacher" / "summaries.jsonl"
+    content = path.read_bytes()
+    path.write_bytes(content.replace(b'"', b"'", 1))
+    with pytest.raises(DataError, match="it is damaged or was changed"):
+        data_with_teacher(recipe, setup, tmp_path, silent, go_on)
+    facts = Manifest.read(tmp_path / "teacher", "summaries").facts
+    Manifest({}, facts, kind="summaries").write(tmp_path / "teacher")
+    with pytest.raises(DataError, match=r"summaries.jsonl:1 must be a document's id and summary.*; remove .*teacher"):
+        data_with_teacher(recipe, setup, tmp_path, silent, go_on)
+    path.write_bytes(b'{"summary": 3}\n')
+    with pytest.raises(DataError, match=r"summaries.jsonl:1 must be a document's id and summary"):
+        data_with_teacher(recipe, setup, tmp_path, silent, go_on)
+    path.write_bytes(content * 2)
+    with pytest.raises(DataError, match=r"must hold \d+ summaries, got \d+; remove"):
+        data_with_teacher(recipe, setup, tmp_path, silent, go_on)
+
+
+@pytest.mark.parametrize("changes", [WORD, SEQUENCE])
+def test_another_teacher_is_refused(workshop: Path, tmp_path: Path, changes: tuple[str, ...]) -> None:
+    teacher = Path(shutil.copytree(workshop / "large", tmp_path / "teacher"))
+    recipe = recipe_of(workshop, *changes, teacher=teacher)
+    setup = setup_of(recipe)
+    (tmp_path / "run").mkdir()
+    data_with_teacher(recipe, setup, tmp_path / "run", silent, go_on)
+    shutil.rmtree(teacher)
+    train(load_recipe(workshop / "toy.yaml", ["train.steps=2"]), teacher)
+    with pytest.raises(RecipeError, match=r"must be of the same teacher to go on, got weights .* put the teacher"):
+        data_with_teacher(recipe, setup, tmp_path / "run", silent, go_on)
+
+
+def test_teachers_that_do_not_fit(workshop: Path, tmp_path: Path) -> None:
+    recipe = recipe_of(workshop, *WORD, teacher=tmp_path / "none")
+    setup = setup_of(recipe)
+    with pytest.raises(RecipeError, match=r"train\.teacher must be a run folder with model\.safetensors, got .*none"):
+        data_with_teacher(recipe, setup, None, silent, go_on)
+    recipe = recipe_of(workshop, *WORD)
+    with pytest.raises(RecipeError, match="must be another run than the one to train"):
+        data_with_teacher(recipe, setup, workshop / "large", silent, go_on)
+    for name, value in (("source_length", 65), ("target_length", 17)):
+        longer = recipe_of(workshop, *WORD, f"model.{name}={value}")
+        with pytest.raises(RecipeError, match=rf"model\.{name} must be at most that of train\.teacher, {value - 1}"):
+            data_with_teacher(longer, setup, None, silent, go_on)
+
+
+def test_another_vocabulary_can_teach_sequences_only(workshop: Path, tmp_path: Path) -> None:
+    write_rows(tmp_path / "rows.jsonl", seed=5, count=60)
+    (tmp_path / "toy.yaml").write_text(RECIPE.format(folder=tmp_path).replace("320", "300"))
+    with pytest.raises(RecipeError, match=r"teacher must have the vocabulary of .*set train\.distillation=sequence"):
+        train(recipe_of(tmp_path, *WORD, teacher=workshop / "large"), tmp_path / "run")
+    train(recipe_of(tmp_path, *SEQUENCE, teacher=workshop / "large"), tmp_path / "other")
+    assert (tmp_path / "other" / "model.safetensors").is_file()
+
+
+def test_a_damaged_teacher(workshop: Path, tmp_path: Path) -> None:
+    teacher = Path(shutil.copytree(workshop / "large", tmp_path / "teacher"))
+    (teacher / "report.json").write_text("{}")
+    recipe = recipe_of(workshop, *WORD, teacher=teacher)
+    with pytest.raises(CheckpointError, match="it is damaged or was changed"):
+        data_with_teacher(recipe, setup_of(recipe), None, silent, go_on)
+
+
+@pytest.mark.parametrize("changes", [WORD, SEQUENCE])
+def test_a_dry_run_needs_no_folder(workshop: Path, changes: tuple[str, ...]) -> None:
+    assert dry_run(recipe_of(workshop, *changes)).seconds > 0
+
+
+def test_settings_of_a_teacher_belong_together(workshop: Path) -> None:
+    with pytest.raises(RecipeError, match="distillation must be word or sequence to learn from a teacher, got none"):
+        recipe_of(workshop)
+    with pytest.raises(RecipeError, match="teacher must be a run folder for distillation by word, got none"):
+        load_recipe(workshop / "toy.yaml", WORD)

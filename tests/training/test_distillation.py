@@ -1,0 +1,216 @@
+import json
+import os
+import signal
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+import torch
+from torch import Tensor
+
+from sumpool.core.model.config import ModelConfig
+from sumpool.core.model.summarizer import SummarizationModel
+from sumpool.core.output._base import Distribution
+from sumpool.core.output.pointer import PointerOutputConfig
+from sumpool.core.output.tied import TiedOutputConfig
+from sumpool.data.batches import Batch
+from sumpool.errors import Interrupted
+from sumpool.progress import Progress, interruptible
+from sumpool.training.batch_division import halve
+from sumpool.training.config import TrainConfig
+from sumpool.training.distillation import Teacher, soften, token_divergence
+from sumpool.training.fit import fit
+from sumpool.training.optimizer import build_optimizer
+from sumpool.training.update import UpdateMetrics, Updater
+from tests.training.toy import CONFIG, DATA, MODEL, VOCABULARY, new_model, new_run, trace
+
+CPU = torch.device("cpu")
+
+
+def distribution(log_probs: Tensor) -> Distribution:
+    return lambda part: log_probs[:, part]
+
+
+def random_distribution(seed: int, requires_grad: bool = False) -> Tensor:
+    generator = torch.Generator().manual_seed(seed)
+    logits = torch.randn(2, 5, 7, generator=generator, dtype=torch.float64)
+    return logits.log_softmax(-1).requires_grad_(requires_grad)
+
+
+def teacher_model(**changes: object) -> SummarizationModel:
+    torch.manual_seed(5)
+    config: ModelConfig = MODEL.model_copy(update={"dim": 32, "dropout": 0.3, **changes})
+    return SummarizationModel(config, VOCABULARY).eval().requires_grad_(False)
+
+
+def batch_of(*indices: int) -> Batch:
+    return DATA.batch(DATA.training, indices)
+
+
+@pytest.mark.parametrize("temperature", [1.0, 2.5])
+def test_divergence_equals_that_of_pytorch(temperature: float) -> None:
+    taught, learnt = random_distribution(1), random_distribution(2)
+    mask = torch.tensor([[True] * 5, [True, True, False, False, False]])
+    softened = [(part / temperature).softmax(-1) for part in (taught, learnt)]
+    terms = torch.nn.functional.kl_div(softened[1].log(), softened[0], reduction="none").sum(-1)
+    actual = token_divergence(distribution(taught), distribution(learnt), mask, temperature)
+    torch.testing.assert_close(actual, terms[mask].sum())
+    same = token_divergence(distribution(taught), distribution(taught), mask, temperature)
+    assert float(same) == pytest.approx(0, abs=1e-12)
+
+
+def test_tokens_that_the_teacher_never_outputs_do_not_count() -> None:
+    taught = random_distribution(1).masked_fill(torch.arange(7) == 3, -torch.inf).log_softmax(-1)
+    learnt = random_distribution(2).masked_fill(torch.arange(7) == 3, -torch.inf).log_softmax(-1).requires_grad_()
+    for temperature in (1.0, 2.0):
+        total = token_divergence(distribution(taught), distribution(learnt), torch.ones(2, 5) > 0, temperature)
+        (gradient,) = torch.autograd.grad(total, learnt)
+        assert total.isfinite()
+        assert gradient.isfinite().all()
+
+
+def test_chunks_change_neither_value_nor_gradient() -> None:
+    mask = torch.rand(2, 5) > 0.3
+    results = []
+    for size in (10**6, 14, 1):
+        learnt = random_distribution(2, requires_grad=True)
+        total = token_divergence(distribution(random_distribution(1)), distribution(learnt), mask, 2.0, size)
+        (gradient,) = torch.autograd.grad(total, learnt)
+        results.append((total, gradient))
+    for total, gradient in results[1:]:
+        torch.testing.assert_close(total, results[0][0], atol=1e-12, rtol=0)
+        torch.testing.assert_close(gradient, results[0][1], atol=1e-12, rtol=0)
+
+
+def test_another_vocabulary() -> None:
+    taught, learnt = distribution(random_distribution(1)[..., :6]), distribution(random_distribution(2))
+    with pytest.raises(ValueError, match="the teacher must have 7 tokens, got 6"):
+        token_divergence(taught, learnt, torch.ones(2, 5) > 0, 1.0)
+
+
+def test_a_temperature_of_one_changes_nothing() -> None:
+    log_probs = random_distribution(1)
+    assert soften(log_probs, 1.0) is log_probs
+    torch.testing.assert_close(soften(log_probs, 2.0).exp().sum(-1), torch.ones(2, 5, dtype=torch.float64))
+
+
+@pytest.mark.parametrize("output", [PointerOutputConfig(), PointerOutputConfig(copies="memory"), TiedOutputConfig()])
+def test_distributions_are_those_of_decoding_and_of_the_references(
+    output: PointerOutputConfig | TiedOutputConfig,
+) -> None:
+    model, batch = teacher_model(output=output).double(), batch_of(0, 1, 2, 3)
+    assert batch.target is not None
+    mask = batch.mask.clone()
+    mask[2] = False  # a document without tokens
+    memory = model.encode(batch.ids, mask, batch.sentences)
+    scores = model.score(memory, batch.target)
+    assert scores.distribution
+    log_probs = scores.distribution(slice(None))
+    torch.testing.assert_close(log_probs.exp().sum(-1), torch.ones(batch.target.shape, dtype=torch.float64))
+    real = batch.target != batch.pad
+    references = log_probs.gather(2, batch.target[..., None]).squeeze(2)
+    torch.testing.assert_close(references[real], scores.log_prob[real], atol=1e-10, rtol=0)
+    state, last = model.start(memory, 1), torch.full((4,), model.special_tokens.decoder_start)
+    for position in range(batch.target.size(1)):
+        step, state = model.step(last, state)
+        last = batch.target[:, position]
+        torch.testing.assert_close(log_probs[real[:, position], position], step[real[:, position]], atol=1e-8, rtol=0)
+
+
+@pytest.mark.parametrize("output", [PointerOutputConfig(), PointerOutputConfig(copies="memory"), TiedOutputConfig()])
+def test_gradients_of_distributions_are_those_of_the_references(
+    output: PointerOutputConfig | TiedOutputConfig,
+) -> None:
+    batch = batch_of(0, 1, 2, 3)
+    gradients = []
+    for direct in (True, False):
+        torch.manual_seed(3)
+        model = SummarizationModel(MODEL.model_copy(update={"output": output}), VOCABULARY).double().eval()
+        mask = batch.mask.clone()
+        mask[2] = False
+        assert batch.target is not None
+        scores = model.score(model.encode(batch.ids, mask, batch.sentences), batch.target)
+        loss = scores.nll
+        if not direct:
+            assert scores.distribution
+            references = scores.distribution(slice(None)).gather(2, batch.target[..., None]).squeeze(2)
+            loss = -references[batch.target != batch.pad].sum()
+        loss.backward()
+        gradients.append({name: p.grad for name, p in model.named_parameters() if p.grad is not None})
+    assert gradients[0].keys() == gradients[1].keys()
+    for name, gradient in gradients[0].items():
+        torch.testing.assert_close(gradients[1][name], gradient, atol=1e-10, rtol=1e-8, msg=name)
+
+
+def updated(
+    teacher: Teacher | None, config: TrainConfig, batches: list[Batch]
+) -> tuple[dict[str, Tensor], UpdateMetrics]:
+    model = new_model(dropout=0.0).double()
+    updater = Updater(model, build_optimizer(model, config), config, CPU, teacher)
+    metrics = updater.update(batches, rate=0.0).read()
+    return {name: p.grad for name, p in model.named_parameters() if p.grad is not None}, metrics
+
+
+def test_the_loss_mixes_references_and_teacher() -> None:
+    config = CONFIG.model_copy(update={"label_smoothing": 0.0, "clip": 0.0})
+    model = teacher_model().double()
+    alone, metrics = updated(None, config, [batch_of(0, 1, 2)])
+    only, imitating = updated(Teacher(model, 2.0, 1.0), config, [batch_of(0, 1, 2)])
+    half, mixed = updated(Teacher(model, 2.0, 0.25), config, [batch_of(0, 1, 2)])
+    divergence = imitating.auxiliary["distillation"]
+    assert imitating.loss == pytest.approx(4 * divergence)
+    assert mixed.loss == pytest.approx(0.75 * metrics.loss + 0.25 * 4 * divergence)
+    assert mixed.nll == pytest.approx(metrics.nll)
+    for name, gradient in half.items():
+        torch.testing.assert_close(gradient, 0.75 * alone[name] + 0.25 * only[name], atol=1e-10, rtol=1e-8)
+
+
+def test_batches_and_their_halves_have_the_same_gradient() -> None:
+    teacher = Teacher(teacher_model().double(), 2.0)
+    batch = batch_of(*range(8))
+    first, second = halve(batch)
+    together, one = updated(teacher, CONFIG, [batch])
+    apart, two = updated(teacher, CONFIG, [first, second])
+    assert one.auxiliary["distillation"] == pytest.approx(two.auxiliary["distillation"])
+    for name, gradient in together.items():
+        torch.testing.assert_close(apart[name], gradient, rtol=1e-8, atol=1e-11)
+
+
+def test_the_teacher_stays_as_it_is_and_draws_nothing() -> None:
+    model = teacher_model()
+    before = {name: tensor.clone() for name, tensor in model.state_dict().items()}
+    updated(Teacher(model.double()), CONFIG, [batch_of(0, 1)])
+    assert not model.training
+    assert all(torch.equal(tensor.double(), model.state_dict()[name].double()) for name, tensor in before.items())
+    torch.manual_seed(1)
+    batch = batch_of(0, 1)
+    state = torch.get_rng_state()
+    model(batch.ids, batch.mask, batch.sentences, batch.target)
+    assert torch.equal(torch.get_rng_state(), state)
+
+
+def test_a_student_comes_closer_to_its_teacher(tmp_path: Path) -> None:
+    data = replace(DATA, teacher=Teacher(teacher_model(), 1.0, 1.0))
+    config = CONFIG.model_copy(update={"steps": 60, "validate_every": 60, "checkpoint_every": 60})
+    notes: list[Progress] = []
+    run = new_run(tmp_path / "run")
+    fit(new_model(0.0), config, data, run, report=notes.append)
+    records = [json.loads(line) for line in (run / "metrics.jsonl").read_text().splitlines()]
+    values = [record["distillation"] for record in records if record["kind"] == "step"]
+    assert len(values) == 60
+    assert sum(values[-5:]) < 0.6 * sum(values[:5])
+
+
+def test_a_run_with_a_teacher_stopped_by_a_signal_resumes_exactly(tmp_path: Path) -> None:
+    data = replace(DATA, teacher=Teacher(teacher_model(), 2.0, 0.5))
+    whole, stopped = new_run(tmp_path / "whole"), new_run(tmp_path / "stopped")
+    fit(new_model(), CONFIG, data, whole)
+
+    def interrupt(progress: Progress) -> None:
+        if progress.done == 7:
+            os.kill(os.getpid(), signal.SIGTERM)
+
+    with pytest.raises(Interrupted, match="SIGTERM"), interruptible() as interruption:
+        fit(new_model(), CONFIG, data, stopped, report=interrupt, check=interruption.check)
+    fit(new_model(), CONFIG, data, stopped)
+    assert trace(stopped) == trace(whole)
