@@ -98,7 +98,10 @@ def _draw(axes: "Axes", panel: Panel) -> None:
         axes.plot(x, y, color=look.get_color(), linestyle=line, marker="o" if octaves else "", markersize=3)
     if len(styles) > 1:
         handles += [Line2D([], [], label=style, color="black", linestyle=_STYLES[n]) for n, style in enumerate(styles)]
-    axes.legend(handles=handles, frameon=False, fontsize="small")
+    legend = axes.legend(handles=handles, frameon=False, fontsize="small")
+    if len(handles) > len(_COLOURS):  # many lines leave no place for their names
+        legend.set_loc("center left")
+        legend.set_bbox_to_anchor((1, 0.5))
     axes.set_title(panel.title, fontsize="medium")
     axes.set_xlabel(panel.axis)
     axes.grid(alpha=0.3)

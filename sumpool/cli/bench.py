@@ -68,6 +68,8 @@ def bench(
             help="Also draw a picture (of a model, operators, shortening, selection, sparsity, approximation).",
         ),
     ] = None,
+    latex: Annotated[Path | None, typer.Option(metavar="FILE", help="Also write the tables for LaTeX.")] = None,
+    csv: Annotated[Path | None, typer.Option(metavar="FILE", help="Also write the tables as CSV.")] = None,
     peers: Annotated[bool, typer.Option("--peers", help="Measure models of transformers and CTranslate2 too.")] = False,
     before: Annotated[
         Path | None,
@@ -99,6 +101,7 @@ def bench(
     from sumpool.bench.models.comparison import compare_reports
     from sumpool.bench.models.saved import load_saved
     from sumpool.bench.plots import draw, require_plots
+    from sumpool.bench.results.exports import require_writable, write_tables
     from sumpool.io.atomic import disk_errors, replace_file
     from sumpool.progress import GRACE, interruptible
     from sumpool.workflows.bench import bench as measure
@@ -106,6 +109,8 @@ def bench(
     settings = [*(changes or ()), *([] if number is None else [f"bench.table={number}"])]
     _check_target(target, run)
     _check_options(target, {"--peers": peers, "--compare": before, "--length": lengths, "--set": settings})
+    exports = {"--csv": csv, "--latex": latex}
+    require_writable(exports)
     if plot:
         require_plots(str(target) if target in NAMES else "model", plot)
     earlier = load_saved(before) if before else None
@@ -125,6 +130,7 @@ def bench(
                 )
         if plot:
             draw(report, plot)
+        write_tables(report.result.tables, exports)
         if out:
             with disk_errors(out):
                 replace_file(out, f"{report.to_json()}\n".encode())

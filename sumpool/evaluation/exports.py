@@ -42,7 +42,7 @@ def to_csv(report: EvaluationReport) -> str:
     writer.writerow([*columns, *(f"{name}_{test}" for name in TYPES for test in _TESTS)])
     differences = {(item.slice, item.other): item for item in report.baselines}
     for row in (*report.rows, *report.length_rows):
-        cells = [_guard(row.slice), _guard(row.system), *(getattr(row, name) for name in _STATISTICS)]
+        cells = [guard_cell(row.slice), guard_cell(row.system), *(getattr(row, name) for name in _STATISTICS)]
         cells += [value for name in TYPES for value in _bounds(row.rouge[name])]
         cells += _bounds(row.bertscore) if row.bertscore else ("", "", "")
         difference = differences.get((row.slice, row.system)) if row is not report.rows[0] else None
@@ -93,8 +93,8 @@ def _latex_rows(slice_name: str, rows: Sequence[ReportRow], stars: set[tuple[str
         yield rf"{escape_latex(row.system)} & {' & '.join(scores)} & {row.words:.0f} \\"
 
 
-def _guard(text: str) -> str:
-    """Text cell that no spreadsheet takes for a formula."""
+def guard_cell(text: str) -> str:
+    """Return the text of a cell that no spreadsheet takes for a formula; control characters become spaces."""
     printable = _CONTROL.sub(" ", text)
     return f"'{printable}" if _FORMULA.match(text) else printable
 

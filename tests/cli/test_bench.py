@@ -60,6 +60,21 @@ def test_a_picture_is_refused_before_anything_is_measured(tmp_path: Path) -> Non
     )
 
 
+def test_tables_are_written_as_csv_and_latex(tmp_path: Path) -> None:
+    files = ["--csv", str(tmp_path / "t.csv"), "--latex", str(tmp_path / "t.tex")]
+    sizes = ["bench.lengths=[8]", "bench.features=[4]", "bench.repeats=1", "bench.head_dim=4"]
+    result = CliRunner().invoke(app, ["bench", "approximation", *files, *(f"--set={size}" for size in sizes)])
+    assert result.exit_code == 0, result.output
+    assert "weights,tokens,approximation,of,4" in (tmp_path / "t.csv").read_text()
+    assert r"\begin{tabular}{lllrr}" in (tmp_path / "t.tex").read_text()
+
+
+@pytest.mark.parametrize("option", ["--csv", "--latex"])
+def test_files_of_tables_are_refused_before_anything_is_measured(option: str) -> None:
+    result = CliRunner().invoke(app, ["bench", "complexity", option, "nowhere/t"])
+    assert f"{option} must name a file in a folder that is there, got nowhere/t" in str(result.exception)
+
+
 def test_a_target_that_is_nothing_is_said_with_what_was_meant() -> None:
     result = CliRunner().invoke(app, ["bench", "operator"])
     expected = "operator must be one of operators, complexity, .* or a run folder or recipe .*did you mean operators"
