@@ -15,7 +15,7 @@ from sumpool.interpret.provenance import provenance
 from sumpool.settings import config_class, kinds
 
 VOCAB = 60
-LINEAR = [kind for kind in kinds("sumpool.core.pooling") if kind != "funnel"]
+LINEAR = [kind for kind in kinds("sumpool.core.pooling") if kind not in ("funnel", "distilling")]
 
 
 def make_memory(encoder: Sequence[object], *lengths: int) -> Memory:

@@ -32,6 +32,8 @@ def pooling(pool: PoolerConfig, length: int, dim: int) -> Cost:
         if kind not in _POOLERS | _SCORERS:
             raise KeyError(kind)
     once = linear(length, dim, 1)
+    if pool.kind == "distilling":  # each vector with its neighbours
+        return Counter(maps=linear(length, 3 * dim, dim), activations=3 * length * dim)
     return Counter(maps=once * ("linear" in parts), products=once * (pool.kind == "iterative"))
 
 
@@ -79,6 +81,6 @@ CROSS_ATTENTION: Mapping[str, Callable[[CrossAttentionConfig, int, int, int, int
     "hepos": _hepos,
 }
 """Cross-attentions whose cost does not depend on what a document says."""
-_POOLERS = {"halving", "hard", "iterative", "funnel", "segments"}
+_POOLERS = {"halving", "hard", "iterative", "funnel", "segments", "distilling"}
 _SCORERS = {"linear", "strided", "random", "fixed"}
 """Scorers and boundaries; all but the linear one are without a matrix product."""

@@ -1,0 +1,73 @@
+"""Distilling (Zhou et al., "Informer", 2021, Equation 5): convolution, ELU and max pooling halve a document.
+
+A convolution over three tokens is followed by the maximum of each feature over windows of three tokens with stride 2,
+so that layers after it attend to half of the vectors: O(length * dim^2).
+
+Departures from the released code: no batch normalisation, with which documents of a batch change each other; no
+circular padding, and padding never enters a convolution or a window; any length works, one vector remaining of an odd
+pair. A pooled vector takes the position of the token of its pair with most features.
+"""
+
+from typing import Literal, final
+
+import torch
+from torch import Tensor, nn
+from torch.nn import functional as F
+
+from sumpool.core.nn.masking import zero_padding
+from sumpool.core.nn.numerics import at_least_float32
+from sumpool.core.nn.states import Mixture, States
+from sumpool.core.pooling._base import Pooled, Pooler, PoolerConfig, pool_tokens
+from sumpool.core.tokens import Tokens
+
+
+@final
+class DistillingPoolerConfig(PoolerConfig):
+    """Distilling has no settings."""
+
+    kind: Literal["distilling"] = "distilling"
+
+    def build(self, embedding: nn.Embedding) -> "DistillingPooler":
+        """Build the pooler."""
+        return DistillingPooler(embedding.embedding_dim)
+
+
+@final
+class DistillingPooler(Pooler):
+    """Convolution and max pooling with stride 2.
+
+    Attributes:
+        convolve: Linear map of each token with the tokens before and after it.
+    """
+
+    def __init__(self, dim: int) -> None:
+        super().__init__()
+        self.convolve = nn.Linear(3 * dim, dim)
+
+    def forward(self, tokens: Tokens, states: States | None = None) -> Pooled:
+        """Pool (batch, length, dim) to (batch, half of the length rounded up, dim)."""
+        tokens = states.all() if states else tokens
+        windows = self._windows(self._convolved(tokens), tokens.mask)
+        values, argmax = windows.max(2)  # (batch, pairs, dim)
+        fraction = torch.full_like(at_least_float32(values), 1 / values.size(2))
+        weights = fraction.new_zeros(windows.shape[:3]).scatter_add(2, argmax, fraction)  # (batch, pairs, 3)
+        mask = F.pad(tokens.mask, (0, tokens.mask.size(1) % 2))[:, ::2]
+        weights = weights.masked_fill(~mask[..., None], 0.0)
+        first = 2 * torch.arange(mask.size(1), device=mask.device)
+        members = (first[:, None] + torch.arange(-1, 2, device=mask.device)).clamp(0, tokens.mask.size(1) - 1)
+        heaviest = first + weights[..., 1:].argmax(2)
+        mixture = Mixture(members.expand(weights.shape), weights, mask)
+        return Pooled(pool_tokens(tokens, values, mask, heaviest), lambda: mixture)
+
+    def _convolved(self, tokens: Tokens) -> Tensor:
+        """Apply the convolution and ELU to states (batch, length, dim)."""
+        states = zero_padding(tokens.states, tokens.mask)
+        before, after = F.pad(states, (0, 0, 1, 0))[:, :-1], F.pad(states, (0, 0, 0, 1))[:, 1:]
+        return F.elu(self.convolve(torch.cat([before, states, after], dim=2)))
+
+    def _windows(self, states: Tensor, mask: Tensor) -> Tensor:
+        """States before, at and after every second token, (batch, pairs, 3, dim), the lowest value at missing ones."""
+        lowest = torch.finfo(states.dtype).min
+        states = states.masked_fill(~mask[..., None], lowest)
+        padded = F.pad(states, (0, 0, 1, 1 + states.size(1) % 2), value=lowest)
+        return padded.unfold(1, 3, 2).transpose(2, 3)

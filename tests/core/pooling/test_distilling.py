@@ -1,0 +1,37 @@
+from collections.abc import Callable
+
+import pytest
+import torch
+from torch import Tensor, nn
+from torch.nn import functional as F
+
+from sumpool.core.pooling.distilling import DistillingPoolerConfig
+from sumpool.core.tokens import Tokens
+
+
+@pytest.mark.parametrize("length", [1, 2, 3, 30, 31])
+def test_equals_convolution_and_max_pooling(length: int, make_tokens: Callable[..., Tokens]) -> None:
+    pooler = DistillingPoolerConfig().build(nn.Embedding(5, 16)).double()
+    tokens = make_tokens(length, 12, pad=1e3)
+    pooled = pooler(tokens).tokens
+    for number, real in enumerate((length, 12)):
+        weight = pooler.convolve.weight.view(16, 3, 16).transpose(1, 2)  # (dim, dim, kernel)
+        convolved = F.conv1d(tokens.states[number : number + 1, :real].mT, weight, pooler.convolve.bias, padding=1)
+        expected = F.max_pool1d(F.elu(convolved), 3, 2, padding=1).mT[0]
+        count = int(pooled.mask[number].sum())
+        assert count == -(-real // 2)
+        torch.testing.assert_close(pooled.states[number, :count], expected, atol=1e-12, rtol=0)
+        origin = pooled.origin[number, :count]
+        assert torch.equal(origin // 2, torch.arange(count))
+        assert (origin < real).all()
+
+
+def test_gradients(make_tokens: Callable[..., Tokens]) -> None:
+    pooler, tokens = DistillingPoolerConfig().build(nn.Embedding(5, 16)).double(), make_tokens(7, 3)
+
+    def forward(states: Tensor) -> Tensor:
+        pooled = pooler(tokens.with_states(states)).tokens
+        kept: Tensor = pooled.states[pooled.mask]
+        return kept
+
+    assert torch.autograd.gradcheck(forward, tokens.states.requires_grad_())
