@@ -86,3 +86,10 @@ def is_out_of_memory(error: BaseException) -> bool:
         isinstance(error, RuntimeError | ImportError)
         and (type(error).__name__ == "OutOfMemoryError" or any(text in str(error) for text in _EXHAUSTED))
     )
+
+
+def advise_smaller_batches(now: int | None = None) -> str:
+    """Return what to do about a batch that memory cannot hold; `now` is the present `train.batch_tokens`."""
+    present = "" if now is None else f", now {now},"
+    halved = f"halve train.batch_tokens{present} and double train.accumulate"
+    return f"{halved}, or train with --auto-batch, which divides such batches"

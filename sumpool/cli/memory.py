@@ -4,11 +4,11 @@ import os
 import sys
 from typing import Final
 
-from sumpool.errors import ResourceError
+from sumpool.errors import ResourceError, advise_smaller_batches
 
 ADVICE: Final = {
     "prepare": "prepare with fewer processes (--set data.workers=1) or a smaller data.vocabulary",
-    "train": "halve train.batch_tokens, or train a smaller model",
+    "train": advise_smaller_batches(),
     "summarize": "select sentences without the model (--fast), or read less (--set summarize.batch_tokens=1024)",
     "evaluate": "read less at once (--set summarize.batch_tokens=1024)",
     "bench": "measure shorter documents (--length) or smaller batches (--set bench.batch=1)",

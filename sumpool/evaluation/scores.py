@@ -13,14 +13,14 @@ from pathlib import Path
 
 from pydantic import TypeAdapter
 
-from sumpool.errors import DataError, RecipeError
+from sumpool.errors import RecipeError
 from sumpool.evaluation.scorer import ScoredDocument
 from sumpool.io.atomic import TEMPORARY, disk_errors, move_into_place, replace_file, restore_folder
 from sumpool.io.json_lines import Identity, ResumableFile, read_records
 from sumpool.io.lock import locked_for_writing
 from sumpool.io.manifest import NAME as MANIFEST
 from sumpool.io.manifest import FileDigest, Manifest
-from sumpool.io.replaceable import is_free, require_replaceable
+from sumpool.io.replaceable import is_free, other_content, require_replaceable
 
 SCORES = "documents.jsonl"
 DESCRIBED = "evaluation.json"
@@ -65,17 +65,11 @@ def require_results_folder(folder: Path) -> None:
     if is_free(incomplete, _OTHER_FOLDER):
         return
     names = sorted(path.name for path in incomplete.iterdir())
-    other = [name for name in names if name.removeprefix(TEMPORARY) not in _FILES]
-    if MANIFEST in names:
-        try:
-            Manifest.read(incomplete, "evaluation")
-        except DataError:
-            other.append(MANIFEST)
-    elif set(names) - {f"{TEMPORARY}{MANIFEST}"}:
-        other = names
+    unknown = (name for name in names if name.removeprefix(TEMPORARY) not in _FILES)
+    other = next(unknown, "") or other_content(incomplete, "evaluation")
     if other:
         raise RecipeError(
-            f"{incomplete} must hold the unfinished results of an evaluation alone, got {other[0]}; {_OTHER_FOLDER}"
+            f"{incomplete} must hold the unfinished results of an evaluation alone, got {other}; {_OTHER_FOLDER}"
         )
 
 

@@ -8,7 +8,7 @@ import torch
 from torch import Tensor, nn
 
 from sumpool.data.batches import Batch
-from sumpool.errors import ResourceError, is_out_of_memory
+from sumpool.errors import ResourceError, advise_smaller_batches, is_out_of_memory
 
 Work = Callable[[Batch], dict[str, Tensor]]
 """Returns sums over the documents of a batch, by name, and may accumulate gradients."""
@@ -123,10 +123,7 @@ def enough_memory(batch: Batch, batch_tokens: int) -> Iterator[None]:
         target = 0 if batch.target is None else batch.target.size(1)
         remedy = "lower model.source_length, or set train.checkpoint_activations=true"
         if documents > 1:
-            remedy = (
-                f"halve train.batch_tokens, now {batch_tokens}, and double train.accumulate, or train with "
-                "--auto-batch, which divides such batches"
-            )
+            remedy = advise_smaller_batches(batch_tokens)
         raise ResourceError(
             f"memory must hold a batch of {documents} document{'s' if documents > 1 else ''} of {length} source and "
             f"{target} target tokens, but it ran out: {remedy}"

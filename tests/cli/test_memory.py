@@ -57,3 +57,4 @@ def test_advice_follows_the_command() -> None:
     assert told.startswith("error: memory ran out in sumpool prepare (bad_alloc); prepare with fewer processes")
     assert out_of_memory("", "x") == "error: memory ran out (x); close other programs"
     assert "--fast" in ADVICE["summarize"]
+    assert "--auto-batch" in ADVICE["train"]
