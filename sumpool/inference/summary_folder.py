@@ -136,7 +136,6 @@ def _require_summaries(folder: Path) -> None:
     """
     reason = other_content(folder, "summaries")
     if reason and folder.is_dir():
-        missing = "" if (folder / MANIFEST).exists() else f", no {MANIFEST}"
-        reason = f"other files ({reason}{missing})"
+        reason = f"other files ({reason})"
     if reason:
         raise RecipeError(f"{folder} must be an empty folder or one of summaries, got {reason}; {_ADVICE}")
