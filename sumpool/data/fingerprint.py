@@ -23,10 +23,11 @@ _SCHEMA = 1
 def fingerprint(config: DataConfig, *, times: bool = True) -> str:
     """Return a digest of what prepared data depends on: settings, source files (names, sizes, times), version."""
     source = config.require_source()
+    unused = {"max_bytes", "max_ratio"} | ({"held_out"} if not getattr(source, "held_out", 0) else set())
     about = {
         "schema": _SCHEMA,
         "sumpool": sumpool.__version__,
-        "source": source.model_dump(mode="json", exclude={"max_bytes", "max_ratio"}),
+        "source": source.model_dump(mode="json", exclude=unused),
         **({"tokenizer": _digest(config.tokenizer)} if config.tokenizer else {"vocabulary": config.vocabulary}),
         **({"phrases": config.phrases} if config.phrases else {}),  # absent, so that older fingerprints stay valid
         **({"revision": source.revision()} if source.revision() else {}),

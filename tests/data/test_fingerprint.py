@@ -1,9 +1,12 @@
+import hashlib
+import json
 import os
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
+import sumpool
 from sumpool.data.config import DataConfig
 from sumpool.data.fingerprint import (
     content_digest,
@@ -136,3 +139,22 @@ def test_origin_tells_new_times_from_new_content(source: Path) -> None:
     assert [name for name in touched if touched[name] != changed[name]] == ["source"]
     source.unlink()
     assert origin(data, never)["source"] == ""
+
+
+def test_an_unused_held_out_share_keeps_older_fingerprints(tmp_path: Path) -> None:
+    path = tmp_path / "rows.jsonl"
+    path.write_text('{"document": "a", "summary": "b"}\n')
+
+    def data(**settings: object) -> DataConfig:
+        return DataConfig.model_validate({"source": {"kind": "jsonl", "train": path, **settings}})
+
+    about = {
+        "schema": 1,
+        "sumpool": sumpool.__version__,
+        "source": data().require_source().model_dump(mode="json", exclude={"max_bytes", "max_ratio", "held_out"}),
+        "vocabulary": 8000,
+        "files": [[str(path), path.stat().st_size]],
+    }
+    before = hashlib.sha256(json.dumps(about, sort_keys=True).encode()).hexdigest()
+    assert fingerprint(data(held_out=0), times=False) == before
+    assert fingerprint(data(held_out=0.1), times=False) != before

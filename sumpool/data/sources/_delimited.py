@@ -51,16 +51,27 @@ class DelimitedSourceConfig(FieldsSourceConfig, ABC):
             DataError: If the file is missing or truncated, or its header cannot be read.
         """
         del fields
-        with open_bytes(path, self.limits) as file:
-            rows = _Rows(path, file, self.separator(), quotes=self.quotes, limits=self.limits)
-            header = _header(rows, path)
-            for where, cells in rows:
-                if isinstance(cells, str):
-                    yield Reject(where, cells)
-                elif len(cells) == len(header):
-                    yield Line(where, dict(zip(header, cells, strict=True)))
-                else:
-                    yield Reject(where, f"must have {len(header)} cells like the header, got {len(cells)}")
+        return read_rows(path, self.separator(), quotes=self.quotes, limits=self.limits)
+
+
+def read_rows(
+    path: Path, separator: str, *, quotes: bool = True, limits: Limits = DEFAULT_LIMITS
+) -> Iterator[Line | Reject]:
+    """Read the rows of a file below its header; the location of a row is its first line.
+
+    Raises:
+        DataError: If the file is missing or truncated, or its header cannot be read.
+    """
+    with open_bytes(path, limits) as file:
+        rows = _Rows(path, file, separator, quotes=quotes, limits=limits)
+        header = _header(rows, path)
+        for where, cells in rows:
+            if isinstance(cells, str):
+                yield Reject(where, cells)
+            elif len(cells) == len(header):
+                yield Line(where, dict(zip(header, cells, strict=True)))
+            else:
+                yield Reject(where, f"must have {len(header)} cells like the header, got {len(cells)}")
 
 
 def read_header(path: Path, separator: str, *, quotes: bool = True, limits: Limits = DEFAULT_LIMITS) -> Sequence[str]:

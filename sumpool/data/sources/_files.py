@@ -3,12 +3,13 @@
 import hashlib
 from abc import ABC, abstractmethod
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 from typing import Self
 
 from pydantic import Field, model_validator
 
-from sumpool.data.sources._base import Example, Fields, SourceConfig, Split
+from sumpool.data.sources._base import Example, Fields, SourceConfig, Split, hash_split
 from sumpool.documents.json_lines import Line, Reject, text_of
 
 
@@ -27,6 +28,8 @@ class FilesSourceConfig(SourceConfig, ABC):
     """Fraction of the documents of `path` used for validation."""
     test_share: float = Field(0.05, ge=0, le=0.5)
     """Fraction of the documents of `path` used for testing."""
+    held_out: float = Field(0, ge=0, le=0.5)
+    """Fraction of the training documents used for validation, by a hash of their id, for data without such a split."""
 
     @model_validator(mode="after")
     def _require_one_way_to_split(self) -> Self:
@@ -34,6 +37,8 @@ class FilesSourceConfig(SourceConfig, ABC):
             raise ValueError("must have either path, or train with validation and test")
         if self.path and (self.validation or self.test):
             raise ValueError("must have either path, or train with validation and test, got path and one of those")
+        if self.held_out and self.validation:
+            raise ValueError("held_out must be 0 where validation is set, got both")
         return self
 
     @abstractmethod
@@ -82,7 +87,13 @@ class FilesSourceConfig(SourceConfig, ABC):
                     if digest in digests:
                         row = Reject(line.where, f"id must be unique, got {row.id!r} a second time")
                     digests.add(digest)
-                yield row
+                yield self._hold_out(row) if split == "train" else row
+
+    def _hold_out(self, row: Example | Reject) -> Example | Reject:
+        """Assign a training document to training or validation."""
+        if isinstance(row, Reject) or not self.held_out:
+            return row
+        return replace(row, split=hash_split(row.id, self.held_out, 0))
 
     def field_names(self) -> Fields | None:
         """Return the field names of the first file, guessed or set.

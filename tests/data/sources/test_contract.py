@@ -71,7 +71,7 @@ WRITERS: dict[str, Callable[[Path], Path]] = {
     "pubmed": write_cohan,
     "tsv": lambda path: write_delimited(path, "\t"),
 }
-BUNDLED = {"rfc"}
+BUNDLED = {"rfc", "wikihow"}
 """Sources that are tested with data of their own."""
 
 

@@ -127,3 +127,22 @@ def test_path_excludes_files_per_split(tmp_path: Path) -> None:
         JsonlSourceConfig()
     with pytest.raises(ValidationError, match="must have either path, or train with validation and test, got path"):
         JsonlSourceConfig(path=tmp_path, test=tmp_path)
+
+
+def test_training_documents_are_held_out_for_validation(tmp_path: Path) -> None:
+    train = write(tmp_path / "train", *(row(str(number)) for number in range(200)))
+    config = JsonlSourceConfig(train=train, test=write(tmp_path / "test", row("test")), held_out=0.2)
+    splits = {example.id: example.split for example in config.rows() if isinstance(example, Example)}
+    assert splits.pop("test") == "test"
+    counts = {split: list(splits.values()).count(split) for split in set(splits.values())}
+    assert set(counts) == {"train", "validation"}
+    assert counts["validation"] == pytest.approx(40, abs=20)
+    write(train, *(row(str(number)) for number in reversed(range(200))))
+    again = {example.id: example.split for example in config.rows() if isinstance(example, Example)}
+    assert again == {**splits, "test": "test"}
+
+
+def test_held_out_and_a_validation_file_exclude_each_other(tmp_path: Path) -> None:
+    path = tmp_path / "rows"
+    with pytest.raises(ValidationError, match="held_out must be 0 where validation is set, got both"):
+        JsonlSourceConfig(train=path, validation=path, held_out=0.1)
