@@ -40,24 +40,17 @@ _ABSTRACTIVE = ("summarize.mode=abstractive", "summarize.fast=false")
 _ADVICE = "put the teacher back, or train into another folder with --out"
 
 
-def data_with_teacher(
-    recipe: Recipe, setup: TrainingSetup, run: Path | None, report: Report, check: Check
-) -> TrainingData:
-    """Return the training data of a recipe with its teacher, or with the teacher's summaries.
+def data_with_teacher(recipe: Recipe, setup: TrainingSetup, run: Path | None) -> TrainingData:
+    """Return the training data of a recipe with its teacher for distillation by word.
 
     Args:
-        recipe: The recipe.
+        recipe: The recipe; without a teacher the data stays as it is.
         setup: Its prepared data.
-        run: The run folder, locked; None changes no folder and takes the references in place of the summaries.
-        report: Called with progress.
-        check: Called between batches of summaries.
+        run: The run folder, which is not changed; None for none.
 
     Raises:
-        RecipeError: If the teacher does not fit the recipe or its data, or the run began with another one.
+        RecipeError: If the teacher does not fit the recipe or its data.
         CheckpointError: If the teacher is damaged.
-        DataError: If its saved summaries are damaged.
-        ResourceError: If memory or disk runs out.
-        Interrupted: If a signal has come; the summaries so far are kept.
     """
     folder, config = recipe.train.teacher, recipe.train
     if folder is None:
@@ -66,17 +59,40 @@ def data_with_teacher(
         raise RecipeError(f"train.teacher must be a run folder with {MODEL}, got {folder}")
     if run and run.resolve() == folder.resolve():
         raise RecipeError(f"train.teacher must be another run than the one to train, got {folder}")
-    if config.distillation == "word":
-        model = _load_word_teacher(folder, recipe, setup)
-        if run:
-            _claim(run / FOLDER, {"weights": FileDigest.of(folder / MODEL, check).sha256, "distillation": "word"})
-        teacher = Teacher(model, config.distillation_temperature, config.distillation_weight)
-        return replace(setup.data, teacher=teacher)
-    if recipe.task == "classification":
-        raise RecipeError("train.distillation must be word for task: classification, got sequence: it has no summaries")
-    if run is None:
+    if config.distillation == "sequence":
+        find_model(folder, _ABSTRACTIVE)
         return setup.data
-    return replace(setup.data, training=_taught_documents(folder, setup, run / FOLDER, report, check))
+    model = _load_word_teacher(folder, recipe, setup)
+    return replace(setup.data, teacher=Teacher(model, config.distillation_temperature, config.distillation_weight))
+
+
+def begin_teaching(
+    recipe: Recipe, setup: TrainingSetup, data: TrainingData, run: Path, report: Report, check: Check
+) -> TrainingData:
+    """Name the teacher in a run folder, and return the data with its summaries for distillation by sequence.
+
+    Args:
+        recipe: The recipe; without a teacher nothing is done.
+        setup: Its prepared data.
+        data: Result of `data_with_teacher`.
+        run: The run folder, locked.
+        report: Called with progress.
+        check: Called between batches of summaries.
+
+    Raises:
+        RecipeError: If the run began with another teacher.
+        CheckpointError: If the teacher is damaged.
+        DataError: If its saved summaries are damaged.
+        ResourceError: If memory or disk runs out.
+        Interrupted: If a signal has come; the summaries so far are kept.
+    """
+    teacher = recipe.train.teacher
+    if teacher is None:
+        return data
+    if recipe.train.distillation == "sequence":
+        return replace(data, training=_taught_documents(teacher, setup, run / FOLDER, report, check))
+    _claim(run / FOLDER, {"weights": FileDigest.of(teacher / MODEL, check).sha256, "distillation": "word"})
+    return data
 
 
 class TaughtDocuments:

@@ -121,6 +121,10 @@ class Recipe(Settings):
         for name, value in {**without, "train.rotate": self.train.rotate}.items():
             if value:
                 raise ValueError(f"{name} must be left out of task: classification, got {value}")
+        if self.train.distillation == "sequence":
+            raise ValueError(
+                "train.distillation must be word for task: classification, got sequence; it has no summaries"
+            )
         if self.train.select_by.startswith("rouge"):
             raise ValueError(f"train.select_by must be loss or accuracy, got {self.train.select_by}")
 

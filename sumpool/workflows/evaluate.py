@@ -19,6 +19,7 @@ from sumpool.evaluation.predictions import join
 from sumpool.evaluation.report import EvaluationReport
 from sumpool.evaluation.scorer import Candidate, ReferenceDocument
 from sumpool.evaluation.task import EvaluationTask, Results, evaluate_task, file_sha256
+from sumpool.inference.classification import LoadedClassifier
 from sumpool.inference.loading import LoadedModel, load_for_generation
 from sumpool.inference.model_choice import SHIPPED
 from sumpool.inference.summaries import generate_summaries
@@ -158,7 +159,7 @@ def _evaluation_config(overrides: Sequence[str]) -> EvaluationConfig:
     return config
 
 
-def prepared_folder(loaded: LoadedModel, check: Check) -> Path:
+def prepared_folder(loaded: LoadedModel | LoadedClassifier, check: Check) -> Path:
     """Return the verified prepared data of a model; an imported model has none unless the settings name it."""
     data = loaded.recipe.data
     if data.source is None and data.prepared is None:

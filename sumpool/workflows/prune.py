@@ -9,10 +9,13 @@ from pathlib import Path
 import torch
 
 from sumpool.core.model.head_pruning import attentions, choose_heads, fixed_attentions, prune, pruned_config
-from sumpool.data.batches import Batch
+from sumpool.data.batches import Batch, collate
+from sumpool.data.labelled_batches import Pairs, collate_labelled
 from sumpool.data.shards import Shard
 from sumpool.errors import CheckpointError, DataError, RecipeError
+from sumpool.inference.classification import LoadedClassifier, load_classifier
 from sumpool.inference.loading import LoadedModel, load_model
+from sumpool.inference.model_choice import task_of
 from sumpool.interpret.head_importance import head_importance
 from sumpool.io.manifest import FileDigest, Manifest
 from sumpool.progress import Check, Progress, Report, go_on, silent, told_when_stopped
@@ -28,6 +31,7 @@ from sumpool.training.validation import validate
 from sumpool.training.weights import export
 from sumpool.workflows.evaluate import prepared_folder
 
+Loaded = LoadedModel | LoadedClassifier
 DOCUMENTS = 100
 """Validation documents of a call that names no number."""
 _PASSES = 2
@@ -123,7 +127,8 @@ def prune_heads(
     if share is not None:
         require_new(out)
     # 1. Load the model, which verifies the run folder, and open the validation documents of its data.
-    loaded = load_model(run, overrides)
+    load = load_classifier if task_of(run) == "classification" else load_model
+    loaded: Loaded = load(run, overrides)
     names = [name for name in (*COPIED, RANKER, CARD) if (run / name).is_file()]
     if share is not None and CARD not in names:
         raise CheckpointError(f"{run} must have {CARD}, its model card, but its training has not ended; let it go on")
@@ -142,7 +147,7 @@ def prune_heads(
         for name, attention in attentions(loaded.model).items()
     )
     # 3. Remove them, and measure loss, size and time before and after.
-    original = load_model(run, overrides) if kept else loaded
+    original: Loaded = load(run, overrides) if kept else loaded
     if kept:
         prune(loaded.model, kept)
     before, after = _measure([original, loaded], data, settings, check)
@@ -154,7 +159,7 @@ def prune_heads(
     return result
 
 
-def _write(run: Path, out: Path, loaded: LoadedModel, result: HeadPruning, names: Sequence[str], check: Check) -> None:
+def _write(run: Path, out: Path, loaded: Loaded, result: HeadPruning, names: Sequence[str], check: Check) -> None:
     """Write the folder of a model without some heads."""
     recipe = load_recipe(run)
     recipe = recipe.model_copy(update={"model": pruned_config(recipe.model, loaded.model)})
@@ -176,7 +181,7 @@ def _write(run: Path, out: Path, loaded: LoadedModel, result: HeadPruning, names
         check()
 
 
-def _validation_data(loaded: LoadedModel, check: Check) -> TrainingData:
+def _validation_data(loaded: Loaded, check: Check) -> TrainingData:
     """Open the validation documents of a model's data."""
     prepared = prepared_folder(loaded, check)
     if not same_tokenizer(loaded.folder, prepared):
@@ -184,15 +189,20 @@ def _validation_data(loaded: LoadedModel, check: Check) -> TrainingData:
             f"{prepared} must have the vocabulary of {loaded.folder}, got another one: name the data that "
             "the model was trained on with --set data.prepared=FOLDER"
         )
-    shard = Shard.open(prepared, "validation", loaded.tokenizer.vocab_size)
+    classes = len(loaded.labels) if isinstance(loaded, LoadedClassifier) else 0
+    towers = loaded.model.towers if isinstance(loaded, LoadedClassifier) else 1
+    shard = Shard.open(prepared, "validation", max(loaded.tokenizer.vocab_size, classes))
+    documents = shard if towers == 1 else Pairs(shard, loaded.tokenizer.special_tokens.pad)
     model = loaded.recipe.model
     return TrainingData(
-        training=shard,
-        validation=shard,
+        training=documents,
+        validation=documents,
         source_length=model.source_length,
         target_length=model.target_length,
         seed=loaded.recipe.seed,
         special_tokens=loaded.tokenizer.special_tokens,
+        collate=collate_labelled if classes else collate,
+        towers=towers,
     )
 
 
@@ -210,7 +220,7 @@ def _describe(
     return AttentionHeads(name, indices, tuple(importance.tolist()), removed, fixed)
 
 
-def _measure(models: Sequence[LoadedModel], data: TrainingData, settings: TrainConfig, check: Check) -> list[ModelCost]:
+def _measure(models: Sequence[Loaded], data: TrainingData, settings: TrainConfig, check: Check) -> list[ModelCost]:
     """Measure models in turn, so that other work of the machine falls on all of them."""
     seconds: list[list[float]] = [[] for _ in models]
     losses = [0.0] * len(models)

@@ -5,7 +5,7 @@ from pathlib import Path
 
 from sumpool.inference.model_choice import RUNS
 from sumpool.inference.ranker_training import needs_ranker, train_ranker
-from sumpool.inference.teacher import data_with_teacher
+from sumpool.inference.teacher import begin_teaching, data_with_teacher
 from sumpool.inference.validation_rouge import ValidationRouge
 from sumpool.progress import Check, Progress, Report, go_on, silent
 from sumpool.recipe.schema import Recipe
@@ -51,6 +51,7 @@ def train(recipe: Recipe, out: Path | None = None, *, report: Report = silent, c
     if settings.init_from and not Checkpoints(run / CHECKPOINTS, settings.keep).steps():
         init_weights(setup.model, settings.init_from, setup.prepared, report)
     freeze(setup.model, settings.trainable)
+    documents = data_with_teacher(recipe, setup, run)
     # 2. Open the run folder of this recipe and this data, and lock it.
     claim(run)
     with exclusive(run):
@@ -63,8 +64,8 @@ def train(recipe: Recipe, out: Path | None = None, *, report: Report = silent, c
             return run
         if note:
             report(Progress("train", note=note))
-        # 3. Load the teacher, or write its summaries.
-        documents = data_with_teacher(recipe, setup, run, report, check)
+        # 3. Write the summaries of the teacher.
+        documents = begin_teaching(recipe, setup, documents, run, report, check)
         # 4. Update, validate and save checkpoints until the end.
         summarizes = recipe.task == "summarization"
         generator = ValidationRouge(recipe, setup, check) if summarizes and settings.rouge_documents else None
@@ -91,5 +92,5 @@ def dry_run(recipe: Recipe, *, report: Report = silent, check: Check = go_on) ->
     device = choose_device(recipe.train.device)
     setup = set_up_training(recipe, report, check)
     # 2. Measure an update.
-    documents = data_with_teacher(recipe, setup, None, report, check)
+    documents = data_with_teacher(recipe, setup, None)
     return measure_update(setup.model, documents, recipe.train, device, report)

@@ -10,14 +10,17 @@ from sumpool.documents.document import Document
 from sumpool.errors import CheckpointError, DataError, Interrupted, RecipeError
 from sumpool.inference.loading import load_for_generation
 from sumpool.inference.summaries import generate_summaries
-from sumpool.inference.teacher import TaughtDocuments, data_with_teacher
+from sumpool.inference.teacher import TaughtDocuments, begin_teaching, data_with_teacher
 from sumpool.io.manifest import Manifest
 from sumpool.progress import silent
 from sumpool.recipe.load import load_recipe
 from sumpool.recipe.schema import Recipe
 from sumpool.runs.training_setup import TrainingSetup, set_up_training
+from sumpool.training.data_order import TrainingData
 from sumpool.workflows.train import dry_run, train
+from tests.conftest import relist
 from tests.training.toy import trace
+from tests.workflows.test_classify import write_recipe
 from tests.workflows.test_train import write_rows
 
 RECIPE = """\
@@ -58,6 +61,10 @@ def recipe_of(workshop: Path, *changes: str, teacher: Path | None = None) -> Rec
 
 def setup_of(recipe: Recipe) -> TrainingSetup:
     return set_up_training(recipe, silent, go_on)
+
+
+def teach(recipe: Recipe, setup: TrainingSetup, run: Path) -> TrainingData:
+    return begin_teaching(recipe, setup, data_with_teacher(recipe, setup, run), run, silent, go_on)
 
 
 def journal(run: Path) -> list[dict[str, Any]]:
@@ -107,7 +114,7 @@ def test_a_run_without_a_teacher_has_no_trace_of_one(workshop: Path) -> None:
 def test_sequences_are_the_summaries_of_the_teacher(workshop: Path, tmp_path: Path) -> None:
     recipe = recipe_of(workshop, *SEQUENCE)
     setup = setup_of(recipe)
-    data = data_with_teacher(recipe, setup, tmp_path, silent, go_on)
+    data = teach(recipe, setup, tmp_path)
     assert isinstance(data.training, TaughtDocuments)
     assert data.validation is setup.data.validation
     assert np.array_equal(data.training.lengths, setup.data.training.lengths)
@@ -127,15 +134,15 @@ def test_sequences_are_the_summaries_of_the_teacher(workshop: Path, tmp_path: Pa
 def test_summaries_are_written_once_and_in_parts(workshop: Path, tmp_path: Path) -> None:
     recipe = recipe_of(workshop, *SEQUENCE, "summarize.batch_tokens=64")
     setup = setup_of(recipe)
-    data_with_teacher(recipe, setup, tmp_path, silent, go_on)
+    teach(recipe, setup, tmp_path)
     path = tmp_path / "teacher" / "summaries.jsonl"
     content, time = path.read_bytes(), path.stat().st_mtime_ns
-    data_with_teacher(recipe, setup, tmp_path, silent, go_on)
+    teach(recipe, setup, tmp_path)
     assert path.stat().st_mtime_ns == time
     facts = Manifest.read(tmp_path / "teacher", "summaries").facts
     Manifest({}, facts, kind="summaries").write(tmp_path / "teacher")
     path.write_bytes(content[: len(content) // 2])
-    data_with_teacher(recipe, setup, tmp_path, silent, go_on)
+    teach(recipe, setup, tmp_path)
     assert path.read_bytes() == content
 
 
@@ -155,22 +162,22 @@ def test_an_empty_summary_leaves_the_reference(workshop: Path) -> None:
 def test_damaged_summaries(workshop: Path, tmp_path: Path) -> None:
     recipe = recipe_of(workshop, *SEQUENCE)
     setup = setup_of(recipe)
-    data_with_teacher(recipe, setup, tmp_path, silent, go_on)
+    teach(recipe, setup, tmp_path)
     path = tmp_path / "teacher" / "summaries.jsonl"
     content = path.read_bytes()
     path.write_bytes(content.replace(b'"', b"'", 1))
     with pytest.raises(DataError, match="it is damaged or was changed"):
-        data_with_teacher(recipe, setup, tmp_path, silent, go_on)
+        teach(recipe, setup, tmp_path)
     facts = Manifest.read(tmp_path / "teacher", "summaries").facts
     Manifest({}, facts, kind="summaries").write(tmp_path / "teacher")
     with pytest.raises(DataError, match=r"summaries.jsonl:1 must be a document's id and summary.*; remove .*teacher"):
-        data_with_teacher(recipe, setup, tmp_path, silent, go_on)
+        teach(recipe, setup, tmp_path)
     path.write_bytes(b'{"summary": 3}\n')
     with pytest.raises(DataError, match=r"summaries.jsonl:1 must be a document's id and summary"):
-        data_with_teacher(recipe, setup, tmp_path, silent, go_on)
+        teach(recipe, setup, tmp_path)
     path.write_bytes(content * 2)
     with pytest.raises(DataError, match=r"must hold \d+ summaries, got \d+; remove"):
-        data_with_teacher(recipe, setup, tmp_path, silent, go_on)
+        teach(recipe, setup, tmp_path)
 
 
 @pytest.mark.parametrize("changes", [WORD, SEQUENCE])
@@ -179,25 +186,25 @@ def test_another_teacher_is_refused(workshop: Path, tmp_path: Path, changes: tup
     recipe = recipe_of(workshop, *changes, teacher=teacher)
     setup = setup_of(recipe)
     (tmp_path / "run").mkdir()
-    data_with_teacher(recipe, setup, tmp_path / "run", silent, go_on)
+    teach(recipe, setup, tmp_path / "run")
     shutil.rmtree(teacher)
     train(load_recipe(workshop / "toy.yaml", ["train.steps=2"]), teacher)
     with pytest.raises(RecipeError, match=r"must be of the same teacher to go on, got weights .* put the teacher"):
-        data_with_teacher(recipe, setup, tmp_path / "run", silent, go_on)
+        teach(recipe, setup, tmp_path / "run")
 
 
 def test_teachers_that_do_not_fit(workshop: Path, tmp_path: Path) -> None:
     recipe = recipe_of(workshop, *WORD, teacher=tmp_path / "none")
     setup = setup_of(recipe)
     with pytest.raises(RecipeError, match=r"train\.teacher must be a run folder with model\.safetensors, got .*none"):
-        data_with_teacher(recipe, setup, None, silent, go_on)
+        data_with_teacher(recipe, setup, None)
     recipe = recipe_of(workshop, *WORD)
     with pytest.raises(RecipeError, match="must be another run than the one to train"):
-        data_with_teacher(recipe, setup, workshop / "large", silent, go_on)
+        data_with_teacher(recipe, setup, workshop / "large")
     for name, value in (("source_length", 65), ("target_length", 17)):
         longer = recipe_of(workshop, *WORD, f"model.{name}={value}")
         with pytest.raises(RecipeError, match=rf"model\.{name} must be at most that of train\.teacher, {value - 1}"):
-            data_with_teacher(longer, setup, None, silent, go_on)
+            data_with_teacher(longer, setup, None)
 
 
 def test_another_vocabulary_can_teach_sequences_only(workshop: Path, tmp_path: Path) -> None:
@@ -214,7 +221,7 @@ def test_a_damaged_teacher(workshop: Path, tmp_path: Path) -> None:
     (teacher / "report.json").write_text("{}")
     recipe = recipe_of(workshop, *WORD, teacher=teacher)
     with pytest.raises(CheckpointError, match="it is damaged or was changed"):
-        data_with_teacher(recipe, setup_of(recipe), None, silent, go_on)
+        data_with_teacher(recipe, setup_of(recipe), None)
 
 
 @pytest.mark.parametrize("changes", [WORD, SEQUENCE])
@@ -227,3 +234,17 @@ def test_settings_of_a_teacher_belong_together(workshop: Path) -> None:
         recipe_of(workshop)
     with pytest.raises(RecipeError, match="teacher must be a run folder for distillation by word, got none"):
         load_recipe(workshop / "toy.yaml", WORD)
+
+
+def test_classifiers_learn_by_word_only(tmp_path: Path) -> None:
+    path, prepared = write_recipe(tmp_path), f"data.prepared={tmp_path / 'prepared'}"
+    teacher = train(load_recipe(path, [prepared, "train.steps=5"]), tmp_path / "large")
+    changes = [prepared, "train.steps=5", f"train.teacher={teacher}"]
+    run = train(load_recipe(path, [*changes, *WORD]), tmp_path / "small")
+    assert all("distillation" in record for record in journal(run) if record["kind"] == "step")
+    with pytest.raises(RecipeError, match="must be word for task: classification, got sequence; it has no summaries"):
+        train(load_recipe(path, [*changes, *SEQUENCE]), tmp_path / "other")
+    (teacher / "labels.json").write_text('{"labels": ["1", "0"]}')
+    relist(teacher, "labels.json")
+    with pytest.raises(RecipeError, match=r"train\.teacher must have the labels of .*prepared, got other"):
+        train(load_recipe(path, [*changes, *WORD]), tmp_path / "other")

@@ -15,10 +15,12 @@ from sumpool.interpret.head_importance import head_gates
 from sumpool.io.manifest import Manifest
 from sumpool.recipe.load import load_recipe
 from sumpool.training.data_order import TrainingData
+from sumpool.workflows.classify import evaluate_classifier
 from sumpool.workflows.evaluate import evaluate_run
 from sumpool.workflows.prune import HeadPruning, _validation_data, prune_heads
 from sumpool.workflows.summarize import summarize
 from sumpool.workflows.train import train
+from tests.workflows.test_classify import write_recipe
 from tests.workflows.test_train import write_rows
 
 RECIPE = """\
@@ -232,3 +234,13 @@ def main_exits(code: int) -> None:
     except SystemExit as end:
         ended = end.code or 0
     assert ended == code
+
+
+@pytest.mark.parametrize("pairs", [False, True])
+def test_classifiers_are_pruned_too(tmp_path: Path, pairs: bool) -> None:
+    recipe = load_recipe(write_recipe(tmp_path, pairs=pairs), [f"data.prepared={tmp_path / 'prepared'}"])
+    run = train(recipe, tmp_path / "run")
+    result = prune_heads(run, 0.25, documents=5)
+    assert result.after is not None
+    assert (result.before.heads, result.after.heads) == (4, 3)
+    assert evaluate_classifier(Path(str(result.folder))).documents == evaluate_classifier(run).documents
