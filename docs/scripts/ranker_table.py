@@ -1,7 +1,7 @@
 """Sentence ranker by kind of document, with and without that kind in training, beside baselines at equal words.
 
     python docs/scripts/ranker_table.py --rfc FOLDER --outside FOLDER [--half test] [--save FOLDER]
-        [--summaries NAME=FILE.jsonl] [--documents 960] [--leave-out] [--ranker FOLDER]
+        [--summaries NAME=FILE.jsonl] [--documents 970] [--leave-out] [--ranker FOLDER]
 
 FOLDER of RFCs has train.jsonl, validation.jsonl and test.jsonl with "document" and "summary"; that of other kinds what
 `recipes/outside/KIND.py` writes. Trains on RFCs and on the development halves of all kinds, with `--leave-out` for each
@@ -27,12 +27,14 @@ from sumpool.evaluation.agreement import RougeTokenizer
 from sumpool.evaluation.baselines import lexrank, random_ranks, textrank
 from sumpool.evaluation.rouge import Rouge
 from sumpool.evaluation.statistics import compare
+from sumpool.io.atomic import temporary_path
+from sumpool.io.listed_files import replace_listed_file
 from sumpool.ranking.candidates import CandidateSentence
 from sumpool.ranking.config import BoostingConfig, RankingConfig
 from sumpool.ranking.examples import RankingExample, labelled_example
 from sumpool.ranking.features import sentence_features
 from sumpool.ranking.fit import fit_ranker
-from sumpool.ranking.ranker import Ranker
+from sumpool.ranking.ranker import FILE, Ranker
 from sumpool.ranking.selection import prose_candidates, select, summary_candidates
 from sumpool.text.sentences import SentenceSplitter
 
@@ -79,7 +81,7 @@ def main() -> None:
         Ranker.load(arguments.ranker) if arguments.ranker else fit_ranker(list(chain(*training.values())), config)
     )
     if arguments.save:
-        everything.save(arguments.save)
+        save(everything, arguments.save)
     others = dict(entry.split("=", 1) for entry in arguments.summaries)
     rows = {name: read_summaries(Path(path)) for name, path in others.items()}
     for kind in training:
@@ -92,13 +94,22 @@ def main() -> None:
         report(kind, list(cases(half, arguments.test_documents)), rankers, rows)
 
 
+def save(ranker: Ranker, folder: Path) -> None:
+    """Write a ranker into a folder, with its digest in the manifest of a run."""
+    if not (folder / "manifest.json").is_file():
+        ranker.save(folder)
+        return
+    temporary_path(folder / FILE).write_bytes(ranker.to_bytes())
+    replace_listed_file(folder / FILE, {})
+
+
 def parse_arguments() -> argparse.Namespace:
     """Parse the command line."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--rfc", type=Path, required=True)
     parser.add_argument("--outside", type=Path, required=True)
     parser.add_argument("--half", choices=("development", "test"), default="test")
-    parser.add_argument("--documents", type=int, default=960)
+    parser.add_argument("--documents", type=int, default=970)
     parser.add_argument("--test-documents", type=int, default=250)
     parser.add_argument("--save", type=Path)
     parser.add_argument("--leave-out", action="store_true")
