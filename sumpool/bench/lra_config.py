@@ -17,7 +17,7 @@ class LraConfig(Settings):
     task: LraTask = "listops"
     """Task; the rows of listops, pathfinder32 and pathx128 are generated."""
     attentions: tuple[str, ...] = Field(("vanilla", "linear", "performer", "nystrom"), min_length=1)
-    """Attentions of both layers, one row each."""
+    """Attentions of both layers, one row each; `all` takes every attention."""
     seeds: tuple[Annotated[int, Field(ge=0, lt=2**31)], ...] = Field((1,), min_length=1)
     """Seeds; every attention is trained once per seed."""
     minutes: float | None = Field(None, gt=0, le=1_000_000)

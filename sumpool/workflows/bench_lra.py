@@ -26,6 +26,7 @@ from sumpool.recipe.packaged import recipes_folder
 from sumpool.recipe.schema import Recipe
 from sumpool.runs.run_folder import RECIPE
 from sumpool.runs.training_setup import set_up_training
+from sumpool.settings import kinds
 from sumpool.training.hardware import choose_device, choose_precision
 from sumpool.workflows.classify import evaluate_classifier
 from sumpool.workflows.train import dry_run, train
@@ -54,6 +55,8 @@ def bench_lra(overrides: Sequence[str], report: Report, check: Check) -> BenchRe
     # 1. Generate or read the rows of the task.
     of_bench, of_recipe = split_overrides(overrides, ("bench.",))
     config = load_settings("bench lra", BenchSettings[LraConfig], of_bench).bench
+    if config.attentions == ("all",):
+        config = config.model_copy(update={"attentions": tuple(kinds("sumpool.core.attention"))})
     folder = config.folder / config.task
     recipes = {kind: _recipe(config, kind, config.seeds[0], of_recipe) for kind in config.attentions}
     data = make_data(config, config.seeds[0], folder / "data", report, check)

@@ -3,8 +3,10 @@ from pathlib import Path
 
 import pytest
 
+from sumpool.bench.lra_config import LraConfig
 from sumpool.errors import RecipeError
 from sumpool.progress import Progress, go_on, silent
+from sumpool.settings import kinds
 from sumpool.workflows.bench import bench
 from sumpool.workflows.bench_lra import bench_lra
 
@@ -63,3 +65,17 @@ def test_wrong_settings_are_named_before_data_is_made(folder: Path) -> None:
     with pytest.raises(RecipeError, match=r"bench\.task must be"):
         bench_lra(["bench.task=chess"], silent, go_on)
     assert not folder.exists()
+
+
+@pytest.mark.usefixtures("folder")
+def test_all_takes_every_attention(monkeypatch: pytest.MonkeyPatch) -> None:
+    taken: list[str] = []
+
+    def stop(config: LraConfig, *_: object) -> None:
+        taken.extend(config.attentions)
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr("sumpool.workflows.bench_lra.make_data", stop)
+    with pytest.raises(KeyboardInterrupt):
+        bench_lra(["bench.attentions=[all]"], silent, go_on)
+    assert taken == kinds("sumpool.core.attention")

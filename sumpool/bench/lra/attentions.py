@@ -14,6 +14,7 @@ from sumpool.settings import kinds
 ATTENTIONS: Mapping[str, Mapping[str, Any]] = {
     "bigbird": {"block": 64, "random_blocks": 3},
     "linformer": {"rank": 128},
+    "lsh": {"hashes": 2, "local_heads": 0},
     "nystrom": {"landmarks": 128},
     "performer": {"features": 128},
     "skyformer": {"landmarks": 128},
