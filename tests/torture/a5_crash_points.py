@@ -19,7 +19,7 @@ from sumpool.errors import DataError, SumpoolError
 from sumpool.io.manifest import Kind, Manifest
 from sumpool.training.checkpoint import Checkpoint, Checkpoints
 from sumpool.training.state import TrainingState
-from tests.torture.commands import COMMANDS, Command, contents, copy, run, set_up
+from tests.torture.commands import COMMANDS, Command, base, contents, copy, run
 from tests.torture.figures import Measured
 
 ID: Final = "A5"
@@ -28,7 +28,7 @@ FIGURE: Final = (
     "KeyboardInterrupt, _exit after): older files intact, the next start goes on and leaves nothing temporary"
 )
 NIGHT: Final = 400
-QUICK: Final = 8
+QUICK: Final = 6
 
 Fault = Literal["EIO", "ENOSPC", "KeyboardInterrupt", "_exit after"]
 FAULTS: Final[tuple[Fault, ...]] = ("EIO", "ENOSPC", "KeyboardInterrupt", "_exit after")
@@ -52,17 +52,17 @@ def measure(count: int, folder: Path) -> Measured:
             cases += 1
             problem = _checkpoint_problem(folder / "run", number, fault)
             problems += [f"save, operation {number}, {fault}: {problem}"] if problem else []
-    base = set_up(folder / "base")
+    source = base()
     choice = random.Random(5)
     points = [
         (command, number, fault)
         for command in _COMMANDS
-        for number in range(1, _count_operations_of(base, folder / "counted", command) + 1)
+        for number in range(1, _count_operations_of(source, folder / "counted", command) + 1)
         for fault in FAULTS
     ]
     for command, number, fault in choice.sample(points, min(count, len(points))):
         cases += 1
-        problem = _command_problem(base, folder / "x", command, number, fault)
+        problem = _command_problem(source, folder / "x", command, number, fault)
         problems += [f"{command.name}, operation {number}, {fault}: {problem}"] if problem else []
     return Measured("; ".join([f"{cases - len(problems)} of {cases}", *problems[:10]]), not problems, cases)
 
@@ -167,16 +167,16 @@ def _checkpoint_problem(folder: Path, number: int, fault: Fault) -> str:
     return problem
 
 
-def _count_operations_of(base: Path, folder: Path, command: Command) -> int:
-    copy(base, folder)
+def _count_operations_of(source: Path, folder: Path, command: Command) -> int:
+    copy(source, folder)
     number = _count_operations(lambda: run(folder, command.words))
     shutil.rmtree(folder)
     return number
 
 
-def _command_problem(base: Path, folder: Path, command: Command, number: int, fault: Fault) -> str:
+def _command_problem(source: Path, folder: Path, command: Command, number: int, fault: Fault) -> str:
     """Return what is wrong after a command whose operation fails; empty if nothing is."""
-    copy(base, folder)
+    copy(source, folder)
     before = contents(folder)
     outcome: tuple[int, list[str]] = (0, [])
 

@@ -8,7 +8,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Final
 
-from tests.torture.commands import COMMANDS, Command, contents, copy, run, set_up
+from tests.torture.commands import COMMANDS, Command, base, contents, copy, run
 from tests.torture.figures import Measured
 
 ID: Final = "A6"
@@ -27,23 +27,23 @@ _BYTES = re.compile(r"[\d,]+ bytes (or more are needed|free)")
 def measure(count: int, folder: Path) -> Measured:
     """Run every command with a random limit below the largest file that it writes."""
     choice = random.Random(6)
-    base = set_up(folder / "base")
-    largest = {command.name: _largest_written(base, folder / "whole", command) for command in COMMANDS}
+    source = base()
+    largest = {command.name: _largest_written(source, folder / "whole", command) for command in COMMANDS}
     problems = []
     for number in range(count):
         command = COMMANDS[number % len(COMMANDS)]
         limit = choice.randrange(_SMALLEST_LIMIT, largest[command.name])
         problems += [
-            f"{command.name} at {limit}: {problem}" for problem in _problems(base, folder / "x", command, limit)
+            f"{command.name} at {limit}: {problem}" for problem in _problems(source, folder / "x", command, limit)
         ]
     return Measured(
         f"{count - len(problems)} of {count}" + "".join(f"; {text}" for text in problems), not problems, count
     )
 
 
-def _largest_written(base: Path, folder: Path, command: Command) -> int:
+def _largest_written(source: Path, folder: Path, command: Command) -> int:
     """Return the size of the largest file that a command writes with room."""
-    copy(base, folder)
+    copy(source, folder)
     before = contents(folder)
     status, errors = run(folder, command.words)
     assert status == 0, errors
@@ -52,9 +52,9 @@ def _largest_written(base: Path, folder: Path, command: Command) -> int:
     return max(len(content) for name, content in after.items() if before.get(name) != content)
 
 
-def _problems(base: Path, folder: Path, command: Command, limit: int) -> Iterator[str]:
+def _problems(source: Path, folder: Path, command: Command, limit: int) -> Iterator[str]:
     """Yield what is wrong after a command under a limit, the first only."""
-    copy(base, folder)
+    copy(source, folder)
     before = contents(folder)
     with _file_sizes(limit):
         status, errors = run(folder, command.words)

@@ -4,9 +4,11 @@ import io
 import json
 import shutil
 import sys
+import tempfile
 from collections.abc import Sequence
 from contextlib import chdir, redirect_stderr, redirect_stdout
 from dataclasses import dataclass
+from functools import cache
 from pathlib import Path
 
 from sumpool.cli.app import main
@@ -45,8 +47,15 @@ COMMANDS = (
 )
 
 
-def set_up(folder: Path) -> Path:
-    """Make a working directory with documents, prepared data, a finished run, summaries and scores."""
+@cache
+def _temporary() -> tempfile.TemporaryDirectory[str]:
+    return tempfile.TemporaryDirectory()
+
+
+@cache
+def base() -> Path:
+    """Make a working directory with documents, prepared data, a finished run, summaries and scores, once."""
+    folder = Path(_temporary().name) / "base"
     folder.mkdir()
     rows = [
         {"id": f"d{number}", "document": story(number, 12), "summary": story(number, 1)} for number in range(2 * _ROWS)

@@ -21,16 +21,19 @@ _SENTENCES = 40
 
 
 def measure(count: int, folder: Path) -> Measured:
-    """Summarise a document of `count` tokens and a quarter of it, each in a process of its own."""
+    """Summarise a document of `count` tokens and a quarter of it, at night each in a process of its own."""
     models = {"small": write_run(folder / "run"), **({"shipped": SHIPPED} if count > QUICK else {})}
     told, is_met = [], True
     for name, model in models.items():
-        peaks, texts = [], []
-        for tokens in (count // 4, count):
-            document = folder / f"{tokens}.txt"
-            document.write_text(_text(tokens))
-            texts.append(document.stat().st_size / 2**20)
-            peaks.append(_peak(document, model))
+        documents = [folder / f"{tokens}.txt" for tokens in (count // 4, count)]
+        for document in documents:
+            document.write_text(_text(int(document.stem)))
+        texts = [document.stat().st_size / 2**20 for document in documents]
+        commands = [("summarize", str(document), "--model", str(model)) for document in documents]
+        groups = [commands] if count <= QUICK else [[command] for command in commands]
+        measured = [result for group in groups for result in peak_memory(*group)]
+        peaks = [peak for peak, _ in measured]
+        assert all(summary.strip() for _, summary in measured)
         is_met &= peaks[1] <= _MEGABYTES and peaks[1] <= _GROWTH * peaks[0] + texts[1]
         told.append(f"{name}: {peaks[0]:,.0f} MB, then {peaks[1]:,.0f} MB with {texts[1]:.1f} MB of text")
     return Measured("; ".join(told), is_met, count)
@@ -44,10 +47,3 @@ def _text(tokens: int) -> str:
         stories.append(story(len(stories), _SENTENCES))
         words += len(stories[-1].split())
     return "\n\n".join(stories)
-
-
-def _peak(document: Path, model: Path) -> float:
-    """Summarise a document, and return the peak of the process's memory in MB."""
-    peak, summary = peak_memory(["summarize", str(document), "--model", str(model)])
-    assert summary.strip()
-    return peak

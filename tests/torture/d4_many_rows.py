@@ -19,25 +19,26 @@ _GROWTH = 50.0
 
 
 def measure(count: int, folder: Path) -> Measured:
-    """Summarise `count` rows, and a hundredth of them, each in a process of its own."""
+    """Summarise a hundredth of `count` rows, and then all, in one process."""
     run = write_run(folder / "run")
     texts = [story(number, 2) for number in range(_TEXTS)]
-    peaks = []
-    is_whole = True
-    for rows in (max(count // 100, 1), count):
-        source, out = folder / f"{rows}.jsonl", folder / f"{rows}.out.jsonl"
-        with source.open("w") as lines:
+    sizes = (max(count // 100, 1), count)
+    for rows in sizes:
+        with (folder / f"{rows}.jsonl").open("w") as lines:
             for row in range(rows):
                 lines.write(json.dumps({"id": str(row), "document": texts[row % _TEXTS]}) + "\n")
-        peaks.append(_peak(source, out, run))
-        with out.open() as lines:
+    peaks = [peak for peak, _ in peak_memory(*(_command(folder, rows, run) for rows in sizes))]
+    is_whole = True
+    for rows in sizes:
+        with (folder / f"{rows}.out.jsonl").open() as lines:
             is_whole &= [json.loads(line)["id"] for line in lines] == list(map(str, range(rows)))
     growth = peaks[1] - peaks[0]
     text = f"{peaks[0]:.0f} MB, then {peaks[1]:.0f} MB" + ("" if is_whole else "; rows differ")
     return Measured(text, is_whole and growth <= _GROWTH, count)
 
 
-def _peak(source: Path, out: Path, run: Path) -> float:
-    """Summarise a file without sampling, and return the peak of the process's memory in MB."""
+def _command(folder: Path, rows: int, run: Path) -> list[str]:
+    """Return the arguments that summarise a file without sampling."""
     settings = ["--set", "summarize.beams=1", "--set", "summarize.max_length=8", "--set", "summarize.min_length=0"]
-    return peak_memory(["summarize", str(source), "--model", str(run), "--out", str(out), *settings])[0]
+    out = str(folder / f"{rows}.out.jsonl")
+    return ["summarize", str(folder / f"{rows}.jsonl"), "--model", str(run), "--out", out, *settings]
