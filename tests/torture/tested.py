@@ -41,17 +41,6 @@ class TestedFigure:
 
 TESTED: tuple[TestedFigure, ...] = (
     TestedFigure(
-        "G1",
-        "hostile text in HTML, Markdown, LaTeX and CSV: no executable node, no address, no formula",
-        (
-            "tests/io/test_html.py",
-            "tests/evaluation/test_html_report.py",
-            "tests/evaluation/test_exports.py",
-            "tests/inference/test_explanation.py",
-            "tests/cli/test_rendering.py",
-        ),
-    ),
-    TestedFigure(
         "G2",
         "control characters, markup and line feeds of ids, names and summaries: printed inert",
         ("tests/cli/test_text.py", "tests/cli/test_console.py", "tests/cli/test_streams.py"),
@@ -83,16 +72,5 @@ TESTED: tuple[TestedFigure, ...] = (
     ),
     TestedFigure(
         "F3", "killed worker processes: an error, no hang, no process left", ("tests/data/test_processes.py",)
-    ),
-    TestedFigure(
-        "F4",
-        "two runs in one folder: the second is refused, locks of killed processes are free",
-        (
-            "tests/io/test_lock.py",
-            "tests/runs/test_run_folder.py",
-            "tests/workflows/test_train.py",
-            "-k",
-            "second or one_too_many or lock or killed",
-        ),
     ),
 )
