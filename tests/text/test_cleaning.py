@@ -2,6 +2,15 @@ import pytest
 
 from sumpool.text.cleaning import clean, first_words, paragraphs, without_headings
 
+BIDIRECTIONAL = (0x61C, 0x200E, 0x200F, *range(0x202A, 0x202F), *range(0x2066, 0x206A))
+ZERO_WIDTH = (*range(0x200B, 0x200E), *range(0x2060, 0x2065), *range(0x206A, 0x2070), 0xFEFF, 0x180E, 0xAD, 0x34F)
+TAGS = (0xE0001, *range(0xE0020, 0xE0080))
+
+
+@pytest.mark.parametrize("codes", [BIDIRECTIONAL, ZERO_WIDTH, TAGS])
+def test_no_invisible_character_is_left_between_letters(codes: tuple[int, ...]) -> None:
+    assert [hex(code) for code in codes if clean(f"a{chr(code)}b") != "ab"] == []
+
 
 @pytest.mark.parametrize(
     "text", ["a\u200bb", "a\u202eb", "a\ufeffb", "a\u00adb", "a\U000e0041b", "a\ud800b", "a\0b", "a\u2066b", "a\x1bb"]

@@ -49,18 +49,19 @@ TESTED: tuple[TestedFigure, ...] = (
     TestedFigure(
         "G4",
         "ids as paths, devices and 300 characters: no file outside the folder",
-        ("tests/io/test_file_names.py", "tests/inference/test_summary_file.py"),
+        ("tests/io/test_file_names.py", "tests/inference/test_summary_folder.py"),
     ),
     TestedFigure(
         "A3",
-        "a changed recipe, other data: refused by the names of the differences",
+        "a changed recipe, other data, another version: refused by the names of the differences",
         tuple(
-            f"tests/workflows/test_train.py::{name}"
+            f"tests/{name}"
             for name in (
-                "test_a_changed_recipe_is_refused_by_the_names_of_its_changes",
-                "test_settings_that_no_update_depends_on_may_change",
-                "test_other_data_is_refused",
-                "test_the_same_data_in_another_place_is_the_same",
+                "workflows/test_train.py::test_a_changed_recipe_is_refused_by_the_names_of_its_changes",
+                "workflows/test_train.py::test_settings_that_no_update_depends_on_may_change",
+                "workflows/test_train.py::test_other_data_is_refused",
+                "workflows/test_train.py::test_the_same_data_in_another_place_is_the_same",
+                "io/test_manifest.py::test_a_manifest_of_a_newer_version_is_named_as_such",
             )
         ),
     ),
@@ -68,9 +69,19 @@ TESTED: tuple[TestedFigure, ...] = (
     TestedFigure(
         "E4",
         "gradients of all own operations within 1e-5 in float64, 0 at padding",
-        ("tests/core/attention", "tests/core/pooling", "tests/core/output", "tests/core/cross_attention", "-k", "grad"),
+        (*(f"tests/core/{name}" for name in ("attention", "pooling", "output", "cross_attention", "nn")), "-k", "grad"),
     ),
     TestedFigure(
-        "F3", "killed worker processes: an error, no hang, no process left", ("tests/data/test_processes.py",)
+        "F3",
+        "killed worker processes, closed streams, paths that cannot be written: an error, no hang, no process left",
+        (
+            "tests/data/test_processes.py",
+            "tests/documents/pdf/test_process.py",
+            "tests/cli/test_streams.py",
+            "tests/io/test_atomic.py::test_a_path_that_cannot_be_written_is_no_full_disk",
+            "tests/io/test_lock.py::test_a_folder_that_cannot_be_written_is_named",
+            "tests/inference/test_summary_file.py::test_a_file_that_cannot_be_written_is_named",
+            "tests/data/test_prepared_folder.py::test_read_only_data_is_used_without_a_lock",
+        ),
     ),
 )
