@@ -30,10 +30,18 @@ def _sliding_window(settings: AttentionConfig, length: int, dim: int, heads: int
 
 
 def _longformer(settings: AttentionConfig, length: int, dim: int, heads: int) -> Cost:
-    """The window sees the global tokens besides, and these see the document."""
+    """Copies of the first tokens stand before the document, and see it; sentences are not counted.
+
+    Chunks of the document with global tokens only are skipped.
+    """
     assert isinstance(settings, LongformerAttentionConfig)
     first = min(settings.global_tokens, length)
-    cost = _band(settings.window // 2, first, length, dim, heads)
+    reach, total = settings.window // 2, length + first
+    end = -(-total // reach) if 2 * first == total else 2 * first // reach
+    skipped = reach * max(0, end - -(-first // reach)) if total > 3 * reach else 0
+    cost = _band(reach, first, total, dim, heads)
+    cost -= Counter(products=attend(skipped, 3 * reach + first, dim), weights=heads * skipped * (3 * reach + first))
+    cost["maps"] = linear(length, dim, 4 * dim)
     cost += Counter(products=attend(first, length, dim), weights=heads * first * length)
     if settings.separate and first:
         cost += Counter(maps=linear(first, dim, dim) + linear(length, dim, 2 * dim), keys_values=2 * length * dim)

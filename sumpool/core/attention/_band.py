@@ -40,20 +40,25 @@ class BandAttention(Attention):
         self.reach = reach
         self.first_tokens = first
 
-    def _attend_in_windows(self, query: Tensor, key: Tensor, value: Tensor, mask: Tensor, positions: Tensor) -> Tensor:
+    def _windows(self, mask: Tensor, first: int | None = None) -> Windows:
+        """Cut documents into chunks; `first` replaces the number of first tokens."""
+        return Windows(mask, self.reach, self.first_tokens if first is None else first, self.causal)
+
+    def _attend_in_windows(
+        self, query: Tensor, key: Tensor, value: Tensor, positions: Tensor, windows: Windows
+    ) -> Tensor:
         """Attend window by window.
 
         Args:
             query: (batch, heads, length, head_dim).
             key: The same.
             value: The same.
-            mask: (batch, length), True at real tokens.
             positions: (batch, length).
+            windows: Chunks and their windows.
 
         Returns:
             Merged heads, (batch, length, dim); those of the first tokens are to be replaced.
         """
-        windows = Windows(mask, self.reach, self.first_tokens, self.causal)
         query = self._cut(windows.chunks, query)
         key, value = (self._cut(windows.windows, part) for part in (key, value))
         visible = windows.visible[:, None]  # (windows, 1, chunk, keys)
@@ -63,15 +68,15 @@ class BandAttention(Attention):
         return windows.join(merge_heads(F.scaled_dot_product_attention(query, key, value, attn_mask=visible)))
 
     def _received_in_windows(
-        self, query: Tensor, key: Tensor, mask: Tensor, positions: Tensor, counted: Tensor, include_self: bool
+        self, query: Tensor, key: Tensor, positions: Tensor, windows: Windows, counted: Tensor, include_self: bool
     ) -> tuple[Tensor, Tensor]:
         """Recompute the weights, a bounded number of windows at a time: O(length * reach * dim) again.
 
         Args:
             query: As for `_attend_in_windows`.
             key: As for `_attend_in_windows`.
-            mask: (batch, length), True at real tokens.
             positions: (batch, length).
+            windows: Chunks and their windows.
             counted: (batch, length), True at the queries whose weights count.
             include_self: Whether the weight of a token on itself counts.
 
@@ -79,7 +84,6 @@ class BandAttention(Attention):
             Attention received by each token, summed over the heads, (batch, length); and the weights on the first
             tokens, (batch, length, heads, first).
         """
-        windows = Windows(mask, self.reach, self.first_tokens, self.causal)
         query, key = self._cut(windows.chunks, query), self._cut(windows.windows, key)
         counted = windows.chunks(counted)[..., None] & (windows.is_self.logical_not() | include_self)
         step = max(1, MAX_WEIGHTS // (self.heads * windows.is_self.numel()))

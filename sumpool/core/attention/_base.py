@@ -12,6 +12,7 @@ from torch.nn import functional as F
 from sumpool.core.nn.layers import keep_inputs, keep_outputs, keep_rows, merge_heads, split_heads
 from sumpool.core.nn.masking import attend, attention_received
 from sumpool.core.nn.positions import PositionsKind, build_positions
+from sumpool.core.tokens import Tokens
 from sumpool.settings import Settings
 
 
@@ -83,6 +84,15 @@ class Attention(nn.Module):
             mixed = attend(query, key, value, mask, self._bias(positions))
         out: Tensor = self.out(merge_heads(mixed))
         return out
+
+    def mix(self, tokens: Tokens) -> Tensor:
+        """Attend with all that is known of the documents; see `forward`."""
+        mixed: Tensor = self(tokens.states, None if tokens.full else tokens.mask, tokens.positions)
+        return mixed
+
+    def received(self, tokens: Tokens, include_self: bool) -> Tensor:
+        """Attention received with all that is known of the documents; see `attention_received`."""
+        return self.attention_received(tokens.states, tokens.mask, tokens.positions, include_self)
 
     def attention_received(self, states: Tensor, mask: Tensor, positions: Tensor, include_self: bool) -> Tensor:
         """Attention weight that each token receives from all tokens of its document, averaged over the heads.

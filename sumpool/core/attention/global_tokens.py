@@ -20,6 +20,7 @@ from sumpool.core.attention._band import BandAttention
 from sumpool.core.attention._base import AttentionConfig, full_mask
 from sumpool.core.nn.masking import attention_weights
 from sumpool.core.nn.numerics import matmul_exactly
+from sumpool.core.nn.windows import Windows
 
 
 @final
@@ -84,6 +85,7 @@ class GlobalTokensAttention(BandAttention):
         """Weights of the global tokens on the document, (batch, heads, tokens, length), 0 at padding."""
         return attention_weights(self.memory.to(key.dtype).expand(len(key), -1, -1, -1), key, mask)
 
-    def _prepend(self, mask: Tensor, positions: Tensor) -> tuple[Tensor, Tensor]:
-        """Mask and positions of the global tokens and the document, (batch, tokens + length) each."""
-        return F.pad(mask, (self.first_tokens, 0), value=True), F.pad(positions, (self.first_tokens, 0))
+    def _prepend(self, mask: Tensor, positions: Tensor) -> tuple[Tensor, Windows]:
+        """Positions (batch, tokens + length) and windows of the global tokens and the document."""
+        windows = self._windows(F.pad(mask, (self.first_tokens, 0), value=True))
+        return F.pad(positions, (self.first_tokens, 0)), windows

@@ -1,25 +1,29 @@
 """Longformer attention (Beltagy et al., 2020): a sliding window and global tokens.
 
-A token attends to the tokens at most `window / 2` positions away, and to the first `global_tokens` of the document;
-these attend to the whole document: O(length * (window + global_tokens) * dim). With `separate` projections, the global
-queries and what they attend to have linear maps of their own, as in the paper: O(length * dim^2) more.
+A token attends to the tokens at most `window / 2` positions away, and to global tokens: the first `global_tokens` of
+the document, and with `global_sentences` the first one of each sentence. These attend to the whole document:
+O(length * (window + global tokens) * dim). With `separate` projections, the global queries and what they attend to have
+linear maps of their own, as in the paper: O(length * dim^2) more.
 
 Departures from the released code: any length is allowed (released: multiples of the window). As there, a global token
 counts once for tokens whose window contains it, and as a key it uses the projections of all other tokens.
 """
 
 from collections.abc import Sequence
-from typing import Literal, Self, final
+from typing import Literal, NamedTuple, Self, final
 
 import torch
 from pydantic import Field, model_validator
 from torch import Tensor, nn
+from torch.nn import functional as F
 
 from sumpool.core.attention._band import BandAttention
 from sumpool.core.attention._base import AttentionConfig, full_mask
 from sumpool.core.nn.layers import keep_outputs, merge_heads, split_heads
 from sumpool.core.nn.masking import attend, attention_weights
-from sumpool.core.nn.windows import without_first
+from sumpool.core.nn.numerics import indices_of_true
+from sumpool.core.nn.windows import Windows
+from sumpool.core.tokens import Tokens
 
 
 @final
@@ -31,6 +35,8 @@ class LongformerAttentionConfig(AttentionConfig):
     """Positions visible to a token beside its own, half of them on either side; even."""
     global_tokens: int = Field(16, ge=0, le=65_536)
     """First tokens of the document, which all tokens attend to, and which attend to all."""
+    global_sentences: bool = False
+    """Whether the first token of each sentence is global besides."""
     separate: bool = False
     """Whether global tokens attend to the document by linear maps of their own, as in the paper."""
 
@@ -45,13 +51,28 @@ class LongformerAttentionConfig(AttentionConfig):
         return LongformerAttention(self, dim, heads)
 
 
+class _GlobalTokens(NamedTuple):
+    """Global tokens of a batch.
+
+    Attributes:
+        indices: (batch, global), their indices in the document, in order.
+        real: (batch, global), True where there is one.
+        others: (batch, length), True at the other real tokens.
+    """
+
+    indices: Tensor
+    real: Tensor
+    others: Tensor
+
+
 @final
 class LongformerAttention(BandAttention):
     """Self-attention within a window, and of global tokens in both directions."""
 
     def __init__(self, config: LongformerAttentionConfig, dim: int, heads: int) -> None:
         super().__init__(dim, heads, config.window // 2, first=config.global_tokens)
-        separate = config.separate and config.global_tokens > 0
+        self.global_sentences = config.global_sentences
+        separate = config.separate and (config.global_tokens > 0 or config.global_sentences)
         self.global_query = nn.Linear(dim, dim) if separate else None
         self.global_key_value = nn.Linear(dim, 2 * dim) if separate else None
 
@@ -62,38 +83,88 @@ class LongformerAttention(BandAttention):
             keep_outputs(self.global_key_value, kept, self.heads, parts=2)
         super().prune_heads(kept)
 
-    def forward(self, states: Tensor, mask: Tensor | None, positions: Tensor) -> Tensor:
-        """Attend window by window; see `Attention.forward`."""
+    def mix(self, tokens: Tokens) -> Tensor:
+        """See `Attention.mix`."""
+        mixed: Tensor = self(tokens.states, None if tokens.full else tokens.mask, tokens.positions, tokens.sentences)
+        return mixed
+
+    def received(self, tokens: Tokens, include_self: bool) -> Tensor:
+        """See `Attention.received`."""
+        return self.attention_received(tokens.states, tokens.mask, tokens.positions, include_self, tokens.sentences)
+
+    def forward(
+        self, states: Tensor, mask: Tensor | None, positions: Tensor, sentences: Tensor | None = None
+    ) -> Tensor:
+        """Attend window by window; see `Attention.forward`.
+
+        Args:
+            states: As there.
+            mask: As there.
+            positions: As there.
+            sentences: (batch, length), sentence number of each token, where it is known.
+        """
         mask = full_mask(states) if mask is None else mask
-        projected = self._project(states, positions)
-        mixed = self._attend_in_windows(*projected, mask, positions)
-        if self.first_tokens:
-            query, key, value = self._global(states, projected)
-            first = merge_heads(attend(query, key, value, mask))
-            mixed = torch.cat([first.to(mixed.dtype), mixed[:, self.first_tokens :]], dim=1)
-        out: Tensor = self.out(mixed)
+        tokens = self._find_global(mask, sentences)
+        query, key, value = self._project(states, positions)
+        first = merge_heads(attend(*self._global(states, tokens.indices, (query, key, value)), mask))
+        query, key, value = (torch.cat([_take(part, tokens.indices), part], dim=2) for part in (query, key, value))
+        mixed = self._attend_in_windows(query, key, value, *self._extend(tokens, positions))[:, first.size(1) :]
+        targets = tokens.indices.masked_fill(~tokens.real, states.size(1))[..., None]  # a spare row if there is none
+        mixed = F.pad(mixed, (0, 0, 0, 1)).scatter(1, targets.expand_as(first), first.to(mixed.dtype))
+        out: Tensor = self.out(mixed[:, : states.size(1)].contiguous())
         return out
 
-    def attention_received(self, states: Tensor, mask: Tensor, positions: Tensor, include_self: bool) -> Tensor:
-        """Recompute the weights: O(length * (window + global_tokens) * dim) again."""
+    def attention_received(
+        self,
+        states: Tensor,
+        mask: Tensor,
+        positions: Tensor,
+        include_self: bool,
+        sentences: Tensor | None = None,
+    ) -> Tensor:
+        """Recompute the weights: O(length * (window + global tokens) * dim) again."""
+        tokens = self._find_global(mask, sentences)
+        count = tokens.indices.size(1)
         projected = self._project(states, positions)
-        others = without_first(mask, self.first_tokens)
-        received, _ = self._received_in_windows(*projected[:2], mask, positions, others, include_self)
-        if self.first_tokens:
-            query, key, _ = self._global(states, projected)
-            weights = attention_weights(query, key, mask)  # (batch, heads, first, length)
-            weights = weights * mask[:, None, : self.first_tokens, None]
-            if not include_self:
-                weights = weights.masked_fill(torch.eye(*weights.shape[2:], dtype=torch.bool, device=mask.device), 0.0)
-            received = received + weights.sum((1, 2))
-        return received / self.heads
+        query, key = (torch.cat([_take(part, tokens.indices), part], dim=2) for part in projected[:2])
+        counted = F.pad(tokens.others, (count, 0))
+        received, _ = self._received_in_windows(query, key, *self._extend(tokens, positions), counted, include_self)
+        query, key, _ = self._global(states, tokens.indices, projected)
+        weights = attention_weights(query, key, mask) * tokens.real[:, None, :, None]  # (batch, heads, global, length)
+        if not include_self:
+            is_self = tokens.indices[..., None] == torch.arange(mask.size(1), device=mask.device)
+            weights = weights.masked_fill(is_self[:, None], 0.0)
+        total = received[:, count:].scatter_add(1, tokens.indices, received[:, :count]) + weights.sum((1, 2))
+        return total / self.heads
 
-    def _global(self, states: Tensor, projected: tuple[Tensor, Tensor, Tensor]) -> tuple[Tensor, Tensor, Tensor]:
-        """Queries of the global tokens (batch, heads, first, head_dim), and the keys and values that they attend to."""
+    def _find_global(self, mask: Tensor, sentences: Tensor | None) -> _GlobalTokens:
+        """Find the global tokens: the first ones, and those that begin a sentence."""
+        is_global = torch.arange(mask.size(1), device=mask.device) < self.first_tokens
+        if self.global_sentences and sentences is not None:
+            is_global = is_global | F.pad(sentences[:, 1:] != sentences[:, :-1], (1, 0), value=True)
+        is_global = is_global & mask
+        index, real = indices_of_true(is_global, int(is_global.sum(1).max()))
+        return _GlobalTokens(index, real, mask & ~is_global)
+
+    def _extend(self, tokens: _GlobalTokens, positions: Tensor) -> tuple[Tensor, Windows]:
+        """Positions (batch, global + length) and windows of documents behind copies of their global tokens."""
+        mask = torch.cat([tokens.real, tokens.others], dim=1)
+        count = tokens.indices.size(1)
+        return F.pad(positions, (count, 0)), self._windows(mask, count)
+
+    def _global(
+        self, states: Tensor, index: Tensor, projected: tuple[Tensor, Tensor, Tensor]
+    ) -> tuple[Tensor, Tensor, Tensor]:
+        """Queries of the global tokens (batch, heads, global, head_dim), and the keys and values of the document."""
         query, key, value = projected
         if self.global_query is None or self.global_key_value is None:
-            return query[:, :, : self.first_tokens], key, value
-        query = self.global_query(states[:, : self.first_tokens])
+            return _take(query, index), key, value
+        query = self.global_query(states.gather(1, index[..., None].expand(-1, -1, states.size(2))))
         parts = (query, *self.global_key_value(states).chunk(2, dim=-1))
         query, key, value = (split_heads(part, self.heads) for part in parts)
         return query, key, value
+
+
+def _take(values: Tensor, index: Tensor) -> Tensor:
+    """Gather tokens (batch, tokens) of (batch, heads, length, head_dim): (batch, heads, tokens, head_dim)."""
+    return values.gather(2, index[:, None, :, None].expand(-1, values.size(1), -1, values.size(3)))

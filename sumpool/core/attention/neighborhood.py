@@ -63,7 +63,7 @@ class NeighborhoodAttention(BandAttention):
         """Attend window by window; see `Attention.forward`."""
         mask = full_mask(states) if mask is None else mask
         query, key, value = self._project(states, positions)
-        mixed = self._attend_in_windows(query, key, value, mask, positions)
+        mixed = self._attend_in_windows(query, key, value, positions, self._windows(mask))
         if self.shifted:
             ends = self._ends(mask)
             query, key, value = _take(query, ends.queries), _take(key, ends.keys), _take(value, ends.keys)
@@ -76,11 +76,12 @@ class NeighborhoodAttention(BandAttention):
     def attention_received(self, states: Tensor, mask: Tensor, positions: Tensor, include_self: bool) -> Tensor:
         """Recompute the weights, a bounded number of windows at a time: O(length * radius * dim) again."""
         query, key, _ = self._project(states, positions)
+        windows = self._windows(mask)
         if not self.shifted:
-            return self._received_in_windows(query, key, mask, positions, mask, include_self)[0] / self.heads
+            return self._received_in_windows(query, key, positions, windows, mask, include_self)[0] / self.heads
         ends = self._ends(mask)
         inner = mask & (self._source(ends, mask) < mask.size(1))
-        received, _ = self._received_in_windows(query, key, mask, positions, inner, include_self)
+        received, _ = self._received_in_windows(query, key, positions, windows, inner, include_self)
         counted = ends.counted[..., None] & ((ends.queries[..., None] != ends.keys[:, :, None]) | include_self)
         query, key = _take(query, ends.queries), _take(key, ends.keys)
         weights = attention_weights(query, key, ends.visible.flatten(0, 1))  # (batch * 2, heads, edge, keys)

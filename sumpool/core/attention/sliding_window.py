@@ -109,7 +109,7 @@ class SlidingWindowAttention(BandAttention):
         return merged[:, :length]
 
     def _mix(self, states: Tensor, mask: Tensor, positions: Tensor) -> Tensor:
-        mixed = self._attend_in_windows(*self._project(states, positions), mask, positions)
+        mixed = self._attend_in_windows(*self._project(states, positions), positions, self._windows(mask))
         if self.first:
             mixed = torch.cat([self.first(states, mask)[:, None].to(mixed.dtype), mixed[:, 1:]], dim=1)
         out: Tensor = self.out(mixed)
@@ -118,7 +118,7 @@ class SlidingWindowAttention(BandAttention):
     def _received(self, states: Tensor, mask: Tensor, positions: Tensor, include_self: bool) -> Tensor:
         query, key, _ = self._project(states, positions)
         others = without_first(mask, self.first_tokens)
-        received, _ = self._received_in_windows(query, key, mask, positions, others, include_self)
+        received, _ = self._received_in_windows(query, key, positions, self._windows(mask), others, include_self)
         if self.first:
             from_first = self.first.weights(states, mask).sum(1)  # (batch, length)
             received = received + (from_first if include_self else from_first * others)

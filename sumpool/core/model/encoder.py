@@ -34,10 +34,9 @@ class EncoderLayer(nn.Module):
     def forward(self, tokens: Tokens) -> Tokens:
         """Apply the layer to documents (batch, length), or to blocks of documents as if they were documents."""
         states = tokens.states if tokens.full else zero_padding(tokens.states, tokens.mask)
-        prepared = self.attention_residual.prepare(states)
-        mixed = self.attention(prepared, None if tokens.full else tokens.mask, tokens.positions)
-        states = self.attention_residual.add(states, mixed)
-        attention_received = partial(self.attention.attention_received, prepared, tokens.mask, tokens.positions)
+        prepared = tokens.with_states(self.attention_residual.prepare(states))
+        states = self.attention_residual.add(states, self.attention.mix(prepared))
+        attention_received = partial(self.attention.received, prepared)
         states = self.feed_forward_residual(states, self.feed_forward)
         return replace(tokens, states=states, attention_received=attention_received)
 

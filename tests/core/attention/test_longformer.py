@@ -1,5 +1,6 @@
 import math
 from collections.abc import Callable
+from dataclasses import replace
 
 import pytest
 import torch
@@ -22,10 +23,11 @@ def split(projected: Tensor, parts: int = 1) -> Tensor:
     return projected.view(len(projected), parts, 4, 4).permute(1, 2, 0, 3)
 
 
-def naive(attention: LongformerAttention, states: Tensor) -> tuple[Tensor, Tensor]:
+def naive(attention: LongformerAttention, states: Tensor, starts: tuple[int, ...] = ()) -> tuple[Tensor, Tensor]:
     """Output and explicit weights (heads, length, length) of one document (length, dim)."""
-    indices, first = torch.arange(len(states)), attention.first_tokens
-    visible = ((indices[:, None] - indices).abs() <= attention.reach) | (indices < first)
+    indices = torch.arange(len(states))
+    first = (indices < attention.first_tokens) | torch.isin(indices, torch.tensor(starts, dtype=torch.long))
+    visible = ((indices[:, None] - indices).abs() <= attention.reach) | first
     query, key, value = split(attention.project(states), 3)
     weights = (query @ key.mT / 2).masked_fill(~visible, -math.inf).softmax(-1)
     if attention.global_query is not None and attention.global_key_value is not None:
@@ -33,8 +35,8 @@ def naive(attention: LongformerAttention, states: Tensor) -> tuple[Tensor, Tenso
         key, other = split(attention.global_key_value(states), 2)
     else:
         other = value
-    weights[:, :first] = (query[:, :first] @ key.mT / 2).softmax(-1)
-    mixed = torch.cat([weights[:, :first] @ other, weights[:, first:] @ value], dim=1)
+    weights[:, first] = (query[:, first] @ key.mT / 2).softmax(-1)
+    mixed = torch.where(first[:, None], weights @ other, weights @ value)
     return attention.out(mixed.transpose(0, 1).flatten(1)), weights
 
 
@@ -108,3 +110,23 @@ def test_a_document_without_tokens_has_a_finite_gradient(separate: bool, make_to
 def test_window_must_be_even() -> None:
     with pytest.raises(ValidationError, match="window must be even, got 7; half of it lies on either side"):
         LongformerAttentionConfig(window=7)
+
+
+@pytest.mark.parametrize("separate", [False, True])
+@pytest.mark.parametrize("global_tokens", [0, 3])
+def test_first_tokens_of_sentences_are_global(
+    global_tokens: int, separate: bool, make_tokens: Callable[..., Tokens]
+) -> None:
+    config = LongformerAttentionConfig(window=4, global_tokens=global_tokens, global_sentences=True, separate=separate)
+    attention, tokens = config.build(16, 4).double(), make_tokens(60, 23, 5, 1, 0, pad=1e3)
+    ends = torch.tensor([0, 1, 7, 20, 21, 45])  # the first sentence has one token
+    tokens = replace(tokens, sentences=torch.bucketize(torch.arange(60), ends).expand(5, -1))
+    mixed = attention.mix(tokens)
+    received = [attention.received(tokens, include_self) for include_self in (True, False)]
+    for number, real in enumerate((60, 23, 5, 1)):
+        expected, weights = naive(attention, tokens.states[number, :real], (0, 1, 2, 8, 21, 22, 46))
+        torch.testing.assert_close(mixed[number, :real], expected, atol=1e-10, rtol=0)
+        others = weights - weights.diagonal(0, 1, 2).diag_embed()
+        for part, counted in zip(received, (weights, others), strict=True):
+            torch.testing.assert_close(part[number, :real], counted.mean(0).sum(0), atol=1e-10, rtol=0)
+    assert mixed.isfinite().all()
