@@ -90,3 +90,17 @@ def test_later_tokens_change_no_causal_output(
         changed[0, last + 1 :] = torch.randn(changed[0, last + 1 :].shape, dtype=torch.float64)
         other = attention(changed, tokens.mask, tokens.positions)
         torch.testing.assert_close(other[0, : last + 1], mixed[0, : last + 1], atol=1e-10, rtol=0)
+
+
+@pytest.mark.parametrize(("kind", "settings"), CAUSAL)
+def test_the_causal_gradient_is_exact(
+    kind: str, settings: dict[str, object], make_tokens: Callable[..., Tokens]
+) -> None:
+    attention, tokens = build(kind, settings, causal=True), make_tokens(9, 4, 1)
+
+    def mix(states: Tensor) -> Tensor:
+        mixed: Tensor = attention(states, tokens.mask, tokens.positions)
+        return mixed[tokens.mask]
+
+    # Hashes of LSH attention carry no gradient, and are constant around these states.
+    assert torch.autograd.gradcheck(mix, tokens.states.requires_grad_())
