@@ -93,6 +93,7 @@ class HeadPruning:
     folder: str | None = None
 
 
+@told_when_stopped("nothing was pruned")
 def prune_heads(
     run: Path,
     share: float | None = None,
@@ -164,7 +165,7 @@ def _write(run: Path, out: Path, loaded: Loaded, result: HeadPruning, names: Seq
     recipe = load_recipe(run)
     recipe = recipe.model_copy(update={"model": pruned_config(recipe.model, loaded.model)})
     assert result.after is not None, "heads were removed"
-    with told_when_stopped("nothing was pruned"), new_folder(out) as new:
+    with new_folder(out) as new:
         for name in names:
             check()
             shutil.copyfile(run / name, new / name)
