@@ -6,11 +6,13 @@ import pytest
 import torch
 
 from sumpool.bench.suites import paper
+from sumpool.bench.systems.workload import Conditions, Documents, Subject
 from sumpool.core.model.config import ModelConfig
 from sumpool.core.model.summarizer import SummarizationModel
 from sumpool.recipe.load import load_recipe
 from sumpool.recipe.schema import Recipe
 from sumpool.recipe.sweep import load_sweep
+from sumpool.settings import kinds
 from tests.test_recipes import RECIPES, SWEEPS
 
 PAPERS = RECIPES / "papers"
@@ -97,3 +99,50 @@ def test_power_is_fine_tuned_from_a_row_above_it_with_its_own_length() -> None:
             assert first.model.source_length == row.model.source_length
         above[Path("runs/shallow") / f"{row.name}-seed{loaded.settings.seeds[0]}"] = row
     assert len(begun) == 3
+
+
+ATTENTIONS = (
+    "model.dim=16",
+    "model.heads=4",
+    "model.feed_forward=16",
+    "model.source_length=64",
+    "model.target_length=8",
+)
+LOCAL = ("vanilla", "convolutional", "multi-head-convolutional", "neighborhood")
+
+
+def train_steps(config: ModelConfig, length: int, steps: int) -> None:
+    conditions = Conditions(300, torch.device("cpu"), torch.float32)
+    subject, documents = Subject(config, conditions), Documents.random(1, length, 8, conditions)
+    for _ in range(steps):
+        subject.train(documents)
+
+
+def test_every_attention_has_a_row_that_trains() -> None:
+    rows = load_sweep(PAPERS / "attention.yaml", ATTENTIONS).rows
+    assert {row.name for row in rows} == set(kinds("sumpool.core.attention"))
+    for row in rows:
+        assert {layer.attention.kind for layer in row.model.encoder} == {row.name}
+        train_steps(row.model, 64, steps=2)
+
+
+def test_attentions_are_compared_at_4096_tokens() -> None:
+    for row in load_sweep(PAPERS / "attention.yaml").rows:
+        assert row.model.source_length == 4096
+        assert row.model.encoder[0].attention == row.model.encoder[1].attention
+
+
+@pytest.mark.parametrize("data", ["rfc", "wikihow"])
+def test_models_of_paper_5_have_its_settings(data: str) -> None:
+    rows = {row.name: row for row in load_sweep(PAPERS / f"local-{data}.yaml").rows}
+    assert tuple(rows) == LOCAL
+    for row in rows.values():
+        assert (row.model.dim, row.model.heads, len(row.model.encoder), row.model.decoder.layers) == (512, 8, 6, 6)
+        assert row.train.learning_rate == pytest.approx((512 * 2000) ** -0.5, rel=1e-3)
+        assert (row.train.schedule.kind, row.train.schedule.warmup) == ("inverse_sqrt", 2000)
+        assert len({layer.attention for layer in row.model.encoder}) == 1
+
+
+@pytest.mark.parametrize("number", range(len(LOCAL)), ids=LOCAL)
+def test_a_model_of_paper_5_trains_in_full_size(number: int) -> None:
+    train_steps(load_sweep(PAPERS / "local-rfc.yaml").rows[number].model, 64, steps=3)

@@ -9,7 +9,9 @@ from sumpool.settings import Settings
 Count = Annotated[int, Field(ge=1, le=10_000_000)]
 Workload = Literal["encode", "train", "generate"]
 Baseline = Literal["blockwise", "vanilla"]
-Suite = Literal["operators", "complexity", "tables", "shortening", "selection", "transformers", "approximation"]
+Suite = Literal[
+    "operators", "complexity", "tables", "shortening", "selection", "transformers", "approximation", "attentions"
+]
 
 
 class BenchConfig(Settings):

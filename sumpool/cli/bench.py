@@ -17,14 +17,16 @@ if TYPE_CHECKING:
 
     from sumpool.bench.results.table import Table
 
-SUITES = ("operators", "complexity", "tables", "shortening", "selection", "transformers", "approximation")
+SUITES = ("operators", "complexity", "tables", "shortening", "selection", "transformers", "approximation", "attentions")
 OF_RUN = ("sparsity", "trainer")
 """Benchmarks of a trained run."""
 TAKE_RUN = (*OF_RUN, "approximation")
 """Benchmarks after whose name a run may stand."""
 TRAINING = "lra"
 """Benchmark that trains models of its own."""
-NAMES = (*SUITES, *OF_RUN, TRAINING)
+MAP = "attention-map"
+"""Picture of the attention of a run on a document."""
+NAMES = (*SUITES, *OF_RUN, TRAINING, MAP)
 SAVED = ".json"
 """Suffix of a saved benchmark."""
 
@@ -41,6 +43,9 @@ def bench(
     run: Annotated[
         Path | None,
         typer.Argument(metavar="[RUN]", help=f"The run ({', '.join(OF_RUN)}, by default the newest; {TAKE_RUN[-1]})."),
+    ] = None,
+    document: Annotated[
+        str | None, typer.Argument(metavar="[DOCUMENT]", help="The document (attention-map, after the run).")
     ] = None,
     lengths: Annotated[
         list[int] | None,
@@ -94,6 +99,8 @@ def bench(
     LED of transformers with its own Trainer on a run's data for the run's time, and puts a row of each side by side.
     lra trains attentions on a task of the Long Range Arena, such as --set bench.task=listops, and writes a table.
     approximation compares attentions with what they approximate, by features and length; with a run, its weights too.
+    attention-map RUN DOCUMENT draws the attention weights of every layer and head, by default to attention-map.png.
+    attentions measures time and memory of every attention by length, and their exponents, beside the counted ones.
 
     Sizes and repetitions change with --set bench.batch=8, workloads with --set bench.workloads=[generate], and the time
     for all of it with --set bench.seconds=60.
@@ -106,6 +113,8 @@ def bench(
     from sumpool.progress import GRACE, interruptible
     from sumpool.workflows.bench import bench as measure
 
+    if target == MAP or document:
+        return _draw_map(target, run, document, plot)
     settings = [*(changes or ()), *([] if number is None else [f"bench.table={number}"])]
     _check_target(target, run)
     _check_options(target, {"--peers": peers, "--compare": before, "--length": lengths, "--set": settings})
@@ -140,6 +149,22 @@ def bench(
             shown.result((comparison or report).to_json())
         else:
             shown.result(_lay_out([*report.tables(), *(comparison.tables() if comparison else ())]))
+
+
+def _draw_map(target: str | None, run: Path | None, document: str | None, plot: Path | None) -> None:
+    """Draw the attention of a run on a document.
+
+    Raises:
+        RecipeError: If run or document is missing, or follows another name.
+    """
+    from sumpool.workflows.attention_map import draw_attention_map
+
+    if target != MAP or run is None or document is None:
+        raise RecipeError(f"a run and a document must follow {MAP}, and it alone, got {target} {run} {document}")
+    path = plot or Path(f"{MAP}.png")
+    maps = draw_attention_map(run, document, path)
+    with screen() as shown:
+        shown.result(f"{path}: {len(maps)} layers, {maps[0].size(1):,} tokens in the first")
 
 
 @contextmanager

@@ -9,6 +9,7 @@ from typer.testing import CliRunner
 from sumpool.bench.config import Suite
 from sumpool.cli.app import app
 from sumpool.cli.bench import SUITES
+from sumpool.errors import RecipeError
 
 pytestmark = pytest.mark.usefixtures("small_probes")
 SMALL = ["--length", "32", "--set", "bench.target=4", "--set", "bench.generate=2", "--set", "bench.repeats=1"]
@@ -128,3 +129,18 @@ def test_words_that_do_not_fit_are_said_before_anything_is_measured(
     for name in ("old.json", "recipe.yaml"):
         Path(name).write_text("{}")
     assert message in str(CliRunner().invoke(app, ["bench", *words]).exception)
+
+
+def test_an_attention_map_needs_a_run_and_a_document(run_folder: Path, tmp_path: Path) -> None:
+    with pytest.raises(
+        RecipeError, match="a run and a document must follow attention-map, and it alone, got attention-m"
+    ):
+        CliRunner().invoke(app, ["bench", "attention-map", str(run_folder)], catch_exceptions=False)
+    with pytest.raises(RecipeError, match="it alone, got sparsity run doc"):
+        CliRunner().invoke(app, ["bench", "sparsity", "run", "doc"], catch_exceptions=False)
+    (tmp_path / "doc.txt").write_text("The server sends a packet to the router. The router drops it.")
+    picture = tmp_path / "map.png"
+    given = ["bench", "attention-map", str(run_folder), str(tmp_path / "doc.txt"), "--plot", str(picture)]
+    result = CliRunner().invoke(app, given, catch_exceptions=False)
+    assert result.exit_code == 0
+    assert picture.is_file()

@@ -78,6 +78,7 @@ QUICK: dict[Suite, tuple[str, ...]] = {
         "bench.repeats=1",
     ),
     "approximation": ("bench.lengths=[16, 24]", "bench.features=[4, 8]", "bench.repeats=1", "bench.head_dim=8"),
+    "attentions": ("bench.lengths=[8]", "bench.dim=8", "bench.heads=2", "bench.repeats=1"),
     "transformers": (
         "bench.length=16",
         "bench.batch=2",

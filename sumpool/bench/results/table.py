@@ -180,7 +180,7 @@ def _runs(lengths: Sequence[int]) -> str:
     return ", ".join(f"{times} x {length:,}" if times > 1 else f"{length:,}" for length, times in runs)
 
 
-_UNITS = {"ms": 1e3, "us": 1e6, "MiB": 1 / MEBI, "G": 1e-9}
+_UNITS = {"ms": 1e3, "us": 1e6, "MiB": 1 / MEBI, "M": 1e-6, "G": 1e-9}
 _STYLES: Mapping[str, Callable[[Any], str]] = {
     "significant": significant,
     "short": _short,
