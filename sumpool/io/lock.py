@@ -40,10 +40,12 @@ def locked(path: Path, on_busy: Callable[[str], None]) -> Iterator[None]:
         holder.write_text(f"{os.getpid()}\n")
         yield
     finally:
-        for used in (holder, path):  # while it is held: who waits for the removed file starts over with a new one
-            with suppress(OSError):  # Windows removes no open file, and its lock removes the file itself
-                used.unlink(missing_ok=True)
-        lock.release()
+        try:
+            for used in (holder, path):  # while it is held: who waits for the removed file starts over with a new one
+                with suppress(OSError):  # Windows removes no open file, and its lock removes the file itself
+                    used.unlink(missing_ok=True)
+        finally:  # also where a signal interrupts the removal
+            lock.release()
 
 
 @contextmanager

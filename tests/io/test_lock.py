@@ -4,6 +4,7 @@ import os
 import signal
 import time
 from pathlib import Path
+from unittest.mock import Mock
 
 import pytest
 from filelock import FileLock
@@ -49,6 +50,18 @@ def test_a_killed_process_releases_its_lock(tmp_path: Path) -> None:
     os.waitpid(child, 0)
     with locked(tmp_path / "lock", refuse):
         pass
+
+
+def test_an_interrupted_removal_releases_the_lock(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    with (
+        monkeypatch.context() as patched,
+        pytest.raises(KeyboardInterrupt) as raised,  # keeps the lock object
+        locked(tmp_path / "lock", refuse),
+    ):
+        patched.setattr(Path, "unlink", Mock(side_effect=KeyboardInterrupt))
+    with locked(tmp_path / "lock", refuse):
+        pass
+    assert raised.traceback
 
 
 def wait(holder: str) -> None:
