@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Literal
 import typer
 
 from sumpool.cli.console import screen
-from sumpool.cli.options import Changes, Resume
+from sumpool.cli.options import Changes, Resume, whole_number
 from sumpool.cli.text import table
 from sumpool.documents.document import DEFAULT_OPTIONS, ReadOptions
 from sumpool.errors import DataError, RecipeError
@@ -42,10 +42,20 @@ def classify(
         bool, typer.Option("--keep-references", help="Read references and appendices too.")
     ] = False,
     max_bytes: Annotated[
-        int, typer.Option(min=1, max=2**62, help="Largest file that is read, in bytes after decompression.")
+        int,
+        typer.Option(
+            metavar="N",
+            parser=whole_number("--max-bytes"),
+            help="Largest file that is read, in bytes after decompression.",
+        ),
     ] = DEFAULT_OPTIONS.max_bytes,
     max_ratio: Annotated[
-        int, typer.Option(min=1, help="Decompressed bytes that are read for each compressed one.")
+        int,
+        typer.Option(
+            metavar="N",
+            parser=whole_number("--max-ratio"),
+            help="Decompressed bytes that are read for each compressed one.",
+        ),
     ] = DEFAULT_OPTIONS.max_ratio,
     changes: Changes = None,
 ) -> None:

@@ -1,5 +1,6 @@
 """Arguments and options common to several commands."""
 
+import math
 import re
 from collections.abc import Callable, Sequence
 from pathlib import Path
@@ -27,6 +28,21 @@ def whole_number(name: str, least: int = 1, most: int = LARGEST) -> Callable[[st
             rule = f"must be a whole number of at least {least} and at most {most}"
             raise RecipeError(f"{name} {rule}, got {_shorten(text)!r}")
         return int(text)
+
+    return parse
+
+
+def share(name: str) -> Callable[[str | float], float]:
+    """Return the parser of an option that takes a number from 0 to 1; other values raise `RecipeError`."""
+
+    def parse(value: str | float) -> float:
+        try:
+            number = float(value)
+        except ValueError:
+            number = math.nan
+        if not 0 <= number <= 1:
+            raise RecipeError(f"{name} must be a number from 0 to 1, got {_shorten(str(value))!r}")
+        return number
 
     return parse
 

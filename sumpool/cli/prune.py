@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from sumpool.cli.console import screen
-from sumpool.cli.options import Changes
+from sumpool.cli.options import Changes, share, whole_number
 from sumpool.cli.text import print_message, table, wrap
 from sumpool.text.escaping import escape_line
 
@@ -18,12 +18,21 @@ def prune(
     run: Annotated[Path, typer.Argument(metavar="RUN", help="Run folder of the model.")],
     heads: Annotated[
         float | None,
-        typer.Option(min=0.0, max=1.0, help="Share of all attention heads to remove; default: only list them."),
+        typer.Option(
+            metavar="SHARE",
+            parser=share("--heads"),
+            help="Share of all heads to remove; default: only list them.",
+        ),
     ] = None,
     out: Annotated[
         Path | None, typer.Option(metavar="DIR", help="Folder to create; default: RUN-pruned beside RUN.")
     ] = None,
-    documents: Annotated[int, typer.Option(min=1, help="Validation documents to take, the first ones.")] = 100,
+    documents: Annotated[
+        int,
+        typer.Option(
+            metavar="N", parser=whole_number("--documents"), help="Validation documents to take, the first ones."
+        ),
+    ] = 100,
     changes: Changes = None,
     json: Annotated[bool, typer.Option("--json", help="Print a JSON object instead of tables.")] = False,
 ) -> None:

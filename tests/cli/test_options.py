@@ -8,7 +8,7 @@ import pytest
 from typer.models import OptionInfo
 
 from sumpool.cli.app import app, main
-from sumpool.cli.options import choice, whole_number
+from sumpool.cli.options import choice, share, whole_number
 from sumpool.errors import RecipeError
 
 ARGUMENTS = {
@@ -19,6 +19,7 @@ ARGUMENTS = {
     "sample": ["RFC1"],
     "show": ["run"],
     "init": ["data"],
+    "prune": ["run"],
 }
 TEXTS = {("summarize", name) for name in ("--length", "--min-length", "--max-length")}
 """Options that settings check."""
@@ -47,7 +48,7 @@ CHECKED = sorted({(command, name) for command, name, _, info in command_options(
 
 
 def test_numbers_and_choices_have_parsers() -> None:
-    assert len(CHECKED) == 22
+    assert len(CHECKED) == 26
     for command, name, kind, info in command_options():
         assert info.parser or not {int, float} & {kind, *get_args(kind)}, (command, name)
         assert info.parser or "Literal" not in str(kind), (command, name)
@@ -83,3 +84,11 @@ def test_choices_are_listed() -> None:
     assert parse("b") == "b"
     with pytest.raises(RecipeError, match=r"--style must be one of a, b, got 'c'"):
         parse("c")
+
+
+def test_shares_are_numbers_from_0_to_1() -> None:
+    parse = share("--heads")
+    assert [parse(value) for value in ("0", "0.3", 1.0)] == [0, 0.3, 1]
+    for value in ("1.1", "-1", "nan", "all"):
+        with pytest.raises(RecipeError, match="--heads must be a number from 0 to 1, got"):
+            parse(value)

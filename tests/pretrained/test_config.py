@@ -35,7 +35,7 @@ def test_config_of_led(tmp_path: Path) -> None:
     config = to_model_config(read_config(tmp_path), ImportOptions(), tmp_path)
     assert (config.source_length, config.target_length, config.scale_embedding) == (64, 32, False)
     layers = [layer.attention.model_dump(exclude={"positions"}) for layer in config.encoder]
-    expected = {"kind": "sliding_window", "dilation": 1, "global_first": True}
+    expected = {"kind": "sliding_window", "dilation": 1, "global_first": True, "causal": False}
     assert layers == [{**expected, "window": window} for window in (8, 4)]
 
 
@@ -104,7 +104,7 @@ def test_import_options_are_applied(tmp_path: Path) -> None:
     attention = config.encoder[0].attention.model_dump()
     assert (attention["kind"], attention["window"], attention["global_first"]) == ("sliding_window", 6, False)
     blockwise = to_model_config(original, ImportOptions("blockwise", 7), tmp_path).encoder[1].attention
-    assert blockwise.model_dump(exclude={"positions"}) == {"kind": "blockwise", "block": 7}
+    assert blockwise.model_dump(exclude={"positions"}) == {"kind": "blockwise", "block": 7, "causal": False}
     led = read_config(write(tmp_path, led=True))
     windows = [
         layer.attention.model_dump()["window"]

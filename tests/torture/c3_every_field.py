@@ -78,7 +78,8 @@ def _settings(
         if union:
             for kind in kinds(union.package):
                 entry = {"kind": kind, "path": "rows.jsonl"} if name == "source" else {"kind": kind}
-                yield from _settings(config_class(union.package, kind), _with(tree, place, entry), place)
+                task = {"task": "classification"} if kind == "labelled" else {}
+                yield from _settings(config_class(union.package, kind), _with(tree | task, place, entry), place)
         elif inner and get_origin(field.annotation) is tuple:
             yield from _settings(inner, tree, (*place, 0))
         elif inner:
