@@ -35,3 +35,12 @@ def test_zeros_stay_zero_and_have_finite_gradients() -> None:
     inverse.sum().backward()
     assert matrix.grad is not None
     assert matrix.grad.isfinite().all()
+
+
+def test_many_iterations_of_a_singular_matrix_stay_finite() -> None:
+    generator = torch.Generator().manual_seed(1)
+    matrix = torch.rand(2, 30, 1, generator=generator) @ torch.rand(2, 1, 30, generator=generator)  # of rank 1
+    for iterations in (59, 200):
+        inverse = iterate_pseudo_inverse(matrix, iterations)
+        assert inverse.isfinite().all()
+        torch.testing.assert_close(matrix @ inverse @ matrix, matrix, atol=0.05, rtol=0)
