@@ -124,13 +124,15 @@ class Updater:
             fraction = len(batch.documents) / documents
             objective, imitation = self._objective(scores, batch)
             loss = objective / tokens + weighted_sum(losses, self.config.loss_weights) * fraction
+        log_prob = scores.log_prob
+        del scores  # its distribution holds the decoder's states, which the backward pass frees
         if not loss.requires_grad:
             raise RecipeError(
                 f"train.trainable must match weights that a loss depends on, got {', '.join(self.config.trainable)}: "
                 f"match more weights, or set the weight of their auxiliary loss in train.loss_weights"
             )
         loss.backward()
-        nll = -scores.log_prob.sum() / tokens
+        nll = -log_prob.sum() / tokens
         auxiliary = {name: (value * fraction).to(loss.dtype) for name, value in {**losses, **metrics}.items()}
         auxiliary |= {name: (value / tokens).to(loss.dtype) for name, value in imitation.items()}
         return {name: value.detach() for name, value in {"loss": loss, "nll": nll, **auxiliary}.items()}

@@ -122,6 +122,7 @@ class Subject:
         with self.conditions.autocast():
             scores, losses, _ = self.model(documents.ids, documents.mask, documents.sentences, documents.target)
             loss = sum(losses.values(), start=scores.nll / scores.log_prob.numel())
+        del scores  # as in training: its distribution holds the decoder's states, which the backward pass frees
         torch.autograd.backward(loss)
         self.model.zero_grad(set_to_none=True)
 
