@@ -1,0 +1,144 @@
+"""Scores of a running text under a language model, window by window, on two separate paths.
+
+`score_windows` computes the whole of a batch of windows at once. `score_by_steps` feeds the same windows token by token
+through the cache of generation; the results differ by rounding alone, and the second path exists to show that.
+"""
+
+from collections import Counter
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from itertools import groupby
+from typing import Any, Protocol
+
+import numpy as np
+import numpy.typing as npt
+import torch
+from torch import Tensor
+
+from sumpool.core.output._base import Scores
+from sumpool.evaluation.language_modeling import ScoredWindow
+from sumpool.evaluation.text_windows import TextWindow, count_units
+from sumpool.progress import Check, go_on
+
+Ids = npt.NDArray[np.integer[Any]]
+
+
+@dataclass(frozen=True)
+class EncodedText:
+    """Running text as ids.
+
+    Attributes:
+        ids: (tokens,).
+        token_bytes: UTF-8 bytes of every token of the vocabulary.
+    """
+
+    ids: Ids
+    token_bytes: Sequence[bytes]
+
+
+class TextModel(Protocol):
+    """Language model as evaluation and generation use it."""
+
+    def __call__(
+        self, ids: Tensor, mask: Tensor, sentences: Tensor, target: Tensor, /
+    ) -> tuple[Scores, dict[str, Tensor], dict[str, Tensor]]:
+        """Score the next tokens `target` (batch, length) of the tokens `ids` (batch, length)."""
+
+    def boundaries_of(self, ids: Tensor, mask: Tensor, /) -> Tensor:
+        """Return the boundaries (batch, length), True at the last token of a segment."""
+
+    def start(self, batch: int, /) -> Any:  # noqa: ANN401 - the model's own
+        """Return the cache before the first token of a batch of texts."""
+
+    def step(self, ids: Tensor, cache: Any, /) -> tuple[Tensor, Any]:  # noqa: ANN401 - as above
+        """Read a token of each text, ids (batch,); return the logits (batch, vocab) of the next, and the cache."""
+
+
+WindowScores = Callable[[TextModel, Tensor, Tensor, int], tuple[Tensor, Tensor]]
+"""Computes negative log-likelihoods in nats (batch, tokens) and boundaries (batch, length).
+
+Arguments: the model; ids and next tokens, both (batch, length); and the number of last tokens of each row that count.
+"""
+
+
+@torch.inference_mode()
+def score_windows(model: TextModel, ids: Tensor, target: Tensor, tokens: int) -> tuple[Tensor, Tensor]:
+    """Score windows by one forward pass; see `WindowScores`."""
+    mask = torch.ones_like(ids, dtype=torch.bool)
+    scores, _, _ = model(ids, mask, torch.zeros_like(ids), target)
+    return -scores.log_prob[:, -tokens:].double(), model.boundaries_of(ids, mask)
+
+
+@torch.inference_mode()
+def score_by_steps(model: TextModel, ids: Tensor, target: Tensor, tokens: int) -> tuple[Tensor, Tensor]:
+    """Score windows token by token with the cache of generation; see `WindowScores`."""
+    cache = model.start(len(ids))
+    nats = []
+    for place in range(ids.size(1)):
+        logits, cache = model.step(ids[:, place], cache)  # (batch, vocab)
+        if place >= ids.size(1) - tokens:
+            log_probs = logits.double().log_softmax(1)
+            nats.append(-log_probs.gather(1, target[:, place, None]).squeeze(1))
+    return torch.stack(nats, 1), model.boundaries_of(ids, torch.ones_like(ids, dtype=torch.bool))
+
+
+def score_text(
+    model: TextModel,
+    text: EncodedText,
+    windows: Sequence[TextWindow],
+    *,
+    batch_tokens: int,
+    device: torch.device,
+    scores_of: WindowScores = score_windows,
+    check: Check = go_on,
+) -> Iterator[ScoredWindow]:
+    """Score the windows of a text, in their order.
+
+    Args:
+        model: The model, on the device, in evaluation mode.
+        text: The text.
+        windows: The windows; neighbours of equal length are scored together.
+        batch_tokens: Most tokens of a batch; a longer window is a batch of its own.
+        device: Device of the model.
+        scores_of: Computes the scores of a batch.
+        check: Called between batches.
+
+    Yields:
+        Scores of each window.
+    """
+    for (length, tokens), same in groupby(windows, lambda window: (window.length, window.tokens)):
+        part = list(same)
+        size = max(1, batch_tokens // length)
+        for first in range(0, len(part), size):
+            check()
+            batch = part[first : first + size]
+            spans = np.stack([text.ids[window.start : window.end] for window in batch]).astype(np.int64)
+            ids = torch.from_numpy(spans).to(device)
+            nats, boundaries = scores_of(model, ids[:, :-1], ids[:, 1:], tokens)
+            rows = zip(batch, spans, nats.sum(1).tolist(), boundaries.cpu().numpy(), strict=True)
+            yield from (_scored(window, span, value, ends, text.token_bytes) for window, span, value, ends in rows)
+
+
+def _scored(
+    window: TextWindow, span: Ids, nats: float, boundaries: npt.NDArray[np.bool_], token_bytes: Sequence[bytes]
+) -> ScoredWindow:
+    """Count the units of a window's predicted tokens, and the segments that end where they are predicted.
+
+    The length of a segment that begins before the window is that of its part in the window, as the model reads it.
+    """
+    predicted = span[-window.tokens :]
+    data = b"".join(token_bytes[token] for token in predicted.tolist())
+    characters, words = count_units(token_bytes[int(span[-window.tokens - 1])], data)
+    ends = np.flatnonzero(boundaries)
+    first = window.length - window.tokens
+    lengths = np.diff(ends, prepend=-1)[ends >= first]
+    return ScoredWindow(
+        start=window.start,
+        tokens=window.tokens,
+        nats=nats,
+        characters=characters,
+        bytes=len(data),
+        words=words,
+        boundaries=len(lengths),
+        lengths=dict(Counter(lengths.tolist())),
+    )

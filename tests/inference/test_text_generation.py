@@ -1,0 +1,133 @@
+from collections import Counter
+from typing import NoReturn
+
+import pytest
+import torch
+from torch import Tensor
+
+from sumpool.inference.text_generation import TextSampling, decode_stream, draw_token, generate_tokens
+
+CPU = torch.device("cpu")
+SHORT = TextSampling(length=30)
+LOGITS = torch.tensor([0.1, 0.4, 0.2, 0.3]).log()
+
+
+class Sums:
+    """Model whose logits depend on all tokens read, and which counts its steps."""
+
+    def __init__(self) -> None:
+        self.steps = 0
+
+    def __call__(self, ids: Tensor, mask: Tensor, sentences: Tensor, target: Tensor) -> NoReturn:
+        raise NotImplementedError
+
+    def boundaries_of(self, ids: Tensor, mask: Tensor) -> NoReturn:
+        raise NotImplementedError
+
+    def start(self, batch: int) -> Tensor:
+        return torch.zeros(batch)
+
+    def step(self, ids: Tensor, cache: Tensor) -> tuple[Tensor, Tensor]:
+        self.steps += 1
+        cache = cache * 0.5 + ids
+        return torch.cos(cache[:, None] * torch.arange(1, 7)), cache
+
+
+def generated(
+    prompt: tuple[int, ...] = (1, 2), forbidden: tuple[int, ...] = (), sampling: TextSampling = SHORT
+) -> list[int]:
+    return list(generate_tokens(Sums(), prompt, sampling, forbidden, CPU))
+
+
+def test_the_seed_decides() -> None:
+    assert generated(sampling=TextSampling(length=30, seed=4)) == generated(sampling=TextSampling(length=30, seed=4))
+    assert generated(sampling=TextSampling(length=30, seed=4)) != generated(sampling=TextSampling(length=30, seed=5))
+
+
+def test_the_prompt_is_read() -> None:
+    assert generated((1, 2)) != generated((2, 1))
+
+
+def test_every_token_is_read_once_by_the_cache() -> None:
+    model = Sums()
+    assert len(list(generate_tokens(model, [1, 2, 3], TextSampling(length=10), (), CPU))) == 10
+    assert model.steps == 3 + 9
+
+
+def test_no_temperature_takes_the_most_probable_token() -> None:
+    model = Sums()
+    tokens = generated(sampling=TextSampling(length=30, temperature=0))
+    cache = model.start(1)
+    for token in (1, 2):
+        logits, cache = model.step(torch.tensor([token]), cache)
+    for token in tokens:
+        assert token == int(logits[0].argmax())
+        logits, cache = model.step(torch.tensor([token]), cache)
+
+
+def test_forbidden_tokens_never_come() -> None:
+    assert not {0, 3} & set(generated((1, 2), (0, 3), TextSampling(length=300)))
+    assert {0, 3} <= set(generated(sampling=TextSampling(length=300)))
+
+
+def shares(**settings: float) -> dict[int, float]:
+    draws = [(place + 0.5) / 2000 for place in range(2000)]
+    counts = Counter(draw_token(LOGITS, TextSampling.model_validate(settings), draw) for draw in draws)
+    return {token: round(count / 2000, 2) for token, count in counts.items()}
+
+
+def test_tokens_are_drawn_by_their_probabilities() -> None:
+    assert shares() == {1: 0.4, 3: 0.3, 2: 0.2, 0: 0.1}
+
+
+def test_temperature_sharpens_and_flattens() -> None:
+    assert shares(temperature=0.5)[1] == pytest.approx(0.16 / 0.3, abs=0.01)
+    assert shares(temperature=100)[0] == pytest.approx(0.25, abs=0.01)
+
+
+def test_top_k_keeps_the_most_probable() -> None:
+    assert shares(top_k=1) == {1: 1.0}
+    assert shares(top_k=2) == {1: pytest.approx(4 / 7, abs=0.01), 3: pytest.approx(3 / 7, abs=0.01)}
+    assert shares(top_k=99) == shares()
+
+
+def test_top_p_keeps_the_token_that_reaches_it() -> None:
+    assert set(shares(top_p=0.39)) == {1}
+    assert set(shares(top_p=0.41)) == {1, 3}
+    assert set(shares(top_p=0.95)) == {0, 1, 2, 3}
+    assert shares(top_p=0.41)[1] == pytest.approx(4 / 7, abs=0.01)
+
+
+def test_both_restrictions_hold() -> None:
+    assert set(shares(top_k=3, top_p=0.5)) == {1, 3}
+
+
+@pytest.mark.parametrize("draw", [0.0, 1 - 2**-53])
+def test_extreme_draws_are_of_allowed_tokens(draw: float) -> None:
+    logits = torch.tensor([-torch.inf, 0.0, -torch.inf, 0.0])
+    assert draw_token(logits, TextSampling(), draw) in (1, 3)
+
+
+def test_nan_is_refused() -> None:
+    with pytest.raises(ValueError, match="model must return logits, got NaN"):
+        draw_token(torch.tensor([torch.nan, 0.0]), TextSampling(), 0.5)
+
+
+def test_an_empty_prompt_is_refused() -> None:
+    with pytest.raises(ValueError, match="prompt must have at least one token, got none"):
+        generated(())
+
+
+def test_a_signal_stops_the_generation() -> None:
+    def check() -> None:
+        raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        next(generate_tokens(Sums(), [1], TextSampling(), (), CPU, check))
+
+
+def test_characters_come_when_they_are_complete() -> None:
+    tokens = [bytes([byte]) for byte in range(256)]
+    assert list(decode_stream(iter("aä€b".encode()), tokens)) == ["a", "ä", "€", "b"]
+    assert list(decode_stream(iter(b"a\xff\xe2\x82"), tokens)) == ["a", "�", "�"]
+    assert list(decode_stream(iter([0]), [b"the cat"])) == ["the cat"]

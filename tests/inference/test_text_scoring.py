@@ -1,0 +1,139 @@
+import math
+
+import numpy as np
+import pytest
+import torch
+from torch import Tensor, nn
+
+from sumpool.core.output._base import Scores
+from sumpool.evaluation.language_modeling import ScoredWindow, score_language_model
+from sumpool.evaluation.text_windows import overlapping_windows
+from sumpool.inference.text_scoring import EncodedText, WindowScores, score_by_steps, score_text, score_windows
+from sumpool.progress import Check, go_on
+
+CPU = torch.device("cpu")
+BYTES = [b"", *(bytes([97 + index]) for index in range(5)), b" ", b"\xc3", b"\xa4"]
+
+
+class Recurrent(nn.Module):
+    """Causal model of one recurrent layer, whose segments end at a token."""
+
+    def __init__(self, vocabulary: int = len(BYTES), end: int = 6) -> None:
+        super().__init__()
+        torch.manual_seed(1)
+        self.embedding = nn.Embedding(vocabulary, 8)
+        self.layer = nn.GRU(8, 16, batch_first=True)
+        self.out = nn.Linear(16, vocabulary)
+        self.end = end
+        self.double().eval().requires_grad_(False)
+
+    def forward(
+        self, ids: Tensor, mask: Tensor, sentences: Tensor, target: Tensor
+    ) -> tuple[Scores, dict[str, Tensor], dict[str, Tensor]]:
+        assert mask.all()
+        assert sentences.shape == ids.shape
+        log_probs = self.out(self.layer(self.embedding(ids))[0]).log_softmax(2)
+        log_prob = log_probs.gather(2, target[:, :, None]).squeeze(2)
+        return Scores(-log_prob.sum(), log_prob), {}, {}
+
+    def boundaries_of(self, ids: Tensor, mask: Tensor) -> Tensor:
+        return (ids == self.end) & mask
+
+    def start(self, batch: int) -> Tensor:
+        return torch.zeros(1, batch, 16, dtype=torch.float64)
+
+    def step(self, ids: Tensor, cache: Tensor) -> tuple[Tensor, Tensor]:
+        states, cache = self.layer(self.embedding(ids[:, None]), cache)
+        return self.out(states[:, 0]), cache
+
+
+def text(tokens: int = 300) -> np.ndarray:
+    return np.random.default_rng(1).integers(1, 7, tokens).astype(np.uint16)
+
+
+def scored(
+    ids: np.ndarray,
+    length: int = 32,
+    step: int = 8,
+    batch_tokens: int = 100,
+    scores_of: WindowScores = score_windows,
+    check: Check = go_on,
+) -> list[ScoredWindow]:
+    windows = overlapping_windows(len(ids), length, step)
+    return list(
+        score_text(
+            Recurrent(),
+            EncodedText(ids, BYTES),
+            windows,
+            batch_tokens=batch_tokens,
+            device=CPU,
+            scores_of=scores_of,
+            check=check,
+        )
+    )
+
+
+def test_two_paths_agree_to_1e_9() -> None:
+    whole, steps = scored(text()), scored(text(), scores_of=score_by_steps)
+    bpc = [score_language_model(("", "", ""), (32, 8), windows, 100).bpc.mean for windows in (whole, steps)]
+    assert bpc[0] == pytest.approx(bpc[1], abs=1e-9)
+    assert [window.lengths for window in whole] == [window.lengths for window in steps]
+
+
+def test_every_prediction_is_that_of_the_window_read_alone() -> None:
+    ids, model = text(100), Recurrent()
+    for window, result in zip(overlapping_windows(100, 32, 8), scored(ids), strict=True):
+        nats = 0.0
+        for place in range(window.scored, window.end):
+            context = torch.tensor(ids[window.start : place].astype(np.int64))[None]
+            logits = model.out(model.layer(model.embedding(context))[0][0, -1])
+            nats -= float(logits.log_softmax(0)[int(ids[place])])
+        assert result.nats == pytest.approx(nats, abs=1e-12)
+
+
+@pytest.mark.parametrize("batch_tokens", [1, 64, 10_000])
+def test_batch_mates_change_nothing(batch_tokens: int) -> None:
+    expected, batched = scored(text(), batch_tokens=33), scored(text(), batch_tokens=batch_tokens)
+    assert [window.start for window in batched] == [window.start for window in expected]
+    assert [window.nats for window in batched] == pytest.approx([window.nats for window in expected], abs=1e-12)
+
+
+def test_boundaries_and_lengths_are_those_of_the_whole_text() -> None:
+    ids = text()
+    windows = scored(ids, length=64)
+    ends = np.flatnonzero(ids[:-1] == 6)
+    assert sum(window.boundaries for window in windows) == len(ends)
+    lengths = np.diff(ends, prepend=-1)
+    counted = [length for window in windows for length, count in window.lengths.items() for _ in range(count)]
+    assert sorted(counted) == sorted(lengths.tolist())
+
+
+def test_units_are_those_of_the_text() -> None:
+    ids = np.array([1, 6, 7, 8, 2, 6, 6, 3, 7, 8])
+    data = b"".join(BYTES[id] for id in ids[1:])
+    windows = scored(ids, length=4, step=2)
+    assert sum(window.bytes for window in windows) == len(data)
+    assert sum(window.characters for window in windows) == len(data.decode())
+    assert sum(window.words for window in windows) == len(data.split())
+    assert sum(window.tokens for window in windows) == 9
+
+
+def test_a_model_that_knows_nothing_needs_the_bits_of_its_vocabulary() -> None:
+    model = Recurrent()
+    for parameter in model.parameters():
+        nn.init.zeros_(parameter)
+    windows = overlapping_windows(50, 16, 4)
+    results = list(score_text(model, EncodedText(text(50), BYTES), windows, batch_tokens=64, device=CPU))
+    assert score_language_model(("", "", ""), (16, 4), results, 100).bpc.mean == pytest.approx(math.log2(len(BYTES)))
+
+
+def test_a_signal_stops_between_batches() -> None:
+    calls = []
+
+    def check() -> None:
+        calls.append(1)
+        if len(calls) == 3:
+            raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        scored(text(), batch_tokens=1, check=check)
