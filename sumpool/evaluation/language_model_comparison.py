@@ -44,7 +44,7 @@ class LanguageModelDifference:
             f"{self.system} - {self.other}",
             f"{difference.mean:+.4f}",
             f"{difference.low:+.4f} to {difference.high:+.4f}",
-            *(f"{p:.4f}" if p >= 1e-4 else "<0.0001" for p in tests),
+            *map(format_p_value, tests),
             f"{self.bpc.losses:,}",
             f"{self.bpc.wins:,}",
         ]
@@ -52,6 +52,13 @@ class LanguageModelDifference:
 
 DIFFERENCE_COLUMNS = ("models", "BPC", "95 % interval", "t-test", "Holm", "bootstrap", "randomised", "fewer", "more")
 """Titles of the columns of `LanguageModelDifference.row`."""
+
+
+def format_p_value(p_value: float | None) -> str:
+    """Format a p-value with four digits; a missing one as a dash."""
+    if p_value is None:
+        return "-"
+    return f"{p_value:.4f}" if p_value >= 1e-4 else "<0.0001"
 
 
 def compare_language_models(

@@ -1,0 +1,60 @@
+"""Updates that a budget of processor time buys, measured before a run, so that all rows have equal compute.
+
+Processor time is what the process itself used: another one on the same machine does not shorten a run. On a GPU it is
+the time until an update has finished.
+"""
+
+import time
+from itertools import islice
+from statistics import median
+
+import torch
+from torch import nn
+
+from sumpool.progress import Check
+from sumpool.training.config import TrainConfig
+from sumpool.training.data_order import Position, TrainingData, updates_from
+from sumpool.training.hardware import reproducible
+from sumpool.training.optimizer import build_optimizer
+from sumpool.training.update import Updater
+
+MEASURED = 5
+"""Updates at the end of a trial of which the median is taken."""
+
+
+def trial_seconds(
+    model: nn.Module, data: TrainingData, config: TrainConfig, device: torch.device, updates: int, check: Check
+) -> float:
+    """Return the processor seconds of an update at the end of a short trial, which changes the model's weights.
+
+    The cost of an update follows the shortening factor, which learned boundaries change in the first updates.
+
+    Args:
+        model: A model with initial weights.
+        data: Training data.
+        config: Settings of training; the learning rate is constant in the trial.
+        device: Device.
+        updates: Updates of the trial.
+        check: Called before each update.
+
+    Raises:
+        RecipeError: If the settings do not fit the model.
+        ResourceError: If memory runs out.
+    """
+    clock = time.process_time if device.type == "cpu" else time.perf_counter
+    updater = Updater(model.to(device), build_optimizer(model, config), config, device)
+    seconds = []
+    with reproducible(device):
+        plan = data.plan(config.batch_tokens)
+        for indices, _ in islice(updates_from(Position(), plan, config.accumulate), max(updates, MEASURED + 1)):
+            check()
+            start = clock()
+            batches = [data.batch(data.training, batch) for batch in indices]
+            updater.update(batches, rate=config.learning_rate).read()
+            seconds.append(clock() - start)
+    return median(seconds[-MEASURED:])
+
+
+def affordable_steps(minutes: float, seconds: float) -> int:
+    """Return the updates, at least one, of some processor seconds each that a budget of minutes buys."""
+    return max(1, round(60 * minutes / seconds))

@@ -1,0 +1,37 @@
+import time
+
+import pytest
+import torch
+
+from sumpool.bench.language_models.budget import affordable_steps, trial_seconds
+from sumpool.progress import Check, go_on
+from sumpool.training.update import Updater
+from tests.training.test_classification import CONFIG, data, new_model
+
+CPU = torch.device("cpu")
+
+
+def trial(updates: int, check: Check = go_on) -> float:
+    return trial_seconds(new_model(pairs=False), data(pairs=False), CONFIG, CPU, updates, check)
+
+
+def test_waiting_does_not_count(monkeypatch: pytest.MonkeyPatch) -> None:
+    update = Updater.update
+
+    def wait(*arguments: object, **named: object) -> object:
+        time.sleep(0.3)
+        return update(*arguments, **named)  # type: ignore[arg-type]
+
+    monkeypatch.setattr(Updater, "update", wait)
+    assert trial(1) < 0.3
+
+
+def test_a_trial_has_its_updates() -> None:
+    calls: list[int] = []
+    trial(9, lambda: calls.append(1))
+    assert len(calls) == 9
+
+
+def test_a_budget_buys_at_least_one_update() -> None:
+    assert affordable_steps(2, 0.5) == 240
+    assert affordable_steps(0.001, 10) == 1
