@@ -44,6 +44,10 @@ class Recipe(Settings):
         """Folder for new prepared data: `data.prepared`, by default `prepared/<name>`; equal data may be elsewhere."""
         return self.data.prepared or Path("prepared") / self.name
 
+    @property
+    def _has_decoder(self) -> bool:
+        return self.task == "summarization"
+
     @model_validator(mode="after")
     def _boundaries_can_be_trained(self) -> Self:
         for number, layer in enumerate(self.model.encoder):
@@ -65,13 +69,26 @@ class Recipe(Settings):
             "model.decoder.cross_attention.selection learns",
             "0.1 is a good start, and 0 leaves the loss out",
         )
-        self._require_loss_weights(self.model.decoder.cross_attention.selection_losses, *advice)
+        if self._has_decoder:
+            self._require_loss_weights(self.model.decoder.cross_attention.selection_losses, *advice)
         return self
 
     @model_validator(mode="after")
     def _coverage_can_be_trained(self) -> Self:
         advice = "model.output learns coverage", "1 is usual after a training without it"
-        self._require_loss_weights(self.model.output.pointer_losses, *advice)
+        if self._has_decoder:
+            self._require_loss_weights(self.model.output.pointer_losses, *advice)
+        return self
+
+    @model_validator(mode="after")
+    def _weights_name_losses(self) -> Self:
+        losses = self.model.encoder_losses | (self.model.decoder_losses if self._has_decoder else frozenset())
+        unknown = sorted(self.train.loss_weights.keys() - losses)
+        if unknown:
+            raise ValueError(
+                f"train.loss_weights must name losses of the model ({', '.join(sorted(losses)) or 'it has none'}), "
+                f"got {', '.join(unknown)}"
+            )
         return self
 
     @model_validator(mode="after")

@@ -272,8 +272,8 @@ def test_train_takes_a_sweep() -> None:
     assert dry.exit_code == 0, dry.output
     assert [line.split()[0] for line in dry.stdout.splitlines()[2:]] == ["one-seed1", "two-seed1", "all"]
     assert not Path("runs/two").exists()
-    failing = run(*words, "--dry-run", "--set", "train.loss_weights={nothing: 1}")
-    assert "must name losses of the model" in failing.stdout
+    failing = run(*words, "--dry-run", "--set", "train.trainable=[nothing]")
+    assert "must match names of weights" in failing.stdout
     result = run(*words, "--set", "seeds=[3]")
     assert result.exit_code == 0, result.output
     assert [line.split()[0] for line in result.stdout.splitlines()[3:5]] == ["one", "two"]

@@ -30,7 +30,7 @@ def test_a_run_folder_loads_its_recipe(tiny_recipe: Path) -> None:
 
 
 def test_dumped_recipe_loads_to_an_equal_recipe(tiny_recipe: Path) -> None:
-    recipe = load_recipe(tiny_recipe, ["name='1e4'", "train.learning_rate=0.00001", "train.loss_weights={on: .5}"])
+    recipe = load_recipe(tiny_recipe, ["name='1e4'", "train.learning_rate=0.00001", "bench={on: .5}"])
     dumped = dump_recipe(recipe)
     tiny_recipe.write_text(dumped)
     assert load_recipe(tiny_recipe) == recipe

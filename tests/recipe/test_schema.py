@@ -34,6 +34,14 @@ def test_prepared_data_has_a_default_folder(tiny_recipe: Path) -> None:
             "learn, got length; 1 is usual, and 0 leaves a loss out",
         ),
         (
+            ["train.loss_weights={x: 1}"],
+            "train.loss_weights must name losses of the model (it has none), got x",
+        ),
+        (
+            [ENTROPY, "train.loss_weights={boundaries: 1, language_model: 1, length: 1}"],
+            "train.loss_weights must name losses of the model (boundaries, language_model), got length",
+        ),
+        (
             [APPROXIMATE],
             "train.loss_weights must name selection, by which model.decoder.cross_attention.selection learns, got "
             "nothing; 0.1 is a good start, and 0 leaves the loss out",

@@ -10,12 +10,15 @@ from typing import Any, Final
 
 import torch
 
+from sumpool.core.model.classifier import ClassificationModel
 from sumpool.core.model.summarizer import SummarizationModel
 from sumpool.core.nn.quantization import quantize
+from sumpool.data.labels import Labels
 from sumpool.documents.document import Document
 from sumpool.errors import SumpoolError
 from sumpool.evaluation.aggregation import ScoreAggregator
 from sumpool.evaluation.scorer import Candidate, SummaryScorer
+from sumpool.inference.classification import LabelledText, LoadedClassifier, classify_texts
 from sumpool.inference.loading import LoadedModel, choose_lengths
 from sumpool.inference.summaries import generate_summaries
 from sumpool.inference.validation_rouge import ValidationRouge
@@ -47,7 +50,8 @@ def measure(count: int, folder: Path) -> Measured:
 
 def run_recipes(folder: Path, seed: int, count: int) -> list[str]:
     """Return a fault with the recipe as YAML for each of the sampled recipes that fails."""
-    sampler = RecipeSampler(seed, write_data(folder))
+    data = write_data(folder)
+    sampler = RecipeSampler(seed, data, labelled(data))
     faults = []
     for _ in range(count):
         tree, recipe = sampler.recipe()
@@ -66,11 +70,17 @@ def write_data(folder: Path) -> dict[str, Any]:
         for sentences in counts:
             number += 1
             text = story(number, sentences)
-            rows.append({"id": f"{split}{number}", "document": text, "summary": text.split(".")[0] + "."})
+            row = {"id": f"{split}{number}", "document": text, "summary": text.split(".")[0] + "."}
+            rows.append(row | {"label": f"{number % 2}"})
         path = folder / f"{split}.jsonl"
         path.write_text("".join(json.dumps(row) + "\n" for row in rows))
         source[split] = str(path)
     return {"source": source, "prepared": str(folder / "prepared"), "vocabulary": 300, "phrases": 320, "workers": 1}
+
+
+def labelled(data: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the section `data` of classifiers for one of summarisers."""
+    return {**data, "source": data["source"] | {"kind": "labelled"}, "prepared": f"{data['prepared']}-labels"}
 
 
 def run_recipe(recipe: Recipe, folder: Path) -> str:
@@ -81,7 +91,7 @@ def run_recipe(recipe: Recipe, folder: Path) -> str:
         fit(setup.model, recipe.train, setup.data, run, observer=_Observer(recipe, setup))
         if not all(weight.isfinite().all() for weight in setup.model.parameters()):
             return "weights are not finite"
-        return _summarize(recipe, setup, run)
+        return (_summarize if recipe.task == "summarization" else _classify)(recipe, setup, run)
     except SumpoolError as error:
         return "" if _depends_on_data(recipe, str(error)) else f"{type(error).__name__}: {error}"
     except Exception as error:  # a crash is what this figure counts
@@ -96,7 +106,8 @@ class _Observer:
     """Summaries of validation documents."""
 
     def __init__(self, recipe: Recipe, setup: TrainingSetup) -> None:
-        self._rouge = ValidationRouge(recipe, setup, go_on) if recipe.train.rouge_documents else None
+        generates = recipe.task == "summarization" and recipe.train.rouge_documents
+        self._rouge = ValidationRouge(recipe, setup, go_on) if generates else None
 
     def score(self) -> Mapping[str, float]:
         return self._rouge() if self._rouge else {}
@@ -127,6 +138,20 @@ def _summarize(recipe: Recipe, setup: TrainingSetup, run: Path) -> str:
         scores.add(scorer.score(Candidate(row["id"], summary.summary, row["summary"], row["document"])))
     report = scores.report(recipe.evaluate, {"model": "sampled", **scorer.baselines}, scorer.signature)
     json.dumps(json.loads(report.to_json()), allow_nan=False)
+    return ""
+
+
+def _classify(recipe: Recipe, setup: TrainingSetup, run: Path) -> str:
+    """Classify the test documents; return what is wrong with their labels."""
+    assert isinstance(setup.model, ClassificationModel)
+    splitter, labels = SentenceSplitter.load(setup.prepared / "sentences.json"), Labels.load(setup.prepared)
+    device = torch.device("cpu")
+    loaded = LoadedClassifier(run, recipe, setup.model.eval(), setup.tokenizer, splitter, labels, device)
+    rows = [json.loads(line) for line in (setup.prepared.parent / "test.jsonl").read_text().splitlines()]
+    texts = [LabelledText(Document(row["id"], row["document"])) for row in rows]
+    for prediction in classify_texts(texts, loaded, go_on):
+        if prediction.label not in labels.names or not all(map(math.isfinite, prediction.log_probs)):
+            return f"a document has no label: {prediction.as_json()}"
     return ""
 
 

@@ -13,7 +13,7 @@ from sumpool.recipe.rules import family, section
 from sumpool.recipe.schema import Recipe
 from sumpool.recipe.yaml_text import write
 from sumpool.settings import Settings, config_class, kinds
-from tests.torture.c2_valid_recipes import run_recipe, write_data
+from tests.torture.c2_valid_recipes import labelled, run_recipe, write_data
 from tests.torture.figures import Measured
 from tests.torture.recipe_sampler import loss_names
 
@@ -83,7 +83,9 @@ def _settings(
         elif inner and get_origin(field.annotation) is tuple:
             yield from _settings(inner, tree, (*place, 0))
         elif inner:
-            yield from _settings(inner, tree if name in tree else _with_section(tree, place), place)
+            classifier = {"task": "classification", "data": labelled(tree["data"])}
+            tree = tree | classifier if name == "classifier" else tree
+            yield from _settings(inner, _with_section(tree, place), place)
 
 
 def _with_section(tree: dict[str, Any], place: tuple[str | int, ...]) -> dict[str, Any]:

@@ -11,7 +11,7 @@ from pydantic import ValidationError
 from pydantic.fields import FieldInfo
 
 from sumpool.core.decoding.config import DecodingConfig
-from sumpool.core.model.config import EncoderLayerConfig, ModelConfig
+from sumpool.core.model.config import ClassifierConfig, EncoderLayerConfig, ModelConfig
 from sumpool.evaluation.config import EvaluationConfig
 from sumpool.recipe.schema import Recipe
 from sumpool.settings import OneOf, Settings, config_class, kinds
@@ -59,10 +59,11 @@ _SECTIONS: dict[str, type[Settings]] = {
 class RecipeSampler:
     """Source of valid recipes of tiny models; the same seed gives the same recipes."""
 
-    def __init__(self, seed: int, data: dict[str, object]) -> None:
-        """Use the same data in all recipes."""
+    def __init__(self, seed: int, data: dict[str, object], labelled: dict[str, object] | None = None) -> None:
+        """Use the same data in all recipes, and labelled data in a fifth of them, which are of classifiers."""
         self._draw = random.Random(seed)
         self._data = data
+        self._labelled = labelled
 
     def recipe(self) -> tuple[dict[str, Any], Recipe]:
         """Return the settings that a recipe file would have, and the recipe."""
@@ -90,6 +91,10 @@ class RecipeSampler:
         tree["summarize"] |= {"device": "cpu", "length": self._draw.choice(("auto", "short", "9w", "1s", "30%"))}
         if self._draw.random() < 0.1:
             tree["summarize"]["begin_with"] = [self._draw.randrange(300)]
+        if self._labelled and self._draw.random() < 0.2:
+            tree |= {"task": "classification", "data": self._labelled}
+            tree["train"]["loss_weights"] = dict.fromkeys(_boundary_losses(model), 0.5)
+            model["classifier"] = self.section(ClassifierConfig) | {"towers": 1}
         return tree
 
     def section(self, config: type[Settings]) -> dict[str, Any]:
@@ -162,6 +167,11 @@ def loss_names(model: dict[str, Any]) -> list[str]:
     cross = decoder.get("cross_attention") or {}
     if cross.get("kind") == "sentence" and cross.get("selection", {}).get("kind", "approximate") == "approximate":
         names.append("selection")
+    return names + _boundary_losses(model)
+
+
+def _boundary_losses(model: dict[str, Any]) -> list[str]:
+    names: list[str] = []
     for layer in model["encoder"]:
         pool = layer.get("pool") or {}
         kind = pool.get("boundaries", {}).get("kind")

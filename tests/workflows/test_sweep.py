@@ -218,5 +218,5 @@ def test_a_forecast_keeps_nothing(corner: Path, sweep_with: Callable[..., Loaded
         *("blockwise-seed1", "blockwise-seed2", "halving-seed1", "halving-seed2")
     ]
     assert all(each.cost and each.cost.parameters == each.run.parameters for each in found)
-    unknown = forecast(sweep_with("train.loss_weights={nothing: 1.0}"))
-    assert all(each.cost is None and "must name losses of the model" in each.failure for each in unknown)
+    unknown = forecast(sweep_with("train.trainable=[nothing]"))
+    assert all(each.cost is None and "must match names of weights" in each.failure for each in unknown)

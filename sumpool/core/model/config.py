@@ -162,6 +162,17 @@ class ModelConfig(Settings):
     classifier: ClassifierConfig | None = None
     """Head of `task: classification`, which replaces decoder and output head."""
 
+    @property
+    def encoder_losses(self) -> frozenset[str]:
+        """Names of the auxiliary losses of the encoder."""
+        return frozenset(name for layer in self.encoder if layer.pool for name in layer.pool.boundary_losses)
+
+    @property
+    def decoder_losses(self) -> frozenset[str]:
+        """Names of the auxiliary losses of decoder and output head."""
+        length = ("length",) if self.decoder.predict_length else ()
+        return frozenset((*self.decoder.cross_attention.selection_losses, *self.output.pointer_losses, *length))
+
     def build_embed(self, embedding: nn.Embedding, positions: AbsolutePositions, max_length: int) -> Embed:
         """Build the input layer of encoder or decoder."""
         return Embed(
