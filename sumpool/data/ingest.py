@@ -3,8 +3,9 @@
 import json
 from collections.abc import Iterator
 from contextlib import ExitStack
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
+from unicodedata import normalize
 
 from sumpool.data.document_stats import text_digest
 from sumpool.data.sources._base import SPLITS, Example, Reject, Split
@@ -56,7 +57,7 @@ def ingest(
             check()
             row = _validated(row, digests)
             if isinstance(row, Example):
-                writers[row.split].add(row)
+                writers[row.split].add(_composed(row))
                 invisible += sum(remove_invisible(text, layout=True)[1] for text in (row.text, row.summary))
             elif skip_bad_rows:
                 rejects.write(json.dumps({"where": row.where, "reason": row.reason}) + "\n")
@@ -71,6 +72,12 @@ def ingest(
     if not ingested.documents["train"]:
         raise DataError(f"data.source must have a training document, got {total:,} rows and none that can be used")
     return ingested
+
+
+def _composed(row: Example) -> Example:
+    """Return the row with letters and their accents as one character each (NFC), as documents are read."""
+    document, summary, second = (normalize("NFC", text) for text in (row.document, row.summary, row.second))
+    return replace(row, document=document, summary=summary, second=second)
 
 
 def _validated(row: Example | Reject, digests: set[int]) -> Example | Reject:

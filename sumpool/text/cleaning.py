@@ -9,6 +9,7 @@ The price: emoji joined by zero-width joiners are separated, and Persian words l
 
 import random
 import re
+import unicodedata
 from collections.abc import Iterable, Iterator
 from itertools import islice
 
@@ -35,10 +36,14 @@ def clean(text: str) -> str:
 
 
 def remove_invisible(text: str, layout: bool = False) -> tuple[str, int]:
-    """Remove invisible characters and count them; `layout` keeps backspaces, form feeds and escapes."""
+    """Remove invisible characters and count them; `layout` keeps backspaces, form feeds and escapes.
+
+    Line ends become line feeds, and letters with their accents one character each (NFC), so that copies of a document
+    from different systems are equal.
+    """
     text = text.replace("\r\n", "\n").replace("\r", "\n").replace("\x85", "\n")
     visible = (_INVISIBLE_IN_LAYOUT if layout else _INVISIBLE).sub("", text)
-    return visible, len(text) - len(visible)
+    return unicodedata.normalize("NFC", visible), len(text) - len(visible)
 
 
 def paragraphs(text: str) -> list[str]:

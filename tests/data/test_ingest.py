@@ -5,6 +5,7 @@ import pytest
 
 from sumpool.data.ingest import ingest
 from sumpool.data.sources._base import Example, Reject, SourceConfig
+from sumpool.data.texts import Texts
 from sumpool.errors import DataError, Interrupted
 from sumpool.progress import Progress, silent
 
@@ -43,6 +44,13 @@ def test_invisible_characters_are_counted(tmp_path: Path) -> None:
     rows = iter([Example("a", "visible\u200b text\u2800\fpage\r\n", "sum\ufff9mary", "train")])
     ingested = ingest(rows, tmp_path, skip_bad_rows=False, report=silent, check=never)
     assert ingested.invisible == 3
+
+
+def test_accents_are_composed(tmp_path: Path) -> None:
+    rows = iter([Example("a", "cafe\u0301", "u\u0308ber", "train", "e\u0300")])
+    ingest(rows, tmp_path, skip_bad_rows=False, report=silent, check=never)
+    [row] = Texts.open(tmp_path, "train")
+    assert (row.document, row.summary, row.second) == ("café", "über", "è")
 
 
 def test_first_bad_row_is_an_error(tmp_path: Path) -> None:

@@ -1,6 +1,6 @@
 import pytest
 
-from sumpool.text.cleaning import clean, first_words, paragraphs, without_headings
+from sumpool.text.cleaning import clean, first_words, paragraphs, remove_invisible, without_headings
 
 BIDIRECTIONAL = (0x61C, 0x200E, 0x200F, *range(0x202A, 0x202F), *range(0x2066, 0x206A))
 ZERO_WIDTH = (*range(0x200B, 0x200E), *range(0x2060, 0x2065), *range(0x206A, 0x2070), 0xFEFF, 0x180E, 0xAD, 0x34F)
@@ -26,6 +26,10 @@ def test_every_line_end_becomes_a_line_feed(end: str) -> None:
 
 def test_a_paragraph_separator_separates_paragraphs() -> None:
     assert paragraphs(clean("a\u2029b")) == ["a", "b"]
+
+
+def test_accents_are_composed_and_do_not_count_as_invisible() -> None:
+    assert remove_invisible("cafe\u0301 u\u200b\u0308ber") == ("café über", 1)
 
 
 def test_ordinary_text_is_unchanged() -> None:
