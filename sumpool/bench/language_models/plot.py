@@ -77,7 +77,7 @@ def _pareto(axes: "Axes", rows: Sequence[Row]) -> None:
 
 def _scaling(axes: "Axes", rows: Sequence[Row]) -> None:
     """Bits per character over the number of layers."""
-    _lines(axes, rows, "layers", "row")
+    _lines(axes, rows, "layers")
     axes.set_xticks(sorted(unique(rows, "layers")))
     axes.set_xlabel("layers, those outside the middle block included")
     axes.set_ylabel(_BPC)
@@ -118,9 +118,9 @@ def pareto_front(points: Sequence[tuple[float, float]]) -> list[tuple[float, flo
     return front[::-1]
 
 
-def _lines(axes: "Axes", rows: Sequence[Row], x: str, by: str = "family") -> None:
-    for label in unique(rows, by):
-        points = sorted(where(rows, {by: label}), key=lambda row: row[x])
+def _lines(axes: "Axes", rows: Sequence[Row], x: str) -> None:
+    for label in unique(rows, "line"):
+        points = sorted(where(rows, {"line": label}), key=lambda row: row[x])
         look = _look(points[0]["family"])
         axes.errorbar([row[x] for row in points], [row["bpc"] for row in points], _errors(points), **look, label=label)
     axes.legend(frameon=False, fontsize="small")

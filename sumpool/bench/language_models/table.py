@@ -27,7 +27,8 @@ class StudyRun:
 
     Attributes:
         row: Name of its row.
-        family: Boundaries of its row, a line of a picture; `vanilla` without segments.
+        line: Rows that a picture joins by a line.
+        family: Kind of its boundaries; `vanilla` without segments.
         text: Name of its text.
         seed: Seed.
         bpc: Bits per character with its 95 % interval over windows.
@@ -41,6 +42,7 @@ class StudyRun:
     """
 
     row: str
+    line: str
     family: str
     text: str
     seed: int
@@ -73,6 +75,7 @@ def study_rows(runs: Sequence[StudyRun]) -> list[Row]:
                 Row(
                     {
                         "row": name,
+                        "line": seeds[0].line,
                         "family": seeds[0].family,
                         "text": text,
                         "bpc": bpc.mean,

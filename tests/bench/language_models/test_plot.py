@@ -8,7 +8,7 @@ from sumpool.bench.results.table import Row
 
 def row(name: str, family: str, factor: float, bpc: float, text: str = "rfc") -> Row:
     prior = {2.5: 0.4, 5.1: 0.2}.get(factor) if family == "gumbel" else None
-    values = {"row": name, "family": family, "text": text, "factor": factor, "bpc": bpc, "prior": prior}
+    values = {"row": name, "line": family, "family": family, "text": text, "factor": factor, "bpc": bpc, "prior": prior}
     return Row({**values, "low": bpc - 0.01, "high": bpc + 0.01, "layers": 4 + round(factor)})
 
 

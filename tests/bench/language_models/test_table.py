@@ -22,7 +22,7 @@ def run(row: str, family: str, seed: int, bpc: float, text: str = "rfc", prior: 
         for place, part in enumerate(nats)
     ]
     estimate = Estimate(bpc + 1e-4 * seed, bpc - 0.05, bpc + 0.05)
-    return StudyRun(row, family, text, seed, estimate, 4.0, 12, 1000, 50 * seed, 10.0, prior, windows)
+    return StudyRun(row, family, family, text, seed, estimate, 4.0, 12, 1000, 50 * seed, 10.0, prior, windows)
 
 
 def runs(text: str = "rfc") -> list[StudyRun]:

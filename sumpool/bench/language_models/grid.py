@@ -1,0 +1,105 @@
+"""Rows of the studies of language models: boundaries, and layers of the middle block."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from typing import Any
+
+from sumpool.bench.language_models_config import LanguageModelsConfig
+from sumpool.errors import RecipeError
+
+
+@dataclass(frozen=True)
+class StudyRow:
+    """A model of a study.
+
+    Attributes:
+        name: Name of the row and, with the seed, of the folders of its runs.
+        line: Rows that a picture joins by a line.
+        family: Kind of the boundaries; `vanilla` without segments.
+        boundaries: Settings of the boundaries.
+        middle: Layers of the middle block; None takes those of the recipe.
+        subwords: Unigram subwords that the boundaries are taught; 0 without.
+        prior: Prior probability of a boundary; None without one.
+        weight: Weight of the loss of the boundaries; None without one.
+    """
+
+    name: str
+    line: str
+    family: str
+    boundaries: Mapping[str, Any]
+    middle: int | None = None
+    subwords: int = 0
+    prior: float | None = None
+    weight: float | None = None
+
+
+def study_grid(config: LanguageModelsConfig) -> list[StudyRow]:
+    """Return the rows of a study.
+
+    Raises:
+        RecipeError: If `bench.rows` names others.
+    """
+    rows = _STUDIES[config.study](config)
+    names = [row.name for row in rows]
+    unknown = [name for name in config.rows if name not in names]
+    if unknown:
+        raise RecipeError(f"bench.rows must be rows of {config.study} ({', '.join(names)}), got {unknown[0]}")
+    return [row for row in rows if row.name in (config.rows or names)]
+
+
+def _boundaries(config: LanguageModelsConfig) -> list[StudyRow]:
+    """Table 1, in the order of the paper; names are the same in every study, so that studies share their runs."""
+    learned = [_gumbel(config.prior), _entropy(), _unigram(config.vocabulary), _whitespace()]
+    return [_vanilla(), *map(_fixed, config.fixed), *learned]
+
+
+def _pareto(config: LanguageModelsConfig) -> list[StudyRow]:
+    """Figure 3; whitespace and entropy, which have no setting, are points."""
+    unigram, gumbel = map(_unigram, config.vocabularies), map(_gumbel, config.priors)
+    return [_vanilla(), *map(_fixed, config.fixed), *unigram, *gumbel, _whitespace(), _entropy()]
+
+
+def _scaling(config: LanguageModelsConfig) -> list[StudyRow]:
+    """Figure 4: the rows of Table 1 with other middle blocks."""
+    return [
+        replace(row, name=f"{row.name}-{layers}", line=row.name, middle=layers)
+        for row in _boundaries(config)
+        for layers in config.middle
+    ]
+
+
+def _prior(config: LanguageModelsConfig) -> list[StudyRow]:
+    """Strength of the prior: its probability at weight 1, and its weight at the usual probability."""
+    weighted = [
+        replace(_gumbel(config.prior), name=f"gumbel-{config.prior:g}-weight-{weight:g}", line="weights", weight=weight)
+        for weight in config.weights
+    ]
+    return [*map(_gumbel, dict.fromkeys((*config.priors, config.prior))), *weighted]
+
+
+_STUDIES = {"boundaries": _boundaries, "pareto": _pareto, "scaling": _scaling, "prior": _prior}
+
+
+def _vanilla() -> StudyRow:
+    return StudyRow("vanilla", "vanilla", "vanilla", {"kind": "none"})
+
+
+def _fixed(size: int) -> StudyRow:
+    return StudyRow(f"fixed-{size}", "fixed", "fixed", {"kind": "fixed", "size": size})
+
+
+def _whitespace() -> StudyRow:
+    return StudyRow("whitespace", "whitespace", "whitespace", {"kind": "whitespace"})
+
+
+def _entropy() -> StudyRow:
+    return StudyRow("entropy", "entropy", "entropy", {"kind": "entropy"}, weight=1.0)
+
+
+def _unigram(subwords: int) -> StudyRow:
+    return StudyRow(f"unigram-{subwords}", "unigram", "unigram", {"kind": "unigram"}, subwords=subwords, weight=1.0)
+
+
+def _gumbel(prior: float) -> StudyRow:
+    boundaries = {"kind": "gumbel", "rate": prior}
+    return StudyRow(f"gumbel-{prior:g}", "gumbel", "gumbel", boundaries, prior=prior, weight=1.0)
