@@ -1,0 +1,1 @@
+"""Sources of running text, for language models."""

@@ -1,0 +1,158 @@
+"""Contract of every source of running text: chunks, splits, compression, folders and errors."""
+
+import bz2
+import gzip
+import json
+import lzma
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+from pydantic import ValidationError
+
+from sumpool.data.text_sources import _base
+from sumpool.data.text_sources._base import TextChunk, TextSourceConfig
+from sumpool.data.text_sources.cc100 import Cc100TextSourceConfig
+from sumpool.data.text_sources.jsonl import JsonlTextSourceConfig
+from sumpool.data.text_sources.plain import PlainTextSourceConfig
+from sumpool.data.text_sources.wiki40b import Wiki40bTextSourceConfig
+from sumpool.documents.document import Reject
+from sumpool.errors import DataError
+from sumpool.settings import config_class, kinds
+
+FAMILY = "sumpool.data.text_sources"
+SUFFIXES = {"plain": ".txt", "cc100": ".txt", "wiki40b": ".txt", "jsonl": ".jsonl", "parquet": ".parquet"}
+
+
+def write(path: Path, kind: str, text: str) -> Path:
+    match kind:
+        case "jsonl":
+            path.write_text(json.dumps({"text": text}) + "\n")
+        case "parquet":
+            arrow = pytest.importorskip("pyarrow")
+            parquet = pytest.importorskip("pyarrow.parquet")
+            parquet.write_table(arrow.table({"text": [text]}), path)
+        case _:
+            path.write_text(text)
+    return path
+
+
+def source(kind: str, **settings: Path) -> TextSourceConfig:
+    config = config_class(FAMILY, kind).model_validate(settings)
+    assert isinstance(config, TextSourceConfig)
+    return config
+
+
+def texts(config: TextSourceConfig, *, strict: bool = True) -> dict[str, str]:
+    joined: dict[str, str] = {}
+    for chunk in config.chunks(strict=strict):
+        assert isinstance(chunk, TextChunk), chunk
+        joined[chunk.document] = joined.get(chunk.document, "") + chunk.text
+    return joined
+
+
+@pytest.mark.parametrize("kind", kinds(FAMILY))
+def test_every_source_reads_a_file_and_a_folder(kind: str, tmp_path: Path) -> None:
+    path = write(tmp_path / f"a{SUFFIXES[kind]}", kind, "Ein Wort.\nZwei Wörter.")
+    assert "".join(texts(source(kind, path=path)).values()).strip() == "Ein Wort.\nZwei Wörter."
+    write(tmp_path / f"b{SUFFIXES[kind]}", kind, "Mehr.")
+    (tmp_path / "notes.md").write_text("not a source")
+    assert len(list(source(kind, path=tmp_path).files())) == 2
+
+
+@pytest.mark.parametrize("kind", kinds(FAMILY))
+def test_every_source_has_files_per_split(kind: str, tmp_path: Path) -> None:
+    paths = {split: write(tmp_path / f"{split}{SUFFIXES[kind]}", kind, split) for split in ("train", "test")}
+    chunks = list(source(kind, **paths).chunks())
+    splits = [(chunk.split, chunk.text.strip()) for chunk in chunks if isinstance(chunk, TextChunk)]
+    assert [pair for pair in splits if pair[1]] == [("train", "train"), ("test", "test")]
+
+
+@pytest.mark.parametrize("kind", kinds(FAMILY))
+def test_every_source_names_what_is_missing(kind: str, tmp_path: Path) -> None:
+    with pytest.raises(DataError, match=r"must (be a file that can be read|be a Parquet file), got"):
+        texts(source(kind, path=tmp_path / f"none{SUFFIXES[kind]}"))
+    with pytest.raises(DataError, match=r"must name a file with text, got none; check data\.source\.train"):
+        texts(source(kind, train=tmp_path / "*.none"))
+    with pytest.raises(ValidationError, match="must have either path, or train with validation and test"):
+        source(kind)
+    with pytest.raises(ValidationError, match="got path and one of those"):
+        source(kind, path=tmp_path, test=tmp_path)
+
+
+@pytest.mark.parametrize(("suffix", "pack"), [(".gz", gzip.compress), (".xz", lzma.compress), (".bz2", bz2.compress)])
+def test_compressed_text_is_read(suffix: str, pack: Callable[[bytes], bytes], tmp_path: Path) -> None:
+    path = tmp_path / f"a.txt{suffix}"
+    path.write_bytes(pack("ä".encode() * 1000))
+    assert texts(PlainTextSourceConfig(path=tmp_path)) == {str(path): "ä" * 1000}
+    path.write_bytes(path.read_bytes()[:-12])
+    with pytest.raises(DataError, match=r"must be complete, got: .* get the file again"):
+        texts(PlainTextSourceConfig(path=path))
+
+
+def test_rows_may_be_compressed(tmp_path: Path) -> None:
+    path = tmp_path / "a.jsonl.xz"
+    path.write_bytes(lzma.compress(b'{"text": "one"}\n{"other": 1}\nno json\n'))
+    first, *others = JsonlTextSourceConfig(path=path).chunks()
+    assert first == TextChunk(f"{path}:1", "one")
+    assert [type(row) for row in others] == [Reject, Reject]
+    path.write_bytes(path.read_bytes()[:-12])
+    with pytest.raises(DataError, match=r"must be complete, got: .* after line"):
+        list(JsonlTextSourceConfig(path=path).chunks())
+
+
+def test_bytes_that_are_not_utf8_are_refused_or_kept(tmp_path: Path) -> None:
+    path = tmp_path / "enwik8"
+    path.write_bytes(b"a\xffb")
+    with pytest.raises(DataError, match=r"must be UTF-8, got byte 0xff near position 1; convert it, or set data\.voc"):
+        texts(PlainTextSourceConfig(path=path))
+    (text,) = texts(PlainTextSourceConfig(path=path), strict=False).values()
+    assert text.encode(errors="surrogateescape") == b"a\xffb"
+
+
+def test_documents_of_cc100_end_at_blank_lines(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    path = tmp_path / "fi.txt.xz"
+    path.write_bytes(lzma.compress("Yksi.\nKaksi.\n\n\nKolme.\n\n\nNeljä".encode()))
+    expected = {f"{path}:1": "Yksi.\nKaksi.\n", f"{path}:5": "Kolme.\n", f"{path}:8": "Neljä"}
+    assert texts(Cc100TextSourceConfig(path=path)) == expected
+    monkeypatch.setattr("sumpool.data.text_sources.cc100.CHUNK_CHARACTERS", 3)
+    monkeypatch.setattr(_base, "CHUNK_CHARACTERS", 3)
+    assert texts(Cc100TextSourceConfig(path=path)) == expected
+    with pytest.raises(DataError, match="must have lines of at most 4 bytes, got a longer one"):
+        texts(Cc100TextSourceConfig(path=path, max_bytes=4))
+
+
+WIKI = """
+_START_ARTICLE_
+Kissa
+_START_SECTION_
+Ulkonäkö
+_START_PARAGRAPH_
+Kissa on eläin._NEWLINE_Sillä on häntä.
+_START_ARTICLE_
+Koira
+_START_PARAGRAPH_
+Koira haukkuu.
+"""
+
+
+@pytest.mark.parametrize("size", [1 << 20, 7])
+def test_articles_of_wiki40b_lose_their_marks(size: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(_base, "CHUNK_CHARACTERS", size)
+    path = tmp_path / "train.txt"
+    path.write_text(WIKI)
+    articles = {name: text.split() for name, text in texts(Wiki40bTextSourceConfig(path=path)).items() if text.strip()}
+    assert list(articles.values()) == [
+        ["Kissa", "Ulkonäkö", "Kissa", "on", "eläin.", "Sillä", "on", "häntä."],
+        ["Koira", "Koira", "haukkuu."],
+    ]
+
+
+def test_rows_of_wiki40b_may_be_literals_of_bytes(tmp_path: Path) -> None:
+    path = tmp_path / "train.jsonl"
+    rows = [WIKI, repr(WIKI.encode()), "b'\\xff'", "b'unfinished"]
+    path.write_text("".join(json.dumps({"text": row}) + "\n" for row in rows))
+    first, second, third, fourth = texts(Wiki40bTextSourceConfig(path=path)).values()
+    assert first == second
+    assert first.startswith("\nKissa\nUlkonäkö\n")
+    assert (third, fourth) == ("b'\\xff'", "b'unfinished")

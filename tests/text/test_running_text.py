@@ -1,0 +1,100 @@
+"""Running text in the manner of text8: its rules, other languages, and cuts between chunks."""
+
+import re
+import unicodedata
+
+import pytest
+from pydantic import ValidationError
+
+from sumpool.text.alphabets import ALPHABETS, SCRIPTS, letters_of
+from sumpool.text.running_text import RunningText, RunningTextConfig
+
+SAMPLE = """'''Anarchism''' originated as a term of abuse [[1789]], first used
+against early -- Working Class! -- radicals: é, İ, ß, ﬁ, Kelvin \u212a and \u0301, x² = 49;
+\tit's  "2006".
+"""
+
+
+def text8(text: str) -> str:
+    """Rules of wikifil.pl after the removal of markup, written with a chain of substitutions as there."""
+    text = re.sub("[A-Z]", lambda match: match[0].lower(), text)
+    for digit, word in enumerate(("zero", "one", "two", "three", "four", "five", "six", "seven", "eight", "nine")):
+        text = text.replace(str(digit), f" {word} ")
+    return re.sub("[^a-z]+", " ", text)
+
+
+def normalize(config: RunningTextConfig, *chunks: str) -> str:
+    text = RunningText(config)
+    return "".join([*map(text.add, chunks), text.finish()])
+
+
+def test_english_is_text8() -> None:
+    result = normalize(RunningTextConfig(language="en"), SAMPLE)
+    assert result == text8(SAMPLE).lstrip()
+    assert result.endswith("it s two zero zero six ")
+    assert "one seven eight nine first" in result
+
+
+@pytest.mark.parametrize("language", ALPHABETS)
+def test_a_text_does_not_depend_on_its_pieces(language: str) -> None:
+    text = unicodedata.normalize("NFD", SAMPLE + "Äiti Été Việt 한국어 ガ ﾊﾟ かな שלום Σίσυφος ёлка 42") * 7
+    config = RunningTextConfig(language=language, lines=language == "fi")
+    whole = normalize(config, text)
+    for size in (1, 7, 64, 65, 200):
+        assert normalize(config, *(text[start : start + size] for start in range(0, len(text), size))) == whole
+    assert {*whole} <= config.letters | {" ", "\n"}
+    assert not re.search("[ \n]{2}", whole)
+
+
+@pytest.mark.parametrize("language", ALPHABETS)
+def test_digits_have_words_of_the_alphabet(language: str) -> None:
+    words = ALPHABETS[language].digits.split()
+    assert len(words) == len(set(words)) == 10
+    assert normalize(RunningTextConfig(language=language), "70") == f"{words[7]} {words[0]} "
+
+
+@pytest.mark.parametrize(
+    ("language", "text", "expected"),
+    [
+        ("fi", "Äiti, ÖLJY; Việt!", "äiti öljy vi t "),
+        ("de", "Über GROẞ Straße", "über groß straße"),
+        ("vi", "Tiếng VIỆT", "tiếng việt"),
+        ("el", "ΣΊΣΥΦΟΣ Σίσυφος", "σίσυφοσ σίσυφος"),
+        ("he", "שָׁלוֹם, Tel 5", "ש לו ם חמש "),
+        ("ko", "한국어 Korea 3번", "한국어 삼 번"),
+        ("ja", "ﾊﾟｿｺﾝは２台、カード", "パソコンは 二 台 カード"),
+        ("ru", "Ёлка и Ель 1", "ёлка и ель один "),
+    ],
+)
+def test_letters_of_other_languages(language: str, text: str, expected: str) -> None:
+    assert normalize(RunningTextConfig(language=language), text) == expected
+
+
+def test_settings_of_a_language_that_is_not_listed() -> None:
+    config = RunningTextConfig(scripts=("armenian",), digits="keep", lines=True)
+    assert normalize(config, "Հայ\n\n 12 a") == "հայ\n12 "
+    assert normalize(RunningTextConfig(alphabet="ab", digits="drop"), "AaB1b") == "aab b"
+    assert normalize(RunningTextConfig(alphabet="ab", digits="drop", lower=False), "AaB1b") == "AaB b"
+    words = tuple("abcdefghij")
+    assert normalize(RunningTextConfig(alphabet="abcdefghij", number_words=words), "19") == "b j "
+
+
+@pytest.mark.parametrize(
+    ("settings", "message"),
+    [
+        ({"language": "xx"}, "language must be one of cs, .*, got 'xx'; set alphabet or scripts"),
+        ({"scripts": ("runes",)}, "scripts must be some of arabic, .*, got 'runes'"),
+        ({}, "language must be set, or alphabet or scripts, got none"),
+        ({"scripts": ("thai",)}, "number_words must be the words for 0 to 9, got none; or set digits to keep or drop"),
+        ({"language": "fi", "number_words": ("a",)}, "number_words must be the words for 0 to 9, got 1 words"),
+        ({"language": "fi", "alphabet": "ab"}, "number_words must consist of letters of the alphabet, got 'd'"),
+    ],
+)
+def test_settings_are_checked(settings: dict[str, object], message: str) -> None:
+    with pytest.raises(ValidationError, match=message):
+        RunningTextConfig.model_validate(settings)
+
+
+@pytest.mark.parametrize("script", SCRIPTS)
+def test_scripts_have_letters(script: str) -> None:
+    assert len(letters_of(script)) >= 27
