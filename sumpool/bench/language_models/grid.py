@@ -1,6 +1,6 @@
 """Rows of the studies of language models: boundaries, and layers of the middle block."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -16,9 +16,9 @@ class StudyRow:
         name: Name of the row and, with the seed, of the folders of its runs.
         line: Rows that a picture joins by a line.
         family: Kind of the boundaries; `vanilla` without segments.
-        boundaries: Settings of the boundaries.
+        boundaries: Settings of the boundaries; none without segments.
         middle: Layers of the middle block; None takes those of the recipe.
-        subwords: Unigram subwords that the boundaries are taught; 0 without.
+        subwords: Unigram subwords that teach the boundaries; 0 without.
         prior: Prior probability of a boundary; None without one.
         weight: Weight of the loss of the boundaries; None without one.
     """
@@ -26,7 +26,7 @@ class StudyRow:
     name: str
     line: str
     family: str
-    boundaries: Mapping[str, Any]
+    boundaries: Mapping[str, Any] | None
     middle: int | None = None
     subwords: int = 0
     prior: float | None = None
@@ -45,6 +45,29 @@ def study_grid(config: LanguageModelsConfig) -> list[StudyRow]:
     if unknown:
         raise RecipeError(f"bench.rows must be rows of {config.study} ({', '.join(names)}), got {unknown[0]}")
     return [row for row in rows if row.name in (config.rows or names)]
+
+
+def row_settings(row: StudyRow, layers: Sequence[int], vocabulary: int) -> dict[str, Any]:
+    """Return the settings of a row by path.
+
+    Args:
+        row: The row.
+        layers: Layers of the recipe before, within and after the segments.
+        vocabulary: Unigram subwords of the data of rows that are not taught by them, so that rows share their data.
+
+    Raises:
+        RecipeError: If the recipe has no or several blocks of segments.
+    """
+    if len(layers) != 3:
+        raise RecipeError(f"model.layers must have three numbers, such as [2, 8, 2], got {list(layers)}")
+    first, middle, last = layers
+    middle = middle if row.middle is None else row.middle
+    return {
+        "model.layers": [first, middle, last] if row.boundaries else [first + middle + last],
+        "model.boundaries": [dict(row.boundaries)] if row.boundaries else [],
+        "train.loss_weights": {} if row.weight is None else {"boundaries": row.weight},
+        "data.subwords": row.subwords or vocabulary,
+    }
 
 
 def _boundaries(config: LanguageModelsConfig) -> list[StudyRow]:
@@ -81,7 +104,7 @@ _STUDIES = {"boundaries": _boundaries, "pareto": _pareto, "scaling": _scaling, "
 
 
 def _vanilla() -> StudyRow:
-    return StudyRow("vanilla", "vanilla", "vanilla", {"kind": "none"})
+    return StudyRow("vanilla", "vanilla", "vanilla", None)
 
 
 def _fixed(size: int) -> StudyRow:
