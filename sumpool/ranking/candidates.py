@@ -228,7 +228,8 @@ def _find_loose(
         start = text[:1] if _IDENTIFIER.match(text) else text[:1].upper()
         end = "" if text[-1:] in "?\uff1f" else full_stop(language)
         capital = f"{start}{text[1:]}{end}"
-        is_alone = not refers_to_omitted(capital, language) and not depends_on_predecessor(capital)
+        is_alone = not (refers_to_omitted(capital, language) or goes_on(capital, language))
+        is_alone = is_alone and not depends_on_predecessor(capital)
         min_words = _MIN_CHANGE_WORDS if is_changelog else MIN_WORDS
         names = frozenset((text.split()[0],))
         statement = f"{capital[:-1]}{full_stop(language)}"

@@ -29,6 +29,8 @@ _GENERIC_NAME = re.compile(r"readme|news|changes|changelog|license|licence|copyi
 _RELEASE = re.compile(
     r"\bv?\d+(?:\.\d+)+|^\W*(?:19|20)\d{6}\b|\b(?:19|20)\d\d-\d\d-\d\d\b|\bunreleased\b", re.IGNORECASE
 )
+_VERSION_ITEM = re.compile(r"\W*(?:version |release )?v?\d+(?:\.\d+)+\W*(?:(?:19|20)\d\d-\d\d-\d\d\W*)?", re.IGNORECASE)
+"""List item that is a version alone, whose changes are the items below it."""
 _MAX_RELEASE_WORDS = 15
 _MIN_CHANGES = 3
 """List items of the latest release below which those of the release before count too."""
@@ -109,6 +111,8 @@ def latest_end(sentences: Sequence[SourceSentence]) -> int:
 def is_release(sentence: SourceSentence) -> bool:
     """Return whether a sentence is the heading of a release."""
     is_short = len(sentence.text.split()) <= _MAX_RELEASE_WORDS
+    if sentence.kind == "list_item":
+        return bool(_VERSION_ITEM.fullmatch(sentence.text))
     if sentence.kind == "heading":
         return is_short and bool(_RELEASE.search(sentence.text))
     return (
@@ -139,6 +143,19 @@ def with_releases(
         says_so = not group or _SAYS_SO[group].match(item.text)
         changes.append(replace(item, text=item.text if says_so else f"{group}: {item.text}", section=names[item.index]))
     return changes
+
+
+def sentence_texts(candidates: "Sequence[CandidateSentence]", genre: Genre) -> list[tuple[int, str]]:
+    """Return index and text of selected sentences; of a changelog, the first change of a release names it.
+
+    A sentence with its subject before it ("numpy: A library for arrays.") is the first, wherever it stands.
+    """
+    texts, release = [], ""
+    for item in sorted(candidates, key=lambda item: not (item.section and item.text.startswith(f"{item.section}: "))):
+        is_new = genre == "changelog" and item.section not in ("", release)
+        texts.append((item.index, f"{item.section}: {item.text}" if is_new else item.text))
+        release = item.section
+    return texts
 
 
 def _group(heading: str) -> str:

@@ -26,7 +26,8 @@ _PART = re.compile(
 _MAX_SUBJECT = 20
 """Sentences of a document in which "this package" is its subject; further on it is one that was named before."""
 _AUTHORS = re.compile(
-    r"(?:here,? |in this \w+,? )?we (?:describe|discuss|give|introduce|present|propose|provide|report|review)\b",
+    r"(?:here,? |in this \w+,? )?we (?:describe|discuss|give|introduce|present|propose|provide|report|review)\b"
+    r"|(?:the|its|our) (?:main )?(?:aim|goal|intention|objective|purpose|scope) of this ",
     re.IGNORECASE,
 )
 _TERM_KINDS = ("paragraph", "list_item", "code")

@@ -21,7 +21,7 @@ from sumpool.ranking.agreement_features import AGREEMENT_FEATURES, agreement_fea
 from sumpool.ranking.candidate_form import resolve, whole_sentences
 from sumpool.ranking.candidates import CandidateSentence
 from sumpool.ranking.features import SentenceFeatures, sentence_features
-from sumpool.ranking.genres import Genre, document_genre, document_title, file_stem
+from sumpool.ranking.genres import Genre, document_genre, document_title, file_stem, sentence_texts
 from sumpool.ranking.ranker import FILE, Ranker
 from sumpool.ranking.selection import prose_candidates, select, summary_candidates
 from sumpool.ranking.sentence_ranking import MIN_SCORE, Scores, rank
@@ -139,7 +139,7 @@ class SentenceSelector:
             places = resolve(best_first, [(item.index, item.text) for item in candidates], language)
         if target:
             places = adjust_length(best_first, [candidate.text for candidate in candidates], scores, target)
-        return _texts([candidates[place] for place in places], genre)
+        return sentence_texts([candidates[place] for place in places], genre)
 
     def rank_prose(self, document: Document, sentences: Sequence[SourceSentence], language: str) -> dict[int, float]:
         """Score all sentences of prose of a document, by their index; empty without a ranker for its language."""
@@ -155,16 +155,6 @@ def _usual_words(words: int, document: Document, genre: Genre) -> int:
     if genre == "licence":
         return max(words, _LICENCE_WORDS)
     return min(words, _MAX_WORDS) if document.blocks else words
-
-
-def _texts(candidates: Sequence[CandidateSentence], genre: Genre) -> list[tuple[int, str]]:
-    """Return index and text of selected sentences; of a changelog, the first change of a release names it."""
-    texts, release = [], ""
-    for item in candidates:
-        is_new = genre == "changelog" and item.section not in ("", release)
-        texts.append((item.index, f"{item.section}: {item.text}" if is_new else item.text))
-        release = item.section
-    return texts
 
 
 def _features(

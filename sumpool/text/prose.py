@@ -48,8 +48,8 @@ _CODE = re.compile(
     r"https?://|\bftp://|\bwww\.|\S@\S+\.\w|[{}|]|\\(?![A-Za-z@]+\d?\b)|\]\.\.\.|::|->|<-|=>|==|\w\(\);|\$\w|\$\(|</?\w|\w=\S"
     r"|^[#$%>]|(?<!\w)-{1,2}\w+=|;\s*$|_{3}|\+\+\+|\.\.\.\s+\w+\.\.\."
 )
-_INNER_MARK = re.compile(r"^(?!.*[(]1[)])[^(]*\s[(][2-9][)] ")
-"""Item of a list in a sentence that lacks its first."""
+_INNER_MARK = re.compile(r"^(?!.*[(]1[)])[^(]*\s[(][2-9][)] |\s[\u2022\u25aa\u2023](?:\s|$)")
+"""Item of a list in a sentence that lacks its first, or bullets between words."""
 _FIELD = re.compile(r"^[^\s:\uff1a]{1,25}(?: [^\s:\uff1a]{1,25}){0,3}\s*[:\uff1a](?=\s|[^\x00-\x7f]|$)")
 _MAX_FIELD = 15
 """Characters of the name of a field in Chinese or Japanese; a longer one is a clause."""

@@ -105,7 +105,7 @@ _LISTED = re.compile(r":\s+\S")
 _BRACKETS = re.compile(r" \([^()]*\)")
 _CONSEQUENCE = re.compile(
     r"^(?:(?!\b(?:and|so|but|because|since|as|if|when|which|that)\b).)*\b(?:therefore|hence)\b"
-    r"|\b(?:at|by|for|from|in|of|on|to|with) that \w+[.,;]",
+    r"|\b(?:at|by|for|from|in|of|on|to|with) that \w+[.,;]|\btoo\.$",
     re.IGNORECASE,
 )
 """Consequence of the sentence before it, or a thing that it has named."""

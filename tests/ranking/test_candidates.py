@@ -191,6 +191,13 @@ def test_a_change_that_needs_the_sentence_before_it_is_no_candidate() -> None:
     ]
 
 
+def test_a_change_that_goes_on_is_no_candidate_where_its_predecessor_is_none() -> None:
+    change = "Hosts `{a|b}` wait for `a`. If neither is available, the gateway says so."
+    parsed = document(("heading", "Version 2.0"), ("list_item", change), title="Changelog")
+    sentences = source_sentences(parsed, SentenceSplitter.default())
+    assert find_candidates(parsed, sentences, "en", "changelog") == []
+
+
 def test_a_sentence_that_repeats_the_name_line_is_no_candidate() -> None:
     described = texts(
         ("paragraph", "tty - print the name of the terminal"), ("paragraph", "print the name of the terminal.")

@@ -38,7 +38,9 @@ def test_a_release_of_few_changes_comes_with_the_next() -> None:
         ("paragraph", "v1.4.3 2022-10-31 The Irssi team", True),
         ("paragraph", "The gateway of version 1.4 is removed", False),
         ("heading", "Bug fixes", False),
-        ("list_item", "1.4.3", False),
+        ("list_item", "1.4.3", True),
+        ("list_item", "v1.4.3 (2022-10-31)", True),
+        ("list_item", "Gateway 1.4.3", False),
     ],
 )
 def test_headings_of_releases(kind: TextBlockKind, text: str, is_one: bool) -> None:

@@ -63,6 +63,8 @@ def test_blocks_describe_the_term_of_the_line_before_them() -> None:
     [
         ("This manual describes R.", "en", True),
         ("We provide a map.", "en", True),
+        ("The main goal of this tutorial is to show gateways.", "en", True),
+        ("The purpose of the gateway is to wait.", "en", False),
         ("The gateway waits.", "en", False),
         ("本手册描述主机。", "zh", True),
     ],

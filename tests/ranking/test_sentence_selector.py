@@ -232,6 +232,16 @@ def test_the_first_change_of_a_release_names_it() -> None:
     ]
 
 
+def test_a_sentence_with_its_subject_before_it_comes_first() -> None:
+    news = "The gateway of the birder sings to all hosts of the network since May."
+    named = "Extract the songs of the birds of a tower to all hosts."
+    blocks: list[tuple[TextBlockKind, str]] = [("heading", "News"), ("paragraph", news)]
+    readme = blocks_of(*blocks, ("heading", "Birder"), ("paragraph", named), id="birder/README.md")
+    sentences = source_sentences(readme, SentenceSplitter.default())
+    selected = [text for _, text in SentenceSelector().select(readme, sentences, "en", 90)]
+    assert selected == [f"Birder: {named}", news]
+
+
 def test_licences_have_more_words_and_other_files_no_more_than_a_page() -> None:
     assert _usual_words(60, Document("a", ""), "licence") == 130
     assert _usual_words(200, blocks_of(("paragraph", "A.")), "") == 100

@@ -187,6 +187,7 @@ def test_steps_of_a_story_are_no_prose_alone(start: str) -> None:
 
 def test_items_of_a_list_that_lacks_its_first_are_no_prose() -> None:
     assert not is_prose_sentence("The query systems of all hosts, (2) the information about them.")
+    assert not is_prose_sentence("Clarinets of the host \u2022 and the gateway \u2022 wait.")
     assert is_prose_sentence("The host(8) program is a tool for the gateway.")
     assert is_prose_sentence("The host sends (1) the query and (2) the information about it.")
 

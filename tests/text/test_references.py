@@ -76,6 +76,7 @@ def test_whole_sentences_refer_to_nothing(sentence: str) -> None:
         "The only exception is the file of the host.",
         "Internally they are pairs.",
         "This includes packets of all hosts.",
+        "The host gets a copy of the packet too.",
         "The full name (which has the version) is therefore never used.",
     ],
 )
