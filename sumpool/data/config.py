@@ -92,3 +92,14 @@ class DataConfig(Settings):
                 "train a recipe with a source, with data.tokenizer and train.init_from set to the model"
             )
         return self.source
+
+    def described(self) -> dict[str, Any]:
+        """Return the settings that the prepared data depends on; a setting that is not used is absent."""
+        source = self.require_source()
+        unused = {"max_bytes", "max_ratio"} | ({"held_out"} if not getattr(source, "held_out", 0) else set())
+        return {
+            "source": source.model_dump(mode="json", exclude=unused),
+            **({} if self.tokenizer else {"vocabulary": self.vocabulary}),
+            **({"phrases": self.phrases} if self.phrases else {}),  # absent, so that older fingerprints stay valid
+            **self.model_dump(mode="json", include={"shuffled", "gap_sentences", "units"}, exclude_none=True),
+        }

@@ -7,11 +7,11 @@ where only the times differ.
 
 import hashlib
 import json
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from pathlib import Path
+from typing import Any, Protocol
 
 import sumpool
-from sumpool.data.config import DataConfig
 from sumpool.errors import DataError
 from sumpool.io.manifest import FileDigest, Manifest
 from sumpool.progress import Check
@@ -20,24 +20,53 @@ from sumpool.text.load import tokenizer_files
 _SCHEMA = 1
 
 
-def fingerprint(config: DataConfig, *, times: bool = True) -> str:
+class SourceFiles(Protocol):
+    """Source of the data of a recipe."""
+
+    def files(self) -> Iterator[Path]:
+        """List the files that are read."""
+
+    def revision(self) -> int:
+        """Return the number of the cleaning."""
+
+
+class Preparable(Protocol):
+    """The `data` section of a recipe."""
+
+    @property
+    def tokenizer(self) -> Path | None:
+        """Folder whose tokenizer is used."""
+
+    @property
+    def prepared(self) -> Path | None:
+        """Folder of the prepared data."""
+
+    @property
+    def verify(self) -> bool:
+        """Whether to hash all files."""
+
+    def require_source(self) -> SourceFiles:
+        """Return the source."""
+
+    def described(self) -> dict[str, Any]:
+        """Return the settings that the prepared data depends on, the tokenizer left out."""
+
+
+def fingerprint(config: Preparable, *, times: bool = True) -> str:
     """Return a digest of what prepared data depends on: settings, source files (names, sizes, times), version."""
     source = config.require_source()
-    unused = {"max_bytes", "max_ratio"} | ({"held_out"} if not getattr(source, "held_out", 0) else set())
     about = {
         "schema": _SCHEMA,
         "sumpool": sumpool.__version__,
-        "source": source.model_dump(mode="json", exclude=unused),
-        **({"tokenizer": _digest(config.tokenizer)} if config.tokenizer else {"vocabulary": config.vocabulary}),
-        **({"phrases": config.phrases} if config.phrases else {}),  # absent, so that older fingerprints stay valid
+        **config.described(),
+        **({"tokenizer": _digest(config.tokenizer)} if config.tokenizer else {}),
         **({"revision": source.revision()} if source.revision() else {}),
-        **config.model_dump(mode="json", include={"shuffled", "gap_sentences", "units"}, exclude_none=True),
         "files": [_file_state(path)[: 3 if times else 2] for path in source.files()],
     }
     return hashlib.sha256(json.dumps(about, sort_keys=True).encode()).hexdigest()
 
 
-def source_digest(config: DataConfig, check: Check) -> str:
+def source_digest(config: Preparable, check: Check) -> str:
     """Return a digest of the content of all source files; empty if a file cannot be read."""
     try:
         digests = [FileDigest.of(path, check).sha256 for path in config.require_source().files()]
@@ -46,7 +75,7 @@ def source_digest(config: DataConfig, check: Check) -> str:
     return hashlib.sha256("".join(digests).encode()).hexdigest()
 
 
-def origin(config: DataConfig, check: Check) -> dict[str, str]:
+def origin(config: Preparable, check: Check) -> dict[str, str]:
     """Return the facts about the origin of prepared data for its manifest."""
     return {
         "fingerprint": fingerprint(config),

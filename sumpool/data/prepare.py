@@ -16,7 +16,7 @@ Prepared data depends on the `data` section only, not on a seed, and is shared b
 """
 
 from collections import Counter
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import closing
 from functools import partial
 from itertools import chain, islice
@@ -28,7 +28,7 @@ from sumpool.data import contamination
 from sumpool.data.config import DataConfig
 from sumpool.data.document_stats import DocumentStats, summarize_split
 from sumpool.data.encoding import DocumentEncoder, spans
-from sumpool.data.fingerprint import fingerprint, origin, read_origin, write_manifest
+from sumpool.data.fingerprint import Preparable, fingerprint, origin, read_origin, write_manifest
 from sumpool.data.ingest import Ingested, ingest
 from sumpool.data.labels import Labels
 from sumpool.data.pretraining_tasks import read_rows
@@ -76,25 +76,45 @@ def prepare(config: DataConfig, folder: Path, *, skip_bad_rows: bool, report: Re
             size of the tokenizer.
         ResourceError: If memory or disk space runs out.
     """
+
+    def fill(new: Path) -> None:
+        if config.tokenizer:
+            _require_vocabulary_of_tokenizer(config, load_tokenizer(config.tokenizer).vocab_size)
+        ingested = ingest(read_rows(config), new, skip_bad_rows=skip_bad_rows, report=report, check=check)
+        _encode_all(config, new, ingested, report, check).save(new)
+
+    fill_prepared(config, folder, fill, report, check)
+    return DataReport.load(folder)
+
+
+def fill_prepared(config: Preparable, folder: Path, fill: Callable[[Path], None], report: Report, check: Check) -> None:
+    """Fill a folder of prepared data and write its manifest, unless it already holds the data of the same settings.
+
+    Args:
+        config: Source and settings.
+        folder: Destination, replaced once the data is complete.
+        fill: Function that writes the files of the data into a new folder.
+        report: Progress callback.
+        check: Called several times a second; an exception stops the work.
+
+    Raises:
+        RecipeError: If the folder has other content, which is left untouched.
+        ResourceError: If memory or disk space runs out.
+    """
     advice = "prepare again, or name a folder on another disk as data.prepared"
     folder.parent.mkdir(parents=True, exist_ok=True)
     lock = locked(folder.with_name(f".{folder.name}{LOCK_SUFFIX}"), announced_wait(folder, "prepare", report, check))
     with disk_errors(folder, advice=advice, only_full=True), lock:
         if is_prepared(config, folder, check):
-            return DataReport.load(folder)
+            return
         require_replaceable(folder, "prepared data", OTHER_FOLDER, check)
         facts = origin(config, check)
-        if config.tokenizer:
-            _require_vocabulary_of_tokenizer(config, load_tokenizer(config.tokenizer).vocab_size)
         with replace_folder(folder) as new:
-            ingested = ingest(read_rows(config), new, skip_bad_rows=skip_bad_rows, report=report, check=check)
-            data_report = _encode_all(config, new, ingested, report, check)
-            data_report.save(new)
+            fill(new)
             write_manifest(new, facts, check)
-    return data_report
 
 
-def is_prepared(config: DataConfig, folder: Path, check: Check) -> bool:
+def is_prepared(config: Preparable, folder: Path, check: Check) -> bool:
     """Return whether a folder holds the data of a source under the settings, as it was written."""
     if read_origin(folder).get("fingerprint") != fingerprint(config):
         return False

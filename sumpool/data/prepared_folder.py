@@ -1,10 +1,11 @@
 """Choice of the folder of prepared data, by what the data is made from and not by a name."""
 
+from collections.abc import Callable
 from contextlib import suppress
 from pathlib import Path
 
 from sumpool.data.config import DataConfig
-from sumpool.data.fingerprint import content_digest, fingerprint, read_origin, source_digest
+from sumpool.data.fingerprint import Preparable, content_digest, fingerprint, read_origin, source_digest
 from sumpool.data.prepare import OTHER_FOLDER, prepare
 from sumpool.data.report import DataReport
 from sumpool.data.verified_data import verify_prepared
@@ -37,6 +38,24 @@ def find_or_prepare(
         RecipeError: As `prepare`.
         ResourceError: As `prepare`.
     """
+
+    def make(folder: Path) -> None:
+        prepare(config, folder, skip_bad_rows=skip_bad_rows, report=report, check=check)
+
+    folder = find_or_make(config, default, make, report, check)
+    return folder, DataReport.load(folder)
+
+
+def find_or_make(config: Preparable, default: Path, make: Callable[[Path], None], report: Report, check: Check) -> Path:
+    """Return the folder of the data of a source under the settings, made unless there is one.
+
+    Args:
+        config: Source and settings.
+        default: Folder for new data if `config.prepared` names none.
+        make: Function that prepares the data in a folder.
+        report: Progress callback.
+        check: Called several times a second; an exception stops the work.
+    """
     preferred = config.prepared or default
     if preferred.name in ("", ".."):
         preferred = preferred.resolve()  # names beside it can be formed
@@ -50,13 +69,13 @@ def find_or_prepare(
             if folder is None:
                 folder = _free_name(config, preferred)
                 _note_other_name(folder, preferred, report)
-                data_report = prepare(config, folder, skip_bad_rows=skip_bad_rows, report=report, check=check)
-                return folder, data_report
+                make(folder)
+                return folder
     _note_other_name(folder, preferred, report)
-    return folder, DataReport.load(folder)
+    return folder
 
 
-def find_prepared(config: DataConfig, preferred: Path, check: Check) -> Path | None:
+def find_prepared(config: Preparable, preferred: Path, check: Check) -> Path | None:
     """Return the folder whose data was made from the source under the settings; None if there is none.
 
     Without `config.prepared` all folders beside the preferred one are considered.
@@ -98,12 +117,12 @@ def _save_fingerprint(folder: Path, digest: str) -> None:
         Manifest(manifest.files, {**manifest.facts, "fingerprint": digest}, kind="prepared data").write(folder)
 
 
-def _free_name(config: DataConfig, preferred: Path) -> Path:
+def _free_name(config: Preparable, preferred: Path) -> Path:
     """Return the folder for new data; that of other data is never chosen, but a name with digits of the fingerprint."""
     return _beside(config, preferred) if read_origin(preferred) else preferred
 
 
-def _beside(config: DataConfig, preferred: Path) -> Path:
+def _beside(config: Preparable, preferred: Path) -> Path:
     return preferred.with_name(f"{preferred.name}-{fingerprint(config)[:_NAMED_DIGITS]}")
 
 

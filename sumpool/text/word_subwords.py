@@ -1,0 +1,142 @@
+"""Unigram subwords of words (Kudo, 2018), which teach boundaries to character-level language models.
+
+As Nawrot et al. (2023) do, a text is split at spaces and each word is divided by a SentencePiece unigram model. A
+boundary is the last character of each subword inside a word, and the space behind a word.
+"""
+
+import io
+from collections.abc import Iterable, Iterator
+from pathlib import Path
+from typing import Final, final
+
+import numpy as np
+import sentencepiece
+
+from sumpool.errors import DataError, is_out_of_memory
+from sumpool.io.bounded import read_regular
+from sumpool.text.cleaning import reservoir_sample
+
+_SAMPLE_LINES: Final = 100_000
+_MAX_LINE_CHARACTERS: Final = 1000
+_CHARACTER_BYTES: Final = 4
+_MAX_SUBWORD: Final = 16
+_CACHED_WORDS: Final = 1 << 18
+"""Words whose division is kept, with about 100 bytes for each."""
+_SPACES: Final = " \n"
+_WORD_START: Final = "▁"
+
+
+@final
+class WordSubwords:
+    """Trained model of subwords."""
+
+    def __init__(self, model: bytes) -> None:
+        """Wrap a serialised SentencePiece model; `load` and `train` are the usual ways to get one."""
+        self._processor = sentencepiece.SentencePieceProcessor(model_proto=model)
+        self._inner: dict[str, list[int]] = {}
+
+    @classmethod
+    def load(cls, path: Path) -> "WordSubwords":
+        """Read a model file.
+
+        Raises:
+            DataError: If the file is missing or is not a SentencePiece model.
+        """
+        try:
+            return cls(read_regular(path))
+        except (OSError, RuntimeError) as error:
+            raise DataError(f"{path} must be a SentencePiece model, got {error}; prepare the data again") from error
+
+    @classmethod
+    def train(cls, texts: Iterable[str], path: Path, vocabulary: int, workers: int = 1) -> "WordSubwords":
+        """Train a model and write its file, with the settings of the released code: no normalization, all characters.
+
+        The same texts and number of workers give the same file. Long streams are sampled, so memory is bounded.
+
+        Args:
+            texts: Parts of the text, read once.
+            path: File to write.
+            vocabulary: Number of subwords; short texts give fewer.
+            workers: Threads.
+
+        Raises:
+            DataError: If there is no text, or it has more different characters than subwords.
+        """
+        lines = reservoir_sample(_lines(texts), _SAMPLE_LINES)
+        if not lines:
+            raise DataError("the text to train on must hold a word, got none; check the source of the data")
+        model = io.BytesIO()
+        try:
+            sentencepiece.SentencePieceTrainer.train(
+                sentence_iterator=iter(lines),
+                model_writer=model,
+                model_type="unigram",
+                vocab_size=vocabulary,
+                hard_vocab_limit=False,
+                character_coverage=1.0,
+                normalization_rule_name="identity",
+                max_sentencepiece_length=_MAX_SUBWORD,
+                max_sentence_length=_CHARACTER_BYTES * _MAX_LINE_CHARACTERS,
+                bos_id=-1,
+                eos_id=-1,
+                num_threads=workers,
+                minloglevel=2,
+            )
+        except RuntimeError as error:
+            if is_out_of_memory(error):
+                raise
+            raise DataError(
+                f"data.subwords must hold every character of the training text, got {vocabulary}; take more ({error})"
+            ) from error
+        path.write_bytes(model.getvalue())
+        return cls.load(path)
+
+    def boundaries(self, text: str) -> np.ndarray:
+        """Return which characters end a segment: (characters,) bool.
+
+        Args:
+            text: Text that begins with a whole word, or with white space.
+        """
+        is_boundary = np.zeros(len(text), bool)
+        start = 0
+        for stop in [*_spaces(text), len(text)]:
+            if stop > start:
+                is_boundary[[start + place for place in self._inner_ends(text[start:stop])]] = True
+            is_boundary[stop : stop + 1] = True
+            start = stop + 1
+        return is_boundary
+
+    def _inner_ends(self, word: str) -> list[int]:
+        """Return the last characters of all subwords of a word but the last one."""
+        ends = self._inner.get(word)
+        if ends is None:
+            ends, length = [], 0
+            for subword in self._processor.encode(word, out_type=str)[:-1]:
+                length += len(subword.removeprefix(_WORD_START) if not length else subword)
+                if length:
+                    ends.append(length - 1)
+            if len(self._inner) >= _CACHED_WORDS:
+                self._inner.clear()
+            self._inner[word] = ends
+        return ends
+
+
+def _spaces(text: str) -> list[int]:
+    return [place for place, character in enumerate(text) if character in _SPACES]
+
+
+def _lines(texts: Iterable[str]) -> Iterator[str]:
+    """Divide a text into lines at spaces; a longer word is cut."""
+    rest = ""
+    for text in texts:
+        rest += text.replace("\n", " ")
+        start = 0
+        while len(rest) - start > _MAX_LINE_CHARACTERS:
+            space = rest.rfind(" ", start + 1, start + _MAX_LINE_CHARACTERS)
+            end = space if space > 0 else start + _MAX_LINE_CHARACTERS
+            if line := rest[start:end].strip():
+                yield line
+            start = end
+        rest = rest[start:]
+    if rest.strip():
+        yield rest.strip()

@@ -1,0 +1,222 @@
+"""Preparation of running text: splits, vocabularies, teacher, one folder for equal data, and damage."""
+
+import json
+import random
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from pydantic import ValidationError
+
+from sumpool.data.prepare import OTHER_FOLDER
+from sumpool.data.sources._base import SPLITS
+from sumpool.data.text_config import TextDataConfig
+from sumpool.data.text_prepare import SUBWORDS, find_or_prepare_text
+from sumpool.data.text_report import TextReport
+from sumpool.data.text_sources.cc100 import Cc100TextSourceConfig
+from sumpool.data.text_sources.jsonl import JsonlTextSourceConfig
+from sumpool.data.text_sources.plain import PlainTextSourceConfig
+from sumpool.data.text_stream import TextStream
+from sumpool.data.verified_data import verify_prepared
+from sumpool.errors import DataError, RecipeError
+from sumpool.progress import go_on, silent
+from sumpool.text.load import load_tokenizer
+from sumpool.text.running_text import RunningTextConfig
+from sumpool.text.word_subwords import WordSubwords
+
+_TEXT = "the cat dog sees walks walking quickly under over river mountain and a of to house"
+WORDS = _TEXT.split()
+
+
+def corpus(words: int = 4000, seed: int = 1) -> str:
+    draw = random.Random(seed)
+    return " ".join(draw.choices(WORDS, k=words))
+
+
+def prepare(tmp_path: Path, config: TextDataConfig, *, skip: bool = False) -> tuple[Path, TextReport]:
+    return find_or_prepare_text(config, tmp_path / "prepared" / "text", skip_bad_rows=skip, report=silent, check=go_on)
+
+
+def decoded(folder: Path) -> Iterator[str]:
+    tokenizer = load_tokenizer(folder)
+    for split in SPLITS:
+        yield tokenizer.decode(TextStream.open(folder, split, tokenizer.vocab_size).ids.tolist())
+
+
+def write(path: Path, text: str) -> PlainTextSourceConfig:
+    path.write_text(text, "utf-8", newline="")
+    return PlainTextSourceConfig(path=path)
+
+
+def test_a_text_is_divided_by_position_as_text8_is(tmp_path: Path) -> None:
+    text = corpus()
+    folder, report = prepare(tmp_path, TextDataConfig(source=write(tmp_path / "text8", text)))
+    train, validation, test = decoded(folder)
+    assert train + validation + test == text
+    assert len(validation) == len(test) == round(len(text) / 20)
+    assert report.splits["train"].characters == report.splits["train"].tokens == len(train)
+    assert report.splits["test"].words == len(test.split())
+    assert report.vocabulary == load_tokenizer(folder).vocab_size
+    verify_prepared(folder, full=True)
+    assert not (folder / "text").exists()
+    assert report.rows()[0] == ("", *SPLITS)
+
+
+def test_parts_of_a_text_do_not_change_it(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    source = write(tmp_path / "fi.txt", corpus(500).replace("river", "Jöki 7") + " " + "x" * 300)
+    settings = {"source": source, "clean": RunningTextConfig(language="fi"), "subwords": 60}
+    whole, _ = prepare(tmp_path, TextDataConfig.model_validate(settings))
+    monkeypatch.setattr("sumpool.data.text_files._CHUNK", 100)
+    monkeypatch.setattr("sumpool.data.text_sources._base.CHUNK_CHARACTERS", 33)
+    parts, _ = find_or_prepare_text(
+        TextDataConfig.model_validate({**settings, "prepared": tmp_path / "parts"}),
+        tmp_path / "parts", skip_bad_rows=False, report=silent, check=go_on,
+    )  # fmt: skip
+    assert list(decoded(parts)) == list(decoded(whole))
+    for split in SPLITS:
+        one, other = (TextStream.open(folder, split).boundaries for folder in (whole, parts))
+        assert one is not None
+        assert other is not None
+        assert one.tolist() == other.tolist()
+
+
+def test_documents_are_divided_by_their_ids(tmp_path: Path) -> None:
+    path = tmp_path / "cc100.txt"
+    path.write_text("".join(f"document {number} .\n\n" for number in range(300)))
+    config = TextDataConfig(source=Cc100TextSourceConfig(path=path), split="document", validation_share=0.2)
+    folder, report = prepare(tmp_path, config)
+    texts = list(decoded(folder))
+    assert sum(text.count("document") for text in texts) == 300 == report.kept
+    assert 30 < texts[1].count("document") == report.splits["validation"].documents < 90
+
+
+def test_files_per_split_and_limits(tmp_path: Path) -> None:
+    for split in SPLITS:
+        (tmp_path / f"{split}.txt").write_text(f"{split} " * 100)
+    source = PlainTextSourceConfig(**{split: tmp_path / f"{split}.txt" for split in SPLITS})
+    folder, report = prepare(tmp_path, TextDataConfig(source=source, max_characters=24, max_evaluation_characters=10))
+    train, *_ = decoded(folder)
+    assert train == "train train train train "
+    assert [report.splits[split].tokens for split in SPLITS] == [24, 10, 10]
+    _, report = prepare(tmp_path, TextDataConfig(source=source, vocabulary_from="all"))
+    assert report.splits["validation"].unknown == 0
+
+
+def test_unknown_characters_are_counted(tmp_path: Path) -> None:
+    source = write(tmp_path / "a.txt", "ab" * 500 + "xy" * 50)
+    _, report = prepare(tmp_path, TextDataConfig(source=source))
+    assert (report.splits["train"].unknown, report.splits["test"].unknown) == (0, report.splits["test"].tokens)
+
+
+def test_bytes_are_kept_as_they_are(tmp_path: Path) -> None:
+    content = "Ä<x>\r\n".encode() * 100 + b"\xff\xfe\x00"
+    (tmp_path / "enwik8").write_bytes(content)
+    source = PlainTextSourceConfig(path=tmp_path / "enwik8")
+    folder, report = prepare(tmp_path, TextDataConfig(source=source, vocabulary="bytes"))
+    parts = [TextStream.open(folder, split).ids for split in SPLITS]
+    tokens = load_tokenizer(folder).token_bytes()
+    assert b"".join(tokens[token] for part in parts for token in part.tolist()) == content
+    assert report.splits["train"].bytes == len(parts[0])
+
+
+def test_subword_vocabulary(tmp_path: Path) -> None:
+    source = write(tmp_path / "a.txt", corpus())
+    folder, report = prepare(tmp_path, TextDataConfig(source=source, vocabulary="subwords", vocabulary_size=300))
+    assert " ".join(decoded(folder)).split()[:50] == corpus().split()[:50]
+    assert report.splits["train"].tokens < report.splits["train"].characters
+    other, second = prepare(tmp_path, TextDataConfig(source=source, tokenizer=folder, vocabulary="subwords"))
+    assert other != folder
+    assert second.splits == report.splits
+    with pytest.raises(DataError, match=r"data\.tokenizer must be a folder with tokenizer\.model, got .*none"):
+        prepare(tmp_path, TextDataConfig(source=source, tokenizer=tmp_path / "none"))
+
+
+@pytest.mark.parametrize("vocabulary", ["characters", "bytes"])
+def test_boundaries_of_the_teacher(vocabulary: str, tmp_path: Path) -> None:
+    text = corpus().replace("river", "jöki")
+    settings = {"source": write(tmp_path / "a.txt", text), "subwords": 40, "vocabulary": vocabulary}
+    folder, report = prepare(tmp_path, TextDataConfig.model_validate(settings))
+    stream = TextStream.open(folder, "train")
+    assert stream.boundaries is not None
+    tokens = load_tokenizer(folder).token_bytes()
+    segments, segment = [], b""
+    for token, is_boundary in zip(stream.ids.tolist(), stream.boundaries.tolist(), strict=True):
+        segment += tokens[token]
+        if is_boundary:
+            segments.append(segment.decode())
+            segment = b""
+    assert "".join(segments) == text[: len("".join(segments))]
+    assert report.splits["train"].boundaries == len(segments)
+    model = WordSubwords.load(folder / SUBWORDS)
+    subwords = [f"{word} " for word in WORDS if not model.boundaries(word).any()]
+    assert set(subwords) <= set(segments)
+    assert any(not segment.endswith(" ") for segment in segments)
+    assert report.rows()[-1][0] == "tokens per segment of the teacher"
+
+
+def test_equal_data_is_prepared_once_and_other_data_beside_it(tmp_path: Path) -> None:
+    source = write(tmp_path / "a.txt", corpus(200))
+    first, _ = prepare(tmp_path, TextDataConfig(source=source))
+    assert prepare(tmp_path, TextDataConfig(source=source, verify=True))[0] == first
+    second, _ = prepare(tmp_path, TextDataConfig(source=source, subwords=40))
+    assert second != first
+    (first / "train" / "tokens.bin").write_bytes(b"damaged")
+    with pytest.raises(RecipeError, match=f"must be prepared data as it was written, got: .*; {OTHER_FOLDER}"):
+        prepare(tmp_path, TextDataConfig(source=source))
+    write(tmp_path / "a.txt", corpus(300))
+    assert prepare(tmp_path, TextDataConfig(source=source))[0] not in (first, second)
+
+
+def test_other_content_is_never_replaced(tmp_path: Path) -> None:
+    folder = tmp_path / "prepared" / "text"
+    folder.mkdir(parents=True)
+    (folder / "thesis.txt").write_text("mine")
+    with pytest.raises(RecipeError, match=OTHER_FOLDER):
+        prepare(tmp_path, TextDataConfig(source=write(tmp_path / "a.txt", corpus(200))))
+    assert (folder / "thesis.txt").read_text() == "mine"
+
+
+def test_bad_rows_stop_or_are_counted(tmp_path: Path) -> None:
+    path = tmp_path / "a.jsonl"
+    path.write_text(json.dumps({"text": corpus(100)}) + '\n{"text": 1}\n')
+    config = TextDataConfig(source=JsonlTextSourceConfig(path=path))
+    with pytest.raises(DataError, match=r"a.jsonl:2: 'text' must be text, got int; correct it, or skip such rows with"):
+        prepare(tmp_path, config)
+    assert not (tmp_path / "prepared" / "text").exists()
+    _, report = prepare(tmp_path, config, skip=True)
+    assert (report.read, report.kept, report.rejected) == (2, 1, 1)
+
+
+def test_every_split_needs_text(tmp_path: Path) -> None:
+    with pytest.raises(DataError, match="the validation split must hold at least two characters, got 0; take more"):
+        prepare(tmp_path, TextDataConfig(source=write(tmp_path / "a.txt", "abc")))
+
+
+def test_a_damaged_report_is_named(tmp_path: Path) -> None:
+    with pytest.raises(DataError, match=r"report\.json must be a report of running text, got: No such file"):
+        TextReport.load(tmp_path)
+    (tmp_path / "report.json").write_text("{}")
+    with pytest.raises(DataError, match="must be a report of running text, got: read must be there, got nothing"):
+        TextReport.load(tmp_path)
+
+
+def test_settings_are_checked(tmp_path: Path) -> None:
+    source = PlainTextSourceConfig(path=tmp_path)
+    with pytest.raises(ValidationError, match="subwords must be 0 where vocabulary is subwords, got 9"):
+        TextDataConfig(source=source, vocabulary="subwords", subwords=9)
+    with pytest.raises(ValidationError, match=r"prepared must be a folder of its own, such as prepared/text, got \.\."):
+        TextDataConfig(source=source, prepared=Path(".."))
+
+
+def test_a_long_text_needs_no_more_memory(tmp_path: Path) -> None:
+    import tracemalloc
+
+    (tmp_path / "a.txt").write_text(corpus(400_000))
+    source = PlainTextSourceConfig(path=tmp_path / "a.txt")
+    peaks = []
+    for limit in (500_000, 2_000_000):
+        tracemalloc.start()
+        prepare(tmp_path, TextDataConfig(source=source, max_characters=limit, vocabulary="bytes"))
+        peaks.append(tracemalloc.get_traced_memory()[1])
+        tracemalloc.stop()
+    assert peaks[1] < 1 << 26
