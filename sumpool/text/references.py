@@ -82,7 +82,8 @@ _OMITTED = (
 )
 """Wordings that refer to what a summary leaves out."""
 _CONNECTIVES = re.compile(
-    r"(?:as a (?:result|consequence)|in (?:addition|contrast|particular|turn|other words|fact)"
+    r"(?:as a (?:result|consequence)|to be (?:more )?(?:specific|precise|exact)\b"
+    r"|in (?:addition|contrast|particular|turn|other words|fact)"
     r"|on the (?:other|contrary)|by contrast|for (?:this|that|these) |because of (?:this|that|these)"
     r"|(?:after|before|until|besides|despite) (?:this|that|these)\b|at (?:this|that) (?:point|time|stage)"
     r"|to (?:do|achieve) (?:so|this|that|these)\b|even so|if not|luckily|alternatively|hopefully|anyway|here\b"

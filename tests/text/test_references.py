@@ -67,6 +67,7 @@ def test_whole_sentences_refer_to_nothing(sentence: str) -> None:
         "By contrast, the licence guarantees freedom.",
         "Stattdessen werden die Kinder abgelegt.",
         "As a result the packet is lost.",
+        "To be specific, little is known of the host.",
         "The host uses such gateways.",
         "Except for the last two, they are fields of the file.",
         "Use it for the packets of the host.",

@@ -18,6 +18,7 @@ from sumpool.documents.pdf.margins import PageSegments, remove_margins
 from sumpool.documents.pdf.paragraphs import group_lines
 from sumpool.documents.pdf.runs import read_runs
 from sumpool.documents.pdf.segments import join_runs
+from sumpool.documents.pdf.words import is_scrambled
 
 _OCR: Final = "run it through OCR (for example ocrmypdf) first"
 _TITLE_WORDS: Final = 3  # of a heading on top of the document that is its title
@@ -28,7 +29,7 @@ def read_pdf(content: bytes, max_pages: int) -> ParsedDocument:
     """Read a PDF file; not safe for threads.
 
     Raises:
-        ValueError: If the file is damaged, encrypted or without text, or has too many pages.
+        ValueError: If the file is damaged, encrypted, without legible text, or has too many pages.
     """
     with _open(content) as document:
         lines, removed = _read_lines(document, max_pages)
@@ -36,8 +37,10 @@ def read_pdf(content: bytes, max_pages: int) -> ParsedDocument:
     body = measure_body(lines)
     groups = group_lines(lines, classify_lines(lines, body), body)
     title = find_title(lines, body, metadata)
-    notes = (f"{removed} page headers, footers, page numbers and line numbers removed",) if removed else ()
     blocks = tuple(compose_blocks(groups, lines))
+    if is_scrambled(" ".join(block.text for block in blocks)):
+        raise ValueError(f"must have text in letters, got fonts that do not say which letters they show; {_OCR}")
+    notes = (f"{removed} page headers, footers, page numbers and line numbers removed",) if removed else ()
     if not title and blocks and blocks[0].kind == "heading" and len(blocks[0].text.split()) >= _TITLE_WORDS:
         title = blocks[0].text
     return ParsedDocument(blocks, title, notes)

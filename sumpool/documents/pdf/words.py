@@ -1,4 +1,4 @@
-"""Words of PDF files: hyphens at the ends of lines, joined or kept."""
+"""Words of PDF files: hyphens at the ends of lines, joined or kept, and texts without any."""
 
 import re
 from collections import Counter
@@ -13,6 +13,15 @@ _ADDRESS_END = re.compile(r"://\S*[/.?=&_-]$")
 _SOFT: Final = "\u00ad"
 _TAIL: Final = 100  # characters at the end of a text that hold its last word
 _SHORTEST: Final = 3  # letters of the parts of a word whose hyphen may be its own
+_SAMPLE: Final = 40_000  # characters of a document
+_LATIN = re.compile(r"(?<!\S)[^\s\u0370-\uffff]*[A-Za-z]{2}[^\s\u0370-\uffff]*(?!\S)")
+_CASED = re.compile(
+    r"[\W\d_]*(?:[A-Z\u00c0-\u00de]?[a-z\u00df-\u024f]+|[A-Z\u00c0-\u00de]+)(?:[-/'\u2019]\w+)*[\W\d_]*"
+)
+"""Word of a Latin script with its case."""
+_LONG: Final = 5  # characters of a word that is unlikely to be cased by chance
+_FEW: Final = 100  # long words of a text that can be judged
+_SCRAMBLED: Final = 0.25  # share of long words that are cased; prose has .9, code .6
 
 
 class Vocabulary:
@@ -86,3 +95,9 @@ def _is_glued(text: str, line: str) -> bool:
 def _is_wide(character: str) -> bool:
     """Return whether a character belongs to a script without spaces between words."""
     return "\u3000" <= character <= "\u9fff" or "\uff00" <= character <= "\uffef"
+
+
+def is_scrambled(text: str) -> bool:
+    """Return whether most words of a text in a Latin script are no words, as fonts without Unicode values give."""
+    words = [word for word in _LATIN.findall(text[:_SAMPLE]) if len(word) >= _LONG]
+    return len(words) >= _FEW and sum(map(bool, map(_CASED.fullmatch, words))) < _SCRAMBLED * len(words)

@@ -106,6 +106,12 @@ def test_scan_without_text_says_how_to_get_some() -> None:
         read(pdf([rectangle, rectangle]))
 
 
+def test_fonts_without_letters_are_named() -> None:
+    lines = ["NpfPORTwLxJ cydMOxKq QzNpKJHN ORqkklRl"] * 40
+    with pytest.raises(ValueError, match=r"^must have text in letters, got fonts that do not say .*run it through OCR"):
+        read(pdf([column(*lines)]))
+
+
 @pytest.mark.parametrize(
     ("content", "message"),
     [

@@ -1,6 +1,6 @@
 import pytest
 
-from sumpool.documents.pdf.words import Vocabulary
+from sumpool.documents.pdf.words import Vocabulary, is_scrambled
 
 
 @pytest.mark.parametrize(
@@ -29,3 +29,17 @@ def test_lines_are_joined(context: str, lines: list[str], joined: str) -> None:
 def test_divided_words_are_not_counted() -> None:
     counts = Vocabulary(["one docu-", "ment two-part"]).counts
     assert counts == {"one": 1, "two-part": 1, "two": 1, "part": 1}
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("NpfPORTwLxJ_cydMO Qz^_KJHN ORqkk\u0304lRl " * 50, True),
+        ("NpfPORTwLxJ_cydMO Qz^_KJHN ORqkk\u0304lRl " * 30, False),  # too short to tell
+        ("Each host of a network of gateways waits, \u00e0 c\u00f4t\u00e9 des autres. " * 50, False),
+        ("self.read_words(maxWords=3) returns WordCount objects and os.path.join " * 50, False),
+        ("\u672c\u624b\u518c\u63cf\u8ff0R2D2\u4e3b\u673aTCP_ip\u5982\u4f55 " * 200, False),
+    ],
+)
+def test_texts_of_fonts_without_letters_are_scrambled(text: str, expected: bool) -> None:
+    assert is_scrambled(text) is expected
