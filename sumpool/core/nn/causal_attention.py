@@ -1,0 +1,170 @@
+"""Causal attention with the relative positions of Transformer-XL, in memory linear in the length.
+
+The score of query i and key j is ((q_i + u) k_j + (q_i + v) r_(i-j)) / sqrt(head_dim) (Dai et al., 2019,
+arXiv:1901.02860, section 3.3), with learned biases u, v of each head and r a projected sinusoid of the distance.
+Queries are processed in ranges, against the keys up to the last of the range only: half the products of a full matrix,
+and no matrix of length x length is stored. The backward pass computes the weights again. The relative shift is a view.
+"""
+
+import math
+from typing import final
+
+import torch
+from torch import Tensor
+from torch.autograd.function import BackwardCFunction, FunctionCtx
+
+from sumpool.core.nn.numerics import at_least_float32
+
+MAX_SCORES = 2**22
+"""Attention scores in memory at a time, over heads, batch, queries and keys: 16 MB in float32."""
+MIN_QUERIES = 64
+
+
+def causal_attention(
+    query: Tensor,
+    key: Tensor,
+    value: Tensor,
+    relative: tuple[Tensor, Tensor, Tensor] | None = None,
+    dropout: float = 0.0,
+) -> Tensor:
+    """Attention of each position to itself and those before it.
+
+    Args:
+        query: (heads, batch, length, head_dim).
+        key: Like `query`.
+        value: Like `query`, finite everywhere.
+        relative: Biases u and v, both (heads, head_dim), and projected distances 0, 1, ..., (heads, length, head_dim);
+            None without relative positions.
+        dropout: Probability to drop an attention weight; the draw depends on torch's CPU generator only.
+
+    Returns:
+        (heads, batch, length, head_dim).
+    """
+    scale = query.size(3) ** -0.5
+    seed = int(torch.randint(2**31, ()).item()) if dropout else 0
+    query = query * scale
+    if relative is None:
+        output: Tensor = _CausalAttention.apply(query, None, key, value, None, dropout, seed)  # type: ignore[no-untyped-call]
+        return output
+    content, position, distances = relative
+    content, position = (bias.to(query.dtype)[:, None, None] * scale for bias in (content, position))
+    output = _CausalAttention.apply(  # type: ignore[no-untyped-call]
+        query + content, query + position, key, value, distances.to(query.dtype), dropout, seed
+    )
+    return output
+
+
+@final
+class _Range:
+    """Weights of a range of queries over the keys up to its last."""
+
+    def __init__(self, inputs: tuple[Tensor | None, ...], part: slice, dropout: float, seed: int) -> None:
+        content, position, key, value, distances = inputs
+        assert content is not None
+        assert key is not None
+        assert value is not None
+        self.part, self.keys, self.dropout, self.seed = part, part.stop, dropout, seed
+        self.content, self.key, self.value = content[:, :, part], key[:, :, : part.stop], value[:, :, : part.stop]
+        self.position = None if position is None else position[:, :, part]  # (heads, batch, queries, head_dim)
+        # Column c of the unshifted scores belongs to the distance keys - 1 - c.
+        self.distances = None if distances is None else distances[:, : part.stop].flip(1)  # (heads, keys, head_dim)
+
+    def scores(self) -> Tensor:
+        """Return masked scores (heads, batch, queries, keys), in at least single precision."""
+        scores = self.content @ self.key.transpose(2, 3)
+        if self.position is not None and self.distances is not None:
+            batch, queries = scores.shape[1:3]
+            unshifted = self.position.flatten(1, 2) @ self.distances.transpose(1, 2)  # (heads, batch * queries, keys)
+            strides = (batch * queries * self.keys, queries * self.keys, max(self.keys - 1, 1), 1)
+            scores += unshifted.as_strided(scores.shape, strides, queries - 1)
+        scores = at_least_float32(scores)
+        queries = scores.size(2)
+        later = torch.ones(queries, queries, dtype=torch.bool, device=scores.device).triu(1)
+        scores[..., self.keys - queries :].masked_fill_(later, -math.inf)
+        return scores
+
+    def unshift(self, gradient: Tensor) -> Tensor:
+        """Undo the shift of a gradient that is 0 where masked, to (heads, batch * queries, keys)."""
+        heads, batch, queries, keys = gradient.shape
+        flat = gradient.new_zeros(heads, batch, queries * keys)
+        flat[..., queries - 1 : -1] = gradient[..., :-1].flatten(2)
+        flat[..., -1] = gradient[..., -1, -1]
+        return flat.view(heads, batch * queries, keys)
+
+    def kept(self, weights: Tensor) -> Tensor | None:
+        """Draw the factors of dropout, 0 or 1 / (1 - dropout); the same in the backward pass."""
+        if not self.dropout:
+            return None
+        generator = torch.Generator(weights.device).manual_seed(self.seed + self.part.start)
+        draws = torch.empty_like(weights).bernoulli_(1 - self.dropout, generator=generator)
+        return draws.div_(1 - self.dropout)
+
+
+def _ranges(query: Tensor) -> list[slice]:
+    """Divide the queries, by the number of scores."""
+    heads, batch, length, _ = query.shape
+    size = max(MIN_QUERIES, MAX_SCORES // max(1, heads * batch * length))
+    return [slice(first, min(first + size, length)) for first in range(0, length, size)]
+
+
+class _CausalAttention(torch.autograd.Function):
+    """Scaled queries with the bias of contents and of positions, keys, values, distances -> mixed values."""
+
+    @staticmethod
+    def forward(ctx: FunctionCtx, *arguments: Tensor | float | None) -> Tensor:
+        """Store the output and the logarithm of the sum of exponentials of each query."""
+        inputs, (dropout, seed) = arguments[:5], arguments[5:]
+        content, value = inputs[0], inputs[3]
+        output = torch.empty_like(value)  # type: ignore[arg-type]
+        norms = at_least_float32(content[..., 0]).clone()  # type: ignore[index]
+        with torch.autocast(output.device.type, enabled=False):
+            for part in _ranges(output):
+                rows = _Range(inputs, part, dropout, seed)  # type: ignore[arg-type]
+                scores = rows.scores()
+                norms[:, :, part] = norm = scores.logsumexp(3)
+                weights = scores.sub_(norm[..., None]).exp_()
+                if (kept := rows.kept(weights)) is not None:
+                    weights *= kept
+                output[:, :, part] = weights.to(output.dtype) @ rows.value
+        ctx.save_for_backward(*inputs, output, norms)  # type: ignore[arg-type]
+        ctx.dropout, ctx.seed = dropout, seed  # type: ignore[attr-defined]
+        return output
+
+    @staticmethod
+    def backward(ctx: BackwardCFunction, gradient: Tensor) -> tuple[Tensor | None, ...]:
+        """Compute the weights again, range by range."""
+        saved = list(ctx.saved_tensors)
+        inputs, output, norms = saved[:5], saved[5], saved[6]
+        totals: list[Tensor | None] = [None if part is None else torch.zeros_like(part) for part in inputs]
+        with torch.autocast(output.device.type, enabled=False):
+            for part in _ranges(output):
+                rows = _Range(tuple(inputs), part, ctx.dropout, ctx.seed)  # type: ignore[attr-defined]
+                _backpropagate(rows, gradient[:, :, part], output[:, :, part], norms[:, :, part], totals)
+        return *totals, None, None
+
+
+def _backpropagate(rows: _Range, gradient: Tensor, output: Tensor, norms: Tensor, totals: list[Tensor | None]) -> None:
+    """Add the gradients of a range to `totals`, in the order of the inputs."""
+    contents, positions, keys, values, distances = totals
+    assert contents is not None
+    assert keys is not None
+    assert values is not None
+    part, seen = rows.part, slice(rows.keys)
+    weights = rows.scores().sub_(norms[..., None]).exp_()
+    score_gradient = at_least_float32(gradient @ rows.value.transpose(2, 3))  # of the dropped weights, for now
+    kept = rows.kept(weights)
+    used = weights if kept is None else weights * kept
+    values[:, :, seen] += used.to(gradient.dtype).transpose(2, 3) @ gradient
+    if kept is not None:
+        score_gradient *= kept
+    score_gradient -= at_least_float32(gradient * output).sum(3, keepdim=True)
+    score_gradient = score_gradient.mul_(weights).to(gradient.dtype)
+    contents[:, :, part] = score_gradient @ rows.key
+    keys[:, :, seen] += score_gradient.transpose(2, 3) @ rows.content
+    if rows.position is None or rows.distances is None:
+        return
+    assert positions is not None
+    assert distances is not None
+    unshifted = rows.unshift(score_gradient)
+    positions[:, :, part] = (unshifted @ rows.distances).view(rows.position.shape)
+    distances[:, seen] += (unshifted.transpose(1, 2) @ rows.position.flatten(1, 2)).flip(1)
