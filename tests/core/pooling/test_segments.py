@@ -6,7 +6,8 @@ import torch
 from torch import Tensor, nn
 
 from sumpool.core.boundaries._base import Boundaries, Segmentation
-from sumpool.core.pooling.segments import Segments, SegmentsPooler, SegmentsPoolerConfig, memberships
+from sumpool.core.nn.segments import Segments, memberships
+from sumpool.core.pooling.segments import SegmentsPooler, SegmentsPoolerConfig
 from sumpool.core.tokens import Tokens
 
 
