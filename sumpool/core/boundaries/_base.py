@@ -1,14 +1,16 @@
 """Boundary predictor interface: where segments end."""
 
 from abc import ABC, abstractmethod
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import ClassVar, final
 
+import torch
 from torch import Tensor, nn
 from torch.nn import functional as F
 
 from sumpool.core.nn.masking import zero_padding
-from sumpool.core.nn.numerics import at_least_float32
+from sumpool.core.nn.numerics import at_least_float32, hash_uniform
 from sumpool.core.tokens import Tokens
 from sumpool.settings import Settings
 
@@ -23,6 +25,16 @@ class BoundariesConfig(Settings, ABC):
     requires_phrases: ClassVar[bool] = False
     """Whether training needs the phrases of the data (`data.phrases`)."""
 
+    @property
+    def causal(self) -> bool:
+        """Whether `build_causal` decides on each token without later ones."""
+        return True
+
+    @property
+    def supervised(self) -> bool:
+        """Whether targets of the boundaries are needed in training."""
+        return False
+
     @abstractmethod
     def build(self, embedding: nn.Embedding) -> "Boundaries":
         """Build the predictor.
@@ -30,6 +42,17 @@ class BoundariesConfig(Settings, ABC):
         Args:
             embedding: Token embedding; gives the vocabulary size and the number of features.
         """
+
+    def build_causal(self, embedding: nn.Embedding, separators: Tensor, seed: int) -> "Boundaries":
+        """Build the predictor of a language model, which decides on each token from its state, id and index alone.
+
+        Args:
+            embedding: As in `build`.
+            separators: (vocab,), True at tokens that end a word, such as a space.
+            seed: Seed of random decisions in evaluation.
+        """
+        del separators, seed
+        return self.build(embedding)
 
 
 @dataclass(frozen=True)
@@ -40,10 +63,13 @@ class Segmentation:
         ends: (batch, length) float, 1 at the last token of a segment, else 0, possibly with a gradient; undefined at
             padding. The last real token of a document always ends a segment, whatever its value.
         losses: Auxiliary losses by name, scalars, each a mean over the documents.
+        spike_loss: Computes the loss `boundaries` from the entropy of the model's predictions, (batch, length), where
+            the predictor learns from it.
     """
 
     ends: Tensor
     losses: dict[str, Tensor] = field(default_factory=dict)
+    spike_loss: Callable[[Tensor], Tensor] | None = None
 
 
 class Boundaries(nn.Module, ABC):
@@ -94,12 +120,27 @@ class Predictor(nn.Module):
         return at_least_float32(self.decide(hidden).squeeze(-1))
 
 
-def boundary_loss(logits: Tensor, ends: Tensor, mask: Tensor) -> Tensor:
+def boundary_loss(logits: Tensor, ends: Tensor, mask: Tensor, double_sigmoid: bool = False) -> Tensor:
     """Binary cross-entropy of the logits against target ends, a scalar in nats per token.
 
     Args:
         logits: (batch, length), finite everywhere.
         ends: (batch, length), True at the target ends.
-        mask: (batch, length), True at real tokens.
+        mask: (batch, length), True at tokens that count.
+        double_sigmoid: Whether to take probabilities for logits as the released code does.
     """
+    logits = logits.sigmoid() if double_sigmoid else logits
     return document_mean(F.binary_cross_entropy_with_logits(logits, ends.to(logits.dtype), reduction="none"), mask)
+
+
+def uniform_draws(tokens: Tokens, seed: int | None) -> Tensor:
+    """Draw a number in [0, 1) for each token, (batch, length), independent of padding and batch mates.
+
+    Args:
+        tokens: Tokens; the draw depends on index and id.
+        seed: The same seed gives the same draws; None takes a new seed from torch's CPU generator.
+    """
+    if seed is None:
+        seed = int(torch.randint(2**31, ()).item())
+    mixed = tokens.indices * 0x9E3779B1 + tokens.ids * 0x85EBCA77 + (seed * 0xC2B2AE3D & 0xFFFFFFFF)
+    return hash_uniform(mixed & 0xFFFFFFFF)

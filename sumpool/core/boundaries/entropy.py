@@ -4,6 +4,9 @@ A token ends a segment if its next-token entropy exceeds that of each preceding 
 learns to predict these spikes from the states, and is used alone after training. Cost: O(length * dim * hidden); in
 training also O(length * features * vocab), in chunks that bound the memory of the logits.
 
+The predictor of a language model (`task: language_modeling`) learns from the entropy of that model's predictions, as in
+the paper; `context`, `features` and the loss `language_model` belong to encoders.
+
 Departures: bidirectional encoder states already contain the next token, so that the entropy is that of a separate
 small causal language model, trained at the same time. As in the released code a token is compared with preceding
 tokens only (the paper speaks of a window); unlike the released code, cross-entropy is computed on logits.
@@ -46,10 +49,22 @@ class EntropyBoundariesConfig(BoundariesConfig):
     """Context of the language model in tokens, beside the current one; trained by the loss `language_model`."""
     features: int = Field(64, ge=1, le=65_536)
     """Features of the language model's embedding."""
+    double_sigmoid: bool = False
+    """Take probabilities for logits in the loss, as in the released code; segments become longer."""
+
+    @property
+    def supervised(self) -> bool:
+        """See `BoundariesConfig.supervised`."""
+        return True
 
     def build(self, embedding: nn.Embedding) -> "EntropyBoundaries":
         """Build the predictor and its language model, which has the same vocabulary but a separate embedding."""
         return EntropyBoundaries(self, embedding)
+
+    def build_causal(self, embedding: nn.Embedding, separators: Tensor, seed: int) -> "SpikeBoundaries":
+        """Build the predictor of a language model, which learns from the entropy of that model's predictions."""
+        del separators, seed
+        return SpikeBoundaries(self, embedding.embedding_dim)
 
 
 @final
@@ -58,9 +73,9 @@ class EntropyBoundaries(Boundaries):
 
     def __init__(self, config: EntropyBoundariesConfig, embedding: nn.Embedding) -> None:
         super().__init__()
-        self.window = config.window
+        self.window, self.double_sigmoid = config.window, config.double_sigmoid
         self.predictor = Predictor(embedding.embedding_dim, config.hidden)
-        self.language_model = LanguageModel(embedding.num_embeddings, config.features, config.context)
+        self.language_model = ConvolutionalLanguageModel(embedding.num_embeddings, config.features, config.context)
 
     def forward(self, tokens: Tokens) -> Segmentation:
         """Predict the segment ends (batch, length); in training also compute the losses."""
@@ -70,11 +85,31 @@ class EntropyBoundaries(Boundaries):
             return Segmentation(ends)
         nll, entropy = self.language_model(tokens.ids)
         has_successor = F.pad(tokens.mask[:, 1:], (0, 1))
+        spikes = entropy_spikes(entropy, self.window)
         losses = {
-            "boundaries": boundary_loss(logits, entropy_spikes(entropy, self.window), tokens.mask),
+            "boundaries": boundary_loss(logits, spikes, tokens.mask, self.double_sigmoid),
             "language_model": document_mean(nll, has_successor),
         }
         return Segmentation(ends, losses)
+
+
+@final
+class SpikeBoundaries(Boundaries):
+    """Segment ends at predicted spikes of the entropy of a language model's predictions."""
+
+    def __init__(self, config: EntropyBoundariesConfig, dim: int) -> None:
+        super().__init__()
+        self.window, self.double_sigmoid = config.window, config.double_sigmoid
+        self.predictor = Predictor(dim, config.hidden)
+
+    def forward(self, tokens: Tokens) -> Segmentation:
+        """Predict the segment ends (batch, length); the loss needs the entropy of the predictions."""
+        logits = self.predictor(tokens)
+
+        def spike_loss(entropy: Tensor) -> Tensor:
+            return boundary_loss(logits, entropy_spikes(entropy, self.window), tokens.mask, self.double_sigmoid)
+
+        return Segmentation((logits > 0).to(logits.dtype), spike_loss=spike_loss)
 
 
 def entropy_spikes(entropy: Tensor, window: int) -> Tensor:
@@ -87,7 +122,7 @@ def entropy_spikes(entropy: Tensor, window: int) -> Tensor:
 
 
 @final
-class LanguageModel(nn.Module):
+class ConvolutionalLanguageModel(nn.Module):
     """Causal language model over a few tokens: embedding, causal convolution, GELU, linear."""
 
     def __init__(self, vocabulary: int, features: int, context: int) -> None:

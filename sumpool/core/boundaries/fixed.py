@@ -6,7 +6,6 @@ begin anywhere in a document.
 
 from typing import Literal, final
 
-import torch
 from pydantic import Field
 from torch import nn
 
@@ -38,6 +37,5 @@ class FixedBoundaries(Boundaries):
 
     def forward(self, tokens: Tokens) -> Segmentation:
         """Mark the segment ends (batch, length)."""
-        counts = torch.arange(1, tokens.mask.size(1) + 1, device=tokens.mask.device)
-        ends = (counts % self.size == 0).expand(tokens.mask.shape)
+        ends = (tokens.indices + 1) % self.size == 0
         return Segmentation(ends.to(tokens.states.dtype))

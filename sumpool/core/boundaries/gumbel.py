@@ -13,11 +13,10 @@ counts real tokens only.
 import math
 from typing import ClassVar, Literal, final
 
-import torch
 from pydantic import Field
 from torch import Tensor, nn
 
-from sumpool.core.boundaries._base import Boundaries, BoundariesConfig, Predictor, Segmentation
+from sumpool.core.boundaries._base import Boundaries, BoundariesConfig, Predictor, Segmentation, uniform_draws
 from sumpool.core.tokens import Tokens
 
 
@@ -37,17 +36,28 @@ class GumbelBoundariesConfig(BoundariesConfig):
     """Decision after training: hard ends a segment where the probability exceeds one half, expected at the most likely
     tokens, as many as the probabilities sum to, and sample draws as in training."""
 
+    @property
+    def causal(self) -> bool:
+        """See `BoundariesConfig.causal`; expected decisions compare all tokens of a document."""
+        return self.inference != "expected"
+
     def build(self, embedding: nn.Embedding) -> "GumbelBoundaries":
         """Build the predictor."""
         return GumbelBoundaries(self, embedding.embedding_dim)
+
+    def build_causal(self, embedding: nn.Embedding, separators: Tensor, seed: int) -> "GumbelBoundaries":
+        """Build the predictor of a language model; in evaluation the same text always has the same draws."""
+        del separators
+        return GumbelBoundaries(self, embedding.embedding_dim, seed)
 
 
 @final
 class GumbelBoundaries(Boundaries):
     """Segment ends sampled from learned probabilities."""
 
-    def __init__(self, config: GumbelBoundariesConfig, dim: int) -> None:
+    def __init__(self, config: GumbelBoundariesConfig, dim: int, seed: int | None = None) -> None:
         super().__init__()
+        self.seed = seed
         self.config = config
         self.predictor = Predictor(dim, config.hidden)
 
@@ -57,9 +67,8 @@ class GumbelBoundaries(Boundaries):
         if not self.training and self.config.inference == "expected":
             return Segmentation(most_likely_ends(logits, tokens.mask).to(logits.dtype))
         if self.training or self.config.inference == "sample":
-            logits = logits + torch.rand_like(logits).logit(
-                eps=1e-6
-            )  # logistic noise: the difference of two Gumbel samples
+            draws = uniform_draws(tokens, None if self.training else self.seed).to(logits.dtype)
+            logits = logits + draws.logit(eps=1e-6)  # logistic noise: the difference of two Gumbel samples
         soft = (logits / self.config.temperature).sigmoid()
         ends = (logits > 0).to(soft.dtype) + soft - soft.detach()
         return Segmentation(ends, {"boundaries": count_nll(ends, tokens.mask, self.config.rate)})

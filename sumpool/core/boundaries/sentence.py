@@ -18,6 +18,11 @@ class SentenceBoundariesConfig(BoundariesConfig):
 
     kind: Literal["sentence"] = "sentence"
 
+    @property
+    def causal(self) -> bool:
+        """See `BoundariesConfig.causal`; a sentence's last token is known by the next."""
+        return False
+
     def build(self, embedding: nn.Embedding) -> "SentenceBoundaries":
         """Build the predictor; the embedding is not used."""
         del embedding

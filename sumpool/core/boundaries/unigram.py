@@ -6,13 +6,14 @@ Cost: O(length * dim * hidden).
 
 Departures: cross-entropy is computed on logits. The released code applies it to probabilities as if these were logits,
 so that it ends a segment only where the target probability exceeds 0.62. Phrases consist of the model's tokens instead
-of characters.
+of characters. A language model may have either, and the loss of the released code (`double_sigmoid`).
 """
 
 from typing import ClassVar, Literal, final
 
 from pydantic import Field
-from torch import nn
+from torch import Tensor, nn
+from torch.nn import functional as F
 
 from sumpool.core.boundaries._base import Boundaries, BoundariesConfig, Predictor, Segmentation, boundary_loss, run_ends
 from sumpool.core.tokens import Tokens
@@ -28,17 +29,32 @@ class UnigramBoundariesConfig(BoundariesConfig):
     hidden: int = Field(2048, ge=1, le=65_536)
     """Hidden width of the boundary predictor, trained by the loss `boundaries`."""
 
+    double_sigmoid: bool = False
+    """Take probabilities for logits in the loss, as in the released code; segments become longer."""
+
+    @property
+    def supervised(self) -> bool:
+        """See `BoundariesConfig.supervised`."""
+        return True
+
     def build(self, embedding: nn.Embedding) -> "UnigramBoundaries":
         """Build the predictor."""
         return UnigramBoundaries(self, embedding.embedding_dim)
+
+    def build_causal(self, embedding: nn.Embedding, separators: Tensor, seed: int) -> "UnigramBoundaries":
+        """Build the predictor of a language model, whose texts go on: their last token has no target."""
+        del separators, seed
+        return UnigramBoundaries(self, embedding.embedding_dim, is_open=True)
 
 
 @final
 class UnigramBoundaries(Boundaries):
     """Segment ends at predicted phrase ends."""
 
-    def __init__(self, config: UnigramBoundariesConfig, dim: int) -> None:
+    def __init__(self, config: UnigramBoundariesConfig, dim: int, is_open: bool = False) -> None:
         super().__init__()
+        self.is_open = is_open
+        self.double_sigmoid = config.double_sigmoid
         self.predictor = Predictor(dim, config.hidden)
 
     def forward(self, tokens: Tokens) -> Segmentation:
@@ -47,5 +63,7 @@ class UnigramBoundaries(Boundaries):
         ends = (logits > 0).to(logits.dtype)
         if tokens.phrases is None:
             return Segmentation(ends)
-        loss = boundary_loss(logits, run_ends(tokens.phrases, tokens.mask), tokens.mask)
+        has_successor = F.pad(tokens.mask[:, 1:], (0, 1))
+        counted = has_successor if self.is_open else tokens.mask
+        loss = boundary_loss(logits, run_ends(tokens.phrases, tokens.mask), counted, self.double_sigmoid)
         return Segmentation(ends, {"boundaries": loss})

@@ -7,7 +7,7 @@ from torch import nn
 from torch.nn import functional as F
 
 from sumpool.core.boundaries import entropy
-from sumpool.core.boundaries.entropy import EntropyBoundariesConfig, LanguageModel, entropy_spikes
+from sumpool.core.boundaries.entropy import ConvolutionalLanguageModel, EntropyBoundariesConfig, entropy_spikes
 from sumpool.core.tokens import Tokens
 
 
@@ -17,7 +17,7 @@ def test_spikes_exceed_the_preceding_tokens() -> None:
     assert entropy_spikes(values, 1).int().tolist() == [[1, 0, 1, 1, 0, 1, 0, 1]]
 
 
-def naive(model: LanguageModel, ids: list[int]) -> tuple[list[float], list[float]]:
+def naive(model: ConvolutionalLanguageModel, ids: list[int]) -> tuple[list[float], list[float]]:
     """Negative log-likelihood and entropy, token by token."""
     nlls, entropies = [], []
     blank = torch.zeros(model.embedding.embedding_dim, dtype=torch.float64)
@@ -35,7 +35,7 @@ def naive(model: LanguageModel, ids: list[int]) -> tuple[list[float], list[float
 
 @pytest.mark.parametrize("context", [0, 3])
 def test_the_language_model_is_causal_and_equal_in_any_chunks(context: int, monkeypatch: pytest.MonkeyPatch) -> None:
-    model = LanguageModel(20, 6, context).double()
+    model = ConvolutionalLanguageModel(20, 6, context).double()
     ids = torch.randint(20, (2, 9))
     grads = []
     for limit in (1, 70, 1 << 22):
@@ -78,7 +78,7 @@ def test_the_language_model_learns_and_is_not_used_in_evaluation(
         loss.backward()
         optimizer.step()
     assert loss.item() < 0.5
-    monkeypatch.setattr(LanguageModel, "forward", None)
+    monkeypatch.setattr(ConvolutionalLanguageModel, "forward", None)
     segmentation = boundaries.eval()(tokens)
     assert segmentation.losses == {}
     assert torch.equal(segmentation.ends > 0.5, boundaries.predictor(tokens).sigmoid() > 0.5)
