@@ -1,0 +1,265 @@
+import copy
+from typing import Any
+
+import pytest
+import torch
+from pydantic import ValidationError
+from torch import Tensor, nn
+
+from sumpool.core.model.language_model import LanguageModel
+from sumpool.core.model.language_model_config import LanguageModelConfig
+from sumpool.settings import kinds
+
+VOCABULARY = 11
+SMALL: dict[str, Any] = {"dim": 16, "heads": 2, "feed_forward": 24, "layers": [1, 2, 1], "length": 64}
+SOURCES: dict[str, list[dict[str, Any]]] = {
+    "plain": [],
+    "fixed": [{"kind": "fixed", "size": 3}],
+    "whitespace": [{"kind": "whitespace"}],
+    "unigram": [{"kind": "unigram", "hidden": 8}],
+    "entropy": [{"kind": "entropy", "hidden": 8}],
+    "gumbel": [{"kind": "gumbel", "hidden": 8}],
+    "gumbel, sampled": [{"kind": "gumbel", "hidden": 8, "inference": "sample"}],
+    "none": [{"kind": "none"}],
+    "random": [{"kind": "random", "rate": 0.3}],
+    "nested": [{"kind": "gumbel", "hidden": 8, "inference": "sample"}, {"kind": "fixed", "size": 2}],
+}
+
+
+def build(source: str, **settings: object) -> LanguageModel:
+    torch.manual_seed(1)
+    boundaries = SOURCES[source]
+    layers = {0: [3], 1: [1, 2, 1], 2: [1, 1, 2, 1, 1]}[len(boundaries)]
+    config = LanguageModelConfig.model_validate({**SMALL, "layers": layers, "boundaries": boundaries, **settings})
+    model = LanguageModel(config, VOCABULARY, torch.arange(VOCABULARY) == 5).double()
+    with torch.no_grad():
+        for parameter in model.parameters():
+            if parameter.dim() > 1:
+                parameter.mul_(15.0)  # weights of 0.02 would hide dependencies
+    return model.eval()
+
+
+def text(*lengths: int) -> tuple[Tensor, Tensor]:
+    torch.manual_seed(2)
+    mask = torch.arange(max(lengths))[None] < torch.tensor(lengths)[:, None]
+    return torch.randint(1, VOCABULARY, mask.shape).masked_fill(~mask, 0), mask
+
+
+def ones(ids: Tensor) -> Tensor:
+    return torch.ones_like(ids, dtype=torch.bool)
+
+
+def test_all_kinds_that_know_no_later_token_are_tested() -> None:
+    tested = {boundaries["kind"] for source in SOURCES.values() for boundaries in source}
+    assert tested | {"sentence"} == set(kinds("sumpool.core.boundaries"))
+
+
+@pytest.mark.parametrize("source", SOURCES)
+@pytest.mark.parametrize("settings", [{}, {"norm": "pre"}, {"positions": "sinusoidal"}, {"positions": "learned"}])
+@torch.no_grad()
+def test_logits_of_a_prefix_equal_those_of_the_whole_text(source: str, settings: dict[str, Any]) -> None:
+    ids, mask = text(40, 40)
+    model = build(source, **settings)
+    whole = model.logits(ids, mask)
+    boundaries = model.boundaries_of(ids, mask)
+    for length in range(1, 41):
+        prefix = ids[:, :length]
+        torch.testing.assert_close(model.logits(prefix, ones(prefix)), whole[:, :length], atol=1e-12, rtol=0)
+        assert torch.equal(model.boundaries_of(prefix, ones(prefix)), boundaries[:, :length])
+
+
+@pytest.mark.parametrize("source", SOURCES)
+@torch.no_grad()
+def test_prefixes_in_single_precision(source: str) -> None:
+    ids, mask = text(40)
+    model = build(source).float()
+    whole = model.logits(ids, mask)
+    for length in (1, 2, 9, 25, 39):
+        prefix = ids[:, :length]
+        torch.testing.assert_close(model.logits(prefix, ones(prefix)), whole[:, :length], atol=1e-5, rtol=1e-5)
+
+
+@pytest.mark.parametrize("source", SOURCES)
+@pytest.mark.parametrize("training", [False, True])
+def test_past_logits_have_no_gradient_for_later_tokens(source: str, training: bool) -> None:
+    """Straight-through samples included: in training all draws are new, and dropout is off to see the rest."""
+    ids, mask = text(30, 30)
+    model = build(source, dropout=0, attention_dropout=0).train(training)
+    embedded: list[Tensor] = []
+
+    def record(_module: nn.Module, _arguments: tuple[Any, ...], output: Tensor) -> Tensor:
+        embedded.append(output.detach().clone().requires_grad_())
+        return embedded[-1]
+
+    model.embed.register_forward_hook(record)
+    for last in (0, 7, 18):
+        logits = model.logits(ids, mask)
+        (gradient,) = torch.autograd.grad(
+            (logits[:, : last + 1] * torch.randn_like(logits[:, : last + 1])).sum(), embedded[-1]
+        )
+        assert not gradient[:, last + 1 :].any()
+        assert gradient[:, last].any()
+
+
+@pytest.mark.parametrize("source", SOURCES)
+@torch.no_grad()
+def test_a_later_token_changes_no_past_logit(source: str) -> None:
+    ids, mask = text(30, 30)
+    model = build(source)
+    changed = ids.clone()
+    changed[:, 17:] = torch.randint(1, VOCABULARY, changed[:, 17:].shape)
+    torch.testing.assert_close(model.logits(changed, mask)[:, :17], model.logits(ids, mask)[:, :17], atol=1e-12, rtol=0)
+
+
+@pytest.mark.parametrize("source", SOURCES)
+@pytest.mark.parametrize("training", [False, True])
+def test_texts_are_independent_of_padding_and_batch_mates(source: str, training: bool) -> None:
+    ids, mask = text(31, 12, 1)
+    model = build(source, dropout=0, attention_dropout=0).train(training)
+    torch.manual_seed(3)
+    together = model.logits(ids, mask)
+    for row, length in enumerate((31, 12, 1)):
+        alone = ids[row : row + 1, :length]
+        torch.manual_seed(3)
+        torch.testing.assert_close(model.logits(alone, ones(alone))[0], together[row, :length], atol=1e-12, rtol=0)
+
+
+@pytest.mark.parametrize("source", SOURCES)
+@pytest.mark.parametrize("settings", [{}, {"norm": "pre", "positions": "sinusoidal"}])
+@torch.no_grad()
+def test_steps_with_a_cache_equal_the_whole_text(source: str, settings: dict[str, Any]) -> None:
+    ids, mask = text(150, 150)
+    model = build(source, **settings)
+    cache = model.start(2)
+    steps = []
+    for place in range(150):  # the caches grow at 64 and 128
+        logits, cache = model.step(ids[:, place], cache)
+        steps.append(logits)
+    torch.testing.assert_close(torch.stack(steps, 1), model.logits(ids, mask), atol=1e-11, rtol=0)
+
+
+@pytest.mark.parametrize("source", SOURCES)
+@torch.no_grad()
+def test_generation_with_a_cache_equals_one_without(source: str) -> None:
+    model = build(source)
+    cached, (plain, _) = [3, 5, 1], text(1)
+    cache = model.start(1)
+    for token in cached:
+        logits, cache = model.step(torch.tensor([token]), cache)
+    plain = torch.tensor([cached])
+    for _ in range(60):
+        cached.append(int(logits[0, 1:].argmax()) + 1)
+        following = model.logits(plain, ones(plain))[0, -1, 1:].argmax() + 1
+        plain = torch.cat([plain, following[None, None]], 1)
+        logits, cache = model.step(torch.tensor([cached[-1]]), cache)
+    assert plain[0].tolist() == cached
+
+
+def test_boundaries_are_those_of_their_source() -> None:
+    ids, mask = text(20, 13)
+    places = torch.arange(20)
+    fixed, spaces = (build(source).boundaries_of(ids, mask) for source in ("fixed", "whitespace"))
+    assert torch.equal(fixed, ((places + 1) % 3 == 0) & mask)
+    assert torch.equal(spaces, (ids == 5) & mask)
+    assert not build("none").boundaries_of(ids, mask).any()
+    assert torch.equal(build("plain").boundaries_of(ids, mask), mask)
+    random = LanguageModelConfig.model_validate({**SMALL, "boundaries": [{"kind": "random", "rate": 0.3}], "seed": 4})
+    long, full = text(4000)
+    drawn = LanguageModel(random, VOCABULARY).eval().boundaries_of(long, full)
+    assert drawn.double().mean().item() == pytest.approx(0.3, abs=0.03)
+    assert not torch.equal(drawn, build("random").boundaries_of(long, full))
+
+
+def test_random_draws_are_new_in_training() -> None:
+    ids, mask = text(50)
+    for source in ("random", "gumbel, sampled"):
+        model = build(source).train()
+        assert not torch.equal(model.boundaries_of(ids, mask), model.boundaries_of(ids, mask))
+        model.eval()
+        assert torch.equal(model.boundaries_of(ids, mask), model.boundaries_of(ids, mask))
+
+
+@pytest.mark.parametrize("source", SOURCES)
+def test_scores_are_those_of_the_logits(source: str) -> None:
+    ids, mask = text(25, 14)
+    target = text(26, 15)[0][:, 1:].masked_fill(~mask, 0)
+    model = build(source)
+    scores, losses, metrics = model(ids, mask, torch.zeros_like(ids), target, ids // 3)
+    expected = model.logits(ids, mask).log_softmax(2).gather(2, target[..., None]).squeeze(2).masked_fill(~mask, 0.0)
+    torch.testing.assert_close(scores.log_prob, expected.detach(), atol=1e-12, rtol=0)
+    torch.testing.assert_close(scores.nll, -expected.sum(), atol=1e-10, rtol=0)
+    assert scores.distribution is not None
+    torch.testing.assert_close(
+        scores.distribution(slice(2, 5)), model.logits(ids, mask).log_softmax(2)[:, 2:5], atol=1e-12, rtol=0
+    )
+    if SOURCES[source]:
+        ends = model.boundaries_of(ids, mask).sum().clamp(min=1)
+        assert metrics["shortening"].item() == pytest.approx((mask.sum() / ends).item())
+    assert all(loss.dim() == 0 for loss in losses.values())
+
+
+@pytest.mark.parametrize("source", SOURCES)
+@pytest.mark.parametrize("checkpointed", [False, True])
+def test_every_parameter_learns(source: str, checkpointed: bool) -> None:
+    ids, mask = text(40, 33)
+    model = build(source).train()
+    model.checkpoint_activations(checkpointed)
+    scores, losses, _ = model(ids, mask, ids, ids.roll(-1, 1).masked_fill(~mask, 0), ids // 4)
+    assert set(losses) == set(model.config.boundary_losses)
+    (scores.nll + sum(losses.values())).backward()
+    unused = {name for name, part in model.named_parameters() if part.grad is None or not part.grad.any()}
+    assert unused <= {"layers.inner.before.layers.0.attention.distance.weight"}, unused
+
+
+def test_activations_recomputed_give_the_same_gradients() -> None:
+    ids, mask = text(40, 33)
+    gradients = []
+    for checkpointed in (False, True):
+        model = build("nested").train()
+        model.checkpoint_activations(checkpointed)
+        torch.manual_seed(7)
+        model(ids, mask, ids, ids)[0].nll.backward()
+        gradients.append([part.grad for part in model.parameters()])
+    for one, other in zip(*gradients, strict=True):
+        torch.testing.assert_close(one, other, atol=1e-10, rtol=0)
+
+
+def test_learned_positions_end() -> None:
+    model = build("plain", positions="learned")
+    with pytest.raises(ValueError, match="length must be at most 64 with learned positions, got 65"):
+        model.logits(*text(65))
+
+
+@pytest.mark.parametrize(
+    ("settings", "message"),
+    [
+        ({"layers": [1, 2]}, "layers must have 1 numbers for 0 boundaries, got \\[1, 2\\]"),
+        ({"layers": [1], "heads": 3}, "heads must divide dim = 16, got 3"),
+        ({"layers": [1], "dim": 3, "heads": 3}, "dim must be even for relative positions, got 3"),
+        (
+            {"boundaries": [{"kind": "sentence"}]},
+            r"boundaries\[0\] must be known without later tokens, got kind sentence",
+        ),
+        (
+            {"boundaries": [{"kind": "gumbel", "inference": "expected"}]},
+            r"boundaries\[0\] must be known .* got kind gumbel with inference: expected",
+        ),
+        (
+            {"layers": [1, 1, 1, 1, 1], "boundaries": [{"kind": "fixed"}, {"kind": "unigram"}]},
+            r"boundaries\[1\] must need no targets, only boundaries\[0\] has any, got kind unigram",
+        ),
+    ],
+)
+def test_settings_that_do_not_suit_are_refused(settings: dict[str, Any], message: str) -> None:
+    with pytest.raises(ValidationError, match=message):
+        LanguageModelConfig.model_validate({**SMALL, **settings})
+
+
+@pytest.mark.parametrize(("source", "parameters"), [([], 41e6), ([{"kind": "whitespace"}], 41e6)])
+def test_the_published_sizes_have_the_published_number_of_parameters(
+    source: list[dict[str, Any]], parameters: float
+) -> None:
+    config = LanguageModelConfig.model_validate({"layers": [2, 8, 2] if source else [12], "boundaries": source})
+    with torch.device("meta"):
+        model = LanguageModel(copy.deepcopy(config), 27, torch.zeros(27, dtype=torch.bool))
+    assert sum(part.numel() for part in model.parameters()) == pytest.approx(parameters, rel=0.02)
