@@ -89,21 +89,28 @@ def find_candidates(
     title = f"{document_title(document)} {file_stem(document)}"
     names = frozenset((*re.findall(r"[\w.+-]+", title.lower()), *re.findall(r"\w+", title.lower())))
     if genre == "changelog":
-        sentences = sentences[: latest_end(sentences)]
-    elif genre == "questions":
+        latest = _find_changes(sentences[: latest_end(sentences)], language, names)
+        return latest or _find_changes(sentences, language, names)
+    if genre == "questions":
         return answers(_find(with_questions(document, sentences), language, names, is_licence=False), title)
-    elif not genre:
+    if not genre:
         sentences = _with_back_matter(document, sentences, language)
     candidates = _find(sentences, language, names, genre == "licence")
-    if genre == "changelog" or sum(word_count(candidate.text) for candidate in candidates) < MIN_CANDIDATE_WORDS:
-        strict = {candidate.index for candidate in candidates}
-        profile = language if document.blocks and genre != "changelog" else ""
-        loose = _find_loose(sentences, strict, language, profile, is_changelog=genre == "changelog")
-        # A change stands in a list of its own, whatever the sentences before it say.
-        alone = [item for item in candidates if genre != "changelog" or item.predecessor is None]
-        candidates = sorted([*alone, *loose], key=lambda candidate: candidate.index)
-        candidates = [_without_predecessor(candidate) for candidate in candidates]
-    return with_releases(candidates[:_LATEST_CHANGES], sentences) if genre == "changelog" else candidates
+    if sum(word_count(candidate.text) for candidate in candidates) >= MIN_CANDIDATE_WORDS:
+        return candidates
+    strict = {candidate.index for candidate in candidates}
+    loose = _find_loose(sentences, strict, language, language if document.blocks else "", is_changelog=False)
+    candidates = sorted([*candidates, *loose], key=lambda candidate: candidate.index)
+    return [_without_predecessor(candidate) for candidate in candidates]
+
+
+def _find_changes(sentences: Sequence[SourceSentence], language: str, names: frozenset[str]) -> list[CandidateSentence]:
+    """Return the changes of releases; one stands in a list of its own, whatever the sentences before it say."""
+    strict = _find(sentences, language, names, is_licence=False)
+    alone = [item for item in strict if item.predecessor is None]
+    loose = _find_loose(sentences, {item.index for item in strict}, language, "", is_changelog=True)
+    candidates = sorted([*alone, *loose], key=lambda candidate: candidate.index)
+    return with_releases([_without_predecessor(item) for item in candidates[:_LATEST_CHANGES]], sentences)
 
 
 def _with_back_matter(

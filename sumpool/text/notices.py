@@ -57,7 +57,7 @@ _IMPRINT = (
     r"^\W*(?:19|20)\d\d-\d\d-\d\d\b[^.]*$",
     r"[\w.+-]+@[\w-]+\.\w",
     r"[\w.+-]+ (?:at|AT) [\w-]+ (?:dot|DOT) \w",
-    r"\b(?:Phone|Tel|Fax)\b[.: ]",
+    r"\b(?:Phone|Tel|Fax)\b(?:[.:]| ?[+(]? ?\d)",
     r"^(?:page\s+)?\d+(?:\s*(?:of|/)\s*\d+)?$",
     r"\[page \d+\]",
 )

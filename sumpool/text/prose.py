@@ -21,7 +21,7 @@ MAX_LICENCE_WORDS = 110
 """Words of a sentence of a licence, whose grants are long."""
 _MIN_LETTERS = 0.7
 """Letters per character other than spaces."""
-_MIN_FUNCTION_WORDS = 0.12
+_MIN_FUNCTION_WORDS = 0.11
 """Function words per word of a sentence; a list of names or keywords has fewer."""
 
 _OPENING = "\"'\u201c\u201e\u00ab("

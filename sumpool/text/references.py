@@ -94,7 +94,8 @@ _CONNECTIVES = re.compile(
     r"|there (?:is|are) (?:also|other|another|two other)|most of (?:these|them)"
     r"|the (?:only|sole|main) exceptions? (?:is|are)\b|(?:if |when )?neither (?:are|is|was|were|has|have|can|does)\b"
     r"|\w+ly,? (?:it|they|this|these)\b"
-    r"|this (?:affects|allows|applies|causes|ensures|gives|happens|implies|includes|lets|makes|means|requires|works)\b"
+    r"|this (?:affects|allows|applies|causes|ensures|gives|happens|implies|includes|lets|makes|means|needs|requires"
+    r"|works)\b"
     r"|(?:some|all|many|each|one|none|neither|either|both) of (?:these|those|them|such|the two)"
     r"|(?:stattdessen|hingegen|zusätzlich|gleichzeitig|ebenfalls|letztere\w*|infolgedessen)\b"
     r"|(?:более того|таким образом|кроме того|вместо этого)\b)",

@@ -182,6 +182,15 @@ def test_changelogs_offer_the_latest_release() -> None:
     ]
 
 
+def test_older_changes_are_offered_where_the_latest_have_no_text() -> None:
+    code: list[tuple[TextBlockKind, str]] = [("list_item", f"\\\\{name}: \\\\url{{x}}") for name in "abc"]
+    older: tuple[TextBlockKind, str] = ("list_item", "Remove the red gateway from the host")
+    parsed = document(("heading", "Version 2.0"), *code, ("heading", "Version 1.0"), older, title="Changelog")
+    sentences = source_sentences(parsed, SentenceSplitter.default())
+    (item,) = find_candidates(parsed, sentences, "en", "changelog")
+    assert (item.section, item.text) == ("Version 1.0", f"{older[1]}.")
+
+
 def test_a_change_that_needs_the_sentence_before_it_is_no_candidate() -> None:
     change = "Replace the gateway by a host of its own. The only exception is the host of the packets."
     parsed = document(("heading", "Version 2.0"), ("list_item", change), title="Changelog")

@@ -8,8 +8,9 @@ from sumpool.documents.plain_text.lines import TextRow
 from sumpool.documents.rfc_cleaning import is_drawing
 
 _ITEM = re.compile(
-    r"(?:(?:[-*+\u2022\u2023\u25e6\u00b7\u2043\u25aa\u25cf\u2013\u2014o]|\(?\d{1,3}[.)]|\d{1,3}(?:\.\d{1,3}){1,5}\.?"
-    r"|\(?[a-zA-Z][.)]|\[\d{1,3}\]|\(?[ivx]{2,5}[.)]|[\u2460-\u2473])\s+"
+    r"(?:(?:[-*+\u2022\u2023\u25e6\u00b7\u2043\u25aa\u25cf\u2013\u2014o]|\(?\d{1,3}[.)]"
+    r"|\d{1,3}(?:\.\d{1,3}){1,5}\.?(?! \(?(?:19|20)\d\d-)|\(?[a-zA-Z][.)]"
+    r"|\[\d{1,3}\]|\(?[ivx]{2,5}[.)]|[\u2460-\u2473])\s+"
     r"|[\uff08(]?[\u4e00-\u4e5d\u5341\d]{1,3}[\uff09)\u3001])(?=\S)"
 )
 _FIELD = re.compile(r"[A-Z][\w-]{0,20}(?: [\w-]{1,20}){0,2} *: ")

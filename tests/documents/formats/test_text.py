@@ -79,6 +79,11 @@ There are:
     ]
 
 
+def test_versions_with_a_date_are_no_list_items() -> None:
+    assert kinds("2.28 (2023-01-16):\n\nSome text of a paragraph.\n")[0] != "list_item"
+    assert kinds("2.28 The second item of a section.\n") == ["list_item"]
+
+
 def test_tables_drawings_and_code_are_no_prose() -> None:
     assert kinds("Name      Size   Date\nls        10     May\ncat       20     June\n") == ["table_row"] * 3
     assert blocks("| a | b |\n| c | d |\n") == [("table_row", 0, "a b"), ("table_row", 0, "c d")]
