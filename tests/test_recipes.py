@@ -7,7 +7,9 @@ from pkgutil import iter_modules
 import pytest
 
 from sumpool.data.config import DataConfig
-from sumpool.recipe.load import dump_recipe, load_recipe, read_tree
+from sumpool.data.text_config import TextDataConfig
+from sumpool.recipe.language_model import load_any_recipe
+from sumpool.recipe.load import dump_recipe, read_tree
 from sumpool.recipe.sweep import load_sweep
 from sumpool.settings import kinds
 
@@ -39,10 +41,10 @@ def test_the_documentation_has_a_row_for_every_variant() -> None:
 
 @pytest.mark.parametrize("path", FILES, ids=lambda path: str(path.relative_to(RECIPES)))
 def test_recipe_loads_and_is_dumped_to_an_equal_one(path: Path, tmp_path: Path) -> None:
-    recipe = load_recipe(path)
+    recipe = load_any_recipe(path)
     dumped = tmp_path / "recipe.yaml"
     dumped.write_text(dump_recipe(recipe))
-    assert load_recipe(dumped) == recipe
+    assert load_any_recipe(dumped) == recipe
     if path.is_relative_to(RECIPES / "variants"):
         assert f"kind: {path.stem}" in path.read_text()
         assert recipe.name == f"{path.parent.name}-{path.stem}"
@@ -54,13 +56,13 @@ def test_sweep_loads_and_is_called_as_its_file(path: Path) -> None:
 
 
 def test_names_are_unique() -> None:
-    names = [load_recipe(path).name for path in FILES] + [load_sweep(path).settings.sweep for path in SWEEPS]
+    names = [load_any_recipe(path).name for path in FILES] + [load_sweep(path).settings.sweep for path in SWEEPS]
     assert len(set(names)) == len(names) >= 9
 
 
 def test_recipes_that_share_prepared_data_agree_on_it() -> None:
     by_folder: dict[Path, set[str]] = {}
-    found: list[DataConfig] = [load_recipe(path).data for path in FILES]
+    found: list[DataConfig | TextDataConfig] = [load_any_recipe(path).data for path in FILES]
     for data in found + [load_sweep(path).rows[0].data for path in SWEEPS]:
         if data.prepared:
             by_folder.setdefault(data.prepared, set()).add(data.model_dump_json())

@@ -16,12 +16,18 @@ from pydantic_core import PydanticUndefined
 
 from sumpool.bench import config as bench
 from sumpool.bench import lra_config
+from sumpool.core.decoding.text_sampling import TextSampling
+from sumpool.core.model.language_model_config import LanguageModelConfig
+from sumpool.data.text_config import TextDataConfig
+from sumpool.evaluation.language_model_config import TextEvaluationConfig
+from sumpool.recipe.language_model import LanguageModelRecipe
 from sumpool.recipe.problems import setting_docstring
 from sumpool.recipe.rules import family, rule, section
 from sumpool.recipe.schema import Recipe
 from sumpool.recipe.sweep import Sweep
 from sumpool.recipe.yaml_text import write
 from sumpool.settings import Settings, config_class, kinds
+from sumpool.text.running_text import RunningTextConfig
 
 PAGE = Path(__file__).parents[1] / "recipes.md"
 INTRODUCTION = """\
@@ -46,12 +52,27 @@ def page() -> str:
     """Return the whole page."""
     lines = [INTRODUCTION, *_section("Recipe", Recipe, "", set())]
     lines += _section("`bench`", bench.BenchConfig, "bench.", set())
+    lines += _language_models()
     lines += ["## Sweeps", "", f"{_summary(Sweep)}", "", *_table(Sweep, ""), ""]
     lines += ["## Benchmarks without a recipe", ""]
     lines += ["`sumpool bench NAME` takes these settings as `--set bench.SETTING=VALUE`.", ""]
     for name, config in _suites().items():
         lines += [f"### `bench {name}`", "", f"{_summary(config)}", "", *_table(config, "bench."), ""]
     return "\n".join(lines).rstrip() + "\n"
+
+
+def _language_models() -> Iterator[str]:
+    """Lines of the recipes of language models; their training and their boundaries have the settings above."""
+    yield from ("## Language models", "", f"{_summary(LanguageModelRecipe)}", "", *_table(LanguageModelRecipe, ""), "")
+    sections: dict[str, type[Settings]] = {
+        "data": TextDataConfig,
+        "data.clean": RunningTextConfig,
+        "model": LanguageModelConfig,
+    }
+    sections |= {"evaluate": TextEvaluationConfig, "generate": TextSampling}
+    for path, config in sections.items():
+        yield from (f"### Language models: `{path}`", "", _summary(config), "", *_table(config, f"{path}."), "")
+    yield from _family("data.source", "sumpool.data.text_sources", set())
 
 
 def _suites() -> dict[str, type[Settings]]:

@@ -22,16 +22,21 @@ def prepare(
     Trains the tokenizer and the sentence splitter, and writes tokenized shards. `sumpool train` does this by itself.
     """
     from sumpool.progress import GRACE, interruptible
-    from sumpool.recipe.load import load_recipe
-    from sumpool.workflows.prepare import prepare as prepare_data
+    from sumpool.recipe.language_model import load_any_recipe
+    from sumpool.recipe.schema import Recipe
+    from sumpool.workflows.prepare import prepare as prepare_documents
+    from sumpool.workflows.prepare import prepare_running_text
 
     with screen() as output, interruptible(GRACE) as interruption:
-        loaded = load_recipe(recipe, [*(changes or ()), *([VERIFY] if verify else [])])
-        folder, report = prepare_data(
-            loaded, skip_bad_rows=skip_bad_rows, report=output.report, check=interruption.check
-        )
-    heading, *rows = report.rows()
+        loaded = load_any_recipe(recipe, [*(changes or ()), *([VERIFY] if verify else [])])
+        check = interruption.check
+        if isinstance(loaded, Recipe):
+            folder, report = prepare_documents(loaded, skip_bad_rows=skip_bad_rows, report=output.report, check=check)
+            heading, *rows = report.rows()
+            counts = report.read, report.kept, report.rejected
+        else:
+            folder, text = prepare_running_text(loaded, skip_bad_rows=skip_bad_rows, report=output.report, check=check)
+            heading, *rows = text.rows()
+            counts = text.read, text.kept, text.rejected
     output.result(table(heading, rows))
-    output.result(
-        f"{report.read:,} rows read = {report.kept:,} kept + {report.rejected:,} rejected; prepared in {folder}"
-    )
+    output.result("{:,} rows read = {:,} kept + {:,} rejected; prepared in {}".format(*counts, folder))

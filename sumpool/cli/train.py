@@ -5,12 +5,14 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from sumpool.cli.console import screen
+from sumpool.cli.console import Screen, screen
 from sumpool.cli.options import VERIFY, Changes, RecipePath, Verify
 from sumpool.cli.sweep import train_sweep
 from sumpool.cli.text import print_message, table
 
 if TYPE_CHECKING:
+    from sumpool.progress import Check
+    from sumpool.recipe.language_model import AnyRecipe
     from sumpool.runs.dry_run import DryRun
 
 
@@ -40,7 +42,6 @@ def train(
     """
     from sumpool.progress import GRACE, interruptible
     from sumpool.recipe.sweep import LoadedSweep, load_recipe_or_sweep
-    from sumpool.workflows import train as workflow
 
     options = [f"train.log=[{', '.join(log)}]"] if log else []
     options += ["train.auto_batch=true"] if auto_batch else []
@@ -50,14 +51,44 @@ def train(
             output.result(train_sweep(loaded, out, dry_run, output, interruption.check))
             return
         if dry_run:
-            measured = workflow.dry_run(loaded, report=output.report, check=interruption.check)
+            measured = _measure(loaded, output, interruption.check)
             result = _forecast(measured, loaded.train.steps, with_summaries=loaded.task == "summarization")
         else:
-            result = str(workflow.train(loaded, out, report=output.report, check=interruption.check))
+            result = _train(loaded, out, output, interruption.check)
     if not dry_run:
-        use = "summarize" if loaded.task == "summarization" else "classify"
-        print_message(f"next: sumpool {use} --model {result} doc.txt; sumpool evaluate {result}")
+        print_message(f"next: {_USES[loaded.task].format(result)}; sumpool evaluate {result}")
     output.result(result)
+
+
+_USES = {
+    "summarization": "sumpool summarize --model {} doc.txt",
+    "classification": "sumpool classify --model {} doc.txt",
+    "language_modeling": "sumpool generate {}",
+}
+
+
+def _train(recipe: "AnyRecipe", out: Path | None, output: Screen, check: "Check") -> str:
+    from sumpool.recipe.schema import Recipe
+
+    if isinstance(recipe, Recipe):
+        from sumpool.workflows.train import train as train_model
+
+        return str(train_model(recipe, out, report=output.report, check=check))
+    from sumpool.workflows.train_language_model import train_language_model
+
+    return str(train_language_model(recipe, out, report=output.report, check=check))
+
+
+def _measure(recipe: "AnyRecipe", output: Screen, check: "Check") -> "DryRun":
+    from sumpool.recipe.schema import Recipe
+
+    if isinstance(recipe, Recipe):
+        from sumpool.workflows.train import dry_run
+
+        return dry_run(recipe, report=output.report, check=check)
+    from sumpool.workflows.train_language_model import dry_run_language_model
+
+    return dry_run_language_model(recipe, report=output.report, check=check)
 
 
 def _forecast(measured: "DryRun", steps: int, *, with_summaries: bool) -> str:

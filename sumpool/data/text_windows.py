@@ -77,33 +77,34 @@ class ConsecutiveWindows:
 class WindowSampler:
     """Assignment of windows to batches of equal size, for every epoch; indices are first tokens.
 
-    The order is a function of seed and epoch. With `roll`, an epoch begins at a random token of the text, which is read
-    as a ring, as in the released code of Nawrot et al. (2023); otherwise windows begin at multiples of their length.
-    The tokens behind the last whole window are left out, and so is the last batch of an epoch if it is not full.
+    The order is a function of seed and epoch. A rotated epoch begins at a random token of the text, which is read as a
+    ring, as in the released code of Nawrot et al. (2023); in others windows begin at multiples of their length. The
+    tokens behind the last whole window are left out, and so is the last batch of an epoch if it is not full.
 
     Args:
         tokens: Tokens of the text.
         length: Tokens of a window.
         batch_tokens: Maximum tokens of a batch; a longer window forms a batch alone.
         seed: Seed of the order.
-        roll: Whether epochs begin at a random token.
+        rotate: Share of rotated epochs, from 0 to 1.
     """
 
-    def __init__(self, tokens: int, length: int, batch_tokens: int, seed: int, *, roll: bool) -> None:
+    def __init__(self, tokens: int, length: int, batch_tokens: int, seed: int, *, rotate: float = 0.0) -> None:
         self._tokens = tokens
         self._length = length
         self._seed = seed
-        self._roll = roll
-        self._windows = max((tokens if roll else tokens - 1) // length, 1)
+        self._rotate = rotate
+        self._windows = max(tokens // length, 1)
         self._size = min(max(batch_tokens // length, 1), self._windows)
 
-    def batches(self, epoch: int) -> np.ndarray:
-        """Return the first tokens of the windows of an epoch: (batches, windows)."""
+    def batches(self, epoch: int) -> list[list[int]]:
+        """Return the first tokens of the windows of an epoch, batch by batch."""
         random = np.random.default_rng((self._seed, epoch))
-        shift = int(random.integers(self._tokens)) if self._roll else 0
+        shift = int(random.integers(self._tokens)) if random.random() < self._rotate else 0
         starts = (shift + random.permutation(self._windows) * self._length) % self._tokens
         count = self._windows // self._size
-        return starts[: count * self._size].reshape(count, self._size)
+        batches: list[list[int]] = starts[: count * self._size].reshape(count, self._size).tolist()
+        return batches
 
     def start_at(self, epoch: int, index: int) -> Iterator[tuple[int, int, list[int]]]:
         """Iterate over the batches of all epochs, starting at batch `index` of `epoch`.
@@ -116,13 +117,12 @@ class WindowSampler:
         while True:
             batches = self.batches(epoch)
             for batch in range(index, len(batches)):
-                yield epoch, batch, batches[batch].tolist()
+                yield epoch, batch, batches[batch]
             epoch, index = epoch + 1, 0
 
     def longest(self) -> list[int]:
         """Return the first batch; all have the same size."""
-        first: list[int] = self.batches(0)[0].tolist()
-        return first
+        return self.batches(0)[0]
 
 
 def collate_windows(

@@ -5,13 +5,18 @@ from collections.abc import Iterable, Sequence
 from importlib import import_module
 from pathlib import Path
 from types import ModuleType
-from typing import Any
+from typing import Any, TypeVar
 
 from pydantic import ValidationError
 
 from sumpool.errors import RecipeError
-from sumpool.recipe.schema import Recipe
+from sumpool.recipe.schema import Recipe, RunRecipe
 from sumpool.recipe.yaml_text import MAX_CHARACTERS, Inline, parse, write
+from sumpool.settings import Settings
+
+LANGUAGE_MODELING = "language_modeling"
+"""Task whose recipes have the schema of `sumpool.recipe.language_model`."""
+_Schema = TypeVar("_Schema", bound=Settings)
 
 _PATH = re.compile(r"[A-Za-z_]\w*(?:\.[A-Za-z_]\w*|\.\d+|\[\d+\])*")
 
@@ -106,11 +111,25 @@ def make_recipe(tree: dict[str, Any], overrides: Sequence[str], path: Path) -> R
     Raises:
         RecipeError: If any setting is invalid; lists all problems.
     """
+    if tree.get("task") == LANGUAGE_MODELING:
+        raise RecipeError(
+            f"{path}: task must be summarization or classification for this command, got {LANGUAGE_MODELING}; "
+            "prepare, train, evaluate and generate take language models"
+        )
+    return validate_tree(Recipe, tree, overrides, path)
+
+
+def validate_tree(schema: type[_Schema], tree: dict[str, Any], overrides: Sequence[str], path: Path) -> _Schema:
+    """Validate a tree of settings from a path by a schema; the overrides change the tree in place.
+
+    Raises:
+        RecipeError: If any setting is invalid; lists all problems.
+    """
     problems = override_all(tree, overrides)
     try:
-        recipe = Recipe.model_validate(tree)
+        recipe = schema.model_validate(tree)
     except ValidationError as error:
-        problems += _messages().error_messages(error, Recipe)
+        problems += _messages().error_messages(error, schema)
     if problems:
         raise RecipeError(list_problems(path, problems))
     return recipe
@@ -141,7 +160,7 @@ def list_problems(path: Path, problems: Sequence[str]) -> str:
     return "\n".join([f"{path}: {len(problems)} problems", *lines])
 
 
-def dump_recipe(recipe: Recipe) -> str:
+def dump_recipe(recipe: RunRecipe) -> str:
     """Serialize a recipe with all its settings as YAML that loads to an equal recipe, one line per encoder layer."""
     tree = recipe.model_dump(exclude_none=True)
     if recipe.task == Recipe.model_fields["task"].default:

@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any, Self
+from typing import Any, Protocol, Self
 
 from pydantic import Field, model_validator
 
@@ -13,6 +13,29 @@ from sumpool.evaluation.config import EvaluationConfig
 from sumpool.ranking.config import RankingConfig
 from sumpool.settings import Settings
 from sumpool.training.config import Task, TrainConfig
+
+
+class RunRecipe(Protocol):
+    """Recipe of any task, as training and run folders use it."""
+
+    @property
+    def name(self) -> str:
+        """Name of the run."""
+
+    @property
+    def task(self) -> str:
+        """Kind of the training."""
+
+    @property
+    def seed(self) -> int:
+        """Seed of all random numbers."""
+
+    @property
+    def train(self) -> TrainConfig:
+        """Settings of training."""
+
+    def model_dump(self, *, mode: str = ..., exclude_none: bool = ...) -> dict[str, Any]:
+        """Return the settings as plain data."""
 
 
 class Recipe(Settings):

@@ -15,7 +15,8 @@ from pydantic import Field, ValidationError, model_validator
 
 from sumpool.data.sources._base import Split
 from sumpool.errors import RecipeError
-from sumpool.recipe.load import assign, list_problems, load_recipe, make_recipe, override_all, read_tree
+from sumpool.recipe.language_model import AnyRecipe, make_any_recipe
+from sumpool.recipe.load import assign, list_problems, load_recipe, override_all, read_tree
 from sumpool.recipe.problems import error_messages, format_value
 from sumpool.recipe.schema import Recipe
 from sumpool.settings import Settings
@@ -62,7 +63,7 @@ class LoadedSweep:
     rows: tuple[Recipe, ...]
 
 
-def load_recipe_or_sweep(path: Path, overrides: Sequence[str] = ()) -> Recipe | LoadedSweep:
+def load_recipe_or_sweep(path: Path, overrides: Sequence[str] = ()) -> AnyRecipe | LoadedSweep:
     """Load a file that is a sweep if it has the key `sweep`, or several other keys of sweeps, and a recipe otherwise.
 
     Args:
@@ -75,7 +76,7 @@ def load_recipe_or_sweep(path: Path, overrides: Sequence[str] = ()) -> Recipe | 
     path = path / "recipe.yaml" if path.is_dir() else path
     tree = read_tree(path)
     is_sweep = "sweep" in tree or len(tree.keys() & (Sweep.model_fields.keys() - Recipe.model_fields.keys())) > 1
-    return make_sweep(tree, overrides, path) if is_sweep else make_recipe(tree, overrides, path)
+    return make_sweep(tree, overrides, path) if is_sweep else make_any_recipe(tree, overrides, path)
 
 
 def load_sweep(path: Path, overrides: Sequence[str] = ()) -> LoadedSweep:

@@ -7,11 +7,10 @@ from sumpool.data.verified_data import verify_prepared
 from sumpool.errors import CheckpointError, DataError
 from sumpool.io.manifest import Manifest
 from sumpool.progress import Check, go_on
-from sumpool.recipe.load import load_recipe
-from sumpool.recipe.schema import Recipe
+from sumpool.recipe.language_model import AnyRecipe, load_any_recipe
 
 
-def prepared_data_of(run: Path, recipe: Recipe, check: Check = go_on) -> Path:
+def prepared_data_of(run: Path, recipe: AnyRecipe, check: Check = go_on) -> Path:
     """Return the folder with the prepared data of a run after verifying its files.
 
     The folder in the recipe is taken if it exists or the caller has named it; otherwise a folder beside it with the
@@ -35,10 +34,10 @@ def prepared_data_of(run: Path, recipe: Recipe, check: Check = go_on) -> Path:
     return folder
 
 
-def _find(run: Path, recipe: Recipe) -> Path:
+def _find(run: Path, recipe: AnyRecipe) -> Path:
     """Return the folder with the prepared data of a run; it may be missing."""
     folder = recipe.prepared_folder
-    if recipe.data.prepared and (folder.is_dir() or recipe.data.prepared != load_recipe(run).data.prepared):
+    if recipe.data.prepared and (folder.is_dir() or recipe.data.prepared != load_any_recipe(run).data.prepared):
         return folder
     try:
         digest = Manifest.read(run).facts.get("data")

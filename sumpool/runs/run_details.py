@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from sumpool.data.report import DataReport
+from sumpool.data.text_report import TextReport
 from sumpool.errors import CheckpointError, DataError
 from sumpool.io.manifest import Manifest
 from sumpool.runs.run_summary import (
@@ -102,6 +103,10 @@ def _settings(tree: Mapping[str, Any]) -> dict[str, str]:
         "model.dim": model.get("dim"),
         "model.source_length": model.get("source_length"),
         "model.target_length": model.get("target_length"),
+        "data.vocabulary": data.get("vocabulary") if tree.get("task") == "language_modeling" else None,
+        "model.length": model.get("length"),
+        "model.layers": model.get("layers"),
+        "model.boundaries": [level.get("kind") for level in model.get("boundaries") or ()] or None,
         "model.encoder": "; ".join(map(_layer, model.get("encoder") or ())),
         "model.decoder.layers": (model.get("decoder") or {}).get("layers"),
         "model.output": (model.get("output") or {}).get("kind"),
@@ -116,7 +121,7 @@ def _settings(tree: Mapping[str, Any]) -> dict[str, str]:
     return {
         name: ", ".join(map(str, value)) if isinstance(value, list) else str(value)
         for name, value in settings.items()
-        if value is not None and name not in unused
+        if value is not None and value != "" and name not in unused
     }
 
 
@@ -132,7 +137,7 @@ def _data(run: Path) -> dict[str, str]:
     try:
         report = DataReport.load(run)
     except DataError:
-        return {}
+        return _text_data(run)
     train = report.splits["train"]
     if not report.kept:
         return {}
@@ -148,6 +153,19 @@ def _data(run: Path) -> dict[str, str]:
         facts["labels"] = ", ".join(f"{name} {sum(counts.values()):,}" for name, counts in report.labels.items())
     fields = report.fields
     return {**facts, "fields": f"{fields.document}, {fields.summary}, {fields.id or 'no id'}"} if fields else facts
+
+
+def _text_data(run: Path) -> dict[str, str]:
+    """Return facts of the report of running text as text."""
+    try:
+        report = TextReport.load(run)
+    except DataError:
+        return {}
+    counts = {
+        name: ", ".join(f"{split} {getattr(part, name):,}" for split, part in report.splits.items())
+        for name in ("characters", "tokens")
+    }
+    return {**counts, "vocabulary": f"{report.vocabulary:,} tokens"}
 
 
 def _numbers(record: Mapping[str, Any]) -> dict[str, float]:

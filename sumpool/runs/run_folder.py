@@ -16,8 +16,9 @@ from sumpool.io.lock import HOLDER_SUFFIX, locked, locked_for_writing
 from sumpool.io.manifest import NAME as MANIFEST
 from sumpool.io.manifest import FileDigest, Manifest
 from sumpool.io.replaceable import is_free, other_content
-from sumpool.recipe.load import dump_recipe, load_recipe
-from sumpool.recipe.schema import Recipe
+from sumpool.recipe.language_model import load_any_recipe
+from sumpool.recipe.load import LANGUAGE_MODELING, dump_recipe
+from sumpool.recipe.schema import RunRecipe
 from sumpool.text.load import TOKENIZER_FILES, tokenizer_files
 from sumpool.training.config import MODEL
 from sumpool.training.state import TrainingState
@@ -33,6 +34,7 @@ MUTABLE_SETTINGS = (
     "data.",  # the content of the prepared data is compared instead
     "summarize.",
     "evaluate.",
+    "generate.",
     "bench.",
     "train.device",
     "train.validate_every",
@@ -120,7 +122,7 @@ def exclusive(run: Path) -> Iterator[None]:
         yield
 
 
-def open_run(run: Path, recipe: Recipe, prepared: Path) -> Manifest:
+def open_run(run: Path, recipe: RunRecipe, prepared: Path) -> Manifest:
     """Begin the run of a recipe with its data, or open the run that they have begun.
 
     Args:
@@ -143,7 +145,7 @@ def open_run(run: Path, recipe: Recipe, prepared: Path) -> Manifest:
     return Manifest.read(run)
 
 
-def is_finished(manifest: Manifest, recipe: Recipe) -> bool:
+def is_finished(manifest: Manifest, recipe: RunRecipe) -> bool:
     """Return whether the run has ended, also under the present settings of the recipe."""
     facts = manifest.facts
     if "finished" not in facts:
@@ -165,7 +167,7 @@ def finish(run: Path, state: TrainingState) -> None:
         Manifest(manifest.files, facts, manifest.incoming).write(run)
 
 
-def differences(before: Recipe, now: Recipe) -> list[str]:
+def differences(before: RunRecipe, now: RunRecipe) -> list[str]:
     """List the changed settings of a run that must not change, with both values."""
     old, new = (dict(_settings(recipe.model_dump(mode="json"))) for recipe in (before, now))
     mutable = set(MUTABLE_SETTINGS)
@@ -179,11 +181,11 @@ def differences(before: Recipe, now: Recipe) -> list[str]:
     ]
 
 
-def _refuse_another_run(run: Path, recipe: Recipe, prepared: Path) -> None:
+def _refuse_another_run(run: Path, recipe: RunRecipe, prepared: Path) -> None:
     """Compare the run in the folder with recipe and data, and save the settings that may change."""
     manifest = Manifest.read(run)
     manifest.verify(run, manifest.files.keys() - {MODEL})  # weights are verified where they are loaded
-    changed = differences(load_recipe(run / RECIPE), recipe)
+    changed = differences(load_any_recipe(run / RECIPE), recipe)
     if changed:
         raise RecipeError(
             f"{run} must go on with the recipe that it began with, got {', '.join(changed)}: "
@@ -200,10 +202,11 @@ def _refuse_another_run(run: Path, recipe: Recipe, prepared: Path) -> None:
         replace_listed_file(run / RECIPE, {})
 
 
-def _begin(run: Path, recipe: Recipe, prepared: Path) -> None:
+def _begin(run: Path, recipe: RunRecipe, prepared: Path) -> None:
     """Fill the folder; the manifest lists its files as incoming ones until they are complete."""
     labels = [LABELS] if recipe.task == "classification" else []
-    copied = (*(path.name for path in tokenizer_files(prepared)), SENTENCES, REPORT_FILE, *labels)
+    sentences = [SENTENCES] if recipe.task != LANGUAGE_MODELING else []
+    copied = (*(path.name for path in tokenizer_files(prepared)), *sentences, REPORT_FILE, *labels)
     contents = {RECIPE: dump_recipe(recipe).encode(), **{name: (prepared / name).read_bytes() for name in copied}}
     files = {name: FileDigest.of_bytes(content) for name, content in contents.items()}
     Manifest({}, incoming=files).write(run)

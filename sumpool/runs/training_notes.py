@@ -9,8 +9,8 @@ import numpy as np
 from sumpool.data.shards import Shard
 from sumpool.io.manifest import NAME as MANIFEST
 from sumpool.io.manifest import Manifest
-from sumpool.recipe.load import load_recipe
-from sumpool.recipe.schema import Recipe
+from sumpool.recipe.language_model import load_any_recipe
+from sumpool.recipe.schema import Recipe, RunRecipe
 from sumpool.runs.run_folder import ENDLESS_SCHEDULES, RECIPE
 from sumpool.training.config import MIN_SELECTION_DOCUMENTS
 from sumpool.training.data_order import TrainingData
@@ -43,11 +43,11 @@ def training_warnings(recipe: Recipe, training: Shard, data: TrainingData) -> It
         )
 
 
-def extension_note(run: Path, recipe: Recipe) -> str:
+def extension_note(run: Path, recipe: RunRecipe) -> str:
     """Describe how the end of a run in a folder is moved by a raised `train.steps`; empty if it is not."""
     if not (run / MANIFEST).is_file() or not Manifest.read(run).files:
         return ""
-    before, after, schedule = load_recipe(run / RECIPE).train.steps, recipe.train.steps, recipe.train.schedule
+    before, after, schedule = load_any_recipe(run / RECIPE).train.steps, recipe.train.steps, recipe.train.schedule
     if after <= before or not before:
         return ""
     note = f"train.steps is raised from {before:,} to {after:,}"

@@ -30,6 +30,19 @@ class ItemSource(Protocol):
     def __getitem__(self, index: int, /) -> Item: ...
 
 
+class BatchPlan(Protocol):
+    """Batches of every epoch as indices of items, such as `BatchSampler`."""
+
+    def batches(self, epoch: int, /) -> list[list[int]]:
+        """Return the items of each batch of an epoch."""
+
+    def start_at(self, epoch: int, index: int, /) -> Iterator[tuple[int, int, list[int]]]:
+        """Iterate over the batches of all epochs: epoch, index within the epoch, and items."""
+
+    def longest(self) -> list[int]:
+        """Return the items of the batch that needs most memory."""
+
+
 @dataclass(frozen=True)
 class TrainingData:
     """Training and validation documents of a run.
@@ -46,6 +59,7 @@ class TrainingData:
         collate: Makes the batches; those of summaries by default.
         towers: Documents per item.
         teacher: Model whose token distributions the training imitates.
+        sampler: Batches of every epoch, given the maximum tokens of a batch; by default documents of similar length.
     """
 
     training: ItemSource
@@ -59,6 +73,7 @@ class TrainingData:
     collate: Collate = collate
     towers: int = 1
     teacher: Teacher | None = None
+    sampler: Callable[[int], BatchPlan] | None = None
 
     def __post_init__(self) -> None:
         for split, documents in (("training", self.training), ("validation", self.validation)):
@@ -70,8 +85,11 @@ class TrainingData:
         lengths: np.ndarray = np.minimum(documents.lengths, self.towers * self.source_length)
         return lengths
 
-    def plan(self, batch_tokens: int) -> BatchSampler:
+    def plan(self, batch_tokens: int) -> BatchPlan:
         """Batches of every epoch."""
+        return self.sampler(batch_tokens) if self.sampler else self._by_length(batch_tokens)
+
+    def _by_length(self, batch_tokens: int) -> BatchSampler:
         return BatchSampler(self.lengths(self.training), batch_tokens, self.seed)
 
     def updates_for(self, source_tokens: int, batch_tokens: int, batches: int) -> int:
@@ -84,7 +102,7 @@ class TrainingData:
         """
         lengths = self.lengths(self.training)
         tokens = 0
-        for updates, (indices, _) in enumerate(updates_from(Position(), self.plan(batch_tokens), batches), 1):
+        for updates, (indices, _) in enumerate(updates_from(Position(), self._by_length(batch_tokens), batches), 1):
             tokens += int(lengths[np.concatenate(indices)].sum())
             if tokens >= source_tokens:
                 return updates
@@ -124,7 +142,7 @@ class Position:
     batch: int = 0
 
 
-def updates_from(position: Position, plan: BatchSampler, batches: int) -> Iterator[tuple[list[list[int]], Position]]:
+def updates_from(position: Position, plan: BatchPlan, batches: int) -> Iterator[tuple[list[list[int]], Position]]:
     """Documents of each update, without end.
 
     Args:

@@ -4,7 +4,10 @@ from pathlib import Path
 
 from sumpool.data.prepared_folder import find_or_prepare
 from sumpool.data.report import DataReport
+from sumpool.data.text_prepare import find_or_prepare_text
+from sumpool.data.text_report import TextReport
 from sumpool.progress import Check, Report, go_on, silent, told_when_stopped
+from sumpool.recipe.language_model import LanguageModelRecipe
 from sumpool.recipe.schema import Recipe
 
 
@@ -32,5 +35,32 @@ def prepare(
     # Read the source, train tokenizer and sentence splitter, encode every document, move the folder into place.
     with told_when_stopped("nothing was prepared, so prepare begins anew"):
         return find_or_prepare(
+            recipe.data, recipe.prepared_folder, skip_bad_rows=skip_bad_rows, report=report, check=check
+        )
+
+
+def prepare_running_text(
+    recipe: LanguageModelRecipe, *, skip_bad_rows: bool = False, report: Report = silent, check: Check = go_on
+) -> tuple[Path, TextReport]:
+    """Prepare the running text of a language model's recipe, unless equal data has been prepared.
+
+    Args:
+        recipe: The recipe, of which only the `data` section is read.
+        skip_bad_rows: Whether to count rows that cannot be used and go on, instead of stopping at the first.
+        report: Called with progress.
+        check: Called where the work may stop.
+
+    Returns:
+        The prepared folder and its report.
+
+    Raises:
+        DataError: If a row cannot be used, a split has no text, or `data.tokenizer` holds no tokenizer.
+        RecipeError: If the folder holds something else.
+        ResourceError: If memory or disk runs out.
+        Interrupted: If a signal came; nothing incomplete is left.
+    """
+    # Read and normalise the text, make the vocabulary, encode the text as one stream per split.
+    with told_when_stopped("nothing was prepared, so prepare begins anew"):
+        return find_or_prepare_text(
             recipe.data, recipe.prepared_folder, skip_bad_rows=skip_bad_rows, report=report, check=check
         )

@@ -30,7 +30,7 @@ def test_every_recipe_is_listed_with_a_description() -> None:
     assert {f"{recipe.name}.yaml" for recipe in recipes} == {
         str(path.relative_to(RECIPES)) for path in RECIPES.rglob("*.yaml")
     }
-    assert [recipe.name for recipe in recipes[:3]] == ["default", "quickstart", "rfc"]
+    assert [recipe.name for recipe in recipes[:4]] == ["default", "language-model", "quickstart", "rfc"]
     for recipe in recipes:
         assert 10 <= len(recipe.description) <= 100, recipe
         assert (RECIPES / f"{recipe.name}.yaml").read_text().startswith("# ")

@@ -1,0 +1,88 @@
+"""Recipes of language models: choice by task, problems, overrides, and dumping."""
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from sumpool.errors import RecipeError
+from sumpool.recipe.language_model import LanguageModelRecipe, load_any_recipe
+from sumpool.recipe.load import dump_recipe, load_recipe
+from sumpool.recipe.schema import Recipe
+from sumpool.recipe.sweep import load_recipe_or_sweep
+from sumpool.recipe.yaml_text import write
+
+TREE: dict[str, Any] = {
+    "name": "tiny",
+    "task": "language_modeling",
+    "data": {"source": {"kind": "plain", "path": "text.txt"}},
+    "model": {"dim": 8, "heads": 2, "feed_forward": 16, "layers": [1], "length": 16},
+}
+
+
+def recipe_file(tmp_path: Path, **changes: Any) -> Path:  # noqa: ANN401 - any YAML
+    path = tmp_path / "recipe.yaml"
+    path.write_text(write({**TREE, **changes}))
+    return path
+
+
+def test_the_task_chooses_the_schema(tmp_path: Path) -> None:
+    path = recipe_file(tmp_path)
+    recipe = load_any_recipe(tmp_path, ["train.steps=7", "model.layers=[1, 1, 1]", "model.boundaries=[{kind: fixed}]"])
+    assert isinstance(recipe, LanguageModelRecipe)
+    assert recipe.train.steps == 7
+    assert recipe.prepared_folder == Path("prepared/tiny")
+    assert isinstance(load_recipe_or_sweep(path), LanguageModelRecipe)
+    path.write_text(dump_recipe(recipe))
+    assert load_any_recipe(path) == recipe
+    assert isinstance(load_any_recipe(Path("recipes/quickstart.yaml")), Recipe)
+
+
+def test_commands_for_summaries_refuse_it(tmp_path: Path) -> None:
+    with pytest.raises(RecipeError, match="task must be summarization or classification for this command, got lang"):
+        load_recipe(recipe_file(tmp_path))
+
+
+def test_all_problems_are_listed_with_suggestions(tmp_path: Path) -> None:
+    path = recipe_file(
+        tmp_path,
+        data={"source": {"kind": "plane", "path": "text.txt"}, "vocabluary": "bytes"},
+        train={"stepps": 1, "batch_tokens": 0},
+    )
+    with pytest.raises(RecipeError) as error:
+        load_any_recipe(path, ["generate.lenght=3"])
+    assert str(error.value).split("\n")[1:] == [
+        "  - data.source.kind must be one of cc100, jsonl, parquet, plain, wiki40b, got 'plane' (did you mean plain?)",
+        "  - data.vocabluary is not a setting of data (did you mean vocabulary?)",
+        "  - train.batch_tokens must be a whole number of at least 1 and at most 1000000000, got 0",
+        "  - train.stepps is not a setting of train (did you mean steps?)",
+        "  - generate.lenght is not a setting of generate (did you mean length?)",
+    ]
+
+
+@pytest.mark.parametrize(
+    ("override", "message"),
+    [
+        ("model={layers: [1, 1, 1], boundaries: [{kind: unigram}]}", "data.subwords must be the number of subwords"),
+        (
+            "model={layers: [1, 1, 1], boundaries: [{kind: gumbel}]}",
+            "train.loss_weights must name boundaries, by which",
+        ),
+        (
+            "train.loss_weights={boundaries: 1}",
+            r"train.loss_weights must name losses of the model \(it has none\), got b",
+        ),
+        ("train={teacher: runs/x, distillation: word}", "train.teacher must be null for task: language_modeling"),
+        ("train.select_by=rouge1", "train.select_by must be loss for task: language_modeling, got rouge1"),
+    ],
+)
+def test_sections_must_fit(override: str, message: str, tmp_path: Path) -> None:
+    with pytest.raises(RecipeError, match=message):
+        load_any_recipe(recipe_file(tmp_path), [override])
+
+
+def test_whitespace_boundaries_need_tokens_of_white_space(tmp_path: Path) -> None:
+    path = recipe_file(tmp_path, model={"layers": [1, 1, 1], "boundaries": [{"kind": "whitespace"}]})
+    assert load_any_recipe(path)
+    with pytest.raises(RecipeError, match=r"data\.vocabulary must be characters or bytes for whitespace boundaries"):
+        load_any_recipe(path, ["data.vocabulary=subwords"])

@@ -1,0 +1,68 @@
+"""Setup of language models: the released sizes, and tokens that end words."""
+
+from pathlib import Path
+
+import pytest
+import torch
+
+from sumpool.core.model.language_model import LanguageModel
+from sumpool.data.text_windows import WindowSampler
+from sumpool.progress import go_on, silent
+from sumpool.recipe.language_model import LanguageModelRecipe, load_any_recipe
+from sumpool.runs.text_training_setup import build_language_model, set_up_text_training
+from sumpool.text.load import load_tokenizer
+from sumpool.text.units import UnitTokenizer
+from sumpool.workflows.train_language_model import train_language_model
+
+PAPER = Path("recipes/papers/language_models").absolute()
+MODELS = sorted(path.stem for path in PAPER.glob("*.yaml"))
+
+
+def recipe(name: str, *overrides: str) -> LanguageModelRecipe:
+    loaded = load_any_recipe(PAPER / f"{name}.yaml", overrides)
+    assert isinstance(loaded, LanguageModelRecipe)
+    return loaded
+
+
+@pytest.mark.parametrize("name", MODELS)
+def test_models_have_the_published_number_of_parameters(name: str) -> None:
+    """41 million, and one more where boundaries are predicted."""
+    with torch.device("meta"):
+        model = LanguageModel(recipe(name).model, 27)
+    millions = sum(parameter.numel() for parameter in model.parameters()) / 1e6
+    assert millions == pytest.approx(42 if name in ("entropy", "gumbel", "unigram") else 41, abs=0.1)
+
+
+def test_every_boundary_has_a_recipe() -> None:
+    assert set(MODELS) == {"vanilla", "none", "random", "fixed", "whitespace", "unigram", "entropy", "gumbel"}
+
+
+def test_the_model_of_the_paper_is_trained_for_three_steps(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    Path("text8").write_text("the quick brown fox jumps over the lazy dog " * 40)
+    short = ("model.length=32", "train.batch_tokens=32", "train.steps=3", "train.validate_documents=1")
+    run = train_language_model(recipe("gumbel", *short, "train.device=cpu"))
+    assert (run / "model.safetensors").is_file()
+
+
+def test_white_space_ends_words(tmp_path: Path) -> None:
+    tokenizer = UnitTokenizer.train(["a b\nc"], tmp_path, "characters", 300)
+    model = build_language_model(recipe("whitespace", "model.dim=8", "model.heads=2"), tokenizer)
+    ids = torch.tensor([tokenizer.encode("ab c\nb")])
+    assert model.boundaries_of(ids, torch.ones_like(ids, dtype=torch.bool)).tolist() == [
+        [False, False, True, False, True, False]
+    ]
+
+
+def test_batches_are_windows_of_the_training_text(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    Path("text8").write_text("abcdefgh " * 100)
+    setup = set_up_text_training(recipe("fixed", "model.length=30", "model.dim=8"), silent, go_on)
+    plan = setup.data.plan(70)
+    assert isinstance(plan, WindowSampler)
+    batch = setup.data.batch(setup.data.training, plan.longest())
+    assert batch.ids.shape == (2, 30)
+    assert batch.target is not None
+    text = load_tokenizer(setup.prepared).decode(batch.ids[0].tolist())
+    assert text in "abcdefgh " * 5
+    assert len(setup.data.validation) == -(-(45 - 1) // 30)

@@ -1,0 +1,174 @@
+"""Training of language models: every boundary, resuming bit by bit, initial weights, and the commands around it."""
+
+import json
+import random
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+import torch
+
+from sumpool.errors import Interrupted, RecipeError
+from sumpool.progress import Progress
+from sumpool.recipe.language_model import LanguageModelRecipe, load_any_recipe
+from sumpool.recipe.yaml_text import write
+from sumpool.runs.run_details import describe_run
+from sumpool.runs.run_summary import summarize_run
+from sumpool.training.config import MODEL
+from sumpool.training.weights import read_weights
+from sumpool.workflows.prepare import prepare_running_text
+from sumpool.workflows.train_language_model import dry_run_language_model, train_language_model
+
+WORDS = ["the", "cat", "sees", "a", "dog", "under", "that", "river", "and", "walks", "home", "again"]
+BOUNDARIES = {
+    "vanilla": None,
+    "none": {"kind": "none"},
+    "fixed": {"kind": "fixed", "size": 3},
+    "whitespace": {"kind": "whitespace"},
+    "random": {"kind": "random"},
+    "unigram": {"kind": "unigram", "hidden": 8},
+    "entropy": {"kind": "entropy", "hidden": 8},
+    "gumbel": {"kind": "gumbel", "hidden": 8},
+}
+TAUGHT = ("unigram", "entropy", "gumbel")
+
+
+@pytest.fixture
+def make(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[..., LanguageModelRecipe]:
+    """Recipes of tiny models over a text of 2,000 words."""
+    monkeypatch.chdir(tmp_path)
+    draw = random.Random(2)
+    Path("text.txt").write_text(" ".join(draw.choices(WORDS, k=2000)))
+
+    def recipe(boundaries: str = "whitespace", *overrides: str) -> LanguageModelRecipe:
+        level = BOUNDARIES[boundaries]
+        weights = {"loss_weights": {"boundaries": 1}} if boundaries in TAUGHT else {}
+        tree: dict[str, Any] = {
+            "name": "tiny",
+            "task": "language_modeling",
+            "data": {"source": {"kind": "plain", "path": "text.txt"}, "subwords": 60 if boundaries == "unigram" else 0},
+            "model": {
+                **{"dim": 16, "heads": 2, "feed_forward": 32, "length": 32},
+                **({"layers": [1, 1, 1], "boundaries": [level]} if level else {"layers": [3]}),
+            },
+            "train": {
+                **{
+                    "steps": 4,
+                    "batch_tokens": 128,
+                    "rotate": 0.5,
+                    "validate_every": 2,
+                    "checkpoint_every": 1,
+                    **weights,
+                },
+                **{"device": "cpu", "validate_documents": 4, "learning_rate": 0.01},
+            },
+        }
+        Path("recipe.yaml").write_text(write(tree))
+        loaded = load_any_recipe(Path("recipe.yaml"), overrides)
+        assert isinstance(loaded, LanguageModelRecipe)
+        return loaded
+
+    return recipe
+
+
+Make = Callable[..., LanguageModelRecipe]
+
+
+@pytest.mark.parametrize("boundaries", BOUNDARIES)
+def test_a_model_with_every_boundary_is_trained(boundaries: str, make: Make) -> None:
+    run = train_language_model(make(boundaries))
+    records = [json.loads(line) for line in (run / "metrics.jsonl").read_text().splitlines()]
+    losses = [record["nats"] for record in records if record["kind"] == "validation"]
+    assert len(losses) == 2
+    assert max(losses) < 3.6
+    assert losses[-1] < losses[0] + 0.01
+    if boundaries in TAUGHT:
+        assert all("boundaries" in record for record in records if record["kind"] == "step")
+    assert (run / MODEL).is_file()
+    assert "characters" in (run / "README.md").read_text()
+
+
+@pytest.mark.parametrize("boundaries", ["gumbel", "unigram"])
+def test_a_stopped_run_resumes_bit_by_bit(boundaries: str, make: Make) -> None:
+    recipe = make(boundaries, "train.steps=6", "train.rotate=1")
+    whole = train_language_model(recipe, Path("runs/whole"))
+    for stop in (2, 5):
+        with pytest.raises(Interrupted, match="stopped"):
+            train_language_model(recipe, Path("runs/stopped"), report=lambda _: None, check=_after(stop))
+    stopped = train_language_model(recipe, Path("runs/stopped"))
+    weights, resumed = read_weights(whole), read_weights(stopped)
+    assert weights.keys() == resumed.keys()
+    assert all(torch.equal(weights[name], resumed[name]) for name in weights)
+    steps = [json.loads(line) for line in (stopped / "metrics.jsonl").read_text().splitlines()]
+    assert [record["step"] for record in steps if record["kind"] == "step"] == [1, 2, 3, 4, 5, 6]
+
+
+def _after(step: int) -> Callable[[], None]:
+    """Return a check that stops the run once a checkpoint of the step is there."""
+
+    def check() -> None:
+        if any(
+            int(path.name.split("-")[-1].split(".")[0]) >= step for path in Path("runs/stopped/checkpoints").glob("*")
+        ):
+            raise Interrupted(15, "stopped")
+
+    return check
+
+
+def test_longer_training_learns_the_text(make: Make) -> None:
+    run = train_language_model(make("whitespace", "train.steps=60"))
+    summary = summarize_run(run)
+    assert summary.loss is not None
+    assert summary.loss < 2
+    assert summary.state == "finished"
+    notes: list[Progress] = []
+    train_language_model(make("whitespace", "train.steps=60"), report=notes.append)
+    assert any("is finished; nothing is left to do" in (progress.note or "") for progress in notes)
+
+
+def test_a_run_is_described(make: Make) -> None:
+    details = describe_run(train_language_model(make("fixed")))
+    assert details.recipe["task"] == "language_modeling"
+    assert details.recipe["model.boundaries"] == "fixed"
+    assert details.data["characters"].startswith("train ")
+    assert len(details.validations) == 2
+
+
+def test_another_text_or_another_model_is_refused(make: Make) -> None:
+    train_language_model(make())
+    with pytest.raises(
+        RecipeError, match=r"must go on with the recipe that it began with, got model\.dim 8 instead of 16"
+    ):
+        train_language_model(make("whitespace", "model.dim=8"))
+
+
+def test_weights_of_another_run_begin_a_training(make: Make) -> None:
+    first = train_language_model(make("fixed"), Path("runs/first"))
+    notes: list[Progress] = []
+    second = make("gumbel", f"train.init_from={first}", "train.steps=0")
+    run = train_language_model(second, Path("runs/second"), report=notes.append)
+    begun, weights = read_weights(first), read_weights(run)
+    shared = begun.keys() & weights.keys()
+    assert "embedding.weight" in shared
+    assert all(torch.equal(begun[name], weights[name]) for name in shared)
+    (note,) = [progress.note for progress in notes if progress.note and "began with" in progress.note]
+    assert "fresh: layers." in note
+    Path("other.txt").write_text("xyz " * 500)
+    other = make("gumbel", f"train.init_from={first}", "data.source.path=other.txt")
+    with pytest.raises(RecipeError, match=r"train\.init_from must be a run with the vocabulary of"):
+        train_language_model(other, Path("runs/third"))
+
+
+def test_a_dry_run_measures_an_update(make: Make) -> None:
+    measured = dry_run_language_model(make())
+    assert (measured.documents, measured.source_tokens) == (4, 32)
+    assert measured.parameters > 1000
+    assert not Path("runs").exists()
+
+
+def test_running_text_is_prepared_once(make: Make) -> None:
+    folder, report = prepare_running_text(make())
+    assert folder == Path("prepared/tiny")
+    assert prepare_running_text(make("gumbel"))[0] == folder
+    assert report.splits["train"].tokens > 5000
