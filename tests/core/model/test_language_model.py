@@ -5,7 +5,9 @@ import pytest
 import torch
 from pydantic import ValidationError
 from torch import Tensor, nn
+from torch.nn import functional as F
 
+from sumpool.core.model.hourglass import as_tokens
 from sumpool.core.model.language_model import LanguageModel
 from sumpool.core.model.language_model_config import LanguageModelConfig
 from sumpool.settings import kinds
@@ -211,6 +213,38 @@ def test_every_parameter_learns(source: str, checkpointed: bool) -> None:
     assert unused <= {"layers.inner.before.layers.0.attention.distance.weight"}, unused
 
 
+def test_entropy_boundaries_learn_the_spikes_of_the_model() -> None:
+    ids, mask = text(40, 33)
+    model = build("entropy", dropout=0, attention_dropout=0).train()
+    _, losses, _ = model(ids, mask, ids, ids)
+    log_probs = model.logits(ids, mask).log_softmax(2).detach()
+    entropy = -(log_probs.exp() * log_probs).sum(2)
+    tokens = as_tokens(model.embed(ids, mask, torch.arange(40).expand(2, -1)), ids, mask)
+    inner, segmentation = model.layers.segment(tokens, (model.content_bias, model.position_bias))  # type: ignore[arg-type]
+    assert segmentation.spike_loss is not None
+    logits = model.layers.boundaries.predictor(inner)  # type: ignore[operator]
+    labels = [[all(row[t] > row[s] for s in range(max(0, t - 2), t)) for t in range(40)] for row in entropy.tolist()]
+    terms = F.binary_cross_entropy_with_logits(logits, torch.tensor(labels).double(), reduction="none")
+    expected = sum(terms[row, :length].mean() for row, length in enumerate((40, 33))) / 2
+    torch.testing.assert_close(losses["boundaries"], expected)
+
+
+def test_unigram_boundaries_have_no_target_at_the_last_token() -> None:
+    """Whether the text goes on with the same segment is not known there."""
+    ids, mask = text(20, 14)
+    model = build("unigram").eval()
+    phrases = torch.arange(20).expand(2, -1) // 3
+    last = phrases.clone()
+    last[0, 19], last[1, 13] = 99, 98
+    losses = [model(ids, mask, ids, ids, part)[1]["boundaries"] for part in (phrases, last)]
+    assert losses[0] != losses[1]  # the token before the last does have one
+    first = phrases.clone()
+    first[0, 0], first[1, 0] = 77, 78
+    assert model(ids, mask, ids, ids, first)[1]["boundaries"] != losses[0]
+    short = model(ids[:1, :1], mask[:1, :1], ids[:1, :1], ids[:1, :1], phrases[:1, :1])[1]["boundaries"]
+    assert short == 0
+
+
 def test_activations_recomputed_give_the_same_gradients() -> None:
     ids, mask = text(40, 33)
     gradients = []
@@ -222,6 +256,17 @@ def test_activations_recomputed_give_the_same_gradients() -> None:
         gradients.append([part.grad for part in model.parameters()])
     for one, other in zip(*gradients, strict=True):
         torch.testing.assert_close(one, other, atol=1e-10, rtol=0)
+
+
+def test_stored_attention_gives_the_same_gradients() -> None:
+    ids, mask = text(40, 33)
+    gradients = []
+    for stored in (False, True):
+        model = build("nested", store_attention=stored, dropout=0, attention_dropout=0).eval()
+        model(ids, mask, ids, ids)[0].nll.backward()
+        gradients.append([part.grad for part in model.parameters()])
+    for one, other in zip(*gradients, strict=True):
+        torch.testing.assert_close(one, other, atol=1e-9, rtol=1e-9)
 
 
 def test_learned_positions_end() -> None:

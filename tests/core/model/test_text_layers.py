@@ -1,0 +1,46 @@
+from typing import Any
+
+import pytest
+import torch
+from torch import Tensor
+
+from sumpool.core.model.language_model_config import LanguageModelConfig
+from sumpool.core.model.text_layers import TextStack
+
+SIZES: dict[str, Any] = {"dim": 8, "heads": 2, "feed_forward": 12, "layers": [2]}
+
+
+def build(positions: str) -> tuple[TextStack, tuple[Tensor, Tensor] | None]:
+    torch.manual_seed(0)
+    config = LanguageModelConfig.model_validate({**SIZES, "positions": positions})
+    biases = (torch.randn(2, 4).double(), torch.randn(2, 4).double()) if positions == "relative" else None
+    return TextStack(config, 2).double().eval(), biases
+
+
+@pytest.mark.parametrize("positions", ["relative", "sinusoidal"])
+@torch.no_grad()
+def test_rows_advance_independently(positions: str) -> None:
+    """Rows have different lengths, as segments do; a step reads some rows only."""
+    stack, biases = build(positions)
+    states = torch.randn(3, 90, 8).double()
+    whole = stack(states, biases, False)
+    cache = stack.start(3)
+    places = [0, 0, 0]
+    for step in range(120):
+        rows = [row for row in range(3) if (step + row) % (row + 1) == 0 and places[row] < 90]
+        if rows:
+            output = stack.step(torch.stack([states[row, places[row]] for row in rows]), rows, cache, biases)
+            expected = torch.stack([whole[row, places[row]] for row in rows])
+            torch.testing.assert_close(output, expected, atol=1e-12, rtol=0)
+            for row in rows:
+                places[row] += 1
+    assert places[0] == 90
+    assert len(set(places)) == 3
+
+
+def test_sinusoids_of_distances_are_dropped_in_training_only() -> None:
+    stack, biases = build("relative")
+    states = torch.randn(1, 20, 8).double()
+    assert torch.equal(stack(states, biases, False), stack(states, biases, False))
+    stack.train()
+    assert not torch.equal(stack(states, biases, False), stack(states, biases, False))
