@@ -89,6 +89,8 @@ def _recipe(config: LraConfig, kind: str, seed: int, overrides: Sequence[str]) -
         source[split] = str(config.folder / config.task / "data" / f"{split}.jsonl")
     tree["data"]["prepared"] = str(config.folder / config.task / "prepared")
     tree["seed"] = seed
+    if config.lengths is not None:
+        tree["model"]["source_length"] = config.lengths[1]
     length = make_recipe(tree, overrides, path).model.source_length
     for layer in tree["model"]["encoder"]:
         layer["attention"] = attention_settings(kind, length)

@@ -48,7 +48,13 @@ def test_attentions_are_trained_and_compared(folder: Path) -> None:
 
 
 def test_updates_follow_from_the_time_and_seeds_are_runs(folder: Path) -> None:
-    settings = [*SMALL, "bench.attentions=[linear]", "bench.minutes=0.002", "bench.seeds=[1,2]"]
+    settings = [
+        *SMALL,
+        "bench.attentions=[linear]",
+        "bench.minutes=0.002",
+        "bench.seeds=[1,2]",
+        "bench.lengths=[10,40]",
+    ]
     report = bench_lra(settings, silent, go_on)
     (row,) = report.result.rows["attentions"]
     assert [run["seed"] for run in row["runs"]] == [1, 2]

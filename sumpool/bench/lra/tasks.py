@@ -6,7 +6,7 @@
 
 import json
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from importlib import import_module
 from itertools import islice
 from pathlib import Path
@@ -64,6 +64,8 @@ def make_data(config: LraConfig, seed: int, folder: Path, report: Report, check:
     generated = config.task in _PUBLISHED_ROWS
     origin: dict[str, Any] = {"seed": seed} if generated else {"data": str(config.data)}
     about = {"task": config.task, "rows": counts, **origin}
+    if config.lengths is not None:
+        about["lengths"] = config.lengths
     files: dict[str, Path] = {split: folder / f"{split}.jsonl" for split in SPLITS}
     kept = _read(folder)
     if kept.get("settings") == parse_json(json.dumps(about)) and all(path.is_file() for path in files.values()):
@@ -91,11 +93,17 @@ def _read(folder: Path) -> dict[str, Any]:
 def _rows(config: LraConfig, split: str, seed: str) -> Iterator[tuple[Any, ...]]:
     """Yield the inputs of each row and its label: one document, or two."""
     if config.task == "listops":
-        yield from listops.expressions(seed)
+        yield from listops.expressions(seed, _grammar(config))
     elif config.task in ("pathfinder32", "pathx128"):
         yield from import_module("sumpool.bench.lra.pathfinder").images(config.task, seed)
     else:
         yield from import_module("sumpool.bench.lra.readers").read(config.task, config.data, split)
+
+
+def _grammar(config: LraConfig) -> listops.Grammar:
+    if config.lengths is None:
+        return listops.PUBLISHED
+    return replace(listops.PUBLISHED, shortest=config.lengths[0], longest=config.lengths[1])
 
 
 def _write(
