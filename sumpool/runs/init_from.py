@@ -9,6 +9,7 @@ from sumpool.errors import RecipeError
 from sumpool.progress import Progress, Report
 from sumpool.text.load import same_tokenizer, tokenizer_files
 from sumpool.training.config import MODEL
+from sumpool.training.encoder_from_text import as_encoder, is_language_model
 from sumpool.training.weights import adopt_weights, mean_weights, read_weights, select_by_words, weights_of
 
 _LISTED_NAMES = 8
@@ -18,7 +19,8 @@ _LISTED_NAMES = 8
 def init_weights(model: nn.Module, init_from: Path | Sequence[Path], prepared: Path, report: Report) -> None:
     """Load the best weights of another run, or the mean of several, into a new model; other weights stay random.
 
-    Sentence selections that the other runs lack are initialised from the projections of their cross-attention.
+    Sentence selections that the other runs lack are initialised from the projections of their cross-attention. An
+    encoder begins with the layers and the boundaries of a language model.
 
     Raises:
         RecipeError: If a run has no model or another vocabulary.
@@ -26,6 +28,8 @@ def init_weights(model: nn.Module, init_from: Path | Sequence[Path], prepared: P
     """
     runs = _runs(init_from)
     weights = mean_weights({str(run / MODEL): _read(run, prepared) for run in runs})
+    if is_language_model(weights) and not is_language_model(weights_of(model)):
+        weights = as_encoder(weights_of(model), weights)
     fresh, left_out = adopt_weights(model, select_by_words(weights_of(model), weights), str(runs[0] / MODEL))
     note = f"began with {describe_init(init_from)}; fresh: {_listed(fresh)}; left out: {_listed(left_out)}"
     report(Progress("train", note=note))
