@@ -132,25 +132,25 @@ class TablesConfig(Repeated):
 
 
 class ShorteningConfig(Repeated, ModelSizes):
-    """Sizes of the model that pools less and more."""
+    """Sizes of the model that pools less and more; the paper has dim 512, feed_forward 2048 and characters."""
 
+    architecture: Literal["language_model", "encoder_decoder"] = "language_model"
+    """Language model with fixed segments as in the paper, or encoder-decoder with mean pooling."""
     factors: tuple[Count, ...] = Field((1, 2, 3, 4, 6, 8), min_length=1)
     """Vectors that one mean stands for; 1 pools nothing, is always measured, and is what the others are compared to."""
     attention: Literal["vanilla", "blockwise"] = "vanilla"
-    """Attention of the encoder."""
+    """Attention of the encoder; a language model has its own."""
     block: int = Field(512, ge=1, le=10_000_000)
     """Tokens of a block, where attention has blocks."""
     length: int = Field(2048, ge=1, le=10_000_000)
-    """Source tokens."""
+    """Source tokens, or those of a text."""
     target: int = Field(2048, ge=1, le=10_000_000)
-    """Summary tokens."""
+    """Summary tokens; a language model has none."""
     dim: int = Field(256, ge=2, le=10_000_000)
-    """Features of a vector; the paper has 512."""
+    """Features of a vector."""
     heads: Count = 8
     feed_forward: int = Field(1024, ge=1, le=10_000_000)
-    """Width of the feed-forward layers; the paper has 2048."""
     vocabulary: int = Field(64, ge=8, le=10_000_000)
-    """Tokens of the vocabulary; the paper's are characters."""
 
 
 class SelectionBenchConfig(Repeated, ModelSizes):
