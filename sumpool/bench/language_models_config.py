@@ -1,4 +1,4 @@
-"""Settings of `sumpool bench language-models`."""
+"""Settings of `sumpool bench language-models` and of `sumpool bench generation`."""
 
 from pathlib import Path
 from typing import Annotated, Literal
@@ -44,3 +44,12 @@ class LanguageModelsConfig(Settings):
     """Layers of the middle block in the study scaling."""
     folder: Path = Path("language-models")
     """Folder of data, runs and tables."""
+
+
+class GenerationBenchConfig(Settings):
+    """Lengths at which the generation of text is timed."""
+
+    lengths: tuple[Annotated[int, Field(ge=256, le=10_000_000)], ...] = Field((1024, 2048, 4096, 8192), min_length=1)
+    """Tokens of the text."""
+    repeats: int = Field(3, ge=1, le=10_000)
+    """Texts, of which the median is shown."""

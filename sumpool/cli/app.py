@@ -13,6 +13,7 @@ from sumpool.cli.bench import bench
 from sumpool.cli.classify import classify
 from sumpool.cli.evaluate import evaluate
 from sumpool.cli.export import export
+from sumpool.cli.generate import generate
 from sumpool.cli.import_model import import_model
 from sumpool.cli.init import init
 from sumpool.cli.memory import out_of_memory, require_address_space
@@ -36,7 +37,11 @@ app = typer.Typer(
     context_settings={"help_option_names": ["-h", "--help"]},
 )
 
-for command in (prepare, train, summarize, classify, evaluate, bench, export, prune, init, recipes, sample, runs, show):
+COMMANDS = (
+    *(prepare, train, summarize, classify, generate, evaluate, bench),
+    *(export, prune, init, recipes, sample, runs, show),
+)
+for command in COMMANDS:
     app.command()(command)
 app.command("import")(import_model)  # a keyword, which cannot be the name of a function
 

@@ -18,15 +18,15 @@ if TYPE_CHECKING:
     from sumpool.bench.results.table import Table
 
 SUITES = ("operators", "complexity", "tables", "shortening", "selection", "transformers", "approximation", "attentions")
-OF_RUN = ("sparsity", "trainer")
+OF_RUN = ("sparsity", "trainer", "generation")
 """Benchmarks of a trained run."""
 TAKE_RUN = (*OF_RUN, "approximation")
 """Benchmarks after whose name a run may stand."""
-TRAINING = "lra"
-"""Benchmark that trains models of its own."""
+TRAINING = ("lra", "language-models")
+"""Benchmarks that train models of their own."""
 MAP = "attention-map"
 """Picture of the attention of a run on a document."""
-NAMES = (*SUITES, *OF_RUN, TRAINING, MAP)
+NAMES = (*SUITES, *OF_RUN, *TRAINING, MAP)
 SAVED = ".json"
 """Suffix of a saved benchmark."""
 
@@ -98,6 +98,8 @@ def bench(
     weights and documents; sparsity measures how few sentences hold the attention of a trained run, and trainer trains
     LED of transformers with its own Trainer on a run's data for the run's time, and puts a row of each side by side.
     lra trains attentions on a task of the Long Range Arena, such as --set bench.task=listops, and writes a table.
+    language-models trains language models with several boundaries for equal times, for a table or figure of the paper,
+    --set bench.study=boundaries, pareto, scaling or prior; generation measures the speed of a language model by length.
     approximation compares attentions with what they approximate, by features and length; with a run, its weights too.
     attention-map RUN DOCUMENT draws the attention weights of every layer and head, by default to attention-map.png.
     attentions measures time and memory of every attention by length, and their exponents, beside the counted ones.

@@ -1,5 +1,6 @@
 """`sumpool evaluate`: score the summaries of a run, or of a file, and print a table."""
 
+from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Literal, get_args
 
@@ -7,22 +8,27 @@ import typer
 
 from sumpool.cli.classify import print_evaluation
 from sumpool.cli.console import screen
+from sumpool.cli.language_models import print_language_models
 from sumpool.cli.options import VERIFY, Changes, Resume, Verify, choice, whole_number
 from sumpool.cli.text import table, wrap
 from sumpool.errors import RecipeError
 
 if TYPE_CHECKING:
     from sumpool.evaluation.report import EvaluationReport
+    from sumpool.evaluation.task import Results
+    from sumpool.progress import Report
 
 Split = Literal["train", "validation", "test"]
+_ONLY = "a {} must be evaluated with --split, --limit, {} and --set only"
 
 
 def evaluate(
-    target: Annotated[
-        Path | None,
+    targets: Annotated[
+        list[Path] | None,
         typer.Argument(
-            metavar="RUN|PREDICTIONS",
-            help="Run folder, or a file of summaries with --references; default: the newest run.",
+            metavar="[RUN...|PREDICTIONS]",
+            help="Run folder, or a file of summaries with --references; default: the newest run. Several language "
+            "models are compared.",
         ),
     ] = None,
     split: Annotated[Split, choice("--split", get_args(Split), "Split of the run's data to evaluate.")] = "test",
@@ -74,56 +80,77 @@ def evaluate(
     Prints ROUGE-1, -2, -L and -Lsum (F1, times 100) with 95 % intervals for the summaries, LEAD of three lengths,
     LexRank, TextRank, random sentences and an extractive oracle; then lengths, repeated trigrams, and numbers and names
     that the document does not contain; then wins, ties and losses, and faults of form. Generation settings change
-    with --set, such as --set summarize.beams=1. For a classifier, prints accuracy, macro F1 and the confusion table.
+    with --set, such as --set summarize.beams=1. For a classifier, prints accuracy, macro F1 and the confusion table;
+    for a language model, bits per character, shortening factor, lengths of segments, and the segments of a sample.
     """
     from sumpool.evaluation.task import Results
-    from sumpool.progress import GRACE, interruptible
-    from sumpool.workflows.evaluate import evaluate_predictions, evaluate_run
 
+    target = targets[0] if targets else None
     _require_target(target, references, verify)
-    if verify:
-        changes = [*(changes or ()), VERIFY]
+    _require_none(
+        [references and (targets or ())[1:]], "--references must come with one file of summaries, got several"
+    )
+    settings = tuple([*(changes or ()), *([VERIFY] if verify else [])])
+    task = "" if references else _task_of(targets)
+    of_summaries = (references, against, metric, html, latex, csv)
     if faithfulness:
-        if any((references, against, resume, out, metric, html, latex, csv)):
-            raise RecipeError(
-                "--faithfulness must come with a run folder, --split, --limit, --json, --verify and --set only"
-            )
-        _measure_faithfulness(target, split, limit, json, tuple(changes or ()))
+        rule = "--faithfulness must come with a run folder, --split, --limit, --json, --verify and --set only"
+        _require_none((*of_summaries, resume, out), rule)
+        _measure_faithfulness(target, split, limit, json, settings)
         return
-    if not references and _is_classifier(target):
-        if any((against, resume, metric, html, latex, csv)):
-            raise RecipeError("a classifier must be evaluated with --split, --limit, --out, --json and --set only")
-        print_evaluation(target, split, limit, out, json, tuple(changes or ()))
+    if task == "language_modeling":
+        _require_none(of_summaries, _ONLY.format("language model", "--out, --resume, --json, --verify"))
+        print_language_models(targets or (), split, limit, out, resume=resume, json=json, changes=settings)
         return
-    overrides = [*(changes or ()), *([f"evaluate.metrics=[{','.join(metric)}]"] if metric else ())]
+    if task == "classification":
+        _require_none((*of_summaries, resume), _ONLY.format("classifier", "--out, --json"))
+        print_evaluation(target, split, limit, out, json, settings)
+        return
+    overrides = [*settings, *([f"evaluate.metrics=[{','.join(metric)}]"] if metric else ())]
     results = Results(folder=out, resume=resume, against=against or (), html=html, latex=latex, csv=csv)
-    with screen() as output, interruptible(GRACE) as interruption:
-        report_to, check = output.report, interruption.check
-        if target and references:
-            report = evaluate_predictions(
-                target,
-                references,
-                overrides=overrides,
-                skip_missing=skip_missing,
-                results=results,
-                report=report_to,
-                check=check,
-            )
-        else:
-            report = evaluate_run(
-                target,
-                split,
-                overrides=overrides,
-                limit=limit,
-                results=results,
-                report=report_to,
-                check=check,
-            )
+    with screen() as output:
+        report = _evaluate_summaries(target, references, split, limit, skip_missing, results, overrides, output.report)
     if json:
         output.result(report.to_json().rstrip())
         return
     notes = "\n".join(wrap(line) for line in [*report.notes, report.signature])
     output.result("\n\n".join([*_tables(report), notes]))
+
+
+def _evaluate_summaries(
+    target: Path | None,
+    references: Path | None,
+    split: Split,
+    limit: int | None,
+    skip_missing: bool,
+    results: "Results",
+    overrides: Sequence[str],
+    report: "Report",
+) -> "EvaluationReport":
+    """Score the summaries of a run, or those of a file against references."""
+    from sumpool.progress import GRACE, interruptible
+    from sumpool.workflows.evaluate import evaluate_predictions, evaluate_run
+
+    with interruptible(GRACE) as interruption:
+        if target and references:
+            return evaluate_predictions(
+                target,
+                references,
+                overrides=overrides,
+                skip_missing=skip_missing,
+                results=results,
+                report=report,
+                check=interruption.check,
+            )
+        return evaluate_run(
+            target,
+            split,
+            overrides=overrides,
+            limit=limit,
+            results=results,
+            report=report,
+            check=interruption.check,
+        )
 
 
 def _require_target(target: Path | None, references: Path | None, verify: bool) -> None:
@@ -136,11 +163,25 @@ def _require_target(target: Path | None, references: Path | None, verify: bool) 
         raise RecipeError("--verify must come with a run folder, got a file of summaries, which has no prepared data")
 
 
-def _is_classifier(run: Path | None) -> bool:
-    """Return whether a run folder, or the newest run, has a classifier."""
+def _task_of(runs: Sequence[Path] | None) -> str:
+    """Return the task of run folders, or of the newest run; empty without a recipe.
+
+    Raises:
+        RecipeError: If there are several runs, and not all are language models.
+    """
     from sumpool.inference.model_choice import RUNS, newest_of_all, task_of
 
-    return task_of(run or newest_of_all(RUNS)) == "classification"
+    tasks = {task_of(run) for run in runs or [newest_of_all(RUNS)]}
+    if len(runs or ()) > 1 and tasks != {"language_modeling"}:
+        names = ", ".join(map(str, runs or ()))
+        raise RecipeError(f"several runs must be language models, got {names}; compare others with --against")
+    return tasks.pop()
+
+
+def _require_none(options: Sequence[object], rule: str) -> None:
+    """Refuse options that a kind of evaluation does not have."""
+    if any(options):
+        raise RecipeError(rule)
 
 
 def _tables(report: "EvaluationReport") -> list[str]:

@@ -3,6 +3,7 @@
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import TypeVar
 
 import torch
 
@@ -13,7 +14,7 @@ from sumpool.core.nn.execution import SkipInit, one_thread
 from sumpool.core.nn.quantization import quantize
 from sumpool.data.report import REPORT_FILE, DataReport
 from sumpool.errors import CheckpointError, DataError, RecipeError
-from sumpool.inference.model_choice import ADVICE, RUNS, default_model, newest_run
+from sumpool.inference.model_choice import ADVICE, RUNS, default_model, newest_run, task_of
 from sumpool.io.manifest import Manifest
 from sumpool.recipe.load import load_recipe
 from sumpool.recipe.schema import Recipe
@@ -26,6 +27,9 @@ from sumpool.training.hardware import choose_device, choose_generation_precision
 from sumpool.training.weights import Model, load_weights
 
 RECIPE, SENTENCES, RANKER = "recipe.yaml", "sentences.json", "ranker.safetensors"
+RecipeOf = TypeVar("RecipeOf")
+"""Recipe of a task."""
+_COMMANDS = {"summarization": "summarize", "classification": "classify", "language_modeling": "generate"}
 _MIN_OF_MEAN = 0.85
 """Shortest summary relative to the mean training summary. Without a minimum greedy search stops after 10 to 25 words
 and loses 7 points of ROUGE-1."""
@@ -61,12 +65,20 @@ class LoadedModel:
 def find_model(
     folder: Path | None = None, overrides: Sequence[str] = (), task: Task = "summarization"
 ) -> tuple[Path, Recipe]:
-    """Return the folder and the recipe of a model without loading its weights.
+    """Return the folder and the recipe of a model without loading its weights; arguments and errors of `find_run`."""
+    return find_run(folder, overrides, task, load_recipe)
+
+
+def find_run(
+    folder: Path | None, overrides: Sequence[str], task: str, load: Callable[[Path, Sequence[str]], RecipeOf]
+) -> tuple[Path, RecipeOf]:
+    """Return the folder and the recipe of a model of any task without loading its weights.
 
     Args:
         folder: The run folder; None takes the newest run of the task, or the shipped model if there is none.
         overrides: Settings to change, each like `summarize.beams=1`.
         task: Task of the model.
+        load: Loads the recipe of a folder with overrides.
 
     Raises:
         CheckpointError: If the folder has no model, or one of another task.
@@ -76,25 +88,25 @@ def find_model(
     if not (folder / RECIPE).is_file():
         raise CheckpointError(f"{folder} must be a run folder with recipe.yaml and {MODEL}, got neither; {ADVICE}")
     Manifest.read(folder).verify(folder, [RECIPE])
-    try:
-        recipe = load_recipe(folder, overrides)
-    except RecipeError:
-        _require_own_recipe(folder)
-        raise
-    if recipe.task != task:
-        commands = "classify and evaluate" if recipe.task == "classification" else "summarize and evaluate"
+    if (other := task_of(folder)) != task:
         raise CheckpointError(
-            f"{folder} must be a run of task: {task}, got task: {recipe.task}, for sumpool {commands} only"
+            f"{folder} must be a run of task: {task}, got task: {other}, for sumpool {_COMMANDS.get(other, 'train')} "
+            "and evaluate only"
         )
+    try:
+        recipe = load(folder, overrides)
+    except RecipeError:
+        _require_own_recipe(folder, load)
+        raise
     if not (folder / MODEL).is_file():
         raise CheckpointError(f"{folder} must hold {MODEL}, but its training has saved no model yet; let it go on")
     return folder, recipe
 
 
-def _require_own_recipe(folder: Path) -> None:
+def _require_own_recipe(folder: Path, load: Callable[[Path, Sequence[str]], object]) -> None:
     """Raise a CheckpointError if the recipe of a run folder is wrong without any override."""
     try:
-        load_recipe(folder)
+        load(folder, ())
     except RecipeError as error:
         problems = " ".join(str(error).split())
         raise CheckpointError(

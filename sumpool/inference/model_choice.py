@@ -6,7 +6,7 @@ from importlib.resources import files
 from pathlib import Path
 
 from sumpool.errors import CheckpointError
-from sumpool.training.config import MODEL, Task
+from sumpool.training.config import MODEL
 
 RUNS = Path("runs")
 """Default folder of run folders."""
@@ -16,8 +16,11 @@ SHIPPED = Path(str(files("sumpool").joinpath("shipped")))
 
 ADVICE = "run `sumpool train quickstart`, or with a recipe of your own, or name a run with --model"
 """What to do without a model, for error messages."""
-CLASSIFIER_ADVICE = "train a recipe with task: classification, or name a run with --model"
-"""What to do without a classifier, for error messages."""
+_OTHER_TASKS = {
+    "classification": ("classifier", "train a recipe with task: classification, or name a run with --model"),
+    "language_modeling": ("language model", "train a recipe with task: language_modeling, or name its run folder"),
+}
+"""Kind of model of a task, and what to do without one, for error messages."""
 _TASK = re.compile(rb"^task: *([a-z_]+) *$", re.MULTILINE)
 
 
@@ -29,7 +32,7 @@ def default_model(runs: Path) -> Path:
         return SHIPPED
 
 
-def newest_run(runs: Path, task: Task = "summarization") -> Path:
+def newest_run(runs: Path, task: str = "summarization") -> Path:
     """Return the run folder of a task whose model was saved last.
 
     Raises:
@@ -37,7 +40,7 @@ def newest_run(runs: Path, task: Task = "summarization") -> Path:
     """
     models = [path for path in runs.glob(f"*/{MODEL}") if task_of(path.parent) == task]
     if not models:
-        kind, advice = ("model", ADVICE) if task == "summarization" else ("classifier", CLASSIFIER_ADVICE)
+        kind, advice = _OTHER_TASKS.get(task, ("model", ADVICE))
         raise CheckpointError(f"{runs.absolute()} must hold a trained {kind}, got none; {advice}")
     return _newest(models)
 

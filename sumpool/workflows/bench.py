@@ -15,10 +15,14 @@ from sumpool.progress import Check, Report, go_on, silent, told_when_stopped
 from sumpool.recipe.packaged import find_recipe
 from sumpool.runs.run_metrics import read_dry_run
 from sumpool.training.hardware import choose_device, choose_precision
+from sumpool.workflows.bench_generation import bench_generation
+from sumpool.workflows.bench_language_models import bench_language_models
 from sumpool.workflows.bench_lra import bench_lra
 from sumpool.workflows.sweep import evaluate_finished_run
 from sumpool.workflows.train import dry_run
 
+_STUDIES = {"lra": bench_lra, "language-models": bench_language_models}
+"""Benchmarks that train models of their own."""
 _OF_RUN = ("data.", "train.device=")
 """Settings of a run that may be changed here, because its weights do not depend on them."""
 
@@ -37,8 +41,10 @@ def bench(
 
     Args:
         target: A recipe, a run folder, or an earlier benchmark, whose model and settings are taken; the name of a
-            suite; "sparsity" or "trainer" for a trained run. None takes the newest run, or a small built-in model.
-        run: The run folder of "sparsity" or "trainer", where None takes the newest run; or of "approximation".
+            suite; "sparsity", "trainer" or "generation" for a trained run. None takes the newest run, or a small
+            built-in model.
+        run: The run folder of "sparsity", "trainer" or "generation", where None takes the newest run; or of
+            "approximation".
         overrides: Settings to change, each like `bench.batch=8`, or `data.prepared=folder` of a run.
         lengths: Source tokens; by default those of the `bench` section.
         peers: Whether models of transformers and CTranslate2 in the same sizes take part.
@@ -55,7 +61,8 @@ def bench(
     name = "surface_lengths" if target == "sparsity" else "lengths"
     changes = [*overrides, *([f"bench.{name}={list(lengths)}"] if lengths else [])]
     suite = next((name for name in SUITES if name == target), None)
-    kept = "the runs so far are kept" if target == "lra" else "a benchmark that is not finished keeps nothing"
+    study = next((name for name in _STUDIES if name == target), None)
+    kept = "the runs so far are kept" if study else "a benchmark that is not finished keeps nothing"
     with told_when_stopped(kept):
         if target == "approximation" and run:
             return run_approximation(run, changes, report, check)
@@ -63,8 +70,10 @@ def bench(
             return run_suite(suite, changes, report, check)
         if target == "sparsity":
             return run_sparsity(run, changes, report, check)
-        if target == "lra":
-            return bench_lra(changes, report, check)
+        if target == "generation":
+            return bench_generation(run, changes, report, check)
+        if study:
+            return _STUDIES[study](changes, report, check)
         if target == "trainer":
             return _trainer(run, changes, report, check)
         model = find_recipe(Path(target)) if isinstance(target, str | Path) else target

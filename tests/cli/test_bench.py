@@ -84,8 +84,9 @@ def test_a_target_that_is_nothing_is_said_with_what_was_meant() -> None:
 
 def test_a_run_follows_sparsity_only() -> None:
     result = CliRunner().invoke(app, ["bench", "operators", "runs/mine"])
-    assert "a second name must follow sparsity, trainer or approximation only, got runs/mine after operators" in str(
-        result.exception
+    assert (
+        "a second name must follow sparsity, trainer, generation or approximation only, got runs/mine after operators"
+        in str(result.exception)
     )
 
 

@@ -4,13 +4,20 @@ Processor time is what the process itself used: another one on the same machine 
 the time until an update has finished.
 """
 
+import json
 import time
+from collections.abc import Iterator
+from contextlib import contextmanager
 from itertools import islice
+from pathlib import Path
 from statistics import median
 
 import torch
 from torch import nn
 
+from sumpool.errors import CheckpointError
+from sumpool.io.atomic import disk_errors, replace_file
+from sumpool.io.bounded import read_json
 from sumpool.progress import Check
 from sumpool.training.config import TrainConfig
 from sumpool.training.data_order import Position, TrainingData, updates_from
@@ -18,6 +25,8 @@ from sumpool.training.hardware import reproducible
 from sumpool.training.optimizer import build_optimizer
 from sumpool.training.update import Updater
 
+TIMES = "processor_seconds.json"
+"""File with the processor time of the training of each run, in the folder of the runs."""
 MEASURED = 5
 """Updates at the end of a trial of which the median is taken."""
 
@@ -58,3 +67,38 @@ def trial_seconds(
 def affordable_steps(minutes: float, seconds: float) -> int:
     """Return the updates, at least one, of some processor seconds each that a budget of minutes buys."""
     return max(1, round(60 * minutes / seconds))
+
+
+@contextmanager
+def clocked(run: Path) -> Iterator[None]:
+    """Add the processor time of a block to that of a run, also if the block is stopped.
+
+    Raises:
+        CheckpointError: If the file of the times is damaged.
+        ResourceError: If the disk is full or fails.
+    """
+    start = time.process_time()
+    try:
+        yield
+    finally:
+        times = read_times(run.parent)
+        spent = times.get(run.name, 0.0) + time.process_time() - start
+        with disk_errors(run.parent):
+            run.parent.mkdir(parents=True, exist_ok=True)
+            replace_file(run.parent / TIMES, json.dumps({**times, run.name: spent}, indent=2).encode())
+
+
+def read_times(folder: Path) -> dict[str, float]:
+    """Read the processor seconds of the runs in a folder by name; empty before the first.
+
+    Raises:
+        CheckpointError: If the file is damaged.
+    """
+    path = folder / TIMES
+    if not path.exists():
+        return {}
+    times = read_json(path, CheckpointError, "delete it")
+    try:
+        return {str(name): float(seconds) for name, seconds in times.items()}
+    except (TypeError, ValueError) as error:
+        raise CheckpointError(f"{path} must hold processor seconds by run, got {error}; delete it") from error

@@ -1,9 +1,11 @@
 import time
+from pathlib import Path
 
 import pytest
 import torch
 
-from sumpool.bench.language_models.budget import affordable_steps, trial_seconds
+from sumpool.bench.language_models.budget import TIMES, affordable_steps, clocked, read_times, trial_seconds
+from sumpool.errors import CheckpointError
 from sumpool.progress import Check, go_on
 from sumpool.training.update import Updater
 from tests.training.test_classification import CONFIG, data, new_model
@@ -35,3 +37,28 @@ def test_a_trial_has_its_updates() -> None:
 def test_a_budget_buys_at_least_one_update() -> None:
     assert affordable_steps(2, 0.5) == 240
     assert affordable_steps(0.001, 10) == 1
+
+
+def test_times_of_a_run_add_up(tmp_path: Path) -> None:
+    run = tmp_path / "text" / "vanilla-seed1"
+    assert read_times(run.parent) == {}
+    with clocked(run):
+        sum(range(2_000_000))
+    first = read_times(run.parent)["vanilla-seed1"]
+    assert 0 < first < 10
+
+    def stop() -> None:
+        with clocked(run):
+            sum(range(2_000_000))
+            raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        stop()
+    assert read_times(run.parent)["vanilla-seed1"] > first
+
+
+@pytest.mark.parametrize("content", ['{"a": "b"}', '{"a": null}'])
+def test_damaged_times_are_named(tmp_path: Path, content: str) -> None:
+    (tmp_path / TIMES).write_text(content)
+    with pytest.raises(CheckpointError, match=r"must hold processor seconds by run, got .*; delete it"):
+        read_times(tmp_path)

@@ -1,0 +1,138 @@
+"""`sumpool generate`: text written by a language model, shown as it is generated."""
+
+import json as json_lines
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from sumpool.cli.console import screen
+from sumpool.cli.options import MOST_TOKENS, Changes, share, whole_number
+from sumpool.errors import DataError, RecipeError
+from sumpool.text.escaping import escape, escape_line
+
+_MOST_BYTES = 1 << 24
+"""Longest prompt."""
+_STDIN = "-"
+
+
+def generate(
+    run: Annotated[
+        Path | None,
+        typer.Argument(metavar="RUN", help="Run folder of the language model; default: the newest one."),
+    ] = None,
+    prompt: Annotated[
+        str | None, typer.Argument(metavar="[PROMPT]", help="Beginning of the text; - reads standard input.")
+    ] = None,
+    file: Annotated[
+        Path | None, typer.Option(metavar="FILE", help="Read the beginning of the text from a file; - is stdin.")
+    ] = None,
+    length: Annotated[
+        int | None,
+        typer.Option(
+            metavar="N", parser=whole_number("--length", 1, MOST_TOKENS), help="Characters to write, or tokens."
+        ),
+    ] = None,
+    temperature: Annotated[
+        str | None,
+        typer.Option(metavar="T", help="Temperature; 1 is the model's distribution, 0 takes the likeliest token."),
+    ] = None,
+    top_k: Annotated[
+        int | None,
+        typer.Option(metavar="K", parser=whole_number("--top-k", 0, MOST_TOKENS), help="Draw from the K likeliest."),
+    ] = None,
+    top_p: Annotated[
+        float | None,
+        typer.Option(metavar="P", parser=share("--top-p"), help="Draw from the likeliest that reach probability P."),
+    ] = None,
+    seed: Annotated[
+        int | None,
+        typer.Option(metavar="N", parser=whole_number("--seed", 0, 2**31 - 1), help="Seed of the first text."),
+    ] = None,
+    count: Annotated[
+        int, typer.Option(metavar="N", parser=whole_number("--count", 1, 100_000), help="Texts; each has its own seed.")
+    ] = 1,
+    json: Annotated[bool, typer.Option("--json", help="Print one JSON object per text.")] = False,
+    changes: Changes = None,
+) -> None:
+    """Write text with a language model, from a prompt or from nothing.
+
+    Prints prompt and text as it is generated, token by token. The prompt is normalised as the training text was;
+    characters that the vocabulary lacks are named. Equal seeds give equal texts.
+    """
+    from sumpool.progress import GRACE, Progress, interruptible
+    from sumpool.workflows.generate import generate as run_generate
+
+    if prompt is not None and file:
+        raise RecipeError("a prompt must be given once, got an argument and --file")
+    if count > 1 and seed is not None and seed + count > 2**31:
+        raise RecipeError(f"--seed must leave {count:,} seeds up to {2**31 - 1}, got {seed}")
+    beginning = _read(prompt, file)
+    shortcuts = {"length": length, "temperature": temperature, "top_k": top_k, "top_p": top_p, "seed": seed}
+    assignments = [f"generate.{name}={value}" for name, value in shortcuts.items() if value is not None]
+    with screen() as output, interruptible(GRACE) as interruption:
+        texts = run_generate(
+            run,
+            beginning,
+            count,
+            overrides=[*(changes or ()), *assignments],
+            report=output.report,
+            check=interruption.check,
+        )
+        for number, text in enumerate(texts):
+            if json:
+                row = {"prompt": text.prompt, "text": "".join(text.parts), "seed": text.seed, "tokens": text.tokens}
+                output.result(escape_line(json_lines.dumps(row, ensure_ascii=False)))
+                continue
+            if count > 1:
+                output.report(Progress("generate", note=f"text {number + 1:,} of {count:,}, seed {text.seed}"))
+            with _line_end():
+                show(text.prompt)
+                for part in text.parts:
+                    show(part)
+
+
+def show(text: str) -> None:
+    """Write a part of a text, without effect on the terminal, and without waiting for the rest."""
+    sys.stdout.write(escape(text))
+    sys.stdout.flush()
+
+
+def _read(prompt: str | None, file: Path | None) -> str:
+    """Return the beginning of the text; empty without one.
+
+    Raises:
+        DataError: If it cannot be read, is too long, or is not UTF-8.
+    """
+    from sumpool.io.pipes import open_input
+
+    name = str(file) if file else prompt
+    if name is None or (name != _STDIN and not file):
+        return name or ""
+    try:
+        if name == _STDIN:
+            data = sys.stdin.buffer.read(_MOST_BYTES + 1)
+        else:
+            with open_input(Path(name)) as stream:
+                data = stream.read(_MOST_BYTES + 1)
+        text = data.decode()
+    except OSError as error:
+        raise DataError(f"{name} must be a file that can be read, got: {error.strerror}; check the path") from error
+    except UnicodeDecodeError as error:
+        raise DataError(f"{name} must be text in UTF-8, got other bytes at {error.start:,}; convert it") from error
+    if len(data) > _MOST_BYTES:
+        raise DataError(f"{name} must have at most {_MOST_BYTES:,} bytes, got more; give the end of it")
+    return text
+
+
+@contextmanager
+def _line_end() -> Iterator[None]:
+    """End the line of a text, also that of one that a signal stops."""
+    try:
+        yield
+    finally:
+        sys.stdout.write("\n")
+        sys.stdout.flush()

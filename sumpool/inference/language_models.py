@@ -1,0 +1,142 @@
+"""Loading of trained language models, the text of their data, prompts, and the segments of a text."""
+
+import codecs
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+import torch
+
+from sumpool.core.model.language_model import LanguageModel
+from sumpool.core.nn.execution import SkipInit, one_thread
+from sumpool.data.sources._base import Split
+from sumpool.data.text_stream import TextStream
+from sumpool.errors import CheckpointError, DataError
+from sumpool.inference.loading import find_run, load_finite_weights
+from sumpool.inference.text_scoring import EncodedText, Ids
+from sumpool.io.manifest import Manifest
+from sumpool.progress import Check, go_on
+from sumpool.recipe.language_model import LanguageModelRecipe, load_any_recipe
+from sumpool.runs.run_data import prepared_data_of
+from sumpool.runs.text_training_setup import build_language_model
+from sumpool.special_tokens import UNK
+from sumpool.text.load import TOKENIZER_FILES, load_tokenizer
+from sumpool.text.running_text import RunningText
+from sumpool.text.tokenizer import Tokenizer
+from sumpool.training.hardware import choose_device
+
+_STARTS = (b"\n", b" ")
+"""Tokens that a text without a prompt begins after, the first one that the vocabulary has."""
+
+
+@dataclass(frozen=True)
+class LoadedLanguageModel:
+    """A trained language model with everything that it needs.
+
+    Attributes:
+        folder: The run folder.
+        recipe: The run's recipe, with the caller's overrides.
+        model: The model with its best weights, on its device, in evaluation mode.
+        tokenizer: The run's vocabulary.
+        token_bytes: UTF-8 bytes of every token; special tokens are empty.
+        device: Device of the model.
+    """
+
+    folder: Path
+    recipe: LanguageModelRecipe
+    model: LanguageModel
+    tokenizer: Tokenizer
+    token_bytes: Sequence[bytes]
+    device: torch.device
+
+    @property
+    def forbidden(self) -> list[int]:
+        """Ids of special tokens, which are never generated."""
+        return [token for token, data in enumerate(self.token_bytes) if not data]
+
+
+@one_thread()
+def load_language_model(folder: Path | None = None, overrides: Sequence[str] = ()) -> LoadedLanguageModel:
+    """Load the run folder of a language model.
+
+    Args:
+        folder: The run folder; None takes the newest run of a language model.
+        overrides: Settings to change, each like `train.device=cpu`.
+
+    Raises:
+        CheckpointError: If the folder has no language model, or a file is damaged or belongs to another model.
+        RecipeError: If an override is wrong.
+    """
+    folder, recipe = find_run(folder, overrides, "language_modeling", _load_recipe)
+    Manifest.read(folder).verify_present(folder, TOKENIZER_FILES)
+    try:
+        tokenizer = load_tokenizer(folder)
+    except DataError as error:  # of a file that prepared data has too
+        raise CheckpointError(str(error)) from error
+
+    def build() -> LanguageModel:
+        with SkipInit():
+            return build_language_model(recipe, tokenizer)
+
+    model = load_finite_weights(folder, build, leave_out=any(change.startswith("model.") for change in overrides))
+    device = choose_device(recipe.train.device)
+    model = model.to(device).eval().requires_grad_(False)
+    return LoadedLanguageModel(folder, recipe, model, tokenizer, tokenizer.token_bytes(), device)
+
+
+def _load_recipe(folder: Path, overrides: Sequence[str]) -> LanguageModelRecipe:
+    recipe = load_any_recipe(folder, overrides)
+    assert isinstance(recipe, LanguageModelRecipe), "the task of the run has this schema"
+    return recipe
+
+
+def split_of(loaded: LoadedLanguageModel, split: Split, check: Check = go_on) -> EncodedText:
+    """Open the text of a split of a run's data, after verifying its files.
+
+    Raises:
+        DataError: If the prepared data is missing or damaged, or has ids that the vocabulary lacks.
+    """
+    prepared = prepared_data_of(loaded.folder, loaded.recipe, check)
+    stream = TextStream.open(prepared, split, loaded.tokenizer.vocab_size)
+    return EncodedText(stream.read(0, len(stream))[0], loaded.token_bytes)
+
+
+def encode_prompt(prompt: str, loaded: LoadedLanguageModel) -> tuple[list[int], str, int]:
+    """Normalise and encode a prompt as the training text was.
+
+    Args:
+        prompt: The prompt; may be empty.
+        loaded: The model.
+
+    Returns:
+        Its ids, or that of white space for an empty one; the prompt as the model reads it; and the number of its
+        characters that the vocabulary lacks.
+    """
+    clean = loaded.recipe.data.clean
+    if clean:
+        text = RunningText(clean)
+        prompt = text.add(prompt) + text.finish()
+    ids = loaded.tokenizer.encode_batch([prompt])[0] if prompt else []
+    if not ids:
+        spaces = [loaded.token_bytes.index(data) for data in _STARTS if data in loaded.token_bytes]
+        first = next(token for token, data in enumerate(loaded.token_bytes) if data)
+        return [*spaces, first][:1], "", 0
+    return ids, prompt, ids.count(UNK)
+
+
+@torch.inference_mode()
+def segments_of(loaded: LoadedLanguageModel, ids: Ids) -> tuple[str, ...]:
+    """Return the segments of a text as the model decides them; the last one may be unfinished."""
+    if not len(ids):
+        return ()
+    row = torch.from_numpy(np.asarray(ids).astype(np.int64))[None].to(loaded.device)
+    ends = loaded.model.boundaries_of(row, torch.ones_like(row, dtype=torch.bool))[0].tolist()
+    decoder = codecs.getincrementaldecoder("utf-8")("replace")  # a boundary may divide a character of several bytes
+    segments, data = [], b""
+    for token, is_end in zip(ids.tolist(), ends, strict=True):
+        data += loaded.token_bytes[token]
+        if is_end:
+            segments.append(decoder.decode(data))
+            data = b""
+    return tuple(text for text in (*segments, decoder.decode(data, final=True)) if text)

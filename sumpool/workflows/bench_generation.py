@@ -1,0 +1,44 @@
+"""`sumpool bench generation`: speed of a trained language model's cached generation by the length of the text."""
+
+from collections.abc import Sequence
+from pathlib import Path
+
+import torch
+
+from sumpool.bench.language_models_config import GenerationBenchConfig
+from sumpool.bench.measures.timing import Steps
+from sumpool.bench.results.report import BenchReport, Result, make_report
+from sumpool.bench.settings import BenchSettings, load_settings, split_overrides
+from sumpool.bench.suites.text_generation import measure_text_generation, text_generation_table
+from sumpool.bench.systems.workload import Conditions
+from sumpool.inference.language_models import load_language_model
+from sumpool.progress import Check, Report
+
+
+def bench_generation(run: Path | None, overrides: Sequence[str], report: Report, check: Check) -> BenchReport:
+    """Measure the cached generation of a run.
+
+    Args:
+        run: The run folder; None takes the newest run of a language model.
+        overrides: Settings of the benchmark, like `bench.lengths=[1024]`, and of the run.
+        report: Called with progress.
+        check: Called now and then; when it raises, nothing is kept.
+
+    Raises:
+        CheckpointError: If there is no language model, or it is damaged.
+        RecipeError: If a setting is wrong.
+        ResourceError: If memory runs out.
+        Interrupted: If a signal has come.
+    """
+    of_bench, of_run = split_overrides(overrides, ("bench.",))
+    config = load_settings("bench generation", BenchSettings[GenerationBenchConfig], of_bench, {}).bench
+    loaded = load_language_model(run, of_run)
+    steps = Steps(config.repeats, report, check)
+    vocabulary = loaded.tokenizer.vocab_size
+    models = {loaded.recipe.name: loaded.model}
+    rows = measure_text_generation(models, vocabulary, config.lengths, config.repeats, loaded.device, steps)
+    steps.finish()
+    result = Result({"generation": rows}, [text_generation_table(rows)])
+    conditions = Conditions(vocabulary, loaded.device, torch.float32, loaded.recipe.seed)
+    settings = {"bench": config.model_dump(), "model": loaded.recipe.model.model_dump(mode="json")}
+    return make_report(loaded.recipe.name, "generation", conditions, settings, result)

@@ -1,0 +1,175 @@
+import random
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pytest
+import torch
+
+from sumpool.errors import CheckpointError, RecipeError
+from sumpool.inference.language_models import (
+    LoadedLanguageModel,
+    encode_prompt,
+    load_language_model,
+    segments_of,
+    split_of,
+)
+from sumpool.inference.text_generation import generate_tokens
+from sumpool.inference.text_scoring import score_by_steps, score_text, score_windows
+from sumpool.recipe.language_model import LanguageModelRecipe
+from sumpool.text.running_text import RunningTextConfig
+from sumpool.workflows.evaluate_language_models import windows_of
+from sumpool.workflows.train_language_model import train_language_model
+
+BOUNDARIES = [{"kind": "gumbel"}, {"kind": "whitespace"}, {"kind": "fixed", "size": 3}, {"kind": "entropy"}, None]
+
+
+def recipe(folder: Path, boundaries: dict[str, object] | None, vocabulary: str = "characters") -> LanguageModelRecipe:
+    kind = boundaries["kind"] if boundaries else "none"
+    learns = kind in ("gumbel", "entropy")
+    return LanguageModelRecipe.model_validate(
+        {
+            "name": f"{kind}-{vocabulary}",
+            "task": "language_modeling",
+            "data": {
+                "source": {"kind": "plain", "path": folder / "text.txt"},
+                "vocabulary": vocabulary,
+                "vocabulary_size": 300,
+                "prepared": folder / f"prepared-{vocabulary}",
+            },
+            "model": {
+                "dim": 16,
+                "heads": 2,
+                "feed_forward": 32,
+                "layers": [1, 1, 1] if boundaries else [3],
+                "boundaries": [boundaries] if boundaries else [],
+                "length": 32,
+            },
+            "train": {
+                "steps": 30,
+                "batch_tokens": 256,
+                "learning_rate": 0.02,
+                "device": "cpu",
+                "loss_weights": {"boundaries": 1} if learns else {},
+            },
+            "evaluate": {"window": 32, "step": 8},
+        }
+    )
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("texts")
+    draw = random.Random(1)
+    (folder / "text.txt").write_text(" ".join(draw.choice(["the", "öld", "fox", "sleeps"]) for _ in range(2000)))
+    return folder
+
+
+def loaded(folder: Path, boundaries: dict[str, object] | None, vocabulary: str = "characters") -> LoadedLanguageModel:
+    of_run = recipe(folder, boundaries, vocabulary)
+    run = folder / of_run.name
+    if not run.exists():
+        train_language_model(of_run, run)
+    return load_language_model(run)
+
+
+@pytest.mark.parametrize("boundaries", BOUNDARIES, ids=str)
+def test_two_paths_agree_to_1e_9_for_every_boundary(folder: Path, boundaries: dict[str, object] | None) -> None:
+    model = loaded(folder, boundaries)
+    model.model.double()
+    text = split_of(model, "test")
+    text = replace(text, ids=text.ids[:400])
+    windows = windows_of(model.recipe.evaluate, len(text.ids))
+    whole, steps = (
+        list(score_text(model.model, text, windows, batch_tokens=512, device=model.device, scores_of=path))
+        for path in (score_windows, score_by_steps)
+    )
+    nats = [sum(window.nats for window in scored) for scored in (whole, steps)]
+    assert nats[0] / 400 == pytest.approx(nats[1] / 400, abs=1e-9)
+    assert nats[0] / 400 < np.log(model.tokenizer.vocab_size)
+
+
+def test_the_text_is_that_of_the_split(folder: Path) -> None:
+    model = loaded(folder, None)
+    text = split_of(model, "test")
+    decoded = b"".join(text.token_bytes[token] for token in text.ids).decode()
+    assert (folder / "text.txt").read_text().endswith(decoded)
+
+
+def test_segments_are_those_that_the_model_decides(folder: Path) -> None:
+    model = loaded(folder, {"kind": "whitespace"})
+    ids = np.array(model.tokenizer.encode_batch(["the öld fox sle"])[0])
+    assert segments_of(model, ids) == ("the ", "öld ", "fox ", "sle")
+    assert segments_of(model, ids[:0]) == ()
+    assert segments_of(loaded(folder, {"kind": "fixed", "size": 3}), ids) == ("the", " öl", "d f", "ox ", "sle")
+
+
+def test_a_boundary_within_a_character_shows_it_once(folder: Path) -> None:
+    model = loaded(folder, {"kind": "fixed", "size": 3}, "bytes")
+    ids = np.array(model.tokenizer.encode_batch(["thöld"])[0])
+    assert segments_of(model, ids) == ("th", "öld")
+
+
+def test_subwords_are_scored_by_characters(folder: Path) -> None:
+    model = loaded(folder, {"kind": "fixed", "size": 2}, "subwords")
+    text = split_of(model, "test")
+    windows = windows_of(model.recipe.evaluate, len(text.ids))
+    scored = list(score_text(model.model, text, windows, batch_tokens=512, device=model.device))
+    data = b"".join(text.token_bytes[token] for token in text.ids[1:])
+    assert sum(window.characters for window in scored) == len(data.decode())
+    assert sum(window.bytes for window in scored) == len(data)
+    assert sum(window.tokens for window in scored) == len(text.ids) - 1 < len(data)
+
+
+def test_prompts_are_encoded_as_the_text_was(folder: Path) -> None:
+    model = loaded(folder, None)
+    ids, shown, unknown = encode_prompt("the QÖ", model)
+    assert (shown, unknown, len(ids)) == ("the QÖ", 2, 6)
+    clean = model.recipe.data.model_copy(update={"clean": RunningTextConfig(language="de")})
+    cleaned = replace(model, recipe=model.recipe.model_copy(update={"data": clean}))
+    assert encode_prompt("The  ÖLD, ", cleaned)[1:] == ("the öld ", 0)
+
+
+def test_nothing_begins_after_white_space(folder: Path) -> None:
+    model = loaded(folder, None)
+    ids, shown, unknown = encode_prompt("", model)
+    assert (model.token_bytes[ids[0]], shown, unknown) == (b" ", "", 0)
+    spaceless = [b"" if data == b" " else data for data in model.token_bytes]
+    ids, *_ = encode_prompt("", replace(model, token_bytes=spaceless))
+    assert model.token_bytes[ids[0]]
+
+
+def test_generation_with_the_cache_equals_the_whole_forward_pass(folder: Path) -> None:
+    model = loaded(folder, {"kind": "gumbel"})
+    ids, *_ = encode_prompt("the ", model)
+    sampling = model.recipe.generate.model_copy(update={"length": 60, "temperature": 0.0})
+    tokens = list(generate_tokens(model.model, ids, sampling, model.forbidden, model.device))
+    text = list(ids)
+    for token in tokens:
+        row = torch.tensor(text)[None]
+        logits = model.model.logits(row, torch.ones_like(row, dtype=torch.bool))[0, -1]
+        logits[model.forbidden] = -torch.inf
+        assert token == int(logits.argmax())
+        text.append(token)
+
+
+def test_special_tokens_are_never_generated(folder: Path) -> None:
+    model = loaded(folder, None)
+    assert model.forbidden
+    assert all(not model.token_bytes[token] for token in model.forbidden)
+
+
+def test_other_folders_are_refused(folder: Path, tmp_path: Path) -> None:
+    with pytest.raises(CheckpointError, match=r"must be a run folder with recipe\.yaml"):
+        load_language_model(tmp_path)
+    with pytest.raises(RecipeError, match=r"evaluate\.step must be"):
+        load_language_model(loaded(folder, None).folder, ["evaluate.step=0"])
+
+
+def test_the_newest_language_model_is_taken(folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    with pytest.raises(CheckpointError, match="must hold a trained language model, got none; train a recipe"):
+        load_language_model()
+    (tmp_path / "runs").mkdir()
+    (tmp_path / "runs" / "letters").symlink_to(loaded(folder, None).folder)
+    assert load_language_model().folder == Path("runs/letters")

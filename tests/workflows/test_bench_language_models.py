@@ -1,0 +1,109 @@
+import json
+import random
+from pathlib import Path
+
+import pytest
+
+from sumpool.bench.language_models.budget import TIMES
+from sumpool.errors import RecipeError
+from sumpool.progress import Progress, go_on, silent
+from sumpool.workflows.bench import bench
+from sumpool.workflows.bench_language_models import bench_language_models
+
+RECIPE = """\
+name: letters
+task: language_modeling
+data: {source: {kind: plain, path: text.txt}}
+model: {dim: 16, heads: 2, feed_forward: 32, layers: [1, 1, 1], boundaries: [{kind: whitespace}], length: 32}
+train: {steps: 3, batch_tokens: 256, device: cpu}
+evaluate: {window: 32, step: 16, resamples: 100}
+"""
+SMALL = [
+    "bench.recipe=letters.yaml",
+    "bench.seeds=[1,2]",
+    "bench.fixed=[2]",
+    "bench.vocabulary=100",
+    "bench.trial=2",
+]
+
+
+@pytest.fixture(autouse=True)
+def corner(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.chdir(tmp_path)
+    draw = random.Random(1)
+    for name, words in (("text", ["the", "old", "fox", "sleeps"]), ("suomi", ["vanha", "kettu", "nukkuu"])):
+        Path(f"{name}.txt").write_text(" ".join(draw.choice(words) for _ in range(1500)))
+    Path("letters.yaml").write_text(RECIPE)
+    return tmp_path
+
+
+def test_table_1_has_a_row_for_each_boundary_and_a_column_for_each_text() -> None:
+    rows = "bench.rows=[vanilla,fixed-2,gumbel-0.2,whitespace]"
+    report = bench("language-models", overrides=[*SMALL, rows, "bench.texts=[text.txt,suomi.txt]"])
+    folder = Path("language-models")
+    assert all((folder / f"boundaries{suffix}").is_file() for suffix in (".json", ".csv", ".tex"))
+    saved = json.loads((folder / "boundaries.json").read_text())
+    assert {(row["text"], row["row"]) for row in saved["rows"]} == {
+        (text, row) for text in ("text", "suomi") for row in ("vanilla", "fixed-2", "gumbel-0.2", "whitespace")
+    }
+    assert all(len(row["runs"]) == 2 for row in saved["rows"])
+    assert {(row["row"], row["other"]) for row in saved["differences"]} == {
+        (row, other) for row in ("gumbel-0.2", "whitespace") for other in ("vanilla", "fixed-2")
+    }
+    factors = {row["row"]: row["factor"] for row in saved["rows"] if row["text"] == "text"}
+    assert factors["vanilla"] == 1
+    assert factors["fixed-2"] == pytest.approx(2, abs=0.1)
+    assert 4 < factors["whitespace"] < 6
+    table = report.tables()[1]
+    assert [heading for heading in table.headings() if "BPC" in heading] == ["text BPC", "suomi BPC"]
+    assert (folder / "text" / "vanilla-seed1" / "evaluation" / "test" / "report.json").is_file()
+    assert len(json.loads((folder / "suomi" / TIMES).read_text())) == 8
+
+
+def test_runs_are_shared_and_resumed() -> None:
+    settings = [*SMALL, "bench.seeds=[1]"]
+    bench_language_models([*settings, "bench.rows=[vanilla,gumbel-0.2]"], silent, go_on)
+    reports: list[Progress] = []
+    bench_language_models(
+        [*settings, "bench.study=prior", "bench.rows=[gumbel-0.2,gumbel-0.2-weight-10]"], reports.append, go_on
+    )
+    finished = [report.note for report in reports if "is finished" in report.note]
+    assert finished == ["language-models/letters/gumbel-0.2-seed1 is finished; nothing is left to do"]
+    assert json.loads(Path("language-models/prior.json").read_text())["rows"][1]["prior"] == 0.2
+
+
+def test_a_stopped_study_goes_on() -> None:
+    settings = [*SMALL, "bench.rows=[vanilla]"]
+    calls: list[int] = []
+
+    def stop() -> None:
+        calls.append(1)
+        if len(calls) > 60:
+            raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        bench_language_models(settings, silent, stop)
+    report = bench_language_models(settings, silent, go_on)
+    assert [run["seed"] for run in report.result.rows["rows"][0]["runs"]] == [1, 2]
+
+
+def test_a_budget_gives_every_row_its_updates() -> None:
+    settings = [*SMALL, "bench.minutes=0.01", "bench.rows=[vanilla,fixed-2]", "bench.study=scaling", "bench.middle=[2]"]
+    settings[-3] = "bench.rows=[vanilla-2,fixed-2-2]"
+    report = bench_language_models(settings, silent, go_on)
+    rows = report.result.rows["rows"]
+    assert [row["layers"] for row in rows] == [4, 4]
+    assert all(run["steps"] == row["runs"][0]["steps"] > 3 for row in rows for run in row["runs"])
+    assert all(0.1 < row["seconds"] < 10 for row in rows)
+    again = bench_language_models(settings, silent, go_on)
+    assert [row["steps"] for row in again.result.rows["rows"]] == [row["steps"] for row in rows]
+
+
+def test_wrong_settings_are_named_before_anything_is_trained() -> None:
+    with pytest.raises(RecipeError, match=r"bench\.rows must be rows of boundaries"):
+        bench_language_models([*SMALL, "bench.rows=[fixed-9]"], silent, go_on)
+    with pytest.raises(RecipeError, match=r"bench\.texts must have different names, got text, text"):
+        bench_language_models([*SMALL, "bench.texts=[text.txt,a/text.txt]"], silent, go_on)
+    with pytest.raises(RecipeError, match="must be a recipe of task: language_modeling, got task: summarization"):
+        bench_language_models(["bench.recipe=quickstart"], silent, go_on)
+    assert not Path("language-models").exists()
