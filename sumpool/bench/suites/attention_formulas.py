@@ -2,11 +2,11 @@
 
 import math
 from collections import Counter
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 
 from sumpool.bench.suites.band_formulas import BAND
 from sumpool.bench.suites.low_rank_formulas import LOW_RANK
-from sumpool.bench.suites.operation_counts import Cost, attend, cost_of, dense, linear
+from sumpool.bench.suites.operation_counts import Cost, attend, cost_of, dense, linear, share_of_heads
 from sumpool.core.attention._base import AttentionConfig
 from sumpool.core.attention._kernel import CHUNK
 from sumpool.core.attention.bigbird import BigbirdAttentionConfig
@@ -22,9 +22,22 @@ from sumpool.core.attention.sparse import SparseAttentionConfig
 from sumpool.core.attention.synthesizer import SynthesizerAttentionConfig
 
 
-def self_attention(attention: AttentionConfig, length: int, dim: int, heads: int) -> Cost:
-    """Cost of one self-attention."""
-    return _SELF_ATTENTION[attention.kind](attention, length, dim, heads)
+def self_attention(
+    attention: AttentionConfig, length: int, dim: int, heads: int, kept: Sequence[int] | None = None
+) -> Cost:
+    """Cost of one self-attention, with all heads or with the kept ones only."""
+    cost = _SELF_ATTENTION[attention.kind]
+    if kept is None:
+        return cost(attention, length, dim, heads)
+    inputs = length * dim
+    if isinstance(attention, LshAttentionConfig):
+        local = sum(head >= heads - attention.local_heads for head in kept)
+        hashed, near = (
+            cost(attention.model_copy(update={"local_heads": count}), length, dim, heads) for count in (0, heads)
+        )
+        total = share_of_heads(hashed, len(kept) - local, heads, inputs) + share_of_heads(near, local, heads, inputs)
+        return total - Counter(activations=inputs)
+    return share_of_heads(cost(attention, length, dim, heads), len(kept), heads, inputs)
 
 
 def _vanilla(_: AttentionConfig, length: int, dim: int, heads: int) -> Cost:

@@ -17,7 +17,6 @@ from sumpool.bench.measures.skip_matmul import SkipMatmul
 from sumpool.bench.results.report import Result
 from sumpool.bench.results.table import Row, make_table, quotient
 from sumpool.bench.suites import formulas
-from sumpool.bench.suites.attention_formulas import self_attention
 from sumpool.bench.suites.formulas import BYTES, CROSS_ATTENTION
 from sumpool.bench.suites.operation_counts import Cost
 from sumpool.bench.suites.paper_claims import claim_rows, deep_pyramidions
@@ -108,21 +107,19 @@ def _model(
 
 def _rows(name: str, config: ModelConfig, settings: ComplexityConfig) -> tuple[Row, Row]:
     """Encoder and decoder of one model, with the attention of each apart."""
-    counted, dim, heads = _count(config, settings), config.dim, config.heads
+    counted = _count(config, settings)
     lengths, memory, target = counted["lengths"], counted["memory"], settings.target
-
-    def attention() -> Cost:
-        layers = zip(config.encoder, lengths, strict=True)
-        costs = (self_attention(layer.attention, length, dim, heads) for layer, length in layers)
-        return sum(costs, start=Counter())
-
-    def cross() -> Cost:
-        layer = formulas.cross_attention(config.decoder.cross_attention, target, memory, dim, heads)
-        return sum([layer] * config.decoder.layers, start=Counter())
-
-    encoder = _half(counted["self_attention"], counted["encoder"], attention, lambda: formulas.encoder(config, lengths))
+    encoder = _half(
+        counted["self_attention"],
+        counted["encoder"],
+        lambda: formulas.self_attentions(config, lengths),
+        lambda: formulas.encoder(config, lengths),
+    )
     decoder = _half(
-        counted["cross_attention"], counted["decoder"], cross, lambda: formulas.decoder(config, target, memory)
+        counted["cross_attention"],
+        counted["decoder"],
+        lambda: formulas.cross_attentions(config, target, memory),
+        lambda: formulas.decoder(config, target, memory),
     )
     labels = {"name": name, "lengths": lengths, "memory": memory}
     return Row({**labels, **encoder}), Row({**labels, **decoder})

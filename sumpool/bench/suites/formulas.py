@@ -8,10 +8,10 @@ Table 1 of Pietruszka et al. gives the products alone, without the two (scores, 
 """
 
 from collections import Counter
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 
 from sumpool.bench.suites.attention_formulas import self_attention
-from sumpool.bench.suites.operation_counts import Cost, attend, cost_of, dense, linear
+from sumpool.bench.suites.operation_counts import Cost, attend, cost_of, dense, linear, share_of_heads
 from sumpool.core.cross_attention._base import CrossAttentionConfig
 from sumpool.core.cross_attention.hepos import HeposCrossAttentionConfig
 from sumpool.core.model.config import ModelConfig
@@ -47,11 +47,24 @@ def cross_attention(config: CrossAttentionConfig, target: int, length: int, dim:
     return CROSS_ATTENTION[config.kind](config, target, length, dim, heads)
 
 
+def self_attentions(config: ModelConfig, lengths: Sequence[int]) -> Cost:
+    """Cost of the self-attentions of an encoder whose layers have these input lengths."""
+    layers = zip(config.encoder, lengths, strict=True)
+    costs = (self_attention(part.attention, size, config.dim, config.heads, part.kept_heads) for part, size in layers)
+    return sum(costs, start=Counter())
+
+
+def cross_attentions(config: ModelConfig, target: int, memory: int) -> Cost:
+    """Cost of the cross-attentions of a decoder."""
+    cost = cross_attention(config.decoder.cross_attention, target, memory, config.dim, config.heads)
+    kept = config.decoder.kept_cross_heads
+    return _over_layers(cost, config, kept, target)
+
+
 def encoder(config: ModelConfig, lengths: tuple[int, ...]) -> Cost:
     """Cost of a whole encoder whose layers have these input lengths."""
-    total: Cost = Counter()
+    total = self_attentions(config, lengths)
     for layer, length in zip(config.encoder, lengths, strict=True):
-        total += self_attention(layer.attention, length, config.dim, config.heads)
         total += pooling(layer.pool, length, config.dim) if layer.pool else Counter()
         total += feed_forward(length, config.dim, config.feed_forward)
     return total
@@ -59,10 +72,16 @@ def encoder(config: ModelConfig, lengths: tuple[int, ...]) -> Cost:
 
 def decoder(config: ModelConfig, target: int, memory: int) -> Cost:
     """Cost of a whole decoder over a memory, without the output head; a causal mask saves nothing."""
-    layer = dense(target, target, config.dim, config.heads)
-    layer += cross_attention(config.decoder.cross_attention, target, memory, config.dim, config.heads)
-    layer += feed_forward(target, config.dim, config.feed_forward)
-    return sum([layer] * config.decoder.layers, start=Counter())
+    total = _over_layers(dense(target, target, config.dim, config.heads), config, config.decoder.kept_heads, target)
+    total += cross_attentions(config, target, memory)
+    return sum([feed_forward(target, config.dim, config.feed_forward)] * config.decoder.layers, start=total)
+
+
+def _over_layers(cost: Cost, config: ModelConfig, kept: Sequence[Sequence[int]] | None, target: int) -> Cost:
+    """Cost of an attention in all decoder layers, with the kept heads of each."""
+    counts = [config.heads] * config.decoder.layers if kept is None else map(len, kept)
+    costs = (share_of_heads(cost, count, config.heads, target * config.dim) for count in counts)
+    return sum(costs, start=Counter())
 
 
 def _full(_: CrossAttentionConfig, target: int, length: int, dim: int, heads: int) -> Cost:

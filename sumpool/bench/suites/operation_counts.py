@@ -26,3 +26,16 @@ def dense(length: int, seen: int, dim: int, heads: int) -> Cost:
     """Self-attention in which every token sees `seen` tokens."""
     maps, products = linear(length, dim, 4 * dim), attend(length, seen, dim)
     return cost_of(maps, products, 2 * length * dim, heads * length * seen, 3 * length * dim)
+
+
+def share_of_heads(cost: Cost, kept: int, heads: int, inputs: int) -> Cost:
+    """Cost of an attention with some of its heads, each of which costs the same.
+
+    Args:
+        cost: Cost with all heads.
+        kept: Number of heads that remain.
+        heads: Number of all heads.
+        inputs: Numbers in the input of the attention, activations that all heads share.
+    """
+    part = Counter({name: value * kept // heads for name, value in (cost - Counter(activations=inputs)).items()})
+    return part + Counter(activations=inputs)

@@ -5,7 +5,8 @@ import torch
 
 from sumpool.bench.config import ComplexityConfig
 from sumpool.bench.measures.cost import ALL, count_modules
-from sumpool.bench.suites import attention_formulas, formulas
+from sumpool.bench.suites import attention_formulas, complexity, formulas
+from sumpool.bench.suites.attention_costs import attention_config
 from sumpool.bench.suites.attention_formulas import self_attention
 from sumpool.bench.suites.complexity import count_complexity, systems
 from sumpool.bench.suites.formulas import cross_attention, pooling
@@ -125,6 +126,39 @@ def test_settings_are_counted(config: AttentionConfig, length: int) -> None:
         counted = count_modules(lambda: attention(torch.randn(1, length, 32), places >= 0, places))[ALL]
     cost = self_attention(config, length, 32, 4)
     assert (counted["maps"], counted["products"]) == (cost["maps"], cost["products"])
+
+
+@pytest.mark.parametrize("kept", [(0, 1, 3), (1, 3), (2, 3)])
+@pytest.mark.parametrize("kind", kinds("sumpool.core.attention"))
+def test_kept_heads_are_counted(kind: str, kept: tuple[int, ...]) -> None:
+    config = attention_config(kind, 21, 4)
+    attention, places = config.build(32, 4), torch.arange(21)[None]
+    if not attention.independent_heads:
+        return
+    attention.prune_heads(kept)
+    with torch.inference_mode():
+        counted = count_modules(lambda: attention(torch.randn(1, 21, 32), places >= 0, places))[ALL]
+    cost, whole = self_attention(config, 21, 32, 4, kept), self_attention(config, 21, 32, 4)
+    assert (counted["maps"], counted["products"]) == (cost["maps"], cost["products"])
+    assert 21 * 32 <= cost["activations"] < whole["activations"]
+    assert self_attention(config, 21, 32, 4, (0, 1, 2, 3)) == whole
+
+
+def test_models_with_kept_heads_are_counted(monkeypatch: pytest.MonkeyPatch) -> None:
+    model = systems(SMALL)["attention vanilla"]
+    layers = [
+        layer.model_copy(update={"kept_heads": (1, 3) if index else None}) for index, layer in enumerate(model.encoder)
+    ]
+    kept = ((0,), (1, 2), (0, 1, 2), (3,), (0, 1, 2, 3))
+    decoder = model.decoder.model_copy(update={"kept_heads": kept, "kept_cross_heads": kept[::-1]})
+    pruned = model.model_copy(update={"encoder": layers, "decoder": decoder})
+    monkeypatch.setattr(complexity, "systems", lambda _: {"attention vanilla": model, "pruned": pruned})
+    monkeypatch.setattr(complexity, "claim_rows", lambda *_: [])
+    rows = count_complexity(SMALL).rows
+    for whole, part in (rows["encoders"], rows["decoders"]):
+        assert part["agreement"] == "yes"
+        assert part["keys_values"] < whole["keys_values"]
+        assert part["attention"] < whole["attention"]
 
 
 def test_a_variant_without_a_formula() -> None:
