@@ -7,6 +7,7 @@ and no matrix of length x length is stored. The backward pass computes the weigh
 """
 
 import math
+from collections.abc import Sequence
 from typing import final
 
 import torch
@@ -167,12 +168,18 @@ class _CausalAttention(torch.autograd.Function):
         """Compute the weights again, range by range."""
         saved = list(ctx.saved_tensors)
         inputs, output, norms = saved[:6], saved[6], saved[7]
-        totals: list[Tensor | None] = [None if part is None else torch.zeros_like(part) for part in inputs]
+        totals = _zeros_like(inputs)
         with torch.autocast(output.device.type, enabled=False):
             for part in _ranges(output):
                 rows = _Range(tuple(inputs), part, ctx.dropout, ctx.seed)  # type: ignore[attr-defined]
                 _backpropagate(rows, gradient[:, :, part], output[:, :, part], norms[:, :, part], totals)
-        return *totals, None, None
+        gradients = (None if total is None else total.to(output.dtype) for total in totals)
+        return *gradients, None, None
+
+
+def _zeros_like(inputs: Sequence[Tensor | None]) -> list[Tensor | None]:
+    """Sums of gradients, in at least single precision."""
+    return [None if part is None else torch.zeros_like(at_least_float32(part)) for part in inputs]
 
 
 def _backpropagate(rows: _Range, gradient: Tensor, output: Tensor, norms: Tensor, totals: list[Tensor | None]) -> None:

@@ -269,6 +269,16 @@ def test_stored_attention_gives_the_same_gradients() -> None:
         torch.testing.assert_close(one, other, atol=1e-9, rtol=1e-9)
 
 
+@pytest.mark.parametrize("source", ["plain", "gumbel", "entropy", "nested"])
+def test_autocast_trains(source: str) -> None:
+    ids, mask = text(40, 33)
+    model = build(source).float().train()
+    with torch.autocast("cpu", torch.bfloat16):
+        scores, losses, _ = model(ids, mask, ids, ids)
+    (scores.nll + sum(losses.values())).backward()
+    assert all(part.grad is not None and part.grad.isfinite().all() for part in model.parameters())
+
+
 def test_learned_positions_end() -> None:
     model = build("plain", positions="learned")
     with pytest.raises(ValueError, match="length must be at most 64 with learned positions, got 65"):

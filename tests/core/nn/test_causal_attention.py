@@ -74,6 +74,22 @@ def test_dropout_keeps_the_mean(stored: bool) -> None:
     assert not torch.equal(dropped[:, 0], dropped[:, 1])
 
 
+def test_half_precision_sums_ranges_in_single_precision(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(module, "MIN_QUERIES", 1)
+    monkeypatch.setattr(module, "MAX_SCORES", 1)
+    parts = inputs(300)
+    half = [part.detach().bfloat16().requires_grad_() for part in parts]
+    exact = [part.detach().double().requires_grad_() for part in half]
+    for group in (half, exact):
+        causal_attention(group[0], group[1], group[2], (group[3], group[4], group[5])).sum().backward()
+    for one, other in zip(half, exact, strict=True):
+        assert one.grad is not None
+        assert other.grad is not None
+        assert one.grad.dtype == torch.bfloat16
+        error = (one.grad.double() - other.grad).norm() / other.grad.norm().clamp(min=1e-9)
+        assert error < 0.03
+
+
 def test_no_matrix_of_all_pairs_is_stored() -> None:
     sizes: list[int] = []
     parts = inputs(200)
