@@ -15,7 +15,8 @@ from sumpool.bench.suites.operation_counts import Cost, attend, cost_of, dense, 
 from sumpool.core.cross_attention._base import CrossAttentionConfig
 from sumpool.core.cross_attention.hepos import HeposCrossAttentionConfig
 from sumpool.core.model.config import ModelConfig
-from sumpool.core.pooling._base import PoolerConfig
+from sumpool.core.pooling._base import PoolerConfig, max_kept
+from sumpool.core.pooling.iterative import IterativePoolerConfig
 
 BYTES = 4
 """Bytes of a number in float32."""
@@ -25,7 +26,8 @@ def pooling(pool: PoolerConfig, length: int, dim: int) -> Cost:
     """Cost of one pooling.
 
     A linear scorer is a product with one direction. Mixing the sources of a vector reads every vector once, which is no
-    matrix product and is not counted; but iterative pooling sums up all that it never takes out by one.
+    matrix product and is not counted; but iterative pooling weights all vectors in each of its steps, or sums up all
+    that it never takes out.
     """
     parts = [part.kind for name in ("scorer", "boundaries") if (part := getattr(pool, name, None))]
     for kind in (pool.kind, *parts):
@@ -34,7 +36,10 @@ def pooling(pool: PoolerConfig, length: int, dim: int) -> Cost:
     once = linear(length, dim, 1)
     if pool.kind == "distilling":  # each vector with its neighbours
         return Counter(maps=linear(length, 3 * dim, dim), activations=3 * length * dim)
-    return Counter(maps=once * ("linear" in parts), products=once * (pool.kind == "iterative"))
+    products = 0
+    if isinstance(pool, IterativePoolerConfig):
+        products = once if pool.weights == "softmax" else linear(max_kept(pool.keep, length), length, dim)
+    return Counter(maps=once * ("linear" in parts), products=products)
 
 
 def feed_forward(length: int, dim: int, width: int) -> Cost:

@@ -11,7 +11,8 @@ ONCE = "halving, sorted once"
 NEVER = "halving, never sorted"
 BY_DOCUMENT = "halving, one document at a time"
 LOOP = "iterative, as published"
-SUMS = "iterative, suffix sums"
+STEPS = "iterative, all steps at once"
+SUMS = "iterative by softmax of scores, suffix sums"
 HARD = "hard top-k"
 _HEADINGS = {
     SORTED: "sorted",
@@ -20,6 +21,7 @@ _HEADINGS = {
     BY_DOCUMENT: "one by one",
     HARD: "hard",
     LOOP: "loop",
+    STEPS: "steps",
     SUMS: "sums",
 }
 _LEGEND = "; ".join(f"{heading}: {name}" for name, heading in _HEADINGS.items())

@@ -17,10 +17,21 @@ from sumpool.bench.config import OperatorsConfig
 from sumpool.bench.measures.timing import Timing, interleave
 from sumpool.bench.results.report import Result
 from sumpool.bench.results.table import Row, where
-from sumpool.bench.suites.operator_tables import BY_DOCUMENT, HARD, LOOP, NEVER, ONCE, SORTED, SUMS, operators_result
+from sumpool.bench.suites.operator_tables import (
+    BY_DOCUMENT,
+    HARD,
+    LOOP,
+    NEVER,
+    ONCE,
+    SORTED,
+    STEPS,
+    SUMS,
+    operators_result,
+)
 from sumpool.bench.systems.workload import Conditions
+from sumpool.core.pooling._base import top_k
 from sumpool.core.pooling.halving import Peak, Sort, halve
-from sumpool.core.pooling.iterative import iterate, suffix_means
+from sumpool.core.pooling.iterative import iterate, step_weights, suffix_means
 from sumpool.progress import Check, Progress, Report, go_on, silent
 
 Pool = Callable[[Tensor, Tensor, int], Tensor]
@@ -34,7 +45,7 @@ AT_ONCE = 2**24
 PATIENCE = 4
 """Times `seconds` that an operator may take once."""
 SHARPNESS = 1.0
-"""Factor of the scores in iterative pooling, as the authors set it."""
+"""Factor in the softmax of iterative pooling, as the authors set it."""
 
 
 def measure_operators(
@@ -79,6 +90,10 @@ def _iterate(states: Tensor, scores: Tensor, keep: int, pool: Callable[..., Tens
     return pool(states, scores, torch.ones_like(scores, dtype=torch.bool), keep, SHARPNESS)
 
 
+def _all_steps(states: Tensor, scores: Tensor, mask: Tensor, keep: int, sharpness: float) -> Tensor:
+    return step_weights(scores, mask, *top_k(scores, mask, keep), sharpness) @ states
+
+
 def _halve(states: Tensor, scores: Tensor, keep: int, sort: Sort, hard: bool = False) -> Tensor:
     mask = torch.ones_like(scores, dtype=torch.bool)
     return halve(scores, mask, keep, Peak(), hard, sort).mixture.combine(states)
@@ -97,6 +112,7 @@ OPERATORS: Mapping[str, Pool] = {
     HARD: partial(_halve, sort="each_round", hard=True),
     BY_DOCUMENT: _by_document,
     LOOP: partial(_iterate, pool=iterate),
+    STEPS: partial(_iterate, pool=_all_steps),
     SUMS: partial(_iterate, pool=suffix_means),
 }
 

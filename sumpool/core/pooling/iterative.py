@@ -1,23 +1,28 @@
 """Iterative soft top-k (Goyal et al., "A continuous relaxation of beam search", 2018), a baseline of Pietruszka et al.
 
-In each of `keep` steps a softmax of the scores over the remaining vectors weights one output vector, and the heaviest
-vector is removed. The published loop costs O(length * keep * dim); it is implemented as `iterate`. The output of step r
-equals the mean of all vectors from rank r on, weighted by exp(sharpness * score), so that suffix sums over the ranks
-give all outputs in O(length * dim) and one sort; the pooler uses these.
+In each of `keep` steps one output vector is the mean of the remaining vectors, weighted by a softmax of
+-sharpness * (score - highest remaining score)^2, and the heaviest vector is removed. The loop costs
+O(length * keep * dim); it is implemented as `iterate`, and the pooler computes all steps as one matrix product.
+
+With `weights: softmax`, which is not the published operator, vectors are weighted by a softmax of sharpness * score.
+The output of step r then equals the mean of all vectors from rank r on, weighted by exp(sharpness * score), so that
+suffix sums over the ranks give all outputs in O(length * dim) and one sort.
 
 Departures: padding is masked in the softmax; outputs are in source order, each at the position of its heaviest vector;
 a document with no more vectors than are kept is returned unchanged, where the loop would still average it.
 """
 
 import math
+from functools import partial
 from typing import Annotated, Literal, final
 
 import torch
 from pydantic import Field
 from torch import Tensor, nn
+from torch.nn import functional as F
 
 from sumpool.core.nn.masking import zero_padding
-from sumpool.core.nn.numerics import at_least_float32
+from sumpool.core.nn.numerics import at_least_float32, matmul_exactly
 from sumpool.core.nn.states import Mixture, States
 from sumpool.core.pooling._base import (
     Keep,
@@ -35,6 +40,8 @@ from sumpool.core.scoring.linear import LinearScorerConfig
 from sumpool.core.tokens import Tokens
 from sumpool.settings import OneOf
 
+WeightKind = Literal["distance", "softmax"]
+
 
 @final
 class IterativePoolerConfig(PoolerConfig):
@@ -46,40 +53,49 @@ class IterativePoolerConfig(PoolerConfig):
     scorer: Annotated[ScorerConfig, OneOf("sumpool.core.scoring")] = LinearScorerConfig()
     """Scorer of the vectors."""
     sharpness: float = Field(1.0, gt=0, le=100)
-    """Factor of the scores in every softmax. At 1, the value benchmarked by the authors, scores in [0, 1] give nearly
-    uniform weights and every output is close to the document's mean; larger values approach exact top-k, and fewer
-    vectors receive a gradient."""
+    """Factor in every softmax. At 1, the value benchmarked by the authors, scores in [0, 1] give nearly uniform weights
+    and every output is close to the document's mean; larger values approach exact top-k, and fewer vectors receive a
+    gradient."""
+    weights: WeightKind = "distance"
+    """Weights of the vectors in a step: by the squared distance of their scores from the highest, as published, or by
+    the scores themselves (softmax)."""
 
     def build(self, embedding: nn.Embedding) -> "IterativePooler":
         """Build the pooler."""
         return IterativePooler(self, self.scorer.build(embedding.embedding_dim))
 
 
-def iterate(states: Tensor, scores: Tensor, mask: Tensor, keep: Keep, sharpness: float) -> Tensor:
-    """Published loop: one softmax per output vector, O(length * keep * dim).
+def iterate(
+    states: Tensor, scores: Tensor, mask: Tensor, keep: Keep, sharpness: float, weights: WeightKind = "distance"
+) -> Tensor:
+    """Loop of one softmax per output vector, O(length * keep * dim).
 
     Args:
         states: (batch, length, dim), finite everywhere.
         scores: (batch, length), any value at padding.
         mask: (batch, length), True at real tokens.
         keep: Number or fraction of output vectors; at most the real tokens of a document.
-        sharpness: Factor of the scores.
+        sharpness: Factor in the softmax.
+        weights: Weights of the vectors, see `IterativePoolerConfig`; the published ones by default.
 
     Returns:
         (batch, keep, dim), in order of removal; 0 at padding.
     """
-    logits = (sharpness * at_least_float32(scores)).masked_fill(~mask, -math.inf)
+    remaining = at_least_float32(scores).masked_fill(~mask, -math.inf)
     counts = keep_counts(keep, mask)[:, None]
     pooled = []
     for rank in range(max_kept(keep, scores.size(1))):
-        weights = logits.softmax(1).masked_fill(rank >= counts, 0.0)  # NaN over no vectors
-        pooled.append((weights[:, None].to(states.dtype) @ states)[:, 0])  # (batch, dim)
-        logits = logits.scatter(1, logits.argmax(1, keepdim=True), -math.inf)
+        highest = remaining.amax(1, keepdim=True)
+        distance = (remaining - highest) ** 2  # NaN where no vectors are left
+        logits = sharpness * (remaining if weights == "softmax" else -distance)
+        step = logits.softmax(1).masked_fill(rank >= counts, 0.0)  # NaN over no vectors
+        pooled.append((step[:, None].to(states.dtype) @ states)[:, 0])  # (batch, dim)
+        remaining = remaining.scatter(1, remaining.argmax(1, keepdim=True), -math.inf)
     return torch.stack(pooled, dim=1)
 
 
 def suffix_means(states: Tensor, scores: Tensor, mask: Tensor, keep: Keep, sharpness: float) -> Tensor:
-    """Result of `iterate` in O(length * dim), for scores in [0, 1].
+    """Result of `iterate` with weights by softmax in O(length * dim), for scores in [0, 1].
 
     Sums accumulate from the lightest to the heaviest vector, without subtraction.
     """
@@ -90,6 +106,26 @@ def suffix_means(states: Tensor, scores: Tensor, mask: Tensor, keep: Keep, sharp
 def _weights(scores: Tensor, mask: Tensor, sharpness: float) -> Tensor:
     """Weights (batch, length), 0 at padding; positive and finite in float32 for a sharpness up to 100."""
     return (sharpness * (at_least_float32(scores) - 0.5)).masked_fill(~mask, -math.inf).exp()
+
+
+def step_weights(scores: Tensor, mask: Tensor, ranked: Tensor, real: Tensor, sharpness: float) -> Tensor:
+    """Published weights of all steps, (batch, keep, length); 0 at padding and at vectors of earlier steps.
+
+    Args:
+        scores: (batch, length), any value at padding.
+        mask: (batch, length), True at real tokens.
+        ranked: (batch, keep), indices of the best-scored vectors by descending score.
+        real: (batch, keep), mask of `ranked`.
+        sharpness: Factor in the softmax.
+    """
+    length, steps = scores.size(1), torch.arange(ranked.size(1), device=scores.device)
+    wide = at_least_float32(scores)
+    never = ranked.new_full((len(ranked), length + 1), ranked.size(1))  # the last column collects padding
+    step = never.scatter(1, ranked.masked_fill(~real, length), steps.expand(ranked.shape))[:, :length]
+    logits = -sharpness * (wide[:, None] - wide.gather(1, ranked)[..., None]) ** 2  # (batch, keep, length)
+    is_left = mask[:, None] & (step[:, None] >= steps[:, None]) & real[..., None]
+    least = torch.finfo(logits.dtype).min
+    return logits.masked_fill(~is_left, least).softmax(2).masked_fill(~is_left, 0.0)
 
 
 def _suffix_means(states: Tensor, weights: Tensor, ranked: Tensor, real: Tensor) -> Tensor:
@@ -106,7 +142,7 @@ def _suffix_means(states: Tensor, weights: Tensor, ranked: Tensor, real: Tensor)
 
 @final
 class IterativePooler(Pooler):
-    """Iterative soft top-k by suffix sums."""
+    """Iterative soft top-k, all steps at once."""
 
     def __init__(self, config: IterativePoolerConfig, scorer: Scorer) -> None:
         super().__init__()
@@ -122,12 +158,18 @@ class IterativePooler(Pooler):
         vectors = zero_padding(tokens.states, tokens.mask)
         scores = self.scorer(tokens.with_states(vectors)).masked_fill(~tokens.mask, 0.0)
         ranked, mask = top_k(scores, tokens.mask, self.config.keep)
-        weights = _weights(scores, tokens.mask, self.config.sharpness)
-        means = _suffix_means(vectors, weights, ranked, mask)
         order = ranked.masked_fill(~mask, length).argsort(dim=1)  # ranks in source order
         heaviest = ranked.gather(1, order)
-        shape = (*mask.shape, vectors.size(2))
         unpooled = (mask.sum(1) == tokens.mask.sum(1))[:, None, None]
+        if self.config.weights == "softmax":
+            weights = _weights(scores, tokens.mask, self.config.sharpness)
+            means = _suffix_means(vectors, weights, ranked, mask)
+            mix = partial(_suffix_mixture, weights, heaviest, order, mask)
+        else:
+            steps = step_weights(scores, tokens.mask, ranked, mask, self.config.sharpness)
+            means = matmul_exactly(steps, vectors).to(vectors.dtype)
+            mix = partial(steps.gather, 1, order[..., None].expand(steps.shape))
+        shape = (*mask.shape, vectors.size(2))
         pooled = torch.where(
             unpooled,
             vectors.gather(1, heaviest[..., None].expand(shape)),
@@ -135,13 +177,18 @@ class IterativePooler(Pooler):
         )  # (batch, keep, dim)
 
         def mixture() -> Mixture:
-            unranked = order.new_full((len(order), length + 1), length)  # the last column collects padding
-            rank = unranked.scatter(1, heaviest.masked_fill(~mask, length), order)[:, :length]
-            not_above = rank[:, None] >= order[..., None]  # (batch, keep, length)
-            equal = rank[:, None] == order[..., None]
-            mixed = torch.where(unpooled, equal, not_above) * weights[:, None]
-            mixed = mixed / mixed.sum(2, keepdim=True).masked_fill(~mask[..., None], 1.0)
-            members = torch.arange(length, device=rank.device).expand(mixed.shape)
+            one_hot = F.one_hot(heaviest, length).to(scores.dtype)
+            mixed = torch.where(unpooled, one_hot, mix())
+            members = torch.arange(length, device=mask.device).expand(mixed.shape)
             return Mixture(members, mixed.masked_fill(~mask[..., None], 0.0), mask)
 
         return Pooled(pool_tokens(tokens, pooled, mask, heaviest), mixture)
+
+
+def _suffix_mixture(weights: Tensor, heaviest: Tensor, order: Tensor, mask: Tensor) -> Tensor:
+    """Weights of the vectors in the means of `_suffix_means` in source order, (batch, keep, length)."""
+    length = weights.size(1)
+    unranked = order.new_full((len(order), length + 1), length)  # the last column collects padding
+    rank = unranked.scatter(1, heaviest.masked_fill(~mask, length), order)[:, :length]
+    mixed = (rank[:, None] >= order[..., None]) * weights[:, None]
+    return mixed / mixed.sum(2, keepdim=True).masked_fill(~mask[..., None], 1.0)

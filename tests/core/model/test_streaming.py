@@ -52,6 +52,7 @@ POOLERS: list[dict[str, object]] = [
     {"kind": "halving", "inference": "hard"},
     {"kind": "hard"},
     {"kind": "iterative"},
+    {"kind": "iterative", "weights": "softmax"},
 ]
 
 

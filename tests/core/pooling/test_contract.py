@@ -17,7 +17,7 @@ WITH_KEEP = [kind for kind in KINDS if "keep" in config_class(FAMILY, kind).mode
 CASES: dict[str, list[dict[str, object]]] = {
     "halving": [{}, {"sort": "once"}, {"sort": "never"}, {"inference": "hard"}, {"peak": {"kind": "plain"}}],
     "hard": [{}, {"gradient": "none"}],
-    "iterative": [{}, {"sharpness": 100}],
+    "iterative": [{}, {"sharpness": 100}, {"weights": "softmax"}],
     "funnel": [
         {"combine": combine, "window": window, "stride": stride}
         for combine in ("mean", "max")
