@@ -59,7 +59,7 @@ class BigbirdAttention(BlockSparseAttention):
         # Fixed blocks come first, then random ones in the order of their draws, blocks that do not exist last.
         order = torch.where(is_fixed, draws - 2, draws)[None].masked_fill(~exists, 2.0)
         visible = min(3 + self.global_blocks + self.random_blocks, blocks)
-        values, indices = order.topk(visible, dim=3, largest=False)
+        values, indices = (part[..., :visible] for part in order.sort(dim=3, stable=True))  # equal draws by index
         rank = torch.arange(visible, device=counts.device)
         fixed = (is_fixed & exists).sum(3, keepdim=True)  # (batch, 1, blocks, 1)
         return indices.masked_fill((values >= 2) | (rank >= fixed + self.random_blocks), -1)

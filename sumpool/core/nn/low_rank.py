@@ -65,7 +65,7 @@ def step_seed(seed: int, redraw: bool) -> int:
 
 def _draws(numbers: Tensor, seed: int, stream: int) -> Tensor:
     """Distinct uniform draws in [0, 1), float64: of two equal hashes, the lower number comes first."""
-    uniform: Tensor = hash_uniform((numbers * 1021 + stream) * 1031 + seed).double() + numbers / 2**60
+    uniform: Tensor = hash_uniform((numbers * 1021 + stream) * 1031 + seed).double() + numbers / 2**50
     return uniform
 
 

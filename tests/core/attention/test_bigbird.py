@@ -1,8 +1,10 @@
 from collections.abc import Callable
 
+import pytest
 import torch
 from torch import Tensor
 
+from sumpool.core.attention import bigbird
 from sumpool.core.attention.bigbird import BigbirdAttention, BigbirdAttentionConfig
 from sumpool.core.attention.vanilla import VanillaAttention
 from sumpool.core.tokens import Tokens
@@ -46,3 +48,11 @@ def test_enough_random_blocks_are_full_attention(make_tokens: Callable[..., Toke
     attention.load_state_dict(full.state_dict())
     mixed, expected = (part(tokens.states, tokens.mask, tokens.positions)[tokens.mask] for part in (attention, full))
     torch.testing.assert_close(mixed, expected)
+
+
+def test_equal_draws_select_the_first_blocks_whatever_the_batch(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(bigbird, "hash_uniform", lambda indices: torch.full(indices.shape, 0.25))
+    attention = BigbirdAttentionConfig(block=4, random_blocks=3).build(16, 4)
+    for blocks in (40, 41, 70, 300):
+        indices = attention._visible_blocks(torch.full((1, 1, 1, 1), 40), blocks)[0, 0, 20]
+        assert set(indices[indices >= 0].tolist()) == {0, 1, 2, 3, 19, 20, 21}

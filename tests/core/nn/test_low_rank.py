@@ -1,5 +1,7 @@
+import pytest
 import torch
 
+from sumpool.core.nn import low_rank
 from sumpool.core.nn.low_rank import fill_rows, sample_keys_of_queries, sample_tokens, step_seed, take_rows
 
 
@@ -73,3 +75,11 @@ def test_rows_are_taken_and_filled() -> None:
     filled = fill_rows(states, index, is_row, -taken)
     assert torch.equal(filled[0, 0], states[0, 0] * torch.tensor([[-1], [1], [1], [-1]]))
     assert torch.equal(filled[0, 1], states[0, 1] * torch.tensor([[1], [-1], [1], [1]]))
+
+
+@pytest.mark.parametrize("equal", [0.0, 0.25, 1 - 2**-24])
+def test_of_equal_draws_the_lower_number_comes_first(equal: float, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(low_rank, "hash_uniform", lambda indices: torch.full(indices.shape, equal))
+    draws = low_rank.token_draws(torch.ones(1, 5000, dtype=torch.bool), 1, 0)
+    assert (draws.diff() > 0).all()
+    assert draws.max() < 1
