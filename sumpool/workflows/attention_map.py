@@ -12,7 +12,7 @@ from sumpool.core.model.encoder import EncoderLayer
 from sumpool.data.batches import Item, collate
 from sumpool.documents.read import read_documents
 from sumpool.documents.source_sentences import source_sentences
-from sumpool.errors import CheckpointError, DataError, RecipeError
+from sumpool.errors import DataError, RecipeError
 from sumpool.inference.loading import LoadedModel, load_model
 from sumpool.inference.source import encode_source
 from sumpool.interpret.attention_maps import attention_map
@@ -68,8 +68,6 @@ def _layer_inputs(loaded: LoadedModel, name: str) -> list[tuple[Attention, Tenso
         inputs.append((attention, args[0].clone(), args[2]))
 
     layers = [layer.attention for layer in encoder.layers if isinstance(layer, EncoderLayer)]
-    if not layers:
-        raise CheckpointError(f"{loaded.folder} must have encoder layers with attention, got none; draw another model")
     hooks = [attention.register_forward_pre_hook(note) for attention in layers]
     chunked, encoder.chunked = encoder.chunked, False
     try:
