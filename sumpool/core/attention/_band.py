@@ -3,8 +3,10 @@
 import math
 from collections.abc import Callable
 from functools import partial
+from typing import Annotated
 
 import torch
+from pydantic import AfterValidator, Field
 from torch import Tensor
 from torch.nn import functional as F
 from torch.utils.checkpoint import checkpoint
@@ -14,6 +16,16 @@ from sumpool.core.nn.layers import merge_heads, split_heads
 from sumpool.core.nn.numerics import at_least_float32
 from sumpool.core.nn.positions import PositionsKind
 from sumpool.core.nn.windows import Windows
+
+
+def _check_even(window: int) -> int:
+    if window % 2:
+        raise ValueError(f"must be even, got {window}; half of it lies on either side")
+    return window
+
+
+Window = Annotated[int, Field(ge=2, le=10_000_000), AfterValidator(_check_even)]
+"""Positions visible to a token beside its own, half of them on either side."""
 
 MAX_WEIGHTS = 2**24
 """Attention weights materialised at a time, over windows, heads, queries and keys: 64 MB in float32."""

@@ -9,14 +9,14 @@ once, so that every token receives a weighted mean of the document's values; the
 they have read is not passed to the next one. Global tokens of the document itself are those of `longformer`.
 """
 
-from typing import Literal, Self, final
+from typing import Literal, final
 
 import torch
-from pydantic import Field, model_validator
+from pydantic import Field
 from torch import Tensor, nn
 from torch.nn import functional as F
 
-from sumpool.core.attention._band import BandAttention
+from sumpool.core.attention._band import BandAttention, Window
 from sumpool.core.attention._base import AttentionConfig, full_mask
 from sumpool.core.nn.masking import attention_weights
 from sumpool.core.nn.numerics import matmul_exactly
@@ -30,14 +30,8 @@ class GlobalTokensAttentionConfig(AttentionConfig):
     kind: Literal["global_tokens"] = "global_tokens"
     tokens: int = Field(16, ge=1, le=65_536)
     """Learned global tokens."""
-    window: int = Field(512, ge=2, le=10_000_000)
+    window: Window = 512
     """Positions visible to a token beside its own, half of them on either side; even."""
-
-    @model_validator(mode="after")
-    def _check_window(self) -> Self:
-        if self.window % 2:
-            raise ValueError(f"window must be even, got {self.window}; half of it lies on either side")
-        return self
 
     def build(self, dim: int, heads: int) -> "GlobalTokensAttention":
         """Build the attention."""

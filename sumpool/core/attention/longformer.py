@@ -10,14 +10,14 @@ counts once for tokens whose window contains it, and as a key it uses the projec
 """
 
 from collections.abc import Sequence
-from typing import Literal, NamedTuple, Self, final
+from typing import Literal, NamedTuple, final
 
 import torch
-from pydantic import Field, model_validator
+from pydantic import Field
 from torch import Tensor, nn
 from torch.nn import functional as F
 
-from sumpool.core.attention._band import BandAttention
+from sumpool.core.attention._band import BandAttention, Window
 from sumpool.core.attention._base import AttentionConfig, full_mask
 from sumpool.core.nn.layers import keep_outputs, merge_heads, split_heads
 from sumpool.core.nn.masking import attend, attention_weights
@@ -31,7 +31,7 @@ class LongformerAttentionConfig(AttentionConfig):
     """Settings of Longformer attention."""
 
     kind: Literal["longformer"] = "longformer"
-    window: int = Field(512, ge=2, le=10_000_000)
+    window: Window = 512
     """Positions visible to a token beside its own, half of them on either side; even."""
     global_tokens: int = Field(16, ge=0, le=65_536)
     """First tokens of the document, which all tokens attend to, and which attend to all."""
@@ -39,12 +39,6 @@ class LongformerAttentionConfig(AttentionConfig):
     """Whether the first token of each sentence is global besides."""
     separate: bool = False
     """Whether global tokens attend to the document by linear maps of their own, as in the paper."""
-
-    @model_validator(mode="after")
-    def _check_window(self) -> Self:
-        if self.window % 2:
-            raise ValueError(f"window must be even, got {self.window}; half of it lies on either side")
-        return self
 
     def build(self, dim: int, heads: int) -> "LongformerAttention":
         """Build the attention."""

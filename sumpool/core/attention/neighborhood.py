@@ -105,9 +105,8 @@ class NeighborhoodAttention(BandAttention):
         """Index of each token in the concatenation of all tokens and those near the ends, (batch, length)."""
         batch, length = mask.shape
         indices = torch.arange(length + ends.queries[0].numel(), device=mask.device).expand(batch, -1)
-        targets = torch.where(ends.counted, ends.queries, length).flatten(
-            1
-        )  # an index more for those that do not count
+        # Tokens that do not count have an index more.
+        targets = torch.where(ends.counted, ends.queries, length).flatten(1)
         source = torch.cat([indices[:, :length], indices[:, :1]], dim=1)
         return source.scatter(1, targets, indices[:, length:])[:, :length]
 

@@ -21,7 +21,7 @@ from pydantic import Field, model_validator
 from torch import Tensor, nn
 from torch.nn import functional as F
 
-from sumpool.core.attention._band import BandAttention
+from sumpool.core.attention._band import BandAttention, Window
 from sumpool.core.attention._base import AttentionConfig, full_mask
 from sumpool.core.nn.layers import keep_outputs
 from sumpool.core.nn.numerics import at_least_float32
@@ -35,7 +35,7 @@ class SlidingWindowAttentionConfig(AttentionConfig):
     """Settings of sliding-window self-attention."""
 
     kind: Literal["sliding_window"] = "sliding_window"
-    window: int = Field(512, ge=2, le=10_000_000)
+    window: Window = 512
     """Positions visible to a token beside its own, half of them on either side; even."""
     dilation: int = Field(1, ge=1, le=10_000_000)
     """Distance between visible tokens: 1 sees all tokens of a window, d every d-th of a window d times as wide."""
@@ -49,9 +49,7 @@ class SlidingWindowAttentionConfig(AttentionConfig):
     """Whether tokens attend to themselves and to earlier tokens only, as in language models."""
 
     @model_validator(mode="after")
-    def _check_window(self) -> Self:
-        if self.window % 2:
-            raise ValueError(f"window must be even, got {self.window}; half of it lies on either side")
+    def _check_first_token(self) -> Self:
         if self.global_first and self.dilation > 1:
             raise ValueError(f"dilation must be 1 with a global first token, got {self.dilation}")
         if self.global_first and self.causal:
