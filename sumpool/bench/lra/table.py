@@ -1,7 +1,5 @@
 """Table of a task of the Long Range Arena, with the columns of the papers, and its exports."""
 
-import csv
-import io
 import json
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass
@@ -9,8 +7,8 @@ from pathlib import Path
 from statistics import fmean, median, stdev
 from typing import Any
 
+from sumpool.bench.results.exports import to_csv, to_latex
 from sumpool.bench.results.table import Column, Row, Table
-from sumpool.evaluation.exports import escape_latex
 from sumpool.evaluation.statistics import Estimate
 from sumpool.io.atomic import disk_errors, replace_file
 from sumpool.training.fit import JOURNAL
@@ -133,26 +131,9 @@ def export(table: Table, rows: Sequence[Row], folder: Path, about: dict[str, Any
     """
     content = {
         "results.json": json.dumps(about | {"rows": [row.to_json() for row in rows]}, indent=2) + "\n",
-        "results.csv": _to_csv(table),
-        "results.tex": _to_latex(table),
+        "results.csv": to_csv([table]),
+        "results.tex": to_latex([table]),
     }
     for name, text in content.items():
         with disk_errors(folder / name):
             replace_file(folder / name, text.encode())
-
-
-def _to_csv(table: Table) -> str:
-    text = io.StringIO()
-    writer = csv.writer(text, lineterminator="\r\n")
-    writer.writerow([column.name for column in table.columns])
-    for row in table.rows:
-        writer.writerow(["" if row[column.name] is None else row[column.name] for column in table.columns])
-    return text.getvalue()
-
-
-def _to_latex(table: Table) -> str:
-    lines = [f"% {table.title}", rf"\begin{{tabular}}{{l{'r' * (len(table.columns) - 1)}}}", r"\toprule"]
-    lines.append(" & ".join(map(escape_latex, table.headings())) + r" \\")
-    lines.append(r"\midrule")
-    lines += [" & ".join(map(escape_latex, cells)) + r" \\" for cells in table.cells()]
-    return "\n".join([*lines, r"\bottomrule", r"\end{tabular}", ""])
