@@ -68,6 +68,8 @@ class TrainConfig(Settings):
     """Weight decay of AdamW, on matrices only."""
     clip: float = Field(1.0, ge=0, le=1_000_000)
     """Gradient norm above which gradients are scaled down; 0 disables clipping."""
+    clip_value: float = Field(0.0, ge=0, le=1_000_000)
+    """Largest absolute value of an entry of a gradient, after `clip`; larger ones are cut off; 0 disables this."""
     allow_shared_texts: bool = False
     """Whether validation and test documents may have the text of a training document, which makes scores too high."""
     label_smoothing: float = Field(0.0, ge=0, lt=1)

@@ -105,6 +105,8 @@ class Updater:
                 totals[name] = totals[name] + value if name in totals else value
         loss, nll, *auxiliary = totals.values()
         norm = nn.utils.clip_grad_norm_(self._parameters, self.config.clip or math.inf).detach()
+        if self.config.clip_value:
+            nn.utils.clip_grad_value_(self._parameters, self.config.clip_value)
         required = torch.stack([loss, nll, norm.to(loss.dtype)])
         self._nonfinite = torch.maximum(self._nonfinite, 1.0 - required.isfinite().all().float())
         self.optimizer.found_inf = self._nonfinite  # type: ignore[attr-defined] # as torch's own GradScaler does

@@ -27,9 +27,9 @@ def new_updater(model: nn.Module, config: TrainConfig = CONFIG) -> Updater:
     return Updater(model, build_optimizer(model, config), config, CPU)
 
 
-def gradients(batches: list[Batch], clip: float = 0.0) -> tuple[dict[str, Tensor], float]:
+def gradients(batches: list[Batch], clip: float = 0.0, clip_value: float = 0.0) -> tuple[dict[str, Tensor], float]:
     model = new_model(dropout=0.0).double()
-    updater = new_updater(model, CONFIG.model_copy(update={"clip": clip}))
+    updater = new_updater(model, CONFIG.model_copy(update={"clip": clip, "clip_value": clip_value}))
     loss = updater.update(batches, rate=0.0).read().loss
     return {name: p.grad for name, p in model.named_parameters() if p.grad is not None}, loss
 
@@ -86,6 +86,14 @@ def test_clipping_bounds_the_norm_and_reports_the_unclipped_norm() -> None:
     model = new_model(dropout=0.0)
     reported = new_updater(model).update([batch_of([0, 1])], rate=0.0).read().gradient_norm
     assert reported == pytest.approx(norm_of(free), rel=1e-3)
+
+
+def test_values_of_gradients_are_cut_off() -> None:
+    free, _ = gradients([batch_of([0, 1])])
+    limit = max(float(gradient.abs().max()) for gradient in free.values()) / 3
+    cut, _ = gradients([batch_of([0, 1])], clip_value=limit)
+    for name, gradient in free.items():
+        torch.testing.assert_close(cut[name], gradient.clamp(-limit, limit))
 
 
 @pytest.mark.parametrize("value", [float("nan"), float("inf")])
