@@ -111,6 +111,7 @@ def cut(language: str, out: Path) -> list[Share]:
     """
     names = [name.format(language) for name in HANDBOOKS]
     shares, texts, seen = [], dict[bytes, str](), set[bytes]()
+    running = RunningText(RunningTextConfig(language=language))
     for name, archive in download(names, out / "packages").items():
         share = Share(name, archive.name.split("_")[1].replace("%3a", ":"))
         for path in pages(out / "packages" / name, language):
@@ -118,7 +119,7 @@ def cut(language: str, out: Path) -> list[Share]:
                 texts[hashlib.sha256(str(path.relative_to(out)).encode()).digest()] = text
                 share.pages += 1
                 share.characters += len(text)
-                share.cleaned += cleaned_characters(text, language)
+                share.cleaned += len(running.add(text)) + len(running.finish())
         _LOG.info("%s: %s", language, share)
         shares.append(share)
     with (out / f"{language}.txt").open("w") as file:
@@ -126,12 +127,6 @@ def cut(language: str, out: Path) -> list[Share]:
             file.write(f"{texts[digest]}\n\n")
     (out / f"{language}.json").write_text(json.dumps([asdict(share) for share in shares], indent=1) + "\n")
     return shares
-
-
-def cleaned_characters(text: str, language: str) -> int:
-    """Return the number of characters of a text after the normalization of text8."""
-    running = RunningText(RunningTextConfig(language=language))
-    return len(running.add(text)) + len(running.finish())
 
 
 def main() -> None:

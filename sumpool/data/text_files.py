@@ -119,6 +119,8 @@ def write_text_files(
             report(Progress(_TASK, sum(writer.characters for writer in writers.values())))
         for writer in writers.values():
             writer.finish()
+        read = sum(writer.characters for writer in writers.values())
+        report(Progress(_TASK, read, read))
     files = _divide(writers[_WHOLE], config, rejected) if by_position else _one_each(writers, rejected)
     for name, count in files.characters.items():
         if count < 2:

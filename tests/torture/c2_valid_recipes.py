@@ -2,6 +2,7 @@
 
 import json
 import math
+import random
 import shutil
 import traceback
 from collections.abc import Mapping
@@ -23,6 +24,7 @@ from sumpool.inference.loading import LoadedModel, choose_lengths
 from sumpool.inference.summaries import generate_summaries
 from sumpool.inference.validation_rouge import ValidationRouge
 from sumpool.progress import go_on, silent
+from sumpool.recipe.language_model import LanguageModelRecipe
 from sumpool.recipe.schema import Recipe
 from sumpool.recipe.yaml_text import write
 from sumpool.runs.training_setup import TrainingSetup, set_up_training
@@ -32,6 +34,7 @@ from sumpool.training.hardware import choose_generation_precision
 from tests.conftest import story
 from tests.torture.figures import Measured
 from tests.torture.recipe_sampler import RecipeSampler
+from tests.torture.sampled_language_models import run_language_model, sample_language_model, write_text
 from tests.training.toy import new_run
 
 ID: Final = "C2"
@@ -52,9 +55,10 @@ def run_recipes(folder: Path, seed: int, count: int) -> list[str]:
     """Return a fault with the recipe as YAML for each of the sampled recipes that fails."""
     data = write_data(folder)
     sampler = RecipeSampler(seed, data, labelled(data))
+    text, draw = write_text(folder), random.Random(seed)
     faults = []
-    for _ in range(count):
-        tree, recipe = sampler.recipe()
+    for number in range(count):
+        tree, recipe = sampler.recipe() if number % 4 else sample_language_model(sampler, draw, text)
         fault = run_recipe(recipe, folder)
         if fault:
             faults.append(f"{fault} in\n{write(tree)}")
@@ -83,17 +87,23 @@ def labelled(data: Mapping[str, Any]) -> dict[str, Any]:
     return {**data, "source": data["source"] | {"kind": "labelled"}, "prepared": f"{data['prepared']}-labels"}
 
 
-def run_recipe(recipe: Recipe, folder: Path) -> str:
-    """Train, summarise and evaluate; return what fails, or an empty text."""
+def run_recipe(recipe: Recipe | LanguageModelRecipe, folder: Path) -> str:
+    """Train, summarise or generate, and evaluate; return what fails, or an empty text."""
     run = new_run(folder / "run")
     try:
+        if isinstance(recipe, LanguageModelRecipe):
+            return run_language_model(recipe, run)
         setup = set_up_training(recipe, silent, go_on)
         fit(setup.model, recipe.train, setup.data, run, observer=_Observer(recipe, setup))
         if not all(weight.isfinite().all() for weight in setup.model.parameters()):
             return "weights are not finite"
         return (_summarize if recipe.task == "summarization" else _classify)(recipe, setup, run)
     except SumpoolError as error:
-        return "" if _depends_on_data(recipe, str(error)) else f"{type(error).__name__}: {error}"
+        return (
+            ""
+            if isinstance(recipe, Recipe) and _depends_on_data(recipe, str(error))
+            else f"{type(error).__name__}: {error}"
+        )
     except Exception as error:  # a crash is what this figure counts
         places = [frame for frame in traceback.extract_tb(error.__traceback__) if "/sumpool/" in frame.filename]
         place = f"{Path(places[-1].filename).name}:{places[-1].lineno}" if places else ""
