@@ -1,0 +1,51 @@
+"""`sumpool prepare` and `sumpool train` of a language model, from the command line."""
+
+from pathlib import Path
+
+import pytest
+from typer.testing import CliRunner, Result
+
+from sumpool.cli.app import app
+from sumpool.errors import RecipeError
+
+RECIPE = """\
+name: text
+task: language_modeling
+data: {source: {kind: plain, path: text.txt}}
+model: {dim: 8, heads: 2, feed_forward: 16, layers: [1, 1, 1], boundaries: [{kind: whitespace}], length: 16}
+train: {steps: 2, batch_tokens: 64, validate_documents: 2, device: cpu}
+"""
+
+
+def run(*words: str) -> Result:
+    return CliRunner().invoke(app, words)
+
+
+@pytest.fixture(autouse=True)
+def corner(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Work in a folder with a text and a recipe."""
+    monkeypatch.chdir(tmp_path)
+    Path("text.txt").write_text("the cat sees the dog " * 60)
+    Path("text.yaml").write_text(RECIPE)
+
+
+def test_a_text_is_prepared_and_a_model_trained() -> None:
+    result = run("prepare", "text.yaml")
+    assert result.exit_code == 0, result.output
+    assert "1 rows read = 1 kept + 0 rejected; prepared in prepared/text" in result.output
+    assert "characters" in result.output
+    measured = run("train", "text.yaml", "--dry-run")
+    assert "4 x 16 tokens" in measured.output
+    assert not Path("runs").exists()
+    trained = run("train", "text.yaml")
+    assert trained.exit_code == 0, trained.output
+    assert "next: sumpool generate runs/text; sumpool evaluate runs/text" in trained.output
+    shown = run("show", "runs/text")
+    assert "whitespace" in shown.output
+    assert "train 1,134" in shown.output
+
+
+def test_an_unknown_setting_is_named_with_a_suggestion() -> None:
+    result = run("train", "text.yaml", "--set", "model.lenght=3")
+    assert isinstance(result.exception, RecipeError)
+    assert "model.lenght is not a setting of model (did you mean length?)" in str(result.exception)
