@@ -1,6 +1,8 @@
 """Bits per character of a trained language model on the same text by two code paths, in double precision.
 
-    python docs/scripts/language_model_paths.py RUN [CHARACTERS] [SPLIT]
+    python docs/scripts/language_model_paths.py RUN [TOKENS] [SPLIT] [SETTING ...]
+
+A setting is such as evaluate.step=2048.
 
 The first path computes whole windows, the second reads them token by token through the cache of generation.
 """
@@ -18,11 +20,11 @@ from sumpool.workflows.evaluate_language_models import windows_of
 BATCH_TOKENS = 1 << 17
 
 
-def main(run: str, characters: str = "1000000", split: Split = "test") -> None:
+def main(run: str, tokens: str = "1000000", split: Split = "test", *changes: str) -> None:
     """Score the beginning of a split on both paths, and print bits per character, seconds and the difference."""
-    loaded = load_language_model(Path(run))
+    loaded = load_language_model(Path(run), changes)
     loaded.model.double()
-    text = EncodedText(split_of(loaded, split).ids[: int(characters)], loaded.token_bytes)
+    text = EncodedText(split_of(loaded, split).ids[: int(tokens)], loaded.token_bytes)
     config = loaded.recipe.evaluate
     windows = windows_of(config, len(text.ids))
     bpc = []

@@ -89,6 +89,18 @@ def test_two_paths_agree_to_1e_9_for_every_boundary(folder: Path, boundaries: di
     assert nats[0] / 400 < np.log(model.tokenizer.vocab_size)
 
 
+def test_gumbel_boundaries_are_sampled_where_asked(folder: Path) -> None:
+    run = loaded(folder, {"kind": "gumbel"}).folder
+    scored = []
+    for decision in ("hard", "sample", "sample"):
+        model = load_language_model(run, [f"model.boundaries[0].inference={decision}"])
+        text = split_of(model, "test")
+        windows = windows_of(model.recipe.evaluate, 200)
+        scored.append(list(score_text(model.model, text, windows, batch_tokens=512, device=model.device)))
+    assert scored[1] == scored[2]
+    assert sum(window.boundaries for window in scored[0]) != sum(window.boundaries for window in scored[1])
+
+
 def test_the_text_is_that_of_the_split(folder: Path) -> None:
     model = loaded(folder, None)
     text = split_of(model, "test")
