@@ -37,6 +37,9 @@ class Sweep(Settings):
     """Split whose documents are summarised and scored."""
     target_loss: Annotated[float, Field(gt=0, le=1_000_000)] | Literal["auto"] = "auto"
     """Validation loss, nats per token, for the time-to-loss column; auto is the highest final loss of all runs."""
+    columns: Literal["rouge", "perplexity"] = "rouge"
+    """Columns of the table: rouge, with validation loss and seconds to a loss; perplexity, with ROUGE-2, ROUGE-L, and
+    tokens per second of training and of evaluation, as in "Convolutional and Neighborhood Attention"."""
     recipe: dict[str, Any] | None = None
     """Complete recipe without name, seed and train.steps."""
     rows: dict[str, dict[str, Any] | None] = Field(default_factory=dict)

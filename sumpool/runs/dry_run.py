@@ -6,13 +6,14 @@ from dataclasses import dataclass
 import torch
 from torch import nn
 
+from sumpool.data.batches import Batch
 from sumpool.progress import Progress, Report
 from sumpool.training.config import TrainConfig
 from sumpool.training.data_order import TrainingData
-from sumpool.training.hardware import reproducible
+from sumpool.training.hardware import autocast, reproducible
 from sumpool.training.memory import peak
 from sumpool.training.optimizer import build_optimizer
-from sumpool.training.update import Updater
+from sumpool.training.update import Updater, to_device
 
 
 @dataclass(frozen=True)
@@ -27,6 +28,7 @@ class DryRun:
         seconds: Time of an update of such batches.
         peak_memory: Bytes that an update needs beside weights and moments; None if unknown.
         device: The device.
+        evaluation_speed: Source tokens per second of a forward pass that scores such a batch; None if unknown.
     """
 
     parameters: int
@@ -36,6 +38,7 @@ class DryRun:
     seconds: float
     peak_memory: int | None
     device: str
+    evaluation_speed: float | None = None
 
 
 def measure_update(
@@ -60,6 +63,7 @@ def measure_update(
         start = time.perf_counter()
         memory = peak(update, device)
         seconds = time.perf_counter() - start
+        speed = _evaluation_speed(model, batch, updater)
     assert batch.target is not None
     return DryRun(
         parameters=sum(parameter.numel() for parameter in model.parameters() if parameter.requires_grad),
@@ -69,4 +73,20 @@ def measure_update(
         seconds=seconds * config.accumulate,
         peak_memory=memory,
         device=str(device),
+        evaluation_speed=speed,
     )
+
+
+@torch.no_grad()
+def _evaluation_speed(model: nn.Module, batch: Batch, updater: Updater) -> float:
+    """Source tokens per second of a forward pass in evaluation, the second of two."""
+    model.eval()
+    batch = to_device(batch, updater.device)
+    seconds = 0.0
+    for _ in range(2):
+        start = time.perf_counter()
+        with autocast(updater.device, updater.precision):
+            scores, *_ = model(batch.ids, batch.mask, batch.sentences, batch.target, batch.phrases)
+        float(scores.log_prob.sum())  # waits for the device
+        seconds = time.perf_counter() - start
+    return int(batch.mask.sum()) / seconds

@@ -37,6 +37,8 @@ class RunMetrics:
         tokens_per_second: Source tokens per second of each update.
         peak_memory: Bytes that an update needs beside weights and moments; None if unknown.
         layer_metrics: Metrics of the encoder layers at the end of training, by name.
+        rouge_l: F1 of ROUGE-L for each document, from 0 to 1.
+        evaluation_speed: Source tokens per second of a forward pass in evaluation; None if unknown.
     """
 
     rouge: Mapping[str, tuple[float, ...]]
@@ -45,6 +47,8 @@ class RunMetrics:
     tokens_per_second: Sequence[float]
     peak_memory: int | None
     layer_metrics: Mapping[str, float]
+    rouge_l: tuple[float, ...] = ()
+    evaluation_speed: float | None = None
 
     def seconds_to(self, loss: float) -> float | None:
         """Return the seconds of training until a validation loss was reached; None if it never was."""
@@ -65,14 +69,17 @@ def read_run_metrics(run: Path, split: Split) -> RunMetrics:
     """
     losses, speeds, layer_metrics = read_journal(Journal(run / JOURNAL).read())
     documents = read_scores(evaluation_folder(run, split) / SCORE_FILE)
-    scores = ((document.id, document.systems["model"].rouge) for document in documents)
+    scores = {document.id: document.systems["model"].rouge for document in documents}
+    cost = read_dry_run(run)
     return RunMetrics(
-        rouge={id: tuple(rouge[name].f1 for name in SCORES) for id, rouge in scores},
+        rouge={id: tuple(rouge[name].f1 for name in SCORES) for id, rouge in scores.items()},
         loss=Manifest.read(run).facts["validation_loss"],
         losses=losses,
         tokens_per_second=speeds,
-        peak_memory=read_dry_run(run).peak_memory,
+        peak_memory=cost.peak_memory,
         layer_metrics=layer_metrics,
+        rouge_l=tuple(rouge["rougeL"].f1 for rouge in scores.values()),
+        evaluation_speed=cost.evaluation_speed,
     )
 
 

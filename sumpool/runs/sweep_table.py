@@ -1,9 +1,11 @@
 """Table of a sweep: one row per system, aggregated over its seeds."""
 
 import json
+import math
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass, field
 from statistics import fmean, median
+from typing import Literal
 
 import numpy as np
 
@@ -11,12 +13,21 @@ from sumpool.evaluation.statistics import SEED, Estimate, estimate
 from sumpool.runs.run_metrics import SCORES, RunMetrics
 from sumpool.text.escaping import escape_line, escape_markdown_line, markdown_table
 
-HOW_TO_READ = (
-    "validation loss: nats per token, of the weights that are scored; the seconds to a loss are those of updates "
-    "alone, without validating and saving",
-    "tokens/s: source tokens, median over updates; peak: an update with the longest batch, weights and moments not "
-    "counted",
-)
+_PEAK = "peak: an update with the longest batch, weights and moments not counted"
+HOW_TO_READ = {
+    "rouge": (
+        "validation loss: nats per token, of the weights that are scored; the seconds to a loss are those of updates "
+        "alone, without validating and saving",
+        f"tokens/s: source tokens, median over updates; {_PEAK}",
+    ),
+    "perplexity": (
+        "perplexity: exp(validation loss) of the weights that are scored",
+        "tokens/s: source tokens, in training the median over updates, in evaluation of a forward pass over the "
+        f"longest batch; {_PEAK}",
+    ),
+}
+"""Notes on the columns, by `columns` of the sweep."""
+Columns = Literal["rouge", "perplexity"]
 
 
 @dataclass(frozen=True)
@@ -48,6 +59,9 @@ class SweepResult:
         seconds_to_target: Seconds of training to the target loss; None if it was never reached.
         layer_metrics: Metrics of the encoder layers at the end of training, means over the seeds.
         failures: Why seeds failed, by seed.
+        rouge_l: ROUGE-L like `rouge`; None if no seed finished.
+        evaluation_speed: Source tokens per second of a forward pass in evaluation, median over the seeds; None if
+            unknown.
     """
 
     name: str
@@ -62,6 +76,8 @@ class SweepResult:
     seconds_to_target: list[float | None] = field(default_factory=list)
     layer_metrics: dict[str, float] = field(default_factory=dict)
     failures: dict[int, str] = field(default_factory=dict)
+    rouge_l: Estimate | None = None
+    evaluation_speed: float | None = None
 
 
 @dataclass(frozen=True)
@@ -72,11 +88,13 @@ class SweepTable:
         systems: Result of each row that was tried.
         target_loss: Validation loss to which the seconds are counted, nats per token; None while no run has finished.
         notes: Notes on reading the table.
+        columns: Columns of the table.
     """
 
     systems: tuple[SweepResult, ...]
     target_loss: float | None
     notes: tuple[str, ...]
+    columns: Columns = "rouge"
 
     def to_json(self) -> str:
         """Render the table as JSON, with unrounded values."""
@@ -91,13 +109,21 @@ class SweepTable:
 
     def table(self) -> tuple[list[str], list[list[str]]]:
         """Return column titles and cells, with ROUGE times 100."""
+        if self.columns == "perplexity":
+            titles = ["row", "parameters", "perplexity", "ROUGE-2", "ROUGE-L", "tokens/s, training"]
+            titles += ["tokens/s, evaluation", "peak MiB", "remarks"]
+            return titles, [_perplexity_cells(system) for system in self.systems]
         target = "target" if self.target_loss is None else f"{self.target_loss:.3f} nats"
         columns = ["row", "parameters", *SCORES.values(), "validation loss", "tokens/s", "peak MiB", f"s to {target}"]
         return [*columns, "remarks"], [_cells(system) for system in self.systems]
 
 
 def tabulate(
-    outcomes: Sequence[Outcome], target_loss: float | None, resamples: int, notes: Sequence[str] = ()
+    outcomes: Sequence[Outcome],
+    target_loss: float | None,
+    resamples: int,
+    notes: Sequence[str] = (),
+    columns: Columns = "rouge",
 ) -> SweepTable:
     """Aggregate the outcomes of runs to a table.
 
@@ -106,6 +132,7 @@ def tabulate(
         target_loss: Validation loss to which the seconds are counted; None takes the highest last loss of all runs.
         resamples: Bootstrap resamples of an interval.
         notes: Notes on reading the table.
+        columns: Columns of the table.
     """
     finished = [outcome.metrics for outcome in outcomes if outcome.metrics]
     if target_loss is None and finished:
@@ -114,7 +141,7 @@ def tabulate(
     systems = [
         _aggregate([outcome for outcome in outcomes if outcome.row == name], target_loss, resamples) for name in names
     ]
-    return SweepTable(tuple(systems), target_loss, tuple(notes))
+    return SweepTable(tuple(systems), target_loss, tuple(notes), columns)
 
 
 def _aggregate(outcomes: Sequence[Outcome], target_loss: float | None, resamples: int) -> SweepResult:
@@ -129,6 +156,7 @@ def _aggregate(outcomes: Sequence[Outcome], target_loss: float | None, resamples
     scores = np.array([[run.rouge[document] for document in documents] for run in runs])  # (seeds, documents, scores)
     by_seed = scores.mean(axis=1)  # (seeds, scores)
     peaks = [run.peak_memory for run in runs if run.peak_memory is not None]
+    speeds = [run.evaluation_speed for run in runs if run.evaluation_speed is not None]
     names = dict.fromkeys(name for run in runs for name in run.layer_metrics)
     return SweepResult(
         name=first.row,
@@ -145,15 +173,50 @@ def _aggregate(outcomes: Sequence[Outcome], target_loss: float | None, resamples
             name: fmean(run.layer_metrics[name] for run in runs if name in run.layer_metrics) for name in names
         },
         failures=failures,
+        rouge_l=_mean_rouge_l(runs, resamples),
+        evaluation_speed=median(speeds) if speeds else None,
     )
 
 
-def _cells(system: SweepResult) -> list[str]:
+def _mean_rouge_l(runs: Sequence[RunMetrics], resamples: int) -> Estimate | None:
+    scores = [run.rouge_l for run in runs if run.rouge_l]
+    return estimate(np.array(scores).mean(axis=0)[:, None], resamples, SEED)[0] if scores else None
+
+
+def _remarks(system: SweepResult) -> str:
     remarks = [f"{name} {value:.3g}" for name, value in system.layer_metrics.items()]
     for reason in dict.fromkeys(system.failures.values()):
         seeds = ", ".join(str(seed) for seed, other in system.failures.items() if other == reason)
         remarks.append(f"failed with seed {seeds}: {reason}")
-    start, end = [system.name, f"{system.parameters:,}"], "; ".join(remarks)
+    return "; ".join(remarks)
+
+
+def _perplexity_cells(system: SweepResult) -> list[str]:
+    start, end = [system.name, f"{system.parameters:,}"], _remarks(system)
+    if not system.seeds:
+        return [*start, *["-"] * 6, end]
+    return [
+        *start,
+        _spread([math.exp(loss) for loss in system.validation_loss], 2),
+        _percent(system.rouge["rouge2"]),
+        "-" if system.rouge_l is None else _percent(system.rouge_l),
+        f"{system.tokens_per_second:,.0f}",
+        "-" if system.evaluation_speed is None else f"{system.evaluation_speed:,.0f}",
+        _mebibytes(system.peak_memory),
+        end,
+    ]
+
+
+def _percent(score: Estimate) -> str:
+    return f"{100 * score.mean:.1f} [{100 * score.low:.1f}, {100 * score.high:.1f}]"
+
+
+def _mebibytes(size: int | None) -> str:
+    return "-" if size is None else f"{size / 2**20:,.0f}"
+
+
+def _cells(system: SweepResult) -> list[str]:
+    start, end = [system.name, f"{system.parameters:,}"], _remarks(system)
     if not system.seeds:
         return [*start, *["-"] * (len(SCORES) + 4), end]
     scores = []
@@ -166,7 +229,7 @@ def _cells(system: SweepResult) -> list[str]:
         *scores,
         _spread(system.validation_loss, 3),
         f"{system.tokens_per_second:,.0f}",
-        "-" if system.peak_memory is None else f"{system.peak_memory / 2**20:,.0f}",
+        _mebibytes(system.peak_memory),
         _spread(reached, 0) if len(reached) == len(system.seeds) else "-",
         end,
     ]

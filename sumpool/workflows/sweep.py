@@ -55,13 +55,13 @@ def _sweep(loaded: LoadedSweep, folder: Path, report: Report, check: Check) -> S
         claim_sweep(folder)
     # 2. Train and evaluate one run after the other, and write the table after each.
     outcomes: list[Outcome] = []
-    table = tabulate(outcomes, target, resamples)
+    table = tabulate(outcomes, target, resamples, columns=settings.columns)
     for number, run in enumerate(runs):
         report(Progress("sweep", number, len(runs), note=f"{run.recipe.name}: run {number + 1} of {len(runs)}"))
         outcomes.append(_attempt(run, settings.split, report, check))
         if outcomes[-1].failure:
             report(Progress("sweep", note=f"{run.recipe.name} failed: {outcomes[-1].failure}"))
-        table = tabulate(outcomes, target, resamples, _notes(loaded, outcomes))
+        table = tabulate(outcomes, target, resamples, _notes(loaded, outcomes), columns=settings.columns)
         with disk_errors(folder):
             save_tables(folder, {"table.md": table.to_markdown(), "table.json": table.to_json()})
     report(Progress("sweep", len(runs), len(runs)))
@@ -152,5 +152,5 @@ def _notes(loaded: LoadedSweep, outcomes: list[Outcome]) -> list[str]:
         f"every run reads {settings.source_tokens:,} source tokens, padding not counted; seeds "
         f"{', '.join(map(str, settings.seeds))}; {documents:,} documents of {settings.split} are scored",
         "±: half of the range over the seeds; [ ]: 95 % interval over documents, whose scores are means over the seeds",
-        *HOW_TO_READ,
+        *HOW_TO_READ[settings.columns],
     ]

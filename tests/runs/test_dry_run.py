@@ -14,6 +14,8 @@ def test_an_update_with_the_longest_batch_is_measured_and_changes_no_weight() ->
     assert cost.documents * cost.source_tokens <= CONFIG.batch_tokens
     assert cost.target_tokens <= 5
     assert cost.seconds > 0
+    assert cost.evaluation_speed is not None
+    assert cost.evaluation_speed > 0
     assert cost.device == "cpu"
     assert [progress.note for progress in notes] == ["trying the longest batch"]
     assert all(torch.equal(weights, before[name]) for name, weights in model.named_parameters())

@@ -1,6 +1,7 @@
 """The table of a sweep, from outcomes that are made up."""
 
 import json
+from dataclasses import replace
 
 import pytest
 
@@ -56,3 +57,24 @@ def test_failures_with_one_reason_are_told_once_and_bars_are_escaped() -> None:
     assert table.table()[1][0][-1] == "failed with seed 1, 2: it | broke\noff"
     assert r"| failed with seed 1, 2: it \| broke off |" in table.to_markdown()
     assert tabulate([], None, 100).table()[0][-2] == "s to target"
+
+
+def test_columns_of_perplexity() -> None:
+    measured = replace(metrics_of([0.2], [(1.0, 2.0)], 2**20), rouge_l=(0.1, 0.3), evaluation_speed=5000.0)
+    failed, unknown = Outcome("b", 1, 9, 5, failure="memory ran out"), Outcome("c", 1, 9, 5, FIRST)
+    table = tabulate([Outcome("a", 1, 1234, 5, measured), failed, unknown], None, 100, columns="perplexity")
+    columns, (first, second, third) = table.table()
+    assert columns[2:] == [
+        "perplexity",
+        "ROUGE-2",
+        "ROUGE-L",
+        "tokens/s, training",
+        "tokens/s, evaluation",
+        "peak MiB",
+        "remarks",
+    ]
+    assert (first[2], first[4][:4], first[5:]) == ("7.39", "20.0", ["100", "5,000", "1", ""])
+    assert second[2:] == [*["-"] * 6, "failed with seed 1: memory ran out"]
+    assert (third[4], third[6]) == ("-", "-")
+    assert {len(columns), len(first), len(second), len(third)} == {9}
+    assert "| a | 1,234 | 7.39 |" in table.to_markdown()

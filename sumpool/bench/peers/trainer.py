@@ -193,7 +193,7 @@ def _notes(loaded: LoadedModel, settings: TrainerConfig, setup: TrainerSetup, ou
         "split": settings.split,
         "precision": choose_generation_precision(decoding.precision, loaded.device),
     }
-    notes = [*make_table("trainer", [], facts).notes, *HOW_TO_READ]
+    notes = [*make_table("trainer", [], facts).notes, *HOW_TO_READ["rouge"]]
     if decoding.beams > 1 and decoding.length_formula != "transformers":
         notes.append(f"{LED} compares its {decoding.beams} hypotheses by the length formula of transformers")
     return notes
