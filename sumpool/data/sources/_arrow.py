@@ -1,10 +1,18 @@
 """Rows of Arrow tables (Parquet files, Hugging Face datasets); requires pyarrow (extra `parquet`)."""
 
+import os
 from collections.abc import Iterable, Iterator, Sequence
+from pathlib import Path
 from typing import Any
 
+from sumpool.documents.document import Limits
 from sumpool.documents.json_lines import Line, Reject
-from sumpool.errors import RecipeError
+from sumpool.errors import DataError, RecipeError
+from sumpool.io.bounded import open_regular
+
+_BATCH_ROWS = 64
+_BUFFER_BYTES = 2**20
+"""Read-ahead per column; without a buffer, pyarrow reads whole row groups."""
 
 
 def require_pyarrow(kind: str) -> type[Exception]:
@@ -21,6 +29,50 @@ def require_pyarrow(kind: str) -> type[Exception]:
         ) from error
     exception: type[Exception] = ArrowException
     return exception
+
+
+def open_parquet(path: Path, limits: Limits) -> Any:  # noqa: ANN401 - pyarrow is untyped
+    """Open a Parquet file.
+
+    Raises:
+        DataError: If the file is damaged or not Parquet.
+        RecipeError: If pyarrow is not installed.
+    """
+    errors = require_pyarrow("parquet")
+    from pyarrow import parquet
+
+    try:
+        with open_regular(path) as opened:
+            size = os.fstat(opened.fileno()).st_size
+        file = parquet.ParquetFile(path, buffer_size=_BUFFER_BYTES, pre_buffer=False, page_checksum_verification=True)
+        limits.check_ratio(unpacked_bytes(file.metadata), size)
+    except (OSError, errors) as error:
+        raise DataError(f"{path} must be a Parquet file, got: {first_line(error)}; get the file again") from error
+    except ValueError as error:
+        raise DataError(f"{path} {error}") from error
+    return file
+
+
+def read_parquet(path: Path, names: Sequence[str], limits: Limits) -> Iterator[Line | Reject]:
+    """Read the columns `names` of a Parquet file row by row.
+
+    Raises:
+        DataError: If the file is damaged.
+        RecipeError: If pyarrow is not installed.
+    """
+    errors = require_pyarrow("parquet")
+    file, number = open_parquet(path, limits), 0
+    try:
+        batches = file.iter_batches(_BATCH_ROWS, columns=list(dict.fromkeys(names)), use_threads=False)
+        for row in read_batches(batches, names, str(path)):
+            number += 1
+            yield row
+    except (OSError, errors) as error:
+        raise DataError(
+            f"{path} must be complete, got: {first_line(error)} after row {number}; get the file again"
+        ) from error
+    finally:
+        file.close()
 
 
 def read_batches(batches: Iterable[Any], names: Sequence[str], where: str, start: int = 1) -> Iterator[Line | Reject]:

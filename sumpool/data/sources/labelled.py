@@ -1,24 +1,29 @@
-"""Labelled documents as JSON lines, for `task: classification`: {"text": ..., "label": ...}.
+"""Labelled documents for `task: classification`: JSON lines {"text": ..., "label": ...}, or tables with such columns.
 
-All rows are in the file `path`, or each split has its file; files may be compressed (.gz, .zst). A text may also be a
-list of whole numbers, such as the pixels of an image.
+All rows are in the file `path`, or each split has its file. Names that end in .csv, .tsv or .parquet are tables, the
+first two with a header line; all other files are JSON lines. Texts and tables in text may be compressed (.gz, .zst). A
+text may also be a list of whole numbers, such as the pixels of an image.
 """
 
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Literal, final
 
+from sumpool.data.sources._arrow import open_parquet, read_parquet
 from sumpool.data.sources._base import Example, Fields, Split, hash_split
+from sumpool.data.sources._delimited import read_header, read_rows
 from sumpool.data.sources._files import FilesSourceConfig, id_of
 from sumpool.documents.json_lines import DOCUMENT_FIELDS, ID_FIELDS, Line, Reject, guess_field, read_lines, text_of
 from sumpool.errors import DataError
 
+_PARQUET = ".parquet"
+_SEPARATORS = {".csv": ",", ".tsv": "\t"}
 LABEL_FIELDS = ("label", "class", "category", "target", "topic", "rating")
 
 
 @final
 class LabelledSourceConfig(FilesSourceConfig):
-    """JSON lines with a label in each row, and one document or two."""
+    """Rows with a label, and one document or two."""
 
     kind: Literal["labelled"] = "labelled"
     text: str | None = None
@@ -42,7 +47,7 @@ class LabelledSourceConfig(FilesSourceConfig):
         Raises:
             DataError: If the file cannot be read, or the line lacks a usual name for document or label.
         """
-        names = next((line.fields for line in read_lines(path, self.limits) if isinstance(line, Line)), {})
+        names = self._names(path)
         document = self.text or guess_field(names, DOCUMENT_FIELDS)
         label = self.label or guess_field(names, LABEL_FIELDS)
         if names and not (document and label):
@@ -59,8 +64,20 @@ class LabelledSourceConfig(FilesSourceConfig):
         Raises:
             DataError: If the file is missing or truncated.
         """
-        del fields
+        if separator := _separator(path):
+            return read_rows(path, separator, limits=self.limits)
+        if path.suffix.lower() == _PARQUET:
+            columns = {fields.document, fields.summary, fields.id, self.second}
+            return read_parquet(path, [name for name in self._names(path) if name in columns], self.limits)
         return read_lines(path, self.limits)
+
+    def _names(self, path: Path) -> Mapping[str, object]:
+        """Columns of a table, or fields of the first valid line, by their names."""
+        if separator := _separator(path):
+            return dict.fromkeys(read_header(path, separator, limits=self.limits))
+        if path.suffix.lower() == _PARQUET:
+            return dict.fromkeys(open_parquet(path, self.limits).schema_arrow.names)
+        return next((line.fields for line in read_lines(path, self.limits) if isinstance(line, Line)), {})
 
     def row(self, line: Line | Reject, fields: Fields, split: Split | None) -> Example | Reject:
         """Return the example of a row, or why it cannot be used."""
@@ -85,6 +102,12 @@ class LabelledSourceConfig(FilesSourceConfig):
             if None in (self.text, self.label, self.id):
                 id_field = f"{fields.id!r} as id" if fields.id else "the location in the file as id"
                 yield f"{path}: read {fields.document!r} as document, {fields.summary!r} as label and {id_field}"
+
+
+def _separator(path: Path) -> str | None:
+    """Return the character between the cells of a table in text; None for other files."""
+    is_compressed = path.suffix.lower() in (".gz", ".zst")
+    return _SEPARATORS.get((path.with_suffix("") if is_compressed else path).suffix.lower())
 
 
 def units_of(fields: Mapping[str, object], name: str) -> str:

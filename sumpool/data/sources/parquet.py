@@ -4,22 +4,15 @@ All documents are in the files of `path`, or each split has its files. File name
 a field is a column.
 """
 
-import os
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any, Literal, final
+from typing import Literal, final
 
-from sumpool.data.sources._arrow import first_line, read_batches, require_pyarrow, unpacked_bytes
+from sumpool.data.sources._arrow import open_parquet, read_parquet
 from sumpool.data.sources._base import Fields, Split
 from sumpool.data.sources._fields import FieldsSourceConfig
-from sumpool.documents.document import Limits
 from sumpool.documents.json_lines import Line, Reject
 from sumpool.errors import DataError
-from sumpool.io.bounded import open_regular
-
-_BATCH_ROWS = 64
-_BUFFER_BYTES = 2**20
-"""Read-ahead per column; without a buffer, pyarrow reads whole row groups."""
 
 
 @final
@@ -56,7 +49,7 @@ class ParquetSourceConfig(FieldsSourceConfig):
             DataError: If the file is damaged or not Parquet, or lacks a column.
             RecipeError: If pyarrow is not installed.
         """
-        return self.guess_columns(_open(path, self.limits).schema_arrow.names, path)
+        return self.guess_columns(open_parquet(path, self.limits).schema_arrow.names, path)
 
     def lines(self, path: Path, fields: Fields) -> Iterator[Line | Reject]:
         """Read the columns of the given fields row by row.
@@ -64,33 +57,5 @@ class ParquetSourceConfig(FieldsSourceConfig):
         Raises:
             DataError: If the file is damaged.
         """
-        errors = require_pyarrow(self.kind)
         names = [name for name in (fields.document, fields.summary, fields.id) if name]
-        file, number = _open(path, self.limits), 0
-        try:
-            batches = file.iter_batches(_BATCH_ROWS, columns=list(dict.fromkeys(names)), use_threads=False)
-            for row in read_batches(batches, names, str(path)):
-                number += 1
-                yield row
-        except (OSError, errors) as error:
-            raise DataError(
-                f"{path} must be complete, got: {first_line(error)} after row {number}; get the file again"
-            ) from error
-        finally:
-            file.close()
-
-
-def _open(path: Path, limits: Limits) -> Any:  # noqa: ANN401 - pyarrow is untyped
-    errors = require_pyarrow("parquet")
-    from pyarrow import parquet
-
-    try:
-        with open_regular(path) as opened:
-            size = os.fstat(opened.fileno()).st_size
-        file = parquet.ParquetFile(path, buffer_size=_BUFFER_BYTES, pre_buffer=False, page_checksum_verification=True)
-        limits.check_ratio(unpacked_bytes(file.metadata), size)
-    except (OSError, errors) as error:
-        raise DataError(f"{path} must be a Parquet file, got: {first_line(error)}; get the file again") from error
-    except ValueError as error:
-        raise DataError(f"{path} {error}") from error
-    return file
+        return read_parquet(path, names, self.limits)

@@ -1,3 +1,4 @@
+import gzip
 import json
 from pathlib import Path
 
@@ -40,6 +41,34 @@ def test_fields_are_guessed_or_named(tmp_path: Path) -> None:
         f"{path}: read 'content' as document, 'class' as label and the location in the file as id"
     ]
     assert not list(LabelledSourceConfig(path=path, text="review", label="stars", id="stars").notes())
+
+
+@pytest.mark.parametrize(("name", "separator"), [("rows.csv", ","), ("rows.TSV", "\t"), ("rows.csv.gz", ",")])
+def test_tables_in_text_are_read(name: str, separator: str, tmp_path: Path) -> None:
+    content = separator.join(("id", "text", "label", "other")) + "\n"
+    content += separator.join(("a", '"One, ""two""."', "3", "Other.")) + "\nb\n"
+    path = tmp_path / name
+    path.write_bytes(gzip.compress(content.encode()) if name.endswith(".gz") else content.encode())
+    row, short = read(path, second="other")
+    assert row == Example("a", 'One, "two".', "3", "train", "Other.")
+    assert short == Reject(f"{path}:3", "must have 4 cells like the header, got 1")
+    (tmp_path / "other.csv").write_text("text,stars\nOne.,3\n")
+    with pytest.raises(DataError, match=r"must have a field that looks like a label, got 'text', 'stars'; set data\."):
+        read(tmp_path / "other.csv")
+
+
+def test_parquet_is_read(tmp_path: Path) -> None:
+    pyarrow = pytest.importorskip("pyarrow")
+    parquet = pytest.importorskip("pyarrow.parquet")
+    path = tmp_path / "rows.parquet"
+    columns = {"id": ["a", "b"], "text": ["One.", "Three."], "label": [True, None], "other": ["Two.", "Four."]}
+    parquet.write_table(pyarrow.table(columns), path)
+    row, missing = read(path, second="other")
+    assert row == Example("a", "One.", "true", "train", "Two.")
+    assert isinstance(missing, Reject)
+    assert missing.where == f"{path}:2"
+    (unnamed, *_) = read(path, text="body")
+    assert unnamed == Reject(f"{path}:1", "must have a field 'body', got 'id', 'label'")
 
 
 def test_pairs_have_a_second_document(tmp_path: Path) -> None:
