@@ -5,7 +5,9 @@ from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from statistics import fmean
-from typing import Any
+from typing import Any, Literal
+
+from pydantic import TypeAdapter
 
 from sumpool.data.sources._base import Split
 from sumpool.errors import CheckpointError
@@ -13,12 +15,22 @@ from sumpool.evaluation.scores import SCORES as SCORE_FILE
 from sumpool.evaluation.scores import read_scores
 from sumpool.io.atomic import disk_errors, replace_file
 from sumpool.io.bounded import read_json
+from sumpool.io.json_lines import read_records
 from sumpool.io.manifest import Manifest
 from sumpool.runs.dry_run import DryRun
 from sumpool.training.fit import JOURNAL
 from sumpool.training.journal import Journal
 
 SCORES = {"rouge1": "ROUGE-1", "rouge2": "ROUGE-2", "rougeLsum": "ROUGE-Lsum"}
+Columns = Literal["rouge", "perplexity", "accuracy"]
+"""Columns of the table of a sweep."""
+TITLES: Mapping[Columns, Mapping[str, str]] = {
+    "rouge": SCORES,
+    "perplexity": SCORES,
+    "accuracy": {"accuracy": "accuracy %"},
+}
+"""Titles of the scores of a document, by their names."""
+_LABEL = TypeAdapter(dict[str, Any])
 DRY_RUN = "dry_run.json"
 """File of a run folder with the cost of an update, measured once."""
 _ADVICE = "delete it, and evaluate the run again"
@@ -31,7 +43,8 @@ class RunMetrics:
     """Metrics of a finished run.
 
     Attributes:
-        rouge: For each document, F1 from 0 to 1 of every score in `SCORES`.
+        rouge: For each document, F1 from 0 to 1 of every score in `SCORES`; of a classifier, whether its label is
+            correct, 0 or 1.
         loss: Validation loss of the weights that were scored, nats per token.
         losses: Seconds of training before each validation, and its loss.
         tokens_per_second: Source tokens per second of each update.
@@ -60,19 +73,26 @@ def evaluation_folder(run: Path, split: Split) -> Path:
     return run / "evaluation" / split
 
 
-def read_run_metrics(run: Path, split: Split) -> RunMetrics:
+def read_run_metrics(run: Path, split: Split, *, classified: bool = False) -> RunMetrics:
     """Read the metrics of a run that was evaluated on a split and whose update was measured.
+
+    Args:
+        run: The run folder.
+        split: The split.
+        classified: Whether the run is a classifier.
 
     Raises:
         CheckpointError: If the folder is damaged.
         DataError: If the scores are damaged.
     """
     losses, speeds, layer_metrics = read_journal(Journal(run / JOURNAL).read())
-    documents = read_scores(evaluation_folder(run, split) / SCORE_FILE)
-    scores = {document.id: document.systems["model"].rouge for document in documents}
-    cost = read_dry_run(run)
+    path, cost = evaluation_folder(run, split) / SCORE_FILE, read_dry_run(run)
+    summaries = () if classified else read_scores(path)
+    labels = read_records(path, _LABEL.validate_json, "a label", "evaluate again") if classified else ()
+    scores = {document.id: document.systems["model"].rouge for document in summaries}
+    correct: dict[str, tuple[float, ...]] = {row["id"]: (float(row["label"] == row["predicted"]),) for row in labels}
     return RunMetrics(
-        rouge={id: tuple(rouge[name].f1 for name in SCORES) for id, rouge in scores.items()},
+        rouge=correct or {id: tuple(rouge[name].f1 for name in SCORES) for id, rouge in scores.items()},
         loss=Manifest.read(run).facts["validation_loss"],
         losses=losses,
         tokens_per_second=speeds,

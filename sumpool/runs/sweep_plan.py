@@ -4,9 +4,13 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import torch
+from torch import nn
 
+from sumpool.core.model.classifier import ClassificationModel
 from sumpool.core.model.summarizer import SummarizationModel
 from sumpool.core.nn.execution import SkipInit
+from sumpool.data.labelled_batches import Pairs
+from sumpool.data.labels import Labels
 from sumpool.data.prepared_folder import find_or_prepare
 from sumpool.data.shards import Shard
 from sumpool.errors import RecipeError
@@ -14,6 +18,7 @@ from sumpool.progress import Check, Report
 from sumpool.recipe.schema import Recipe
 from sumpool.recipe.sweep import LoadedSweep
 from sumpool.runs.dry_run import DryRun
+from sumpool.special_tokens import DEFAULT_SPECIAL_TOKENS
 from sumpool.training.data_order import TrainingData
 from sumpool.training.hardware import choose_device
 
@@ -52,7 +57,7 @@ def plan_runs(loaded: LoadedSweep, folder: Path, report: Report, check: Check) -
     runs, problems = [], []
     for row in loaded.rows:
         try:
-            parameters = _count_parameters(row, data_report.vocabulary)
+            parameters = _count_parameters(row, data_report.vocabulary, prepared)
         except (ValueError, RecipeError) as error:
             problems.append(f"rows.{row.name}: {error}")
             continue
@@ -64,18 +69,24 @@ def plan_runs(loaded: LoadedSweep, folder: Path, report: Report, check: Check) -
     return runs
 
 
-def _count_parameters(row: Recipe, vocabulary: int) -> int:
+def _count_parameters(row: Recipe, vocabulary: int, prepared: Path) -> int:
     """Build the model on the meta device."""
     choose_device(row.train.device)
     with torch.device("meta"), SkipInit():
-        model = SummarizationModel(row.model, vocabulary)
+        model: nn.Module
+        if row.task == "classification":
+            model = ClassificationModel(row.model, vocabulary, len(Labels.load(prepared)))
+        else:
+            model = SummarizationModel(row.model, vocabulary)
     return sum(parameter.numel() for parameter in model.parameters())
 
 
 def _recipe(row: Recipe, seed: int, prepared: Path, source_tokens: int, shards: tuple[Shard, Shard]) -> Recipe:
     """Set the seed, the shared data, and the fewest updates that read the budget of tokens."""
     train = row.train
-    data = TrainingData(*shards, row.model.source_length, row.model.target_length, seed)
+    towers = row.model.classifier.towers if row.model.classifier else 1
+    training, validation = (part if towers == 1 else Pairs(part, DEFAULT_SPECIAL_TOKENS.pad) for part in shards)
+    data = TrainingData(training, validation, row.model.source_length, row.model.target_length, seed, towers=towers)
     steps = data.updates_for(source_tokens, train.batch_tokens, train.accumulate)
     return row.model_copy(
         update={

@@ -2,15 +2,14 @@
 
 import json
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from statistics import fmean, median
-from typing import Literal
 
 import numpy as np
 
 from sumpool.evaluation.statistics import SEED, Estimate, estimate
-from sumpool.runs.run_metrics import SCORES, RunMetrics
+from sumpool.runs.run_metrics import TITLES, Columns, RunMetrics
 from sumpool.text.escaping import escape_line, escape_markdown_line, markdown_table
 
 _PEAK = "peak: an update with the longest batch, weights and moments not counted"
@@ -26,8 +25,8 @@ HOW_TO_READ = {
         f"longest batch; {_PEAK}",
     ),
 }
+HOW_TO_READ["accuracy"] = HOW_TO_READ["rouge"]
 """Notes on the columns, by `columns` of the sweep."""
-Columns = Literal["rouge", "perplexity"]
 
 
 @dataclass(frozen=True)
@@ -51,7 +50,7 @@ class SweepResult:
         parameters: Number of parameters of the model.
         seeds: Seeds that finished.
         steps: Updates of each seed.
-        rouge: By name, the mean over the seeds with its 95 % interval over documents.
+        rouge: By name, the mean over the seeds with its 95 % interval over documents; `accuracy` of classifiers.
         rouge_by_seed: By name, the means over documents.
         validation_loss: Nats per token, of the weights that were scored.
         tokens_per_second: Source tokens per second, median over all updates; None if no seed finished.
@@ -110,12 +109,12 @@ class SweepTable:
     def table(self) -> tuple[list[str], list[list[str]]]:
         """Return column titles and cells, with ROUGE times 100."""
         if self.columns == "perplexity":
-            titles = ["row", "parameters", "perplexity", "ROUGE-2", "ROUGE-L", "tokens/s, training"]
-            titles += ["tokens/s, evaluation", "peak MiB", "remarks"]
-            return titles, [_perplexity_cells(system) for system in self.systems]
+            titles = ["perplexity", "ROUGE-2", "ROUGE-L", "tokens/s, training", "tokens/s, evaluation", "peak MiB"]
+            return ["row", "parameters", *titles, "remarks"], [_perplexity_cells(system) for system in self.systems]
         target = "target" if self.target_loss is None else f"{self.target_loss:.3f} nats"
-        columns = ["row", "parameters", *SCORES.values(), "validation loss", "tokens/s", "peak MiB", f"s to {target}"]
-        return [*columns, "remarks"], [_cells(system) for system in self.systems]
+        scores = TITLES[self.columns].values()
+        titles = ["row", "parameters", *scores, "validation loss", "tokens/s", "peak MiB", f"s to {target}", "remarks"]
+        return titles, [_cells(system, len(scores)) for system in self.systems]
 
 
 def tabulate(
@@ -139,12 +138,15 @@ def tabulate(
         target_loss = max(metrics.losses[-1][1] for metrics in finished)
     names = dict.fromkeys(outcome.row for outcome in outcomes)
     systems = [
-        _aggregate([outcome for outcome in outcomes if outcome.row == name], target_loss, resamples) for name in names
+        _aggregate([outcome for outcome in outcomes if outcome.row == name], target_loss, resamples, TITLES[columns])
+        for name in names
     ]
     return SweepTable(tuple(systems), target_loss, tuple(notes), columns)
 
 
-def _aggregate(outcomes: Sequence[Outcome], target_loss: float | None, resamples: int) -> SweepResult:
+def _aggregate(
+    outcomes: Sequence[Outcome], target_loss: float | None, resamples: int, titles: Mapping[str, str]
+) -> SweepResult:
     """Aggregate the seeds of a row."""
     first = outcomes[0]
     failures = {outcome.seed: outcome.failure for outcome in outcomes if outcome.failure}
@@ -163,8 +165,8 @@ def _aggregate(outcomes: Sequence[Outcome], target_loss: float | None, resamples
         parameters=first.parameters,
         seeds=[outcome.seed for outcome, _ in finished],
         steps=[outcome.steps for outcome, _ in finished],
-        rouge=dict(zip(SCORES, estimate(scores.mean(axis=0), resamples, SEED), strict=True)),
-        rouge_by_seed={name: by_seed[:, number].tolist() for number, name in enumerate(SCORES)},
+        rouge=dict(zip(titles, estimate(scores.mean(axis=0), resamples, SEED), strict=True)),
+        rouge_by_seed={name: by_seed[:, number].tolist() for number, name in enumerate(titles)},
         validation_loss=[run.loss for run in runs],
         tokens_per_second=median(speed for run in runs for speed in run.tokens_per_second),
         peak_memory=max(peaks, default=None),
@@ -215,10 +217,10 @@ def _mebibytes(size: int | None) -> str:
     return "-" if size is None else f"{size / 2**20:,.0f}"
 
 
-def _cells(system: SweepResult) -> list[str]:
+def _cells(system: SweepResult, scored: int) -> list[str]:
     start, end = [system.name, f"{system.parameters:,}"], _remarks(system)
     if not system.seeds:
-        return [*start, *["-"] * (len(SCORES) + 4), end]
+        return [*start, *["-"] * (scored + 4), end]
     scores = []
     for name, interval in system.rouge.items():
         means = _spread([100 * mean for mean in system.rouge_by_seed[name]], 1)

@@ -16,6 +16,7 @@ from sumpool.runs.run_metrics import DRY_RUN, RunMetrics, read_run_metrics, save
 from sumpool.runs.sweep_folder import claim_sweep, locked_sweep, save_tables
 from sumpool.runs.sweep_plan import Forecast, PlannedRun, plan_runs
 from sumpool.runs.sweep_table import HOW_TO_READ, Outcome, SweepTable, tabulate
+from sumpool.workflows.classify import evaluate_classifier
 from sumpool.workflows.evaluate import evaluate_run
 from sumpool.workflows.train import dry_run, train
 
@@ -55,13 +56,13 @@ def _sweep(loaded: LoadedSweep, folder: Path, report: Report, check: Check) -> S
         claim_sweep(folder)
     # 2. Train and evaluate one run after the other, and write the table after each.
     outcomes: list[Outcome] = []
-    table = tabulate(outcomes, target, resamples, columns=settings.columns)
+    table = tabulate(outcomes, target, resamples, columns=loaded.columns)
     for number, run in enumerate(runs):
         report(Progress("sweep", number, len(runs), note=f"{run.recipe.name}: run {number + 1} of {len(runs)}"))
         outcomes.append(_attempt(run, settings.split, report, check))
         if outcomes[-1].failure:
             report(Progress("sweep", note=f"{run.recipe.name} failed: {outcomes[-1].failure}"))
-        table = tabulate(outcomes, target, resamples, _notes(loaded, outcomes), columns=settings.columns)
+        table = tabulate(outcomes, target, resamples, _notes(loaded, outcomes), columns=loaded.columns)
         with disk_errors(folder):
             save_tables(folder, {"table.md": table.to_markdown(), "table.json": table.to_json()})
     report(Progress("sweep", len(runs), len(runs)))
@@ -117,7 +118,10 @@ def evaluate_finished_run(
     # 1. Measure an update, once.
     if not (run / DRY_RUN).exists():
         save_dry_run(run, dry_run(recipe, report=report, check=check))
-    # 2. Score its summaries, or continue that; scores under other settings, which a recipe may change, start anew.
+    # 2. Classify the documents, or score the summaries, or continue that; other settings of the recipe start anew.
+    if recipe.task == "classification":
+        evaluate_classifier(run, split, overrides=overrides, report=report, check=check)
+        return read_run_metrics(run, split, classified=True)
     try:
         evaluate_run(run, split, overrides=overrides, results=Results(resume=True), report=report, check=check)
     except DataError:
@@ -152,5 +156,5 @@ def _notes(loaded: LoadedSweep, outcomes: list[Outcome]) -> list[str]:
         f"every run reads {settings.source_tokens:,} source tokens, padding not counted; seeds "
         f"{', '.join(map(str, settings.seeds))}; {documents:,} documents of {settings.split} are scored",
         "±: half of the range over the seeds; [ ]: 95 % interval over documents, whose scores are means over the seeds",
-        *HOW_TO_READ[settings.columns],
+        *HOW_TO_READ[loaded.columns],
     ]

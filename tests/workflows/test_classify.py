@@ -15,8 +15,9 @@ from sumpool.inference.model_choice import newest_of_all, newest_run, task_of
 from sumpool.inference.summary_file import SummaryFile
 from sumpool.progress import Progress
 from sumpool.recipe.load import dump_recipe, load_recipe
-from sumpool.recipe.sweep import load_recipe_or_sweep
+from sumpool.recipe.sweep import LoadedSweep, load_recipe_or_sweep
 from sumpool.workflows.classify import classify, evaluate_classifier
+from sumpool.workflows.sweep import forecast, sweep
 from sumpool.workflows.train import dry_run, train
 
 OPTIONS = ReadOptions(trained_field="text")
@@ -182,9 +183,21 @@ def test_a_dry_run_measures_an_update(tmp_path: Path) -> None:
     assert measured.source_tokens == 8
 
 
-def test_a_sweep_of_classifiers_is_refused(tmp_path: Path) -> None:
-    recipe = write_recipe(tmp_path).read_text().replace("name: toy\n", "").replace("  steps: 150\n", "")
+@pytest.mark.parametrize("pairs", [False, True])
+def test_a_sweep_of_classifiers_has_their_accuracy(pairs: bool, tmp_path: Path) -> None:
+    recipe = write_recipe(tmp_path, pairs=pairs).read_text().replace("name: toy\n", "").replace("  steps: 150\n", "")
     indented = recipe.replace("\n", "\n  ")
-    (tmp_path / "sweep.yaml").write_text(f"sweep: s\nsource_tokens: 1000\nrecipe:\n  {indented}\nrows: {{a: {{}}}}\n")
-    with pytest.raises(RecipeError, match="task must be summarization in a sweep, got classification"):
-        load_recipe_or_sweep(tmp_path / "sweep.yaml")
+    rows = "{mean: {model.classifier.pooling: mean}, first: {model.classifier.pooling: first}}"
+    (tmp_path / "sweep.yaml").write_text(f"sweep: s\nsource_tokens: 3000\nrecipe:\n  {indented}\nrows: {rows}\n")
+    loaded = load_recipe_or_sweep(tmp_path / "sweep.yaml", [f"data.prepared={tmp_path / 'prepared'}"])
+    assert isinstance(loaded, LoadedSweep)
+    assert [cost.failure for cost in forecast(loaded)] == ["", ""]
+    table = sweep(loaded, tmp_path / "s")
+    columns, lines = table.table()
+    assert columns[2] == "accuracy %"
+    assert {len(line) for line in lines} == {len(columns)}
+    for system in table.systems:
+        assert system.failures == {}
+        report = json.loads((tmp_path / "s" / f"{system.name}-seed1" / "evaluation/validation/report.json").read_text())
+        assert system.rouge["accuracy"].mean == pytest.approx(report["accuracy"]["mean"])
+    assert sweep(loaded, tmp_path / "s").systems[0].rouge == table.systems[0].rouge
