@@ -149,3 +149,9 @@ def test_a_sentence_that_goes_on_with_a_mark_is_a_part() -> None:
 )
 def test_descriptions_without_a_subject_get_the_heading(text: str, heading: str, place: int, expected: str) -> None:
     assert with_subject(text, heading, {"birder"}, place) == expected
+
+
+def test_a_clause_that_only_leads_to_an_address_goes_with_it() -> None:
+    text = "Gates is the child of Doors, a program of its own, which can be found at http://doors.example.org."
+    assert without_label(text, 9) == "Gates is the child of Doors, a program of its own."
+    assert without_label("The log that is available from https://a.org is long.", 9) == "The log is long."
