@@ -87,7 +87,7 @@ def test_missing_configurations_are_refused(tmp_path: Path) -> None:
     [
         (False, {"d_model": 17}, r"config\.json must be of a supported model: heads must divide dim"),
         (False, {"decoder_layers": 65}, r"a supported model: decoder\.layers must be at most 64"),
-        (True, {"attention_window": [8, 7]}, r"window must be even, got 7"),
+        (True, {"attention_window": [8, 7]}, r"window: must be even, got 7"),
         (True, {"attention_window": [8]}, r"attention_window must have 2 entries, one for each layer, got 1"),
     ],
 )
