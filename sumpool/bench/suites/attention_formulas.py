@@ -153,7 +153,10 @@ def _kernel(features: int, causal: bool, length: int, dim: int, heads: int) -> C
 
 
 def _synthesizer(settings: AttentionConfig, length: int, dim: int, heads: int) -> Cost:
-    """Values are mixed as in full attention; scores that are no product of two factors cost nothing."""
+    """Values are mixed as in full attention; scores that are no product of two factors cost nothing.
+
+    Factors of a random matrix are filled up to the columns of the values.
+    """
     assert isinstance(settings, SynthesizerAttentionConfig)
     maps, mixing = linear(length, dim, 2 * dim), linear(length, length, dim)
     if settings.scores == "dense":
@@ -163,7 +166,8 @@ def _synthesizer(settings: AttentionConfig, length: int, dim: int, heads: int) -
         maps += linear(length, dim, dim)
         scores = linear(length, dim, columns) + linear(length, dim, -(-settings.length // columns))
     else:
-        scores = heads * linear(length, settings.rank, length) * (settings.scores == "factorized_random")
+        rank = max(settings.rank, dim // heads)
+        scores = heads * linear(length, rank, length) * (settings.scores == "factorized_random")
     return cost_of(maps, mixing + scores, length * dim, heads * length * length, 2 * length * dim)
 
 

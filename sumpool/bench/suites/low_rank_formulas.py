@@ -3,9 +3,10 @@
 import math
 from collections.abc import Callable, Mapping
 
-from sumpool.bench.suites.operation_counts import Cost, attend, cost_of, linear
+from sumpool.bench.suites.operation_counts import Cost, attend, cost_of, dense, linear
 from sumpool.core.attention._base import AttentionConfig
 from sumpool.core.attention.informer import InformerAttentionConfig
+from sumpool.core.attention.kernelized import KernelizedAttentionConfig
 from sumpool.core.attention.linformer import LinformerAttentionConfig
 from sumpool.core.attention.nystrom import NystromAttentionConfig
 from sumpool.core.attention.skeinformer import SkeinformerAttentionConfig
@@ -32,10 +33,13 @@ def _nystrom(settings: AttentionConfig, length: int, dim: int, heads: int) -> Co
     return cost_of(linear(length, dim, 4 * dim), products, 2 * length * dim, weights, 3 * length * dim)
 
 
-def _kernelized(_: AttentionConfig, length: int, dim: int, heads: int) -> Cost:
-    """Weights are computed again in the backward pass."""
-    maps, products = linear(length, dim, 4 * dim), attend(length, length, dim)
-    return cost_of(maps, products, 2 * length * dim, heads * length * length, 3 * length * dim)
+def _kernelized(settings: AttentionConfig, length: int, dim: int, heads: int) -> Cost:
+    """Full attention to one more key where weights are not normalised, with two more columns, filled up to eights."""
+    assert isinstance(settings, KernelizedAttentionConfig)
+    width = dim + heads * (2 + -(dim // heads + 2) % 8)
+    cost = dense(length, length + (not settings.normalize), dim, heads)
+    cost["products"] = attend(length, length + (not settings.normalize), width)
+    return cost
 
 
 def _skyformer(settings: AttentionConfig, length: int, dim: int, heads: int) -> Cost:

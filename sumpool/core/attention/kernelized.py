@@ -10,13 +10,14 @@ from typing import Literal, final
 
 import torch
 from torch import Tensor
+from torch.nn import functional as F
 from torch.utils.checkpoint import checkpoint
 
 from sumpool.core.attention._base import Attention, AttentionConfig, full_mask
-from sumpool.core.nn.gaussian_kernel import log_kernel, scale
+from sumpool.core.nn.gaussian_kernel import log_kernel, minus_half_square, scale
 from sumpool.core.nn.layers import merge_heads
 from sumpool.core.nn.masking import MAX_WEIGHTS
-from sumpool.core.nn.numerics import matmul_exactly
+from sumpool.core.nn.numerics import at_least_float32
 
 
 @final
@@ -34,7 +35,7 @@ class KernelizedAttentionConfig(AttentionConfig):
 
 @final
 class KernelizedAttention(Attention):
-    """Full self-attention by a Gaussian kernel, in chunks of queries that are recomputed in the backward pass."""
+    """Full self-attention by a Gaussian kernel."""
 
     def __init__(self, config: KernelizedAttentionConfig, dim: int, heads: int) -> None:
         super().__init__(dim, heads)
@@ -44,12 +45,9 @@ class KernelizedAttention(Attention):
         """Attend over whole documents; see `Attention.forward`."""
         mask = full_mask(states) if mask is None else mask
         query, key, value = self._project(states, positions)
-        query, key = scale(query), scale(key)
-        parts = [
-            checkpoint(self._mix, part, key, value, mask, use_reentrant=False, preserve_rng_state=False)
-            for part in query.split(_chunk(query), dim=2)
-        ]
-        out: Tensor = self.out(merge_heads(torch.cat(parts, dim=2).to(value.dtype)))
+        with torch.autocast(states.device.type, enabled=False):  # would round the exponents
+            mixed = self._mix(scale(query), scale(key), at_least_float32(value), mask)
+        out: Tensor = self.out(merge_heads(mixed.to(value.dtype)))
         return out
 
     def attention_received(self, states: Tensor, mask: Tensor, positions: Tensor, include_self: bool) -> Tensor:
@@ -74,8 +72,34 @@ class KernelizedAttention(Attention):
         return weights.masked_fill(padding, 0.0)
 
     def _mix(self, query: Tensor, key: Tensor, value: Tensor, mask: Tensor) -> Tensor:
-        """Mix the values for some queries, (batch, heads, queries, head_dim)."""
-        return matmul_exactly(self._weights(query, key, mask), value)
+        """Mix the values in O(length) memory, by the fused softmax attention.
+
+        The logarithm of the kernel is a product of vectors with two more coordinates. One more key with logit 0 and
+        value 0 gets the weight 1 / (1 + sum of all others), which a further coordinate of the values returns, and
+        division by it takes the normalisation back.
+
+        Args:
+            query: (batch, heads, length, head_dim), scaled, at least float32.
+            key: Like `query`.
+            value: Like `query`, not scaled.
+            mask: (batch, length), True at visible keys.
+
+        Returns:
+            (batch, heads, length, head_dim).
+        """
+        dim, keys = value.size(3), 0 if self.row_stochastic else 1
+        columns = -(dim + 2) % 8  # fused kernels of GPUs need a multiple of 8
+        one = torch.ones_like(value[..., :1])
+        query = F.pad(torch.cat([query, minus_half_square(query), one], 3), (0, columns))
+        key = F.pad(torch.cat([key, one, minus_half_square(key)], 3), (0, columns, 0, keys))
+        value = F.pad(value, (0, columns + 2, 0, keys))
+        if keys:
+            value[:, :, -1, dim] = 1.0
+        visible = F.pad(mask, (0, keys), value=True)[:, None, None]
+        mixed = F.scaled_dot_product_attention(query, key, value, attn_mask=visible, scale=1.0)
+        if keys:
+            return mixed[..., :dim] / mixed[..., dim : dim + 1]
+        return mixed[..., :dim].masked_fill(~mask.any(1)[:, None, None, None], 0.0)  # softmax over nothing is NaN
 
     def _received(self, query: Tensor, key: Tensor, mask: Tensor, index: Tensor, include_self: bool) -> Tensor:
         """Weights summed over some queries and all heads, (batch, length)."""

@@ -57,6 +57,7 @@ class SynthesizerAttention(Attention):
     def __init__(self, config: SynthesizerAttentionConfig, dim: int, heads: int) -> None:
         super().__init__(dim, heads, projections=1, causal=config.causal)
         self.widen = nn.Linear(dim, dim) if "dense" in config.scores else None
+        self.place_vectors = config.scores == "factorized_random"
         self.columns = math.isqrt(config.length - 1) + 1
         head_dim = dim // heads
         shapes: dict[SynthesizerKind, tuple[tuple[int, int, int], ...]] = {
@@ -77,7 +78,8 @@ class SynthesizerAttention(Attention):
 
     def forward(self, states: Tensor, mask: Tensor | None, positions: Tensor) -> Tensor:
         """Attend; see `Attention.forward`."""
-        del positions
+        if self.place_vectors:
+            return super().forward(states, mask, positions)
         weights = self._weights(states, full_mask(states) if mask is None else mask)
         value = split_heads(self.project(states), self.heads)
         mixed: Tensor = self.out(merge_heads(weights.to(value.dtype) @ value))
@@ -85,11 +87,24 @@ class SynthesizerAttention(Attention):
 
     def attention_received(self, states: Tensor, mask: Tensor, positions: Tensor, include_self: bool) -> Tensor:
         """Sum of the weights over the queries, O(length^2 * dim) again."""
-        del positions
+        if self.place_vectors:
+            return super().attention_received(states, mask, positions, include_self)
         weights = self._weights(states, mask).masked_fill(~mask[:, None, :, None], 0.0)
         if not include_self:
             weights = weights - weights.diagonal(dim1=2, dim2=3).diag_embed()
         return weights.sum(2).mean(1)
+
+    def _project(self, states: Tensor, positions: Tensor) -> tuple[Tensor, Tensor, Tensor]:
+        """Vectors of places as queries and keys, whose scaled products are the scores, and values.
+
+        Those of fewer columns than the values are filled with zeros, which fused kernels need.
+        """
+        del positions
+        value = split_heads(self.project(states), self.heads)
+        query, key = (factor[None, :, : states.size(1)].expand(len(states), -1, -1, -1) for factor in self.factors)
+        columns = max(0, value.size(3) - query.size(3))
+        query, key = (F.pad(part, (0, columns)) for part in (query, key))
+        return query * math.sqrt(query.size(3)), key, value
 
     def _weights(self, states: Tensor, mask: Tensor) -> Tensor:
         """Attention weights (batch, heads, length, length), 0 at padding."""
@@ -104,9 +119,8 @@ class SynthesizerAttention(Attention):
     def _scores(self, states: Tensor, length: int) -> Tensor:
         """Scores (batch or 1, heads, length, length)."""
         if self.widen is None:
-            left, *right = (factor[:, :length] for factor in self.factors)
-            scores: Tensor = left @ right[0].mT if right else left[..., :length]
-            return scores[None]
+            scores: Tensor = self.factors[0][None, :, :length, :length]
+            return scores
         query = split_heads(F.relu(self.widen(states)), self.heads)  # (batch, heads, length, head_dim)
         if len(self.factors) == 1:
             dense: Tensor = query @ self.factors[0][..., :length]

@@ -21,5 +21,9 @@ def log_kernel(left: Tensor, right: Tensor) -> Tensor:
     Returns:
         (batch, heads, rows, columns).
     """
-    half_norms = left.square().sum(-1)[..., None] / 2 + right.square().sum(-1)[..., None, :] / 2
-    return matmul_exactly(left, right.mT) - half_norms
+    return matmul_exactly(left, right.mT) + (minus_half_square(left) + minus_half_square(right).mT)
+
+
+def minus_half_square(states: Tensor) -> Tensor:
+    """Return -|x|^2 / 2 of vectors (..., dim), (..., 1)."""
+    return states.square().sum(-1, keepdim=True) / -2
