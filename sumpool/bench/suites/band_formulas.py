@@ -5,6 +5,7 @@ from collections.abc import Callable, Mapping
 
 from sumpool.bench.suites.operation_counts import Cost, attend, cost_of, linear
 from sumpool.core.attention._base import AttentionConfig
+from sumpool.core.attention.dilated import DilatedAttentionConfig
 from sumpool.core.attention.global_tokens import GlobalTokensAttentionConfig
 from sumpool.core.attention.longformer import LongformerAttentionConfig
 from sumpool.core.attention.neighborhood import NeighborhoodAttentionConfig
@@ -14,19 +15,21 @@ from sumpool.core.attention.sliding_window import SlidingWindowAttentionConfig
 def _sliding_window(settings: AttentionConfig, length: int, dim: int, heads: int) -> Cost:
     """Chunks of half a window see themselves and their neighbours; linear maps are not filled up, chunks are.
 
-    Dilated, the document is filled up to several interleaved ones of the same length.
-
     The first token's own projections act on its query and on what each of its heads mixes, twice dim by dim.
     """
     assert isinstance(settings, SlidingWindowAttentionConfig)
-    if settings.dilation > 1:
-        part = _sliding_window(settings.model_copy(update={"dilation": 1}), -(-length // settings.dilation), dim, heads)
-        return sum([part] * settings.dilation, start=Counter())
     cost = _band(settings.window // 2, int(settings.global_first), length, dim, heads)
     if settings.global_first:
         products = 2 * linear(1, dim, dim) + attend(heads, length, dim)
         cost += Counter(maps=linear(1, dim, dim), products=products)
     return cost
+
+
+def _dilated(settings: AttentionConfig, length: int, dim: int, heads: int) -> Cost:
+    """The document is filled up to several interleaved ones of the same length."""
+    assert isinstance(settings, DilatedAttentionConfig)
+    part = _band(settings.window // 2, 0, -(-length // settings.dilation), dim, heads)
+    return sum([part] * settings.dilation, start=Counter())
 
 
 def _longformer(settings: AttentionConfig, length: int, dim: int, heads: int) -> Cost:
@@ -77,6 +80,7 @@ def _band(reach: int, first: int, length: int, dim: int, heads: int) -> Cost:
 
 BAND: Mapping[str, Callable[[AttentionConfig, int, int, int], Cost]] = {
     "sliding_window": _sliding_window,
+    "dilated": _dilated,
     "longformer": _longformer,
     "global_tokens": _global_tokens,
     "neighborhood": _neighborhood,

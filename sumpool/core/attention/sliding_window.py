@@ -2,10 +2,9 @@
 
 A token attends to the tokens at most `window / 2` positions away on either side: O(length * window * dim) time and
 O(length * window) memory. The document is split into chunks of half a window; each chunk attends to itself and its
-neighbours under a band mask. With `dilation` d a token sees every d-th token within a window d times as wide (dilated
-attention of the same paper): the document is read as d interleaved ones. With `global_first` all tokens attend to the
-first token, and the first token attends to all, with separate projections. These are applied to its query and its
-output only, not to every token: O(length * dim * heads).
+neighbours under a band mask. With `global_first` all tokens attend to the first token, and the first token attends to
+all, with separate projections. These are applied to its query and its output only, not to every token:
+O(length * dim * heads).
 
 Departures from the released codes: any length is allowed (released: multiples of the window), and padding is masked
 (LoBART: not masked). As in LED, the first token counts once for tokens whose window contains it, and as a key it uses
@@ -14,12 +13,11 @@ the same projections as all other tokens.
 
 import math
 from collections.abc import Sequence
-from typing import Literal, Self, final
+from typing import Any, Literal, Self, final
 
 import torch
-from pydantic import Field, model_validator
+from pydantic import model_validator
 from torch import Tensor, nn
-from torch.nn import functional as F
 
 from sumpool.core.attention._band import BandAttention, Window
 from sumpool.core.attention._base import AttentionConfig, full_mask
@@ -37,8 +35,6 @@ class SlidingWindowAttentionConfig(AttentionConfig):
     kind: Literal["sliding_window"] = "sliding_window"
     window: Window = 512
     """Positions visible to a token beside its own, half of them on either side; even."""
-    dilation: int = Field(1, ge=1, le=10_000_000)
-    """Distance between visible tokens: 1 sees all tokens of a window, d every d-th of a window d times as wide."""
     global_first: bool = False
     """Whether the first token has global attention in both directions. Its own queries use only the positions added to
     the embeddings."""
@@ -48,10 +44,18 @@ class SlidingWindowAttentionConfig(AttentionConfig):
     causal: bool = False
     """Whether tokens attend to themselves and to earlier tokens only, as in language models."""
 
+    @model_validator(mode="before")
+    @classmethod
+    def _drop_dilation(cls, tree: Any) -> Any:  # noqa: ANN401 - any YAML
+        """Accept runs of earlier versions, which had `dilation`; that of `dilated` takes the same weights."""
+        if isinstance(tree, dict) and "dilation" in tree:
+            if tree["dilation"] != 1:
+                raise ValueError(f"kind must be dilated for a dilation, got sliding_window and {tree['dilation']}")
+            return {name: value for name, value in tree.items() if name != "dilation"}
+        return tree
+
     @model_validator(mode="after")
     def _check_first_token(self) -> Self:
-        if self.global_first and self.dilation > 1:
-            raise ValueError(f"dilation must be 1 with a global first token, got {self.dilation}")
         if self.global_first and self.causal:
             raise ValueError("causal must be false with a global first token, which attends to all others, got true")
         return self
@@ -69,7 +73,6 @@ class SlidingWindowAttention(BandAttention):
         super().__init__(
             dim, heads, config.window // 2, config.positions, int(config.global_first), causal=config.causal
         )
-        self.dilation = config.dilation
         self.first = FirstToken(dim, heads) if config.global_first else None
 
     def prune_heads(self, kept: Sequence[int]) -> None:
@@ -81,39 +84,14 @@ class SlidingWindowAttention(BandAttention):
     def forward(self, states: Tensor, mask: Tensor | None, positions: Tensor) -> Tensor:
         """Attend window by window; see `Attention.forward`."""
         mask = full_mask(states) if mask is None else mask
-        if self.dilation > 1:
-            return self._merge(
-                self._mix(*(self._interleave(part) for part in (states, mask, positions))), states.size(1)
-            )
-        return self._mix(states, mask, positions)
-
-    def attention_received(self, states: Tensor, mask: Tensor, positions: Tensor, include_self: bool) -> Tensor:
-        """Recompute the weights, a bounded number of windows at a time: O(length * window * dim) again."""
-        if self.dilation > 1:
-            parts = [self._interleave(part) for part in (states, mask, positions)]
-            return self._merge(self._received(parts[0], parts[1], parts[2], include_self), states.size(1))
-        return self._received(states, mask, positions, include_self)
-
-    def _interleave(self, values: Tensor) -> Tensor:
-        """Split (batch, length, ...) into every d-th token: (batch * d, length / d, ...), padded with zeros."""
-        rest = -values.size(1) % self.dilation
-        padded = F.pad(values, (0, 0) * (values.dim() - 2) + (0, rest))
-        interleaved: Tensor = padded.unflatten(1, (-1, self.dilation)).transpose(1, 2).flatten(0, 1)
-        return interleaved.contiguous()
-
-    def _merge(self, values: Tensor, length: int) -> Tensor:
-        """Undo `_interleave`: (batch, length, ...)."""
-        merged: Tensor = values.unflatten(0, (-1, self.dilation)).transpose(1, 2).flatten(1, 2)
-        return merged[:, :length]
-
-    def _mix(self, states: Tensor, mask: Tensor, positions: Tensor) -> Tensor:
         mixed = self._attend_in_windows(*self._project(states, positions), positions, self._windows(mask))
         if self.first:
             mixed = torch.cat([self.first(states, mask)[:, None].to(mixed.dtype), mixed[:, 1:]], dim=1)
         out: Tensor = self.out(mixed)
         return out
 
-    def _received(self, states: Tensor, mask: Tensor, positions: Tensor, include_self: bool) -> Tensor:
+    def attention_received(self, states: Tensor, mask: Tensor, positions: Tensor, include_self: bool) -> Tensor:
+        """Recompute the weights, a bounded number of windows at a time: O(length * window * dim) again."""
         query, key, _ = self._project(states, positions)
         others = without_first(mask, self.first_tokens)
         received, _ = self._received_in_windows(query, key, positions, self._windows(mask), others, include_self)

@@ -13,6 +13,7 @@ from sumpool.bench.suites.formulas import cross_attention, pooling
 from sumpool.core.attention._base import AttentionConfig
 from sumpool.core.attention.blockwise import BlockwiseAttentionConfig
 from sumpool.core.attention.convolutional import ConvolutionalAttentionConfig
+from sumpool.core.attention.dilated import DilatedAttentionConfig
 from sumpool.core.attention.efficient import EfficientAttentionConfig
 from sumpool.core.attention.global_tokens import GlobalTokensAttentionConfig
 from sumpool.core.attention.linear import LinearAttentionConfig
@@ -89,7 +90,7 @@ def test_what_is_held() -> None:
     "config",
     [
         SlidingWindowAttentionConfig(window=8, global_first=True),
-        SlidingWindowAttentionConfig(window=8, dilation=3),
+        DilatedAttentionConfig(window=8, dilation=3),
         LongformerAttentionConfig(window=8, global_tokens=5),
         LongformerAttentionConfig(window=4, global_tokens=13),
         GlobalTokensAttentionConfig(window=8, tokens=3),

@@ -19,7 +19,8 @@ SETTINGS: dict[str, list[dict[str, object]]] = {
     "vanilla": WITH_POSITIONS,
     "blockwise": WITH_POSITIONS,
     "sparse": [{}, {"pattern": "strided"}],
-    "sliding_window": [*WITH_POSITIONS, {"dilation": 2}],
+    "sliding_window": WITH_POSITIONS,
+    "dilated": WITH_POSITIONS,
     "lsh": [{}, {"local_heads": 3}],
     "synthesizer": [{"scores": scores} for scores in get_args(SynthesizerKind)],
 }

@@ -12,7 +12,7 @@ from sumpool.core.tokens import Tokens
 from sumpool.settings import config_class, kinds
 
 KINDS = kinds("sumpool.core.attention")
-WITH_POSITIONS = ("vanilla", "blockwise", "sliding_window")
+WITH_POSITIONS = ("vanilla", "blockwise", "dilated", "sliding_window")
 POSITION_VARIANTS = [f"{kind} {positions}" for kind in WITH_POSITIONS for positions in ("rotary", "relative")]
 CAUSAL_VARIANTS = [
     f"{kind} causal" for kind in KINDS if "causal" in config_class("sumpool.core.attention", kind).model_fields

@@ -1,0 +1,72 @@
+"""Dilated sliding-window self-attention (Beltagy et al., 2020, "Longformer", section 3.1).
+
+A token attends to every `dilation`-th token, itself included, at most `dilation * window / 2` positions away on either
+side: O(length * window * dim) time and O(length * window) memory for a reach `dilation` times as wide. The document is
+read as `dilation` interleaved ones, each under a sliding window.
+"""
+
+from typing import Literal, final
+
+from pydantic import Field
+from torch import Tensor
+from torch.nn import functional as F
+
+from sumpool.core.attention._band import BandAttention, Window
+from sumpool.core.attention._base import AttentionConfig, full_mask
+from sumpool.core.nn.positions import PositionsKind
+
+
+@final
+class DilatedAttentionConfig(AttentionConfig):
+    """Settings of dilated sliding-window attention."""
+
+    kind: Literal["dilated"] = "dilated"
+    window: Window = 512
+    """Tokens visible to a token beside itself, half of them on either side; even."""
+    dilation: int = Field(2, ge=1, le=10_000_000)
+    """Distance between visible tokens; 1 is `sliding_window`."""
+    positions: PositionsKind = "none"
+    """Position encoding inside the attention: rotary rotates queries and keys, relative adds a learned bias per
+    distance, none relies on the positions added to the embeddings."""
+    causal: bool = False
+    """Whether tokens attend to themselves and to earlier tokens only, as in language models."""
+
+    def build(self, dim: int, heads: int) -> "DilatedAttention":
+        """Build the attention."""
+        return DilatedAttention(dim, heads, self)
+
+
+@final
+class DilatedAttention(BandAttention):
+    """Self-attention to every few tokens within a window."""
+
+    def __init__(self, dim: int, heads: int, config: DilatedAttentionConfig) -> None:
+        super().__init__(dim, heads, config.window // 2, config.positions, causal=config.causal)
+        self.dilation = config.dilation
+
+    def forward(self, states: Tensor, mask: Tensor | None, positions: Tensor) -> Tensor:
+        """Attend window by window; see `Attention.forward`."""
+        mask, length = full_mask(states) if mask is None else mask, states.size(1)
+        states, mask, positions = (self._interleave(part) for part in (states, mask, positions))
+        mixed = self._attend_in_windows(*self._project(states, positions), positions, self._windows(mask))
+        return self._merge(self.out(mixed), length)
+
+    def attention_received(self, states: Tensor, mask: Tensor, positions: Tensor, include_self: bool) -> Tensor:
+        """Recompute the weights, a bounded number of windows at a time: O(length * window * dim) again."""
+        length = states.size(1)
+        states, mask, positions = (self._interleave(part) for part in (states, mask, positions))
+        query, key, _ = self._project(states, positions)
+        received, _ = self._received_in_windows(query, key, positions, self._windows(mask), mask, include_self)
+        return self._merge(received / self.heads, length)
+
+    def _interleave(self, values: Tensor) -> Tensor:
+        """Split (batch, length, ...) into every d-th token: (batch * d, length / d, ...), padded with zeros."""
+        rest = -values.size(1) % self.dilation
+        padded = F.pad(values, (0, 0) * (values.dim() - 2) + (0, rest))
+        interleaved: Tensor = padded.unflatten(1, (-1, self.dilation)).transpose(1, 2).flatten(0, 1)
+        return interleaved.contiguous()
+
+    def _merge(self, values: Tensor, length: int) -> Tensor:
+        """Undo `_interleave`: (batch, length, ...)."""
+        merged: Tensor = values.unflatten(0, (-1, self.dilation)).transpose(1, 2).flatten(1, 2)
+        return merged[:, :length]

@@ -1,0 +1,64 @@
+import math
+from collections.abc import Callable
+
+import pytest
+import torch
+from torch import Tensor
+
+from sumpool.core.attention.dilated import DilatedAttention, DilatedAttentionConfig
+from sumpool.core.attention.sliding_window import SlidingWindowAttentionConfig
+from sumpool.core.nn.positions import PositionsKind
+from sumpool.core.tokens import Tokens
+
+
+def naive(attention: DilatedAttention, states: Tensor, positions: Tensor) -> tuple[Tensor, Tensor]:
+    """Output and explicit weights (heads, length, length) of one document (length, dim)."""
+    query, key, value = (part[0] for part in attention._project(states[None], positions[None]))
+    bias = attention.positions.bias(positions[None])
+    scores = query @ key.mT / 2 + (0.0 if bias is None else bias[0])
+    distance = (torch.arange(len(states))[:, None] - torch.arange(len(states))).abs()
+    visible = (distance <= attention.reach * attention.dilation) & (distance % attention.dilation == 0)
+    weights = scores.masked_fill(~visible, -math.inf).softmax(-1)
+    return attention.out((weights @ value).transpose(0, 1).flatten(1)), weights
+
+
+@pytest.mark.parametrize("positions", ["none", "rotary", "relative"])
+@pytest.mark.parametrize("dilation", [1, 2, 3, 50])
+@pytest.mark.parametrize("window", [2, 16])
+def test_sees_every_few_tokens(
+    window: int, dilation: int, positions: PositionsKind, make_tokens: Callable[..., Tokens]
+) -> None:
+    attention = DilatedAttentionConfig(window=window, dilation=dilation, positions=positions).build(16, 4).double()
+    for parameter in attention.positions.parameters():
+        torch.nn.init.normal_(parameter)
+    tokens = make_tokens(100, 37, 1, 0, pad=7.0)
+    mixed = attention(tokens.states, tokens.mask, tokens.positions)
+    received = [
+        attention.attention_received(tokens.states, tokens.mask, tokens.positions, own) for own in (True, False)
+    ]
+    for number, real in enumerate((100, 37, 1)):
+        expected, weights = naive(attention, tokens.states[number, :real], tokens.positions[number, :real])
+        torch.testing.assert_close(mixed[number, :real], expected, atol=1e-10, rtol=0)
+        for part, explicit in zip(received, (weights, weights - weights.diagonal(0, 1, 2).diag_embed()), strict=True):
+            torch.testing.assert_close(part[number, :real], explicit.mean(0).sum(0), atol=1e-10, rtol=0)
+    assert mixed.isfinite().all()
+
+
+def test_without_gaps_it_is_a_sliding_window(make_tokens: Callable[..., Tokens]) -> None:
+    attention = DilatedAttentionConfig(window=6, dilation=1).build(16, 4).double()
+    window = SlidingWindowAttentionConfig(window=6).build(16, 4).double()
+    window.load_state_dict(attention.state_dict())
+    tokens = make_tokens(40, 13)
+    expected = window(tokens.states, tokens.mask, tokens.positions)
+    mixed = attention(tokens.states, tokens.mask, tokens.positions)
+    torch.testing.assert_close(mixed[tokens.mask], expected[tokens.mask], atol=1e-12, rtol=0)
+
+
+def test_gradients(make_tokens: Callable[..., Tokens]) -> None:
+    attention, tokens = DilatedAttentionConfig(window=2).build(16, 4).double(), make_tokens(7, 3)
+
+    def forward(states: Tensor) -> Tensor:
+        mixed: Tensor = attention(states, tokens.mask, tokens.positions)[tokens.mask]
+        return mixed
+
+    assert torch.autograd.gradcheck(forward, tokens.states.requires_grad_())
