@@ -17,6 +17,7 @@ from sumpool.bench.measures.timing import Steps, clock
 from sumpool.bench.results.report import Result
 from sumpool.bench.results.table import Row, make_table
 from sumpool.bench.suites.attention_formulas import self_attention
+from sumpool.bench.suites.attention_peers import measure_peers
 from sumpool.bench.suites.formulas import BYTES
 from sumpool.bench.systems.workload import Conditions
 from sumpool.core.attention._base import Attention, AttentionConfig
@@ -45,6 +46,8 @@ class AttentionCostsConfig(Settings):
     """Measured repetitions, of which the fastest counts."""
     seconds: float = Field(10, gt=0, le=1_000_000)
     """Longer documents are left out where a repetition would take longer than this."""
+    peers: bool = False
+    """Whether to time layers of transformers beside ours instead."""
 
     @model_validator(mode="after")
     def _heads_divide_features(self) -> Self:
@@ -57,6 +60,8 @@ def measure_attention_costs(
     settings: AttentionCostsConfig, conditions: Conditions, report: Report = silent, check: Check = go_on
 ) -> Result:
     """Measure every attention, from the shortest document to the longest that time and memory allow."""
+    if settings.peers:
+        return _measure_peers(settings, conditions, report, check)
     steps = Steps(len(kinds(_PACKAGE)), report, check)
     rows: list[Row] = []
     fits: list[Row] = []
@@ -69,6 +74,12 @@ def measure_attention_costs(
     facts = settings.model_dump() | {"first": min(settings.lengths)}
     tables = [make_table("attention_costs", fits, facts), make_table("attention_lengths", rows, facts)]
     return Result({"attention_costs": fits, "attention_lengths": rows}, tables)
+
+
+def _measure_peers(settings: AttentionCostsConfig, conditions: Conditions, report: Report, check: Check) -> Result:
+    sizes = (settings.lengths, settings.dim, settings.heads, settings.repeats)
+    rows = measure_peers(*sizes, conditions, report, check)
+    return Result({"attention_peers": rows}, [make_table("attention_peers", rows, settings.model_dump())])
 
 
 def attention_config(kind: str, length: int, heads: int) -> AttentionConfig:
