@@ -82,6 +82,9 @@ class OperatorsConfig(Repeated):
     model_dim: int = Field(512, ge=1, le=10_000_000)
     """Features of a model's vectors, for the smallest number kept at which halving is faster."""
     repeats: Count = 20
+    sharpness: tuple[Annotated[float, Field(gt=0, le=100)], ...] = Field((1.0, 20.0, 100.0), min_length=1)
+    """Factors in the softmax of iterative pooling whose similarity is measured, with published weights (`distance`) and
+    with a softmax of scores; times are those at 1, the value of the authors."""
     seconds: float = Field(0.25, gt=0, le=1_000_000)
     """After which an operator is not repeated again; one that would take four times as long even once is left out."""
 
@@ -235,16 +238,3 @@ class ApproximationConfig(Settings):
     """Validation documents of a run, evenly spread."""
     repeats: Count = 3
     """Random weights and draws."""
-
-
-class TrainerConfig(Settings):
-    """Training of LED beside a run; every other setting is that of the run's recipe."""
-
-    seconds: Annotated[float, Field(gt=0, le=1_000_000)] | Literal["auto"] = "auto"
-    """Time of its updates; auto is that of the run's updates."""
-    learning_rate: Annotated[float, Field(gt=0, le=1_000_000)] | Literal["auto"] = "auto"
-    """Its peak learning rate; auto is that of the run."""
-    loss: Annotated[float, Field(gt=0, le=1_000_000)] | Literal["auto"] = "auto"
-    """Validation loss to which the seconds are counted, nats per token; auto is the worse last one of the two."""
-    split: Literal["validation", "test"] = "validation"
-    """Documents whose summaries are scored."""

@@ -10,9 +10,9 @@ from pathlib import Path
 
 import pytest
 
-from sumpool.bench.config import TrainerConfig
 from sumpool.bench.peers import trainer as side_by_side
 from sumpool.bench.settings import BenchSettings, load_settings
+from sumpool.bench.trainer_config import TrainerConfig
 from sumpool.errors import CheckpointError, DataError, Interrupted, RecipeError
 from sumpool.progress import Progress
 from sumpool.recipe.load import load_recipe

@@ -33,18 +33,20 @@ PUBLISHED: Mapping[int, Mapping[int, float]] = {
     2048: {2: 0.412, 32: 0.921, 128: 0.971, 512: 0.986, 1024: 0.986},
     8192: {2: 0.234, 32: 0.715, 128: 0.924, 512: 0.971, 2048: 0.987},
 }
-_SHOWN = (2, 32, 128, 512, 2048)
+SHOWN = (2, 32, 128, 512, 2048)
 """Numbers kept that are printed, beside half of the vectors."""
 
 Cells = Mapping[tuple[int, int], Mapping[str, Row]]
 """Rows by (vectors, kept), then operator."""
 
 
-def operators_result(rows: Sequence[Row], model_dim: int, crossings: Mapping[int, int | None]) -> Result:
-    """Tables of similarity, time, growth with length, and sorting."""
+def operators_result(
+    rows: Sequence[Row], model_dim: int, crossings: Mapping[int, int | None], sharpness: Sequence[Row] = ()
+) -> Result:
+    """Tables of similarity, time, growth with length, sorting, and iterative pooling by weights and sharpness."""
     cells = by_cell(rows)
     most = {length: max(keep for vectors, keep in cells if vectors == length) for length, _ in cells}
-    shown = [row for row in rows if row["keep"] in (*_SHOWN, most[row["length"]])]
+    shown = [row for row in rows if row["keep"] in (*SHOWN, most[row["length"]])]
     left_out = sum(bool(row.note) for row in rows)
     slow = [f"-: left out, it would take too long ({left_out} of {len(rows)}; see bench.seconds)"] if left_out else []
     similarity, time = (pivot(shown, ("length", "keep"), "operator", value) for value in ("similarity", "fastest"))
@@ -58,7 +60,11 @@ def operators_result(rows: Sequence[Row], model_dim: int, crossings: Mapping[int
         make_table("halving", [*_length_rows(cells, crossings)], facts),
         make_table("sorting", _sorting_rows(cells)),
     ]
-    return Result({"operators": rows}, tables, {"model_dim": model_dim, "crossings": crossings})
+    if sharpness:
+        columns = [Column(f"a = {factor:g}", str(factor), ",.3f") for factor in unique(sharpness, "sharpness")]
+        lines = pivot(sharpness, ("length", "keep", "weights"), "sharpness", "similarity")
+        tables.append(make_table("sharpness", lines, columns=columns))
+    return Result({"operators": rows, "sharpness": sharpness}, tables, {"model_dim": model_dim, "crossings": crossings})
 
 
 def by_cell(rows: Sequence[Row]) -> dict[tuple[int, int], dict[str, Row]]:

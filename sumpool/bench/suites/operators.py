@@ -8,6 +8,7 @@ and scores from U[0, 1].
 import math
 from collections.abc import Callable, Iterator, Mapping
 from functools import partial
+from itertools import product
 
 import torch
 from torch import Tensor
@@ -23,6 +24,7 @@ from sumpool.bench.suites.operator_tables import (
     LOOP,
     NEVER,
     ONCE,
+    SHOWN,
     SORTED,
     STEPS,
     SUMS,
@@ -31,7 +33,7 @@ from sumpool.bench.suites.operator_tables import (
 from sumpool.bench.systems.workload import Conditions
 from sumpool.core.pooling._base import top_k
 from sumpool.core.pooling.halving import Peak, Sort, halve
-from sumpool.core.pooling.iterative import iterate, step_weights, suffix_means
+from sumpool.core.pooling.iterative import WeightKind, iterate, step_weights, suffix_means
 from sumpool.progress import Check, Progress, Report, go_on, silent
 
 Pool = Callable[[Tensor, Tensor, int], Tensor]
@@ -45,7 +47,7 @@ AT_ONCE = 2**24
 PATIENCE = 4
 """Times `seconds` that an operator may take once."""
 SHARPNESS = 1.0
-"""Factor in the softmax of iterative pooling, as the authors set it."""
+"""Factor in the softmax of iterative pooling where it is timed, as the authors set it."""
 
 
 def measure_operators(
@@ -58,13 +60,14 @@ def measure_operators(
         left_out = _too_long(rows, length, keep, PATIENCE * settings.seconds)
         rows += _measure(length, keep, settings, conditions, left_out, check)
         report(Progress("bench", done, len(cells), {"vectors": f"{length:,} to {keep:,}"}))
-    crossings = {}
+    crossings, sharpness = {}, list[Row]()
     for length in sorted(set(settings.lengths)):
         crossings[length] = _crossing(length, settings, conditions, check)
+        sharpness += _by_sharpness(length, settings, conditions, check)
         report(
             Progress("bench", len(cells), len(cells), {f"vectors of {settings.model_dim:,} features": f"{length:,}"})
         )
-    return operators_result(rows, settings.model_dim, crossings)
+    return operators_result(rows, settings.model_dim, crossings, sharpness)
 
 
 def similarity(states: Tensor, scores: Tensor, left: Tensor) -> Tensor:
@@ -115,6 +118,29 @@ OPERATORS: Mapping[str, Pool] = {
     STEPS: partial(_iterate, pool=_all_steps),
     SUMS: partial(_iterate, pool=suffix_means),
 }
+
+
+WEIGHTS: Mapping[WeightKind, Callable[[Tensor, Tensor, Tensor, int, float], Tensor]] = {
+    "distance": _all_steps,
+    "softmax": suffix_means,
+}
+"""Iterative pooling by the kind of its weights; takes vectors, scores, mask, how many to keep, and the sharpness."""
+
+
+def _by_sharpness(length: int, settings: OperatorsConfig, conditions: Conditions, check: Check) -> Iterator[Row]:
+    """Measure the similarity of iterative pooling by weights and sharpness, at the numbers kept that are printed."""
+    kept = [*_kept(length)]
+    with torch.inference_mode():
+        for keep in (keep for keep in kept if keep in (*SHOWN, kept[-1])):
+            draws = [*_draw(length, keep, settings.dim, min(settings.batch, max(1, ROWS // keep)), conditions)]
+            mask = torch.ones_like(draws[0][1], dtype=torch.bool)
+            for (weights, pool), sharpness in product(WEIGHTS.items(), dict.fromkeys(settings.sharpness)):
+                check()
+                similarities = [
+                    similarity(states, scores, pool(states, scores, mask, keep, sharpness)) for states, scores in draws
+                ]
+                labels = {"length": length, "keep": keep, "weights": weights, "sharpness": sharpness}
+                yield Row({**labels, "similarity": float(torch.cat(similarities).mean())})
 
 
 def _kept(length: int) -> Iterator[int]:

@@ -11,6 +11,7 @@ from sumpool.bench.suites import operators
 from sumpool.bench.suites.operator_tables import HARD, LOOP, PUBLISHED, SORTED, by_cell
 from sumpool.bench.suites.operators import measure_operators, similarity
 from sumpool.bench.systems.workload import Conditions
+from sumpool.core.pooling.iterative import iterate
 from sumpool.progress import go_on
 
 CONDITIONS = Conditions(vocabulary=8, device=torch.device("cpu"), precision=torch.float32)
@@ -95,3 +96,33 @@ def test_check_may_stop_it() -> None:
 
     with pytest.raises(KeyboardInterrupt):
         measure_operators(SMALL, CONDITIONS, check=check)
+
+
+def test_similarity_by_weights_and_sharpness() -> None:
+    settings = SMALL.model_copy(update={"lengths": (64,), "sharpness": (1.0, 20.0)})
+    result = measure_operators(settings, CONDITIONS)
+    rows = result.rows["sharpness"]
+    sizes = [(64, keep) for keep in (2, 32)]
+    kinds = [(weights, sharpness) for weights in ("distance", "softmax") for sharpness in (1.0, 20.0)]
+    assert [(row["length"], row["keep"], row["weights"], row["sharpness"]) for row in rows] == [
+        (*cell, *kind) for cell in sizes for kind in kinds
+    ]
+    (table,) = (table for table in result.tables if "sharpness" in table.title)
+    assert table.headings() == ["vectors", "kept", "weights", "a = 1", "a = 20"]
+    assert len(table.cells()) == 4
+
+
+def test_softmax_weights_are_nearer_to_exact_top_k_than_published_ones() -> None:
+    settings = OperatorsConfig(lengths=(512,), batch=1, repeats=1, seconds=1e-9, sharpness=(1.0, 20.0, 100.0))
+    rows = measure_operators(settings, CONDITIONS).rows["sharpness"]
+    similarities = {(row["weights"], row["sharpness"]): row["similarity"] for row in rows if row["keep"] == 256}
+    for weights in ("distance", "softmax"):
+        values = [similarities[weights, sharpness] for sharpness in settings.sharpness]
+        assert values == sorted(values)
+    states, scores = next(operators._draw(512, 256, 32, 1, CONDITIONS))
+    mask = torch.ones_like(scores, dtype=torch.bool)
+    pools = {kind: iterate(states, scores, mask, 256, 20.0, kind) for kind in operators.WEIGHTS}
+    for kind, pooled in pools.items():  # the plain loop
+        expected = float(similarity(states, scores, pooled).mean())
+        assert similarities[kind, 20.0] == pytest.approx(expected, abs=0.02)
+    assert similarities["softmax", 20.0] > similarities["distance", 20.0] + 0.05
