@@ -45,12 +45,12 @@ class Chunk:
         document, first, size = torch.tensor([(block.document, block.first, block.size) for block in blocks]).T
         offset = torch.arange(max(1, blocks[0].size))
         mask = offset < size[:, None]  # (blocks, longest)
-        self.mask = mask.to(device)
-        self._real = (
-            None if self.full else mask.flatten().nonzero()[:, 0].to(device)
-        )  # without a device synchronisation
-        self._document = document[:, None].to(device)
-        self._index = (first[:, None] + offset).to(device)  # (blocks, longest), index of each token in its document
+        # computed by the host and copied without waiting for the device
+        self.mask = mask.to(device, non_blocking=True)
+        self._real = None if self.full else mask.flatten().nonzero()[:, 0].to(device, non_blocking=True)
+        self._document = document[:, None].to(device, non_blocking=True)
+        index = first[:, None] + offset  # (blocks, longest), index of each token in its document
+        self._index = index.to(device, non_blocking=True)
         self._length = length
 
     @property

@@ -1,0 +1,189 @@
+"""A CPU in the place of a GPU: tensors that report `cuda`, refuse the host's, and count synchronisations."""
+
+from collections import Counter
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from traceback import extract_stack
+from typing import Any, Self, TypeVar, cast
+from unittest.mock import patch
+
+import torch
+from torch import Tensor, nn
+from torch._ops import OpOverload
+from torch.utils._python_dispatch import TorchDispatchMode, return_and_correct_aliasing
+from torch.utils._pytree import tree_leaves, tree_map_only
+
+aten = torch.ops.aten
+CUDA = torch.device("cuda", 0)
+ModuleT = TypeVar("ModuleT", bound=nn.Module)
+
+WAITS = {
+    aten._local_scalar_dense.default: "item",
+    aten.equal.default: "equal",
+    aten.nonzero.default: "nonzero",
+    aten.masked_select.default: "masked_select",
+    aten._unique2.default: "unique",
+    aten.unique_dim.default: "unique",
+    aten.unique_consecutive.default: "unique",
+}
+"""Operators whose result the host needs before it can go on."""
+
+
+class GpuTensor(Tensor):
+    """A tensor in the memory of the emulated device, which is the host's.
+
+    To the C++ part of PyTorch it is a tensor on `meta`, for which no libraries are needed.
+    """
+
+    memory: Tensor
+    device = CUDA
+    is_cuda = True
+    is_meta = False
+
+    @staticmethod
+    def __new__(cls: type[Self], memory: Tensor) -> Self:
+        """Wrap a host tensor (without a copy)."""
+        make = cast(Callable[..., Any], Tensor._make_wrapper_subclass)
+        tensor = cast(
+            Self,
+            make(cls, memory.shape, memory.stride(), memory.storage_offset(), dtype=memory.dtype, device="meta"),
+        )
+        tensor.memory = memory
+        return tensor
+
+    def new_tensor(self, data: object, *_: object, **__: object) -> Tensor:
+        """Copy data from the host."""
+        return torch.tensor(data, dtype=self.dtype, device=self.device)
+
+    def __getitem__(self, index: object) -> Tensor:
+        return super().__getitem__(_copy_lists(index))
+
+    def __setitem__(self, index: object, value: Tensor | float) -> None:
+        super().__setitem__(_copy_lists(index), value)
+
+    def tolist(self) -> list[object]:
+        """Copy to the host."""
+        return list(self.cpu().tolist())
+
+    @classmethod
+    def __torch_dispatch__(  # type: ignore[override] # whose type lacks the operator
+        cls, operator: object, types: object, args: tuple[object, ...] = (), kwargs: dict[str, object] | None = None
+    ) -> object:
+        """Refuse: outside `emulated_gpu` nothing can be computed."""
+        raise RuntimeError(f"{operator} must run inside emulated_gpu")
+
+
+def _copy_lists(index: object) -> tuple[slice, ...]:
+    """Copy lists in an index to the device; on `meta` they would lose their values."""
+    parts = index if isinstance(index, tuple) else (index,)
+    copied = (torch.tensor(part, device=CUDA) if isinstance(part, list) else part for part in parts)
+    return cast("tuple[slice, ...]", tuple(copied))
+
+
+class EmulatedGpu(TorchDispatchMode):
+    """Operators on the emulated device, computed by the CPU.
+
+    Attributes:
+        synchronisations: Number of waits of the host for the device, by module of the package and cause.
+    """
+
+    def __init__(self) -> None:
+        TorchDispatchMode.__init__(self)
+        self.synchronisations: Counter[str] = Counter()
+
+    def __torch_dispatch__(
+        self, operator: OpOverload, types: object, args: tuple[Any, ...] = (), kwargs: dict[str, Any] | None = None
+    ) -> object:
+        kwargs = dict(kwargs or {})
+        tensors = [leaf for leaf in tree_leaves((args, kwargs)) if isinstance(leaf, Tensor)]
+        on_gpu = any(isinstance(tensor, GpuTensor) for tensor in tensors)
+        target = kwargs.get("device")
+        to_gpu = target is not None and torch.device(target).type in ("cuda", "meta")
+        if not (on_gpu or to_gpu):
+            return operator(*args, **kwargs)
+        self._check(operator, args, kwargs, tensors)
+        if to_gpu:
+            kwargs["device"] = "cpu"
+        host = tree_map_only(GpuTensor, lambda tensor: tensor.memory, (args, kwargs))
+        result = operator(*host[0], **host[1])
+        if target is not None and not to_gpu:
+            return result
+        result = tree_map_only(Tensor, lambda tensor: GpuTensor(tensor), result)
+        return return_and_correct_aliasing(operator, args, kwargs, result) if on_gpu else result
+
+    def _check(
+        self, operator: OpOverload, args: Sequence[Any], kwargs: Mapping[str, Any], tensors: list[Tensor]
+    ) -> None:
+        """Count the synchronisations of an operator as CUDA makes them; refuse tensors of two devices."""
+        host = [tensor for tensor in tensors if not isinstance(tensor, GpuTensor)]
+        if operator in WAITS:
+            self._count(WAITS[operator])
+        elif operator is aten._to_copy.default:
+            self._count_copy(args[0], torch.device(kwargs.get("device") or args[0].device), kwargs.get("non_blocking"))
+        elif operator is aten.copy_.default:
+            self._count_copy(args[1], args[0].device, kwargs.get("non_blocking") or args[2:] == (True,))
+        elif operator in (
+            aten.index.Tensor,
+            aten.index_put_.default,
+            aten.index_put.default,
+            aten._index_put_impl_.default,
+        ):
+            self._count_index(args)
+        elif operator is aten.repeat_interleave.Tensor and kwargs.get("output_size") is None:
+            self._count("repeat_interleave")
+        elif any(tensor.dim() for tensor in host):
+            shapes = [tuple(tensor.shape) for tensor in host]
+            raise RuntimeError(f"{operator} must have all tensors on one device, got {shapes} on the host")
+
+    def _count(self, cause: str) -> None:
+        files = [frame.filename.partition("/sumpool/")[2] for frame in reversed(extract_stack())]
+        self.synchronisations[f"{next(filter(None, files), 'caller')}: {cause}"] += 1
+
+    def _count_copy(self, source: Tensor, target: torch.device, non_blocking: object) -> None:
+        if source.device.type == "cuda" and target.type == "cpu":
+            self._count("copy to host")
+        elif source.device.type != "cuda" and target.type != "cpu" and not non_blocking:
+            self._count("copy to device")
+
+    def _count_index(self, args: Sequence[Any]) -> None:
+        """Indices from the host are copied; masks become indices, except where one value fills them."""
+        if not isinstance(args[0], GpuTensor):
+            raise RuntimeError("index must have all tensors on one device, got indices on the GPU")
+        fills = len(args) > 2 and args[2].numel() == 1
+        for index in args[1]:
+            if index is not None and not isinstance(index, GpuTensor):
+                self._count("copy to device")
+            if index is not None and index.dtype in (torch.bool, torch.uint8) and not fills:
+                self._count("mask as index")
+
+
+@contextmanager
+def emulated_gpu() -> Iterator[EmulatedGpu]:
+    """Emulate the device `cuda`, whether or not this machine has one."""
+    make = torch.tensor
+
+    def tensor(data: object, dtype: torch.dtype | None = None, device: torch.device | str | None = None) -> Tensor:
+        return make(data, dtype=dtype).to(device or "cpu")
+
+    with (
+        patch("torch.cuda._lazy_init"),
+        patch("torch.tensor", tensor),
+        torch.autograd.set_multithreading_enabled(False),
+        EmulatedGpu() as gpu,
+    ):
+        yield gpu
+
+
+def on_gpu(module: ModuleT) -> ModuleT:
+    """Move a module to the emulated device, in place; shared parameters stay shared."""
+    moved: dict[int, nn.Parameter] = {}
+    with emulated_gpu():
+        for child in module.modules():
+            for name, parameter in child._parameters.items():
+                if parameter is not None:
+                    copy = nn.Parameter(GpuTensor(parameter.data), parameter.requires_grad)
+                    child._parameters[name] = moved.setdefault(id(parameter), copy)
+            for name, buffer in child._buffers.items():
+                if buffer is not None:
+                    child._buffers[name] = GpuTensor(buffer)
+    return module
