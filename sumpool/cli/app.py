@@ -71,7 +71,9 @@ def sumpool(
     version: Annotated[
         bool, typer.Option("--version", callback=_show_version, is_eager=True, help="Show the version and exit.")
     ] = False,
-    debug: Annotated[bool, typer.Option("--debug", help="Show the traceback of an error; accepted anywhere.")] = False,
+    debug: Annotated[
+        bool, typer.Option("--debug", help="Show the traceback of an error, and details; accepted anywhere.")
+    ] = False,
 ) -> None:
     """Train summarisers for long documents from scratch, on your own data and one machine.
 
@@ -88,6 +90,8 @@ def main() -> None:
     debug = "--debug" in options
     command = next((word for word in options if not word.startswith("-")), "")
     gc.set_threshold(50_000)  # garbage collection takes an eighth of the import time and frees nothing
+    if debug:
+        _log_to_stderr()
     try:
         open_streams()
         empty = next((word for word in arguments if not word or (word in options and _EMPTY.fullmatch(word))), None)
@@ -111,6 +115,15 @@ def main() -> None:
 
 
 def explain(error: Exception, command: str = "") -> tuple[int, str]:
+def _log_to_stderr() -> None:
+    """Show what the package logs, such as the precision that it has chosen."""
+    import logging
+
+    logger = logging.getLogger("sumpool")
+    logger.setLevel(logging.DEBUG)
+    logger.addHandler(logging.StreamHandler())
+
+
     """Return the exit code and the message of an error of a command."""
     if is_out_of_memory(error):
         return _RESOURCE_EXIT, out_of_memory(command, _first_line(error))

@@ -1,5 +1,6 @@
 """Loading of trained models: all files of a run folder, verified and loaded once."""
 
+import logging
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -23,10 +24,11 @@ from sumpool.text.load import TOKENIZER_FILES, load_tokenizer
 from sumpool.text.sentences import SentenceSplitter
 from sumpool.text.tokenizer import Tokenizer
 from sumpool.training.config import MODEL, Task
-from sumpool.training.hardware import choose_device, choose_generation_precision
+from sumpool.training.hardware import choose_device, choose_encoder_precision, choose_generation_precision
 from sumpool.training.weights import Model, load_weights
 
 RECIPE, SENTENCES, RANKER = "recipe.yaml", "sentences.json", "ranker.safetensors"
+_LOG = logging.getLogger(__name__)
 RecipeOf = TypeVar("RecipeOf")
 """Recipe of a task."""
 _COMMANDS = {"summarization": "summarize", "classification": "classify", "language_modeling": "generate"}
@@ -186,7 +188,11 @@ def load_for_generation(folder: Path | None = None, overrides: Sequence[str] = (
         RecipeError: As `load_model` does, or if the device does not support the precision.
     """
     loaded = load_model(folder, overrides)
-    quantize(loaded.model, choose_generation_precision(loaded.recipe.summarize.precision, loaded.device))
+    setting = loaded.recipe.summarize.precision
+    precision = choose_generation_precision(setting, loaded.device)
+    encoder = choose_encoder_precision(setting, precision, loaded.device)
+    _LOG.debug("summarize.precision=%s: encoder %s, decoder %s on %s", setting, encoder, precision, loaded.device)
+    quantize(loaded.model, precision, encoder)
     return loaded
 
 

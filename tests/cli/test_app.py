@@ -1,4 +1,5 @@
 import errno
+import logging
 import subprocess
 import sys
 import time
@@ -81,6 +82,20 @@ def test_failure_is_one_line_on_stderr(monkeypatch: pytest.MonkeyPatch, capsys: 
 def test_debug_shows_the_traceback_at_any_position(monkeypatch: pytest.MonkeyPatch) -> None:
     with pytest.raises(KeyError):
         run_main(monkeypatch, KeyError("x"), "train", "bad.yaml", "--debug")
+
+
+def test_debug_shows_what_the_package_logs(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
+    logger = logging.getLogger("sumpool")
+    monkeypatch.setattr(logger, "handlers", [])
+    monkeypatch.setattr(logger, "level", logging.WARNING)
+    with pytest.raises(SystemExit):
+        run_main(monkeypatch, KeyError("x"), "train", "bad.yaml")
+    assert not logger.handlers
+    with pytest.raises(KeyError):
+        run_main(monkeypatch, KeyError("x"), "train", "bad.yaml", "--debug")
+    capsys.readouterr()
+    logging.getLogger("sumpool.inference.loading").debug("encoder %s", "int8")
+    assert capsys.readouterr().err == "encoder int8\n"
 
 
 def test_debug_after_two_dashes_is_a_file_name(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -10,7 +10,7 @@ from torch import nn
 from sumpool.core.decoding.config import DecodingConfig
 from sumpool.core.decoding.ranking import Lengths
 from sumpool.core.model.summarizer import SummarizationModel
-from sumpool.core.nn.quantization import Int8Linear, PackedLinear, has_int8
+from sumpool.core.nn.quantization import Bfloat16Linear, Int8Linear, PackedLinear, has_int8, has_packed_bf16
 from sumpool.data.document_stats import summarize_split
 from sumpool.data.report import DataReport, LengthStats, SplitReport
 from sumpool.documents.document import Document
@@ -21,6 +21,7 @@ from sumpool.inference.model_choice import SHIPPED
 from sumpool.inference.summaries import generate_summaries
 from sumpool.progress import Progress
 from sumpool.recipe.load import load_recipe
+from sumpool.training import hardware
 from sumpool.training.weights import export
 from sumpool.workflows.summarize import summarize
 from tests.conftest import relist, story
@@ -47,7 +48,12 @@ def test_a_model_for_generation_has_the_precision_of_its_settings(run_folder: Pa
     plain, quantized = load_model(run_folder), load_for_generation(run_folder, [f"summarize.precision={precision}"])
     assert quantized.recipe.summarize.precision == precision
     widen = quantized.model.decoder.layers[0].get_submodule("feed_forward.widen")
-    assert type(widen) is {"fp32": PackedLinear, "bf16": nn.Linear, "int8": Int8Linear}[precision]
+    assert (
+        type(widen)
+        is {"fp32": PackedLinear, "bf16": PackedLinear if has_packed_bf16() else nn.Linear, "int8": Int8Linear}[
+            precision
+        ]
+    )
     assert (quantized.model.embedding.weight.dtype == torch.bfloat16) == (precision == "bf16")
     stories = [Document(str(number), story(number, 12)) for number in range(10)]
     expected = [summary.summary for summary in generate_summaries(stories, plain)]
@@ -55,6 +61,22 @@ def test_a_model_for_generation_has_the_precision_of_its_settings(run_folder: Pa
     same = sum(map(operator.eq, found, expected))
     assert all(found)
     assert same == 10 if precision == "fp32" else same >= 5
+
+
+@pytest.mark.skipif(not (has_int8() and has_packed_bf16()), reason="needs fbgemm and oneDNN with bf16")
+def test_auto_chooses_for_encoder_and_decoder_apart(
+    run_folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    (tmp_path / "cpuinfo").write_text("flags : avx512_bf16 amx_bf16 amx_int8")
+    monkeypatch.setattr(hardware, "CPUINFO", tmp_path / "cpuinfo")
+    with caplog.at_level("DEBUG", logger="sumpool"):
+        mixed = load_for_generation(run_folder, ["summarize.device=cpu"])
+    assert caplog.messages == ["summarize.precision=auto: encoder bf16, decoder int8 on cpu"]
+    layers = {name.split(".")[0] for name, layer in mixed.model.named_modules() if isinstance(layer, Bfloat16Linear)}
+    assert layers == {"encoder"}
+    assert all(summary.summary for summary in generate_summaries([Document("1", story(1, 12))], mixed))
+    explicit = load_for_generation(run_folder, ["summarize.device=cpu", "summarize.precision=int8"])
+    assert not any(isinstance(layer, Bfloat16Linear) for layer in explicit.model.modules())
 
 
 @INT8

@@ -4,11 +4,13 @@ from typing import Any
 import pytest
 import torch
 
+from sumpool.core.nn.quantization import Precision
 from sumpool.errors import RecipeError
 from sumpool.training import hardware
 from sumpool.training.hardware import (
     autocast,
     choose_device,
+    choose_encoder_precision,
     choose_generation_precision,
     choose_precision,
     reproducible,
@@ -59,6 +61,34 @@ def test_auto_generation_precision_is_the_smallest_fast_one(
     assert choose_generation_precision("auto", CPU) == "fp32"
     with pytest.raises(RecipeError, match=r"summarize\.precision must be 'auto', .* on this cpu, .* got 'int8'"):
         choose_generation_precision("int8", CPU)
+
+
+@pytest.mark.parametrize(
+    ("flags", "setting", "generation", "expected"),
+    [
+        ("avx512_bf16 amx_tile amx_bf16", "auto", "int8", "bf16"),
+        ("avx512_bf16 avx512_vnni", "auto", "int8", "int8"),
+        ("avx2", "auto", "int8", "int8"),
+        ("amx_bf16", "int8", "int8", "int8"),
+        ("amx_bf16", "auto", "fp32", "fp32"),
+        ("amx_bf16", "bf16", "bf16", "bf16"),
+    ],
+)
+def test_auto_encodes_in_bf16_on_cpus_with_amx(
+    flags: str,
+    setting: Precision,
+    generation: Precision,
+    expected: str,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    (tmp_path / "cpuinfo").write_text(f"processor : 0\nflags : fpu {flags} vme\n")
+    monkeypatch.setattr(hardware, "CPUINFO", tmp_path / "cpuinfo")
+    monkeypatch.setattr(hardware, "has_packed_bf16", lambda: True)
+    assert choose_encoder_precision(setting, generation, CPU) == expected
+    assert choose_encoder_precision(setting, generation, torch.device("cuda")) == generation
+    monkeypatch.setattr(hardware, "has_packed_bf16", lambda: False)
+    assert choose_encoder_precision(setting, generation, CPU) == generation
 
 
 def test_int8_on_a_gpu_is_an_error() -> None:

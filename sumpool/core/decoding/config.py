@@ -126,9 +126,9 @@ class DecodingConfig(Settings):
     consecutive windows, whose best sentences are read once more for one summary, or read the sentences that the ranker
     prefers, as many as fit; models without a ranker take windows then."""
     precision: Literal["auto", "fp32", "bf16", "int8"] = "auto"
-    """Precision of the weights after loading: fp32, bf16, or int8 quantization; auto is int8 on a CPU and bf16 on a
-    GPU. int8 is the fastest on a CPU, and its results are bitwise independent of batch mates; with bf16 the last bits
-    may differ."""
+    """Precision of the weights after loading: fp32, bf16, or int8 quantization; auto is bf16 on a GPU, and int8 on a
+    CPU, but bf16 for the encoder if the CPU has AMX. int8 writes fastest on a CPU, and its results are bitwise
+    independent of batch mates; with bf16 the last bits may differ."""
     device: Literal["auto", "cpu", "cuda"] = "auto"
     """Device; auto uses a GPU if there is one."""
 

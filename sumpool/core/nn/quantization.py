@@ -40,7 +40,7 @@ class UnquantizedLinear(nn.Linear):
 
 @final
 class PackedLinear(nn.Module):
-    """Linear layer in single precision with weights prepacked by oneDNN; equals `nn.Linear` up to rounding."""
+    """Linear layer in the precision of its weights, which oneDNN has prepacked; equals `nn.Linear` up to rounding."""
 
     bias: Tensor | None
 
@@ -59,6 +59,27 @@ class PackedLinear(nn.Module):
     def forward(self, rows: Tensor) -> Tensor:
         """Map (..., in_features) to (..., out_features)."""
         mapped: Tensor = torch.ops.mkldnn._linear_pointwise(rows, self.packed, self.bias, "none", [], "")
+        return mapped
+
+
+@final
+class Bfloat16Linear(nn.Module):
+    """Linear layer with prepacked bf16 weights between layers in single precision; its input is rounded to bf16."""
+
+    def __init__(self, weight: Tensor, bias: Tensor | None = None) -> None:
+        """Round and prepack the weights.
+
+        Args:
+            weight: (out_features, in_features), on the CPU; not kept.
+            bias: (out_features,).
+        """
+        super().__init__()
+        self.out_features, self.in_features = weight.shape
+        self.packed = PackedLinear(weight.to(torch.bfloat16), None if bias is None else bias.to(torch.bfloat16))
+
+    def forward(self, rows: Tensor) -> Tensor:
+        """Map (..., in_features) to (..., out_features), in the precision of the rows."""
+        mapped: Tensor = self.packed(rows.to(torch.bfloat16)).to(rows.dtype)
         return mapped
 
 
@@ -103,45 +124,55 @@ def has_int8() -> bool:
     return has_operator and "fbgemm" in torch.backends.quantized.supported_engines
 
 
-def quantize(model: nn.Module, precision: Precision) -> None:
+def has_packed_bf16() -> bool:
+    """Return whether oneDNN multiplies matrices in bf16 on this CPU, for which it prepacks the weights."""
+    return torch.backends.mkldnn.is_available() and bool(torch.ops.mkldnn._is_mkldnn_bf16_supported())
+
+
+def quantize(model: nn.Module, precision: Precision, encoder: Precision | None = None) -> None:
     """Replace the linear layers of a model for inference in a precision, one by one to bound peak memory.
 
     fp32: Layers are prepacked, except in `encoder`, where batches are large enough not to gain, and except on a GPU.
-    int8: Linear layers are quantized; of `output` only the projection to the vocabulary, since the pointer's layers are
-    small and cause half of the total error. bf16: All weights are rounded; softmax, normalisation and log-probabilities
-    are computed in single precision.
+    int8: Linear layers are quantized, or rounded to bf16 in `encoder` if that is its precision; of `output` only the
+    projection to the vocabulary, since the pointer's layers are small and cause half of the total error. bf16: All
+    weights are rounded, and prepacked where oneDNN multiplies in bf16; softmax, normalisation and log-probabilities are
+    computed in single precision.
 
     Args:
         model: The model, on its final device. It cannot be trained, saved or moved afterwards.
         precision: Precision of the linear layers.
+        encoder: Precision of those of the encoder if it is another one: bf16 beside int8.
 
     Raises:
         ValueError: If the model is in training mode, or its device does not support the precision.
     """
+    if encoder not in (None, precision) and (precision, encoder) != ("int8", "bf16"):
+        raise ValueError(f"precision of the encoder must be {precision}, or bf16 beside int8, got {encoder}")
     if model.training:
         raise ValueError("the model must be in evaluation mode to be quantized, got training mode; call eval()")
+    on_cpu = next(model.parameters()).device.type == "cpu"
     if precision == "bf16":
         model.to(torch.bfloat16)
-        return
-    on_cpu = next(model.parameters()).device.type == "cpu"
+        on_cpu = on_cpu and has_packed_bf16()
     if precision == "int8" and not (on_cpu and has_int8()):
         raise ValueError("precision must be fp32 or bf16 on a GPU, or where torch comes without fbgemm, got int8")
     if not on_cpu:
         return
     for name in [name for name, layer in model.named_modules() if type(layer) in (nn.Linear, TiedProjection)]:
         parent, _, attribute = name.rpartition(".")
-        replacement = _replacement(name, model.get_submodule(name), precision)
+        replacement = _replacement(name, model.get_submodule(name), precision, encoder)
         setattr(model.get_submodule(parent), attribute, replacement.eval())
 
 
-def _replacement(name: str, layer: nn.Module, precision: Precision) -> nn.Module:
+def _replacement(name: str, layer: nn.Module, precision: Precision, encoder: Precision | None) -> nn.Module:
     """Return the quantized or prepacked form of a linear layer, or the layer itself."""
     weight, bias = _weights(layer)
     in_encoder = name.startswith("encoder.")
     in_pointer = name.startswith("output.") and not isinstance(layer, TiedProjection)
     if precision == "int8" and not in_pointer and len(weight) >= MIN_QUANTIZED_OUTPUTS:
-        return Int8Linear(weight, bias)
-    return layer if in_encoder or not torch.backends.mkldnn.is_available() else PackedLinear(weight, bias)
+        return Bfloat16Linear(weight, bias) if in_encoder and encoder == "bf16" else Int8Linear(weight, bias)
+    stays = in_encoder and precision != "bf16"
+    return layer if stays or not torch.backends.mkldnn.is_available() else PackedLinear(weight, bias)
 
 
 def _weights(layer: nn.Module) -> tuple[Tensor, Tensor | None]:

@@ -9,7 +9,16 @@ from torch import Tensor, nn
 from sumpool.core.model.summarizer import SummarizationModel
 from sumpool.core.nn import quantization
 from sumpool.core.nn.layers import TiedProjection
-from sumpool.core.nn.quantization import Int8Linear, PackedLinear, Precision, UnquantizedLinear, has_int8, quantize
+from sumpool.core.nn.quantization import (
+    Bfloat16Linear,
+    Int8Linear,
+    PackedLinear,
+    Precision,
+    UnquantizedLinear,
+    has_int8,
+    has_packed_bf16,
+    quantize,
+)
 from sumpool.recipe.load import load_recipe
 from sumpool.special_tokens import BOS
 
@@ -124,6 +133,42 @@ def test_layers_are_replaced_where_that_gains(precision: Precision) -> None:
         assert kinds == [Int8Linear, Int8Linear, PackedLinear, UnquantizedLinear, PackedLinear, Int8Linear]
     else:
         assert {weights.dtype for weights in model.parameters()} == {torch.bfloat16}
+        packed = PackedLinear if has_packed_bf16() else nn.Linear
+        assert kinds[:2] == [packed, packed]
+
+
+@pytest.mark.skipif(not (has_int8() and has_packed_bf16()), reason="needs fbgemm and oneDNN with bf16")
+def test_an_encoder_in_bf16_beside_int8() -> None:
+    model, rows = Model(), torch.randn(5, 32)
+    expected = model(rows)
+    quantize(model, "int8", "bf16")
+    actual = model(rows)
+    assert actual.dtype == torch.float32
+    assert (actual - expected).norm() < 0.02 * expected.norm()
+    kinds = [type(part) for part in (model.encoder[0], *model.decoder, *model.output)]
+    assert kinds == [Bfloat16Linear, Int8Linear, PackedLinear, UnquantizedLinear, PackedLinear, Int8Linear]
+
+
+@pytest.mark.skipif(not has_packed_bf16(), reason="needs oneDNN with bf16")
+@pytest.mark.parametrize(("inputs", "outputs"), SIZES)
+def test_bf16_layers_round_weights_and_rows(inputs: int, outputs: int) -> None:
+    plain, rows = make_linear(inputs, outputs), torch.randn(17, inputs)
+    weight, bias = plain.weight.bfloat16(), plain.bias.bfloat16()
+    expected = (rows.bfloat16().double() @ weight.double().T + bias).float()
+    mapped = Bfloat16Linear(plain.weight, plain.bias)(rows)
+    assert mapped.dtype == torch.float32
+    assert (mapped - expected).norm() < 0.005 * expected.norm()
+    packed = PackedLinear(weight, bias)(rows.bfloat16())
+    assert packed.dtype == torch.bfloat16
+    assert torch.equal(packed.float(), mapped)
+    without_bias = (rows.bfloat16().double() @ weight.double().T).float()
+    assert (Bfloat16Linear(plain.weight)(rows) - without_bias).norm() < 0.005 * without_bias.norm()
+
+
+@pytest.mark.parametrize(("precision", "encoder"), [("fp32", "bf16"), ("bf16", "int8"), ("int8", "fp32")])
+def test_other_mixtures_of_precisions_are_refused(precision: Precision, encoder: Precision) -> None:
+    with pytest.raises(ValueError, match=f"must be {precision}, or bf16 beside int8, got {encoder}"):
+        quantize(Model(), precision, encoder)
 
 
 def test_replaced_weights_are_freed() -> None:
