@@ -143,6 +143,14 @@ def test_models_of_paper_5_have_its_settings(data: str) -> None:
         assert len({layer.attention for layer in row.model.encoder}) == 1
 
 
+def test_the_small_models_of_paper_5_have_the_same_attentions() -> None:
+    large, small = (load_sweep(PAPERS / f"local-{data}.yaml") for data in ("rfc", "sample"))
+    assert tuple(row.name for row in small.rows) == LOCAL
+    assert small.columns == large.columns == "perplexity"
+    for row, other in zip(small.rows, large.rows, strict=True):
+        assert {layer.attention for layer in row.model.encoder} == {layer.attention for layer in other.model.encoder}
+
+
 @pytest.mark.parametrize("number", range(len(LOCAL)), ids=LOCAL)
 def test_a_model_of_paper_5_trains_in_full_size(number: int) -> None:
     train_steps(load_sweep(PAPERS / "local-rfc.yaml").rows[number].model, 64, steps=3)

@@ -5,11 +5,16 @@ import json
 from pathlib import Path
 
 import pytest
+import torch
 
+from sumpool.recipe.language_model import LanguageModelRecipe, load_any_recipe
 from sumpool.recipe.packaged import recipes_folder
 from sumpool.recipe.sweep import LoadedSweep, load_sweep
 from sumpool.runs.sweep_table import SweepTable
+from sumpool.training.weights import read_weights
+from sumpool.workflows.prepare import prepare
 from sumpool.workflows.sweep import forecast, sweep
+from sumpool.workflows.train_language_model import train_language_model
 from tests.workflows.test_train import write_rows
 
 SMALL = (
@@ -81,3 +86,25 @@ def test_models_of_paper_5_are_compared_by_its_columns(data: str) -> None:
         assert 1 < float(row[2]) < 1000
         assert int(row[5].replace(",", "")) > 0
         assert int(row[6].replace(",", "")) > 0
+
+
+def test_an_encoder_begins_with_a_language_model_of_the_same_documents(folder: Path) -> None:
+    sizes = ("model.dim=16", "model.heads=4", "model.feed_forward=16")
+    loaded = load("initialization", *sizes)
+    prepare(loaded.rows[0])
+    text = load_any_recipe(
+        recipes_folder() / "papers" / "language_models" / "rfc.yaml",
+        [*sizes, "model.length=32", "train.steps=2", "train.batch_tokens=64", "train.validate_every=1"],
+    )
+    assert isinstance(text, LanguageModelRecipe)
+    run = train_language_model(text)
+    first = load("initialization", *sizes, "train.learning_rate=1e-30", "train.weight_decay=0")
+    assert_finished(sweep(first), first)
+    begun = read_weights(run)["layers.before.layers.0.attention.query_key_value.weight"]
+    name = "encoder.layers.0.attention.project.weight"
+    rows = {
+        row: read_weights(folder / "runs" / "initialization" / f"{row}-seed1")[name]
+        for row in ("random", "language-model")
+    }
+    torch.testing.assert_close(rows["language-model"], begun)
+    assert not torch.allclose(rows["random"], begun)
