@@ -6,7 +6,8 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from sumpool.cli.console import Screen, screen
-from sumpool.cli.options import VERIFY, Changes, RecipePath, Verify
+from sumpool.cli.options import VERIFY, Changes, RecipePath, Verify, whole_number
+from sumpool.cli.processes import MOST_PROCESSES, is_launched, is_main_process, train_in_processes
 from sumpool.cli.sweep import train_sweep
 from sumpool.cli.text import print_message, table
 
@@ -33,6 +34,15 @@ def train(
         list[str] | None,
         typer.Option("--log", metavar="tensorboard", help="Write the metrics for TensorBoard too."),
     ] = None,
+    devices: Annotated[
+        int | None,
+        typer.Option(
+            "--devices",
+            metavar="N",
+            parser=whole_number("--devices", most=MOST_PROCESSES),
+            help="Processes of this machine that train one model, each on a GPU if there are any; as torchrun does.",
+        ),
+    ] = None,
     verify: Verify = False,
 ) -> None:
     """Train a model, or resume an interrupted run.
@@ -40,13 +50,18 @@ def train(
     Ctrl-C finishes the step and saves a checkpoint; the same command resumes as if never interrupted. A file with the
     key sweep describes several runs, which are trained, evaluated and compared in one table.
     """
-    from sumpool.progress import GRACE, interruptible
+    from sumpool.progress import GRACE, SHORT_GRACE, interruptible
     from sumpool.recipe.sweep import LoadedSweep, load_recipe_or_sweep
 
     options = [f"train.log=[{', '.join(log)}]"] if log else []
     options += ["train.auto_batch=true"] if auto_batch else []
-    with screen() as output, interruptible(GRACE) as interruption:
-        loaded = load_recipe_or_sweep(recipe, [*(changes or ()), *options, *([VERIFY] if verify else [])])
+    changes = [*(changes or ()), *options, *([VERIFY] if verify else [])]
+    if is_launched() or (devices or 1) > 1:
+        train_in_processes(devices or 1, recipe, changes, out, dry_run=dry_run)
+        if not is_launched():
+            return
+    with screen() as output, interruptible(SHORT_GRACE if dry_run else GRACE) as interruption:
+        loaded = load_recipe_or_sweep(recipe, changes)
         if isinstance(loaded, LoadedSweep):
             output.result(train_sweep(loaded, out, dry_run, output, interruption.check))
             return
@@ -55,6 +70,8 @@ def train(
             result = _forecast(measured, loaded.train.steps, with_summaries=loaded.task == "summarization")
         else:
             result = _train(loaded, out, output, interruption.check)
+    if is_launched() and not is_main_process():
+        return
     if not dry_run:
         print_message(f"next: {_USES[loaded.task].format(result)}; sumpool evaluate {result}")
     output.result(result)

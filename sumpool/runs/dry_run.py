@@ -7,7 +7,7 @@ import torch
 from torch import nn
 
 from sumpool.data.batches import Batch
-from sumpool.progress import Progress, Report
+from sumpool.progress import Check, Progress, Report, go_on
 from sumpool.training.config import TrainConfig
 from sumpool.training.data_order import TrainingData
 from sumpool.training.hardware import autocast, reproducible
@@ -42,13 +42,19 @@ class DryRun:
 
 
 def measure_update(
-    model: nn.Module, data: TrainingData, config: TrainConfig, device: torch.device, report: Report
+    model: nn.Module,
+    data: TrainingData,
+    config: TrainConfig,
+    device: torch.device,
+    report: Report,
+    check: Check = go_on,
 ) -> DryRun:
     """Measure an update with the longest batch of the first epoch, at a learning rate of 0.
 
     Raises:
         RecipeError: If the settings do not fit the model.
         ResourceError: If memory runs out.
+        Interrupted: If a signal has come.
     """
     model = model.to(device)
     batch = data.batch(data.training, data.plan(config.batch_tokens).longest())
@@ -60,9 +66,11 @@ def measure_update(
     report(Progress("dry run", note="trying the longest batch"))
     with reproducible(device):
         update()  # the first update also allocates memory and selects kernels
+        check()
         start = time.perf_counter()
         memory = peak(update, device)
         seconds = time.perf_counter() - start
+        check()
         speed = _evaluation_speed(model, batch, updater)
     assert batch.target is not None
     return DryRun(

@@ -25,10 +25,12 @@ from sumpool.training.state import TrainingState
 
 RECIPE = "recipe.yaml"
 LOCK = ".lock"
+LOGS = "logs"
+"""Folder of the output of all processes but the first, in a training of several."""
 COPIED = (*TOKENIZER_FILES, SENTENCES, REPORT_FILE, LABELS)
 """Files that a run folder copies from the prepared data to be usable without it; it has one of the tokenizers."""
-_WITHOUT_MANIFEST = {LOCK, LOCK + HOLDER_SUFFIX}
-"""Files that a run may have before its manifest."""
+_WITHOUT_MANIFEST = {LOCK, LOCK + HOLDER_SUFFIX, LOGS}
+"""Files and folders that a run may have before its manifest."""
 MUTABLE_SETTINGS = (
     "select.",  # the ranker is fitted after training
     "data.",  # the content of the prepared data is compared instead

@@ -10,6 +10,7 @@ from sumpool.runs.run_details import SAMPLES
 from sumpool.runs.sample_summaries import GeneratedSummary, alarms
 from sumpool.runs.tensorboard_log import TensorboardLog
 from sumpool.training.config import TrainConfig
+from sumpool.training.distributed import current_processes
 from sumpool.training.fit import JOURNAL
 from sumpool.training.journal import Journal
 
@@ -46,7 +47,8 @@ class TrainingReport:
         self._report = report
         self._samples = Journal(run / SAMPLES)
         self._is_first = True
-        self._tensorboard = TensorboardLog(run) if "tensorboard" in config.log else None
+        is_main = current_processes().is_main
+        self._tensorboard = TensorboardLog(run) if "tensorboard" in config.log and is_main else None
 
     def score(self) -> Mapping[str, float]:
         """Generate summaries and return their scores; empty without a generator."""

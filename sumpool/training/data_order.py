@@ -108,20 +108,36 @@ class TrainingData:
                 return updates
         raise AssertionError("updates_from is endless")
 
-    def batch(self, documents: ItemSource, indices: Sequence[int]) -> Batch:
-        """Collate documents and their summaries; training documents with phrases, and some of them rotated."""
-        phrases = self.phrases if documents is self.training else None
+    def batch(
+        self, documents: ItemSource, indices: Sequence[int], rotations: Sequence[tuple[float, float]] | None = None
+    ) -> Batch:
+        """Collate documents and their summaries; training documents with phrases, and some of them rotated.
+
+        Args:
+            documents: Training or validation documents.
+            indices: Their indices.
+            rotations: Draws for each training document; drawn now by default.
+        """
+        is_training = documents is self.training
         items = [documents[index] for index in indices]
-        if self.rotate and documents is self.training:
-            items = [self._rotate(item) for item in items]
+        if self.rotate and is_training:
+            draws = self.draw_rotations(len(items)) if rotations is None else rotations
+            items = [self._rotate(item, *draw) for item, draw in zip(items, draws, strict=True)]
+        phrases = self.phrases if is_training else None
         return self.collate(items, self.source_length, self.target_length, phrases, self.special_tokens)
 
-    def _rotate(self, item: Item) -> Item:
-        """Rotate the part of a document that the model reads, with probability `rotate`; draws from torch's generator.
+    def draw_rotations(self, count: int) -> list[tuple[float, float]]:
+        """Draw from torch's generator whether and where documents are rotated; nothing is drawn without rotation."""
+        if not self.rotate:
+            return [(1.0, 0.0)] * count
+        pairs = (torch.rand(2, dtype=torch.float64).tolist() for _ in range(count))
+        return [(chance, place) for chance, place in pairs]
+
+    def _rotate(self, item: Item, chance: float, place: float) -> Item:
+        """Rotate the part of a document that the model reads, with probability `rotate`.
 
         A model that has seen summaries of such documents looks for what they are about beyond their beginning.
         """
-        chance, place = torch.rand(2, dtype=torch.float64).tolist()
         if chance >= self.rotate or not len(item.ids):
             return item
         document = EncodedDocument(item.ids, item.sentences).truncate(self.source_length, self.special_tokens.eos)
@@ -161,7 +177,13 @@ def updates_from(position: Position, plan: BatchPlan, batches: int) -> Iterator[
             update = []
 
 
-def reseed(seed: int, step: int) -> None:
-    """Seed torch's generator from seed and step, so that checkpoints need no generator state."""
-    mixed = np.random.SeedSequence([seed, step]).generate_state(1, np.uint64)[0]
+def reseed(seed: int, step: int, *process: int) -> None:
+    """Seed torch's generator from seed and step, so that checkpoints need no generator state.
+
+    Args:
+        seed: Seed of the training.
+        step: Number of the update.
+        process: Rank of the process among several, whose draws for its documents differ.
+    """
+    mixed = np.random.SeedSequence([seed, step, *(rank + 1 for rank in process)]).generate_state(1, np.uint64)[0]
     torch.manual_seed(int(mixed))

@@ -4,9 +4,9 @@ import math
 import time
 from collections.abc import Mapping
 from contextlib import nullcontext
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict, replace
 from pathlib import Path
-from typing import NoReturn, Protocol
+from typing import Protocol
 
 from torch import nn
 
@@ -17,18 +17,20 @@ from sumpool.training.checkpoint import Checkpoint, Checkpoints, restore_best
 from sumpool.training.compilation import compile_layers
 from sumpool.training.config import TrainConfig
 from sumpool.training.data_order import Position, TrainingData, reseed, updates_from
+from sumpool.training.distributed import current_processes
 from sumpool.training.hardware import choose_device, reproducible
 from sumpool.training.journal import Journal
+from sumpool.training.objective import UpdateSize
 from sumpool.training.optimizer import build_optimizer, moments_of, schedule_factor, set_moments
+from sumpool.training.shares import share_of
 from sumpool.training.state import TrainingState
-from sumpool.training.update import PendingMetrics, Updater, count_target_tokens
+from sumpool.training.update import Updater
+from sumpool.training.update_log import PendingUpdate, UpdateLog
 from sumpool.training.validation import render_metrics, selection_score, validate
 from sumpool.training.weights import export, set_weights, weights_of
 
 CHECKPOINTS = "checkpoints"
 JOURNAL = "metrics.jsonl"
-MAX_NAMED_DOCUMENTS = 8
-"""Documents named in an error; of further documents only the number is given."""
 
 
 class ValidationObserver(Protocol):
@@ -39,19 +41,6 @@ class ValidationObserver(Protocol):
 
     def record(self, step: int) -> None:
         """Record a validation whose metrics are in the metrics log."""
-
-
-@dataclass(frozen=True)
-class _PendingUpdate:
-    """An update whose metrics have not been read from the device."""
-
-    step: int
-    documents: tuple[str, ...]
-    source_tokens: int
-    target_tokens: int
-    rate: float
-    data_seconds: float
-    metrics: PendingMetrics
 
 
 def fit(
@@ -116,28 +105,41 @@ class _TrainingLoop:
         self.updater = Updater(model, self.optimizer, config, self.device, data.teacher)
         self.checkpoints = Checkpoints(run / CHECKPOINTS, config.keep)
         self.journal = Journal(run / JOURNAL)
+        self.processes = current_processes()
+        self.log = UpdateLog(self.journal, config.steps, report, self.processes)
         self.state = TrainingState()
-        self.pending: _PendingUpdate | None = None
         self.saved_step: int | None = None
-        self.clock = time.perf_counter()
 
     def resume(self) -> None:
-        """Load the newest intact checkpoint, if there is one."""
-        self.checkpoints.clean()
-        with disk_errors(self.run):
-            remove_temporary(self.run)
-        checkpoint = self.checkpoints.load_newest(self.report)
+        """Load the newest intact checkpoint, if there is one; process 0 reads it for all."""
+        if self.processes.is_main:
+            self.checkpoints.clean()
+            with disk_errors(self.run):
+                remove_temporary(self.run)
+        checkpoint = self._load()
         if checkpoint:
             set_weights(self.model, checkpoint.weights, str(self.checkpoints.folder))
             set_moments(self.optimizer, self.model, checkpoint.moments)
             self.state = TrainingState.from_json(checkpoint.state)
             self.saved_step = step = self.state.step
-            # The run may have been killed between saving and pruning.
-            self.checkpoints.prune(step, self.state.best_step)
             self.report(Progress("train", step, self.config.steps, note=f"resuming from step {step}"))
+        if not self.processes.is_main:
+            return
+        if checkpoint:
+            # The run may have been killed between saving and pruning.
+            self.checkpoints.prune(self.state.step, self.state.best_step)
         self.journal.rewind(self.state.step)
         if checkpoint and not self._is_due(self.config.validate_every):
             restore_best(self.run, self.checkpoints, self.state)
+
+    def _load(self) -> Checkpoint | None:
+        newest = self.checkpoints.load_newest(self.report) if self.processes.is_main else None
+        state = self.processes.from_main(lambda: newest.state if newest else None)
+        if state is None:
+            return None
+        weights = self.processes.tensors_from_main(newest.weights if newest else None)
+        moments = self.processes.tensors_from_main(newest.moments if newest else None)
+        return Checkpoint(weights, moments, state)
 
     def train(self, observer: ValidationObserver | None, check: Check) -> None:
         """Update, validate and save until the run ends."""
@@ -153,20 +155,22 @@ class _TrainingLoop:
                     self.save()
                 if self.state.step >= self.config.steps or 0 < self.config.patience <= self.state.stale_validations:
                     return
-                check()
+                self.processes.check_together(check)
                 self._update(*next(updates))
 
     def save(self) -> None:
-        """Save a checkpoint of this step and delete outdated ones."""
-        self._log_pending()
+        """Save a checkpoint of this step and delete outdated ones; process 0 writes it, and the others wait."""
+        self.log.flush()
         if self.saved_step == self.state.step:
             return
-        self.journal.sync()
-        checkpoint = Checkpoint(weights_of(self.model), moments_of(self.optimizer, self.model), asdict(self.state))
-        self.checkpoints.save(self.state.step, checkpoint)
-        self.checkpoints.prune(self.state.step, self.state.best_step)
+        if self.processes.is_main:
+            self.journal.sync()
+            checkpoint = Checkpoint(weights_of(self.model), moments_of(self.optimizer, self.model), asdict(self.state))
+            self.checkpoints.save(self.state.step, checkpoint)
+            self.checkpoints.prune(self.state.step, self.state.best_step)
+        self.processes.wait()
         self.saved_step = self.state.step
-        self.clock = time.perf_counter()
+        self.log.restart_clock()
 
     def _is_due(self, every: int) -> bool:
         step, steps = self.state.step, self.config.steps
@@ -178,56 +182,20 @@ class _TrainingLoop:
         reseed(self.data.seed, step)
         rate = self.config.learning_rate * schedule_factor(self.state.step, self.config.schedule, self.config.steps)
         begin = time.perf_counter()
-        batches = [self.data.batch(self.data.training, batch) for batch in indices]
+        share = share_of(self.data, indices, self.config.batch_tokens, self.processes)
         data_seconds = time.perf_counter() - begin
+        size = UpdateSize.of(share.batches).over(self.processes, is_idle=share.is_idle)
+        if self.processes.size > 1:
+            reseed(self.data.seed, step, self.processes.rank)
         failed = self.updater.division.failed
-        metrics = self.updater.update(batches, rate)
+        metrics = self.updater.update(share.batches, rate, size, is_idle=share.is_idle)
         if self.updater.division.failed != failed:
             self.report(Progress("train", self.state.step, self.config.steps, note=self.updater.division.note()))
-        documents = tuple(name for batch in batches for name in batch.documents)
-        source_tokens = sum(int(batch.mask.sum()) for batch in batches)
-        target_tokens = sum(count_target_tokens(batch) for batch in batches)
-        self._log_pending()
-        self.pending = _PendingUpdate(step, documents, source_tokens, target_tokens, rate, data_seconds, metrics)
+        documents = () if share.is_idle else tuple(name for batch in share.batches for name in batch.documents)
+        self.log.append(PendingUpdate(step, documents, size, rate, data_seconds, share.imbalance, metrics))
         self.state = replace(self.state, step=step, position=position)
         if self.device.type == "cpu":
-            self._log_pending()
-
-    def _log_pending(self) -> None:
-        """Read and log the metrics of the last update; on a GPU the next one is already queued."""
-        update, self.pending = self.pending, None
-        if update is None:
-            return
-        metrics = update.metrics.read()
-        now = time.perf_counter()
-        seconds, self.clock = now - self.clock, now
-        values = {"loss": metrics.loss, "nats": metrics.nll, "norm": metrics.gradient_norm, **metrics.auxiliary}
-        if not metrics.are_finite():
-            self._stop(update, values)
-        record = {
-            **{name: value for name, value in values.items() if math.isfinite(value)},
-            "learning_rate": update.rate,
-            "target_tokens": update.target_tokens,
-            "seconds": round(seconds, 6),
-            "data_seconds": round(update.data_seconds, 6),
-            "tokens_per_second": round(update.source_tokens / seconds),
-        }
-        self.journal.append("step", update.step, record)
-        shown = {"loss": metrics.loss, "tokens/s": update.source_tokens / seconds}
-        self.report(Progress("train", update.step, self.config.steps, shown))
-
-    def _stop(self, update: _PendingUpdate, values: Mapping[str, float]) -> NoReturn:
-        """Log and raise a non-finite update with its documents."""
-        documents = list(update.documents)
-        record = {name: str(value) for name, value in values.items()}  # JSON has no nan
-        self.journal.append("stopped", update.step, {**record, "documents": documents})
-        more = len(documents) - MAX_NAMED_DOCUMENTS
-        named = ", ".join(documents[:MAX_NAMED_DOCUMENTS]) + (f" and {more} more" if more > 0 else "")
-        raise NonFiniteError(
-            f"loss and gradient of step {update.step} must be finite, got loss {values['loss']}, gradient norm "
-            f"{values['norm']}; the update was skipped and the last checkpoint is intact. Check the documents "
-            f"of this step ({named}), or train with a lower train.learning_rate or train.precision=fp32"
-        )
+            self.log.flush()
 
     def _validate(self, observer: ValidationObserver | None, check: Check) -> None:
         """Validate the model, and export its weights to the run folder if they are the best so far."""
@@ -239,12 +207,13 @@ class _TrainingLoop:
         metrics = {**validation.metrics, **(observer.score() if observer else {})}
         self.state = self.state.after_validation(loss, selection_score(self.config, metrics))
         is_best = self.state.best_step == step
-        if is_best:
-            export(self.run, self.model, {"step": step, "validation_loss": loss})
-        self.journal.append("validation", step, {"nats": loss, **metrics, "best": is_best})
         best = " (best so far)" if is_best else ""
         note = f"step {step}: validation {render_metrics({'loss': loss, **metrics})}{best}"
+        if self.processes.is_main:
+            if is_best:
+                export(self.run, self.model, {"step": step, "validation_loss": loss})
+            self.journal.append("validation", step, {"nats": loss, **metrics, "best": is_best})
         self.report(Progress("train", step, self.config.steps, note=note))
-        if observer:
+        if observer and self.processes.is_main:
             observer.record(step)
-        self.clock = time.perf_counter()
+        self.log.restart_clock()

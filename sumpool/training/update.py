@@ -1,20 +1,23 @@
 """One optimizer update: forward and backward over the batches, gradient clipping, AdamW."""
 
 import math
-from collections.abc import Mapping, Sequence
+import warnings
+from collections.abc import Sequence
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, field, replace
 from functools import partial
 
 import torch
 from torch import Tensor, nn
 
-from sumpool.core.output._base import Scores
 from sumpool.data.batches import Batch
 from sumpool.errors import RecipeError
 from sumpool.training.batch_division import BatchDivision
 from sumpool.training.config import TrainConfig
 from sumpool.training.distillation import Teacher
-from sumpool.training.hardware import autocast, choose_precision
+from sumpool.training.distributed import current_processes
+from sumpool.training.hardware import choose_precision
+from sumpool.training.objective import Objective, UpdateSize
 
 
 @dataclass(frozen=True)
@@ -61,6 +64,9 @@ class Updater:
 
     After the first non-finite loss or gradient this and all further updates leave weights and moments unchanged. The
     device decides this without synchronisation, so that the host may read the metrics later.
+
+    Several processes compute the gradient of the loss over the batches of all of them: DistributedDataParallel reduces
+    gradients once per update, during the last backward pass.
     """
 
     def __init__(
@@ -82,13 +88,20 @@ class Updater:
         self._parameters = [parameter for parameter in model.parameters() if parameter.requires_grad]
         self.division = BatchDivision(config.auto_batch, config.batch_tokens, self._parameters)
         self._nonfinite = torch.zeros((), device=device)
+        self._processes = current_processes()
+        self._objective = Objective(model, config, self.precision, teacher)
+        self._replica = _replicate(self._objective, config) if self._processes.size > 1 else None
 
-    def update(self, batches: Sequence[Batch], rate: float) -> PendingMetrics:
+    def update(
+        self, batches: Sequence[Batch], rate: float, size: UpdateSize | None = None, *, is_idle: bool = False
+    ) -> PendingMetrics:
         """Make one update from several batches, with the loss normalised over the target tokens of all of them.
 
         Args:
             batches: At least one batch, with targets.
             rate: Learning rate.
+            size: Size of the update; that of the batches by default.
+            is_idle: Whether the batches have no weight, in a process without documents.
 
         Raises:
             RecipeError: If no loss depends on a trainable parameter.
@@ -96,13 +109,17 @@ class Updater:
         """
         self.model.train()
         self.optimizer.zero_grad(set_to_none=True)
-        tokens = sum(count_target_tokens(batch) for batch in batches)
-        documents = sum(len(batch.documents) for batch in batches)
+        size = size or UpdateSize.of(batches)
+        weighted = UpdateSize(math.inf, math.inf) if is_idle else size
         totals: dict[str, Tensor] = {}
-        for batch in batches:
-            accumulate = partial(self._accumulate, tokens=tokens, documents=documents)
-            for name, value in self.division.run(batch, accumulate).items():
+        for number, batch in enumerate(batches, 1):
+            accumulate = partial(self._accumulate, size=weighted)
+            with self._reduction(is_last=number == len(batches)):
+                parts = self.division.run(batch, accumulate)
+            for name, value in parts.items():
                 totals[name] = totals[name] + value if name in totals else value
+        if self._processes.size > 1:
+            totals = dict(zip(totals, self._processes.sum(torch.stack(list(totals.values()))), strict=True))
         loss, nll, *auxiliary = totals.values()
         norm = nn.utils.clip_grad_norm_(self._parameters, self.config.clip or math.inf).detach()
         if self.config.clip_value:
@@ -115,61 +132,37 @@ class Updater:
         self.optimizer.step()
         return PendingMetrics(torch.stack([*required, *auxiliary]), list(totals)[2:])
 
-    def _accumulate(self, batch: Batch, tokens: int, documents: int) -> dict[str, Tensor]:
+    def _reduction(self, *, is_last: bool) -> AbstractContextManager[None]:
+        """Reduce the gradients over the processes in the backward pass of the last batch only."""
+        if self._replica is None or is_last:
+            return nullcontext()
+        without_reduction: AbstractContextManager[None] = self._replica.no_sync()
+        return without_reduction
+
+    def _accumulate(self, batch: Batch, size: UpdateSize) -> dict[str, Tensor]:
         """Accumulate the gradient of a batch; return its part of loss, nll and auxiliary metrics, in this order."""
         batch = to_device(batch, self.device)
-        assert batch.target is not None
-        with autocast(self.device, self.precision):
-            scores, losses, metrics = self.model(
-                batch.ids, batch.mask, batch.sentences, batch.target, batch.phrases, self.config.label_smoothing
-            )
-            fraction = len(batch.documents) / documents
-            objective, imitation = self._objective(scores, batch)
-            loss = objective / tokens + weighted_sum(losses, self.config.loss_weights) * fraction
-        log_prob = scores.log_prob
-        del scores  # its distribution holds the decoder's states, which the backward pass frees
-        if not loss.requires_grad:
-            raise RecipeError(
-                f"train.trainable must match weights that a loss depends on, got {', '.join(self.config.trainable)}: "
-                f"match more weights, or set the weight of their auxiliary loss in train.loss_weights"
-            )
-        loss.backward()
-        nll = -log_prob.sum() / tokens
-        auxiliary = {name: (value * fraction).to(loss.dtype) for name, value in {**losses, **metrics}.items()}
-        auxiliary |= {name: (value / tokens).to(loss.dtype) for name, value in imitation.items()}
-        return {name: value.detach() for name, value in {"loss": loss, "nll": nll, **auxiliary}.items()}
-
-    def _objective(self, scores: Scores, batch: Batch) -> tuple[Tensor, dict[str, Tensor]]:
-        """Return the loss of the target tokens, summed, and the divergence from the teacher if there is one."""
-        if self.teacher is None:
-            return scores.nll, {}
-        divergence = self.teacher.divergence(scores, batch)
-        return self.teacher.combine(scores.nll, divergence), {"distillation": divergence}
+        loss, parts = (self._replica or self._objective)(batch, size)
+        # The replicas' gradients are averaged, and those of an update are sums.
+        (loss * self._processes.size if self._replica else loss).backward()
+        return {name: value.detach() for name, value in {"loss": loss, **parts}.items()}
 
 
-def weighted_sum(losses: Mapping[str, Tensor], weights: Mapping[str, float]) -> Tensor | float:
-    """Sum of auxiliary losses by their weights; a loss without a weight has weight 0.
-
-    Args:
-        losses: Scalars by name, each a mean over the documents of a batch.
-        weights: `train.loss_weights`.
+def _replicate(objective: Objective, config: TrainConfig) -> nn.parallel.DistributedDataParallel:
+    """Replicate an objective over the processes, with the weights of process 0.
 
     Raises:
-        RecipeError: If a weight names a loss that the model does not have.
+        RecipeError: If batches are divided, which the other processes would not know.
     """
-    unknown = sorted(weights.keys() - losses.keys())
-    if unknown:
+    if config.auto_batch:
         raise RecipeError(
-            f"train.loss_weights must name losses of the model ({', '.join(sorted(losses)) or 'it has none'}), "
-            f"got {', '.join(unknown)}"
+            "train.auto_batch must be false in a training of several processes, got true: lower train.batch_tokens and "
+            "raise train.accumulate"
         )
-    return sum((weight * losses[name] for name, weight in weights.items()), start=0.0)
-
-
-def count_target_tokens(batch: Batch) -> int:
-    """Number of target tokens of a batch, without padding."""
-    assert batch.target is not None, "a training batch has targets"
-    return int((batch.target != batch.pad).sum())
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", FutureWarning)  # torch 2.13 renames broadcast_buffers
+        # Losses of weight 0 leave parameters without gradients.
+        return nn.parallel.DistributedDataParallel(objective, broadcast_buffers=False, find_unused_parameters=True)
 
 
 def to_device(batch: Batch, device: torch.device) -> Batch:

@@ -1,7 +1,9 @@
 """Validation: the loss, and the measure that selects the best weights."""
 
-from collections.abc import Mapping
+import itertools
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from operator import itemgetter
 
 import numpy as np
 import torch
@@ -12,8 +14,10 @@ from sumpool.progress import Check
 from sumpool.training.batch_division import BatchDivision
 from sumpool.training.config import TrainConfig
 from sumpool.training.data_order import TrainingData, reseed
+from sumpool.training.distributed import Processes, current_processes
 from sumpool.training.hardware import autocast, choose_precision
-from sumpool.training.update import count_target_tokens, to_device
+from sumpool.training.objective import count_target_tokens
+from sumpool.training.update import to_device
 
 STANDARD_ERROR = "_standard_error"
 """Suffix of the name of a metric's standard error."""
@@ -38,14 +42,23 @@ def validation_batches(data: TrainingData, config: TrainConfig) -> list[list[int
     return fill_batches(np.argsort(lengths, kind="stable").tolist(), lengths, config.batch_tokens)
 
 
+def share_batches(batches: Sequence[list[int]], processes: Processes) -> Iterator[tuple[int, list[int]]]:
+    """Iterate over the batches that a process computes, with their numbers among all.
+
+    Processes compute whole batches, so that results do not depend on the number of processes.
+    """
+    for number in range(processes.rank, len(batches), processes.size):
+        yield number, batches[number]
+
+
 @torch.no_grad()
 def validate(
     model: nn.Module, data: TrainingData, config: TrainConfig, device: torch.device, check: Check
 ) -> Validation:
-    """Score the references of the validation documents.
+    """Score the references of the validation documents; several processes share the batches, with the same result.
 
     Raises:
-        Interrupted: If a signal was received.
+        Interrupted: If a signal was received; several processes stop together after the validation.
         ResourceError: If memory runs out.
     """
     model.eval()
@@ -60,15 +73,19 @@ def validate(
             scores, *_ = model(batch.ids, batch.mask, batch.sentences, batch.target)
         return {"log_prob": scores.log_prob.sum(), **scores.counts}
 
-    totals: dict[str, Tensor] = {}
-    tokens = 0
-    for indices in validation_batches(data, config):
-        check()
+    processes = current_processes()
+    scored: list[tuple[int, int, dict[str, Tensor]]] = []
+    for number, indices in share_batches(validation_batches(data, config), processes):
+        if processes.size == 1:
+            check()
         batch = data.batch(data.validation, indices)
-        tokens += count_target_tokens(batch)
-        for name, value in division.run(batch, score).items():
-            totals[name] = totals.get(name, torch.zeros((), dtype=torch.float64, device=device)) + value
-    means = {name: float(total) / tokens for name, total in totals.items()}
+        scored.append((number, count_target_tokens(batch), division.run(batch, score)))
+    sums = [(number, count, {name: float(value) for name, value in parts.items()}) for number, count, parts in scored]
+    tokens, totals = 0, dict[str, float]()
+    for _, count, parts in sorted(itertools.chain(*processes.gather(sums)), key=itemgetter(0)):
+        tokens += count
+        totals |= {name: totals.get(name, 0.0) + value for name, value in parts.items()}
+    means = {name: total / tokens for name, total in totals.items()}
     return Validation(-means.pop("log_prob"), means)
 
 

@@ -12,12 +12,13 @@ from sumpool.recipe.schema import Recipe
 from sumpool.runs.dry_run import DryRun, measure_update
 from sumpool.runs.init_from import init_weights
 from sumpool.runs.model_card import write_model_card
-from sumpool.runs.run_folder import claim, exclusive, finish, is_finished, open_run, require_run_folder
+from sumpool.runs.opened_run import opened
+from sumpool.runs.run_folder import finish, require_run_folder
 from sumpool.runs.tensorboard_log import require_tensorboard
-from sumpool.runs.training_notes import extension_note
 from sumpool.runs.training_report import TrainingReport
 from sumpool.runs.training_setup import set_up_training
 from sumpool.training.checkpoint import Checkpoints
+from sumpool.training.distributed import Processes, join_processes
 from sumpool.training.fit import CHECKPOINTS, fit
 from sumpool.training.hardware import choose_device
 from sumpool.training.trainable import freeze
@@ -41,41 +42,46 @@ def train(recipe: Recipe, out: Path | None = None, *, report: Report = silent, c
         ResourceError: If memory or disk runs out.
         Interrupted: If a signal has come; the work is saved.
     """
-    run, settings = out or RUNS / recipe.name, recipe.train
+    with join_processes(recipe.train.device) as processes:
+        return _train(recipe, out or RUNS / recipe.name, processes, report, check)
+
+
+def _train(recipe: Recipe, run: Path, processes: Processes, report: Report, check: Check) -> Path:
+    """Train a model in one of the processes of the training, of which the first one writes the run folder."""
+    settings, is_main = recipe.train, processes.is_main
     # 1. Check the folder and the device, prepare the data, and build the model with its initial weights.
     require_run_folder(run)
     choose_device(settings.device)
     if settings.log:
         require_tensorboard()
-    setup = set_up_training(recipe, report, check)
+    with processes.main_first():
+        setup = set_up_training(recipe, report, check)
     if settings.init_from and not Checkpoints(run / CHECKPOINTS, settings.keep).steps():
         init_weights(setup.model, settings.init_from, setup.prepared, report)
     freeze(setup.model, settings.trainable)
     documents = data_with_teacher(recipe, setup, run)
     # 2. Open the run folder of this recipe and this data, and lock it.
-    claim(run)
-    with exclusive(run):
-        note = extension_note(run, recipe)
-        data = recipe.data.model_copy(update={"prepared": setup.prepared, "verify": False})
-        if is_finished(open_run(run, recipe.model_copy(update={"data": data}), setup.prepared), recipe):
+    with opened(run, recipe, setup.prepared, processes, report) as finished:
+        if finished:
             left = "the sentence ranker" if needs_ranker(run, recipe) else "nothing"
             report(Progress("train", note=f"{run} is finished; {left} is left to do"))
-            train_ranker(run, recipe, setup.prepared, report=report, check=check)
+            if is_main:
+                train_ranker(run, recipe, setup.prepared, report=report, check=check)
             return run
-        if note:
-            report(Progress("train", note=note))
         # 3. Write the summaries of the teacher.
-        documents = begin_teaching(recipe, setup, documents, run, report, check)
+        with processes.main_first():
+            documents = begin_teaching(recipe, setup, documents, run, report, check)
         # 4. Update, validate and save checkpoints until the end.
         summarizes = recipe.task == "summarization"
         generator = ValidationRouge(recipe, setup, check) if summarizes and settings.rouge_documents else None
         with closing(TrainingReport(run, settings, generator, report)) as observer:
             state = fit(setup.model, settings, documents, run, observer=observer, report=report, check=check)
-        # 5. Describe the model, and mark its training as finished.
-        write_model_card(run, recipe, setup.model, state)
-        finish(run, state)
-        # 6. Fit the sentence ranker.
-        train_ranker(run, recipe, setup.prepared, report=report, check=check)
+        if is_main:
+            # 5. Describe the model, and mark its training as finished.
+            write_model_card(run, recipe, setup.model, state)
+            finish(run, state)
+            # 6. Fit the sentence ranker.
+            train_ranker(run, recipe, setup.prepared, report=report, check=check)
     return run
 
 
@@ -93,4 +99,4 @@ def dry_run(recipe: Recipe, *, report: Report = silent, check: Check = go_on) ->
     setup = set_up_training(recipe, report, check)
     # 2. Measure an update.
     documents = data_with_teacher(recipe, setup, None)
-    return measure_update(setup.model, documents, recipe.train, device, report)
+    return measure_update(setup.model, documents, recipe.train, device, report, check)

@@ -8,13 +8,14 @@ from sumpool.progress import Check, Progress, Report, go_on, silent
 from sumpool.recipe.language_model import LanguageModelRecipe
 from sumpool.runs.dry_run import DryRun, measure_update
 from sumpool.runs.init_from import init_weights
-from sumpool.runs.run_folder import claim, exclusive, finish, is_finished, open_run, require_run_folder
+from sumpool.runs.opened_run import opened
+from sumpool.runs.run_folder import finish, require_run_folder
 from sumpool.runs.tensorboard_log import require_tensorboard
 from sumpool.runs.text_model_card import write_text_model_card
 from sumpool.runs.text_training_setup import set_up_text_training
-from sumpool.runs.training_notes import extension_note
 from sumpool.runs.training_report import TrainingReport
 from sumpool.training.checkpoint import Checkpoints
+from sumpool.training.distributed import Processes, join_processes
 from sumpool.training.fit import CHECKPOINTS, fit
 from sumpool.training.hardware import choose_device
 from sumpool.training.trainable import freeze
@@ -39,32 +40,35 @@ def train_language_model(
         ResourceError: If memory or disk runs out.
         Interrupted: If a signal has come; the work is saved.
     """
-    run, settings = out or RUNS / recipe.name, recipe.train
+    with join_processes(recipe.train.device) as processes:
+        return _train(recipe, out or RUNS / recipe.name, processes, report, check)
+
+
+def _train(recipe: LanguageModelRecipe, run: Path, processes: Processes, report: Report, check: Check) -> Path:
+    """Train a model in one of the processes of the training, of which the first one writes the run folder."""
+    settings = recipe.train
     # 1. Check the folder and the device, prepare the text, and build the model with its initial weights.
     require_run_folder(run)
     choose_device(settings.device)
     if settings.log:
         require_tensorboard()
-    setup = set_up_text_training(recipe, report, check)
+    with processes.main_first():
+        setup = set_up_text_training(recipe, report, check)
     if settings.init_from and not Checkpoints(run / CHECKPOINTS, settings.keep).steps():
         init_weights(setup.model, settings.init_from, setup.prepared, report)
     freeze(setup.model, settings.trainable)
     # 2. Open the run folder of this recipe and this text, and lock it.
-    claim(run)
-    with exclusive(run):
-        note = extension_note(run, recipe)
-        data = recipe.data.model_copy(update={"prepared": setup.prepared, "verify": False})
-        if is_finished(open_run(run, recipe.model_copy(update={"data": data}), setup.prepared), recipe):
+    with opened(run, recipe, setup.prepared, processes, report) as finished:
+        if finished:
             report(Progress("train", note=f"{run} is finished; nothing is left to do"))
             return run
-        if note:
-            report(Progress("train", note=note))
         # 3. Update, validate and save checkpoints until the end.
         with closing(TrainingReport(run, settings, None, report)) as observer:
             state = fit(setup.model, settings, setup.data, run, observer=observer, report=report, check=check)
         # 4. Describe the model, and mark its training as finished.
-        write_text_model_card(run, recipe, setup.model, state)
-        finish(run, state)
+        if processes.is_main:
+            write_text_model_card(run, recipe, setup.model, state)
+            finish(run, state)
     return run
 
 
@@ -79,4 +83,4 @@ def dry_run_language_model(recipe: LanguageModelRecipe, *, report: Report = sile
     """
     device = choose_device(recipe.train.device)
     setup = set_up_text_training(recipe, report, check)
-    return measure_update(setup.model, setup.data, recipe.train, device, report)
+    return measure_update(setup.model, setup.data, recipe.train, device, report, check)

@@ -1,5 +1,10 @@
 """`sumpool prepare` and `sumpool train` of a language model, from the command line."""
 
+import json
+import signal
+import subprocess
+import sys
+import time
 from pathlib import Path
 
 import pytest
@@ -15,6 +20,37 @@ data: {source: {kind: plain, path: text.txt}}
 model: {dim: 8, heads: 2, feed_forward: 16, layers: [1, 1, 1], boundaries: [{kind: whitespace}], length: 16}
 train: {steps: 2, batch_tokens: 64, validate_documents: 2, device: cpu}
 """
+SWEEP = """\
+sweep: texts
+source_tokens: 64
+recipe:
+  data: {source: {kind: jsonl, path: rows.jsonl}, vocabulary: 300}
+  model:
+    dim: 8
+    heads: 2
+    feed_forward: 16
+    source_length: 16
+    target_length: 8
+    encoder: [{attention: {kind: vanilla}}]
+    decoder: {layers: 1}
+  train: {batch_tokens: 64, validate_documents: 2, device: cpu}
+rows: {one: {}, two: {model.dim: 16}}
+"""
+SLOW_UPDATE = """\
+import sys, time
+from sumpool.__main__ import main
+from sumpool.training.update import Updater
+
+def update(*arguments, **settings):
+    print("updating", flush=True)
+    end = time.monotonic() + 60
+    while time.monotonic() < end:
+        time.sleep(0.05)
+
+Updater.update = update
+main()
+"""
+"""Command line in which an update takes a minute and reaches no safe point."""
 
 
 def run(*words: str) -> Result:
@@ -49,3 +85,20 @@ def test_an_unknown_setting_is_named_with_a_suggestion() -> None:
     result = run("train", "text.yaml", "--set", "model.lenght=3")
     assert isinstance(result.exception, RecipeError)
     assert "model.lenght is not a setting of model (did you mean length?)" in str(result.exception)
+
+
+@pytest.mark.parametrize("recipe", ["text.yaml", "sweep.yaml"])
+def test_a_signal_ends_a_dry_run_within_a_second(recipe: str) -> None:
+    rows = [{"document": f"Cats sleep {n}. Dogs bark {n}.", "summary": f"Cats {n}."} for n in range(60)]
+    Path("rows.jsonl").write_text("\n".join(map(json.dumps, rows)))
+    Path("sweep.yaml").write_text(SWEEP)
+    command = [sys.executable, "-c", SLOW_UPDATE, "train", recipe, "--dry-run"]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as process:
+        assert process.stdout
+        assert process.stderr
+        assert process.stdout.readline() == "updating\n", process.stderr.read()
+        sent = time.monotonic()
+        process.send_signal(signal.SIGTERM)
+        assert process.wait(timeout=30) == 143
+        assert time.monotonic() - sent < 1
+        assert "stopped by SIGTERM" in process.stderr.read()

@@ -1,6 +1,8 @@
+import pytest
 import torch
 
-from sumpool.progress import Progress
+from sumpool.errors import Interrupted
+from sumpool.progress import Progress, silent
 from sumpool.runs.dry_run import measure_update
 from tests.training.toy import CONFIG, DATA, new_model
 
@@ -19,3 +21,17 @@ def test_an_update_with_the_longest_batch_is_measured_and_changes_no_weight() ->
     assert cost.device == "cpu"
     assert [progress.note for progress in notes] == ["trying the longest batch"]
     assert all(torch.equal(weights, before[name]) for name, weights in model.named_parameters())
+
+
+@pytest.mark.parametrize("before", [0, 1])
+def test_check_may_stop_it_between_updates(before: int) -> None:
+    calls = []
+
+    def check() -> None:
+        calls.append(1)
+        if len(calls) > before:
+            raise Interrupted(15)
+
+    with pytest.raises(Interrupted, match="stopped by SIGTERM"):
+        measure_update(new_model(), DATA, CONFIG, torch.device("cpu"), silent, check)
+    assert len(calls) == before + 1

@@ -1,0 +1,74 @@
+"""Example files for clusters: their syntax, and that the commands in them are those of torchrun and sumpool."""
+
+import re
+import shutil
+import subprocess
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+from torch.distributed.run import get_args_parser
+from typer.main import get_command
+
+from sumpool.cli.app import app
+
+CLUSTER = Path(__file__).parents[1] / "recipes" / "cluster"
+SLURM = (CLUSTER / "train.slurm").read_text()
+DIRECTIVES = dict(re.findall(r"^#SBATCH --([a-z-]+)(?:=(\S+))?$", SLURM, re.MULTILINE))
+
+
+@pytest.fixture(scope="module")
+def job() -> dict[str, Any]:
+    tree: dict[str, Any] = yaml.safe_load((CLUSTER / "pytorchjob.yml").read_text())
+    return tree
+
+
+def require_training(words: Sequence[str]) -> Any:  # noqa: ANN401 - as argparse
+    """Parse a command of torchrun by its own parser, and that of its processes by ours."""
+    assert words[0] == "torchrun"
+    options = get_args_parser().parse_args(words[1:])
+    assert options.module
+    assert options.training_script == "sumpool"
+    name, *arguments = options.training_script_args
+    command = get_command(app).commands[name]  # type: ignore[attr-defined]
+    assert name == "train"
+    assert {word for word in arguments if word.startswith("--")} <= {
+        option for parameter in command.params for option in parameter.opts
+    }
+    return options
+
+
+def test_the_slurm_script_starts_one_launcher_on_each_machine() -> None:
+    command = re.search(r"exec srun (torchrun.*)", SLURM.replace("\\\n", ""), re.DOTALL)
+    assert command
+    options = require_training(command[1].replace('"', "").split())
+    assert options.nproc_per_node == DIRECTIVES["gpus-per-node"]
+    assert options.rdzv_backend == "c10d"
+    assert options.max_restarts > 0
+    assert DIRECTIVES["ntasks-per-node"] == "1"
+    assert {"nodes", "time", "requeue", "signal", "cpus-per-task"} <= DIRECTIVES.keys()
+    assert SLURM.startswith("#!/bin/bash\n")
+
+
+@pytest.mark.skipif(not shutil.which("bash"), reason="needs bash")
+def test_the_slurm_script_is_a_script() -> None:
+    subprocess.run(["bash", "-n", str(CLUSTER / "train.slurm")], check=True)
+
+
+def test_the_job_has_what_the_operator_requires(job: dict[str, Any]) -> None:
+    assert (job["apiVersion"], job["kind"]) == ("kubeflow.org/v1", "PyTorchJob")
+    assert job["metadata"]["name"]
+    spec = job["spec"]
+    assert isinstance(spec["nprocPerNode"], str)
+    worker = spec["pytorchReplicaSpecs"]["Worker"]
+    policy = spec["elasticPolicy"]
+    assert policy["rdzvBackend"] == "c10d"
+    assert policy["minReplicas"] <= worker["replicas"] <= policy["maxReplicas"]
+    assert worker["restartPolicy"] in ("Always", "OnFailure", "Never", "ExitCode")
+    pod = worker["template"]["spec"]
+    container = next(entry for entry in pod["containers"] if entry["name"] == "pytorch")
+    require_training(container["command"])
+    assert container["resources"]["limits"]["nvidia.com/gpu"] == spec["nprocPerNode"]
+    assert {mount["name"] for mount in container["volumeMounts"]} == {volume["name"] for volume in pod["volumes"]}

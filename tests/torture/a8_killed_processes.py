@@ -1,0 +1,126 @@
+"""Training in two processes by torchrun: one of them, the launcher, or all are killed at a random moment.
+
+torchrun starts the processes again after the end of one; after that of the launcher, the same command goes on.
+`python -m tests.torture.a8_killed_processes RUN STEPS` is the command of each process.
+"""
+
+import os
+import random
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Sequence
+from contextlib import suppress
+from functools import partial
+from pathlib import Path
+from typing import Final
+
+import torch
+
+from sumpool.training.distributed import join_processes
+from sumpool.training.fit import JOURNAL, fit
+from tests.torture.figures import Measured
+from tests.training.several import Training, kill_one, run_training
+from tests.training.toy import CONFIG, DATA, new_model, new_run, trace
+
+ID: Final = "A8"
+FIGURE: Final = "kill -9 of a process, of torchrun or of all in a training of two: goes on, files byte-identical"
+NIGHT: Final = 10
+QUICK: Final = 1
+_STEPS = 100
+_FEW_STEPS = 12
+_VICTIMS = ("process 0", "process 1", "launcher", "all")
+_SECONDS = 300
+_SURVIVAL_SECONDS = 10
+"""Seconds in which the processes end after their launcher."""
+
+
+def measure(count: int, folder: Path) -> Measured:
+    """Kill `count` runs; a small count kills processes that no launcher has started."""
+    if count <= QUICK:
+        return _measure_without_launcher(folder)
+    expected = new_run(folder / "uninterrupted")
+    assert _launch(expected).wait(_SECONDS) == 0
+    same, killed = 0, dict.fromkeys(_VICTIMS, 0)
+    for number in range(count):
+        draw, victim = random.Random(number), _VICTIMS[number % len(_VICTIMS)]
+        run = new_run(folder / str(number))
+        launcher = _launch(run)
+        _wait_for_step(run, draw.randint(1, _STEPS - 20), launcher)
+        time.sleep(draw.uniform(0, 0.05))
+        killed[victim] += launcher.poll() is None
+        workers = _workers(run)
+        for process in {"launcher": [launcher.pid], "all": [launcher.pid, *workers]}.get(victim) or [
+            workers[int(victim[-1])]
+        ]:
+            os.kill(process, signal.SIGKILL)
+        if victim in ("launcher", "all"):
+            launcher.wait()
+            _wait(partial(_have_ended, workers), _SURVIVAL_SECONDS)
+            launcher = _launch(run)
+        ended = launcher.wait(_SECONDS) == 0
+        same += ended and trace(run) == trace(expected)
+    kills = ", ".join(f"{times} of {victim}" for victim, times in killed.items())
+    is_met = same == count == sum(killed.values())
+    return Measured(f"{same} of {count} runs of {_STEPS} steps identical after kills: {kills}", is_met, count)
+
+
+def main(run: Path, steps: int) -> None:
+    """Train in one of the processes."""
+    torch.set_num_threads(1)
+    (run.parent / f"{run.name}-{os.environ['RANK']}.pid").write_text(str(os.getpid()))
+    with join_processes("cpu"):
+        fit(new_model(), CONFIG.model_copy(update={"steps": steps}), DATA, run)
+
+
+def _measure_without_launcher(folder: Path) -> Measured:
+    training = Training(2, CONFIG.model_copy(update={"steps": _FEW_STEPS}), torch.float32, dropout=0.1)
+    expected, run = new_run(folder / "uninterrupted"), new_run(folder / "run")
+    run_training(training, expected)
+    kill_one(training, run, rank=1, step=_FEW_STEPS // 2)
+    run_training(training, run)
+    for path in folder.glob("*/documents-*"):
+        path.unlink()
+    same = trace(run) == trace(expected)
+    return Measured(f"{same:d} of 1 run identical", same, 1)
+
+
+def _launch(run: Path) -> subprocess.Popen[bytes]:
+    torchrun = ("-m", "torch.distributed.run", "--nproc-per-node", "2", "--max-restarts", "3", "--standalone")
+    command = [sys.executable, *torchrun, "-m", __spec__.name, str(run), str(_STEPS)]
+    return subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+
+
+def _workers(run: Path) -> Sequence[int]:
+    return [int((run.parent / f"{run.name}-{rank}.pid").read_text()) for rank in range(2)]
+
+
+def _wait_for_step(run: Path, step: int, launcher: subprocess.Popen[bytes]) -> None:
+    journal = run / JOURNAL
+    _wait(
+        lambda: launcher.poll() is not None or (journal.exists() and journal.read_bytes().count(b"\n") >= step),
+        _SECONDS,
+    )
+
+
+def _wait(condition: Callable[[], bool], seconds: float) -> None:
+    end = time.monotonic() + seconds
+    while not condition():
+        assert time.monotonic() < end, "it must not take that long"
+        time.sleep(0.005)
+
+
+def _have_ended(processes: Sequence[int]) -> bool:
+    return not any(map(_is_alive, processes))
+
+
+def _is_alive(process: int) -> bool:
+    with suppress(OSError):
+        state = Path(f"/proc/{process}/stat").read_text().rpartition(")")[2].split()[0]
+        return state not in "ZX"
+    return False
+
+
+if __name__ == "__main__":
+    main(Path(sys.argv[1]), int(sys.argv[2]))

@@ -1,0 +1,117 @@
+"""Training of the toy model in several processes on the CPU, and the 50 updates that compare their loss curves.
+
+`python -m tests.training.several` prints the largest differences of the losses of 2 and 4 processes from those of one.
+"""
+
+import multiprocessing
+import os
+import socket
+import sys
+import tempfile
+import time
+from dataclasses import dataclass, replace
+from multiprocessing.process import BaseProcess
+from pathlib import Path
+from typing import Any
+
+import torch
+
+from sumpool.data.batches import Item
+from sumpool.training.config import TrainConfig
+from sumpool.training.distributed import join_processes
+from sumpool.training.fit import fit
+from sumpool.training.journal import Journal
+from tests.training.toy import CONFIG, DATA, ToyDocuments, new_model, new_run
+
+PROCESSES = multiprocessing.get_context("forkserver")
+PROCESSES.set_forkserver_preload(["torch._dynamo", "torch.distributed", "tests.training.toy"])
+EXACT = CONFIG.model_copy(update={"steps": 6, "batch_tokens": 96})
+
+
+@dataclass(frozen=True)
+class Training:
+    """Training to run: number of processes, settings, type of weights, and share of rotated documents."""
+
+    size: int
+    config: TrainConfig = EXACT
+    dtype: torch.dtype = torch.float64
+    dropout: float = 0.0
+    rotate: float = 0.0
+
+
+class ListedDocuments(ToyDocuments):
+    """Documents that append their ids to a file when they are read."""
+
+    def __init__(self, path: Path) -> None:
+        super().__init__(30, seed=1)
+        self._path = path
+
+    def __getitem__(self, index: int) -> Item:
+        item = super().__getitem__(index)
+        with self._path.open("a") as file:
+            file.write(f"{item.id}\n")
+        return item
+
+
+def run_training(training: Training, run: Path) -> None:
+    """Start or resume a run in several processes, and wait for their end."""
+    processes = start_training(training, run)
+    for process in processes:
+        process.join()
+    assert all(process.exitcode == 0 for process in processes), [process.exitcode for process in processes]
+
+
+def start_training(training: Training, run: Path) -> list[BaseProcess]:
+    """Start or resume a run in several processes."""
+    with socket.socket() as listener:
+        listener.bind(("localhost", 0))
+        port = str(listener.getsockname()[1])
+    processes = [PROCESSES.Process(target=_train, args=(training, run, rank, port)) for rank in range(training.size)]
+    for process in processes:
+        process.start()
+    return list(processes)
+
+
+def kill_one(training: Training, run: Path, rank: int, step: int) -> None:
+    """Start a run, kill one of its processes at a step, and wait for the end of the others, which must fail."""
+    processes = start_training(training, run)
+    journal = run / "metrics.jsonl"
+    while processes[rank].is_alive() and not (journal.exists() and journal.read_bytes().count(b"\n") >= step):
+        time.sleep(0.0005)
+    processes[rank].kill()
+    for process in processes:
+        process.join()
+    assert all(process.exitcode for process in processes)
+
+
+def read(run: Path, kind: str) -> list[dict[str, Any]]:
+    """Read the records of a kind in the metrics log."""
+    return [record for record in Journal(run / "metrics.jsonl").read() if record["kind"] == kind]
+
+
+def _train(training: Training, run: Path, rank: int, port: str) -> None:
+    torch.set_num_threads(1)
+    names = {"RANK": rank, "LOCAL_RANK": rank, "WORLD_SIZE": training.size, "MASTER_PORT": port}
+    os.environ |= {"MASTER_ADDR": "localhost", **{name: str(value) for name, value in names.items()}}
+    data = replace(DATA, training=ListedDocuments(run / f"documents-{rank}"), rotate=training.rotate)
+    with join_processes("cpu"):
+        fit(new_model(training.dropout).to(training.dtype), training.config, data, run)
+
+
+def main() -> None:
+    """Print the largest difference of a loss over 50 updates for each type and number of processes."""
+    config = CONFIG.model_copy(update={"steps": 50, "batch_tokens": 96, "validate_every": 10})
+    with tempfile.TemporaryDirectory() as folder:
+        for dtype in (torch.float64, torch.float32):
+            curves = {}
+            for size in (1, 2, 4):
+                run = new_run(Path(folder) / f"{dtype}-{size}")
+                run_training(Training(size, config, dtype), run)
+                curves[size] = [record[name] for record in read(run, "step") for name in ("loss", "nats", "norm")]
+                curves[size] += [record["nats"] for record in read(run, "validation")]
+                difference = max(abs(a - b) for a, b in zip(curves[1], curves[size], strict=True))
+                sys.stdout.write(f"{dtype}: {size} processes, {config.steps} updates, difference {difference:.2g}\n")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,119 @@
+"""Trainings of several processes make the updates of one; `python -m tests.training.several` compares 50 of them."""
+
+from collections import Counter
+from pathlib import Path
+
+import pytest
+import torch
+
+from sumpool.errors import Interrupted, RecipeError, ResourceError
+from sumpool.training.checkpoint import Checkpoints
+from sumpool.training.config import TrainConfig
+from sumpool.training.distributed import Processes, _Joined, current_processes, join_processes
+from sumpool.training.optimizer import build_optimizer
+from sumpool.training.update import Updater
+from tests.training.several import EXACT, Training, read, run_training
+from tests.training.toy import CONFIG, new_model, new_run
+
+SINGLE = EXACT.model_copy(update={"accumulate": 1, "batch_tokens": 16, "steps": 4})
+"""Updates of one document, so that a second process has none."""
+VARIABLES = {"RANK": "0", "WORLD_SIZE": "2", "LOCAL_RANK": "0", "MASTER_ADDR": "localhost", "MASTER_PORT": "1"}
+
+
+def curve(run: Path) -> list[float]:
+    losses = [record[name] for record in read(run, "step") for name in ("loss", "nats", "norm")]
+    return losses + [record["nats"] for record in read(run, "validation")]
+
+
+def documents(run: Path) -> Counter[str]:
+    return Counter(line for path in run.glob("documents-*") for line in path.read_text().splitlines())
+
+
+@pytest.mark.parametrize("config", [EXACT, SINGLE], ids=["several documents", "one document"])
+def test_two_processes_make_the_updates_of_one(config: TrainConfig, tmp_path: Path) -> None:
+    alone, together = new_run(tmp_path / "alone"), new_run(tmp_path / "together")
+    run_training(Training(1, config, rotate=0.5), alone)
+    run_training(Training(2, config, rotate=0.5), together)
+    assert curve(together) == pytest.approx(curve(alone), abs=1e-9)
+    assert len(read(together, "step")) == config.steps
+    assert all(record["imbalance"] >= 0 for record in read(together, "step"))
+    assert not any("imbalance" in record for record in read(alone, "step"))
+    if config is EXACT:  # an idle process reads a document, too, which it gives no weight
+        assert documents(together) == documents(alone)
+        assert all(path.read_text() for path in together.glob("documents-*"))
+
+
+def test_a_run_goes_on_with_another_number_of_processes(tmp_path: Path) -> None:
+    alone, changed = new_run(tmp_path / "alone"), new_run(tmp_path / "changed")
+    run_training(Training(1), alone)
+    for size, steps in ((2, 2), (1, 4), (2, 6)):
+        run_training(Training(size, EXACT.model_copy(update={"steps": steps, "schedule": EXACT.schedule})), changed)
+    assert [record["step"] for record in read(changed, "step")] == [1, 2, 3, 4, 5, 6]
+    # The schedule ends with the steps, so that only the documents are those of an uninterrupted run.
+    assert documents(changed) == documents(alone)
+    both = [Checkpoints(run / "checkpoints", 2).load_newest() for run in (alone, changed)]
+    assert both[0] is not None
+    assert both[1] is not None
+    assert both[0].state["position"] == both[1].state["position"]
+    assert both[0].weights.keys() == both[1].weights.keys()
+    assert both[0].moments.keys() == both[1].moments.keys()
+
+
+def test_one_process_keeps_its_values() -> None:
+    processes = current_processes()
+    assert processes == Processes(0, 1)
+    assert processes.sum(torch.ones(2)).tolist() == [1, 1]
+    assert processes.gather("a") == ["a"]
+    assert processes.from_main(lambda: 3) == 3
+    assert processes.tensors_from_main({"a": torch.ones(1)})["a"] == 1
+    with pytest.raises(Interrupted, match="stopped by SIGINT"):
+        processes.check_together(lambda: (_ for _ in ()).throw(Interrupted(2)))
+
+
+def test_missing_variables_of_torchrun_are_named(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("WORLD_SIZE", "2")
+    monkeypatch.delenv("RANK", raising=False)
+    with (
+        pytest.raises(RecipeError, match=r"the environment must have RANK, WORLD_SIZE.*got no RANK, LOCAL_RANK"),
+        join_processes("cpu"),
+    ):
+        pass
+
+
+def test_more_processes_than_gpus_are_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+    for name, value in {**VARIABLES, "LOCAL_RANK": "1"}.items():
+        monkeypatch.setenv(name, value)
+    monkeypatch.setattr(torch.cuda, "is_available", lambda: True)
+    monkeypatch.setattr(torch.cuda, "device_count", lambda: 1)
+    with (
+        pytest.raises(RecipeError, match="must have a GPU of its own, got process 2 and 1 GPUs"),
+        join_processes("auto"),
+    ):
+        pass
+
+
+@pytest.mark.parametrize(
+    ("message", "expected", "sentence"),
+    [
+        ("[pair.cc:547] Connection closed by peer [127.0.0.1]:1", ResourceError, "but one has ended"),
+        ("shape must match", RuntimeError, "shape must match"),
+    ],
+)
+def test_the_end_of_another_process_is_one_sentence(
+    message: str, expected: type[Exception], sentence: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def fail(*_: object, **__: object) -> None:
+        raise RuntimeError(message)
+
+    for name, value in VARIABLES.items():
+        monkeypatch.setenv(name, value)
+    monkeypatch.setattr("torch.distributed.init_process_group", fail)
+    with pytest.raises(expected, match=sentence), join_processes("cpu"):
+        pass
+
+
+def test_batches_of_several_processes_are_not_divided(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(_Joined, "processes", Processes(0, 2))
+    model, config = new_model(), CONFIG.model_copy(update={"auto_batch": True})
+    with pytest.raises(RecipeError, match=r"train\.auto_batch must be false in a training of several processes"):
+        Updater(model, build_optimizer(model, config), config, torch.device("cpu"))
