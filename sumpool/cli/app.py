@@ -22,6 +22,7 @@ from sumpool.cli.prune import prune
 from sumpool.cli.recipes import recipes
 from sumpool.cli.runs import runs
 from sumpool.cli.sample import sample
+from sumpool.cli.serve import serve
 from sumpool.cli.show import show
 from sumpool.cli.streams import READER_GONE, discard_output, open_streams
 from sumpool.cli.summarize import summarize
@@ -38,7 +39,7 @@ app = typer.Typer(
 )
 
 COMMANDS = (
-    *(prepare, train, summarize, classify, generate, evaluate, bench),
+    *(prepare, train, summarize, serve, classify, generate, evaluate, bench),
     *(export, prune, init, recipes, sample, runs, show),
 )
 for command in COMMANDS:
@@ -89,9 +90,9 @@ def main() -> None:
     options = arguments[: arguments.index("--")] if "--" in arguments else arguments
     debug = "--debug" in options
     command = next((word for word in options if not word.startswith("-")), "")
-    gc.set_threshold(50_000)  # garbage collection takes an eighth of the import time and frees nothing
     if debug:
         _log_to_stderr()
+    gc.set_threshold(50_000)  # garbage collection takes an eighth of the import time and frees nothing
     try:
         open_streams()
         empty = next((word for word in arguments if not word or (word in options and _EMPTY.fullmatch(word))), None)
@@ -114,7 +115,6 @@ def main() -> None:
         sys.exit(code)
 
 
-def explain(error: Exception, command: str = "") -> tuple[int, str]:
 def _log_to_stderr() -> None:
     """Show what the package logs, such as the precision that it has chosen."""
     import logging
@@ -124,6 +124,7 @@ def _log_to_stderr() -> None:
     logger.addHandler(logging.StreamHandler())
 
 
+def explain(error: Exception, command: str = "") -> tuple[int, str]:
     """Return the exit code and the message of an error of a command."""
     if is_out_of_memory(error):
         return _RESOURCE_EXIT, out_of_memory(command, _first_line(error))

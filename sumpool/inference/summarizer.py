@@ -55,17 +55,22 @@ class Summarizer:
 
     @overload
     def summarize(
-        self, documents: Iterable[str | Path], *, length: Length | None = None, mode: Mode | None = None
+        self, documents: Iterable[str | Path | Document], *, length: Length | None = None, mode: Mode | None = None
     ) -> list[SummaryResult]: ...
 
     def summarize(
-        self, documents: str | Path | Iterable[str | Path], *, length: Length | None = None, mode: Mode | None = None
+        self,
+        documents: str | Path | Iterable[str | Path | Document],
+        *,
+        length: Length | None = None,
+        mode: Mode | None = None,
     ) -> SummaryResult | list[SummaryResult]:
         """Summarise one document or several.
 
         Args:
             documents: A text (`str`) or a file (`Path`: .txt, .md or .jsonl, also with .gz or .zst), or an iterable of
-                them. A folder or a file of JSON lines counts as all its documents.
+                them, or of documents as `sumpool.documents` reads them. A folder or a file of JSON lines counts as
+                all its documents.
             length: Length of the summaries: a number of words, "150w" (words), "5s" (sentences), "10%" (of the words of
                 each document), or "short", "medium" or "long": half, once or twice the usual length of the model's
                 summaries. Words are obeyed within 10 %, by whole sentences; where the model cannot write so much,
@@ -120,7 +125,11 @@ class Summarizer:
         return self._results(documents, length, mode, lookahead=lookahead)
 
     def _results(
-        self, documents: Iterable[str | Path], length: Length | None, mode: Mode | None, lookahead: int | None
+        self,
+        documents: Iterable[str | Path | Document],
+        length: Length | None,
+        mode: Mode | None,
+        lookahead: int | None,
     ) -> Iterator[SummaryResult]:
         # wrong arguments are reported by the call itself, not by the first result
         if not isinstance(documents, Iterable):
@@ -150,9 +159,11 @@ def _length(length: Length) -> str:
     return text
 
 
-def _read(documents: Iterable[str | Path]) -> Iterator[Document]:
+def _read(documents: Iterable[str | Path | Document]) -> Iterator[Document]:
     for number, document in enumerate(documents, 1):
-        if isinstance(document, Path):
+        if isinstance(document, Document):
+            yield document
+        elif isinstance(document, Path):
             yield from read_documents(str(document))
         elif isinstance(document, str):
             yield Document(str(number), document)

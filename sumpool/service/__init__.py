@@ -1,0 +1,1 @@
+"""HTTP service: summaries of posted documents, by one model in one process."""

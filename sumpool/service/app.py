@@ -1,0 +1,232 @@
+"""The application: routes, their errors, and metrics."""
+
+import asyncio
+import time
+from collections.abc import AsyncIterator, Sequence
+from contextlib import asynccontextmanager, suppress
+from importlib.resources import files
+from io import BytesIO
+from typing import Annotated, Any
+
+from fastapi import FastAPI, Query, Request, Response
+from fastapi.exceptions import RequestValidationError
+from fastapi.responses import JSONResponse
+from prometheus_client import CONTENT_TYPE_LATEST, CollectorRegistry, Counter, Gauge, Histogram, generate_latest
+from pydantic import ValidationError
+from starlette.exceptions import HTTPException
+from starlette.middleware.trustedhost import TrustedHostMiddleware
+
+from sumpool import __version__
+from sumpool.documents.document import Document, ReadOptions
+from sumpool.documents.read import STDIN, read_documents
+from sumpool.errors import DataError, RecipeError, ResourceError, SumpoolError
+from sumpool.inference.summarizer import Mode, Summarizer
+from sumpool.inference.summary_result import SummaryResult
+from sumpool.service.batching import Batcher, QueueFullError, SummaryOptions
+from sumpool.service.config import DEFAULT_LIMITS, ServiceLimits
+from sumpool.service.protection import Protection
+from sumpool.service.schemas import (
+    ErrorAnswer,
+    ModelAnswer,
+    ModelAnswers,
+    SummaryAnswer,
+    SummaryAnswers,
+    SummaryRequest,
+)
+
+_STATUS: dict[type[Exception], int] = {RecipeError: 422, DataError: 422, QueueFullError: 429, ResourceError: 503}
+_POLL = 0.25
+"""Seconds between looks whether a client has gone."""
+_PAGE = {
+    "/": ("page.html", "text/html"),
+    "/page.css": ("page.css", "text/css"),
+    "/page.js": ("page.js", "text/javascript"),
+}
+_POLICY = (
+    "default-src 'none'; style-src 'self'; script-src 'self'; connect-src 'self'; base-uri 'none'; form-action 'none'"
+)
+
+
+class _Metrics:
+    """Counters of one application."""
+
+    def __init__(self) -> None:
+        self.registry = CollectorRegistry()
+        self.answers = Counter("sumpool_answers", "Answers by status", ["status"], registry=self.registry)
+        self.documents = Counter("sumpool_documents", "Documents that were summarised", registry=self.registry)
+        self.seconds = Histogram(
+            "sumpool_seconds",
+            "Seconds from a request to its summaries",
+            buckets=(0.1, 0.3, 1, 3, 10, 30, 100),
+            registry=self.registry,
+        )
+        self.waiting = Gauge("sumpool_waiting", "Requests that wait for the model", registry=self.registry)
+
+
+def build_app(
+    summarizer: Summarizer,
+    name: str,
+    parameters: int,
+    *,
+    limits: ServiceLimits = DEFAULT_LIMITS,
+    token: str = "",
+    hosts: Sequence[str] = ("*",),
+) -> Any:  # noqa: ANN401 - an ASGI application
+    """Build the application.
+
+    Args:
+        summarizer: The model.
+        name: Its name.
+        parameters: Its number of parameters.
+        limits: What a client may ask for.
+        token: Token that every request must have; empty asks for none.
+        hosts: Names under which the service may be addressed, so that no web page reaches it by another one.
+    """
+    metrics = _Metrics()
+
+    def summarize(documents: Sequence[Document], options: SummaryOptions) -> list[SummaryResult]:
+        return summarizer.summarize(documents, length=options.length, mode=options.mode)
+
+    @asynccontextmanager
+    async def lifespan(app: FastAPI) -> AsyncIterator[None]:
+        app.state.batcher = Batcher(summarize, limits.waiting, limits.batch_documents)
+        metrics.waiting.set_function(lambda: app.state.batcher.waiting)
+        task = asyncio.create_task(app.state.batcher.run())
+        yield
+        task.cancel()
+        with suppress(asyncio.CancelledError):
+            await task
+
+    # The pages of documentation that FastAPI has load scripts from elsewhere.
+    app = FastAPI(title="sumpool", version=__version__, lifespan=lifespan, docs_url=None, redoc_url=None)
+    app.add_middleware(TrustedHostMiddleware, allowed_hosts=list(hosts))
+    _add_errors(app, metrics)
+    _add_pages(app, metrics)
+    wrong: dict[int | str, dict[str, Any]] = {
+        status: {"model": ErrorAnswer} for status in (401, 408, 413, 415, 422, 429, 503)
+    }
+
+    @app.post("/v1/summaries", responses=wrong, openapi_extra=_BODY)
+    async def summaries(
+        request: Request,
+        length: Annotated[str | None, Query(description="Of a file: 150w, 5s, 10%, short, medium or long.")] = None,
+        mode: Annotated[Mode | None, Query(description="Of a file: auto, extractive or abstractive.")] = None,
+    ) -> SummaryAnswers:
+        """Summarise texts in JSON, or a file of any format that `sumpool summarize` reads as the body itself."""
+        start = time.monotonic()
+        documents, options = await _read_request(request, SummaryOptions(length, mode), limits)
+        results = await _answer(request, documents, options, limits)
+        if len(results) == 1 and results[0].reason:
+            raise DataError(results[0].reason)
+        metrics.documents.inc(len(results))
+        metrics.seconds.observe(time.monotonic() - start)
+        metrics.answers.labels(200).inc()
+        return SummaryAnswers(summaries=[SummaryAnswer.of(result) for result in results])
+
+    @app.get("/v1/models")
+    async def models() -> ModelAnswers:
+        """List the model."""
+        return ModelAnswers(models=[ModelAnswer(name=name, parameters=parameters)])
+
+    return Protection(app, limits, token)
+
+
+_BODY = {
+    "requestBody": {
+        "required": True,
+        "content": {
+            "application/json": {"schema": SummaryRequest.model_json_schema()},
+            "application/octet-stream": {"schema": {"type": "string", "format": "binary"}},
+        },
+    }
+}
+
+
+async def _read_request(
+    request: Request, options: SummaryOptions, limits: ServiceLimits
+) -> tuple[list[Document], SummaryOptions]:
+    """Read the documents and the options of a request."""
+    body = await request.body()
+    if request.headers.get("content-type", "").partition(";")[0].strip() == "application/json":
+        asked = SummaryRequest.model_validate_json(body)
+        if (asked.text is None) == (asked.texts is None):
+            raise RecipeError("the body must have text or texts, got both or none")
+        texts = asked.texts if asked.texts is not None else [asked.text or ""]
+        documents = [Document(str(number), text) for number, text in enumerate(texts, 1)]
+        options = SummaryOptions(asked.length or options.length, asked.mode or options.mode)
+    else:
+        reading = ReadOptions(max_bytes=8 * limits.body_bytes)
+        documents = await asyncio.to_thread(lambda: list(read_documents(STDIN, reading, BytesIO(body))))
+    if not 1 <= len(documents) <= limits.documents:
+        raise RecipeError(f"a request must have 1 to {limits.documents:,} documents, got {len(documents):,}")
+    return documents, options
+
+
+async def _answer(
+    request: Request, documents: Sequence[Document], options: SummaryOptions, limits: ServiceLimits
+) -> list[SummaryResult]:
+    """Wait for the summaries, no longer than the client does."""
+    task = asyncio.ensure_future(request.app.state.batcher.submit(documents, options))
+    end = time.monotonic() + limits.seconds
+    try:
+        while not task.done():
+            await asyncio.wait([task], timeout=_POLL)
+            if not task.done() and time.monotonic() > end:
+                raise ResourceError(f"the summaries must be there within {limits.seconds:g} s; try again later")
+            if not task.done() and await request.is_disconnected():
+                raise HTTPException(499, "the client has gone")
+        results: list[SummaryResult] = task.result()
+        return results
+    finally:
+        task.cancel()
+
+
+def _add_errors(app: FastAPI, metrics: _Metrics) -> None:
+    """Answer every error with one sentence."""
+
+    def answer(status: int, reason: str) -> JSONResponse:
+        metrics.answers.labels(status).inc()
+        return JSONResponse({"error": reason}, status, {"Retry-After": "5"} if status in (429, 503) else None)
+
+    @app.exception_handler(SumpoolError)
+    async def known(_: Request, error: SumpoolError) -> JSONResponse:
+        return answer(next((code for kind, code in _STATUS.items() if isinstance(error, kind)), 500), str(error))
+
+    @app.exception_handler(ValidationError)
+    @app.exception_handler(RequestValidationError)
+    async def invalid(_: Request, error: ValidationError | RequestValidationError) -> JSONResponse:
+        first = error.errors()[0]
+        place = ".".join(str(part) for part in first["loc"] if part not in ("body", "query"))
+        return answer(422, f"{place or 'the body'}: {first['msg']}")
+
+    @app.exception_handler(HTTPException)
+    async def refused(_: Request, error: HTTPException) -> JSONResponse:
+        return answer(error.status_code, str(error.detail))
+
+    @app.exception_handler(Exception)
+    async def unknown(_: Request, __: Exception) -> JSONResponse:
+        return answer(500, "this is a bug in sumpool; the service goes on")
+
+
+def _add_pages(app: FastAPI, metrics: _Metrics) -> None:
+    """Add the web page, and what monitoring reads."""
+    folder = files("sumpool.service")
+
+    @app.get("/health")
+    async def health() -> dict[str, str]:
+        """Say that the service is up."""
+        return {"status": "ok"}
+
+    @app.get("/metrics", response_class=Response)
+    async def read_metrics() -> Response:
+        """Metrics in the format of Prometheus."""
+        return Response(generate_latest(metrics.registry), media_type=CONTENT_TYPE_LATEST)
+
+    for path, (file, kind) in _PAGE.items():
+        content = (folder / file).read_bytes()
+        headers = {"Content-Security-Policy": _POLICY, "X-Content-Type-Options": "nosniff"}
+
+        def show(content: bytes = content, kind: str = kind, headers: dict[str, str] = headers) -> Response:
+            return Response(content, media_type=kind, headers=headers)
+
+        app.add_api_route(path, show, include_in_schema=False, response_class=Response)

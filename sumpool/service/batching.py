@@ -1,0 +1,130 @@
+"""Requests in a bounded queue, summarised in batches by one thread."""
+
+import asyncio
+from collections import deque
+from collections.abc import Callable, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
+from dataclasses import dataclass, field
+from itertools import islice
+from typing import final
+
+from sumpool.documents.document import Document
+from sumpool.errors import ResourceError
+from sumpool.inference.summarizer import Length, Mode
+from sumpool.inference.summary_result import SummaryResult
+
+
+@dataclass(frozen=True)
+class SummaryOptions:
+    """Options of a request; None is the setting of the model."""
+
+    length: Length | None = None
+    mode: Mode | None = None
+
+
+Summarize = Callable[[Sequence[Document], SummaryOptions], list[SummaryResult]]
+"""Summarises documents, one result for each, in order."""
+
+
+class QueueFullError(ResourceError):
+    """Too many requests wait for the model."""
+
+
+@dataclass(eq=False)
+class _PendingRequest:
+    """Documents of one request, and the future of their results."""
+
+    documents: Sequence[Document]
+    options: SummaryOptions
+    results: "asyncio.Future[list[SummaryResult]]" = field(
+        default_factory=lambda: asyncio.get_running_loop().create_future()
+    )
+
+
+@final
+class Batcher:
+    """Queue of requests and the task that serves it.
+
+    The model computes for one batch at a time. Requests with the same options that wait meanwhile are the next batch,
+    so that no request waits for another to come. Results do not depend on the batch.
+    """
+
+    def __init__(self, summarize: Summarize, waiting: int, batch_documents: int) -> None:
+        self._summarize = summarize
+        self._waiting = waiting
+        self._batch_documents = batch_documents
+        self._jobs: deque[_PendingRequest] = deque()
+        self._arrived = asyncio.Event()
+        # Always the same thread: each one that calls PyTorch has threads and memory of its own.
+        self._thread = ThreadPoolExecutor(1, "summaries")
+
+    @property
+    def waiting(self) -> int:
+        """Requests that wait for the model."""
+        return len(self._jobs)
+
+    async def submit(self, documents: Sequence[Document], options: SummaryOptions) -> list[SummaryResult]:
+        """Wait for the summaries of the documents; a cancelled wait takes the request out of the queue.
+
+        Raises:
+            QueueFullError: If too many requests wait.
+            SumpoolError: If the options are wrong or memory runs out.
+        """
+        if len(self._jobs) >= self._waiting:
+            raise QueueFullError(f"at most {self._waiting:,} requests may wait, got one more; try again later")
+        job = _PendingRequest(documents, options)
+        self._jobs.append(job)
+        self._arrived.set()
+        try:
+            return await job.results
+        finally:
+            with suppress(ValueError):
+                self._jobs.remove(job)
+
+    async def run(self) -> None:
+        """Serve the queue until cancelled."""
+        try:
+            await self._serve_all()
+        finally:
+            self._thread.shutdown(wait=False)
+
+    async def _serve_all(self) -> None:
+        while True:
+            await self._arrived.wait()
+            batch = self._next_batch()
+            if batch:
+                await self._serve(batch)
+            else:
+                self._arrived.clear()
+
+    def _next_batch(self) -> list[_PendingRequest]:
+        """Take the first request, and others with its options as long as they fit."""
+        if not self._jobs:
+            return []
+        options = self._jobs[0].options
+        batch: list[_PendingRequest] = []
+        documents = 0
+        for job in list(self._jobs):
+            fits = documents + len(job.documents) <= self._batch_documents
+            if job.options == options and (fits or not batch):
+                self._jobs.remove(job)
+                batch.append(job)
+                documents += len(job.documents)
+        return batch
+
+    async def _serve(self, batch: Sequence[_PendingRequest]) -> None:
+        documents = [document for job in batch for document in job.documents]
+        try:
+            loop = asyncio.get_running_loop()
+            results = await loop.run_in_executor(self._thread, self._summarize, documents, batch[0].options)
+        except Exception as error:
+            for job in batch:
+                if not job.results.done():
+                    job.results.set_exception(error)
+            return
+        remaining = iter(results)
+        for job in batch:
+            of_job = list(islice(remaining, len(job.documents)))
+            if not job.results.done():
+                job.results.set_result(of_job)

@@ -1,0 +1,87 @@
+import json
+import signal
+import socket
+import subprocess
+import sys
+import urllib.error
+import urllib.request
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from sumpool.cli import serve
+from sumpool.errors import RecipeError, ResourceError
+from sumpool.inference.summarizer import Summarizer
+from tests.conftest import story
+
+
+@pytest.fixture(scope="module")
+def token_file(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    file = tmp_path_factory.mktemp("token") / "token"
+    file.write_text("0123456789abcdef\n")
+    return file
+
+
+@pytest.fixture(scope="module")
+def address(run_folder: Path, token_file: Path) -> Iterator[str]:
+    """Address of a service in a process of its own, which ends with the signal."""
+    command = [sys.executable, "-m", "sumpool", "serve", "--model", str(run_folder), "--port", "0"]
+    with subprocess.Popen([*command, "--token-file", str(token_file)], stderr=subprocess.PIPE, text=True) as process:
+        assert process.stderr
+        line = process.stderr.readline()
+        assert line.startswith("listening on http://127.0.0.1:")
+        yield line.split()[-1]
+        process.send_signal(signal.SIGTERM)
+        assert process.stderr.read() == "stopped by SIGTERM\n"
+    assert process.returncode == 143
+
+
+def post(address: str, token: str) -> dict[str, list[dict[str, str]]]:
+    request = urllib.request.Request(
+        f"{address}v1/summaries",
+        json.dumps({"text": story(4, 9)}).encode(),
+        {"Content-Type": "application/json", "Authorization": f"Bearer {token}"},
+    )
+    with urllib.request.urlopen(request, timeout=60) as answer:
+        content: dict[str, list[dict[str, str]]] = json.load(answer)
+        return content
+
+
+def test_the_service_answers_as_the_api(address: str, run_folder: Path) -> None:
+    expected = Summarizer.load(run_folder).summarize(story(4, 9)).text
+    assert post(address, "0123456789abcdef")["summaries"][0]["text"] == expected
+
+
+def test_the_token_is_required(address: str) -> None:
+    with pytest.raises(urllib.error.HTTPError, match="401"):
+        post(address, "0123456789abcdeg")
+
+
+def test_other_addresses_need_a_token() -> None:
+    for host in ("0.0.0.0", "::", "somewhere.example"):
+        with pytest.raises(RecipeError, match="--host must be a loopback address without --token-file, got"):
+            serve.serve(host=host, port=0)
+
+
+def test_a_taken_port_is_named() -> None:
+    with socket.create_server(("127.0.0.1", 0)) as taken:
+        port = taken.getsockname()[1]
+        with pytest.raises(ResourceError, match=rf"--port must be free on 127\.0\.0\.1, got {port}: "):
+            serve.serve(port=port)
+
+
+def test_a_missing_library_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(serve, "find_spec", lambda _: None)
+    with pytest.raises(RecipeError, match=r"must have fastapi, which is not installed: pip install 'sumpool\[serve\]'"):
+        serve.serve()
+
+
+@pytest.mark.parametrize("token", ["", "short", "with spaces in it all", "0123456789abcdé"])
+def test_weak_tokens_are_refused(token: str, tmp_path: Path) -> None:
+    file = tmp_path / "token"
+    file.write_text(token)
+    with pytest.raises(RecipeError, match="must hold a token of at least 16 ASCII characters without spaces"):
+        serve.serve(port=0, token_file=file)
+    with pytest.raises(RecipeError, match="--token-file must be a readable file with a token, got"):
+        serve.serve(port=0, token_file=tmp_path)

@@ -1,0 +1,180 @@
+import threading
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from starlette.testclient import TestClient
+
+from sumpool.errors import ResourceError
+from sumpool.inference.summarizer import Summarizer
+from sumpool.service.app import build_app
+from sumpool.service.config import ServiceLimits
+from tests.conftest import story
+
+ROUTE = "/v1/summaries"
+
+
+@pytest.fixture(scope="module")
+def summarizer(run_folder: Path) -> Summarizer:
+    return Summarizer.load(run_folder)
+
+
+@pytest.fixture(scope="module")
+def client(summarizer: Summarizer) -> Iterator[TestClient]:
+    with TestClient(build_app(summarizer, "random", 12, limits=ServiceLimits(documents=3))) as connected:
+        yield connected
+
+
+def test_summaries_are_those_of_the_api(client: TestClient, summarizer: Summarizer) -> None:
+    texts = [story(number, 12) for number in range(3)]
+    answer = client.post(ROUTE, json={"texts": texts, "mode": "extractive", "length": "20w"})
+    expected = summarizer.summarize(texts, mode="extractive", length="20w")
+    summaries = answer.json()["summaries"]
+    assert [summary["text"] for summary in summaries] == [result.text for result in expected]
+    assert [summary["id"] for summary in summaries] == ["1", "2", "3"]
+    for summary, text in zip(summaries, texts, strict=True):
+        assert summary["mode"] == "extractive"
+        for sentence in summary["sentences"]:
+            start, end = sentence["span"]
+            assert " ".join(text[start:end].split()) == sentence["text"]
+
+
+def test_requests_at_once_are_answered_as_alone(client: TestClient, summarizer: Summarizer) -> None:
+    texts = [story(number, 8) for number in range(12)]
+    answers: dict[int, Any] = {}
+
+    def ask(number: int) -> None:
+        answers[number] = client.post(ROUTE, json={"text": texts[number]}).json()
+
+    threads = [threading.Thread(target=ask, args=(number,)) for number in range(12)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    expected = [summarizer.summarize(text).text for text in texts]
+    assert [answers[number]["summaries"][0]["text"] for number in range(12)] == expected
+
+
+def test_a_file_is_the_body(client: TestClient, summarizer: Summarizer, tmp_path: Path) -> None:
+    page = tmp_path / "page.html"
+    page.write_text(f"<html><title>t</title><body><p>{story(2, 6)}</p></body></html>")
+    headers = {"Content-Type": "application/octet-stream"}
+    answer = client.post(f"{ROUTE}?mode=extractive", content=page.read_bytes(), headers=headers)
+    (summary,) = answer.json()["summaries"]
+    assert summary["text"] == summarizer.summarize(page, mode="extractive").text
+
+
+@pytest.mark.parametrize(
+    ("content", "reason"),
+    [
+        ('{"text": "a", "mode": "best"}', "mode: Input should be 'auto', 'extractive' or 'abstractive'"),
+        ('{"text": "a", "lenght": "5s"}', "lenght: Extra inputs are not permitted"),
+        ('{"text": "a b. c d.", "length": "5x"}', "length must be a number of words"),
+        ('{"text": 3}', "text: Input should be a valid string"),
+        ('{"text": "a", "texts": []}', "the body must have text or texts, got both or none"),
+        ("{}", "the body must have text or texts, got both or none"),
+        ('{"texts": []}', "a request must have 1 to 3 documents, got 0"),
+        ('{"texts": ["a", "b", "c", "d"]}', "a request must have 1 to 3 documents, got 4"),
+        ('{"text": ""}', "the document must hold text, got none"),
+        ("{", "the body: Invalid JSON"),
+    ],
+)
+def test_wrong_requests_get_one_sentence(client: TestClient, content: str, reason: str) -> None:
+    answer = client.post(ROUTE, content=content, headers={"Content-Type": "application/json"})
+    assert (answer.status_code, list(answer.json())) == (422, ["error"])
+    assert answer.json()["error"].startswith(reason)
+
+
+def test_an_unreadable_file_is_refused(client: TestClient) -> None:
+    answer = client.post(ROUTE, content=b"\x89PNG\r\n\x1a\n" + bytes(100))
+    assert answer.status_code == 422
+    assert "image" in answer.json()["error"].lower()
+
+
+@pytest.mark.parametrize(
+    ("error", "status", "reason"),
+    [
+        (ResourceError("memory must suffice"), 503, "memory must suffice"),
+        (KeyError("secret text"), 500, "this is a bug in sumpool; the service goes on"),
+    ],
+)
+def test_errors_of_the_model(error: Exception, status: int, reason: str) -> None:
+    class Broken:
+        def summarize(self, *_: object, **__: object) -> object:
+            raise error
+
+    with TestClient(build_app(Broken(), "broken", 0), raise_server_exceptions=False) as broken:  # type: ignore[arg-type]
+        answer = broken.post(ROUTE, json={"text": "a b c."})
+        assert (answer.status_code, answer.json()) == (status, {"error": reason})
+        assert broken.get("/health").json() == {"status": "ok"}
+
+
+def test_a_full_queue_refuses() -> None:
+    entered, leave = threading.Event(), threading.Event()
+
+    class Slow:
+        def summarize(self, *_: object, **__: object) -> list[object]:
+            entered.set()
+            leave.wait(20)
+            raise ResourceError("ended")
+
+    limits = ServiceLimits(waiting=1)
+    with TestClient(build_app(Slow(), "slow", 0, limits=limits)) as slow:  # type: ignore[arg-type]
+        codes: list[int] = []
+        threads = [
+            threading.Thread(target=lambda: codes.append(slow.post(ROUTE, json={"text": "a b."}).status_code))
+            for _ in range(3)
+        ]
+        threads[0].start()
+        assert entered.wait(20)
+        for thread in threads[1:]:
+            thread.start()
+        while not codes:  # one of the two waits, the other one is refused
+            pass
+        assert codes == [429]
+        leave.set()
+        for thread in threads:
+            thread.join()
+        assert sorted(codes) == [429, 503, 503]
+
+
+def test_late_summaries_are_given_up() -> None:
+    leave = threading.Event()
+
+    class Slow:
+        def summarize(self, *_: object, **__: object) -> list[object]:
+            leave.wait(20)
+            return []
+
+    limits = ServiceLimits(seconds=0.1)
+    with TestClient(build_app(Slow(), "slow", 0, limits=limits)) as slow:  # type: ignore[arg-type]
+        answer = slow.post(ROUTE, json={"text": "a b."})
+        leave.set()
+    assert (answer.status_code, answer.headers["retry-after"]) == (503, "5")
+    assert answer.json() == {"error": "the summaries must be there within 0.1 s; try again later"}
+
+
+def test_models_metrics_and_schema(client: TestClient) -> None:
+    assert client.get("/v1/models").json() == {"models": [{"name": "random", "parameters": 12}]}
+    before = client.get("/metrics").text
+    client.post(ROUTE, json={"text": story(1, 4)})
+    assert 'sumpool_answers_total{status="200"}' in client.get("/metrics").text != before
+    schema = client.get("/openapi.json").json()
+    assert "429" in schema["paths"][ROUTE]["post"]["responses"]
+    assert "application/octet-stream" in schema["paths"][ROUTE]["post"]["requestBody"]["content"]
+    assert client.get("/docs").status_code == 404  # its scripts would come from elsewhere
+
+
+def test_the_page_loads_nothing_from_elsewhere(client: TestClient) -> None:
+    for path, kind in (("/", "text/html"), ("/page.css", "text/css"), ("/page.js", "text/javascript")):
+        answer = client.get(path)
+        assert answer.headers["content-type"].startswith(kind)
+        assert "default-src 'none'" in answer.headers["content-security-policy"]
+        assert "://" not in answer.text
+
+
+def test_other_host_names_are_refused(summarizer: Summarizer) -> None:
+    with TestClient(build_app(summarizer, "random", 12, hosts=("localhost",))) as local:
+        assert local.get("/health", headers={"Host": "localhost:8000"}).status_code == 200
+        assert local.get("/health", headers={"Host": "evil.example"}).status_code == 400
