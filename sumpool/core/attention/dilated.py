@@ -13,6 +13,7 @@ from torch.nn import functional as F
 
 from sumpool.core.attention._band import BandAttention, Window
 from sumpool.core.attention._base import AttentionConfig, full_mask
+from sumpool.core.nn.layers import merge_heads, split_heads
 from sumpool.core.nn.positions import PositionsKind
 
 
@@ -46,18 +47,25 @@ class DilatedAttention(BandAttention):
 
     def forward(self, states: Tensor, mask: Tensor | None, positions: Tensor) -> Tensor:
         """Attend window by window; see `Attention.forward`."""
-        mask, length = full_mask(states) if mask is None else mask, states.size(1)
-        states, mask, positions = (self._interleave(part) for part in (states, mask, positions))
-        mixed = self._attend_in_windows(*self._project(states, positions), positions, self._windows(mask))
-        return self._merge(self.out(mixed), length)
+        mask = self._interleave(full_mask(states) if mask is None else mask)
+        query, key, value = self._project_interleaved(states, positions)
+        positions = self._interleave(positions)
+        mixed = self._attend_in_windows(query, key, value, positions, self._windows(mask))
+        out: Tensor = self.out(self._merge(mixed, states.size(1)))
+        return out
 
     def attention_received(self, states: Tensor, mask: Tensor, positions: Tensor, include_self: bool) -> Tensor:
         """Recompute the weights, a bounded number of windows at a time: O(length * window * dim) again."""
-        length = states.size(1)
-        states, mask, positions = (self._interleave(part) for part in (states, mask, positions))
-        query, key, _ = self._project(states, positions)
+        query, key, _ = self._project_interleaved(states, positions)
+        mask, positions = self._interleave(mask), self._interleave(positions)
         received, _ = self._received_in_windows(query, key, positions, self._windows(mask), mask, include_self)
-        return self._merge(received / self.heads, length)
+        return self._merge(received / self.heads, states.size(1))
+
+    def _project_interleaved(self, states: Tensor, positions: Tensor) -> tuple[Tensor, Tensor, Tensor]:
+        """Position-encoded queries and keys, and values, (batch * d, heads, length / d, head_dim) each."""
+        parts = (self._interleave(merge_heads(part)) for part in self._project(states, positions))
+        query, key, value = (split_heads(part, self.heads) for part in parts)
+        return query, key, value
 
     def _interleave(self, values: Tensor) -> Tensor:
         """Split (batch, length, ...) into every d-th token: (batch * d, length / d, ...), padded with zeros."""
