@@ -93,7 +93,7 @@ def test_an_encoder_begins_with_a_language_model_of_the_same_documents(folder: P
     loaded = load("initialization", *sizes)
     prepare(loaded.rows[0])
     text = load_any_recipe(
-        recipes_folder() / "papers" / "language_models" / "rfc.yaml",
+        recipes_folder() / "running_text" / "sample.yaml",
         [*sizes, "model.length=32", "train.steps=2", "train.batch_tokens=64", "train.validate_every=1"],
     )
     assert isinstance(text, LanguageModelRecipe)
