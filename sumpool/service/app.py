@@ -1,30 +1,30 @@
 """The application: routes, their errors, and metrics."""
 
 import asyncio
-import time
+import logging
 from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager, suppress
 from importlib.resources import files
-from io import BytesIO
 from typing import Annotated, Any
 
-from fastapi import FastAPI, Query, Request, Response
+from fastapi import Depends, FastAPI, Query, Request, Response
 from fastapi.exceptions import RequestValidationError
 from fastapi.responses import JSONResponse
+from fastapi.sse import EventSourceResponse, ServerSentEvent
 from prometheus_client import CONTENT_TYPE_LATEST, CollectorRegistry, Counter, Gauge, Histogram, generate_latest
 from pydantic import ValidationError
 from starlette.exceptions import HTTPException
 from starlette.middleware.trustedhost import TrustedHostMiddleware
 
 from sumpool import __version__
-from sumpool.documents.document import Document, ReadOptions
-from sumpool.documents.read import STDIN, read_documents
+from sumpool.documents.document import Document
 from sumpool.errors import DataError, RecipeError, ResourceError, SumpoolError
 from sumpool.inference.summarizer import Mode, Summarizer
 from sumpool.inference.summary_result import SummaryResult
 from sumpool.service.batching import Batcher, QueueFullError, SummaryOptions
 from sumpool.service.config import DEFAULT_LIMITS, ServiceLimits
 from sumpool.service.protection import Protection
+from sumpool.service.requests import read_request, wait_for_summaries
 from sumpool.service.schemas import (
     ErrorAnswer,
     ModelAnswer,
@@ -35,8 +35,6 @@ from sumpool.service.schemas import (
 )
 
 _STATUS: dict[type[Exception], int] = {RecipeError: 422, DataError: 422, QueueFullError: 429, ResourceError: 503}
-_POLL = 0.25
-"""Seconds between looks whether a client has gone."""
 _PAGE = {
     "/": ("page.html", "text/html"),
     "/page.css": ("page.css", "text/css"),
@@ -45,6 +43,12 @@ _PAGE = {
 _POLICY = (
     "default-src 'none'; style-src 'self'; script-src 'self'; connect-src 'self'; base-uri 'none'; form-action 'none'"
 )
+
+
+_LOG = logging.getLogger(__name__)
+_BUG = "this is a bug in sumpool; the service goes on"
+_Asked = tuple[list[Document], SummaryOptions]
+"""Documents and options of a request."""
 
 
 class _Metrics:
@@ -56,7 +60,7 @@ class _Metrics:
         self.documents = Counter("sumpool_documents", "Documents that were summarised", registry=self.registry)
         self.seconds = Histogram(
             "sumpool_seconds",
-            "Seconds from a request to its summaries",
+            "Seconds that a request waits for its summaries",
             buckets=(0.1, 0.3, 1, 3, 10, 30, 100),
             registry=self.registry,
         )
@@ -106,22 +110,30 @@ def build_app(
         status: {"model": ErrorAnswer} for status in (401, 408, 413, 415, 422, 429, 503)
     }
 
-    @app.post("/v1/summaries", responses=wrong, openapi_extra=_BODY)
-    async def summaries(
+    async def read(
         request: Request,
         length: Annotated[str | None, Query(description="Of a file: 150w, 5s, 10%, short, medium or long.")] = None,
         mode: Annotated[Mode | None, Query(description="Of a file: auto, extractive or abstractive.")] = None,
-    ) -> SummaryAnswers:
+    ) -> _Asked:
+        return await read_request(request, SummaryOptions(length, mode), limits)
+
+    @app.post("/v1/summaries", responses=wrong, openapi_extra=_BODY)
+    async def summaries(request: Request, asked: Annotated[_Asked, Depends(read)]) -> SummaryAnswers:
         """Summarise texts in JSON, or a file of any format that `sumpool summarize` reads as the body itself."""
-        start = time.monotonic()
-        documents, options = await _read_request(request, SummaryOptions(length, mode), limits)
-        results = await _answer(request, documents, options, limits)
+        with metrics.seconds.time():
+            results = await wait_for_summaries(request, *asked, limits)
         if len(results) == 1 and results[0].reason:
             raise DataError(results[0].reason)
         metrics.documents.inc(len(results))
-        metrics.seconds.observe(time.monotonic() - start)
         metrics.answers.labels(200).inc()
         return SummaryAnswers(summaries=[SummaryAnswer.of(result) for result in results])
+
+    @app.post("/v1/summaries/stream", responses=wrong, openapi_extra=_BODY, response_class=EventSourceResponse)
+    async def stream(request: Request, asked: Annotated[_Asked, Depends(read)]) -> AsyncIterator[ServerSentEvent]:
+        """Summarise the same as events: `summary` for each document as soon as it is there, or `error` at the end."""
+        metrics.answers.labels(200).inc()
+        async for event in _stream(request, asked, limits, metrics):
+            yield event
 
     @app.get("/v1/models")
     async def models() -> ModelAnswers:
@@ -142,43 +154,24 @@ _BODY = {
 }
 
 
-async def _read_request(
-    request: Request, options: SummaryOptions, limits: ServiceLimits
-) -> tuple[list[Document], SummaryOptions]:
-    """Read the documents and the options of a request."""
-    body = await request.body()
-    if request.headers.get("content-type", "").partition(";")[0].strip() == "application/json":
-        asked = SummaryRequest.model_validate_json(body)
-        if (asked.text is None) == (asked.texts is None):
-            raise RecipeError("the body must have text or texts, got both or none")
-        texts = asked.texts if asked.texts is not None else [asked.text or ""]
-        documents = [Document(str(number), text) for number, text in enumerate(texts, 1)]
-        options = SummaryOptions(asked.length or options.length, asked.mode or options.mode)
-    else:
-        reading = ReadOptions(max_bytes=8 * limits.body_bytes)
-        documents = await asyncio.to_thread(lambda: list(read_documents(STDIN, reading, BytesIO(body))))
-    if not 1 <= len(documents) <= limits.documents:
-        raise RecipeError(f"a request must have 1 to {limits.documents:,} documents, got {len(documents):,}")
-    return documents, options
-
-
-async def _answer(
-    request: Request, documents: Sequence[Document], options: SummaryOptions, limits: ServiceLimits
-) -> list[SummaryResult]:
-    """Wait for the summaries, no longer than the client does."""
-    task = asyncio.ensure_future(request.app.state.batcher.submit(documents, options))
-    end = time.monotonic() + limits.seconds
+async def _stream(
+    request: Request, asked: _Asked, limits: ServiceLimits, metrics: _Metrics
+) -> AsyncIterator[ServerSentEvent]:
+    """Summarise documents one by one; the status is sent, so that errors are events."""
+    documents, options = asked
     try:
-        while not task.done():
-            await asyncio.wait([task], timeout=_POLL)
-            if not task.done() and time.monotonic() > end:
-                raise ResourceError(f"the summaries must be there within {limits.seconds:g} s; try again later")
-            if not task.done() and await request.is_disconnected():
-                raise HTTPException(499, "the client has gone")
-        results: list[SummaryResult] = task.result()
-        return results
-    finally:
-        task.cancel()
+        for document in documents:
+            with metrics.seconds.time():
+                (result,) = await wait_for_summaries(request, [document], options, limits)
+            metrics.documents.inc()
+            yield ServerSentEvent(event="summary", data=SummaryAnswer.of(result))
+    except HTTPException:  # the client has gone
+        return
+    except SumpoolError as error:
+        yield ServerSentEvent(event="error", data=ErrorAnswer(error=str(error)))
+    except Exception:
+        _LOG.exception("a stream of summaries has failed")
+        yield ServerSentEvent(event="error", data=ErrorAnswer(error=_BUG))
 
 
 def _add_errors(app: FastAPI, metrics: _Metrics) -> None:
@@ -205,7 +198,7 @@ def _add_errors(app: FastAPI, metrics: _Metrics) -> None:
 
     @app.exception_handler(Exception)
     async def unknown(_: Request, __: Exception) -> JSONResponse:
-        return answer(500, "this is a bug in sumpool; the service goes on")
+        return answer(500, _BUG)
 
 
 def _add_pages(app: FastAPI, metrics: _Metrics) -> None:

@@ -1,18 +1,25 @@
+import json
+import socket
 import threading
+import urllib.request
 from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
 import pytest
+import uvicorn
 from starlette.testclient import TestClient
 
 from sumpool.errors import ResourceError
 from sumpool.inference.summarizer import Summarizer
+from sumpool.inference.summary_result import SummaryResult
 from sumpool.service.app import build_app
 from sumpool.service.config import ServiceLimits
 from tests.conftest import story
 
 ROUTE = "/v1/summaries"
+STREAM = f"{ROUTE}/stream"
 
 
 @pytest.fixture(scope="module")
@@ -54,6 +61,78 @@ def test_requests_at_once_are_answered_as_alone(client: TestClient, summarizer: 
         thread.join()
     expected = [summarizer.summarize(text).text for text in texts]
     assert [answers[number]["summaries"][0]["text"] for number in range(12)] == expected
+
+
+@contextmanager
+def listening(app: Any) -> Iterator[str]:  # noqa: ANN401 - an ASGI application
+    """Address of an application behind a socket, as the client of the tests waits for whole answers."""
+    with socket.create_server(("127.0.0.1", 0)) as listener:
+        server = uvicorn.Server(uvicorn.Config(app, log_level="critical"))
+        thread = threading.Thread(target=server.run, args=([listener],))
+        thread.start()
+        yield f"http://127.0.0.1:{listener.getsockname()[1]}"
+        server.should_exit = True
+        thread.join()
+
+
+def events(stream: str) -> list[tuple[str, Any]]:
+    """Names and contents of server-sent events."""
+    blocks = [dict(line.split(": ", 1) for line in block.split("\n")) for block in stream.split("\n\n") if block]
+    return [(block["event"], json.loads(block["data"])) for block in blocks]
+
+
+def test_a_stream_has_an_event_for_each_document(client: TestClient) -> None:
+    asked = {"texts": [story(number, 12) for number in range(2)] + [""], "length": "20w"}
+    answer = client.post(STREAM, json=asked)
+    assert answer.headers["content-type"].startswith("text/event-stream")
+    whole = client.post(ROUTE, json=asked).json()["summaries"]
+    streamed = events(answer.text)
+    assert [name for name, _ in streamed] == ["summary"] * 3
+    assert [summary for _, summary in streamed[:2]] == whole[:2]
+    assert streamed[2][1]["reason"] == whole[2]["reason"] != ""
+
+
+def test_events_come_one_by_one() -> None:
+    leave = threading.Event()
+
+    class Slow:
+        def __init__(self) -> None:
+            self.calls = 0
+
+        def summarize(self, *_: object, **__: object) -> list[SummaryResult]:
+            self.calls += 1
+            if self.calls == 2:
+                leave.wait(20)
+                raise ResourceError("memory must suffice")
+            return [SummaryResult("1", "a.", (), None, 1, 1, "extractive")]
+
+    content = json.dumps({"texts": ["a b.", "c d.", "e f."]}).encode()
+    with listening(build_app(Slow(), "slow", 0)) as address:  # type: ignore[arg-type]
+        request = urllib.request.Request(f"{address}{STREAM}", content, {"Content-Type": "application/json"})
+        with urllib.request.urlopen(request, timeout=20) as answer:
+            assert answer.readline() == b"event: summary\n"
+            leave.set()  # the second summary ends only now
+            rest = "event: summary\n" + answer.read().decode()
+    names, contents = zip(*events(rest), strict=True)
+    assert names == ("summary", "error")
+    assert contents[1] == {"error": "memory must suffice"}
+
+
+def test_wrong_requests_are_no_streams(client: TestClient) -> None:
+    assert client.post(STREAM, json={"text": "a", "texts": []}).status_code == 422
+    (event,) = events(client.post(STREAM, json={"text": "a b. c d.", "length": "5x"}).text)
+    assert event[0] == "error"
+    assert event[1]["error"].startswith("length must be a number of words")
+
+
+def test_a_bug_ends_a_stream() -> None:
+    class Broken:
+        def summarize(self, *_: object, **__: object) -> object:
+            raise KeyError("secret text")
+
+    with TestClient(build_app(Broken(), "broken", 0), raise_server_exceptions=False) as broken:  # type: ignore[arg-type]
+        answer = broken.post(STREAM, json={"text": "a b c."})
+        assert events(answer.text) == [("error", {"error": "this is a bug in sumpool; the service goes on"})]
 
 
 def test_a_file_is_the_body(client: TestClient, summarizer: Summarizer, tmp_path: Path) -> None:

@@ -1,0 +1,75 @@
+"""Requests: reading their documents, and waiting for the summaries."""
+
+import asyncio
+import time
+from collections.abc import Sequence
+from io import BytesIO
+
+from fastapi import Request
+from starlette.exceptions import HTTPException
+
+from sumpool.documents.document import Document, ReadOptions
+from sumpool.documents.read import STDIN, read_documents
+from sumpool.errors import RecipeError, ResourceError
+from sumpool.inference.summary_result import SummaryResult
+from sumpool.service.batching import SummaryOptions
+from sumpool.service.config import ServiceLimits
+from sumpool.service.schemas import SummaryRequest
+
+_POLL = 0.25
+"""Seconds between looks whether a client has gone."""
+
+
+async def read_request(
+    request: Request, options: SummaryOptions, limits: ServiceLimits
+) -> tuple[list[Document], SummaryOptions]:
+    """Read the documents and the options of a request.
+
+    Args:
+        request: The request, whose body is JSON or a file.
+        options: Options that the body does not have.
+        limits: What a client may ask for.
+
+    Raises:
+        DataError: If the file cannot be read.
+        RecipeError: If the number of documents is wrong.
+        ValidationError: If the JSON is wrong.
+    """
+    body = await request.body()
+    if request.headers.get("content-type", "").partition(";")[0].strip() == "application/json":
+        asked = SummaryRequest.model_validate_json(body)
+        if (asked.text is None) == (asked.texts is None):
+            raise RecipeError("the body must have text or texts, got both or none")
+        texts = asked.texts if asked.texts is not None else [asked.text or ""]
+        documents = [Document(str(number), text) for number, text in enumerate(texts, 1)]
+        options = SummaryOptions(asked.length or options.length, asked.mode or options.mode)
+    else:
+        reading = ReadOptions(max_bytes=8 * limits.body_bytes)
+        documents = await asyncio.to_thread(lambda: list(read_documents(STDIN, reading, BytesIO(body))))
+    if not 1 <= len(documents) <= limits.documents:
+        raise RecipeError(f"a request must have 1 to {limits.documents:,} documents, got {len(documents):,}")
+    return documents, options
+
+
+async def wait_for_summaries(
+    request: Request, documents: Sequence[Document], options: SummaryOptions, limits: ServiceLimits
+) -> list[SummaryResult]:
+    """Wait for the summaries, no longer than the client does.
+
+    Raises:
+        HTTPException: If the client has gone.
+        SumpoolError: If the options are wrong, too many requests wait, or the summaries are late.
+    """
+    task = asyncio.ensure_future(request.app.state.batcher.submit(documents, options))
+    end = time.monotonic() + limits.seconds
+    try:
+        while not task.done():
+            await asyncio.wait([task], timeout=_POLL)
+            if not task.done() and time.monotonic() > end:
+                raise ResourceError(f"the summaries must be there within {limits.seconds:g} s; try again later")
+            if not task.done() and await request.is_disconnected():
+                raise HTTPException(499, "the client has gone")
+        results: list[SummaryResult] = task.result()
+        return results
+    finally:
+        task.cancel()
