@@ -76,7 +76,7 @@ def sumpool(
         bool, typer.Option("--debug", help="Show the traceback of an error, and details; accepted anywhere.")
     ] = False,
 ) -> None:
-    """Train summarisers for long documents from scratch, on your own data and one machine.
+    """Train summarisers for long documents from scratch, on your own data, on one machine or several.
 
     First steps: sumpool sample RFC2587 | sumpool summarize; sumpool train quickstart; sumpool init DATA for your own
     documents. The order of a project: init, prepare, train, summarize, evaluate, bench.
