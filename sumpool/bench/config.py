@@ -10,7 +10,15 @@ Count = Annotated[int, Field(ge=1, le=10_000_000)]
 Workload = Literal["encode", "train", "generate"]
 Baseline = Literal["blockwise", "vanilla"]
 Suite = Literal[
-    "operators", "complexity", "tables", "shortening", "selection", "transformers", "approximation", "attentions"
+    "operators",
+    "complexity",
+    "tables",
+    "depth",
+    "shortening",
+    "selection",
+    "transformers",
+    "approximation",
+    "attentions",
 ]
 
 

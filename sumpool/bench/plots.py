@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, Literal
 from sumpool.bench.results.report import BenchReport, Result
 from sumpool.bench.results.table import MEBI, Row, unique, where
 from sumpool.bench.suites.approximation import APPROXIMATIONS
+from sumpool.bench.suites.depth import MODELS
 from sumpool.bench.suites.operator_tables import LOOP, NEVER, SORTED, SUMS
 from sumpool.bench.suites.selection_tables import APPROXIMATE
 from sumpool.bench.suites.shortening import PUBLISHED
@@ -162,6 +163,14 @@ def _shortening(result: Result, _: Mapping[str, Any]) -> Iterator[Panel]:
         yield Panel(f"{cost} of a training step / no shortening", "shortening factor", lines)
 
 
+def _depth(result: Result, settings: Mapping[str, Any]) -> Iterator[Panel]:
+    """Figure 4 of Pietruszka et al., for each length."""
+    for length in unique(result.rows["depth"], "length"):
+        measured = where(result.rows["depth"], {"length": length})
+        lines = {(name, ""): _points(measured, {"model": name}, "layers", "median") for name in MODELS}
+        yield Panel(f"seconds of a training step, {length:,} tokens, batch {settings['batch']}", "layers", lines)
+
+
 def _selection(result: Result, settings: Mapping[str, Any]) -> Iterator[Panel]:
     """Speed-up of a step over full attention, and seconds of a whole generation."""
     steps, generations = result.rows["steps"], result.rows["generations"]
@@ -209,6 +218,7 @@ def _approximation(result: Result, _: Mapping[str, Any]) -> Iterator[Panel]:
 _PANELS: Mapping[str, Callable[[Result, Mapping[str, Any]], Iterator[Panel]]] = {
     "model": _models,
     "operators": _operators,
+    "depth": _depth,
     "shortening": _shortening,
     "selection": _selection,
     "sparsity": _sparsity,

@@ -10,13 +10,15 @@ import torch
 
 from sumpool.bench import config
 from sumpool.bench.config import Suite
+from sumpool.bench.encoder_config import AttentionsConfig, DepthConfig
 from sumpool.bench.models.length_sweep import measure_models
 from sumpool.bench.results.report import BenchReport, Result, make_report
 from sumpool.bench.settings import BenchSettings, SuiteSettings, load_settings, split_overrides
 from sumpool.bench.suites.approximation import measure_approximations
-from sumpool.bench.suites.attention_costs import AttentionCostsConfig, measure_attention_costs
+from sumpool.bench.suites.attention_costs import measure_attention_costs
 from sumpool.bench.suites.bart_pair import random_pair
 from sumpool.bench.suites.complexity import count_complexity
+from sumpool.bench.suites.depth import measure_depth
 from sumpool.bench.suites.layer_inputs import trained_inputs
 from sumpool.bench.suites.operators import measure_operators
 from sumpool.bench.suites.paper import VOCABULARY
@@ -45,7 +47,8 @@ SUITES: Mapping[Suite, tuple[type[SuiteSettings[Any]], Callable[..., Result]]] =
     "selection": (SuiteSettings[config.SelectionBenchConfig], measure_selection),
     "transformers": (SuiteSettings[config.TransformersConfig], measure_transformers),
     "approximation": (SuiteSettings[config.ApproximationConfig], measure_approximations),
-    "attentions": (SuiteSettings[AttentionCostsConfig], measure_attention_costs),
+    "attentions": (SuiteSettings[AttentionsConfig], measure_attention_costs),
+    "depth": (SuiteSettings[DepthConfig], measure_depth),
 }
 """Settings and measure of each suite."""
 _UNTIMED = ("operators", "complexity", "transformers", "approximation")

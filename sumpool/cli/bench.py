@@ -17,7 +17,10 @@ if TYPE_CHECKING:
 
     from sumpool.bench.results.table import Table
 
-SUITES = ("operators", "complexity", "tables", "shortening", "selection", "transformers", "approximation", "attentions")
+SUITES = (
+    *("operators", "complexity", "tables", "depth", "shortening", "selection", "transformers", "approximation"),
+    "attentions",
+)
 OF_RUN = ("sparsity", "trainer", "generation")
 """Benchmarks of a trained run."""
 TAKE_RUN = (*OF_RUN, "approximation")
@@ -70,7 +73,7 @@ def bench(
         Path | None,
         typer.Option(
             metavar="FILE.png",
-            help="Also draw a picture (of a model, operators, shortening, selection, sparsity, approximation).",
+            help="Also draw a picture (of a model, operators, depth, shortening, selection, sparsity, approximation).",
         ),
     ] = None,
     latex: Annotated[Path | None, typer.Option(metavar="FILE", help="Also write the tables for LaTeX.")] = None,
@@ -92,11 +95,12 @@ def bench(
     Alone, it measures the newest run, or a small built-in model: encoding, a training step and generation, beside the
     same model without pooling, and beside the speed of the machine itself.
 
-    operators pools random vectors; complexity counts operations and bytes of every variant; tables times the models of
-    a table of the paper; shortening varies the shortening factor; selection restricts cross-attention to some
-    sentences; transformers generates with a BART of transformers and with ours made from it. All of these have random
-    weights and documents; sparsity measures how few sentences hold the attention of a trained run, and trainer trains
-    LED of transformers with its own Trainer on a run's data for the run's time, and puts a row of each side by side.
+    operators pools random vectors; complexity counts operations and bytes of every variant; tables times the models
+    of a table of the paper; depth varies the layers of the encoder; shortening varies the shortening factor;
+    selection restricts cross-attention to some sentences; transformers generates with a BART of transformers and
+    with ours made from it. All of these have random weights and documents; sparsity measures how few sentences hold
+    the attention of a trained run, and trainer trains LED of transformers with its own Trainer on a run's data for
+    the run's time, and puts a row of each side by side.
     lra trains attentions on a task of the Long Range Arena, such as --set bench.task=listops, and writes a table.
     language-models trains language models with several boundaries for equal times, for a table or figure of the paper,
     --set bench.study=boundaries, pareto, scaling or prior; generation measures the speed of a language model by length.

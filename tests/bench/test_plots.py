@@ -14,12 +14,14 @@ from sumpool.bench.config import (
     ShorteningConfig,
     SparsityConfig,
 )
+from sumpool.bench.encoder_config import DepthConfig
 from sumpool.bench.measures.timing import Timing
 from sumpool.bench.models.tables import model_result
 from sumpool.bench.plots import draw, require_plots
 from sumpool.bench.results.report import BenchReport, Result, make_report
 from sumpool.bench.results.table import Row
 from sumpool.bench.suites.approximation import measure_approximations
+from sumpool.bench.suites.depth import MODELS, depth_result
 from sumpool.bench.suites.operators import measure_operators
 from sumpool.bench.suites.selection import measure_selection
 from sumpool.bench.suites.shortening import shortening_result
@@ -49,6 +51,13 @@ def shortening() -> BenchReport:
     ]
     settings = ShorteningConfig()
     return report("shortening", settings, shortening_result(rows, settings))
+
+
+def depth() -> BenchReport:
+    sizes = [(length, layers, model) for length in (64, 128) for layers in (2, 4) for model in MODELS]
+    rows = [Row(dict(zip(("length", "layers", "model"), size, strict=True)), Timing((1.0,))) for size in sizes]
+    settings = DepthConfig()
+    return report("depth", settings, depth_result(rows, settings))
 
 
 def approximation() -> BenchReport:
@@ -87,7 +96,9 @@ def models() -> BenchReport:
     return make_report("", "model", CONDITIONS, settings, model_result(rows, (), 2, 2))
 
 
-@pytest.mark.parametrize("measured", [operators, shortening, selection, sparsity, approximation, models, nothing])
+@pytest.mark.parametrize(
+    "measured", [operators, depth, shortening, selection, sparsity, approximation, models, nothing]
+)
 def test_a_picture_is_drawn_without_a_display(
     measured: Callable[[], BenchReport], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -5,13 +5,12 @@ constant * length ** exponent; the constant is given as the fitted cost of the f
 """
 
 from collections.abc import Iterator, Sequence
-from typing import Any, Self
+from typing import Any
 
 import numpy as np
 import torch
-from pydantic import Field, model_validator
 
-from sumpool.bench.config import Count
+from sumpool.bench.encoder_config import AttentionsConfig
 from sumpool.bench.measures.statistics import growth_exponent
 from sumpool.bench.measures.timing import Steps, clock
 from sumpool.bench.results.report import Result
@@ -22,7 +21,7 @@ from sumpool.bench.suites.formulas import BYTES
 from sumpool.bench.systems.workload import Conditions
 from sumpool.core.attention._base import Attention, AttentionConfig
 from sumpool.progress import Check, Report, go_on, silent
-from sumpool.settings import Settings, config_class, kinds
+from sumpool.settings import config_class, kinds
 from sumpool.training.memory import available, try_peak
 
 _PACKAGE = "sumpool.core.attention"
@@ -33,31 +32,8 @@ _SHARE = 0.4
 _COSTS = ("seconds", "memory", "operations", "bytes")
 
 
-class AttentionCostsConfig(Settings):
-    """Lengths and sizes at which the costs of all self-attentions are measured."""
-
-    lengths: tuple[Count, ...] = Field((1024, 2048, 4096, 8192, 16384), min_length=1)
-    """Tokens of the document."""
-    dim: Count = 64
-    """Features of a vector."""
-    heads: Count = 4
-    """Attention heads; must divide dim."""
-    repeats: Count = 3
-    """Measured repetitions, of which the fastest counts."""
-    seconds: float = Field(10, gt=0, le=1_000_000)
-    """Longer documents are left out where a repetition would take longer than this."""
-    peers: bool = False
-    """Whether to time layers of transformers beside ours instead."""
-
-    @model_validator(mode="after")
-    def _heads_divide_features(self) -> Self:
-        if self.dim % self.heads:
-            raise ValueError(f"heads must divide dim = {self.dim}, got {self.heads}")
-        return self
-
-
 def measure_attention_costs(
-    settings: AttentionCostsConfig, conditions: Conditions, report: Report = silent, check: Check = go_on
+    settings: AttentionsConfig, conditions: Conditions, report: Report = silent, check: Check = go_on
 ) -> Result:
     """Measure every attention, from the shortest document to the longest that time and memory allow."""
     if settings.peers:
@@ -76,7 +52,7 @@ def measure_attention_costs(
     return Result({"attention_costs": fits, "attention_lengths": rows}, tables)
 
 
-def _measure_peers(settings: AttentionCostsConfig, conditions: Conditions, report: Report, check: Check) -> Result:
+def _measure_peers(settings: AttentionsConfig, conditions: Conditions, report: Report, check: Check) -> Result:
     sizes = (settings.lengths, settings.dim, settings.heads, settings.repeats)
     rows = measure_peers(*sizes, conditions, report, check)
     return Result({"attention_peers": rows}, [make_table("attention_peers", rows, settings.model_dump())])
@@ -106,7 +82,7 @@ def fit_row(kind: str, measured: Sequence[Row]) -> Row:
     return Row(values)
 
 
-def _measure_kind(kind: str, settings: AttentionCostsConfig, conditions: Conditions, check: Check) -> Iterator[Row]:
+def _measure_kind(kind: str, settings: AttentionsConfig, conditions: Conditions, check: Check) -> Iterator[Row]:
     """Measure one attention until a longer document would take too long or too much memory."""
     for length in sorted(settings.lengths):
         config = attention_config(kind, length, settings.heads)
@@ -120,7 +96,7 @@ def _measure_kind(kind: str, settings: AttentionCostsConfig, conditions: Conditi
 
 
 def _measure_length(
-    config: AttentionConfig, length: int, settings: AttentionCostsConfig, conditions: Conditions, check: Check
+    config: AttentionConfig, length: int, settings: AttentionsConfig, conditions: Conditions, check: Check
 ) -> Row:
     """Measure a forward and a backward pass, the fastest of the repetitions, after one for the memory."""
     torch.manual_seed(conditions.seed)
@@ -147,7 +123,7 @@ def _measure_length(
     return Row(values | _counted(config, length, settings))
 
 
-def _counted(config: AttentionConfig, length: int, settings: AttentionCostsConfig) -> dict[str, int]:
+def _counted(config: AttentionConfig, length: int, settings: AttentionsConfig) -> dict[str, int]:
     """Operations of a forward pass, and bytes stored for the backward pass, in closed form; empty without one."""
     try:
         cost = self_attention(config, length, settings.dim, settings.heads)

@@ -2,10 +2,10 @@ import pytest
 import torch
 from pydantic import ValidationError
 
+from sumpool.bench.encoder_config import AttentionsConfig
 from sumpool.bench.results.table import Row
 from sumpool.bench.suites import attention_costs
 from sumpool.bench.suites.attention_costs import (
-    AttentionCostsConfig,
     attention_config,
     fit_row,
     measure_attention_costs,
@@ -42,7 +42,7 @@ def test_every_attention_is_measured_beside_its_counted_cost(monkeypatch: pytest
     heard: list[Progress] = []
     monkeypatch.setattr(attention_costs, "available", lambda _: 2**60)
     monkeypatch.setattr(attention_costs, "try_peak", lambda *_: (1000, ""))
-    settings = AttentionCostsConfig(lengths=(8, 16, 32), dim=8, heads=2, repeats=1, seconds=1000)
+    settings = AttentionsConfig(lengths=(8, 16, 32), dim=8, heads=2, repeats=1, seconds=1000)
     result = measure_attention_costs(settings, CONDITIONS, heard.append)
     assert [row["name"] for row in result.rows["attention_costs"]] == list(kinds("sumpool.core.attention"))
     for row in result.rows["attention_costs"]:
@@ -57,7 +57,7 @@ def test_every_attention_is_measured_beside_its_counted_cost(monkeypatch: pytest
 
 def test_longer_documents_are_left_out_where_they_take_too_long(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(attention_costs, "kinds", lambda _: ("vanilla",))
-    settings = AttentionCostsConfig(lengths=(8, 16), dim=8, heads=2, repeats=1, seconds=1e-9)
+    settings = AttentionsConfig(lengths=(8, 16), dim=8, heads=2, repeats=1, seconds=1e-9)
     result = measure_attention_costs(settings, CONDITIONS)
     assert [row["length"] for row in result.rows["attention_lengths"]] == [8]
 
@@ -65,7 +65,7 @@ def test_longer_documents_are_left_out_where_they_take_too_long(monkeypatch: pyt
 def test_a_document_that_does_not_fit_is_left_out(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(attention_costs, "kinds", lambda _: ("vanilla",))
     monkeypatch.setattr(attention_costs, "try_peak", lambda *_: (None, "out of memory"))
-    settings = AttentionCostsConfig(lengths=(8, 16), dim=8, heads=2, repeats=1)
+    settings = AttentionsConfig(lengths=(8, 16), dim=8, heads=2, repeats=1)
     assert measure_attention_costs(settings, CONDITIONS).rows["attention_lengths"] == []
 
 
@@ -73,4 +73,4 @@ def test_sizes_follow_document_and_heads() -> None:
     assert attention_config("linformer", 4096, 4).model_dump()["length"] == 4096
     assert attention_config("lsh", 8, 2).model_dump()["local_heads"] == 1
     with pytest.raises(ValidationError, match="heads must divide dim = 64, got 5"):
-        AttentionCostsConfig(heads=5)
+        AttentionsConfig(heads=5)

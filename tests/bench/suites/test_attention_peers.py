@@ -2,8 +2,9 @@ import pytest
 import torch
 from transformers.models.longformer.modeling_longformer import LongformerSelfAttention
 
+from sumpool.bench.encoder_config import AttentionsConfig
 from sumpool.bench.suites import attention_peers
-from sumpool.bench.suites.attention_costs import AttentionCostsConfig, measure_attention_costs
+from sumpool.bench.suites.attention_costs import measure_attention_costs
 from sumpool.bench.suites.attention_peers import Peer
 from sumpool.bench.systems.workload import Conditions
 from sumpool.core.attention.sliding_window import SlidingWindowAttention
@@ -13,7 +14,7 @@ CONDITIONS = Conditions(100, torch.device("cpu"), torch.float32)
 
 
 def test_layers_take_turns() -> None:
-    settings = AttentionCostsConfig(lengths=(1024,), dim=16, heads=2, repeats=1, peers=True)
+    settings = AttentionsConfig(lengths=(1024,), dim=16, heads=2, repeats=1, peers=True)
     result = measure_attention_costs(settings, CONDITIONS)
     rows = result.rows["attention_peers"]
     assert [row["name"] for row in rows] == ["nystrom", "bigbird", "sliding_window", "longformer", "lsh", "lsh"]
@@ -44,13 +45,13 @@ def test_the_longformer_has_the_output_of_ours() -> None:
 
 @pytest.mark.parametrize("length", [960, 1025])
 def test_lengths_suit_the_layers_of_transformers(length: int) -> None:
-    settings = AttentionCostsConfig(lengths=(length,), dim=16, heads=2, repeats=1, peers=True)
+    settings = AttentionsConfig(lengths=(length,), dim=16, heads=2, repeats=1, peers=True)
     with pytest.raises(RecipeError, match=f"lengths must be multiples of 64 from 1024 with peers, got {length}"):
         measure_attention_costs(settings, CONDITIONS)
 
 
 def test_transformers_must_be_installed(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(attention_peers, "find_spec", lambda _: None)
-    settings = AttentionCostsConfig(lengths=(1024,), dim=16, heads=2, repeats=1, peers=True)
+    settings = AttentionsConfig(lengths=(1024,), dim=16, heads=2, repeats=1, peers=True)
     with pytest.raises(RecipeError, match="peers must have transformers, which is not installed: pip install"):
         measure_attention_costs(settings, CONDITIONS)
