@@ -4,6 +4,7 @@ import asyncio
 import logging
 from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager, suppress
+from functools import partial
 from importlib.resources import files
 from typing import Annotated, Any
 
@@ -88,12 +89,9 @@ def build_app(
     """
     metrics = _Metrics()
 
-    def summarize(documents: Sequence[Document], options: SummaryOptions) -> list[SummaryResult]:
-        return summarizer.summarize(documents, length=options.length, mode=options.mode)
-
     @asynccontextmanager
     async def lifespan(app: FastAPI) -> AsyncIterator[None]:
-        app.state.batcher = Batcher(summarize, limits.waiting, limits.batch_documents)
+        app.state.batcher = Batcher(partial(_summarize, summarizer), limits.waiting, limits.batch_documents)
         metrics.waiting.set_function(lambda: app.state.batcher.waiting)
         task = asyncio.create_task(app.state.batcher.run())
         yield
@@ -106,9 +104,6 @@ def build_app(
     app.add_middleware(TrustedHostMiddleware, allowed_hosts=list(hosts))
     _add_errors(app, metrics)
     _add_pages(app, metrics)
-    wrong: dict[int | str, dict[str, Any]] = {
-        status: {"model": ErrorAnswer} for status in (401, 408, 413, 415, 422, 429, 503)
-    }
 
     async def read(
         request: Request,
@@ -117,7 +112,7 @@ def build_app(
     ) -> _Asked:
         return await read_request(request, SummaryOptions(length, mode), limits)
 
-    @app.post("/v1/summaries", responses=wrong, openapi_extra=_BODY)
+    @app.post("/v1/summaries", responses=_WRONG, openapi_extra=_BODY)
     async def summaries(request: Request, asked: Annotated[_Asked, Depends(read)]) -> SummaryAnswers:
         """Summarise texts in JSON, or a file of any format that `sumpool summarize` reads as the body itself."""
         with metrics.seconds.time():
@@ -128,7 +123,7 @@ def build_app(
         metrics.answers.labels(200).inc()
         return SummaryAnswers(summaries=[SummaryAnswer.of(result) for result in results])
 
-    @app.post("/v1/summaries/stream", responses=wrong, openapi_extra=_BODY, response_class=EventSourceResponse)
+    @app.post("/v1/summaries/stream", responses=_WRONG, openapi_extra=_BODY, response_class=EventSourceResponse)
     async def stream(request: Request, asked: Annotated[_Asked, Depends(read)]) -> AsyncIterator[ServerSentEvent]:
         """Summarise the same as events: `summary` for each document as soon as it is there, or `error` at the end."""
         metrics.answers.labels(200).inc()
@@ -143,6 +138,13 @@ def build_app(
     return Protection(app, limits, token)
 
 
+def _summarize(summarizer: Summarizer, documents: Sequence[Document], options: SummaryOptions) -> list[SummaryResult]:
+    return summarizer.summarize(documents, length=options.length, mode=options.mode)
+
+
+_WRONG: dict[int | str, dict[str, Any]] = {
+    status: {"model": ErrorAnswer} for status in (401, 408, 413, 415, 422, 429, 503)
+}
 _BODY = {
     "requestBody": {
         "required": True,

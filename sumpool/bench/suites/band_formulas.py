@@ -26,10 +26,12 @@ def _sliding_window(settings: AttentionConfig, length: int, dim: int, heads: int
 
 
 def _dilated(settings: AttentionConfig, length: int, dim: int, heads: int) -> Cost:
-    """The document is filled up to several interleaved ones of the same length."""
+    """Queries, keys and values are filled up to several interleaved documents of the same length."""
     assert isinstance(settings, DilatedAttentionConfig)
     part = _band(settings.window // 2, 0, -(-length // settings.dilation), dim, heads)
-    return sum([part] * settings.dilation, start=Counter())
+    cost = Counter({name: settings.dilation * part[name] for name in ("products", "weights")})
+    maps = Counter(maps=linear(length, dim, 4 * dim), keys_values=2 * length * dim, activations=3 * length * dim)
+    return cost + maps
 
 
 def _longformer(settings: AttentionConfig, length: int, dim: int, heads: int) -> Cost:
