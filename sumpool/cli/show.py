@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from sumpool.cli.runs import cells
+from sumpool.cli.runs import COLUMNS, cells
 from sumpool.cli.text import table, wrap
 from sumpool.text.escaping import escape, escape_line
 
@@ -33,19 +33,7 @@ def show(
 
 def _sections(details: "RunDetails") -> Iterator[str]:
     summary = details.summary
-    labels = (
-        "run",
-        "state",
-        "loss",
-        "ROUGE-1",
-        "ROUGE-2",
-        "ROUGE-Lsum",
-        "scores of",
-        "parameters",
-        "MB",
-        "steps",
-        "date",
-    )
+    labels = ["scores of" if name == "of" else name for name in COLUMNS]
     values = dict(zip(labels, cells(summary), strict=True))
     yield table([summary.name or "run", ""], [[name, value] for name, value in values.items() if value != "-"])
     if summary.problem:

@@ -76,7 +76,7 @@ def describe_run(run: Path) -> RunDetails:
         data=_data(run),
         validations=[_numbers(record) for record in records],
         samples=[sample for sample in samples if sample["step"] == last],
-        systems={split: _systems(report) for split, report in evaluations(run)},
+        systems={split: _systems(report) for split, report in evaluations(run) if "rows" in report},
     )
 
 

@@ -34,7 +34,9 @@ class RunSummary:
         steps: Updates of the whole run.
         loss: Validation loss of its weights, nats per token; None before the first validation.
         rouge: Mean F1 from 0 to 100 by measure; empty if it was never scored.
-        scored: Split whose evaluation `rouge` is from ("test", "validation"); "training" for that of its validations.
+        accuracy: Accuracy of a classifier, from 0 to 100; None if it was never evaluated.
+        bpc: Bits per character of a language model; None if it was never evaluated.
+        scored: Split whose evaluation these are from ("test", "validation"); "training" for that of its validations.
         parameters: Number of parameters; None before the first validation.
         bytes: Size of the weights file; None before the first validation.
         date: Time of the last change, in UTC (ISO 8601).
@@ -48,6 +50,8 @@ class RunSummary:
     steps: int = 0
     loss: float | None = None
     rouge: Mapping[str, float] = field(default_factory=dict)
+    accuracy: float | None = None
+    bpc: float | None = None
     scored: str = ""
     parameters: int | None = None
     bytes: int | None = None
@@ -74,7 +78,7 @@ def summarize_run(run: Path) -> RunSummary:
         return RunSummary(str(run), "", "damaged", _first_line(error), date=date)
     train = tree.get("train") or {}
     best = next((record for record in validations[::-1] if record["step"] == manifest.facts.get("step")), {})
-    rouge, scored = _rouge(run, best)
+    scores, scored = _scores(run, best)
     return RunSummary(
         run=str(run),
         name=str(tree.get("name", "")),
@@ -82,7 +86,9 @@ def summarize_run(run: Path) -> RunSummary:
         step=step or int(manifest.facts.get("finished", 0)),
         steps=train.get("steps", 0),
         loss=manifest.facts.get("validation_loss"),
-        rouge=rouge,
+        rouge={name: scores[name] for name in MEASURES if name in scores},
+        accuracy=scores.get("accuracy"),
+        bpc=scores.get("bpc"),
         scored=scored,
         parameters=parameters,
         bytes=size,
@@ -124,18 +130,30 @@ def evaluations(run: Path) -> Iterator[tuple[str, dict[str, Any]]]:
             report = parse_json(read_regular(path))
         except (OSError, ValueError):
             continue
-        if isinstance(report, dict) and isinstance(report.get("rows"), list):
+        if isinstance(report, dict):
             yield path.parent.name, report
 
 
-def _rouge(run: Path, validation: Mapping[str, Any]) -> tuple[dict[str, float], str]:
+def _scores(run: Path, validation: Mapping[str, Any]) -> tuple[dict[str, float], str]:
     """Return the scores of an evaluation, or else those of the validation of the best weights, and their origin."""
     for split, report in evaluations(run):
-        row = next((row for row in report["rows"] if row.get("slice") == "all"), None)
-        if row:
-            return {name: 100 * row["rouge"][name]["mean"] for name in MEASURES if name in row["rouge"]}, split
+        scores = _report_scores(report)
+        if scores:
+            return scores, split
     scores = {name: validation[name] for name in MEASURES if name in validation}
     return scores, "training" if scores else ""
+
+
+def _report_scores(report: Mapping[str, Any]) -> dict[str, float]:
+    """Return the scores in the report of an evaluation, by name; none of a report of another form."""
+    try:
+        if "rows" in report:
+            rouge: Mapping[str, Any] = next((row["rouge"] for row in report["rows"] if row.get("slice") == "all"), {})
+            return {name: 100 * rouge[name]["mean"] for name in MEASURES if name in rouge}
+        factors = {"accuracy": 100, "bpc": 1}
+        return {name: factor * report[name]["mean"] for name, factor in factors.items() if name in report}
+    except (AttributeError, KeyError, TypeError):
+        return {}
 
 
 def _state(facts: Mapping[str, Any], train: Mapping[str, Any]) -> RunState:

@@ -31,6 +31,18 @@ def test_runs_are_listed() -> None:
     assert ["runs/new", "in", "progress", "2.000", "32.0", "12.0", "22.0", "training"] in [line[:8] for line in lines]
 
 
+def test_scores_of_other_tasks_have_columns_where_there_are_any(runs: Path) -> None:
+    assert "BPC" not in CliRunner().invoke(app, ["runs"]).stdout
+    report = runs / "toy" / "evaluation" / "test" / "report.json"
+    report.write_text(json.dumps({"bpc": {"mean": 1.25, "low": 1.0, "high": 1.5}}))
+    listed = CliRunner().invoke(app, ["runs"]).stdout
+    assert "BPC" in listed
+    assert "1.250" in listed
+    assert "accuracy %" not in listed
+    shown = CliRunner().invoke(app, ["show", str(runs / "toy")])
+    assert (shown.exit_code, "1.250" in shown.stdout) == (0, True)
+
+
 @pytest.mark.usefixtures("runs")
 def test_runs_as_json() -> None:
     listed = json.loads(CliRunner().invoke(app, ["runs", "runs", "--json"]).stdout)

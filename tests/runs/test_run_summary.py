@@ -1,3 +1,4 @@
+import json
 from pathlib import Path
 
 import pytest
@@ -45,6 +46,18 @@ def test_evaluation_of_the_test_split_comes_first(tmp_path: Path) -> None:
     assert (summarize_run(run).scored, summarize_run(run).rouge["rouge1"]) == ("test", 50.0)
     (run / "evaluation" / "test" / "report.json").write_text("{")
     assert summarize_run(run).scored == "validation"
+
+
+@pytest.mark.parametrize(("name", "mean", "shown"), [("bpc", 1.25, 1.25), ("accuracy", 0.75, 75.0)])
+def test_scores_of_other_tasks(tmp_path: Path, name: str, mean: float, shown: float) -> None:
+    run = make_run(tmp_path / "toy")
+    add_evaluation(run, "test", 0.5)
+    report = run / "evaluation" / "test" / "report.json"
+    report.write_text(json.dumps({name: {"mean": mean, "low": 0.0, "high": 2.0}}))
+    summary = summarize_run(run)
+    assert (getattr(summary, name), summary.scored, summary.rouge) == (shown, "test", {})
+    report.write_text(json.dumps({name: mean}))  # of another form
+    assert (getattr(summarize_run(run), name), summarize_run(run).scored) == (None, "training")
 
 
 def test_imported_model_has_no_training(run_folder: Path) -> None:
