@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any, Final, get_origin
 
 from sumpool.errors import RecipeError
-from sumpool.recipe.load import load_recipe
+from sumpool.recipe.language_model import LanguageModelRecipe, load_any_recipe
 from sumpool.recipe.rules import family, section
 from sumpool.recipe.schema import Recipe
 from sumpool.recipe.yaml_text import write
@@ -16,6 +16,7 @@ from sumpool.settings import Settings, config_class, kinds
 from tests.torture.c2_valid_recipes import labelled, run_recipe, write_data
 from tests.torture.figures import Measured
 from tests.torture.recipe_sampler import loss_names
+from tests.torture.sampled_language_models import text_loss_names, write_text
 
 ID: Final = "C3"
 FIGURE: Final = "every setting x (wrong type, negative, 0, huge, null): refused by its path, or usable"
@@ -34,13 +35,25 @@ _BASE: dict[str, Any] = {
     "decoder": {"layers": 1},
     "output": {"kind": "pointer", "key": 4, "preceding": 4},
 }
+_TEXT_MODEL: dict[str, Any] = {
+    "dim": 8,
+    "heads": 2,
+    "feed_forward": 4,
+    "layers": [1, 1, 1],
+    "boundaries": [{"kind": "whitespace"}],
+    "length": 16,
+}
 
 
 def measure(count: int, folder: Path) -> Measured:
     """Load a recipe for every setting and value, at most `count` of them; train and summarise if it loads."""
     base = {"name": "every", "data": write_data(folder), "model": _BASE}
     base |= {"train": {"steps": 1, "device": "cpu"}, "summarize": {"device": "cpu"}, "evaluate": {"resamples": 100}}
-    cases = [(place, tree, value) for place, tree in _settings(Recipe, base, ()) for value in _VALUES]
+    data = write_text(folder) | {"clean": {"language": "en"}}
+    trained: dict[str, Any] = {"train": {"steps": 1, "device": "cpu"}}
+    texts = {"name": "every", "task": "language_modeling", "data": data, "model": _TEXT_MODEL} | trained
+    places = [*_settings(Recipe, base, ()), *_settings(LanguageModelRecipe, texts, ())]
+    cases = [(place, tree, value) for place, tree in places for value in _VALUES]
     chosen = random.Random(1).sample(cases, min(count, len(cases)))
     faults, refused = [], 0
     for place, tree, value in chosen:
@@ -57,7 +70,7 @@ def _try(place: tuple[str | int, ...], tree: dict[str, Any], folder: Path) -> tu
     path = folder / "every.yaml"
     path.write_text(write(tree), "utf-8")
     try:
-        recipe = load_recipe(path)
+        recipe = load_any_recipe(path)
     except RecipeError as error:
         is_named = str(error).startswith(str(path)) and _name(place[:-1]) in str(error) and str(place[-1]) in str(error)
         return ("" if is_named else f"is refused by: {error}"), True
@@ -76,6 +89,7 @@ def _settings(
         yield place, tree
         union, inner = family(field.annotation, field.metadata), section(field.annotation)
         if union:
+            place = (*place, 0) if get_origin(field.annotation) is tuple else place
             for kind in kinds(union.package):
                 entry = {"kind": kind, "path": "rows.jsonl"} if name == "source" else {"kind": kind}
                 task = {"task": "classification"} if kind == "labelled" else {}
@@ -104,8 +118,9 @@ def _with(tree: dict[str, Any], place: tuple[str | int, ...], value: object) -> 
         container = container[step]
     container[place[-1]] = value
     if place[0] == "model":
-        with suppress(AttributeError, KeyError, TypeError):  # a model of a wrong form, which is refused
-            changed["train"]["loss_weights"] = dict.fromkeys(loss_names(changed["model"]), 0.5)
+        with suppress(AttributeError, KeyError, TypeError, ValueError):  # a model of a wrong form, which is refused
+            names = text_loss_names if "layers" in changed["model"] else loss_names
+            changed["train"]["loss_weights"] = dict.fromkeys(names(changed["model"]), 0.5)
     return changed
 
 

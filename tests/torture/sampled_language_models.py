@@ -52,6 +52,11 @@ def write_text(folder: Path) -> dict[str, Any]:
     return {"source": source, "prepared": str(folder / "prepared-text"), "subwords": 80}
 
 
+def text_loss_names(model: dict[str, Any]) -> tuple[str, ...]:
+    """Return the names of the losses of a language model, from its settings."""
+    return tuple(LanguageModelConfig.model_validate(model).boundary_losses)
+
+
 def run_language_model(recipe: LanguageModelRecipe, run: Path) -> str:
     """Train, score and generate; return what fails, or an empty text."""
     setup = set_up_text_training(recipe, silent, go_on)
