@@ -15,9 +15,9 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor
 
-from sumpool.core.decoding.constraints import NO_RULES, Constraint, Rules, after_all, forbid
+from sumpool.core.decoding.constraints import NO_RULES, Constraint, Rules, after_all
 from sumpool.core.decoding.ranking import Lengths, Ranking
-from sumpool.core.decoding.step import StateT, Step, documents_to_keep, feed_prefix
+from sumpool.core.decoding.step import StateT, Step, documents_to_keep, feed_prefix, forbid, to_device
 from sumpool.special_tokens import SpecialTokens
 
 
@@ -148,13 +148,11 @@ def search(
             break
         if len(keep) < len(active):
             active = [active[index] for index in keep]
-            state = state.select(torch.tensor(keep, device=device))
+            state = state.select(to_device(keep, last))
         rows = [beams * index + row for index, previous in enumerate(keep) for row in origins[previous]]
         if rows != list(range(len(rows))):
-            state = state.reorder(torch.tensor(rows, device=device))
-        last = torch.tensor(
-            [token for document in active for token in _last_tokens(document, beams, eos)], device=device
-        )
+            state = state.reorder(to_device(rows, last))
+        last = to_device([token for document in active for token in _last_tokens(document, beams, eos)], last)
     return [document.ended for document in documents]
 
 
@@ -173,11 +171,11 @@ def _advance(
     _forbid(active, log_probs, ranking, special_tokens)
     sums = [[live.log_prob for live in document.live] for document in active]
     sums = [row + [-math.inf] * (beams - len(row)) for row in sums]
-    totals = log_probs.view(len(active), beams, vocab).add_(log_probs.new_tensor(sums)[..., None])
+    totals = log_probs.view(len(active), beams, vocab).add_(to_device(sums, log_probs, log_probs.dtype)[..., None])
     # EOS is at most one candidate per beam: `beams` others are always among twice as many candidates
-    best, flat = _top(totals.flatten(1), min(2 * beams if beams > 1 else 1, beams * vocab))  # (batch, candidates)
+    best, flat = _top(totals.flatten(1), min(2 * beams if beams > 1 else 1, beams * vocab))
     origins = []
-    for index, (document, scores, indices) in enumerate(zip(active, best.tolist(), flat.tolist(), strict=True)):
+    for index, (document, scores, indices) in enumerate(zip(active, best, flat, strict=True)):
         if document.finished:  # but still in the batch
             origins.append(list(range(beams)))
             continue
@@ -186,7 +184,9 @@ def _advance(
         ranked = sorted(zip(scores, indices, strict=True), key=lambda candidate: (-candidate[0], candidate[1]))
         first = document.live[0]
         origins.append(
-            document.advance((total, *divmod(candidate, vocab)) for total, candidate in ranked if total > -math.inf)
+            document.advance(
+                (total, *divmod(int(candidate), vocab)) for total, candidate in ranked if total > -math.inf
+            )
         )
         if not document.live and not document.ended:
             document.end(first.tokens, first.log_prob + float(eos_log_probs[index * beams]), len(first.tokens) + 1)
@@ -206,18 +206,21 @@ def _forbid(
         log_probs.view(len(active), ranking.beams, -1)[full, :, special_tokens.eos] = 0.0
 
 
-def _top(scores: Tensor, count: int) -> tuple[Tensor, Tensor]:
-    """Return the `count` highest scores of each row (batch, candidates), the first of equal ones, in any order.
+def _top(scores: Tensor, count: int) -> tuple[list[list[float]], list[list[float]]]:
+    """Copy the `count` highest scores of each row (batch, candidates) and their indices to the host.
 
-    `topk` may select any of equal scores; rows with equal scores on both sides of the cut are sorted, which is rare.
+    They are in any order; of equal scores at the cut the first ones are taken. `topk` may take any: rows with equal
+    scores on both sides are sorted, which is rare. Scores and indices are one copy, for which the host waits once.
     """
     if count == 1:
         indices = scores.argmax(-1, keepdim=True)
-        return scores.gather(-1, indices), indices
-    best, indices = scores.topk(min(count + 1, scores.size(-1)))  # one more shows ties at the cut
-    tied = (best[:, count - 1 : count] == best[:, count:]).any(-1) & (best[:, count - 1] > -math.inf)
-    best, indices = best[:, :count], indices[:, :count]
-    if tied.any():
-        ordered = scores[tied].sort(stable=True, dim=-1, descending=True)
-        best[tied], indices[tied] = ordered.values[:, :count], ordered.indices[:, :count]
-    return best, indices
+        best = scores.gather(-1, indices)
+    else:
+        best, indices = scores.topk(min(count + 1, scores.size(-1)))  # one more shows ties at the cut
+    rows = torch.cat([best.double(), indices.double()], dim=1).tolist()  # exact up to 2^53
+    values, places = [row[: best.size(1)] for row in rows], [row[best.size(1) :] for row in rows]
+    for row, ordered in enumerate(values):
+        if len(ordered) > count and ordered[count - 1] == ordered[count] > -math.inf:
+            stable = scores[row].sort(stable=True, descending=True)
+            values[row], places[row] = stable.values[:count].tolist(), stable.indices[:count].tolist()
+    return [row[:count] for row in values], [row[:count] for row in places]

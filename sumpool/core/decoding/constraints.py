@@ -4,16 +4,11 @@ A constraint is an immutable value attached to a hypothesis, which beams may sha
 the hypothesis extended by a token, `forbidden` the tokens that may not come next.
 """
 
-import math
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING, Protocol, Self, final
+from typing import Protocol, Self, final
 
-from sumpool.core.decoding.ranking import Lengths
 from sumpool.special_tokens import DEFAULT_SPECIAL_TOKENS, SpecialTokens
-
-if TYPE_CHECKING:
-    from torch import Tensor
 
 
 class Constraint(Protocol):
@@ -51,44 +46,6 @@ def after_all(constraints: Sequence[Constraint], tokens: Sequence[int]) -> tuple
     for token in tokens:
         constraints = [constraint.after(token) for constraint in constraints]
     return tuple(constraints)
-
-
-def forbid(
-    log_probs: "Tensor",
-    length: int,
-    lengths: Sequence[Lengths],
-    constraints: Sequence[Sequence[Sequence[Constraint]]],
-    special_tokens: SpecialTokens,
-) -> None:
-    """Set the log-probabilities of forbidden tokens to -inf.
-
-    Args:
-        log_probs: (documents * rows, vocab), overwritten.
-        length: Tokens of every hypothesis.
-        lengths: Length bounds of each document.
-        constraints: Constraints of the first rows of each document.
-        special_tokens: Ids of the end of a summary and of suppressed tokens.
-    """
-    eos = special_tokens.eos
-    log_probs[:, list(special_tokens.suppressed)] = -math.inf
-    by_document = log_probs.view(len(lengths), -1, log_probs.size(-1))
-    too_short = [index for index, bounds in enumerate(lengths) if length < bounds.minimum]
-    if too_short:
-        by_document[too_short, :, eos] = -math.inf
-    full = [index for index, bounds in enumerate(lengths) if length >= bounds.maximum]
-    if full:
-        by_document[full, :, :eos] = -math.inf
-        by_document[full, :, eos + 1 :] = -math.inf
-    rows: list[int] = []
-    tokens: list[int] = []
-    for index, document in enumerate(constraints):
-        for row, hypothesis in enumerate(document):
-            for constraint in hypothesis:
-                forbidden = constraint.forbidden()
-                rows.extend([index * by_document.size(1) + row] * len(forbidden))
-                tokens.extend(forbidden)
-    if rows:
-        log_probs[rows, tokens] = -math.inf
 
 
 @final

@@ -11,9 +11,20 @@ from itertools import chain
 import torch
 from torch import Tensor
 
-from sumpool.core.decoding.constraints import NO_RULES, Constraint, Rules, after_all, forbid
+from sumpool.core.decoding.constraints import NO_RULES, Constraint, Rules, after_all
 from sumpool.core.decoding.ranking import Lengths
-from sumpool.core.decoding.step import StateT, Step, documents_to_keep, feed_prefix, rows_to_keep
+from sumpool.core.decoding.step import (
+    StateT,
+    Step,
+    documents_to_keep,
+    feed_prefix,
+    forbid,
+    rows_to_keep,
+    to_device,
+)
+
+_NAN = -1
+"""In the place of a token: the log-probabilities of its row have a NaN."""
 
 
 @dataclass
@@ -75,21 +86,22 @@ def sample(
         constraints = [[samples[index].constraints for index in indices] for indices in active]
         forbid(log_probs, length, bounds, constraints, rules.special_tokens)
         order = list(chain.from_iterable(active))
-        tokens = _draw(log_probs, draws.flatten(0, 1)[order, length], temperature, eos)
+        tokens = _draw(log_probs, draws[..., length].flatten()[to_device(order, draws)], temperature, eos)
         inputs = {index: samples[index].advance(token) for index, token in zip(order, tokens, strict=True)}
         length += 1
-        active, state = _drop_ended(active, [sample.ended for sample in samples], state, device)
-        last = torch.tensor([inputs[index] for index in chain.from_iterable(active)], device=device)
+        active, state = _drop_ended(active, [sample.ended for sample in samples], state, last)
+        last = to_device([inputs[index] for index in chain.from_iterable(active)], last, torch.long)
     return [[sample.tokens for sample in samples[first : first + rows]] for first in range(0, len(samples), rows)]
 
 
 def _drop_ended(
-    active: list[list[int]], ended: Sequence[bool], state: StateT, device: torch.device
+    active: list[list[int]], ended: Sequence[bool], state: StateT, last: Tensor
 ) -> tuple[list[list[int]], StateT]:
     """Drop documents whose samples have all ended, then as many ended samples of each as all documents have."""
+    device = last.device
     keep = documents_to_keep([not all(ended[index] for index in indices) for indices in active], device)
     if 0 < len(keep) < len(active):
-        state = state.select(torch.tensor(keep, device=device))
+        state = state.select(to_device(keep, last))
     active = [active[document] for document in keep]
     if not active:
         return active, state
@@ -102,15 +114,17 @@ def _drop_ended(
         for document, (indices, remaining) in enumerate(zip(active, fewer, strict=True))
         for index in remaining
     ]
-    return fewer, state.reorder(torch.tensor(rows, device=device))
+    return fewer, state.reorder(to_device(rows, last))
 
 
 def _draw(log_probs: Tensor, draws: Tensor, temperature: float, eos: int) -> list[int]:
     """Draw a token for every row of log_probs (rows, vocab) by draws (rows,); EOS where all are forbidden."""
-    if log_probs.isnan().any():
-        raise ValueError("step must return log-probabilities, got NaN")
     log_probs = log_probs.double()  # sums over thousands of tokens
     best = log_probs.amax(-1, keepdim=True)
     sums = ((log_probs - best) / temperature).exp().cumsum(-1)  # (rows, vocab)
     tokens = torch.searchsorted(sums, draws[:, None] * sums[:, -1:], right=True).squeeze(-1)
-    return tokens.where(best.squeeze(-1) > -torch.inf, eos).tolist()
+    best = best.squeeze(-1)  # NaN if any of the row is
+    drawn: list[int] = tokens.where(best > -torch.inf, eos).where(~best.isnan(), _NAN).tolist()
+    if _NAN in drawn:
+        raise ValueError("step must return log-probabilities, got NaN")
+    return drawn

@@ -1,12 +1,15 @@
 """Step functions: the interface between search and model."""
 
+import math
 from collections.abc import Callable, Sequence
 from typing import Protocol, Self, TypeVar
 
 import torch
 from torch import Tensor
 
-from sumpool.core.decoding.constraints import Rules
+from sumpool.core.decoding.constraints import Constraint, Rules
+from sumpool.core.decoding.ranking import Lengths
+from sumpool.special_tokens import SpecialTokens
 
 COMPACT_BELOW = {"cuda": 0.5}
 """By device, the fraction of unfinished documents at which finished ones are dropped from the batch; 1 elsewhere. On a
@@ -27,6 +30,52 @@ StateT = TypeVar("StateT", bound=SearchState)
 Step = Callable[[Tensor, StateT], tuple[Tensor, StateT]]
 """Maps the last tokens (batch * beams,) and a state to log-probabilities (batch * beams, vocab), which the search
 overwrites, and the next state."""
+
+
+def to_device(
+    values: Sequence[int] | Sequence[Sequence[float]], like: Tensor, dtype: torch.dtype | None = None
+) -> Tensor:
+    """Copy numbers of the host to the device of a tensor, without waiting for it."""
+    return torch.tensor(values, dtype=dtype).to(like.device, non_blocking=True)
+
+
+def forbid(
+    log_probs: Tensor,
+    length: int,
+    lengths: Sequence[Lengths],
+    constraints: Sequence[Sequence[Sequence[Constraint]]],
+    special_tokens: SpecialTokens,
+) -> None:
+    """Set the log-probabilities of forbidden tokens to -inf, without waiting for their device.
+
+    Args:
+        log_probs: (documents * rows, vocab), overwritten.
+        length: Tokens of every hypothesis.
+        lengths: Length bounds of each document.
+        constraints: Constraints of the first rows of each document.
+        special_tokens: Ids of the end of a summary and of suppressed tokens.
+    """
+    eos = special_tokens.eos
+    log_probs.index_fill_(1, to_device(special_tokens.suppressed, log_probs, torch.long), -math.inf)
+    by_document = log_probs.view(len(lengths), -1, log_probs.size(-1))
+    rows: list[int] = []
+    tokens: list[int] = []
+    for index, (bounds, document) in enumerate(zip(lengths, constraints, strict=True)):
+        first, after = index * by_document.size(1), (index + 1) * by_document.size(1)
+        if length < bounds.minimum:
+            rows.extend(range(first, after))
+            tokens.extend([eos] * (after - first))
+        if length >= bounds.maximum:
+            by_document[index, :, :eos] = -math.inf
+            by_document[index, :, eos + 1 :] = -math.inf
+        for row, hypothesis in enumerate(document, first):
+            for constraint in hypothesis:
+                forbidden = constraint.forbidden()
+                rows.extend([row] * len(forbidden))
+                tokens.extend(forbidden)
+    if rows:
+        places = to_device([rows, tokens], log_probs)
+        log_probs[places[0], places[1]] = -math.inf
 
 
 def feed_prefix(
