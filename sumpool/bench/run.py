@@ -13,6 +13,7 @@ from sumpool.bench.config import Suite
 from sumpool.bench.encoder_config import AttentionsConfig, DepthConfig
 from sumpool.bench.models.length_sweep import measure_models
 from sumpool.bench.results.report import BenchReport, Result, make_report
+from sumpool.bench.scaling_config import ScalingConfig
 from sumpool.bench.settings import BenchSettings, SuiteSettings, load_settings, split_overrides
 from sumpool.bench.suites.approximation import measure_approximations
 from sumpool.bench.suites.attention_costs import measure_attention_costs
@@ -23,6 +24,7 @@ from sumpool.bench.suites.layer_inputs import trained_inputs
 from sumpool.bench.suites.operators import measure_operators
 from sumpool.bench.suites.paper import VOCABULARY
 from sumpool.bench.suites.paper_times import measure_tables
+from sumpool.bench.suites.scaling import measure_scaling
 from sumpool.bench.suites.selection import measure_selection
 from sumpool.bench.suites.selection_losses import selection_losses, validation_attention
 from sumpool.bench.suites.shortening import measure_shortening
@@ -63,10 +65,7 @@ def run_model(
     recipe = _recipe(target, of_recipe, report)
     settings = load_settings(recipe.name, BenchSettings[config.BenchConfig], changes, recipe.bench).bench
     device = choose_device(recipe.train.device)
-    vocabulary = recipe.data.vocabulary
-    if vocabulary is None:
-        assert recipe.data.tokenizer, "one of the two is set"
-        vocabulary = load_tokenizer(recipe.data.tokenizer).vocab_size
+    vocabulary = _vocabulary(recipe)
     conditions = Conditions(vocabulary, device, choose_precision(recipe.train.precision, device), recipe.seed)
     contenders, libraries = {}, {}
     if peers:
@@ -88,6 +87,20 @@ def run_model(
         others = " and of the peers" if peers else ""
         precision = f"{generation} of encoding and generation, {precision} of training{others}"
     return replace(composed, precision=precision, versions=composed.versions | libraries)
+
+
+def run_scaling(target: Path, overrides: Sequence[str], report: Report, check: Check) -> BenchReport:
+    """Project the training of a recipe on many devices."""
+    changes, of_recipe = split_overrides(overrides, ("bench.",))
+    recipe = _recipe(target, of_recipe, report)
+    settings = load_settings("bench scaling", BenchSettings[ScalingConfig], changes).bench
+    device = choose_device(recipe.train.device)
+    precision = choose_precision(recipe.train.precision, device)
+    conditions = Conditions(_vocabulary(recipe), device, precision, recipe.seed)
+    update_tokens = recipe.train.batch_tokens * recipe.train.accumulate
+    result = measure_scaling(recipe.model, update_tokens, settings, conditions, report, check)
+    kept = {"bench": settings.model_dump(), "model": recipe.model.model_dump()}
+    return make_report(recipe.name, "scaling", conditions, kept, result)
 
 
 def run_suite(
@@ -134,6 +147,14 @@ def run_approximation(run: Path, overrides: Sequence[str], report: Report, check
     result = measure_approximations(settings.bench, conditions, report, check, trained)
     kept = {"bench": settings.bench.model_dump(), "seed": settings.seed, "model": loaded.recipe.model.model_dump()}
     return make_report(loaded.recipe.name, "approximation", conditions, kept, result)
+
+
+def _vocabulary(recipe: Recipe) -> int:
+    """Return the number of tokens of a recipe's vocabulary."""
+    if recipe.data.vocabulary is not None:
+        return recipe.data.vocabulary
+    assert recipe.data.tokenizer, "one of the two is set"
+    return load_tokenizer(recipe.data.tokenizer).vocab_size
 
 
 def _recipe(target: Path | BenchReport | None, overrides: Sequence[str], report: Report) -> Recipe:

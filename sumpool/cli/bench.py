@@ -23,13 +23,13 @@ SUITES = (
 )
 OF_RUN = ("sparsity", "trainer", "generation")
 """Benchmarks of a trained run."""
-TAKE_RUN = (*OF_RUN, "approximation")
-"""Benchmarks after whose name a run may stand."""
+TAKE_RUN = (*OF_RUN, "approximation", "scaling")
+"""Benchmarks after whose name a run may stand, or a recipe (scaling)."""
 TRAINING = ("lra", "language-models")
 """Benchmarks that train models of their own."""
 MAP = "attention-map"
 """Picture of the attention of a run on a document."""
-NAMES = (*SUITES, *OF_RUN, *TRAINING, MAP)
+NAMES = (*SUITES, *OF_RUN, *TRAINING, "scaling", MAP)
 SAVED = ".json"
 """Suffix of a saved benchmark."""
 
@@ -45,7 +45,10 @@ def bench(
     ] = None,
     run: Annotated[
         Path | None,
-        typer.Argument(metavar="[RUN]", help=f"The run ({', '.join(OF_RUN)}, by default the newest; {TAKE_RUN[-1]})."),
+        typer.Argument(
+            metavar="[RUN]",
+            help=f"The run ({', '.join(OF_RUN)}, by default the newest; approximation), or the recipe (scaling).",
+        ),
     ] = None,
     document: Annotated[
         str | None, typer.Argument(metavar="[DOCUMENT]", help="The document (attention-map, after the run).")
@@ -106,6 +109,7 @@ def bench(
     --set bench.study=boundaries, pareto, scaling or prior; generation measures the speed of a language model by length.
     approximation compares attentions with what they approximate, by features and length; with a run, its weights too.
     attention-map RUN DOCUMENT draws the attention weights of every layer and head, by default to attention-map.png.
+    scaling RECIPE projects time, traffic and price of its training on 8 to 1,024 devices, from one step here.
     attentions measures time and memory of every attention by length, and their exponents, beside the counted ones.
 
     Sizes and repetitions change with --set bench.batch=8, workloads with --set bench.workloads=[generate], and the time

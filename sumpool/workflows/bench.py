@@ -5,7 +5,7 @@ from dataclasses import replace
 from pathlib import Path
 
 from sumpool.bench.results.report import BenchReport, make_report
-from sumpool.bench.run import SUITES, run_approximation, run_model, run_sparsity, run_suite
+from sumpool.bench.run import SUITES, run_approximation, run_model, run_scaling, run_sparsity, run_suite
 from sumpool.bench.settings import BenchSettings, load_settings, split_overrides
 from sumpool.bench.systems.workload import Conditions
 from sumpool.bench.trainer_config import TrainerConfig
@@ -44,7 +44,7 @@ def bench(
             suite; "sparsity", "trainer" or "generation" for a trained run. None takes the newest run, or a small
             built-in model.
         run: The run folder of "sparsity", "trainer" or "generation", where None takes the newest run; or of
-            "approximation".
+            "approximation"; the recipe of "scaling", where None takes the default one.
         overrides: Settings to change, each like `bench.batch=8`, or `data.prepared=folder` of a run.
         lengths: Source tokens; by default those of the `bench` section.
         peers: Whether models of transformers and CTranslate2 in the same sizes take part.
@@ -66,6 +66,8 @@ def bench(
     with told_when_stopped(kept):
         if target == "approximation" and run:
             return run_approximation(run, changes, report, check)
+        if target == "scaling":
+            return run_scaling(find_recipe(run or Path("default")), changes, report, check)
         if suite:
             return run_suite(suite, changes, report, check)
         if target == "sparsity":

@@ -82,10 +82,16 @@ def test_a_target_that_is_nothing_is_said_with_what_was_meant() -> None:
 
 def test_a_run_follows_sparsity_only() -> None:
     result = CliRunner().invoke(app, ["bench", "operators", "runs/mine"])
-    assert (
-        "a second name must follow sparsity, trainer, generation or approximation only, got runs/mine after operators"
-        in str(result.exception)
-    )
+    names = "sparsity, trainer, generation, approximation or scaling"
+    assert f"a second name must follow {names} only, got runs/mine after operators" in str(result.exception)
+
+
+def test_scaling_follows_from_a_recipe(tiny_recipe: Path) -> None:
+    result = CliRunner().invoke(app, ["bench", "scaling", str(tiny_recipe), "--json"])
+    assert result.exit_code == 0
+    report = json.loads(result.stdout)
+    assert report["suite"] == "scaling"
+    assert len(report["scaling"]) == 8
 
 
 def test_sparsity_needs_a_run(tmp_path: Path) -> None:
