@@ -1,6 +1,9 @@
 import multiprocessing
 import os
+import signal
+import subprocess
 import sys
+import time
 from pathlib import Path
 
 import pytest
@@ -9,6 +12,24 @@ from sumpool.cli.app import main
 from sumpool.cli.processes import train_in_processes
 from sumpool.errors import RecipeError
 from sumpool.recipe.load import load_recipe
+from sumpool.training.checkpoint import Checkpoints
+from sumpool.training.fit import CHECKPOINTS, JOURNAL
+from sumpool.training.journal import Journal
+from tests.workflows.test_train import write_rows
+
+ENDLESS = """\
+name: toy
+data: {source: {kind: jsonl, path: rows.jsonl}, vocabulary: 300, workers: 1}
+model:
+  dim: 16
+  heads: 2
+  feed_forward: 16
+  source_length: 64
+  target_length: 16
+  encoder: [{attention: {kind: blockwise, block: 16}}]
+  decoder: {layers: 1}
+train: {steps: 1000000, batch_tokens: 256, device: cpu, precision: fp32, rouge_documents: 0}
+"""
 
 
 def run_cli(monkeypatch: pytest.MonkeyPatch, *words: str) -> object:
@@ -72,3 +93,23 @@ def test_other_processes_write_to_logs_of_their_own(tiny_recipe: Path, tmp_path:
     assert process.exitcode == 0
     log = (tmp_path / "run" / "logs" / "rank-1.log").read_text()
     assert sorted(log.splitlines()) == ["a result", "an error"]
+
+
+def test_a_signal_to_the_launcher_saves_the_work(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("OMP_NUM_THREADS", "1")
+    write_rows(tmp_path / "rows.jsonl", seed=1)
+    (tmp_path / "toy.yaml").write_text(ENDLESS)
+    journal = tmp_path / "runs" / "toy" / JOURNAL
+    command = [sys.executable, "-m", "sumpool", "train", "toy.yaml", "--devices", "2"]
+    with subprocess.Popen(command, stderr=subprocess.PIPE, text=True) as process:
+        assert process.stderr
+        while not (journal.exists() and b'"step": 3,' in journal.read_bytes()):
+            assert process.poll() is None, process.stderr.read()
+            time.sleep(0.05)
+        process.send_signal(signal.SIGTERM)
+        *lines, last = process.stderr.read().splitlines()
+    assert (process.returncode, last) == (143, "stopped by SIGTERM; the work is saved")
+    assert not [line for line in lines if "torch" in line]
+    steps = [record["step"] for record in Journal(journal).read() if record["kind"] == "step"]
+    assert Checkpoints(journal.parent / CHECKPOINTS, 2).steps()[-1] == steps[-1] >= 3
