@@ -7,6 +7,7 @@ import textwrap
 from collections.abc import Sequence
 from dataclasses import dataclass
 from difflib import get_close_matches
+from functools import cache
 from itertools import pairwise
 from typing import Any, get_args, get_origin
 
@@ -149,12 +150,22 @@ def setting_docstring(owner: type[Settings], name: str) -> str:
     for base in owner.__mro__:
         if not issubclass(base, Settings) or base.__pydantic_generic_metadata__["origin"]:
             continue  # a parametrized generic; its origin, which has the same source, comes next
-        (tree,) = ast.parse(textwrap.dedent(inspect.getsource(base))).body
-        assert isinstance(tree, ast.ClassDef)
-        for setting, below in pairwise(tree.body):
-            if isinstance(setting, ast.AnnAssign) and ast.unparse(setting.target) == name:
-                return ast.literal_eval(below.value) if isinstance(below, ast.Expr) else ""
+        docstrings = _setting_docstrings(base)
+        if name in docstrings:
+            return docstrings[name]
     return ""
+
+
+@cache
+def _setting_docstrings(section_class: type[Settings]) -> dict[str, str]:
+    """Return the docstrings below the settings that a class itself defines, "" for those without one."""
+    (tree,) = ast.parse(textwrap.dedent(inspect.getsource(section_class))).body
+    assert isinstance(tree, ast.ClassDef)
+    return {
+        ast.unparse(setting.target): ast.literal_eval(below.value) if isinstance(below, ast.Expr) else ""
+        for setting, below in pairwise(tree.body)
+        if isinstance(setting, ast.AnnAssign)
+    }
 
 
 def _nearest(place: _Location, schema: type[Settings]) -> str:
