@@ -19,7 +19,7 @@ _MIN_GUESSED_BYTES = 16
 """Bytes of a text whose encoding can be guessed."""
 _MAX_GUESSED_BYTES = 2**18
 """Bytes that a guess is made from."""
-_MIN_PER_NULL: Final = 1000
+MIN_PER_NULL: Final = 1000
 """Characters for each null character of a text, as the paper tapes of early RFCs left some."""
 _MIN_RIGHT = 10
 """Characters beyond ASCII for each wrong byte of a text that is UTF-8 all the same."""
@@ -45,7 +45,7 @@ def decode_text(content: bytes) -> DecodedText:
         ValueError: If the bytes are not text in a known encoding; the message lacks the subject.
     """
     text, encoding = _decode(content)
-    if text.count("\0") * _MIN_PER_NULL > len(text):
+    if text.count("\0") * MIN_PER_NULL > len(text):
         raise ValueError(f"must be text, got a null character at position {text.index(chr(0))}")
     text, invisible = remove_invisible(text, layout=True)
     return DecodedText(text, (*((f"read as {encoding}",) if encoding else ()), *invisible_note(invisible)))

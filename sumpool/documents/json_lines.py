@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
+from sumpool.documents.decoding import MIN_PER_NULL
 from sumpool.documents.document import DEFAULT_LIMITS, Limits
 from sumpool.documents.document import Reject as Reject
 from sumpool.documents.files import READ_ERRORS, decode, open_bytes, read_lines_limited
@@ -46,7 +47,7 @@ def guess_field(fields: Mapping[str, object], candidates: tuple[str, ...]) -> st
 
 
 def text_of(fields: Mapping[str, object], name: str) -> str:
-    """Return the text in a field.
+    """Return the text in a field, without the few null characters that early RFCs have.
 
     Raises:
         ValueError: If the field is missing, not a text, empty or not valid Unicode; the message lacks the location.
@@ -58,8 +59,9 @@ def text_of(fields: Mapping[str, object], name: str) -> str:
         raise ValueError(f"{name!r} must be text, got {type(text).__name__}")
     if not text.strip():
         raise ValueError(f"{name!r} must contain text, got an empty one")
-    if "\0" in text:
+    if text.count("\0") * MIN_PER_NULL > len(text):
         raise ValueError(f"{name!r} must be text, got a null character")
+    text = text.replace("\0", "")
     try:
         text.encode()
     except UnicodeEncodeError as error:

@@ -76,6 +76,13 @@ def test_invalid_text_is_an_error(value: object, reason: str) -> None:
         text_of({"text": value}, "text")
 
 
+def test_a_few_null_characters_are_removed() -> None:
+    text = 1000 * "a"
+    assert text_of({"text": f"{text}\0"}, "text") == text
+    with pytest.raises(ValueError, match="must be text, got a null character"):
+        text_of({"text": f"{text[2:]}\0"}, "text")
+
+
 def test_missing_field_is_an_error() -> None:
     with pytest.raises(ValueError, match="must have a field 'text', got 'a', 'b'"):
         text_of({"a": 1, "b": 2}, "text")
