@@ -24,7 +24,7 @@ from sumpool.cli.runs import runs
 from sumpool.cli.sample import sample
 from sumpool.cli.serve import serve
 from sumpool.cli.show import show
-from sumpool.cli.streams import READER_GONE, discard_output, open_streams
+from sumpool.cli.streams import READER_GONE, discard_output, end_output, open_streams
 from sumpool.cli.summarize import summarize
 from sumpool.cli.text import print_message
 from sumpool.cli.train import train
@@ -109,6 +109,7 @@ def main() -> None:
         sys.exit(READER_GONE)
     except Exception as error:
         code, message = explain(error, command)
+        end_output()  # else the interpreter ends with a code of its own if the disk is full
         if debug:
             raise
         print_message(message)

@@ -33,6 +33,15 @@ def open_streams() -> None:
         raise RecipeError("standard output must be open, but it is closed: redirect it, such as to /dev/null")
 
 
+def end_output() -> None:
+    """Write what is still buffered for stdout, or discard it where it cannot be written."""
+    try:
+        if sys.stdout is not None:
+            sys.stdout.flush()
+    except (OSError, ValueError):
+        discard_output()
+
+
 def discard_output() -> None:
     """Send what is still buffered for stdout nowhere, so that the interpreter does not fail to write it at its end."""
     nowhere = os.open(os.devnull, os.O_WRONLY)

@@ -1,4 +1,5 @@
 import json
+import os
 import subprocess
 import sys
 from pathlib import Path
@@ -20,7 +21,11 @@ def inside(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 def shell(command: str) -> tuple[int, bytes, list[str]]:
     """Return the exit code, the standard output and the lines of standard error of a shell command."""
     ended = subprocess.run(
-        ["/bin/bash", "-o", "pipefail", "-c", command], capture_output=True, check=False, stdin=subprocess.DEVNULL
+        ["/bin/bash", "-o", "pipefail", "-c", command],
+        capture_output=True,
+        check=False,
+        stdin=subprocess.DEVNULL,
+        env={name: value for name, value in os.environ.items() if name != "PYTHONUNBUFFERED"},
     )
     return ended.returncode, ended.stdout, ended.stderr.decode().splitlines()
 
