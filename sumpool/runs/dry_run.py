@@ -12,7 +12,6 @@ from sumpool.training.config import TrainConfig
 from sumpool.training.data_order import TrainingData
 from sumpool.training.hardware import autocast, reproducible
 from sumpool.training.memory import peak
-from sumpool.training.optimizer import build_optimizer
 from sumpool.training.update import Updater, to_device
 
 
@@ -58,7 +57,7 @@ def measure_update(
     """
     model = model.to(device)
     batch = data.batch(data.training, data.plan(config.batch_tokens).longest())
-    updater = Updater(model, build_optimizer(model, config), config, device, data.teacher)
+    updater = Updater(model, config, device, data.teacher)
 
     def update() -> None:
         updater.update([batch], rate=0.0).read()

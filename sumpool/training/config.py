@@ -79,6 +79,10 @@ class TrainConfig(Settings):
     precision: Literal["auto", "fp32", "bf16"] = "auto"
     """Precision of training: bf16 uses autocast with fp32 weights; auto is bf16 on hardware with fast bf16, else
     fp32."""
+    parallel: Literal["auto", "ddp", "fsdp"] = "auto"
+    """Several processes: ddp, each holds the whole model; fsdp, each holds a part of the weights, gradients and moments
+    between updates; auto is fsdp where the whole model with its moments takes half of the memory. One process ignores
+    it."""
     checkpoint_activations: bool = False
     """Activation checkpointing: keep only the inputs of each layer and recompute its activations in the backward pass.
     Less memory for more time, with bitwise equal results."""

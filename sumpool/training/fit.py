@@ -8,7 +8,7 @@ from dataclasses import asdict, replace
 from pathlib import Path
 from typing import Protocol
 
-from torch import nn
+from torch import Tensor, nn
 
 from sumpool.errors import Interrupted, NonFiniteError
 from sumpool.io.atomic import disk_errors, remove_temporary
@@ -21,13 +21,14 @@ from sumpool.training.distributed import current_processes
 from sumpool.training.hardware import choose_device, reproducible
 from sumpool.training.journal import Journal
 from sumpool.training.objective import UpdateSize
-from sumpool.training.optimizer import build_optimizer, moments_of, schedule_factor, set_moments
+from sumpool.training.optimizer import moments_of, schedule_factor, set_moments
+from sumpool.training.sharded_tensors import gather, parts_of
 from sumpool.training.shares import share_of
 from sumpool.training.state import TrainingState
 from sumpool.training.update import Updater
 from sumpool.training.update_log import PendingUpdate, UpdateLog
 from sumpool.training.validation import render_metrics, selection_score, validate
-from sumpool.training.weights import export, set_weights, weights_of
+from sumpool.training.weights import export_tensors, set_weights, weights_of
 
 CHECKPOINTS = "checkpoints"
 JOURNAL = "metrics.jsonl"
@@ -67,7 +68,7 @@ def fit(
         check: Called between steps; raises to stop the run.
 
     Returns:
-        Final state. The model has the weights of the last step.
+        Final state. The model has the weights of the last step, its part of them where they are sharded.
 
     Raises:
         Interrupted: If a signal was received; a checkpoint of the last step is saved.
@@ -101,8 +102,7 @@ class _TrainingLoop:
         self.run = run
         self.report = report
         self.device = next(model.parameters()).device
-        self.optimizer = build_optimizer(model, config)
-        self.updater = Updater(model, self.optimizer, config, self.device, data.teacher)
+        self.updater = Updater(model, config, self.device, data.teacher)
         self.checkpoints = Checkpoints(run / CHECKPOINTS, config.keep)
         self.journal = Journal(run / JOURNAL)
         self.processes = current_processes()
@@ -118,8 +118,9 @@ class _TrainingLoop:
                 remove_temporary(self.run)
         checkpoint = self._load()
         if checkpoint:
-            set_weights(self.model, checkpoint.weights, str(self.checkpoints.folder))
-            set_moments(self.optimizer, self.model, checkpoint.moments)
+            weights = parts_of(checkpoint.weights, weights_of(self.model))
+            set_weights(self.model, weights, str(self.checkpoints.folder))
+            set_moments(self.updater.optimizer, self.model, checkpoint.moments)
             self.state = TrainingState.from_json(checkpoint.state)
             self.saved_step = step = self.state.step
             self.report(Progress("train", step, self.config.steps, note=f"resuming from step {step}"))
@@ -163,14 +164,19 @@ class _TrainingLoop:
         self.log.flush()
         if self.saved_step == self.state.step:
             return
+        moments = gather(moments_of(self.updater.optimizer, self.model), self.processes)
+        checkpoint = Checkpoint(self._weights(), moments, asdict(self.state))
         if self.processes.is_main:
             self.journal.sync()
-            checkpoint = Checkpoint(weights_of(self.model), moments_of(self.optimizer, self.model), asdict(self.state))
             self.checkpoints.save(self.state.step, checkpoint)
             self.checkpoints.prune(self.state.step, self.state.best_step)
         self.processes.wait()
         self.saved_step = self.state.step
         self.log.restart_clock()
+
+    def _weights(self) -> dict[str, Tensor]:
+        """Return the whole weights in process 0."""
+        return gather(weights_of(self.model), self.processes)
 
     def _is_due(self, every: int) -> bool:
         step, steps = self.state.step, self.config.steps
@@ -200,18 +206,20 @@ class _TrainingLoop:
     def _validate(self, observer: ValidationObserver | None, check: Check) -> None:
         """Validate the model, and export its weights to the run folder if they are the best so far."""
         step = self.state.step
-        validation = validate(self.model, self.data, self.config, self.device, check)
-        loss = validation.nats
-        if not math.isfinite(loss):
-            raise NonFiniteError(f"the validation loss after step {step} must be finite, got {loss}")
-        metrics = {**validation.metrics, **(observer.score() if observer else {})}
+        with self.updater.whole_weights():
+            validation = validate(self.model, self.data, self.config, self.device, check)
+            loss = validation.nats
+            if not math.isfinite(loss):
+                raise NonFiniteError(f"the validation loss after step {step} must be finite, got {loss}")
+            metrics = {**validation.metrics, **(observer.score() if observer else {})}
         self.state = self.state.after_validation(loss, selection_score(self.config, metrics))
         is_best = self.state.best_step == step
         best = " (best so far)" if is_best else ""
         note = f"step {step}: validation {render_metrics({'loss': loss, **metrics})}{best}"
+        weights = self._weights() if is_best else {}
         if self.processes.is_main:
             if is_best:
-                export(self.run, self.model, {"step": step, "validation_loss": loss})
+                export_tensors(self.run, weights, {"step": step, "validation_loss": loss})
             self.journal.append("validation", step, {"nats": loss, **metrics, "best": is_best})
         self.report(Progress("train", step, self.config.steps, note=note))
         if observer and self.processes.is_main:

@@ -8,22 +8,14 @@ from torch import Tensor, nn
 
 from sumpool.errors import CheckpointError
 from sumpool.training.config import ScheduleConfig, TrainConfig
-from sumpool.training.trainable import freeze
+from sumpool.training.sharded_tensors import part_of
 
 
 def build_optimizer(model: nn.Module, config: TrainConfig) -> torch.optim.AdamW:
-    """Build AdamW for the trainable parameters, with weight decay on matrices only (not on biases and norms).
+    """Build AdamW for the parameters that are not frozen, with weight decay on matrices only (not on biases and norms).
 
     The fused kernel is as reproducible as the plain one, and can skip an update by a flag on the device.
-
-    Args:
-        model: Model; all parameters that `config.trainable` does not match are frozen.
-        config: Settings of training.
-
-    Raises:
-        RecipeError: If a pattern of `config.trainable` matches no parameter.
     """
-    freeze(model, config.trainable)
     parameters = [parameter for parameter in model.parameters() if parameter.requires_grad]
     matrices = [parameter for parameter in parameters if parameter.dim() >= 2]
     vectors = [parameter for parameter in parameters if parameter.dim() < 2]
@@ -59,7 +51,8 @@ def set_moments(optimizer: torch.optim.Optimizer, model: nn.Module, saved: Mappi
         if parameter is None or (value.dim() and value.shape != parameter.shape):
             raise CheckpointError(f"the optimizer's {key} {tuple(value.shape)} must belong to a parameter of the model")
         # A copy: tensors of a memory-mapped file may be unaligned.
-        state.setdefault(parameter, {})[kind] = value.to(parameter.device, copy=True)
+        part = part_of(value, parameter) if value.dim() else value
+        state.setdefault(parameter, {})[kind] = part.to(parameter.device, copy=True)
     optimizer.state.clear()
     optimizer.state.update(state)
 

@@ -18,6 +18,10 @@ from sumpool.training.distillation import Teacher
 from sumpool.training.distributed import current_processes
 from sumpool.training.hardware import choose_precision
 from sumpool.training.objective import Objective, UpdateSize
+from sumpool.training.optimizer import build_optimizer
+from sumpool.training.sharded_tensors import whole_tensor
+from sumpool.training.sharding import Sharding, is_sharded
+from sumpool.training.trainable import freeze
 
 
 @dataclass(frozen=True)
@@ -65,32 +69,44 @@ class Updater:
     After the first non-finite loss or gradient this and all further updates leave weights and moments unchanged. The
     device decides this without synchronisation, so that the host may read the metrics later.
 
-    Several processes compute the gradient of the loss over the batches of all of them: DistributedDataParallel reduces
-    gradients once per update, during the last backward pass.
+    Several processes compute the gradient of the loss over the batches of all of them: gradients are reduced once per
+    update, during the last backward pass, by DistributedDataParallel or by FSDP2.
+
+    Attributes:
+        optimizer: AdamW for the trainable parameters.
     """
 
     def __init__(
-        self,
-        model: nn.Module,
-        optimizer: torch.optim.Optimizer,
-        config: TrainConfig,
-        device: torch.device,
-        teacher: Teacher | None = None,
+        self, model: nn.Module, config: TrainConfig, device: torch.device, teacher: Teacher | None = None
     ) -> None:
+        """Freeze the parameters that are not trained, distribute the model over processes, and build the optimizer.
+
+        Raises:
+            RecipeError: If a pattern of `config.trainable` matches no parameter, or batches are divided in several
+                processes.
+        """
         self.model = model
         self.teacher = teacher
         if teacher:
             teacher.model.to(device)
-        self.optimizer = optimizer
         self.config = config
         self.device = device
         self.precision = choose_precision(config.precision, device)
+        self._nonfinite = torch.zeros((), device=device)
+        freeze(model, config.trainable)
+        self._objective = Objective(model, config, self.precision, teacher)
+        self._processes = processes = current_processes()
+        self._replica: nn.parallel.DistributedDataParallel | None = None
+        self._sharding: Sharding | None = None
+        if processes.size > 1:
+            _refuse_division(config)
+            if is_sharded(config, model, device, processes):
+                self._sharding = Sharding(self._objective, device, processes)
+            else:
+                self._replica = _replicate(self._objective)
+        self.optimizer = build_optimizer(model, config)
         self._parameters = [parameter for parameter in model.parameters() if parameter.requires_grad]
         self.division = BatchDivision(config.auto_batch, config.batch_tokens, self._parameters)
-        self._nonfinite = torch.zeros((), device=device)
-        self._processes = current_processes()
-        self._objective = Objective(model, config, self.precision, teacher)
-        self._replica = _replicate(self._objective, config) if self._processes.size > 1 else None
 
     def update(
         self, batches: Sequence[Batch], rate: float, size: UpdateSize | None = None, *, is_idle: bool = False
@@ -113,15 +129,13 @@ class Updater:
         weighted = UpdateSize(math.inf, math.inf) if is_idle else size
         totals: dict[str, Tensor] = {}
         for number, batch in enumerate(batches, 1):
-            accumulate = partial(self._accumulate, size=weighted)
-            with self._reduction(is_last=number == len(batches)):
-                parts = self.division.run(batch, accumulate)
+            parts = self.division.run(batch, partial(self._accumulate, size=weighted, is_last=number == len(batches)))
             for name, value in parts.items():
                 totals[name] = totals[name] + value if name in totals else value
         if self._processes.size > 1:
             totals = dict(zip(totals, self._processes.sum(torch.stack(list(totals.values()))), strict=True))
         loss, nll, *auxiliary = totals.values()
-        norm = nn.utils.clip_grad_norm_(self._parameters, self.config.clip or math.inf).detach()
+        norm = whole_tensor(nn.utils.clip_grad_norm_(self._parameters, self.config.clip or math.inf).detach())
         if self.config.clip_value:
             nn.utils.clip_grad_value_(self._parameters, self.config.clip_value)
         required = torch.stack([loss, nll, norm.to(loss.dtype)])
@@ -132,24 +146,27 @@ class Updater:
         self.optimizer.step()
         return PendingMetrics(torch.stack([*required, *auxiliary]), list(totals)[2:])
 
-    def _reduction(self, *, is_last: bool) -> AbstractContextManager[None]:
-        """Reduce the gradients over the processes in the backward pass of the last batch only."""
-        if self._replica is None or is_last:
-            return nullcontext()
-        without_reduction: AbstractContextManager[None] = self._replica.no_sync()
-        return without_reduction
+    def whole_weights(self) -> AbstractContextManager[None]:
+        """Return a context within which the model may be called for validation; sharded weights are gathered in it."""
+        return self._sharding.whole() if self._sharding else nullcontext()
 
-    def _accumulate(self, batch: Batch, size: UpdateSize) -> dict[str, Tensor]:
+    def _accumulate(self, batch: Batch, size: UpdateSize, *, is_last: bool) -> dict[str, Tensor]:
         """Accumulate the gradient of a batch; return its part of loss, nll and auxiliary metrics, in this order."""
         batch = to_device(batch, self.device)
-        loss, parts = (self._replica or self._objective)(batch, size)
-        # The replicas' gradients are averaged, and those of an update are sums.
-        (loss * self._processes.size if self._replica else loss).backward()
+        with self._replica.no_sync() if self._replica and not is_last else nullcontext():
+            loss, parts = (self._replica or self._objective)(batch, size)
+            total = (
+                loss * self._processes.size
+            )  # gradients are averaged over processes, and those of an update are sums
+            if self._sharding:
+                self._sharding.backward(total, is_last=is_last)
+            else:
+                total.backward()
         return {name: value.detach() for name, value in {"loss": loss, **parts}.items()}
 
 
-def _replicate(objective: Objective, config: TrainConfig) -> nn.parallel.DistributedDataParallel:
-    """Replicate an objective over the processes, with the weights of process 0.
+def _refuse_division(config: TrainConfig) -> None:
+    """Refuse to divide batches in a training of several processes.
 
     Raises:
         RecipeError: If batches are divided, which the other processes would not know.
@@ -159,6 +176,10 @@ def _replicate(objective: Objective, config: TrainConfig) -> nn.parallel.Distrib
             "train.auto_batch must be false in a training of several processes, got true: lower train.batch_tokens and "
             "raise train.accumulate"
         )
+
+
+def _replicate(objective: Objective) -> nn.parallel.DistributedDataParallel:
+    """Replicate an objective over the processes, with the weights of process 0."""
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", FutureWarning)  # torch 2.13 renames broadcast_buffers
         # Losses of weight 0 leave parameters without gradients.

@@ -3,12 +3,15 @@
 `python -m tests.training.several` prints the largest differences of the losses of 2 and 4 processes from those of one.
 """
 
+import itertools
 import multiprocessing
 import os
 import socket
 import sys
 import tempfile
 import time
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from multiprocessing.process import BaseProcess
 from pathlib import Path
@@ -26,6 +29,7 @@ from tests.training.toy import CONFIG, DATA, ToyDocuments, new_model, new_run
 PROCESSES = multiprocessing.get_context("forkserver")
 PROCESSES.set_forkserver_preload(["torch._dynamo", "torch.distributed", "tests.training.toy"])
 EXACT = CONFIG.model_copy(update={"steps": 6, "batch_tokens": 96})
+SHARDED = EXACT.model_copy(update={"parallel": "fsdp"})
 
 
 @dataclass(frozen=True)
@@ -63,9 +67,7 @@ def run_training(training: Training, run: Path) -> None:
 
 def start_training(training: Training, run: Path) -> list[BaseProcess]:
     """Start or resume a run in several processes."""
-    with socket.socket() as listener:
-        listener.bind(("localhost", 0))
-        port = str(listener.getsockname()[1])
+    port = free_port()
     processes = [PROCESSES.Process(target=_train, args=(training, run, rank, port)) for rank in range(training.size)]
     for process in processes:
         process.start()
@@ -89,28 +91,46 @@ def read(run: Path, kind: str) -> list[dict[str, Any]]:
     return [record for record in Journal(run / "metrics.jsonl").read() if record["kind"] == kind]
 
 
-def _train(training: Training, run: Path, rank: int, port: str) -> None:
+def free_port() -> str:
+    """Return a port of this machine that nothing listens on."""
+    with socket.socket() as listener:
+        listener.bind(("localhost", 0))
+        return str(listener.getsockname()[1])
+
+
+@contextmanager
+def join_as(rank: int, size: int, port: str) -> Iterator[None]:
+    """Set the variables of torchrun for a process of one thread."""
     torch.set_num_threads(1)
-    names = {"RANK": rank, "LOCAL_RANK": rank, "WORLD_SIZE": training.size, "MASTER_PORT": port}
+    names = {"RANK": rank, "LOCAL_RANK": rank, "WORLD_SIZE": size, "MASTER_PORT": port}
     os.environ |= {"MASTER_ADDR": "localhost", **{name: str(value) for name, value in names.items()}}
+    yield
+
+
+def _train(training: Training, run: Path, rank: int, port: str) -> None:
     data = replace(DATA, training=ListedDocuments(run / f"documents-{rank}"), rotate=training.rotate)
-    with join_processes("cpu"):
+    with join_as(rank, training.size, port), join_processes("cpu"):
         fit(new_model(training.dropout).to(training.dtype), training.config, data, run)
 
 
 def main() -> None:
-    """Print the largest difference of a loss over 50 updates for each type and number of processes."""
+    """Print the largest difference of a loss over 50 updates by type, number of processes and `train.parallel`."""
     config = CONFIG.model_copy(update={"steps": 50, "batch_tokens": 96, "validate_every": 10})
     with tempfile.TemporaryDirectory() as folder:
         for dtype in (torch.float64, torch.float32):
-            curves = {}
-            for size in (1, 2, 4):
-                run = new_run(Path(folder) / f"{dtype}-{size}")
-                run_training(Training(size, config, dtype), run)
-                curves[size] = [record[name] for record in read(run, "step") for name in ("loss", "nats", "norm")]
-                curves[size] += [record["nats"] for record in read(run, "validation")]
-                difference = max(abs(a - b) for a, b in zip(curves[1], curves[size], strict=True))
-                sys.stdout.write(f"{dtype}: {size} processes, {config.steps} updates, difference {difference:.2g}\n")
+            expected = _curve(Training(1, config, dtype), Path(folder) / f"{dtype}")
+            for size, parallel in itertools.product((2, 4), ("ddp", "fsdp")):
+                training = Training(size, config.model_copy(update={"parallel": parallel}), dtype)
+                curve = _curve(training, Path(folder) / f"{dtype}-{size}-{parallel}")
+                difference = max(abs(a - b) for a, b in zip(expected, curve, strict=True))
+                row = f"{dtype}: {size} processes, {parallel}, {config.steps} updates, difference {difference:.2g}"
+                sys.stdout.write(f"{row}\n")
+
+
+def _curve(training: Training, run: Path) -> list[float]:
+    run_training(training, new_run(run))
+    curve = [record[name] for record in read(run, "step") for name in ("loss", "nats", "norm")]
+    return curve + [record["nats"] for record in read(run, "validation")]
 
 
 if __name__ == "__main__":

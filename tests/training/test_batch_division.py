@@ -12,7 +12,6 @@ from sumpool.errors import ResourceError
 from sumpool.progress import Progress, go_on
 from sumpool.training.batch_division import BatchDivision, enough_memory, halve
 from sumpool.training.fit import fit
-from sumpool.training.optimizer import build_optimizer
 from sumpool.training.update import Updater
 from sumpool.training.validation import validate
 from tests.training.toy import CONFIG, DATA, ToyDocuments, new_model, new_run
@@ -54,7 +53,7 @@ def gradients(
     """Gradients and loss in double precision where memory holds so many documents."""
     model = new_model(dropout=0.0).double()
     exhaust(model, documents, backward=backward)
-    updater = Updater(model, build_optimizer(model, AUTO), AUTO, CPU)
+    updater = Updater(model, AUTO, CPU)
     loss = updater.update(batches, rate=0.0).read().loss
     return {name: p.grad for name, p in model.named_parameters() if p.grad is not None}, loss, updater
 

@@ -10,7 +10,6 @@ from sumpool.core.model.encoder import EncoderLayer
 from sumpool.errors import RecipeError
 from sumpool.training import fit as fitting
 from sumpool.training.compilation import compile_layers
-from sumpool.training.optimizer import build_optimizer
 from sumpool.training.update import Updater
 from tests.training.toy import CONFIG, DATA, new_model, new_run
 
@@ -30,7 +29,7 @@ def train(compiled: bool) -> tuple[list[float], list[str]]:
     model = new_model(dropout=0.0)
     if compiled:
         compile_layers(model)
-    updater = Updater(model, build_optimizer(model, CONFIG), CONFIG, torch.device("cpu"))
+    updater = Updater(model, CONFIG, torch.device("cpu"))
     long = [index for index, length in enumerate(DATA.training.lengths) if length >= DATA.source_length]
     batches = [DATA.batch(DATA.training, indices) for indices in (long[:3], long[3:6])]
     return [updater.update([batch], rate=0.01).read().loss for batch in batches], list(model.state_dict())

@@ -8,7 +8,6 @@ import torch
 from sumpool.errors import NonFiniteError
 from sumpool.training.checkpoint import Checkpoints
 from sumpool.training.fit import fit
-from sumpool.training.optimizer import build_optimizer
 from sumpool.training.update import Updater
 from tests.training.toy import CONFIG, DATA, new_model, new_run
 
@@ -19,7 +18,7 @@ CUDA = CONFIG.model_copy(update={"device": "cuda", "precision": "bf16"})
 
 def test_an_update_does_not_synchronise() -> None:
     model = new_model().cuda()
-    updater = Updater(model, build_optimizer(model, CUDA), CUDA, torch.device("cuda"))
+    updater = Updater(model, CUDA, torch.device("cuda"))
     batches = [DATA.batch(DATA.training, [0, 1]), DATA.batch(DATA.training, [2])]
     updater.update(batches, rate=0.01).read()
     torch.cuda.set_sync_debug_mode("error")

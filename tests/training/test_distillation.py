@@ -20,7 +20,6 @@ from sumpool.training.batch_division import halve
 from sumpool.training.config import TrainConfig
 from sumpool.training.distillation import Teacher, soften, token_divergence
 from sumpool.training.fit import fit
-from sumpool.training.optimizer import build_optimizer
 from sumpool.training.update import UpdateMetrics, Updater
 from tests.training.toy import CONFIG, DATA, MODEL, VOCABULARY, new_model, new_run, trace
 
@@ -146,7 +145,7 @@ def updated(
     teacher: Teacher | None, config: TrainConfig, batches: list[Batch]
 ) -> tuple[dict[str, Tensor], UpdateMetrics]:
     model = new_model(dropout=0.0).double()
-    updater = Updater(model, build_optimizer(model, config), config, CPU, teacher)
+    updater = Updater(model, config, CPU, teacher)
     metrics = updater.update(batches, rate=0.0).read()
     return {name: p.grad for name, p in model.named_parameters() if p.grad is not None}, metrics
 

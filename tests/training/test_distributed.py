@@ -8,11 +8,11 @@ import torch
 
 from sumpool.errors import Interrupted, RecipeError, ResourceError
 from sumpool.training.checkpoint import Checkpoints
-from sumpool.training.config import TrainConfig
+from sumpool.training.config import MODEL, TrainConfig
 from sumpool.training.distributed import Processes, _Joined, current_processes, join_processes
-from sumpool.training.optimizer import build_optimizer
 from sumpool.training.update import Updater
-from tests.training.several import EXACT, Training, read, run_training
+from sumpool.training.weights import load_tensors
+from tests.training.several import EXACT, SHARDED, Training, read, run_training
 from tests.training.toy import CONFIG, new_model, new_run
 
 SINGLE = EXACT.model_copy(update={"accumulate": 1, "batch_tokens": 16, "steps": 4})
@@ -29,7 +29,11 @@ def documents(run: Path) -> Counter[str]:
     return Counter(line for path in run.glob("documents-*") for line in path.read_text().splitlines())
 
 
-@pytest.mark.parametrize("config", [EXACT, SINGLE], ids=["several documents", "one document"])
+@pytest.mark.parametrize(
+    "config",
+    [EXACT, SINGLE, SHARDED, SINGLE.model_copy(update={"parallel": "fsdp"})],
+    ids=["several documents", "one document", "sharded", "one document, sharded"],
+)
 def test_two_processes_make_the_updates_of_one(config: TrainConfig, tmp_path: Path) -> None:
     alone, together = new_run(tmp_path / "alone"), new_run(tmp_path / "together")
     run_training(Training(1, config, rotate=0.5), alone)
@@ -38,25 +42,32 @@ def test_two_processes_make_the_updates_of_one(config: TrainConfig, tmp_path: Pa
     assert len(read(together, "step")) == config.steps
     assert all(record["imbalance"] >= 0 for record in read(together, "step"))
     assert not any("imbalance" in record for record in read(alone, "step"))
-    if config is EXACT:  # an idle process reads a document, too, which it gives no weight
+    if config in (EXACT, SHARDED):  # an idle process reads a document, too, which it gives no weight
         assert documents(together) == documents(alone)
         assert all(path.read_text() for path in together.glob("documents-*"))
 
 
 def test_a_run_goes_on_with_another_number_of_processes(tmp_path: Path) -> None:
     alone, changed = new_run(tmp_path / "alone"), new_run(tmp_path / "changed")
-    run_training(Training(1), alone)
-    for size, steps in ((2, 2), (1, 4), (2, 6)):
-        run_training(Training(size, EXACT.model_copy(update={"steps": steps, "schedule": EXACT.schedule})), changed)
+    constant = EXACT.schedule.model_copy(update={"kind": "constant"})  # it does not depend on the last step
+    settings = {"schedule": constant, "validate_every": 2}
+    run_training(Training(1, EXACT.model_copy(update=settings)), alone)
+    for config, size, steps in ((EXACT, 2, 2), (EXACT, 1, 3), (SHARDED, 2, 4), (EXACT, 1, 5), (SHARDED, 2, 6)):
+        run_training(Training(size, config.model_copy(update={**settings, "steps": steps})), changed)
     assert [record["step"] for record in read(changed, "step")] == [1, 2, 3, 4, 5, 6]
-    # The schedule ends with the steps, so that only the documents are those of an uninterrupted run.
     assert documents(changed) == documents(alone)
-    both = [Checkpoints(run / "checkpoints", 2).load_newest() for run in (alone, changed)]
-    assert both[0] is not None
-    assert both[1] is not None
-    assert both[0].state["position"] == both[1].state["position"]
-    assert both[0].weights.keys() == both[1].weights.keys()
-    assert both[0].moments.keys() == both[1].moments.keys()
+    losses = [[record["loss"] for record in read(run, "step")] for run in (alone, changed)]
+    assert losses[1] == pytest.approx(losses[0], abs=1e-9)
+    first, last = (Checkpoints(run / "checkpoints", 2).load_newest() for run in (alone, changed))
+    assert first is not None
+    assert last is not None
+    assert first.state["position"] == last.state["position"]
+    assert first.weights.keys() == last.weights.keys()
+    assert first.moments.keys() == last.moments.keys()
+    exported = load_tensors(changed / MODEL)
+    for name, tensor in first.weights.items():
+        torch.testing.assert_close(last.weights[name], tensor, atol=1e-9, rtol=0)
+        assert exported[name].shape == tensor.shape
 
 
 def test_one_process_keeps_its_values() -> None:
@@ -116,4 +127,4 @@ def test_batches_of_several_processes_are_not_divided(monkeypatch: pytest.Monkey
     monkeypatch.setattr(_Joined, "processes", Processes(0, 2))
     model, config = new_model(), CONFIG.model_copy(update={"auto_batch": True})
     with pytest.raises(RecipeError, match=r"train\.auto_batch must be false in a training of several processes"):
-        Updater(model, build_optimizer(model, config), config, torch.device("cpu"))
+        Updater(model, config, torch.device("cpu"))

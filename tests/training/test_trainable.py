@@ -11,7 +11,7 @@ from sumpool.core.model.summarizer import SummarizationModel
 from sumpool.errors import RecipeError
 from sumpool.progress import Progress
 from sumpool.training.fit import fit
-from sumpool.training.optimizer import build_optimizer, moments_of
+from sumpool.training.optimizer import moments_of
 from sumpool.training.trainable import freeze
 from sumpool.training.update import Updater
 from sumpool.training.weights import weights_of
@@ -62,16 +62,15 @@ def test_frozen_parameters_neither_change_nor_decay_nor_have_moments(tmp_path: P
     changed = {name for name, tensor in weights_of(model).items() if not torch.equal(tensor, before[name])}
     assert changed == trainable(model)
     assert 4 <= len(changed) < len(before)
-    optimizer = build_optimizer(new_model(), PARTIAL)
-    assert sum(len(group["params"]) for group in optimizer.param_groups) == len(changed)
+    updater = Updater(new_model(), PARTIAL, torch.device("cpu"))
+    assert sum(len(group["params"]) for group in updater.optimizer.param_groups) == len(changed)
 
 
 def test_only_trainable_parameters_have_moments() -> None:
     model = new_model()
-    optimizer = build_optimizer(model, PARTIAL)
-    batch = DATA.batch(DATA.training, [0, 1])
-    Updater(model, optimizer, PARTIAL, torch.device("cpu")).update([batch], rate=0.1)
-    assert {name.partition(":")[0] for name in moments_of(optimizer, model)} == trainable(model)
+    updater = Updater(model, PARTIAL, torch.device("cpu"))
+    updater.update([DATA.batch(DATA.training, [0, 1])], rate=0.1)
+    assert {name.partition(":")[0] for name in moments_of(updater.optimizer, model)} == trainable(model)
 
 
 def test_a_stopped_run_resumes_bitwise(tmp_path: Path) -> None:
@@ -98,12 +97,12 @@ def test_trainable_parameters_without_a_loss_are_an_error() -> None:
     model = SummarizationModel(ModelConfig.model_validate(settings), VOCABULARY)
     config = CONFIG.model_copy(update={"trainable": ("*.selection.*",)})
     batch = DATA.batch(DATA.training, [0])
-    updater = Updater(model, build_optimizer(model, config), config, torch.device("cpu"))
+    updater = Updater(model, config, torch.device("cpu"))
     message = (
         r"^train\.trainable must match weights that a loss depends on, got \*\.selection\.\*: match more weights, or"
     )
     with pytest.raises(RecipeError, match=message):
         updater.update([batch], rate=0.1)
     config = config.model_copy(update={"loss_weights": {"selection": 0.1}})
-    updater = Updater(model, build_optimizer(model, config), config, torch.device("cpu"))
+    updater = Updater(model, config, torch.device("cpu"))
     assert updater.update([batch], rate=0.1).read().are_finite()

@@ -13,7 +13,7 @@ from sumpool.data.batches import Batch
 from sumpool.errors import RecipeError
 from sumpool.training.config import TrainConfig
 from sumpool.training.objective import weighted_sum
-from sumpool.training.optimizer import build_optimizer, moments_of
+from sumpool.training.optimizer import moments_of
 from sumpool.training.update import Updater
 from tests.training.toy import CONFIG, DATA, new_model
 
@@ -25,7 +25,7 @@ def batch_of(indices: list[int]) -> Batch:
 
 
 def new_updater(model: nn.Module, config: TrainConfig = CONFIG) -> Updater:
-    return Updater(model, build_optimizer(model, config), config, CPU)
+    return Updater(model, config, CPU)
 
 
 def gradients(batches: list[Batch], clip: float = 0.0, clip_value: float = 0.0) -> tuple[dict[str, Tensor], float]:

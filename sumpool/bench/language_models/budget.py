@@ -22,7 +22,6 @@ from sumpool.progress import Check
 from sumpool.training.config import TrainConfig
 from sumpool.training.data_order import Position, TrainingData, updates_from
 from sumpool.training.hardware import reproducible
-from sumpool.training.optimizer import build_optimizer
 from sumpool.training.update import Updater
 
 TIMES = "processor_seconds.json"
@@ -51,7 +50,7 @@ def trial_seconds(
         ResourceError: If memory runs out.
     """
     clock = time.process_time if device.type == "cpu" else time.perf_counter
-    updater = Updater(model.to(device), build_optimizer(model, config), config, device)
+    updater = Updater(model.to(device), config, device)
     seconds = []
     with reproducible(device):
         plan = data.plan(config.batch_tokens)

@@ -9,7 +9,6 @@ from torch import nn
 from sumpool.training.config import TrainConfig
 from sumpool.training.data_order import Position, TrainingData, updates_from
 from sumpool.training.hardware import reproducible
-from sumpool.training.optimizer import build_optimizer
 from sumpool.training.update import Updater
 
 _UPDATES = 5
@@ -25,7 +24,7 @@ def seconds_per_update(model: nn.Module, data: TrainingData, config: TrainConfig
         RecipeError: If the settings do not fit the model.
         ResourceError: If memory runs out.
     """
-    updater = Updater(model.to(device), build_optimizer(model, config), config, device)
+    updater = Updater(model.to(device), config, device)
     seconds = []
     with reproducible(device):
         for indices, _ in islice(

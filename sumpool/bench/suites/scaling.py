@@ -5,9 +5,8 @@ would send to a hook that counts their bytes. Everything else is arithmetic over
 
 - ddp: each device holds weights, gradients and the two moments of AdamW, and sends 2 (n - 1) / n of the gradients for
   each update (ring all-reduce).
-- fsdp: each holds an n-th of them, beside whole weights and gradients during a step, and sends 3 (n - 1) / n of the
-  weights: they are gathered for the forward and for the backward pass, and gradients are scattered. sumpool trains by
-  ddp only; the rows show what sharding would save.
+- fsdp: each holds an n-th of them, beside whole weights and gradients during a step, and sends as much: weights are
+  gathered once, and gradients scattered once (`sumpool.training.sharding`).
 
 Communication overlaps computation: an update takes the longer of both.
 """
@@ -106,7 +105,7 @@ def _project(cost: StepCost, update_tokens: int, devices: int, parallel: str, se
     share = (devices - 1) / devices
     rate = settings.teraflops * _TERA * settings.utilization
     bandwidth = (settings.link if devices <= settings.machine else settings.network) * _GIGA
-    sent = 2 * share * cost.gradients if parallel == "ddp" else share * (2 * cost.weights + cost.gradients)
+    sent = 2 * share * cost.gradients if parallel == "ddp" else share * (cost.weights + cost.gradients)
     states = (1 + _STATES) * cost.weights + cost.gradients
     memory = states if parallel == "ddp" else states / devices + cost.weights + cost.gradients
     per_token = cost.operations / cost.tokens / rate
