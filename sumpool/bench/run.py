@@ -84,7 +84,7 @@ def run_model(
     composed = make_report(recipe.name, "model", conditions, kept, result)
     precision = composed.precision
     if generation != precision:
-        others = " and of the peers" if peers else ""
+        others = ", the fastest of each peer" if peers else ""
         precision = f"{generation} of encoding and generation, {precision} of training{others}"
     return replace(composed, precision=precision, versions=composed.versions | libraries)
 

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from sumpool.bench.config import Suite
+from sumpool.bench.config import BenchConfig, Suite, Workload
 from sumpool.bench.models.comparison import compare_reports
 from sumpool.bench.models.saved import load_saved
 from sumpool.bench.results.table import where
@@ -203,6 +203,8 @@ def test_a_precision_that_is_not_to_be_had(tiny_recipe: Path, monkeypatch: pytes
 class Peer:
     """A peer that takes no time."""
 
+    def precision_of(self, workload: Workload) -> None: ...
+
     def encode(self, documents: Documents) -> None: ...
 
     def train(self, documents: Documents) -> None: ...
@@ -213,9 +215,9 @@ class Peer:
 def test_peers_take_part(tiny_recipe: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     asked: list[tuple[int, int]] = []
 
-    def build(config: ModelConfig, longest: int, conditions: Conditions, tokens: int) -> dict[str, Contender]:
+    def build(config: ModelConfig, settings: BenchConfig, conditions: Conditions) -> dict[str, Contender]:
         del config, conditions
-        asked.append((longest, tokens))
+        asked.append((max(settings.lengths), settings.generate))
         return {"theirs": Peer(), "others": Peer()}
 
     monkeypatch.setattr("sumpool.bench.peers.build.build_peers", build)
@@ -225,9 +227,9 @@ def test_peers_take_part(tiny_recipe: Path, monkeypatch: pytest.MonkeyPatch) -> 
     found = bench(tiny_recipe, overrides=chosen, lengths=(32, 64), peers=True, report=heard.append)
     assert {row["model"] for row in found.result.rows["models"]} == {"model", "vanilla", "theirs"}
     assert [row["length"] for row in where(found.result.rows["models"], {"model": "theirs"})] == [32, 64] * 3
-    assert asked == [(64, 4)]
+    assert asked == [(64, 2)]
     assert heard[0].note == "one is missing"
-    assert found.precision.endswith("and of the peers")
+    assert found.precision.endswith("of training, the fastest of each peer")
     with pytest.raises(RecipeError, match=r"bench\.peers must name some of theirs, others, got LSD"):
         bench(tiny_recipe, overrides=[*SMALL, "bench.peers=[LSD]"], lengths=(32,), peers=True)
 

@@ -138,8 +138,9 @@ class LengthSweep:
                 values, note = {}, f"a repetition would take about {significant(costs.predict(length), 2)} s"
             workload, model = cell
             labels = {"workload": workload, "model": model, "length": length, "batch": self.settings.batch}
+            values |= {"precision": self.contenders[model].precision_of(workload)}
             if isinstance(subject := self.contenders[model], Subject):
-                values |= {"precision": subject.precision_of(workload), "weights": subject.weights(workload)}
+                values |= {"weights": subject.weights(workload)}
             tried[cell] = Row({**labels, **values}, note=note)
         if length not in self.wanted:
             return

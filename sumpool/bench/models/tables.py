@@ -106,6 +106,7 @@ def _workload_table(title: str, rows: Sequence[Row]) -> Table:
         notes.append(f"{medians if counts[-1] > 1 else 'single repetitions'}; x {MODEL}: time over that of the {MODEL}")
     if any(row["utilization"] is not None for row in timed):
         notes.append("utilization: operations per second over those of a large product in the same precision")
+    notes += _precisions(timed)
     facts = {"title": title, "batch": rows[0]["batch"]}
     return make_table("workload", _compared(timed), facts, notes=[*notes, *_noise(timed)])
 
@@ -122,6 +123,13 @@ def _compared(rows: Sequence[Row]) -> list[Row]:
             times = (row["median"] / model["median"], noisy)
         compared.append(row.also({"times": times}))
     return compared
+
+
+def _precisions(rows: Sequence[Row]) -> list[str]:
+    """Return the precision of each system, where they differ."""
+    systems = {row["model"]: row["precision"] for row in rows if row["precision"]}
+    named = (f"{name} {precision}" for name, precision in systems.items())
+    return [f"precision: {', '.join(named)}"] if len(set(systems.values())) > 1 else []
 
 
 def _noise(rows: Sequence[Row]) -> list[str]:

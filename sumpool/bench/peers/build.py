@@ -1,16 +1,22 @@
 """Peers beside our models, and the libraries that they need."""
 
+from collections.abc import Callable
+from dataclasses import replace
+from functools import partial
 from importlib.metadata import version
 from importlib.util import find_spec
 
 from sumpool.bench.config import BenchConfig
 from sumpool.bench.peers.ctranslate2_peer import CTranslate2Peer, compute_types
+from sumpool.bench.peers.fastest import FastestPeer
 from sumpool.bench.peers.transformers_peer import BUILDS, TransformersPeer
-from sumpool.bench.systems.workload import Conditions, Contender
+from sumpool.bench.systems.workload import NAMES, Conditions, Contender, Documents
 from sumpool.core.model.config import ModelConfig
 from sumpool.errors import RecipeError
 from sumpool.progress import Progress, Report
 
+_TRIAL, _TRIAL_WRITTEN = 1024, 16
+"""Tokens, at most, of the documents that compare precisions, and of what is written about them."""
 LIBRARIES = ("transformers", "ctranslate2", "accelerate")
 _INSTALL = "pip install 'sumpool[peers]'"
 
@@ -57,18 +63,27 @@ def chosen_peers(
     """
     for sentence in require_peers():
         report(Progress("bench", note=sentence))
-    peers = build_peers(config, max(settings.lengths), conditions, max(settings.generate, settings.target))
+    peers = build_peers(config, settings, conditions)
     unknown = [name for name in settings.peers if name not in peers]
     if unknown:
         raise RecipeError(f"bench.peers must name some of {', '.join(peers)}, got {', '.join(unknown)}")
     return {name: peers[name] for name in settings.peers or peers}
 
 
-def build_peers(config: ModelConfig, longest: int, conditions: Conditions, tokens: int) -> dict[str, Contender]:
-    """Build all peers that are installed, by name; their weights are created when they are first needed."""
-    long = config.model_copy(update={"source_length": longest, "target_length": max(tokens, config.target_length)})
-    peers: dict[str, Contender] = {name: TransformersPeer(build, long, conditions) for name, build in BUILDS.items()}
+def build_peers(config: ModelConfig, settings: BenchConfig, conditions: Conditions) -> dict[str, Contender]:
+    """Build all peers that are installed, by name, each to run in its fastest precision."""
+    target = max(settings.generate, settings.target, config.target_length)
+    long = config.model_copy(update={"source_length": max(settings.lengths), "target_length": target})
+    trial = Documents.random(settings.batch, min(*settings.lengths, _TRIAL), settings.target, conditions)
+    written = min(settings.generate, _TRIAL_WRITTEN)
+    peers: dict[str, Contender] = {}
+    for name, build in BUILDS.items():
+        models: dict[str, Callable[[], Contender]] = {
+            precision: partial(TransformersPeer, build, long, replace(conditions, precision=dtype))
+            for dtype, precision in NAMES.items()
+        }
+        peers[name] = FastestPeer(models, trial, settings.beams, written)
     if find_spec("ctranslate2") is not None:
-        for kind in compute_types(conditions):
-            peers[f"CTranslate2 {kind}"] = CTranslate2Peer(long, conditions, kind)
+        engines = {kind: partial(CTranslate2Peer, long, conditions, kind) for kind in compute_types(conditions.device)}
+        peers["CTranslate2"] = FastestPeer(engines, trial, settings.beams, written)
     return peers

@@ -10,22 +10,22 @@ from typing import Any, final
 import torch
 from torch import Tensor
 
+from sumpool.bench.config import Workload
 from sumpool.bench.peers.transformers_peer import bart
 from sumpool.bench.systems.workload import Conditions, Documents
 from sumpool.core.model.config import ModelConfig
 from sumpool.special_tokens import BOS, EOS, UNK
 
-_COMPUTE_TYPES = {torch.bfloat16: ("bfloat16", "int8_bfloat16"), torch.float32: ("float32", "int8")}
-"""Compute types of each precision; int8 are the weights, and the products with them, alone."""
+_COMPUTE_TYPES = ("float32", "int8", "bfloat16", "int8_bfloat16")
+"""Compute types that may be the fastest; int8 are the weights, and the products with them, alone."""
 
 
-def compute_types(conditions: Conditions) -> tuple[str, ...]:
-    """Compute types of the precision that the device supports, or those of float32 where it supports none."""
+def compute_types(device: torch.device) -> tuple[str, ...]:
+    """Compute types that a device supports."""
     from ctranslate2 import get_supported_compute_types
 
-    supported = get_supported_compute_types(conditions.device.type)
-    kinds = (kind for kind in _COMPUTE_TYPES[conditions.precision] if kind in supported)
-    return tuple(kinds) or _COMPUTE_TYPES[torch.float32]
+    supported = get_supported_compute_types(device.type)
+    return tuple(kind for kind in _COMPUTE_TYPES if kind in supported)
 
 
 @final
@@ -53,6 +53,11 @@ class CTranslate2Peer:
                 inter_threads=1,
                 intra_threads=torch.get_num_threads(),
             )
+
+    def precision_of(self, workload: Workload) -> str:
+        """Compute type."""
+        del workload
+        return self.compute_type
 
     def encode(self, documents: Documents) -> None:
         """Raise NotImplementedError."""

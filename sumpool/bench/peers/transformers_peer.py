@@ -12,7 +12,8 @@ from typing import Any, final
 import torch
 from torch import Tensor
 
-from sumpool.bench.systems.workload import Conditions, Documents
+from sumpool.bench.config import Workload
+from sumpool.bench.systems.workload import NAMES, Conditions, Documents
 from sumpool.core.attention.blockwise import BlockwiseAttentionConfig
 from sumpool.core.model.config import ModelConfig
 from sumpool.special_tokens import DEFAULT_SPECIAL_TOKENS, SpecialTokens
@@ -40,6 +41,11 @@ class TransformersPeer:
         torch.manual_seed(self.conditions.seed)
         model = self.build(self.config, self.conditions.vocabulary)
         return model.to(self.conditions.device, self.conditions.precision)
+
+    def precision_of(self, workload: Workload) -> str:
+        """Precision of all workloads."""
+        del workload
+        return NAMES[self.conditions.precision]
 
     def train(self, documents: Documents) -> None:
         """Run forward and backward of one training step."""

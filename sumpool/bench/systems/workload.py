@@ -81,6 +81,9 @@ class Contender(Protocol):
     A system without one of the workloads raises NotImplementedError with the reason, before it does anything.
     """
 
+    def precision_of(self, workload: Workload) -> str | None:
+        """Precision of a workload; None where it is not known, or not yet."""
+
     def encode(self, documents: Documents) -> object:
         """Encode the documents."""
 

@@ -6,7 +6,7 @@ from unittest.mock import Mock
 import pytest
 import torch
 
-from sumpool.bench.config import BenchConfig
+from sumpool.bench.config import BenchConfig, Workload
 from sumpool.bench.measures.timing import Work
 from sumpool.bench.models import cost_model, length_sweep
 from sumpool.bench.models.cost_model import Budget
@@ -56,6 +56,9 @@ class Timed:
     def seconds(self, length: int) -> float:
         grown: float = length**self.exponent
         return self.factor * grown
+
+    def precision_of(self, workload: Workload) -> None:
+        """It has none."""
 
     def encode(self, documents: Documents) -> None:
         self.time.now += self.seconds(documents.ids.size(1))
@@ -278,6 +281,9 @@ def test_other_errors_are_not_taken_for_the_end_of_memory(monkeypatch: pytest.Mo
 class EncodingPeer:
     """A peer that only encodes, outside torch."""
 
+    def precision_of(self, workload: Workload) -> str:
+        return f"{workload}16"
+
     def encode(self, documents: Documents) -> None:
         assert documents.ids.shape in ((1, 16), (1, 32))  # it is warmed up with half of the length
 
@@ -292,6 +298,7 @@ def test_peers_take_part_and_say_what_they_cannot() -> None:
     rows = measure_models(POOLED, QUICK, CONDITIONS, {"theirs": EncodingPeer()}).rows["models"]
     theirs = {row["workload"]: row for row in where(rows, {"model": "theirs"})}
     assert theirs["encode"].timing is not None
+    assert theirs["encode"]["precision"] == "encode16"
     assert theirs["encode"]["operations"] is None  # nothing that is counted took place
     assert {workload: row.note for workload, row in theirs.items()} == {
         "encode": "",

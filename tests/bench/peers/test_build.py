@@ -6,6 +6,7 @@ from importlib.machinery import ModuleSpec
 import pytest
 import torch
 
+from sumpool.bench.config import BenchConfig
 from sumpool.bench.peers.build import build_peers, require_peers
 from sumpool.bench.systems.workload import Conditions, Documents
 from sumpool.core.attention.blockwise import BlockwiseAttentionConfig
@@ -27,10 +28,12 @@ OF_TRANSFORMERS = ["LED", "PEGASUS-X", "LongT5", "BART"]
 
 def test_every_peer_reads_the_longest_and_writes_all_tokens() -> None:
     documents = Documents.random(1, 29, 11, CONDITIONS)
-    peers = build_peers(CONFIG, longest=29, conditions=CONDITIONS, tokens=11)
-    assert list(peers) == [*OF_TRANSFORMERS, "CTranslate2 float32", "CTranslate2 int8"]
+    peers = build_peers(CONFIG, BenchConfig(lengths=(20, 29), generate=11, target=4), CONDITIONS)
+    assert list(peers) == [*OF_TRANSFORMERS, "CTranslate2"]
     for peer in peers.values():
+        assert peer.precision_of("generate") is None
         peer.generate(documents, beams=2, tokens=11)
+        assert peer.precision_of("generate") is not None
     for name in OF_TRANSFORMERS:
         peers[name].encode(documents)
         peers[name].train(documents)
@@ -54,7 +57,7 @@ def test_without_transformers_there_are_no_peers(monkeypatch: pytest.MonkeyPatch
 def test_without_ctranslate2_there_are_the_others(monkeypatch: pytest.MonkeyPatch) -> None:
     hide(monkeypatch, "ctranslate2")
     assert require_peers() == ("CTranslate2 is left out, ctranslate2 is not installed: pip install 'sumpool[peers]'",)
-    assert list(build_peers(CONFIG, 8, CONDITIONS, 4)) == OF_TRANSFORMERS
+    assert list(build_peers(CONFIG, BenchConfig(lengths=(8,)), CONDITIONS)) == OF_TRANSFORMERS
 
 
 def test_with_both_nothing_is_left_out() -> None:
