@@ -18,8 +18,8 @@ from sumpool.training.config import TrainConfig
 from sumpool.training.distributed import Processes
 from sumpool.training.memory import available
 
-_REPLICATED_COPIES = 5
-"""Tensors of the size of the weights that DistributedDataParallel holds: weights, gradients, their buckets, moments."""
+_REPLICATED_COPIES = 4
+"""Tensors of the size of the weights that DistributedDataParallel holds: weights, gradients and two moments."""
 
 
 def is_sharded(config: TrainConfig, model: nn.Module, device: torch.device, processes: Processes) -> bool:

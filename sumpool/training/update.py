@@ -183,7 +183,9 @@ def _replicate(objective: Objective) -> nn.parallel.DistributedDataParallel:
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", FutureWarning)  # torch 2.13 renames broadcast_buffers
         # Losses of weight 0 leave parameters without gradients.
-        return nn.parallel.DistributedDataParallel(objective, broadcast_buffers=False, find_unused_parameters=True)
+        return nn.parallel.DistributedDataParallel(
+            objective, broadcast_buffers=False, find_unused_parameters=True, gradient_as_bucket_view=True
+        )
 
 
 def to_device(batch: Batch, device: torch.device) -> Batch:

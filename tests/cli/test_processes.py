@@ -15,6 +15,7 @@ from sumpool.recipe.load import load_recipe
 from sumpool.training.checkpoint import Checkpoints
 from sumpool.training.fit import CHECKPOINTS, JOURNAL
 from sumpool.training.journal import Journal
+from sumpool.workflows.train import train
 from tests.workflows.test_train import write_rows
 
 ENDLESS = """\
@@ -30,6 +31,11 @@ model:
   decoder: {layers: 1}
 train: {steps: 1000000, batch_tokens: 256, device: cpu, precision: fp32, rouge_documents: 0}
 """
+
+SCORED = ENDLESS.replace("steps: 1000000", "steps: 2, learning_rate: 1.0e-8").replace(
+    "rouge_documents: 0", "rouge_documents: 7"
+)
+"""Two updates that leave the weights almost as they are, so that no summary is a tie, and a validation."""
 
 
 def run_cli(monkeypatch: pytest.MonkeyPatch, *words: str) -> object:
@@ -93,6 +99,22 @@ def test_other_processes_write_to_logs_of_their_own(tiny_recipe: Path, tmp_path:
     assert process.exitcode == 0
     log = (tmp_path / "run" / "logs" / "rank-1.log").read_text()
     assert sorted(log.splitlines()) == ["a result", "an error"]
+
+
+def test_validation_is_that_of_one_process(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("OMP_NUM_THREADS", "1")
+    write_rows(tmp_path / "rows.jsonl", seed=1)
+    (tmp_path / "toy.yaml").write_text(SCORED)
+    train(load_recipe(Path("toy.yaml")), Path("alone"))
+    words = ["train", "toy.yaml", "--out", "together", "--devices", "2", "--set", "train.parallel=fsdp"]
+    subprocess.run([sys.executable, "-m", "sumpool", *words], check=True)
+    alone, together = (
+        next(record for record in Journal(Path(run) / JOURNAL).read() if record["kind"] == "validation")
+        for run in ("alone", "together")
+    )
+    assert alone["rouge1"] > 0
+    assert together == pytest.approx(alone, abs=1e-4)
 
 
 def test_a_signal_to_the_launcher_saves_the_work(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
