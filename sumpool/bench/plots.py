@@ -4,6 +4,7 @@ import io
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from importlib.util import find_spec
+from itertools import zip_longest
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
@@ -70,11 +71,14 @@ def draw(report: BenchReport, path: Path) -> None:
     from matplotlib.figure import Figure
 
     panels = [*_PANELS[report.suite](report.result, report.settings["bench"])]
-    rows = 1 if len(panels) == 2 and report.suite != "model" else 2
+    rows = 1 if len(panels) < 4 and report.suite != "model" else 2
     columns = -(-len(panels) // rows)
     figure = Figure(figsize=(1 + 5 * columns, 5.2 * rows), dpi=120, layout="constrained")
-    for axes, panel in zip(figure.subplots(rows, columns, squeeze=False).flat, panels, strict=True):
-        _draw(axes, panel)
+    for axes, panel in zip_longest(figure.subplots(rows, columns, squeeze=False).flat, panels):
+        if panel is None:
+            axes.set_axis_off()
+        else:
+            _draw(axes, panel)
     content = io.BytesIO()
     figure.savefig(content, format="png")
     with disk_errors(path):

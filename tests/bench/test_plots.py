@@ -53,11 +53,15 @@ def shortening() -> BenchReport:
     return report("shortening", settings, shortening_result(rows, settings))
 
 
-def depth() -> BenchReport:
-    sizes = [(length, layers, model) for length in (64, 128) for layers in (2, 4) for model in MODELS]
+def depth(lengths: tuple[int, ...] = (64, 128, 256)) -> BenchReport:
+    sizes = [(length, layers, model) for length in lengths for layers in (2, 4) for model in MODELS]
     rows = [Row(dict(zip(("length", "layers", "model"), size, strict=True)), Timing((1.0,))) for size in sizes]
     settings = DepthConfig()
     return report("depth", settings, depth_result(rows, settings))
+
+
+def depth_of_five_lengths() -> BenchReport:
+    return depth((64, 128, 256, 512, 1024))
 
 
 def approximation() -> BenchReport:
@@ -97,7 +101,8 @@ def models() -> BenchReport:
 
 
 @pytest.mark.parametrize(
-    "measured", [operators, depth, shortening, selection, sparsity, approximation, models, nothing]
+    "measured",
+    [operators, depth, depth_of_five_lengths, shortening, selection, sparsity, approximation, models, nothing],
 )
 def test_a_picture_is_drawn_without_a_display(
     measured: Callable[[], BenchReport], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
