@@ -13,7 +13,10 @@ _REPEATS = 2
 
 @final
 class FastestPeer:
-    """One of several precisions of a system for each workload, chosen when it is first asked for."""
+    """One of several precisions of a system for each workload, chosen when it is first asked for.
+
+    Weights of a precision that no workload has chosen so far are freed after a trial.
+    """
 
     def __init__(
         self, precisions: Mapping[str, Callable[[], Contender]], trial: Documents, beams: int, tokens: int
@@ -55,12 +58,13 @@ class FastestPeer:
         """
         if workload not in self._chosen:
             device = self._trial.ids.device
-            seconds = {name: float("inf") for name in self._builds}
-            for name in seconds:
+            seconds: dict[str, float] = {}
+            for name in self._builds:
                 peer = self._peer(name)
                 work(peer)  # the first call allocates memory and selects kernels
                 seconds[name] = min(clock(partial(work, peer), device) for _ in range(_REPEATS))
-            self._chosen[workload] = min(seconds, key=lambda name: seconds[name])
+            self._chosen[workload] = min(seconds, key=seconds.__getitem__)
+            self._built = {name: self._built[name] for name in {*self._chosen.values()}}
         return self._peer(self._chosen[workload])
 
     def _peer(self, name: str) -> Contender:

@@ -54,12 +54,19 @@ def test_the_fastest_of_each_workload(monkeypatch: pytest.MonkeyPatch) -> None:
 
     monkeypatch.setattr(fastest, "clock", clock)
     built = {name: Peer(name) for name in SECONDS}
-    peer = FastestPeer({name: partial(built.__getitem__, name) for name in SECONDS}, TRIAL, 2, 16)
+    builds: list[str] = []
+
+    def build(name: str) -> Peer:
+        builds.append(name)
+        return built[name]
+
+    peer = FastestPeer({name: partial(build, name) for name in SECONDS}, TRIAL, 2, 16)
     assert peer.precision_of("encode") is None
     assert peer.encode(DOCUMENTS) == "bf16"
     assert peer.encode(DOCUMENTS) == "bf16"
     assert peer.generate(DOCUMENTS, 2, 30) == "fp32"
     assert (peer.precision_of("encode"), peer.precision_of("generate")) == ("bf16", "fp32")
+    assert builds == ["fp32", "bf16", "fp32"]  # freed between the trials
     encoded = [("encode", 8, 0)] * 3
     written = [("generate", 8, 16)] * 3
     assert built["fp32"].calls == [*encoded, *written, ("generate", 20, 30)]
