@@ -155,9 +155,7 @@ class Updater:
         batch = to_device(batch, self.device)
         with self._replica.no_sync() if self._replica and not is_last else nullcontext():
             loss, parts = (self._replica or self._objective)(batch, size)
-            total = (
-                loss * self._processes.size
-            )  # gradients are averaged over processes, and those of an update are sums
+            total = loss * self._processes.size  # of which gradients are averaged over the processes
             if self._sharding:
                 self._sharding.backward(total, is_last=is_last)
             else:
