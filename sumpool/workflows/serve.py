@@ -75,7 +75,7 @@ def serve_model(
 
 
 def share_one_heap() -> None:
-    """Let the threads that start from now on allocate from one heap, where the C library is glibc.
+    """Make threads that start from now on allocate from one heap, where the C library is glibc.
 
     By default threads have heaps of their own, each of which keeps the memory that its thread has freed. One thread at
     a time computes here, and hardly waits for the others.
