@@ -43,6 +43,7 @@ MUTABLE_SETTINGS = (
     "train.rouge_documents",
     "train.patience",
     "train.auto_batch",
+    "train.parallel",
     "train.checkpoint_activations",
     "train.checkpoint_every",
     "train.keep",

@@ -157,7 +157,11 @@ def test_a_changed_recipe_is_refused_by_the_names_of_its_changes(run: Path, reci
 
 def test_settings_that_no_update_depends_on_may_change(run: Path, recipe_with: Callable[..., Recipe]) -> None:
     changed = recipe_with(
-        "train.keep=5", "train.checkpoint_every=1", "train.checkpoint_activations=true", "summarize.beams=2"
+        "train.keep=5",
+        "train.checkpoint_every=1",
+        "train.checkpoint_activations=true",
+        "train.parallel=fsdp",
+        "summarize.beams=2",
     )
     notes_of(changed, run)
     assert load_recipe(run) == changed
