@@ -1,19 +1,22 @@
 """`sumpool summarize`: summarise files, folders or standard input."""
 
 import sys
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from json import dumps
 from pathlib import Path
-from typing import Annotated, get_args
+from typing import TYPE_CHECKING, Annotated, get_args
 
 import typer
 
-from sumpool.cli.console import screen
+from sumpool.cli.console import Screen, screen
 from sumpool.cli.options import Changes, Resume, Run, choice, whole_number
 from sumpool.cli.rendering import Format, Rendering, Style
 from sumpool.documents.document import DEFAULT_OPTIONS, ReadOptions
 from sumpool.errors import DataError
 from sumpool.progress import Progress
+
+if TYPE_CHECKING:
+    from sumpool.inference.summary import Summary
 
 _NAMED_FAILURES = 10
 """Failed documents that the last line names."""
@@ -48,7 +51,9 @@ def summarize(
         Path | None,
         typer.Option(metavar="FILE.html", help="Write a page that shows what the summary of one document rests on."),
     ] = None,
-    out: Annotated[Path | None, typer.Option(metavar="FILE", help="Write JSON lines to a file instead.")] = None,
+    out: Annotated[
+        Path | None, typer.Option(metavar="FILE", help="Write JSON lines to a file instead; with --ray, to a folder.")
+    ] = None,
     out_dir: Annotated[
         Path | None,
         typer.Option(metavar="DIR", help="Write a file per document; those that the folder has are passed over."),
@@ -58,11 +63,17 @@ def summarize(
         bool, typer.Option(help="When going on, summarise documents again that failed before.")
     ] = True,
     jobs: Annotated[
-        int,
+        int | None,
         typer.Option(
-            metavar="N", parser=whole_number("--jobs", 1, 256), help="Processes that summarise, each with its own copy."
+            metavar="N",
+            parser=whole_number("--jobs", 1, 65536),
+            help="Processes that summarise, each with its own copy; 1, or with --ray one per GPU or core.",
         ),
-    ] = 1,
+    ] = None,
+    ray: Annotated[
+        str | None,
+        typer.Option(metavar="local|ADDRESS", help="Summarise a corpus on a Ray cluster into the folder of --out."),
+    ] = None,
     limit: Annotated[
         int | None, typer.Option(metavar="N", parser=whole_number("--limit"), help="Maximum number of documents.")
     ] = None,
@@ -145,39 +156,65 @@ def summarize(
         "precision": precision,
     }
     assignments = [f"summarize.{name}={value}" for name, value in shortcuts.items() if value is not None]
+    overrides = [*(changes or ()), *assignments]
     names = files or ["-"]
     rendering = Rendering("json" if json else format, style, title)
     is_single = len(names) == 1 and not Path(names[0]).is_dir() and ".jsonl" not in names[0]
     with_ids = not is_single and not title and rendering.format in ("text", "markdown")
     options = ReadOptions(field, trained_field(model), keep_references, glob, max_bytes, max_ratio)
     target = Target(out, out_dir, explain, resume, retry_failed)
+    if ray:
+        from sumpool.cli.corpus import CorpusRun, summarize_on_ray
+
+        run = CorpusRun(ray, jobs, model, overrides, options, evidence)
+        summarize_on_ray(names, run, target, is_plain=rendering == Rendering() and limit is None)
+        return
     for_page = bool(explain) or rendering.format == "html"
-    generate = choose_generation(jobs, for_page if evidence or explain else None)
+    generate = choose_generation(jobs or 1, for_page if evidence or explain else None)
     opened = open_output(target, names, rendering, evidence=evidence)
-    count, failed = 0, list[str]()
     with screen() as output, interruptible(GRACE) as interruption:
         warn_of_arguments(names, options, output.report)
         if not files and sys.stdin.isatty():
             output.report(Progress("summarize", note="reading from the keyboard; end with Ctrl-D"))
-        for summary in run_summarize(
+        summaries = run_summarize(
             read_all(names, options, limit, lambda notice: output.report(Progress("summarize", note=notice))),
             model,
-            overrides=[*(changes or ()), *assignments],
+            overrides=overrides,
             open_output=opened,
             generate=generate,
             report=output.report,
             check=interruption.check,
-        ):
-            count += 1
-            if summary.reason:
-                failed.append(summary.id)
-                output.report(Progress("summarize", note=f"{summary.id}: no summary: {summary.reason}"))
-            elif summary.notes:
-                output.report(Progress("summarize", note=f"{summary.id}: {', '.join(summary.notes)}"))
-            if not (out or out_dir) and (summary.summary or rendering.format == "json"):
-                text = rendering.render(summary)
-                output.result(f"{rendering.render_id(summary)}\n{text}\n" if with_ids else text)
+        )
+        count, failed = _print(summaries, output, None if out or out_dir else rendering, with_ids=with_ids)
     _require_summaries(count, failed, opened.failed() if opened else (), out or out_dir)
+
+
+def _print(
+    summaries: "Iterable[Summary]", output: Screen, rendering: Rendering | None, *, with_ids: bool
+) -> tuple[int, list[str]]:
+    """Print summaries as they come, and notes on them.
+
+    Args:
+        summaries: The summaries.
+        output: Destination of both.
+        rendering: Format of the summaries; None prints the notes only.
+        with_ids: Whether a line above each summary has its id.
+
+    Returns:
+        Number of summaries, and the ids of the documents that have none.
+    """
+    count, failed = 0, list[str]()
+    for summary in summaries:
+        count += 1
+        if summary.reason:
+            failed.append(summary.id)
+            output.report(Progress("summarize", note=f"{summary.id}: no summary: {summary.reason}"))
+        elif summary.notes:
+            output.report(Progress("summarize", note=f"{summary.id}: {', '.join(summary.notes)}"))
+        if rendering and (summary.summary or rendering.format == "json"):
+            text = rendering.render(summary)
+            output.result(f"{rendering.render_id(summary)}\n{text}\n" if with_ids else text)
+    return count, failed
 
 
 def _require_summaries(count: int, failed: Sequence[str], before: Sequence[str], place: Path | None) -> None:

@@ -42,7 +42,7 @@ def read_documents(
     """
     if name == STDIN:
         stream = stdin or sys.stdin.buffer
-        yield from _documents(STDIN, "", lambda: read_limited(stream, options.limits), options)
+        yield from parse_documents(STDIN, "", lambda: read_limited(stream, options.limits), options)
     elif is_address(name):
         yield from _fetched_documents(name, options)
     elif Path(name).is_dir():
@@ -104,7 +104,7 @@ def _file_documents(path: Path, options: ReadOptions) -> Iterator[Document]:
         except DataError as error:
             yield Document(str(path), "", str(error))
     else:
-        yield from _documents(str(path), suffix, lambda: _read(path, options.limits), options)
+        yield from parse_documents(str(path), suffix, lambda: _read(path, options.limits), options)
 
 
 def _some(name: str, documents: Iterator[Document]) -> Iterator[Document]:
@@ -129,11 +129,18 @@ def _fetched_documents(address: str, options: ReadOptions) -> Iterator[Document]
     except DataError as error:
         yield Document(address, "", str(error))
     else:
-        yield from _documents(address, suffix, lambda: content, options)
+        yield from parse_documents(address, suffix, lambda: content, options)
 
 
-def _documents(name: str, suffix: str, read: Callable[[], bytes], options: ReadOptions) -> Iterator[Document]:
-    """Read the documents of one content; what prevents it is the error of a document."""
+def parse_documents(name: str, suffix: str, read: Callable[[], bytes], options: ReadOptions) -> Iterator[Document]:
+    """Read the documents of one content; what prevents it is the error of a document.
+
+    Args:
+        name: Name of the content.
+        suffix: Suffix of its format in lower case.
+        read: Returns the content.
+        options: Options of reading.
+    """
     subject = "stdin" if name == STDIN else name
     try:
         content = read()

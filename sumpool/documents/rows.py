@@ -37,7 +37,7 @@ def row_documents(where: str, content: bytes, kind: str, options: ReadOptions) -
         lines = _parquet(where, content, options)
     else:
         lines = _separated(where, decode_text(content).text, "\t" if kind == "tsv" else "")
-    yield from (_document(line, options) for line in lines)
+    yield from (row_document(line, options) for line in lines)
 
 
 def json_line_documents(path: Path, options: ReadOptions) -> Iterator[Document]:
@@ -47,7 +47,7 @@ def json_line_documents(path: Path, options: ReadOptions) -> Iterator[Document]:
         DataError: If the file is missing or truncated.
     """
     with open_bytes(path, options.limits) as file:
-        yield from (_document(line, options) for line in _json_lines(str(path), file, options))
+        yield from (row_document(line, options) for line in _json_lines(str(path), file, options))
 
 
 def _json_lines(where: str, file: IO[bytes], options: ReadOptions) -> Iterator[Line | Reject]:
@@ -101,7 +101,8 @@ def _separated(where: str, text: str, delimiter: str) -> Iterator[Line | Reject]
         csv.field_size_limit(previous)
 
 
-def _document(line: Line | Reject, options: ReadOptions) -> Document:
+def row_document(line: Line | Reject, options: ReadOptions) -> Document:
+    """Take text, id and title of a document from the fields of a row; what is wrong with it is its error."""
     if isinstance(line, Reject):
         return Document(line.where, "", f"{line.where} {line.reason}")
     name = _row_id(line)

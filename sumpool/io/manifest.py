@@ -19,7 +19,7 @@ from sumpool.progress import Check, go_on
 
 NAME = "manifest.json"
 SCHEMA = 2
-Kind = Literal["run", "checkpoint", "prepared data", "evaluation", "sweep", "summaries"]
+Kind = Literal["run", "checkpoint", "prepared data", "evaluation", "sweep", "summaries", "corpus"]
 _ERRORS: Mapping[str, type[SumpoolError]] = {"run": CheckpointError, "checkpoint": CheckpointError}
 _BLOCK_BYTES = 1 << 20
 _SHA256 = re.compile("[0-9a-f]{64}")

@@ -134,8 +134,17 @@ def _settings(folder: Path, overrides: Sequence[str]) -> DecodingConfig:
     return settings
 
 
+def summary_identity(folder: Path, overrides: Sequence[str]) -> dict[str, str]:
+    """Return the settings that summaries of the model of a run folder depend on, by name.
+
+    Raises:
+        CheckpointError: If there is no model, or it is damaged.
+        RecipeError: If a setting is wrong.
+    """
+    return _identity(folder, _settings(folder, overrides))
+
+
 def _identity(folder: Path, config: DecodingConfig) -> dict[str, str]:
-    """Return the settings that summaries depend on, by name."""
     listed = Manifest.read(folder).files  # compared with the files when they are loaded
     names = sorted(listed.keys() & {fast_summaries.SENTENCES, RANKER} if config.fast else listed)
     files = [(name, listed[name].sha256) for name in names]

@@ -1,0 +1,111 @@
+"""Ray: a cluster of this machine, or the address of a running one."""
+
+import logging
+import os
+import signal
+import socket
+import sys
+from importlib.util import find_spec
+from pathlib import Path
+from typing import Final, NamedTuple
+
+from sumpool.errors import RecipeError, ResourceError
+
+LOCAL: Final = "local"
+"""Address that stands for a cluster of this machine, started for the command."""
+
+_STORE_BYTES: Final = 100 * 2**20
+"""Shared memory of a local cluster: parts and results, which are a few hundred bytes each."""
+_CONNECT_SECONDS: Final = 10.0
+_ENVIRONMENT: Final = {"RAY_USAGE_STATS_ENABLED": "0", "RAY_ACCEL_ENV_VAR_OVERRIDE_ON_ZERO": "0"}
+"""Nothing is sent over the network but between the machines of the cluster."""
+
+
+class Cluster(NamedTuple):
+    """Cluster of a command.
+
+    Attributes:
+        address: "local", or the address of a cluster: "auto" or "host:port".
+        workers: Processes that work; None takes one per GPU, or per core if there are no GPUs.
+        log: File of what Ray prints.
+    """
+
+    address: str
+    workers: int | None
+    log: Path
+
+
+class Resources(NamedTuple):
+    """Number of workers, and cores and GPUs of each."""
+
+    workers: int
+    cores: int
+    gpus: int
+
+
+def require_ray() -> None:
+    """Check that Ray is installed.
+
+    Raises:
+        RecipeError: If it is not.
+    """
+    if find_spec("ray") is None:
+        raise RecipeError("--ray must have Ray, which is not installed: pip install 'sumpool[ray]'")
+
+
+def join(cluster: Cluster) -> None:
+    """Connect this process to a cluster until it ends; Ray may end it at any time, and prints to the log.
+
+    Raises:
+        ResourceError: If there is no cluster at the address, or none can be started.
+    """
+    _print_to(cluster.log)
+    if sys.platform != "win32":  # the command decides on Ctrl-C; Ray ends its processes by SIGTERM
+        signal.signal(signal.SIGINT, signal.SIG_IGN)
+        signal.pthread_sigmask(signal.SIG_UNBLOCK, (signal.SIGINT, signal.SIGTERM))
+    os.environ.update({name: os.environ.get(name, value) for name, value in _ENVIRONMENT.items()})
+    import ray
+
+    local = {"include_dashboard": False, "object_store_memory": _STORE_BYTES}
+    try:
+        _require_listener(cluster.address)
+        ray.init(cluster.address, log_to_driver=False, **(local if cluster.address == LOCAL else {}))
+    except (RuntimeError, ValueError, OverflowError, OSError) as error:
+        reason = str(error).partition("\n")[0]
+        raise ResourceError(
+            f"--ray must be local or the address of a cluster, got {cluster.address!r}: {reason}"
+        ) from error
+
+
+def divide_resources(workers: int | None) -> Resources:
+    """Divide the cluster that is joined among workers.
+
+    Args:
+        workers: Number of workers; None takes one per GPU, or per core if there are no GPUs.
+    """
+    import ray
+
+    total = ray.cluster_resources()
+    gpus, cores = int(total.get("GPU", 0)), int(total.get("CPU", 1))
+    workers = workers or gpus or cores
+    largest = max(int(node["Resources"].get("CPU", 1)) for node in ray.nodes() if node["Alive"])
+    return Resources(workers, max(1, min(cores // workers, largest)), 1 if workers <= gpus else 0)
+
+
+def _print_to(path: Path) -> None:
+    """Write what this process prints, also outside Python, to a file."""
+    descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_APPEND)
+    for stream in (1, 2):
+        os.dup2(descriptor, stream)
+    logging.captureWarnings(True)
+
+
+def _require_listener(address: str) -> None:
+    """Check that something listens at `host:port`, where Ray would try for minutes.
+
+    Raises:
+        OSError: If nothing does.
+    """
+    host, colon, port = address.rpartition(":")
+    if colon and port.isdecimal():
+        socket.create_connection((host.strip("[]"), int(port)), _CONNECT_SECONDS).close()
