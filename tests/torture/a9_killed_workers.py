@@ -1,0 +1,111 @@
+"""A corpus on a local Ray cluster: workers are killed at random moments, and once the command itself, which goes on.
+
+Every row of the corpus has exactly one row in the folder, which is that of one process.
+"""
+
+import json
+import os
+import random
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Sequence
+from contextlib import suppress
+from pathlib import Path
+from typing import Final
+
+from sumpool.corpora.journal import FILE as JOURNAL
+from sumpool.corpora.parts import PART_DOCUMENTS
+from sumpool.documents.read import read_all
+from sumpool.workflows.summarize import summarize
+from tests.conftest import story, write_run
+from tests.torture.figures import Measured
+
+ID: Final = "A9"
+FIGURE: Final = "kill -9 of workers, and of the command, in a corpus on Ray: every row once, as in one process"
+NIGHT: Final = 10
+QUICK: Final = 1
+_ROWS = 200
+"""Rows of the corpus for each kill of a worker."""
+_COLUMNS = ("summary", "mode", "tokens_read", "tokens_total", "reason")
+_OVERRIDES = ("summarize.beams=1",)
+_SECONDS = 600
+
+
+def measure(count: int, folder: Path) -> Measured:
+    """Kill workers `count` times, and the command after half of them."""
+    run, corpus, out = write_run(folder / "run"), folder / "corpus.jsonl", folder / "out"
+    rows = [{"n": number, "document": story(number % 50, 5 + number % 30)} for number in range(_ROWS * count)]
+    corpus.write_text("".join(f"{json.dumps(row)}\n" for row in rows))
+    draw = random.Random(count)
+    parts = -(-len(rows) // PART_DOCUMENTS)
+    moments = sorted(draw.randrange(parts - 1) for _ in range(count))
+    command, killed, commands = _start(run, corpus, out), 0, 1
+    for number, moment in enumerate(moments):
+        _wait_for_parts(out, moment, command)
+        time.sleep(draw.uniform(0, 0.3))
+        killed += _kill_worker(command.pid, draw)
+        if number == count // 2:
+            command.kill()
+            command.wait()
+            command, commands = _start(run, corpus, out, "--resume"), commands + 1
+    status = command.wait(_SECONDS)
+    written = [json.loads(line) for path in sorted(out.glob("part-*.jsonl")) for line in path.read_text().splitlines()]
+    expected = list(summarize(read_all([str(corpus)]), run, overrides=_OVERRIDES))
+    once = [row["n"] for row in written] == list(range(len(rows)))
+    same = sum(
+        all(row[name] == getattr(summary, name) for name in _COLUMNS)
+        for row, summary in zip(written, expected, strict=False)
+    )
+    text = f"{same:,} of {len(rows):,} rows equal and once; kills: {killed} of workers, {commands - 1} of the command"
+    is_met = status == 0 and once and same == len(rows) and killed == count and commands == 2
+    return Measured(text, is_met, count + 1)
+
+
+def _start(run: Path, corpus: Path, out: Path, *options: str) -> subprocess.Popen[bytes]:
+    settings = [word for override in _OVERRIDES for word in ("--set", override)]
+    words = ("summarize", str(corpus), "--model", str(run), "--ray", "local", "--jobs", "2", "--out", str(out))
+    return subprocess.Popen(
+        [sys.executable, "-m", "sumpool", *words, *settings, *options],
+        stdout=subprocess.DEVNULL,
+        stderr=subprocess.DEVNULL,
+    )
+
+
+def _wait_for_parts(out: Path, count: int, command: subprocess.Popen[bytes]) -> None:
+    journal, end = out / JOURNAL, time.monotonic() + _SECONDS
+    while command.poll() is None and not (journal.exists() and journal.read_bytes().count(b"\n") >= count):
+        assert time.monotonic() < end, "it must not take that long"
+        time.sleep(0.005)
+
+
+def _kill_worker(command: int, draw: random.Random) -> bool:
+    """Kill a worker, once there is one, and return whether there was."""
+    end = time.monotonic() + _SECONDS
+    while time.monotonic() < end and Path(f"/proc/{command}").exists():
+        workers = [pid for pid in _descendants(command) if b"PartSummarizer" in _read(Path(f"/proc/{pid}/cmdline"))]
+        if workers:
+            with suppress(ProcessLookupError):
+                os.kill(draw.choice(workers), signal.SIGKILL)
+                return True
+        time.sleep(0.05)
+    return False
+
+
+def _descendants(process: int) -> Sequence[int]:
+    parents = {
+        int(path.name): int(status.rpartition(b")")[2].split()[1])
+        for path in Path("/proc").glob("[0-9]*")
+        if (status := _read(path / "stat"))
+    }
+    family = {process}
+    while more := {pid for pid, parent in parents.items() if parent in family and pid not in family}:
+        family |= more
+    return sorted(family - {process})
+
+
+def _read(path: Path) -> bytes:
+    with suppress(OSError):
+        return path.read_bytes()
+    return b""
