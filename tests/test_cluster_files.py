@@ -32,12 +32,23 @@ def require_training(words: Sequence[str]) -> Any:  # noqa: ANN401 - as argparse
     assert options.module
     assert options.training_script == "sumpool"
     name, *arguments = options.training_script_args
-    command = get_command(app).commands[name]  # type: ignore[attr-defined]
     assert name == "train"
+    require_options(name, arguments)
+    return options
+
+
+def require_options(name: str, arguments: Sequence[str]) -> None:
+    """Check that a command of sumpool has the options of a command line."""
+    command = get_command(app).commands[name]  # type: ignore[attr-defined]
     assert {word for word in arguments if word.startswith("--")} <= {
         option for parameter in command.params for option in parameter.opts
     }
-    return options
+
+
+def require_mounts(pod: dict[str, Any]) -> None:
+    """Check that the first container of a pod mounts all its volumes."""
+    mounts = pod["containers"][0]["volumeMounts"]
+    assert {mount["name"] for mount in mounts} == {volume["name"] for volume in pod["volumes"]}
 
 
 def test_the_slurm_script_starts_one_launcher_on_each_machine() -> None:
@@ -71,4 +82,24 @@ def test_the_job_has_what_the_operator_requires(job: dict[str, Any]) -> None:
     container = next(entry for entry in pod["containers"] if entry["name"] == "pytorch")
     require_training(container["command"])
     assert container["resources"]["limits"]["nvidia.com/gpu"] == spec["nprocPerNode"]
-    assert {mount["name"] for mount in container["volumeMounts"]} == {volume["name"] for volume in pod["volumes"]}
+    require_mounts(pod)
+
+
+def test_the_ray_job_has_what_its_operator_requires() -> None:
+    tree = yaml.safe_load((CLUSTER / "rayjob.yml").read_text())
+    assert (tree["apiVersion"], tree["kind"]) == ("ray.io/v1", "RayJob")
+    spec = tree["spec"]
+    assert spec.keys() == {
+        *("entrypoint", "backoffLimit", "shutdownAfterJobFinishes", "ttlSecondsAfterFinished", "rayClusterSpec")
+    }
+    python, module, package, name, *arguments = spec["entrypoint"].split()
+    assert (python, module, package) == ("python", "-m", "sumpool")
+    require_options(name, arguments)
+    assert {"--ray", "--resume"} <= {*arguments}
+    cluster = spec["rayClusterSpec"]
+    for group in (cluster["headGroupSpec"], *cluster["workerGroupSpecs"]):
+        assert all(isinstance(value, str) for value in group["rayStartParams"].values())
+        require_mounts(group["template"]["spec"])
+    (workers,) = cluster["workerGroupSpecs"]
+    assert workers["minReplicas"] <= workers["replicas"] <= workers["maxReplicas"]
+    assert workers["groupName"]
