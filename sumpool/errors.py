@@ -88,6 +88,11 @@ def is_out_of_memory(error: BaseException) -> bool:
     )
 
 
+def first_line(error: Exception) -> str:
+    """Return the first line of the message of an error of a library; its class if it has none."""
+    return str(error).strip().split("\n")[0] or type(error).__name__
+
+
 def advise_smaller_batches(now: int | None = None) -> str:
     """Return what to do about a batch that memory cannot hold; `now` is the present `train.batch_tokens`."""
     present = "" if now is None else f", now {now},"

@@ -28,7 +28,7 @@ from sumpool.cli.streams import READER_GONE, discard_output, end_output, open_st
 from sumpool.cli.summarize import summarize
 from sumpool.cli.text import print_message
 from sumpool.cli.train import train
-from sumpool.errors import Interrupted, RecipeError, SumpoolError, is_out_of_memory
+from sumpool.errors import Interrupted, RecipeError, SumpoolError, first_line, is_out_of_memory
 
 app = typer.Typer(
     name="sumpool",
@@ -128,7 +128,7 @@ def _log_to_stderr() -> None:
 def explain(error: Exception, command: str = "") -> tuple[int, str]:
     """Return the exit code and the message of an error of a command."""
     if is_out_of_memory(error):
-        return _RESOURCE_EXIT, out_of_memory(command, _first_line(error))
+        return _RESOURCE_EXIT, out_of_memory(command, first_line(error))
     match error:
         case Interrupted():
             return error.status, str(error)
@@ -143,8 +143,4 @@ def explain(error: Exception, command: str = "") -> tuple[int, str]:
         case OSError() if error.filename is not None:
             return 3, f"error: {error.filename}: {error.strerror}"
     name = type(error).__name__
-    return 1, f"error: {name}: {_first_line(error)}; this is a bug in sumpool, run again with --debug to see where"
-
-
-def _first_line(error: Exception) -> str:
-    return str(error).strip().split("\n")[0] or type(error).__name__
+    return 1, f"error: {name}: {first_line(error)}; this is a bug in sumpool, run again with --debug to see where"

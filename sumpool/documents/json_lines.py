@@ -1,6 +1,6 @@
 """JSON lines: one object per line, in strict UTF-8, separated by line feeds only."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
@@ -32,13 +32,27 @@ def read_lines(path: Path, limits: Limits = DEFAULT_LIMITS) -> Iterator[Line | R
         DataError: If the file is missing or truncated, or exceeds a limit.
     """
     with open_bytes(path, limits) as file:
-        number = 0
-        try:
-            for number, content in enumerate(read_lines_limited(file, limits, str(path)), 1):
-                if content.strip():
-                    yield read_line(f"{path}:{number}", content)
-        except READ_ERRORS as error:
-            raise DataError(f"{path} must be complete, got: {error} after line {number}; get the file again") from error
+        yield from parse_lines(str(path), read_lines_limited(file, limits, str(path)))
+
+
+def parse_lines(where: str, lines: Iterable[bytes], first: int = 1) -> Iterator[Line | Reject]:
+    """Parse lines as they are read, ignoring blank ones.
+
+    Args:
+        where: Name of the file, for locations and messages.
+        lines: The lines.
+        first: Number of the first of them.
+
+    Raises:
+        DataError: If reading fails.
+    """
+    number = first - 1
+    try:
+        for number, content in enumerate(lines, first):
+            if content.strip():
+                yield read_line(f"{where}:{number}", content)
+    except READ_ERRORS as error:
+        raise DataError(f"{where} must be complete, got: {error} after line {number}; get the file again") from error
 
 
 def guess_field(fields: Mapping[str, object], candidates: tuple[str, ...]) -> str | None:

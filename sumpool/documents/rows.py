@@ -4,13 +4,13 @@ import csv
 from collections.abc import Iterator
 from io import BytesIO, StringIO
 from pathlib import Path
-from typing import IO, Any
+from typing import Any
 
 from sumpool.documents.decoding import decode_text, invisible_note
 from sumpool.documents.document import Document, ReadOptions
-from sumpool.documents.files import READ_ERRORS, open_bytes, read_lines_limited
-from sumpool.documents.json_lines import DOCUMENT_FIELDS, ID_FIELDS, Line, Reject, guess_field, read_line, text_of
-from sumpool.errors import DataError
+from sumpool.documents.files import open_bytes, read_lines_limited
+from sumpool.documents.json_lines import DOCUMENT_FIELDS, ID_FIELDS, Line, Reject, guess_field, parse_lines, text_of
+from sumpool.errors import DataError, first_line
 from sumpool.text.cleaning import remove_invisible
 
 _TITLE_FIELDS = ("title",)
@@ -32,7 +32,7 @@ def row_documents(where: str, content: bytes, kind: str, options: ReadOptions) -
         ValueError: If it is not text; the message lacks the subject.
     """
     if kind == "jsonl":
-        lines: Iterator[Line | Reject] = _json_lines(where, BytesIO(content), options)
+        lines: Iterator[Line | Reject] = parse_lines(where, read_lines_limited(BytesIO(content), options.limits, where))
     elif kind == "parquet":
         lines = _parquet(where, content, options)
     else:
@@ -47,17 +47,8 @@ def json_line_documents(path: Path, options: ReadOptions) -> Iterator[Document]:
         DataError: If the file is missing or truncated.
     """
     with open_bytes(path, options.limits) as file:
-        yield from (row_document(line, options) for line in _json_lines(str(path), file, options))
-
-
-def _json_lines(where: str, file: IO[bytes], options: ReadOptions) -> Iterator[Line | Reject]:
-    number = 0
-    try:
-        for number, content in enumerate(read_lines_limited(file, options.limits, where), 1):
-            if content.strip():
-                yield read_line(f"{where}:{number}", content)
-    except READ_ERRORS as error:
-        raise DataError(f"{where} must be complete, got: {error} after line {number}; get the file again") from error
+        lines = parse_lines(str(path), read_lines_limited(file, options.limits, str(path)))
+        yield from (row_document(line, options) for line in lines)
 
 
 def _parquet(where: str, content: bytes, options: ReadOptions) -> Iterator[Line | Reject]:
@@ -68,8 +59,7 @@ def _parquet(where: str, content: bytes, options: ReadOptions) -> Iterator[Line 
     number = 0
     try:
         with parquet.ParquetFile(BufferReader(content), page_checksum_verification=True) as file:
-            groups = (file.metadata.row_group(index) for index in range(file.metadata.num_row_groups))
-            options.limits.check_ratio(sum(max(0, group.total_byte_size) for group in groups), len(content))
+            options.limits.check_ratio(unpacked_bytes(file.metadata), len(content))
             present = file.schema_arrow.names
             wanted = (options.field, options.trained_field, *DOCUMENT_FIELDS, *ID_FIELDS, *_TITLE_FIELDS)
             names = [name for name in dict.fromkeys(wanted) if name in present] or present[:12]
@@ -78,8 +68,15 @@ def _parquet(where: str, content: bytes, options: ReadOptions) -> Iterator[Line 
                     number += 1
                     yield Line(f"{where}:{number}", row)
     except (OSError, ArrowException, UnicodeDecodeError) as error:
-        message = str(error).partition("\n")[0]
-        raise DataError(f"{where} must be complete, got: {message} after row {number}; get the file again") from error
+        raise DataError(
+            f"{where} must be complete, got: {first_line(error)} after row {number}; get the file again"
+        ) from error
+
+
+def unpacked_bytes(metadata: Any) -> int:  # noqa: ANN401 - pyarrow is untyped
+    """Return the uncompressed size of the columns of a Parquet file, by its metadata."""
+    groups = (metadata.row_group(number) for number in range(metadata.num_row_groups))
+    return sum(max(0, group.total_byte_size) for group in groups)
 
 
 def _separated(where: str, text: str, delimiter: str) -> Iterator[Line | Reject]:

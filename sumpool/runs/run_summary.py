@@ -7,7 +7,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, Literal
 
-from sumpool.errors import SumpoolError
+from sumpool.errors import SumpoolError, first_line
 from sumpool.io.bounded import parse_json, read_regular, read_tensor_entries
 from sumpool.io.manifest import NAME as MANIFEST
 from sumpool.io.manifest import Manifest
@@ -75,7 +75,7 @@ def summarize_run(run: Path) -> RunSummary:
         validations = read_records(run / METRICS, "validation")
         step = max((record["step"] for record in read_records(run / METRICS, "step", last=True)), default=0)
     except (SumpoolError, OSError, ValueError, LookupError, TypeError) as error:
-        return RunSummary(str(run), "", "damaged", _first_line(error), date=date)
+        return RunSummary(str(run), "", "damaged", first_line(error), date=date)
     train = tree.get("train") or {}
     best = next((record for record in validations[::-1] if record["step"] == manifest.facts.get("step")), {})
     scores, scored = _scores(run, best)
@@ -182,7 +182,3 @@ def _weights(path: Path, manifest: Manifest) -> tuple[int | None, int | None]:
 def _date(run: Path) -> str:
     times = [path.stat().st_mtime for name in (WEIGHTS, METRICS, MANIFEST, RECIPE) if (path := run / name).exists()]
     return datetime.fromtimestamp(max(times, default=0), UTC).isoformat(timespec="seconds")
-
-
-def _first_line(error: Exception) -> str:
-    return str(error).strip().split("\n")[0] or type(error).__name__

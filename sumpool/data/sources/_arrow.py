@@ -7,7 +7,8 @@ from typing import Any
 
 from sumpool.documents.document import Limits
 from sumpool.documents.json_lines import Line, Reject
-from sumpool.errors import DataError, RecipeError
+from sumpool.documents.rows import unpacked_bytes
+from sumpool.errors import DataError, RecipeError, first_line
 from sumpool.io.bounded import open_regular
 
 _BATCH_ROWS = 64
@@ -83,17 +84,6 @@ def read_batches(batches: Iterable[Any], names: Sequence[str], where: str, start
         for row in range(batch.num_rows):
             yield _row(f"{where}:{number}", names, [column[row] for column in columns])
             number += 1
-
-
-def unpacked_bytes(metadata: Any) -> int:  # noqa: ANN401 - pyarrow is untyped
-    """Return the uncompressed size of the columns of a Parquet file, by its metadata."""
-    groups = (metadata.row_group(number) for number in range(metadata.num_row_groups))
-    return sum(max(0, group.total_byte_size) for group in groups)
-
-
-def first_line(error: Exception) -> str:
-    """Return the first line of an error of pyarrow, whose further lines are advice to programmers."""
-    return str(error).partition("\n")[0]
 
 
 def _row(where: str, names: Sequence[str], values: Sequence[Any]) -> Line | Reject:

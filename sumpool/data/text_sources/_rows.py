@@ -7,9 +7,8 @@ from sumpool.data.sources._base import Fields
 from sumpool.data.sources.parquet import ParquetSourceConfig
 from sumpool.data.text_sources._base import CHUNK_CHARACTERS, TextChunk, open_plain_or_packed
 from sumpool.documents.document import Limits, Reject
-from sumpool.documents.files import READ_ERRORS, read_lines_limited
-from sumpool.documents.json_lines import Line, read_line, text_of
-from sumpool.errors import DataError
+from sumpool.documents.files import read_lines_limited
+from sumpool.documents.json_lines import Line, parse_lines, text_of
 
 
 def json_texts(path: Path, limits: Limits, field: str) -> Iterator[TextChunk | Reject]:
@@ -18,7 +17,7 @@ def json_texts(path: Path, limits: Limits, field: str) -> Iterator[TextChunk | R
     Raises:
         DataError: If the file is missing or damaged, or a row is too long.
     """
-    return _texts(_json_lines(path, limits), field)
+    return _texts(parse_lines(str(path), _lines(path, limits)), field)
 
 
 def parquet_texts(path: Path, limits: Limits, column: str) -> Iterator[TextChunk | Reject]:
@@ -35,15 +34,9 @@ def parquet_texts(path: Path, limits: Limits, column: str) -> Iterator[TextChunk
     return _texts(source.lines(path, Fields(column, column, None)), column)
 
 
-def _json_lines(path: Path, limits: Limits) -> Iterator[Line | Reject]:
-    number = 0
-    try:
-        with open_plain_or_packed(path, limits) as file:
-            for number, content in enumerate(read_lines_limited(file, limits, str(path)), 1):
-                if content.strip():
-                    yield read_line(f"{path}:{number}", content)
-    except READ_ERRORS as error:
-        raise DataError(f"{path} must be complete, got: {error} after line {number}; get the file again") from error
+def _lines(path: Path, limits: Limits) -> Iterator[bytes]:
+    with open_plain_or_packed(path, limits) as file:
+        yield from read_lines_limited(file, limits, str(path))
 
 
 def _texts(rows: Iterable[Line | Reject], field: str) -> Iterator[TextChunk | Reject]:
