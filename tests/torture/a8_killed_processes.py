@@ -11,7 +11,7 @@ import signal
 import subprocess
 import sys
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from contextlib import suppress
 from functools import partial
 from pathlib import Path
@@ -22,6 +22,7 @@ import torch
 from sumpool.training.distributed import join_processes
 from sumpool.training.fit import JOURNAL, fit
 from tests.torture.figures import Measured
+from tests.torture.waiting import wait, wait_for_lines
 from tests.training.several import Training, kill_one, run_training
 from tests.training.toy import CONFIG, DATA, new_model, new_run, trace
 
@@ -50,7 +51,7 @@ def measure(count: int, folder: Path) -> Measured:
         draw, victim = random.Random(number), _VICTIMS[number % len(_VICTIMS)]
         run, parallel = new_run(folder / str(number)), _PARALLEL[number // 2 % 2]
         launcher = _launch(run, parallel)
-        _wait_for_step(run, draw.randint(1, _STEPS - 20), launcher)
+        wait_for_lines(run / JOURNAL, draw.randint(1, _STEPS - 20), launcher, _SECONDS)
         time.sleep(draw.uniform(0, 0.05))
         killed[victim] += launcher.poll() is None
         workers = _workers(run)
@@ -60,7 +61,7 @@ def measure(count: int, folder: Path) -> Measured:
             os.kill(process, signal.SIGKILL)
         if victim in ("launcher", "all"):
             launcher.wait()
-            _wait(partial(_have_ended, workers), _SURVIVAL_SECONDS)
+            wait(partial(_have_ended, workers), _SURVIVAL_SECONDS)
             launcher = _launch(run, parallel)
         ended = launcher.wait(_SECONDS) == 0
         same += ended and trace(run) == trace(expected[parallel])
@@ -99,21 +100,6 @@ def _launch(run: Path, parallel: str) -> subprocess.Popen[bytes]:
 
 def _workers(run: Path) -> Sequence[int]:
     return [int((run.parent / f"{run.name}-{rank}.pid").read_text()) for rank in range(2)]
-
-
-def _wait_for_step(run: Path, step: int, launcher: subprocess.Popen[bytes]) -> None:
-    journal = run / JOURNAL
-    _wait(
-        lambda: launcher.poll() is not None or (journal.exists() and journal.read_bytes().count(b"\n") >= step),
-        _SECONDS,
-    )
-
-
-def _wait(condition: Callable[[], bool], seconds: float) -> None:
-    end = time.monotonic() + seconds
-    while not condition():
-        assert time.monotonic() < end, "it must not take that long"
-        time.sleep(0.005)
 
 
 def _have_ended(processes: Sequence[int]) -> bool:

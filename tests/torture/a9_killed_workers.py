@@ -21,6 +21,7 @@ from sumpool.documents.read import read_all
 from sumpool.workflows.summarize import summarize
 from tests.conftest import story, write_run
 from tests.torture.figures import Measured
+from tests.torture.waiting import wait_for_lines
 
 ID: Final = "A9"
 FIGURE: Final = "kill -9 of workers, and of the command, in a corpus on Ray: every row once, as in one process"
@@ -43,7 +44,7 @@ def measure(count: int, folder: Path) -> Measured:
     moments = sorted(draw.randrange(parts - 1) for _ in range(count))
     command, killed, commands = _start(run, corpus, out), 0, 1
     for number, moment in enumerate(moments):
-        _wait_for_parts(out, moment, command)
+        wait_for_lines(out / JOURNAL, moment, command, _SECONDS)
         time.sleep(draw.uniform(0, 0.3))
         killed += _kill_worker(command.pid, draw)
         if number == count // 2:
@@ -71,13 +72,6 @@ def _start(run: Path, corpus: Path, out: Path, *options: str) -> subprocess.Pope
         stdout=subprocess.DEVNULL,
         stderr=subprocess.DEVNULL,
     )
-
-
-def _wait_for_parts(out: Path, count: int, command: subprocess.Popen[bytes]) -> None:
-    journal, end = out / JOURNAL, time.monotonic() + _SECONDS
-    while command.poll() is None and not (journal.exists() and journal.read_bytes().count(b"\n") >= count):
-        assert time.monotonic() < end, "it must not take that long"
-        time.sleep(0.005)
 
 
 def _kill_worker(command: int, draw: random.Random) -> bool:
