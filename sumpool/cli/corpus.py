@@ -6,14 +6,13 @@ from typing import NamedTuple
 
 from sumpool.cli.console import screen
 from sumpool.cli.summary_output import Target, warn_of_arguments
+from sumpool.cli.text import name_documents
 from sumpool.documents.addresses import is_address
 from sumpool.documents.document import ReadOptions
 from sumpool.documents.read import STDIN
 from sumpool.errors import DataError, RecipeError
 from sumpool.inference.model_choice import RUNS, default_model
 from sumpool.progress import GRACE, interruptible
-
-_NAMED_FAILURES = 10
 
 
 class CorpusRun(NamedTuple):
@@ -77,7 +76,6 @@ def summarize_on_ray(names: Sequence[str], run: CorpusRun, target: Target, *, is
     output.result(str(target.file))
     failed = sum(result.failed for result in results)
     if failed:
-        first = [name for result in results for name in result.failures][:_NAMED_FAILURES]
-        named = ", ".join(first) + (", ..." if failed > len(first) else "")
+        named = name_documents([name for result in results for name in result.failures], failed)
         documents = sum(result.documents for result in results)
         raise DataError(f"{failed:,} of {documents:,} documents have no summary: {named}; {target.file} has why")

@@ -11,15 +11,13 @@ import typer
 from sumpool.cli.console import Screen, screen
 from sumpool.cli.options import Changes, Resume, Run, choice, whole_number
 from sumpool.cli.rendering import Format, Rendering, Style
+from sumpool.cli.text import name_documents
 from sumpool.documents.document import DEFAULT_OPTIONS, ReadOptions
 from sumpool.errors import DataError
 from sumpool.progress import Progress
 
 if TYPE_CHECKING:
     from sumpool.inference.summary import Summary
-
-_NAMED_FAILURES = 10
-"""Failed documents that the last line names."""
 
 
 def summarize(
@@ -230,14 +228,10 @@ def _require_summaries(count: int, failed: Sequence[str], before: Sequence[str],
         DataError: If a document has no summary.
     """
     if before:
-        names = _names([*before, *failed])
+        names = name_documents([*before, *failed])
         raise DataError(f"{len(before) + len(failed):,} documents have no summary: {names}; {place} has why")
     if failed and len(failed) == count:
         raise DataError("no document could be summarised; see the reasons above")
     if failed:
-        names = _names(failed)
+        names = name_documents(failed)
         raise DataError(f"{len(failed):,} of {count:,} documents have no summary: {names}; see the reasons above")
-
-
-def _names(failed: Sequence[str]) -> str:
-    return ", ".join(failed[:_NAMED_FAILURES]) + (", ..." if len(failed) > _NAMED_FAILURES else "")

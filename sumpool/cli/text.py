@@ -12,6 +12,9 @@ from sumpool.text.escaping import escape_line
 _ITEM = "\n  - "
 """Line feed within a message that lists problems."""
 
+_NAMED = 10
+"""Documents that a sentence names."""
+
 _NUMBER = re.compile(r"[-+]?\d|-?$")
 """Cell of a numeric column: a number, or the mark of a missing one."""
 
@@ -91,3 +94,13 @@ def wrap(line: str) -> str:
 def line_width() -> int:
     """Width of printed lines: that of the terminal, at least 80 characters, or 100 without a terminal."""
     return max(80, shutil.get_terminal_size((100, 24)).columns)
+
+
+def name_documents(ids: Sequence[str], count: int | None = None) -> str:
+    """Name documents in a sentence, the first ones if there are many.
+
+    Args:
+        ids: Ids of the documents, or of the first of them.
+        count: Number of documents; by default that of the ids.
+    """
+    return ", ".join(ids[:_NAMED]) + (", ..." if (count or len(ids)) > _NAMED else "")

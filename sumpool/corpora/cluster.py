@@ -1,6 +1,5 @@
 """Ray: a cluster of this machine, or the address of a running one."""
 
-import logging
 import os
 import signal
 import socket
@@ -9,7 +8,8 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import Final, NamedTuple
 
-from sumpool.errors import RecipeError, ResourceError
+from sumpool.errors import RecipeError, ResourceError, first_line
+from sumpool.io.atomic import disk_errors
 
 LOCAL: Final = "local"
 """Address that stands for a cluster of this machine, started for the command."""
@@ -53,17 +53,18 @@ def require_ray() -> None:
         raise RecipeError("--ray must have Ray, which is not installed: pip install 'sumpool[ray]'")
 
 
-def join(cluster: Cluster) -> None:
+def connect(cluster: Cluster) -> None:
     """Connect this process to a cluster until it ends; Ray may end it at any time, and prints to the log.
 
     Raises:
-        ResourceError: If there is no cluster at the address, or none can be started.
+        ResourceError: If there is no cluster at the address, none can be started, or the log cannot be written.
     """
     _print_to(cluster.log)
     if sys.platform != "win32":  # the command decides on Ctrl-C; Ray ends its processes by SIGTERM
         signal.signal(signal.SIGINT, signal.SIG_IGN)
         signal.pthread_sigmask(signal.SIG_UNBLOCK, (signal.SIGINT, signal.SIGTERM))
-    os.environ.update({name: os.environ.get(name, value) for name, value in _ENVIRONMENT.items()})
+    for name, value in _ENVIRONMENT.items():
+        os.environ.setdefault(name, value)
     import ray
 
     local = {"include_dashboard": False, "object_store_memory": _STORE_BYTES}
@@ -71,14 +72,13 @@ def join(cluster: Cluster) -> None:
         _require_listener(cluster.address)
         ray.init(cluster.address, log_to_driver=False, **(local if cluster.address == LOCAL else {}))
     except (RuntimeError, ValueError, OverflowError, OSError) as error:
-        reason = str(error).partition("\n")[0]
         raise ResourceError(
-            f"--ray must be local or the address of a cluster, got {cluster.address!r}: {reason}"
+            f"--ray must be local or the address of a cluster, got {cluster.address!r}: {first_line(error)}"
         ) from error
 
 
 def divide_resources(workers: int | None) -> Resources:
-    """Divide the cluster that is joined among workers.
+    """Divide the cluster that this process is connected to among workers.
 
     Args:
         workers: Number of workers; None takes one per GPU, or per core if there are no GPUs.
@@ -94,10 +94,9 @@ def divide_resources(workers: int | None) -> Resources:
 
 def _print_to(path: Path) -> None:
     """Write what this process prints, also outside Python, to a file."""
-    descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_APPEND)
-    for stream in (1, 2):
-        os.dup2(descriptor, stream)
-    logging.captureWarnings(True)
+    with disk_errors(path), path.open("ab") as file:
+        for stream in (1, 2):
+            os.dup2(file.fileno(), stream)
 
 
 def _require_listener(address: str) -> None:

@@ -12,7 +12,7 @@ from sumpool.documents.document import Limits, ReadOptions
 from sumpool.documents.files import COMPRESSIONS, open_bytes, open_unpacked, uncompressed_suffix
 from sumpool.documents.folders import files_of
 from sumpool.documents.formats import FORMATS
-from sumpool.errors import DataError
+from sumpool.errors import DataError, first_line
 
 _BUFFER_BYTES = 2**20
 _URI = re.compile(r"[a-z][a-z0-9+.-]*://", re.IGNORECASE)
@@ -40,15 +40,14 @@ def list_files(name: str, options: ReadOptions, notice: Callable[[str], None]) -
     from pyarrow import ArrowException, fs
 
     try:
-        system, path_there = fs.FileSystem.from_uri(name)
-        if system.get_file_info(path_there).type != fs.FileType.Directory:
+        system, root = fs.FileSystem.from_uri(name)
+        if system.get_file_info(root).type != fs.FileType.Directory:
             return [name]
-        infos = system.get_file_info(fs.FileSelector(path_there, recursive=True))
+        infos = system.get_file_info(fs.FileSelector(root, recursive=True))
     except (OSError, ValueError, ArrowException) as error:
-        raise DataError(f"{name} must be a folder or a file that can be read, got: {_line(error)}") from error
-    root = name.rstrip("/")
-    names = [root + info.path.removeprefix(path_there.rstrip("/")) for info in infos if info.type == fs.FileType.File]
-    return sorted(name for name in names if uncompressed_suffix(Path(name)) in {*FORMATS, *ROWS})
+        raise DataError(f"{name} must be a folder or a file that can be read, got: {first_line(error)}") from error
+    paths = (info.path.removeprefix(root.rstrip("/")) for info in infos if info.type == fs.FileType.File)
+    return sorted(name.rstrip("/") + path for path in paths if uncompressed_suffix(Path(path)) in {*FORMATS, *ROWS})
 
 
 def open_content(name: str, limits: Limits) -> IO[bytes]:
@@ -60,12 +59,12 @@ def open_content(name: str, limits: Limits) -> IO[bytes]:
     path = Path(name)
     if not is_uri(name):
         return open_bytes(path, limits)
-    file = cast(IO[bytes], io.BufferedReader(open_stored(name), _BUFFER_BYTES))
+    file = cast(IO[bytes], io.BufferedReader(open_seekable(name), _BUFFER_BYTES))
     return open_unpacked(file, path, limits) if path.suffix in COMPRESSIONS else file
 
 
-def open_stored(name: str) -> Any:  # noqa: ANN401 - pyarrow is untyped
-    """Open a file for reading at any place.
+def open_seekable(name: str) -> Any:  # noqa: ANN401 - pyarrow is untyped
+    """Open a file for random access.
 
     Raises:
         DataError: If it cannot be read.
@@ -78,8 +77,4 @@ def open_stored(name: str) -> Any:  # noqa: ANN401 - pyarrow is untyped
         system, path = fs.FileSystem.from_uri(name)
         return system.open_input_file(path)
     except (OSError, ValueError, ArrowException) as error:
-        raise DataError(f"{name} must be a file that can be read, got: {_line(error)}") from error
-
-
-def _line(error: Exception) -> str:
-    return str(error).partition("\n")[0]
+        raise DataError(f"{name} must be a file that can be read, got: {first_line(error)}") from error

@@ -1,17 +1,19 @@
 """Division of a corpus into parts: consecutive documents, the same in every run, whose summaries become one file."""
 
 import json
+import os
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import asdict, dataclass, replace
 from itertools import groupby
 from pathlib import Path
 from typing import Final, Literal, NamedTuple, Self
 
-from sumpool.corpora.files import list_files, open_content, open_stored
+from sumpool.corpora.files import list_files, open_content, open_seekable
 from sumpool.documents.detection import ROWS
 from sumpool.documents.document import ReadOptions
 from sumpool.documents.files import COMPRESSIONS, READ_ERRORS, read_lines_limited, uncompressed_suffix
-from sumpool.errors import DataError
+from sumpool.documents.rows import unpacked_bytes
+from sumpool.errors import DataError, first_line
 from sumpool.io.bounded import parse_json
 
 Kind = Literal["lines", "parquet", "documents"]
@@ -95,7 +97,7 @@ def divide(corpus: Sequence[str], options: ReadOptions, notice: Callable[[str], 
         notice: Called with a sentence about files that are passed over.
 
     Raises:
-        DataError: If a file cannot be read to its end.
+        DataError: If an object store cannot be read.
     """
     files = [file for name in corpus for file in list_files(name, options, notice)]
     small: list[Part] = []
@@ -119,21 +121,23 @@ def _divide_rows(names: Sequence[str], kind: Kind, options: ReadOptions) -> list
     divided: list[Part] = []
     for name in names:
         try:
-            parts = list(_divide_parquet(name) if kind == "parquet" else _divide_lines(name, options))
-        except (DataError, *READ_ERRORS):
+            parts = list(_divide_parquet(name, options) if kind == "parquet" else _divide_lines(name, options))
+        except (DataError, ValueError, *READ_ERRORS):
             parts = []
         divided += parts or [Part("documents", (name,), 1)]
     return divided
 
 
-def _divide_parquet(name: str) -> Iterator[Part]:
+def _divide_parquet(name: str, options: ReadOptions) -> Iterator[Part]:
     from pyarrow import ArrowException, parquet
 
-    try:
-        with open_stored(name) as file:
-            rows = parquet.ParquetFile(file).metadata.num_rows
-    except (OSError, ArrowException) as error:
-        raise DataError(f"{name} must be complete, got: {str(error).partition(chr(10))[0]}; get it again") from error
+    with open_seekable(name) as file:
+        try:
+            metadata = parquet.ParquetFile(file).metadata
+        except ArrowException as error:
+            raise DataError(f"{name} must be complete, got: {first_line(error)}; get the file again") from error
+        options.limits.check_ratio(unpacked_bytes(metadata), file.seek(0, os.SEEK_END))
+    rows = metadata.num_rows
     for start in range(0, rows, PART_DOCUMENTS):
         stop = min(rows, start + PART_DOCUMENTS)
         yield Part("parquet", (name,), stop - start, start, stop)

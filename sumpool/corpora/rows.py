@@ -1,5 +1,6 @@
 """Documents of a part with the columns that they come with, and the file of their summaries."""
 
+import io
 import json
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
@@ -7,16 +8,16 @@ from itertools import islice
 from pathlib import Path
 from typing import IO, Any
 
-from sumpool.corpora.files import is_uri, open_content, open_stored
+from sumpool.corpora.files import is_uri, open_content, open_seekable
 from sumpool.corpora.parts import Part
 from sumpool.documents.document import Document, ReadOptions
-from sumpool.documents.files import READ_ERRORS, read_limited, read_lines_limited, uncompressed_suffix
-from sumpool.documents.json_lines import Line, Reject, read_line
+from sumpool.documents.files import read_limited, read_lines_limited, uncompressed_suffix
+from sumpool.documents.json_lines import Line, Reject, parse_lines
 from sumpool.documents.read import parse_documents, read_documents
 from sumpool.documents.rows import row_document
-from sumpool.errors import DataError
+from sumpool.errors import first_line
 from sumpool.inference.summary import Summary
-from sumpool.io.atomic import counted, disk_errors, rename_synced, sync, temporary_path
+from sumpool.io.atomic import disk_errors, replace_file
 
 _BATCH_ROWS = 64
 _ALTERNATIVE = "generated_"
@@ -54,7 +55,7 @@ def read_part(part: Part, options: ReadOptions) -> PartRows:
     return PartRows(documents, [{"id": document.id, "title": document.title} for document in documents])
 
 
-def write_part(folder: Path, part: Part, rows: PartRows, summaries: Sequence[Summary], *, evidence: bool) -> Path:
+def write_part(folder: Path, part: Part, rows: PartRows, summaries: Sequence[Summary], *, evidence: bool) -> None:
     """Write the rows of a part with their summaries, so that the file is complete once it has its name.
 
     Args:
@@ -64,23 +65,17 @@ def write_part(folder: Path, part: Part, rows: PartRows, summaries: Sequence[Sum
         summaries: Summary of each document.
         evidence: Whether the rows have a column of evidence.
 
-    Returns:
-        The file.
-
     Raises:
         ResourceError: If the disk is full or fails.
     """
-    path = folder / part.name
+    path, content = folder / part.name, io.BytesIO()
     columns = [_columns(summary, evidence=evidence) for summary in summaries]
-    with disk_errors(path, advice="go on with --resume"), counted(path, 0):
-        with temporary_path(path).open("wb") as file:
-            if rows.table is None:
-                _write_lines(file, rows.fields, columns)
-            else:
-                _write_parquet(file, rows.table, columns)
-        sync(temporary_path(path))
-        rename_synced(temporary_path(path), path)
-    return path
+    if rows.table is None:
+        _write_lines(content, rows.fields, columns)
+    else:
+        _write_parquet(content, rows.table, columns)
+    with disk_errors(path, advice="go on with --resume"):
+        replace_file(path, content.getvalue())
 
 
 def _read_parquet(part: Part, options: ReadOptions) -> PartRows:
@@ -89,7 +84,7 @@ def _read_parquet(part: Part, options: ReadOptions) -> PartRows:
 
     tables, position = [], 0
     try:
-        with open_stored(part.files[0]) as stream:
+        with open_seekable(part.files[0]) as stream:
             file = parquet.ParquetFile(stream, page_checksum_verification=True)
             for batch in file.iter_batches(_BATCH_ROWS, use_threads=False):
                 first, last = max(part.start - position, 0), min(part.stop - position, batch.num_rows)
@@ -99,8 +94,7 @@ def _read_parquet(part: Part, options: ReadOptions) -> PartRows:
                 if position >= part.stop:
                     break
     except (OSError, pyarrow.ArrowException) as error:
-        message = str(error).partition("\n")[0]
-        reason = f"{part.files[0]} must be complete, got: {message}; get the file again"
+        reason = f"{part.files[0]} must be complete, got: {first_line(error)}; get the file again"
         return PartRows([Document(part.files[0], "", reason)], table=pyarrow.table({"id": [part.files[0]]}))
     table = pyarrow.concat_tables(tables)
     rows = (Line(f"{part.files[0]}:{number}", row) for number, row in enumerate(table.to_pylist(), part.start + 1))
@@ -109,19 +103,14 @@ def _read_parquet(part: Part, options: ReadOptions) -> PartRows:
 
 def _read_lines(part: Part, options: ReadOptions) -> Iterator[Line | Reject]:
     name = part.files[0]
-    try:
-        with open_content(name, options.limits) as file:
-            lines: Iterator[bytes] = read_lines_limited(file, options.limits, name)
-            if file.seekable():
-                file.seek(part.offset)
-                lines = islice(lines, part.stop - part.start)
-            else:
-                lines = islice(lines, part.start, part.stop)
-            for number, content in enumerate(lines, part.start + 1):
-                if content.strip():
-                    yield read_line(f"{name}:{number}", content)
-    except READ_ERRORS as error:
-        raise DataError(f"{name} must be complete, got: {error}; get the file again") from error
+    with open_content(name, options.limits) as file:
+        lines: Iterator[bytes] = read_lines_limited(file, options.limits, name)
+        if file.seekable():
+            file.seek(part.offset)
+            lines = islice(lines, part.stop - part.start)
+        else:
+            lines = islice(lines, part.start, part.stop)
+        yield from parse_lines(name, lines, part.start + 1)
 
 
 def _read_file(name: str, options: ReadOptions) -> Iterator[Document]:
@@ -130,7 +119,7 @@ def _read_file(name: str, options: ReadOptions) -> Iterator[Document]:
         return
 
     def read() -> bytes:
-        with open_stored(name) as file:
+        with open_seekable(name) as file:
             return read_limited(file, options.limits)
 
     yield from parse_documents(name, uncompressed_suffix(Path(name)), read, options)

@@ -3,7 +3,7 @@
 import json
 import os
 import time
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import closing
 from dataclasses import dataclass
 from functools import cached_property, partial
@@ -12,11 +12,11 @@ from pathlib import Path
 from typing import Any, Final
 
 from sumpool import errors
-from sumpool.corpora.cluster import Cluster, Resources, divide_resources, join
+from sumpool.corpora.cluster import Cluster, Resources, connect, divide_resources
 from sumpool.corpora.parts import Part, PartResult
 from sumpool.corpora.rows import read_part, write_part
 from sumpool.data.processes import ordered_map
-from sumpool.documents.document import Document, ReadOptions
+from sumpool.documents.document import ReadOptions
 from sumpool.errors import ResourceError
 from sumpool.inference import fast_summaries
 from sumpool.inference.summary import Summary
@@ -26,6 +26,7 @@ from sumpool.progress import Check, Progress, Report, go_on, silent
 MAX_DEATHS: Final = 5
 """Workers that may die over one part before it is given up."""
 _NAMED_FAILURES: Final = 10
+"""Ids of failed documents that a result has at most."""
 
 
 @dataclass(frozen=True)
@@ -137,8 +138,8 @@ def summarize_parts(
 
 
 def _start(parts: Sequence[Part], job: CorpusJob, cluster: Cluster) -> "Callable[[None], PartResult | str | None]":
-    """Join the cluster and return the function that waits for the next result, or a note; None after the last."""
-    join(cluster)
+    """Connect to the cluster and return the function that waits for the next result, or a note; None after the last."""
+    connect(cluster)
     resources = divide_resources(cluster.workers)
     gpu = ", and a GPU" if resources.gpus else ""
     note = (
@@ -176,7 +177,7 @@ def _results(parts: Sequence[Part], job: CorpusJob, resources: Resources) -> Ite
 def _generation(job: CorpusJob, cores: int) -> "partial[Iterator[Summary]]":
     """Load what generates summaries of documents."""
     if fast_summaries.wants_fast(job.model, job.overrides) and not job.evidence:
-        return partial(_generate_fast, fast_summaries.load_fast(job.model, job.overrides))
+        return partial(fast_summaries.generate_fast, model=fast_summaries.load_fast(job.model, job.overrides))
     import torch
 
     from sumpool.inference.evidence import summarize_with_evidence
@@ -186,7 +187,3 @@ def _generation(job: CorpusJob, cores: int) -> "partial[Iterator[Summary]]":
     torch.set_num_threads(cores)
     loaded = load_for_generation(job.model, job.overrides)
     return partial(summarize_with_evidence if job.evidence else generate_summaries, loaded=loaded)
-
-
-def _generate_fast(model: fast_summaries.FastModel, documents: Iterable[Document]) -> Iterator[Summary]:
-    return fast_summaries.generate_fast(documents, model)

@@ -15,7 +15,7 @@ from sumpool.progress import Check, Progress, Report, go_on, silent
 from sumpool.workflows.summarize import summary_identity
 
 LOG = "ray.log"
-"""File of the folder with what Ray says, such as why a worker died."""
+"""File of the folder with what Ray prints, such as why a worker died."""
 
 
 def summarize_corpus(
@@ -61,9 +61,12 @@ def summarize_corpus(
         waiting = [part for part in parts if part.index not in journal.results]
         if waiting:
             cluster = Cluster(address, workers, job.folder / LOG)
+            done = sum(result.documents for result in journal.results.values())
+            total = done + sum(part.documents for part in waiting)
             for result in summarize_parts(waiting, job, cluster, report=report, check=check):
                 journal.save(result)
-                report(_progress(parts, journal))
+                done += result.documents
+                report(Progress("summarize", done, max(done, total)))  # a part that cannot be read is one document
         results = [journal.results[part.index] for part in parts if part.index in journal.results]
     if len(results) < len(parts):
         raise DataError(
@@ -72,11 +75,6 @@ def summarize_corpus(
             "memory ran out"
         )
     return results
-
-
-def _progress(parts: Sequence[Part], journal: PartJournal) -> Progress:
-    done = sum(result.documents for result in journal.results.values())
-    return Progress("summarize", done, max(done, sum(part.documents for part in parts)))
 
 
 def _digest(parts: Sequence[Part]) -> str:

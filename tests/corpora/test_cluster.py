@@ -1,6 +1,7 @@
 """Corpora on a local Ray cluster; kills of its workers are figure A9 of `tests/torture`."""
 
 import json
+import multiprocessing
 import shutil
 from pathlib import Path
 
@@ -9,6 +10,7 @@ import pytest
 from sumpool.corpora.summarize import CorpusJob
 from sumpool.documents.document import DEFAULT_OPTIONS
 from sumpool.errors import CheckpointError, Interrupted, ResourceError
+from sumpool.progress import Progress
 from sumpool.workflows.summarize_corpus import summarize_corpus
 from tests.conftest import story
 from tests.training.several import free_port
@@ -42,6 +44,20 @@ def test_an_error_of_a_worker_ends_the_command_which_goes_on(
     assert [result.documents for result in results] == [16, 16, 8]
     written = "".join((tmp_path / "out" / result.file).read_text() for result in results)
     assert [json.loads(line)["document"] for line in written.splitlines()] == [story(number, 5) for number in range(40)]
+
+
+def test_the_end_of_ray_is_an_error_which_the_command_goes_on_after(
+    tmp_path: Path, run_folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+
+    def kill(progress: Progress) -> None:
+        if progress.note.startswith("parts to summarise"):
+            (ray,) = multiprocessing.active_children()
+            ray.kill()
+
+    with pytest.raises(ResourceError, match=r"Ray must work until all parts are done.*ray\.log has why"):
+        summarize_corpus(job(tmp_path, run_folder), address="local", report=kill)
 
 
 def test_an_interrupted_command_ends_at_once(tmp_path: Path, run_folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -10,7 +10,7 @@ from pyarrow import parquet
 from sumpool.corpora import parts as module
 from sumpool.corpora.parts import PART_DOCUMENTS, Part, divide
 from sumpool.corpora.rows import read_part
-from sumpool.documents.document import DEFAULT_OPTIONS, Document
+from sumpool.documents.document import DEFAULT_OPTIONS, Document, ReadOptions
 from sumpool.documents.read import ignore_notice, read_all
 from tests.conftest import story
 
@@ -97,6 +97,16 @@ def test_a_page_that_is_damaged_fails_its_part(tmp_path: Path) -> None:
     rows = read_part(parts[0], DEFAULT_OPTIONS)
     assert "must be complete" in rows.documents[0].error
     assert rows.table.num_rows == len(rows.documents) == 1
+
+
+def test_a_table_that_fills_the_memory_is_refused_as_in_one_process(tmp_path: Path) -> None:
+    path, options = tmp_path / "a.parquet", ReadOptions(max_ratio=2)
+    text = story(1, 500)
+    parquet.write_table(pyarrow.table({"document": [text] * 2000}), path, use_dictionary=False, compression="zstd")
+    parts = divide([str(path)], options, ignore_notice)
+    (only,) = (document for part in parts for document in read_part(part, options).documents)
+    assert "must expand to at most 2 times its size" in only.error
+    assert [only] == list(read_all([str(path)], options))
 
 
 def test_large_corpora_have_larger_parts(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

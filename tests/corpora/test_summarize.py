@@ -154,7 +154,7 @@ def test_a_full_disk_leaves_no_part(tmp_path: Path, run_folder: Path, monkeypatc
     def fail(*_: object) -> None:
         raise OSError(28, "No space left on device")
 
-    monkeypatch.setattr("sumpool.corpora.rows.sync", fail)
+    monkeypatch.setattr("sumpool.io.atomic.sync", fail)
     with pytest.raises(ResourceError, match="go on with --resume"):
         worker.summarize(part)
     assert not (tmp_path / part.name).exists()
