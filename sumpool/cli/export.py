@@ -9,24 +9,34 @@ from sumpool.cli.console import screen
 from sumpool.cli.options import choice
 
 Precision = Literal["bf16", "fp32"]
+Format = Literal["safetensors", "onnx"]
 
 
 def export(
     run: Annotated[Path, typer.Argument(metavar="RUN", help="Run folder of the model.")],
     out: Annotated[Path, typer.Argument(metavar="OUT", help="Folder to create.")],
     precision: Annotated[
-        Precision,
-        choice("--precision", get_args(Precision), "Data type of the stored weights; bf16 takes half the space."),
-    ] = "bf16",
+        Precision | None,
+        choice(
+            "--precision",
+            get_args(Precision),
+            "Data type of the stored weights; bf16 takes half the space. Default: bf16, for ONNX fp32.",
+        ),
+    ] = None,
+    format_: Annotated[
+        Format,
+        choice("--format", get_args(Format), "Files to write: for sumpool, or graphs for ONNX Runtime."),
+    ] = "safetensors",
 ) -> None:
     """Copy a model without checkpoints and logs, to pass it on.
 
-    The result works wherever a run folder does: for --model, and to initialise another training run.
+    The result works wherever a run folder does: for --model, and to initialise another training run. With --format onnx
+    it is for other programs.
     """
     from sumpool.progress import GRACE, interruptible
     from sumpool.workflows.export_model import export_model
 
     with screen() as output:
         with interruptible(GRACE) as interruption:
-            folder = export_model(run, out, precision, check=interruption.check)
+            folder = export_model(run, out, precision, format_, report=output.report, check=interruption.check)
         output.result(str(folder))

@@ -71,5 +71,5 @@ class Tokens:
         return replace(self, states=states)
 
     def with_full(self) -> "Tokens":
-        """Return the same tokens with `full` computed from the mask."""
-        return replace(self, full=bool(self.mask.all()))
+        """Return the same tokens with `full` computed from the mask, unless the values of the mask cannot be read."""
+        return self if torch.compiler.is_exporting() else replace(self, full=bool(self.mask.all()))

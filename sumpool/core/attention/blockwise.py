@@ -11,6 +11,7 @@ from collections.abc import Callable
 from functools import partial
 from typing import Literal, final
 
+import torch
 from pydantic import Field
 from torch import Tensor
 from torch.nn import functional as F
@@ -66,12 +67,12 @@ class BlockwiseAttention(Attention):
     ) -> Tensor:
         """Apply a function to all blocks with a real token as one batch; 0 for the other blocks."""
         batch, length, _ = states.shape
-        block = min(self.block, length)
+        block = self.block if torch.compiler.is_exporting() else min(self.block, length)
         rest = -length % block
         states = F.pad(states, (0, 0, 0, rest)).view(-1, block, states.size(2))  # (batch * blocks, block, dim)
         mask, positions = (F.pad(values, (0, rest)).view(-1, block) for values in (mask, positions))
-        real = mask.any(1).nonzero().squeeze(1)
-        if len(real) == len(mask):
+        real = None if torch.compiler.is_exporting() else mask.any(1).nonzero().squeeze(1)
+        if real is None or len(real) == len(mask):
             output = function(states, mask, positions)
         else:
             partial_output = function(states[real], mask[real], positions[real])
@@ -80,4 +81,5 @@ class BlockwiseAttention(Attention):
         return output.view(batch, -1, *output.shape[2:])[:, :length]
 
     def _attend(self, states: Tensor, mask: Tensor, positions: Tensor) -> Tensor:
-        return super().forward(states, None if mask.all() else mask, positions)
+        full = not torch.compiler.is_exporting() and bool(mask.all())
+        return super().forward(states, None if full else mask, positions)

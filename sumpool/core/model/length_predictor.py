@@ -43,7 +43,7 @@ class LengthPredictor(nn.Module):
         real = memory.mask.sum(1, keepdim=True).clamp_min(1)
         mean = zero_padding(at_least_float32(memory.states), memory.mask).sum(1) / real  # (batch, dim)
         log_lengths: Tensor = self.out(self.hidden(mean.to(memory.states.dtype)).relu())
-        return at_least_float32(log_lengths.squeeze(1)).clamp(0, _MAX_LOG_LENGTH)
+        return at_least_float32(log_lengths.squeeze(1)).clamp(0.0, _MAX_LOG_LENGTH)
 
     def loss(self, log_lengths: Tensor, target: Tensor) -> Tensor:
         """Mean absolute error of predicted log-lengths (batch,) against references (batch, target).

@@ -32,8 +32,9 @@ def attend_to_groups(query: Tensor, words: Tensor, mask: Tensor, group: Tensor, 
         (batch, heads, queries, head_dim).
     """
     read = words_read(mask, group, selected)
-    size = int(read.sum(1).max()) if read.numel() else 0
-    if not is_worth_copying(size, read.size(1)):
+    exporting = torch.compiler.is_exporting()  # a graph reads all words, as their number would depend on values
+    size = 0 if exporting or not read.numel() else int(read.sum(1).max())
+    if exporting or not is_worth_copying(size, read.size(1)):
         key, value = (split_heads(part, query.size(1)) for part in words.chunk(2, dim=-1))
         return _attend(query, key, value, _visible_words(selected, group) & mask[:, None])
     index, real = indices_of_true(read, size)

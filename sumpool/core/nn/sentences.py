@@ -32,8 +32,11 @@ class Sentences:
             changes[:, 0] = True
         changes = changes & memory.mask
         index = (changes.cumsum(1) - 1).clamp_min(0)
-        sentences = max(1, int(changes.sum(1).max())) if index.numel() else 1
-        count = index.new_zeros(len(index), sentences).scatter_add(1, index, memory.mask.long())
+        if torch.compiler.is_exporting():  # the number of sentences is not known: as many as states
+            sentences = index.size(1)
+        else:
+            sentences = max(1, int(changes.sum(1).max())) if index.numel() else 1
+        count = index.new_zeros(index.size(0), sentences).scatter_add(1, index, memory.mask.long())
         return cls(index, count.cumsum(1) - count, count)
 
     @property

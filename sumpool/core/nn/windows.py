@@ -31,10 +31,11 @@ class Windows:
         self.causal = causal
         self.first = min(first, mask.size(1))
         length = mask.size(1)
-        self.chunk, self.margin = (reach, reach) if length > 3 * reach else (length, 0)
-        self.rest = -length % self.chunk
+        exporting = torch.compiler.is_exporting()  # a graph has one layout for all lengths, and keeps empty chunks
+        self.chunk, self.margin = (reach, reach) if exporting or length > 3 * reach else (length, 0)
+        self.rest = (length + self.chunk - 1) // self.chunk * self.chunk - length
         non_empty = self._chunks(mask).any(1)
-        self.non_empty = None if non_empty.all() else non_empty.nonzero().squeeze(1)
+        self.non_empty = None if exporting or non_empty.all() else non_empty.nonzero().squeeze(1)
 
     @property
     def query_slice(self) -> slice:
@@ -104,9 +105,9 @@ class Windows:
     def _restore_empty(self, values: Tensor) -> Tensor:
         """Insert zeros for dropped chunks: (batch, chunks, ...)."""
         if self.non_empty is not None:
-            chunks = len(self.mask) * (self.mask.size(1) + self.rest) // self.chunk
+            chunks = self.mask.size(0) * (self.mask.size(1) + self.rest) // self.chunk
             values = values.new_zeros(chunks, *values.shape[1:]).index_copy(0, self.non_empty, values)
-        by_document: Tensor = values.unflatten(0, (len(self.mask), -1))
+        by_document: Tensor = values.unflatten(0, (self.mask.size(0), -1))
         return by_document
 
 

@@ -89,7 +89,13 @@ class Tournament:
 
 
 def halve(
-    scores: Tensor, mask: Tensor, keep: Keep, peak: Peak, hard: bool = False, sort: Sort = "each_round"
+    scores: Tensor,
+    mask: Tensor,
+    keep: Keep,
+    peak: Peak,
+    hard: bool = False,
+    sort: Sort = "each_round",
+    max_length: int | None = None,
 ) -> Tournament:
     """Run the tournament on scores.
 
@@ -103,12 +109,15 @@ def halve(
         peak: Weight of the better vector of a pair.
         hard: Whether the better vector has weight 1, which is exactly top-k unless `sort` is never.
         sort: When vectors are sorted by score for pairing.
+        max_length: Length, at least that of the scores, which determines the numbers of slots and rounds; by default
+            that of the scores. More rounds than these need change nothing, as nothing is paired in them.
 
     Returns:
         Survivors in source order.
     """
-    survivors = max_kept(keep, scores.size(1))
-    ratio = scores.size(1) / keep if isinstance(keep, int) else 1 / keep
+    max_length = scores.size(1) if max_length is None else max_length
+    survivors = max_kept(keep, max_length)
+    ratio = max_length / keep if isinstance(keep, int) else 1 / keep
     rounds = max(0, math.ceil(math.log2(ratio)))
     values = F.pad(at_least_float32(scores).masked_fill(~mask, 0.0), (0, survivors * 2**rounds - scores.size(1)))
     slots = keep_counts(keep, mask)[:, None] << rounds  # (batch, 1)
@@ -171,21 +180,28 @@ def _trace_back(history: list[_PlayedRound], mask: Tensor, length: int, dtype: t
 
 @final
 class HalvingPooler(Pooler):
-    """Successive halving of scored vectors."""
+    """Successive halving of scored vectors.
+
+    Attributes:
+        max_length: Most vectors of a document, if the shapes of the tournament must not depend on its length, as in an
+            exported graph; None where they follow the batch.
+    """
 
     def __init__(self, config: HalvingPoolerConfig, scorer: Scorer) -> None:
         super().__init__()
+        self.max_length: int | None = None
         self.config = config
         self.scorer = scorer
 
     def forward(self, tokens: Tokens, states: States | None = None) -> Pooled:
         """Pool (batch, length, dim) to (batch, keep, dim); see `Pooler.forward`."""
         states = states or EagerStates(tokens)
-        if max_kept(self.config.keep, tokens.mask.size(1)) == tokens.mask.size(1):
+        if self.max_length is None and max_kept(self.config.keep, tokens.mask.size(1)) == tokens.mask.size(1):
             return keep_all(states.all())
         hard = self.config.inference == "hard" and not self.training
         scores = states.score(self.scorer)
-        tournament = halve(scores, tokens.mask, self.config.keep, self.config.peak, hard, self.config.sort)
+        config = self.config
+        tournament = halve(scores, tokens.mask, config.keep, config.peak, hard, config.sort, self.max_length)
         mixture = tournament.mixture
         pooled = pool_tokens(tokens, states.mix(mixture), mixture.mask, tournament.heaviest)
         return Pooled(replace(pooled, metrics={"winner_share": tournament.winner_share}), lambda: mixture)

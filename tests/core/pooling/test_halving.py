@@ -48,6 +48,24 @@ def test_equals_the_naive_algorithm(length: int, keep: int, sort: Sort) -> None:
 
 
 @pytest.mark.parametrize("sort", get_args(Sort))
+@pytest.mark.parametrize("keep", [1, 7, 0.3])
+def test_the_rounds_of_longer_documents_change_nothing(keep: int | float, sort: Sort) -> None:
+    for length in (1, 5, 7, 8, 50, 64):
+        scores = torch.rand(3, length, dtype=torch.double)
+        mask = torch.arange(length) < torch.tensor([[length], [1], [(length + 1) // 2]])
+        states = torch.randn(3, length, 4, dtype=torch.double)
+        expected, longer = halve(scores, mask, keep, PEAK, sort=sort), halve(scores, mask, keep, PEAK, False, sort, 200)
+        survivors = expected.mixture.mask.size(1)
+        assert torch.equal(longer.mixture.mask[:, :survivors], expected.mixture.mask)
+        assert not longer.mixture.mask[:, survivors:].any()
+        pooled = longer.mixture.combine(states)[:, :survivors]
+        assert torch.allclose(pooled, expected.mixture.combine(states), atol=1e-12)
+        assert torch.equal(
+            longer.heaviest[:, :survivors][expected.mixture.mask], expected.heaviest[expected.mixture.mask]
+        )
+
+
+@pytest.mark.parametrize("sort", get_args(Sort))
 @pytest.mark.parametrize("keep", [0.03, 0.25, 0.3, 0.5, 0.9])
 def test_every_document_is_halved_to_its_own_fraction(keep: float, sort: Sort) -> None:
     lengths = [1, 2, 3, 37, 64, 150]

@@ -1,0 +1,157 @@
+"""The two graphs of a model as modules whose inputs and outputs are tensors with names.
+
+encoder  documents -> all that a decoding step reads of them: projections of cross-attention and of the output head
+decoder  newest tokens, their history and the encoder's output -> log-probabilities and the extended history
+"""
+
+import copy
+import math
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, field, replace
+from typing import Self, final
+
+import torch
+from torch import Tensor, nn
+
+from sumpool.core.model.decoder import DecoderLayer
+from sumpool.core.model.kv_cache import BeamCache
+from sumpool.core.model.summarizer import DecoderState, SummarizationModel
+from sumpool.core.nn.positions import Embed, sinusoid
+from sumpool.core.pooling.halving import HalvingPooler
+
+LENGTHS = "lengths"
+"""Name of the predicted lengths, (batch,), among the encoder's outputs."""
+
+
+@final
+@dataclass(frozen=True)
+class GrowingCache(BeamCache):
+    """Cache whose tensors grow by the newest tokens and are never written in place.
+
+    Attributes:
+        length: Tokens of every hypothesis, ().
+    """
+
+    length: Tensor = field(kw_only=True)
+
+    @classmethod
+    def empty(cls, sizes: Iterable[tuple[int, int]], documents: int, beams: int) -> Self:
+        """Return a cache without tokens, given heads and features of a head of each layer."""
+        buffers = [torch.empty(2, documents, heads, 0, features) for heads, features in sizes]
+        return cls(torch.empty(documents, beams, 0), buffers, length=torch.zeros((), dtype=torch.long))
+
+    @property
+    def position(self) -> Tensor:
+        """See `BeamCache.position`."""
+        return self.length - 1
+
+    def advance(self) -> Self:
+        """See `BeamCache.advance`."""
+        documents, beams, _ = self.ancestry_bias.shape
+        others = ~torch.eye(beams, dtype=torch.bool, device=self.ancestry_bias.device)
+        newest = self.ancestry_bias.new_zeros(beams, beams).masked_fill(others, -math.inf)
+        bias = torch.cat([self.ancestry_bias, newest.expand(documents, -1, -1)], dim=2)
+        return replace(self, ancestry_bias=bias, buffers=list(self.buffers), length=self.length + 1)
+
+    def update(self, layer: int, key_value: Tensor) -> tuple[Tensor, Tensor, Tensor]:
+        """See `BeamCache.update`."""
+        self.buffers[layer] = torch.cat([self.buffers[layer], key_value], dim=3)
+        key, value = self.buffers[layer].unbind()
+        return key, value, self.ancestry_bias
+
+
+@final
+class EncoderGraph(nn.Module):
+    """Documents -> what the decoder reads of them."""
+
+    def __init__(self, model: SummarizationModel) -> None:
+        """Copy a model and give its encoder shapes that do not depend on values.
+
+        Documents are encoded in one piece, and tournaments have the rounds of the longest document. Sinusoids are
+        stored: exponentials of another library differ in the last bit, which far positions multiply, and scores that
+        are nearly equal would be ranked otherwise.
+        """
+        super().__init__()
+        self.model = copy.deepcopy(model)
+        self.model.encoder.chunked = False
+        for module in self.model.modules():
+            if isinstance(module, HalvingPooler):
+                module.max_length = model.config.source_length
+        _store_sinusoids(self.model.encoder.embed, model.config.source_length)
+
+    def forward(self, ids: Tensor, mask: Tensor, sentences: Tensor) -> dict[str, Tensor]:
+        """Encode documents; see `SummarizationModel.encode` and `encoded_tensors`."""
+        return encoded_tensors(self.model.start(self.model.encode(ids, mask, sentences), beams=1))
+
+
+@final
+class DecoderGraph(nn.Module):
+    """One step of a search."""
+
+    def __init__(self, model: SummarizationModel) -> None:
+        super().__init__()
+        self.model = model
+
+    def forward(
+        self,
+        tokens: Tensor,
+        previous_tokens: Tensor,
+        length: Tensor,
+        ancestry: Tensor,
+        buffers: list[Tensor],
+        encoded: dict[str, Tensor],
+    ) -> tuple[Tensor, Tensor, list[Tensor]]:
+        """Compute log-probabilities (batch, beams, vocab) and the extended cache; see `SummarizationModel.step`.
+
+        Args:
+            tokens: (batch, beams), the newest token of each hypothesis; the decoder's first input at first.
+            previous_tokens: (batch, beams), the token before it; padding at first.
+            length: (), tokens of each hypothesis before `tokens`.
+            ancestry: (batch, beams, length * beams), `BeamCache.ancestry_bias`.
+            buffers: Keys and values of each layer, (2, batch, heads, length * beams, head_dim).
+            encoded: Output of the encoder.
+        """
+        cache = GrowingCache(ancestry, buffers, length=length)
+        state = decoder_state(encoded, previous_tokens, cache)
+        log_probs, state = self.model.step(tokens.flatten(), state)
+        return log_probs.unflatten(0, tokens.shape), state.self_cache.ancestry_bias, state.self_cache.buffers
+
+
+def encoded_tensors(state: DecoderState) -> dict[str, Tensor]:
+    """Return what a search reads of its documents.
+
+    Returns:
+        Caches of the cross-attention of each layer and of the output head, and predicted lengths, if any, by name.
+    """
+    caches = {f"cross_{layer}": cache for layer, cache in enumerate(state.cross_cache)} | {"copy": state.copy_cache}
+    tensors = {f"{part}_{name}": tensor for part, cache in caches.items() for name, tensor in cache.items()}
+    return tensors if state.predicted_lengths is None else {**tensors, LENGTHS: state.predicted_lengths}
+
+
+def decoder_state(encoded: Mapping[str, Tensor], previous_tokens: Tensor, cache: GrowingCache) -> DecoderState:
+    """Return the state of a search that reads `encoded`; the inverse of `encoded_tensors`."""
+    return DecoderState(
+        cross_cache=[_with_prefix(encoded, f"cross_{layer}_") for layer in range(len(cache.buffers))],
+        copy_cache=_with_prefix(encoded, "copy_"),
+        previous_token=previous_tokens,
+        self_cache=cache,
+        predicted_lengths=encoded.get(LENGTHS),
+    )
+
+
+def _with_prefix(tensors: Mapping[str, Tensor], prefix: str) -> dict[str, Tensor]:
+    return {name.removeprefix(prefix): tensor for name, tensor in tensors.items() if name.startswith(prefix)}
+
+
+def head_sizes(model: SummarizationModel) -> Iterator[tuple[int, int]]:
+    """Heads of the decoder's self-attention, and features of each, by layer; some may have been removed."""
+    for layer in model.decoder.layers:
+        assert isinstance(layer, DecoderLayer)
+        yield layer.attention.heads, model.config.dim // model.config.heads
+
+
+def _store_sinusoids(embed: Embed, length: int) -> None:
+    """Replace computed positions by a table of the same values."""
+    if embed.kind == "sinusoidal":
+        table = sinusoid(torch.arange(length), embed.embedding.embedding_dim)
+        embed.positions = nn.Embedding.from_pretrained(table.to(embed.embedding.weight))
