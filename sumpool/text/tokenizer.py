@@ -93,14 +93,15 @@ class EncodedDocument:
         """Return the tokens from `start` up to and without `end`, their sentences counted from 0."""
         return EncodedDocument(self.ids[start:end], self.sentences[start:end] - self.sentences[start])
 
-    def truncate(self, length: int, eos: int) -> "EncodedDocument":
-        """Truncate to a length of at least 1; a document that ends with `eos` still does."""
+    def truncate(self, length: int, suffix: Sequence[int]) -> "EncodedDocument":
+        """Truncate to a length of at least 1; a document that ends with `suffix` still does."""
         if len(self.ids) <= length:
             return self
         ids, sentences = self.ids[:length].copy(), self.sentences[:length].copy()
-        if self.ids[-1] == eos:
-            ids[-1] = eos
-            sentences[-1] = sentences[max(length - 2, 0)]
+        after = min(len(suffix), length)
+        if after and self.ids[-len(suffix) :].tolist() == list(suffix):
+            ids[-after:] = suffix[-after:]
+            sentences[-after:] = sentences[max(length - after - 1, 0)]
         return EncodedDocument(ids, sentences)
 
     def rotate(self, start: int, special_tokens: SpecialTokens) -> "EncodedDocument":

@@ -6,7 +6,7 @@ import pytest
 import torch
 
 from sumpool.data.batches import BatchSampler, Item, collate, fill_batches
-from sumpool.special_tokens import EOS, PAD
+from sumpool.special_tokens import EOS, PAD, SpecialTokens
 from sumpool.text.phrases import Phrases
 
 
@@ -35,9 +35,12 @@ def test_collate_truncates_documents() -> None:
 
 def test_collate_keeps_eos_of_truncated_documents() -> None:
     whole = Item("a", np.array([5, 7, 8, 9, EOS], np.uint16), np.array([0, 0, 1, 2, 2], np.int32), None)
-    batch = collate([whole, item("b", 9)], source_length=4, target_length=10)
+    batch = collate([whole, item("b", 9)], 4, 10, special_tokens=SpecialTokens(suffix=(EOS,)))
     assert batch.ids.tolist() == [[5, 7, 8, EOS], [10, 11, 12, 13]]
     assert batch.sentences.tolist() == [[0, 0, 1, 1], [0, 0, 0, 1]]
+    batch = collate([whole, item("b", 9)], 4, 10, special_tokens=SpecialTokens(suffix=(9, EOS)))
+    assert batch.ids.tolist() == [[5, 7, 9, EOS], [10, 11, 12, 13]]
+    assert batch.sentences[0].tolist() == [0, 0, 0, 0]
 
 
 def test_only_complete_summaries_have_eos() -> None:

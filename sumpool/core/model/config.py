@@ -11,6 +11,7 @@ from sumpool.core.attention._base import Attention, AttentionConfig
 from sumpool.core.cross_attention._base import CrossAttention, CrossAttentionConfig
 from sumpool.core.cross_attention.full import FullCrossAttentionConfig
 from sumpool.core.nn.execution import SkipInit
+from sumpool.core.nn.layers import Activation
 from sumpool.core.nn.positions import AbsolutePositions, Embed
 from sumpool.core.output._base import OutputConfig
 from sumpool.core.output.pointer import PointerOutputConfig
@@ -133,7 +134,7 @@ class ModelConfig(Settings):
     """Attention heads; must divide dim."""
     feed_forward: int = Field(2048, ge=1, le=65536)
     """Width of the feed-forward layers."""
-    activation: Literal["relu", "gelu"] = "relu"
+    activation: Activation = "relu"
     """Non-linearity of the feed-forward layers."""
     positions: AbsolutePositions = "sinusoidal"
     """Positions added to the source's embeddings: sinusoidal, learned embeddings, or none, for attentions with position

@@ -176,7 +176,8 @@ class Decoder(nn.Module):
         return [layer for layer in self.layers if isinstance(layer, DecoderLayer)]
 
     def _embed(self, tokens: Tensor, positions: Tensor, lengths: Tensor | None) -> Tensor:
-        embedded: Tensor = self.embed(tokens, tokens != self.pad, positions)
+        # The first input counts even where it is the padding token, as in PEGASUS and Marian.
+        embedded: Tensor = self.embed(tokens, (tokens != self.pad) | (positions == 0), positions)
         if self.length_predictor is None or lengths is None:
             return embedded
         return embedded + self.length_predictor.embed_remaining(lengths, positions, embedded.dtype)

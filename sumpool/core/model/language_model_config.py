@@ -5,6 +5,7 @@ from typing import Annotated, Literal, Self
 from pydantic import Field, model_validator
 
 from sumpool.core.boundaries._base import BoundariesConfig
+from sumpool.core.nn.layers import Activation
 from sumpool.settings import OneOf, Settings
 
 
@@ -22,7 +23,7 @@ class LanguageModelConfig(Settings):
     """Attention heads; must divide dim."""
     feed_forward: int = Field(2048, ge=1, le=65536)
     """Width of the feed-forward layers."""
-    activation: Literal["relu", "gelu"] = "relu"
+    activation: Activation = "relu"
     """Non-linearity of the feed-forward layers."""
     layers: tuple[Annotated[int, Field(ge=0, le=256)], ...] = Field((12,), min_length=1, max_length=15)
     """Layers before, between and after the shortenings: one number more than two for each entry of `boundaries`."""

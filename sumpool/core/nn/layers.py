@@ -7,7 +7,7 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional as F
 
-Activation = Literal["relu", "gelu"]
+Activation = Literal["relu", "gelu", "silu"]
 Norm = Literal["pre", "post"]
 
 
@@ -58,7 +58,7 @@ class FeedForward(nn.Module):
         super().__init__()
         self.widen = nn.Linear(dim, width)
         self.narrow = nn.Linear(width, dim)
-        self.activation = _relu if activation == "relu" else F.gelu
+        self.activation = _ACTIVATIONS[activation]
 
     def forward(self, states: Tensor) -> Tensor:
         """Apply both maps to each state separately."""
@@ -69,6 +69,9 @@ class FeedForward(nn.Module):
 def _relu(widened: Tensor) -> Tensor:
     """ReLU, in place where no gradient is recorded; autograd would copy first, because `widened` is a view."""
     return F.relu(widened, inplace=not torch.is_grad_enabled())
+
+
+_ACTIVATIONS: dict[Activation, Callable[[Tensor], Tensor]] = {"relu": _relu, "gelu": F.gelu, "silu": F.silu}
 
 
 @final

@@ -196,6 +196,23 @@ def test_checkpointed_activations_give_bitwise_equal_gradients(encoder: str, cro
         assert torch.equal(gradient, gradients[1][name]), name
 
 
+def test_the_first_input_is_read_where_it_is_the_padding_token() -> None:
+    """As in PEGASUS and Marian; training and search read the same, and padding elsewhere is not read."""
+    model = make_model()
+    memory = model.encode(*make_documents(20))
+    cache = model.decoder.precompute(memory.tokens)
+    inputs = torch.tensor([[PAD, 7, PAD]])
+    with torch.no_grad():
+        model.embedding.weight[PAD].normal_()
+        states = model.decoder(inputs, cache).states
+        stepped, _ = model.decoder.step(inputs[:, :1], model.start(memory, 1).self_cache, cache)
+        torch.testing.assert_close(stepped[:, 0], states[:, 0])
+        by_hand = model.decoder.embed(inputs, torch.tensor([[True, True, False]]), torch.arange(3)[None])
+        for layer, layer_cache in zip(model.decoder.layers, cache, strict=True):
+            by_hand = layer(by_hand, layer_cache, None).states
+    torch.testing.assert_close(states, model.decoder.norm(by_hand))
+
+
 def test_documents_beyond_source_length_are_refused() -> None:
     ids, mask, sentences = make_documents(2001)
     with pytest.raises(ValueError, match=re.escape("length must be at most source_length = 2000, got 2001")):
