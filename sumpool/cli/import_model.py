@@ -1,4 +1,4 @@
-"""`sumpool import`: convert a BART or LED checkpoint of Hugging Face to a run folder."""
+"""`sumpool import`: convert a model of Hugging Face to a run folder."""
 
 from pathlib import Path
 from typing import Annotated, Literal, get_args
@@ -15,7 +15,7 @@ Extend = Literal["repeat", "flip"]
 
 def import_model(
     path: Annotated[
-        str, typer.Argument(metavar="PATH", help="Folder of a BART or LED model, or its name on the Hugging Face hub.")
+        str, typer.Argument(metavar="PATH", help="Folder of the model, or its name on the Hugging Face hub.")
     ],
     out: Annotated[Path, typer.Argument(metavar="OUT", help="Run folder to create.")],
     attention: Annotated[
@@ -47,7 +47,7 @@ def import_model(
     ] = "repeat",
     name: Annotated[str | None, typer.Option(help="Name in the recipe; default: the name in PATH.")] = None,
 ) -> None:
-    """Import a pretrained BART or LED to summarise with, fine-tune or adapt to longer documents.
+    """Import a pretrained BART, LED, Marian, mBART or PEGASUS to summarise with, fine-tune or adapt.
 
     LoBART is a BART with --attention sliding_window --window 1024 --positions 4096.
     """

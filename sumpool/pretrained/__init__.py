@@ -1,1 +1,1 @@
-"""Conversion of pretrained models of Hugging Face: BART and LED."""
+"""Conversion of pretrained models of Hugging Face."""

@@ -1,7 +1,7 @@
-"""`config.json` of BART and LED, and the `ModelConfig` of the same function.
+"""`config.json` of a pretrained model, and the `ModelConfig` of the same function.
 
-BART (Lewis et al., 2020) and LED (Beltagy et al., 2020) are post-norm encoder-decoders with learned positions, a norm
-over the embeddings and one matrix for embedding and output. They differ in the encoder's attention alone.
+BART (Lewis et al., 2020), LED (Beltagy et al., 2020), Marian (Junczys-Dowmunt et al., 2018), mBART (Liu et al., 2020)
+and PEGASUS (Zhang et al., 2020) are described in `sumpool.pretrained.families`.
 """
 
 from collections.abc import Mapping
@@ -13,6 +13,7 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from sumpool.core.model.config import ModelConfig
 from sumpool.errors import CheckpointError, RecipeError
+from sumpool.pretrained.families import FAMILIES, NOT_CARRIED, Family, FamilyName
 from sumpool.pretrained.folder import read_json
 from sumpool.pretrained.generation import GenerationSettings, read_generation
 from sumpool.settings import first_problem
@@ -25,7 +26,7 @@ class PretrainedConfig(BaseModel):
 
     model_config = ConfigDict(extra="ignore", frozen=True, strict=True, protected_namespaces=())
 
-    model_type: Literal["bart", "led"]
+    model_type: FamilyName
     vocab_size: int = Field(ge=1)
     d_model: int
     encoder_layers: int = Field(ge=1)
@@ -34,7 +35,7 @@ class PretrainedConfig(BaseModel):
     decoder_attention_heads: int
     encoder_ffn_dim: int
     decoder_ffn_dim: int
-    activation_function: Literal["relu", "gelu"] = "gelu"
+    activation_function: Literal["relu", "gelu", "silu", "swish"] = "gelu"
     scale_embedding: bool = False
     tie_word_embeddings: Literal[True] = True
     dropout: float = 0.1
@@ -42,7 +43,7 @@ class PretrainedConfig(BaseModel):
     eos_token_id: int = Field(2, ge=0)
     decoder_start_token_id: int = Field(2, ge=0)
     max_position_embeddings: int = Field(1024, ge=1)
-    """Positions of BART's encoder and decoder."""
+    """Positions of encoder and decoder, of all models but LED."""
     max_encoder_position_embeddings: int = Field(16384, ge=1)
     """Positions of LED's encoder."""
     max_decoder_position_embeddings: int = Field(1024, ge=1)
@@ -53,14 +54,19 @@ class PretrainedConfig(BaseModel):
     """Settings of `generate`."""
 
     @property
+    def family(self) -> Family:
+        """The family of the model."""
+        return FAMILIES[self.model_type]
+
+    @property
     def source_length(self) -> int:
         """Positions of the encoder."""
-        return self.max_position_embeddings if self.model_type == "bart" else self.max_encoder_position_embeddings
+        return self.max_encoder_position_embeddings if self.model_type == "led" else self.max_position_embeddings
 
     @property
     def target_length(self) -> int:
         """Positions of the decoder."""
-        return self.max_position_embeddings if self.model_type == "bart" else self.max_decoder_position_embeddings
+        return self.max_decoder_position_embeddings if self.model_type == "led" else self.max_position_embeddings
 
 
 @dataclass(frozen=True)
@@ -88,6 +94,11 @@ def read_config(folder: Path) -> PretrainedConfig:
     """
     path = folder / CONFIG
     tree = {name: value for name, value in read_json(path).items() if value is not None}
+    if (kind := str(tree.get("model_type"))) in NOT_CARRIED:
+        raise CheckpointError(
+            f"{path}: model_type must be one of {', '.join(FAMILIES)}, got {kind}, which has no counterpart here: "
+            f"{NOT_CARRIED[kind]}"
+        )
     generation = read_generation(folder, tree)
     start = {name: generation[name] for name in ("decoder_start_token_id",) if name in generation}
     tree = {**tree, **start, "generation": generation}
@@ -128,16 +139,17 @@ def to_model_config(config: PretrainedConfig, options: ImportOptions, folder: Pa
         RecipeError: If the options contradict each other or the original.
         CheckpointError: If there is no such model.
     """
-    attentions = _attentions(config, options)
+    attentions, family = _attentions(config, options), config.family
+    activation = "silu" if config.activation_function == "swish" else config.activation_function
     tree = {
         "dim": config.d_model,
         "heads": config.encoder_attention_heads,
         "feed_forward": config.encoder_ffn_dim,
-        "activation": config.activation_function,
-        "positions": "learned",
-        "scale_embedding": config.scale_embedding and config.model_type == "bart",
-        "embedding_norm": True,
-        "norm": "post",
+        "activation": activation,
+        "positions": "learned",  # sinusoids too, which are not those of sumpool
+        "scale_embedding": config.scale_embedding and family.scales_embedding,
+        "embedding_norm": family.embedding_norm,
+        "norm": family.norm,
         "dropout": config.dropout,
         "source_length": options.positions or config.source_length,
         "target_length": config.target_length,
@@ -161,7 +173,7 @@ def _attentions(config: PretrainedConfig, options: ImportOptions) -> list[Mappin
         )
     if kind == "sliding_window" and window is not None and window % 2:
         raise RecipeError(f"--window must be even for sliding_window, one half on either side, got {window}")
-    if config.model_type == "bart":
+    if config.model_type != "led":
         width = {"sliding_window": "window", "blockwise": "block"}
         one = {"kind": "vanilla"} if kind == "keep" else {"kind": kind, width[kind]: window}
         return [one] * config.encoder_layers

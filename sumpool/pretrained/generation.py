@@ -71,6 +71,8 @@ def read_generation(folder: Path, config: Mapping[str, Any]) -> dict[str, Any]:
         task = tasks.get("summarization") if isinstance(tasks, dict) else None
         settings = {**(task if isinstance(task, dict) else {}), **config}
     settings = {name: value for name, value in settings.items() if value is not None}
+    if settings.get("bad_words_ids") == [[settings.get("pad_token_id", config.get("pad_token_id"))]]:
+        del settings["bad_words_ids"]  # padding is never generated here
     left_out = tuple(name for name, usual in _WITHOUT_EFFECT.items() if settings.get(name, usual) != usual)
     return {**settings, "left_out": left_out}
 

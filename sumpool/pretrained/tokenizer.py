@@ -1,7 +1,8 @@
 """Tokenizer of a Hugging Face folder.
 
-A folder has `tokenizer.json`, or `vocab.json` and `merges.txt` with added tokens in `added_tokens.json`. The names of
-special tokens are in `tokenizer_config.json` or `special_tokens_map.json`, and those of BART where both leave them out.
+A folder has `tokenizer.json`, or for byte-level BPE `vocab.json` and `merges.txt` with added tokens in
+`added_tokens.json`. The names of special tokens are in `tokenizer_config.json` or `special_tokens_map.json`, and those
+of BART where both leave them out.
 """
 
 from collections.abc import Mapping
@@ -12,14 +13,8 @@ from sumpool.errors import CheckpointError, DataError
 from sumpool.io.bounded import read_regular
 from sumpool.pretrained.folder import read_json
 from sumpool.special_tokens import SpecialTokens
-from sumpool.text.hf_bpe import (
-    TOKENIZER_JSON,
-    ByteLevelBpeTokenizer,
-    read_tokenizer_json,
-    require_byte_level_bpe,
-    require_library,
-    require_numbers,
-)
+from sumpool.text.hf_tokenizer import TOKENIZER_JSON, HuggingFaceTokenizer
+from sumpool.text.hf_vocabulary import read_tokenizer_json, require_library, require_numbers, require_supported
 
 if TYPE_CHECKING:
     import tokenizers
@@ -37,8 +32,8 @@ _BART_NAMES = {
 }
 
 
-def read_tokenizer(folder: Path, vocab_size: int, decoder_start: int) -> ByteLevelBpeTokenizer:
-    """Read the byte-level BPE of a folder.
+def read_tokenizer(folder: Path, vocab_size: int, decoder_start: int) -> HuggingFaceTokenizer:
+    """Read the tokenizer of a folder.
 
     Args:
         folder: The folder.
@@ -46,8 +41,8 @@ def read_tokenizer(folder: Path, vocab_size: int, decoder_start: int) -> ByteLev
         decoder_start: Id of the decoder's first input.
 
     Raises:
-        DataError: If the `tokenizers` library is not installed, or the tokenizer is missing, damaged, not byte-level
-            BPE or that of another model.
+        DataError: If the `tokenizers` library is not installed, or the tokenizer is missing, damaged, neither
+            byte-level BPE nor Unigram, or that of another model.
     """
     path = folder / TOKENIZER_JSON
     require_library(path)
@@ -58,18 +53,19 @@ def read_tokenizer(folder: Path, vocab_size: int, decoder_start: int) -> ByteLev
         names = {name: _content(settings.get(name) or usual) for name, usual in _BART_NAMES.items()}
         is_whole = path.exists()
         library = Tokenizer.from_str(read_tokenizer_json(path)) if is_whole else _from_lists(folder, settings, names)
-        require_byte_level_bpe(library)
+        require_supported(library)
         if "add_prefix_space" in settings:
             library.pre_tokenizer.add_prefix_space = bool(settings["add_prefix_space"])
         pad, eos, unk = (library.token_to_id(names[name]) for name in ("pad_token", "eos_token", "unk_token"))
         if pad is None or eos is None or unk is None or len({pad, eos, unk}) < 3:
             raise ValueError(f"pad {pad}, eos {eos}, unk {unk}")
-        return ByteLevelBpeTokenizer(library, vocab_size, SpecialTokens(pad, eos, decoder_start, (pad, unk)))
+        return HuggingFaceTokenizer(library, vocab_size, SpecialTokens(pad, eos, decoder_start, (pad, unk)))
     except Exception as error:  # the library raises nothing more specific
         reason = str(error) if isinstance(error, CheckpointError) else repr(error)
         raise DataError(
-            f"{folder} must hold byte-level BPE as tokenizer.json, or as vocab.json and merges.txt, got {reason}; "
-            "take a BART or LED model with its tokenizer"
+            f"{folder} must hold byte-level BPE or Unigram as tokenizer.json, or byte-level BPE as vocab.json and "
+            f"merges.txt, got {reason}; convert other files where you trust them, with transformers' "
+            "AutoTokenizer.from_pretrained(...).save_pretrained(...)"
         ) from error
 
 

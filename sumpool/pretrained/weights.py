@@ -1,9 +1,8 @@
-"""Weights of BART and LED under the names of `Summarizer`.
+"""Weights of a pretrained model under the names of `SummarizationModel`.
 
-Queries, keys and values become one matrix. The two rows that BART never looks up before its positions are left out.
+Rows that are never looked up before the learned positions are left out; sinusoids become a table.
 """
 
-from collections.abc import Mapping
 from pathlib import Path
 
 import torch
@@ -14,41 +13,14 @@ from sumpool.core.model.summarizer import SummarizationModel
 from sumpool.core.nn.execution import SkipInit
 from sumpool.errors import CheckpointError
 from sumpool.pretrained.config import PretrainedConfig
+from sumpool.pretrained.families import Parts
 from sumpool.pretrained.folder import Tensors
-from sumpool.pretrained.positions import Extension, extend_positions
+from sumpool.pretrained.positions import Extension, extend_positions, sinusoids
 from sumpool.special_tokens import SpecialTokens
 from sumpool.training.weights import set_weights
 
 _EMBEDDING = ("shared.weight", "lm_head.weight", "encoder.embed_tokens.weight", "decoder.embed_tokens.weight")
 """Names of the matrix of embedding and output; a file contains it under one or more of them."""
-_UNUSED_POSITIONS = {"bart": 2, "led": 0}
-"""Rows before the position of the first token."""
-
-Parts = Mapping[str, tuple[str, ...]]
-"""Linear maps and norms by name, each with the names of those of the original that are concatenated into it."""
-
-_EVERY_LAYER: Parts = {
-    "attention_residual.norm": ("self_attn_layer_norm",),
-    "feed_forward.widen": ("fc1",),
-    "feed_forward.narrow": ("fc2",),
-    "feed_forward_residual.norm": ("final_layer_norm",),
-}
-_BART_ATTENTION: Parts = {
-    "attention.project": ("self_attn.q_proj", "self_attn.k_proj", "self_attn.v_proj"),
-    "attention.out": ("self_attn.out_proj",),
-}
-_LED_ATTENTION: Parts = {
-    "attention.project": tuple(f"self_attn.longformer_self_attn.{name}" for name in ("query", "key", "value")),
-    "attention.first.query": ("self_attn.longformer_self_attn.query_global",),
-    "attention.first.key_value": tuple(f"self_attn.longformer_self_attn.{name}_global" for name in ("key", "value")),
-    "attention.out": ("self_attn.output",),
-}
-_CROSS_ATTENTION: Parts = {
-    "cross_attention.query": ("encoder_attn.q_proj",),
-    "cross_attention.key_value": ("encoder_attn.k_proj", "encoder_attn.v_proj"),
-    "cross_attention.out": ("encoder_attn.out_proj",),
-    "cross_attention_residual.norm": ("encoder_attn_layer_norm",),
-}
 
 
 def load_pretrained(
@@ -75,10 +47,11 @@ def check_shapes(tensors: Tensors, pretrained: PretrainedConfig) -> None:
     """
     embedding = next((name for name in _EMBEDDING if name in tensors), _EMBEDDING[0])
     tensors.require(embedding, (pretrained.vocab_size, pretrained.d_model))
-    for half, layers, attentions in _halves(pretrained):
-        tensors.require(*_positions_entry(pretrained, half))
+    for half, layers, parts in _halves(pretrained):
+        if pretrained.family.learned_positions:
+            tensors.require(*_positions_entry(pretrained, half))
         for layer in range(layers):
-            for sources in _sources(pretrained, f"{half}.layers.{layer}", {**attentions, **_EVERY_LAYER}).values():
+            for sources in _sources(pretrained, f"{half}.layers.{layer}", parts).values():
                 for name, shape in sources:
                     tensors.require(name, shape)
 
@@ -97,13 +70,11 @@ def convert_weights(
     """
     weights = _vocabulary(tensors, pretrained)
     lengths = {"encoder": model.source_length, "decoder": model.target_length}
-    for half, layers, attentions in _halves(pretrained):
-        weights[f"{half}.embed.positions.weight"] = extend_positions(
-            _positions(tensors, pretrained, half), lengths[half], extension
-        )
-        weights |= _module(tensors, pretrained, half, {"embed.norm": ("layernorm_embedding",)})
+    for half, layers, parts in _halves(pretrained):
+        weights[f"{half}.embed.positions.weight"] = _positions(tensors, pretrained, half, lengths[half], extension)
+        weights |= _module(tensors, pretrained, half, pretrained.family.norms)
         for layer in range(layers):
-            weights |= _module(tensors, pretrained, f"{half}.layers.{layer}", {**attentions, **_EVERY_LAYER})
+            weights |= _module(tensors, pretrained, f"{half}.layers.{layer}", parts)
     left = tensors.names()
     if left:
         raise CheckpointError(
@@ -128,24 +99,29 @@ def _vocabulary(tensors: Tensors, pretrained: PretrainedConfig) -> dict[str, Ten
 
 
 def _halves(pretrained: PretrainedConfig) -> list[tuple[str, int, Parts]]:
-    """Return name, number of layers and attentions of encoder and decoder."""
-    encoder = _BART_ATTENTION if pretrained.model_type == "bart" else _LED_ATTENTION
+    """Return name, number of layers and modules of a layer of encoder and decoder."""
+    family = pretrained.family
     return [
-        ("encoder", pretrained.encoder_layers, encoder),
-        ("decoder", pretrained.decoder_layers, {**_BART_ATTENTION, **_CROSS_ATTENTION}),
+        ("encoder", pretrained.encoder_layers, family.encoder_layer),
+        ("decoder", pretrained.decoder_layers, family.decoder_layer),
     ]
 
 
 def _positions_entry(pretrained: PretrainedConfig, half: str) -> tuple[str, tuple[int, ...]]:
-    """Return name and shape of the learned positions."""
+    """Return name and shape of the position embeddings."""
     length = pretrained.source_length if half == "encoder" else pretrained.target_length
-    rows = _UNUSED_POSITIONS[pretrained.model_type] + length
-    return f"{half}.embed_positions.weight", (rows, pretrained.d_model)
+    return f"{half}.embed_positions.weight", (pretrained.family.unused_positions + length, pretrained.d_model)
 
 
-def _positions(tensors: Tensors, pretrained: PretrainedConfig, half: str) -> Tensor:
-    """Return the learned positions, (positions, dim)."""
-    return tensors.take(*_positions_entry(pretrained, half))[_UNUSED_POSITIONS[pretrained.model_type] :]
+def _positions(tensors: Tensors, pretrained: PretrainedConfig, half: str, length: int, extension: Extension) -> Tensor:
+    """Return the position embeddings of a model that reads or writes `length` tokens, (length, dim)."""
+    name, shape = _positions_entry(pretrained, half)
+    if pretrained.family.learned_positions:
+        learned = tensors.take(name, shape)[pretrained.family.unused_positions :]
+        return extend_positions(learned, length, extension)
+    if name in tensors:
+        tensors.take(name, shape)  # the same sinusoids
+    return sinusoids(length, pretrained.d_model)
 
 
 def _module(tensors: Tensors, pretrained: PretrainedConfig, module: str, parts: Parts) -> dict[str, Tensor]:

@@ -9,7 +9,7 @@ from sumpool.text.tokenizer import TOKENIZER_JSON, UNITS_JSON, VOCABULARY_JSON, 
 TOKENIZER_FILES = (SENTENCEPIECE_MODEL, TOKENIZER_JSON, VOCABULARY_JSON, UNITS_JSON)
 """Names of all files of tokenizers."""
 _OTHERS = {
-    TOKENIZER_JSON: ("sumpool.text.hf_bpe", "ByteLevelBpeTokenizer"),
+    TOKENIZER_JSON: ("sumpool.text.hf_tokenizer", "HuggingFaceTokenizer"),
     UNITS_JSON: ("sumpool.text.units", "UnitTokenizer"),
 }
 

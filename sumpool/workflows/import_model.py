@@ -1,4 +1,4 @@
-"""`sumpool import`: convert a BART or LED of Hugging Face into a run folder."""
+"""`sumpool import`: convert a model of Hugging Face into a run folder."""
 
 import re
 from collections.abc import Iterator
@@ -26,7 +26,7 @@ from sumpool.recipe.schema import Recipe
 from sumpool.runs.model_card import CARD, imported_card
 from sumpool.runs.run_folder import RECIPE, new_folder, require_new
 from sumpool.settings import first_problem
-from sumpool.text.hf_bpe import TOKENIZER_JSON, VOCABULARY_JSON, ByteLevelBpeTokenizer
+from sumpool.text.hf_tokenizer import TOKENIZER_JSON, VOCABULARY_JSON, HuggingFaceTokenizer
 from sumpool.text.sentences import shipped_parameters
 from sumpool.training.config import TrainConfig
 from sumpool.training.weights import export, weights_of
@@ -47,7 +47,7 @@ class _Source:
     name: str
     origin: str
     config: PretrainedConfig
-    tokenizer: ByteLevelBpeTokenizer
+    tokenizer: HuggingFaceTokenizer
 
 
 def import_model(
@@ -59,7 +59,7 @@ def import_model(
     report: Report = silent,
     check: Check = go_on,
 ) -> Path:
-    """Convert a BART or LED into a run folder.
+    """Convert a BART, LED, Marian, mBART or PEGASUS into a run folder.
 
     Args:
         source: Folder of the model, or its name on the Hugging Face hub.
@@ -72,7 +72,7 @@ def import_model(
     Raises:
         RecipeError: If an argument is wrong, or the run folder is not empty.
         CheckpointError: If there is no such model, it is damaged, `SummarizationModel` cannot compute what it does, or
-            its tokenizer is missing, damaged or not byte-level BPE, or no library reads it.
+            its tokenizer is missing, damaged or of another kind, or no library reads it.
         ResourceError: If memory or disk run out.
         Interrupted: If a signal has come; nothing is written.
     """
@@ -150,11 +150,13 @@ def _differences(source: _Source, model: ModelConfig, options: ImportOptions) ->
     if config.model_type == "led":
         yield "The first token of a document attends globally, as it does in transformers on request."
     learned, length = config.source_length, model.source_length
-    if length > learned:
+    if length > learned and not config.family.learned_positions:
+        yield f"Input length is {length:,} tokens, of which the model was trained on {learned:,}: sinusoids go on."
+    elif length > learned:
         copies = "copies" if options.extend == "repeat" else "copies, every second one reversed"
         yield f"Input length is {length:,} tokens: the {learned:,} learned positions are followed by {copies}."
     elif length < learned:
-        yield f"Input length is {length:,} tokens: the last {learned - length:,} learned positions are dropped."
+        yield f"Input length is {length:,} tokens: the last {learned - length:,} positions are dropped."
     if generation.max_length is None and generation.max_new_tokens is None:
         yield "The original does not limit the length of summaries; set summarize.max_length."
     if generation.early_stopping == "never":

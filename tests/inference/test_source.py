@@ -5,7 +5,7 @@ import pytest
 from sumpool.documents.document import Document, TextBlock
 from sumpool.documents.source_sentences import source_sentences
 from sumpool.inference.source import encode_source, encoded_sentences
-from sumpool.text.hf_bpe import ByteLevelBpeTokenizer
+from sumpool.text.hf_tokenizer import HuggingFaceTokenizer
 from sumpool.text.load import load_tokenizer
 from sumpool.text.tokenizer import Tokenizer, encode_document
 from tests.conftest import story
@@ -83,7 +83,7 @@ def numbered_texts(ids: list[int], sentences: list[int], tokenizer: Tokenizer) -
 
 def test_sentences_of_a_bart_keep_the_spaces_between_them(tmp_path: Path) -> None:
     tokenizer = take_over(learn([story(1, 40)], tmp_path / "bart"), tmp_path)
-    assert isinstance(tokenizer, ByteLevelBpeTokenizer)
+    assert isinstance(tokenizer, HuggingFaceTokenizer)
     document = parsed(TextBlock("Hosts send packets."), TextBlock("Gateways drop them."))
     sentences = source_sentences(document, SPLITTER)
     ids = encode_source(document, sentences, tokenizer, SPLITTER).document.ids.tolist()

@@ -75,6 +75,11 @@ def test_unsupported_settings_are_listed(tmp_path: Path) -> None:
     assert read_generation(tmp_path, config)["left_out"] == ("repetition_penalty", "bad_words_ids")
 
 
+def test_padding_may_be_a_bad_word(tmp_path: Path) -> None:
+    assert read_generation(tmp_path, {"pad_token_id": 7, "bad_words_ids": [[7]]})["left_out"] == ()
+    assert read_generation(tmp_path, {"pad_token_id": 7, "bad_words_ids": [[7], [3]]})["left_out"] == ("bad_words_ids",)
+
+
 def test_a_damaged_file_is_refused(tmp_path: Path) -> None:
     (tmp_path / "generation_config.json").write_text("{")
     with pytest.raises(CheckpointError, match=r"generation_config\.json must be JSON, got: "):

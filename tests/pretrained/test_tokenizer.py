@@ -10,7 +10,7 @@ from transformers import BartTokenizer
 
 from sumpool.errors import DataError
 from sumpool.pretrained.tokenizer import read_tokenizer
-from sumpool.text import hf_bpe
+from sumpool.text import hf_vocabulary
 from tests.text.bart import BOS, EOS, PAD, SIZE, UNK, learn, take_over
 
 TEXTS = ["The end of a document is short. Why?\nAnother number is not.", "A caf\u00e9, at last."] * 3
@@ -156,7 +156,7 @@ def test_prefix_and_suffix_are_those_of_the_post_processor(
 )
 def test_another_vocabulary_is_refused(whole: Path, change: Callable[[dict[str, Any]], object], got: str) -> None:
     edit(whole / "tokenizer.json", change)
-    with pytest.raises(DataError, match=f"whole must hold byte-level BPE as tokenizer.json, .*{got}"):
+    with pytest.raises(DataError, match=f"whole must hold byte-level BPE or Unigram as tokenizer.json, .*{got}"):
         read_tokenizer(whole, SIZE, EOS)
 
 
@@ -170,13 +170,14 @@ def test_special_tokens_must_differ(whole: Path) -> None:
 def test_a_damaged_file_is_refused(bart: Path, content: str) -> None:
     (bart / "vocab.json").write_text(content)
     with pytest.raises(
-        DataError, match=r"bart must hold byte-level BPE as tokenizer\.json, or as vocab\.json and merges"
+        DataError,
+        match=r"bart must hold byte-level BPE or Unigram as tokenizer\.json, or byte-level BPE as vocab\.json",
     ):
         read_tokenizer(bart, SIZE, EOS)
 
 
 def test_a_folder_without_a_vocabulary_is_refused(tmp_path: Path) -> None:
-    with pytest.raises(DataError, match=r"must hold byte-level BPE as tokenizer\.json, or as vocab\.json and merges"):
+    with pytest.raises(DataError, match=r"must hold byte-level BPE or Unigram as tokenizer\.json, or byte-level BPE"):
         read_tokenizer(tmp_path, SIZE, EOS)
 
 
@@ -202,6 +203,6 @@ def test_old_files_do_not_name_their_model(whole: Path) -> None:
 
 
 def test_the_library_must_be_there(bart: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(hf_bpe, "find_spec", lambda _: None)
+    monkeypatch.setattr(hf_vocabulary, "find_spec", lambda _: None)
     with pytest.raises(DataError, match=r"must have tokenizers to read it, .* pip install 'sumpool\[hub\]'"):
         read_tokenizer(bart, SIZE, EOS)

@@ -11,7 +11,18 @@ from torch import Tensor
 from sumpool.core.model.summarizer import SummarizationModel
 from sumpool.errors import CheckpointError
 from sumpool.pretrained.config import ImportOptions
-from tests.pretrained.originals import Batch, Theirs, both, imported, random_bart, random_batch, random_led
+from tests.pretrained.originals import (
+    OTHERS,
+    PAD,
+    Batch,
+    Theirs,
+    both,
+    imported,
+    random_bart,
+    random_batch,
+    random_led,
+    random_other,
+)
 
 SHAPES: list[dict[str, Any]] = [
     {},
@@ -79,6 +90,29 @@ def test_led_is_imported_exactly(tmp_path: Path, seed: int, settings: dict[str, 
     ours, batch = imported(tmp_path), random_batch(seed, lengths)
     assert farthest(ours, theirs, batch) < 1e-4
     assert farthest(ours.double(), theirs.double(), batch) < 1e-4  # theirs rounds the weights to float32
+
+
+@pytest.mark.parametrize("lengths", LENGTHS)
+@pytest.mark.parametrize("settings", SHAPES)
+@pytest.mark.parametrize("family", OTHERS)
+def test_other_families_are_imported_exactly(
+    tmp_path: Path, family: str, settings: dict[str, Any], lengths: tuple[int, ...]
+) -> None:
+    for seed in range(3):
+        theirs = random_other(family, seed, **settings)
+        theirs.save_pretrained(tmp_path)
+        ours, batch = imported(tmp_path), random_batch(seed, lengths, start=theirs.config.decoder_start_token_id)
+        assert farthest(ours, theirs, batch) < 1e-4
+        assert farthest(ours.double(), theirs.double(), batch) < 1e-11
+
+
+@pytest.mark.parametrize("family", ["marian", "pegasus"])
+def test_sinusoids_go_on_behind_those_of_the_original(tmp_path: Path, family: str) -> None:
+    theirs = random_other(family, 5)
+    theirs.save_pretrained(tmp_path)
+    longer = random_other(family, 5, max_position_embeddings=90)
+    ours = imported(tmp_path, ImportOptions(positions=90))
+    assert farthest(ours, longer, random_batch(5, (90, 60), start=PAD)) < 1e-4
 
 
 def test_sharded_weights_equal_a_single_file(tmp_path: Path) -> None:

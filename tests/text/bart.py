@@ -6,7 +6,7 @@ from pathlib import Path
 from tokenizers import ByteLevelBPETokenizer
 
 from sumpool.pretrained.tokenizer import read_tokenizer
-from sumpool.text.hf_bpe import ByteLevelBpeTokenizer
+from sumpool.text.hf_tokenizer import HuggingFaceTokenizer
 
 SPECIAL = ["<s>", "<pad>", "</s>", "<unk>", "<mask>"]
 BOS, PAD, EOS, UNK, MASK = range(5)
@@ -22,8 +22,8 @@ def learn(texts: Iterable[str], folder: Path, vocab_size: int = SIZE) -> Path:
     return folder
 
 
-def take_over(folder: Path, out: Path, vocab_size: int = SIZE) -> ByteLevelBpeTokenizer:
+def take_over(folder: Path, out: Path, vocab_size: int = SIZE) -> HuggingFaceTokenizer:
     """Convert the tokenizer of a folder for a model with so many rows."""
     out.mkdir(parents=True, exist_ok=True)
     read_tokenizer(folder, vocab_size, decoder_start=EOS).save(out)
-    return ByteLevelBpeTokenizer.load(out)
+    return HuggingFaceTokenizer.load(out)

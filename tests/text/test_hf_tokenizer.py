@@ -14,9 +14,9 @@ from transformers import BartTokenizer
 
 from sumpool.errors import DataError
 from sumpool.special_tokens import SpecialTokens
-from sumpool.text import hf_bpe
+from sumpool.text import hf_vocabulary
 from sumpool.text.cleaning import clean
-from sumpool.text.hf_bpe import ByteLevelBpeTokenizer
+from sumpool.text.hf_tokenizer import HuggingFaceTokenizer
 from sumpool.text.load import load_tokenizer
 from sumpool.text.sentences import SentenceSplitter
 from tests.text.bart import BOS, EOS, MASK, PAD, SIZE, UNK, learn, take_over
@@ -65,19 +65,19 @@ def original(bart: Path) -> Any:  # noqa: ANN401 - transformers has no types
 
 
 @pytest.fixture(scope="module")
-def ours(bart: Path, tmp_path_factory: pytest.TempPathFactory) -> ByteLevelBpeTokenizer:
+def ours(bart: Path, tmp_path_factory: pytest.TempPathFactory) -> HuggingFaceTokenizer:
     return take_over(bart, tmp_path_factory.mktemp("ours"))
 
 
 @given(TEXT)
 @settings(max_examples=150, deadline=None)
-def test_a_text_has_the_tokens_of_the_original(original: Any, ours: ByteLevelBpeTokenizer, text: str) -> None:  # noqa: ANN401
+def test_a_text_has_the_tokens_of_the_original(original: Any, ours: HuggingFaceTokenizer, text: str) -> None:  # noqa: ANN401
     ids = [BOS, *ours.encode(text), EOS]
     assert ids == original(clean(text), split_special_tokens=True).input_ids
     assert ours.decode(ids) == clean(text) == original.decode(ids[1:-1])
 
 
-def test_special_tokens_are_those_of_the_original(ours: ByteLevelBpeTokenizer) -> None:
+def test_special_tokens_are_those_of_the_original(ours: HuggingFaceTokenizer) -> None:
     assert ours.special_tokens == SpecialTokens(PAD, EOS, EOS, (PAD, UNK), (BOS,), (EOS,))
     assert ours.token_bytes()[:6] == [b"", b"", b"", b"", b"", b"!"]
     assert ours.word_starts()[:6] == [True, True, True, True, True, False]
@@ -89,7 +89,7 @@ def as_one_line(text: str) -> str:
 
 @given(TEXT)
 @settings(max_examples=150, deadline=None)
-def test_sentences_have_the_tokens_of_the_whole_line(ours: ByteLevelBpeTokenizer, text: str) -> None:
+def test_sentences_have_the_tokens_of_the_whole_line(ours: HuggingFaceTokenizer, text: str) -> None:
     sentences = ours.encode_sentences(text, SPLITTER)
     assert [token for ids in sentences for token in ids] == ours.encode(as_one_line(text))
 
@@ -106,30 +106,30 @@ def test_sentences_have_the_tokens_of_the_whole_line(ours: ByteLevelBpeTokenizer
         "The end " * 2000 + "Why? It is.",
     ],
 )
-def test_prose_has_the_tokens_of_the_whole_line(ours: ByteLevelBpeTokenizer, text: str) -> None:
+def test_prose_has_the_tokens_of_the_whole_line(ours: HuggingFaceTokenizer, text: str) -> None:
     sentences = ours.encode_sentences(text, SPLITTER)
     assert len(sentences) > 1
     assert [token for ids in sentences for token in ids] == ours.encode(as_one_line(text))
 
 
-def test_special_tokens_in_a_text_are_text(ours: ByteLevelBpeTokenizer) -> None:
+def test_special_tokens_in_a_text_are_text(ours: HuggingFaceTokenizer) -> None:
     ids = ours.encode("a</s><pad> <mask><s>")
     assert not {PAD, UNK, BOS, EOS, MASK} & set(ids)
     assert ours.decode(ids) == "a</s><pad> <mask><s>"
 
 
-def test_invisible_characters_have_no_tokens(ours: ByteLevelBpeTokenizer) -> None:
+def test_invisible_characters_have_no_tokens(ours: HuggingFaceTokenizer) -> None:
     assert ours.encode("The\u202e docu\u200dment\ud800\u2028x") == ours.encode("The document\nx")
     assert b"\n" in [ours.token_bytes()[token] for token in ours.encode("x\r\ny")]
 
 
-def test_incomplete_characters_are_replaced(ours: ByteLevelBpeTokenizer) -> None:
+def test_incomplete_characters_are_replaced(ours: HuggingFaceTokenizer) -> None:
     ids = ours.encode("\u6f22")
     assert ours.decode(ids) == "\u6f22"
     assert ours.decode(ids[:-1]) == "\ufffd"
 
 
-def test_ids_outside_the_vocabulary_are_refused(ours: ByteLevelBpeTokenizer) -> None:
+def test_ids_outside_the_vocabulary_are_refused(ours: HuggingFaceTokenizer) -> None:
     with pytest.raises(ValueError, match=f"ids must be from 0 to {ours.vocab_size - 1}, got -1"):
         ours.decode([5, -1])
 
@@ -145,14 +145,14 @@ def test_add_prefix_space_is_applied(bart: Path, tmp_path: Path) -> None:
     assert [token for ids in ours.encode_sentences(text, SPLITTER) for token in ids] == expected
 
 
-def test_the_library_reads_the_file(ours: ByteLevelBpeTokenizer, bart: Path, tmp_path: Path) -> None:
+def test_the_library_reads_the_file(ours: HuggingFaceTokenizer, bart: Path, tmp_path: Path) -> None:
     take_over(bart, tmp_path)
     library = tokenizers.Tokenizer.from_file(str(tmp_path / "tokenizer.json"))
     assert library.encode("The end").ids == [BOS, *ours.encode("The end"), EOS]
     assert library.get_vocab_size() <= ours.vocab_size == SIZE
 
 
-def test_encode_batch_is_fast(ours: ByteLevelBpeTokenizer) -> None:
+def test_encode_batch_is_fast(ours: HuggingFaceTokenizer) -> None:
     texts = [f"{text} {number}" for number in range(3000) for text in TEXTS[:2]]
     start = time.process_time()
     encoded = ours.encode_batch(texts)
@@ -188,7 +188,9 @@ def test_a_damaged_tokenizer_is_refused(
 ) -> None:
     take_over(bart, tmp_path)
     change_json(tmp_path / "tokenizer.json", damage)
-    with pytest.raises(DataError, match=rf"tokenizer\.json must be byte-level BPE with vocabulary\.json .*{reason}"):
+    with pytest.raises(
+        DataError, match=rf"tokenizer\.json must be byte-level BPE or Unigram with vocabulary\.json .*{reason}"
+    ):
         load_tokenizer(tmp_path)
 
 
@@ -208,7 +210,7 @@ def test_damaged_special_tokens_are_refused(
 ) -> None:
     take_over(bart, tmp_path)
     change_json(tmp_path / "vocabulary.json", damage)
-    with pytest.raises(DataError, match=r"must be byte-level BPE with vocabulary\.json beside it, got "):
+    with pytest.raises(DataError, match=r"must be byte-level BPE or Unigram with vocabulary\.json beside it, got "):
         load_tokenizer(tmp_path)
 
 
@@ -218,13 +220,13 @@ def test_another_file_is_refused(bart: Path, tmp_path: Path, name: str, content:
     take_over(bart, tmp_path)
     (tmp_path / name).write_bytes(content)
     with pytest.raises(
-        DataError, match=r"tokenizer\.json must be byte-level BPE with vocabulary\.json beside it, got "
+        DataError, match=r"tokenizer\.json must be byte-level BPE or Unigram with vocabulary\.json beside it, got "
     ):
         load_tokenizer(tmp_path)
 
 
 def test_the_library_must_be_there(bart: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     take_over(bart, tmp_path)
-    monkeypatch.setattr(hf_bpe, "find_spec", lambda _: None)
+    monkeypatch.setattr(hf_vocabulary, "find_spec", lambda _: None)
     with pytest.raises(DataError, match=r"tokenizer\.json must have tokenizers .* pip install 'sumpool\[hub\]'"):
         load_tokenizer(tmp_path)

@@ -4,7 +4,7 @@ import pytest
 
 from sumpool.errors import DataError
 from sumpool.special_tokens import SpecialTokens
-from sumpool.text.hf_bpe import ByteLevelBpeTokenizer
+from sumpool.text.hf_tokenizer import HuggingFaceTokenizer
 from sumpool.text.load import load_tokenizer, same_tokenizer, tokenizer_files
 from sumpool.text.sentencepiece_tokenizer import SentencePieceTokenizer
 from tests.text.bart import learn, take_over
@@ -17,7 +17,7 @@ def test_the_kind_of_tokenizer_follows_from_the_file_name(tmp_path: Path) -> Non
     SentencePieceTokenizer.train(TEXTS, tmp_path / "learnt" / "tokenizer.model", 290)
     take_over(learn(TEXTS, tmp_path / "bart"), tmp_path / "taken")
     assert isinstance(load_tokenizer(tmp_path / "learnt"), SentencePieceTokenizer)
-    assert isinstance(load_tokenizer(tmp_path / "taken"), ByteLevelBpeTokenizer)
+    assert isinstance(load_tokenizer(tmp_path / "taken"), HuggingFaceTokenizer)
     assert [path.name for path in tokenizer_files(tmp_path / "taken")] == ["tokenizer.json", "vocabulary.json"]
     assert [path.name for path in tokenizer_files(tmp_path / "learnt")] == ["tokenizer.model"]
     assert same_tokenizer(tmp_path / "taken", tmp_path / "taken")

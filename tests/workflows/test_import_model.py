@@ -11,7 +11,14 @@ from pathlib import Path
 import pytest
 import torch
 from safetensors.torch import load_file
-from transformers import BartForConditionalGeneration, BartTokenizer, GenerationConfig, LEDForConditionalGeneration
+from transformers import (
+    BartForConditionalGeneration,
+    BartTokenizer,
+    GenerationConfig,
+    LEDForConditionalGeneration,
+    MBartTokenizer,
+    PegasusTokenizer,
+)
 from typer.testing import CliRunner
 
 from sumpool.cli.app import app
@@ -34,10 +41,17 @@ from sumpool.workflows.evaluate import evaluate_run
 from sumpool.workflows.import_model import import_model
 from sumpool.workflows.train import train
 from tests.conftest import story
-from tests.pretrained.originals import Theirs, TheirsT, both, random_bart, random_led
+from tests.pretrained.originals import Theirs, TheirsT, both, random_bart, random_led, random_other
 from tests.text.bart import BOS, EOS, PAD, UNK, learn
+from tests.text.unigram import learn_unigram
 from tests.workflows.test_train import write_rows
 
+TOKENIZERS = {
+    "bart": BartTokenizer,
+    "led": BartTokenizer,
+    "mbart": MBartTokenizer,
+    "pegasus": PegasusTokenizer,
+}
 GENERATION = {
     "num_beams": 4,
     "length_penalty": 2.0,
@@ -127,7 +141,7 @@ def search_best(loaded: LoadedModel, texts: list[str]) -> list[tuple[int, ...]]:
 def compare(theirs: Theirs, loaded: LoadedModel, seed: int, vocabulary: Path) -> None:
     """Assert that both generate the same tokens and the same text for five documents."""
     texts = [story(5 * seed + number, 6 + number).replace("\n\n", " ") for number in range(5)]
-    tokenizer = BartTokenizer.from_pretrained(vocabulary)
+    tokenizer = TOKENIZERS[theirs.config.model_type].from_pretrained(vocabulary)
     read = tokenizer(texts, padding=True, return_tensors="pt")
     first = {}
     if theirs.config.model_type == "led":
@@ -167,6 +181,20 @@ def test_other_settings_are_those_of_generate_too(
 def test_summaries_of_led_are_those_of_generate(seed: int, vocabulary: Path, tmp_path: Path) -> None:
     theirs = flat_led(seed, vocabulary)
     run = import_model(str(save(theirs, vocabulary, tmp_path / "led")), tmp_path / "run")
+    compare(theirs, load_for_generation(run), seed, vocabulary)
+
+
+@pytest.mark.parametrize("family", ["pegasus", "mbart"])
+@pytest.mark.parametrize("seed", range(5))
+def test_summaries_of_other_families_are_those_of_generate(family: str, seed: int, tmp_path: Path) -> None:
+    vocabulary = learn_unigram([story(number, 20) for number in range(20)], tmp_path / "vocabulary", family)
+    start = PAD if family == "pegasus" else EOS
+    language = TOKENIZERS[family].from_pretrained(vocabulary).convert_tokens_to_ids("en_XX")
+    tokens = len(TOKENIZERS[family].from_pretrained(vocabulary))
+    sizes = {"vocab_size": tokens, "max_position_embeddings": 128, "decoder_start_token_id": start, **both(layers=1)}
+    theirs = flatten(random_other(family, seed, **sizes))
+    forced = {"decoder_start_token_id": start, "forced_bos_token_id": language if family == "mbart" else None}
+    run = import_model(str(save(theirs, vocabulary, tmp_path / family, **forced)), tmp_path / "run")
     compare(theirs, load_for_generation(run), seed, vocabulary)
 
 
@@ -217,7 +245,7 @@ def test_led_with_fewer_positions_and_other_windows(vocabulary: Path, tmp_path: 
     assert [progress.note for progress in heard] == [
         "Encoder attention is sliding_window over 12 tokens, with the original's weights.",
         "The first token of a document attends globally, as it does in transformers on request.",
-        "Input length is 150 tokens: the last 106 learned positions are dropped.",
+        "Input length is 150 tokens: the last 106 positions are dropped.",
         "Searches end as with early_stopping = never, but an EOS forced by the maximum length is not free.",
     ]
     short, long = generate_summaries([Document("a", story(1, 12)), Document("b", story(2, 50))], loaded)
@@ -299,7 +327,7 @@ def test_a_signal_leaves_nothing(bart: Path, tmp_path: Path) -> None:
     [
         ({"pad_token_id": 4}, CheckpointError, r"pad_token_id must be as in the tokenizer beside it, 1, got 4"),
         ({"eos_token_id": 5, "forced_eos_token_id": 5}, CheckpointError, r"eos_token_id must be as in the tokenizer"),
-        ({"model_type": "pegasus"}, CheckpointError, r"model_type must be 'bart' or 'led', got 'pegasus'"),
+        ({"model_type": "t5"}, CheckpointError, r"model_type must be one of bart, led, .*, got t5, which has no"),
     ],
 )
 def test_configurations_that_do_not_fit_are_refused(

@@ -10,7 +10,7 @@ from sumpool.errors import RecipeError
 from sumpool.inference.loading import load_model
 from sumpool.recipe.load import dump_recipe, load_recipe
 from sumpool.recipe.schema import Recipe
-from sumpool.text.hf_bpe import ByteLevelBpeTokenizer
+from sumpool.text.hf_tokenizer import HuggingFaceTokenizer
 from sumpool.workflows.bench import bench
 from sumpool.workflows.summarize import summarize
 from sumpool.workflows.train import train
@@ -47,7 +47,7 @@ def test_a_run_holds_the_tokenizer_and_summarises_with_it(folder: Path, monkeypa
     assert not (run / "tokenizer.model").exists()
     monkeypatch.chdir(run)  # nothing beside the run is needed
     loaded = load_model(run)
-    assert isinstance(loaded.tokenizer, ByteLevelBpeTokenizer)
+    assert isinstance(loaded.tokenizer, HuggingFaceTokenizer)
     documents = [
         Document("short", "A router drops."),
         Document("long", "Router sends packet. " * 60),
