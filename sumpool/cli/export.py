@@ -9,7 +9,7 @@ from sumpool.cli.console import screen
 from sumpool.cli.options import choice
 
 Precision = Literal["bf16", "fp32"]
-Format = Literal["safetensors", "onnx"]
+Format = Literal["safetensors", "onnx", "huggingface"]
 
 
 def export(
@@ -20,18 +20,22 @@ def export(
         choice(
             "--precision",
             get_args(Precision),
-            "Data type of the stored weights; bf16 takes half the space. Default: bf16, for ONNX fp32.",
+            "Data type of the stored weights; bf16 takes half the space. Default: bf16 for sumpool, otherwise fp32.",
         ),
     ] = None,
     format_: Annotated[
         Format,
-        choice("--format", get_args(Format), "Files to write: for sumpool, or graphs for ONNX Runtime."),
+        choice(
+            "--format",
+            get_args(Format),
+            "Files for sumpool, graphs for ONNX Runtime, or a model for transformers.",
+        ),
     ] = "safetensors",
 ) -> None:
     """Copy a model without checkpoints and logs, to pass it on.
 
-    The result works wherever a run folder does: for --model, and to initialise another training run. With --format onnx
-    it is for other programs.
+    The result works wherever a run folder does: for --model, and to initialise another training run. With another
+    --format it is for other programs.
     """
     from sumpool.progress import GRACE, interruptible
     from sumpool.workflows.export_model import export_model

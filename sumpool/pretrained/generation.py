@@ -51,6 +51,7 @@ class GenerationSettings(BaseModel):
     max_new_tokens: int | None = Field(None, ge=2)
     forced_bos_token_id: int | None = Field(None, ge=0)
     forced_eos_token_id: int | None = Field(None, ge=0)
+    suppress_tokens: list[int] | None = None
     left_out: tuple[str, ...] = ()
     """Unsupported settings of the file."""
 

@@ -22,6 +22,10 @@ _SUMMARISER_LIMITATIONS = """\
 The model imitates the summaries that it was trained on and is untested on other kinds of documents. A summary may
 contain statements that the document does not support: check it against the source. Text that the model copies from
 a document remains under the licence of the document."""
+_GLOBAL_FIRST = """\
+    inputs["global_attention_mask"] = torch.zeros_like(inputs.input_ids).index_fill(1, torch.tensor(0), 1)
+"""
+"""LED attends globally to the first token on request only."""
 _CLASSIFIER_LIMITATIONS = """\
 The model knows the labels of its training documents and is untested on other kinds of documents: it gives one of these
 labels to any text. Its probabilities are not calibrated."""
@@ -121,6 +125,64 @@ These heads of {markdown_code(str(run))} were removed with sumpool {__version__}
 with all heads. The loss of {documents:,} validation documents rose from {before:.4f} to {after:.4f} nats per token.
 
 {listed}
+"""
+
+
+def transformers_card(recipe: Recipe, run: Path, model: SummarizationModel, family: str) -> str:
+    """Render the model card of a model that was exported for transformers.
+
+    Args:
+        recipe: Recipe of the model.
+        run: Its run folder.
+        model: The model.
+        family: Family of Hugging Face that the model belongs to.
+    """
+    summarize = recipe.summarize
+    missing = {
+        f"mode: {summarize.mode}": summarize.mode != "abstractive",
+        f"no_repeat_words: {summarize.no_repeat_words}": summarize.no_repeat_words > 0,
+        f"on_overflow: {summarize.on_overflow}": summarize.on_overflow != "truncate",
+        "mbr": summarize.mbr,
+        f"factuality: {summarize.factuality}": summarize.factuality != "any",
+        "repair": summarize.repair,
+        f"length: {summarize.length}": summarize.length != "auto",
+        "begin_with after its first token": len(summarize.begin_with) > 1,
+    }
+    listed = "\n".join(f"- {name}" for name, is_set in missing.items() if is_set) or "None."
+    global_first = "" if family != "led" else _GLOBAL_FIRST
+    return f"""\
+---
+library_name: transformers
+pipeline_tag: summarization
+---
+
+# {recipe.name}
+
+Summarisation model of the family {family} for documents of up to {recipe.model.source_length:,} tokens, exported from
+{markdown_code(str(run))} with sumpool {__version__}. It needs no code beside transformers:
+
+    from transformers import AutoModelForSeq2SeqLM, AutoTokenizer
+
+    tokenizer = AutoTokenizer.from_pretrained("FOLDER")
+    model = AutoModelForSeq2SeqLM.from_pretrained("FOLDER")
+    inputs = tokenizer(document, truncation=True, return_tensors="pt")
+{global_first}\
+    print(tokenizer.decode(model.generate(**inputs)[0], skip_special_tokens=True))
+
+| | |
+|---|---|
+| parameters | {sum(parameter.numel() for parameter in model.parameters()):,} |
+| maximum input | {recipe.model.source_length:,} tokens |
+| maximum output | {recipe.model.target_length:,} tokens |
+| vocabulary | {model.vocabulary:,} tokens |
+
+## Settings of `summarize` that transformers does not have
+
+{listed}
+
+## Limitations
+
+{_SUMMARISER_LIMITATIONS}
 """
 
 

@@ -120,6 +120,14 @@ class HuggingFaceTokenizer(Tokenizer):
         (folder / TOKENIZER_JSON).write_text(self._library.to_str(), "utf-8")
         (folder / VOCABULARY_JSON).write_text(json.dumps(tree, indent=1) + "\n", "utf-8")
 
+    def special_names(self) -> dict[str, str]:
+        """Return names of special tokens under those that transformers has for them."""
+        special = self._special_tokens
+        ids = {"pad_token": special.pad, "eos_token": special.eos, "unk_token": special.suppressed[-1]}
+        if special.prefix:
+            ids["bos_token"] = special.prefix[0]
+        return {role: str(self._library.id_to_token(token)) for role, token in ids.items()}
+
     @property
     def special_tokens(self) -> SpecialTokens:
         """Ids of the special tokens."""

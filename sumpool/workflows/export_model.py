@@ -1,6 +1,7 @@
 """`sumpool export`: a run folder in, a folder for distributing the model out."""
 
 import shutil
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Literal
 
@@ -8,17 +9,19 @@ import torch
 from torch import nn
 
 from sumpool.errors import CheckpointError, RecipeError
-from sumpool.inference.loading import load_model
+from sumpool.inference.loading import LoadedModel, load_model
 from sumpool.io.manifest import FileDigest, Manifest
 from sumpool.onnx.convert import convert, require_onnx
 from sumpool.onnx.session import check_graphs
+from sumpool.pretrained.save import save_pretrained
 from sumpool.progress import Check, Progress, Report, go_on, silent, told_when_stopped
 from sumpool.ranking.ranker import FILE as RANKER
-from sumpool.runs.model_card import CARD, onnx_section
+from sumpool.runs.model_card import CARD, onnx_section, transformers_card
 from sumpool.runs.run_folder import COPIED, RECIPE, new_folder, require_new
+from sumpool.text.hf_tokenizer import HuggingFaceTokenizer
 from sumpool.training.weights import export
 
-Format = Literal["safetensors", "onnx"]
+Format = Literal["safetensors", "onnx", "huggingface"]
 
 
 def export_model(
@@ -37,8 +40,9 @@ def export_model(
     Args:
         run: The run folder, which is not changed.
         out: The new folder; may exist if it is empty.
-        precision: Data type of the saved weights; None takes bf16, or fp32 in the graphs of ONNX, which have no other.
-        format_: "safetensors" for sumpool, or "onnx" for ONNX Runtime.
+        precision: Data type of the saved weights; None takes bf16 for sumpool and fp32 for others. Graphs of ONNX have
+            no other.
+        format_: "safetensors" for sumpool, "onnx" for ONNX Runtime, or "huggingface" for transformers.
         report: Called before the conversion to ONNX, which takes half a minute.
         check: Called between files.
 
@@ -55,29 +59,54 @@ def export_model(
         if precision == "bf16":
             raise RecipeError("--precision must be fp32 with --format onnx, got bf16")
     # 1. Load the model, which verifies the run folder.
-    model = load_model(run).model.cpu()
-    copied = (RECIPE, *COPIED, CARD) if format_ == "onnx" else (RECIPE, *COPIED, RANKER, CARD)
-    names = [name for name in copied if (run / name).is_file()]
-    if CARD not in names:
+    loaded = load_model(run)
+    loaded.model.cpu()
+    if not (run / CARD).is_file():
         raise CheckpointError(f"{run} must have {CARD}, its model card, but its training has not ended; let it go on")
     # 2. Fill a folder that appears when it is complete.
     with told_when_stopped("nothing was exported"), new_folder(out) as new:
-        for name in names:
-            check()
-            shutil.copyfile(run / name, new / name)
-        if format_ == "onnx":
-            check()
-            report(Progress("export", note="convert encoder and decoder to ONNX, and compare them with the model"))
-            section = onnx_section(run, model, convert(model, new))
-            check()
-            check_graphs(model, new)
-            (new / CARD).write_text((run / CARD).read_text("utf-8") + section, "utf-8")
-            names += [path.name for path in new.glob("*.onnx*")]
-        facts = {"exported": Manifest.read(run).facts}
-        Manifest({name: FileDigest.of(new / name) for name in sorted(names) if name != CARD}, facts).write(new)
-        check()
         if format_ == "safetensors":
-            weights: nn.Module = model if precision == "fp32" else model.to(torch.bfloat16)
+            _copy(run, new, (RECIPE, *COPIED, RANKER, CARD), check)
+            _list(run, new)
+            check()
+            weights: nn.Module = loaded.model if precision == "fp32" else loaded.model.to(torch.bfloat16)
             export(new, weights, {})
+        elif format_ == "onnx":
+            _copy(run, new, (RECIPE, *COPIED), check)
+            report(Progress("export", note="convert encoder and decoder to ONNX, and compare them with the model"))
+            section = onnx_section(run, loaded.model, convert(loaded.model, new))
+            check()
+            check_graphs(loaded.model, new)
+            _list(run, new)
+            (new / CARD).write_text((run / CARD).read_text("utf-8") + section, "utf-8")
+        else:
+            _save_for_transformers(loaded, new, torch.bfloat16 if precision == "bf16" else torch.float32)
         check()
     return out
+
+
+def _copy(run: Path, new: Path, names: Sequence[str], check: Check) -> None:
+    """Copy the files that a run folder has."""
+    for name in names:
+        if (run / name).is_file():
+            check()
+            shutil.copyfile(run / name, new / name)
+
+
+def _list(run: Path, new: Path) -> None:
+    """Write the manifest of a new folder."""
+    files = {path.name: FileDigest.of(path) for path in sorted(new.iterdir()) if path.name != CARD}
+    Manifest(files, {"exported": Manifest.read(run).facts}).write(new)
+
+
+def _save_for_transformers(loaded: LoadedModel, new: Path, dtype: torch.dtype) -> None:
+    """Write the folder of a model of Hugging Face."""
+    tokenizer = loaded.tokenizer
+    if not isinstance(tokenizer, HuggingFaceTokenizer):
+        raise CheckpointError(
+            "--format huggingface must have a model with a tokenizer of Hugging Face, got a learnt one in "
+            f"{loaded.folder}; export it as safetensors or onnx"
+        )
+    summarize = loaded.recipe.summarize
+    family = save_pretrained(new, loaded.model, summarize, loaded.lengths, tokenizer, dtype)
+    (new / CARD).write_text(transformers_card(loaded.recipe, loaded.folder, loaded.model, family), "utf-8")

@@ -161,5 +161,7 @@ def _differences(source: _Source, model: ModelConfig, options: ImportOptions) ->
         yield "The original does not limit the length of summaries; set summarize.max_length."
     if generation.early_stopping == "never":
         yield "Searches end as with early_stopping = never, but an EOS forced by the maximum length is not free."
-    if generation.left_out:
-        yield f"Unsupported generation settings are ignored: {', '.join(generation.left_out)}."
+    suppressed = set(generation.suppress_tokens or ()) <= set(source.tokenizer.special_tokens.suppressed)
+    left_out = [name for name in generation.left_out if name != "suppress_tokens" or not suppressed]
+    if left_out:
+        yield f"Unsupported generation settings are ignored: {', '.join(left_out)}."
