@@ -19,6 +19,7 @@ from sumpool.cli.init import init
 from sumpool.cli.memory import out_of_memory, require_address_space
 from sumpool.cli.prepare import prepare
 from sumpool.cli.prune import prune
+from sumpool.cli.push import push
 from sumpool.cli.recipes import recipes
 from sumpool.cli.runs import runs
 from sumpool.cli.sample import sample
@@ -40,7 +41,7 @@ app = typer.Typer(
 
 COMMANDS = (
     *(prepare, train, summarize, serve, classify, generate, evaluate, bench),
-    *(export, prune, init, recipes, sample, runs, show),
+    *(export, push, prune, init, recipes, sample, runs, show),
 )
 for command in COMMANDS:
     app.command()(command)

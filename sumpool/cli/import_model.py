@@ -49,7 +49,8 @@ def import_model(
 ) -> None:
     """Import a pretrained BART, LED, Marian, mBART or PEGASUS to summarise with, fine-tune or adapt.
 
-    LoBART is a BART with --attention sliding_window --window 1024 --positions 4096.
+    LoBART is a BART with --attention sliding_window --window 1024 --positions 4096. A model that was pushed or exported
+    by sumpool is copied and verified.
     """
     from sumpool.pretrained.config import ImportOptions
     from sumpool.progress import GRACE, interruptible

@@ -1,4 +1,4 @@
-"""Download of models from the Hugging Face hub.
+"""Download of models from the Hugging Face hub, and upload.
 
 A request with a short timeout comes first: without a network the library's own downloads retry for minutes.
 """
@@ -7,15 +7,20 @@ from fnmatch import fnmatch
 from importlib.util import find_spec
 from pathlib import Path
 
-from sumpool.errors import CheckpointError
+from sumpool.errors import CheckpointError, RecipeError, first_line
 from sumpool.progress import Progress, Report
 
+RUN_FILES = (
+    *("recipe.yaml", "manifest.json", "model.safetensors", "tokenizer.model", "tokenizer.json", "vocabulary.json"),
+    *("units.json", "sentences.json", "report.json", "labels.json", "ranker.safetensors", "README.md"),
+)
+"""Files of a run folder that was pushed."""
 _PATTERNS = (
     *("config.json", "generation_config.json", "model.safetensors", "model.safetensors.index.json"),
     *("model-*.safetensors", "tokenizer.json", "tokenizer_config.json", "vocab.json", "merges.txt"),
     *("special_tokens_map.json", "added_tokens.json"),
 )
-"""Files that an import reads."""
+"""Files that an import of another model reads."""
 _TIMEOUT = 5.0
 """Timeout of the first request, in seconds."""
 
@@ -39,7 +44,8 @@ def fetch(name: str, report: Report) -> Path:
     try:
         info = HfApi().model_info(name, timeout=_TIMEOUT)
         names = [file.rfilename for file in info.siblings or ()]
-        wanted = [file for file in names if any(fnmatch(file, pattern) for pattern in _PATTERNS)]
+        patterns = RUN_FILES if {"recipe.yaml", "manifest.json"} <= set(names) else _PATTERNS
+        wanted = [file for file in names if any(fnmatch(file, pattern) for pattern in patterns)]
         if not any(file.endswith(".safetensors") for file in wanted):
             raise CheckpointError(
                 f"{name} must have model.safetensors on the hub, got {', '.join(names[:8]) or 'no files'}; "
@@ -56,8 +62,35 @@ def fetch(name: str, report: Report) -> Path:
         try:
             return Path(snapshot_download(name, local_files_only=True))
         except Exception:
-            reason = str(error).strip().split("\n")[0] or type(error).__name__
             raise CheckpointError(
                 f"{name} must be a folder, or a model on the Hugging Face hub or in its cache, but there is no such "
-                f"folder, and the hub gave: {reason}"
+                f"folder, and the hub gave: {first_line(error)}"
             ) from error
+
+
+def upload(folder: Path, name: str, *, public: bool) -> str:
+    """Upload the files of a folder in one commit, and return the address of the model.
+
+    Args:
+        folder: The folder.
+        name: Repository, such as "user/model"; made if it is not there.
+        public: Whether a new repository is public.
+
+    Raises:
+        RecipeError: If the library is not installed.
+        CheckpointError: If the hub does not answer, or refuses the upload.
+    """
+    if find_spec("huggingface_hub") is None:
+        raise RecipeError("push must have huggingface_hub, which is not installed: pip install 'sumpool[hub]'")
+    from huggingface_hub import HfApi
+
+    try:
+        hub = HfApi()
+        hub.create_repo(name, private=not public, exist_ok=True)
+        hub.upload_folder(repo_id=name, folder_path=folder, commit_message="Upload a model of sumpool")
+        return f"{hub.endpoint}/{name}"
+    except Exception as error:  # of the HTTP library, which differs by version
+        raise CheckpointError(
+            f"{name} must be a repository that you may write to on the Hugging Face hub, but it gave: "
+            f"{first_line(error)}; for access, hf auth login"
+        ) from error

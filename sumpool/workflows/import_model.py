@@ -1,6 +1,7 @@
 """`sumpool import`: convert a model of Hugging Face into a run folder."""
 
 import re
+import shutil
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -16,7 +17,7 @@ from sumpool.io.manifest import FileDigest, Manifest
 from sumpool.pretrained.config import CONFIG, ImportOptions, PretrainedConfig, read_config, to_model_config
 from sumpool.pretrained.folder import Tensors
 from sumpool.pretrained.generation import to_decoding_config
-from sumpool.pretrained.hub import fetch
+from sumpool.pretrained.hub import RUN_FILES, fetch
 from sumpool.pretrained.tokenizer import read_tokenizer
 from sumpool.pretrained.weights import check_shapes, load_pretrained
 from sumpool.progress import Check, Progress, Report, go_on, silent, told_when_stopped
@@ -28,7 +29,7 @@ from sumpool.runs.run_folder import RECIPE, new_folder, require_new
 from sumpool.settings import first_problem
 from sumpool.text.hf_tokenizer import TOKENIZER_JSON, VOCABULARY_JSON, HuggingFaceTokenizer
 from sumpool.text.sentences import shipped_parameters
-from sumpool.training.config import TrainConfig
+from sumpool.training.config import MODEL, TrainConfig
 from sumpool.training.weights import export, weights_of
 
 _UNCHANGED = ImportOptions()
@@ -59,7 +60,7 @@ def import_model(
     report: Report = silent,
     check: Check = go_on,
 ) -> Path:
-    """Convert a BART, LED, Marian, mBART or PEGASUS into a run folder.
+    """Convert a BART, LED, Marian, mBART or PEGASUS into a run folder; a model of sumpool is copied and verified.
 
     Args:
         source: Folder of the model, or its name on the Hugging Face hub.
@@ -77,8 +78,16 @@ def import_model(
         Interrupted: If a signal has come; nothing is written.
     """
     require_new(out)
+    folder, origin = _find(source, report)
+    if (folder / RECIPE).is_file():
+        if options != _UNCHANGED or name:
+            raise RecipeError(
+                f"--attention, --window, --positions, --extend and --name must come with a model of Hugging Face, got "
+                f"{source}, a run of sumpool"
+            )
+        return _copy_run(folder, out, check)
     # 1. Read and check everything but the weights.
-    pretrained = _read_source(source, report)
+    pretrained = _read_source(source, folder, origin)
     recipe = _recipe(pretrained, options, name)
     differences = list(_differences(pretrained, recipe.model, options))
     for difference in differences:
@@ -100,14 +109,32 @@ def import_model(
     return out
 
 
-def _read_source(source: str, report: Report) -> _Source:
+def _find(source: str, report: Report) -> tuple[Path, str]:
+    """Return the folder of a model, downloaded if need be, and its path, or hub name and revision."""
+    folder = Path(source)
+    if folder.is_dir():
+        return folder, source
+    if folder.exists() or not _HUB_NAME.fullmatch(source):
+        raise CheckpointError(f"{source} must be a folder with {CONFIG}, but there is no such folder")
+    folder = fetch(source, report)
+    return folder, f"{source} on the Hugging Face hub, revision {folder.name}"
+
+
+def _copy_run(folder: Path, out: Path, check: Check) -> Path:
+    """Copy the files of a run that its model needs, and verify them."""
+    with told_when_stopped("nothing was imported"), new_folder(out) as new:
+        for name in RUN_FILES:
+            if (folder / name).is_file():
+                check()
+                shutil.copyfile(folder / name, new / name)
+        manifest = Manifest.read(new)
+        listed = [name for name in RUN_FILES if name in manifest.files]
+        manifest.verify(new, {RECIPE, MODEL, *listed}, check)
+    return out
+
+
+def _read_source(source: str, folder: Path, origin: str) -> _Source:
     """Read everything but the weights of a model."""
-    folder, origin = Path(source), source
-    if not folder.is_dir():
-        if folder.exists() or not _HUB_NAME.fullmatch(source):
-            raise CheckpointError(f"{source} must be a folder with {CONFIG}, but there is no such folder")
-        folder = fetch(source, report)
-        origin = f"{source} on the Hugging Face hub, revision {folder.name}"
     config = read_config(folder)
     check_shapes(Tensors(folder), config)
     try:
