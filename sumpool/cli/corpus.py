@@ -59,7 +59,7 @@ def summarize_on_ray(names: Sequence[str], run: CorpusRun, target: Target, *, is
     if any(name == STDIN or is_address(name) for name in names):
         raise RecipeError("--ray must have files, folders or their URIs, got standard input or an http address")
     model = (run.model or default_model(RUNS)).resolve()
-    job = CorpusJob(names, Path.cwd(), model, run.overrides, run.options, target.file.resolve(), run.evidence)
+    job = CorpusJob(names, model, run.overrides, run.options, target.file.resolve(), run.evidence)
     with screen() as output, interruptible(GRACE) as interruption:
         local = [name for name in names if not is_uri(name)]
         if local:

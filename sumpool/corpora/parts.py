@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import asdict, dataclass, replace
 from itertools import groupby
 from pathlib import Path
-from typing import Final, Literal, NamedTuple, Self
+from typing import Final, Literal, NamedTuple
 
 from sumpool.corpora.files import list_files, open_content, open_seekable
 from sumpool.documents.detection import ROWS
@@ -14,7 +14,6 @@ from sumpool.documents.document import ReadOptions
 from sumpool.documents.files import COMPRESSIONS, READ_ERRORS, read_lines_limited, uncompressed_suffix
 from sumpool.documents.rows import unpacked_bytes
 from sumpool.errors import DataError, first_line
-from sumpool.io.bounded import parse_json
 
 Kind = Literal["lines", "parquet", "documents"]
 
@@ -54,12 +53,6 @@ class Part:
     def as_json(self) -> str:
         """Render the part as JSON."""
         return json.dumps(asdict(self))
-
-    @classmethod
-    def from_json(cls, text: str) -> Self:
-        """Parse what `as_json` renders."""
-        fields = parse_json(text)
-        return cls(**{**fields, "files": tuple(fields["files"])})
 
 
 class PartResult(NamedTuple):

@@ -1,30 +1,22 @@
 """Summaries of the parts of a corpus by workers of a Ray cluster, each with its own copy of the model."""
 
-import json
-import os
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import closing
 from dataclasses import dataclass
-from functools import cached_property, partial
-from itertools import chain, repeat
+from functools import partial
 from pathlib import Path
-from typing import Any, Final
+from typing import Final
 
-from sumpool import errors
-from sumpool.corpora.cluster import Cluster, Resources, connect, divide_resources
+from sumpool.corpora.cluster import Cluster
 from sumpool.corpora.parts import Part, PartResult
 from sumpool.corpora.rows import read_part, write_part
-from sumpool.data.processes import ordered_map
+from sumpool.corpora.workers import ClusterTask, execute_parts
 from sumpool.documents.document import ReadOptions
-from sumpool.errors import ResourceError
 from sumpool.inference import fast_summaries
 from sumpool.inference.summary import Summary
-from sumpool.io.bounded import parse_json
-from sumpool.progress import Check, Progress, Report, go_on, silent
+from sumpool.progress import Check, Report, go_on, silent
 
-MAX_DEATHS: Final = 5
-"""Workers that may die over one part before it is given up."""
 _NAMED_FAILURES: Final = 10
 """Ids of failed documents that a result has at most."""
 
@@ -35,7 +27,6 @@ class CorpusJob:
 
     Attributes:
         names: Files, folders, and their URIs in object stores.
-        directory: Working directory, which relative names of files begin in.
         model: The run folder, under the same path on all machines.
         overrides: Settings to change, each like `summarize.beams=1`.
         options: Options of reading.
@@ -44,7 +35,6 @@ class CorpusJob:
     """
 
     names: Sequence[str]
-    directory: Path
     model: Path
     overrides: Sequence[str]
     options: ReadOptions
@@ -53,32 +43,17 @@ class CorpusJob:
 
 
 class PartSummarizer:
-    """Worker that summarises parts; Ray builds one per process."""
+    """Summariser of parts in a worker."""
 
     def __init__(self, job: CorpusJob, cores: int) -> None:
-        """Save the task; the model is loaded for the first part, where its errors are answers."""
-        os.chdir(job.directory)
-        self._job, self._cores = job, cores
+        """Load the model."""
+        self._job = job
+        self._generate = _generation(job, cores)
 
-    @cached_property
-    def _generate(self) -> "partial[Iterator[Summary]]":
-        return _generation(self._job, self._cores)
-
-    def __call__(self, batch: dict[str, Any]) -> dict[str, list[str]]:
-        """Summarise the parts of a batch, each as JSON; results, or errors that stop the command, are JSON too."""
-        return {"result": [self._answer(Part.from_json(text)) for text in batch["part"]]}
-
-    def _answer(self, part: Part) -> str:
-        try:
-            return self.summarize(part).as_json()
-        except errors.SumpoolError as error:
-            return json.dumps({"error": type(error).__name__, "message": str(error)})
-
-    def summarize(self, part: Part) -> PartResult:
+    def __call__(self, part: Part) -> PartResult:
         """Summarise the documents of a part and write their file.
 
         Raises:
-            CheckpointError: If the model is damaged.
             DataError: If a file of the part cannot be read any more.
             ResourceError: If the disk is full or fails.
         """
@@ -103,9 +78,6 @@ def summarize_parts(
 ) -> Iterator[PartResult]:
     """Summarise parts on a cluster; each is written before its result is given.
 
-    A part whose worker dies is done again by another one, up to `MAX_DEATHS` times. Ray runs in a process of its own,
-    which it ends without a message when it is left while it works.
-
     Args:
         parts: The parts.
         job: What is done with them.
@@ -120,58 +92,10 @@ def summarize_parts(
         SumpoolError: What a worker raised.
         ResourceError: If the cluster cannot be reached, or is lost.
     """
-    with closing(ordered_map(partial(_start, parts, job, cluster), repeat(None), 1, check)) as answers:
-        try:
-            for answer in answers:
-                if answer is None:
-                    return
-                if isinstance(answer, PartResult):
-                    yield answer
-                else:
-                    report(Progress("summarize", note=answer))
-        except ResourceError as error:
-            if error.__cause__ is None:  # not the end of the process
-                raise
-            raise ResourceError(
-                f"Ray must work until all parts are done, but it ended; {cluster.log} has why; go on with --resume"
-            ) from error
-
-
-def _start(parts: Sequence[Part], job: CorpusJob, cluster: Cluster) -> "Callable[[None], PartResult | str | None]":
-    """Connect to the cluster and return the function that waits for the next result, or a note; None after the last."""
-    connect(cluster)
-    resources = divide_resources(cluster.workers)
-    gpu = ", and a GPU" if resources.gpus else ""
-    note = (
-        f"parts to summarise: {len(parts):,}; workers: {resources.workers:,}, cores of each: {resources.cores:,}{gpu}"
-    )
-    answers: Iterator[PartResult | str] = chain([note], _results(parts, job, resources))
-    return lambda _: next(answers, None)
-
-
-def _results(parts: Sequence[Part], job: CorpusJob, resources: Resources) -> Iterator[PartResult]:
-    from ray import data
-
-    context = data.DataContext.get_current()
-    context.enable_progress_bars = False
-    context.max_errored_blocks = -1
-    items = [{"part": part.as_json()} for part in parts]
-    results = data.from_items(items, override_num_blocks=len(items)).map_batches(
-        PartSummarizer,
-        batch_size=1,
-        fn_constructor_args=(job, resources.cores),
-        compute=data.ActorPoolStrategy(size=min(resources.workers, len(items)), max_tasks_in_flight_per_actor=1),
-        num_cpus=resources.cores,
-        num_gpus=resources.gpus or None,
-        max_restarts=-1,
-        max_task_retries=MAX_DEATHS - 1,
-    )
-    for batch in results.iter_batches(batch_size=None, prefetch_batches=0):  # each part as soon as it is done
-        for text in batch["result"]:
-            fields = parse_json(text)
-            if "error" in fields:
-                raise getattr(errors, fields["error"])(fields["message"])
-            yield PartResult(**fields)
+    task = ClusterTask(partial(PartSummarizer, job), "summarise", "summarize", "go on with --resume")
+    with closing(execute_parts(parts, task, cluster, report=report, check=check)) as results:
+        for _, result in results:
+            yield result
 
 
 def _generation(job: CorpusJob, cores: int) -> "partial[Iterator[Summary]]":

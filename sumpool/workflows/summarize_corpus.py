@@ -9,7 +9,8 @@ from sumpool.corpora.cluster import Cluster, require_ray
 from sumpool.corpora.files import is_uri
 from sumpool.corpora.journal import PartJournal
 from sumpool.corpora.parts import Part, PartResult, divide
-from sumpool.corpora.summarize import MAX_DEATHS, CorpusJob, summarize_parts
+from sumpool.corpora.summarize import CorpusJob, summarize_parts
+from sumpool.corpora.workers import MAX_DEATHS
 from sumpool.errors import DataError
 from sumpool.progress import Check, Progress, Report, go_on, silent
 from sumpool.workflows.summarize import summary_identity

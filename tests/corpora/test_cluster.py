@@ -19,7 +19,7 @@ from tests.training.several import free_port
 def job(folder: Path, run: Path) -> CorpusJob:
     (folder / "rows.jsonl").write_text("".join(json.dumps({"document": story(n, 5)}) + "\n" for n in range(40)))
     overrides = ("summarize.beams=1",)
-    return CorpusJob(("rows.jsonl",), folder, run, overrides, DEFAULT_OPTIONS, folder / "out")
+    return CorpusJob(("rows.jsonl",), run, overrides, DEFAULT_OPTIONS, folder / "out")
 
 
 def test_an_address_without_a_cluster_is_refused(

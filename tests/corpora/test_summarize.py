@@ -1,5 +1,4 @@
 import json
-import shutil
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
@@ -22,12 +21,6 @@ ROWS = 40
 OVERRIDES = ("summarize.batch_tokens=200", "summarize.beams=1")
 
 
-@pytest.fixture(autouse=True)
-def directory(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Return to the working directory, which a worker changes."""
-    monkeypatch.chdir(tmp_path)
-
-
 def corpus(folder: Path, kind: str, column: str = "n") -> Path:
     rows = [{column: number, "document": story(number, 5) if number != 3 else ""} for number in range(ROWS)]
     if kind == "jsonl":
@@ -41,10 +34,9 @@ def summarized(path: Path, run_folder: Path, *, evidence: bool = False) -> list[
     """The rows of the parts of a corpus, in its order."""
     out = path.parent / "out"
     out.mkdir()
-    worker = PartSummarizer(CorpusJob((), path.parent, run_folder, OVERRIDES, DEFAULT_OPTIONS, out, evidence), 1)
+    summarize_part = PartSummarizer(CorpusJob((), run_folder, OVERRIDES, DEFAULT_OPTIONS, out, evidence), 1)
     parts = divide([str(path)], DEFAULT_OPTIONS, ignore_notice)
-    answers = worker({"part": [part.as_json() for part in parts]})["result"]
-    assert [json.loads(answer)["documents"] for answer in answers] == [part.documents for part in parts]
+    assert [summarize_part(part).documents for part in parts] == [part.documents for part in parts]
     rows: list[dict[str, Any]] = []
     for part in parts:
         file = out / part.name
@@ -83,26 +75,6 @@ def test_a_column_of_the_corpus_keeps_its_name(kind: str, tmp_path: Path, run_fo
     rows = summarized(corpus(tmp_path, kind, "summary"), run_folder)
     assert [row["summary"] for row in rows] == list(range(ROWS))
     assert all(isinstance(row["generated_summary"], str) for row in rows)
-
-
-def test_an_error_of_a_worker_is_an_answer(tmp_path: Path, run_folder: Path) -> None:
-    path = corpus(tmp_path, "jsonl")
-    parts = divide([str(path)], DEFAULT_OPTIONS, ignore_notice)
-    worker = PartSummarizer(CorpusJob((), tmp_path, run_folder, ("summarize.fast=true",), DEFAULT_OPTIONS, tmp_path), 1)
-    path.unlink()
-    answer = json.loads(worker({"part": [parts[0].as_json()]})["result"][0])
-    assert answer["error"] == "DataError"
-
-
-def test_a_damaged_model_is_an_answer(tmp_path: Path, run_folder: Path) -> None:
-    damaged = Path(shutil.copytree(run_folder, tmp_path / "run"))
-    content = bytearray((damaged / "model.safetensors").read_bytes())
-    content[-1] ^= 1
-    (damaged / "model.safetensors").write_bytes(content)
-    parts = divide([str(corpus(tmp_path, "jsonl"))], DEFAULT_OPTIONS, ignore_notice)
-    worker = PartSummarizer(CorpusJob((), tmp_path, damaged, OVERRIDES, DEFAULT_OPTIONS, tmp_path), 1)
-    (answer,) = worker({"part": [parts[0].as_json()]})["result"]
-    assert json.loads(answer)["error"] == "CheckpointError"
 
 
 def journal(folder: Path, *, resume: bool = True, retry: bool = True, model: str = "a") -> PartJournal:
@@ -147,8 +119,7 @@ def test_a_journal_is_of_one_corpus_and_one_process(tmp_path: Path) -> None:
 
 def test_a_full_disk_leaves_no_part(tmp_path: Path, run_folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     path = corpus(tmp_path, "jsonl")
-    job = CorpusJob((), tmp_path, run_folder, ("summarize.fast=true",), DEFAULT_OPTIONS, tmp_path)
-    worker = PartSummarizer(job, 1)
+    summarize_part = PartSummarizer(CorpusJob((), run_folder, ("summarize.fast=true",), DEFAULT_OPTIONS, tmp_path), 1)
     part = divide([str(path)], DEFAULT_OPTIONS, ignore_notice)[0]
 
     def fail(*_: object) -> None:
@@ -156,5 +127,5 @@ def test_a_full_disk_leaves_no_part(tmp_path: Path, run_folder: Path, monkeypatc
 
     monkeypatch.setattr("sumpool.io.atomic.sync", fail)
     with pytest.raises(ResourceError, match="go on with --resume"):
-        worker.summarize(part)
+        summarize_part(part)
     assert not (tmp_path / part.name).exists()

@@ -78,7 +78,7 @@ def _kill_worker(command: int, draw: random.Random) -> bool:
     """Kill a worker, once there is one, and return whether there was."""
     end = time.monotonic() + _SECONDS
     while time.monotonic() < end and Path(f"/proc/{command}").exists():
-        workers = [pid for pid in _descendants(command) if b"PartSummarizer" in _read(Path(f"/proc/{pid}/cmdline"))]
+        workers = [pid for pid in _descendants(command) if b"PartWorker" in _read(Path(f"/proc/{pid}/cmdline"))]
         if workers:
             with suppress(ProcessLookupError):
                 os.kill(draw.choice(workers), signal.SIGKILL)
