@@ -9,7 +9,7 @@ import typer
 from sumpool.cli.classify import print_evaluation
 from sumpool.cli.console import screen
 from sumpool.cli.language_models import print_language_models
-from sumpool.cli.options import VERIFY, Changes, Resume, Verify, choice, whole_number
+from sumpool.cli.options import VERIFY, Changes, Jobs, Resume, Verify, choice, require_ray_for_jobs, whole_number
 from sumpool.cli.text import table, wrap
 from sumpool.errors import RecipeError
 
@@ -65,6 +65,10 @@ def evaluate(
     latex: Annotated[Path | None, typer.Option(metavar="FILE", help="Also write the table for LaTeX.")] = None,
     csv: Annotated[Path | None, typer.Option(metavar="FILE", help="Also write the table as CSV.")] = None,
     resume: Resume = False,
+    ray: Annotated[
+        str | None, typer.Option(metavar="local|ADDRESS", help="Summarise the documents on a Ray cluster.")
+    ] = None,
+    jobs: Jobs = None,
     verify: Verify = False,
     json: Annotated[bool, typer.Option("--json", help="Print the report as JSON instead of a table.")] = False,
     faithfulness: Annotated[
@@ -87,12 +91,14 @@ def evaluate(
 
     target = targets[0] if targets else None
     _require_target(target, references, verify)
+    require_ray_for_jobs(ray, jobs)
+    _require_none([ray and references], "--ray must come with a run folder, got a file of summaries")
     _require_none(
         [references and (targets or ())[1:]], "--references must come with one file of summaries, got several"
     )
     settings = tuple([*(changes or ()), *([VERIFY] if verify else [])])
     task = "" if references else _task_of(targets)
-    of_summaries = (references, against, metric, html, latex, csv)
+    of_summaries = (references, against, metric, html, latex, csv, ray)
     if faithfulness:
         rule = "--faithfulness must come with a run folder, --split, --limit, --json, --verify and --set only"
         _require_none((*of_summaries, resume, out), rule)
@@ -109,7 +115,9 @@ def evaluate(
     overrides = [*settings, *([f"evaluate.metrics=[{','.join(metric)}]"] if metric else ())]
     results = Results(folder=out, resume=resume, against=against or (), html=html, latex=latex, csv=csv)
     with screen() as output:
-        report = _evaluate_summaries(target, references, split, limit, skip_missing, results, overrides, output.report)
+        report = _evaluate_summaries(
+            target, references, split, limit, skip_missing, results, overrides, ray, jobs, output.report
+        )
     if json:
         output.result(report.to_json().rstrip())
         return
@@ -125,11 +133,14 @@ def _evaluate_summaries(
     skip_missing: bool,
     results: "Results",
     overrides: Sequence[str],
+    ray: str | None,
+    jobs: int | None,
     report: "Report",
 ) -> "EvaluationReport":
     """Score the summaries of a run, or those of a file against references."""
     from sumpool.progress import GRACE, interruptible
     from sumpool.workflows.evaluate import evaluate_predictions, evaluate_run
+    from sumpool.workflows.evaluate_on_ray import RayEvaluation, evaluate_on_ray
 
     with interruptible(GRACE) as interruption:
         if target and references:
@@ -142,6 +153,9 @@ def _evaluate_summaries(
                 report=report,
                 check=interruption.check,
             )
+        if ray:
+            evaluation = RayEvaluation(target, split, overrides, limit, ray, jobs)
+            return evaluate_on_ray(evaluation, results=results, report=report, check=interruption.check)
         return evaluate_run(
             target,
             split,

@@ -94,3 +94,22 @@ Verify = Annotated[
 VERIFY = "data.verify=true"
 """Setting of `--verify`."""
 Resume = Annotated[bool, typer.Option("--resume", help="Continue where the same command was interrupted.")]
+Jobs = Annotated[
+    int | None,
+    typer.Option(
+        "--jobs",
+        metavar="N",
+        parser=whole_number("--jobs", 1, 65536),
+        help="Workers of --ray; by default one per GPU, or per core if there are no GPUs.",
+    ),
+]
+
+
+def require_ray_for_jobs(address: str | None, workers: int | None) -> None:
+    """Check that the number of workers comes with a cluster.
+
+    Raises:
+        RecipeError: If it does not.
+    """
+    if workers and not address:
+        raise RecipeError("--jobs must come with --ray local, or the address of a cluster")

@@ -26,7 +26,10 @@ SCORES = "documents.jsonl"
 DESCRIBED = "evaluation.json"
 REPORT = "report.json"
 
-_FILES = {SCORES, DESCRIBED, REPORT, MANIFEST}
+SUMMARIES = "summaries"
+"""Folder of summaries that are not scored yet, among unfinished results alone."""
+
+_FILES = {SCORES, DESCRIBED, REPORT, MANIFEST, SUMMARIES}
 _ADVICE = "evaluate without --resume to start over"
 _OTHER_FOLDER = "choose another --out"
 _LINE = TypeAdapter(ScoredDocument)
@@ -125,6 +128,8 @@ def finish_results(folder: Path, report: str, documents: int) -> None:
     """
     incomplete = incomplete_folder(folder)
     with disk_errors(folder):
+        if (incomplete / SUMMARIES).exists():
+            shutil.rmtree(incomplete / SUMMARIES)
         replace_file(incomplete / REPORT, report.encode())
         files = {name: FileDigest.of(incomplete / name) for name in (SCORES, DESCRIBED, REPORT)}
         Manifest(files, {"documents": documents}, kind="evaluation").write(incomplete)

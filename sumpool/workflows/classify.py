@@ -33,7 +33,7 @@ from sumpool.progress import Check, Progress, Report, go_on, silent
 from sumpool.runs.run_data import prepared_data_of
 from sumpool.runs.run_metrics import evaluation_folder
 from sumpool.training.config import MODEL
-from sumpool.workflows.evaluate import spread
+from sumpool.workflows.run_documents import spread
 
 OpenRows = Callable[[Mapping[str, str]], SummaryFile]
 """Opens the file of the rows, given the settings that they depend on."""

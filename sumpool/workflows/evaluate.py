@@ -11,25 +11,20 @@ from typing import Any
 from pydantic import ValidationError
 
 from sumpool.data.sources._base import Example, Split
-from sumpool.data.texts import Texts
 from sumpool.documents.document import Document
-from sumpool.errors import DataError, RecipeError
+from sumpool.errors import RecipeError
 from sumpool.evaluation.config import EvaluationConfig
 from sumpool.evaluation.predictions import join
 from sumpool.evaluation.report import EvaluationReport
-from sumpool.evaluation.scorer import Candidate, ReferenceDocument
+from sumpool.evaluation.scorer import Candidate
 from sumpool.evaluation.task import EvaluationTask, Results, evaluate_task, file_sha256
-from sumpool.inference.classification import LoadedClassifier
 from sumpool.inference.loading import LoadedModel, load_for_generation
-from sumpool.inference.model_choice import SHIPPED
 from sumpool.inference.summaries import generate_summaries
 from sumpool.progress import Check, Progress, Report, go_on, silent
 from sumpool.recipe.load import list_problems, override_all
 from sumpool.recipe.problems import error_messages
-from sumpool.runs.run_data import prepared_data_of
-from sumpool.runs.run_metrics import evaluation_folder
 from sumpool.settings import Settings
-from sumpool.training.config import MODEL
+from sumpool.workflows.run_documents import RunDocuments, candidate_of
 
 _DEFAULT_RESULTS = Results()
 
@@ -64,34 +59,15 @@ def evaluate_run(
     """
     # 1. Load the model and open the documents of its data.
     loaded = load_for_generation(run, overrides)
-    recipe = loaded.recipe
-    prepared = prepared_folder(loaded, check)
-    texts = Texts.open(prepared, split)
-    indices = spread(len(texts), limit)
-    if not indices:
-        raise DataError(f"{prepared / split} must hold documents to evaluate, got none; take another split")
+    documents = RunDocuments.open(loaded.folder, loaded.recipe, split, limit, check)
 
     # 2. Summarise each as it is asked for, unless it is done.
     def candidates(done: Set[str]) -> Iterator[Candidate]:
-        rest = (example for example in map(texts.__getitem__, indices) if example.id not in done)
+        rest = (example for example in map(documents.texts.__getitem__, documents.indices) if example.id not in done)
         return _summarize_examples(rest, loaded, check)
 
-    task = EvaluationTask(
-        system=recipe.name,
-        folder=evaluation_folder(Path() if loaded.folder.resolve() == SHIPPED.resolve() else loaded.folder, split),
-        documents=len(indices),
-        split=split,
-        candidates=candidates,
-        references=lambda: _read_references(texts, indices),
-        identity={
-            "model": file_sha256(loaded.folder / MODEL),
-            "data": file_sha256(prepared / split / "texts.jsonl"),
-            "documents": f"{len(indices)} of {split}",
-            "decoding": recipe.summarize.model_dump_json(exclude={"batch_tokens"}),
-        },
-    )
     # 3. Score each document, then make the table.
-    return evaluate_task(task, recipe.evaluate, results, report, check)
+    return evaluate_task(documents.task(candidates), loaded.recipe.evaluate, results, report, check)
 
 
 def evaluate_predictions(
@@ -159,34 +135,9 @@ def _evaluation_config(overrides: Sequence[str]) -> EvaluationConfig:
     return config
 
 
-def prepared_folder(loaded: LoadedModel | LoadedClassifier, check: Check) -> Path:
-    """Return the verified prepared data of a model; an imported model has none unless the settings name it."""
-    data = loaded.recipe.data
-    if data.source is None and data.prepared is None:
-        raise RecipeError(
-            f"data.prepared must be a folder of prepared data, got nothing: {loaded.folder} was imported and has no "
-            "documents of its own; name some with --set data.prepared=FOLDER"
-        )
-    return prepared_data_of(loaded.folder, loaded.recipe, check)
-
-
 def _summarize_examples(examples: Iterable[Example], loaded: LoadedModel, check: Check) -> Iterator[Candidate]:
     """Summarise examples in their order; at most some hundred are read ahead."""
     read, same = tee(examples)
     documents = (Document(example.id, example.document) for example in read)
     for summary, example in zip(generate_summaries(documents, loaded, check=check), same, strict=True):
-        share_read = summary.tokens_read / summary.tokens_total if summary.tokens_total else 1.0
-        yield Candidate(example.id, summary.summary, example.summary, example.document, share_read, summary.mode)
-
-
-def _read_references(texts: Texts, indices: Iterable[int]) -> Iterator[ReferenceDocument]:
-    for example in map(texts.__getitem__, indices):
-        yield ReferenceDocument(example.id, example.summary, example.document)
-
-
-def spread(documents: int, limit: int | None) -> list[int]:
-    """Indices of evenly spread documents, since their order often has a meaning (the oldest first)."""
-    if limit is not None and limit < 1:
-        raise RecipeError(f"the limit must be at least 1 document, got {limit}")
-    count = documents if limit is None else min(limit, documents)
-    return [number * documents // count for number in range(count)]
+        yield candidate_of(example, summary)

@@ -9,7 +9,7 @@ from sumpool.errors import DataError
 from sumpool.inference.faithfulness import FaithfulnessReport, measure_faithfulness
 from sumpool.inference.loading import load_for_generation
 from sumpool.progress import Check, Report, go_on, silent
-from sumpool.workflows.evaluate import prepared_folder, spread
+from sumpool.workflows.run_documents import prepared_folder, spread
 
 DEFAULT_LIMIT = 100
 """Documents of a call that names no number."""
@@ -41,7 +41,7 @@ def evaluate_faithfulness(
     """
     # 1. Load the model and open the documents of its data.
     loaded = load_for_generation(run, overrides)
-    prepared = prepared_folder(loaded, check)
+    prepared = prepared_folder(loaded.folder, loaded.recipe, check)
     texts = Texts.open(prepared, split)
     indices = spread(len(texts), limit or DEFAULT_LIMIT)
     documents = [Document(example.id, example.document) for example in map(texts.__getitem__, indices)]

@@ -29,7 +29,7 @@ from sumpool.training.data_order import TrainingData
 from sumpool.training.update import to_device
 from sumpool.training.validation import validate
 from sumpool.training.weights import export
-from sumpool.workflows.evaluate import prepared_folder
+from sumpool.workflows.run_documents import prepared_folder
 
 Loaded = LoadedModel | LoadedClassifier
 DOCUMENTS = 100
@@ -184,7 +184,7 @@ def _write(run: Path, out: Path, loaded: Loaded, result: HeadPruning, names: Seq
 
 def _validation_data(loaded: Loaded, check: Check) -> TrainingData:
     """Open the validation documents of a model's data."""
-    prepared = prepared_folder(loaded, check)
+    prepared = prepared_folder(loaded.folder, loaded.recipe, check)
     if not same_tokenizer(loaded.folder, prepared):
         raise DataError(
             f"{prepared} must have the vocabulary of {loaded.folder}, got another one: name the data that "

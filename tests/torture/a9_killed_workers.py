@@ -10,7 +10,6 @@ import signal
 import subprocess
 import sys
 import time
-from collections.abc import Sequence
 from contextlib import suppress
 from pathlib import Path
 from typing import Final
@@ -20,6 +19,7 @@ from sumpool.corpora.parts import PART_DOCUMENTS
 from sumpool.documents.read import read_all
 from sumpool.workflows.summarize import summarize
 from tests.conftest import story, write_run
+from tests.corpora.worker_processes import worker_processes
 from tests.torture.figures import Measured
 from tests.torture.waiting import wait_for_lines
 
@@ -78,28 +78,9 @@ def _kill_worker(command: int, draw: random.Random) -> bool:
     """Kill a worker, once there is one, and return whether there was."""
     end = time.monotonic() + _SECONDS
     while time.monotonic() < end and Path(f"/proc/{command}").exists():
-        workers = [pid for pid in _descendants(command) if b"PartWorker" in _read(Path(f"/proc/{pid}/cmdline"))]
-        if workers:
+        if workers := worker_processes(command):
             with suppress(ProcessLookupError):
                 os.kill(draw.choice(workers), signal.SIGKILL)
                 return True
         time.sleep(0.05)
     return False
-
-
-def _descendants(process: int) -> Sequence[int]:
-    parents = {
-        int(path.name): int(status.rpartition(b")")[2].split()[1])
-        for path in Path("/proc").glob("[0-9]*")
-        if (status := _read(path / "stat"))
-    }
-    family = {process}
-    while more := {pid for pid, parent in parents.items() if parent in family and pid not in family}:
-        family |= more
-    return sorted(family - {process})
-
-
-def _read(path: Path) -> bytes:
-    with suppress(OSError):
-        return path.read_bytes()
-    return b""

@@ -141,7 +141,7 @@ def test_results_are_files(run: Path) -> None:
 def test_the_shipped_model_has_its_results_in_the_working_directory(
     run: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(evaluate, "SHIPPED", run)
+    monkeypatch.setattr("sumpool.workflows.run_documents.SHIPPED", run)
     monkeypatch.chdir(tmp_path)
     evaluate_run(run)
     assert (tmp_path / "evaluation/test/report.json").is_file()
