@@ -9,7 +9,16 @@ import typer
 from sumpool.cli.classify import print_evaluation
 from sumpool.cli.console import screen
 from sumpool.cli.language_models import print_language_models
-from sumpool.cli.options import VERIFY, Changes, Jobs, Resume, Verify, choice, require_ray_for_jobs, whole_number
+from sumpool.cli.options import (
+    VERIFY,
+    Changes,
+    Resume,
+    Verify,
+    choice,
+    require_ray_for_jobs,
+    whole_number,
+    workers_of_ray,
+)
 from sumpool.cli.text import table, wrap
 from sumpool.errors import RecipeError
 
@@ -68,7 +77,7 @@ def evaluate(
     ray: Annotated[
         str | None, typer.Option(metavar="local|ADDRESS", help="Summarise the documents on a Ray cluster.")
     ] = None,
-    jobs: Jobs = None,
+    jobs: Annotated[int | None, workers_of_ray("GPU, or per core if there are no GPUs")] = None,
     verify: Verify = False,
     json: Annotated[bool, typer.Option("--json", help="Print the report as JSON instead of a table.")] = False,
     faithfulness: Annotated[

@@ -94,15 +94,12 @@ Verify = Annotated[
 VERIFY = "data.verify=true"
 """Setting of `--verify`."""
 Resume = Annotated[bool, typer.Option("--resume", help="Continue where the same command was interrupted.")]
-Jobs = Annotated[
-    int | None,
-    typer.Option(
-        "--jobs",
-        metavar="N",
-        parser=whole_number("--jobs", 1, 65536),
-        help="Workers of --ray; by default one per GPU, or per core if there are no GPUs.",
-    ),
-]
+
+
+def workers_of_ray(default: str) -> Any:  # noqa: ANN401 - as typer.Option
+    """Return the option `--jobs` of a command with `--ray`, which names the default."""
+    text = f"Workers of --ray; by default one per {default}."
+    return typer.Option("--jobs", metavar="N", parser=whole_number("--jobs", 1, 65536), help=text)
 
 
 def require_ray_for_jobs(address: str | None, workers: int | None) -> None:

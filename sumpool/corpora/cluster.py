@@ -14,8 +14,11 @@ from sumpool.io.atomic import disk_errors
 LOCAL: Final = "local"
 """Address that stands for a cluster of this machine, started for the command."""
 
+LOG: Final = "ray.log"
+"""Name of the file with what Ray prints, such as why a worker died."""
+
 _STORE_BYTES: Final = 100 * 2**20
-"""Shared memory of a local cluster: parts and results, which are a few hundred bytes each."""
+"""Shared memory of a local cluster: parts and results, which are a few hundred bytes each, or a megabyte of tokens."""
 _CONNECT_SECONDS: Final = 10.0
 _ENVIRONMENT: Final = {"RAY_USAGE_STATS_ENABLED": "0", "RAY_ACCEL_ENV_VAR_OVERRIDE_ON_ZERO": "0"}
 """Nothing is sent over the network but between the machines of the cluster."""
@@ -77,16 +80,17 @@ def connect(cluster: Cluster) -> None:
         ) from error
 
 
-def divide_resources(workers: int | None) -> Resources:
+def divide_resources(workers: int | None, *, uses_gpus: bool) -> Resources:
     """Divide the cluster that this process is connected to among workers.
 
     Args:
         workers: Number of workers; None takes one per GPU, or per core if there are no GPUs.
+        uses_gpus: Whether workers use GPUs if there are any.
     """
     import ray
 
     total = ray.cluster_resources()
-    gpus, cores = int(total.get("GPU", 0)), int(total.get("CPU", 1))
+    gpus, cores = int(total.get("GPU", 0)) if uses_gpus else 0, int(total.get("CPU", 1))
     workers = workers or gpus or cores
     largest = max(int(node["Resources"].get("CPU", 1)) for node in ray.nodes() if node["Alive"])
     return Resources(workers, max(1, min(cores // workers, largest)), 1 if workers <= gpus else 0)

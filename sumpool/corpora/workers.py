@@ -32,6 +32,7 @@ class ClusterTask(Generic[Part, Result]):
         name: Name of the progress.
         advice: What to do once the cluster is lost.
         in_order: Whether results are given in the order of the parts, instead of as they come.
+        uses_gpus: Whether workers use GPUs if there are any.
     """
 
     build: Callable[[int], Callable[[Part], Result]]
@@ -39,6 +40,7 @@ class ClusterTask(Generic[Part, Result]):
     name: str
     advice: str
     in_order: bool = False
+    uses_gpus: bool = True
 
 
 @dataclass(frozen=True)
@@ -136,7 +138,7 @@ def _start(
 ) -> Callable[[None], Answer[Result] | str | None]:
     """Connect to the cluster and return the function that waits for the next result, or a note; None after the last."""
     connect(cluster)
-    resources = divide_resources(cluster.workers)
+    resources = divide_resources(cluster.workers, uses_gpus=task.uses_gpus)
     gpu = ", and a GPU" if resources.gpus else ""
     note = f"parts to {task.verb}: {len(parts):,}; workers: {resources.workers:,}, cores of each: {resources.cores:,}"
     answers: Iterator[Answer[Result] | str] = chain([note + gpu], _answers(parts, task, directory, resources))

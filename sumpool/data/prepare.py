@@ -32,7 +32,7 @@ from sumpool.data.fingerprint import Preparable, fingerprint, origin, read_origi
 from sumpool.data.ingest import Ingested, ingest
 from sumpool.data.labels import Labels
 from sumpool.data.pretraining_tasks import read_rows
-from sumpool.data.processes import caller, ordered_map
+from sumpool.data.processes import OrderedMap, caller, ordered_map
 from sumpool.data.report import DataReport, SplitReport
 from sumpool.data.shards import ShardWriter
 from sumpool.data.sources._base import SPLITS, Split
@@ -57,7 +57,15 @@ _LANGUAGE_DOCUMENTS = 200
 """Training documents whose language is detected."""
 
 
-def prepare(config: DataConfig, folder: Path, *, skip_bad_rows: bool, report: Report, check: Check) -> DataReport:
+def prepare(
+    config: DataConfig,
+    folder: Path,
+    *,
+    skip_bad_rows: bool,
+    report: Report,
+    check: Check,
+    execute: OrderedMap = ordered_map,
+) -> DataReport:
     """Prepare a source of documents, unless the folder already holds its data for the same settings.
 
     The folder is replaced once the data is complete; an interruption or error leaves an older folder unchanged. If
@@ -69,6 +77,7 @@ def prepare(config: DataConfig, folder: Path, *, skip_bad_rows: bool, report: Re
         skip_bad_rows: Whether to skip rows that cannot be used and list them in `rejects.jsonl`.
         report: Progress callback.
         check: Called several times a second; an exception stops the work.
+        execute: Encodes documents in parallel.
 
     Raises:
         DataError: If a row cannot be used, no training document is left, or `data.tokenizer` holds no tokenizer.
@@ -81,7 +90,7 @@ def prepare(config: DataConfig, folder: Path, *, skip_bad_rows: bool, report: Re
         if config.tokenizer:
             _require_vocabulary_of_tokenizer(config, load_tokenizer(config.tokenizer).vocab_size)
         ingested = ingest(read_rows(config), new, skip_bad_rows=skip_bad_rows, report=report, check=check)
-        _encode_all(config, new, ingested, report, check).save(new)
+        _encode_all(config, new, ingested, report, check, execute).save(new)
 
     fill_prepared(config, folder, fill, report, check)
     return DataReport.load(folder)
@@ -125,7 +134,9 @@ def is_prepared(config: Preparable, folder: Path, check: Check) -> bool:
     return True
 
 
-def _encode_all(config: DataConfig, folder: Path, ingested: Ingested, report: Report, check: Check) -> DataReport:
+def _encode_all(
+    config: DataConfig, folder: Path, ingested: Ingested, report: Report, check: Check, execute: OrderedMap
+) -> DataReport:
     """Train tokenizer and sentence splitter on the texts in a folder, and write the shards."""
     texts = {split: Texts.open(folder, split) for split in SPLITS}
     workers = config.workers if sum(int(texts[split].sizes().sum()) for split in SPLITS) > _SMALL_BYTES else 0
@@ -135,7 +146,7 @@ def _encode_all(config: DataConfig, folder: Path, ingested: Ingested, report: Re
         labels.save(folder)
     train_text_models(config, folder, min(workers, 2), report, check)
     vocabulary = load_tokenizer(folder).vocab_size
-    splits = _write_shards(folder, texts, max(vocabulary, len(labels)), workers, report, check)
+    splits = _write_shards(folder, texts, max(vocabulary, len(labels)), workers, report, check, execute)
     if config.phrases:
         report(Progress("prepare: phrases"))
         tasks = [partial(train_phrases, folder, config.phrases)]
@@ -169,7 +180,13 @@ def _main_language(texts: Texts) -> str:
 
 
 def _write_shards(
-    folder: Path, texts: Mapping[Split, Texts], vocabulary: int, workers: int, report: Report, check: Check
+    folder: Path,
+    texts: Mapping[Split, Texts],
+    vocabulary: int,
+    workers: int,
+    report: Report,
+    check: Check,
+    execute: OrderedMap,
 ) -> dict[Split, SplitReport]:
     """Encode all documents in order and aggregate their statistics."""
     sampled = {split: contamination.sample_ngrams(_sample_documents(texts[split])) for split in _EVALUATION}
@@ -178,7 +195,7 @@ def _write_shards(
     total = sum(map(len, texts.values()))
     tasks = chain.from_iterable(spans(texts[split], split) for split in SPLITS)
     done = 0
-    with closing(ordered_map(partial(DocumentEncoder, folder, sampled), tasks, workers, check)) as results:
+    with closing(execute(partial(DocumentEncoder, folder, sampled), tasks, workers, check)) as results:
         for split in SPLITS:
             with ShardWriter(folder, split, vocabulary) as shard:
                 while len(stats[split]) < len(texts[split]):

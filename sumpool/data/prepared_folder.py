@@ -7,6 +7,7 @@ from pathlib import Path
 from sumpool.data.config import DataConfig
 from sumpool.data.fingerprint import Preparable, content_digest, fingerprint, read_origin, source_digest
 from sumpool.data.prepare import OTHER_FOLDER, prepare
+from sumpool.data.processes import OrderedMap, ordered_map
 from sumpool.data.report import DataReport
 from sumpool.data.verified_data import verify_prepared
 from sumpool.errors import DataError, RecipeError
@@ -19,7 +20,13 @@ _NAMED_DIGITS = 8
 
 
 def find_or_prepare(
-    config: DataConfig, default: Path, *, skip_bad_rows: bool, report: Report, check: Check
+    config: DataConfig,
+    default: Path,
+    *,
+    skip_bad_rows: bool,
+    report: Report,
+    check: Check,
+    execute: OrderedMap = ordered_map,
 ) -> tuple[Path, DataReport]:
     """Prepare a source of documents, unless equal data has been prepared; equal data is never prepared twice.
 
@@ -29,6 +36,7 @@ def find_or_prepare(
         skip_bad_rows: Whether to skip rows that cannot be used.
         report: Progress callback.
         check: Called several times a second; an exception stops the work.
+        execute: Encodes documents in parallel.
 
     Returns:
         The folder and its data report.
@@ -40,7 +48,7 @@ def find_or_prepare(
     """
 
     def make(folder: Path) -> None:
-        prepare(config, folder, skip_bad_rows=skip_bad_rows, report=report, check=check)
+        prepare(config, folder, skip_bad_rows=skip_bad_rows, report=report, check=check, execute=execute)
 
     folder = find_or_make(config, default, make, report, check)
     return folder, DataReport.load(folder)

@@ -17,7 +17,7 @@ from multiprocessing import get_context, parent_process
 from multiprocessing.connection import Connection
 from multiprocessing.context import SpawnProcess
 from queue import SimpleQueue
-from typing import Any, Generic, TypeVar
+from typing import Any, Generic, Protocol, TypeVar
 
 from sumpool.errors import ResourceError
 from sumpool.progress import Check
@@ -62,6 +62,15 @@ def ordered_map(
             for task in islice(tasks, 1):
                 worker.send(task)
                 busy.append(worker)
+
+
+class OrderedMap(Protocol):
+    """Function such as `ordered_map`, which decides where tasks are executed."""
+
+    def __call__(
+        self, build: Callable[[], Callable[[Task], Result]], tasks: Iterable[Task], workers: int, check: Check, /
+    ) -> Generator[Result]:
+        """Execute tasks and yield their results in order; parameters and errors as those of `ordered_map`."""
 
 
 def caller() -> Callable[[Callable[[], Any]], Any]:

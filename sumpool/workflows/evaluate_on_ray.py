@@ -4,7 +4,7 @@ from collections.abc import Iterator, Sequence, Set
 from pathlib import Path
 from typing import NamedTuple
 
-from sumpool.corpora.cluster import Cluster, require_ray
+from sumpool.corpora.cluster import LOG, Cluster, require_ray
 from sumpool.corpora.split import SplitJob, divide_split, summarize_split
 from sumpool.data.sources._base import Split
 from sumpool.evaluation.report import EvaluationReport
@@ -14,7 +14,6 @@ from sumpool.evaluation.task import Results, evaluate_task
 from sumpool.inference.loading import find_model
 from sumpool.progress import Check, Report, go_on, silent
 from sumpool.workflows.run_documents import RunDocuments, candidate_of
-from sumpool.workflows.summarize_corpus import LOG
 
 
 class RayEvaluation(NamedTuple):

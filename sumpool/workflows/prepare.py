@@ -2,6 +2,8 @@
 
 from pathlib import Path
 
+from sumpool.corpora.cluster import LOG, Cluster, require_ray
+from sumpool.corpora.ordered import map_on_cluster
 from sumpool.data.prepared_folder import find_or_prepare
 from sumpool.data.report import DataReport
 from sumpool.data.text_prepare import find_or_prepare_text
@@ -37,6 +39,51 @@ def prepare(
         return find_or_prepare(
             recipe.data, recipe.prepared_folder, skip_bad_rows=skip_bad_rows, report=report, check=check
         )
+
+
+def prepare_on_ray(
+    recipe: Recipe,
+    *,
+    address: str,
+    workers: int | None = None,
+    skip_bad_rows: bool = False,
+    report: Report = silent,
+    check: Check = go_on,
+) -> tuple[Path, DataReport]:
+    """Prepare the data of a recipe as `prepare` does, byte by byte, with the documents encoded on a Ray cluster.
+
+    Args:
+        recipe: The recipe, whose folder of prepared data is under the same path on all machines.
+        address: "local", or the address of a cluster.
+        workers: Processes that encode; None takes one per core.
+        skip_bad_rows: Whether to list rows that cannot be used and go on, instead of stopping at the first.
+        report: Called with progress.
+        check: Called where the work may stop.
+
+    Returns:
+        The prepared folder and the data report.
+
+    Raises:
+        DataError: As `prepare`, or if a part had to be given up.
+        RecipeError: As `prepare`, or if Ray is not installed.
+        ResourceError: If memory or disk runs out, or the cluster cannot be reached.
+        Interrupted: If a signal came; nothing incomplete is left.
+    """
+    require_ray()
+    # What Ray prints is kept beside the folder, which holds nothing but data, until the folder is complete.
+    preferred = (recipe.data.prepared or recipe.prepared_folder).resolve()
+    log = preferred.with_name(f".{preferred.name}.{LOG}")
+    with told_when_stopped("nothing was prepared, so prepare begins anew"):
+        prepared = find_or_prepare(
+            recipe.data,
+            recipe.prepared_folder,
+            skip_bad_rows=skip_bad_rows,
+            report=report,
+            check=check,
+            execute=map_on_cluster(Cluster(address, workers, log), report),
+        )
+    log.unlink(missing_ok=True)
+    return prepared
 
 
 def prepare_running_text(

@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from contextlib import suppress
 from pathlib import Path
 
-from sumpool.corpora.cluster import Cluster, require_ray
+from sumpool.corpora.cluster import LOG, Cluster, require_ray
 from sumpool.corpora.files import is_uri
 from sumpool.corpora.journal import PartJournal
 from sumpool.corpora.parts import Part, PartResult, divide
@@ -14,9 +14,6 @@ from sumpool.corpora.workers import MAX_DEATHS
 from sumpool.errors import DataError
 from sumpool.progress import Check, Progress, Report, go_on, silent
 from sumpool.workflows.summarize import summary_identity
-
-LOG = "ray.log"
-"""File of the folder with what Ray prints, such as why a worker died."""
 
 
 def summarize_corpus(
