@@ -31,7 +31,7 @@ from sumpool.data.encoding import DocumentEncoder, spans
 from sumpool.data.fingerprint import Preparable, fingerprint, origin, read_origin, write_manifest
 from sumpool.data.ingest import Ingested, ingest
 from sumpool.data.labels import Labels
-from sumpool.data.pretraining_tasks import read_rows
+from sumpool.data.parallel_rows import read_in_parallel
 from sumpool.data.processes import OrderedMap, caller, ordered_map
 from sumpool.data.report import DataReport, SplitReport
 from sumpool.data.shards import ShardWriter
@@ -77,7 +77,7 @@ def prepare(
         skip_bad_rows: Whether to skip rows that cannot be used and list them in `rejects.jsonl`.
         report: Progress callback.
         check: Called several times a second; an exception stops the work.
-        execute: Encodes documents in parallel.
+        execute: Encodes documents in parallel, and converts those of a pretraining task.
 
     Raises:
         DataError: If a row cannot be used, no training document is left, or `data.tokenizer` holds no tokenizer.
@@ -89,7 +89,8 @@ def prepare(
     def fill(new: Path) -> None:
         if config.tokenizer:
             _require_vocabulary_of_tokenizer(config, load_tokenizer(config.tokenizer).vocab_size)
-        ingested = ingest(read_rows(config), new, skip_bad_rows=skip_bad_rows, report=report, check=check)
+        with closing(read_in_parallel(config, new, execute, report, check)) as rows:
+            ingested = ingest(rows, new, skip_bad_rows=skip_bad_rows, report=report, check=check)
         _encode_all(config, new, ingested, report, check, execute).save(new)
 
     fill_prepared(config, folder, fill, report, check)

@@ -14,6 +14,7 @@ days.
 import random
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
+from functools import partial
 from itertools import islice
 
 from sumpool.data.config import DataConfig, GapSentencesConfig, ShuffledConfig
@@ -23,6 +24,8 @@ from sumpool.text.sentences import SentenceSplitter, join
 
 Excerpts = Callable[[str, list[str]], Iterator[tuple[str, str]]]
 """Function from the id and the sentences of a document to pairs of input and target."""
+Conversion = Callable[[Iterator[Example | Reject]], Iterator[Example | Reject]]
+"""Function from documents to excerpts, in the same order; rejected rows are passed on."""
 
 _GAP_SENTENCE_WORDS = range(6, 61)
 """Sentences of other lengths are mostly headings, drawings and lists; they are never removed."""
@@ -40,10 +43,15 @@ def read_rows(config: DataConfig) -> Iterator[Example | Reject]:
     Raises:
         RecipeError: If no source is set.
     """
-    rows = config.require_source().rows()
+    rows, convert = config.require_source().rows(), conversion_of(config)
+    return convert(rows) if convert else rows
+
+
+def conversion_of(config: DataConfig) -> Conversion | None:
+    """Return the pretraining task, which can be pickled; None if none is set."""
     if config.gap_sentences:
-        return remove_gap_sentences(rows, config.gap_sentences)
-    return shuffle_sentences(rows, config.shuffled) if config.shuffled else rows
+        return partial(remove_gap_sentences, config=config.gap_sentences)
+    return partial(shuffle_sentences, config=config.shuffled) if config.shuffled else None
 
 
 def remove_gap_sentences(rows: Iterator[Example | Reject], config: GapSentencesConfig) -> Iterator[Example | Reject]:

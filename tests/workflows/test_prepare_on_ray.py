@@ -19,7 +19,8 @@ pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="processes are l
 @pytest.fixture
 def recipe(tiny_recipe: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     monkeypatch.chdir(tiny_recipe.parent)
-    monkeypatch.setattr("sumpool.data.encoding._SPAN_BYTES", 1 << 13)
+    for module in ("encoding", "parallel_rows"):
+        monkeypatch.setattr(f"sumpool.data.{module}._SPAN_BYTES", 1 << 13)
     rows = [{"id": f"d{number}", "text": story(number, 30), "summary": story(number, 2)} for number in range(80)]
     Path("train.jsonl").write_text("".join(f"{json.dumps(row)}\n" for row in rows) + "{broken\n")
     return tiny_recipe
@@ -29,8 +30,8 @@ def contents(folder: Path) -> dict[str, bytes]:
     return {str(path.relative_to(folder)): path.read_bytes() for path in folder.rglob("*") if path.is_file()}
 
 
-def into(recipe: Path, folder: str) -> Recipe:
-    return load_recipe(recipe, [f"data.prepared={folder}", "data.phrases=400", "data.vocabulary=320"])
+def into(recipe: Path, folder: str, setting: str = "data.phrases=400") -> Recipe:
+    return load_recipe(recipe, [f"data.prepared={folder}", "data.vocabulary=320", setting])
 
 
 def test_the_folder_is_that_of_one_process_although_a_worker_is_killed(recipe: Path) -> None:
@@ -50,6 +51,18 @@ def test_the_folder_is_that_of_one_process_although_a_worker_is_killed(recipe: P
     assert report == same
     assert contents(folder) == contents(one)
     assert not list(Path().glob(".*ray.log"))
+
+
+def test_documents_of_a_pretraining_task_are_cut_on_the_cluster(recipe: Path) -> None:
+    task, notes = "data.gap_sentences={words: 20, window: 100}", list[str]()
+
+    def note(progress: Progress) -> None:
+        notes.append(progress.note)
+
+    folder, _ = prepare_on_ray(into(recipe, "cluster", task), address="local", skip_bad_rows=True, report=note)
+    assert sum(text.startswith("parts to prepare: ") for text in notes) == 2
+    one, _ = prepare(into(recipe, "one", task), skip_bad_rows=True)
+    assert contents(folder) == contents(one)
 
 
 def test_prepared_data_needs_no_cluster(recipe: Path) -> None:

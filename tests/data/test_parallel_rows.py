@@ -1,0 +1,91 @@
+import json
+from collections.abc import Callable, Generator, Iterable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from sumpool.data import parallel_rows as module
+from sumpool.data.config import DataConfig
+from sumpool.data.parallel_rows import read_in_parallel
+from sumpool.data.prepare import prepare
+from sumpool.data.pretraining_tasks import read_rows
+from sumpool.data.processes import ordered_map
+from sumpool.data.sources._base import Reject
+from sumpool.errors import DataError, Interrupted
+from sumpool.progress import Check, go_on, silent
+from tests.conftest import story
+
+ROWS = 30
+TASKS = ({"gap_sentences": {"words": 20, "window": 100}}, {"shuffled": {"words": 40}})
+
+
+@pytest.fixture(autouse=True)
+def spans(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Several spans of few rows."""
+    monkeypatch.setattr(module, "_SPAN_BYTES", 5000)
+
+
+def config(folder: Path, task: dict[str, Any]) -> DataConfig:
+    """A source of which one row ends in an unpaired surrogate, and one is damaged."""
+    rows = [{"id": f"d{number}", "document": story(number, 30), "summary": "A summary."} for number in range(ROWS)]
+    rows[3]["document"] += "\ud800"
+    rows[4]["document"] += " e\u0301 \u2028 \x00"
+    lines = [json.dumps(row) for row in rows]
+    lines[20] = "{broken"
+    (folder / "train.jsonl").write_text("\n".join(lines) + "\n")
+    source = {"kind": "jsonl", "path": folder / "train.jsonl"}
+    return DataConfig.model_validate({"source": source, "vocabulary": 300, **task})
+
+
+@pytest.mark.parametrize("workers", [0, 2])
+@pytest.mark.parametrize("task", TASKS, ids=lambda task: next(iter(task)))
+def test_rows_are_those_that_are_read_one_at_a_time(
+    task: dict[str, Any], workers: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(module, "_SMALL_BYTES", 0 if workers else 1 << 30)
+    data = config(tmp_path, task)
+    rows = list(read_in_parallel(data, tmp_path, ordered_map, silent, go_on))
+    assert rows == list(read_rows(data))
+    assert len(rows) > ROWS
+    places = [row.where.rpartition(":")[2] for row in rows if isinstance(row, Reject)]
+    assert places == ["4", "21"]
+    assert not (tmp_path / "rows.jsonl").exists()
+
+
+@pytest.mark.parametrize("size", [0, 1 << 30])
+def test_small_files_need_no_processes(size: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(module, "_SMALL_BYTES", size)
+    asked: list[tuple[int, int]] = []
+
+    def execute(build: Callable[[], Any], tasks: Iterable[Any], workers: int, check: Check) -> Generator[Any]:
+        tasks = list(tasks)
+        asked.append((workers, len(tasks)))
+        return ordered_map(build, tasks, 0, check)
+
+    list(read_in_parallel(config(tmp_path, TASKS[1]), tmp_path, execute, silent, go_on))
+    ((workers, tasks),) = asked
+    assert workers == (0 if size else 2)
+    assert tasks > 3
+
+
+def test_rows_of_summaries_are_read_without_a_file(tmp_path: Path) -> None:
+    data = config(tmp_path, {})
+    rows = read_in_parallel(data, tmp_path, ordered_map, silent, go_on)
+    assert next(rows) == next(iter(read_rows(data)))
+    assert [path.name for path in tmp_path.iterdir()] == ["train.jsonl"]
+
+
+def test_a_bad_row_and_a_signal_leave_nothing(tmp_path: Path) -> None:
+    data = config(tmp_path, TASKS[1])
+    with pytest.raises(DataError, match=r"train\.jsonl:4"):
+        prepare(data, tmp_path / "prepared", skip_bad_rows=False, report=silent, check=go_on)
+    left = iter(range(10))
+
+    def stop() -> None:
+        if next(left, None) is None:
+            raise Interrupted(2)
+
+    with pytest.raises(Interrupted):
+        prepare(data, tmp_path / "prepared", skip_bad_rows=True, report=silent, check=stop)
+    assert [path.name for path in tmp_path.iterdir() if not path.name.startswith(".prepared.")] == ["train.jsonl"]
