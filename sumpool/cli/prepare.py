@@ -40,8 +40,8 @@ def prepare(
         if ray and not isinstance(loaded, Recipe):
             raise RecipeError(f"--ray must come with a recipe for documents, got one of a language model: {recipe}")
         if isinstance(loaded, Recipe):
-            prepare = partial(prepare_on_ray, address=ray, workers=jobs) if ray else prepare_documents
-            folder, report = prepare(loaded, skip_bad_rows=skip_bad_rows, report=output.report, check=check)
+            run = partial(prepare_on_ray, address=ray, workers=jobs) if ray else prepare_documents
+            folder, report = run(loaded, skip_bad_rows=skip_bad_rows, report=output.report, check=check)
             heading, *rows = report.rows()
             counts = report.read, report.kept, report.rejected
         else:

@@ -7,10 +7,14 @@ import pytest
 from sumpool.cli.app import main
 from tests.conftest import story
 
+RECIPES = Path(__file__).parents[2] / "recipes"
 
-def refuse(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], *words: str) -> str:
-    """Run `summarize --ray local`, and return the line in which it is refused."""
-    monkeypatch.setattr(sys, "argv", ["sumpool", "summarize", "--ray", "local", *words])
+
+def refuse(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], *words: str, command: str = "summarize"
+) -> str:
+    """Run a command with `--ray local`, and return the line in which it is refused."""
+    monkeypatch.setattr(sys, "argv", ["sumpool", command, "--ray", "local", *words])
     with pytest.raises(SystemExit) as stop:
         main()
     assert stop.value.code == 2
@@ -52,3 +56,59 @@ def test_without_ray_the_extra_is_named(
 ) -> None:
     monkeypatch.setitem(sys.modules, "ray", None)
     assert "pip install 'sumpool[ray]'" in refuse(monkeypatch, capsys, rows, "--out", "out", "--fast")
+
+
+@pytest.fixture
+def runs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Run folders of each task, as far as the options of `evaluate` look at them."""
+    monkeypatch.chdir(tmp_path)
+    for task in ("summarization", "classification", "language_modeling"):
+        Path(task).mkdir()
+        Path(task, "recipe.yaml").write_text(f"task: {task}\n")
+    Path("summaries.jsonl").write_text("")
+
+
+@pytest.mark.usefixtures("runs")
+@pytest.mark.parametrize(
+    ("words", "message"),
+    [
+        (("summaries.jsonl", "--references", "summaries.jsonl"), "--ray must come with a run folder, got a file of"),
+        (("classification",), "a classifier must be evaluated with --split, --limit, --out, --json and --set only"),
+        (("language_modeling",), "a language model must be evaluated with"),
+        (("summarization", "--faithfulness"), "--faithfulness must come with a run folder, --split"),
+    ],
+)
+def test_evaluations_that_have_no_summaries_are_refused(
+    words: tuple[str, ...], message: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert message in refuse(monkeypatch, capsys, *words, command="evaluate")
+
+
+def test_running_text_is_not_prepared_on_a_cluster(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    recipe = next(path for path in RECIPES.rglob("*.yaml") if "task: language_modeling" in path.read_text())
+    monkeypatch.chdir(tmp_path)
+    line = refuse(monkeypatch, capsys, str(recipe), command="prepare")
+    assert "--ray must come with a recipe for documents, got one of a language model" in line
+
+
+@pytest.mark.parametrize("command", ["evaluate", "prepare"])
+def test_jobs_are_those_of_a_cluster(
+    command: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    target = "quickstart" if command == "prepare" else "."
+    monkeypatch.setattr(sys, "argv", ["sumpool", command, target, "--jobs", "2"])
+    with pytest.raises(SystemExit) as stop:
+        main()
+    assert stop.value.code == 2
+    assert "--jobs must come with --ray local, or the address of a cluster" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("command", ["evaluate", "prepare"])
+def test_without_ray_every_command_names_the_extra(
+    command: str, run_folder: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setitem(sys.modules, "ray", None)
+    target = "quickstart" if command == "prepare" else str(run_folder)
+    assert "pip install 'sumpool[ray]'" in refuse(monkeypatch, capsys, target, command=command)
