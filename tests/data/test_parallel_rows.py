@@ -76,16 +76,19 @@ def test_rows_of_summaries_are_read_without_a_file(tmp_path: Path) -> None:
     assert [path.name for path in tmp_path.iterdir()] == ["train.jsonl"]
 
 
-def test_a_bad_row_and_a_signal_leave_nothing(tmp_path: Path) -> None:
+def test_a_bad_row_leaves_nothing(tmp_path: Path) -> None:
     data = config(tmp_path, TASKS[1])
     with pytest.raises(DataError, match=r"train\.jsonl:4"):
         prepare(data, tmp_path / "prepared", skip_bad_rows=False, report=silent, check=go_on)
-    left = iter(range(10))
+    assert [path.name for path in tmp_path.iterdir() if not path.name.startswith(".prepared.")] == ["train.jsonl"]
+
+
+def test_a_signal_stops_while_rows_are_kept(tmp_path: Path) -> None:
+    def execute(*_: object) -> Generator[Any]:
+        raise AssertionError("no row is converted")
 
     def stop() -> None:
-        if next(left, None) is None:
-            raise Interrupted(2)
+        raise Interrupted(2)
 
     with pytest.raises(Interrupted):
-        prepare(data, tmp_path / "prepared", skip_bad_rows=True, report=silent, check=stop)
-    assert [path.name for path in tmp_path.iterdir() if not path.name.startswith(".prepared.")] == ["train.jsonl"]
+        next(read_in_parallel(config(tmp_path, TASKS[1]), tmp_path, execute, silent, stop))
