@@ -1,1 +1,1 @@
-"""Summaries of corpora on many machines by Ray Data; requires the extra `ray`."""
+"""Work on many machines by Ray Data: summaries of corpora, evaluations, preparations; requires the extra `ray`."""

@@ -76,7 +76,8 @@ def connect(cluster: Cluster) -> None:
         ray.init(cluster.address, log_to_driver=False, **(local if cluster.address == LOCAL else {}))
     except (RuntimeError, ValueError, OverflowError, OSError) as error:
         raise ResourceError(
-            f"--ray must be local or the address of a cluster, got {cluster.address!r}: {first_line(error)}"
+            f"--ray must be local or the address of a cluster, got {cluster.address!r}: {first_line(error)}; "
+            f"{cluster.log} may have more"
         ) from error
 
 
