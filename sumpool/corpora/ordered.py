@@ -3,7 +3,7 @@
 from collections.abc import Callable, Generator, Iterable
 from contextlib import closing
 from functools import partial
-from typing import TypeVar
+from typing import Final, TypeVar
 
 from sumpool.corpora.cluster import Cluster
 from sumpool.corpora.parts import MAX_PARTS
@@ -11,6 +11,9 @@ from sumpool.corpora.workers import MAX_DEATHS, ClusterTask, execute_parts
 from sumpool.data.processes import OrderedMap
 from sumpool.errors import DataError
 from sumpool.progress import Check, Report
+
+PART_TASKS: Final = 8
+"""Tasks of a part: spans of 256 kB, one of which takes .1 s, as long as Ray takes to start a part on a busy machine."""
 
 Task = TypeVar("Task")
 Result = TypeVar("Result")
@@ -51,8 +54,8 @@ def map_on_cluster(cluster: Cluster, report: Report) -> OrderedMap:
 
 def _divide(tasks: tuple[Task, ...]) -> list[tuple[Task, ...]]:
     """Group consecutive tasks into parts."""
-    size = -(-len(tasks) // MAX_PARTS)
-    return [tasks[start : start + size] for start in range(0, len(tasks), size)] if tasks else []
+    size = max(PART_TASKS, -(-len(tasks) // MAX_PARTS))
+    return [tasks[start : start + size] for start in range(0, len(tasks), size)]
 
 
 def _build(build: Callable[[], Callable[[Task], Result]], cores: int) -> Callable[[tuple[Task, ...]], list[Result]]:

@@ -31,6 +31,12 @@ def build_deadly() -> Callable[[int], int]:
     return execute
 
 
+@pytest.fixture(autouse=True)
+def small_parts(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A task for each part."""
+    monkeypatch.setattr(module, "PART_TASKS", 1)
+
+
 @pytest.fixture
 def given_up(monkeypatch: pytest.MonkeyPatch) -> set[int]:
     """Positions of parts that a cluster of one process gives up."""
@@ -54,8 +60,18 @@ def results(folder: Path, build: Callable[[], Callable[[int], int]] = build) -> 
 @pytest.mark.usefixtures("given_up")
 def test_results_are_in_order(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     assert list(results(tmp_path)) == [task * task for task in TASKS]
-    monkeypatch.setattr(module, "MAX_PARTS", 3)
-    assert list(results(tmp_path)) == [task * task for task in TASKS]
+    for name, value in (("PART_TASKS", 8), ("MAX_PARTS", 2)):
+        monkeypatch.setattr(module, name, value)
+        assert list(results(tmp_path)) == [task * task for task in TASKS]
+
+
+def test_parts_are_few_and_not_too_small(monkeypatch: pytest.MonkeyPatch) -> None:
+    assert module._divide(tuple(TASKS)) == [(task,) for task in TASKS]
+    monkeypatch.setattr(module, "PART_TASKS", 8)
+    assert [len(part) for part in module._divide(tuple(TASKS))] == [8, 8, 4]
+    monkeypatch.setattr(module, "MAX_PARTS", 2)
+    assert [len(part) for part in module._divide(tuple(TASKS))] == [10, 10]
+    assert module._divide(()) == []
 
 
 @pytest.mark.usefixtures("given_up")
