@@ -48,7 +48,7 @@ class ExcerptReader:
         self._path, self._convert = path, convert
 
     def __call__(self, span: RowSpan) -> list[Example | Reject]:
-        """Return the excerpts of the documents of a span, in order, and its rejected rows."""
+        """Return the excerpts of the documents of a span, in order."""
         with open_regular(self._path) as file:
             file.seek(span.offset)
             return list(self._convert(map(_parse, islice(file, span.rows))))
@@ -58,6 +58,8 @@ def read_in_parallel(
     config: DataConfig, folder: Path, execute: OrderedMap, report: Report, check: Check
 ) -> Generator[Example | Reject]:
     """Read the rows of a source, as `read_rows` does, in parallel if a pretraining task is set.
+
+    Rejected rows come first then, so that a caller that stops at one does not wait for the others.
 
     Args:
         config: Source and settings.
@@ -75,7 +77,12 @@ def read_in_parallel(
         yield from rows
         return
     path = folder / _ROWS
-    spans = list(_write(rows, path, report, check))
+    spans: list[RowSpan] = []
+    for written in _write(rows, path, report, check):
+        if isinstance(written, Reject):
+            yield written
+        else:
+            spans.append(written)
     workers = config.workers if path.stat().st_size > _SMALL_BYTES else 0
     with closing(execute(partial(ExcerptReader, path, convert), spans, workers, check)) as excerpts:
         for converted in excerpts:
@@ -83,27 +90,26 @@ def read_in_parallel(
     path.unlink()
 
 
-def _write(rows: Iterator[Example | Reject], path: Path, report: Report, check: Check) -> Iterator[RowSpan]:
-    """Write the id, document and split of rows, and why others are rejected; yield spans of similar size."""
-    start = end = first = number = 0
+def _write(rows: Iterator[Example | Reject], path: Path, report: Report, check: Check) -> Iterator[RowSpan | Reject]:
+    """Write the id, document and split of rows; yield spans of similar size, and rejected rows as they come."""
+    start = end = first = count = 0
     with path.open("wb") as file:
         for number, row in enumerate(rows, 1):
             check()
-            fields = [row.id, row.document, row.split] if isinstance(row, Example) else [row.where, row.reason]
-            end += file.write(json.dumps(fields).encode() + b"\n")
-            if end - start > _SPAN_BYTES:
-                yield RowSpan(start, number - first)
-                start, first = end, number
             if number % _REPORT_ROWS == 0:
                 report(Progress(TASK, number))
-    if number > first:
-        yield RowSpan(start, number - first)
+            if isinstance(row, Reject):
+                yield row
+                continue
+            count += 1
+            end += file.write(json.dumps([row.id, row.document, row.split]).encode() + b"\n")
+            if end - start > _SPAN_BYTES:
+                yield RowSpan(start, count - first)
+                start, first = end, count
+    if count > first:
+        yield RowSpan(start, count - first)
 
 
-def _parse(line: bytes) -> Example | Reject:
-    match parse_json(line, len(line)):
-        case [name, document, split]:
-            return Example(name, document, "", split)
-        case [where, reason]:
-            return Reject(where, reason)
-    raise AssertionError("a row has two fields or three")
+def _parse(line: bytes) -> Example:
+    name, document, split = parse_json(line, len(line))
+    return Example(name, document, "", split)

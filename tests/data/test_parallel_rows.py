@@ -13,7 +13,7 @@ from sumpool.data.pretraining_tasks import read_rows
 from sumpool.data.processes import ordered_map
 from sumpool.data.sources._base import Reject
 from sumpool.errors import DataError, Interrupted
-from sumpool.progress import Check, go_on, silent
+from sumpool.progress import Check, Progress, go_on, silent
 from tests.conftest import story
 
 ROWS = 30
@@ -46,7 +46,9 @@ def test_rows_are_those_that_are_read_one_at_a_time(
     monkeypatch.setattr(module, "_SMALL_BYTES", 0 if workers else 1 << 30)
     data = config(tmp_path, task)
     rows = list(read_in_parallel(data, tmp_path, ordered_map, silent, go_on))
-    assert rows == list(read_rows(data))
+    expected = list(read_rows(data))
+    expected.sort(key=lambda row: not isinstance(row, Reject))  # rejected rows come first, the others stay in order
+    assert rows == expected
     assert len(rows) > ROWS
     places = [row.where.rpartition(":")[2] for row in rows if isinstance(row, Reject)]
     assert places == ["4", "21"]
@@ -81,6 +83,14 @@ def test_a_bad_row_leaves_nothing(tmp_path: Path) -> None:
     with pytest.raises(DataError, match=r"train\.jsonl:4"):
         prepare(data, tmp_path / "prepared", skip_bad_rows=False, report=silent, check=go_on)
     assert [path.name for path in tmp_path.iterdir() if not path.name.startswith(".prepared.")] == ["train.jsonl"]
+
+
+def test_a_bad_row_is_told_before_others_are_read(tmp_path: Path) -> None:
+    reports: list[Progress] = []
+    rows = read_in_parallel(config(tmp_path, TASKS[1]), tmp_path, ordered_map, reports.append, go_on)
+    assert isinstance(next(rows), Reject)
+    assert reports == []  # there is one for every 20 rows
+    rows.close()
 
 
 def test_a_signal_stops_while_rows_are_kept(tmp_path: Path) -> None:
