@@ -58,7 +58,7 @@ class _Truncated(Sequence[Item]):
             return [self[place] for place in range(*index.indices(len(self)))]
         item = self.shard[self.order[index]]
         model = self.recipe.model
-        document = EncodedDocument(item.ids, item.sentences).truncate(model.source_length, self.special_tokens.suffix)
+        document = EncodedDocument(item.ids, item.sentences).truncate(model.source_length, self.special_tokens)
         target = None if item.target is None else item.target[: model.target_length]
         return Item(item.id, document.ids, document.sentences, target)
 

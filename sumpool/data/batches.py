@@ -102,8 +102,8 @@ def collate(
     """
     if not items:
         raise ValueError("items must not be empty, got none")
-    pad, eos, suffix = special_tokens.pad, special_tokens.eos, special_tokens.suffix
-    truncated = [EncodedDocument(item.ids, item.sentences).truncate(source_length, suffix) for item in items]
+    pad, eos = special_tokens.pad, special_tokens.eos
+    truncated = [EncodedDocument(item.ids, item.sentences).truncate(source_length, special_tokens) for item in items]
     ids = _pad([document.ids for document in truncated], pad)
     sentences = _pad([document.sentences for document in truncated], 0)
     lengths = torch.tensor([len(document.ids) for document in truncated])

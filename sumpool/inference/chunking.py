@@ -152,7 +152,7 @@ class Chunker:
 def _framed(document: EncodedDocument, longest: int, special_tokens: SpecialTokens) -> tuple[int, EncodedDocument]:
     """Return the number of tokens of a document with special tokens, and as many of these as a model reads."""
     framed = document.with_special_tokens(special_tokens)
-    return len(framed.ids), framed.truncate(longest, special_tokens.suffix)
+    return len(framed.ids), framed.truncate(longest, special_tokens)
 
 
 def _sentence_indices(

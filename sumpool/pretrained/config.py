@@ -1,7 +1,7 @@
 """`config.json` of a pretrained model, and the `ModelConfig` of the same function.
 
-BART (Lewis et al., 2020), LED (Beltagy et al., 2020), Marian (Junczys-Dowmunt et al., 2018), mBART (Liu et al., 2020)
-and PEGASUS (Zhang et al., 2020) are described in `sumpool.pretrained.families`.
+Sinusoidal positions become a table of learned ones: the frequencies of transformers are 10000 ** (-i / n) for n pairs
+of features, and those of `sumpool.core.nn.positions` 10000 ** (-i / (n - 1)).
 """
 
 from collections.abc import Mapping
@@ -13,16 +13,18 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from sumpool.core.model.config import ModelConfig
 from sumpool.errors import CheckpointError, RecipeError
-from sumpool.pretrained.families import FAMILIES, NOT_CARRIED, Family, FamilyName
+from sumpool.pretrained.families import FAMILIES, UNSUPPORTED, Family, FamilyName
 from sumpool.pretrained.folder import read_json
 from sumpool.pretrained.generation import GenerationSettings, read_generation
 from sumpool.settings import first_problem
 
 CONFIG = "config.json"
+_ALIASES = {"swish": "silu"}
+"""Other names of activations."""
 
 
 class PretrainedConfig(BaseModel):
-    """Fields of `config.json`; the defaults are those of BART."""
+    """Fields of `config.json`; defaults that differ by family are in `Family.defaults`."""
 
     model_config = ConfigDict(extra="ignore", frozen=True, strict=True, protected_namespaces=())
 
@@ -38,12 +40,14 @@ class PretrainedConfig(BaseModel):
     activation_function: Literal["relu", "gelu", "silu", "swish"] = "gelu"
     scale_embedding: bool = False
     tie_word_embeddings: Literal[True] = True
+    share_encoder_decoder_embeddings: Literal[True] = True
+    """Whether a Marian has one vocabulary for documents and summaries."""
     dropout: float = 0.1
-    pad_token_id: int = Field(1, ge=0)
-    eos_token_id: int = Field(2, ge=0)
-    decoder_start_token_id: int = Field(2, ge=0)
+    pad_token_id: int = Field(ge=0)
+    eos_token_id: int = Field(ge=0)
+    decoder_start_token_id: int = Field(ge=0)
     max_position_embeddings: int = Field(1024, ge=1)
-    """Positions of encoder and decoder, of all models but LED."""
+    """Positions of encoder and decoder, except in LED."""
     max_encoder_position_embeddings: int = Field(16384, ge=1)
     """Positions of LED's encoder."""
     max_decoder_position_embeddings: int = Field(1024, ge=1)
@@ -55,18 +59,18 @@ class PretrainedConfig(BaseModel):
 
     @property
     def family(self) -> Family:
-        """The family of the model."""
+        """Family of the model."""
         return FAMILIES[self.model_type]
 
     @property
     def source_length(self) -> int:
         """Positions of the encoder."""
-        return self.max_encoder_position_embeddings if self.model_type == "led" else self.max_position_embeddings
+        return int(getattr(self, self.family.lengths[0]))
 
     @property
     def target_length(self) -> int:
         """Positions of the decoder."""
-        return self.max_decoder_position_embeddings if self.model_type == "led" else self.max_position_embeddings
+        return int(getattr(self, self.family.lengths[1]))
 
 
 @dataclass(frozen=True)
@@ -93,12 +97,9 @@ def read_config(folder: Path) -> PretrainedConfig:
         CheckpointError: If it is missing or damaged, or the model is not supported.
     """
     path = folder / CONFIG
-    tree = {name: value for name, value in read_json(path).items() if value is not None}
-    if (kind := str(tree.get("model_type"))) in NOT_CARRIED:
-        raise CheckpointError(
-            f"{path}: model_type must be one of {', '.join(FAMILIES)}, got {kind}, which has no counterpart here: "
-            f"{NOT_CARRIED[kind]}"
-        )
+    tree = read_json(path)
+    tree = {**_family_defaults(tree.get("model_type"), path), **tree}
+    tree = {name: value for name, value in tree.items() if value is not None}
     generation = read_generation(folder, tree)
     start = {name: generation[name] for name in ("decoder_start_token_id",) if name in generation}
     tree = {**tree, **start, "generation": generation}
@@ -112,6 +113,18 @@ def read_config(folder: Path) -> PretrainedConfig:
             raise CheckpointError(f"{path}: decoder_{name} must be as encoder_{name} = {encoder}, got {decoder}")
     _check_special_tokens(config, path)
     return config
+
+
+def _family_defaults(model_type: Any, path: Path) -> Mapping[str, Any]:  # noqa: ANN401 - any JSON
+    """Return the defaults of a family; there are none for an unknown one, which `PretrainedConfig` refuses."""
+    if not isinstance(model_type, str):
+        return {}
+    if model_type in UNSUPPORTED:
+        raise CheckpointError(
+            f"{path}: model_type must be one of {', '.join(FAMILIES)}, got {model_type!r}, which needs what sumpool "
+            f"lacks: {UNSUPPORTED[model_type]}; import another model"
+        )
+    return next((family.defaults for name, family in FAMILIES.items() if name == model_type), {})
 
 
 def _check_special_tokens(config: PretrainedConfig, path: Path) -> None:
@@ -140,13 +153,12 @@ def to_model_config(config: PretrainedConfig, options: ImportOptions, folder: Pa
         CheckpointError: If there is no such model.
     """
     attentions, family = _attentions(config, options), config.family
-    activation = "silu" if config.activation_function == "swish" else config.activation_function
     tree = {
         "dim": config.d_model,
         "heads": config.encoder_attention_heads,
         "feed_forward": config.encoder_ffn_dim,
-        "activation": activation,
-        "positions": "learned",  # sinusoids too, which are not those of sumpool
+        "activation": _ALIASES.get(config.activation_function, config.activation_function),
+        "positions": "learned",
         "scale_embedding": config.scale_embedding and family.scales_embedding,
         "embedding_norm": family.embedding_norm,
         "norm": family.norm,

@@ -111,6 +111,7 @@ def _weight_files(folder: Path) -> list[Path]:
     if pickles:
         raise CheckpointError(
             f"{folder} must hold {WEIGHTS}, got {pickles[0]}, a pickle, which could run anything: convert it where you "
-            f"trust it, with transformers' BartForConditionalGeneration.from_pretrained(...).save_pretrained(...)"
+            f"trust it, with transformers' AutoModelForSeq2SeqLM and AutoTokenizer.from_pretrained(...)"
+            ".save_pretrained(...)"
         )
     raise CheckpointError(f"{folder} must hold {WEIGHTS}, or {INDEX} and its parts, got neither")

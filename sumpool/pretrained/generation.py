@@ -46,8 +46,8 @@ class GenerationSettings(BaseModel):
     """Minimum length in tokens, the decoder's first input included and EOS excluded."""
     max_length: int | None = Field(None, ge=3)
     """Maximum length in tokens, the decoder's first input and EOS included."""
-    min_new_tokens: int = Field(0, ge=0)
-    """Minimum length without the decoder's first input."""
+    min_new_tokens: int | None = Field(None, ge=0)
+    """Minimum length without the decoder's first input; outranks `min_length`."""
     max_new_tokens: int | None = Field(None, ge=2)
     forced_bos_token_id: int | None = Field(None, ge=0)
     forced_eos_token_id: int | None = Field(None, ge=0)
@@ -72,8 +72,8 @@ def read_generation(folder: Path, config: Mapping[str, Any]) -> dict[str, Any]:
         task = tasks.get("summarization") if isinstance(tasks, dict) else None
         settings = {**(task if isinstance(task, dict) else {}), **config}
     settings = {name: value for name, value in settings.items() if value is not None}
-    if settings.get("bad_words_ids") == [[settings.get("pad_token_id", config.get("pad_token_id"))]]:
-        del settings["bad_words_ids"]  # padding is never generated here
+    if settings.get("bad_words_ids") == [[config.get("pad_token_id")]]:
+        del settings["bad_words_ids"]  # padding is never generated
     left_out = tuple(name for name, usual in _WITHOUT_EFFECT.items() if settings.get(name, usual) != usual)
     return {**settings, "left_out": left_out}
 
@@ -95,13 +95,16 @@ def to_decoding_config(generation: GenerationSettings, target_length: int) -> De
     elif generation.max_length is not None:
         limits.append(generation.max_length - 1 - forced)
     maximum = min(limits)
+    minimum = generation.min_new_tokens
+    if minimum is None:
+        minimum = max(0, generation.min_length - 1)
     forced_bos = generation.forced_bos_token_id
     return DecodingConfig(
         beams=generation.num_beams,
         length_penalty=generation.length_penalty,
         length_formula="sumpool" if generation.early_stopping == "never" else "transformers",
         early_stopping=generation.early_stopping is True,
-        min_length=min(maximum, max(0, generation.min_length - 1, generation.min_new_tokens)),
+        min_length=min(maximum, minimum),
         max_length=maximum,
         force_end=forced,
         begin_with=() if forced_bos is None else (forced_bos,),

@@ -7,7 +7,8 @@ from fnmatch import fnmatch
 from importlib.util import find_spec
 from pathlib import Path
 
-from sumpool.errors import CheckpointError, RecipeError, first_line
+from sumpool.errors import CheckpointError, DataError, RecipeError, first_line
+from sumpool.pretrained.tokenizer import require_no_sentencepiece
 from sumpool.progress import Progress, Report
 
 RUN_FILES = (
@@ -33,7 +34,7 @@ def fetch(name: str, report: Report) -> Path:
 
     Raises:
         CheckpointError: If the library is not installed, the hub does not answer and the model is not in the cache, or
-            it has no safetensors.
+            it has no safetensors, or no tokenizer that can be read.
     """
     if find_spec("huggingface_hub") is None:
         raise CheckpointError(
@@ -51,6 +52,7 @@ def fetch(name: str, report: Report) -> Path:
                 f"{name} must have model.safetensors on the hub, got {', '.join(names[:8]) or 'no files'}; "
                 "take another revision of it, or convert it and import the folder"
             )
+        require_no_sentencepiece(f"{name} on the hub", names)
         paths = []
         for index, file in enumerate(wanted):
             report(Progress("download", index, len(wanted), note=f"{name}: {file}"))
@@ -58,6 +60,8 @@ def fetch(name: str, report: Report) -> Path:
         return Path(paths[0]).parent
     except CheckpointError:
         raise
+    except DataError as error:
+        raise CheckpointError(str(error)) from error
     except Exception as error:  # of the HTTP library, which differs by version
         try:
             return Path(snapshot_download(name, local_files_only=True))

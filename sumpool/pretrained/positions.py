@@ -1,11 +1,11 @@
-"""Extension of learned position embeddings to longer inputs, and the sinusoids of Marian and PEGASUS.
+"""Sinusoidal positions of transformers, and extension of learned positions to longer inputs.
 
 repeat  The learned positions again from the first, as LED was made from BART (Beltagy et al., 2020). Copies meet in a
         jump.
 flip    Every second copy in reverse order, as in LoBART (Manakul and Gales, 2021): no jump, but the positions on either
         side of a seam are equal.
 
-Both keep the learned positions for the first tokens, so that nothing changes for documents within them.
+Both of these keep the learned positions for the first tokens, so that nothing changes for documents within them.
 """
 
 from typing import Literal
@@ -34,16 +34,13 @@ def extend_positions(learned: Tensor, length: int, extension: Extension) -> Tens
     return learned[index]
 
 
-def sinusoids(length: int, dim: int) -> Tensor:
-    """Compute the position embeddings of Marian and PEGASUS (Vaswani et al., 2017, section 3.5).
-
-    Sines are in the first half and cosines in the second; frequencies are 10000 ** -(2 i / dim). Those of sumpool's own
-    models are 10000 ** -(2 i / (dim - 2)).
+def sinusoidal_positions(length: int, dim: int) -> Tensor:
+    """Compute the positions of PEGASUS and Marian: sines in the first half, cosines in the second.
 
     Returns:
-        (length, dim), float32, rounded once.
+        (length, dim), float32.
     """
-    half = (dim + 1) // 2
-    period = 10000.0 ** (2 * torch.arange(half, dtype=torch.float64) / dim)
-    angle = torch.arange(length, dtype=torch.float64)[:, None] / period  # (length, half)
-    return torch.cat([angle.sin(), angle.cos()[:, : dim - half]], dim=1).float()
+    half = dim // 2
+    decay = 10000.0 ** -(torch.arange(half, dtype=torch.float64) / half)
+    angle = torch.arange(length, dtype=torch.float64)[:, None] * decay  # (length, half)
+    return torch.cat([angle.sin(), angle.cos()], dim=-1).to(torch.float32)

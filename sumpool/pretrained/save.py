@@ -22,7 +22,7 @@ from sumpool.pretrained.config import CONFIG
 from sumpool.pretrained.families import FAMILIES, Family, FamilyName
 from sumpool.pretrained.folder import WEIGHTS
 from sumpool.pretrained.generation import GENERATION
-from sumpool.pretrained.positions import sinusoids
+from sumpool.pretrained.positions import sinusoidal_positions
 from sumpool.special_tokens import SpecialTokens
 from sumpool.text.hf_tokenizer import HuggingFaceTokenizer
 from sumpool.training.weights import weights_of
@@ -81,13 +81,14 @@ def _belongs(model: SummarizationModel, family: Family, attentions: set[str]) ->
         (config.norm, config.embedding_norm) == (family.norm, family.embedding_norm)
         and ("sliding_window" in attentions) == ("attention.first.query" in family.attention) == first
         and (family.scales_embedding or not config.scale_embedding)
-        and (family.learned_positions or _has_sinusoids(model))
+        and (family.positions == "learned" or _has_sinusoids(model))
     )
 
 
 def _has_sinusoids(model: SummarizationModel) -> bool:
     tables = [embed.positions for embed in (model.encoder.embed, model.decoder.embed)]
-    return all(table is not None and torch.equal(table.weight, sinusoids(*table.weight.shape)) for table in tables)
+    weights = [table.weight for table in tables if table is not None]
+    return all(torch.equal(weight, sinusoidal_positions(*weight.shape)) for weight in weights)
 
 
 def save_pretrained(
@@ -204,11 +205,11 @@ def _weights(model: SummarizationModel, name: FamilyName) -> dict[str, Tensor]:
         ("decoder", config.decoder.layers, family.decoder_layer),
     ):
         positions = ours.pop(f"{half}.embed.positions.weight")
-        if family.learned_positions:
+        if family.positions == "learned":
             after = max(0, length - len(positions))  # rows that are never looked up
             padded = torch.nn.functional.pad(positions, (0, 0, family.unused_positions, after))
             theirs[f"{prefix}.{half}.embed_positions.weight"] = padded
-        modules = {half: family.norms, **{f"{half}.layers.{layer}": parts for layer in range(layers)}}
+        modules = {half: family.outer_parts, **{f"{half}.layers.{layer}": parts for layer in range(layers)}}
         for module, sources in modules.items():
             theirs |= _module(ours, module, sources, prefix)
     assert not ours, f"weights of no part: {list(ours)[:3]}"

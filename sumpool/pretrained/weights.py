@@ -1,8 +1,10 @@
 """Weights of a pretrained model under the names of `SummarizationModel`.
 
-Rows that are never looked up before the learned positions are left out; sinusoids become a table.
+Queries, keys and values become one matrix. The rows that BART never looks up before its positions are left out.
+Positions that a file lacks, because they are sinusoidal, are computed.
 """
 
+from collections.abc import Iterator
 from pathlib import Path
 
 import torch
@@ -15,12 +17,15 @@ from sumpool.errors import CheckpointError
 from sumpool.pretrained.config import PretrainedConfig
 from sumpool.pretrained.families import Parts
 from sumpool.pretrained.folder import Tensors
-from sumpool.pretrained.positions import Extension, extend_positions, sinusoids
+from sumpool.pretrained.positions import Extension, extend_positions, sinusoidal_positions
 from sumpool.special_tokens import SpecialTokens
 from sumpool.training.weights import set_weights
 
 _EMBEDDING = ("shared.weight", "lm_head.weight", "encoder.embed_tokens.weight", "decoder.embed_tokens.weight")
 """Names of the matrix of embedding and output; a file contains it under one or more of them."""
+_HALVES = ("encoder", "decoder")
+_MAX_COMPUTED_POSITIONS = 1 << 17
+"""Positions that are computed, at most: no file vouches for their number."""
 
 
 def load_pretrained(
@@ -47,13 +52,19 @@ def check_shapes(tensors: Tensors, pretrained: PretrainedConfig) -> None:
     """
     embedding = next((name for name in _EMBEDDING if name in tensors), _EMBEDDING[0])
     tensors.require(embedding, (pretrained.vocab_size, pretrained.d_model))
-    for half, layers, parts in _halves(pretrained):
-        if pretrained.family.learned_positions:
-            tensors.require(*_positions_entry(pretrained, half))
-        for layer in range(layers):
-            for sources in _sources(pretrained, f"{half}.layers.{layer}", parts).values():
-                for name, shape in sources:
-                    tensors.require(name, shape)
+    for half in _HALVES:
+        name, shape = _positions_entry(pretrained, half)
+        if name in tensors or pretrained.family.positions == "learned":
+            tensors.require(name, shape)
+        elif shape[0] > _MAX_COMPUTED_POSITIONS:
+            raise CheckpointError(
+                f"{tensors.folder}: max_position_embeddings must be at most {_MAX_COMPUTED_POSITIONS:,} without a "
+                f"tensor {name}, got {shape[0]:,}; correct config.json"
+            )
+    for module, parts in _modules(pretrained):
+        for sources in _sources(pretrained, module, parts).values():
+            for name, shape in sources:
+                tensors.require(name, shape)
 
 
 def convert_weights(
@@ -69,16 +80,14 @@ def convert_weights(
             not one matrix.
     """
     weights = _vocabulary(tensors, pretrained)
-    lengths = {"encoder": model.source_length, "decoder": model.target_length}
-    for half, layers, parts in _halves(pretrained):
-        weights[f"{half}.embed.positions.weight"] = _positions(tensors, pretrained, half, lengths[half], extension)
-        weights |= _module(tensors, pretrained, half, pretrained.family.norms)
-        for layer in range(layers):
-            weights |= _module(tensors, pretrained, f"{half}.layers.{layer}", parts)
+    for half, length in zip(_HALVES, (model.source_length, model.target_length), strict=True):
+        weights[f"{half}.embed.positions.weight"] = _positions(tensors, pretrained, half, length, extension)
+    for module, parts in _modules(pretrained):
+        weights |= _module(tensors, pretrained, module, parts)
     left = tensors.names()
     if left:
         raise CheckpointError(
-            f"{tensors.folder} must hold the weights of {pretrained.model_type.upper()} with its language head and no "
+            f"{tensors.folder} must hold the weights of {pretrained.family.name} with its language head and no "
             f"others, got {left[0]}{f' and {len(left) - 1} more' if left[1:] else ''}"
         )
     return weights
@@ -98,30 +107,32 @@ def _vocabulary(tensors: Tensors, pretrained: PretrainedConfig) -> dict[str, Ten
     return {"embedding.weight": embedding, "output.bias": bias[0]}
 
 
-def _halves(pretrained: PretrainedConfig) -> list[tuple[str, int, Parts]]:
-    """Return name, number of layers and modules of a layer of encoder and decoder."""
+def _modules(pretrained: PretrainedConfig) -> Iterator[tuple[str, Parts]]:
+    """Iterate over the names and parts of encoder and decoder and their layers."""
     family = pretrained.family
-    return [
-        ("encoder", pretrained.encoder_layers, family.encoder_layer),
-        ("decoder", pretrained.decoder_layers, family.decoder_layer),
-    ]
+    layers = (pretrained.encoder_layers, family.encoder_layer), (pretrained.decoder_layers, family.decoder_layer)
+    for half, (count, parts) in zip(_HALVES, layers, strict=True):
+        yield half, family.outer_parts
+        for layer in range(count):
+            yield f"{half}.layers.{layer}", parts
 
 
 def _positions_entry(pretrained: PretrainedConfig, half: str) -> tuple[str, tuple[int, ...]]:
-    """Return name and shape of the position embeddings."""
+    """Return name and shape of the positions of a half."""
     length = pretrained.source_length if half == "encoder" else pretrained.target_length
     return f"{half}.embed_positions.weight", (pretrained.family.unused_positions + length, pretrained.d_model)
 
 
 def _positions(tensors: Tensors, pretrained: PretrainedConfig, half: str, length: int, extension: Extension) -> Tensor:
-    """Return the position embeddings of a model that reads or writes `length` tokens, (length, dim)."""
+    """Return the positions of a half, (length, dim); sinusoidal ones continue beyond those of the file."""
     name, shape = _positions_entry(pretrained, half)
-    if pretrained.family.learned_positions:
-        learned = tensors.take(name, shape)[pretrained.family.unused_positions :]
-        return extend_positions(learned, length, extension)
-    if name in tensors:
-        tensors.take(name, shape)  # the same sinusoids
-    return sinusoids(length, pretrained.d_model)
+    if pretrained.family.positions == "learned":
+        return extend_positions(tensors.take(name, shape)[pretrained.family.unused_positions :], length, extension)
+    computed = sinusoidal_positions(length, pretrained.d_model)
+    if name not in tensors:
+        return computed
+    stored = tensors.take(name, shape)[:length]
+    return torch.cat([stored, computed[len(stored) :]])
 
 
 def _module(tensors: Tensors, pretrained: PretrainedConfig, module: str, parts: Parts) -> dict[str, Tensor]:

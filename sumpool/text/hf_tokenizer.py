@@ -1,13 +1,13 @@
-"""Tokenizer of a Hugging Face model: byte-level BPE (Radford et al., 2019) or Unigram (Kudo, 2018).
+"""Tokenizer of a Hugging Face model, such as BART (byte-level BPE) or PEGASUS (Unigram).
 
-BART and LED have byte-level BPE, PEGASUS and mBART Unigram. A folder holds `tokenizer.json`, a file of the `tokenizers`
-library, and `vocabulary.json`: the size of the model's vocabulary and the ids of special tokens, under the names of
-transformers. Text is normalised by `clean`, and as the file says; only the post-processor adds special tokens: "</s>"
-in a document is encoded like any other four characters.
+A folder holds `tokenizer.json`, a file of the `tokenizers` library, and `vocabulary.json`: the size of the model's
+vocabulary and the ids of special tokens, under the names of transformers. Only the post-processor adds special tokens:
+"</s>" in a document is encoded like any other four characters by byte-level BPE. Unigram, in whose vocabulary the names
+of special tokens are tokens like others, has the unknown token in place of each.
 
 Sentence by sentence a document has the same tokens as at once: sentences are cut before single spaces only, where the
-pre-tokenizer cuts too, and the space belongs to the word after it. The tokens differ from those of the text as it
-stands where that has line feeds, or several spaces in a row.
+pre-tokenizer cuts too, and the space belongs to the word after it. With byte-level BPE the tokens differ from those of
+the text as it stands where that has line feeds, or several spaces in a row.
 
 Paragraphs are separated by a space, not by a line feed: BART was trained on text without line feeds, so that their
 token's embedding is almost untrained (its vocabulary, in order of frequency, has the token among the last two hundred
@@ -24,13 +24,7 @@ from sumpool.errors import DataError
 from sumpool.io.bounded import parse_json, read_regular
 from sumpool.special_tokens import SpecialTokens
 from sumpool.text.cleaning import clean
-from sumpool.text.hf_vocabulary import (
-    read_tokenizer_json,
-    require_library,
-    require_supported,
-    token_bytes_of,
-    unknown_token,
-)
+from sumpool.text.hf_vocabulary import panics_as_errors, read_library, read_vocabulary, require_library
 from sumpool.text.sentences import SentenceSplitter
 from sumpool.text.tokenizer import TOKENIZER_JSON as TOKENIZER_JSON
 from sumpool.text.tokenizer import VOCABULARY_JSON as VOCABULARY_JSON
@@ -57,24 +51,23 @@ class HuggingFaceTokenizer(Tokenizer):
         Raises:
             ValueError: If the tokenizer is neither byte-level BPE nor Unigram, or does not fit the ids.
         """
-        require_supported(library)
+        self._vocabulary = read_vocabulary(library, vocab_size)
         library.encode_special_tokens = True
         library.no_truncation()
         library.no_padding()
-        encoding = library.encode("a")
+        with panics_as_errors():
+            encoding = library.encode("a")
         is_special = encoding.special_tokens_mask
         prefix = encoding.ids[: is_special.index(0)]
         suffix = encoding.ids[len(is_special) - is_special[::-1].index(0) :]
         self._library = library
         self._special_tokens = replace(special_tokens, prefix=tuple(prefix), suffix=tuple(suffix))
-        self._token_bytes = token_bytes_of(library, vocab_size)
-        self._unknown = unknown_token(library)
         self._check_special_tokens()
 
     def _check_special_tokens(self) -> None:
         special = self._special_tokens
         ids = (special.pad, special.eos, special.decoder_start, *special.suppressed, *special.prefix, *special.suffix)
-        ordinary = [token for token in ids if not 0 <= token < self.vocab_size or self._token_bytes[token]]
+        ordinary = [token for token in ids if not 0 <= token < self.vocab_size or self._vocabulary.token_bytes[token]]
         if ordinary:
             raise ValueError(f"ids {ordinary} that are no special tokens in a vocabulary of {self.vocab_size}")
         if special.suffix[:1] not in ((), (special.eos,)):
@@ -89,8 +82,6 @@ class HuggingFaceTokenizer(Tokenizer):
         """
         path = folder / TOKENIZER_JSON
         require_library(path)
-        import tokenizers
-
         try:
             tree = parse_json(read_regular(folder / VOCABULARY_JSON))
             special = SpecialTokens(
@@ -99,12 +90,11 @@ class HuggingFaceTokenizer(Tokenizer):
                 decoder_start=tree["decoder_start_token_id"],
                 suppressed=tuple(tree["suppress_tokens"]),
             )
-            library = tokenizers.Tokenizer.from_str(read_tokenizer_json(path))
-            return cls(library, tree["vocab_size"], special)
+            return cls(read_library(path), tree["vocab_size"], special)
         except Exception as error:  # the library raises nothing more specific
             raise DataError(
-                f"{path} must be byte-level BPE or Unigram with {VOCABULARY_JSON} beside it, got {error!r}; import the "
-                "model again"
+                f"{path} must be byte-level BPE or Unigram with {VOCABULARY_JSON} beside it, got {error!r}; "
+                "import the model again"
             ) from error
 
     def save(self, folder: Path) -> None:
@@ -136,28 +126,38 @@ class HuggingFaceTokenizer(Tokenizer):
     @property
     def vocab_size(self) -> int:
         """Rows of the model's embedding."""
-        return len(self._token_bytes)
+        return len(self._vocabulary.token_bytes)
 
     def encode_batch(self, texts: Sequence[str]) -> list[list[int]]:
-        """Encode many texts, white space and line feeds as they are."""
-        encodings = self._library.encode_batch_fast([clean(text) for text in texts], add_special_tokens=False)
-        if self._unknown is None:
-            return [encoding.ids for encoding in encodings]
-        # The names of special tokens are tokens of Unigram: in a document they are unknown text.
-        unknown, contents = self._unknown, self._token_bytes
-        return [[token if contents[token] else unknown for token in encoding.ids] for encoding in encodings]
+        """Encode many texts, white space and line feeds as they are.
+
+        Raises:
+            DataError: If a damaged normalizer, which `load` cannot recognise, fails on them.
+        """
+        with panics_as_errors():
+            encodings = self._library.encode_batch_fast([clean(text) for text in texts], add_special_tokens=False)
+        return [self._without_special(encoding.ids) for encoding in encodings]
+
+    def _without_special(self, ids: list[int]) -> list[int]:
+        """Replace the special tokens that Unigram has found in a text by the unknown token."""
+        special, unknown = self._vocabulary.special, self._vocabulary.unknown
+        if unknown is None or special.isdisjoint(ids):
+            return ids
+        return [unknown if token in special else token for token in ids]
 
     def split_sentences(self, text: str, splitter: SentenceSplitter) -> list[str]:
         """Split a document into sentences with the space before each, as parts of one line."""
         return splitter.split_line(text)
 
     def _decode(self, ids: list[int]) -> str:
-        return b"".join(self._token_bytes[token] for token in ids).decode("utf-8", errors="replace")
+        text = b"".join(self._vocabulary.token_bytes[token] for token in ids).decode("utf-8", errors="replace")
+        # Unigram has put a space before the text.
+        return text if self._vocabulary.unknown is None else text.removeprefix(" ")
 
     def token_bytes(self) -> list[bytes]:
         """UTF-8 bytes of every token; special tokens are empty."""
-        return list(self._token_bytes)
+        return list(self._vocabulary.token_bytes)
 
     def word_starts(self) -> list[bool]:
         """Return for every token whether it begins with white space; a special token is a word of its own."""
-        return [not token or token[:1].isspace() for token in self._token_bytes]
+        return [not token or token[:1].isspace() for token in self._vocabulary.token_bytes]

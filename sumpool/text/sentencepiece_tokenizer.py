@@ -129,7 +129,7 @@ class SentencePieceTokenizer(Tokenizer):
 
     def token_bytes(self) -> list[bytes]:
         """UTF-8 bytes of every token; PARAGRAPH is a line feed, and the tokens before it are empty."""
-        return [_to_bytes(token) if index > EOS else b"" for index, token in enumerate(self.tokens())]
+        return [metaspace_bytes(token) if index > EOS else b"" for index, token in enumerate(self.tokens())]
 
     def word_starts(self) -> list[bool]:
         """Return for every token whether it begins a word; PARAGRAPH is a word of its own."""
@@ -144,6 +144,7 @@ def _join(lines: Iterable[list[int]]) -> list[int]:
     return ids[:-1]
 
 
-def _to_bytes(token: str) -> bytes:
+def metaspace_bytes(token: str) -> bytes:
+    """Return the UTF-8 bytes of a token, in which "▁" is a space and "<0x0A>" a byte."""
     byte = _BYTE.fullmatch(token)
     return bytes([int(byte[1], 16)]) if byte else token.replace("▁", " ").encode()

@@ -93,15 +93,16 @@ class EncodedDocument:
         """Return the tokens from `start` up to and without `end`, their sentences counted from 0."""
         return EncodedDocument(self.ids[start:end], self.sentences[start:end] - self.sentences[start])
 
-    def truncate(self, length: int, suffix: Sequence[int]) -> "EncodedDocument":
-        """Truncate to a length of at least 1; a document that ends with `suffix` still does."""
+    def truncate(self, length: int, special_tokens: SpecialTokens) -> "EncodedDocument":
+        """Truncate to a length of at least 1; a document that ends with the suffix, or with EOS, still does."""
         if len(self.ids) <= length:
             return self
         ids, sentences = self.ids[:length].copy(), self.sentences[:length].copy()
-        after = min(len(suffix), length)
-        if after and self.ids[-len(suffix) :].tolist() == list(suffix):
-            ids[-after:] = suffix[-after:]
-            sentences[-after:] = sentences[max(length - after - 1, 0)]
+        suffix = special_tokens.suffix or (special_tokens.eos,)
+        if self.ids[-len(suffix) :].tolist() == list(suffix):
+            kept = suffix[-length:]
+            ids[-len(kept) :] = kept
+            sentences[-len(kept) :] = sentences[max(length - len(kept) - 1, 0)]
         return EncodedDocument(ids, sentences)
 
     def rotate(self, start: int, special_tokens: SpecialTokens) -> "EncodedDocument":

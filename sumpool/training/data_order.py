@@ -140,7 +140,7 @@ class TrainingData:
         """
         if chance >= self.rotate or not len(item.ids):
             return item
-        document = EncodedDocument(item.ids, item.sentences).truncate(self.source_length, self.special_tokens.suffix)
+        document = EncodedDocument(item.ids, item.sentences).truncate(self.source_length, self.special_tokens)
         document = document.rotate(int(place * len(document.ids)), self.special_tokens)
         return replace(item, ids=document.ids, sentences=document.sentences)
 

@@ -176,14 +176,13 @@ def _differences(source: _Source, model: ModelConfig, options: ImportOptions) ->
         yield f"Encoder attention is {options.attention} over {options.window:,} tokens, with the original's weights."
     if config.model_type == "led":
         yield "The first token of a document attends globally, as it does in transformers on request."
-    learned, length = config.source_length, model.source_length
-    if length > learned and not config.family.learned_positions:
-        yield f"Input length is {length:,} tokens, of which the model was trained on {learned:,}: sinusoids go on."
-    elif length > learned:
+    kind, known, length = config.family.positions, config.source_length, model.source_length
+    if length > known:
         copies = "copies" if options.extend == "repeat" else "copies, every second one reversed"
-        yield f"Input length is {length:,} tokens: the {learned:,} learned positions are followed by {copies}."
-    elif length < learned:
-        yield f"Input length is {length:,} tokens: the last {learned - length:,} positions are dropped."
+        others = copies if kind == "learned" else "more of them"
+        yield f"Input length is {length:,} tokens: the {known:,} {kind} positions are followed by {others}."
+    elif length < known:
+        yield f"Input length is {length:,} tokens: the last {known - length:,} {kind} positions are dropped."
     if generation.max_length is None and generation.max_new_tokens is None:
         yield "The original does not limit the length of summaries; set summarize.max_length."
     if generation.early_stopping == "never":

@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any
 
 import torch
 from torch import Tensor
@@ -28,51 +28,54 @@ from sumpool.training.weights import set_weights
 
 VOCABULARY = 60
 BOS, PAD, EOS, UNK = range(4)
-SPECIAL_TOKENS = SpecialTokens(PAD, EOS, decoder_start=EOS, suppressed=(PAD, UNK), prefix=(BOS,), suffix=(EOS,))
 UNCHANGED = ImportOptions()
 
-Theirs = (
-    BartForConditionalGeneration
-    | LEDForConditionalGeneration
-    | MarianMTModel
-    | MBartForConditionalGeneration
-    | PegasusForConditionalGeneration
-)
-TheirsT = TypeVar("TheirsT", BartForConditionalGeneration, LEDForConditionalGeneration, MarianMTModel)
-OTHERS: dict[str, tuple[Any, Any, dict[str, Any]]] = {
-    "marian": (
-        MarianConfig,
-        MarianMTModel,
-        {"activation_function": "swish", "scale_embedding": True, "decoder_start_token_id": 1},
-    ),
-    "mbart": (MBartConfig, MBartForConditionalGeneration, {"scale_embedding": True, "decoder_start_token_id": 2}),
-    "pegasus": (
-        PegasusConfig,
-        PegasusForConditionalGeneration,
-        {"activation_function": "relu", "scale_embedding": True, "decoder_start_token_id": 1},
-    ),
+Theirs = Any
+"""A model of transformers, which has no types."""
+CLASSES: dict[str, tuple[Any, Any]] = {
+    "bart": (BartConfig, BartForConditionalGeneration),
+    "led": (LEDConfig, LEDForConditionalGeneration),
+    "mbart": (MBartConfig, MBartForConditionalGeneration),
+    "pegasus": (PegasusConfig, PegasusForConditionalGeneration),
+    "marian": (MarianConfig, MarianMTModel),
 }
-"""Configuration and model of each other family, and settings of its published models."""
+"""Classes of configuration and model by `model_type`."""
+_USUAL: dict[str, dict[str, Any]] = {
+    "bart": {"max_position_embeddings": 48},
+    "led": {
+        "max_encoder_position_embeddings": 96,
+        "max_decoder_position_embeddings": 32,
+        "attention_window": [8, 4],
+    },
+    "mbart": {"max_position_embeddings": 48, "decoder_start_token_id": VOCABULARY - 1, "scale_embedding": True},
+    "pegasus": {"max_position_embeddings": 48, "scale_embedding": True, "activation_function": "relu"},
+    "marian": {"max_position_embeddings": 48, "scale_embedding": True, "activation_function": "swish"},
+}
+_STARTS_WITH_PADDING = {
+    "decoder_start_token_id": PAD,
+    "pad_token_id": PAD,
+    "eos_token_id": EOS,
+    "forced_eos_token_id": EOS,
+}
 
 
-def random_bart(seed: int, **settings: Any) -> BartForConditionalGeneration:  # noqa: ANN401
-    """A BART in which every weight counts; settings by the names of transformers, `sizes` by ours."""
-    config = BartConfig(**_sizes(max_position_embeddings=48) | settings)
-    return _shake(BartForConditionalGeneration(config), seed)
-
-
-def random_led(seed: int, **settings: Any) -> LEDForConditionalGeneration:  # noqa: ANN401
-    """An LED in which every weight counts."""
-    usual = _sizes(max_encoder_position_embeddings=96, max_decoder_position_embeddings=32, attention_window=[8, 4])
-    return _shake(LEDForConditionalGeneration(LEDConfig(**usual | settings)), seed)
-
-
-def random_other(family: str, seed: int, **settings: Any) -> Any:  # noqa: ANN401
-    """A Marian, mBART or PEGASUS in which every weight counts."""
-    config, model, usual = OTHERS[family]
-    special_tokens = {"pad_token_id": PAD, "eos_token_id": EOS, "bos_token_id": BOS, "forced_eos_token_id": None}
-    usual = {**_sizes(max_position_embeddings=48), **special_tokens, **usual}
+def random_model(family: str, seed: int, **settings: Any) -> Theirs:  # noqa: ANN401
+    """A model in which every weight counts; settings by the names of transformers, `sizes` by ours."""
+    usual = _sizes(**_USUAL[family])
+    if family in ("pegasus", "marian"):
+        usual |= _STARTS_WITH_PADDING
+    config, model = CLASSES[family]
     return _shake(model(config(**usual | settings)), seed)
+
+
+def random_bart(seed: int, **settings: Any) -> Theirs:  # noqa: ANN401
+    """A BART in which every weight counts."""
+    return random_model("bart", seed, **settings)
+
+
+def random_led(seed: int, **settings: Any) -> Theirs:  # noqa: ANN401
+    """An LED in which every weight counts."""
+    return random_model("led", seed, **settings)
 
 
 def both(**sizes: int) -> dict[str, int]:
@@ -84,12 +87,12 @@ def _sizes(**others: Any) -> dict[str, Any]:  # noqa: ANN401
     return {"vocab_size": VOCABULARY, "d_model": 16, **both(attention_heads=2, ffn_dim=24, layers=2), **others}
 
 
-def _shake(model: TheirsT, seed: int) -> TheirsT:
+def _shake(model: Theirs, seed: int) -> Theirs:
     """Give every weight a random value, so large that states differ, and the model no rule for writing."""
     generator = torch.Generator().manual_seed(seed)
     with torch.no_grad():
         for name, weight in model.named_parameters():
-            if not weight.requires_grad:  # sinusoids
+            if not weight.requires_grad:  # sinusoidal positions
                 continue
             spread = torch.randn(weight.shape, generator=generator)
             weight.copy_(1 + 0.2 * spread if "norm" in name and "weight" in name else 0.5 * spread)
@@ -114,7 +117,7 @@ class Batch:
 
 
 def random_batch(seed: int, lengths: tuple[int, ...], target: int = 9, start: int = EOS) -> Batch:
-    """Documents of these lengths, and a summary of the same length for each, behind the first input of the decoder."""
+    """Documents of these lengths, and a summary of the same length for each, which begins with the token `start`."""
     generator = torch.Generator().manual_seed(seed)
     mask = torch.arange(max(lengths)) < torch.tensor(lengths)[:, None]
     ids = torch.randint(UNK + 1, VOCABULARY, mask.shape, generator=generator).masked_fill(~mask, PAD)
@@ -126,6 +129,9 @@ def imported(folder: Path, options: ImportOptions = UNCHANGED) -> SummarizationM
     """Convert the model of a folder."""
     pretrained = read_config(folder)
     config = to_model_config(pretrained, options, folder)
-    model = SummarizationModel(config, pretrained.vocab_size, special_tokens=SPECIAL_TOKENS)
+    special_tokens = SpecialTokens(
+        pretrained.pad_token_id, pretrained.eos_token_id, pretrained.decoder_start_token_id, suppressed=(PAD, UNK)
+    )
+    model = SummarizationModel(config, pretrained.vocab_size, special_tokens=special_tokens)
     set_weights(model, convert_weights(Tensors(folder), pretrained, config, options.extend), "converted")
     return model.eval()

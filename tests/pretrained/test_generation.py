@@ -40,6 +40,7 @@ def test_early_stopping_never_gives_the_exact_formula() -> None:
         ({"min_length": 56, "max_length": 142}, (55, 141)),
         ({"min_length": 56, "max_length": 142, "forced_eos_token_id": 2}, (55, 140)),
         ({"min_new_tokens": 5, "max_new_tokens": 9}, (5, 9)),
+        ({"min_new_tokens": 3, "min_length": 6}, (3, 1023)),
         ({"min_new_tokens": 5, "max_new_tokens": 9, "max_length": 3, "forced_eos_token_id": 2}, (5, 8)),
         ({"min_length": 99, "max_length": 10}, (9, 9)),
         ({"max_length": 5000}, (0, 1023)),
@@ -75,9 +76,10 @@ def test_unsupported_settings_are_listed(tmp_path: Path) -> None:
     assert read_generation(tmp_path, config)["left_out"] == ("repetition_penalty", "bad_words_ids")
 
 
-def test_padding_may_be_a_bad_word(tmp_path: Path) -> None:
-    assert read_generation(tmp_path, {"pad_token_id": 7, "bad_words_ids": [[7]]})["left_out"] == ()
-    assert read_generation(tmp_path, {"pad_token_id": 7, "bad_words_ids": [[7], [3]]})["left_out"] == ("bad_words_ids",)
+def test_bad_words_that_are_padding_are_without_effect(tmp_path: Path) -> None:
+    config = {"bad_words_ids": [[7]], "pad_token_id": 7}
+    assert read_generation(tmp_path, config)["left_out"] == ()
+    assert read_generation(tmp_path, {**config, "pad_token_id": 8})["left_out"] == ("bad_words_ids",)
 
 
 def test_a_damaged_file_is_refused(tmp_path: Path) -> None:

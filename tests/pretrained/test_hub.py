@@ -66,6 +66,18 @@ def test_a_model_without_safetensors_is_refused(answer: Callable[..., None]) -> 
         fetch(NAME, silent)
 
 
+def test_a_model_with_sentencepiece_alone_is_refused_before_its_weights_are_downloaded(
+    answer: Callable[..., None], tmp_path: Path
+) -> None:
+    answer("config.json", "model.safetensors", "spiece.model")
+    with pytest.raises(CheckpointError, match=r"somebody/bart on the hub must have tokenizer\.json, got spiece\.model"):
+        fetch(NAME, silent)
+    assert not (tmp_path / "snapshots").exists()
+    answer("config.json", "model.safetensors", "spiece.model", "tokenizer.json")
+    names = sorted(path.name for path in fetch(NAME, silent).iterdir())
+    assert names == ["config.json", "model.safetensors", "tokenizer.json"]
+
+
 def test_the_cache_is_used_without_a_network(answer: Callable[..., None], tmp_path: Path) -> None:
     answer(error=ConnectionError("no route"), cached=tmp_path)
     assert fetch(NAME, silent) == tmp_path

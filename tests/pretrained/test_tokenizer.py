@@ -12,6 +12,7 @@ from sumpool.errors import DataError
 from sumpool.pretrained.tokenizer import read_tokenizer
 from sumpool.text import hf_vocabulary
 from tests.text.bart import BOS, EOS, PAD, SIZE, UNK, learn, take_over
+from tests.text.unigram import CLASSES, learn_unigram, train_pieces
 
 TEXTS = ["The end of a document is short. Why?\nAnother number is not.", "A caf\u00e9, at last."] * 3
 TEXT = "The caf\u00e9 is not <mask> the end </s>"
@@ -156,7 +157,7 @@ def test_prefix_and_suffix_are_those_of_the_post_processor(
 )
 def test_another_vocabulary_is_refused(whole: Path, change: Callable[[dict[str, Any]], object], got: str) -> None:
     edit(whole / "tokenizer.json", change)
-    with pytest.raises(DataError, match=f"whole must hold byte-level BPE or Unigram as tokenizer.json, .*{got}"):
+    with pytest.raises(DataError, match=f"whole must hold byte-level BPE as tokenizer.json, .*{got}"):
         read_tokenizer(whole, SIZE, EOS)
 
 
@@ -170,14 +171,13 @@ def test_special_tokens_must_differ(whole: Path) -> None:
 def test_a_damaged_file_is_refused(bart: Path, content: str) -> None:
     (bart / "vocab.json").write_text(content)
     with pytest.raises(
-        DataError,
-        match=r"bart must hold byte-level BPE or Unigram as tokenizer\.json, or byte-level BPE as vocab\.json",
+        DataError, match=r"bart must hold byte-level BPE as tokenizer\.json, or as vocab\.json and merges"
     ):
         read_tokenizer(bart, SIZE, EOS)
 
 
 def test_a_folder_without_a_vocabulary_is_refused(tmp_path: Path) -> None:
-    with pytest.raises(DataError, match=r"must hold byte-level BPE or Unigram as tokenizer\.json, or byte-level BPE"):
+    with pytest.raises(DataError, match=r"must hold byte-level BPE as tokenizer\.json, or as vocab\.json and merges"):
         read_tokenizer(tmp_path, SIZE, EOS)
 
 
@@ -206,3 +206,40 @@ def test_the_library_must_be_there(bart: Path, monkeypatch: pytest.MonkeyPatch) 
     monkeypatch.setattr(hf_vocabulary, "find_spec", lambda _: None)
     with pytest.raises(DataError, match=r"must have tokenizers to read it, .* pip install 'sumpool\[hub\]'"):
         read_tokenizer(bart, SIZE, EOS)
+
+
+@pytest.mark.parametrize("kind", ["mbart", "mbart50"])
+def test_the_source_language_is_that_of_the_configuration(tmp_path: Path, kind: str) -> None:
+    learn_unigram(TEXTS, tmp_path, kind)
+    edit(tmp_path / "tokenizer_config.json", lambda tree: tree.update(src_lang="fr_XX"))
+    original = CLASSES[kind].from_pretrained(tmp_path)
+    special = read_tokenizer(tmp_path, len(original), original.eos_token_id).special_tokens
+    assert [*special.prefix, *special.suffix] == original("").input_ids
+    assert original.convert_tokens_to_ids("fr_XX") in original("").input_ids
+    edit(tmp_path / "tokenizer_config.json", lambda tree: tree.update(src_lang="xx_XX"))
+    with pytest.raises(DataError, match=r"got .*no token for src_lang 'xx_XX'"):
+        read_tokenizer(tmp_path, len(original), original.eos_token_id)
+
+
+@pytest.mark.parametrize(
+    ("name", "sentence"),
+    [
+        ("spiece.model", r"got spiece\.model; save the model again where transformers is installed, with Auto"),
+        ("sentencepiece.bpe.model", r"got sentencepiece\.bpe\.model; save the model again where transformers is"),
+        (
+            "source.spm",
+            r"got source\.spm and target\.spm, two SentencePiece models for one vocabulary, .* take a Marian",
+        ),
+    ],
+)
+def test_sentencepiece_models_are_refused_with_advice(tmp_path: Path, name: str, sentence: str) -> None:
+    train_pieces(TEXTS, tmp_path, name)
+    with pytest.raises(DataError, match=f"must have tokenizer\\.json, {sentence}"):
+        read_tokenizer(tmp_path, SIZE, EOS)
+
+
+def test_sentencepiece_models_are_ignored_beside_a_file(tmp_path: Path) -> None:
+    learn_unigram(TEXTS, tmp_path, "pegasus")
+    size = len(CLASSES["pegasus"].from_pretrained(tmp_path))
+    (tmp_path / "spiece.model").write_bytes(b"anything")
+    assert read_tokenizer(tmp_path, size, 0).special_tokens.pad == 0

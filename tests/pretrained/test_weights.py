@@ -12,8 +12,9 @@ from sumpool.core.model.summarizer import SummarizationModel
 from sumpool.errors import CheckpointError
 from sumpool.pretrained.config import ImportOptions
 from tests.pretrained.originals import (
-    OTHERS,
+    CLASSES,
     PAD,
+    VOCABULARY,
     Batch,
     Theirs,
     both,
@@ -21,7 +22,7 @@ from tests.pretrained.originals import (
     random_bart,
     random_batch,
     random_led,
-    random_other,
+    random_model,
 )
 
 SHAPES: list[dict[str, Any]] = [
@@ -63,7 +64,7 @@ def farthest(ours: SummarizationModel, theirs: Theirs, batch: Batch) -> float:
 
 LED_SHAPES: list[dict[str, Any]] = [
     {},
-    {"d_model": 32, **both(attention_heads=4, ffn_dim=64, layers=3), "attention_window": 12},
+    {"d_model": 32, **both(attention_heads=4, ffn_dim=64, layers=3), "attention_window": 12, "scale_embedding": True},
     {"d_model": 8, **both(attention_heads=1, ffn_dim=6, layers=1), "attention_window": 32},
 ]
 
@@ -92,31 +93,62 @@ def test_led_is_imported_exactly(tmp_path: Path, seed: int, settings: dict[str, 
     assert farthest(ours.double(), theirs.double(), batch) < 1e-4  # theirs rounds the weights to float32
 
 
-@pytest.mark.parametrize("lengths", LENGTHS)
-@pytest.mark.parametrize("settings", SHAPES)
-@pytest.mark.parametrize("family", OTHERS)
-def test_other_families_are_imported_exactly(
-    tmp_path: Path, family: str, settings: dict[str, Any], lengths: tuple[int, ...]
+STARTS = {"mbart": VOCABULARY - 1, "pegasus": PAD, "marian": PAD}
+OTHER_SHAPES: list[dict[str, Any]] = [
+    {},
+    {"d_model": 32, **both(attention_heads=4, ffn_dim=64, layers=3), "scale_embedding": False},
+    {"d_model": 8, **both(attention_heads=1, ffn_dim=6, layers=1), "activation_function": "gelu"},
+]
+
+
+@pytest.mark.parametrize("lengths", [*LENGTHS, (48, 1)])
+@pytest.mark.parametrize("settings", OTHER_SHAPES)
+@pytest.mark.parametrize("family", STARTS)
+@pytest.mark.parametrize("seed", range(3))
+def test_mbart_pegasus_and_marian_are_imported_exactly(
+    tmp_path: Path, seed: int, family: str, settings: dict[str, Any], lengths: tuple[int, ...]
 ) -> None:
-    for seed in range(3):
-        theirs = random_other(family, seed, **settings)
-        theirs.save_pretrained(tmp_path)
-        ours, batch = imported(tmp_path), random_batch(seed, lengths, start=theirs.config.decoder_start_token_id)
-        assert farthest(ours, theirs, batch) < 1e-4
-        assert farthest(ours.double(), theirs.double(), batch) < 1e-11
-
-
-@pytest.mark.parametrize("family", ["marian", "pegasus"])
-def test_sinusoids_go_on_behind_those_of_the_original(tmp_path: Path, family: str) -> None:
-    theirs = random_other(family, 5)
+    theirs = random_model(family, seed, **settings)
     theirs.save_pretrained(tmp_path)
-    longer = random_other(family, 5, max_position_embeddings=90)
-    ours = imported(tmp_path, ImportOptions(positions=90))
-    assert farthest(ours, longer, random_batch(5, (90, 60), start=PAD)) < 1e-4
+    ours, batch = imported(tmp_path), random_batch(seed, lengths, start=STARTS[family])
+    assert farthest(ours, theirs, batch) < 1e-4
+    rounding = 1e-11 if family != "marian" else 1e-6  # computed positions are rounded to float32
+    assert farthest(ours.double(), theirs.double(), batch) < rounding
 
 
-def test_sharded_weights_equal_a_single_file(tmp_path: Path) -> None:
-    theirs = random_bart(5)
+@pytest.mark.parametrize("family", ["pegasus", "marian"])
+def test_sinusoidal_positions_are_those_of_transformers(tmp_path: Path, family: str) -> None:
+    theirs = random_model(family, 1, d_model=32)
+    theirs.save_pretrained(tmp_path)
+    expected = theirs.model.encoder.embed_positions.weight
+    ours = imported(tmp_path, ImportOptions(positions=60))
+    for embed in (ours.encoder.embed, ours.decoder.embed):
+        assert embed.positions is not None
+        torch.testing.assert_close(embed.positions.weight[:48], expected, atol=1e-7, rtol=0)
+    longer = random_model(family, 1, d_model=32, max_position_embeddings=60).model.encoder.embed_positions.weight
+    torch.testing.assert_close(ours.state_dict()["encoder.embed.positions.weight"], longer, atol=1e-7, rtol=0)
+    shorter = imported(tmp_path, ImportOptions(positions=20)).state_dict()["encoder.embed.positions.weight"]
+    torch.testing.assert_close(shorter, expected[:20], atol=1e-7, rtol=0)
+
+
+def test_stored_positions_are_taken_as_they_are(tmp_path: Path) -> None:
+    theirs = random_model("pegasus", 2)
+    with torch.no_grad():
+        theirs.model.encoder.embed_positions.weight.normal_()
+    theirs.save_pretrained(tmp_path)
+    assert farthest(imported(tmp_path), theirs, random_batch(2, (40, 7), start=PAD)) < 1e-4
+
+
+def test_suppressed_tokens_keep_their_bias(tmp_path: Path) -> None:
+    theirs = random_model("marian", 3)
+    theirs.final_logits_bias[0, PAD] = -torch.inf
+    theirs.save_pretrained(tmp_path)
+    assert farthest(imported(tmp_path), theirs, random_batch(3, (40, 7), start=PAD)) < 1e-4
+
+
+@pytest.mark.parametrize("family", CLASSES)
+def test_sharded_weights_equal_a_single_file(tmp_path: Path, family: str) -> None:
+    theirs = random_model(family, 5)
     theirs.save_pretrained(tmp_path / "whole")
     theirs.save_pretrained(tmp_path / "parts", max_shard_size="8KB")
     assert len(list((tmp_path / "parts").glob("model-*.safetensors"))) > 2
@@ -203,6 +235,56 @@ def test_the_rows_of_the_vocabulary_stay_in_their_order(tmp_path: Path) -> None:
 )
 def test_tensors_that_do_not_fit_are_refused(tmp_path: Path, change: dict[str, Tensor | None], sentence: str) -> None:
     random_bart(11).save_pretrained(tmp_path)
+    tensors = {**load_file(tmp_path / "model.safetensors"), **change}
+    save_file({name: tensor for name, tensor in tensors.items() if tensor is not None}, tmp_path / "model.safetensors")
+    with pytest.raises(CheckpointError, match=sentence):
+        imported(tmp_path)
+
+
+@pytest.mark.parametrize(
+    ("family", "change", "sentence"),
+    [
+        (
+            "pegasus",
+            {"model.encoder.layer_norm.weight": None},
+            r"must hold the tensor encoder\.layer_norm\.weight \(16,\)",
+        ),
+        (
+            "pegasus",
+            {"model.decoder.layer_norm.bias": torch.ones(3)},
+            r"decoder\.layer_norm\.bias must be \(16,\), as con",
+        ),
+        (
+            "pegasus",
+            {"model.decoder.embed_positions.weight": torch.ones(47, 16)},
+            r"decoder\.embed_positions\.weight must be \(48, 16\), as config",
+        ),
+        (
+            "mbart",
+            {"model.encoder.layernorm_embedding.bias": None},
+            r"tensor encoder\.layernorm_embedding\.bias \(16,\)",
+        ),
+        (
+            "mbart",
+            {"model.encoder.embed_positions.weight": None},
+            r"the tensor encoder\.embed_positions\.weight \(50, 16",
+        ),
+        (
+            "marian",
+            {"model.encoder.layer_norm.bias": torch.ones(16)},
+            r"the weights of Marian .* others, got encoder\.layer_n",
+        ),
+        (
+            "marian",
+            {"model.decoder.layers.1.fc1.bias": torch.ones(3)},
+            r"fc1\.bias must be \(24,\), as config\.json has it",
+        ),
+    ],
+)
+def test_tensors_of_other_families_that_do_not_fit_are_refused(
+    tmp_path: Path, family: str, change: dict[str, Tensor | None], sentence: str
+) -> None:
+    random_model(family, 11).save_pretrained(tmp_path)
     tensors = {**load_file(tmp_path / "model.safetensors"), **change}
     save_file({name: tensor for name, tensor in tensors.items() if tensor is not None}, tmp_path / "model.safetensors")
     with pytest.raises(CheckpointError, match=sentence):

@@ -1,4 +1,4 @@
-"""Byte-level BPE against the tokenizer of transformers on the same files."""
+"""Byte-level BPE and Unigram against the tokenizers of transformers on the same files."""
 
 import json
 import time

@@ -94,14 +94,29 @@ def test_rotation_begins_with_the_sentence_of_a_token(start: int, ids: list[int]
 
 def test_eos_survives_truncation() -> None:
     document = EncodedDocument(np.array([5, 7, 8, 9, EOS], np.uint16), np.array([0, 0, 0, 1, 1], np.int32))
-    assert document.truncate(5, [EOS]) is document
+    assert document.truncate(5, SpecialTokens()) is document
     for length, ids, sentences in ((4, [5, 7, 8, EOS], [0] * 4), (2, [5, EOS], [0, 0]), (1, [EOS], [0])):
-        truncated = document.truncate(length, [EOS])
+        truncated = document.truncate(length, SpecialTokens())
         assert (truncated.ids.tolist(), truncated.sentences.tolist()) == (ids, sentences)
         assert truncated.ids.dtype == np.uint16
         assert truncated.sentences.dtype == np.int32
     assert document.ids.tolist() == [5, 7, 8, 9, EOS]
-    assert document.slice(0, 4).truncate(2, [EOS]).ids.tolist() == [5, 7]
+    assert document.slice(0, 4).truncate(2, SpecialTokens()).ids.tolist() == [5, 7]
+
+
+@pytest.mark.parametrize(
+    ("length", "ids", "sentences"),
+    [
+        (4, [5, 7, EOS, 9], [0, 0, 0, 0]),
+        (2, [EOS, 9], [0, 0]),
+        (1, [9], [0]),
+        (6, [5, 7, 8, 9, EOS, 9], [0, 0, 0, 1, 1, 1]),
+    ],
+)
+def test_a_suffix_of_several_tokens_survives_truncation(length: int, ids: list[int], sentences: list[int]) -> None:
+    document = EncodedDocument(np.array([5, 7, 8, 9, 9, EOS, 9], np.uint16), np.array([0, 0, 0, 1, 1, 1, 1], np.int32))
+    truncated = document.truncate(length, SpecialTokens(suffix=(EOS, 9)))
+    assert (truncated.ids.tolist(), truncated.sentences.tolist()) == (ids, sentences)
 
 
 def test_a_slice_counts_its_sentences_from_zero() -> None:

@@ -3,7 +3,6 @@
 import json
 import shutil
 from pathlib import Path
-from typing import Any
 
 import pytest
 import torch
@@ -16,34 +15,23 @@ from sumpool.training.weights import weights_of
 from sumpool.workflows.export_model import export_model
 from sumpool.workflows.import_model import import_model
 from tests.conftest import story
-from tests.pretrained.originals import both, random_bart, random_led, random_other
-from tests.text.bart import EOS, PAD, SIZE, learn
+from tests.text.bart import learn
 from tests.text.unigram import learn_unigram
-from tests.workflows.test_import_model import flatten, save, search_best
+from tests.workflows.test_import_model import flat_bart, flat_led, flat_unigram, save, save_unigram, search_best
 
-FAMILIES = ["bart", "led", "mbart", "pegasus"]
+FAMILIES = ["bart", "led", "mbart", "pegasus", "marian"]
 TEXTS = [story(number, 20) for number in range(20)]
 
 
 @pytest.fixture(scope="module", params=FAMILIES)
 def original(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Path:
     family, folder = request.param, tmp_path_factory.mktemp("hub")
-    vocabulary = folder / "vocabulary"
-    if family in ("bart", "led"):
-        learn(TEXTS, vocabulary)
-    else:
-        learn_unigram(TEXTS, vocabulary, family)
-    sizes: dict[str, Any] = {"vocab_size": SIZE, **both(layers=1)}
-    if family == "led":
-        model: Any = random_led(2, **sizes, max_encoder_position_embeddings=256, attention_window=8)
-    elif family == "bart":
-        model = random_bart(2, **sizes, max_position_embeddings=128, scale_embedding=True)
-    else:
-        start = {"decoder_start_token_id": PAD if family == "pegasus" else EOS}
-        model = random_other(family, 2, **sizes, max_position_embeddings=128, **start)
-    start = model.config.decoder_start_token_id
-    forced = None if family == "pegasus" else 0
-    return save(flatten(model), vocabulary, folder / family, decoder_start_token_id=start, forced_bos_token_id=forced)
+    if family in ("mbart", "pegasus", "marian"):
+        vocabulary = learn_unigram(TEXTS, folder / "vocabulary", family)
+        return save_unigram(flat_unigram(family, 2, vocabulary)[0], vocabulary, folder / family)
+    vocabulary = learn(TEXTS, folder / "vocabulary")
+    flat = flat_led if family == "led" else flat_bart
+    return save(flat(2, vocabulary), vocabulary, folder / family)
 
 
 def test_transformers_reads_the_same_model(original: Path, tmp_path: Path) -> None:

@@ -1,4 +1,4 @@
-"""A BART of transformers becomes a run folder that summarises, evaluates and is trained on."""
+"""Models of transformers become run folders that summarise, evaluate and are trained on."""
 
 import json
 import shutil
@@ -7,18 +7,12 @@ import sys
 import time
 from itertools import takewhile
 from pathlib import Path
+from typing import Any
 
 import pytest
 import torch
 from safetensors.torch import load_file
-from transformers import (
-    BartForConditionalGeneration,
-    BartTokenizer,
-    GenerationConfig,
-    LEDForConditionalGeneration,
-    MBartTokenizer,
-    PegasusTokenizer,
-)
+from transformers import AutoModelForSeq2SeqLM, AutoTokenizer, BartTokenizer, GenerationConfig
 from typer.testing import CliRunner
 
 from sumpool.cli.app import app
@@ -41,17 +35,11 @@ from sumpool.workflows.evaluate import evaluate_run
 from sumpool.workflows.import_model import import_model
 from sumpool.workflows.train import train
 from tests.conftest import story
-from tests.pretrained.originals import Theirs, TheirsT, both, random_bart, random_led, random_other
+from tests.pretrained.originals import Theirs, both, random_bart, random_led, random_model
 from tests.text.bart import BOS, EOS, PAD, UNK, learn
-from tests.text.unigram import learn_unigram
+from tests.text.unigram import CLASSES, TARGET_LANGUAGE, learn_unigram, train_pieces
 from tests.workflows.test_train import write_rows
 
-TOKENIZERS = {
-    "bart": BartTokenizer,
-    "led": BartTokenizer,
-    "mbart": MBartTokenizer,
-    "pegasus": PegasusTokenizer,
-}
 GENERATION = {
     "num_beams": 4,
     "length_penalty": 2.0,
@@ -87,25 +75,54 @@ def size(vocabulary: Path) -> int:
     return len(json.loads((vocabulary / "vocab.json").read_text()))
 
 
-def flat_bart(seed: int, vocabulary: Path) -> BartForConditionalGeneration:
+def flat_bart(seed: int, vocabulary: Path) -> Theirs:
     """A BART with flat distributions."""
     sizes = {"vocab_size": size(vocabulary), "max_position_embeddings": 128, **both(layers=1)}
     return flatten(random_bart(seed, **sizes))
 
 
-def flat_led(seed: int, vocabulary: Path) -> LEDForConditionalGeneration:
+def flat_led(seed: int, vocabulary: Path) -> Theirs:
     """An LED with flat distributions."""
     sizes = {"vocab_size": size(vocabulary), "max_encoder_position_embeddings": 256, "attention_window": 8}
     return flatten(random_led(seed, **sizes, **both(layers=1)))
 
 
-def flatten(model: TheirsT) -> TheirsT:
+def flatten(model: Theirs, suppressed: tuple[int, int] = (PAD, UNK), eos: int = EOS) -> Theirs:
     """Suppress the tokens that our searches suppress, and flatten the distribution, so that beams differ in length."""
+    decoder = model.get_decoder()
     with torch.no_grad():
-        model.get_decoder().layers[-1].final_layer_norm.weight *= 0.4
-    model.final_logits_bias[:, [PAD, UNK]] = -torch.inf
-    model.final_logits_bias[:, EOS] = 4.0
+        getattr(decoder, "layer_norm", decoder.layers[-1].final_layer_norm).weight *= 0.4
+    model.final_logits_bias[:, suppressed] = -torch.inf
+    model.final_logits_bias[:, eos] = 4.0
     return model
+
+
+@pytest.fixture(scope="module")
+def unigrams(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
+    """Folders with the tokenizers of PEGASUS, mBART, mBART-50 and Marian."""
+    texts = [story(number, 20) for number in range(20)]
+    return {kind: learn_unigram(texts, tmp_path_factory.mktemp(kind), kind) for kind in CLASSES}
+
+
+def flat_unigram(kind: str, seed: int, vocabulary: Path, **generation: object) -> tuple[Theirs, Any]:
+    """A model with flat distributions and the generation settings of its family, and its tokenizer."""
+    tokenizer = CLASSES[kind].from_pretrained(vocabulary)
+    pad, eos, target = tokenizer.pad_token_id, tokenizer.eos_token_id, tokenizer.convert_tokens_to_ids(TARGET_LANGUAGE)
+    start = {"mbart": target, "mbart50": eos}.get(kind, pad)
+    special = {"pad_token_id": pad, "eos_token_id": eos, "decoder_start_token_id": start, "forced_eos_token_id": eos}
+    sizes = {"vocab_size": len(tokenizer), "max_position_embeddings": 256, **both(layers=1)}
+    model = random_model(kind.removesuffix("50"), seed, **sizes, **special)
+    forced = {"forced_bos_token_id": target if kind == "mbart50" else None, "bos_token_id": None}
+    model.generation_config = GenerationConfig(**{**GENERATION, **special, **forced, **generation})
+    return flatten(model, (pad, tokenizer.unk_token_id), eos), tokenizer
+
+
+def save_unigram(model: Theirs, vocabulary: Path, folder: Path) -> Path:
+    """Save a model with its tokenizer."""
+    model.save_pretrained(folder)
+    for path in vocabulary.iterdir():
+        (folder / path.name).write_bytes(path.read_bytes())
+    return folder
 
 
 @pytest.fixture(scope="module")
@@ -138,16 +155,16 @@ def search_best(loaded: LoadedModel, texts: list[str]) -> list[tuple[int, ...]]:
     return [best.tokens for best, *_ in hypotheses]
 
 
-def compare(theirs: Theirs, loaded: LoadedModel, seed: int, vocabulary: Path) -> None:
+def compare(theirs: Theirs, loaded: LoadedModel, seed: int, tokenizer: Any) -> None:  # noqa: ANN401
     """Assert that both generate the same tokens and the same text for five documents."""
     texts = [story(5 * seed + number, 6 + number).replace("\n\n", " ") for number in range(5)]
-    tokenizer = TOKENIZERS[theirs.config.model_type].from_pretrained(vocabulary)
+    pad, eos = tokenizer.pad_token_id, tokenizer.eos_token_id
     read = tokenizer(texts, padding=True, return_tensors="pt")
     first = {}
     if theirs.config.model_type == "led":
         first["global_attention_mask"] = torch.zeros_like(read.input_ids).index_fill(1, torch.tensor(0), 1)
     expected = theirs.generate(input_ids=read.input_ids, attention_mask=read.attention_mask, **first)
-    rows = [tuple(takewhile(lambda token: token not in (PAD, EOS), row[1:])) for row in expected.tolist()]
+    rows = [tuple(takewhile(lambda token: token not in (pad, eos), row[1:])) for row in expected.tolist()]
     assert search_best(loaded, texts) == rows
     said = tokenizer.batch_decode(expected, skip_special_tokens=True, clean_up_tokenization_spaces=False)
     summaries = generate_summaries([Document(text, text) for text in texts], loaded)
@@ -158,7 +175,7 @@ def compare(theirs: Theirs, loaded: LoadedModel, seed: int, vocabulary: Path) ->
 def test_summaries_are_those_of_generate(seed: int, vocabulary: Path, tmp_path: Path) -> None:
     theirs = flat_bart(seed, vocabulary)
     run = import_model(str(save(theirs, vocabulary, tmp_path / "bart")), tmp_path / "run")
-    compare(theirs, load_for_generation(run), seed, vocabulary)
+    compare(theirs, load_for_generation(run), seed, BartTokenizer.from_pretrained(vocabulary))
 
 
 @pytest.mark.parametrize(
@@ -174,28 +191,40 @@ def test_other_settings_are_those_of_generate_too(
 ) -> None:
     theirs = flat_bart(30, vocabulary)
     run = import_model(str(save(theirs, vocabulary, tmp_path / "bart", **settings)), tmp_path / "run")
-    compare(theirs, load_for_generation(run), 30, vocabulary)
+    compare(theirs, load_for_generation(run), 30, BartTokenizer.from_pretrained(vocabulary))
+
+
+@pytest.mark.parametrize("kind", CLASSES)
+@pytest.mark.parametrize("seed", range(10))
+def test_summaries_of_unigram_models_are_those_of_generate(
+    seed: int, kind: str, unigrams: dict[str, Path], tmp_path: Path
+) -> None:
+    theirs, tokenizer = flat_unigram(kind, seed, unigrams[kind])
+    run = import_model(str(save_unigram(theirs, unigrams[kind], tmp_path / kind)), tmp_path / "run")
+    compare(theirs, load_for_generation(run), seed, tokenizer)
+
+
+@pytest.mark.parametrize("kind", CLASSES)
+@pytest.mark.parametrize(
+    "settings",
+    [
+        {"num_beams": 1, "length_penalty": 1.0, "early_stopping": False, "forced_eos_token_id": None},
+        {"num_beams": 5, "max_length": None, "max_new_tokens": 9, "min_new_tokens": 3, "length_penalty": 0.6},
+    ],
+)
+def test_other_settings_of_unigram_models_are_those_of_generate_too(
+    kind: str, unigrams: dict[str, Path], tmp_path: Path, settings: dict[str, object]
+) -> None:
+    theirs, tokenizer = flat_unigram(kind, 30, unigrams[kind], **settings)
+    run = import_model(str(save_unigram(theirs, unigrams[kind], tmp_path / kind)), tmp_path / "run")
+    compare(theirs, load_for_generation(run), 30, tokenizer)
 
 
 @pytest.mark.parametrize("seed", range(2))
 def test_summaries_of_led_are_those_of_generate(seed: int, vocabulary: Path, tmp_path: Path) -> None:
     theirs = flat_led(seed, vocabulary)
     run = import_model(str(save(theirs, vocabulary, tmp_path / "led")), tmp_path / "run")
-    compare(theirs, load_for_generation(run), seed, vocabulary)
-
-
-@pytest.mark.parametrize("family", ["pegasus", "mbart"])
-@pytest.mark.parametrize("seed", range(5))
-def test_summaries_of_other_families_are_those_of_generate(family: str, seed: int, tmp_path: Path) -> None:
-    vocabulary = learn_unigram([story(number, 20) for number in range(20)], tmp_path / "vocabulary", family)
-    start = PAD if family == "pegasus" else EOS
-    language = TOKENIZERS[family].from_pretrained(vocabulary).convert_tokens_to_ids("en_XX")
-    tokens = len(TOKENIZERS[family].from_pretrained(vocabulary))
-    sizes = {"vocab_size": tokens, "max_position_embeddings": 128, "decoder_start_token_id": start, **both(layers=1)}
-    theirs = flatten(random_other(family, seed, **sizes))
-    forced = {"decoder_start_token_id": start, "forced_bos_token_id": language if family == "mbart" else None}
-    run = import_model(str(save(theirs, vocabulary, tmp_path / family, **forced)), tmp_path / "run")
-    compare(theirs, load_for_generation(run), seed, vocabulary)
+    compare(theirs, load_for_generation(run), seed, BartTokenizer.from_pretrained(vocabulary))
 
 
 def test_an_import_is_a_complete_run_folder(bart: Path, tmp_path: Path) -> None:
@@ -245,7 +274,7 @@ def test_led_with_fewer_positions_and_other_windows(vocabulary: Path, tmp_path: 
     assert [progress.note for progress in heard] == [
         "Encoder attention is sliding_window over 12 tokens, with the original's weights.",
         "The first token of a document attends globally, as it does in transformers on request.",
-        "Input length is 150 tokens: the last 106 positions are dropped.",
+        "Input length is 150 tokens: the last 106 learned positions are dropped.",
         "Searches end as with early_stopping = never, but an EOS forced by the maximum length is not free.",
     ]
     short, long = generate_summaries([Document("a", story(1, 12)), Document("b", story(2, 50))], loaded)
@@ -293,6 +322,61 @@ def test_imported_models_can_be_trained(bart: Path, tmp_path: Path, form: str) -
     assert report.documents == 1
 
 
+@pytest.mark.parametrize("kind", ["pegasus", "mbart"])
+def test_imported_unigram_models_can_be_trained(kind: str, unigrams: dict[str, Path], tmp_path: Path) -> None:
+    write_rows(tmp_path / "rows.jsonl", seed=1)
+    theirs, tokenizer = flat_unigram(kind, 6, unigrams[kind])
+    theirs.final_logits_bias[:, tokenizer.unk_token_id] = 0.0  # the vocabulary lacks letters of the references
+    folder = save_unigram(theirs, unigrams[kind], tmp_path / kind)
+    run = import_model(str(folder), tmp_path / "run", ImportOptions(positions=20))
+    data = f"{{source: {{kind: jsonl, path: {tmp_path}/rows.jsonl}}, tokenizer: {run}, prepared: {tmp_path}/data}}"
+    still = f"{{steps: 2, learning_rate: 1e-30, weight_decay: 0, init_from: {run}}}"
+    trained = train(load_recipe(run, [f"data={data}", f"train={still}"]), tmp_path / "next")
+    before, after = (load_file(folder / "model.safetensors") for folder in (run, trained))
+    assert all(torch.equal(after[name], weights) for name, weights in before.items())
+    loaded = load_model(trained, ["summarize.on_overflow=truncate"])
+    suffix = loaded.tokenizer.special_tokens.suffix
+    ids = Chunker(loaded).chunk(Document("a", story(1, 12))).chunks[0].ids
+    assert (len(ids), tuple(ids[-len(suffix) :])) == (20, tuple(tokenizer("").input_ids))
+
+
+@pytest.mark.parametrize(("positions", "note"), [(300, "are followed by more of them"), (100, "are dropped")])
+def test_sinusoidal_positions_continue(unigrams: dict[str, Path], tmp_path: Path, positions: int, note: str) -> None:
+    theirs, tokenizer = flat_unigram("pegasus", 3, unigrams["pegasus"])
+    folder = save_unigram(theirs, unigrams["pegasus"], tmp_path / "pegasus")
+    heard: list[Progress] = []
+    run = import_model(str(folder), tmp_path / "run", ImportOptions(positions=positions), report=heard.append)
+    (difference,) = [progress.note for progress in heard]
+    assert difference.startswith(f"Input length is {positions} tokens: the ")
+    assert difference.endswith(f"sinusoidal positions {note}.")
+    compare(theirs, load_for_generation(run), 0, tokenizer)
+
+
+def test_a_sentencepiece_model_is_imported_after_the_conversion_that_the_refusal_names(tmp_path: Path) -> None:
+    pieces = train_pieces([story(number, 20) for number in range(20)], tmp_path / "old", "spiece.model")
+    theirs, tokenizer = flat_unigram("pegasus", 4, pieces)
+    theirs.save_pretrained(pieces)
+    with pytest.raises(
+        CheckpointError, match=r"old must have tokenizer\.json, got spiece\.model; save the model again"
+    ):
+        import_model(str(pieces), tmp_path / "run")
+    AutoModelForSeq2SeqLM.from_pretrained(pieces).save_pretrained(tmp_path / "new")
+    AutoTokenizer.from_pretrained(pieces).save_pretrained(tmp_path / "new")
+    run = import_model(str(tmp_path / "new"), tmp_path / "run")
+    compare(theirs, load_for_generation(run), 4, tokenizer)
+
+
+def test_positions_that_no_file_vouches_for_are_limited(unigrams: dict[str, Path], tmp_path: Path) -> None:
+    theirs, _ = flat_unigram("marian", 5, unigrams["marian"])
+    folder = save_unigram(theirs, unigrams["marian"], tmp_path / "marian")
+    tree = json.loads((folder / "config.json").read_text())
+    (folder / "config.json").write_text(json.dumps({**tree, "max_position_embeddings": 10**6}))
+    with pytest.raises(
+        CheckpointError, match=r"max_position_embeddings must be at most 131,072 .*, got 1,000,000; cor"
+    ):
+        import_model(str(folder), tmp_path / "run")
+
+
 @pytest.mark.parametrize("content", ["file", "folder"])
 def test_non_empty_output_folders_are_refused(bart: Path, tmp_path: Path, content: str) -> None:
     out = tmp_path / "out"
@@ -327,7 +411,11 @@ def test_a_signal_leaves_nothing(bart: Path, tmp_path: Path) -> None:
     [
         ({"pad_token_id": 4}, CheckpointError, r"pad_token_id must be as in the tokenizer beside it, 1, got 4"),
         ({"eos_token_id": 5, "forced_eos_token_id": 5}, CheckpointError, r"eos_token_id must be as in the tokenizer"),
-        ({"model_type": "t5"}, CheckpointError, r"model_type must be one of bart, led, .*, got t5, which has no"),
+        (
+            {"model_type": "t5"},
+            CheckpointError,
+            r"model_type must be one of bart, .*, got 't5', which needs what sumpool",
+        ),
     ],
 )
 def test_configurations_that_do_not_fit_are_refused(
