@@ -1,6 +1,6 @@
 """Generation: a batch of chunks is encoded once, then decoded by beam search and, for extraction, by sampling."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from functools import reduce
 from importlib import import_module
@@ -27,6 +27,9 @@ _MIN_OF_PREDICTED, _MAX_OF_PREDICTED = 0.8, 1.25
 """Shortest and longest summary relative to a predicted length."""
 _SINGLE_THREAD_DIM, _SINGLE_THREAD_CHUNKS = 256, 4
 """Width of the model and chunks of a batch up to which decoding runs on one thread."""
+
+OnDrafts = Callable[[Sequence[Item], list[str]], None]
+"""Called with the chunks of a batch and the best hypothesis of each so far."""
 
 
 @dataclass(frozen=True)
@@ -87,7 +90,9 @@ class Generator:
             constraints.append(NoRepeatTokens(config.no_repeat_tokens))
         self._rules = Rules(config.begin_with, constraints, model.special_tokens)
 
-    def generate(self, chunks: Sequence[Item], targets: Sequence[LengthTarget | None] = ()) -> list[Generated]:
+    def generate(
+        self, chunks: Sequence[Item], targets: Sequence[LengthTarget | None] = (), *, on_drafts: OnDrafts | None = None
+    ) -> list[Generated]:
         """Summarise a batch of chunks; no summary is longer than its chunk.
 
         A batch that exceeds the memory is generated in halves, with the same results.
@@ -96,6 +101,7 @@ class Generator:
             chunks: The chunks.
             targets: For each chunk, the length of its summary in place of that of the settings, or None; those that the
                 model cannot write are ignored. Empty if no chunk has any.
+            on_drafts: Called after each step of the beam search.
 
         Raises:
             ResourceError: If a single chunk exceeds the memory.
@@ -103,7 +109,7 @@ class Generator:
         targets = [target if target and self.can_write(target) else None for target in targets or [None] * len(chunks)]
         try:
             with one_thread(self._is_small and len(chunks) <= _SINGLE_THREAD_CHUNKS):
-                return self._generate(chunks, targets)
+                return self._generate(chunks, targets, on_drafts)
         except (MemoryError, RuntimeError) as error:
             if not is_out_of_memory(error):
                 raise
@@ -113,7 +119,8 @@ class Generator:
                     "beams, but it ran out; lower summarize.beams"
                 ) from error
         half = len(chunks) // 2  # outside the handler, whose traceback keeps the tensors of the failed attempt alive
-        return self.generate(chunks[:half], targets[:half]) + self.generate(chunks[half:], targets[half:])
+        first = self.generate(chunks[:half], targets[:half], on_drafts=on_drafts)
+        return first + self.generate(chunks[half:], targets[half:], on_drafts=on_drafts)
 
     @property
     def special_tokens(self) -> SpecialTokens:
@@ -130,7 +137,9 @@ class Generator:
         return target.tokens < self._model.config.target_length
 
     @torch.inference_mode()
-    def _generate(self, chunks: Sequence[Item], targets: Sequence[LengthTarget | None]) -> list[Generated]:
+    def _generate(
+        self, chunks: Sequence[Item], targets: Sequence[LengthTarget | None], on_drafts: OnDrafts | None
+    ) -> list[Generated]:
         model, special_tokens = self._model, self._model.special_tokens
         device = model.embedding.weight.device
         batch = collate(
@@ -148,6 +157,7 @@ class Generator:
             limits=[
                 [target.limits(self._token_surfaces(), special_tokens.eos)] if target else [] for target in targets
             ],
+            on_step=on_drafts and (lambda drafts: on_drafts(chunks, list(map(self._decode, drafts)))),
             device=device,
         )
         best = [self._best(*arguments) for arguments in zip(hypotheses, targets, strict=True)]
@@ -186,7 +196,7 @@ class Generator:
             for target, bounds in zip(targets, lengths, strict=True)
         ]
         wide = [Lengths(shortest // 2, min(2 * longest, target_length - 1)) for shortest, longest, _ in around]
-        bounds = [_clip(bounds, len(chunk.ids)) for bounds, chunk in zip(wide, chunks, strict=True)]
+        bounds = [bounds.clip(len(chunk.ids)) for bounds, chunk in zip(wide, chunks, strict=True)]
         generators = [np.random.default_rng(crc32(chunk.ids.tobytes())) for chunk in chunks]
         uniform = [random.random((self._config.samples, target_length), np.float32) for random in generators]
         sampled = sample(
@@ -216,7 +226,7 @@ class Generator:
             Lengths(0, longest, target.tokens) if target else bounds
             for target, bounds in zip(targets, lengths, strict=True)
         ]
-        return [_clip(bounds, len(chunk.ids)) for bounds, chunk in zip(lengths, chunks, strict=True)]
+        return [bounds.clip(len(chunk.ids)) for bounds, chunk in zip(lengths, chunks, strict=True)]
 
     def _around(self, predicted: float) -> Lengths:
         """Bounds around a predicted length in tokens with EOS, within the lengths that the settings fix."""
@@ -236,8 +246,3 @@ def _with_lengths(state: DecoderState, targets: Sequence[LengthTarget | None]) -
     return replace(
         state, predicted_lengths=predicted.where(predicted.new_tensor(tokens) == 0, predicted.new_tensor(tokens))
     )
-
-
-def _clip(lengths: Lengths, longest: int) -> Lengths:
-    minimum, maximum, likely = lengths
-    return Lengths(min(minimum, longest), min(maximum, longest), None if likely is None else min(likely, longest))

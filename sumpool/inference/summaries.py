@@ -9,10 +9,11 @@ from typing import cast
 
 from sumpool.core.decoding.config import DecodingConfig
 from sumpool.core.decoding.length_limits import LengthTarget
+from sumpool.data.batches import Item
 from sumpool.documents.document import Document
 from sumpool.documents.source_sentences import SourceSentence
 from sumpool.inference.chunking import MAX_GROUP_DOCUMENTS, ChunkedDocument, Chunker, batch_chunks, group_documents
-from sumpool.inference.generation import Generated, Generator
+from sumpool.inference.generation import Generated, Generator, OnDrafts
 from sumpool.inference.length import length_fault
 from sumpool.inference.loading import LoadedModel
 from sumpool.inference.mbr_extraction import MbrExtractor
@@ -23,6 +24,8 @@ from sumpool.text.sentences import SentenceSplitter
 
 Choose = Callable[[Generated, Sequence[SourceSentence], LengthTarget | None, str], Generated]
 """Choice among the best hypothesis and the samples of a document."""
+OnDraft = Callable[[Document, str], None]
+"""Called with a document and what the beam search has generated of its summary so far."""
 _LOOKAHEAD_BATCHES = 8
 """Batches of tokens that are read ahead, so that chunks of similar length meet."""
 
@@ -35,6 +38,7 @@ def generate_summaries(
     report: Report = silent,
     check: Check = go_on,
     model_lock: AbstractContextManager[object] | None = None,
+    on_draft: OnDraft | None = None,
 ) -> Iterator[Summary]:
     """Summarise documents.
 
@@ -45,6 +49,8 @@ def generate_summaries(
         report: Called with progress, and with a note for every document that is not read to its end.
         check: Called between batches.
         model_lock: Held while the model computes, for models that several threads use.
+        on_draft: Called while a summary is generated that the model reads in one chunk, unless the mode is extractive.
+            The summary may differ from its drafts: other hypotheses may follow, or be chosen.
 
     Yields:
         Summaries in the order of the documents, while later ones wait.
@@ -76,7 +82,8 @@ def generate_summaries(
                 report(Progress("summarize", done, total, note=f"{chunked.document.id}: read {tokens} ({share})"))
             if chunked.unlearnt and chunked.chunks:
                 report(Progress("summarize", done, total, note=f"{chunked.document.id}: {chunked.unlearnt}"))
-        for chunked, generated, seconds in _generate(group, generator, config.batch_tokens, check, lock):
+        on_drafts = _chunk_drafts(group, on_draft) if on_draft and config.mode != "extractive" else None
+        for chunked, generated, seconds in _generate(group, generator, config.batch_tokens, check, lock, on_drafts):
             if config.repair:
                 generated = [_repaired(part, chunked, loaded.splitter) for part in generated]
             summary = _summary(chunked, generated, seconds, extractor, loaded.splitter, choose)
@@ -94,6 +101,7 @@ def _generate(
     batch_tokens: int,
     check: Check,
     lock: AbstractContextManager[object],
+    on_drafts: OnDrafts | None,
 ) -> Iterator[tuple[ChunkedDocument, list[Generated], float]]:
     """Generate batch by batch; a document is yielded as soon as all before it are done.
 
@@ -113,7 +121,9 @@ def _generate(
             batch = next(batches)
             with lock:
                 start = time.perf_counter()
-                texts = generator.generate([chunks[index] for index in batch], [targets[index] for index in batch])
+                texts = generator.generate(
+                    [chunks[index] for index in batch], [targets[index] for index in batch], on_drafts=on_drafts
+                )
                 generated.update(zip(batch, texts, strict=True))
                 seconds.update(dict.fromkeys(batch, (time.perf_counter() - start) / len(batch)))
         parts, elapsed = [generated.pop(index) for index in indices], sum(seconds.pop(index) for index in indices)
@@ -127,6 +137,18 @@ def _generate(
                 document, parts = combine(document, parts, generator)
                 elapsed += time.perf_counter() - start
         yield document, parts, elapsed
+
+
+def _chunk_drafts(group: Sequence[ChunkedDocument], on_draft: OnDraft) -> OnDrafts:
+    """Return the callback of the drafts of chunks; documents of several chunks have none."""
+    documents = {id(chunked.chunks[0]): chunked.document for chunked in group if len(chunked.chunks) == 1}
+
+    def on_drafts(chunks: Sequence[Item], texts: list[str]) -> None:
+        for chunk, text in zip(chunks, texts, strict=True):
+            if id(chunk) in documents:
+                on_draft(documents[id(chunk)], text)
+
+    return on_drafts
 
 
 def _summary(

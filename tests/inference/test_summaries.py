@@ -84,7 +84,7 @@ def test_a_choice_of_source_sentences_is_an_extraction(run_folder: Path, monkeyp
 def test_written_summaries_are_well_formed(
     run_folder: Path, monkeypatch: pytest.MonkeyPatch, text: str, summary: str
 ) -> None:
-    monkeypatch.setattr(Generator, "generate", lambda _, chunks, *__: [Generated(text, -1.0) for _ in chunks])
+    monkeypatch.setattr(Generator, "generate", lambda _, chunks, *__, **___: [Generated(text, -1.0) for _ in chunks])
     loaded = load_model(run_folder, ["summarize.mode=abstractive"])
     (written,) = generate_summaries([Document("a", story(1, 12))], loaded)
     assert written.summary == summary

@@ -10,7 +10,7 @@ import pytest
 from sumpool.data.batches import Item
 from sumpool.documents.document import Document
 from sumpool.inference.chunking import ChunkedDocument, Chunker, cover
-from sumpool.inference.generation import Generated, Generator
+from sumpool.inference.generation import Generated, Generator, OnDrafts
 from sumpool.inference.loading import LoadedModel, load_model
 from sumpool.inference.summaries import generate_summaries
 from sumpool.inference.windows import combine_windows, window_weights
@@ -148,9 +148,11 @@ def test_windows_are_read_completely_in_bounded_batches(
     batches: list[list[Item]] = []
     generate = Generator.generate
 
-    def record(generator: Generator, chunks: Sequence[Item], *arguments: Sequence[None]) -> list[Generated]:
+    def record(
+        generator: Generator, chunks: Sequence[Item], *arguments: Sequence[None], on_drafts: OnDrafts | None = None
+    ) -> list[Generated]:
         batches.append(list(chunks))
-        return generate(generator, chunks, *arguments)
+        return generate(generator, chunks, *arguments, on_drafts=on_drafts)
 
     monkeypatch.setattr(Generator, "generate", record)
     (summary,) = generate_summaries([document], loaded)

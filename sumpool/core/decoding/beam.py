@@ -9,7 +9,7 @@ worst of them, according to `ranking`. With one beam the search is greedy and fi
 """
 
 import math
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 
 import torch
@@ -65,6 +65,11 @@ class _DocumentSearch:
         attainable = ranking.attainable_score(first.log_prob, len(first.tokens), self.lengths)
         return ranking.early_stopping or attainable <= self.ended[-1].score
 
+    @property
+    def best(self) -> tuple[int, ...]:
+        """Tokens of the best hypothesis so far."""
+        return (self.ended if self.finished else self.live)[0].tokens
+
     def advance(self, candidates: Iterable[tuple[float, int, int]]) -> list[int]:
         """Extend hypotheses by the best candidates.
 
@@ -98,7 +103,7 @@ class _DocumentSearch:
 
 
 @torch.inference_mode()
-def search(
+def search(  # noqa: PLR0913 - all but the first four are optional
     step: Step[StateT],
     state: StateT,
     lengths: Sequence[Lengths],
@@ -106,6 +111,7 @@ def search(
     rules: Rules = NO_RULES,
     *,
     limits: Sequence[Sequence[Constraint]] = (),
+    on_step: Callable[[list[tuple[int, ...]]], None] | None = None,
     device: torch.device | str = "cpu",
 ) -> list[list[Hypothesis]]:
     """Search the best summaries of a batch of documents.
@@ -120,6 +126,7 @@ def search(
         ranking: Number of beams, scores and stopping criterion.
         rules: Prefix, constraints and special tokens of every summary.
         limits: For each document, further constraints of its summary; empty if none has any.
+        on_step: Called after each step with the tokens of the best hypothesis of each document so far.
         device: Device of the input of `step`.
 
     Returns:
@@ -143,6 +150,8 @@ def search(
     while active:
         log_probs, state = step(last, state)
         origins = _advance(active, log_probs.float(), ranking, rules.special_tokens)
+        if on_step:
+            on_step([document.best for document in documents])
         keep = documents_to_keep([not document.finished for document in active], device)
         if not keep:
             break

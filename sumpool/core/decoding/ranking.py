@@ -35,6 +35,11 @@ class Lengths(NamedTuple):
     maximum: int
     expected: int | None = None
 
+    def clip(self, longest: int) -> "Lengths":
+        """Return the bounds within a longest length."""
+        expected = None if self.expected is None else min(self.expected, longest)
+        return Lengths(min(self.minimum, longest), min(self.maximum, longest), expected)
+
 
 @final
 @dataclass(frozen=True)
