@@ -3,6 +3,7 @@
 import threading
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
+from itertools import tee
 from pathlib import Path
 from typing import Literal, final, get_args, overload
 
@@ -10,8 +11,10 @@ from sumpool.core.decoding.config import LENGTH_FORMS, parse_length
 from sumpool.documents.document import Document
 from sumpool.documents.read import read_documents
 from sumpool.errors import DataError, RecipeError
+from sumpool.inference.evidence import add_evidence
 from sumpool.inference.loading import LoadedModel, load_for_generation
-from sumpool.inference.summaries import generate_summaries
+from sumpool.inference.summaries import OnDraft, generate_summaries
+from sumpool.inference.summary import Summary
 from sumpool.inference.summary_result import SummaryResult, build_result
 
 Mode = Literal["auto", "extractive", "abstractive"]
@@ -50,12 +53,24 @@ class Summarizer:
 
     @overload
     def summarize(  # type: ignore[overload-overlap]  # a str is an iterable of str, but here one text
-        self, documents: str | Path, *, length: Length | None = None, mode: Mode | None = None
+        self,
+        documents: str | Path,
+        *,
+        length: Length | None = None,
+        mode: Mode | None = None,
+        evidence: bool = False,
+        on_draft: OnDraft | None = None,
     ) -> SummaryResult: ...
 
     @overload
     def summarize(
-        self, documents: Iterable[str | Path | Document], *, length: Length | None = None, mode: Mode | None = None
+        self,
+        documents: Iterable[str | Path | Document],
+        *,
+        length: Length | None = None,
+        mode: Mode | None = None,
+        evidence: bool = False,
+        on_draft: OnDraft | None = None,
     ) -> list[SummaryResult]: ...
 
     def summarize(
@@ -64,6 +79,8 @@ class Summarizer:
         *,
         length: Length | None = None,
         mode: Mode | None = None,
+        evidence: bool = False,
+        on_draft: OnDraft | None = None,
     ) -> SummaryResult | list[SummaryResult]:
         """Summarise one document or several.
 
@@ -77,6 +94,9 @@ class Summarizer:
                 sentences of the document are taken. None takes the settings of the model.
             mode: "abstractive" generates text, "extractive" selects sentences of the document, "auto" takes whichever
                 agrees more with sampled summaries. None takes the setting of the model.
+            evidence: Whether results name the sources of each sentence.
+            on_draft: Called with a document and what has been generated of its summary so far; the summary may differ
+                from it, and extractive summaries have no drafts.
 
         Returns:
             The result of a single text or file; a list of results, in order, of an iterable. In a list, a document
@@ -88,8 +108,8 @@ class Summarizer:
             ResourceError: If memory runs out.
         """
         if not isinstance(documents, str | Path):
-            return list(self._results(documents, length, mode, lookahead=None))
-        results = list(self._results([documents], length, mode, lookahead=None))
+            return list(self._results(documents, length, mode, evidence=evidence, on_draft=on_draft))
+        results = list(self._results([documents], length, mode, evidence=evidence, on_draft=on_draft))
         if len(results) != 1:
             raise DataError(f"{documents} must be one document, got {len(results)}; summarize([path]) takes several")
         if results[0].reason:
@@ -129,14 +149,28 @@ class Summarizer:
         documents: Iterable[str | Path | Document],
         length: Length | None,
         mode: Mode | None,
-        lookahead: int | None,
+        *,
+        lookahead: int | None = None,
+        evidence: bool = False,
+        on_draft: OnDraft | None = None,
     ) -> Iterator[SummaryResult]:
         # wrong arguments are reported by the call itself, not by the first result
         if not isinstance(documents, Iterable):
             raise RecipeError(f"documents must be texts or files, got {type(documents).__name__}")
         loaded = self._configure(length, mode)
-        summaries = generate_summaries(_read(documents), loaded, lookahead=lookahead, model_lock=self._lock)
+        read, same = tee(_read(documents)) if evidence else (_read(documents), None)
+        summaries = generate_summaries(read, loaded, lookahead=lookahead, model_lock=self._lock, on_draft=on_draft)
+        if same is not None:
+            summaries = self._with_evidence(summaries, same, loaded)
         return (build_result(summary, loaded.splitter) for summary in summaries)
+
+    def _with_evidence(
+        self, summaries: Iterable[Summary], documents: Iterable[Document], loaded: LoadedModel
+    ) -> Iterator[Summary]:
+        for summary, document in zip(summaries, documents, strict=True):
+            with self._lock:
+                explained = add_evidence(summary, document, loaded)
+            yield explained
 
     def _configure(self, length: Length | None, mode: Mode | None) -> LoadedModel:
         """Return the model with the settings of a call."""

@@ -4,6 +4,7 @@ from dataclasses import dataclass
 from typing import Literal
 
 from sumpool.inference.summary import Summary
+from sumpool.interpret.evidence import SentenceEvidence
 from sumpool.text.sentences import SentenceSplitter
 
 
@@ -34,6 +35,7 @@ class SummaryResult:
         tokens_total: Tokens of the document.
         mode: "extractive" if the summary consists of sentences of the document, "abstractive" if it was generated.
         reason: Why there is no summary; empty otherwise.
+        evidence: Sources of each sentence; empty unless asked for.
     """
 
     id: str
@@ -44,6 +46,7 @@ class SummaryResult:
     tokens_total: int
     mode: Literal["extractive", "abstractive"]
     reason: str = ""
+    evidence: tuple[SentenceEvidence, ...] = ()
 
 
 def build_result(summary: Summary, splitter: SentenceSplitter) -> SummaryResult:
@@ -64,4 +67,5 @@ def build_result(summary: Summary, splitter: SentenceSplitter) -> SummaryResult:
         tokens_total=summary.tokens_total,
         mode="extractive" if extraction.sentences else "abstractive",
         reason=summary.reason,
+        evidence=summary.evidence.sentences if summary.evidence else (),
     )

@@ -20,13 +20,15 @@ from starlette.middleware.trustedhost import TrustedHostMiddleware
 from sumpool import __version__
 from sumpool.documents.document import Document
 from sumpool.errors import DataError, RecipeError, ResourceError, SumpoolError
+from sumpool.inference.summaries import OnDraft
 from sumpool.inference.summarizer import Mode, Summarizer
 from sumpool.inference.summary_result import SummaryResult
 from sumpool.service.batching import Batcher, QueueFullError, SummaryOptions
 from sumpool.service.config import DEFAULT_LIMITS, ServiceLimits
 from sumpool.service.protection import Protection
-from sumpool.service.requests import read_request, wait_for_summaries
+from sumpool.service.requests import read_request, wait_for_summaries, with_drafts
 from sumpool.service.schemas import (
+    DraftAnswer,
     ErrorAnswer,
     ModelAnswer,
     ModelAnswers,
@@ -109,8 +111,9 @@ def build_app(
         request: Request,
         length: Annotated[str | None, Query(description="Of a file: 150w, 5s, 10%, short, medium or long.")] = None,
         mode: Annotated[Mode | None, Query(description="Of a file: auto, extractive or abstractive.")] = None,
+        evidence: Annotated[bool, Query(description="Of a file: whether answers have evidence.")] = False,
     ) -> _Asked:
-        return await read_request(request, SummaryOptions(length, mode), limits)
+        return await read_request(request, SummaryOptions(length, mode, evidence), limits)
 
     @app.post("/v1/summaries", responses=_WRONG, openapi_extra=_BODY)
     async def summaries(request: Request, asked: Annotated[_Asked, Depends(read)]) -> SummaryAnswers:
@@ -121,13 +124,17 @@ def build_app(
             raise DataError(results[0].reason)
         metrics.documents.inc(len(results))
         metrics.answers.labels(200).inc()
-        return SummaryAnswers(summaries=[SummaryAnswer.of(result) for result in results])
+        return SummaryAnswers(summaries=list(map(SummaryAnswer.of, results, asked[0])))
 
     @app.post("/v1/summaries/stream", responses=_WRONG, openapi_extra=_BODY, response_class=EventSourceResponse)
-    async def stream(request: Request, asked: Annotated[_Asked, Depends(read)]) -> AsyncIterator[ServerSentEvent]:
+    async def stream(
+        request: Request,
+        asked: Annotated[_Asked, Depends(read)],
+        drafts: Annotated[bool, Query(description="Whether summaries are also sent while they are generated.")] = False,
+    ) -> AsyncIterator[ServerSentEvent]:
         """Summarise the same as events: `summary` for each document as soon as it is there, or `error` at the end."""
         metrics.answers.labels(200).inc()
-        async for event in _stream(request, asked, limits, metrics):
+        async for event in _stream(request, asked, limits, metrics, drafts=drafts):
             yield event
 
     @app.get("/v1/models")
@@ -138,8 +145,12 @@ def build_app(
     return Protection(app, limits, token)
 
 
-def _summarize(summarizer: Summarizer, documents: Sequence[Document], options: SummaryOptions) -> list[SummaryResult]:
-    return summarizer.summarize(documents, length=options.length, mode=options.mode)
+def _summarize(
+    summarizer: Summarizer, documents: Sequence[Document], options: SummaryOptions, on_draft: OnDraft | None
+) -> list[SummaryResult]:
+    return summarizer.summarize(
+        documents, length=options.length, mode=options.mode, evidence=options.evidence, on_draft=on_draft
+    )
 
 
 _WRONG: dict[int | str, dict[str, Any]] = {
@@ -157,16 +168,21 @@ _BODY = {
 
 
 async def _stream(
-    request: Request, asked: _Asked, limits: ServiceLimits, metrics: _Metrics
+    request: Request, asked: _Asked, limits: ServiceLimits, metrics: _Metrics, *, drafts: bool
 ) -> AsyncIterator[ServerSentEvent]:
     """Summarise documents one by one; the status is sent, so that errors are events."""
     documents, options = asked
     try:
         for document in documents:
             with metrics.seconds.time():
-                (result,) = await wait_for_summaries(request, [document], options, limits)
+                wait = partial(wait_for_summaries, request, [document], options, limits)
+                async for part in with_drafts(wait, wanted=drafts):
+                    if isinstance(part, str):
+                        yield ServerSentEvent(event="draft", data=DraftAnswer(id=document.id, text=part))
+                    else:
+                        (result,) = part
             metrics.documents.inc()
-            yield ServerSentEvent(event="summary", data=SummaryAnswer.of(result))
+            yield ServerSentEvent(event="summary", data=SummaryAnswer.of(result, document))
     except HTTPException:  # the client has gone
         return
     except SumpoolError as error:

@@ -11,6 +11,7 @@ from typing import final
 
 from sumpool.documents.document import Document
 from sumpool.errors import ResourceError
+from sumpool.inference.summaries import OnDraft
 from sumpool.inference.summarizer import Length, Mode
 from sumpool.inference.summary_result import SummaryResult
 
@@ -21,9 +22,10 @@ class SummaryOptions:
 
     length: Length | None = None
     mode: Mode | None = None
+    evidence: bool = False
 
 
-Summarize = Callable[[Sequence[Document], SummaryOptions], list[SummaryResult]]
+Summarize = Callable[[Sequence[Document], SummaryOptions, OnDraft | None], list[SummaryResult]]
 """Summarises documents, one result for each, in order."""
 
 
@@ -37,6 +39,7 @@ class _PendingRequest:
 
     documents: Sequence[Document]
     options: SummaryOptions
+    on_draft: Callable[[str], None] | None = None
     results: "asyncio.Future[list[SummaryResult]]" = field(
         default_factory=lambda: asyncio.get_running_loop().create_future()
     )
@@ -64,8 +67,18 @@ class Batcher:
         """Requests that wait for the model."""
         return len(self._jobs)
 
-    async def submit(self, documents: Sequence[Document], options: SummaryOptions) -> list[SummaryResult]:
+    async def submit(
+        self,
+        documents: Sequence[Document],
+        options: SummaryOptions,
+        on_draft: Callable[[str], None] | None = None,
+    ) -> list[SummaryResult]:
         """Wait for the summaries of the documents; a cancelled wait takes the request out of the queue.
+
+        Args:
+            documents: The documents.
+            options: Options of their summaries.
+            on_draft: Called in the event loop with what has been generated of a summary so far.
 
         Raises:
             QueueFullError: If too many requests wait.
@@ -73,7 +86,7 @@ class Batcher:
         """
         if len(self._jobs) >= self._waiting:
             raise QueueFullError(f"at most {self._waiting:,} requests may wait, got one more; try again later")
-        job = _PendingRequest(documents, options)
+        job = _PendingRequest(documents, options, on_draft)
         self._jobs.append(job)
         self._arrived.set()
         try:
@@ -115,9 +128,16 @@ class Batcher:
 
     async def _serve(self, batch: Sequence[_PendingRequest]) -> None:
         documents = [document for job in batch for document in job.documents]
+        loop = asyncio.get_running_loop()
+        receivers = {id(document): job.on_draft for job in batch if job.on_draft for document in job.documents}
+
+        def pass_on(document: Document, text: str) -> None:
+            if id(document) in receivers:
+                loop.call_soon_threadsafe(receivers[id(document)], text)
+
+        on_draft = pass_on if receivers else None
         try:
-            loop = asyncio.get_running_loop()
-            results = await loop.run_in_executor(self._thread, self._summarize, documents, batch[0].options)
+            results = await loop.run_in_executor(self._thread, self._summarize, documents, batch[0].options, on_draft)
         except Exception as error:
             for job in batch:
                 if not job.results.done():

@@ -2,8 +2,9 @@
 
 import asyncio
 import time
-from collections.abc import Sequence
+from collections.abc import AsyncIterator, Callable, Coroutine, Sequence
 from io import BytesIO
+from typing import Any
 
 from fastapi import Request
 from starlette.exceptions import HTTPException
@@ -42,7 +43,9 @@ async def read_request(
             raise RecipeError("the body must have text or texts, got both or none")
         texts = asked.texts if asked.texts is not None else [asked.text or ""]
         documents = [Document(str(number), text) for number, text in enumerate(texts, 1)]
-        options = SummaryOptions(asked.length or options.length, asked.mode or options.mode)
+        options = SummaryOptions(
+            asked.length or options.length, asked.mode or options.mode, asked.evidence or options.evidence
+        )
     else:
         reading = ReadOptions(max_bytes=8 * limits.body_bytes)
         documents = await asyncio.to_thread(lambda: list(read_documents(STDIN, reading, BytesIO(body))))
@@ -52,15 +55,26 @@ async def read_request(
 
 
 async def wait_for_summaries(
-    request: Request, documents: Sequence[Document], options: SummaryOptions, limits: ServiceLimits
+    request: Request,
+    documents: Sequence[Document],
+    options: SummaryOptions,
+    limits: ServiceLimits,
+    on_draft: Callable[[str], None] | None = None,
 ) -> list[SummaryResult]:
     """Wait for the summaries, no longer than the client does.
+
+    Args:
+        request: The request.
+        documents: Its documents.
+        options: Its options.
+        limits: What a client may ask for.
+        on_draft: Called with what has been generated of a summary so far.
 
     Raises:
         HTTPException: If the client has gone.
         SumpoolError: If the options are wrong, too many requests wait, or the summaries are late.
     """
-    task = asyncio.ensure_future(request.app.state.batcher.submit(documents, options))
+    task = asyncio.ensure_future(request.app.state.batcher.submit(documents, options, on_draft))
     end = time.monotonic() + limits.seconds
     try:
         while not task.done():
@@ -71,5 +85,34 @@ async def wait_for_summaries(
                 raise HTTPException(499, "the client has gone")
         results: list[SummaryResult] = task.result()
         return results
+    finally:
+        task.cancel()
+
+
+async def with_drafts(
+    wait: Callable[[Callable[[str], None] | None], Coroutine[Any, Any, list[SummaryResult]]], *, wanted: bool
+) -> AsyncIterator[str | list[SummaryResult]]:
+    """Yield drafts while waiting for summaries, then the summaries; a draft that comes too fast replaces the last one.
+
+    Args:
+        wait: Waits for the summaries; its argument is to be called with drafts.
+        wanted: Whether drafts are yielded; otherwise only the summaries are.
+    """
+    drafts: asyncio.Queue[str] = asyncio.Queue(1)
+
+    def put(text: str) -> None:
+        if drafts.full():
+            drafts.get_nowait()
+        drafts.put_nowait(text)
+
+    task = asyncio.ensure_future(wait(put if wanted else None))
+    try:
+        while not task.done():
+            draft = asyncio.ensure_future(drafts.get())
+            await asyncio.wait([task, draft], return_when=asyncio.FIRST_COMPLETED)
+            if draft.done():
+                yield draft.result()
+            draft.cancel()
+        yield task.result()
     finally:
         task.cancel()

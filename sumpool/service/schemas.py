@@ -4,8 +4,10 @@ from typing import Annotated
 
 from pydantic import BaseModel, ConfigDict, Field
 
+from sumpool.documents.document import Document
 from sumpool.inference.summarizer import Mode
 from sumpool.inference.summary_result import SummaryResult
+from sumpool.interpret.evidence import Evidence
 
 Text = Annotated[str, Field(description="A document.")]
 
@@ -21,6 +23,7 @@ class SummaryRequest(BaseModel):
     texts: list[Text] | None = Field(None, description="Documents, instead of `text`.")
     length: str | None = Field(None, description="150w, 5s, 10%, short, medium or long; the model's own by default.")
     mode: Mode | None = Field(None, description="auto, extractive or abstractive; the model's own by default.")
+    evidence: bool = Field(False, description="Whether answers have the document and the sources of each sentence.")
 
 
 class Sentence(BaseModel):
@@ -30,8 +33,41 @@ class Sentence(BaseModel):
     span: tuple[int, int] | None
 
 
+class Source(BaseModel):
+    """Sentence of a document that a sentence of the summary comes from, with its place and its share of it."""
+
+    text: str
+    start: int
+    end: int
+    page: int | None
+    line: int | None
+    weight: float
+
+
+class SentenceSources(BaseModel):
+    """Sentence of a summary, numbers and names in it that the document lacks, and its sources, heaviest first."""
+
+    sentence: str
+    unsupported: list[str]
+    sources: list[Source]
+
+
+class EvidenceAnswer(BaseModel):
+    """Text of the document, and the sources of each sentence of its summary."""
+
+    document: str
+    sentences: list[SentenceSources]
+
+
+class DraftAnswer(BaseModel):
+    """Text that has been generated of a summary so far; the summary may differ from it."""
+
+    id: str
+    text: str
+
+
 class SummaryAnswer(BaseModel):
-    """Summary of one document; `reason` says why there is none."""
+    """Summary of one document; `reason` says why there is none, `evidence` is null unless asked for."""
 
     id: str
     text: str
@@ -40,10 +76,13 @@ class SummaryAnswer(BaseModel):
     tokens_read: int
     tokens_total: int
     reason: str
+    evidence: EvidenceAnswer | None
 
     @classmethod
-    def of(cls, result: SummaryResult) -> "SummaryAnswer":
-        """Describe a result."""
+    def of(cls, result: SummaryResult, document: Document) -> "SummaryAnswer":
+        """Describe the result of a document."""
+        entries = Evidence(result.evidence).entries()
+        evidence = {"document": document.text, "sentences": entries} if entries else None
         sentences = [Sentence(text=sentence.text, span=sentence.span) for sentence in result.sentences]
         return cls(
             id=result.id,
@@ -53,6 +92,7 @@ class SummaryAnswer(BaseModel):
             tokens_read=result.tokens_read,
             tokens_total=result.tokens_total,
             reason=result.reason,
+            evidence=EvidenceAnswer.model_validate(evidence) if evidence else None,
         )
 
 

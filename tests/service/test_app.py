@@ -70,9 +70,11 @@ def listening(app: Any) -> Iterator[str]:  # noqa: ANN401 - an ASGI application
         server = uvicorn.Server(uvicorn.Config(app, log_level="critical"))
         thread = threading.Thread(target=server.run, args=([listener],))
         thread.start()
-        yield f"http://127.0.0.1:{listener.getsockname()[1]}"
-        server.should_exit = True
-        thread.join()
+        try:
+            yield f"http://127.0.0.1:{listener.getsockname()[1]}"
+        finally:
+            server.should_exit = True
+            thread.join()
 
 
 def events(stream: str) -> list[tuple[str, Any]]:
@@ -116,6 +118,45 @@ def test_events_come_one_by_one() -> None:
     names, contents = zip(*events(rest), strict=True)
     assert names == ("summary", "error")
     assert contents[1] == {"error": "memory must suffice"}
+
+
+def test_drafts_come_before_their_summary() -> None:
+    read = threading.Event()
+
+    class Slow:
+        def summarize(self, documents: Any, on_draft: Any, **_: object) -> list[SummaryResult]:  # noqa: ANN401
+            for draft in ("a", "a b") if on_draft else ():
+                on_draft(documents[0], draft)
+            if on_draft:
+                read.wait(20)
+            return [SummaryResult("1", "c.", (), None, 1, 1, "abstractive")]
+
+    with listening(build_app(Slow(), "slow", 0)) as address:  # type: ignore[arg-type]
+        for query, drafts in (("", []), ("?drafts=true", ["a b"])):
+            content = json.dumps({"text": "a b."}).encode()
+            request = urllib.request.Request(f"{address}{STREAM}{query}", content, {"Content-Type": "application/json"})
+            with urllib.request.urlopen(request, timeout=20) as answer:
+                first = answer.readline() + answer.readline() + answer.readline()
+                read.set()  # the summary ends only now
+                received = events((first + answer.read()).decode())
+            assert received[-1][1]["text"] == "c."
+            assert [content["text"] for name, content in received if name == "draft"][-1:] == drafts
+
+
+@pytest.mark.parametrize("mode", ["abstractive", "extractive"])
+def test_evidence_has_the_document(client: TestClient, mode: str) -> None:
+    text = story(4, 12)
+    (plain,) = client.post(ROUTE, json={"text": text, "mode": mode}).json()["summaries"]
+    (summary,) = client.post(ROUTE, json={"text": text, "mode": mode, "evidence": True}).json()["summaries"]
+    file = client.post(f"{ROUTE}?mode={mode}&evidence=true", content=f"<p>{text}</p>".encode())
+    assert plain["evidence"] is None
+    assert summary["text"] == plain["text"]
+    for answer in (summary, file.json()["summaries"][0]):
+        document, sentences = answer["evidence"]["document"], answer["evidence"]["sentences"]
+        assert [entry["sentence"] for entry in sentences] == [sentence["text"] for sentence in answer["sentences"]]
+        for source in (source for entry in sentences for source in entry["sources"]):
+            assert " ".join(document[source["start"] : source["end"]].split()) == source["text"]
+    assert summary["evidence"]["document"] == text
 
 
 def test_wrong_requests_are_no_streams(client: TestClient) -> None:

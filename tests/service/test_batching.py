@@ -5,6 +5,7 @@ from collections.abc import Sequence
 import pytest
 
 from sumpool.documents.document import Document
+from sumpool.inference.summaries import OnDraft
 from sumpool.inference.summary_result import SummaryResult
 from sumpool.service.batching import Batcher, QueueFullError, SummaryOptions
 
@@ -18,10 +19,15 @@ class Model:
         self.calls: list[tuple[list[str], SummaryOptions]] = []
         self.entered, self.leave = threading.Event(), threading.Event()
 
-    def summarize(self, documents: Sequence[Document], options: SummaryOptions) -> list[SummaryResult]:
+    def summarize(
+        self, documents: Sequence[Document], options: SummaryOptions, on_draft: OnDraft | None = None
+    ) -> list[SummaryResult]:
         self.calls.append(([document.text for document in documents], options))
         self.entered.set()
         self.leave.wait(20)
+        if on_draft:
+            for document in documents:
+                on_draft(document, document.text.upper())
         return [SummaryResult("", document.text, (), 0.0, 1, 1, "extractive") for document in documents]
 
 
@@ -86,3 +92,24 @@ def test_a_full_queue_refuses() -> None:
         task.cancel()
 
     asyncio.run(scenario())
+
+
+def test_drafts_reach_their_request_alone() -> None:
+    model = Model()
+    model.leave.set()
+    drafts: list[str] = []
+
+    async def scenario() -> None:
+        batcher = Batcher(model.summarize, waiting=9, batch_documents=3)
+        requests = [
+            asyncio.create_task(batcher.submit(documents("a"), SHORT)),
+            asyncio.create_task(batcher.submit(documents("a", "b"), SHORT, drafts.append)),
+        ]
+        await asyncio.sleep(0)
+        server = asyncio.create_task(batcher.run())
+        await asyncio.gather(*requests)
+        server.cancel()
+
+    asyncio.run(scenario())
+    assert [texts for texts, _ in model.calls] == [["a", "a", "b"]]
+    assert drafts == ["A", "B"]
