@@ -105,15 +105,16 @@ def build_app(
     app = FastAPI(title="sumpool", version=__version__, lifespan=lifespan, docs_url=None, redoc_url=None)
     app.add_middleware(TrustedHostMiddleware, allowed_hosts=list(hosts))
     _add_errors(app, metrics)
-    _add_pages(app, metrics)
+    _add_pages(app, metrics, limits)
 
     async def read(
         request: Request,
         length: Annotated[str | None, Query(description="Of a file: 150w, 5s, 10%, short, medium or long.")] = None,
         mode: Annotated[Mode | None, Query(description="Of a file: auto, extractive or abstractive.")] = None,
         evidence: Annotated[bool, Query(description="Of a file: whether answers have evidence.")] = False,
+        name: Annotated[str, Query(max_length=255, description="Of a file: its name, for its suffix.")] = "the file",
     ) -> _Asked:
-        return await read_request(request, SummaryOptions(length, mode, evidence), limits)
+        return await read_request(request, SummaryOptions(length, mode, evidence), limits, name)
 
     @app.post("/v1/summaries", responses=_WRONG, openapi_extra=_BODY)
     async def summaries(request: Request, asked: Annotated[_Asked, Depends(read)]) -> SummaryAnswers:
@@ -219,7 +220,7 @@ def _add_errors(app: FastAPI, metrics: _Metrics) -> None:
         return answer(500, _BUG)
 
 
-def _add_pages(app: FastAPI, metrics: _Metrics) -> None:
+def _add_pages(app: FastAPI, metrics: _Metrics, limits: ServiceLimits) -> None:
     """Add the web page, and what monitoring reads."""
     folder = files("sumpool.service")
 
@@ -234,7 +235,8 @@ def _add_pages(app: FastAPI, metrics: _Metrics) -> None:
         return Response(generate_latest(metrics.registry), media_type=CONTENT_TYPE_LATEST)
 
     for path, (file, kind) in _PAGE.items():
-        content = (folder / file).read_bytes()
+        # The page refuses a long document itself: a browser shows no answer that comes while it still sends.
+        content = (folder / file).read_bytes().replace(b"$max_bytes", b"%d" % limits.body_bytes)
         headers = {"Content-Security-Policy": _POLICY, "X-Content-Type-Options": "nosniff"}
 
         def show(content: bytes = content, kind: str = kind, headers: dict[str, str] = headers) -> Response:

@@ -4,13 +4,15 @@ import asyncio
 import time
 from collections.abc import AsyncIterator, Callable, Coroutine, Sequence
 from io import BytesIO
+from pathlib import Path
 from typing import Any
 
 from fastapi import Request
 from starlette.exceptions import HTTPException
 
 from sumpool.documents.document import Document, ReadOptions
-from sumpool.documents.read import STDIN, read_documents
+from sumpool.documents.files import read_limited, uncompressed_suffix
+from sumpool.documents.read import parse_documents
 from sumpool.errors import RecipeError, ResourceError
 from sumpool.inference.summary_result import SummaryResult
 from sumpool.service.batching import SummaryOptions
@@ -22,7 +24,7 @@ _POLL = 0.25
 
 
 async def read_request(
-    request: Request, options: SummaryOptions, limits: ServiceLimits
+    request: Request, options: SummaryOptions, limits: ServiceLimits, name: str
 ) -> tuple[list[Document], SummaryOptions]:
     """Read the documents and the options of a request.
 
@@ -30,6 +32,7 @@ async def read_request(
         request: The request, whose body is JSON or a file.
         options: Options that the body does not have.
         limits: What a client may ask for.
+        name: Name of the file. Its suffix decides the format where the content does not.
 
     Raises:
         DataError: If the file cannot be read.
@@ -48,7 +51,10 @@ async def read_request(
         )
     else:
         reading = ReadOptions(max_bytes=8 * limits.body_bytes)
-        documents = await asyncio.to_thread(lambda: list(read_documents(STDIN, reading, BytesIO(body))))
+        content = parse_documents(
+            name, uncompressed_suffix(Path(name)), lambda: read_limited(BytesIO(body), reading.limits), reading
+        )
+        documents = await asyncio.to_thread(list, content)
     if not 1 <= len(documents) <= limits.documents:
         raise RecipeError(f"a request must have 1 to {limits.documents:,} documents, got {len(documents):,}")
     return documents, options

@@ -209,7 +209,17 @@ def test_wrong_requests_get_one_sentence(client: TestClient, content: str, reaso
 def test_an_unreadable_file_is_refused(client: TestClient) -> None:
     answer = client.post(ROUTE, content=b"\x89PNG\r\n\x1a\n" + bytes(100))
     assert answer.status_code == 422
+    assert answer.json()["error"].startswith("the file must be text or one of")
     assert "image" in answer.json()["error"].lower()
+
+
+def test_the_suffix_of_a_file_decides_where_its_content_does_not(client: TestClient) -> None:
+    rows = f'text\n"{story(1, 3)}"\n"{story(2, 3)}"\n'
+    assert [s["id"] for s in client.post(ROUTE, content=rows).json()["summaries"]] == ["the file"]
+    answer = client.post(f"{ROUTE}?name=a/rows.csv", content=rows).json()
+    assert [summary["id"] for summary in answer["summaries"]] == ["a/rows.csv:2", "a/rows.csv:3"]
+    error = client.post(f"{ROUTE}?name=b.csv", content=b"\x00").json()["error"]
+    assert error.startswith("b.csv must")
 
 
 @pytest.mark.parametrize(
