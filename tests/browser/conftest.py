@@ -4,6 +4,7 @@ import json
 import shutil
 import sys
 from collections.abc import Callable, Iterator
+from importlib import import_module
 from pathlib import Path
 from typing import Any, cast
 
@@ -27,16 +28,20 @@ class Browser:
 
     def open(self, markup: str, *, dark: bool = False, width: int = 1280, fragment: str = "") -> None:
         """Open a page from a file."""
+        path = self._folder / "page.html"
+        path.write_text(markup, "utf-8")
+        self.visit(f"{path.as_uri()}{fragment}", dark=dark, width=width)
+
+    def visit(self, address: str, *, dark: bool = False, width: int = 1280) -> None:
+        """Open the page at an address."""
         scheme = {"name": "prefers-color-scheme", "value": "dark" if dark else "light"}
         self.driver.execute_cdp_cmd("Emulation.setEmulatedMedia", {"features": [scheme]})
         size = {"width": width, "height": 900, "deviceScaleFactor": 1, "mobile": False}
         self.driver.execute_cdp_cmd("Emulation.setDeviceMetricsOverride", size)
-        path = self._folder / "page.html"
-        path.write_text(markup, "utf-8")
         self.driver.get("about:blank")  # a URL that differs by its fragment alone would not be loaded again
         self.driver.get_log("browser")
         self.driver.get_log("performance")
-        self.driver.get(f"{path.as_uri()}{fragment}")
+        self.driver.get(address)
 
     def requests(self) -> set[str]:
         """Addresses that the page asked for, itself left out."""
@@ -46,13 +51,18 @@ class Browser:
         ]
         return {address.partition("#")[0] for address in sent} - {(self._folder / "page.html").as_uri()}
 
+    def until(self, condition: Callable[[], Any], seconds: float = 60) -> Any:  # noqa: ANN401
+        """Wait until a condition holds, and return its value."""
+        wait = import_module("selenium.webdriver.support.wait").WebDriverWait(self.driver, seconds, 0.02)
+        return wait.until(lambda _: condition())
+
     def messages(self) -> list[str]:
         """Messages and errors of the console."""
         return [entry["message"] for entry in self.driver.get_log("browser")]
 
-    def run(self, script: str) -> Any:  # noqa: ANN401
+    def run(self, script: str, *arguments: object) -> Any:  # noqa: ANN401
         """Run a script in the page, with more rights than scripts of the page have."""
-        return self.driver.execute_script(script)
+        return self.driver.execute_script(script, *arguments)
 
     def background(self, selector: str) -> str:
         """Computed colour behind an element."""

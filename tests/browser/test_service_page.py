@@ -1,0 +1,333 @@
+"""The page of `sumpool serve` in a browser: summaries, files, evidence, errors, keyboard, accessibility."""
+
+import gzip
+import json
+import re
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from sumpool.inference.model_choice import SHIPPED
+from tests.browser.conftest import AXE, Browser
+from tests.browser.hostile import PAYLOADS
+from tests.browser.service_page import SETTINGS, TEXT, Page, Service, serving
+
+pytestmark = pytest.mark.browser
+MAX_BYTES = 400_000
+HTML = f"<!doctype html><title>Routes</title><h1>Routes</h1><p>{TEXT.replace(chr(10) * 2, '</p><p>')}</p>"
+ROWS = "\n".join(json.dumps({"text": f"{TEXT} Version {number}."}) for number in range(12))
+STATES = [(dark, width) for dark in (False, True) for width in (1280, 360)]
+
+
+@pytest.fixture(scope="module")
+def service() -> Iterator[Service]:
+    with serving("--max-bytes", str(MAX_BYTES)) as started:
+        yield started
+
+
+@pytest.fixture
+def page(browser: Browser, service: Service) -> Page:
+    return Page(browser, service)
+
+
+def test_a_pasted_text_becomes_the_summary_of_the_command_line(page: Page, service: Service, tmp_path: Path) -> None:
+    file = tmp_path / "text.txt"
+    file.write_text(TEXT)
+    command = [sys.executable, "-m", "sumpool", "summarize", str(file), "--model", str(SHIPPED), "--format", "json"]
+    line = subprocess.run([*command, *SETTINGS], capture_output=True, check=True, text=True).stdout
+    page.paste(TEXT)
+    assert page.summarise() == json.loads(line)["summary"] == service.ask(TEXT)["text"]
+    assert re.fullmatch(r"(ex|abs)tractive, [\d,]+ of [\d,]+ tokens read", page.element(".about").text)
+
+
+def test_a_summary_grows_by_events(page: Page, service: Service) -> None:
+    page.paste(TEXT)
+    page.choose("mode", "abstractive")
+    last = page.summarise()
+    *drafts, end = page.run("return states")
+    assert end["text"] == last == service.ask(TEXT, mode="abstractive")["text"]
+    assert len({draft["text"] for draft in drafts}) > 10
+    assert all(last.startswith(draft["text"]) or draft["isDraft"] for draft in drafts)
+    sizes = [len(draft["text"]) for draft in drafts[:8]]
+    assert sizes == sorted(sizes)
+    assert all(draft["isDraft"] and draft["about"] == "Draft; the summary may differ." for draft in drafts)
+    assert not end["isDraft"]
+    assert page.run("return document.querySelectorAll('.draft, [aria-busy]').length") == 0
+    assert f"{service.address}v1/summaries/stream?drafts=true" in page.browser.requests()
+
+
+@pytest.mark.parametrize("way", ["input", "drop"])
+@pytest.mark.parametrize(("name", "content"), [("routes.txt", TEXT), ("routes.html", HTML)])
+def test_files_are_chosen_or_dropped(
+    page: Page, service: Service, tmp_path: Path, way: str, name: str, content: str
+) -> None:
+    page.paste("A text. The file replaces it.")
+    if way == "drop":
+        page.drop((name, content))
+    else:
+        (tmp_path / name).write_text(content)
+        page.element("#file").send_keys(str(tmp_path / name))
+    assert page.element("#status").text == f"{name} is chosen in place of the text."
+    assert not page.element("#text").is_enabled()
+    assert page.summarise() == service.ask_file(content)["text"]
+    page.element("#remove").click()
+    assert page.element("#text").is_enabled()
+    assert not page.element("#remove").is_displayed()
+    assert page.summarise() == service.ask("A text. The file replaces it.")["text"]
+
+
+def test_compressed_files_are_read(page: Page, tmp_path: Path) -> None:
+    (tmp_path / "routes.md.gz").write_bytes(gzip.compress(f"# Routes\n\n{TEXT}".encode()))
+    page.element("#file").send_keys(str(tmp_path / "routes.md.gz"))
+    assert page.summarise()
+
+
+def test_summaries_of_rows_come_one_by_one(page: Page) -> None:
+    page.drop(("rows.jsonl", ROWS))
+    page.submit()
+    page.browser.until(lambda: page.texts("article:not(.draft) .text"))
+    assert page.element("#status").text.startswith("Reading"), "the first of twelve is shown before the last"
+    page.browser.until(lambda: page.element("#status").text == "12 summaries are ready.")
+    names = page.browser.driver.find_elements("css selector", ".name")
+    assert [name.text for name in names] == [f"rows.jsonl:{number}" for number in range(1, 13)]
+
+
+def test_the_length_is_obeyed(page: Page, service: Service) -> None:
+    page.choose("mode", "extractive")
+    page.paste(TEXT)
+    assert page.element("#chosen").text == "as usual"
+    lengths = (("words", 30, "w", "30 words"), ("sentences", 1, "s", "1 sentence"), ("percent", 40, "%", "40 percent"))
+    summaries = set()
+    for unit, value, suffix, shown in lengths:
+        page.choose("unit", unit)
+        page.set_length(value)
+        assert page.element("#chosen").text == shown == page.element("#length").get_attribute("aria-valuetext")
+        summaries.add(page.summarise())
+        assert service.ask(TEXT, mode="extractive", length=f"{value}{suffix}")["text"] in summaries
+    assert len(summaries) == 3
+
+
+def test_the_mode_is_obeyed(page: Page, service: Service) -> None:
+    page.paste(TEXT)
+    summaries = set()
+    for mode in ("extractive", "abstractive", "auto"):
+        page.choose("mode", mode)
+        summaries.add(page.summarise())
+        answer = service.ask(TEXT, mode=mode)
+        assert answer["text"] in summaries
+        assert page.element(".about").text.startswith(answer["mode"])
+    assert len(summaries) > 1
+
+
+@pytest.mark.parametrize("mode", ["extractive", "abstractive"])
+def test_evidence_marks_the_sources_of_each_sentence(page: Page, service: Service, mode: str) -> None:
+    text = f"\U0001f600 {TEXT}"  # a character of two UTF-16 units must not move the marks
+    page.paste(text)
+    page.choose("mode", mode)
+    page.summarise()
+    page.open_evidence()
+    evidence = service.ask(text, mode=mode, evidence=True)["evidence"]
+    assert page.texts(".sentences > li > p:first-child") == [entry["sentence"] for entry in evidence["sentences"]]
+    sources = {source["start"]: source["text"] for entry in evidence["sentences"] for source in entry["sources"]}
+    marked = page.run("return [...document.querySelectorAll('mark')].map(mark => mark.firstChild.data)")
+    assert [" ".join(mark.split()) for mark in marked] == [source for _, source in sorted(sources.items())]
+    shown = page.run(
+        "document.querySelectorAll('mark a').forEach(a => a.hidden = true);"
+        "return document.querySelector('.source').innerText"
+    )
+    assert " ".join(shown.split()) == " ".join(text.split())
+    entry = evidence["sentences"][0]
+    assert page.texts(".sentences > li:first-child li") == [
+        f"line {source['line']} {source['weight']:.0%}" for source in entry["sources"]
+    ]
+    assert mode == "extractive" or len(entry["sources"]) > 1
+
+
+def test_pointing_at_a_sentence_marks_its_sources(page: Page) -> None:
+    from selenium.webdriver import ActionChains
+
+    page.paste(TEXT)
+    page.choose("mode", "extractive")
+    page.summarise()
+    page.open_evidence()
+    first, second = page.browser.driver.find_elements("css selector", "mark")
+    plain = first.value_of_css_property("background-color")
+    ActionChains(page.browser.driver).move_to_element(page.element(".sentences > li")).perform()
+    assert first.value_of_css_property("background-color") != plain
+    assert second.value_of_css_property("background-color") == plain
+    page.element(".sentences > li:nth-child(2) a").click()
+    assert page.run("return document.querySelector(':target').textContent") == second.get_property("textContent")
+    second.find_element("css selector", "a").click()
+    assert page.run("return document.querySelector(':target').matches('.sentences > li:nth-child(2)')")
+
+
+def test_errors_are_announced_as_sentences(page: Page) -> None:
+    assert page.fail() == "There is nothing to summarise yet; paste a text or choose a file."
+    page.paste("A text.")
+    page.summarise()
+    assert page.error() == ""
+    page.paste("x" * MAX_BYTES)
+    assert page.fail() == "The text is larger than the 0.381 MiB that the service accepts."
+    page.drop(("picture.png", "\x89PNG\r\n\x1a\n\x00\x00"))
+    assert page.fail().startswith("picture.png must be text or one of .txt, ")
+    assert page.error().endswith("got binary data.")
+    page.drop(("empty.txt", ""))
+    assert page.fail() == "The document must hold text, got none."
+    assert not page.element("#result").is_displayed()
+    page.drop(("one.txt", "a"), ("two.txt", "b"))
+    assert page.error() == "One file is summarised at a time, got 2."
+    alerts = page.run("return alerts")
+    assert len([alert for alert in alerts if alert]) == 5
+    assert page.element("#status").get_attribute("role") == "status"
+
+
+def test_a_file_that_is_gone_is_an_error(page: Page, tmp_path: Path) -> None:
+    file = tmp_path / "gone.txt"
+    file.write_text(TEXT)
+    page.element("#file").send_keys(str(file))
+    file.unlink()
+    assert page.fail() == "gone.txt cannot be read; choose it again."
+
+
+def test_a_request_can_be_cancelled(page: Page) -> None:
+    page.paste(TEXT)
+    assert not page.element("#cancel").is_displayed()
+    with page.service.stopped():
+        page.submit()
+        assert page.element("#status").text == "Reading and summarising ..."
+        page.element("#cancel").click()
+        page.browser.until(lambda: page.element("#status").text == "Cancelled.")
+        assert not page.element("#cancel").is_displayed()
+        assert page.focused() == "button"
+        assert page.error() == ""
+    assert page.summarise(), "the page works on"
+
+
+def test_a_token_is_asked_for_and_a_lost_service_is_named(browser: Browser, tmp_path: Path) -> None:
+    (tmp_path / "token").write_text("a-token-of-24-characters")
+    with serving("--token-file", str(tmp_path / "token")) as service:
+        page = Page(browser, service)
+        assert not page.element("#token").is_displayed()
+        page.paste(TEXT)
+        assert page.fail() == "The header Authorization must be Bearer and the token of this service."
+        page.element("#token").send_keys("a-token-of-24-characters")
+        assert page.summarise()
+        page.drop(("rows.jsonl", ROWS))
+        page.submit()
+        page.browser.until(lambda: page.texts("article:not(.draft) .text"))
+        service.process.kill()
+        service.process.wait()
+        gone = "The service does not answer; check that sumpool serve is running and try again."
+        assert page.browser.until(page.error) == gone
+        assert page.texts("article.draft") == []
+        assert page.element("#result").is_displayed(), "what was complete stays"
+        assert page.fail() == gone
+        assert page.texts("article") == []
+
+
+def test_everything_works_by_keyboard(page: Page) -> None:
+    from selenium.webdriver import Keys
+
+    page.paste(TEXT)
+    order = ["text", "file", "length", "unit", "mode", "button"]
+    assert [page.focused(), *(page.press(Keys.TAB) for _ in order[1:])] == order
+    for _ in range(4):
+        page.press(Keys.SHIFT, Keys.TAB)
+    assert page.press(Keys.SHIFT, Keys.TAB) == "text"
+    page.press(*[Keys.TAB] * 2)
+    page.press(*[Keys.RIGHT] * 4)
+    assert page.element("#chosen").text == "40 words"
+    page.press(Keys.TAB, "s")
+    assert page.element("#chosen").text == "5 sentences"
+    page.press(Keys.TAB, "e", Keys.TAB, Keys.SPACE)
+    page.until_ready()
+    assert len(page.texts(".sentences > li")) == 0
+    assert page.press(Keys.TAB) == "summary"
+    page.press(Keys.ENTER)
+    page.browser.until(lambda: page.texts(".sentences > li"))
+    assert len(page.texts(".sentences > li")) == 5
+    reached = [page.press(Keys.TAB) for _ in range(11)]
+    assert reached == ["a"] * 5 + ["region"] + ["a"] * 5
+    assert page.press(Keys.ENTER) == "s1-5"
+    assert page.press(Keys.TAB, Keys.ENTER).startswith("d1-")
+
+
+def test_nothing_is_loaded_from_elsewhere(page: Page, service: Service) -> None:
+    page.drop(("routes.html", HTML))
+    page.summarise()
+    page.open_evidence()
+    paths = {address.removeprefix(service.address).partition("?")[0] for address in page.browser.requests()}
+    assert paths - {"favicon.ico"} == {"", "page.css", "page.js", "v1/summaries/stream"}
+    entries = page.run("return performance.getEntriesByType('resource').map(entry => new URL(entry.name).origin)")
+    assert {f"{origin}/" for origin in entries} == {service.address}
+
+
+@pytest.mark.parametrize("number", range(len(PAYLOADS)))
+def test_hostile_texts_are_shown_as_text(page: Page, service: Service, number: int) -> None:
+    payload = PAYLOADS[number]
+    text = f"{payload} is a payload. {TEXT}{payload}"
+    before = page.run("return document.querySelectorAll('*').length - document.querySelectorAll('main *').length")
+    page.choose("mode", "extractive")
+    page.set_length(10)
+    if number % 2:
+        page.drop((f"{payload[:40]}.txt", text))
+    else:
+        page.paste(text)
+    page.summarise()
+    page.open_evidence()
+    outside = page.run("return document.querySelectorAll('*').length - document.querySelectorAll('main *').length")
+    elements = page.run("return [...document.querySelectorAll('#result *')].map(element => element.localName)")
+    attributes = page.run(
+        "return [...document.querySelectorAll('#result *')].flatMap(element => element.getAttributeNames())"
+    )
+    assert outside == before
+    assert set(elements) <= {"h2", "h3", "div", "article", "p", "details", "summary", "ol", "ul", "li", "mark", "a"}
+    assert not [name for name in attributes if name.startswith("on") or name in ("style", "src", "srcdoc")]
+    assert page.run("return window.ran") is None
+    assert all(address.startswith(service.address) for address in page.browser.requests())
+    assert page.run("return location.href").startswith(service.address)
+    shown = page.run("return document.querySelector('.source').textContent")
+    assert not re.search("[\x00-\x08\u202a-\u202e\u2066-\u2069\ud800-\udfff]", shown)
+    assert page.run("return document.documentElement.scrollWidth") <= 1280
+
+
+@pytest.mark.parametrize(("dark", "width"), STATES)
+@pytest.mark.skipif(not AXE.is_file(), reason="axe-core is not downloaded: make browser-test")
+def test_axe_finds_no_violation(browser: Browser, service: Service, dark: bool, width: int) -> None:
+    page = Page(browser, service, dark=dark, width=width)
+    assert browser.violations() == []
+    page.fail()
+    assert browser.violations() == []
+    page.drop(("rows.jsonl", "\n".join(ROWS.split("\n")[:2])))
+    assert browser.violations() == []
+    page.choose("mode", "abstractive")
+    page.summarise()
+    assert browser.violations() == []
+    page.open_evidence()
+    browser.driver.find_element("css selector", ".sentences a").click()
+    assert browser.violations() == []
+    browser.driver.find_elements("css selector", "details > summary")[1].click()
+    browser.until(lambda: len(page.texts(".source")[1]) > 0)
+    assert browser.violations() == []
+    page.drop(("picture.png", "\x89PNG\r\n\x1a\n\x00\x00"))
+    page.fail()
+    assert browser.violations() == []
+
+
+@pytest.mark.parametrize("width", [1280, 360, 320])
+def test_the_page_fits_the_width(browser: Browser, service: Service, width: int) -> None:
+    page = Page(browser, service, width=width)
+    fits = "return document.documentElement.scrollWidth <= innerWidth"
+    assert page.run(fits)
+    page.drop((f"{'a-long-name' * 15}.txt", f"{'unbreakable' * 100} is long. {TEXT}"))
+    assert page.run(fits)
+    page.choose("mode", "extractive")
+    page.summarise()
+    page.open_evidence()
+    assert page.run(fits)
+    page.drop((f"{'another-long-name' * 10}.png", "\x89PNG\r\n\x1a\n\x00\x00"))
+    page.fail()
+    assert page.run(fits)
