@@ -97,7 +97,8 @@ async function receive(answer) {
 }
 
 function addArticle() {
-  const article = $("summary").content.cloneNode(true).firstElementChild;
+  // imported, as Chromium keeps the direction of elements that are cloned without text
+  const article = document.importNode($("summary").content, true).firstElementChild;
   article.classList.add("draft");
   article.querySelector(".about").textContent = "Draft; the summary may differ.";
   $("summaries").append(article);
@@ -107,11 +108,12 @@ function addArticle() {
 
 function showSummary(article, summary, number) {
   const [name, text, about, details] = article.querySelectorAll(".name, .text, .about, details");
-  article.classList.remove("draft");
+  article.className = summary.reason ? "failed" : "";
   Object.assign(name, { textContent: safe(summary.id), hidden: number === 1 });
   text.textContent = safe(summary.text || sentence(summary.reason));
   const [read, total] = [summary.tokens_read, summary.tokens_total].map((tokens) => tokens.toLocaleString("en"));
-  about.textContent = summary.reason ? "" : `${summary.mode}, ${read} of ${total} tokens read`;
+  const share = summary.tokens_total ? `, ${read} of ${total} tokens read` : ""; // some languages need no model
+  about.textContent = summary.reason ? "" : summary.mode + share;
   details.hidden = !summary.evidence;
   if (!summary.evidence) return;
   details.addEventListener("toggle", () => showEvidence(details, summary.evidence, number), { once: true });

@@ -35,6 +35,7 @@ new MutationObserver(() => {
     const article = document.querySelector('#summaries article');
     const text = article?.querySelector('.text').textContent;
     if (text) states.push({text, isDraft: article.classList.contains('draft'),
+                           hasEvidence: article.querySelector('details').checkVisibility(),
                            about: article.querySelector('.about').textContent});
 }).observe(document.getElementById('summaries'), {childList: true, subtree: true, characterData: true});
 new MutationObserver(() => alerts.push(document.querySelector('[role=alert]').textContent))

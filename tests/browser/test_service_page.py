@@ -54,6 +54,7 @@ def test_a_summary_grows_by_events(page: Page, service: Service) -> None:
     sizes = [len(draft["text"]) for draft in drafts[:8]]
     assert sizes == sorted(sizes)
     assert all(draft["isDraft"] and draft["about"] == "Draft; the summary may differ." for draft in drafts)
+    assert [state["hasEvidence"] for state in (*drafts, end)] == [False] * len(drafts) + [True]
     assert not end["isDraft"]
     assert page.run("return document.querySelectorAll('.draft, [aria-busy]').length") == 0
     assert f"{service.address}v1/summaries/stream?drafts=true" in page.browser.requests()
@@ -93,6 +94,28 @@ def test_summaries_of_rows_come_one_by_one(page: Page) -> None:
     page.browser.until(lambda: page.element("#status").text == "12 summaries are ready.")
     names = page.browser.driver.find_elements("css selector", ".name")
     assert [name.text for name in names] == [f"rows.jsonl:{number}" for number in range(1, 13)]
+
+
+def test_rows_without_a_summary_have_a_reason(page: Page) -> None:
+    page.drop(("rows.jsonl", f'{{"text": ""}}\n{{"text": {json.dumps(TEXT)}}}'))
+    page.summarise()
+    empty, summarised = page.browser.driver.find_elements("css selector", "article")
+    assert "must contain text" in empty.text
+    assert "Evidence" in summarised.text
+    assert "Evidence" not in empty.text
+    assert page.texts(".failed .name") == ["rows.jsonl:1"]
+
+
+def test_texts_have_their_direction(page: Page) -> None:
+    page.paste("مرحبا بالعالم. هذا نص عربي قصير عن الشبكات والموجهات.")
+    page.summarise()
+    page.open_evidence()
+    directions = page.run(
+        "return ['.text', '.sentences p', 'mark', '.about']"
+        ".map(selector => getComputedStyle(document.querySelector(selector)).direction)"
+    )
+    assert directions == ["rtl", "rtl", "rtl", "ltr"]
+    assert page.element(".about").text == "extractive", "the shipped model does not read Arabic"
 
 
 def test_the_length_is_obeyed(page: Page, service: Service) -> None:
