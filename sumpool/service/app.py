@@ -21,12 +21,12 @@ from sumpool import __version__
 from sumpool.documents.document import Document
 from sumpool.errors import DataError, RecipeError, ResourceError, SumpoolError
 from sumpool.inference.summaries import OnDraft
-from sumpool.inference.summarizer import Mode, Summarizer
+from sumpool.inference.summarizer import Summarizer
 from sumpool.inference.summary_result import SummaryResult
 from sumpool.service.batching import Batcher, QueueFullError, SummaryOptions
 from sumpool.service.config import DEFAULT_LIMITS, ServiceLimits
 from sumpool.service.protection import Protection
-from sumpool.service.requests import read_request, wait_for_summaries, with_drafts
+from sumpool.service.requests import ReadRequest, request_reader, wait_for_summaries, with_drafts
 from sumpool.service.schemas import (
     DraftAnswer,
     ErrorAnswer,
@@ -50,8 +50,6 @@ _POLICY = (
 
 _LOG = logging.getLogger(__name__)
 _BUG = "this is a bug in sumpool; the service goes on"
-_Asked = tuple[list[Document], SummaryOptions]
-"""Documents and options of a request."""
 
 
 class _Metrics:
@@ -106,18 +104,10 @@ def build_app(
     app.add_middleware(TrustedHostMiddleware, allowed_hosts=list(hosts))
     _add_errors(app, metrics)
     _add_pages(app, metrics, limits)
-
-    async def read(
-        request: Request,
-        length: Annotated[str | None, Query(description="Of a file: 150w, 5s, 10%, short, medium or long.")] = None,
-        mode: Annotated[Mode | None, Query(description="Of a file: auto, extractive or abstractive.")] = None,
-        evidence: Annotated[bool, Query(description="Of a file: whether answers have evidence.")] = False,
-        name: Annotated[str, Query(max_length=255, description="Of a file: its name, for its suffix.")] = "the file",
-    ) -> _Asked:
-        return await read_request(request, SummaryOptions(length, mode, evidence), limits, name)
+    read = Depends(request_reader(limits))
 
     @app.post("/v1/summaries", responses=_WRONG, openapi_extra=_BODY)
-    async def summaries(request: Request, asked: Annotated[_Asked, Depends(read)]) -> SummaryAnswers:
+    async def summaries(request: Request, asked: Annotated[ReadRequest, read]) -> SummaryAnswers:
         """Summarise texts in JSON, or a file of any format that `sumpool summarize` reads as the body itself."""
         with metrics.seconds.time():
             results = await wait_for_summaries(request, *asked, limits)
@@ -130,7 +120,7 @@ def build_app(
     @app.post("/v1/summaries/stream", responses=_WRONG, openapi_extra=_BODY, response_class=EventSourceResponse)
     async def stream(
         request: Request,
-        asked: Annotated[_Asked, Depends(read)],
+        asked: Annotated[ReadRequest, read],
         drafts: Annotated[bool, Query(description="Whether summaries are also sent while they are generated.")] = False,
     ) -> AsyncIterator[ServerSentEvent]:
         """Summarise the same as events: `summary` for each document as soon as it is there, or `error` at the end."""
@@ -169,7 +159,7 @@ _BODY = {
 
 
 async def _stream(
-    request: Request, asked: _Asked, limits: ServiceLimits, metrics: _Metrics, *, drafts: bool
+    request: Request, asked: ReadRequest, limits: ServiceLimits, metrics: _Metrics, *, drafts: bool
 ) -> AsyncIterator[ServerSentEvent]:
     """Summarise documents one by one; the status is sent, so that errors are events."""
     documents, options = asked

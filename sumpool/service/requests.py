@@ -2,18 +2,19 @@
 
 import asyncio
 import time
-from collections.abc import AsyncIterator, Callable, Coroutine, Sequence
+from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine, Sequence
 from io import BytesIO
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any
 
-from fastapi import Request
+from fastapi import Query, Request
 from starlette.exceptions import HTTPException
 
 from sumpool.documents.document import Document, ReadOptions
 from sumpool.documents.files import read_limited, uncompressed_suffix
 from sumpool.documents.read import parse_documents
 from sumpool.errors import RecipeError, ResourceError
+from sumpool.inference.summarizer import Mode
 from sumpool.inference.summary_result import SummaryResult
 from sumpool.service.batching import SummaryOptions
 from sumpool.service.config import ServiceLimits
@@ -21,24 +22,27 @@ from sumpool.service.schemas import SummaryRequest
 
 _POLL = 0.25
 """Seconds between looks whether a client has gone."""
+ReadRequest = tuple[list[Document], SummaryOptions]
+"""Documents and options of a request."""
 
 
-async def read_request(
-    request: Request, options: SummaryOptions, limits: ServiceLimits, name: str
-) -> tuple[list[Document], SummaryOptions]:
-    """Read the documents and the options of a request.
+def request_reader(limits: ServiceLimits) -> Callable[..., Awaitable[ReadRequest]]:
+    """Return the dependency that reads the documents and options of a request."""
 
-    Args:
-        request: The request, whose body is JSON or a file.
-        options: Options that the body does not have.
-        limits: What a client may ask for.
-        name: Name of the file. Its suffix decides the format where the content does not.
+    async def read(
+        request: Request,
+        length: Annotated[str | None, Query(description="Of a file: 150w, 5s, 10%, short, medium or long.")] = None,
+        mode: Annotated[Mode | None, Query(description="Of a file: auto, extractive or abstractive.")] = None,
+        evidence: Annotated[bool, Query(description="Of a file: whether answers have evidence.")] = False,
+        name: Annotated[str, Query(max_length=255, description="Of a file: its name, for its suffix.")] = "the file",
+    ) -> ReadRequest:
+        return await _read_request(request, SummaryOptions(length, mode, evidence), limits, name)
 
-    Raises:
-        DataError: If the file cannot be read.
-        RecipeError: If the number of documents is wrong.
-        ValidationError: If the JSON is wrong.
-    """
+    return read
+
+
+async def _read_request(request: Request, options: SummaryOptions, limits: ServiceLimits, name: str) -> ReadRequest:
+    """Read the documents and the options of a request; the body goes before the options beside it."""
     body = await request.body()
     if request.headers.get("content-type", "").partition(";")[0].strip() == "application/json":
         asked = SummaryRequest.model_validate_json(body)

@@ -27,6 +27,14 @@ The protocol has no authentication of its own. Messages are accepted from the ad
 and links between sites must be protected by other means. Experience with 40 routers shows that tables agree within \
 two seconds after a failure.
 """
+PROCESSES = """\
+An update has the documents that it has in one process: their order is a function of seed, epoch and position, not of \
+the number of processes. They are divided by tokens, longest first, each to the process with the fewest tokens so far. \
+`imbalance` in `metrics.jsonl` and in the progress line is the fullest share above the mean, as a fraction; 0 is \
+perfect balance. Each process cuts its share into batches of at most `train.batch_tokens`, so that `train.accumulate: \
+4` in four processes takes about one batch in each. A process for which an update has no document computes one \
+without weight."""
+"""A text about which the shipped model writes what it does not say."""
 SETTINGS = ("--set", "summarize.factuality=any", "--set", "summarize.mbr=false")
 """Settings with which abstractive summaries are written, not copied."""
 OBSERVER = """

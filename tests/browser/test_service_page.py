@@ -13,7 +13,7 @@ import pytest
 from sumpool.inference.model_choice import SHIPPED
 from tests.browser.conftest import AXE, Browser
 from tests.browser.hostile import PAYLOADS
-from tests.browser.service_page import SETTINGS, TEXT, Page, Service, serving
+from tests.browser.service_page import PROCESSES, SETTINGS, TEXT, Page, Service, serving
 
 pytestmark = pytest.mark.browser
 MAX_BYTES = 400_000
@@ -169,6 +169,17 @@ def test_evidence_marks_the_sources_of_each_sentence(page: Page, service: Servic
     assert mode == "extractive" or len(entry["sources"]) > 1
 
 
+def test_evidence_names_unsupported_facts(page: Page, service: Service) -> None:
+    page.paste(PROCESSES)
+    page.choose("mode", "abstractive")
+    page.summarise()
+    page.open_evidence()
+    evidence = service.ask(PROCESSES, mode="abstractive", evidence=True)["evidence"]
+    unsupported = [", ".join(entry["unsupported"]) for entry in evidence["sentences"] if entry["unsupported"]]
+    assert unsupported
+    assert page.texts(".unsupported") == [f"Not in the document: {facts}" for facts in unsupported]
+
+
 def test_pointing_at_a_sentence_marks_its_sources(page: Page) -> None:
     from selenium.webdriver import ActionChains
 
@@ -221,11 +232,15 @@ def test_a_request_can_be_cancelled(page: Page) -> None:
     with page.service.stopped():
         page.submit()
         assert page.element("#status").text == "Reading and summarising ..."
+        page.run("addArticle()")  # as a draft does
+        assert page.element("#result").is_displayed()
         page.element("#cancel").click()
         page.browser.until(lambda: page.element("#status").text == "Cancelled.")
         assert not page.element("#cancel").is_displayed()
         assert page.focused() == "button"
         assert page.error() == ""
+        assert page.texts("article") == []
+        assert not page.element("#result").is_displayed()
     assert page.summarise(), "the page works on"
 
 
@@ -290,15 +305,14 @@ def test_nothing_is_loaded_from_elsewhere(page: Page, service: Service) -> None:
 
 @pytest.mark.parametrize("number", range(len(PAYLOADS)))
 def test_hostile_texts_are_shown_as_text(page: Page, service: Service, number: int) -> None:
+    from selenium.webdriver import Keys
+
     payload = PAYLOADS[number]
-    text = f"{payload} is a payload. {TEXT}{payload}"
+    text = f"{payload} is a payload. Hosts send {payload} packets.\n\n{payload}"
     before = page.run("return document.querySelectorAll('*').length - document.querySelectorAll('main *').length")
     page.choose("mode", "extractive")
-    page.set_length(10)
-    if number % 2:
-        page.drop((f"{payload[:40]}.txt", text))
-    else:
-        page.paste(text)
+    page.element("#length").send_keys(Keys.END)  # the summary is the whole document
+    page.paste(text)
     page.summarise()
     page.open_evidence()
     outside = page.run("return document.querySelectorAll('*').length - document.querySelectorAll('main *').length")
@@ -312,9 +326,19 @@ def test_hostile_texts_are_shown_as_text(page: Page, service: Service, number: i
     assert page.run("return window.ran") is None
     assert all(address.startswith(service.address) for address in page.browser.requests())
     assert page.run("return location.href").startswith(service.address)
-    shown = page.run("return document.querySelector('.source').textContent")
-    assert not re.search("[\x00-\x08\u202a-\u202e\u2066-\u2069\ud800-\udfff]", shown)
+    for shown in page.texts(".text, .sentences, .source"):
+        assert not re.search("[\x00-\x08\u202a-\u202e\u2066-\u2069\ud800-\udfff]", shown)
     assert page.run("return document.documentElement.scrollWidth") <= 1280
+
+
+@pytest.mark.parametrize("payload", PAYLOADS[::4])
+def test_hostile_names_are_shown_as_text(page: Page, payload: str) -> None:
+    name = f"{payload[:60]}.jsonl"
+    page.drop((name, f'{{"text": {json.dumps(TEXT)}}}\n{{"text": ""}}'))
+    page.summarise()
+    assert page.run("return document.querySelectorAll('.name *, .failed .text *, #status *, script + *').length") == 0
+    assert page.run("return window.ran") is None
+    assert page.texts(".name")[0].startswith(payload[:3])
 
 
 @pytest.mark.parametrize(("dark", "width"), STATES)
@@ -345,12 +369,13 @@ def test_the_page_fits_the_width(browser: Browser, service: Service, width: int)
     page = Page(browser, service, width=width)
     fits = "return document.documentElement.scrollWidth <= innerWidth"
     assert page.run(fits)
-    page.drop((f"{'a-long-name' * 15}.txt", f"{'unbreakable' * 100} is long. {TEXT}"))
+    page.drop((f"{'longname' * 25}.txt", f"{'unbreakable' * 100} is long."))
     assert page.run(fits)
     page.choose("mode", "extractive")
     page.summarise()
+    assert "unbreakableunbreakable" in page.texts(".text")[0]
     page.open_evidence()
     assert page.run(fits)
-    page.drop((f"{'another-long-name' * 10}.png", "\x89PNG\r\n\x1a\n\x00\x00"))
+    page.drop((f"{'anotherlongname' * 12}.png", "\x89PNG\r\n\x1a\n\x00\x00"))
     page.fail()
     assert page.run(fits)
