@@ -15,7 +15,14 @@ from pydantic.fields import FieldInfo
 from pydantic_core import PydanticUndefined
 
 from sumpool.bench import config as bench
-from sumpool.bench import encoder_config, language_models_config, lra_config, scaling_config, trainer_config
+from sumpool.bench import (
+    corpus_config,
+    encoder_config,
+    language_models_config,
+    lra_config,
+    scaling_config,
+    trainer_config,
+)
 from sumpool.core.decoding.text_sampling import TextSampling
 from sumpool.core.model.language_model_config import LanguageModelConfig
 from sumpool.data.text_config import TextDataConfig
@@ -77,7 +84,8 @@ def _language_models() -> Iterator[str]:
 
 def _suites() -> dict[str, type[Settings]]:
     """Settings of the benchmarks that take no recipe, by name."""
-    modules = (bench, encoder_config, lra_config, language_models_config, scaling_config, trainer_config)
+    configs = (encoder_config, lra_config, language_models_config, scaling_config, trainer_config, corpus_config)
+    modules = (bench, *configs)
     defined = {name: value for module in modules for name, value in vars(module).items()}
     ends = {name: value for name, value in defined.items() if name.endswith("Config") and name != "BenchConfig"}
     words = {name.removesuffix("Config").removesuffix("Bench"): config for name, config in ends.items()}

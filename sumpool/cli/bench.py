@@ -21,8 +21,10 @@ SUITES = (
     *("operators", "complexity", "tables", "depth", "shortening", "selection", "transformers", "approximation"),
     "attentions",
 )
-OF_RUN = ("sparsity", "trainer", "generation")
+OF_RUN = ("sparsity", "trainer", "generation", "corpus")
 """Benchmarks of a trained run."""
+WITH_PEERS = "corpus"
+"""Benchmark by name that `--peers` extends."""
 TAKE_RUN = (*OF_RUN, "approximation", "scaling")
 """Benchmarks after whose name a run may stand, or a recipe (scaling)."""
 TRAINING = ("lra", "language-models")
@@ -111,6 +113,7 @@ def bench(
     attention-map RUN DOCUMENT draws the attention weights of every layer and head, by default to attention-map.png.
     scaling RECIPE projects time, traffic and price of its training on 8 to 1,024 devices, from one step here.
     attentions measures time and memory of every attention by length, and their exponents, beside the counted ones.
+    corpus summarises 64 RFCs in fresh processes: documents per second, time to the first summary, memory, energy.
 
     Sizes and repetitions change with --set bench.batch=8, workloads with --set bench.workloads=[generate], and the time
     for all of it with --set bench.seconds=60.
@@ -222,8 +225,9 @@ def _check_options(target: str | None, given: Mapping[str, object]) -> None:
         RecipeError: If an option does not go with the target.
     """
     for name in (name for name, value in given.items() if value):
-        if target in NAMES and name in ("--peers", "--compare"):
-            raise RecipeError(f"{name} must go with a model, got {target}")
+        is_corpus = target == WITH_PEERS and name == "--peers"
+        if target in NAMES and name in ("--peers", "--compare") and not is_corpus:
+            raise RecipeError(f"{name} must go with a model{' or corpus' * (name == '--peers')}, got {target}")
         if target and target.endswith(SAVED) and name != "--compare":
             raise RecipeError(f"{name} must go with something to measure, got {target}, which was measured before")
 

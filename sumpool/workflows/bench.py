@@ -15,6 +15,7 @@ from sumpool.progress import Check, Report, go_on, silent, told_when_stopped
 from sumpool.recipe.packaged import find_recipe
 from sumpool.runs.run_metrics import read_dry_run
 from sumpool.training.hardware import choose_device, choose_precision
+from sumpool.workflows.bench_corpus import bench_corpus
 from sumpool.workflows.bench_generation import bench_generation
 from sumpool.workflows.bench_language_models import bench_language_models
 from sumpool.workflows.bench_lra import bench_lra
@@ -41,10 +42,10 @@ def bench(
 
     Args:
         target: A recipe, a run folder, or an earlier benchmark, whose model and settings are taken; the name of a
-            suite; "sparsity", "trainer" or "generation" for a trained run. None takes the newest run, or a small
-            built-in model.
-        run: The run folder of "sparsity", "trainer" or "generation", where None takes the newest run; or of
-            "approximation"; the recipe of "scaling", where None takes the default one.
+            suite; "sparsity", "trainer", "generation" or "corpus" for a trained run. None takes the newest run, or a
+            small built-in model.
+        run: The run folder of "sparsity", "trainer", "generation" or "corpus", where None takes the newest run; or
+            of "approximation"; the recipe of "scaling", where None takes the default one.
         overrides: Settings to change, each like `bench.batch=8`, or `data.prepared=folder` of a run.
         lengths: Source tokens; by default those of the `bench` section.
         peers: Whether models of transformers and CTranslate2 in the same sizes take part.
@@ -72,6 +73,8 @@ def bench(
             return run_suite(suite, changes, report, check)
         if target == "sparsity":
             return run_sparsity(run, changes, report, check)
+        if target == "corpus":
+            return bench_corpus(run, changes, peers, report, check)
         if target == "generation":
             return bench_generation(run, changes, report, check)
         if study:

@@ -82,7 +82,7 @@ def test_a_target_that_is_nothing_is_said_with_what_was_meant() -> None:
 
 def test_a_run_follows_sparsity_only() -> None:
     result = CliRunner().invoke(app, ["bench", "operators", "runs/mine"])
-    names = "sparsity, trainer, generation, approximation or scaling"
+    names = "sparsity, trainer, generation, corpus, approximation or scaling"
     assert f"a second name must follow {names} only, got runs/mine after operators" in str(result.exception)
 
 

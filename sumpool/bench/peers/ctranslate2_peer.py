@@ -44,7 +44,7 @@ class CTranslate2Peer:
         from ctranslate2 import Translator
 
         with TemporaryDirectory() as folder:
-            self._specification().save(folder)
+            self.specification().save(folder)
             return Translator(
                 folder,
                 device=self.conditions.device.type,
@@ -78,7 +78,7 @@ class CTranslate2Peer:
         )
         return torch.tensor([[int(token) for token in summary.hypotheses[0]] for summary in results])
 
-    def _specification(self) -> Any:  # noqa: ANN401
+    def specification(self) -> Any:  # noqa: ANN401
         """Convert a random BART, in float32."""
         from ctranslate2.converters.transformers import BartLoader
 

@@ -1,0 +1,1 @@
+"""Benchmark of a corpus: whole processes from their start to the last summary."""

@@ -1,0 +1,141 @@
+"""Process of a peer: `python -m sumpool.bench.corpus.peer_process JOB.json`.
+
+Prints a line for each summary as soon as its batch is done; in a trial, a line for each batch size. Documents are
+sorted by length, short ones first, which wastes little on padding and makes the first summary early.
+"""
+
+import sys
+import time
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any
+
+from sumpool.bench.corpus.documents import read_documents
+from sumpool.io.bounded import parse_json
+from sumpool.special_tokens import BOS, EOS
+from sumpool.text.load import load_tokenizer
+from sumpool.text.tokenizer import Tokenizer
+
+Generate = Callable[[Sequence[list[int]]], list[list[int]]]
+"""Generates a summary for each document of a batch."""
+
+
+@dataclass(frozen=True)
+class PeerJob:
+    """Work of a peer's process; `precision` is a dtype of torch, or a compute type of CTranslate2.
+
+    `batches` are the sizes of a trial, or the one of a measurement.
+    """
+
+    library: str
+    model: str
+    precision: str
+    device: str
+    threads: int
+    tokenizer: str
+    documents: str
+    source_length: int
+    beams: int
+    generate: int
+    batches: tuple[int, ...]
+    is_trial: bool
+
+    def to_dict(self) -> dict[str, Any]:
+        """The job as an object for JSON."""
+        return asdict(self)
+
+
+def transformers_generator(job: PeerJob, pad: int) -> Generate:
+    """Load a model of transformers."""
+    import torch
+    from torch.nn.utils.rnn import pad_sequence
+    from transformers import AutoModelForSeq2SeqLM, GenerationConfig
+
+    from sumpool.bench.peers.transformers_peer import token_ids
+    from sumpool.special_tokens import DEFAULT_SPECIAL_TOKENS
+
+    model = AutoModelForSeq2SeqLM.from_pretrained(job.model, dtype=getattr(torch, job.precision)).to(job.device).eval()
+    lengths = {"min_new_tokens": job.generate, "max_new_tokens": job.generate}
+    settings = GenerationConfig(num_beams=job.beams, do_sample=False, **lengths, **token_ids(DEFAULT_SPECIAL_TOKENS))
+
+    def generate(documents: Sequence[list[int]]) -> list[list[int]]:
+        parts = [torch.tensor(document) for document in documents]
+        ids = pad_sequence(parts, batch_first=True, padding_value=pad).to(job.device)
+        mask = pad_sequence([torch.ones_like(part) for part in parts], batch_first=True).to(job.device)
+        with torch.inference_mode():
+            summaries: list[list[int]] = model.generate(ids, attention_mask=mask, generation_config=settings).tolist()
+        return [summary[1:] for summary in summaries]  # without BOS
+
+    return generate
+
+
+def ctranslate2_generator(job: PeerJob) -> Generate:
+    """Load a model of CTranslate2; its tokens are named after their numbers."""
+    from ctranslate2 import Translator
+
+    engine = Translator(
+        job.model, device=job.device, compute_type=job.precision, inter_threads=1, intra_threads=job.threads
+    )
+
+    def generate(documents: Sequence[list[int]]) -> list[list[int]]:
+        results = engine.translate_batch(
+            [list(map(str, document)) for document in documents],
+            beam_size=job.beams,
+            min_decoding_length=job.generate,
+            max_decoding_length=job.generate,
+            max_input_length=0,  # all of it
+        )
+        return [[int(token) for token in result.hypotheses[0]] for result in results]
+
+    return generate
+
+
+def main(path: Path) -> None:
+    """Do the work of a file."""
+    tree = parse_json(path.read_bytes())
+    job = PeerJob(**{**tree, "batches": tuple(tree["batches"])})
+    tokenizer = load_tokenizer(Path(job.tokenizer))
+    pad = tokenizer.special_tokens.pad
+    generate = ctranslate2_generator(job) if job.library == "ctranslate2" else transformers_generator(job, pad)
+    documents = _encode(job, tokenizer)
+    if job.is_trial:
+        generate([documents[0][1]])  # the first call allocates memory and selects kernels
+        for batch in job.batches:
+            start = time.perf_counter()
+            for _ in _summaries(documents, batch, generate):
+                pass
+            _print({"batch": batch, "seconds": time.perf_counter() - start})
+        return
+    for name, ids, summary in _summaries(documents, job.batches[0], generate):
+        text = tokenizer.decode([token for token in summary if token < tokenizer.vocab_size])
+        _print({"id": name, "tokens_read": len(ids), "tokens_written": len(summary), "summary": text})
+
+
+def _encode(job: PeerJob, tokenizer: Tokenizer) -> list[tuple[str, list[int]]]:
+    """Encode the documents, cut at what the model reads, short ones first."""
+    rows = read_documents(Path(job.documents))
+    encoded = tokenizer.encode_batch([" ".join(text.split()) for _, text in rows])
+    inner = job.source_length - 2
+    documents = [(name, [BOS, *ids[:inner], EOS]) for (name, _), ids in zip(rows, encoded, strict=True)]
+    return sorted(documents, key=lambda document: len(document[1]))
+
+
+def _summaries(
+    documents: Sequence[tuple[str, list[int]]], batch: int, generate: Generate
+) -> Iterator[tuple[str, list[int], list[int]]]:
+    for start in range(0, len(documents), batch):
+        part = documents[start : start + batch]
+        for (name, ids), summary in zip(part, generate([ids for _, ids in part]), strict=True):
+            yield name, ids, summary
+
+
+def _print(row: dict[str, Any]) -> None:
+    import json
+
+    sys.stdout.write(f"{json.dumps(row)}\n")
+    sys.stdout.flush()
+
+
+if __name__ == "__main__":
+    main(Path(sys.argv[1]))

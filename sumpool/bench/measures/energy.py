@@ -1,0 +1,93 @@
+"""Energy counters of the machine: RAPL packages in sysfs, and NVIDIA GPUs by NVML.
+
+The counters cover the whole machine, other processes included. A RAPL counter wraps around at `max_energy_range_uj`,
+about an hour at 70 W, so that it is read now and then.
+"""
+
+import re
+from collections.abc import Callable
+from importlib import import_module
+from importlib.util import find_spec
+from pathlib import Path
+from typing import final
+
+POWERCAP = Path("/sys/class/powercap")
+NOT_SHOWN = "not shown by this kernel"
+"""Printed where there is no counter."""
+NOT_READABLE = "readable by root only"
+_PACKAGE = re.compile(r"intel-rapl:\d+")
+"""Folder of a top-level domain; `intel-rapl:0:1` is a part of one, and `intel-rapl-mmio` shows the packages again."""
+_ENERGY, _RANGE = "energy_uj", "max_energy_range_uj"
+Counter = Callable[[], int]
+
+
+@final
+class EnergyMeter:
+    """Joules since it was made.
+
+    Attributes:
+        problem: Why there is no counter; empty if there is one.
+    """
+
+    def __init__(self, powercap: Path = POWERCAP) -> None:
+        """Begin with the counters of now."""
+        self.problem = ""
+        self._ranges: dict[str, int] = {}
+        self._counters = {**self._packages(powercap), **_gpus()}
+        if not self._counters:
+            self.problem = self.problem or NOT_SHOWN
+        self._last = {name: read() for name, read in self._counters.items()}
+        self._spent = dict.fromkeys(self._counters, 0.0)
+
+    def sample(self) -> float | None:
+        """Read the counters; returns the joules so far, None without a counter."""
+        for name, read in self._counters.items():
+            now = read()
+            difference = now - self._last[name]
+            if difference < 0:  # wrapped around since the last reading
+                difference += self._ranges[name]
+            self._spent[name] += difference / 1e6
+            self._last[name] = now
+        return sum(self._spent.values()) if self._counters else None
+
+    def _packages(self, powercap: Path) -> dict[str, Counter]:
+        counters: dict[str, Counter] = {}
+        folders = sorted(powercap.glob("intel-rapl:*")) if powercap.is_dir() else []
+        for folder in (folder for folder in folders if _PACKAGE.fullmatch(folder.name)):
+            try:
+                if not (folder / "name").read_text().startswith("package"):
+                    continue
+                int((folder / _ENERGY).read_text())
+                self._ranges[folder.name] = int((folder / _RANGE).read_text())
+            except PermissionError:
+                self.problem = NOT_READABLE
+                continue
+            except (OSError, ValueError):  # a domain that is disabled
+                continue
+            counters[folder.name] = _file_counter(folder / _ENERGY)
+        return counters
+
+
+def _file_counter(path: Path) -> Counter:
+    return lambda: int(path.read_text())
+
+
+def _gpus() -> dict[str, Counter]:
+    """Total energy of each GPU in microjoules, where pynvml is installed and the GPU counts it."""
+    if find_spec("pynvml") is None:
+        return {}
+    nvml = import_module("pynvml")
+    counters: dict[str, Counter] = {}
+    try:
+        nvml.nvmlInit()
+        for index in range(nvml.nvmlDeviceGetCount()):
+            handle = nvml.nvmlDeviceGetHandleByIndex(index)
+            nvml.nvmlDeviceGetTotalEnergyConsumption(handle)
+            counters[f"gpu:{index}"] = _gpu_counter(nvml.nvmlDeviceGetTotalEnergyConsumption, handle)
+    except nvml.NVMLError:  # no driver, or a GPU older than Volta
+        return counters
+    return counters
+
+
+def _gpu_counter(read: Callable[[object], int], handle: object) -> Counter:
+    return lambda: 1000 * read(handle)  # millijoules

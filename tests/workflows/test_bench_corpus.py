@@ -1,0 +1,70 @@
+from importlib.util import find_spec
+from pathlib import Path
+
+import pytest
+
+from sumpool.bench.corpus.measure import OURS, SHIPPED
+from sumpool.bench.corpus.peers import NAMES
+from sumpool.errors import Interrupted, RecipeError
+from sumpool.io.bounded import parse_json
+from sumpool.progress import go_on, silent
+from sumpool.workflows.bench import bench
+from sumpool.workflows.bench_corpus import bench_corpus
+
+SMALL = ["bench.documents=4", "bench.generate=6", "bench.repeats=2", "bench.batches=[2]", "bench.trial=2"]
+
+
+def test_our_processes_are_measured_from_their_start(run_folder: Path) -> None:
+    report = bench("corpus", run_folder, overrides=SMALL)
+    rows = {row["system"]: row for row in report.result.rows["corpus"]}
+    assert [*rows] == [OURS, SHIPPED]
+    for row in rows.values():
+        assert row.note == ""
+        assert row.timing
+        assert len(row.timing.seconds) == len(row["firsts"]) == 2
+        assert 0 < row["first"] < row["median"]
+        assert row["documents_per_second"] == pytest.approx(4 / row["median"])
+        assert row["energy"]
+    assert rows[OURS]["times"] == 1
+    text = report.result.tables[0].title
+    assert text.startswith("4 RFCs of ")
+    assert "6 tokens written with 2 beams" in text
+    assert len(parse_json(report.to_json())["corpus"][0]["seconds"]) == 2
+
+
+@pytest.mark.skipif(find_spec("ctranslate2") is None, reason="needs the extra peers")
+def test_peers_are_measured_in_their_fastest_precision(run_folder: Path) -> None:
+    changes = [*SMALL, "bench.peers=[LED,CTranslate2]", "bench.repeats=1"]
+    report = bench("corpus", run_folder, overrides=changes, peers=True)
+    rows = {row["system"]: row for row in report.result.rows["corpus"]}
+    assert [*rows] == [OURS, SHIPPED, "LED", "CTranslate2"]
+    assert [rows[name].note for name in rows] == [""] * 4
+    assert rows["LED"]["precision"] in ("fp32", "bf16")
+    assert rows["LED"]["batch"] == 2
+    assert rows["LED"]["tokens_read"] == 4 * report.settings["model"]["source_length"]  # all documents are longer
+    assert rows["LED"]["times"] == pytest.approx(rows["LED"]["median"] / rows[OURS]["median"])
+    assert "transformers" in report.versions
+
+
+def test_a_peer_that_does_not_fit_the_memory_is_a_row_with_its_reason(run_folder: Path) -> None:
+    pytest.importorskip("transformers")
+    changes = [*SMALL, "bench.peers=[LED]", "bench.repeats=1", "bench.memory=0.001"]
+    report = bench("corpus", run_folder, overrides=changes, peers=True)
+    row = report.result.rows["corpus"][-1]
+    assert (row["system"], row.note, row.timing) == ("LED", "more than 0.001 GiB (bench.memory)", None)
+    assert "LED is left out: more than 0.001 GiB (bench.memory)" in report.result.tables[0].notes
+
+
+def test_wrong_settings_are_errors(run_folder: Path) -> None:
+    with pytest.raises(RecipeError, match=f"bench.peers must name some of {', '.join(NAMES)}, got GPT"):
+        bench_corpus(run_folder, ["bench.peers=[GPT]"], True, silent, go_on)
+    with pytest.raises(RecipeError, match=r"trial must be at least 16, the largest of batches, got 2"):
+        bench_corpus(run_folder, ["bench.trial=2"], False, silent, go_on)
+
+
+def test_an_interrupted_benchmark_ends_its_process(run_folder: Path) -> None:
+    def stop() -> None:
+        raise Interrupted(2)
+
+    with pytest.raises(Interrupted):
+        bench_corpus(run_folder, SMALL, False, silent, stop)
