@@ -117,7 +117,7 @@ def test_keep_show_and_compare(tiny_recipe: Path, tmp_path: Path, monkeypatch: p
 @pytest.mark.parametrize(
     ("words", "message"),
     [
-        (["operators", "--peers"], "--peers must go with a model, got operators"),
+        (["operators", "--peers"], "--peers must go with a model or corpus, got operators"),
         (["sparsity", "--compare", "old.json"], "--compare must go with a model, got sparsity"),
         (["old.json", "--length", "3"], "--length must go with something to measure, got old.json"),
         (["old.json", "--peers"], "--peers must go with something to measure, got old.json"),

@@ -94,10 +94,10 @@ def _read(stream: IO[bytes], lines: "queue.SimpleQueue[tuple[float, bytes]]") ->
 def _peak_memory(process: int) -> int | None:
     """Peak resident memory in bytes; None where there is no /proc, and of a process that has ended."""
     try:
-        found = _PEAK.search(Path(f"/proc/{process}/status").read_text())
+        match = _PEAK.search(Path(f"/proc/{process}/status").read_text())
     except OSError:
         return None
-    return 1024 * int(found[1]) if found else None
+    return 1024 * int(match[1]) if match else None
 
 
 def _last_line(errors: IO[bytes]) -> str:

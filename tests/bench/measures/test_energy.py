@@ -16,14 +16,14 @@ def domain(powercap: Path, folder: str, name: str, energy: int, largest: int = 1
 def test_packages_are_summed_and_their_parts_are_not(tmp_path: Path) -> None:
     first = domain(tmp_path, "intel-rapl:0", "package-0", 5_000_000)
     second = domain(tmp_path, "intel-rapl:1", "package-1", 0)
-    for other, name in (("intel-rapl:0:0", "core"), ("intel-rapl:2", "psys"), ("intel-rapl-mmio:0", "package-0")):
-        domain(tmp_path, other, name, 0).write_text("1\n")
-    part = tmp_path / "intel-rapl:0:0/energy_uj"
+    names = {"intel-rapl:0:0": "core", "intel-rapl:2": "psys", "intel-rapl-mmio:0": "package-0"}
+    others = [domain(tmp_path, folder, name, 0) for folder, name in names.items()]
     meter = EnergyMeter(tmp_path)
     assert meter.sample() == 0
     first.write_text("7500000\n")
     second.write_text("1000000\n")
-    part.write_text("900000000\n")
+    for other in others:
+        other.write_text("900000000\n")
     assert meter.sample() == pytest.approx(3.5)
     assert not meter.problem
 
