@@ -12,6 +12,9 @@ from sumpool.progress import Progress, Report
 
 RESTARTS = 3
 """Starts after a kill, of one command."""
+_STOPPED = 128 + signal.SIGTERM
+_AFTER_A_KILL = (ResourceError.exit_code, _STOPPED)
+"""Exit codes of the other processes: they notice the lost one, or the launcher's SIGTERM lets them save their work."""
 
 
 def launched_processes() -> int:
@@ -65,11 +68,10 @@ def launch(devices: int, arguments: Sequence[str], report: Report) -> int:
             return 128 + stop.sigval
         except ChildFailedError as error:
             codes = [failure.exitcode for failure in error.failures.values()]
-            # The launcher ends the others with SIGTERM, and those that notice it first raise a ResourceError.
             killed_by = max((-code for code in codes if code < 0 and -code != signal.SIGTERM), default=0)
-            errors = [code for code in codes if code > 0 and not (killed_by and code == ResourceError.exit_code)]
+            errors = [code for code in codes if code > 0 and not (killed_by and code in _AFTER_A_KILL)]
             if errors or not killed_by:
-                return min(errors, default=128 + signal.SIGTERM)
+                return min(errors, default=_STOPPED)
         else:
             return 0
     raise ResourceError(

@@ -54,14 +54,17 @@ def failed(*codes: int) -> ChildFailedError:
 
 
 def test_a_kill_starts_all_processes_again(starts: Callable[[list[Exception | None]], Starts]) -> None:
-    commands = starts([failed(6, -signal.SIGKILL), failed(-signal.SIGTERM, -signal.SIGSEGV), None])
+    saved = 128 + signal.SIGTERM
+    ends = [failed(6, -signal.SIGKILL), failed(-signal.SIGTERM, -signal.SIGSEGV), failed(saved, -signal.SIGABRT)]
+    commands = starts([*ends, None])
     notes: list[Progress] = []
     assert launch(2, ["train", "a.yaml"], notes.append) == 0
-    assert [command[0] for command in commands] == [2, 2, 2]
+    assert [command[0] for command in commands] == [2, 2, 2, 2]
     assert commands[0][2:] == ("-m", "sumpool", "train", "a.yaml")
     assert [note.note for note in notes] == [
         "a process was killed by SIGKILL; restart 1 of 3",
         "a process was killed by SIGSEGV; restart 2 of 3",
+        "a process was killed by SIGABRT; restart 3 of 3",
     ]
 
 
