@@ -1,16 +1,12 @@
 """Checkpoints of a run.
 
-A checkpoint is a folder `step-00001234`: safetensors for weights and moments, JSON for the rest, and a manifest written
-last. It is filled under a temporary name, flushed, and renamed into place once; nothing ever writes into a finished
-one. It holds the state of the run after that step and before the validation that may follow.
+A checkpoint is filled under a temporary name, flushed, and renamed into place once; nothing ever writes into a finished
+one. It holds the state of the run after a step and before the validation that may follow.
 """
 
-import json
 from collections.abc import Mapping
 from contextlib import suppress
-from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 from torch import Tensor
 
@@ -24,31 +20,12 @@ from sumpool.io.atomic import (
     require_space,
     temporary_path,
 )
-from sumpool.io.bounded import read_json
 from sumpool.io.manifest import FileDigest, Manifest
 from sumpool.progress import Progress, Report, silent
+from sumpool.training.checkpoint_files import OPTIMIZER, Checkpoint, describe, load_checkpoint, load_finite, verify
 from sumpool.training.config import MODEL
 from sumpool.training.state import TrainingState
-from sumpool.training.weights import export_tensors, load_tensors, save_tensors
-
-OPTIMIZER = "optimizer.safetensors"
-STATE = "state.json"
-FILES = (MODEL, OPTIMIZER, STATE)
-
-
-@dataclass(frozen=True)
-class Checkpoint:
-    """State of a run to resume from.
-
-    Attributes:
-        weights: The model's tensors by name.
-        moments: The optimizer's tensors by name.
-        state: Everything else, as JSON.
-    """
-
-    weights: Mapping[str, Tensor]
-    moments: Mapping[str, Tensor]
-    state: Mapping[str, Any]
+from sumpool.training.weights import export_tensors, save_tensors
 
 
 class Checkpoints:
@@ -89,21 +66,43 @@ class Checkpoints:
         Raises:
             ResourceError: If the disk is full or fails; the other checkpoints are as they were.
         """
+        if not self.discard_damaged(step):
+            return
         target = self.path(step)
-        if target.exists() or target.is_symlink():
-            with suppress(CheckpointError):
-                _verify(target)
-                return
-            with disk_errors(target):
-                self._discard(target)
         with disk_errors(target), replace_folder(target) as folder:
             tensors = [*checkpoint.weights.values(), *checkpoint.moments.values()]
             require_space(folder, sum(tensor.nbytes for tensor in tensors))
             save_tensors(checkpoint.weights, folder / MODEL)
             save_tensors(checkpoint.moments, folder / OPTIMIZER)
-            (folder / STATE).write_text(json.dumps(checkpoint.state, allow_nan=False), encoding="utf-8")
-            files = {name: FileDigest.of(folder / name) for name in FILES}
-            Manifest(files, {"step": step}, kind="checkpoint").write(folder)
+            describe(
+                folder, step, checkpoint.state, {name: FileDigest.of(folder / name) for name in (MODEL, OPTIMIZER)}
+            )
+
+    def discard_damaged(self, step: int) -> bool:
+        """Delete the checkpoint of a step unless it is intact.
+
+        Returns:
+            Whether the step has no checkpoint now.
+
+        Raises:
+            ResourceError: If the disk fails.
+        """
+        target = self.path(step)
+        if target.exists() or target.is_symlink():
+            with suppress(CheckpointError):
+                verify(target)
+                return False
+            with disk_errors(target):
+                self._discard(target)
+        return True
+
+    def save_and_prune(self, step: int, checkpoint: Checkpoint, best_step: int) -> None:
+        """Save the checkpoint of a step and delete outdated ones, as `save` and `prune` do."""
+        self.save(step, checkpoint)
+        self.prune(step, best_step)
+
+    def wait(self) -> None:
+        """Wait until the last checkpoint is complete, which it is when one process has saved it."""
 
     def prune(self, step: int, best_step: int) -> None:
         """Delete checkpoints that are neither among the newest nor the best, once the newest is verified.
@@ -119,7 +118,7 @@ class Checkpoints:
             CheckpointError: If the newest checkpoint is damaged.
             ResourceError: If the disk fails.
         """
-        _verify(self.path(step))
+        verify(self.path(step))
         if self.folder.is_symlink():
             return
         valid = [other for other in self.steps() if other <= step]
@@ -140,7 +139,7 @@ class Checkpoints:
         steps = self.steps()
         for step in reversed(steps):
             try:
-                return _load(self.path(step))
+                return load_checkpoint(self.path(step))
             except CheckpointError as error:
                 report(Progress("train", note=f"skipped a damaged checkpoint: {error}"))
         if steps:
@@ -156,8 +155,7 @@ class Checkpoints:
         Raises:
             CheckpointError: If the checkpoint is missing or damaged.
         """
-        _verify(self.path(step))
-        return _load_finite(self.path(step) / MODEL)
+        return load_finite(self.path(step), MODEL, is_sharded=verify(self.path(step)))
 
     def _discard(self, path: Path) -> None:
         """Delete a checkpoint so that a crash on the way leaves none that looks intact."""
@@ -179,31 +177,3 @@ def restore_best(run: Path, checkpoints: Checkpoints, state: TrainingState) -> N
     if exported == state.step != state.best_step and state.best_loss is not None:
         facts = {"step": state.best_step, "validation_loss": state.best_loss}
         export_tensors(run, checkpoints.read_weights(state.best_step), facts)
-
-
-def _load(folder: Path) -> Checkpoint:
-    _verify(folder)
-    weights, moments = (_load_finite(folder / name) for name in (MODEL, OPTIMIZER))
-    state = read_json(folder / STATE, CheckpointError, "continue from another checkpoint")
-    try:
-        TrainingState.from_json(state)
-    except CheckpointError as error:
-        raise CheckpointError(f"{folder / STATE}: {error}") from error
-    return Checkpoint(weights, moments, state)
-
-
-def _load_finite(path: Path) -> dict[str, Tensor]:
-    """Read the tensors of a file; raise a CheckpointError if a number is not finite."""
-    tensors = load_tensors(path)
-    for name, tensor in tensors.items():
-        if not tensor.isfinite().all():
-            raise CheckpointError(f"{path} must hold finite numbers, got others in {name}: it is of a failed update")
-    return tensors
-
-
-def _verify(folder: Path) -> None:
-    manifest = Manifest.read(folder, "checkpoint")
-    manifest.verify(folder, FILES)
-    step = manifest.facts.get("step")
-    if not isinstance(step, int) or folder.name != f"step-{step:08d}":
-        raise CheckpointError(f"{folder} must be the checkpoint of step {step!r}: it was renamed")

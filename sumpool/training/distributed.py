@@ -22,7 +22,7 @@ from sumpool.progress import Check
 from sumpool.training.launch import launched_processes
 
 Value = TypeVar("Value")
-_TIMEOUT = timedelta(days=2)
+TIMEOUT = timedelta(days=2)
 """Time that processes wait for one that prepares data or summarises; one that has ended is noticed at once."""
 _VARIABLES = ("RANK", "WORLD_SIZE", "LOCAL_RANK", "MASTER_ADDR", "MASTER_PORT")
 _LOST = ("Connection closed by peer", "Connection reset by peer", "Broken pipe", "NCCL", "gloo", "Socket")
@@ -151,7 +151,7 @@ def join_processes(device: str) -> Iterator[Processes]:
         device: Setting `train.device`; each process on a GPU takes that of its local rank.
 
     Raises:
-        RecipeError: If variables of torchrun are missing, or a machine has fewer GPUs than processes.
+        RecipeError: If variables of torchrun are missing, torch is too old, or a machine has fewer GPUs than processes.
         ResourceError: If another process ends before its work is done.
     """
     if launched_processes() == 1:
@@ -162,6 +162,11 @@ def join_processes(device: str) -> Iterator[Processes]:
         raise RecipeError(
             f"the environment must have {', '.join(_VARIABLES)} for a training of several processes, got no "
             f"{', '.join(missing)}: start it with torchrun or sumpool train --devices N, or unset WORLD_SIZE"
+        )
+    if torch.__version__ < "2.9":  # compared as versions
+        raise RecipeError(
+            f"a training of several processes must have torch 2.9 or newer, which writes checkpoints in shards, got "
+            f"{torch.__version__}: update torch, or train in one process"
         )
     import torch.distributed as dist
     from torch.distributed.distributed_c10d import PrefixStore
@@ -175,11 +180,11 @@ def join_processes(device: str) -> Iterator[Processes]:
         backend = "cpu:gloo,cuda:nccl" if is_on_gpu else "gloo"
         restart = os.environ.get("TORCHELASTIC_RESTART_COUNT", "0")
         if restart == "0" or os.environ.get("LOCAL_WORLD_SIZE") != os.environ["WORLD_SIZE"]:
-            dist.init_process_group(backend, timeout=_TIMEOUT)
+            dist.init_process_group(backend, timeout=TIMEOUT)
         else:  # the store of torchrun still has the addresses of the processes before
-            store, rank, size = next(rendezvous("env://", timeout=_TIMEOUT))
+            store, rank, size = next(rendezvous("env://", timeout=TIMEOUT))
             store = PrefixStore(f"restart-{restart}", store)
-            dist.init_process_group(backend, timeout=_TIMEOUT, store=store, rank=rank, world_size=size)
+            dist.init_process_group(backend, timeout=TIMEOUT, store=store, rank=rank, world_size=size)
         _Joined.processes = Processes(dist.get_rank(), dist.get_world_size())
         try:
             yield _Joined.processes

@@ -8,16 +8,17 @@ from dataclasses import asdict, replace
 from pathlib import Path
 from typing import Protocol
 
-from torch import Tensor, nn
+from torch import nn
 
 from sumpool.errors import Interrupted, NonFiniteError
 from sumpool.io.atomic import disk_errors, remove_temporary
 from sumpool.progress import Check, Progress, Report, finishing, go_on, silent
-from sumpool.training.checkpoint import Checkpoint, Checkpoints, restore_best
+from sumpool.training.checkpoint import Checkpoints, restore_best
+from sumpool.training.checkpoint_files import Checkpoint
 from sumpool.training.compilation import compile_layers
 from sumpool.training.config import TrainConfig
 from sumpool.training.data_order import Position, TrainingData, reseed, updates_from
-from sumpool.training.distributed import current_processes
+from sumpool.training.distributed import Processes, current_processes
 from sumpool.training.hardware import choose_device, reproducible
 from sumpool.training.journal import Journal
 from sumpool.training.objective import UpdateSize
@@ -88,8 +89,21 @@ def fit(
         except Interrupted:
             with finishing():
                 loop.save()
+                loop.checkpoints.wait()
+            raise
+        except NonFiniteError:
+            loop.checkpoints.wait()
             raise
     return loop.state
+
+
+def _open_checkpoints(folder: Path, keep: int, processes: Processes) -> Checkpoints:
+    if processes.size == 1:
+        return Checkpoints(folder, keep)
+    # Imported here, as trainings of one process do not import torch.distributed.
+    from sumpool.training.sharded_checkpoints import ShardedCheckpoints
+
+    return ShardedCheckpoints(folder, keep, processes)
 
 
 class _TrainingLoop:
@@ -103,9 +117,9 @@ class _TrainingLoop:
         self.report = report
         self.device = next(model.parameters()).device
         self.updater = Updater(model, config, self.device, data.teacher)
-        self.checkpoints = Checkpoints(run / CHECKPOINTS, config.keep)
-        self.journal = Journal(run / JOURNAL)
         self.processes = current_processes()
+        self.checkpoints = _open_checkpoints(run / CHECKPOINTS, config.keep, self.processes)
+        self.journal = Journal(run / JOURNAL)
         self.log = UpdateLog(self.journal, config.steps, report, self.processes)
         self.state = TrainingState()
         self.saved_step: int | None = None
@@ -155,28 +169,23 @@ class _TrainingLoop:
                 elif self._is_due(self.config.checkpoint_every):
                     self.save()
                 if self.state.step >= self.config.steps or 0 < self.config.patience <= self.state.stale_validations:
+                    self.checkpoints.wait()
                     return
                 self.processes.check_together(check)
                 self._update(*next(updates))
 
     def save(self) -> None:
-        """Save a checkpoint of this step and delete outdated ones; process 0 writes it, and the others wait."""
+        """Save a checkpoint of this step and delete outdated ones, in the background if there are several processes."""
         self.log.flush()
         if self.saved_step == self.state.step:
             return
-        moments = gather(moments_of(self.updater.optimizer, self.model), self.processes)
-        checkpoint = Checkpoint(self._weights(), moments, asdict(self.state))
         if self.processes.is_main:
             self.journal.sync()
-            self.checkpoints.save(self.state.step, checkpoint)
-            self.checkpoints.prune(self.state.step, self.state.best_step)
-        self.processes.wait()
+        moments = moments_of(self.updater.optimizer, self.model)
+        checkpoint = Checkpoint(weights_of(self.model), moments, asdict(self.state))
+        self.checkpoints.save_and_prune(self.state.step, checkpoint, self.state.best_step)
         self.saved_step = self.state.step
         self.log.restart_clock()
-
-    def _weights(self) -> dict[str, Tensor]:
-        """Return the whole weights in process 0."""
-        return gather(weights_of(self.model), self.processes)
 
     def _is_due(self, every: int) -> bool:
         step, steps = self.state.step, self.config.steps
@@ -216,7 +225,8 @@ class _TrainingLoop:
         is_best = self.state.best_step == step
         best = " (best so far)" if is_best else ""
         note = f"step {step}: validation {render_metrics({'loss': loss, **metrics})}{best}"
-        weights = self._weights() if is_best else {}
+        weights = gather(weights_of(self.model), self.processes) if is_best else {}
+        self.checkpoints.wait()  # the best weights must not be newer than the checkpoint that a run goes on from
         if self.processes.is_main:
             if is_best:
                 export_tensors(self.run, weights, {"step": step, "validation_loss": loss})

@@ -17,6 +17,11 @@ def gather(tensors: Mapping[str, Tensor], processes: Processes) -> dict[str, Ten
     return whole
 
 
+def is_sharded_tensor(tensor: Tensor) -> bool:
+    """Return whether each process holds a part of a tensor."""
+    return hasattr(tensor, "device_mesh")
+
+
 def whole_tensor(tensor: Tensor) -> Tensor:
     """Return a tensor without its sharding, if it has one; all processes must call this."""
     whole: Tensor = tensor.full_tensor() if hasattr(tensor, "full_tensor") else tensor
@@ -25,7 +30,7 @@ def whole_tensor(tensor: Tensor) -> Tensor:
 
 def part_of(tensor: Tensor, like: Tensor) -> Tensor:
     """Return the part of a whole tensor of this process where another tensor of this shape is sharded."""
-    if not hasattr(like, "device_mesh"):
+    if not is_sharded_tensor(like):
         return tensor
     from torch.distributed.tensor import DTensor, distribute_tensor
 

@@ -215,13 +215,13 @@ def load_tensors(path: Path) -> dict[str, Tensor]:
     return tensors
 
 
-def save_tensors(tensors: Mapping[str, Tensor], path: Path) -> None:
+def save_tensors(tensors: Mapping[str, Tensor], path: Path, metadata: dict[str, str] | None = None) -> None:
     """Write a safetensors file with the permissions of the other files of a run."""
     # Imported by name, as most models are only read.
     with import_module("sumpool.io.atomic").counted(path, sum(tensor.nbytes for tensor in tensors.values())):
         path.touch()
         mode = path.stat().st_mode  # of new files of this user
-        safetensors.torch.save_file(dict(tensors), path)
+        safetensors.torch.save_file(dict(tensors), path, metadata)
         path.chmod(mode)  # safetensors lets only the owner read
 
 

@@ -17,7 +17,8 @@ import torch
 
 from sumpool.errors import SumpoolError
 from sumpool.io.manifest import Kind, Manifest
-from sumpool.training.checkpoint import Checkpoint, Checkpoints
+from sumpool.training.checkpoint import Checkpoints
+from sumpool.training.checkpoint_files import Checkpoint
 from sumpool.training.state import TrainingState
 from tests.torture.commands import COMMANDS, Command, base, contents, copy, run
 from tests.torture.figures import Measured

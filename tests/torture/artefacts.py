@@ -25,7 +25,8 @@ from sumpool.recipe.load import load_recipe
 from sumpool.runs.run_summary import summarize_run
 from sumpool.text.load import load_tokenizer
 from sumpool.text.sentences import SentenceSplitter
-from sumpool.training.checkpoint import Checkpoint, Checkpoints
+from sumpool.training.checkpoint import Checkpoints
+from sumpool.training.checkpoint_files import Checkpoint
 from sumpool.training.state import TrainingState
 from sumpool.workflows.export_model import export_model
 from tests.conftest import TOY, story, write_run

@@ -30,7 +30,8 @@ from sumpool.inference.fast_summaries import load_fast
 from sumpool.inference.loading import load_model
 from sumpool.io.manifest import FileDigest, Manifest
 from sumpool.recipe.load import load_recipe
-from sumpool.training.checkpoint import FILES, Checkpoints
+from sumpool.training.checkpoint import Checkpoints
+from sumpool.training.checkpoint_files import FILES
 from sumpool.workflows.import_model import import_model
 from tests.conftest import relist, write_run
 from tests.torture.artefacts import save_checkpoint

@@ -13,7 +13,8 @@ import torch
 from sumpool.errors import CheckpointError, ResourceError
 from sumpool.io.manifest import FileDigest, Manifest
 from sumpool.progress import Progress
-from sumpool.training.checkpoint import Checkpoint, Checkpoints
+from sumpool.training.checkpoint import Checkpoints
+from sumpool.training.checkpoint_files import Checkpoint
 from sumpool.training.state import TrainingState
 
 OPERATIONS: list[tuple[object, str]] = [

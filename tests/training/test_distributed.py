@@ -5,6 +5,7 @@ from pathlib import Path
 
 import pytest
 import torch
+from torch.torch_version import TorchVersion
 
 from sumpool.errors import Interrupted, RecipeError, ResourceError
 from sumpool.training.checkpoint import Checkpoints
@@ -88,6 +89,14 @@ def test_missing_variables_of_torchrun_are_named(monkeypatch: pytest.MonkeyPatch
         pytest.raises(RecipeError, match=r"the environment must have RANK, WORLD_SIZE.*got no RANK, LOCAL_RANK"),
         join_processes("cpu"),
     ):
+        pass
+
+
+def test_an_old_torch_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+    for name, value in VARIABLES.items():
+        monkeypatch.setenv(name, value)
+    monkeypatch.setattr(torch, "__version__", TorchVersion("2.8.1+cpu"))
+    with pytest.raises(RecipeError, match=r"must have torch 2\.9 or newer.*got 2\.8\.1"), join_processes("cpu"):
         pass
 
 
