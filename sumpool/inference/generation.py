@@ -10,11 +10,11 @@ from zlib import crc32
 import numpy as np
 import torch
 
-from sumpool.core.decoding.beam import Hypothesis, search
+from sumpool.core.decoding.beam import search
 from sumpool.core.decoding.config import DecodingConfig
 from sumpool.core.decoding.constraints import Constraint, NoRepeatTokens, NoRepeatWords, Rules, TokenSurfaces
 from sumpool.core.decoding.length_limits import LengthTarget
-from sumpool.core.decoding.ranking import Lengths
+from sumpool.core.decoding.ranking import Hypothesis, Lengths
 from sumpool.core.decoding.sampling import sample
 from sumpool.core.model.summarizer import DecoderState, Memory, SummarizationModel
 from sumpool.core.nn.execution import one_thread

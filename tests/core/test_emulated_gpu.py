@@ -12,7 +12,7 @@ import yaml
 from torch import Tensor
 
 from sumpool.core.decoding.beam import search
-from sumpool.core.decoding.constraints import NoRepeatTokens, Rules
+from sumpool.core.decoding.constraints import NoRepeatTokens, NoRepeatWords, Rules, TokenSurfaces
 from sumpool.core.decoding.ranking import Lengths, Ranking
 from sumpool.core.decoding.sampling import sample
 from sumpool.core.model import chunked_encoding
@@ -37,8 +37,10 @@ LAYER_BUDGET = {
 """Synchronisations of an attention, forwards and backwards; 0 for others."""
 LOSS_BUDGET = 4
 """Synchronisations of the loss of a model: lengths of the documents, blocks of padding, and padding after pooling."""
-TOKEN_BUDGET = 1
-"""Synchronisations of a token of a search or a sample with repeated pairs of tokens forbidden: its candidates."""
+SAMPLED_TOKEN_BUDGET = 1
+"""Synchronisations of a sampled token with repeated pairs of tokens forbidden: the token. That of a search has none."""
+CHECK_BUDGET = 2
+"""Synchronisations every sixteenth token of a search: which documents have finished, and their hypotheses."""
 POOLS = [
     f"{family}/{kind}" for family in ("pooling", "scoring", "boundaries") for kind in kinds(f"sumpool.core.{family}")
 ]
@@ -183,14 +185,17 @@ def generate(
     with emulated_gpu() as gpu, torch.no_grad():
         memory = model.encode(*documents)
         lengths = [Lengths(length, length) for length in (3, 4, longest)]
-        rules, device = Rules((), [NoRepeatTokens(2)]), memory.ids.device
+        surfaces = TokenSurfaces(
+            [b"", b"", b"", b"", *(b" " * (token % 3 > 0) + b"%d" % token for token in range(4, VOCAB))]
+        )
+        rules, device = Rules((), [NoRepeatTokens(2), NoRepeatWords(2, surfaces)]), memory.ids.device
         before = gpu.synchronisations.copy()
-        hypotheses = unwrap(search)(model.step, model.start(memory, 3, 30), lengths, Ranking(3), rules, device=device)
+        hypotheses = unwrap(search)(model.step, model.start(memory, 3, 31), lengths, Ranking(3), rules, device=device)
         of_search = gpu.synchronisations - before
         documents_kept = kept.copy()
         draws = torch.rand(len(lengths), 2, 31, generator=torch.Generator().manual_seed(1)).to(device)
         before = gpu.synchronisations.copy()
-        samples = unwrap(sample)(model.step, model.start(memory, 2, 30), lengths, draws, 1.0, rules)
+        samples = unwrap(sample)(model.step, model.start(memory, 2, 31), lengths, draws, 1.0, rules)
         waits = [of_search, gpu.synchronisations - before]
     monkeypatch.undo()
     return ([[one.tokens for one in document] for document in hypotheses], samples), waits, documents_kept
@@ -198,12 +203,14 @@ def generate(
 
 def test_summaries_are_those_of_the_cpu(monkeypatch: pytest.MonkeyPatch) -> None:
     documents = make_documents(70, 40, 60)
-    expected, _, kept = generate(make_model().double(), *documents, longest=14, monkeypatch=monkeypatch)
+    expected, _, kept = generate(make_model().double(), *documents, longest=30, monkeypatch=monkeypatch)
     assert kept == [2, 1]
     model, copies = on_gpu(make_model().double()), [GpuTensor(part) for part in documents]
-    shorter, waits_of_shorter, _ = generate(model, *copies, longest=8, monkeypatch=monkeypatch)
-    actual, waits, kept = generate(model, *copies, longest=14, monkeypatch=monkeypatch)
+    shorter, waits_of_shorter, _ = generate(model, *copies, longest=20, monkeypatch=monkeypatch)
+    actual, waits, kept = generate(model, *copies, longest=30, monkeypatch=monkeypatch)
     assert actual == expected != shorter
     assert kept == [1], "a GPU drops documents when half of them have finished"
-    for longer, fewer in zip(waits, waits_of_shorter, strict=True):
-        assert 0 < (longer - fewer).total() <= TOKEN_BUDGET * 6, longer - fewer
+    of_search, of_samples = (longer - fewer for longer, fewer in zip(waits, waits_of_shorter, strict=True))
+    assert not of_search, "ten more tokens without a check"
+    assert waits[0].total() == 2 * CHECK_BUDGET, waits[0]
+    assert 0 < of_samples.total() <= SAMPLED_TOKEN_BUDGET * 10, of_samples

@@ -8,10 +8,9 @@ import torch
 from torch import Tensor
 
 from sumpool.core.decoding import beam
-from sumpool.core.decoding.beam import Hypothesis
 from sumpool.core.decoding.config import DecodingConfig
 from sumpool.core.decoding.constraints import NoRepeatTokens
-from sumpool.core.decoding.ranking import Lengths, Ranking
+from sumpool.core.decoding.ranking import Hypothesis, Lengths, Ranking
 from sumpool.core.model.summarizer import Memory
 from sumpool.data.batches import Item
 from sumpool.errors import RecipeError, ResourceError

@@ -16,10 +16,10 @@ from sumpool.bench.measures.timing import Steps, interleave
 from sumpool.bench.results.report import Result
 from sumpool.bench.results.table import Row, make_table, where
 from sumpool.bench.systems.workload import Conditions, Documents
-from sumpool.core.decoding.beam import Hypothesis, search
+from sumpool.core.decoding.beam import search
 from sumpool.core.decoding.config import DecodingConfig
 from sumpool.core.decoding.constraints import NoRepeatTokens, Rules
-from sumpool.core.decoding.ranking import Lengths
+from sumpool.core.decoding.ranking import Hypothesis, Lengths
 from sumpool.core.model.summarizer import Memory, SummarizationModel
 from sumpool.progress import Check, Report, go_on, silent
 

@@ -6,34 +6,26 @@ when its own search has finished.
 
 The search of a document has finished when as many hypotheses as beams have ended and no unfinished one can exceed the
 worst of them, according to `ranking`. With one beam the search is greedy and finishes at the first EOS.
+
+On a CPU hypotheses are values of Python, with any constraint. On other devices they are tensors (`device_search`), and
+the host waits for the device every sixteenth token instead of every one. Both find the same hypotheses.
 """
 
 import math
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
+from importlib import import_module
 
 import torch
 from torch import Tensor
 
 from sumpool.core.decoding.constraints import NO_RULES, Constraint, Rules, after_all
-from sumpool.core.decoding.ranking import Lengths, Ranking
+from sumpool.core.decoding.ranking import Hypothesis, Lengths, Ranking
 from sumpool.core.decoding.step import StateT, Step, documents_to_keep, feed_prefix, forbid, to_device
 from sumpool.special_tokens import SpecialTokens
 
-
-@dataclass(frozen=True)
-class Hypothesis:
-    """A finished summary.
-
-    Attributes:
-        tokens: Token ids, the prefix included, without BOS and EOS.
-        score: Score by the length formula; higher is better.
-        log_prob: sum(log p), in nats, EOS included and the prefix excluded.
-    """
-
-    tokens: tuple[int, ...]
-    score: float
-    log_prob: float
+HOST_DEVICES = ["cpu"]
+"""Types of the devices on which hypotheses are values of Python."""
 
 
 @dataclass(frozen=True)
@@ -138,6 +130,29 @@ def search(  # noqa: PLR0913 - all but the first four are optional
     for bounds in lengths:
         if not 0 <= bounds.minimum <= bounds.maximum:
             raise ValueError(f"lengths must keep 0 <= minimum <= maximum, got {bounds.minimum} and {bounds.maximum}")
+    if torch.device(device).type not in HOST_DEVICES and not on_step:
+        # Imported by name, as most searches are those of a CPU.
+        on_device = import_module("sumpool.core.decoding.device_search")
+        if on_device.can_search_on_device(rules, limits):
+            hypotheses: list[list[Hypothesis]] = on_device.search_on_device(
+                step, state, lengths, ranking, rules, device=device
+            )
+            return hypotheses
+    return search_on_host(step, state, lengths, ranking, rules, limits=limits, on_step=on_step, device=device)
+
+
+def search_on_host(  # noqa: PLR0913 - all but the first four are optional
+    step: Step[StateT],
+    state: StateT,
+    lengths: Sequence[Lengths],
+    ranking: Ranking,
+    rules: Rules,
+    *,
+    limits: Sequence[Sequence[Constraint]],
+    on_step: Callable[[list[tuple[int, ...]]], None] | None,
+    device: torch.device | str,
+) -> list[list[Hypothesis]]:
+    """Search with hypotheses as values of Python; see `sumpool.core.decoding.beam.search`."""
     beams = ranking.beams
     eos = rules.special_tokens.eos
     documents = []

@@ -21,6 +21,21 @@ from typing import Literal, NamedTuple, final
 LengthFormula = Literal["sumpool", "transformers", "gnmt"]
 
 
+@dataclass(frozen=True)
+class Hypothesis:
+    """A finished summary.
+
+    Attributes:
+        tokens: Token ids, the prefix included, without BOS and EOS.
+        score: Score by the length formula; higher is better.
+        log_prob: sum(log p), in nats, EOS included and the prefix excluded.
+    """
+
+    tokens: tuple[int, ...]
+    score: float
+    log_prob: float
+
+
 class Lengths(NamedTuple):
     """Bounds on the tokens of a summary, its prefix included and EOS excluded.
 
@@ -73,8 +88,12 @@ class Ranking:
 
     def score(self, log_prob: float, length: int) -> float:
         """Return the score of a hypothesis of this length, EOS included."""
+        return log_prob / self.divisor(length)
+
+    def divisor(self, length: int) -> float:
+        """Return what log p of a hypothesis of this length, EOS included, is divided by."""
         base = (5 + length) / 6 if self.length_formula == "gnmt" else length
-        return log_prob / math.pow(base, self.length_penalty)
+        return math.pow(base, self.length_penalty)
 
     def attainable_score(self, log_prob: float, tokens: int, lengths: Lengths) -> float:
         """Return the highest score that an unfinished hypothesis with this many tokens is assumed to attain."""

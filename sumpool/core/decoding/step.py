@@ -33,7 +33,7 @@ overwrites, and the next state."""
 
 
 def to_device(
-    values: Sequence[int] | Sequence[Sequence[float]], like: Tensor, dtype: torch.dtype | None = None
+    values: Sequence[float] | Sequence[Sequence[float]], like: Tensor, dtype: torch.dtype | None = None
 ) -> Tensor:
     """Copy numbers of the host to the device of a tensor, without waiting for it."""
     return torch.tensor(values, dtype=dtype).to(like.device, non_blocking=True)

@@ -10,9 +10,9 @@ import torch
 from torch import Tensor
 
 from sumpool.core.decoding import step as decoding_step
-from sumpool.core.decoding.beam import Hypothesis, search
+from sumpool.core.decoding.beam import search
 from sumpool.core.decoding.constraints import NoRepeatWords, Rules, TokenSurfaces
-from sumpool.core.decoding.ranking import LengthFormula, Lengths, Ranking
+from sumpool.core.decoding.ranking import Hypothesis, LengthFormula, Lengths, Ranking
 from sumpool.special_tokens import BOS, EOS
 from tests.core.decoding.random_steps import (
     SURFACES,

@@ -11,9 +11,9 @@ import torch
 from torch import Tensor
 from transformers import BartConfig, BartForConditionalGeneration, GenerationConfig
 
-from sumpool.core.decoding.beam import Hypothesis, search
+from sumpool.core.decoding.beam import search
 from sumpool.core.decoding.constraints import NoRepeatTokens, Rules
-from sumpool.core.decoding.ranking import Lengths, Ranking
+from sumpool.core.decoding.ranking import Hypothesis, Lengths, Ranking
 
 VOCAB = 40
 BOS, PAD, EOS, UNK = 0, 1, 2, 3

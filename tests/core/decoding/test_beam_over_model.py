@@ -7,9 +7,9 @@ from collections.abc import Sequence
 import pytest
 import torch
 
-from sumpool.core.decoding.beam import Hypothesis, search
+from sumpool.core.decoding.beam import search
 from sumpool.core.decoding.constraints import NoRepeatWords, Rules, TokenSurfaces
-from sumpool.core.decoding.ranking import Lengths, Ranking
+from sumpool.core.decoding.ranking import Hypothesis, Lengths, Ranking
 from sumpool.core.model.config import ModelConfig
 from sumpool.core.model.summarizer import DecoderState, Memory, SummarizationModel
 from sumpool.special_tokens import EOS

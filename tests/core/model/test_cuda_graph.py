@@ -7,8 +7,8 @@ import torch
 from torch import Tensor
 
 from sumpool.core.decoding import step as decoding_step
-from sumpool.core.decoding.beam import Hypothesis, search
-from sumpool.core.decoding.ranking import Lengths, Ranking
+from sumpool.core.decoding.beam import search
+from sumpool.core.decoding.ranking import Hypothesis, Lengths, Ranking
 from sumpool.core.model.cuda_graph import GraphedDecoder, StepOutput, capture_graph
 from sumpool.core.model.kv_cache import CompactingCache, StaticCache
 from sumpool.core.model.summarizer import SummarizationModel

@@ -1,0 +1,160 @@
+"""The search on tensors finds the hypotheses of the search on the host, bit by bit."""
+
+import itertools
+import random
+from dataclasses import dataclass, replace
+from typing import Any
+
+import pytest
+import torch
+from torch import Tensor
+
+from sumpool.core.decoding import step as decoding_step
+from sumpool.core.decoding.beam import search_on_host
+from sumpool.core.decoding.constraints import Constraint, NoRepeatTokens, NoRepeatWords, Rules, TokenSurfaces
+from sumpool.core.decoding.device_search import can_search_on_device, search_on_device
+from sumpool.core.decoding.length_limits import WordLimits
+from sumpool.core.decoding.ranking import Hypothesis, Lengths, Ranking
+from sumpool.special_tokens import EOS
+
+SURFACES = [b"", b"", b"", b"", b" a", b" b", b" ab", b"b", b"a", b" ", b"ba", b" b", b"\xc3", b"\xa9"]
+VOCAB = len(SURFACES) + 1
+"""Tokens; the last one has no surface and no probability, as the vocabulary of a model may be padded."""
+
+
+@dataclass(frozen=True)
+class HashedState:
+    """State that has a number for the tokens of each row, from which the next distribution is drawn."""
+
+    prefixes: Tensor
+    beams: int
+
+    def reorder(self, rows: Tensor) -> "HashedState":
+        return replace(self, prefixes=self.prefixes[rows])
+
+    def select(self, documents: Tensor) -> "HashedState":
+        return replace(self, prefixes=self.prefixes.view(-1, self.beams)[documents].flatten())
+
+
+@dataclass(frozen=True)
+class RandomModel:
+    """A distribution of the next token for every prefix.
+
+    Attributes:
+        seed: Seed of all distributions.
+        levels: Number of different logits; few make ties.
+        eos: Added to the logit of EOS.
+    """
+
+    seed: int
+    levels: int
+    eos: float
+
+    def step(self, last: Tensor, state: HashedState) -> tuple[Tensor, HashedState]:
+        prefixes = (state.prefixes * 1_000_003 + last + 1) % 2_147_483_647
+        draws = prefixes[:, None] * torch.arange(1, VOCAB + 1) * 7_919 + self.seed
+        logits = (draws % 1_009 * self.levels // 1_009).float() / self.levels * 4
+        logits[:, EOS] += self.eos
+        logits[:, -1] = -torch.inf
+        return logits.log_softmax(-1), replace(state, prefixes=prefixes)
+
+
+def random_case(number: int) -> tuple[RandomModel, list[Lengths], Ranking, Rules]:
+    draw = random.Random(number)
+    documents = draw.choice([1, 2, 5, 9])
+    lengths = []
+    for _ in range(documents):
+        maximum = draw.choice([0, 1, 4, 12, 40])
+        minimum = draw.randint(0, maximum)
+        lengths.append(Lengths(minimum, maximum, draw.choice([None, draw.randint(minimum, maximum)])))
+    constraints: list[Constraint] = []
+    if draw.random() < 0.6:
+        constraints.append(NoRepeatWords(draw.randint(1, 3), TokenSurfaces(SURFACES)))
+    if draw.random() < 0.4:
+        constraints.append(NoRepeatTokens(draw.randint(1, 3)))
+    prefix = draw.choice([[], [], [7], [4, 9], [4, 7, 8, 5]])
+    ranking = Ranking(
+        beams=draw.choice([1, 2, 3, 5]),
+        length_penalty=draw.choice([0.0, 0.6, 1.0, 2.0]),
+        length_formula=draw.choice(["sumpool", "transformers", "gnmt"]),
+        early_stopping=draw.random() < 0.3,
+        force_end=draw.random() < 0.7,
+    )
+    model = RandomModel(draw.randint(0, 10**6), draw.choice([2, 5, 1_009]), draw.choice([-9.0, -2.0, 0.0, 1.0, 4.0]))
+    return model, lengths, ranking, Rules(prefix, constraints)
+
+
+def start(documents: int, beams: int) -> HashedState:
+    return HashedState(torch.arange(1, documents + 1).repeat_interleave(beams), beams)
+
+
+@pytest.mark.parametrize("compact_below", [1.0, 0.5, 0.0])
+def test_hypotheses_are_those_of_the_host(compact_below: float, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(decoding_step.COMPACT_BELOW, "cpu", compact_below)
+    lengths_of_best = []
+    for number in range(400):
+        model, lengths, ranking, rules = random_case(number)
+        arguments: Any = (model.step, start(len(lengths), ranking.beams), lengths, ranking, rules)
+        expected = search_on_host(*arguments, limits=(), on_step=None, device="cpu")
+        assert search_on_device(*arguments, device="cpu") == expected, number
+        lengths_of_best += [len(hypotheses[0].tokens) for hypotheses in expected]
+    assert len(set(lengths_of_best)) > 30
+
+
+def test_documents_leave_the_batch_every_sixteen_tokens() -> None:
+    sizes: list[int] = []
+    model = RandomModel(1, 1_009, -9.0)
+
+    def counted(last: Tensor, state: HashedState) -> tuple[Tensor, HashedState]:
+        sizes.append(len(last) // 2)
+        return model.step(last, state)
+
+    lengths = [Lengths(length, length) for length in (3, 15, 16, 40)]
+    for prefix in ([], [4, 5, 6]):
+        sizes.clear()
+        results = search_on_device(counted, start(4, 2), lengths, Ranking(2), Rules(prefix), device="cpu")
+        assert [len(hypotheses[0].tokens) for hypotheses in results] == [max(3, len(prefix)), 15, 16, 40]
+        fed = len(prefix)
+        expected = [4] * (16 + fed) + ([2] if not fed else [1]) * 16 + [1] * (41 - 32 - fed)
+        assert sizes == expected
+
+
+@pytest.mark.parametrize("place", [0, 5, 20])
+def test_nan_is_named_by_the_first_step_that_has_it(place: int) -> None:
+    model, steps = RandomModel(1, 1_009, -9.0), 0
+
+    def broken(last: Tensor, state: HashedState) -> tuple[Tensor, HashedState]:
+        nonlocal steps
+        log_probs, state = model.step(last, state)
+        log_probs[2, 7] = -torch.nan if steps >= place else 0.0
+        steps += 1
+        return log_probs, state
+
+    with pytest.raises(ValueError, match=f"got NaN after {place} tokens"):
+        search_on_device(broken, start(2, 2), [Lengths(30, 30)] * 2, Ranking(2), Rules(), device="cpu")
+
+
+def test_no_pair_of_words_is_repeated() -> None:
+    model, surfaces = RandomModel(5, 1_009, -9.0), TokenSurfaces(SURFACES)
+    rules = Rules((), [NoRepeatWords(2, surfaces)])
+    for hypotheses in search_on_device(model.step, start(8, 3), [Lengths(30, 30)] * 8, Ranking(3), rules, device="cpu"):
+        for pairs in map(pairs_of_words, hypotheses):
+            assert len(set(pairs)) == len(pairs) > 2
+    free = search_on_device(model.step, start(8, 3), [Lengths(30, 30)] * 8, Ranking(3), Rules(), device="cpu")
+    assert any(len(set(pairs)) < len(pairs) for hypotheses in free for pairs in map(pairs_of_words, hypotheses))
+
+
+def pairs_of_words(hypothesis: Hypothesis) -> list[tuple[bytes, bytes]]:
+    words = b"".join(SURFACES[token] for token in hypothesis.tokens if token < len(SURFACES)).split()
+    return list(itertools.pairwise(words))
+
+
+def test_other_constraints_take_the_host() -> None:
+    surfaces = TokenSurfaces(SURFACES)
+    assert can_search_on_device(Rules((), [NoRepeatWords(1, surfaces), NoRepeatTokens(2)]), [[], []])
+    assert not can_search_on_device(Rules(), [[WordLimits(1, 5, surfaces, EOS)], []])
+    assert not can_search_on_device(Rules((), [WordLimits(1, 5, surfaces, EOS)]), ())
+
+
+def test_an_empty_batch_has_no_summaries() -> None:
+    assert search_on_device(RandomModel(1, 5, 0.0).step, start(0, 2), [], Ranking(2), Rules([4]), device="cpu") == []
