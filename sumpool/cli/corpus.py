@@ -1,5 +1,6 @@
 """`sumpool summarize --ray`: a corpus on many machines, its summaries in a folder."""
 
+import re
 from collections.abc import Sequence
 from pathlib import Path
 from typing import NamedTuple
@@ -13,6 +14,9 @@ from sumpool.documents.read import STDIN
 from sumpool.errors import DataError, RecipeError
 from sumpool.inference.model_choice import RUNS, default_model
 from sumpool.progress import GRACE, interruptible
+
+_URI = re.compile(r"[a-z][a-z0-9+.-]+:/", re.IGNORECASE)
+"""Beginning of a URI as a path, in which one of the slashes is left out; a drive of Windows has one letter."""
 
 
 class CorpusRun(NamedTuple):
@@ -54,6 +58,11 @@ def summarize_on_ray(names: Sequence[str], run: CorpusRun, target: Target, *, is
 
     if not target.file or target.folder or target.page:
         raise RecipeError("--ray must come with --out FOLDER, and without --out-dir and --explain")
+    if _URI.match(str(target.file)):
+        raise RecipeError(
+            f"--out must be a folder that all machines of the cluster share, got {target.file}: object stores are read "
+            "but not written; copy the folder to the store when it is complete"
+        )
     if not is_plain:
         raise RecipeError("--ray must come without --format, --json, --style, --title and --limit: it writes rows")
     if any(name == STDIN or is_address(name) for name in names):
