@@ -49,6 +49,8 @@ def _problem(name: str, options: ReadOptions) -> str:
     except (OSError, ValueError) as error:
         if str(error).startswith("must"):
             return f"{path} {error}"
+        if "://" in name:
+            return f"{name} must come with --ray, which reads object stores, or be a file, a folder or an http address"
         reason = error.strerror if isinstance(error, OSError) else error
         return f"{path} must be a file that can be read, got: {reason}; check the path"
     except DataError as error:

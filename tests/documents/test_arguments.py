@@ -27,6 +27,8 @@ def test_problems_of_all_arguments_are_named(tmp_path: Path) -> None:
         check_arguments([str(tmp_path / "missing"), str(image), str(archive)])
     with pytest.raises(DataError, match="embedded null byte; check the path"):
         check_arguments(["a\0b"])
+    with pytest.raises(DataError, match=r"s3://bucket/a\.txt must come with --ray, which reads object stores"):
+        check_arguments(["s3://bucket/a.txt"])
     with pytest.raises(DataError, match="stdin must be named once, got - several times"):
         check_arguments(["-", "-"])
 
