@@ -82,11 +82,12 @@ def _read_parquet(part: Part, options: ReadOptions) -> PartRows:
     import pyarrow
     from pyarrow import parquet
 
-    tables, position = [], 0
+    tables = []
     try:
         with open_seekable(part.files[0]) as stream:
             file = parquet.ParquetFile(stream, page_checksum_verification=True)
-            for batch in file.iter_batches(_BATCH_ROWS, use_threads=False):
+            groups, position = _row_groups(file.metadata, part)
+            for batch in file.iter_batches(_BATCH_ROWS, row_groups=groups, use_threads=False):
                 first, last = max(part.start - position, 0), min(part.stop - position, batch.num_rows)
                 if first < last:
                     tables.append(pyarrow.Table.from_batches([batch.slice(first, last - first)]))
@@ -99,6 +100,19 @@ def _read_parquet(part: Part, options: ReadOptions) -> PartRows:
     table = pyarrow.concat_tables(tables)
     rows = (Line(f"{part.files[0]}:{number}", row) for number, row in enumerate(table.to_pylist(), part.start + 1))
     return PartRows([row_document(row, options) for row in rows], table=table)
+
+
+def _row_groups(metadata: Any, part: Part) -> tuple[list[int], int]:  # noqa: ANN401 - pyarrow is untyped
+    """Return the row groups of a Parquet file that hold the rows of a part, and the first row of the first of them."""
+    groups: list[int] = []
+    first = position = 0
+    for group in range(metadata.num_row_groups):
+        end = position + metadata.row_group(group).num_rows
+        if position < part.stop and end > part.start:
+            first = first if groups else position
+            groups.append(group)
+        position = end
+    return groups, first
 
 
 def _read_lines(part: Part, options: ReadOptions) -> Iterator[Line | Reject]:

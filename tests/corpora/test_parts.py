@@ -95,6 +95,9 @@ def test_a_page_that_is_damaged_fails_its_part(tmp_path: Path) -> None:
     rows = read_part(parts[0], DEFAULT_OPTIONS)
     assert "must be complete" in rows.documents[0].error
     assert rows.table.num_rows == len(rows.documents) == 1
+    last = read_part(parts[-1], DEFAULT_OPTIONS)  # in another row group
+    assert last.table.num_rows == len(last.documents) == parts[-1].documents
+    assert not any(document.error for document in last.documents)
 
 
 def test_a_table_that_fills_the_memory_is_refused_as_in_one_process(tmp_path: Path) -> None:
