@@ -5,6 +5,7 @@
 # make browser-test  tests of the HTML pages in Chromium, which Debian's packages install (two minutes)
 # make docs        the documentation as an offline site in site/
 # make dist        wheel and source archive in dist/
+# make image       container image of the wheel, sumpool:cpu, or with DEVICE=cuda sumpool:cuda (needs Docker)
 # All create .venv first if it is missing or out of date. Variables:
 #   SET="train.steps=20 train.learning_rate=1e-3"   settings of the quickstart's recipe to change
 #   RUN=runs/mine                                   another folder for the quickstart's run
@@ -15,13 +16,14 @@ RUN ?= runs/quickstart
 SET ?=
 ID ?=
 SCALE ?= 1
+DEVICE ?= cpu
 CANDIDATES := python3 python3.14 python3.13 python3.12 python3.11
 PYTHON ?= $(shell for python in $(CANDIDATES); do \
 	$$python -c 'import sys, venv, ensurepip; sys.exit(sys.version_info < (3, 11))' 2>/dev/null && echo $$python && break; done)
 BIN := .venv/bin
 PIP := $(BIN)/python -m pip --disable-pip-version-check install --quiet --constraint constraints.txt --editable
 
-.PHONY: demo quickstart test torture browser-test lint docs dist clean
+.PHONY: demo quickstart test torture browser-test lint docs dist image clean
 
 demo: .venv/installed
 	$(BIN)/sumpool prepare quickstart
@@ -57,6 +59,12 @@ docs: .venv/installed-docs
 dist: .venv/installed-dev
 	rm -rf dist
 	$(BIN)/python -m build --outdir dist
+
+# The folder of the wheel is all that the image is built from.
+image: dist
+	cp constraints.txt dist
+	docker build --file recipes/cluster/Dockerfile --tag sumpool:$(DEVICE) \
+		$(if $(filter cuda,$(DEVICE)),--build-arg TORCH_INDEX=https://pypi.org/simple) dist
 
 clean:
 	rm -rf .venv dist site

@@ -1,8 +1,11 @@
 """Example files for clusters: their syntax, and that the commands in them are those of torchrun and sumpool."""
 
+import inspect
+import json
 import re
 import shutil
 import subprocess
+import tomllib
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
@@ -13,8 +16,11 @@ from torch.distributed.run import get_args_parser
 from typer.main import get_command
 
 from sumpool.cli.app import app
+from sumpool.cli.serve import serve
 
-CLUSTER = Path(__file__).parents[1] / "recipes" / "cluster"
+ROOT = Path(__file__).parents[1]
+CLUSTER = ROOT / "recipes" / "cluster"
+DOCKERFILE = (CLUSTER / "Dockerfile").read_text()
 SLURM = (CLUSTER / "train.slurm").read_text()
 DIRECTIVES = dict(re.findall(r"^#SBATCH --([a-z-]+)(?:=(\S+))?$", SLURM, re.MULTILINE))
 
@@ -103,3 +109,59 @@ def test_the_ray_job_has_what_its_operator_requires() -> None:
     (workers,) = cluster["workerGroupSpecs"]
     assert workers["minReplicas"] <= workers["replicas"] <= workers["maxReplicas"]
     assert workers["groupName"]
+
+
+def instructions() -> list[tuple[str, str]]:
+    """Instructions of the Dockerfile with their arguments, without comments."""
+    lines = [line for line in DOCKERFILE.splitlines() if line and not line.startswith("#")]
+    joined = re.sub(r"\\\n\s*", "", "\n".join(lines)).splitlines()
+    return [(line.partition(" ")[0], line.partition(" ")[2]) for line in joined]
+
+
+def test_the_image_has_the_wheel_and_what_it_serves() -> None:
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
+    entries = instructions()
+    words = [word for word, _ in entries]
+    assert set(words) <= {"FROM", "RUN", "ARG", "ENV", "USER", "WORKDIR", "EXPOSE", "ENTRYPOINT", "CMD"}
+    assert words[0] == "FROM"
+    arguments = dict(value.split("=", 1) for word, value in entries if word == "ARG")
+    assert set(arguments["EXTRAS"].split(",")) <= project["optional-dependencies"].keys()
+    assert {"ray", "parquet", "serve", "documents"} <= set(arguments["EXTRAS"].split(","))
+    version = re.fullmatch(r"python:3\.(\d+)-slim", entries[0][1])
+    assert version
+    assert int(version[1]) >= int(project["requires-python"].removeprefix(">=3."))
+    others = dict(entries)
+    assert json.loads(others["ENTRYPOINT"]) == [*project["scripts"]]
+    assert others["USER"] not in ("root", "0")
+    assert words.index("USER") > max(place for place, word in enumerate(words) if word == "RUN")
+    default = inspect.signature(serve).parameters["port"].default
+    assert int(others["EXPOSE"]) == default
+
+
+def test_the_image_is_built_from_the_folder_of_the_wheel(tmp_path: Path) -> None:
+    """The command that installs gives pip the wheel with its extras, the constraints and the index."""
+    (command,) = (value for word, value in instructions() if word == "RUN" and "pip install" in value)
+    mount, _, script = command.partition(" ")
+    assert mount == "--mount=type=bind,target=/dist"
+    pip = tmp_path / "pip"
+    pip.write_text('#!/bin/sh\nprintf "%s\\n" "$@"\n')
+    pip.chmod(0o755)
+    (tmp_path / "sumpool-1.0-py3-none-any.whl").touch()
+    script = script.replace("/dist", str(tmp_path))
+    environment = {"PATH": f"{tmp_path}:/usr/bin:/bin", "EXTRAS": "ray,serve", "TORCH_INDEX": "https://example.com/cpu"}
+    done = subprocess.run(["sh", "-ec", script], env=environment, capture_output=True, text=True, check=True)
+    assert done.stdout.splitlines() == [
+        *("install", "--no-cache-dir", "--extra-index-url", "https://example.com/cpu"),
+        *("--constraint", f"{tmp_path}/constraints.txt", f"{tmp_path}/sumpool-1.0-py3-none-any.whl[ray,serve]"),
+    ]
+
+
+@pytest.mark.parametrize(
+    ("device", "index"), [("cpu", ""), ("cuda", "--build-arg TORCH_INDEX=https://pypi.org/simple")]
+)
+@pytest.mark.skipif(not shutil.which("make"), reason="needs make")
+def test_make_builds_an_image_for_each_kind_of_device(device: str, index: str) -> None:
+    words = ["make", "--dry-run", "--silent", "--old-file=dist", "image", f"DEVICE={device}"]
+    done = subprocess.run(words, cwd=ROOT, capture_output=True, text=True, check=True)
+    command = " ".join(done.stdout.replace("\\\n", " ").split("docker build")[1].split())
+    assert command == " ".join(f"--file recipes/cluster/Dockerfile --tag sumpool:{device} {index} dist".split())
