@@ -12,7 +12,7 @@ from torch import Tensor, nn
 from sumpool.core.model.language_model_config import LanguageModelConfig
 from sumpool.core.nn.causal_attention import causal_attention
 from sumpool.core.nn.execution import run_layer
-from sumpool.core.nn.layers import FeedForward, Residual
+from sumpool.core.nn.layers import Dropout, FeedForward, Residual
 from sumpool.core.nn.numerics import at_least_float32
 from sumpool.core.nn.positions import sinusoid
 
@@ -150,7 +150,7 @@ class TextStack(nn.Module):
     def __init__(self, config: LanguageModelConfig, layers: int) -> None:
         super().__init__()
         self.dim = config.dim if config.positions == "relative" else 0
-        self.dropout = nn.Dropout(config.dropout)
+        self.dropout = Dropout(config.dropout)
         self.layers = nn.ModuleList(TextLayer(config) for _ in range(layers))
 
     def forward(self, states: Tensor, biases: Biases, checkpointed: bool) -> Tensor:

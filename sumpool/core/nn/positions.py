@@ -11,7 +11,7 @@ from typing import Literal, final
 import torch
 from torch import Tensor, nn
 
-from sumpool.core.nn.layers import keep_rows
+from sumpool.core.nn.layers import Dropout, keep_rows
 from sumpool.core.nn.masking import zero_padding
 
 AbsolutePositions = Literal["sinusoidal", "learned", "none"]
@@ -70,7 +70,7 @@ class Embed(nn.Module):
         self.kind = positions
         self.positions = nn.Embedding(max_length, dim) if positions == "learned" else None
         self.norm = nn.LayerNorm(dim) if normalised else nn.Identity()
-        self.dropout = nn.Dropout(dropout)
+        self.dropout = Dropout(dropout)
 
     def forward(self, ids: Tensor, mask: Tensor, positions: Tensor) -> Tensor:
         """Embed tokens.
@@ -92,7 +92,7 @@ class Embed(nn.Module):
         return _drop_features(embedded, self.dropout) if self.training else embedded
 
 
-def _drop_features(states: Tensor, dropout: nn.Dropout) -> Tensor:
+def _drop_features(states: Tensor, dropout: Dropout) -> Tensor:
     """Apply dropout to states (batch, length, dim), but leave a state as it is of which no feature would remain.
 
     Zero biases keep a state of zeros at zero, and every layer normalisation multiplies its gradient by 1 / sqrt(eps),
