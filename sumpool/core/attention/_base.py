@@ -7,10 +7,9 @@ from functools import partial
 
 import torch
 from torch import Tensor, nn
-from torch.nn import functional as F
 
 from sumpool.core.nn.layers import keep_inputs, keep_outputs, keep_rows, merge_heads, split_heads
-from sumpool.core.nn.masking import attend, attention_received
+from sumpool.core.nn.masking import attend, attention_received, dot_product_attention
 from sumpool.core.nn.positions import PositionsKind, build_positions
 from sumpool.core.tokens import Tokens
 from sumpool.settings import Settings
@@ -79,7 +78,7 @@ class Attention(nn.Module):
         """
         query, key, value = self._project(states, positions)
         if self.causal and self.positions.bias(positions[:, :1]) is None:  # padding is later than all real tokens
-            mixed = F.scaled_dot_product_attention(query, key, value, is_causal=True)
+            mixed = dot_product_attention(query, key, value, is_causal=True)
         else:
             mixed = attend(query, key, value, mask, self._bias(positions))
         out: Tensor = self.out(merge_heads(mixed))

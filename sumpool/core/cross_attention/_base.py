@@ -6,9 +6,9 @@ from dataclasses import dataclass, field
 from typing import ClassVar
 
 from torch import Tensor, nn
-from torch.nn import functional as F
 
 from sumpool.core.nn.layers import keep_inputs, keep_outputs, merge_heads, split_heads
+from sumpool.core.nn.masking import dot_product_attention
 from sumpool.core.nn.numerics import at_least_float32
 from sumpool.core.tokens import Tokens
 from sumpool.settings import Settings
@@ -120,7 +120,7 @@ class CrossAttention(nn.Module, ABC):
         """
         del mask
         key, value, bias = (precomputed[name] for name in ("key", "value", "bias"))
-        attended = F.scaled_dot_product_attention(self._split_query(queries), key, value, bias)
+        attended = dot_product_attention(self._split_query(queries), key, value, bias)
         return CrossAttentionOutput(self.out(merge_heads(attended)))
 
     def step(self, queries: Tensor, precomputed: dict[str, Tensor], state: StepState) -> tuple[Tensor, StepState]:

@@ -14,7 +14,7 @@ from sumpool.core.model.kv_cache import BeamCache, BeamCacheT
 from sumpool.core.model.length_predictor import LengthPredictor
 from sumpool.core.nn.execution import run_layer
 from sumpool.core.nn.layers import FeedForward, Residual, keep_inputs, keep_outputs, merge_heads, split_heads
-from sumpool.core.nn.masking import pad_id
+from sumpool.core.nn.masking import dot_product_attention, pad_id
 from sumpool.core.tokens import Tokens
 
 
@@ -37,7 +37,7 @@ class CausalAttention(nn.Module):
     def forward(self, states: Tensor) -> Tensor:
         """Attend within whole summaries (batch, target, dim), as in training."""
         query, key, value = (split_heads(part, self.heads) for part in self.project(states).chunk(3, dim=-1))
-        output: Tensor = self.out(merge_heads(F.scaled_dot_product_attention(query, key, value, is_causal=True)))
+        output: Tensor = self.out(merge_heads(dot_product_attention(query, key, value, is_causal=True)))
         return output
 
     def prune_heads(self, kept: Sequence[int]) -> None:

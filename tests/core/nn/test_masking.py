@@ -1,9 +1,10 @@
 import pytest
 import torch
 from torch import Tensor
+from torch.nn import functional as F
 
 from sumpool.core.nn import masking
-from sumpool.core.nn.masking import attend, attention_received, zero_padding
+from sumpool.core.nn.masking import attend, attention_received, dot_product_attention, zero_padding
 
 
 def no_bias(queries: slice) -> None:
@@ -107,3 +108,87 @@ def test_attention_received_stores_few_weights_at_a_time(monkeypatch: pytest.Mon
         received = attention_received(query, key, torch.ones(1, 512, dtype=torch.bool), True, no_bias)
     received.square().sum().backward()
     assert largest <= 2**12
+
+
+def draw(*shape: int, dtype: torch.dtype) -> Tensor:
+    return torch.randn(*shape, dtype=dtype).requires_grad_()
+
+
+def masks(queries: int, keys: int) -> dict[str, Tensor | None]:
+    """Forms of the bias, in which every query sees a key."""
+    visible = torch.rand(3, 1, 1, keys) > 0.3
+    visible[..., 0] = True
+    bias = torch.randn(3, 2, queries, keys, dtype=torch.float64)
+    hidden = torch.rand(3, 1, queries, keys) > 0.7
+    hidden[..., 0] = False
+    return {
+        "none": None,
+        "visible": visible,
+        "bias": bias,
+        "bias of hidden keys": bias.masked_fill(hidden, -torch.inf),
+    }
+
+
+@pytest.mark.parametrize("form", ["none", "visible", "bias", "bias of hidden keys", "causal"])
+def test_products_are_the_attention_of_pytorch(form: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    torch.manual_seed(3)
+    is_causal = form == "causal"
+    query, key, value = (draw(3, 2, length, 8, dtype=torch.float64) for length in (9, 9 if is_causal else 14, 9))
+    value = value if is_causal else draw(3, 2, 14, 8, dtype=torch.float64)
+    bias = None if is_causal else masks(9, 14)[form]
+    expected = F.scaled_dot_product_attention(query, key, value, attn_mask=bias, is_causal=is_causal)
+    monkeypatch.setattr(masking, "_prefers_products", lambda *_: True)
+    monkeypatch.setattr(F, "scaled_dot_product_attention", lambda *_, **__: pytest.fail("it must not be called"))
+    actual = dot_product_attention(query, key, value, bias, is_causal=is_causal)
+    torch.testing.assert_close(actual, expected, atol=1e-12, rtol=0)
+    upstream = torch.randn_like(expected)
+    for ours, theirs in zip(
+        *(torch.autograd.grad(result, (query, key, value), upstream) for result in (actual, expected)), strict=True
+    ):
+        torch.testing.assert_close(ours, theirs, atol=1e-12, rtol=0)
+
+
+def test_products_are_taken_in_training_in_bf16_on_a_cpu(monkeypatch: pytest.MonkeyPatch) -> None:
+    called: list[torch.dtype] = []
+
+    def kernel(query: Tensor, *_: object, **__: object) -> Tensor:
+        called.append(query.dtype)
+        return query
+
+    monkeypatch.setattr(F, "scaled_dot_product_attention", kernel)
+    half, single = (draw(1, 2, 4, 8, dtype=dtype) for dtype in (torch.bfloat16, torch.float32))
+    dot_product_attention(half, half, half)
+    with torch.autocast("cpu", torch.bfloat16):
+        assert dot_product_attention(single, single, single).dtype is torch.bfloat16
+    assert not called
+    dot_product_attention(single, single, single)
+    with torch.no_grad():
+        dot_product_attention(half, half, half)
+    monkeypatch.setattr(masking, "MAX_WEIGHTS", 31)
+    dot_product_attention(half, half, half)
+    assert called == [torch.float32, torch.bfloat16, torch.bfloat16]
+
+
+@pytest.mark.parametrize("biased", [False, True])
+def test_products_have_finite_gradients_where_nothing_is_visible(biased: bool) -> None:
+    torch.manual_seed(4)
+    query, key, value = (draw(2, 2, length, 8, dtype=torch.bfloat16) for length in (5, 7, 7))
+    mask = torch.tensor([[True] * 7, [False] * 7])
+    bias = torch.randn(2, 2, 5, 7) if biased else None
+    mixed = attend(query, key, value, mask, bias)
+    assert not mixed[1].any()
+    for gradient in torch.autograd.grad(mixed.float().square().sum(), (query, key, value)):
+        assert gradient.isfinite().all()
+        assert not gradient[1].any()
+
+
+def test_products_in_bf16_are_as_exact_as_the_kernel() -> None:
+    """Errors of a rounding of bf16 of the scores are a few times those of rounding the result."""
+    torch.manual_seed(5)
+    query, key, value = (draw(4, 4, 128, 64, dtype=torch.float64) for _ in range(3))
+    expected = F.scaled_dot_product_attention(query, key, value)
+    query, key, value = (tensor.detach().bfloat16().requires_grad_() for tensor in (query, key, value))
+    kernel = F.scaled_dot_product_attention(query, key, value)
+    products = dot_product_attention(query, key, value)
+    of_kernel, of_products = ((result - expected).square().mean().sqrt() for result in (kernel, products))
+    assert of_products < 2 * of_kernel
