@@ -21,6 +21,7 @@ from sumpool.training.data_order import Position, TrainingData, reseed, updates_
 from sumpool.training.distributed import Processes, current_processes
 from sumpool.training.hardware import choose_device, reproducible
 from sumpool.training.journal import Journal
+from sumpool.training.memory import keep_freed_memory
 from sumpool.training.objective import UpdateSize
 from sumpool.training.optimizer import moments_of, schedule_factor, set_moments
 from sumpool.training.sharded_tensors import gather, parts_of
@@ -79,6 +80,8 @@ def fit(
         RecipeError: If the settings do not fit the machine or the model.
     """
     device = choose_device(config.device)
+    if device.type == "cpu":
+        keep_freed_memory()
     with reproducible(device):
         if config.compile:
             compile_layers(model)

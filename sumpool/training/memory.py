@@ -8,6 +8,7 @@ about a megabyte. Both are above what was there before, so weights do not count.
 import ctypes
 import gc
 import os
+import sys
 from collections.abc import Callable
 from pathlib import Path
 
@@ -21,6 +22,10 @@ _STATUS = Path("/proc/self/status")
 _RESET = Path("/proc/self/clear_refs")
 _MEMINFO = Path("/proc/meminfo")
 _CONTAINER = Path("/sys/fs/cgroup")
+_M_TRIM_THRESHOLD, _M_MMAP_THRESHOLD = -1, -3
+"""Parameters of glibc's mallopt: freed bytes that go back to the kernel, and bytes of a block that does so alone."""
+_MOST_MMAP_THRESHOLD = 2**25
+"""Largest threshold that glibc accepts."""
 OUT_OF_MEMORY = "out of memory"
 """Note of a row whose work did not fit."""
 
@@ -66,6 +71,18 @@ def available(device: torch.device) -> int:
     if limit.exists() and used.exists() and limit.read_text().strip() != "max":
         free = min(free, int(limit.read_text()) - int(used.read_text()))
     return max(0, free)
+
+
+def keep_freed_memory() -> None:
+    """Make the C library, where it is glibc, keep the memory of tensors of up to 32 MiB that are freed.
+
+    By default it returns it to the kernel, which clears every page again before the next update gets it: a sixth to a
+    quarter of the time of a step on a CPU.
+    """
+    mallopt = getattr(ctypes.CDLL(None), "mallopt", None) if sys.platform == "linux" else None
+    if mallopt is not None:
+        mallopt(_M_MMAP_THRESHOLD, _MOST_MMAP_THRESHOLD)
+        mallopt(_M_TRIM_THRESHOLD, 2**31 - 1)
 
 
 def physical() -> int:
