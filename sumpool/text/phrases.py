@@ -5,7 +5,6 @@ cross sentences. Phrases supervise learned boundaries (`sumpool.core.boundaries.
 model does not need them.
 """
 
-import io
 from collections.abc import Iterable, Iterator
 from itertools import pairwise
 from pathlib import Path
@@ -14,9 +13,10 @@ from typing import final
 import numpy as np
 import sentencepiece
 
-from sumpool.errors import DataError, is_out_of_memory
+from sumpool.errors import DataError
 from sumpool.io.bounded import read_regular
 from sumpool.text.cleaning import reservoir_sample
+from sumpool.text.unigram import train_unigram
 
 _SAMPLE_LINES = 100_000
 _MAX_LINE_TOKENS = 1000
@@ -28,6 +28,19 @@ _CHARACTERS = 0xD800 - _FIRST_CHARACTER
 """Number of characters; the rarest tokens of a larger vocabulary share the last one."""
 _CHARACTER_BYTES = 3
 """Bytes of each character in UTF-8."""
+_SETTINGS = {
+    "character_coverage": 1.0,
+    "normalization_rule_name": "identity",
+    "add_dummy_prefix": False,
+    "remove_extra_whitespaces": False,
+    "split_by_whitespace": False,
+    "split_by_unicode_script": False,
+    "split_by_number": False,
+    "max_sentencepiece_length": _MAX_PHRASE_TOKENS,
+    "max_sentence_length": _CHARACTER_BYTES * _MAX_LINE_TOKENS,
+    "bos_id": -1,
+    "eos_id": -1,
+}
 
 
 @final
@@ -68,38 +81,8 @@ class Phrases:
             DataError: If there is no token, or more different tokens than phrases.
         """
         lines = reservoir_sample(_training_lines(documents), _SAMPLE_LINES)
-        if not lines:
-            raise DataError("the training documents must hold some text, got none; check the source of the data")
-        model = io.BytesIO()
-        try:
-            sentencepiece.SentencePieceTrainer.train(
-                sentence_iterator=iter(lines),
-                model_writer=model,
-                model_type="unigram",
-                vocab_size=vocabulary,
-                hard_vocab_limit=False,
-                character_coverage=1.0,
-                normalization_rule_name="identity",
-                add_dummy_prefix=False,
-                remove_extra_whitespaces=False,
-                split_by_whitespace=False,
-                split_by_unicode_script=False,
-                split_by_number=False,
-                max_sentencepiece_length=_MAX_PHRASE_TOKENS,
-                max_sentence_length=_CHARACTER_BYTES * _MAX_LINE_TOKENS,
-                bos_id=-1,
-                eos_id=-1,
-                num_threads=workers,
-                minloglevel=2,
-            )
-        except RuntimeError as error:
-            if is_out_of_memory(error):
-                raise
-            raise DataError(
-                f"data.phrases must hold every token of the training documents, got {vocabulary}; "
-                f"take a larger one ({error})"
-            ) from error
-        path.write_bytes(model.getvalue())
+        rule = "data.phrases must hold every token of the training documents"
+        path.write_bytes(train_unigram(lines, vocabulary, workers, _SETTINGS, rule))
         return cls.load(path)
 
     def indices(self, ids: np.ndarray, sentences: np.ndarray) -> np.ndarray:

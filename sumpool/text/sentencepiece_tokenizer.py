@@ -5,15 +5,15 @@ own is encoded as bytes, so every text has ids and UNK is never among them. Text
 `nmt_nfkc`: NFKC, single spaces, no difference between composed and decomposed letters.
 """
 
-import io
 import re
 from collections.abc import Iterable, Sequence
+from importlib import import_module
 from pathlib import Path
 from typing import final
 
 import sentencepiece
 
-from sumpool.errors import DataError, is_out_of_memory
+from sumpool.errors import DataError
 from sumpool.io.bounded import read_regular
 from sumpool.special_tokens import BOS, EOS, PAD, PARAGRAPH, UNK
 from sumpool.text.cleaning import clean, sample_paragraphs
@@ -27,6 +27,15 @@ _MAX_LINE_CHARACTERS = 1000
 _MAX_LINE_BYTES = 4 * _MAX_LINE_CHARACTERS
 _BYTE = re.compile(r"<0x([0-9A-Fa-f]{2})>")
 _FIRST_TOKENS = ["<pad>", "<unk>", "<s>", "</s>", "\n"]
+_SETTINGS = {
+    "byte_fallback": True,
+    "pad_id": PAD,
+    "unk_id": UNK,
+    "bos_id": BOS,
+    "eos_id": EOS,
+    "user_defined_symbols": ["\n"],
+    "max_sentence_length": _MAX_LINE_BYTES,
+}
 
 
 @final
@@ -69,34 +78,10 @@ class SentencePieceTokenizer(Tokenizer):
             DataError: If there is no text, or more characters than tokens.
         """
         lines = sample_paragraphs(texts, _SAMPLE_LINES, _MAX_LINE_CHARACTERS)
-        if not lines:
-            raise DataError("the training documents must hold some text, got none; check the source of the data")
-        model = io.BytesIO()
-        try:
-            sentencepiece.SentencePieceTrainer.train(
-                sentence_iterator=iter(lines),
-                model_writer=model,
-                model_type="unigram",
-                vocab_size=vocab_size,
-                hard_vocab_limit=False,
-                byte_fallback=True,
-                pad_id=PAD,
-                unk_id=UNK,
-                bos_id=BOS,
-                eos_id=EOS,
-                user_defined_symbols=["\n"],
-                max_sentence_length=_MAX_LINE_BYTES,
-                num_threads=workers,
-                minloglevel=2,
-            )
-        except RuntimeError as error:
-            if is_out_of_memory(error):
-                raise
-            raise DataError(
-                f"data.vocabulary must hold the 256 bytes and every common character, got {vocab_size}; "
-                f"take a larger one ({error})"
-            ) from error
-        path.write_bytes(model.getvalue())
+        rule = "data.vocabulary must hold the 256 bytes and every common character"
+        # Imported by name, as only training needs it.
+        unigram = import_module("sumpool.text.unigram")
+        path.write_bytes(unigram.train_unigram(lines, vocab_size, workers, _SETTINGS, rule))
         return cls.load(path)
 
     @property

@@ -4,7 +4,6 @@ As Nawrot et al. (2023) do, a text is split at spaces and each word is divided b
 boundary is the last character of each subword inside a word, and the space behind a word.
 """
 
-import io
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import Final, final
@@ -12,9 +11,10 @@ from typing import Final, final
 import numpy as np
 import sentencepiece
 
-from sumpool.errors import DataError, is_out_of_memory
+from sumpool.errors import DataError
 from sumpool.io.bounded import read_regular
 from sumpool.text.cleaning import reservoir_sample
+from sumpool.text.unigram import train_unigram
 
 _SAMPLE_LINES: Final = 100_000
 _MAX_LINE_CHARACTERS: Final = 1000
@@ -24,6 +24,14 @@ _CACHED_WORDS: Final = 1 << 18
 """Words whose division is kept, with about 100 bytes for each."""
 _SPACES: Final = " \n"
 _WORD_START: Final = "▁"
+_SETTINGS: Final = {
+    "character_coverage": 1.0,
+    "normalization_rule_name": "identity",
+    "max_sentencepiece_length": _MAX_SUBWORD,
+    "max_sentence_length": _CHARACTER_BYTES * _MAX_LINE_CHARACTERS,
+    "bos_id": -1,
+    "eos_id": -1,
+}
 
 
 @final
@@ -63,32 +71,8 @@ class WordSubwords:
             DataError: If there is no text, or it has more different characters than subwords.
         """
         lines = reservoir_sample(_lines(texts), _SAMPLE_LINES)
-        if not lines:
-            raise DataError("the text to train on must hold a word, got none; check the source of the data")
-        model = io.BytesIO()
-        try:
-            sentencepiece.SentencePieceTrainer.train(
-                sentence_iterator=iter(lines),
-                model_writer=model,
-                model_type="unigram",
-                vocab_size=vocabulary,
-                hard_vocab_limit=False,
-                character_coverage=1.0,
-                normalization_rule_name="identity",
-                max_sentencepiece_length=_MAX_SUBWORD,
-                max_sentence_length=_CHARACTER_BYTES * _MAX_LINE_CHARACTERS,
-                bos_id=-1,
-                eos_id=-1,
-                num_threads=workers,
-                minloglevel=2,
-            )
-        except RuntimeError as error:
-            if is_out_of_memory(error):
-                raise
-            raise DataError(
-                f"data.subwords must hold every character of the training text, got {vocabulary}; take more ({error})"
-            ) from error
-        path.write_bytes(model.getvalue())
+        rule = "data.subwords must hold every character of the training text"
+        path.write_bytes(train_unigram(lines, vocabulary, workers, _SETTINGS, rule))
         return cls.load(path)
 
     def boundaries(self, text: str) -> np.ndarray:

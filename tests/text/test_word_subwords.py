@@ -36,7 +36,7 @@ def test_more_subwords_give_longer_segments(tmp_path: Path) -> None:
 
 
 def test_a_text_without_words_or_with_too_many_characters_is_refused(tmp_path: Path) -> None:
-    with pytest.raises(DataError, match="the text to train on must hold a word, got none"):
+    with pytest.raises(DataError, match="must hold some text, got none"):
         WordSubwords.train(["  \n "], tmp_path / "subwords.model", 30)
     with pytest.raises(DataError, match=r"data\.subwords must hold every character of the training text, got 5"):
         WordSubwords.train(TEXTS, tmp_path / "subwords.model", 5)
