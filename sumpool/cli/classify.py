@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Literal
 import typer
 
 from sumpool.cli.console import screen
-from sumpool.cli.options import Changes, Resume, whole_number
+from sumpool.cli.options import Changes, Documents, Field, Glob, KeepReferences, MaxBytes, MaxRatio, Resume
 from sumpool.cli.text import table
 from sumpool.documents.document import DEFAULT_OPTIONS, ReadOptions
 from sumpool.errors import DataError, RecipeError
@@ -22,41 +22,18 @@ _MAX_CONFUSION = 20
 
 
 def classify(
-    files: Annotated[
-        list[str] | None,
-        typer.Argument(
-            metavar="FILE|FOLDER|-", help="Documents, JSON lines or folders; - or nothing reads standard input."
-        ),
-    ] = None,
+    files: Documents = None,
     model: Annotated[
         Path | None, typer.Option(metavar="RUN", help="Run folder of the classifier; default: the newest one.")
     ] = None,
     json: Annotated[bool, typer.Option("--json", help="Print one JSON object per document.")] = False,
     out: Annotated[Path | None, typer.Option(metavar="FILE", help="Write JSON lines to a file instead.")] = None,
     resume: Resume = False,
-    glob: Annotated[str, typer.Option(metavar="PATTERN", help="File names to read from folders.")] = "*",
-    field: Annotated[
-        str | None, typer.Option(metavar="NAME", help="Field of the text in rows, such as JSON lines.")
-    ] = None,
-    keep_references: Annotated[
-        bool, typer.Option("--keep-references", help="Read references and appendices too.")
-    ] = False,
-    max_bytes: Annotated[
-        int,
-        typer.Option(
-            metavar="N",
-            parser=whole_number("--max-bytes"),
-            help="Largest file that is read, in bytes after decompression.",
-        ),
-    ] = DEFAULT_OPTIONS.max_bytes,
-    max_ratio: Annotated[
-        int,
-        typer.Option(
-            metavar="N",
-            parser=whole_number("--max-ratio"),
-            help="Decompressed bytes that are read for each compressed one.",
-        ),
-    ] = DEFAULT_OPTIONS.max_ratio,
+    glob: Glob = "*",
+    field: Field = None,
+    keep_references: KeepReferences = False,
+    max_bytes: MaxBytes = DEFAULT_OPTIONS.max_bytes,
+    max_ratio: MaxRatio = DEFAULT_OPTIONS.max_ratio,
     changes: Changes = None,
 ) -> None:
     """Label documents with a trained classifier.

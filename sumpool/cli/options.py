@@ -93,6 +93,31 @@ Verify = Annotated[
 ]
 VERIFY = "data.verify=true"
 """Setting of `--verify`."""
+Documents = Annotated[
+    list[str] | None,
+    typer.Argument(
+        metavar="FILE|FOLDER|-", help="Documents, JSON lines or folders; - or nothing reads standard input."
+    ),
+]
+Glob = Annotated[str, typer.Option(metavar="PATTERN", help="File names to read from folders.")]
+Field = Annotated[str | None, typer.Option(metavar="NAME", help="Field of the text in rows, such as JSON lines.")]
+KeepReferences = Annotated[bool, typer.Option("--keep-references", help="Read references and appendices too.")]
+MaxBytes = Annotated[
+    int,
+    typer.Option(
+        metavar="N",
+        parser=whole_number("--max-bytes"),
+        help="Largest file that is read, in bytes after decompression.",
+    ),
+]
+MaxRatio = Annotated[
+    int,
+    typer.Option(
+        metavar="N",
+        parser=whole_number("--max-ratio"),
+        help="Decompressed bytes that are read for each compressed one.",
+    ),
+]
 Resume = Annotated[bool, typer.Option("--resume", help="Continue where the same command was interrupted.")]
 
 

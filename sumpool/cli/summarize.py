@@ -9,7 +9,19 @@ from typing import TYPE_CHECKING, Annotated, get_args
 import typer
 
 from sumpool.cli.console import Screen, screen
-from sumpool.cli.options import Changes, Resume, Run, choice, whole_number
+from sumpool.cli.options import (
+    Changes,
+    Documents,
+    Field,
+    Glob,
+    KeepReferences,
+    MaxBytes,
+    MaxRatio,
+    Resume,
+    Run,
+    choice,
+    whole_number,
+)
 from sumpool.cli.rendering import Format, Rendering, Style
 from sumpool.cli.text import name_documents
 from sumpool.documents.document import DEFAULT_OPTIONS, ReadOptions
@@ -21,12 +33,7 @@ if TYPE_CHECKING:
 
 
 def summarize(
-    files: Annotated[
-        list[str] | None,
-        typer.Argument(
-            metavar="FILE|FOLDER|-", help="Documents, JSON lines or folders; - or nothing reads standard input."
-        ),
-    ] = None,
+    files: Documents = None,
     model: Run = None,
     format: Annotated[
         Format, choice("--format", get_args(Format), "Format of the summaries; json is one object per line.")
@@ -75,29 +82,11 @@ def summarize(
     limit: Annotated[
         int | None, typer.Option(metavar="N", parser=whole_number("--limit"), help="Maximum number of documents.")
     ] = None,
-    glob: Annotated[str, typer.Option(metavar="PATTERN", help="File names to read from folders.")] = "*",
-    field: Annotated[
-        str | None, typer.Option(metavar="NAME", help="Field of the text in rows, such as JSON lines.")
-    ] = None,
-    keep_references: Annotated[
-        bool, typer.Option("--keep-references", help="Read references and appendices too.")
-    ] = False,
-    max_bytes: Annotated[
-        int,
-        typer.Option(
-            metavar="N",
-            parser=whole_number("--max-bytes"),
-            help="Largest file that is read, in bytes after decompression.",
-        ),
-    ] = DEFAULT_OPTIONS.max_bytes,
-    max_ratio: Annotated[
-        int,
-        typer.Option(
-            metavar="N",
-            parser=whole_number("--max-ratio"),
-            help="Decompressed bytes that are read for each compressed one.",
-        ),
-    ] = DEFAULT_OPTIONS.max_ratio,
+    glob: Glob = "*",
+    field: Field = None,
+    keep_references: KeepReferences = False,
+    max_bytes: MaxBytes = DEFAULT_OPTIONS.max_bytes,
+    max_ratio: MaxRatio = DEFAULT_OPTIONS.max_ratio,
     mode: Annotated[
         str | None,
         choice(
