@@ -9,6 +9,7 @@ import re
 from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING
 
+from sumpool.documents.captions import is_caption
 from sumpool.documents.decoding import decode_text
 from sumpool.documents.document import ParsedDocument, ReadOptions, TextBlock, TextBlockKind, opening_heading
 
@@ -100,7 +101,7 @@ class _Blocks:
         elif _CONTAINER.match(text) or _is_badge(token):
             return
         else:
-            kind: TextBlockKind = "list_item" if self.depth else "paragraph"
+            kind: TextBlockKind = "list_item" if self.depth else "caption" if is_caption(text) else "paragraph"
             if self.depth and _is_contents_entry(token):
                 kind = "notice"
             yield TextBlock(text, kind, self.depth if kind == "list_item" else 0, line=line)

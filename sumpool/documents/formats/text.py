@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator
 
+from sumpool.documents.captions import is_caption
 from sumpool.documents.decoding import decode_text
 from sumpool.documents.document import ParsedDocument, ReadOptions, TextBlock
 from sumpool.documents.plain_text.headings import Headings
@@ -63,4 +64,4 @@ def _body_blocks(rows: list[TextRow], edge: int, base_indent: int) -> Iterator[T
         if item:
             yield TextBlock(item, "list_item", level, line=paragraph[0].number)
         else:
-            yield TextBlock(text, line=paragraph[0].number)
+            yield TextBlock(text, "caption" if is_caption(text) else "paragraph", line=paragraph[0].number)

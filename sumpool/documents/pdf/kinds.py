@@ -7,6 +7,7 @@ from enum import Enum, auto
 from itertools import pairwise
 from typing import Final
 
+from sumpool.documents.captions import CAPTION
 from sumpool.documents.pdf.body import Body
 from sumpool.documents.pdf.layout import PrintedLine
 
@@ -23,11 +24,6 @@ _MEANING_WORDS: Final = 4  # words of a definition on its first line
 _WRAPPED: Final = 3  # lines without a page number in a table of contents
 _REACH: Final = 3  # lines between two rows of a table
 
-CAPTION = re.compile(
-    r"(figure|fig\.|table|tab\.|listing|algorithm|plate|scheme|abbildung|abb\.|tabelle|figura|tableau|tabla|tabela"
-    r"|рисунок|рис\.|таблица|図|表|图)\s?([A-Z]\.?)?(\d+([.-]\d+)*\s?[a-z]?|[IVX]+)(?P<mark>[.:|—\u2013]|\s|$)",
-    re.IGNORECASE,
-)
 BULLET = re.compile(
     "([\u2022\u25e6\u2023\u25aa\u25ab\u25cf\u25cb\u25a0\u25a1\u25c6\u25c7\u2043\u25ba\u25b6\u27a2\u2713\uf000-\uf0ff]"
     "\\s*|[\u2013\u2014\u2219\u00b7\u2217*\u2212-]\\s+|o\\s\\s+)(?=\\S)"

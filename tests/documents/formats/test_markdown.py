@@ -74,3 +74,8 @@ def test_the_line_above_a_heading_is_none_of_it() -> None:
 
 def test_a_heading_after_prose_is_no_title() -> None:
     assert parse(b"The composer is a library for packets.\n\n# Usage\n", DEFAULT_OPTIONS).title == ""
+
+
+def test_captions_are_no_prose() -> None:
+    text = "Prose about birds.\n\n**Table 2.** Birds by size.\n\nTable 2 lists all birds.\n"
+    assert [kind for kind, _, _ in blocks(text)] == ["paragraph", "caption", "paragraph"]

@@ -131,3 +131,13 @@ def test_chinese_lines_are_joined_without_spaces() -> None:
     assert blocks("路由器在网络之间转发数据包并且丢弃\n太长的数据包。\n") == [
         ("paragraph", 0, "路由器在网络之间转发数据包并且丢弃太长的数据包。")
     ]
+
+
+def test_captions_are_no_prose() -> None:
+    caption = "Figure 1: Sparse attention matrices. (A) The complete input. (B) Blocks."
+    assert kinds(f"{PROSE}\n\n{caption}\n\nFigure 1 shows how the matrices differ from each other.\n\n{PROSE}") == [
+        "paragraph",
+        "caption",
+        "paragraph",
+        "paragraph",
+    ]
