@@ -2,7 +2,7 @@
 
 import time
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from importlib import import_module
 from typing import Any, cast, final
 
@@ -42,6 +42,7 @@ class ChunkedDocument:
         language: Language of the document (ISO 639-1); empty if it is not clear.
         unlearnt: Why the model cannot summarise the document, see `unlearnt_cause`; empty if it can.
         target: Length of the summary; None if it is the usual one.
+        is_selection: Whether the chunk holds the best sentences of a document that the ranker has read to its end.
     """
 
     document: Document
@@ -55,6 +56,7 @@ class ChunkedDocument:
     language: str = UNDETECTED
     unlearnt: str = ""
     target: LengthTarget | None = None
+    is_selection: bool = False
 
 
 @final
@@ -80,18 +82,8 @@ class Chunker:
         unlearnt = unlearnt_cause(document.text, language, self._language)
         if unlearnt and self._may_extract:
             sentences = source_sentences(document, SentenceSplitter.for_language(language))
-            seconds = time.perf_counter() - start
-            return ChunkedDocument(
-                document,
-                (),
-                tokens_read=0,
-                tokens_total=0,
-                seconds=seconds,
-                sentences=sentences,
-                language=language,
-                unlearnt=unlearnt,
-                target=self._target(document.text),
-            )
+            chunked = ChunkedDocument(document, (), 0, 0, time.perf_counter() - start, sentences=sentences)
+            return replace(chunked, language=language, unlearnt=unlearnt, target=self._target(document.text))
         special_tokens = self._tokenizer.special_tokens
         sentences = source_sentences(document, self._splitter)
         source = encode_source(document, sentences, self._tokenizer, self._splitter)
@@ -122,6 +114,7 @@ class Chunker:
             indices=indices,
             language=language,
             unlearnt=unlearnt,
+            is_selection=selected is not None,
         )
 
     def _select(

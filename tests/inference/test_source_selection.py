@@ -42,7 +42,10 @@ def test_what_is_left_out_is_said(loaded: LoadedModel) -> None:
     notes: list[Progress] = []
     (summary,) = generate_summaries([LONG], loaded, report=notes.append)
     assert summary.summary
-    assert any("long: read " in progress.note for progress in notes)
+    share = f"{summary.tokens_read:,} ({summary.tokens_read / summary.tokens_total:.0%})"
+    assert [progress.note for progress in notes if "ranked" in progress.note] == [
+        f"long: all {summary.tokens_total:,} tokens ranked, the best {share} read by the model"
+    ]
 
 
 def test_short_documents_are_read_whole(loaded: LoadedModel) -> None:
