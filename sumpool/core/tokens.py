@@ -1,10 +1,11 @@
 """The value that travels through the encoder."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 
 import torch
 from torch import Tensor
+from torch.nn import functional as F
 
 AttentionReceived = Callable[[bool], Tensor]
 """Returns the attention that each token received, (batch, length); the argument: whether attention to itself counts."""
@@ -27,7 +28,8 @@ class Tokens:
             before the first layer.
         first: (batch,), index of the first state of each row in its document, where rows are blocks of documents; None
             where rows are whole documents.
-        full: Whether no row is padded, as far as that is known without synchronising with the device.
+        lengths: Real states of each row, on the host; None where the host does not know them.
+        full: Whether no row is padded, as far as the host knows.
         losses: Auxiliary losses by name, scalars; weighted by `train.loss_weights`.
         metrics: Detached scalar metrics by name, logged to metrics.jsonl.
     """
@@ -42,6 +44,7 @@ class Tokens:
     phrases: Tensor | None = None
     attention_received: AttentionReceived | None = None
     first: Tensor | None = None
+    lengths: Sequence[int] | None = None
     full: bool = False
     losses: dict[str, Tensor] = field(default_factory=dict)
     metrics: dict[str, Tensor] = field(default_factory=dict)
@@ -70,6 +73,33 @@ class Tokens:
         """Return the same tokens with other states (batch, length, dim)."""
         return replace(self, states=states)
 
-    def with_full(self) -> "Tokens":
-        """Return the same tokens with `full` computed from the mask, unless the values of the mask cannot be read."""
-        return self if torch.compiler.is_exporting() else replace(self, full=bool(self.mask.all()))
+    def padded(self, length: int) -> "Tokens":
+        """Return the same tokens with padding up to a length, without what their layer computed of them."""
+        rest = (0, length - self.mask.size(1))
+        return replace(
+            self,
+            states=F.pad(self.states, (0, 0, *rest)),
+            mask=F.pad(self.mask, rest),
+            positions=F.pad(self.positions, rest),
+            sentences=F.pad(self.sentences, rest),
+            words=F.pad(self.words, rest),
+            ids=F.pad(self.ids, rest),
+            origin=F.pad(self.origin, rest),
+            phrases=None if self.phrases is None else F.pad(self.phrases, rest),
+            attention_received=None,
+            full=self.full and not rest[1],
+        )
+
+    def with_lengths(self, lengths: Sequence[int] | None = None) -> "Tokens":
+        """Return the same tokens with these `lengths` and what follows from them for `full`.
+
+        Args:
+            lengths: Real states of each row; None reads unknown ones from the mask, for which the host waits, unless
+                its values cannot be read.
+        """
+        lengths = self.lengths if lengths is None else lengths
+        if lengths is None:
+            if torch.compiler.is_exporting():
+                return self
+            lengths = self.mask.sum(1).tolist()
+        return replace(self, lengths=lengths, full=min(lengths, default=0) == self.mask.size(1))

@@ -60,6 +60,8 @@ class Batch:
         phrases: (batch, length) int64 phrase number of each token, the target of `unigram` boundaries; None without a
             teacher.
         pad: Id of the padding token in `ids` and `target`; NO_PADDING where targets are classes.
+        lengths: Real tokens of each document, on the host whatever the device of the batch, those of a pair side by
+            side; None where they are not known.
     """
 
     ids: Tensor
@@ -69,6 +71,7 @@ class Batch:
     documents: tuple[str, ...]
     phrases: Tensor | None = None
     pad: int = PAD
+    lengths: tuple[int, ...] | None = None
 
     def to(self, device: torch.device) -> "Batch":
         """Copy the batch to another device."""
@@ -78,7 +81,7 @@ class Batch:
         target, phrases = (
             None if tensor is None else tensor.to(device, non_blocking=True) for tensor in (self.target, self.phrases)
         )
-        return Batch(ids, mask, sentences, target, self.documents, phrases, self.pad)
+        return Batch(ids, mask, sentences, target, self.documents, phrases, self.pad, self.lengths)
 
 
 def collate(
@@ -106,8 +109,8 @@ def collate(
     truncated = [EncodedDocument(item.ids, item.sentences).truncate(source_length, special_tokens) for item in items]
     ids = _pad([document.ids for document in truncated], pad)
     sentences = _pad([document.sentences for document in truncated], 0)
-    lengths = torch.tensor([len(document.ids) for document in truncated])
-    mask = torch.arange(ids.size(1)) < lengths[:, None]  # (batch, length)
+    lengths = tuple(len(document.ids) for document in truncated)
+    mask = torch.arange(ids.size(1)) < torch.tensor(lengths)[:, None]  # (batch, length)
     targets = [_add_eos(item.target, target_length, eos) for item in items if item.target is not None]
     if len(targets) not in (0, len(items)):
         raise ValueError(f"all items or none must have a target, got {len(targets)} of {len(items)}")
@@ -120,6 +123,7 @@ def collate(
         documents=tuple(item.id for item in items),
         phrases=_pad(phrases, 0) if phrases else None,
         pad=pad,
+        lengths=lengths,
     )
 
 

@@ -48,6 +48,7 @@ def collate_labelled(
         documents=tuple(item.id for item in items),
         phrases=None if batch.phrases is None else by_row(batch.phrases),
         pad=NO_PADDING,
+        lengths=batch.lengths,
     )
 
 

@@ -145,7 +145,7 @@ class Generator:
         batch = collate(
             chunks, model.config.source_length, model.config.target_length, special_tokens=special_tokens
         ).to(device)
-        memory = model.encode(batch.ids, batch.mask, batch.sentences)
+        memory = model.encode(batch.ids, batch.mask, batch.sentences, lengths=batch.lengths)
         lengths = self._choose_lengths(memory, chunks, targets)
         longest = max(len(self._config.begin_with), *(bounds.maximum for bounds in lengths))
         hypotheses = search(

@@ -93,7 +93,9 @@ def _evaluation_speed(model: nn.Module, batch: Batch, updater: Updater) -> float
     for _ in range(2):
         start = time.perf_counter()
         with autocast(updater.device, updater.precision):
-            scores, *_ = model(batch.ids, batch.mask, batch.sentences, batch.target, batch.phrases)
+            scores, *_ = model(
+                batch.ids, batch.mask, batch.sentences, batch.target, batch.phrases, lengths=batch.lengths
+            )
         float(scores.log_prob.sum())  # waits for the device
         seconds = time.perf_counter() - start
     return int(batch.mask.sum()) / seconds

@@ -87,11 +87,13 @@ class BatchDivision:
 def halve(batch: Batch) -> tuple[Batch, Batch]:
     """Divide a batch of several documents into two, without padding that neither half needs."""
     middle = len(batch.documents) // 2
-    return _part(batch, slice(0, middle)), _part(batch, slice(middle, None))
+    return _part(batch, slice(0, middle)), _part(batch, slice(middle, len(batch.documents)))
 
 
 def _part(batch: Batch, rows: slice) -> Batch:
     mask = batch.mask[rows]
+    towers = batch.mask[0, ..., 0].numel()
+    by_document = slice(rows.start * towers, rows.stop * towers)
     length = max(1, int(mask.sum(-1).max()))
     target = None if batch.target is None else batch.target[rows]
     if target is not None:
@@ -104,6 +106,7 @@ def _part(batch: Batch, rows: slice) -> Batch:
         target=target,
         documents=batch.documents[rows],
         phrases=None if batch.phrases is None else batch.phrases[rows, ..., :length],
+        lengths=None if batch.lengths is None else batch.lengths[by_document],
     )
 
 

@@ -44,7 +44,7 @@ class Teacher:
         """
         assert batch.target is not None, "a training batch has targets"
         with torch.no_grad():
-            taught, *_ = self.model(batch.ids, batch.mask, batch.sentences, batch.target)
+            taught, *_ = self.model(batch.ids, batch.mask, batch.sentences, batch.target, lengths=batch.lengths)
         assert taught.distribution, "models give the distributions of their scores"
         assert scores.distribution, "models give the distributions of their scores"
         return token_divergence(taught.distribution, scores.distribution, batch.target != batch.pad, self.temperature)

@@ -83,9 +83,8 @@ class Objective(nn.Module):
         """
         assert batch.target is not None
         with autocast(batch.ids.device, self._precision):
-            scores, losses, metrics = self.model(
-                batch.ids, batch.mask, batch.sentences, batch.target, batch.phrases, self._config.label_smoothing
-            )
+            documents = (batch.ids, batch.mask, batch.sentences, batch.target, batch.phrases)
+            scores, losses, metrics = self.model(*documents, self._config.label_smoothing, lengths=batch.lengths)
             fraction = len(batch.documents) / size.documents
             objective, imitation = self._imitate(scores, batch)
             loss = objective / size.target_tokens + weighted_sum(losses, self._config.loss_weights) * fraction

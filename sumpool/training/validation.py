@@ -70,7 +70,7 @@ def validate(
         batch = to_device(batch, device)
         assert batch.target is not None
         with autocast(device, precision):
-            scores, *_ = model(batch.ids, batch.mask, batch.sentences, batch.target)
+            scores, *_ = model(batch.ids, batch.mask, batch.sentences, batch.target, lengths=batch.lengths)
         return {"log_prob": scores.log_prob.sum(), **scores.counts}
 
     processes = current_processes()

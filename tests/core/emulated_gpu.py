@@ -85,11 +85,20 @@ class EmulatedGpu(TorchDispatchMode):
 
     Attributes:
         synchronisations: Number of waits of the host for the device, by module of the package and cause.
+        copies: Copies from the host that nothing waits for, by module of the package; a CUDA graph cannot repeat them.
     """
 
     def __init__(self) -> None:
         TorchDispatchMode.__init__(self)
         self.synchronisations: Counter[str] = Counter()
+        self.copies: Counter[str] = Counter()
+        self._pinned: dict[int, Tensor] = {}
+
+    def pin(self, tensor: Tensor) -> Tensor:
+        """Copy a tensor of the host to pinned memory."""
+        pinned = tensor.clone()
+        self._pinned[pinned.untyped_storage().data_ptr()] = pinned
+        return pinned
 
     def __torch_dispatch__(
         self, operator: OpOverload, types: object, args: tuple[Any, ...] = (), kwargs: dict[str, Any] | None = None
@@ -136,14 +145,18 @@ class EmulatedGpu(TorchDispatchMode):
             raise RuntimeError(f"{operator} must have all tensors on one device, got {shapes} on the host")
 
     def _count(self, cause: str) -> None:
-        files = [frame.filename.partition("/sumpool/")[2] for frame in reversed(extract_stack())]
-        self.synchronisations[f"{next(filter(None, files), 'caller')}: {cause}"] += 1
+        self.synchronisations[f"{_caller()}: {cause}"] += 1
 
     def _count_copy(self, source: Tensor, target: torch.device, non_blocking: object) -> None:
         if source.device.type == "cuda" and target.type == "cpu":
             self._count("copy to host")
-        elif source.device.type != "cuda" and target.type != "cpu" and not non_blocking:
-            self._count("copy to device")
+        elif source.device.type != "cuda" and target.type != "cpu":
+            if not non_blocking:
+                self._count("copy to device")
+            elif source.numel() and source.untyped_storage().data_ptr() not in self._pinned:
+                self._count("copy of pageable memory")
+            else:
+                self.copies[_caller()] += 1
 
     def _count_index(self, args: Sequence[Any]) -> None:
         """Indices from the host are copied; masks become indices, except where one value fills them."""
@@ -155,6 +168,12 @@ class EmulatedGpu(TorchDispatchMode):
                 self._count("copy to device")
             if index is not None and index.dtype in (torch.bool, torch.uint8) and not fills:
                 self._count("mask as index")
+
+
+def _caller() -> str:
+    """Return the module of the package that the innermost call comes from."""
+    files = [frame.filename.partition("/sumpool/")[2] for frame in reversed(extract_stack())]
+    return next(filter(None, files), "caller")
 
 
 @contextmanager
@@ -170,6 +189,7 @@ def emulated_gpu() -> Iterator[EmulatedGpu]:
         patch("torch.tensor", tensor),
         torch.autograd.set_multithreading_enabled(False),
         EmulatedGpu() as gpu,
+        patch.object(Tensor, "pin_memory", lambda tensor: gpu.pin(tensor)),
     ):
         yield gpu
 

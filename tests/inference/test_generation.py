@@ -1,3 +1,4 @@
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 from unittest.mock import Mock
@@ -141,11 +142,11 @@ def test_no_search_waits_for_more_than_the_document_allows(
 def test_a_batch_that_memory_cannot_hold_is_halved(loaded: LoadedModel, monkeypatch: pytest.MonkeyPatch) -> None:
     encode, sizes = loaded.model.encode, []
 
-    def small(ids: Tensor, mask: Tensor, sentences: Tensor) -> Memory:
+    def small(ids: Tensor, mask: Tensor, sentences: Tensor, lengths: Sequence[int]) -> Memory:
         sizes.append(len(ids))
         if len(ids) > 3:
             raise torch.OutOfMemoryError("CUDA out of memory")
-        return encode(ids, mask, sentences)
+        return encode(ids, mask, sentences, lengths=lengths)
 
     expected = generate(loaded, Lengths(4, 9))
     monkeypatch.setattr(loaded.model, "encode", small)

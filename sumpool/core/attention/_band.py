@@ -1,7 +1,7 @@
 """Attention within a band around the diagonal: the computation that attentions with a window share."""
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from functools import partial
 from typing import Annotated
 
@@ -11,7 +11,7 @@ from torch import Tensor
 from torch.nn import functional as F
 from torch.utils.checkpoint import checkpoint
 
-from sumpool.core.attention._base import Attention
+from sumpool.core.attention._base import AttentionByLengths
 from sumpool.core.nn.layers import merge_heads, split_heads
 from sumpool.core.nn.numerics import at_least_float32
 from sumpool.core.nn.positions import PositionsKind
@@ -31,7 +31,7 @@ MAX_WEIGHTS = 2**24
 """Attention weights materialised at a time, over windows, heads, queries and keys: 64 MB in float32."""
 
 
-class BandAttention(Attention):
+class BandAttention(AttentionByLengths):
     """Self-attention to the tokens at most `reach` positions away, and to `first` tokens that all others attend to.
 
     The document is split into chunks of `reach` tokens; each chunk attends to itself, its neighbours and the first
@@ -52,9 +52,9 @@ class BandAttention(Attention):
         self.reach = reach
         self.first_tokens = first
 
-    def _windows(self, mask: Tensor, first: int | None = None) -> Windows:
+    def _windows(self, mask: Tensor, lengths: Sequence[int] | None, first: int | None = None) -> Windows:
         """Cut documents into chunks; `first` replaces the number of first tokens."""
-        return Windows(mask, self.reach, self.first_tokens if first is None else first, self.causal)
+        return Windows(mask, self.reach, self.first_tokens if first is None else first, self.causal, lengths)
 
     def _attend_in_windows(
         self, query: Tensor, key: Tensor, value: Tensor, positions: Tensor, windows: Windows

@@ -2,7 +2,7 @@
 
 import math
 from abc import ABC, abstractmethod
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from functools import partial
 
 import torch
@@ -143,6 +143,36 @@ class Attention(nn.Module):
         """Position-encoded queries and keys, and values, (batch, heads, length, head_dim) each."""
         query, key, value = (split_heads(part, self.heads) for part in self.project(states).chunk(3, dim=-1))
         return self.positions.rotate(query, positions), self.positions.rotate(key, positions), value
+
+
+class AttentionByLengths(Attention):
+    """Self-attention whose layout follows the real tokens of each document, by their number on the host.
+
+    `forward` and `attention_received` have `lengths` besides: real tokens of each document; None reads them from the
+    mask, for which the host waits.
+    """
+
+    def mix(self, tokens: Tokens) -> Tensor:
+        """See `Attention.mix`."""
+        mask = None if tokens.full else tokens.mask
+        mixed: Tensor = self(tokens.states, mask, tokens.positions, lengths=dynamic_lengths(tokens))
+        return mixed
+
+    def received(self, tokens: Tokens, include_self: bool) -> Tensor:
+        """See `Attention.received`."""
+        receive: Callable[..., Tensor] = self.attention_received
+        return receive(tokens.states, tokens.mask, tokens.positions, include_self, lengths=dynamic_lengths(tokens))
+
+
+def dynamic_lengths(tokens: Tokens) -> Sequence[int] | None:
+    """Return the lengths of tokens; None while a layer is compiled, which would be compiled anew for others."""
+    return None if torch.compiler.is_compiling() else tokens.lengths
+
+
+def known_lengths(mask: Tensor, lengths: Sequence[int] | None) -> Sequence[int]:
+    """Return the real tokens of each document of a mask (batch, length), for unknown ones of which the host waits."""
+    known: Sequence[int] = mask.sum(1).tolist() if lengths is None else lengths
+    return known
 
 
 def full_mask(states: Tensor) -> Tensor:

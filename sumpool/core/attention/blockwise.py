@@ -7,8 +7,7 @@ Departures from the released code: a remainder forms a shorter last block (relea
 masked (released: it is not), and no token of a block is overwritten.
 """
 
-from collections.abc import Callable
-from functools import partial
+from collections.abc import Callable, Sequence
 from typing import Literal, final
 
 import torch
@@ -16,8 +15,9 @@ from pydantic import Field
 from torch import Tensor
 from torch.nn import functional as F
 
-from sumpool.core.attention._base import Attention, AttentionConfig, full_mask
+from sumpool.core.attention._base import AttentionByLengths, AttentionConfig, full_mask, known_lengths
 from sumpool.core.nn.positions import PositionsKind
+from sumpool.core.nn.transfer import to_device
 
 
 @final
@@ -40,7 +40,7 @@ class BlockwiseAttentionConfig(AttentionConfig):
 
 
 @final
-class BlockwiseAttention(Attention):
+class BlockwiseAttention(AttentionByLengths):
     """Self-attention within blocks."""
 
     block: int
@@ -51,35 +51,62 @@ class BlockwiseAttention(Attention):
         super().__init__(dim, heads, positions, causal=causal)
         self.block = block
 
-    def forward(self, states: Tensor, mask: Tensor | None, positions: Tensor) -> Tensor:
+    def forward(
+        self, states: Tensor, mask: Tensor | None, positions: Tensor, lengths: Sequence[int] | None = None
+    ) -> Tensor:
         """Attend within each block; see `Attention.forward`."""
-        if mask is None and states.size(1) <= self.block:
-            return super().forward(states, None, positions)
-        return self._map_blocks(self._attend, states, full_mask(states) if mask is None else mask, positions)
+        if states.size(1) <= self.block:
+            return super().forward(states, mask, positions)
+        mask = full_mask(states) if mask is None else mask
+        return self._map_blocks(super().forward, states, mask, positions, lengths)
 
-    def attention_received(self, states: Tensor, mask: Tensor, positions: Tensor, include_self: bool) -> Tensor:
+    def attention_received(
+        self,
+        states: Tensor,
+        mask: Tensor,
+        positions: Tensor,
+        include_self: bool,
+        lengths: Sequence[int] | None = None,
+    ) -> Tensor:
         """Recompute the weights block by block: O(length * block * dim) again."""
-        receive = partial(super().attention_received, include_self=include_self)
-        return self._map_blocks(receive, states, mask, positions)
+        receive = super().attention_received
+
+        def receive_blocks(states: Tensor, mask: Tensor | None, positions: Tensor) -> Tensor:
+            return receive(states, full_mask(states) if mask is None else mask, positions, include_self)
+
+        return self._map_blocks(receive_blocks, states, mask, positions, lengths)
 
     def _map_blocks(
-        self, function: Callable[[Tensor, Tensor, Tensor], Tensor], states: Tensor, mask: Tensor, positions: Tensor
+        self,
+        function: Callable[[Tensor, Tensor | None, Tensor], Tensor],
+        states: Tensor,
+        mask: Tensor,
+        positions: Tensor,
+        lengths: Sequence[int] | None,
     ) -> Tensor:
-        """Apply a function to all blocks with a real token as one batch; 0 for the other blocks."""
+        """Apply a function to all blocks with a real token as one batch; 0 for the other blocks.
+
+        The mask of the blocks is None where all of them are full.
+        """
         batch, length, _ = states.shape
-        block = self.block if torch.compiler.is_exporting() else min(self.block, length)
+        exporting = torch.compiler.is_exporting()
+        block = self.block if exporting else min(self.block, length)
         rest = -length % block
-        states = F.pad(states, (0, 0, 0, rest)).view(-1, block, states.size(2))  # (batch * blocks, block, dim)
-        mask, positions = (F.pad(values, (0, rest)).view(-1, block) for values in (mask, positions))
-        real = None if torch.compiler.is_exporting() else mask.any(1).nonzero().squeeze(1)
-        if real is None or len(real) == len(mask):
-            output = function(states, mask, positions)
+        blocks = F.pad(states, (0, 0, 0, rest)).view(-1, block, states.size(2))  # (batch * blocks, block, dim)
+        block_mask, positions = (F.pad(values, (0, rest)).view(-1, block) for values in (mask, positions))
+        sizes = [] if exporting else _block_sizes(known_lengths(mask, lengths), length, block)
+        filled = [index for index, size in enumerate(sizes) if size]
+        full = all(sizes[index] == block for index in filled) and not exporting
+        if exporting or len(filled) == len(sizes):
+            output = function(blocks, None if full else block_mask, positions)
         else:
-            partial_output = function(states[real], mask[real], positions[real])
-            zeros = partial_output.new_zeros(len(mask), *partial_output.shape[1:])
+            real = to_device(filled, mask, torch.long)
+            partial_output = function(blocks[real], None if full else block_mask[real], positions[real])
+            zeros = partial_output.new_zeros(len(blocks), *partial_output.shape[1:])
             output = zeros.index_copy(0, real, partial_output)
         return output.view(batch, -1, *output.shape[2:])[:, :length]
 
-    def _attend(self, states: Tensor, mask: Tensor, positions: Tensor) -> Tensor:
-        full = not torch.compiler.is_exporting() and bool(mask.all())
-        return super().forward(states, None if full else mask, positions)
+
+def _block_sizes(lengths: Sequence[int], padded: int, block: int) -> list[int]:
+    """Return the real tokens of each block of documents that are padded to a length."""
+    return [max(0, min(block, length - first)) for length in lengths for first in range(0, padded, block)]

@@ -5,6 +5,7 @@ side: O(length * window * dim) time and O(length * window) memory for a reach `d
 read as `dilation` interleaved ones, each under a sliding window.
 """
 
+from collections.abc import Sequence
 from typing import Literal, final
 
 from pydantic import Field
@@ -45,20 +46,31 @@ class DilatedAttention(BandAttention):
         super().__init__(dim, heads, config.window // 2, config.positions, causal=config.causal)
         self.dilation = config.dilation
 
-    def forward(self, states: Tensor, mask: Tensor | None, positions: Tensor) -> Tensor:
+    def forward(
+        self, states: Tensor, mask: Tensor | None, positions: Tensor, lengths: Sequence[int] | None = None
+    ) -> Tensor:
         """Attend window by window; see `Attention.forward`."""
         mask = self._interleave(full_mask(states) if mask is None else mask)
         query, key, value = self._project_interleaved(states, positions)
         positions = self._interleave(positions)
-        mixed = self._attend_in_windows(query, key, value, positions, self._windows(mask))
+        windows = self._windows(mask, self._interleaved_lengths(lengths))
+        mixed = self._attend_in_windows(query, key, value, positions, windows)
         out: Tensor = self.out(self._merge(mixed, states.size(1)))
         return out
 
-    def attention_received(self, states: Tensor, mask: Tensor, positions: Tensor, include_self: bool) -> Tensor:
+    def attention_received(
+        self,
+        states: Tensor,
+        mask: Tensor,
+        positions: Tensor,
+        include_self: bool,
+        lengths: Sequence[int] | None = None,
+    ) -> Tensor:
         """Recompute the weights, a bounded number of windows at a time: O(length * window * dim) again."""
         query, key, _ = self._project_interleaved(states, positions)
         mask, positions = self._interleave(mask), self._interleave(positions)
-        received, _ = self._received_in_windows(query, key, positions, self._windows(mask), mask, include_self)
+        windows = self._windows(mask, self._interleaved_lengths(lengths))
+        received, _ = self._received_in_windows(query, key, positions, windows, mask, include_self)
         return self._merge(received / self.heads, states.size(1))
 
     def _project_interleaved(self, states: Tensor, positions: Tensor) -> tuple[Tensor, Tensor, Tensor]:
@@ -66,6 +78,12 @@ class DilatedAttention(BandAttention):
         parts = (self._interleave(merge_heads(part)) for part in self._project(states, positions))
         query, key, value = (split_heads(part, self.heads) for part in parts)
         return query, key, value
+
+    def _interleaved_lengths(self, lengths: Sequence[int] | None) -> list[int] | None:
+        """Real tokens among every d-th token of each document."""
+        if lengths is None:
+            return None
+        return [-(-max(0, length - first) // self.dilation) for length in lengths for first in range(self.dilation)]
 
     def _interleave(self, values: Tensor) -> Tensor:
         """Split (batch, length, ...) into every d-th token: (batch * d, length / d, ...), padded with zeros."""

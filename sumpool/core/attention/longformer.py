@@ -18,7 +18,7 @@ from torch import Tensor, nn
 from torch.nn import functional as F
 
 from sumpool.core.attention._band import BandAttention, Window
-from sumpool.core.attention._base import AttentionConfig, full_mask
+from sumpool.core.attention._base import AttentionConfig, dynamic_lengths, full_mask
 from sumpool.core.nn.layers import keep_outputs, merge_heads, split_heads
 from sumpool.core.nn.masking import attend, attention_weights
 from sumpool.core.nn.numerics import indices_of_true
@@ -52,11 +52,14 @@ class _GlobalTokens(NamedTuple):
         indices: (batch, global), their indices in the document, in order.
         real: (batch, global), True where there is one.
         others: (batch, length), True at the other real tokens.
+        lengths: Real tokens of each document with as many global tokens as any has; None where the host does not know
+            them.
     """
 
     indices: Tensor
     real: Tensor
     others: Tensor
+    lengths: list[int] | None
 
 
 @final
@@ -79,15 +82,22 @@ class LongformerAttention(BandAttention):
 
     def mix(self, tokens: Tokens) -> Tensor:
         """See `Attention.mix`."""
-        mixed: Tensor = self(tokens.states, None if tokens.full else tokens.mask, tokens.positions, tokens.sentences)
+        mask = None if tokens.full else tokens.mask
+        mixed: Tensor = self(tokens.states, mask, tokens.positions, tokens.sentences, lengths=dynamic_lengths(tokens))
         return mixed
 
     def received(self, tokens: Tokens, include_self: bool) -> Tensor:
         """See `Attention.received`."""
-        return self.attention_received(tokens.states, tokens.mask, tokens.positions, include_self, tokens.sentences)
+        parts = (tokens.states, tokens.mask, tokens.positions, include_self, tokens.sentences)
+        return self.attention_received(*parts, lengths=dynamic_lengths(tokens))
 
     def forward(
-        self, states: Tensor, mask: Tensor | None, positions: Tensor, sentences: Tensor | None = None
+        self,
+        states: Tensor,
+        mask: Tensor | None,
+        positions: Tensor,
+        sentences: Tensor | None = None,
+        lengths: Sequence[int] | None = None,
     ) -> Tensor:
         """Attend window by window; see `Attention.forward`.
 
@@ -96,9 +106,10 @@ class LongformerAttention(BandAttention):
             mask: As there.
             positions: As there.
             sentences: (batch, length), sentence number of each token, where it is known.
+            lengths: Real tokens of each document, where the host knows them.
         """
         mask = full_mask(states) if mask is None else mask
-        tokens = self._find_global(mask, sentences)
+        tokens = self._find_global(mask, sentences, lengths)
         query, key, value = self._project(states, positions)
         first = merge_heads(attend(*self._global(states, tokens.indices, (query, key, value)), mask))
         query, key, value = (torch.cat([_take(part, tokens.indices), part], dim=2) for part in (query, key, value))
@@ -115,9 +126,10 @@ class LongformerAttention(BandAttention):
         positions: Tensor,
         include_self: bool,
         sentences: Tensor | None = None,
+        lengths: Sequence[int] | None = None,
     ) -> Tensor:
         """Recompute the weights: O(length * (window + global tokens) * dim) again."""
-        tokens = self._find_global(mask, sentences)
+        tokens = self._find_global(mask, sentences, lengths)
         count = tokens.indices.size(1)
         projected = self._project(states, positions)
         query, key = (torch.cat([_take(part, tokens.indices), part], dim=2) for part in projected[:2])
@@ -131,20 +143,24 @@ class LongformerAttention(BandAttention):
         total = received[:, count:].scatter_add(1, tokens.indices, received[:, :count]) + weights.sum((1, 2))
         return total / self.heads
 
-    def _find_global(self, mask: Tensor, sentences: Tensor | None) -> _GlobalTokens:
-        """Find the global tokens: the first ones, and those that begin a sentence."""
+    def _find_global(self, mask: Tensor, sentences: Tensor | None, lengths: Sequence[int] | None) -> _GlobalTokens:
+        """Find the global tokens: the first ones, and those that begin a sentence, for whose number the host waits."""
         is_global = torch.arange(mask.size(1), device=mask.device) < self.first_tokens
-        if self.global_sentences and sentences is not None:
+        by_sentence = sentences is not None and self.global_sentences
+        if sentences is not None and by_sentence:
             is_global = is_global | F.pad(sentences[:, 1:] != sentences[:, :-1], (1, 0), value=True)
         is_global = is_global & mask
-        index, real = indices_of_true(is_global, int(is_global.sum(1).max()))
-        return _GlobalTokens(index, real, mask & ~is_global)
+        known = None if by_sentence or lengths is None else min(self.first_tokens, max(lengths))
+        count = int(is_global.sum(1).max()) if known is None else known
+        index, real = indices_of_true(is_global, count)
+        extended = None if lengths is None else [count + length for length in lengths]
+        return _GlobalTokens(index, real, mask & ~is_global, extended)
 
     def _extend(self, tokens: _GlobalTokens, positions: Tensor) -> tuple[Tensor, Windows]:
         """Positions (batch, global + length) and windows of documents behind copies of their global tokens."""
         mask = torch.cat([tokens.real, tokens.others], dim=1)
         count = tokens.indices.size(1)
-        return F.pad(positions, (count, 0)), self._windows(mask, count)
+        return F.pad(positions, (count, 0)), self._windows(mask, tokens.lengths, count)
 
     def _global(
         self, states: Tensor, index: Tensor, projected: tuple[Tensor, Tensor, Tensor]

@@ -26,7 +26,7 @@ from pydantic import Field
 from torch import Tensor
 from torch.nn import functional as F
 
-from sumpool.core.attention._base import Attention, AttentionConfig, full_mask
+from sumpool.core.attention._base import AttentionByLengths, AttentionConfig, full_mask, known_lengths
 from sumpool.core.nn.layers import merge_heads, split_heads
 from sumpool.core.nn.numerics import at_least_float32
 
@@ -87,7 +87,7 @@ class _HashRound:
 
 
 @final
-class LshAttention(Attention):
+class LshAttention(AttentionByLengths):
     """LSH attention and local attention, split over the heads."""
 
     rotations: Tensor
@@ -105,21 +105,32 @@ class LshAttention(Attention):
         super().prune_heads(kept)
         self.hash_heads = sum(head < self.hash_heads for head in kept)
 
-    def forward(self, states: Tensor, mask: Tensor | None, positions: Tensor) -> Tensor:
+    def forward(
+        self, states: Tensor, mask: Tensor | None, positions: Tensor, lengths: Sequence[int] | None = None
+    ) -> Tensor:
         """Attend; see `Attention.forward`."""
         del positions
-        parts = self._split(states, full_mask(states) if mask is None else mask)
+        parts = self._split(states, full_mask(states) if mask is None else mask, lengths)
         out: Tensor = self.out(merge_heads(torch.cat([_attend(*part) for part in parts], dim=1)))
         return out[:, : states.size(1)]
 
-    def attention_received(self, states: Tensor, mask: Tensor, positions: Tensor, include_self: bool) -> Tensor:
+    def attention_received(
+        self,
+        states: Tensor,
+        mask: Tensor,
+        positions: Tensor,
+        include_self: bool,
+        lengths: Sequence[int] | None = None,
+    ) -> Tensor:
         """Recompute the weights of the same chunks: O(hashes * length * bucket * dim) again."""
         del positions
-        parts = self._split(states, mask)
+        parts = self._split(states, mask, lengths)
         received = [_attention_received(query, mask, rounds, include_self) for query, _, mask, rounds in parts]
         return torch.cat(received, dim=1).mean(1)[:, : states.size(1)]
 
-    def _split(self, states: Tensor, mask: Tensor) -> list[tuple[Tensor, Tensor, Tensor, list[_HashRound]]]:
+    def _split(
+        self, states: Tensor, mask: Tensor, lengths: Sequence[int] | None
+    ) -> list[tuple[Tensor, Tensor, Tensor, list[_HashRound]]]:
         """Split the hashing heads from the local ones, with tokens padded to whole chunks.
 
         Returns:
@@ -132,16 +143,24 @@ class LshAttention(Attention):
         (hash_query, query), (hash_value, value) = (
             split_heads(part, self.heads).split(heads, dim=1) for part in projected.chunk(2, dim=-1)
         )
-        orders = (self._sort(hash_query.detach(), mask, rotation) for rotation in self.rotations)
+        longest = max(known_lengths(mask, lengths))
+        orders = (self._sort(hash_query.detach(), mask, longest, rotation) for rotation in self.rotations)
         hashed = [_split_chunks(order, self.bucket, False, self.causal) for order in orders]
         indices = torch.arange(query.size(2), device=query.device).expand(query.shape[:3])
         local = [_split_chunks(indices, self.bucket, True, self.causal)]
         return [(hash_query, hash_value, mask, hashed), (query, value, mask, local)]
 
-    def _sort(self, query: Tensor, mask: Tensor, rotation: Tensor) -> Tensor:
-        """Token indices sorted by hash bucket, then by position, padding last: (batch, heads, length)."""
+    def _sort(self, query: Tensor, mask: Tensor, longest: int, rotation: Tensor) -> Tensor:
+        """Token indices sorted by hash bucket, then by position, padding last: (batch, heads, length).
+
+        Args:
+            query: (batch, heads, length, head_dim).
+            mask: (batch, length), True at real tokens.
+            longest: Real tokens of the longest document.
+            rotation: (head_dim, directions).
+        """
         directions = (mask.sum(1) / (2 * self.bucket)).ceil().clamp(1, _MAX_DIRECTIONS)
-        most = int(directions.max())
+        most = min(max(1, math.ceil(longest / (2 * self.bucket))), _MAX_DIRECTIONS)
         used = torch.arange(most, device=mask.device) < directions[:, None, None, None]
         projected = query @ rotation[:, :most].to(query.dtype)  # (batch, heads, length, directions)
         both = torch.cat([projected.masked_fill(~used, -math.inf), (-projected).masked_fill(~used, -math.inf)], dim=3)

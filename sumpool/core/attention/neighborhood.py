@@ -7,6 +7,7 @@ Transformer"): every token has its 2 * radius + 1 nearest tokens as far as the d
 O(length * radius * dim) time, O(length * radius) memory.
 """
 
+from collections.abc import Sequence
 from typing import Literal, NamedTuple, final
 
 import torch
@@ -59,11 +60,13 @@ class NeighborhoodAttention(BandAttention):
         super().__init__(dim, heads, config.radius)
         self.shifted = config.edges == "shift"
 
-    def forward(self, states: Tensor, mask: Tensor | None, positions: Tensor) -> Tensor:
+    def forward(
+        self, states: Tensor, mask: Tensor | None, positions: Tensor, lengths: Sequence[int] | None = None
+    ) -> Tensor:
         """Attend window by window; see `Attention.forward`."""
         mask = full_mask(states) if mask is None else mask
         query, key, value = self._project(states, positions)
-        mixed = self._attend_in_windows(query, key, value, positions, self._windows(mask))
+        mixed = self._attend_in_windows(query, key, value, positions, self._windows(mask, lengths))
         if self.shifted:
             ends = self._ends(mask)
             query, key, value = _take(query, ends.queries), _take(key, ends.keys), _take(value, ends.keys)
@@ -73,10 +76,17 @@ class NeighborhoodAttention(BandAttention):
         out: Tensor = self.out(mixed)
         return out
 
-    def attention_received(self, states: Tensor, mask: Tensor, positions: Tensor, include_self: bool) -> Tensor:
+    def attention_received(
+        self,
+        states: Tensor,
+        mask: Tensor,
+        positions: Tensor,
+        include_self: bool,
+        lengths: Sequence[int] | None = None,
+    ) -> Tensor:
         """Recompute the weights, a bounded number of windows at a time: O(length * radius * dim) again."""
         query, key, _ = self._project(states, positions)
-        windows = self._windows(mask)
+        windows = self._windows(mask, lengths)
         if not self.shifted:
             return self._received_in_windows(query, key, positions, windows, mask, include_self)[0] / self.heads
         ends = self._ends(mask)

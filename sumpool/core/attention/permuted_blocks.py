@@ -16,6 +16,7 @@ from torch import Tensor
 
 from sumpool.core.attention._base import AttentionConfig
 from sumpool.core.attention._block_sparse import BlockSparseAttention
+from sumpool.core.nn.transfer import to_device
 
 
 @final
@@ -48,6 +49,6 @@ class PermutedBlocksAttention(BlockSparseAttention):
         self.unshifted = heads - config.shifted
 
     def _visible_blocks(self, counts: Tensor, blocks: int) -> Tensor:
-        shifts = torch.tensor(self.head_indices, device=counts.device) - self.unshifted + 1
+        shifts = to_device(self.head_indices, counts) - self.unshifted + 1
         indices = torch.arange(blocks, device=counts.device)
         return (indices[None, None, :, None] + shifts.clamp(min=0)[None, :, None, None]) % counts

@@ -16,6 +16,7 @@ no cluster and moves no centroid; a centroid moves towards the mean of its token
 """
 
 import math
+from collections.abc import Sequence
 from functools import partial
 from typing import Literal, NamedTuple, final
 
@@ -25,7 +26,7 @@ from torch import Tensor
 from torch.nn import functional as F
 from torch.utils.checkpoint import checkpoint
 
-from sumpool.core.attention._base import Attention, AttentionConfig, full_mask
+from sumpool.core.attention._base import AttentionByLengths, AttentionConfig, full_mask, known_lengths
 from sumpool.core.nn.layers import merge_heads
 from sumpool.core.nn.masking import attend, attention_weights
 from sumpool.core.nn.numerics import at_least_float32, matmul_exactly
@@ -70,7 +71,7 @@ class _Clusters(NamedTuple):
 
 
 @final
-class RoutingAttention(Attention):
+class RoutingAttention(AttentionByLengths):
     """Self-attention within clusters."""
 
     row_stochastic = False
@@ -86,10 +87,12 @@ class RoutingAttention(Attention):
         centroids = torch.randn(heads, config.clusters, dim // heads, generator=generator, device="cpu")
         self.register_buffer("centroids", F.normalize(centroids, dim=2))
 
-    def forward(self, states: Tensor, mask: Tensor | None, positions: Tensor) -> Tensor:
+    def forward(
+        self, states: Tensor, mask: Tensor | None, positions: Tensor, lengths: Sequence[int] | None = None
+    ) -> Tensor:
         """Attend within clusters; see `Attention.forward`."""
         mask = full_mask(states) if mask is None else mask
-        query, key, value, clusters = self._route(states, mask, positions)
+        query, key, value, clusters = self._route(states, mask, positions, lengths)
         parts = (_take(query, clusters.queries), _take(key, clusters.keys), _take(value, clusters.keys))
         mixed = (
             attend(*parts, clusters.real) * clusters.real[:, None, :, None]
@@ -98,9 +101,16 @@ class RoutingAttention(Attention):
         out: Tensor = self.out(merge_heads(mixed * clusters.shares.to(mixed.dtype)))
         return out
 
-    def attention_received(self, states: Tensor, mask: Tensor, positions: Tensor, include_self: bool) -> Tensor:
+    def attention_received(
+        self,
+        states: Tensor,
+        mask: Tensor,
+        positions: Tensor,
+        include_self: bool,
+        lengths: Sequence[int] | None = None,
+    ) -> Tensor:
         """Recompute the weights, one cluster of each head at a time."""
-        query, key, _, clusters = self._route(states, mask, positions)
+        query, key, _, clusters = self._route(states, mask, positions, lengths)
         received = torch.zeros_like(clusters.shares[..., 0])
         for cluster in range(self.clusters):
             one = slice(cluster, None, self.clusters)  # of each head
@@ -114,7 +124,9 @@ class RoutingAttention(Attention):
             received = received.scatter_add(2, indices[1], sums)
         return received.mean(1).masked_fill(~mask, 0.0)
 
-    def _route(self, states: Tensor, mask: Tensor, positions: Tensor) -> tuple[Tensor, Tensor, Tensor, _Clusters]:
+    def _route(
+        self, states: Tensor, mask: Tensor, positions: Tensor, lengths: Sequence[int] | None
+    ) -> tuple[Tensor, Tensor, Tensor, _Clusters]:
         """Normalised queries and keys, and values, (batch, heads, length, head_dim) each, and their clusters."""
         projected, key, value = self._project(states, positions)
         query, key = (F.layer_norm(part, part.shape[3:]) for part in (projected, key))
@@ -128,7 +140,8 @@ class RoutingAttention(Attention):
         )
         counts = mask.sum(1, keepdim=True)  # (batch, 1)
         sizes = (-(-counts // self.clusters)).clamp(min=self.cluster_tokens).minimum(counts)
-        size = max(1, int(sizes.max()))
+        longest = max(known_lengths(mask, lengths))
+        size = max(1, min(longest, max(self.cluster_tokens, -(-longest // self.clusters))))
         real = torch.arange(size, device=mask.device) < sizes
         queries, keys = queries[..., :size].flatten(1, 2), keys[..., :size].flatten(1, 2)
         ones = at_least_float32(query.new_ones(*queries.shape, 1)) * real[:, None, :, None]

@@ -23,6 +23,7 @@ from sumpool.core.attention._base import Attention, AttentionConfig, full_mask
 from sumpool.core.nn.layers import keep_outputs, merge_heads
 from sumpool.core.nn.masking import zero_padding
 from sumpool.core.nn.numerics import at_least_float32, hash_uniform, matmul_exactly
+from sumpool.core.nn.transfer import to_device
 
 _LOWEST = -1e30
 """Log-weight of pairs of blocks that do not exist, finite so that no normalisation is NaN."""
@@ -164,7 +165,7 @@ class SinkhornAttention(Attention):
         index = torch.arange(blocks, device=device)
         rows, columns = torch.maximum(index[:, None], index), torch.minimum(index[:, None], index)
         pair = rows**2 + 2 * columns + (index[:, None] < index)
-        heads = torch.tensor(self.head_indices, device=device)[:, None, None]
+        heads = to_device(self.head_indices, device)[:, None, None]
         uniform = hash_uniform((pair * 1021 + heads) * 1031 + draw).double() + 2.0**-25  # in (0, 1)
         noise: Tensor = -(-uniform.log()).log()
         return noise.float()

@@ -81,20 +81,31 @@ class SlidingWindowAttention(BandAttention):
         if self.first:
             self.first.prune_heads(kept)
 
-    def forward(self, states: Tensor, mask: Tensor | None, positions: Tensor) -> Tensor:
+    def forward(
+        self, states: Tensor, mask: Tensor | None, positions: Tensor, lengths: Sequence[int] | None = None
+    ) -> Tensor:
         """Attend window by window; see `Attention.forward`."""
         mask = full_mask(states) if mask is None else mask
-        mixed = self._attend_in_windows(*self._project(states, positions), positions, self._windows(mask))
+        mixed = self._attend_in_windows(*self._project(states, positions), positions, self._windows(mask, lengths))
         if self.first:
             mixed = torch.cat([self.first(states, mask)[:, None].to(mixed.dtype), mixed[:, 1:]], dim=1)
         out: Tensor = self.out(mixed)
         return out
 
-    def attention_received(self, states: Tensor, mask: Tensor, positions: Tensor, include_self: bool) -> Tensor:
+    def attention_received(
+        self,
+        states: Tensor,
+        mask: Tensor,
+        positions: Tensor,
+        include_self: bool,
+        lengths: Sequence[int] | None = None,
+    ) -> Tensor:
         """Recompute the weights, a bounded number of windows at a time: O(length * window * dim) again."""
         query, key, _ = self._project(states, positions)
         others = without_first(mask, self.first_tokens)
-        received, _ = self._received_in_windows(query, key, positions, self._windows(mask), others, include_self)
+        received, _ = self._received_in_windows(
+            query, key, positions, self._windows(mask, lengths), others, include_self
+        )
         if self.first:
             from_first = self.first.weights(states, mask).sum(1)  # (batch, length)
             received = received + (from_first if include_self else from_first * others)

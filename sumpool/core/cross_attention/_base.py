@@ -65,7 +65,6 @@ class CrossAttention(nn.Module, ABC):
     """Attention from the summary to the memory; owns its projections and what it precomputes of a document.
 
     Attributes:
-        has_fixed_shapes: Whether the shapes within a step follow from the shapes of its input alone.
         independent_heads: Whether the output is a sum over the heads, none of which depends on the others.
         heads: Number of heads.
         head_indices: Index of each head among those that the attention was built with.
@@ -74,7 +73,6 @@ class CrossAttention(nn.Module, ABC):
         out: Output projection of the merged heads.
     """
 
-    has_fixed_shapes: ClassVar[bool] = True
     independent_heads: ClassVar[bool] = True
 
     def __init__(self, dim: int, heads: int, linear: type[nn.Linear] = nn.Linear) -> None:

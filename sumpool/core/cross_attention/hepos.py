@@ -20,6 +20,7 @@ from torch.nn import functional as F
 from sumpool.core.cross_attention._base import CrossAttention, CrossAttentionConfig
 from sumpool.core.nn.masking import precompute_mask, zero_padding
 from sumpool.core.nn.quantization import UnquantizedLinear
+from sumpool.core.nn.transfer import to_device
 from sumpool.core.tokens import Tokens
 
 
@@ -60,7 +61,7 @@ class HeposCrossAttention(CrossAttention):
             for head, key_value in zip(heads, self._project(states[:, :, start], heads).unbind(3), strict=True):
                 key_values[head] = key_value
         key, value = torch.stack(key_values, dim=1).unbind(3)  # (batch, heads, positions, head_dim) each
-        bias, value = precompute_mask(mask[:, :, starts].transpose(1, 2), value)
+        bias, value = precompute_mask(mask.index_select(2, to_device(starts, mask)).transpose(1, 2), value)
         return {"key": key, "value": value, "bias": bias}
 
     def attention_weights(self, queries: Tensor, precomputed: dict[str, Tensor], length: int) -> Tensor:

@@ -30,10 +30,10 @@ from sumpool.core.cross_attention._base import (
     CrossAttention,
     CrossAttentionConfig,
     CrossAttentionOutput,
-    MemoryEncoder,
     StepState,
     softmax_scores,
 )
+from sumpool.core.cross_attention._sentence_memory import SentenceMemoryEncoder
 from sumpool.core.nn.divergence import divergence, entropy, mean_over_documents, sharpen
 from sumpool.core.nn.gathering import attend_to_groups
 from sumpool.core.nn.layers import merge_heads, split_heads
@@ -41,7 +41,6 @@ from sumpool.core.nn.masking import attend, zero_padding
 from sumpool.core.nn.sentences import Sentences, sum_over_sentences
 from sumpool.core.selection._base import SelectionConfig
 from sumpool.core.selection.ideal import IdealSelectionConfig
-from sumpool.core.sentence_encoding._base import SentenceEncoder
 from sumpool.core.tokens import Tokens
 from sumpool.settings import OneOf
 
@@ -80,46 +79,15 @@ class SentenceCrossAttentionConfig(CrossAttentionConfig):
 
     def build_memory_encoder(self, dim: int) -> "SentenceMemoryEncoder":
         """Build the sentence encoder that all layers share."""
-        return SentenceMemoryEncoder(
-            self.selection.build_encoder(dim), self.mix_steps if self.training == "mix" else None
-        )
-
-
-@final
-class SentenceMemoryEncoder(MemoryEncoder):
-    """Finds the sentences of the memory and encodes them once for all layers."""
-
-    batches: Tensor
-
-    def __init__(self, encoder: SentenceEncoder | None, mix_steps: int | None) -> None:
-        super().__init__()
-        self.encoder = encoder
-        self.mix_steps = mix_steps
-        if mix_steps:
-            self.register_buffer("batches", torch.zeros((), dtype=torch.long))  # saved with checkpoints
-
-    def forward(self, memory: Tokens) -> dict[str, Tensor]:
-        """Find and encode sentences.
-
-        Returns:
-            index, first and count of `Sentences`; vectors (batch, sentences, dim) where the selection needs them; in
-            training with `mix`, ideal (batch,), True at documents whose ideal sentences are attended to in all layers.
-        """
-        sentences = Sentences.find(memory)
-        shared = {"index": sentences.index, "first": sentences.first, "count": sentences.count}
-        if self.encoder is not None:
-            shared["vectors"] = self.encoder(memory, sentences)
-        if self.training and self.mix_steps:
-            shared["ideal"] = torch.rand(len(memory.mask), device=memory.mask.device) >= self.batches / self.mix_steps
-            self.batches += 1
-        return shared
+        mix_steps = self.mix_steps if self.training == "mix" else None
+        return SentenceMemoryEncoder(self.selection.build_encoder(dim), mix_steps, self.sentences)
 
 
 @final
 class SentenceCrossAttention(CrossAttention):
     """Attention to the sentences of a selection."""
 
-    has_fixed_shapes = independent_heads = False  # heads select together, and the words read depend on the selection
+    independent_heads = False  # heads select together
 
     def __init__(self, dim: int, heads: int, config: SentenceCrossAttentionConfig) -> None:
         super().__init__(dim, heads)
@@ -153,7 +121,10 @@ class SentenceCrossAttention(CrossAttention):
         """See `CrossAttention.step`; keys and values of selected sentences only are read."""
         query = self._split_query(queries)  # (batch, heads, beams, head_dim)
         selected, state = self._select_or_reuse(queries, query, precomputed, state)
-        mixed = attend_to_groups(query, precomputed["words"], precomputed["mask"], precomputed["index"], selected)
+        room = precomputed.get("room")
+        most = None if room is None else queries.size(1) * room.size(1)
+        words = (precomputed["words"], precomputed["mask"], precomputed["index"])
+        mixed = attend_to_groups(query, *words, selected, most)
         return self.out(merge_heads(mixed)), state
 
     def attention_weights(self, queries: Tensor, precomputed: dict[str, Tensor], length: int) -> Tensor:
@@ -175,6 +146,8 @@ class SentenceCrossAttention(CrossAttention):
         """Select sentences (batch, beams, sentences), or reuse the selection in `state`; return the next state."""
         if self.config.reselect_every == 1:
             return self._top_sentences(self._log_weights(queries, query, precomputed)), state
+        if state and queries.is_cuda:
+            return self._select_without_waiting(queries, query, precomputed, state)
         age = int(state["age"][0]) if state else 0  # the same for all rows
         if age:
             selected = state["selected"].unflatten(0, queries.shape[:2])
@@ -183,6 +156,16 @@ class SentenceCrossAttention(CrossAttention):
         rows, next_age = selected.shape[:2].numel(), (age + 1) % self.config.reselect_every
         ages = torch.full((rows,), next_age, device=selected.device)
         return selected, {"selected": selected.flatten(0, 1), "age": ages}
+
+    def _select_without_waiting(
+        self, queries: Tensor, query: Tensor, precomputed: dict[str, Tensor], state: StepState
+    ) -> tuple[Tensor, StepState]:
+        """Select and reuse in the same kernels at every step, which saves no time but can be captured."""
+        fresh = self._top_sentences(self._log_weights(queries, query, precomputed))
+        age = state["age"]
+        selected = torch.where(age[:, None] == 0, fresh.flatten(0, 1), state["selected"])
+        next_state = {"selected": selected, "age": (age + 1) % self.config.reselect_every}
+        return selected.unflatten(0, queries.shape[:2]), next_state
 
     def _split(self, words: Tensor) -> tuple[Tensor, Tensor]:
         """Views of keys and values, (batch, heads, length, head_dim) each."""

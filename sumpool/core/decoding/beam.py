@@ -19,13 +19,11 @@ from importlib import import_module
 import torch
 from torch import Tensor
 
-from sumpool.core.decoding.constraints import NO_RULES, Constraint, Rules, after_all
+from sumpool.core.decoding.constraints import NO_RULES, Constraint, Rules, after_all, can_apply_on_device
 from sumpool.core.decoding.ranking import Hypothesis, Lengths, Ranking
-from sumpool.core.decoding.step import StateT, Step, documents_to_keep, feed_prefix, forbid, to_device
+from sumpool.core.decoding.step import StateT, Step, documents_to_keep, feed_prefix, forbid, is_host
+from sumpool.core.nn.transfer import to_device
 from sumpool.special_tokens import SpecialTokens
-
-HOST_DEVICES = ["cpu"]
-"""Types of the devices on which hypotheses are values of Python."""
 
 
 @dataclass(frozen=True)
@@ -130,14 +128,13 @@ def search(  # noqa: PLR0913 - all but the first four are optional
     for bounds in lengths:
         if not 0 <= bounds.minimum <= bounds.maximum:
             raise ValueError(f"lengths must keep 0 <= minimum <= maximum, got {bounds.minimum} and {bounds.maximum}")
-    if torch.device(device).type not in HOST_DEVICES and not on_step:
+    if not is_host(device) and not on_step and can_apply_on_device(rules, limits):
         # Imported by name, as most searches are those of a CPU.
         on_device = import_module("sumpool.core.decoding.device_search")
-        if on_device.can_search_on_device(rules, limits):
-            hypotheses: list[list[Hypothesis]] = on_device.search_on_device(
-                step, state, lengths, ranking, rules, device=device
-            )
-            return hypotheses
+        hypotheses: list[list[Hypothesis]] = on_device.search_on_device(
+            step, state, lengths, ranking, rules, device=device
+        )
+        return hypotheses
     return search_on_host(step, state, lengths, ranking, rules, limits=limits, on_step=on_step, device=device)
 
 

@@ -184,3 +184,8 @@ def _part(surface: bytes) -> bytes:
     if surface.decode(errors="ignore").isspace():
         return b""
     raise ValueError(f"surfaces must hold white space before a word only, got {surface!r}")
+
+
+def can_apply_on_device(rules: Rules, limits: Sequence[Sequence[Constraint]] = ()) -> bool:
+    """Return whether constraints have a form on tensors: repeated n-grams of words and of tokens."""
+    return not any(limits) and all(isinstance(one, NoRepeatTokens | NoRepeatWords) for one in rules.constraints)

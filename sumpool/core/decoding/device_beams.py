@@ -7,10 +7,10 @@ from typing import final
 import torch
 from torch import Tensor
 
-from sumpool.core.decoding.constraints import NoRepeatTokens, NoRepeatWords, Rules
-from sumpool.core.decoding.device_constraints import RepeatedTokens, RepeatedWords, RowConstraint
+from sumpool.core.decoding.constraints import Rules
+from sumpool.core.decoding.device_rules import DeviceRules
 from sumpool.core.decoding.ranking import Hypothesis, Lengths, Ranking
-from sumpool.core.decoding.step import to_device
+from sumpool.core.nn.transfer import to_device
 
 _LOW_BITS = 32
 _LAST_INDEX = (1 << _LOW_BITS) - 1
@@ -38,26 +38,17 @@ class DeviceBeams:
         documents, beams = len(lengths), ranking.beams
         self._ranking = ranking
         self._special_tokens = rules.special_tokens
-        self._suppressed = to_device(rules.special_tokens.suppressed, like, torch.long)
+        self._rules = DeviceRules(lengths, rules, beams, room, like)
         expected = [bounds.maximum if bounds.expected is None else bounds.expected for bounds in lengths]
-        bounds = [[bound.minimum for bound in lengths], [bound.maximum for bound in lengths], expected]
-        self._minima, self._maxima, self._expected = to_device(bounds, like, torch.long)
+        self._expected = to_device(expected, like, torch.long)
         divisors = [1.0, *map(ranking.divisor, range(1, max([room, *expected]) + 2))]
         self._divisors = to_device(divisors, like, torch.double)
-        self._length = like.new_zeros(())
         self._tokens = like.new_zeros(documents * beams, room)
         self._sums = torch.full((documents, beams), -math.inf, device=like.device)
         self._sums[:, 0] = 0.0
         self._ended = like.new_zeros(documents, beams, room + 4)
         self._finished = torch.zeros(documents, dtype=torch.bool, device=like.device)
         self._nan_after = like.new_full((documents,), -1)
-        self._constraints: list[RowConstraint] = [
-            RepeatedTokens(one.length, len(self._tokens), room, like)
-            if isinstance(one, NoRepeatTokens)
-            else RepeatedWords(one.length, one.surfaces, len(self._tokens), room, like)
-            for one in rules.constraints
-            if isinstance(one, NoRepeatTokens | NoRepeatWords)
-        ]
         for token in rules.prefix:
             self._append(torch.arange(len(self._tokens), device=like.device), torch.full_like(like, token))
 
@@ -73,17 +64,17 @@ class DeviceBeams:
         documents, beams = self._sums.shape
         vocab, eos = log_probs.size(1), self._special_tokens.eos
         log_probs_at_once = self._sums[:, 0].double() + log_probs[::beams, eos].double()
-        self._forbid(log_probs)
+        self._rules.forbid(log_probs, forced_end_is_free=self._ranking.forced_end_is_free)
         totals = log_probs.view(documents, beams, vocab).add_(self._sums[..., None]).flatten(1)
         is_first_nan = totals.isnan().any(1) & ~self._finished & (self._nan_after < 0)
-        self._nan_after = torch.where(is_first_nan, self._length, self._nan_after)
+        self._nan_after = torch.where(is_first_nan, self._rules.length, self._nan_after)
         # EOS is at most one candidate per beam: `beams` others are always among twice as many candidates.
         scores, indices = _top(totals, min(2 * beams if beams > 1 else 1, beams * vocab))
         beam, token = indices // vocab, indices % vocab
         exists = scores > -math.inf
         is_end = token == eos
         if not self._ranking.force_end:
-            is_end |= (self._maxima == self._length + 1)[:, None]
+            is_end |= (self._rules.maxima == self._rules.length + 1)[:, None]
         goes_on = exists & ~is_end
         # Candidates that go on, best first; beams without one repeat the first.
         order = (~goes_on).to(torch.uint8).argsort(dim=1, stable=True)[:, :beams]
@@ -113,7 +104,7 @@ class DeviceBeams:
 
     def hypotheses(self, documents: Sequence[int]) -> list[list[Hypothesis]]:
         """Copy the hypotheses of documents that have ended, best first."""
-        ended = self._ended.index_select(0, to_device(documents, self._minima, torch.long)).cpu()
+        ended = self._ended.index_select(0, to_device(documents, self._expected, torch.long)).cpu()
         log_probs, scores = ended[..., -3:-1].contiguous().view(torch.double).unbind(-1)
         return [
             [
@@ -128,34 +119,19 @@ class DeviceBeams:
         """Continue with these documents only, (fewer,) indices."""
         beams = self._sums.size(1)
         rows = (documents[:, None] * beams + torch.arange(beams, device=documents.device)).flatten()
-        for name in ("_minima", "_maxima", "_expected", "_sums", "_ended", "_finished", "_nan_after"):
+        for name in ("_expected", "_sums", "_ended", "_finished", "_nan_after"):
             setattr(self, name, getattr(self, name).index_select(0, documents))
         self._tokens = self._tokens.index_select(0, rows)
-        for constraint in self._constraints:
-            constraint.select(rows)
-
-    def _forbid(self, log_probs: Tensor) -> None:
-        """Set forbidden tokens of log_probs to -inf."""
-        eos, beams = self._special_tokens.eos, self._sums.size(1)
-        log_probs.index_fill_(1, self._suppressed, -math.inf)
-        for constraint in self._constraints:
-            log_probs.masked_fill_(constraint.forbidden(log_probs.size(1), self._length), -math.inf)
-        by_document = log_probs.unflatten(0, (-1, beams))
-        is_full = (self._maxima <= self._length)[:, None]
-        of_eos = by_document[..., eos].masked_fill((self._minima > self._length)[:, None], -math.inf)
-        if self._ranking.forced_end_is_free:
-            of_eos = of_eos.masked_fill(is_full, 0.0)
-        by_document.masked_fill_(is_full[..., None], -math.inf)
-        by_document[..., eos] = of_eos
+        self._rules.select(documents, rows)
 
     def _end(self, beam: Tensor, token: Tensor, log_probs: Tensor, is_end: Tensor) -> None:
         """End hypotheses with those of the best candidates (documents, beams) that end them."""
         documents, beams = beam.shape
         tokens = self._tokens.view(documents, beams, -1)
         tokens = tokens.gather(1, beam[..., None].expand_as(tokens)).index_copy_(
-            2, self._length.view(1), token[..., None]
+            2, self._rules.length.view(1), token[..., None]
         )
-        lengths = self._length + (token != self._special_tokens.eos)
+        lengths = self._rules.length + (token != self._special_tokens.eos)
         both = torch.cat([self._ended, self._packed(tokens, lengths, log_probs.double(), is_end)], dim=1)
         # Of equal scores the earlier one comes first.
         order = both[..., -2].view(torch.double).masked_fill(both[..., -1] == 0, -math.inf)
@@ -174,24 +150,22 @@ class DeviceBeams:
         exists = torch.zeros_like(self._ended[..., -1])
         exists[:, 0] = 1
         tokens = self._tokens.view(*self._sums.shape, -1)
-        lengths = self._length.expand_as(exists)
+        lengths = self._rules.length.expand_as(exists)
         ended = self._packed(tokens, lengths, log_probs[:, None].expand(-1, beams), exists)
         is_needed = has_none & (self._ended[:, 0, -1] == 0) & ~self._finished
         self._ended = torch.where(is_needed[:, None, None], ended, self._ended)
 
     def _packed(self, tokens: Tensor, lengths: Tensor, log_probs: Tensor, exists: Tensor) -> Tensor:
         """Return hypotheses that end with the next token as integers side by side."""
-        scores = log_probs / self._divisors.index_select(0, self._length.view(1) + 1)
+        scores = log_probs / self._divisors.index_select(0, self._rules.length.view(1) + 1)
         bits = torch.stack([log_probs, scores], dim=-1).view(torch.long)
         return torch.cat([tokens, lengths[..., None], bits, exists[..., None]], dim=-1)
 
     def _append(self, rows: Tensor, tokens: Tensor) -> None:
         """Continue previous rows by tokens."""
-        place = self._length.view(1)
+        place = self._rules.length.view(1)
         self._tokens = self._tokens.index_select(0, rows).index_copy_(1, place, tokens[:, None])
-        for constraint in self._constraints:
-            constraint.append(rows, tokens, self._length)
-        self._length = self._length + 1
+        self._rules.append(rows, tokens)
 
     def _finish(self, has_none: Tensor) -> None:
         """Finish the documents for which no better hypothesis can follow."""
@@ -201,7 +175,7 @@ class DeviceBeams:
             finished |= self._ended[:, 0, -1] == 1
         is_enough = self._ended[:, -1, -1] == 1
         if not ranking.early_stopping:
-            assumed = self._length.expand_as(self._expected)
+            assumed = self._rules.length.expand_as(self._expected)
             if ranking.length_formula != "transformers":
                 assumed = torch.maximum(self._expected, assumed) + 1
             is_enough &= self._sums[:, 0].double() / self._divisors.index_select(0, assumed) <= scores[:, -1]

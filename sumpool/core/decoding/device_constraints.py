@@ -11,7 +11,7 @@ import torch
 from torch import Tensor
 
 from sumpool.core.decoding.constraints import TokenSurfaces
-from sumpool.core.decoding.step import to_device
+from sumpool.core.nn.transfer import to_device
 
 _MASK = (1 << 64) - 1
 _BASE = 0x9E3779B97F4A7C15
@@ -167,7 +167,7 @@ class _Dictionary(NamedTuple):
 
     def to(self, like: Tensor) -> "_Dictionary":
         """Copy to the device of a tensor."""
-        return _Dictionary(*(column.to(like.device, non_blocking=True) for column in self))
+        return _Dictionary(*(to_device(column, like) for column in self))
 
     def tokens(self, hashes: Tensor, lengths: Tensor, is_wanted: Tensor, vocab: int) -> Tensor:
         """Return the tokens (rows, vocab) whose part has one of the wanted hashes (rows, count) and its length."""

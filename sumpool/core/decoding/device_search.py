@@ -9,18 +9,11 @@ from collections.abc import Sequence
 
 import torch
 
-from sumpool.core.decoding.constraints import Constraint, NoRepeatTokens, NoRepeatWords, Rules
+from sumpool.core.decoding.constraints import Rules
 from sumpool.core.decoding.device_beams import DeviceBeams
 from sumpool.core.decoding.ranking import Hypothesis, Lengths, Ranking
-from sumpool.core.decoding.step import StateT, Step, documents_to_keep, feed_prefix, to_device
-
-STEPS_BETWEEN_CHECKS = 16
-"""Steps after which the host looks which documents have finished."""
-
-
-def can_search_on_device(rules: Rules, limits: Sequence[Sequence[Constraint]]) -> bool:
-    """Return whether the constraints of a search have a form on tensors: repeated n-grams of words and of tokens."""
-    return not any(limits) and all(isinstance(one, NoRepeatTokens | NoRepeatWords) for one in rules.constraints)
+from sumpool.core.decoding.step import STEPS_BETWEEN_CHECKS, StateT, Step, documents_to_keep, feed_prefix
+from sumpool.core.nn.transfer import to_device
 
 
 def search_on_device(

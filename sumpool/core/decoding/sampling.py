@@ -1,17 +1,19 @@
 """Sampling of summaries from the model's distribution.
 
 Samples are independent; each token is drawn from the model's probabilities at a temperature. The caller provides one
-random number per token, so that neither batch mates nor the order of computation change a sample.
+random number per token, so that neither batch mates nor the order of computation change a sample. As in a search,
+tokens are values of Python on a CPU, and tensors (`device_sampling`) on other devices.
 """
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from importlib import import_module
 from itertools import chain
 
 import torch
 from torch import Tensor
 
-from sumpool.core.decoding.constraints import NO_RULES, Constraint, Rules, after_all
+from sumpool.core.decoding.constraints import NO_RULES, Constraint, Rules, after_all, can_apply_on_device
 from sumpool.core.decoding.ranking import Lengths
 from sumpool.core.decoding.step import (
     StateT,
@@ -19,11 +21,12 @@ from sumpool.core.decoding.step import (
     documents_to_keep,
     feed_prefix,
     forbid,
+    is_host,
     rows_to_keep,
-    to_device,
 )
+from sumpool.core.nn.transfer import to_device
 
-_NAN = -1
+NAN = -1
 """In the place of a token: the log-probabilities of its row have a NaN."""
 
 
@@ -73,6 +76,23 @@ def sample(
     Raises:
         ValueError: If `step` returns NaN.
     """
+    if not is_host(draws.device) and can_apply_on_device(rules):
+        # Imported by name, as most samples are those of a CPU.
+        on_device = import_module("sumpool.core.decoding.device_sampling")
+        drawn: list[list[tuple[int, ...]]] = on_device.sample_on_device(step, state, lengths, draws, temperature, rules)
+        return drawn
+    return sample_on_host(step, state, lengths, draws, temperature, rules)
+
+
+def sample_on_host(
+    step: Step[StateT],
+    state: StateT,
+    lengths: Sequence[Lengths],
+    draws: Tensor,
+    temperature: float,
+    rules: Rules,
+) -> list[list[tuple[int, ...]]]:
+    """Sample with tokens as values of Python; see `sample`."""
     rows, device = draws.size(1), draws.device
     eos = rules.special_tokens.eos
     initial = after_all(rules.constraints, rules.prefix)
@@ -119,12 +139,17 @@ def _drop_ended(
 
 def _draw(log_probs: Tensor, draws: Tensor, temperature: float, eos: int) -> list[int]:
     """Draw a token for every row of log_probs (rows, vocab) by draws (rows,); EOS where all are forbidden."""
+    drawn: list[int] = draw_tokens(log_probs, draws, temperature, eos).tolist()
+    if NAN in drawn:
+        raise ValueError("step must return log-probabilities, got NaN")
+    return drawn
+
+
+def draw_tokens(log_probs: Tensor, draws: Tensor, temperature: float, eos: int) -> Tensor:
+    """Draw a token for every row of log_probs (rows, vocab) by draws (rows,): EOS where all are forbidden, or `NAN`."""
     log_probs = log_probs.double()  # sums over thousands of tokens
     best = log_probs.amax(-1, keepdim=True)
     sums = ((log_probs - best) / temperature).exp().cumsum(-1)  # (rows, vocab)
     tokens = torch.searchsorted(sums, draws[:, None] * sums[:, -1:], right=True).squeeze(-1)
     best = best.squeeze(-1)  # NaN if any of the row is
-    drawn: list[int] = tokens.where(best > -torch.inf, eos).where(~best.isnan(), _NAN).tolist()
-    if _NAN in drawn:
-        raise ValueError("step must return log-probabilities, got NaN")
-    return drawn
+    return tokens.where(best > -torch.inf, eos).where(~best.isnan(), NAN)

@@ -9,11 +9,18 @@ from torch import Tensor
 
 from sumpool.core.decoding.constraints import Constraint, Rules
 from sumpool.core.decoding.ranking import Lengths
+from sumpool.core.nn.transfer import to_device
 from sumpool.special_tokens import SpecialTokens
 
 COMPACT_BELOW = {"cuda": 0.5}
 """By device, the fraction of unfinished documents at which finished ones are dropped from the batch; 1 elsewhere. On a
 GPU few rows take the time of many, and each batch size needs a CUDA graph of its own."""
+
+
+HOST_DEVICES = ["cpu"]
+"""Types of the devices on which hypotheses and samples are values of Python."""
+STEPS_BETWEEN_CHECKS = 16
+"""Steps on tensors after which the host looks which documents have finished."""
 
 
 class SearchState(Protocol):
@@ -32,11 +39,9 @@ Step = Callable[[Tensor, StateT], tuple[Tensor, StateT]]
 overwrites, and the next state."""
 
 
-def to_device(
-    values: Sequence[float] | Sequence[Sequence[float]], like: Tensor, dtype: torch.dtype | None = None
-) -> Tensor:
-    """Copy numbers of the host to the device of a tensor, without waiting for it."""
-    return torch.tensor(values, dtype=dtype).to(like.device, non_blocking=True)
+def is_host(device: torch.device | str) -> bool:
+    """Return whether hypotheses on a device are values of Python."""
+    return torch.device(device).type in HOST_DEVICES
 
 
 def forbid(

@@ -7,11 +7,13 @@ documents, and the activations of a chunk fit into the processor's cache.
 
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
+from itertools import chain
 from typing import final
 
 import torch
 from torch import Tensor
 
+from sumpool.core.nn.transfer import to_device
 from sumpool.core.tokens import Tokens
 
 
@@ -29,29 +31,40 @@ class Chunk:
     """Blocks that run through the layers together, as if they were documents.
 
     Attributes:
+        sizes: Real tokens of each block.
+        columns: Document, index of the first token and size of each block.
+        rows: Indices of the real tokens in the flattened chunk, (real,); None where all are real.
         mask: (blocks, longest), True at real tokens.
         full: Whether no block is padded.
     """
 
-    def __init__(self, blocks: Sequence[Block], length: int, device: torch.device) -> None:
-        """Compute the indices of the blocks' tokens.
+    def __init__(self, blocks: Sequence[Block], length: int) -> None:
+        """Prepare; mask and indices are known after `place`.
 
         Args:
             blocks: At least one, the longest first.
             length: Length of the documents, padding included.
-            device: Device of the documents.
         """
+        self.sizes = [block.size for block in blocks]
         self.full = blocks[-1].size == blocks[0].size > 0
-        document, first, size = torch.tensor([(block.document, block.first, block.size) for block in blocks]).T
-        offset = torch.arange(max(1, blocks[0].size))
-        mask = offset < size[:, None]  # (blocks, longest)
-        # computed by the host and copied without waiting for the device
-        self.mask = mask.to(device, non_blocking=True)
-        self._real = None if self.full else mask.flatten().nonzero()[:, 0].to(device, non_blocking=True)
-        self._document = document[:, None].to(device, non_blocking=True)
-        index = first[:, None] + offset  # (blocks, longest), index of each token in its document
-        self._index = index.to(device, non_blocking=True)
         self._length = length
+        self.columns = [
+            *(block.document for block in blocks),
+            *(block.first for block in blocks),
+            *self.sizes,
+        ]
+        self.rows: Tensor | None = None
+        if not self.full:
+            size = torch.tensor(self.sizes)[:, None]
+            self.rows = (torch.arange(max(1, self.sizes[0])) < size).flatten().nonzero()[:, 0]
+
+    def place(self, columns: Tensor, rows: Tensor | None) -> None:
+        """Compute the indices of the blocks' tokens from `columns` and `rows` on the device of the documents."""
+        document, first, size = columns.view(3, -1, 1).unbind()
+        offset = torch.arange(max(1, self.sizes[0]), device=columns.device)
+        self.mask = offset < size  # (blocks, longest)
+        self.rows = rows
+        self._document, self._index = document, first + offset  # index of each token in its document
 
     @property
     def flat_indices(self) -> Tensor:
@@ -72,36 +85,51 @@ class Chunk:
             origin=tokens.origin[index],
             phrases=None if tokens.phrases is None else tokens.phrases[index],
             first=self._index[:, 0],
+            lengths=self.sizes,
             full=self.full,
         )
 
     def drop_padding(self, values: Tensor) -> Tensor:
         """Flatten the values of real tokens: (blocks, longest, ...) -> (real, ...)."""
         rows = values.flatten(0, 1)
-        return rows if self._real is None else rows.index_select(0, self._real)
+        return rows if self.rows is None else rows.index_select(0, self.rows)
 
 
 @final
 class Blocks:
     """The non-empty blocks of a batch, in chunks."""
 
-    def __init__(self, mask: Tensor, block: int, max_tokens: int) -> None:
+    def __init__(self, mask: Tensor, block: int, max_tokens: int, lengths: Sequence[int]) -> None:
         """Cut documents into blocks and group these into chunks.
 
         Args:
             mask: (batch, length), True at real tokens, which stand first.
             block: Tokens of a block; the last one of a document may be shorter.
             max_tokens: Tokens of a chunk; a single block may be longer.
+            lengths: Real tokens of each document.
         """
         self.shape = mask.shape
         block = max(1, min(block, mask.size(1)))
         blocks = [
             Block(document, first, min(block, size - first))
-            for document, size in enumerate(mask.sum(1).tolist())
+            for document, size in enumerate(lengths)
             for first in range(0, size, block)
         ] or [Block(0, 0, 0)]
         blocks.sort(key=lambda block: block.size, reverse=True)
-        self.chunks = [Chunk(group, mask.size(1), mask.device) for group in _group(blocks, max_tokens)]
+        self.chunks = [Chunk(group, mask.size(1)) for group in _group(blocks, max_tokens)]
+        self._place(mask)
+
+    def _place(self, mask: Tensor) -> None:
+        """Copy the layout of all chunks to the device of a mask at once, and compute their indices there."""
+        columns, rows = [chunk.columns for chunk in self.chunks], [chunk.rows for chunk in self.chunks]
+        layout = torch.tensor(list(chain.from_iterable(columns)))
+        padded = [part for part in rows if part is not None]
+        if padded:
+            layout = torch.cat([layout, *padded])
+        parts = iter(to_device(layout, mask).split([*map(len, columns), *map(len, padded)]))
+        placed = [next(parts) for _ in columns]
+        for chunk, part in zip(self.chunks, placed, strict=True):
+            chunk.place(part, None if chunk.full else next(parts))
 
     def join(self, values: Iterable[Tensor]) -> Tensor:
         """Join the values of all chunks, (blocks, longest, ...) each, to documents (batch, length, ...), 0 at padding.

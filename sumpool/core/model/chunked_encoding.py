@@ -93,10 +93,11 @@ class ChunkedEncoding:
     def encode(self, tokens: Tokens, trace: PoolingTrace) -> Tokens:
         """Apply all layers and poolers to a batch, whose states the first layers make."""
         for group in self.groups:
+            tokens = tokens.with_lengths()
             layer = group.layers[-1]
             pooler = self.poolers.get(layer)
             if group.block is None:
-                tokens = self.run_layers(tokens.with_full(), group.layers)
+                tokens = self.run_layers(tokens, group.layers)
             else:
                 states = self._stream(tokens, group.layers, group.block, trace)
                 if pooler is not None and not trace.keep_inputs and not torch.is_grad_enabled():
@@ -111,10 +112,11 @@ class ChunkedEncoding:
 
     def _stream(self, tokens: Tokens, layers: range, block: int, trace: PoolingTrace) -> StreamedStates:
         """Prepare a group of layers to be applied block by block on demand."""
+        assert tokens.lengths is not None, "chunks are not exported"
         budget = GPU_BUDGET if tokens.mask.is_cuda else CPU_BUDGET
         return StreamedStates(
             tokens,
-            Blocks(tokens.mask, block, budget.chunk // self.state_bytes),
+            Blocks(tokens.mask, block, budget.chunk // self.state_bytes, tokens.lengths),
             run_layers=lambda chunk: self.run_layers(chunk, layers),
             projection=trace.project_source if trace.source is None else drop_features,
             store=tokens.mask.size(1) * self.state_bytes <= budget.document,

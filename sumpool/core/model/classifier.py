@@ -6,6 +6,7 @@ documents are padded to the longest of their batch instead of a fixed length. Pa
 never change the result of a document.
 """
 
+from collections.abc import Sequence
 from typing import final
 
 import torch
@@ -100,7 +101,7 @@ class ClassificationModel(nn.Module):
         Raises:
             ValueError: If length exceeds the model's source_length, or there is another number of documents per row.
         """
-        return self._classify(ids, mask, sentences, phrases)[0]
+        return self._classify((ids, mask, sentences, phrases))[0]
 
     def forward(
         self,
@@ -110,6 +111,8 @@ class ClassificationModel(nn.Module):
         target: Tensor,
         phrases: Tensor | None = None,
         smoothing: float = 0.0,
+        *,
+        lengths: Sequence[int] | None = None,
     ) -> tuple[Scores, dict[str, Tensor], dict[str, Tensor]]:
         """Score labels: their log-probabilities, auxiliary losses of the encoder, and metrics.
 
@@ -120,8 +123,9 @@ class ClassificationModel(nn.Module):
             target: (batch, 1), class of each row.
             phrases: As in `logits`.
             smoothing: Label smoothing, in [0, 1).
+            lengths: (batch * towers), real tokens of each document; None reads them from the mask.
         """
-        logits, memory = self._classify(ids, mask, sentences, phrases)
+        logits, memory = self._classify((ids, mask, sentences, phrases), lengths)
         labels = target.squeeze(1)
         nll = F.cross_entropy(logits, labels, reduction="sum", label_smoothing=smoothing)
         log_prob = logits.detach().log_softmax(1).gather(1, target)
@@ -133,15 +137,18 @@ class ClassificationModel(nn.Module):
         scores = Scores(nll, log_prob, counts={"accuracy": correct.sum()}, distribution=distribution)
         return scores, memory.losses, {**memory.metrics, "accuracy": correct.mean()}
 
-    def _classify(self, ids: Tensor, mask: Tensor, sentences: Tensor, phrases: Tensor | None) -> tuple[Tensor, Tokens]:
+    def _classify(
+        self, documents: tuple[Tensor, Tensor, Tensor, Tensor | None], lengths: Sequence[int] | None = None
+    ) -> tuple[Tensor, Tokens]:
         """Return logits (batch, classes) in at least single precision, and the output of the encoder."""
+        ids = documents[0]
         towers = ids.size(1) if ids.dim() == 3 else 1
         if towers != self.towers:
             raise ValueError(f"rows must have as many documents as the model has towers, {self.towers}, got {towers}")
         if ids.size(-1) > self.config.source_length:
             raise ValueError(f"length must be at most source_length = {self.config.source_length}, got {ids.size(-1)}")
-        parts = (None if part is None else part.view(-1, ids.size(-1)) for part in (ids, mask, sentences, phrases))
-        memory = self.encoder(*parts).memory
+        parts = (None if part is None else part.view(-1, ids.size(-1)) for part in documents)
+        memory = self.encoder(*parts, lengths=lengths).memory
         vectors = self.vector(memory)  # (batch * towers, dim)
         if towers == 2:
             first, second = vectors.unflatten(0, (-1, 2)).unbind(1)

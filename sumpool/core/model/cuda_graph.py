@@ -18,6 +18,11 @@ MAX_CAPTURED_GRAPHS = 4
 """Graphs that are kept; each holds the KV cache of a batch."""
 STEPS_MULTIPLE = 64
 """The number of steps of a static cache is rounded up to a multiple of this, so that batches share graphs."""
+LENGTHS_PER_OCTAVE = 4
+"""Lengths of source and memory between a power of two and the next to which others are padded, so that batches share
+graphs: at most a fifth of a step reads padding."""
+SHORTEST_LENGTH = 64
+"""Shortest length of source and memory."""
 
 
 GraphCapture = Callable[[Callable[[], StepOutput]], tuple[StepOutput, Callable[[], object]]]
@@ -41,6 +46,12 @@ def capture_graph(run: Callable[[], StepOutput]) -> tuple[StepOutput, Callable[[
     return output, graph.replay
 
 
+def bucket(length: int) -> int:
+    """Return the length to which a source or memory is padded."""
+    multiple = max(1, (1 << (max(length - 1, 1).bit_length() - 1)) // LENGTHS_PER_OCTAVE)
+    return max(SHORTEST_LENGTH, -(-length // multiple) * multiple)
+
+
 @final
 class GraphedDecoder:
     """`SummarizationModel.start` and `SummarizationModel.step`, with steps captured where that is possible and pays."""
@@ -54,14 +65,16 @@ class GraphedDecoder:
         """
         self._model = model
         self._capture = capture
-        if capture is None and model.embedding.weight.is_cuda and model.decoder.has_fixed_shapes:
+        if capture is None and model.embedding.weight.is_cuda:
             self._capture = capture_graph
         self._graphs: dict[tuple[object, ...], _CapturedStep] = {}
 
     def start(self, memory: Memory, beams: int, tokens: int) -> DecoderState:
         """Start a search of summaries of at most `tokens` tokens; see `SummarizationModel.start`."""
+        if self._capture is None:
+            return self._model.start(memory, beams)
         steps = -(-(tokens + 1) // STEPS_MULTIPLE) * STEPS_MULTIPLE  # the first step reads BOS
-        return self._model.start(memory, beams, steps if self._capture else None)
+        return self._model.start(memory.padded(bucket), beams, steps)
 
     def step(self, last: Tensor, state: DecoderState) -> StepOutput:
         """Take one step; the next step overwrites the returned tensors. See `SummarizationModel.step`."""

@@ -111,11 +111,6 @@ class Decoder(nn.Module):
         self.layers = nn.ModuleList(DecoderLayer(config, layer) for layer in range(config.decoder.layers))
         self.norm = nn.LayerNorm(config.dim) if config.norm == "pre" else nn.Identity()
 
-    @property
-    def has_fixed_shapes(self) -> bool:
-        """Whether the shapes within a step follow from the shapes of its input alone, as CUDA graphs require."""
-        return all(layer.cross_attention.has_fixed_shapes for layer in self._layers())
-
     def precompute(self, memory: Tokens) -> list[dict[str, Tensor]]:
         """Project the memory once for each layer; see `CrossAttention.precompute`."""
         shared = self.memory_encoder(memory)

@@ -1,6 +1,6 @@
 """The encoder: self-attention layers with poolers between them."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from typing import final
@@ -90,6 +90,8 @@ class Encoder(nn.Module):
         sentences: Tensor,
         phrases: Tensor | None = None,
         project_source: Projection = identity,
+        *,
+        lengths: Sequence[int] | None = None,
     ) -> EncoderOutput:
         """Encode documents.
 
@@ -99,10 +101,11 @@ class Encoder(nn.Module):
             sentences: (batch, length), sentence number of each token.
             phrases: (batch, length), phrase number of each token, the reference of learned boundaries.
             project_source: Projection applied to each state before the first pooling (e.g. the pointer's keys).
+            lengths: Real tokens of each document; None reads them from the mask, for which the host waits.
         """
         words = self.word_starts[ids].cumsum(1)
         no_states = self.embed.embedding.weight.new_empty(*ids.shape, 0)
-        tokens = Tokens.from_source(no_states, mask, sentences, words, ids, phrases)
+        tokens = Tokens.from_source(no_states, mask, sentences, words, ids, phrases).with_lengths(lengths)
         trace = PoolingTrace(project_source, keep_inputs=self.restore)
         tokens = self._encode_in_chunks(tokens, trace) if self.chunked else self._encode(tokens, trace)
         source = trace.source
@@ -115,11 +118,11 @@ class Encoder(nn.Module):
     def _encode(self, tokens: Tokens, trace: PoolingTrace) -> Tokens:
         """Embed whole padded documents, apply every layer, and pool where configured."""
         poolers = self._pooler_by_layer()
-        tokens = tokens.with_states(self.embed(tokens.ids, tokens.mask, tokens.positions)).with_full()
+        tokens = tokens.with_states(self.embed(tokens.ids, tokens.mask, tokens.positions))
         for index, layer in enumerate(self.layers):
             tokens = run_layer(layer, tokens, checkpointed=self.checkpoint_activations)
             if index in poolers:
-                tokens = trace.pool(poolers[index], tokens, index).with_full()
+                tokens = trace.pool(poolers[index], tokens, index).with_lengths()
         return tokens
 
     def _encode_in_chunks(self, tokens: Tokens, trace: PoolingTrace) -> Tokens:

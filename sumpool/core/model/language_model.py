@@ -8,6 +8,7 @@ Departures from the released code: the output projection has no bias, sampled bo
 in evaluation, and pre-norm works, with a layer normalisation before the output projection.
 """
 
+from collections.abc import Sequence
 from typing import final
 
 import torch
@@ -94,6 +95,8 @@ class LanguageModel(nn.Module):
         target: Tensor,
         phrases: Tensor | None = None,
         smoothing: float = 0.0,
+        *,
+        lengths: Sequence[int] | None = None,
     ) -> tuple[Scores, dict[str, Tensor], dict[str, Tensor]]:
         """Score next tokens: their log-probabilities, auxiliary losses of the boundaries, and metrics.
 
@@ -104,11 +107,12 @@ class LanguageModel(nn.Module):
             target: (batch, length), token after each of `ids`; padding does not count.
             phrases: (batch, length), segment number of each token from a teacher, -1 at padding.
             smoothing: Label smoothing, in [0, 1).
+            lengths: Not used.
 
         Raises:
             ValueError: If a text exceeds the positions that the model has learned.
         """
-        del sentences
+        del sentences, lengths
         output = self.layers(as_tokens(self._embed(ids, mask), ids, mask, phrases), self._biases(), self.checkpointed)
         states = self.norm(output.states)
         nll, log_prob = cross_entropy(states, self.head.weight, None, target, self.pad, smoothing)

@@ -1,6 +1,6 @@
 """The whole model: documents -> log-probabilities of summaries."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from typing import final
 
@@ -34,6 +34,20 @@ class Memory:
     source: Tokens
     ids: Tensor
     mixtures: Mixtures = ()
+
+    def padded(self, size: Callable[[int], int]) -> "Memory":
+        """Pad source and pooled states to sizes (at least theirs) that batches share; results do not change.
+
+        Args:
+            size: Returns the padded length for a length.
+        """
+        kept, length = (size(part.size(1)) for part in (self.tokens.mask, self.ids))
+        mixtures = list(self.mixtures)
+        if mixtures:
+            last = mixtures.pop()
+            mixtures.append(lambda: last().padded(kept))
+        ids = F.pad(self.ids, (0, length - self.ids.size(1)))
+        return Memory(self.tokens.padded(kept), self.source.padded(length), ids, mixtures)
 
 
 @dataclass(frozen=True)
@@ -119,7 +133,15 @@ class SummarizationModel(nn.Module):
         """Store only the inputs of layers for the backward pass, and recompute their activations."""
         self.encoder.checkpoint_activations = self.decoder.checkpoint_activations = on
 
-    def encode(self, ids: Tensor, mask: Tensor, sentences: Tensor, phrases: Tensor | None = None) -> Memory:
+    def encode(
+        self,
+        ids: Tensor,
+        mask: Tensor,
+        sentences: Tensor,
+        phrases: Tensor | None = None,
+        *,
+        lengths: Sequence[int] | None = None,
+    ) -> Memory:
         """Encode documents.
 
         Args:
@@ -127,13 +149,14 @@ class SummarizationModel(nn.Module):
             mask: (batch, length), True at real tokens.
             sentences: (batch, length), sentence number of each token.
             phrases: (batch, length), phrase number of each token, the reference of learned boundaries.
+            lengths: Real tokens of each document; None reads them from the mask, for which the host waits.
 
         Raises:
             ValueError: If length exceeds the model's source_length.
         """
         if ids.size(1) > self.config.source_length:
             raise ValueError(f"length must be at most source_length = {self.config.source_length}, got {ids.size(1)}")
-        output: EncoderOutput = self.encoder(ids, mask, sentences, phrases, self.output.project_source)
+        output: EncoderOutput = self.encoder(ids, mask, sentences, phrases, self.output.project_source, lengths=lengths)
         return Memory(output.memory, output.source, ids, output.mixtures)
 
     def score(self, memory: Memory, target: Tensor, smoothing: float = 0.0) -> Scores:
@@ -187,9 +210,11 @@ class SummarizationModel(nn.Module):
         target: Tensor,
         phrases: Tensor | None = None,
         smoothing: float = 0.0,
+        *,
+        lengths: Sequence[int] | None = None,
     ) -> tuple[Scores, dict[str, Tensor], dict[str, Tensor]]:
         """Encode and score in one call: scores of the references, auxiliary losses, and metrics."""
-        memory = self.encode(ids, mask, sentences, phrases)
+        memory = self.encode(ids, mask, sentences, phrases, lengths=lengths)
         scores = self.score(memory, target, smoothing)
         return scores, memory.tokens.losses | scores.losses, memory.tokens.metrics | scores.metrics
 

@@ -18,7 +18,9 @@ MAX_COPIED_NUMBERS = 2**22
 time, which costs more than filling them."""
 
 
-def attend_to_groups(query: Tensor, words: Tensor, mask: Tensor, group: Tensor, selected: Tensor) -> Tensor:
+def attend_to_groups(
+    query: Tensor, words: Tensor, mask: Tensor, group: Tensor, selected: Tensor, most: int | None = None
+) -> Tensor:
     """Scaled dot-product attention of every query to the words of its selected groups; zeros where it has none.
 
     Args:
@@ -27,19 +29,25 @@ def attend_to_groups(query: Tensor, words: Tensor, mask: Tensor, group: Tensor, 
         mask: (batch, length), True at real words.
         group: (batch, length), index of the group of each word.
         selected: (batch, queries, groups), True at the groups that a query attends to.
+        most: Words that the queries of a document read at most, whatever they select: shapes then do not depend on the
+            selection. None counts them, for which the host waits.
 
     Returns:
         (batch, heads, queries, head_dim).
     """
     read = words_read(mask, group, selected)
     exporting = torch.compiler.is_exporting()  # a graph reads all words, as their number would depend on values
-    size = 0 if exporting or not read.numel() else int(read.sum(1).max())
+    if most is None:
+        most = 0 if exporting or not read.numel() else int(read.sum(1).max())
+    size = min(most, read.size(1))
     if exporting or not is_worth_copying(size, read.size(1)):
         key, value = (split_heads(part, query.size(1)) for part in words.chunk(2, dim=-1))
         return _attend(query, key, value, _visible_words(selected, group) & mask[:, None])
     index, real = indices_of_true(read, size)
     visible = _visible_words(selected, group.gather(1, index)) & real[:, None]  # (batch, queries, size)
-    documents = max(1, MAX_COPIED_NUMBERS // max(1, size * words.size(2) // 2))
+    documents = len(index)
+    if words.device.type == "cpu":
+        documents = max(1, MAX_COPIED_NUMBERS // max(1, size * words.size(2) // 2))
     offsets = torch.arange(len(index), device=index.device)[:, None] * words.size(1)
     parts = zip(query.split(documents), (offsets + index).split(documents), visible.split(documents), strict=True)
     return torch.cat(

@@ -28,6 +28,7 @@ class Segments:
         first: (batch, segments), index of the first token of each segment.
         last: (batch, segments), index of the last token of each segment.
         mask: (batch, segments), True at real segments, which come first.
+        counts: Real segments of each document, on the host, which waits for them.
         inside: (batch, length), True at tokens of a real segment.
         ended: (batch, length), number of segments that end at or before each token.
     """
@@ -36,6 +37,7 @@ class Segments:
     first: Tensor
     last: Tensor
     mask: Tensor
+    counts: list[int]
     inside: Tensor
     ended: Tensor
 
@@ -55,7 +57,8 @@ class Segments:
         is_end = mask & is_end
         end_count = is_end.cumsum(1)
         count = is_end.sum(1)
-        order = torch.arange(max(1, int(count.max())), device=mask.device)
+        counts = count.tolist()
+        order = torch.arange(max([1, *counts]), device=mask.device)
         last = torch.searchsorted(end_count, (order + 1).expand(len(mask), -1).contiguous())  # (batch, segments)
         index = end_count - is_end.long()
         return cls(
@@ -63,6 +66,7 @@ class Segments:
             first=F.pad(last[:, :-1] + 1, (1, 0)),
             last=last.clamp(max=mask.size(1) - 1),  # searchsorted returns length for missing segments
             mask=order < count[:, None],
+            counts=counts,
             inside=mask & (index < count[:, None]),
             ended=end_count,
         )

@@ -18,26 +18,29 @@ class Sentences:
         index: (batch, length), sentence of each state; that of the last one at padding.
         first: (batch, sentences), index of the first state of each sentence.
         count: (batch, sentences), number of states of each sentence; 0 where a document has fewer sentences.
+        sizes: The same on the host; None where it does not know them.
     """
 
     index: Tensor
     first: Tensor
     count: Tensor
+    sizes: Tensor | None = None
 
     @classmethod
     def find(cls, memory: Tokens) -> "Sentences":
-        """Find the ranges of equal sentence numbers among the real states, which stand first."""
+        """Find the ranges of equal sentence numbers among the real states, which stand first; the host waits once."""
         changes = memory.sentences != F.pad(memory.sentences[:, :-1], (1, 0), value=-1)
         if changes.size(1):
             changes[:, 0] = True
         changes = changes & memory.mask
         index = (changes.cumsum(1) - 1).clamp_min(0)
+        count = index.new_zeros(index.size(0), max(1, index.size(1))).scatter_add(1, index, memory.mask.long())
         if torch.compiler.is_exporting():  # the number of sentences is not known: as many as states
-            sentences = index.size(1)
-        else:
-            sentences = max(1, int(changes.sum(1).max())) if index.numel() else 1
-        count = index.new_zeros(index.size(0), sentences).scatter_add(1, index, memory.mask.long())
-        return cls(index, count.cumsum(1) - count, count)
+            return cls(index, count.cumsum(1) - count, count)
+        sizes = count.cpu()
+        sentences = max([1, *(sizes > 0).sum(1).tolist()])
+        count = count[:, :sentences].contiguous()
+        return cls(index, count.cumsum(1) - count, count, sizes[:, :sentences])
 
     @property
     def mask(self) -> Tensor:

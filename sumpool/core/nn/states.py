@@ -28,6 +28,11 @@ class Mixture:
     weights: Tensor
     mask: Tensor
 
+    def padded(self, keep: int) -> "Mixture":
+        """Return the same weights with padding up to `keep` pooled states."""
+        rest = (0, 0, 0, keep - self.mask.size(1))
+        return Mixture(F.pad(self.members, rest), F.pad(self.weights, rest), F.pad(self.mask, rest[2:]))
+
     def combine(self, states: Tensor) -> Tensor:
         """Return the weighted sums of states (batch, length, dim): (batch, keep, dim), 0 at padding."""
         batch, keep, members = self.members.shape

@@ -1,11 +1,14 @@
 """Documents cut into chunks with overlapping windows: sliding-window attention in linear time."""
 
+from collections.abc import Sequence
 from functools import cached_property
 from typing import final
 
 import torch
 from torch import Tensor
 from torch.nn import functional as F
+
+from sumpool.core.nn.transfer import to_device
 
 
 @final
@@ -16,7 +19,14 @@ class Windows:
     follows the real tokens of a batch. In batches no longer than a chunk with its neighbours, a document is one window.
     """
 
-    def __init__(self, mask: Tensor, reach: int, first: int = 0, causal: bool = False) -> None:
+    def __init__(
+        self,
+        mask: Tensor,
+        reach: int,
+        first: int = 0,
+        causal: bool = False,
+        lengths: Sequence[int] | None = None,
+    ) -> None:
         """Cut documents into chunks.
 
         Args:
@@ -25,6 +35,8 @@ class Windows:
             first: Number of first tokens that are visible to all; they are prepended to each window, and masked at
                 their positions.
             causal: Whether a token sees itself and earlier tokens only.
+            lengths: Tokens of each document up to the last real one, on the host; None reads them from the mask, for
+                which the host waits.
         """
         self.mask = mask
         self.reach = reach
@@ -34,8 +46,7 @@ class Windows:
         exporting = torch.compiler.is_exporting()  # a graph has one layout for all lengths, and keeps empty chunks
         self.chunk, self.margin = (reach, reach) if exporting or length > 3 * reach else (length, 0)
         self.rest = (length + self.chunk - 1) // self.chunk * self.chunk - length
-        non_empty = self._chunks(mask).any(1)
-        self.non_empty = None if exporting or non_empty.all() else non_empty.nonzero().squeeze(1)
+        self.non_empty = None if exporting else self._find_non_empty(lengths)
 
     @property
     def query_slice(self) -> slice:
@@ -93,6 +104,19 @@ class Windows:
             first = values[..., : self.first].sum(1)
             summed = torch.cat([first, summed[:, self.first :]], dim=1)  # masked at their positions
         return summed
+
+    def _find_non_empty(self, lengths: Sequence[int] | None) -> Tensor | None:
+        """Indices of the chunks with a real token; None where all chunks have one."""
+        if lengths is None:
+            is_filled = self._chunks(self.mask).any(1)
+            return None if is_filled.all() else is_filled.nonzero().squeeze(1)
+        chunks = (self.mask.size(1) + self.rest) // self.chunk
+        filled = [
+            document * chunks + chunk
+            for document, length in enumerate(lengths)
+            for chunk in range(-(-length // self.chunk))
+        ]
+        return None if len(filled) == chunks * len(lengths) else to_device(filled, self.mask, torch.long)
 
     def _chunks(self, values: Tensor) -> Tensor:
         chunks: Tensor = _pad(values, 0, self.rest).unflatten(1, (-1, self.chunk))  # (batch, chunks, chunk, ...)

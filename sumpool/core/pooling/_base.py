@@ -2,7 +2,7 @@
 
 import math
 from abc import ABC, abstractmethod
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from typing import Annotated
 
@@ -89,6 +89,16 @@ def keep_counts(keep: Keep, mask: Tensor) -> Tensor:
     return (real.double() * keep - _ROUNDING_MARGIN).ceil().long().clamp(min=0)
 
 
+def kept_lengths(keep: Keep, lengths: Sequence[int] | None) -> list[int] | None:
+    """Vectors kept of each document as `keep_counts` computes them, on the host; None where it does not know them.
+
+    Args:
+        keep: A number, or a fraction of the real vectors, rounded up.
+        lengths: Real vectors of each document.
+    """
+    return None if lengths is None else [max_kept(keep, length) for length in lengths]
+
+
 def max_kept(keep: Keep, length: int) -> int:
     """Vectors kept of a document without padding."""
     return min(keep, length) if isinstance(keep, int) else math.ceil(length * keep - _ROUNDING_MARGIN)
@@ -110,7 +120,9 @@ def top_k(scores: Tensor, mask: Tensor, keep: Keep) -> tuple[Tensor, Tensor]:
     return indices, torch.arange(indices.size(1), device=scores.device) < keep_counts(keep, mask)[:, None]
 
 
-def pool_tokens(tokens: Tokens, states: Tensor, mask: Tensor, heaviest: Tensor) -> Tokens:
+def pool_tokens(
+    tokens: Tokens, states: Tensor, mask: Tensor, heaviest: Tensor, lengths: Sequence[int] | None
+) -> Tokens:
     """Tokens after a pooling, with the source data of the heaviest input vector of each pooled vector.
 
     Args:
@@ -118,6 +130,7 @@ def pool_tokens(tokens: Tokens, states: Tensor, mask: Tensor, heaviest: Tensor) 
         states: (batch, keep, dim), pooled vectors.
         mask: (batch, keep), True at real pooled vectors.
         heaviest: (batch, keep), index of the heaviest input vector; any value at padding.
+        lengths: Real pooled vectors of each document; None where the host does not know them.
     """
     index = heaviest.clamp(0, tokens.mask.size(1) - 1)
     return replace(
@@ -132,7 +145,8 @@ def pool_tokens(tokens: Tokens, states: Tensor, mask: Tensor, heaviest: Tensor) 
         phrases=None if tokens.phrases is None else tokens.phrases.gather(1, index),
         attention_received=None,
         first=None,
-        full=False,
+        lengths=lengths,
+        full=lengths is not None and min(lengths, default=0) == mask.size(1),
     )
 
 

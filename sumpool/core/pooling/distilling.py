@@ -57,7 +57,8 @@ class DistillingPooler(Pooler):
         members = (first[:, None] + torch.arange(-1, 2, device=mask.device)).clamp(0, tokens.mask.size(1) - 1)
         heaviest = first + weights[..., 1:].argmax(2)
         mixture = Mixture(members.expand(weights.shape), weights, mask)
-        return Pooled(pool_tokens(tokens, values, mask, heaviest), lambda: mixture)
+        lengths = tokens.lengths and [(real + 1) // 2 for real in tokens.lengths]
+        return Pooled(pool_tokens(tokens, values, mask, heaviest, lengths), lambda: mixture)
 
     def _convolved(self, tokens: Tokens) -> Tensor:
         """Apply the convolution and ELU to states (batch, length, dim)."""

@@ -68,7 +68,10 @@ class FunnelPooler(Pooler):
             heaviest = starts + weights[..., :stride].argmax(2)
         members = members.clamp(max=length - 1).expand(inside.shape)
         mixture = Mixture(members, weights.masked_fill(~mask[..., None], 0.0), mask)
-        return Pooled(pool_tokens(tokens, pooled, mask, heaviest), lambda: mixture)
+        lengths = tokens.lengths and [
+            math.ceil(min(real, max(1, real - window + stride)) / stride) for real in tokens.lengths
+        ]
+        return Pooled(pool_tokens(tokens, pooled, mask, heaviest, lengths), lambda: mixture)
 
     def _windows(self, tokens: Tokens, count: int, padding: float) -> Tensor:
         """States as (batch, windows, dim, window), with the value `padding` at missing tokens."""

@@ -20,7 +20,17 @@ from torch.nn import functional as F
 
 from sumpool.core.nn.numerics import at_least_float32
 from sumpool.core.nn.states import EagerStates, Mixture, States
-from sumpool.core.pooling._base import Keep, Pooled, Pooler, PoolerConfig, keep_all, keep_counts, max_kept, pool_tokens
+from sumpool.core.pooling._base import (
+    Keep,
+    Pooled,
+    Pooler,
+    PoolerConfig,
+    keep_all,
+    keep_counts,
+    kept_lengths,
+    max_kept,
+    pool_tokens,
+)
 from sumpool.core.scoring._base import Scorer, ScorerConfig
 from sumpool.core.scoring.linear import LinearScorerConfig
 from sumpool.core.tokens import Tokens
@@ -203,5 +213,6 @@ class HalvingPooler(Pooler):
         config = self.config
         tournament = halve(scores, tokens.mask, config.keep, config.peak, hard, config.sort, self.max_length)
         mixture = tournament.mixture
-        pooled = pool_tokens(tokens, states.mix(mixture), mixture.mask, tournament.heaviest)
+        lengths = kept_lengths(config.keep, tokens.lengths)
+        pooled = pool_tokens(tokens, states.mix(mixture), mixture.mask, tournament.heaviest, lengths)
         return Pooled(replace(pooled, metrics={"winner_share": tournament.winner_share}), lambda: mixture)

@@ -13,7 +13,17 @@ import torch
 from torch import Tensor, nn
 
 from sumpool.core.nn.states import EagerStates, Mixture, States
-from sumpool.core.pooling._base import Keep, Pooled, Pooler, PoolerConfig, keep_all, max_kept, pool_tokens, top_k
+from sumpool.core.pooling._base import (
+    Keep,
+    Pooled,
+    Pooler,
+    PoolerConfig,
+    keep_all,
+    kept_lengths,
+    max_kept,
+    pool_tokens,
+    top_k,
+)
 from sumpool.core.scoring._base import Scorer, ScorerConfig
 from sumpool.core.scoring.linear import LinearScorerConfig
 from sumpool.core.tokens import Tokens
@@ -56,12 +66,13 @@ class HardPooler(Pooler):
         with torch.set_grad_enabled(straight_through and torch.is_grad_enabled()):
             scores = states.score(self.scorer)
         indices, mask = top_k(scores, tokens.mask, self.config.keep)
+        lengths = kept_lengths(self.config.keep, tokens.lengths)
         indices = indices.masked_fill(~mask, length).sort(dim=1).values.clamp(max=length - 1)  # in source order
         weights = mask.to(tokens.states.dtype)
         if straight_through:
             weights = weights * _one(scores.gather(1, indices).masked_fill(~mask, 0.0)).to(weights.dtype)
         mixture = Mixture(indices[..., None], weights[..., None], mask)
-        return Pooled(pool_tokens(tokens, states.mix(mixture), mask, indices), lambda: mixture)
+        return Pooled(pool_tokens(tokens, states.mix(mixture), mask, indices, lengths), lambda: mixture)
 
 
 def _one(scores: Tensor) -> Tensor:

@@ -31,6 +31,7 @@ from sumpool.core.pooling._base import (
     PoolerConfig,
     keep_all,
     keep_counts,
+    kept_lengths,
     max_kept,
     pool_tokens,
     top_k,
@@ -182,7 +183,8 @@ class IterativePooler(Pooler):
             members = torch.arange(length, device=mask.device).expand(mixed.shape)
             return Mixture(members, mixed.masked_fill(~mask[..., None], 0.0), mask)
 
-        return Pooled(pool_tokens(tokens, pooled, mask, heaviest), mixture)
+        lengths = kept_lengths(self.config.keep, tokens.lengths)
+        return Pooled(pool_tokens(tokens, pooled, mask, heaviest, lengths), mixture)
 
 
 def _suffix_mixture(weights: Tensor, heaviest: Tensor, order: Tensor, mask: Tensor) -> Tensor:

@@ -75,6 +75,6 @@ class SegmentsPooler(Pooler):
         else:
             pooled = vectors.gather(1, segments.last[..., None].expand(-1, -1, vectors.size(2)))
             mixture = partial(Mixture, segments.last[..., None], segments.mask[..., None].to(dtype), segments.mask)
-        output = pool_tokens(tokens, pooled, segments.mask, segments.last)
+        output = pool_tokens(tokens, pooled, segments.mask, segments.last, segments.counts)
         shortening = tokens.mask.sum() / segments.mask.sum()
         return Pooled(replace(output, losses=segmentation.losses, metrics={"shortening": shortening}), mixture)

@@ -14,6 +14,7 @@ from torch import Tensor, nn
 from torch.nn.utils.rnn import PackedSequence
 
 from sumpool.core.nn.sentences import Sentences
+from sumpool.core.nn.transfer import to_device
 from sumpool.core.sentence_encoding._base import SentenceEncoder, SentenceEncoderConfig
 from sumpool.core.tokens import Tokens
 
@@ -47,21 +48,34 @@ class GruSentenceEncoder(SentenceEncoder):
 
     def forward(self, memory: Tokens, sentences: Sentences) -> Tensor:
         """See `SentenceEncoder.forward`."""
-        vectors = memory.states.new_zeros(*sentences.count.shape, memory.states.size(2))
-        if not memory.mask.any():
-            return vectors
-        _, ends = self.read(self._pack(memory.states, sentences))  # (layers * directions, real sentences, dim)
+        vectors = memory.states.new_zeros(sentences.count.numel(), memory.states.size(2))
+        sizes = sentences.count.cpu() if sentences.sizes is None else sentences.sizes
+        if not sizes.any():
+            return vectors.view(*sentences.count.shape, -1)
+        packed, places = self._pack(memory.states, sizes)
+        _, ends = self.read(packed)  # (layers * directions, real sentences, dim)
         encoded = self.out(torch.cat([ends[-2], ends[-1]], dim=-1))  # (real sentences, dim)
-        return vectors.to(encoded.dtype).masked_scatter(sentences.mask[..., None], encoded)
+        vectors = vectors.to(encoded.dtype).index_copy(0, places, encoded)
+        return vectors.view(*sentences.count.shape, -1)
 
-    def _pack(self, states: Tensor, sentences: Sentences) -> PackedSequence:
-        """Pack sentences: first states of all sentences, then second ones and so on, the longest sentence first."""
-        length = states.size(1)
-        starts = sentences.first + torch.arange(len(states), device=states.device)[:, None] * length
-        count, starts = sentences.count[sentences.mask], starts[sentences.mask]  # (real sentences,)
-        count, order = count.sort(descending=True, stable=True)
-        steps = torch.arange(int(count[0]), device=states.device)[:, None]
+    def _pack(self, states: Tensor, sizes: Tensor) -> tuple[PackedSequence, Tensor]:
+        """Pack sentences: first states of all sentences, then second ones and so on, the longest sentence first.
+
+        Args:
+            states: (batch, length, dim).
+            sizes: (batch, sentences), states of each sentence, on the host, where the order is computed.
+
+        Returns:
+            The packed states, and the indices of the real sentences, (real sentences,).
+        """
+        starts = sizes.cumsum(1) - sizes + torch.arange(len(sizes))[:, None] * states.size(1)
+        places = sizes.flatten().nonzero()[:, 0]
+        count, order = sizes.flatten()[places].sort(descending=True, stable=True)
+        steps = torch.arange(int(count[0]))[:, None]
         unfinished = steps < count  # (states of the longest, real sentences)
-        index = (starts[order] + steps)[unfinished]
+        index = (starts.flatten()[places][order] + steps)[unfinished]
+        parts = [index, order, order.argsort(), places]
+        index, order, inverse, places = to_device(torch.cat(parts), states).split([len(part) for part in parts])
         data = states.flatten(0, 1)[index].to(next(self.read.parameters()).dtype)
-        return PackedSequence(data, unfinished.sum(1).cpu(), sorted_indices=order, unsorted_indices=order.argsort())
+        packed = PackedSequence(data, unfinished.sum(1), sorted_indices=order, unsorted_indices=inverse)
+        return packed, places

@@ -1,20 +1,27 @@
 import pytest
 
-from sumpool.core.decoding import beam
+from sumpool.core.decoding import device_sampling, device_search, step
 
-SEARCHES = ("test_beam", "test_constraints")
-"""Beginnings of the names of the modules whose tests run with both forms of the search."""
+SEARCHES = ("test_beam", "test_constraints", "test_sampling")
+"""Beginnings of the names of the modules whose tests run with hypotheses on the host and on the device."""
 
 
 def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
-    """Run the tests of the beam search with hypotheses as values of Python and as tensors."""
+    """Run the tests of search and sampling with hypotheses as values of Python and as tensors."""
     if metafunc.module.__name__.rpartition(".")[2].startswith(SEARCHES):
-        metafunc.fixturenames.append("search_form")
         metafunc.parametrize("search_form", ["host", "device"], indirect=True)
 
 
+@pytest.fixture(autouse=True)  # a fixture that tests do not name is left out unless it is used by all
+def search_form(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> str:
+    form: str = getattr(request, "param", "host")
+    if form == "device":
+        monkeypatch.setattr(step, "HOST_DEVICES", [])
+    return form
+
+
 @pytest.fixture
-def search_form(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> object:
-    if request.param == "device":
-        monkeypatch.setattr(beam, "HOST_DEVICES", [])
-    return request.param
+def checked_each_step(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Let documents leave the batch when they have finished, on the device as on the host."""
+    monkeypatch.setattr(device_search, "STEPS_BETWEEN_CHECKS", 1)
+    monkeypatch.setattr(device_sampling, "STEPS_BETWEEN_CHECKS", 1)

@@ -91,6 +91,7 @@ def test_batch_mates_and_order_do_not_change_results(beams: int) -> None:
             assert together == [alone[mate] for mate in mates]
 
 
+@pytest.mark.usefixtures("checked_each_step")
 @pytest.mark.parametrize("beams", [1, 3])
 def test_finished_documents_in_the_batch_do_not_change_results(beams: int, monkeypatch: pytest.MonkeyPatch) -> None:
     lengths = [Lengths(document % 4, 4 + document % 11) for document in range(30)]
@@ -122,6 +123,7 @@ def test_more_beams_find_better_summaries_on_average() -> None:
     assert totals == sorted(totals)
 
 
+@pytest.mark.usefixtures("checked_each_step")
 def test_the_search_stops_when_no_better_hypothesis_can_follow() -> None:
     steps = 0
 

@@ -11,8 +11,15 @@ from torch import Tensor
 
 from sumpool.core.decoding import step as decoding_step
 from sumpool.core.decoding.beam import search_on_host
-from sumpool.core.decoding.constraints import Constraint, NoRepeatTokens, NoRepeatWords, Rules, TokenSurfaces
-from sumpool.core.decoding.device_search import can_search_on_device, search_on_device
+from sumpool.core.decoding.constraints import (
+    Constraint,
+    NoRepeatTokens,
+    NoRepeatWords,
+    Rules,
+    TokenSurfaces,
+    can_apply_on_device,
+)
+from sumpool.core.decoding.device_search import search_on_device
 from sumpool.core.decoding.length_limits import WordLimits
 from sumpool.core.decoding.ranking import Hypothesis, Lengths, Ranking
 from sumpool.special_tokens import EOS
@@ -151,9 +158,9 @@ def pairs_of_words(hypothesis: Hypothesis) -> list[tuple[bytes, bytes]]:
 
 def test_other_constraints_take_the_host() -> None:
     surfaces = TokenSurfaces(SURFACES)
-    assert can_search_on_device(Rules((), [NoRepeatWords(1, surfaces), NoRepeatTokens(2)]), [[], []])
-    assert not can_search_on_device(Rules(), [[WordLimits(1, 5, surfaces, EOS)], []])
-    assert not can_search_on_device(Rules((), [WordLimits(1, 5, surfaces, EOS)]), ())
+    assert can_apply_on_device(Rules((), [NoRepeatWords(1, surfaces), NoRepeatTokens(2)]), [[], []])
+    assert not can_apply_on_device(Rules(), [[WordLimits(1, 5, surfaces, EOS)], []])
+    assert not can_apply_on_device(Rules((), [WordLimits(1, 5, surfaces, EOS)]), ())
 
 
 def test_an_empty_batch_has_no_summaries() -> None:

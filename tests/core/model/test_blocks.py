@@ -12,7 +12,7 @@ from sumpool.core.tokens import Tokens
 def test_blocks_keep_the_origin_of_their_tokens(make_tokens: Callable[..., Tokens]) -> None:
     tokens = make_tokens(20, 9, 1)
     tokens = replace(tokens, states=torch.stack([tokens.origin, tokens.words], dim=-1).double())
-    blocks = Blocks(tokens.mask, 8, 16)
+    blocks = Blocks(tokens.mask, 8, 16, [20, 9, 1])
     chunks = [chunk.gather(tokens) for chunk in blocks.chunks]
     assert [chunk.mask.sum(1).tolist() for chunk in chunks] == [[8, 8], [8], [4, 1, 1]]
     assert [chunk.full for chunk in chunks] == [True, True, False]
