@@ -12,12 +12,14 @@ from sumpool.core.attention._kernel import CHUNK
 from sumpool.core.attention.bigbird import BigbirdAttentionConfig
 from sumpool.core.attention.blockwise import BlockwiseAttentionConfig
 from sumpool.core.attention.convolutional import ConvolutionalAttentionConfig
+from sumpool.core.attention.efficient import EfficientAttentionConfig
 from sumpool.core.attention.linear import LinearAttentionConfig
 from sumpool.core.attention.lsh import LshAttentionConfig
 from sumpool.core.attention.performer import PerformerAttentionConfig
 from sumpool.core.attention.permuted_blocks import PermutedBlocksAttentionConfig
 from sumpool.core.attention.routing import RoutingAttentionConfig
 from sumpool.core.attention.sinkhorn import SinkhornAttentionConfig
+from sumpool.core.attention.sliding_window import SlidingWindowAttentionConfig
 from sumpool.core.attention.sparse import SparseAttentionConfig
 from sumpool.core.attention.synthesizer import SynthesizerAttentionConfig
 
@@ -30,7 +32,7 @@ def self_attention(
     if kept is None:
         return cost(attention, length, dim, heads)
     inputs = length * dim
-    if isinstance(attention, LshAttentionConfig):
+    if isinstance(attention, LshAttentionConfig | EfficientAttentionConfig):
         local = sum(head >= heads - attention.local_heads for head in kept)
         hashed, near = (
             cost(attention.model_copy(update={"local_heads": count}), length, dim, heads) for count in (0, heads)
@@ -119,10 +121,17 @@ def _routing(settings: AttentionConfig, length: int, dim: int, heads: int) -> Co
     return cost_of(maps, products, 2 * selected * dim, heads * selected * size, 3 * length * dim + selected * dim)
 
 
-def _efficient(_: AttentionConfig, length: int, dim: int, heads: int) -> Cost:
+def _efficient(settings: AttentionConfig, length: int, dim: int, heads: int) -> Cost:
     """Templates of the document, and every query's mixture of them: head_dim takes the place of the keys."""
+    assert isinstance(settings, EfficientAttentionConfig)
     maps, products = linear(length, dim, 4 * dim), attend(length, dim // heads, dim)
-    return cost_of(maps, products, 2 * length * dim, dim * dim // heads, 3 * length * dim)
+    whole = cost_of(maps, products, 2 * length * dim, dim * dim // heads, 3 * length * dim)
+    if not settings.local_heads:
+        return whole
+    near = BAND["sliding_window"](SlidingWindowAttentionConfig(window=settings.window), length, dim, heads)
+    local, inputs = settings.local_heads, length * dim
+    total = share_of_heads(whole, heads - local, heads, inputs) + share_of_heads(near, local, heads, inputs)
+    return total - Counter(activations=inputs)
 
 
 def _linear(settings: AttentionConfig, length: int, dim: int, heads: int) -> Cost:

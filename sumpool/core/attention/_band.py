@@ -52,9 +52,10 @@ class BandAttention(AttentionByLengths):
         self.reach = reach
         self.first_tokens = first
 
-    def _windows(self, mask: Tensor, lengths: Sequence[int] | None, first: int | None = None) -> Windows:
-        """Cut documents into chunks; `first` replaces the number of first tokens."""
-        return Windows(mask, self.reach, self.first_tokens if first is None else first, self.causal, lengths)
+    def _windows(self, mask: Tensor, lengths: Sequence[int] | None) -> Windows:
+        """Cut documents into chunks."""
+        real = None if lengths is None else [[range(length)] for length in lengths]
+        return Windows(mask, self.reach, self.first_tokens, self.causal, real)
 
     def _attend_in_windows(
         self, query: Tensor, key: Tensor, value: Tensor, positions: Tensor, windows: Windows
@@ -119,4 +120,4 @@ class BandAttention(AttentionByLengths):
 
     def _cut(self, cut: Callable[[Tensor], Tensor], values: Tensor) -> Tensor:
         """Cut (batch, heads, length, head_dim) into chunks or windows: (windows, heads, tokens, head_dim)."""
-        return split_heads(cut(merge_heads(values)), self.heads)
+        return split_heads(cut(merge_heads(values)), values.size(1))

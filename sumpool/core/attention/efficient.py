@@ -5,54 +5,112 @@ the right: softmax(Q) (softmax(K)^T V). Each head stores head_dim context vector
 token mixes these: O(length * dim^2 / heads). The implied weights softmax(Q) softmax(K)^T are non-negative with rows
 summing to 1; they are never materialised, and the attention received by a key is exact without them.
 
+With `local_heads`, as the models of Pietruszka et al. had two, the last heads attend within a window instead.
+
 Departures from the released code: padding is masked before the softmax over tokens (released: no mask); the residual
-sum is part of the encoder layer. As in the released code, products are not divided by the square root of head_dim.
+sum is part of the encoder layer; local heads see the same number of tokens on either side (in the library of Pietruszka
+et al. the blocks around a token). As in the released code, products are not divided by the square root of head_dim.
 """
 
+from collections.abc import Sequence
 from typing import Literal, final
 
 import torch
+from pydantic import Field
 from torch import Tensor
 
-from sumpool.core.attention._base import Attention, AttentionConfig, full_mask
+from sumpool.core.attention._band import BandAttention, Window
+from sumpool.core.attention._base import AttentionConfig, full_mask
 from sumpool.core.nn.layers import merge_heads
 from sumpool.core.nn.numerics import at_least_float32
 
 
 @final
 class EfficientAttentionConfig(AttentionConfig):
-    """Efficient attention has no settings."""
+    """Settings of efficient attention."""
 
     kind: Literal["efficient"] = "efficient"
+    local_heads: int = Field(0, ge=0, le=128)
+    """Heads that attend within a window instead; fewer than `model.heads`."""
+    window: Window = 256
+    """Tokens visible to a local head beside a token itself, half of them on either side; even."""
 
     def build(self, dim: int, heads: int) -> "EfficientAttention":
-        """Build the attention."""
-        return EfficientAttention(dim, heads)
+        """Build the attention.
+
+        Raises:
+            ValueError: If all heads are local.
+        """
+        if self.local_heads >= heads:
+            raise ValueError(f"local_heads must be less than heads = {heads}, got {self.local_heads}; lower it")
+        return EfficientAttention(self, dim, heads)
 
 
 @final
-class EfficientAttention(Attention):
-    """Linear attention over whole documents."""
+class EfficientAttention(BandAttention):
+    """Linear attention over whole documents, and local attention, split over the heads."""
 
-    def forward(self, states: Tensor, mask: Tensor | None, positions: Tensor) -> Tensor:
+    def __init__(self, config: EfficientAttentionConfig, dim: int, heads: int) -> None:
+        super().__init__(dim, heads, config.window // 2)
+        self.linear_heads = heads - config.local_heads
+
+    def prune_heads(self, kept: Sequence[int]) -> None:
+        """See `Attention.prune_heads`; linear heads come before local ones."""
+        super().prune_heads(kept)
+        self.linear_heads = sum(head < self.linear_heads for head in kept)
+
+    def forward(
+        self, states: Tensor, mask: Tensor | None, positions: Tensor, lengths: Sequence[int] | None = None
+    ) -> Tensor:
         """Attend over whole documents; see `Attention.forward`."""
-        query, key, value = self._normalise(states, full_mask(states) if mask is None else mask, positions)
+        mask = full_mask(states) if mask is None else mask
+        (query, key, value), local = self._split(states, positions)
+        query, key = _normalise(query, key, mask)
         context = key.to(value.dtype).transpose(2, 3) @ value  # (batch, heads, head_dim, head_dim)
-        mixed: Tensor = self.out(merge_heads(query.to(value.dtype) @ context))
-        return mixed
+        mixed = merge_heads(query.to(value.dtype) @ context)
+        if local is not None:
+            near = self._attend_in_windows(*local, positions, self._windows(mask, lengths))
+            mixed = torch.cat([mixed, near], dim=2)
+        out: Tensor = self.out(mixed)
+        return out
 
-    def attention_received(self, states: Tensor, mask: Tensor, positions: Tensor, include_self: bool) -> Tensor:
+    def attention_received(
+        self,
+        states: Tensor,
+        mask: Tensor,
+        positions: Tensor,
+        include_self: bool,
+        lengths: Sequence[int] | None = None,
+    ) -> Tensor:
         """Product of each key and the sum of all queries; O(length * dim) after the projections."""
-        query, key, _ = self._normalise(states, mask, positions)
+        (query, key, _), local = self._split(states, positions)
+        query, key = _normalise(query, key, mask)
         query = query.masked_fill(~mask[:, None, :, None], 0.0)
         query_sum = query.sum(2, keepdim=True)  # (batch, heads, 1, head_dim)
-        return (key * (query_sum if include_self else query_sum - query)).sum(3).mean(1)
+        received = (key * (query_sum if include_self else query_sum - query)).sum((1, 3))
+        if local is not None:
+            windows = self._windows(mask, lengths)
+            received = received + self._received_in_windows(*local[:2], positions, windows, mask, include_self)[0]
+        return received / self.heads
 
-    def _normalise(self, states: Tensor, mask: Tensor, positions: Tensor) -> tuple[Tensor, Tensor, Tensor]:
-        """Normalised queries and keys (0 at padding) and values, (batch, heads, length, head_dim) each."""
+    def _split(
+        self, states: Tensor, positions: Tensor
+    ) -> tuple[tuple[Tensor, Tensor, Tensor], tuple[Tensor, Tensor, Tensor] | None]:
+        """Queries, keys and values of linear and of local heads, (batch, heads, length, head_dim) each."""
         query, key, value = self._project(states, positions)
-        padding = ~mask[:, None, :, None]
-        query, key = at_least_float32(query), at_least_float32(key)
-        # The lowest finite value, not -inf: a document of padding only would produce NaN in the softmax.
-        key = key.masked_fill(padding, torch.finfo(key.dtype).min).softmax(2).masked_fill(padding, 0.0)
-        return query.softmax(3), key, value
+        if self.linear_heads == self.heads:
+            return (query, key, value), None
+        heads = [self.linear_heads, self.heads - self.linear_heads]
+        (query, near_query), (key, near_key), (value, near_value) = (
+            part.split(heads, dim=1) for part in (query, key, value)
+        )
+        return (query, key, value), (near_query, near_key, near_value)
+
+
+def _normalise(query: Tensor, key: Tensor, mask: Tensor) -> tuple[Tensor, Tensor]:
+    """Normalise queries and keys (batch, heads, length, head_dim); keys become 0 at padding."""
+    padding = ~mask[:, None, :, None]
+    query, key = at_least_float32(query), at_least_float32(key)
+    # The lowest finite value, not -inf: a document of padding only would produce NaN in the softmax.
+    key = key.masked_fill(padding, torch.finfo(key.dtype).min).softmax(2).masked_fill(padding, 0.0)
+    return query.softmax(3), key

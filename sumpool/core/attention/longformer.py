@@ -52,14 +52,14 @@ class _GlobalTokens(NamedTuple):
         indices: (batch, global), their indices in the document, in order.
         real: (batch, global), True where there is one.
         others: (batch, length), True at the other real tokens.
-        lengths: Real tokens of each document with as many global tokens as any has; None where the host does not know
-            them.
+        ranges: Ranges of real tokens of each document behind copies of its global tokens; None where the host does not
+            know them.
     """
 
     indices: Tensor
     real: Tensor
     others: Tensor
-    lengths: list[int] | None
+    ranges: list[list[range]] | None
 
 
 @final
@@ -153,14 +153,19 @@ class LongformerAttention(BandAttention):
         known = None if by_sentence or lengths is None else min(self.first_tokens, max(lengths))
         count = int(is_global.sum(1).max()) if known is None else known
         index, real = indices_of_true(is_global, count)
-        extended = None if lengths is None else [count + length for length in lengths]
-        return _GlobalTokens(index, real, mask & ~is_global, extended)
+        ranges = None
+        if lengths is not None and known is None:
+            ranges = [[range(count + length)] for length in lengths]  # and perhaps less
+        elif lengths is not None:
+            first = [min(count, length) for length in lengths]
+            ranges = [[range(one), range(count + one, count + all_)] for one, all_ in zip(first, lengths, strict=True)]
+        return _GlobalTokens(index, real, mask & ~is_global, ranges)
 
     def _extend(self, tokens: _GlobalTokens, positions: Tensor) -> tuple[Tensor, Windows]:
         """Positions (batch, global + length) and windows of documents behind copies of their global tokens."""
         mask = torch.cat([tokens.real, tokens.others], dim=1)
         count = tokens.indices.size(1)
-        return F.pad(positions, (count, 0)), self._windows(mask, tokens.lengths, count)
+        return F.pad(positions, (count, 0)), Windows(mask, self.reach, count, self.causal, tokens.ranges)
 
     def _global(
         self, states: Tensor, index: Tensor, projected: tuple[Tensor, Tensor, Tensor]

@@ -215,6 +215,8 @@ def test_half_precision_agrees_with_float64(
 
 WITH_PARAMETERS_OF_HEADS = [
     "convolutional per_head=true",
+    "efficient local_heads=1 window=8",
+    "efficient local_heads=3",
     "linformer sharing=none",
     "linformer sharing=none unreduced=true",
     "longformer separate=true",

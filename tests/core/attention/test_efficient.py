@@ -4,7 +4,8 @@ import pytest
 import torch
 from torch import Tensor
 
-from sumpool.core.attention.efficient import EfficientAttention
+from sumpool.core.attention.efficient import EfficientAttention, EfficientAttentionConfig
+from sumpool.core.attention.sliding_window import SlidingWindowAttentionConfig
 from sumpool.core.tokens import Tokens
 
 
@@ -17,7 +18,7 @@ def naive(attention: EfficientAttention, states: Tensor) -> tuple[Tensor, Tensor
 
 @pytest.mark.parametrize("pad", [0.0, 1e3])
 def test_equals_explicit_weights(pad: float, make_tokens: Callable[..., Tokens]) -> None:
-    attention = EfficientAttention(16, 4).double()
+    attention = EfficientAttentionConfig().build(16, 4).double()
     tokens = make_tokens(30, 11, 1, pad=pad)
     mixed = attention(tokens.states, tokens.mask, tokens.positions)
     both_received = [
@@ -35,9 +36,33 @@ def test_equals_explicit_weights(pad: float, make_tokens: Callable[..., Tokens])
 
 
 def test_a_document_without_tokens_has_a_finite_gradient(make_tokens: Callable[..., Tokens]) -> None:
-    attention = EfficientAttention(16, 4).double()
+    attention = EfficientAttentionConfig().build(16, 4).double()
     tokens = make_tokens(5, 0)
     states = tokens.states.requires_grad_()
     attention(states, tokens.mask, tokens.positions).square().sum().backward()
     assert states.grad is not None
     assert states.grad.isfinite().all()
+
+
+@pytest.mark.parametrize("local_heads", [1, 3])
+def test_local_heads_attend_within_a_window(local_heads: int, make_tokens: Callable[..., Tokens]) -> None:
+    attention = EfficientAttentionConfig(local_heads=local_heads, window=6).build(16, 4).double()
+    whole = EfficientAttentionConfig().build(16, 4).double()
+    near = SlidingWindowAttentionConfig(window=6).build(16, 4).double()
+    tokens = make_tokens(30, 11, 1)
+    for other in (whole, near):
+        other.load_state_dict(attention.state_dict())
+        torch.nn.init.eye_(other.out.weight)
+        torch.nn.init.zeros_(other.out.bias)
+    torch.nn.init.eye_(attention.out.weight)
+    torch.nn.init.zeros_(attention.out.bias)
+    mixed, of_whole, of_near = (
+        part(tokens.states, tokens.mask, tokens.positions)[tokens.mask] for part in (attention, whole, near)
+    )
+    linear = 4 * (4 - local_heads)  # features of the linear heads
+    torch.testing.assert_close(mixed, torch.cat([of_whole[:, :linear], of_near[:, linear:]], dim=1))
+
+
+def test_one_head_at_least_reads_the_whole_document() -> None:
+    with pytest.raises(ValueError, match="local_heads must be less than heads = 2, got 2; lower it"):
+        EfficientAttentionConfig(local_heads=2).build(16, 2)
