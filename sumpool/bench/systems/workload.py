@@ -18,6 +18,7 @@ from sumpool.core.attention.vanilla import VanillaAttentionConfig
 from sumpool.core.decoding.beam import search
 from sumpool.core.decoding.ranking import Lengths, Ranking
 from sumpool.core.model.config import EncoderLayerConfig, ModelConfig
+from sumpool.core.model.cuda_graph import GraphedDecoder
 from sumpool.core.model.summarizer import Memory, SummarizationModel
 from sumpool.core.nn.quantization import Precision, quantize
 from sumpool.special_tokens import PARAGRAPH
@@ -109,6 +110,7 @@ class Subject:
             self.generator = deepcopy(self.model).eval().requires_grad_(False)
             quantize(self.generator, precision)
             self.generating = replace(conditions, precision=torch.float32)  # packed weights need no autocast
+        self.decoder = GraphedDecoder(self.generator)  # as `summarize` does
 
     def precision_of(self, workload: Workload) -> Precision:
         """Precision of a workload."""
@@ -123,7 +125,9 @@ class Subject:
         """Run forward and backward of one training step; the update, the same in every variant, is left out."""
         self.model.train()
         with self.conditions.autocast():
-            scores, losses, _ = self.model(documents.ids, documents.mask, documents.sentences, documents.target)
+            lengths = [documents.ids.size(1)] * len(documents.ids)
+            parts = (documents.ids, documents.mask, documents.sentences, documents.target)
+            scores, losses, _ = self.model(*parts, lengths=lengths)
             loss = sum(losses.values(), start=scores.nll / scores.log_prob.numel())
         del scores  # as in training: its distribution holds the decoder's states, which the backward pass frees
         torch.autograd.backward(loss)
@@ -143,15 +147,16 @@ class Subject:
         """Encode the documents."""
         self.generator.eval()
         with torch.inference_mode(), self.generating.autocast():
-            return self.generator.encode(documents.ids, documents.mask, documents.sentences)
+            lengths = [documents.ids.size(1)] * len(documents.ids)
+            return self.generator.encode(documents.ids, documents.mask, documents.sentences, lengths=lengths)
 
     def write(self, memory: Memory, beams: int, tokens: int) -> None:
         """Generate exactly `tokens` tokens for each document."""
         self.generator.eval()
         with torch.inference_mode(), self.generating.autocast():
-            state = self.generator.start(memory, beams)
+            state = self.decoder.start(memory, beams, tokens)
             lengths = [Lengths(tokens, tokens)] * memory.ids.size(0)
-            search(self.generator.step, state, lengths, Ranking(beams), device=memory.ids.device)
+            search(self.decoder.step, state, lengths, Ranking(beams), device=memory.ids.device)
 
 
 def baselines(config: ModelConfig, longest: int) -> dict[str, ModelConfig]:

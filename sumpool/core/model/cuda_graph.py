@@ -60,7 +60,7 @@ class GraphedDecoder:
         """Prepare; nothing is captured yet.
 
         Args:
-            model: The model, in evaluation mode when it steps; its weights must not move.
+            model: The model, in evaluation mode when it steps; its weights may change, and move before `start`.
             capture: How to capture a step; None captures CUDA graphs on a GPU and nothing elsewhere.
         """
         self._model = model
@@ -68,11 +68,16 @@ class GraphedDecoder:
         if capture is None and model.embedding.weight.is_cuda:
             self._capture = capture_graph
         self._graphs: dict[tuple[object, ...], _CapturedStep] = {}
+        self._addresses: list[int] = []
 
     def start(self, memory: Memory, beams: int, tokens: int) -> DecoderState:
         """Start a search of summaries of at most `tokens` tokens; see `SummarizationModel.start`."""
         if self._capture is None:
             return self._model.start(memory, beams)
+        addresses = [parameter.data_ptr() for parameter in self._model.parameters()]
+        if addresses != self._addresses:  # sharded weights are gathered anew for each validation
+            self._graphs.clear()
+            self._addresses = addresses
         steps = -(-(tokens + 1) // STEPS_MULTIPLE) * STEPS_MULTIPLE  # the first step reads BOS
         return self._model.start(memory.padded(bucket), beams, steps)
 
@@ -81,12 +86,16 @@ class GraphedDecoder:
         if self._capture is None or not state.self_cache.buffers:
             return self._model.step(last, state)  # the first step allocates buffers and initialises libraries
         inputs = [*_tensors(state), last]  # copied in this order: the previous token may alias the last one's input
-        shapes = tuple((tensor.shape, tensor.dtype) for tensor in inputs)
+        device = last.device.type
+        autocast = torch.get_autocast_dtype(device) if torch.is_autocast_enabled(device) else None
+        shapes = (autocast, *((tensor.shape, tensor.dtype) for tensor in inputs))
         if shapes not in self._graphs:
             if len(self._graphs) == MAX_CAPTURED_GRAPHS:
                 del self._graphs[next(iter(self._graphs))]
             graph_last, graph_state = last.clone(), state.map_tensors(torch.clone)
-            output, replay = self._capture(lambda: self._model.step(graph_last, graph_state))
+            # A graph would read the weights that autocast has rounded and keeps until its context ends.
+            with torch.autocast(device, autocast, enabled=autocast is not None, cache_enabled=False):
+                output, replay = self._capture(lambda: self._model.step(graph_last, graph_state))
             self._graphs[shapes] = _CapturedStep([*_tensors(graph_state), graph_last], output, replay)
         graph = self._graphs[shapes]
         for graph_input, tensor in zip(graph.inputs, inputs, strict=True):

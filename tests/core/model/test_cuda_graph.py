@@ -115,3 +115,30 @@ def test_steps_are_captured_on_a_gpu_only(cross_attention: str) -> None:
     memory = model.encode(*make_documents(9))
     assert isinstance(GraphedDecoder(model).start(memory, 2, 5).self_cache, CompactingCache)
     assert isinstance(GraphedDecoder(model, EagerGraph()).start(memory, 2, 5).self_cache, StaticCache)
+
+
+def test_graphs_are_forgotten_when_weights_move() -> None:
+    model, graph = make_model().requires_grad_(False), EagerGraph()
+    steps = GraphedDecoder(model, graph)
+    summaries(model, steps, [70])
+    summaries(model, steps, [70])
+    assert graph.captured == 1
+    model.decoder.norm.weight.data = model.decoder.norm.weight.data.clone()
+    summaries(model, steps, [70])
+    assert graph.captured == 2
+
+
+def test_a_graph_does_not_read_weights_that_autocast_keeps() -> None:
+    model, caches = make_model(), []
+
+    def capture(run: Callable[[], StepOutput]) -> tuple[StepOutput, Callable[[], object]]:
+        caches.append((torch.is_autocast_enabled("cpu"), torch.is_autocast_cache_enabled()))
+        return EagerGraph()(run)
+
+    steps = GraphedDecoder(model, capture)
+    with torch.inference_mode():
+        with torch.autocast("cpu", torch.bfloat16):
+            summaries(model, steps, [70])
+        assert torch.is_autocast_cache_enabled()
+        summaries(model, steps, [70])
+    assert caches == [(True, False), (False, False)]
