@@ -15,7 +15,6 @@ from fastapi.sse import EventSourceResponse, ServerSentEvent
 from prometheus_client import CONTENT_TYPE_LATEST, CollectorRegistry, Counter, Gauge, Histogram, generate_latest
 from pydantic import ValidationError
 from starlette.exceptions import HTTPException
-from starlette.middleware.trustedhost import TrustedHostMiddleware
 
 from sumpool import __version__
 from sumpool.documents.document import Document
@@ -101,7 +100,6 @@ def build_app(
 
     # The pages of documentation that FastAPI has load scripts from elsewhere.
     app = FastAPI(title="sumpool", version=__version__, lifespan=lifespan, docs_url=None, redoc_url=None)
-    app.add_middleware(TrustedHostMiddleware, allowed_hosts=list(hosts))
     _add_errors(app, metrics)
     _add_pages(app, metrics, limits)
     read = Depends(request_reader(limits))
@@ -133,7 +131,7 @@ def build_app(
         """List the model."""
         return ModelAnswers(models=[ModelAnswer(name=name, parameters=parameters)])
 
-    return Protection(app, limits, token)
+    return Protection(app, limits, token, hosts, lambda status: metrics.answers.labels(status).inc())
 
 
 def _summarize(

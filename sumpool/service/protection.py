@@ -1,8 +1,9 @@
-"""ASGI middleware that refuses requests before they are read: by token, and by size and duration of the body."""
+"""ASGI middleware that refuses requests before they are read: by host, token, and size and duration of the body."""
 
 import asyncio
 import hmac
-from collections.abc import Awaitable, Callable, MutableMapping
+import re
+from collections.abc import Awaitable, Callable, Collection, MutableMapping
 from json import dumps
 from typing import Any, final
 
@@ -27,12 +28,30 @@ class _RefusedError(Exception):
 
 @final
 class Protection:
-    """Refuses requests without the token (401), with a long (413), a slow (408) or a compressed body (415)."""
+    """Refuses requests to other hosts (400), without the token (401), or whose body is long, slow or compressed."""
 
-    def __init__(self, application: Application, limits: ServiceLimits, token: str = "") -> None:
+    def __init__(
+        self,
+        application: Application,
+        limits: ServiceLimits,
+        token: str = "",
+        hosts: Collection[str] = ("*",),
+        on_refused: Callable[[int], object] = lambda _: None,
+    ) -> None:
+        """Protect an application.
+
+        Args:
+            application: The application.
+            limits: Limits of the body.
+            token: Token that requests must have; empty asks for none.
+            hosts: Names under which the service may be addressed; `*` is any.
+            on_refused: Called with the status of each request that is refused.
+        """
         self.application = application
         self.limits = limits
         self.token = token.encode()
+        self.hosts = {host.lower() for host in hosts}
+        self.on_refused = on_refused
 
     async def __call__(self, scope: Message, receive: Receive, send: Send) -> None:
         """Pass a request on, or answer it with a reason."""
@@ -41,11 +60,13 @@ class Protection:
             return
         headers = dict(scope["headers"])
         try:
+            self._require_host(headers)
             self._require_token(scope["path"], headers)
             if headers.get(b"content-encoding", b"identity") != b"identity":
                 raise _RefusedError(415, "the body must not be compressed; send the file as it is")
             body = await self._read(headers, receive) if scope["method"] == "POST" else b""
         except _RefusedError as error:
+            self.on_refused(error.status)
             await _refuse(send, error.status, str(error))
             return
         waiting = [{"type": "http.request", "body": body, "more_body": False}]
@@ -54,6 +75,12 @@ class Protection:
             return waiting.pop() if waiting else await receive()
 
         await self.application(scope, receive_read, send)
+
+    def _require_host(self, headers: dict[bytes, bytes]) -> None:
+        """Refuse what a web page of another site sends under a name of its own that leads to this machine."""
+        host = re.sub(r":\d*$", "", headers.get(b"host", b"").decode("latin-1").lower())
+        if "*" not in self.hosts and host not in self.hosts:
+            raise _RefusedError(400, f"the service must be addressed as {' or '.join(sorted(self.hosts))}")
 
     def _require_token(self, path: str, headers: dict[bytes, bytes]) -> None:
         if not self.token or path in _OPEN:

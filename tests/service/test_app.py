@@ -307,4 +307,11 @@ def test_the_page_loads_nothing_from_elsewhere(client: TestClient) -> None:
 def test_other_host_names_are_refused(summarizer: Summarizer) -> None:
     with TestClient(build_app(summarizer, "random", 12, hosts=("localhost",))) as local:
         assert local.get("/health", headers={"Host": "localhost:8000"}).status_code == 200
-        assert local.get("/health", headers={"Host": "evil.example"}).status_code == 400
+        refused = local.get("/health", headers={"Host": "evil.example"})
+        assert (refused.status_code, refused.json()) == (400, {"error": "the service must be addressed as localhost"})
+
+
+def test_refused_requests_are_counted(summarizer: Summarizer) -> None:
+    with TestClient(build_app(summarizer, "random", 12, limits=ServiceLimits(body_bytes=10))) as small:
+        assert small.post(ROUTE, json={"text": "longer than that"}).status_code == 413
+        assert 'sumpool_answers_total{status="413"} 1.0' in small.get("/metrics").text
