@@ -10,7 +10,7 @@ import typer
 from sumpool.cli.options import Changes, Run, whole_number
 from sumpool.errors import RecipeError, ResourceError
 
-_LIBRARIES = ("fastapi", "uvicorn", "prometheus_client")
+_LIBRARIES = ("fastapi", "uvicorn", "prometheus_client", "python_multipart")
 _LOCAL = ("localhost", "127.0.0.1", "[::1]")
 
 

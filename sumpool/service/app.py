@@ -106,7 +106,7 @@ def build_app(
 
     @app.post("/v1/summaries", responses=_WRONG, openapi_extra=_BODY)
     async def summaries(request: Request, asked: Annotated[ReadRequest, read]) -> SummaryAnswers:
-        """Summarise texts in JSON, or a file of any format that `sumpool summarize` reads as the body itself."""
+        """Summarise texts in JSON, or files of any format that `sumpool summarize` reads: in a form, or one as body."""
         with metrics.seconds.time():
             results = await wait_for_summaries(request, *asked, limits)
         if len(results) == 1 and results[0].reason:
@@ -143,7 +143,17 @@ def _summarize(
 
 
 _WRONG: dict[int | str, dict[str, Any]] = {
-    status: {"model": ErrorAnswer} for status in (401, 408, 413, 415, 422, 429, 503)
+    status: {"model": ErrorAnswer} for status in (400, 401, 408, 413, 415, 422, 429, 503)
+}
+_FORM = {
+    "type": "object",
+    "properties": {
+        "file": {"type": "string", "format": "binary", "description": "A document; several files may be sent."},
+        **{
+            name: SummaryRequest.model_json_schema()["properties"][name]
+            for name in ("text", "length", "mode", "evidence")
+        },
+    },
 }
 _BODY = {
     "requestBody": {
@@ -151,6 +161,7 @@ _BODY = {
         "content": {
             "application/json": {"schema": SummaryRequest.model_json_schema()},
             "application/octet-stream": {"schema": {"type": "string", "format": "binary"}},
+            "multipart/form-data": {"schema": _FORM},
         },
     }
 }

@@ -8,7 +8,9 @@ from pathlib import Path
 from typing import Annotated, Any
 
 from fastapi import Query, Request
+from starlette.datastructures import UploadFile
 from starlette.exceptions import HTTPException
+from starlette.formparsers import MultiPartException, MultiPartParser
 
 from sumpool.documents.document import Document, ReadOptions
 from sumpool.documents.files import read_limited, uncompressed_suffix
@@ -43,25 +45,59 @@ def request_reader(limits: ServiceLimits) -> Callable[..., Awaitable[ReadRequest
 
 async def _read_request(request: Request, options: SummaryOptions, limits: ServiceLimits, name: str) -> ReadRequest:
     """Read the documents and the options of a request; the body goes before the options beside it."""
-    body = await request.body()
-    if request.headers.get("content-type", "").partition(";")[0].strip() == "application/json":
-        asked = SummaryRequest.model_validate_json(body)
+    kind = request.headers.get("content-type", "").partition(";")[0].strip().lower()
+    if kind == "application/json":
+        asked = SummaryRequest.model_validate_json(await request.body())
         if (asked.text is None) == (asked.texts is None):
             raise RecipeError("the body must have text or texts, got both or none")
-        texts = asked.texts if asked.texts is not None else [asked.text or ""]
-        documents = [Document(str(number), text) for number, text in enumerate(texts, 1)]
-        options = SummaryOptions(
-            asked.length or options.length, asked.mode or options.mode, asked.evidence or options.evidence
-        )
+        documents = asked.documents()
+        options = asked.options(options)
+    elif kind == "multipart/form-data":
+        documents, options = await _read_form(request, options, limits)
     else:
-        reading = ReadOptions(max_bytes=8 * limits.body_bytes)
-        content = parse_documents(
-            name, uncompressed_suffix(Path(name)), lambda: read_limited(BytesIO(body), reading.limits), reading
-        )
-        documents = await asyncio.to_thread(list, content)
+        documents = await _read_file(name, await request.body(), limits)
     if not 1 <= len(documents) <= limits.documents:
         raise RecipeError(f"a request must have 1 to {limits.documents:,} documents, got {len(documents):,}")
     return documents, options
+
+
+async def _read_form(request: Request, options: SummaryOptions, limits: ServiceLimits) -> ReadRequest:
+    """Read a form: files in fields of any name, texts, and options; empty fields of a form are not filled."""
+    parser = MultiPartParser(
+        request.headers, request.stream(), max_files=limits.documents, max_part_size=limits.body_bytes
+    )
+    parser.spool_max_size = limits.body_bytes  # files stay in memory: nothing of a document is stored
+    try:
+        form = await parser.parse()
+    except MultiPartException as error:
+        raise RecipeError(f"the body must be a form, got a damaged one: {error.message}") from error
+    try:
+        return await _read_fields(form.multi_items(), options, limits)
+    finally:
+        await form.close()
+
+
+async def _read_fields(
+    fields: Sequence[tuple[str, UploadFile | str]], options: SummaryOptions, limits: ServiceLimits
+) -> ReadRequest:
+    filled = [(name, value) for name, value in fields if isinstance(value, str) and value]
+    texts = [value for name, value in filled if name == "text"]
+    others = {name: value for name, value in filled if name != "text"}
+    asked = SummaryRequest.model_validate({"texts": texts} | others)
+    documents = asked.documents()
+    for _, value in fields:
+        if isinstance(value, UploadFile) and (value.filename or value.size):
+            documents += await _read_file(value.filename or "the file", await value.read(), limits)
+    return documents, asked.options(options)
+
+
+async def _read_file(name: str, content: bytes, limits: ServiceLimits) -> list[Document]:
+    """Read the documents of a file."""
+    reading = ReadOptions(max_bytes=8 * limits.body_bytes)
+    documents = parse_documents(
+        name, uncompressed_suffix(Path(name)), lambda: read_limited(BytesIO(content), reading.limits), reading
+    )
+    return await asyncio.to_thread(list, documents)
 
 
 async def wait_for_summaries(

@@ -8,6 +8,7 @@ from sumpool.documents.document import Document
 from sumpool.inference.summarizer import Mode
 from sumpool.inference.summary_result import SummaryResult
 from sumpool.interpret.evidence import Evidence
+from sumpool.service.batching import SummaryOptions
 
 Text = Annotated[str, Field(description="A document.")]
 
@@ -24,6 +25,15 @@ class SummaryRequest(BaseModel):
     length: str | None = Field(None, description="150w, 5s, 10%, short, medium or long; the model's own by default.")
     mode: Mode | None = Field(None, description="auto, extractive or abstractive; the model's own by default.")
     evidence: bool = Field(False, description="Whether answers have the document and the sources of each sentence.")
+
+    def documents(self) -> list[Document]:
+        """Return the texts as documents that are numbered from 1."""
+        texts = self.texts if self.texts is not None else [] if self.text is None else [self.text]
+        return [Document(str(number), text) for number, text in enumerate(texts, 1)]
+
+    def options(self, others: SummaryOptions) -> SummaryOptions:
+        """Return the options, with others for those that are not given."""
+        return SummaryOptions(self.length or others.length, self.mode or others.mode, self.evidence or others.evidence)
 
 
 class Sentence(BaseModel):

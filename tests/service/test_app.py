@@ -185,6 +185,58 @@ def test_a_file_is_the_body(client: TestClient, summarizer: Summarizer, tmp_path
     assert summary["text"] == summarizer.summarize(page, mode="extractive").text
 
 
+def test_a_form_has_files_and_options(client: TestClient, summarizer: Summarizer, tmp_path: Path) -> None:
+    paths = [tmp_path / "page.html", tmp_path / "rows.csv"]
+    paths[0].write_text(f"<html><title>t</title><body><p>{story(2, 6)}</p></body></html>")
+    paths[1].write_text(f'text\n"{story(1, 3)}"\n')
+    files = [("file", (path.name, path.read_bytes(), "application/octet-stream")) for path in paths]
+    form = {"text": story(3, 6), "length": "20w", "mode": "extractive", "evidence": ""}
+    summaries = client.post(ROUTE, data=form, files=files).json()["summaries"]
+    assert [summary["id"] for summary in summaries] == ["1", "page.html", "rows.csv:2"]
+    expected = summarizer.summarize([form["text"], *paths], length="20w", mode="extractive")
+    assert [summary["text"] for summary in summaries] == [result.text for result in expected]
+    assert [summary["evidence"] for summary in summaries] == [None] * 3
+    streamed = events(client.post(STREAM, data=form, files=files).text)
+    assert [summary for _, summary in streamed] == summaries
+
+
+def test_a_form_of_a_browser_has_empty_fields(client: TestClient, summarizer: Summarizer) -> None:
+    files = [("file", ("", b"", "application/octet-stream"))]
+    form = {"text": story(3, 6), "length": "", "mode": "", "evidence": "true"}
+    (summary,) = client.post(f"{ROUTE}?mode=extractive", data=form, files=files).json()["summaries"]
+    assert summary["text"] == summarizer.summarize(form["text"], mode="extractive").text
+    assert summary["evidence"]["document"] == form["text"]
+
+
+def test_large_files_of_a_form_stay_in_memory(client: TestClient, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("tempfile.SpooledTemporaryFile.rollover", None)
+    content = story(3, 6).encode() + b" " * 2**21
+    assert client.post(ROUTE, files={"file": ("a.txt", content)}).status_code == 200
+
+
+@pytest.mark.parametrize(
+    ("form", "files", "reason"),
+    [
+        ({"text": ""}, {"file": ("", b"")}, "a request must have 1 to 3 documents, got 0"),
+        ({"text": ["a b."] * 4}, {"file": ("", b"")}, "a request must have 1 to 3 documents, got 4"),
+        ({"text": "a b.", "mode": "best"}, {"file": ("", b"")}, "mode: Input should be"),
+        ({"text": "a b.", "lenght": "5s"}, {"file": ("", b"")}, "lenght: Extra inputs are not permitted"),
+        ({}, {"file": ("b.csv", b"\x00")}, "b.csv must"),
+    ],
+)
+def test_wrong_forms_get_one_sentence(client: TestClient, form: Any, files: Any, reason: str) -> None:  # noqa: ANN401
+    answer = client.post(ROUTE, data=form, files=files)
+    assert answer.status_code == 422
+    assert answer.json()["error"].startswith(reason)
+
+
+@pytest.mark.parametrize("kind", ["multipart/form-data", "multipart/form-data; boundary=x"])
+def test_a_damaged_form_is_refused(client: TestClient, kind: str) -> None:
+    answer = client.post(ROUTE, content=b"a b. c d.", headers={"Content-Type": kind})
+    assert answer.status_code == 422
+    assert answer.json()["error"].startswith("the body must be a form, got a damaged one: ")
+
+
 @pytest.mark.parametrize(
     ("content", "reason"),
     [
@@ -292,7 +344,8 @@ def test_models_metrics_and_schema(client: TestClient) -> None:
     assert 'sumpool_answers_total{status="200"}' in client.get("/metrics").text != before
     schema = client.get("/openapi.json").json()
     assert "429" in schema["paths"][ROUTE]["post"]["responses"]
-    assert "application/octet-stream" in schema["paths"][ROUTE]["post"]["requestBody"]["content"]
+    body = schema["paths"][ROUTE]["post"]["requestBody"]["content"]
+    assert set(body) == {"application/json", "application/octet-stream", "multipart/form-data"}
     assert client.get("/docs").status_code == 404  # its scripts would come from elsewhere
 
 
