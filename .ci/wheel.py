@@ -1,6 +1,10 @@
 """Install the wheel into an empty environment outside the repository and run the README's commands there.
 
-    python .ci/wheel.py dist/sumpool-0.1.0-py3-none-any.whl
+    python .ci/wheel.py dist/sumpool-0.1.0-py3-none-any.whl [CONSTRAINTS]
+
+CONSTRAINTS are versions for pip: by default the tested ones of constraints.txt. An empty file takes the newest ones,
+and the output of `uv pip compile pyproject.toml --extra documents --resolution lowest-direct` the lowest ones that
+pyproject.toml allows.
 
 Every command in a ```sh block of README.md that begins with `sumpool` runs, in order, in one empty folder; `SHORTER`
 makes those of a training short. `articles.jsonl` stands for the reader's own documents. Afterwards a file of a format
@@ -56,8 +60,8 @@ def content_problems(wheel: Path) -> list[str]:
     return problems + [f"must not hold {name}" for name in extra]
 
 
-def main(wheel: Path) -> int:
-    """Check, install and use a wheel."""
+def main(wheel: Path, versions: Path = ROOT / "constraints.txt") -> int:
+    """Check, install and use a wheel with versions of its dependencies."""
     problems = content_problems(wheel)
     if problems:
         print("\n".join(f"{wheel} {problem}" for problem in problems))
@@ -67,7 +71,7 @@ def main(wheel: Path) -> int:
         venv.create(place / "venv", with_pip=True)
         bin_folder = place / "venv" / "bin"
         install = ["-m", "pip", "--disable-pip-version-check", "install", "--quiet"]
-        constraints = ["--constraint", str(ROOT / "constraints.txt")]
+        constraints = ["--constraint", str(versions.resolve())]
         subprocess.run([str(bin_folder / "python"), *install, *constraints, str(wheel.resolve())], check=True)
         work = place / "empty"
         work.mkdir()
@@ -99,4 +103,4 @@ def run(command: str, folder: Path, environment: Mapping[str, str]) -> str:
 
 
 if __name__ == "__main__":
-    sys.exit(main(Path(sys.argv[1])))
+    sys.exit(main(*map(Path, sys.argv[1:])))

@@ -47,6 +47,7 @@ def test_the_workflow_runs_on_three_systems() -> None:
     assert workflow["jobs"]["test"]["strategy"]["matrix"]["os"] == ["ubuntu-latest", "macos-latest", "windows-latest"]
     commands = [step["run"] for job in workflow["jobs"].values() for step in job["steps"] if "run" in step]
     assert any(command.startswith("mypy") for command in commands)
+    assert workflow["jobs"]["wheel"]["strategy"]["matrix"]["versions"] == ["tested", "lowest", "newest"]
     assert not any("/work/" in command or "/home/" in command for command in commands)
 
 
