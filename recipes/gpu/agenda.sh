@@ -13,18 +13,23 @@ bench="python3 -m sumpool bench --out \$RESULT --set train.device=$device"
 deep="$bench papers/arxiv/deep_pyramidion" shallow="$bench papers/arxiv/pyramidion"
 lengths="--length 2048 --length 8192 --length 16384 --length 65536"
 peer_lengths="--length 2048 --length 8192 --length 16384"
-written=256 repeats=5 documents=64 short=512 peers="[LED,PEGASUS-X,LongT5,BART]"
-training="" pooled="" quality="" minutes=5 least=""
+written=256 repeats=5 short=512 peers="[LED,PEGASUS-X,LongT5,BART]"
+corpus="--peers --set bench.peers=[LED] --set bench.batches=[16]"
+training="" pooled="" near="" quality="" minutes=5 least=""
 if [[ ${SIZES:-} = tiny ]]; then
   tiny="--set model.dim=16 --set model.heads=2 --set model.feed_forward=16"
   deep+=" $tiny --set model.encoder[2].pool.keep=32 --set model.encoder[3].pool.keep=16"
   shallow+=" $tiny --set model.encoder[1].pool.keep=32 --set model.encoder[2].pool.keep=16"
-  lengths="--length 64 --length 128" peer_lengths="--length 64" written=4 repeats=1 documents=2 short=64 peers="[LED]"
+  lengths="--length 64 --length 128" peer_lengths="--length 64" written=4 repeats=1 short=64 peers="[LED]"
+  corpus="--set bench.documents=2 --set bench.repeats=1 --set bench.generate=4"
   training="--set bench.target=8" pooled="--length 128 --set bench.batch=2 --set bench.repeats=1 --set bench.model_dim=16"
+  near="--length 128 --set bench.repeats=1"
   quality="--steps 2 --batch-tokens 256 --device $device" least=20
 fi
 seconds() { echo "--set bench.seconds=${least:-$1}"; }
-bf16="--set train.precision=bf16 --set bench.precision=bf16" fp32="--set train.precision=fp32 --set bench.precision=fp32"
+precision() { echo "--set train.precision=$1 --set bench.precision=$1"; }
+bf16=$(precision bf16) fp32=$(precision fp32)
+[[ $device = cpu ]] && bf16=$fp32 # which few CPUs multiply fast
 fast="--set bench.generate=$written --set bench.repeats=$repeats --set bench.workloads=[encode,generate]"
 train="--set bench.workloads=[train] --set bench.repeats=$repeats $training"
 
@@ -35,7 +40,7 @@ deep-bf16       210 $deep $fast $lengths $bf16 $(seconds 120)
 deep-peers      450 $deep $fast $peer_lengths $bf16 --peers --set bench.peers=$peers $(seconds 330)
 training        180 $deep $train $lengths $bf16 $(seconds 100)
 short-documents 150 $deep $fast $bf16 --length $short --set bench.batch=8 $(seconds 60)
-corpus          240 $bench corpus sumpool/shipped --set bench.documents=$documents --set bench.repeats=$repeats
+corpus          240 python3 -m sumpool bench corpus sumpool/shipped --out \$RESULT $corpus
 quality         400 bash recipes/gpu/run.sh $pack $work/quality --minutes $minutes $quality && cp $work/quality/result.json \$RESULT
 operators       120 $bench operators $pooled
 shallow-bf16    150 $shallow $fast $lengths $bf16 $(seconds 60)
@@ -43,5 +48,5 @@ deep-fp32       180 $deep $fast $lengths $fp32 $(seconds 90)
 shallow-peers   360 $shallow $fast $peer_lengths $bf16 --peers --set bench.peers=$peers $(seconds 240)
 training-fp32   180 $deep $train $lengths $fp32 $(seconds 90)
 shallow-fp32    150 $shallow $fast $lengths $fp32 $(seconds 60)
-attentions      150 $bench attentions
+attentions      150 $bench attentions $near
 ITEMS

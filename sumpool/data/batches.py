@@ -12,6 +12,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
+from sumpool.core.nn.transfer import to_device
 from sumpool.special_tokens import DEFAULT_SPECIAL_TOKENS, PAD, SpecialTokens
 from sumpool.text.tokenizer import EncodedDocument
 
@@ -74,12 +75,10 @@ class Batch:
     lengths: tuple[int, ...] | None = None
 
     def to(self, device: torch.device) -> "Batch":
-        """Copy the batch to another device."""
-        ids, mask, sentences = (
-            tensor.to(device, non_blocking=True) for tensor in (self.ids, self.mask, self.sentences)
-        )
+        """Copy the batch from the host to a device, without waiting for it."""
+        ids, mask, sentences = (to_device(tensor, device) for tensor in (self.ids, self.mask, self.sentences))
         target, phrases = (
-            None if tensor is None else tensor.to(device, non_blocking=True) for tensor in (self.target, self.phrases)
+            None if tensor is None else to_device(tensor, device) for tensor in (self.target, self.phrases)
         )
         return Batch(ids, mask, sentences, target, self.documents, phrases, self.pad, self.lengths)
 

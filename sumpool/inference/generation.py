@@ -18,6 +18,7 @@ from sumpool.core.decoding.ranking import Hypothesis, Lengths
 from sumpool.core.decoding.sampling import sample
 from sumpool.core.model.summarizer import DecoderState, Memory, SummarizationModel
 from sumpool.core.nn.execution import one_thread
+from sumpool.core.nn.transfer import to_device
 from sumpool.data.batches import Item, collate
 from sumpool.errors import RecipeError, ResourceError, is_out_of_memory
 from sumpool.special_tokens import SpecialTokens
@@ -203,7 +204,7 @@ class Generator:
             self._decoder.step,
             _with_lengths(self._decoder.start(memory, self._config.samples, target_length), targets),
             bounds,
-            torch.from_numpy(np.stack(uniform)).to(memory.ids.device),
+            to_device(torch.from_numpy(np.stack(uniform)), memory.ids),
             self._config.temperature,
             self._rules,
         )

@@ -4,7 +4,7 @@ import math
 import warnings
 from collections.abc import Sequence
 from contextlib import AbstractContextManager, nullcontext
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from functools import partial
 
 import torch
@@ -187,9 +187,5 @@ def _replicate(objective: Objective) -> nn.parallel.DistributedDataParallel:
 
 
 def to_device(batch: Batch, device: torch.device) -> Batch:
-    """Copy a batch to the device, asynchronously through pinned memory on a GPU."""
-    if device.type == "cpu":
-        return batch
-    parts = {name: getattr(batch, name) for name in ("ids", "mask", "sentences", "target", "phrases")}
-    pinned = {name: part.pin_memory() for name, part in parts.items() if part is not None}
-    return replace(batch, **pinned).to(device)
+    """Copy a batch to the device; on a CPU it stays where it is."""
+    return batch if device.type == "cpu" else batch.to(device)

@@ -61,6 +61,10 @@ class GpuTensor(Tensor):
     def __setitem__(self, index: object, value: Tensor | float) -> None:
         super().__setitem__(_copy_lists(index), value)
 
+    def data_ptr(self) -> int:
+        """Return the address of the memory; that of a tensor on `meta` is 0."""
+        return self.memory.data_ptr()
+
     def tolist(self) -> list[object]:
         """Copy to the host."""
         return list(self.cpu().tolist())
@@ -149,7 +153,8 @@ class EmulatedGpu(TorchDispatchMode):
 
     def _count_copy(self, source: Tensor, target: torch.device, non_blocking: object) -> None:
         if source.device.type == "cuda" and target.type == "cpu":
-            self._count("copy to host")
+            if not non_blocking:  # otherwise PyTorch copies to pinned memory
+                self._count("copy to host")
         elif source.device.type != "cuda" and target.type != "cpu":
             if not non_blocking:
                 self._count("copy to device")
@@ -186,6 +191,8 @@ def emulated_gpu() -> Iterator[EmulatedGpu]:
 
     with (
         patch("torch.cuda._lazy_init"),
+        patch("torch.cuda.Event"),
+        patch("torch.cuda.amp.common.amp_definitely_not_available", return_value=False),
         patch("torch.tensor", tensor),
         torch.autograd.set_multithreading_enabled(False),
         EmulatedGpu() as gpu,

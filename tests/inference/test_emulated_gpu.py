@@ -1,0 +1,90 @@
+"""Generation on an emulated GPU, steps captured by a stand-in for CUDA graphs: the summaries and samples of the CPU."""
+
+from collections import Counter
+from inspect import unwrap  # of inference mode, which hands composite operators to the device
+from pathlib import Path
+from unittest.mock import Mock
+
+import numpy as np
+import pytest
+import torch
+
+from sumpool.bench.systems.workload import Conditions, Documents, Subject
+from sumpool.core.decoding.beam import search
+from sumpool.core.decoding.config import DecodingConfig
+from sumpool.core.decoding.ranking import Lengths
+from sumpool.core.decoding.sampling import sample
+from sumpool.core.model import cuda_graph
+from sumpool.data.batches import Item
+from sumpool.inference import generation
+from sumpool.inference.generation import Generated, Generator
+from sumpool.inference.loading import load_model
+from tests.conftest import story
+from tests.core.emulated_gpu import CUDA, emulated_gpu, on_gpu
+from tests.core.model.test_cuda_graph import EagerGraph
+from tests.training.toy import MODEL, VOCABULARY
+
+STEPS = 20
+"""Tokens of the longest summary."""
+
+
+@pytest.fixture
+def graph(monkeypatch: pytest.MonkeyPatch) -> EagerGraph:
+    graph = EagerGraph()
+    monkeypatch.setattr(cuda_graph, "capture_graph", graph)
+    return graph
+
+
+def generate(run: Path, monkeypatch: pytest.MonkeyPatch, *, emulated: bool) -> tuple[list[Generated], Counter[str]]:
+    """Summarise four stories, and count the waits of the host for the device."""
+    monkeypatch.setattr("sumpool.inference.loading.quantize", Mock())  # packed weights are those of a CPU
+    loaded = load_model(run)
+    config = DecodingConfig(mode="extractive", beams=3, samples=4, no_repeat_words=2, no_repeat_tokens=3)
+    monkeypatch.setattr(generation, "search", unwrap(search))
+    monkeypatch.setattr(generation, "sample", unwrap(sample))
+    monkeypatch.setattr(Generator, "_generate", unwrap(Generator._generate))
+    model = on_gpu(loaded.model) if emulated else loaded.model
+    chunks = []
+    for number in range(4):
+        ids = np.array(loaded.tokenizer.encode(story(number, 8 + number)), np.uint16)
+        chunks.append(Item("story", ids, np.zeros(len(ids), np.int32), None))
+    with emulated_gpu() as gpu, torch.no_grad():
+        generated = Generator(model, loaded.tokenizer, config, Lengths(2, STEPS)).generate(chunks)
+    return generated, gpu.synchronisations
+
+
+def test_summaries_and_samples_are_those_of_the_cpu(
+    run_folder: Path, monkeypatch: pytest.MonkeyPatch, graph: EagerGraph
+) -> None:
+    expected, _ = generate(run_folder, monkeypatch, emulated=False)
+    assert not graph.captured
+    actual, waits = generate(run_folder, monkeypatch, emulated=True)
+    assert graph.captured >= 2, "the steps of the search and those of the samples"
+    assert graph.replayed > STEPS
+    for one, other in zip(actual, expected, strict=True):
+        assert (one.text, one.samples) == (other.text, other.samples)
+        assert one.score == pytest.approx(other.score, rel=1e-5)
+    assert {cause.partition(":")[0] for cause in waits} <= {
+        "core/decoding/device_beams.py",
+        "core/decoding/device_sampling.py",
+        "inference/generation.py",  # predicted lengths
+    }
+    assert waits.total() < STEPS, waits
+
+
+def test_the_benchmark_takes_the_same_steps(monkeypatch: pytest.MonkeyPatch, graph: EagerGraph) -> None:
+    monkeypatch.setattr("sumpool.bench.systems.workload.search", unwrap(search))
+    monkeypatch.setattr(torch, "inference_mode", torch.no_grad)  # which hands composite operators to the device
+    conditions = Conditions(VOCABULARY, torch.device("cpu"), torch.float32)
+    subject = Subject(MODEL.model_copy(update={"target_length": 40}), conditions)
+    documents = Documents.random(2, 16, 5, conditions)
+    with emulated_gpu() as gpu, torch.no_grad():
+        on_gpu(subject.model)
+        subject.decoder = cuda_graph.GraphedDecoder(subject.model)
+        moved = Documents(*(part.to(CUDA) for part in vars(documents).values()))
+        memory = subject.generator.eval().encode(moved.ids, moved.mask, moved.sentences, lengths=[16, 16])
+        before = gpu.synchronisations.copy()
+        subject.write(memory, 2, 10)
+        waits = gpu.synchronisations - before
+    assert (graph.captured, graph.replayed) == (1, 10)
+    assert waits.total() == 2, "the check at the end, and the hypotheses"
