@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Literal
 
 from sumpool.documents.document import Document, opening_heading
 from sumpool.documents.source_sentences import SourceSentence
-from sumpool.ranking.questions import is_faq
+from sumpool.ranking.questions import asked, is_faq
 from sumpool.text.notices import notice_kind
 
 if TYPE_CHECKING:
@@ -146,14 +146,17 @@ def with_releases(
 
 
 def sentence_texts(candidates: "Sequence[CandidateSentence]", genre: Genre) -> list[tuple[int, str]]:
-    """Return index and text of selected sentences; of a changelog, the first change of a release names it.
+    """Return index and text of selected sentences.
 
+    Of a changelog, the first change of a release names it; in a list of questions, a question is asked once.
     A sentence with its subject before it ("numpy: A library for arrays.") is the first, wherever it stands.
     """
     texts, release = [], ""
     for item in sorted(candidates, key=lambda item: not (item.section and item.text.startswith(f"{item.section}: "))):
         is_new = genre == "changelog" and item.section not in ("", release)
-        texts.append((item.index, f"{item.section}: {item.text}" if is_new else item.text))
+        text = f"{item.section}: {item.text}" if is_new else item.text
+        is_asked = genre == "questions" and item.section == release
+        texts.append((item.index, text.removeprefix(f"{asked(item)} ") if is_asked else text))
         release = item.section
     return texts
 

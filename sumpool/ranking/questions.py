@@ -1,4 +1,4 @@
-"""Answers of lists of questions: those that name what the question asks, as a summary leaves the questions out."""
+"""Answers of lists of questions: those that name what the question asks, each with its question before it."""
 
 import re
 from collections.abc import Sequence
@@ -13,6 +13,8 @@ if TYPE_CHECKING:
 
 _NAME = re.compile(r"\bfaqs?\b|\w*faq$|frequently[- ]asked", re.IGNORECASE)
 _QUESTION_MARKS = ("?", "\uff1f")
+_LABEL = re.compile(r"^(?:(?:Q|Question) ?\d*|\d+(?:\.\d+)*)[.:)]\s*")
+"""Label or number of a question."""
 _MAX_QUESTION_WORDS = 30
 _MIN_QUESTIONS = 4
 _MIN_ANSWERS = 2
@@ -58,6 +60,17 @@ def answers(candidates: "Sequence[CandidateSentence]", title: str) -> "list[Cand
     """
     kept = [item for item in candidates if item.predecessor is None and _is_readable(item, title)]
     return kept if len(kept) >= _MIN_ANSWERS else list(candidates)
+
+
+def with_question(candidate: "CandidateSentence") -> "CandidateSentence":
+    """Return an answer with its question before it; a candidate that answers none as it is."""
+    question = asked(candidate)
+    return replace(candidate, text=f"{question} {candidate.text}") if question else candidate
+
+
+def asked(candidate: "CandidateSentence") -> str:
+    """Return the question that a candidate answers, without its label; empty if it answers none."""
+    return _LABEL.sub("", candidate.section) if is_question(candidate.section) else ""
 
 
 def _is_readable(candidate: "CandidateSentence", title: str) -> bool:

@@ -22,6 +22,7 @@ from sumpool.ranking.candidate_form import resolve, whole_sentences
 from sumpool.ranking.candidates import CandidateSentence
 from sumpool.ranking.features import SentenceFeatures, sentence_features
 from sumpool.ranking.genres import Genre, document_genre, document_title, file_stem, sentence_texts
+from sumpool.ranking.questions import with_question
 from sumpool.ranking.ranker import FILE, Ranker
 from sumpool.ranking.selection import prose_candidates, select, summary_candidates
 from sumpool.ranking.sentence_ranking import MIN_SCORE, Scores, rank
@@ -122,6 +123,8 @@ class SentenceSelector:
             scores = _rank_by_rules(document, candidates, language, genre, sampled, learnt)
             abstract = _in_abstract(candidates, sentences)
             scores += _ABSTRACT_SCORE * abstract + _ABSTRACT_START * (abstract & (np.cumsum(abstract) == 1))
+            if genre == "questions" and not (target and target.in_sentences):
+                candidates = list(map(with_question, candidates))
             chosen = select_ranked(candidates, scores, language, words, MIN_SCORE, is_list=bool(genre))
             best_first = sorted(chosen, key=lambda place: -scores[place])
         else:
