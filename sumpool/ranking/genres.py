@@ -64,12 +64,11 @@ def document_title(document: Document) -> str:
 
 def document_genre(document: Document) -> Genre:
     """Return the genre of a document by its title, its file name, its questions and its share of licence notices."""
-    title = f"{document_title(document)} {file_stem(document)}"
-    if is_faq(document, title):
-        return "questions"
-    title = title.replace("_", " ").replace("-", " ")
+    title = f"{document_title(document)} {file_stem(document)}".replace("_", " ").replace("-", " ")
     if _CHANGELOG_NAME.search(title):
         return "changelog"
+    if is_faq(document, title):
+        return "questions"
     words = [len(block.text.split()) for block in document.blocks]
     notices = (size for size, block in zip(words, document.blocks, strict=True) if notice_kind(block.text) == "licence")
     share = sum(notices) / max(sum(words), 1)

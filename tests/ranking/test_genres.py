@@ -89,6 +89,7 @@ def test_a_text_of_notices_is_a_licence() -> None:
 def test_a_list_of_questions_is_a_genre() -> None:
     blocks = tuple(TextBlock(f"Why is host {number} slow?", "heading") for number in range(5))
     assert document_genre(Document.from_parsed("faq.html", ParsedDocument(blocks))) == "questions"
+    assert document_genre(Document.from_parsed("irssi/NEWS", ParsedDocument(blocks))) == "changelog"
 
 
 def test_faults_that_were_mended_say_so() -> None:
