@@ -1,6 +1,7 @@
 """Words of PDF files: hyphens at the ends of lines, joined or kept, and texts without any."""
 
 import re
+import unicodedata
 from collections import Counter
 from collections.abc import Iterable, Sequence
 from typing import Final
@@ -22,6 +23,7 @@ _CASED = re.compile(
 _LONG: Final = 5  # characters of a word that is unlikely to be cased by chance
 _FEW: Final = 100  # long words of a text that can be judged
 _SCRAMBLED: Final = 0.25  # share of long words that are cased; prose has .9, code .6
+_MANY_SYMBOLS: Final = 0.4  # share of the characters; prose and code have below .01
 
 
 class Vocabulary:
@@ -98,6 +100,10 @@ def _is_wide(character: str) -> bool:
 
 
 def is_scrambled(text: str) -> bool:
-    """Return whether most words of a text in a Latin script are no words, as fonts without Unicode values give."""
-    words = [word for word in _LATIN.findall(text[:_SAMPLE]) if len(word) >= _LONG]
+    """Return whether a text has symbols or random letters for words, as fonts without Unicode values give."""
+    sample = text[:_SAMPLE]
+    symbols = sum(unicodedata.category(character) == "So" for character in sample)  # such as dingbats
+    if symbols > _MANY_SYMBOLS * len("".join(sample.split())) and symbols >= _FEW:
+        return True
+    words = [word for word in _LATIN.findall(sample) if len(word) >= _LONG]
     return len(words) >= _FEW and sum(map(bool, map(_CASED.fullmatch, words))) < _SCRAMBLED * len(words)

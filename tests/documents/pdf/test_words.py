@@ -38,6 +38,8 @@ def test_divided_words_are_not_counted() -> None:
         ("NpfPORTwLxJ_cydMO Qz^_KJHN ORqkk\u0304lRl " * 30, False),  # too short to tell
         ("Each host of a network of gateways waits, \u00e0 c\u00f4t\u00e9 des autres. " * 50, False),
         ("self.read_words(maxWords=3) returns WordCount objects and os.path.join " * 50, False),
+        ("P\u2761\u2665\u275b\u2767\u2710\u2462\u2761\u275e \u2767\u2761\u275bst sq\u2709\u275br\u2761s " * 20, True),
+        ("The sign \u2665 stands for hearts, and \u2709 for a letter. " * 20, False),
         ("\u672c\u624b\u518c\u63cf\u8ff0R2D2\u4e3b\u673aTCP_ip\u5982\u4f55 " * 200, False),
     ],
 )
