@@ -14,6 +14,9 @@ from sumpool.text.references import goes_on, lacks_subject, refers_to_omitted
         "This document was originally written in YODL.",
         "The steps are as follows.",
         "This module handles the two other cases.",
+        "Line 5 includes the list of hosts.",
+        "Lines 9-13 are the control information.",
+        "In that case the host sends an error.",
     ],
 )
 def test_lists_figures_and_editions_are_left_out_of_a_summary(sentence: str) -> None:
@@ -31,6 +34,10 @@ def test_lists_figures_and_editions_are_left_out_of_a_summary(sentence: str) -> 
         ("Mit diesen beiden Schaltflächen wird der Ausschnitt gewählt.", "de"),
         ("Символы показаны в следующей таблице.", "ru"),
         ("Стоимость приведена в Пример 2.1.", "ru"),
+        ("Пакеты выбирают, как это описано в предыдущем разделе.", "ru"),
+        ("Das Programm wird wie im vorherigen Abschnitt gestartet.", "de"),
+        ("Le programme est lancé comme dans le chapitre précédent.", "fr"),
+        ("El programa se inicia como en la sección anterior.", "es"),
         ("下表列出所有选项。", "zh"),
         ("Les options suivantes sont connues.", "fr"),
         ("以下の表を見る。", "ja"),
@@ -53,6 +60,7 @@ def test_references_of_other_languages(sentence: str, language: str) -> None:
         "The gateway forwards packets to the other hosts.",
         "The class is based on the former style file.",
         "The host sends the following packets: calls, answers and errors.",
+        "The package does nothing in that case if the host has no gateway.",
     ],
 )
 def test_whole_sentences_refer_to_nothing(sentence: str) -> None:
