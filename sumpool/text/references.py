@@ -68,7 +68,7 @@ _OMITTED = (
     r"\b(?:version|edition|rewrite|copy|copies|translation|release|sources?) of (?:this|the) (?:\w+ )?"
     r"(?:document|manual|guide|book|faq|tutorial|text|page)\b",
     r"^(?:this|the) (?:\w+ )?(?:document|manual|guide|book|faq|tutorial|text|page) (?:was|is|has been)"
-    r" (?:\w+ly )?(?:written in|maintained|published|generated|translated|available|typeset|converted|posted"
+    r" (?:\w+ly )?(?:written in|maintained|published|generated|produced|translated|available|typeset|converted|posted"
     r"|distributed|licensed|part of|for|in the)\b",
     r"^(?:this|the|our) (?:\w+ )?(?:document|manual|guide|book|faq|tutorial|text|vignette|paper|introduction|report)"
     r"(?: to \w+)? (?:(?:was|is|has been) (?:loosely |partly |mostly )?(?:based on|derived from|adapted)|assumes?\b)",

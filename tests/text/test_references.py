@@ -12,6 +12,7 @@ from sumpool.text.references import goes_on, lacks_subject, refers_to_omitted
         "The exceptions are noted below, and the others are not.",
         "The rewrite of this tutorial is available as a guide.",
         "This document was originally written in YODL.",
+        "This document has been produced from the texinfo file zsh.texi.",
         "The steps are as follows.",
         "This module handles the two other cases.",
         "Line 5 includes the list of hosts.",
