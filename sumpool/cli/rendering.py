@@ -30,12 +30,13 @@ class Rendering(NamedTuple):
     Attributes:
         format: Format of the text.
         style: Running text, or an item per sentence.
-        title: Whether the title of the document comes first; that of an HTML page always does.
+        title: Whether the title of the document comes first, as it always does on an HTML page; None where the summary
+            does not name it.
     """
 
     format: Format = "text"
     style: Style = "paragraph"
-    title: bool = False
+    title: bool | None = None
 
     def render(self, summary: "Summary") -> str:
         """Render a summary, without a line feed at its end."""
@@ -48,9 +49,12 @@ class Rendering(NamedTuple):
         if self.format == "html":
             return _html(summary, self.style)
         if self.format == "markdown":
-            heading = f"# {escape_markdown(_title(summary))}\n\n" if self.title else ""
+            heading = f"# {escape_markdown(_title(summary))}\n\n" if self._has_title(summary) else ""
             return _markdown(summary, self.style, heading)
-        return _text(summary, self.style, f"{_title(summary)}\n\n" if self.title else "")
+        return _text(summary, self.style, f"{_title(summary)}\n\n" if self._has_title(summary) else "")
+
+    def _has_title(self, summary: "Summary") -> bool:
+        return not _names_title(summary) if self.title is None else self.title
 
     def render_id(self, summary: "Summary") -> str:
         """Render the id of the document as a line above its summary."""
@@ -59,6 +63,17 @@ class Rendering(NamedTuple):
     def settings(self) -> dict[str, str]:
         """Return the settings by name."""
         return {name: str(value) for name, value in self._asdict().items()}
+
+
+def _names_title(summary: "Summary") -> bool:
+    """Return whether a summary has more than half of the content words of its title, by their beginnings, if any."""
+    from sumpool.ranking.word_features import content_prefixes, split_words
+
+    language = summary.language
+    title, text = (
+        set(content_prefixes(split_words(part, language), language)) for part in (summary.title, summary.summary)
+    )
+    return not title or len(title & text) > len(title) / 2
 
 
 def _text(summary: "Summary", style: Style, heading: str) -> str:

@@ -42,7 +42,14 @@ def summarize(
     style: Annotated[
         Style, choice("--style", get_args(Style), "Running text, or one item per sentence.")
     ] = "paragraph",
-    title: Annotated[bool, typer.Option("--title", help="Begin with the title of the document.")] = False,
+    title: Annotated[
+        bool | None,
+        typer.Option(
+            "--title/--no-title",
+            help="Begin with the title of the document; by default where the summary does not name it.",
+            show_default=False,
+        ),
+    ] = None,
     length: Annotated[
         str | None,
         typer.Option(
