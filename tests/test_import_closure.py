@@ -51,17 +51,15 @@ def test_summarize_needs_few_files(module: str) -> None:
 
 
 def test_summarize_needs_no_heavy_library(tmp_path: Path) -> None:
-    """Run the command where scipy, which nltk imports if it is installed, is missing, as in an installed package."""
     (tmp_path / "document.txt").write_text("Hosts send packets. Gateways drop packets that are too long.")
     code = """
 import sys
-sys.modules["scipy"] = None
 sys.argv = ["sumpool", "summarize", "document.txt"]
 from sumpool.cli.app import main
 try:
     main()
 finally:
-    heavy = ("scipy", "sympy", "sklearn", "torch._dynamo", "filelock", "pyarrow", "transformers")
+    heavy = ("nltk", "scipy", "sympy", "sklearn", "torch._dynamo", "filelock", "pyarrow", "transformers")
     print([name for name in heavy if sys.modules.get(name)], file=sys.stderr)
 """
     environment = os.environ | {"PYTHONPATH": str(ROOT)}

@@ -5,14 +5,15 @@ import unicodedata
 from abc import ABC, abstractmethod
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from functools import cache, lru_cache
+from functools import cache
 from itertools import chain, islice, pairwise
-from typing import Any, final
+from typing import final
 
 import numpy as np
 from numpy.typing import NDArray
 from rouge_score.tokenize import tokenize as rouge_tokenize
 
+from sumpool.text import porter
 from sumpool.text.cleaning import first_words
 
 
@@ -27,12 +28,7 @@ class WordTokenizer(ABC):
 
     def __init__(self, stemmer: bool) -> None:
         """Create a tokenizer; with `stemmer`, English words of four or more letters are stemmed by Porter's stemmer."""
-        self._stemmer: Any = None
-        if stemmer:
-            from nltk.stem.porter import PorterStemmer  # which takes most of a second
-
-            self._stemmer = PorterStemmer()
-            self._stemmer.stem = lru_cache(maxsize=1 << 16)(self._stemmer.stem)
+        self._stemmer = porter if stemmer else None  # rouge-score calls its function `stem`
 
     @abstractmethod
     def tokenize(self, text: str) -> list[str]:

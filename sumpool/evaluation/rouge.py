@@ -51,7 +51,7 @@ class Rouge:
         self.tokenizer = TOKENIZERS[tokenizer](stemmer)
         self._split = split
         self._scorer = RougeScorer(list(TYPES), tokenizer=self.tokenizer)
-        stems = f"porter (nltk {version('nltk')})" if stemmer else "none"
+        stems = "porter (extensions of nltk)" if stemmer else "none"
         self.signature = (
             f"rouge-score {version('rouge-score')} | F1 | words:{self.tokenizer.name} | stem:{stems} | "
             f"L:whole text | Lsum:{splitter}"

@@ -2,9 +2,11 @@
 
 import re
 from collections.abc import Callable
-from functools import lru_cache
+from functools import cache, lru_cache
 from itertools import pairwise
 from typing import final
+
+import snowballstemmer
 
 from sumpool.text.language import UNSPACED, languages
 
@@ -26,9 +28,7 @@ class ContentWords:
         self._is_unspaced = language in UNSPACED
         self._stem: Callable[[str], str] = _identity
         if known and known.stemmer:
-            from nltk.stem.snowball import SnowballStemmer  # which takes most of a second
-
-            self._stem = lru_cache(maxsize=1 << 15)(SnowballStemmer(known.stemmer).stem)
+            self._stem = _stem_of(known.stemmer)
 
     def __call__(self, text: str) -> list[str]:
         """Return the content words of a text, in order."""
@@ -40,6 +40,12 @@ class ContentWords:
             text = _UNSPACED_RUN.sub(" ", text)
         words = (word for word in _WORD.findall(text) if word not in self._function_words and len(word) > 1)
         return [*bigrams, *map(self._stem, words)]
+
+
+@cache
+def _stem_of(name: str) -> Callable[[str], str]:
+    """Return the function of a stemmer; words that were stemmed before are kept, as a stem takes 50 microseconds."""
+    return lru_cache(maxsize=1 << 15)(snowballstemmer.stemmer(name).stemWord)
 
 
 def _identity(word: str) -> str:

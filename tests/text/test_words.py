@@ -7,7 +7,7 @@ from sumpool.text.words import ContentWords
     ("language", "text", "words"),
     [
         ("en", "The hosts are sending x packets.", ["host", "send", "packet"]),
-        ("de", "Die Rechner und die Pakete", ["rechn", "paket"]),
+        ("de", "Die Rechner und die Pakete", ["rechn", "pak"]),
         ("ru", "Узлы посылают пакеты в сеть", ["узл", "посыла", "пакет", "сет"]),
         ("zh", "主机发送 packets 包", ["主机", "机发", "发送", "包", "packets"]),
         ("ja", "ホスト", ["ホス", "スト"]),
