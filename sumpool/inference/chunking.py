@@ -22,8 +22,10 @@ from sumpool.text.tokenizer import EncodedDocument
 
 MAX_BATCH_CHUNKS = 64
 """Chunks of a batch at most: more gain no speed and delay the first result."""
+FIRST_DOCUMENTS = 4
+"""Documents that are read before the first of them is summarised."""
 MAX_GROUP_DOCUMENTS = 256
-"""Documents that are read at most before the first of them is summarised."""
+"""Documents that are read at most before the next of them is summarised."""
 
 
 @dataclass(frozen=True)
@@ -212,14 +214,18 @@ def batch_chunks(lengths: Sequence[int], batch_tokens: int) -> list[list[int]]:
 def group_documents(
     documents: Iterable[ChunkedDocument], max_tokens: int, max_documents: int = MAX_GROUP_DOCUMENTS
 ) -> Iterator[list[ChunkedDocument]]:
-    """Group consecutive documents whose chunks are batched together, so that memory is bounded on any stream."""
+    """Group consecutive documents whose chunks are batched together, so that memory is bounded on any stream.
+
+    The first group is small, so that its summaries do not wait for many documents; each has twice as many as the one
+    before it, as larger batches are faster.
+    """
     group: list[ChunkedDocument] = []
-    tokens = 0
+    tokens, limit = 0, min(FIRST_DOCUMENTS, max_documents)
     for document in documents:
         group.append(document)
         tokens += document.tokens_read
-        if tokens >= max_tokens or len(group) == max_documents:
+        if tokens >= max_tokens or len(group) == limit:
             yield group
-            group, tokens = [], 0
+            group, tokens, limit = [], 0, min(2 * limit, max_documents)
     if group:
         yield group

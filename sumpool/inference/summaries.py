@@ -45,7 +45,7 @@ def generate_summaries(
     Args:
         documents: The documents; ids may repeat.
         loaded: The model.
-        lookahead: Documents that are read at most before the first of them is summarised; None takes some hundred.
+        lookahead: Documents that are read at most before the next of them is summarised; None takes some hundred.
         report: Called with progress, and with a note for every document that is not read to its end.
         check: Called between batches.
         model_lock: Held while the model computes, for models that several threads use.

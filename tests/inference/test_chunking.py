@@ -94,7 +94,8 @@ def test_groups_are_bounded() -> None:
     groups = list(group_documents(documents, 5000))
     assert [document for group in groups for document in group] == documents
     assert all(sum(document.tokens_read for document in group[:-1]) < 5000 for group in groups)
-    assert max(len(group) for group in group_documents(documents, 10**9)) == 256
+    assert [len(group) for group in group_documents(documents, 10**9)] == [4, 8, 16, 32, 64, 128, 256, 92]
+    assert [len(group) for group in group_documents(documents[:10], 10**9, 3)] == [3, 3, 3, 1]
 
 
 def test_sentence_numbers_of_windows_name_sentences_of_the_document(run_folder: Path) -> None:
