@@ -6,6 +6,7 @@ Blocks are split one by one, so that headings, list items and table rows are nev
 import re
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
+from functools import lru_cache
 from importlib import import_module
 
 from sumpool.documents.document import Document, TextBlockKind
@@ -111,4 +112,9 @@ def _split_text(text: str, splitter: SentenceSplitter) -> Iterator[SourceSentenc
 
 def _visible(text: str) -> set[str]:
     """Return the characters of a text that cleaning keeps, without white space."""
-    return {character for character in set(text) if clean(character).split()}
+    return {character for character in set(text) if _is_visible(character)}
+
+
+@lru_cache(maxsize=1 << 12)
+def _is_visible(character: str) -> bool:
+    return bool(clean(character).split())

@@ -195,7 +195,7 @@ class PointerOutput(Output):
             [self.query(states), self._project_preceding(history)], dim=-1
         )  # (batch, target, key + 2 * preceding)
         logits = at_least_float32(query @ precomputed["key"].transpose(1, 2))
-        return logits.masked_fill(~precomputed["mask"][:, None], -torch.inf)
+        return logits.masked_fill_(~precomputed["mask"][:, None], -torch.inf)
 
     def _gate(self, states: Tensor, precomputed: dict[str, Tensor]) -> tuple[Tensor, Tensor]:
         """Log-probability of generating and of copying, (batch, target, 1) each; 0 and -inf for empty documents."""
