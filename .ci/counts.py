@@ -105,7 +105,8 @@ def count_model(config: ModelConfig, conditions: Conditions) -> dict[str, int]:
     subject = Subject(config, conditions)
     documents = Documents.random(2, config.source_length, TARGET, conditions)
     documents.mask[1, config.source_length // 2 :] = False
-    documents = replace(documents, ids=documents.ids.masked_fill(~documents.mask, PAD))
+    lengths = [config.source_length, config.source_length // 2]
+    documents = replace(documents, ids=documents.ids.masked_fill(~documents.mask, PAD), lengths=lengths)
     memory = subject.encode(documents)
     works = {
         "encode": lambda: subject.encode(documents),

@@ -4,7 +4,7 @@ Weights and documents are random, because their values change no cost: summaries
 every document is as long as the batch.
 """
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from copy import deepcopy
 from dataclasses import dataclass, replace
 from typing import Protocol, final
@@ -59,12 +59,14 @@ class Documents:
         mask: (batch, length), all True.
         sentences: (batch, length), sentence number of each token.
         target: (batch, target), reference summaries.
+        lengths: Tokens of each document, on the host; None where it does not know them.
     """
 
     ids: Tensor
     mask: Tensor
     sentences: Tensor
     target: Tensor
+    lengths: Sequence[int] | None = None
 
     @classmethod
     def random(cls, batch: int, length: int, target: int, conditions: Conditions) -> "Documents":
@@ -73,7 +75,7 @@ class Documents:
         sizes, first, last = ((batch, length), (batch, target)), PARAGRAPH + 1, conditions.vocabulary
         ids, references = (torch.randint(first, last, size, generator=generator).to(device) for size in sizes)
         sentences = (torch.arange(length, device=device) // SENTENCE).expand(batch, -1)
-        return cls(ids, torch.ones_like(ids, dtype=torch.bool), sentences, references)
+        return cls(ids, torch.ones_like(ids, dtype=torch.bool), sentences, references, [length] * batch)
 
 
 class Contender(Protocol):
@@ -125,9 +127,8 @@ class Subject:
         """Run forward and backward of one training step; the update, the same in every variant, is left out."""
         self.model.train()
         with self.conditions.autocast():
-            lengths = [documents.ids.size(1)] * len(documents.ids)
             parts = (documents.ids, documents.mask, documents.sentences, documents.target)
-            scores, losses, _ = self.model(*parts, lengths=lengths)
+            scores, losses, _ = self.model(*parts, lengths=documents.lengths)
             loss = sum(losses.values(), start=scores.nll / scores.log_prob.numel())
         del scores  # as in training: its distribution holds the decoder's states, which the backward pass frees
         torch.autograd.backward(loss)
@@ -147,8 +148,8 @@ class Subject:
         """Encode the documents."""
         self.generator.eval()
         with torch.inference_mode(), self.generating.autocast():
-            lengths = [documents.ids.size(1)] * len(documents.ids)
-            return self.generator.encode(documents.ids, documents.mask, documents.sentences, lengths=lengths)
+            parts = (documents.ids, documents.mask, documents.sentences)
+            return self.generator.encode(*parts, lengths=documents.lengths)
 
     def write(self, memory: Memory, beams: int, tokens: int) -> None:
         """Generate exactly `tokens` tokens for each document."""
