@@ -81,7 +81,9 @@ class Generator:
         self._config = config
         self._lengths = lengths
         # Imported by name, as steps are captured on a GPU only.
-        self._decoder = import_module("sumpool.core.model.cuda_graph").GraphedDecoder(model)
+        self._decoder = import_module("sumpool.core.model.cuda_graph").GraphedDecoder(
+            model, captures=config.cuda_graphs
+        )
         self._is_small = model.config.dim <= _SINGLE_THREAD_DIM
         self._surfaces: TokenSurfaces | None = None
         constraints: list[Constraint] = []

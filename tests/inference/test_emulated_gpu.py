@@ -35,11 +35,15 @@ def graph(monkeypatch: pytest.MonkeyPatch) -> EagerGraph:
     return graph
 
 
-def generate(run: Path, monkeypatch: pytest.MonkeyPatch, *, emulated: bool) -> tuple[list[Generated], Counter[str]]:
+def generate(
+    run: Path, monkeypatch: pytest.MonkeyPatch, *, emulated: bool, graphs: bool = True
+) -> tuple[list[Generated], Counter[str]]:
     """Summarise four stories, and count the waits of the host for the device."""
     monkeypatch.setattr("sumpool.inference.loading.quantize", Mock())  # packed weights are those of a CPU
     loaded = load_model(run)
-    config = DecodingConfig(mode="extractive", beams=3, samples=4, no_repeat_words=2, no_repeat_tokens=3)
+    config = DecodingConfig(
+        mode="extractive", beams=3, samples=4, no_repeat_words=2, no_repeat_tokens=3, cuda_graphs=graphs
+    )
     monkeypatch.setattr(generation, "search", unwrap(search))
     monkeypatch.setattr(generation, "sample", unwrap(sample))
     monkeypatch.setattr(Generator, "_generate", unwrap(Generator._generate))
@@ -70,6 +74,10 @@ def test_summaries_and_samples_are_those_of_the_cpu(
         "inference/generation.py",  # predicted lengths
     }
     assert waits.total() < STEPS, waits
+    captured = graph.captured
+    plain, _ = generate(run_folder, monkeypatch, emulated=True, graphs=False)
+    assert [(one.text, one.samples) for one in plain] == [(one.text, one.samples) for one in actual]
+    assert graph.captured == captured
 
 
 def test_the_benchmark_takes_the_same_steps(monkeypatch: pytest.MonkeyPatch, graph: EagerGraph) -> None:

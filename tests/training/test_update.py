@@ -64,8 +64,10 @@ def test_auxiliary_losses_are_independent_of_batching() -> None:
             target: Tensor,
             phrases: Tensor | None,
             smoothing: float,
+            *,
+            lengths: tuple[int, ...],
         ) -> tuple[Scores, dict[str, Tensor], dict[str, Tensor]]:
-            del ids, sentences, phrases, smoothing
+            del ids, sentences, phrases, smoothing, lengths
             length = mask.sum(1).float().mean()
             return Scores(0.0 * self.scale.sum(), torch.zeros(target.shape)), {"length": self.scale.sum() * length}, {}
 

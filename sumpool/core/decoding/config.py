@@ -131,6 +131,8 @@ class DecodingConfig(Settings):
     independent of batch mates; with bf16 the last bits may differ."""
     device: Literal["auto", "cpu", "cuda"] = "auto"
     """Device; auto uses a GPU if there is one."""
+    cuda_graphs: bool = True
+    """Whether steps of generation are captured as CUDA graphs on a GPU, which launches them at once."""
 
     @model_validator(mode="after")
     def _lengths_ascend(self) -> Self:
