@@ -112,6 +112,7 @@ def test_halves_have_no_padding_that_they_do_not_need() -> None:
         assert half.target is not None
         assert (half.target != half.pad).any(0).all()
         assert half.ids.shape == half.sentences.shape == half.mask.shape
+        assert half.lengths == tuple(half.mask.sum(1).tolist())
 
 
 def test_a_validation_is_divided_too() -> None:

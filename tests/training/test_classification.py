@@ -120,6 +120,7 @@ def test_halves_of_a_batch_of_pairs_are_smaller_batches() -> None:
         alone = documents.batch(documents.training, indices)
         assert torch.equal(half.ids, alone.ids)
         assert torch.equal(half.mask, alone.mask)
+        assert half.lengths == alone.lengths == tuple(half.mask.sum(2).flatten().tolist())
         assert half.target is not None
         assert alone.target is not None
         assert torch.equal(half.target, alone.target)

@@ -213,6 +213,19 @@ def test_half_precision_agrees_with_float64(
     assert all(parameter.grad.isfinite().all() for parameter in attention.parameters() if parameter.grad is not None)
 
 
+@pytest.mark.parametrize("variant", VARIANTS)
+def test_lengths_on_the_host_change_nothing(variant: str, make_tokens: Callable[..., Tokens]) -> None:
+    attention, lengths = build(variant), [700, 90, 20, 0]
+    tokens = make_tokens(*lengths)
+    known = tokens.with_lengths(lengths)
+    with torch.no_grad():
+        expected, actual = (attention.mix(one)[tokens.mask] for one in (tokens, known))
+        torch.testing.assert_close(actual, expected, atol=1e-12, rtol=0)
+        for include_self in (True, False):
+            received, of_known = (attention.received(one, include_self) for one in (tokens, known))
+            torch.testing.assert_close(of_known, received, atol=1e-12, rtol=0)
+
+
 WITH_PARAMETERS_OF_HEADS = [
     "convolutional per_head=true",
     "efficient local_heads=1 window=8",

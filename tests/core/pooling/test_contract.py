@@ -198,6 +198,19 @@ def test_an_empty_document_stays_empty(kind: str, case: dict[str, object], make_
 
 
 @every_case
+@pytest.mark.parametrize("keep", [10, 0.3])
+def test_the_host_knows_the_pooled_lengths(
+    kind: str, case: dict[str, object], keep: Keep, make_tokens: Callable[..., Tokens]
+) -> None:
+    lengths = [50, 37, 10, 3, 1, 0]
+    tokens = make_tokens(*lengths)
+    pooled = build(kind, keep, case)(tokens.with_lengths(lengths)).tokens
+    assert pooled.lengths is not None
+    assert list(pooled.lengths) == pooled.mask.sum(1).tolist()
+    assert pooled.full == bool(pooled.mask.all())
+
+
+@every_case
 def test_phrases_are_pooled(kind: str, case: dict[str, object], make_tokens: Callable[..., Tokens]) -> None:
     tokens = make_tokens(50, 37)
     pooled = build(kind, 10, case)(replace(tokens, phrases=tokens.positions // 3)).tokens
