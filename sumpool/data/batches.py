@@ -12,7 +12,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from sumpool.core.nn.transfer import to_device
+from sumpool.core.nn.numerics import to_device
 from sumpool.special_tokens import DEFAULT_SPECIAL_TOKENS, PAD, SpecialTokens
 from sumpool.text.tokenizer import EncodedDocument
 

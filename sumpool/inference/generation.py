@@ -18,7 +18,7 @@ from sumpool.core.decoding.ranking import Hypothesis, Lengths
 from sumpool.core.decoding.sampling import sample
 from sumpool.core.model.summarizer import DecoderState, Memory, SummarizationModel
 from sumpool.core.nn.execution import one_thread
-from sumpool.core.nn.transfer import to_device
+from sumpool.core.nn.numerics import to_device
 from sumpool.data.batches import Item, collate
 from sumpool.errors import RecipeError, ResourceError, is_out_of_memory
 from sumpool.special_tokens import SpecialTokens
@@ -80,10 +80,8 @@ class Generator:
         self._tokenizer = tokenizer
         self._config = config
         self._lengths = lengths
-        # Imported by name, as steps are captured on a GPU only.
-        self._decoder = import_module("sumpool.core.model.cuda_graph").GraphedDecoder(
-            model, captures=config.cuda_graphs
-        )
+        graphs = import_module("sumpool.core.model.cuda_graph")  # by name, as steps are captured on a GPU only
+        self._decoder = graphs.GraphedDecoder(model, captures=config.cuda_graphs)
         self._is_small = model.config.dim <= _SINGLE_THREAD_DIM
         self._surfaces: TokenSurfaces | None = None
         constraints: list[Constraint] = []

@@ -89,9 +89,8 @@ def test_the_benchmark_takes_the_same_steps(monkeypatch: pytest.MonkeyPatch, gra
     with emulated_gpu() as gpu, torch.no_grad():
         on_gpu(subject.model)
         subject.decoder = cuda_graph.GraphedDecoder(subject.model)
-        parts = (documents.ids, documents.mask, documents.sentences, documents.target)
-        moved = Documents(*(part.to(CUDA) for part in parts), documents.lengths)
-        memory = subject.generator.eval().encode(moved.ids, moved.mask, moved.sentences, lengths=moved.lengths)
+        ids, mask, sentences = (part.to(CUDA) for part in (documents.ids, documents.mask, documents.sentences))
+        memory = subject.generator.eval().encode(ids, mask, sentences, lengths=documents.lengths)
         before = gpu.synchronisations.copy()
         subject.write(memory, 2, 10)
         waits = gpu.synchronisations - before

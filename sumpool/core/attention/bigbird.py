@@ -16,8 +16,7 @@ from torch import Tensor
 
 from sumpool.core.attention._base import AttentionConfig
 from sumpool.core.attention._block_sparse import BlockSparseAttention
-from sumpool.core.nn.numerics import hash_uniform
-from sumpool.core.nn.transfer import to_device
+from sumpool.core.nn.numerics import hash_uniform, to_device
 
 
 @final

@@ -16,8 +16,8 @@ from torch import Tensor
 from torch.nn import functional as F
 
 from sumpool.core.attention._base import AttentionByLengths, AttentionConfig, full_mask, known_lengths
+from sumpool.core.nn.numerics import to_device
 from sumpool.core.nn.positions import PositionsKind
-from sumpool.core.nn.transfer import to_device
 
 
 @final

@@ -133,8 +133,7 @@ class LshAttention(AttentionByLengths):
     ) -> list[tuple[Tensor, Tensor, Tensor, list[_HashRound]]]:
         """Split the hashing heads from the local ones, with tokens padded to whole chunks.
 
-        Returns:
-            For both: shared queries and keys, values, (batch, heads, length, head_dim) each, mask, and rounds.
+        For both: shared queries and keys, values, (batch, heads, length, head_dim) each, mask, and rounds.
         """
         rest = -states.size(1) % self.bucket
         mask = F.pad(mask, (0, rest))
@@ -143,24 +142,16 @@ class LshAttention(AttentionByLengths):
         (hash_query, query), (hash_value, value) = (
             split_heads(part, self.heads).split(heads, dim=1) for part in projected.chunk(2, dim=-1)
         )
-        longest = max(known_lengths(mask, lengths))
-        orders = (self._sort(hash_query.detach(), mask, longest, rotation) for rotation in self.rotations)
+        most = min(max(1, math.ceil(max(known_lengths(mask, lengths)) / (2 * self.bucket))), _MAX_DIRECTIONS)
+        orders = (self._sort(hash_query.detach(), mask, most, rotation) for rotation in self.rotations)
         hashed = [_split_chunks(order, self.bucket, False, self.causal) for order in orders]
         indices = torch.arange(query.size(2), device=query.device).expand(query.shape[:3])
         local = [_split_chunks(indices, self.bucket, True, self.causal)]
         return [(hash_query, hash_value, mask, hashed), (query, value, mask, local)]
 
-    def _sort(self, query: Tensor, mask: Tensor, longest: int, rotation: Tensor) -> Tensor:
-        """Token indices sorted by hash bucket, then by position, padding last: (batch, heads, length).
-
-        Args:
-            query: (batch, heads, length, head_dim).
-            mask: (batch, length), True at real tokens.
-            longest: Real tokens of the longest document.
-            rotation: (head_dim, directions).
-        """
+    def _sort(self, query: Tensor, mask: Tensor, most: int, rotation: Tensor) -> Tensor:
+        """Token indices sorted by hash bucket, then by position, padding last: (batch, heads, length)."""
         directions = (mask.sum(1) / (2 * self.bucket)).ceil().clamp(1, _MAX_DIRECTIONS)
-        most = min(max(1, math.ceil(longest / (2 * self.bucket))), _MAX_DIRECTIONS)
         used = torch.arange(most, device=mask.device) < directions[:, None, None, None]
         projected = query @ rotation[:, :most].to(query.dtype)  # (batch, heads, length, directions)
         both = torch.cat([projected.masked_fill(~used, -math.inf), (-projected).masked_fill(~used, -math.inf)], dim=3)

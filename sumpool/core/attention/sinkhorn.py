@@ -22,8 +22,7 @@ from torch.nn import functional as F
 from sumpool.core.attention._base import Attention, AttentionConfig, full_mask
 from sumpool.core.nn.layers import keep_outputs, merge_heads
 from sumpool.core.nn.masking import zero_padding
-from sumpool.core.nn.numerics import at_least_float32, hash_uniform, matmul_exactly
-from sumpool.core.nn.transfer import to_device
+from sumpool.core.nn.numerics import at_least_float32, hash_uniform, matmul_exactly, to_device
 
 _LOWEST = -1e30
 """Log-weight of pairs of blocks that do not exist, finite so that no normalisation is NaN."""

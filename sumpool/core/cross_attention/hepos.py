@@ -19,8 +19,8 @@ from torch.nn import functional as F
 
 from sumpool.core.cross_attention._base import CrossAttention, CrossAttentionConfig
 from sumpool.core.nn.masking import precompute_mask, zero_padding
+from sumpool.core.nn.numerics import to_device
 from sumpool.core.nn.quantization import UnquantizedLinear
-from sumpool.core.nn.transfer import to_device
 from sumpool.core.tokens import Tokens
 
 

@@ -22,7 +22,7 @@ from torch import Tensor
 from sumpool.core.decoding.constraints import NO_RULES, Constraint, Rules, after_all, can_apply_on_device
 from sumpool.core.decoding.ranking import Hypothesis, Lengths, Ranking
 from sumpool.core.decoding.step import StateT, Step, documents_to_keep, feed_prefix, forbid, is_host
-from sumpool.core.nn.transfer import to_device
+from sumpool.core.nn.numerics import to_device
 from sumpool.special_tokens import SpecialTokens
 
 

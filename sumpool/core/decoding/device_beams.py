@@ -10,7 +10,7 @@ from torch import Tensor
 from sumpool.core.decoding.constraints import Rules
 from sumpool.core.decoding.device_rules import DeviceRules
 from sumpool.core.decoding.ranking import Hypothesis, Lengths, Ranking
-from sumpool.core.nn.transfer import to_device
+from sumpool.core.nn.numerics import to_device
 
 _LOW_BITS = 32
 _LAST_INDEX = (1 << _LOW_BITS) - 1

@@ -11,7 +11,7 @@ import torch
 from torch import Tensor
 
 from sumpool.core.decoding.constraints import TokenSurfaces
-from sumpool.core.nn.transfer import to_device
+from sumpool.core.nn.numerics import to_device
 
 _MASK = (1 << 64) - 1
 _BASE = 0x9E3779B97F4A7C15

@@ -10,7 +10,7 @@ from torch import Tensor
 from sumpool.core.decoding.constraints import NoRepeatTokens, NoRepeatWords, Rules
 from sumpool.core.decoding.device_constraints import RepeatedTokens, RepeatedWords, RowConstraint
 from sumpool.core.decoding.ranking import Lengths
-from sumpool.core.nn.transfer import to_device
+from sumpool.core.nn.numerics import to_device
 
 
 @final

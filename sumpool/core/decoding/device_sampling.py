@@ -15,7 +15,7 @@ from sumpool.core.decoding.device_rules import DeviceRules
 from sumpool.core.decoding.ranking import Lengths
 from sumpool.core.decoding.sampling import NAN, draw_tokens
 from sumpool.core.decoding.step import STEPS_BETWEEN_CHECKS, StateT, Step, documents_to_keep, feed_prefix
-from sumpool.core.nn.transfer import to_device
+from sumpool.core.nn.numerics import to_device
 
 
 @final

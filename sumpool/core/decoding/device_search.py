@@ -13,7 +13,7 @@ from sumpool.core.decoding.constraints import Rules
 from sumpool.core.decoding.device_beams import DeviceBeams
 from sumpool.core.decoding.ranking import Hypothesis, Lengths, Ranking
 from sumpool.core.decoding.step import STEPS_BETWEEN_CHECKS, StateT, Step, documents_to_keep, feed_prefix
-from sumpool.core.nn.transfer import to_device
+from sumpool.core.nn.numerics import to_device
 
 
 def search_on_device(

@@ -24,7 +24,7 @@ from sumpool.core.decoding.step import (
     is_host,
     rows_to_keep,
 )
-from sumpool.core.nn.transfer import to_device
+from sumpool.core.nn.numerics import to_device
 
 NAN = -1
 """In the place of a token: the log-probabilities of its row have a NaN."""

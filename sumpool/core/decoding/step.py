@@ -9,7 +9,7 @@ from torch import Tensor
 
 from sumpool.core.decoding.constraints import Constraint, Rules
 from sumpool.core.decoding.ranking import Lengths
-from sumpool.core.nn.transfer import to_device
+from sumpool.core.nn.numerics import to_device
 from sumpool.special_tokens import SpecialTokens
 
 COMPACT_BELOW = {"cuda": 0.5}

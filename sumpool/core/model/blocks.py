@@ -13,7 +13,7 @@ from typing import final
 import torch
 from torch import Tensor
 
-from sumpool.core.nn.transfer import to_device
+from sumpool.core.nn.numerics import to_device
 from sumpool.core.tokens import Tokens
 
 

@@ -36,16 +36,9 @@ class Memory:
     mixtures: Mixtures = ()
 
     def padded(self, size: Callable[[int], int]) -> "Memory":
-        """Pad source and pooled states to sizes (at least theirs) that batches share; results do not change.
-
-        Args:
-            size: Returns the padded length for a length.
-        """
+        """Pad source and pooled states to sizes, given their own, that batches share; results do not change."""
         kept, length = (size(part.size(1)) for part in (self.tokens.mask, self.ids))
-        mixtures = list(self.mixtures)
-        if mixtures:
-            last = mixtures.pop()
-            mixtures.append(lambda: last().padded(kept))
+        mixtures = [*self.mixtures[:-1], *(lambda last=last: last().padded(kept) for last in self.mixtures[-1:])]
         ids = F.pad(self.ids, (0, length - self.ids.size(1)))
         return Memory(self.tokens.padded(kept), self.source.padded(length), ids, mixtures)
 

@@ -8,7 +8,7 @@ import torch
 from torch import Tensor
 from torch.nn import functional as F
 
-from sumpool.core.nn.transfer import to_device
+from sumpool.core.nn.numerics import to_device
 
 
 @final

@@ -13,8 +13,8 @@ from pydantic import Field
 from torch import Tensor, nn
 from torch.nn.utils.rnn import PackedSequence
 
+from sumpool.core.nn.numerics import to_device
 from sumpool.core.nn.sentences import Sentences
-from sumpool.core.nn.transfer import to_device
 from sumpool.core.sentence_encoding._base import SentenceEncoder, SentenceEncoderConfig
 from sumpool.core.tokens import Tokens
 
