@@ -156,6 +156,7 @@ def test_products_are_taken_in_training_in_bf16_on_a_cpu(monkeypatch: pytest.Mon
         return query
 
     monkeypatch.setattr(F, "scaled_dot_product_attention", kernel)
+    monkeypatch.setattr(masking, "has_packed_bf16", lambda: True)
     half, single = (draw(1, 2, 4, 8, dtype=dtype) for dtype in (torch.bfloat16, torch.float32))
     dot_product_attention(half, half, half)
     with torch.autocast("cpu", torch.bfloat16):
@@ -166,11 +167,15 @@ def test_products_are_taken_in_training_in_bf16_on_a_cpu(monkeypatch: pytest.Mon
         dot_product_attention(half, half, half)
     monkeypatch.setattr(masking, "MAX_WEIGHTS", 31)
     dot_product_attention(half, half, half)
-    assert called == [torch.float32, torch.bfloat16, torch.bfloat16]
+    monkeypatch.setattr(masking, "MAX_WEIGHTS", 32)
+    monkeypatch.setattr(masking, "has_packed_bf16", lambda: False)
+    dot_product_attention(half, half, half)
+    assert called == [torch.float32, torch.bfloat16, torch.bfloat16, torch.bfloat16]
 
 
 @pytest.mark.parametrize("biased", [False, True])
-def test_products_have_finite_gradients_where_nothing_is_visible(biased: bool) -> None:
+def test_products_have_finite_gradients_where_nothing_is_visible(biased: bool, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(masking, "has_packed_bf16", lambda: True)
     torch.manual_seed(4)
     query, key, value = (draw(2, 2, length, 8, dtype=torch.bfloat16) for length in (5, 7, 7))
     mask = torch.tensor([[True] * 7, [False] * 7])
@@ -182,8 +187,9 @@ def test_products_have_finite_gradients_where_nothing_is_visible(biased: bool) -
         assert not gradient[1].any()
 
 
-def test_products_in_bf16_are_as_exact_as_the_kernel() -> None:
+def test_products_in_bf16_are_as_exact_as_the_kernel(monkeypatch: pytest.MonkeyPatch) -> None:
     """Errors of a rounding of bf16 of the scores are a few times those of rounding the result."""
+    monkeypatch.setattr(masking, "has_packed_bf16", lambda: True)
     torch.manual_seed(5)
     query, key, value = (draw(4, 4, 128, 64, dtype=torch.float64) for _ in range(3))
     expected = F.scaled_dot_product_attention(query, key, value)
