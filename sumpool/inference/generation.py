@@ -1,4 +1,4 @@
-"""Generation: a batch of chunks is encoded once, then decoded by beam search and, for extraction, by sampling."""
+"""Generation: a batch of chunks is encoded once, then decoded by sampling, for extraction, and by beam search."""
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
@@ -31,6 +31,8 @@ _SINGLE_THREAD_DIM, _SINGLE_THREAD_CHUNKS = 256, 4
 
 OnDrafts = Callable[[Sequence[Item], list[str]], None]
 """Called with the chunks of a batch and the best hypothesis of each so far."""
+NeedsText = Callable[[Item, Sequence[str]], bool]
+"""Returns whether a chunk with these samples needs a beam search too."""
 
 
 @dataclass(frozen=True)
@@ -38,18 +40,24 @@ class Generated:
     """Summary of a chunk.
 
     Attributes:
-        text: The best hypothesis, or the text that is chosen in its place.
-        score: Score of the best hypothesis by the length formula of the settings; higher is better.
+        text: The best hypothesis, or the text that is chosen in its place; empty without a beam search.
+        score: Score of the best hypothesis by the length formula of the settings, higher is better; None without a beam
+            search.
         samples: Sampled summaries for MBR extraction; empty in abstractive mode without `summarize.mbr`.
         weights: Weight of each sample; empty if all weigh the same.
         agreement: Agreement of the chosen text with the samples; None if there was no choice.
     """
 
     text: str
-    score: float
+    score: float | None
     samples: tuple[str, ...] = ()
     weights: tuple[float, ...] = ()
     agreement: float | None = None
+
+    @property
+    def is_searched(self) -> bool:
+        """Whether there was a beam search."""
+        return self.score is not None
 
 
 @final
@@ -92,7 +100,12 @@ class Generator:
         self._rules = Rules(config.begin_with, constraints, model.special_tokens)
 
     def generate(
-        self, chunks: Sequence[Item], targets: Sequence[LengthTarget | None] = (), *, on_drafts: OnDrafts | None = None
+        self,
+        chunks: Sequence[Item],
+        targets: Sequence[LengthTarget | None] = (),
+        *,
+        needs_text: NeedsText | None = None,
+        on_drafts: OnDrafts | None = None,
     ) -> list[Generated]:
         """Summarise a batch of chunks; no summary is longer than its chunk.
 
@@ -102,6 +115,7 @@ class Generator:
             chunks: The chunks.
             targets: For each chunk, the length of its summary in place of that of the settings, or None; those that the
                 model cannot write are ignored. Empty if no chunk has any.
+            needs_text: Whether a chunk that has samples needs a beam search too; None searches all.
             on_drafts: Called after each step of the beam search.
 
         Raises:
@@ -110,7 +124,7 @@ class Generator:
         targets = [target if target and self.can_write(target) else None for target in targets or [None] * len(chunks)]
         try:
             with one_thread(self._is_small and len(chunks) <= _SINGLE_THREAD_CHUNKS):
-                return self._generate(chunks, targets, on_drafts)
+                return self._generate(chunks, targets, needs_text, on_drafts)
         except (MemoryError, RuntimeError) as error:
             if not is_out_of_memory(error):
                 raise
@@ -120,8 +134,8 @@ class Generator:
                     "beams, but it ran out; lower summarize.beams"
                 ) from error
         half = len(chunks) // 2  # outside the handler, whose traceback keeps the tensors of the failed attempt alive
-        first = self.generate(chunks[:half], targets[:half], on_drafts=on_drafts)
-        return first + self.generate(chunks[half:], targets[half:], on_drafts=on_drafts)
+        halves = ((chunks[:half], targets[:half]), (chunks[half:], targets[half:]))
+        return [text for part in halves for text in self.generate(*part, needs_text=needs_text, on_drafts=on_drafts)]
 
     @property
     def special_tokens(self) -> SpecialTokens:
@@ -139,7 +153,11 @@ class Generator:
 
     @torch.inference_mode()
     def _generate(
-        self, chunks: Sequence[Item], targets: Sequence[LengthTarget | None], on_drafts: OnDrafts | None
+        self,
+        chunks: Sequence[Item],
+        targets: Sequence[LengthTarget | None],
+        needs_text: NeedsText | None,
+        on_drafts: OnDrafts | None,
     ) -> list[Generated]:
         model, special_tokens = self._model, self._model.special_tokens
         device = model.embedding.weight.device
@@ -148,27 +166,49 @@ class Generator:
         ).to(device)
         memory = model.encode(batch.ids, batch.mask, batch.sentences, lengths=batch.lengths)
         lengths = self._choose_lengths(memory, chunks, targets)
-        longest = max(len(self._config.begin_with), *(bounds.maximum for bounds in lengths))
+        samples: Sequence[tuple[str, ...]] = [()] * len(chunks)
+        if self._config.mode != "abstractive" or self._config.mbr:
+            samples = self._sample(chunks, memory, lengths, targets)
+        generated = [Generated("", None, sampled) for sampled in samples]
+        wanted = [
+            place
+            for place, (chunk, sampled) in enumerate(zip(chunks, samples, strict=True))
+            if not (sampled and needs_text) or needs_text(chunk, sampled)
+        ]
+        for place, best in zip(wanted, self._search(chunks, memory, lengths, targets, wanted, on_drafts), strict=True):
+            generated[place] = Generated(self._decode(best.tokens), best.score, samples[place])
+        return generated
+
+    def _search(
+        self,
+        chunks: Sequence[Item],
+        memory: Memory,
+        lengths: Sequence[Lengths],
+        targets: Sequence[LengthTarget | None],
+        wanted: Sequence[int],
+        on_drafts: OnDrafts | None,
+    ) -> list[Hypothesis]:
+        """Return the best hypothesis of each wanted chunk of a batch."""
+        if not wanted:
+            return []
+        longest = max(len(self._config.begin_with), *(lengths[place].maximum for place in wanted))
+        state = _with_lengths(self._decoder.start(memory, self._config.beams, longest), targets)
+        if len(wanted) < len(chunks):
+            state = state.select(to_device(wanted, memory.ids))
+        chunks, lengths = [chunks[place] for place in wanted], [lengths[place] for place in wanted]
+        targets = [targets[place] for place in wanted]
+        eos = self._model.special_tokens.eos
         hypotheses = search(
             self._decoder.step,
-            _with_lengths(self._decoder.start(memory, self._config.beams, longest), targets),
+            state,
             lengths,
             self._config.ranking(),
             self._rules,
-            limits=[
-                [target.limits(self._token_surfaces(), special_tokens.eos)] if target else [] for target in targets
-            ],
+            limits=[[target.limits(self._token_surfaces(), eos)] if target else [] for target in targets],
             on_step=on_drafts and (lambda drafts: on_drafts(chunks, list(map(self._decode, drafts)))),
-            device=device,
+            device=memory.ids.device,
         )
-        best = [self._best(*arguments) for arguments in zip(hypotheses, targets, strict=True)]
-        samples: Sequence[tuple[str, ...]] = [()] * len(best)
-        if self._config.mode != "abstractive" or self._config.mbr:
-            samples = self._sample(chunks, memory, lengths, targets)
-        return [
-            Generated(self._decode(first.tokens), first.score, sampled)
-            for first, sampled in zip(best, samples, strict=True)
-        ]
+        return [self._best(*arguments) for arguments in zip(hypotheses, targets, strict=True)]
 
     def _best(self, hypotheses: Sequence[Hypothesis], target: LengthTarget | None) -> Hypothesis:
         """Return the first hypothesis that ends with a sentence if there is a target length, otherwise the first."""

@@ -117,6 +117,15 @@ class MbrExtractor:
         whole = self._sentences.whole_text(sentences, word_count(" ".join(extraction.sentences) or text))
         return whole if whole and whole.indices != extraction.indices else extraction
 
+    def needs_text(self, document: Document, samples: Sequence[str]) -> bool:
+        """Return whether the summary of a document that the model reads at once depends on the best hypothesis.
+
+        It does not where the samples show that the document is out of domain, so that a ranker alone extracts.
+        """
+        if not self.may_extract or not self._sentences.has_ranker:
+            return True
+        return Agreement(samples, self._tokenize).score(_lead(document)) >= self._config.ood_threshold
+
     def extract_without_model(
         self,
         document: Document,
@@ -149,7 +158,7 @@ class MbrExtractor:
     ) -> Extraction:
         config = self._config
         (summary,) = generated
-        text, beginning = summary.text, first_words(document.text, LEAD_WORDS)
+        text, beginning = summary.text, _lead(document)
         samples = summary.samples or (text,)
         weights = summary.weights or (1.0,) * len(samples)
         agreement = Agreement(samples, self._tokenize, weights)
@@ -179,6 +188,10 @@ class MbrExtractor:
             # generated text splices spans, which whole sentences of a document with structure need not
             return replace(extraction, cause="whole sentences are preferred") if document.blocks else NO_EXTRACTION
         return replace(extraction, cause=f"agreement of the generated text {model_agreement:.2f} <= {threshold:.2f}")
+
+
+def _lead(document: Document) -> str:
+    return first_words(document.text, LEAD_WORDS)
 
 
 def _words_of(text: str) -> int:

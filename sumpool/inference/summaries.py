@@ -4,6 +4,7 @@ import time
 from collections.abc import Callable, Iterable, Iterator, Sequence, Sized
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import replace
+from functools import partial
 from importlib import import_module
 from typing import cast
 
@@ -13,7 +14,7 @@ from sumpool.data.batches import Item
 from sumpool.documents.document import Document
 from sumpool.documents.source_sentences import SourceSentence
 from sumpool.inference.chunking import MAX_GROUP_DOCUMENTS, ChunkedDocument, Chunker, batch_chunks, group_documents
-from sumpool.inference.generation import Generated, Generator, OnDrafts
+from sumpool.inference.generation import Generated, Generator, NeedsText, OnDrafts
 from sumpool.inference.length import length_fault
 from sumpool.inference.loading import LoadedModel
 from sumpool.inference.mbr_extraction import MbrExtractor
@@ -22,6 +23,8 @@ from sumpool.progress import Check, Progress, Report, go_on, silent
 from sumpool.text.language import UNSPACED
 from sumpool.text.sentences import SentenceSplitter
 
+GenerateBatch = Callable[[Sequence[Item], Sequence[LengthTarget | None]], list[Generated]]
+"""Generation of a batch of chunks with lengths of their summaries, see `Generator.generate`."""
 Choose = Callable[[Generated, Sequence[SourceSentence], LengthTarget | None, str], Generated]
 """Choice among the best hypothesis and the samples of a document."""
 OnDraft = Callable[[Document, str], None]
@@ -81,7 +84,8 @@ def generate_summaries(
             if chunked.unlearnt and chunked.chunks:
                 report(Progress("summarize", done, total, note=f"{chunked.document.id}: {chunked.unlearnt}"))
         on_drafts = _chunk_drafts(group, on_draft) if on_draft and config.mode != "extractive" else None
-        for chunked, generated, seconds in _generate(group, generator, config.batch_tokens, check, lock, on_drafts):
+        generate = partial(generator.generate, needs_text=_needs_text(group, extractor), on_drafts=on_drafts)
+        for chunked, generated, seconds in _generate(group, generator, generate, config.batch_tokens, check, lock):
             if config.repair:
                 generated = [_repaired(part, chunked, loaded.splitter) for part in generated]
             summary = _summary(chunked, generated, seconds, extractor, loaded.splitter, choose)
@@ -96,10 +100,10 @@ def generate_summaries(
 def _generate(
     group: Sequence[ChunkedDocument],
     generator: Generator,
+    generate: GenerateBatch,
     batch_tokens: int,
     check: Check,
     lock: AbstractContextManager[object],
-    on_drafts: OnDrafts | None,
 ) -> Iterator[tuple[ChunkedDocument, list[Generated], float]]:
     """Generate batch by batch; a document is yielded as soon as all before it are done.
 
@@ -119,9 +123,7 @@ def _generate(
             batch = next(batches)
             with lock:
                 start = time.perf_counter()
-                texts = generator.generate(
-                    [chunks[index] for index in batch], [targets[index] for index in batch], on_drafts=on_drafts
-                )
+                texts = generate([chunks[index] for index in batch], [targets[index] for index in batch])
                 generated.update(zip(batch, texts, strict=True))
                 seconds.update(dict.fromkeys(batch, (time.perf_counter() - start) / len(batch)))
         parts, elapsed = [generated.pop(index) for index in indices], sum(seconds.pop(index) for index in indices)
@@ -143,6 +145,16 @@ def _reading(chunked: ChunkedDocument) -> str:
     if chunked.is_selection:
         return f"all {whole:,} tokens ranked, the best {read:,} ({read / whole:.0%}) read by the model"
     return f"read {read:,} of {whole:,} tokens ({read / whole:.0%})"
+
+
+def _needs_text(group: Sequence[ChunkedDocument], extractor: MbrExtractor) -> NeedsText:
+    """Return whether the beam search of a chunk can change the summary; that of one of several chunks always can."""
+    documents = {id(chunked.chunks[0]): chunked.document for chunked in group if len(chunked.chunks) == 1}
+
+    def needs_text(chunk: Item, samples: Sequence[str]) -> bool:
+        return id(chunk) not in documents or extractor.needs_text(documents[id(chunk)], samples)
+
+    return needs_text
 
 
 def _chunk_drafts(group: Sequence[ChunkedDocument], on_draft: OnDraft) -> OnDrafts:
@@ -170,7 +182,8 @@ def _summary(
     text = generated[0].text if generated else ""
     # mode auto prefers whole sentences of documents with a structure, whatever is generated
     is_kept = not (extractor.may_extract and chunked.document.blocks)
-    if choose and generated and is_kept and chunked.language not in UNSPACED:
+    is_searched = any(part.is_searched for part in generated)
+    if choose and is_searched and is_kept and chunked.language not in UNSPACED:
         chosen = choose(generated[0], chunked.sentences, chunked.target, chunked.language)
         generated, text = [replace(chosen, text=text)], chosen.text
     extraction = _extract(chunked, generated, text, extractor, splitter)
@@ -213,7 +226,7 @@ def _extract(
     document, sentences, target = chunked.document, chunked.sentences, chunked.target
     cause = chunked.unlearnt if not chunked.chunks else ""
     is_chosen = bool(generated) and generated[0].agreement is not None
-    if not cause and generated and not text and not is_chosen:
+    if not cause and generated and generated[0].is_searched and not text and not is_chosen:
         cause = "the model generated no word"
     if cause and extractor.may_extract and not chunked.reason:
         return extractor.extract_without_model(document, sentences, chunked.language, cause, target)

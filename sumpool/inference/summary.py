@@ -33,7 +33,8 @@ class Summary:
     Attributes:
         id: Id of the document.
         summary: The text; empty if there is a reason.
-        score: sum(log p) / length ** length_penalty of the best hypothesis, in nats; None if there is no summary.
+        score: sum(log p) / length ** length_penalty of the best hypothesis, in nats; None if none was
+            searched, as for extracts of texts that the model does not know.
         tokens_read: Tokens of the document that the model read.
         tokens_total: Tokens of the document.
         seconds: The document's share of the time.

@@ -1,12 +1,15 @@
 import threading
 from collections.abc import Iterator
 from pathlib import Path
+from unittest.mock import Mock
 
 import pytest
 
 from sumpool.documents.document import Document
 from sumpool.inference.generation import Generated, Generator
-from sumpool.inference.loading import load_model
+from sumpool.inference.loading import load_for_generation, load_model
+from sumpool.inference.mbr_extraction import MbrExtractor
+from sumpool.inference.model_choice import SHIPPED
 from sumpool.inference.summaries import generate_summaries
 from sumpool.inference.summary import Summary
 from tests.conftest import story
@@ -89,3 +92,19 @@ def test_written_summaries_are_well_formed(
     (written,) = generate_summaries([Document("a", story(1, 12))], loaded)
     assert written.summary == summary
     assert " ".join(written.sentences) == summary
+
+
+@pytest.mark.parametrize("mode", ["auto", "extractive"])
+def test_out_of_domain_documents_have_no_beam_search(mode: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The ranker alone extracts them; the summary is that of a search whose result is passed over."""
+    document = Document("-", "The cat sat on the mat and ate a red apple. It slept well in the sun. " * 20)
+    loaded = load_for_generation(
+        SHIPPED, [f"summarize.mode={mode}", "summarize.samples=2", "summarize.ood_threshold=2"]
+    )
+    monkeypatch.setattr(MbrExtractor, "needs_text", lambda *_: True)
+    searched, *_ = generate_summaries([document], loaded)
+    monkeypatch.undo()
+    monkeypatch.setattr("sumpool.inference.generation.search", Mock(side_effect=AssertionError))
+    summary, *_ = generate_summaries([document], loaded)
+    assert summary.summary
+    assert (summary.sentences, summary.extraction) == (searched.sentences, searched.extraction)
