@@ -50,17 +50,22 @@ def test_summarize_needs_few_files(module: str) -> None:
     assert len(files) <= SUMMARIZE_FILES, "\n".join(sorted(str(path.relative_to(ROOT)) for path in files))
 
 
-def test_summarize_needs_no_heavy_library(tmp_path: Path) -> None:
-    (tmp_path / "document.txt").write_text("Hosts send packets. Gateways drop packets that are too long.")
-    code = """
+TEXT = "Hosts send packets. Gateways drop packets that are too long. "
+HEAVY = ("nltk", "scipy", "sympy", "sklearn", "torch._dynamo", "filelock", "pyarrow", "transformers")
+
+
+@pytest.mark.parametrize(("text", "heavy"), [(TEXT, ("torch", *HEAVY)), (TEXT * 20, HEAVY)])
+def test_summarize_needs_no_heavy_library(tmp_path: Path, text: str, heavy: tuple[str, ...]) -> None:
+    """A text that is its own summary does not even need the model."""
+    (tmp_path / "document.txt").write_text(text)
+    code = f"""
 import sys
 sys.argv = ["sumpool", "summarize", "document.txt"]
 from sumpool.cli.app import main
 try:
     main()
 finally:
-    heavy = ("nltk", "scipy", "sympy", "sklearn", "torch._dynamo", "filelock", "pyarrow", "transformers")
-    print([name for name in heavy if sys.modules.get(name)], file=sys.stderr)
+    print([name for name in {heavy} if sys.modules.get(name)], file=sys.stderr)
 """
     environment = os.environ | {"PYTHONPATH": str(ROOT)}
     shown = subprocess.run(

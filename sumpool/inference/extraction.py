@@ -16,6 +16,8 @@ from sumpool.text.prose import PROSE_KINDS
 
 _WHOLE = 1.25
 """Words of a document that is its own summary, relative to the words of a summary."""
+WHOLE_WORDS = round(_WHOLE * usual_words(1))
+"""Words of a document that always is its own summary, whatever a model says, where there is a ranker."""
 
 
 @final
