@@ -2,6 +2,7 @@
 
 import re
 from functools import lru_cache
+from itertools import chain
 from typing import Literal
 
 from sumpool.text.language import languages
@@ -100,4 +101,22 @@ def _patterns() -> tuple[re.Pattern[str], re.Pattern[str], re.Pattern[str]]:
 
 
 def _any_of(*patterns: str) -> re.Pattern[str]:
-    return re.compile("|".join(filter(None, patterns)), re.IGNORECASE)
+    """Return a pattern of all alternatives, in which an anchor that many have is tried once at each place."""
+    by_anchor: dict[str, list[str]] = {r"\b": [], "^": [], "": []}
+    for alternative in chain.from_iterable(map(_alternatives, filter(None, patterns))):
+        anchor = next(filter(alternative.startswith, by_anchor))
+        by_anchor[anchor].append(alternative.removeprefix(anchor))
+    groups = (f"{anchor}(?:{'|'.join(rest)})" for anchor, rest in by_anchor.items() if rest)
+    return re.compile("|".join(groups), re.IGNORECASE)
+
+
+def _alternatives(pattern: str) -> list[str]:
+    """Split a pattern at its vertical bars outside of parentheses and brackets."""
+    parts, depth = [""], 0
+    for token in re.findall(r"\\.|\[[^]]*\]|.", pattern):
+        depth += (token == "(") - (token == ")")
+        if token == "|" and not depth:
+            parts.append("")
+        else:
+            parts[-1] += token
+    return parts
