@@ -2,10 +2,10 @@
 
 import re
 from functools import lru_cache
-from itertools import chain
 from typing import Literal
 
 from sumpool.text.language import languages
+from sumpool.text.patterns import any_of
 
 _MAX_IMPRINT_WORDS = 25
 """Words of a paragraph that a date, an address or a name makes a notice."""
@@ -94,29 +94,7 @@ def _patterns() -> tuple[re.Pattern[str], re.Pattern[str], re.Pattern[str]]:
     """Compile the patterns above, in English, and those of other languages."""
     others = [language.patterns for language in languages().values()]
     return (
-        _any_of(*_LICENCE, *(patterns.get("licence", "") for patterns in others)),
-        _any_of(*_CONTENTS, *(patterns.get("contents", "") for patterns in others)),
-        _any_of(*_IMPRINT, *(patterns.get("imprint", "") for patterns in others)),
+        any_of(*_LICENCE, *(patterns.get("licence", "") for patterns in others)),
+        any_of(*_CONTENTS, *(patterns.get("contents", "") for patterns in others)),
+        any_of(*_IMPRINT, *(patterns.get("imprint", "") for patterns in others)),
     )
-
-
-def _any_of(*patterns: str) -> re.Pattern[str]:
-    """Return a pattern of all alternatives, in which an anchor that many have is tried once at each place."""
-    by_anchor: dict[str, list[str]] = {r"\b": [], "^": [], "": []}
-    for alternative in chain.from_iterable(map(_alternatives, filter(None, patterns))):
-        anchor = next(filter(alternative.startswith, by_anchor))
-        by_anchor[anchor].append(alternative.removeprefix(anchor))
-    groups = (f"{anchor}(?:{'|'.join(rest)})" for anchor, rest in by_anchor.items() if rest)
-    return re.compile("|".join(groups), re.IGNORECASE)
-
-
-def _alternatives(pattern: str) -> list[str]:
-    """Split a pattern at its vertical bars outside of parentheses and brackets."""
-    parts, depth = [""], 0
-    for token in re.findall(r"\\.|\[[^]]*\]|.", pattern):
-        depth += (token == "(") - (token == ")")
-        if token == "|" and not depth:
-            parts.append("")
-        else:
-            parts[-1] += token
-    return parts

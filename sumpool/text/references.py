@@ -5,6 +5,7 @@ from collections.abc import Iterator
 from functools import lru_cache
 
 from sumpool.text.language import ENGLISH, languages
+from sumpool.text.patterns import any_of
 
 _STEM = 4
 """First characters of a noun that is mentioned again."""
@@ -193,4 +194,4 @@ def _omitted(language: str) -> re.Pattern[str]:
     known = languages().get(language)
     others = known.patterns.get("omitted", "") if known else ""
     patterns = _OMITTED if language == ENGLISH else ()
-    return re.compile("|".join(filter(None, (*patterns, others))) or r"(?!)", re.IGNORECASE)
+    return any_of(*patterns, others)
