@@ -32,3 +32,27 @@ def test_a_signal_during_the_imports_is_answered(number: signal.Signals, delay: 
     shown, told = process.communicate()
     assert (process.returncode, shown) == (128 + number, "")
     assert told == f"stopped by {number.name}\n"
+
+
+@pytest.mark.parametrize(
+    ("command", "given", "spins"),
+    [
+        ("summarize", {}, "1000"),
+        ("train", {}, "None"),
+        ("summarize", {"GOMP_SPINCOUNT": "7"}, "7"),
+        ("summarize", {"OMP_WAIT_POLICY": "active"}, "None"),
+    ],
+)
+def test_waiting_threads_sleep_soon_unless_the_user_decides(command: str, given: dict[str, str], spins: str) -> None:
+    code = """
+import os, sys
+import sumpool.__main__, sumpool.cli.app
+sumpool.cli.app.main = lambda: print(os.environ.get("GOMP_SPINCOUNT"), "torch" in sys.modules)
+sumpool.__main__.main()
+"""
+    ours = ("GOMP_SPINCOUNT", "OMP_WAIT_POLICY")
+    environment = {name: value for name, value in os.environ.items() if name not in ours}
+    shown = subprocess.run(
+        [sys.executable, "-c", code, command], capture_output=True, text=True, check=True, env=environment | given
+    )
+    assert shown.stdout == f"{spins} False\n"
