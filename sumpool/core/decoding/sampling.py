@@ -147,9 +147,9 @@ def _draw(log_probs: Tensor, draws: Tensor, temperature: float, eos: int) -> lis
 
 def draw_tokens(log_probs: Tensor, draws: Tensor, temperature: float, eos: int) -> Tensor:
     """Draw a token for every row of log_probs (rows, vocab) by draws (rows,): EOS where all are forbidden, or `NAN`."""
-    log_probs = log_probs.double()  # sums over thousands of tokens
     best = log_probs.amax(-1, keepdim=True)
-    sums = ((log_probs - best) / temperature).exp().cumsum(-1)  # (rows, vocab)
+    weights = ((log_probs - best) / temperature).exp_()  # (rows, vocab)
+    sums = weights.cumsum(-1, dtype=torch.double)  # of thousands of tokens
     tokens = torch.searchsorted(sums, draws[:, None] * sums[:, -1:], right=True).squeeze(-1)
     best = best.squeeze(-1)  # NaN if any of the row is
     return tokens.where(best > -torch.inf, eos).where(~best.isnan(), NAN)

@@ -11,7 +11,7 @@ from torch import Tensor
 from sumpool.core.decoding import step as decoding_step
 from sumpool.core.decoding.constraints import NoRepeatTokens, Rules
 from sumpool.core.decoding.ranking import Lengths
-from sumpool.core.decoding.sampling import sample
+from sumpool.core.decoding.sampling import draw_tokens, sample
 from sumpool.special_tokens import BOS, EOS
 from tests.core.decoding.random_steps import WORDS, PrefixState, next_log_probs, step
 
@@ -109,6 +109,16 @@ def test_tokens_without_probability_are_never_drawn() -> None:
     for numbers in (torch.zeros(1, 9, 8), highest):
         (drawn,) = sample(step, PrefixState.start([1], 9), [Lengths(2, 3)], numbers, 1.0)
         assert all(2 <= len(tokens) <= 3 and set(tokens) <= set(WORDS) for tokens in drawn)
+
+
+@pytest.mark.parametrize("temperature", [0.5, 1.0])
+def test_draws_equal_those_in_double_precision(temperature: float) -> None:
+    log_probs, numbers = (3 * torch.randn(2000, 5000)).log_softmax(-1), torch.rand(2000)
+    sums = (log_probs.double() / temperature).softmax(-1).cumsum(-1)
+    expected = torch.searchsorted(sums, numbers[:, None].double() * sums[:, -1:], right=True).squeeze(-1)
+    drawn = draw_tokens(log_probs, numbers, temperature, EOS)
+    assert (drawn != expected).sum() <= 1, "but on the border of two tokens"
+    assert torch.equal(drawn[7:9], draw_tokens(log_probs[7:9], numbers[7:9], temperature, EOS))
 
 
 def test_nan_is_an_error() -> None:
