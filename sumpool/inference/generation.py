@@ -242,7 +242,7 @@ class Generator:
         uniform = [random.random((self._config.samples, target_length), np.float32) for random in generators]
         sampled = sample(
             self._decoder.step,
-            _with_lengths(self._decoder.start(memory, self._config.samples, target_length), targets),
+            _with_lengths(self._decoder.start(memory, self._config.samples, target_length, independent=True), targets),
             bounds,
             to_device(torch.from_numpy(np.stack(uniform)), memory.ids),
             self._config.temperature,

@@ -73,16 +73,16 @@ class GraphedDecoder:
         self._graphs: dict[tuple[object, ...], _CapturedStep] = {}
         self._addresses: list[int] = []
 
-    def start(self, memory: Memory, beams: int, tokens: int) -> DecoderState:
+    def start(self, memory: Memory, beams: int, tokens: int, *, independent: bool = False) -> DecoderState:
         """Start a search of summaries of at most `tokens` tokens; see `SummarizationModel.start`."""
         if self._capture is None:
-            return self._model.start(memory, beams)
+            return self._model.start(memory, beams, independent=independent)
         addresses = [parameter.data_ptr() for parameter in self._model.parameters()]
         if addresses != self._addresses:  # sharded weights are gathered anew for each validation
             self._graphs.clear()
             self._addresses = addresses
         steps = -(-(tokens + 1) // STEPS_MULTIPLE) * STEPS_MULTIPLE  # the first step reads BOS
-        return self._model.start(memory.padded(bucket), beams, steps)
+        return self._model.start(memory.padded(bucket), beams, steps, independent=independent)
 
     def step(self, last: Tensor, state: DecoderState) -> StepOutput:
         """Take one step; the next step overwrites the returned tensors. See `SummarizationModel.step`."""

@@ -49,10 +49,11 @@ class CausalAttention(nn.Module):
 
     def step(self, states: Tensor, cache: BeamCache, layer: int) -> Tensor:
         """Attend from the newest token of every beam (batch, beams, dim) to its ancestors and itself."""
-        projected = self.project(states).unflatten(2, (3, self.heads, -1)).permute(2, 0, 3, 1, 4)
+        rows = cache.ancestry_bias.shape[:2]  # samples are documents of their cache
+        projected = self.project(states).view(*rows, 3, self.heads, -1).permute(2, 0, 3, 1, 4)
         key, value, bias = cache.update(layer, projected[1:])
         attended = F.scaled_dot_product_attention(projected[0], key, value, attn_mask=bias[:, None])
-        output: Tensor = self.out(merge_heads(attended))
+        output: Tensor = self.out(attended.transpose(1, 2).reshape(*states.shape[:2], -1))
         return output
 
 

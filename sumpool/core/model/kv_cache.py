@@ -66,13 +66,14 @@ class BeamCache(ABC):
 
     def reorder(self, rows: Tensor) -> Self:
         """Continue beams `rows` (documents * beams,), each of the same document; as many as before or fewer."""
+        if self.ancestry_bias.size(1) == 1:
+            return self.select(rows)  # of samples
         bias = self.ancestry_bias.flatten(0, 1).index_select(0, rows).unflatten(0, (len(self.ancestry_bias), -1))
         return replace(self, ancestry_bias=bias, step_states=_select_rows(self.step_states, rows))
 
     def select(self, documents: Tensor) -> Self:
         """Continue with these documents only, (fewer,)."""
-        beams = self.ancestry_bias.size(1)
-        rows = (documents[:, None] * beams + torch.arange(beams, device=documents.device)).flatten()
+        rows = rows_of(documents, self.ancestry_bias.size(1))
         return replace(
             self,
             ancestry_bias=self.ancestry_bias.index_select(0, documents),
@@ -165,7 +166,7 @@ class StaticCache(BeamCache):
     length: Tensor = field(kw_only=True)
 
     @classmethod
-    def empty(cls, documents: int, beams: int, steps: int, device: torch.device) -> Self:
+    def empty(cls, documents: int, beams: int, device: torch.device, steps: int) -> Self:
         """Return a cache without tokens that has slots for `steps` steps."""
         length = torch.zeros((), dtype=torch.long, device=device)
         return cls(_empty_ancestry(documents, beams, steps, device), length=length)
@@ -195,6 +196,11 @@ class StaticCache(BeamCache):
         """Slots of the newest tokens, (beams,)."""
         beams = self.ancestry_bias.size(1)
         return self.position * beams + torch.arange(beams, device=self.ancestry_bias.device)
+
+
+def rows_of(documents: Tensor, beams: int) -> Tensor:
+    """Return the rows of documents (some,), with `beams` rows each: (some * beams,)."""
+    return (documents[:, None] * beams + torch.arange(beams, device=documents.device)).flatten()
 
 
 def _empty_ancestry(documents: int, beams: int, steps: int, device: torch.device) -> Tensor:

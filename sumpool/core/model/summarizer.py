@@ -12,7 +12,7 @@ from sumpool.core.cross_attention._base import CrossAttentionOutput
 from sumpool.core.model.config import ModelConfig
 from sumpool.core.model.decoder import Decoder
 from sumpool.core.model.encoder import Encoder, EncoderOutput, initialise_embeddings, initialise_linear
-from sumpool.core.model.kv_cache import BeamCache, CompactingCache, StaticCache
+from sumpool.core.model.kv_cache import BeamCache, CompactingCache, StaticCache, rows_of
 from sumpool.core.nn.states import Mixtures
 from sumpool.core.output._base import Scores
 from sumpool.core.tokens import Tokens
@@ -53,7 +53,7 @@ class DecoderState:
         cross_cache: For each layer, the document's projections of its cross-attention, shared by all beams.
         copy_cache: Projections of the source by the output head, shared by all beams.
         previous_token: (batch, beams), the token before the last one.
-        self_cache: KV cache of the decoder's self-attention.
+        self_cache: KV cache of the decoder's self-attention; each sample is a document of it.
         predicted_lengths: (batch,), tokens of each summary; None without a length predictor.
     """
 
@@ -71,7 +71,8 @@ class DecoderState:
 
     def select(self, documents: Tensor) -> "DecoderState":
         """Continue with these documents only, (fewer,) indices."""
-        return self._map(lambda tensor: tensor.index_select(0, documents), self.self_cache.select(documents))
+        in_cache = rows_of(documents, len(self.self_cache.ancestry_bias) // len(self.previous_token))
+        return self._map(lambda tensor: tensor.index_select(0, documents), self.self_cache.select(in_cache))
 
     def map_tensors(self, function: Callable[[Tensor], Tensor]) -> "DecoderState":
         """Apply a function to every tensor."""
@@ -211,7 +212,7 @@ class SummarizationModel(nn.Module):
         scores = self.score(memory, target, smoothing)
         return scores, memory.tokens.losses | scores.losses, memory.tokens.metrics | scores.metrics
 
-    def start(self, memory: Memory, beams: int, steps: int | None = None) -> DecoderState:
+    def start(self, memory: Memory, beams: int, steps: int | None = None, *, independent: bool = False) -> DecoderState:
         """Return the state of a search before its first step.
 
         Args:
@@ -219,15 +220,15 @@ class SummarizationModel(nn.Module):
             beams: Hypotheses of each document.
             steps: Maximum number of steps, that of BOS included: the cache is static, so that `GraphedDecoder` can
                 capture a step. None grows the cache on demand, which is faster on a CPU.
+            independent: Whether no hypothesis continues another one, as with samples: none scores the tokens of others.
         """
         documents, device = memory.ids.size(0), memory.ids.device
+        cached = (documents * beams, 1, device) if independent else (documents, beams, device)
         return DecoderState(
             cross_cache=self.decoder.precompute(memory.tokens),
             copy_cache=self.output.precompute(memory.ids, memory.source, memory.tokens, memory.mixtures),
             previous_token=memory.ids.new_full((documents, beams), self.special_tokens.pad),
-            self_cache=CompactingCache.empty(documents, beams, device)
-            if steps is None
-            else StaticCache.empty(documents, beams, steps, device),
+            self_cache=CompactingCache.empty(*cached) if steps is None else StaticCache.empty(*cached, steps),
             predicted_lengths=self.predict_lengths(memory),
         )
 

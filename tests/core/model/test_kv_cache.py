@@ -35,7 +35,7 @@ class PlainCache:
 def empty_cache(kind: str, documents: int, beams: int, steps: int, device: str = "cpu") -> BeamCache:
     if kind == "compacting":
         return CompactingCache.empty(documents, beams, torch.device(device))
-    return StaticCache.empty(documents, beams, steps, torch.device(device))
+    return StaticCache.empty(documents, beams, torch.device(device), steps)
 
 
 def to_rows(beam_indices: Tensor, beams: int) -> Tensor:

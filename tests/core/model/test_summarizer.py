@@ -74,16 +74,19 @@ def test_steps_with_cache_equal_scoring_whole_summaries(
             torch.testing.assert_close(token_log_probs, scores.log_prob[:, position], atol=1e-5, rtol=0)
 
 
+@pytest.mark.parametrize("independent", [False, True])
 @pytest.mark.parametrize("cross_attention", CROSS_ATTENTIONS)
-def test_beams_are_independent_and_can_be_reordered(cross_attention: str) -> None:
+def test_beams_are_independent_and_can_be_reordered(cross_attention: str, independent: bool) -> None:
     model = make_model(cross_attention=cross_attention).double()
     memory = model.encode(*make_documents(70, 40))
     words = torch.randint(5, VOCAB, (2, 3, 5))  # (batch, beams, steps)
-    state, last = model.start(memory, 3), torch.full((6,), BOS)
+    state, last = model.start(memory, 3, independent=independent), torch.full((6,), BOS)
     with torch.no_grad():
         for position in range(5):
             _, state = model.step(last, state)
             last = words[..., position].flatten()
+        fewer = torch.tensor([2, 0, 4, 5])
+        remaining, _ = model.step(last[fewer[2:]], state.reorder(fewer).select(torch.tensor([1])))
         order = torch.tensor([2, 0, 0, 4, 5, 3])
         reordered, _ = model.step(last[order], state.reorder(order))
         chosen, _ = model.step(last[3:], state.select(torch.tensor([1])))
@@ -99,6 +102,8 @@ def test_beams_are_independent_and_can_be_reordered(cross_attention: str) -> Non
                 torch.testing.assert_close(reordered[position], expected[0])
             if document == 1:
                 torch.testing.assert_close(chosen[beam], expected[0])
+            if row in (4, 5):
+                torch.testing.assert_close(remaining[row - 4], expected[0])
 
 
 @pytest.mark.parametrize(
