@@ -89,10 +89,11 @@ class PointerOutput(Output):
         return key
 
     def precompute(self, ids: Tensor, source: Tokens, memory: Tokens, mixtures: Mixtures) -> dict[str, Tensor]:
-        """Compute keys (batch, keys, key + 2 * preceding), their mask (batch, keys), and keep the ids (batch, length).
+        """Compute keys (batch, key + 2 * preceding, keys) with their mask and bias, and keep the ids (batch, length).
 
-        Keys are source positions; or states of the memory, whose preceding tokens are the weighted mean over their
-        source tokens; `pooling_weights` (batch, keys, length) are then kept too.
+        The mask is (batch, keys), the bias (batch, 1, keys). Keys are source positions; or states of the memory, whose
+        preceding tokens are the weighted mean over their source tokens; `pooling_weights` (batch, keys, length) are
+        then kept too.
         """
         pooling_weights = compose(mixtures, ids.size(1)) if self.copies == "memory" else None
         keys = source
@@ -102,21 +103,26 @@ class PointerOutput(Output):
         preceding = self._project_preceding(torch.stack(shifted, dim=-1))  # (batch, length, 2 * preceding)
         if pooling_weights is not None:
             preceding = pooling_weights.to(preceding.dtype) @ preceding
-        precomputed = {"key": torch.cat([keys.states, preceding], dim=-1), "mask": keys.mask, "ids": ids}
+        # A column per key: a step of eight documents multiplies by 2,048 of them in half the time.
+        key = torch.cat([keys.states.mT, preceding.mT], dim=1)
+        # Of documents without any key, whose copies have no weight, all are visible: a softmax over nothing is NaN.
+        hidden = ~keys.mask & keys.mask.any(1, keepdim=True)
+        bias = key.new_zeros(keys.mask.shape).masked_fill_(hidden, -torch.inf)[:, None]
+        precomputed = {"key": key, "bias": bias, "mask": keys.mask, "ids": ids}
         return precomputed if pooling_weights is None else {**precomputed, "pooling_weights": pooling_weights}
 
     @torch.no_grad()  # tokens that occur twice in the source are scattered twice below: gradients would count double
     def forward(self, states: Tensor, history: Tensor, precomputed: dict[str, Tensor]) -> Tensor:
         """Return log-probabilities (batch, target, vocab) for decoding, without gradients; `score` has them."""
         generate, copy = self._gate(states, precomputed)
-        log_probs = generate + self._vocabulary(states)  # (batch, target, vocab)
-        attention = self._attend(states, history, precomputed).softmax(-1).nan_to_num()  # (batch, target, keys)
+        log_probs = self._vocabulary(states).add_(generate)  # (batch, target, vocab)
+        attention = self._attend(states, history, precomputed).softmax(-1)  # (batch, target, keys)
         if "pooling_weights" in precomputed:
             attention = matmul_exactly(attention, precomputed["pooling_weights"])  # (batch, target, length)
         ids = precomputed["ids"][:, None].expand_as(attention)
         # Sums of probabilities: below the smallest float a copy adds nothing to any sum of logarithms.
         copied = torch.zeros_like(log_probs).scatter_add_(-1, ids, attention).gather(-1, ids)
-        copied = copy + copied.clamp_min(torch.finfo(copied.dtype).tiny).log()  # (batch, target, length)
+        copied = copied.clamp_min_(torch.finfo(copied.dtype).tiny).log_().add_(copy)  # (batch, target, length)
         # Only tokens of the source can be copied; most of the vocabulary is not in it.
         return log_probs.scatter_(-1, ids, torch.logaddexp(log_probs.gather(-1, ids), copied))
 
@@ -131,7 +137,8 @@ class PointerOutput(Output):
         odds = torch.where(copyable, copy - generate + copied, -torch.inf)
         nll, log_prob = cross_entropy(states, self.embedding.weight, None, target, self.pad, smoothing, odds)
         generate = generate.masked_fill(target == self.pad, 0.0)
-        losses = {"coverage": coverage_loss(attention, target != self.pad)} if self.has_coverage else {}
+        counted = (target != self.pad) & precomputed["mask"].any(1, keepdim=True)
+        losses = {"coverage": coverage_loss(attention, counted)} if self.has_coverage else {}
 
         def distribution(part: slice) -> Tensor:
             return self._log_probs(states[:, part], history[:, part], precomputed)
@@ -143,9 +150,7 @@ class PointerOutput(Output):
     def _log_probs(self, states: Tensor, history: Tensor, precomputed: dict[str, Tensor]) -> Tensor:
         """Return the same as `forward`, with gradients, in more memory: the mixture is computed for all tokens."""
         generate, copy = self._gate(states, precomputed)
-        attention = self._attend(states, history, precomputed)
-        is_empty = ~precomputed["mask"].any(1)[:, None, None]  # the copies of these documents have no weight
-        attention = attention.masked_fill(is_empty, 0.0).softmax(-1)  # (batch, target, keys)
+        attention = self._attend(states, history, precomputed).softmax(-1)  # (batch, target, keys)
         if "pooling_weights" in precomputed:
             attention = matmul_exactly(attention, precomputed["pooling_weights"])  # (batch, target, length)
         log_probs = generate + self._vocabulary(states)  # (batch, target, vocab)
@@ -159,7 +164,7 @@ class PointerOutput(Output):
     def copy_posterior(self, states: Tensor, history: Tensor, precomputed: dict[str, Tensor], target: Tensor) -> Tensor:
         """See `Output.copy_posterior`: (1 - g) * a_i / p(y) at the source positions i that hold y."""
         _, copy = self._gate(states, precomputed)
-        attention = self._attend(states, history, precomputed).softmax(-1).nan_to_num()  # (batch, target, keys)
+        attention = self._attend(states, history, precomputed).softmax(-1)  # (batch, target, keys)
         if "pooling_weights" in precomputed:
             attention = matmul_exactly(attention, precomputed["pooling_weights"])  # (batch, target, length)
         log_prob = self.score(states, history, precomputed, target).log_prob
@@ -186,16 +191,15 @@ class PointerOutput(Output):
 
     def _project_preceding(self, tokens: Tensor) -> Tensor:
         """Project two preceding tokens (batch, length, 2): (batch, length, 2 * preceding)."""
-        embedded = [zero_padding(self.embedding(ids), ids != self.pad) for ids in tokens.unbind(-1)]
+        embedded = self.embedding(tokens).masked_fill_((tokens == self.pad)[..., None], 0.0).unbind(-2)
         return torch.cat([part(states) for part, states in zip(self.preceding, embedded, strict=True)], dim=-1)
 
     def _attend(self, states: Tensor, history: Tensor, precomputed: dict[str, Tensor]) -> Tensor:
-        """Attention logits of outputs to keys, (batch, target, keys), -inf at padding."""
+        """Attention logits of outputs to keys, (batch, target, keys), -inf at padding, except where all is padding."""
         query = torch.cat(
             [self.query(states), self._project_preceding(history)], dim=-1
         )  # (batch, target, key + 2 * preceding)
-        logits = at_least_float32(query @ precomputed["key"].transpose(1, 2))
-        return logits.masked_fill_(~precomputed["mask"][:, None], -torch.inf)
+        return at_least_float32(torch.baddbmm(precomputed["bias"], query, precomputed["key"]))
 
     def _gate(self, states: Tensor, precomputed: dict[str, Tensor]) -> tuple[Tensor, Tensor]:
         """Log-probability of generating and of copying, (batch, target, 1) each; 0 and -inf for empty documents."""

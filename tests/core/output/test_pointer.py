@@ -105,7 +105,7 @@ def test_copying_from_the_memory_uses_pooling_weights(make_tokens: Callable[...,
     states, history = torch.randn(1, 3, 16, dtype=torch.float64), torch.randint(5, 12, (1, 3, 2))
     precomputed = from_memory.precompute(ids, project(head, tokens), memory, mixtures)
     weights = mixtures[1]().matrix(6)[0] @ mixtures[0]().matrix(12)[0]  # (keep, length)
-    preceding = head.precompute(ids, project(head, tokens), tokens, ())["key"][0, :, 8:]  # (length, 2 * preceding)
+    preceding = head.precompute(ids, project(head, tokens), tokens, ())["key"][0, 8:].T  # (length, 2 * preceding)
     for position, row in enumerate(from_memory(states, history, precomputed)[0].exp()):
         query = torch.cat([head.query(states[0, position]), head._project_preceding(history)[0, position]])
         content = head.key(head.norm(memory.states[0])) / 8**0.5
