@@ -27,8 +27,6 @@ ROWS_PER_CHUNK = 512
 """Rows that are quantized, multiplied and scaled while in the processor's cache."""
 
 _LEVELS = 127
-_TINY = torch.finfo(torch.float32).tiny
-"""Scale of rows of zeros."""
 _ZERO_POINT = 128
 """Zero point of unsigned 8-bit integers."""
 
@@ -106,16 +104,16 @@ class Int8Linear(nn.Module):
 
     def forward(self, rows: Tensor) -> Tensor:
         """Map (..., in_features) to (..., out_features)."""
-        if rows.shape[:-1].numel() <= ROWS_PER_CHUNK:
-            return self._map(rows)
-        chunks = [self._map(chunk) for chunk in rows.flatten(0, -2).split(ROWS_PER_CHUNK)]
-        mapped: Tensor = torch.cat(chunks).unflatten(0, rows.shape[:-1])
-        return mapped
-
-    def _map(self, rows: Tensor) -> Tensor:
-        largest = rows.abs().amax(-1, keepdim=True).clamp_min_(_TINY)  # (..., 1)
-        mapped: Tensor = self.multiply(rows / largest, 1 / _LEVELS, _ZERO_POINT, self.packed)
-        return mapped.mul_(largest) if self.bias is None else torch.addcmul(self.bias, mapped, largest)
+        if rows.shape[:-1].numel() > ROWS_PER_CHUNK:
+            chunks = [self.forward(chunk) for chunk in rows.flatten(0, -2).split(ROWS_PER_CHUNK)]
+            joined: Tensor = torch.cat(chunks).unflatten(0, rows.shape[:-1])
+            return joined
+        magnitudes = rows.abs()
+        largest = magnitudes.amax(-1, keepdim=True)  # (..., 1)
+        # Rows of zeros are NaN, of which the product makes some integers; they are multiplied by zero.
+        scaled = torch.div(rows, largest, out=magnitudes)
+        mapped: Tensor = self.multiply(scaled, 1 / _LEVELS, _ZERO_POINT, self.packed)
+        return mapped.mul_(largest) if self.bias is None else torch.addcmul(self.bias, mapped, largest, out=mapped)
 
 
 def has_int8() -> bool:
