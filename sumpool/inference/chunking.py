@@ -60,6 +60,14 @@ class ChunkedDocument:
     target: LengthTarget | None = None
     is_selection: bool = False
 
+    @property
+    def reading(self) -> str:
+        """Description of what the model reads of a document that is longer than its input."""
+        read, whole = self.tokens_read, self.tokens_total
+        if self.is_selection:
+            return f"all {whole:,} tokens ranked, the best {read:,} ({read / whole:.0%}) read by the model"
+        return f"read {read:,} of {whole:,} tokens ({read / whole:.0%})"
+
 
 @final
 class Chunker:

@@ -1,13 +1,12 @@
 """Summaries without the neural model: sentences selected by a ranker, from the files of a run folder that it needs.
 
-These are all summaries of `summarize.fast`, and otherwise those that the neural model cannot change. Loading imports
-neither torch nor nltk and reads the section `summarize` of the recipe alone, so that one document takes about as long
-as starting Python. Only English and languages whose splitter the package ships are split into sentences.
+Loading imports neither torch nor nltk and reads the section `summarize` of the recipe alone, so that one document takes
+about as long as starting Python. Only English and languages whose splitter the package ships are split into sentences.
 """
 
 import time
 from collections.abc import Iterable, Iterator, Sequence, Sized
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from importlib import import_module
 from pathlib import Path
 from typing import Any, Final
@@ -18,9 +17,8 @@ from sumpool.core.decoding.config import DecodingConfig, parse_length
 from sumpool.core.decoding.length_limits import LengthTarget
 from sumpool.documents.document import Document
 from sumpool.documents.source_sentences import SourceSentence, source_sentences
-from sumpool.errors import CheckpointError, DataError, RecipeError, SumpoolError
-from sumpool.inference.extraction import WHOLE_WORDS, SentenceExtractor
-from sumpool.inference.model_choice import task_of
+from sumpool.errors import CheckpointError, DataError, RecipeError
+from sumpool.inference.extraction import SentenceExtractor
 from sumpool.inference.summary import Extraction, Summary
 from sumpool.io.bounded import read_json, read_regular
 from sumpool.io.manifest import Manifest
@@ -28,9 +26,8 @@ from sumpool.progress import Check, Progress, Report, go_on, silent
 from sumpool.ranking.ranker import FILE as RANKER
 from sumpool.ranking.summary_length import usual_words
 from sumpool.recipe.yaml_text import parse
-from sumpool.text.language import ENGLISH, UNSPACED, detect_language, unlearnt_cause, word_count
+from sumpool.text.language import ENGLISH, UNSPACED, detect_language, word_count
 from sumpool.text.sentences import SentenceSplitter
-from sumpool.training.config import MODEL
 
 RECIPE: Final = "recipe.yaml"
 SENTENCES: Final = "sentences.json"
@@ -130,50 +127,6 @@ def fast_model(config: DecodingConfig, folder: Path, splitter: SentenceSplitter,
     return FastModel(config, SentenceExtractor.load(folder, language), splitter, language)
 
 
-def saved_settings(folder: Path) -> DecodingConfig | None:
-    """Return the settings in a run folder; None without a model, or if it is damaged, which loading it tells."""
-    if task_of(folder) != "summarization" or not (folder / MODEL).is_file():
-        return None
-    try:
-        Manifest.read(folder).verify(folder, [RECIPE])
-        return load_settings(folder, ())
-    except SumpoolError:
-        return None
-
-
-def load_for_unlearnt(folder: Path) -> FastModel | None:
-    """Load what `summarize_unlearnt` needs; None if the neural model may change all summaries, or if it is damaged."""
-    config = saved_settings(folder)
-    if config is None or config.mode == "abstractive" or parse_length(config.length) != (1, "usual"):
-        return None
-    try:
-        model = load_fast(folder)
-    except SumpoolError:
-        return None
-    return model if model.extractor.has_ranker else None
-
-
-def summarize_unlearnt(document: Document, model: FastModel) -> Summary | None:
-    """Summarise a document if the neural model cannot change its summary, otherwise return None.
-
-    It has not learnt the language or kind of the text, or the text is not longer than a summary.
-    """
-    start = time.perf_counter()
-    text = document.text
-    if document.error or not text.strip():
-        return _summarize(document, model)
-    language = detect_language(text)
-    cause = unlearnt_cause(text, language, model.language)
-    if not cause and word_count(text) > WHOLE_WORDS:
-        return None
-    sentences = source_sentences(document, SentenceSplitter.for_language(language) if cause else model.splitter)
-    extraction = model.extractor.extract(document, sentences, language)
-    if not extraction.sentences or not (cause or extraction.cause):
-        return None
-    extraction = replace(extraction, cause="; ".join(filter(None, (cause, extraction.cause))))
-    return _summary(document, language, sentences, extraction, start)
-
-
 def generate_fast(
     documents: Iterable[Document], model: FastModel, *, report: Report = silent, check: Check = go_on
 ) -> Iterator[Summary]:
@@ -191,11 +144,12 @@ def generate_fast(
     total = len(documents) if isinstance(documents, Sized) else None
     for done, document in enumerate(documents, 1):
         check()
-        yield _summarize(document, model)
+        yield summarize_fast(document, model)
         report(Progress("summarize", done, total))
 
 
-def _summarize(document: Document, model: FastModel) -> Summary:
+def summarize_fast(document: Document, model: FastModel) -> Summary:
+    """Summarise a document."""
     start = time.perf_counter()
     if document.error or not document.text.strip():
         reason = document.error or "the document must hold text, got none"
@@ -205,12 +159,13 @@ def _summarize(document: Document, model: FastModel) -> Summary:
     sentences = source_sentences(document, model.splitter if is_learnt else SentenceSplitter.for_language(language))
     target = target_of(model.config.length, document.text)
     extraction = model.extractor.extract(document, sentences, language, target)
-    return _summary(document, language, sentences, extraction, start)
+    return extractive_summary(document, language, sentences, extraction, start)
 
 
-def _summary(
+def extractive_summary(
     document: Document, language: str, sentences: tuple[SourceSentence, ...], extraction: Extraction, start: float
 ) -> Summary:
+    """Return the summary of a document whose extraction began at a time of `time.perf_counter`."""
     text = ("" if language in UNSPACED else " ").join(extraction.sentences)
     return Summary(
         id=document.id,

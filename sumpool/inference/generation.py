@@ -1,7 +1,7 @@
 """Generation: a batch of chunks is encoded once, then decoded by sampling, for extraction, and by beam search."""
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import reduce
 from importlib import import_module
 from typing import final
@@ -16,16 +16,15 @@ from sumpool.core.decoding.constraints import Constraint, NoRepeatTokens, NoRepe
 from sumpool.core.decoding.length_limits import LengthTarget
 from sumpool.core.decoding.ranking import Hypothesis, Lengths
 from sumpool.core.decoding.sampling import sample
-from sumpool.core.model.summarizer import DecoderState, Memory, SummarizationModel
+from sumpool.core.model.summarizer import Memory, SummarizationModel
 from sumpool.core.nn.execution import one_thread
 from sumpool.core.nn.numerics import to_device
 from sumpool.data.batches import Item, collate
 from sumpool.errors import RecipeError, ResourceError, is_out_of_memory
+from sumpool.inference.length import choose_bounds, widen_bounds, with_targets
 from sumpool.special_tokens import SpecialTokens
 from sumpool.text.tokenizer import Tokenizer
 
-_MIN_OF_PREDICTED, _MAX_OF_PREDICTED = 0.8, 1.25
-"""Shortest and longest summary relative to a predicted length."""
 _SINGLE_THREAD_DIM, _SINGLE_THREAD_CHUNKS = 256, 4
 """Width of the model and chunks of a batch up to which decoding runs on one thread."""
 
@@ -165,7 +164,9 @@ class Generator:
             chunks, model.config.source_length, model.config.target_length, special_tokens=special_tokens
         ).to(device)
         memory = model.encode(batch.ids, batch.mask, batch.sentences, lengths=batch.lengths)
-        lengths = self._choose_lengths(memory, chunks, targets)
+        lengths = choose_bounds(
+            model.predict_lengths(memory), chunks, targets, self._config, self._lengths, model.config.target_length
+        )
         samples: Sequence[tuple[str, ...]] = [()] * len(chunks)
         if self._config.mode != "abstractive" or self._config.mbr:
             samples = self._sample(chunks, memory, lengths, targets)
@@ -192,7 +193,7 @@ class Generator:
         if not wanted:
             return []
         longest = max(len(self._config.begin_with), *(lengths[place].maximum for place in wanted))
-        state = _with_lengths(self._decoder.start(memory, self._config.beams, longest), targets)
+        state = with_targets(self._decoder.start(memory, self._config.beams, longest), targets)
         if len(wanted) < len(chunks):
             state = state.select(to_device(wanted, memory.ids))
         chunks, lengths = [chunks[place] for place in wanted], [lengths[place] for place in wanted]
@@ -232,17 +233,12 @@ class Generator:
     ) -> list[tuple[str, ...]]:
         """Sample summaries of half the shortest to twice the longest length, seeded by the chunk's tokens."""
         target_length = self._model.config.target_length
-        around = [
-            Lengths(target.tokens, target.tokens) if target else bounds
-            for target, bounds in zip(targets, lengths, strict=True)
-        ]
-        wide = [Lengths(shortest // 2, min(2 * longest, target_length - 1)) for shortest, longest, _ in around]
-        bounds = [bounds.clip(len(chunk.ids)) for bounds, chunk in zip(wide, chunks, strict=True)]
+        bounds = widen_bounds(lengths, chunks, targets, target_length)
         generators = [np.random.default_rng(crc32(chunk.ids.tobytes())) for chunk in chunks]
         uniform = [random.random((self._config.samples, target_length), np.float32) for random in generators]
         sampled = sample(
             self._decoder.step,
-            _with_lengths(self._decoder.start(memory, self._config.samples, target_length, independent=True), targets),
+            with_targets(self._decoder.start(memory, self._config.samples, target_length, independent=True), targets),
             bounds,
             to_device(torch.from_numpy(np.stack(uniform)), memory.ids),
             self._config.temperature,
@@ -252,38 +248,3 @@ class Generator:
 
     def _decode(self, tokens: Sequence[int]) -> str:
         return self._tokenizer.decode(tokens).strip()
-
-    def _choose_lengths(
-        self, memory: Memory, chunks: Sequence[Item], targets: Sequence[LengthTarget | None]
-    ) -> list[Lengths]:
-        """Bounds of each summary: around the target or the predicted length, if any, within its chunk's length."""
-        predicted = self._model.predict_lengths(memory)
-        if predicted is None:
-            lengths = [self._lengths] * len(chunks)
-        else:
-            lengths = [self._around(length) for length in predicted.tolist()]
-        longest = self._model.config.target_length - 1
-        lengths = [
-            Lengths(0, longest, target.tokens) if target else bounds
-            for target, bounds in zip(targets, lengths, strict=True)
-        ]
-        return [bounds.clip(len(chunk.ids)) for bounds, chunk in zip(lengths, chunks, strict=True)]
-
-    def _around(self, predicted: float) -> Lengths:
-        """Bounds around a predicted length in tokens with EOS, within the lengths that the settings fix."""
-        config, (least, most, _) = self._config, self._lengths
-        minimum = min(round(_MIN_OF_PREDICTED * predicted), most) if config.min_length == "auto" else least
-        maximum = max(minimum, min(round(_MAX_OF_PREDICTED * predicted), most)) if config.max_length == "auto" else most
-        likely = max(minimum, min(round(predicted), maximum)) if config.max_length == "auto" else None
-        return Lengths(minimum, maximum, likely)
-
-
-def _with_lengths(state: DecoderState, targets: Sequence[LengthTarget | None]) -> DecoderState:
-    """Condition the decoder on the target lengths, EOS included, if the model predicts lengths."""
-    predicted = state.predicted_lengths
-    if predicted is None or not any(targets):
-        return state
-    tokens = [target.tokens + 1 if target else 0 for target in targets]
-    return replace(
-        state, predicted_lengths=predicted.where(predicted.new_tensor(tokens) == 0, predicted.new_tensor(tokens))
-    )

@@ -1,10 +1,15 @@
-"""Length of summaries: targets in words or sentences, and summaries that miss them."""
+"""Length of summaries: targets in words or sentences, bounds of a search in tokens, and misses of a target."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 
-from sumpool.core.decoding.config import parse_length
+from torch import Tensor
+
+from sumpool.core.decoding.config import DecodingConfig, parse_length
 from sumpool.core.decoding.length_limits import LengthTarget
+from sumpool.core.decoding.ranking import Lengths
+from sumpool.core.model.summarizer import DecoderState
+from sumpool.data.batches import Item
 from sumpool.data.report import REPORT_FILE, DataReport
 from sumpool.inference.loading import LoadedModel
 from sumpool.text.language import word_count
@@ -12,6 +17,8 @@ from sumpool.text.sentences import SentenceSplitter
 
 _TOKENS_PER_WORD = 1.3
 """Tokens per word of models without a data report, such as imported ones."""
+_MIN_OF_PREDICTED, _MAX_OF_PREDICTED = 0.8, 1.25
+"""Shortest and longest summary relative to a predicted length."""
 
 
 def length_targets(loaded: LoadedModel) -> Callable[[str], LengthTarget | None]:
@@ -52,3 +59,64 @@ def tokens_per_word(loaded: LoadedModel) -> float:
     training = DataReport.load(loaded.folder).splits["train"]
     words = training.summary_words.mean
     return training.summary_tokens.mean / words if words else _TOKENS_PER_WORD
+
+
+def choose_bounds(
+    predicted: Tensor | None,
+    chunks: Sequence[Item],
+    targets: Sequence[LengthTarget | None],
+    config: DecodingConfig,
+    lengths: Lengths,
+    target_length: int,
+) -> list[Lengths]:
+    """Choose the bounds of summaries in tokens: around the target or the predicted length if any, within the chunk.
+
+    Args:
+        predicted: (batch,), tokens with EOS that the model predicts; None if it does not.
+        chunks: What is summarised.
+        targets: Length of each summary; None if it is the usual one.
+        config: The settings; of the lengths only whether they are "auto".
+        lengths: Bounds where nothing is predicted, as fixed by the settings or chosen by the training summaries.
+        target_length: Most tokens of a summary, EOS included.
+    """
+    if predicted is None:
+        usual = [lengths] * len(chunks)
+    else:
+        usual = [_around(length, config, lengths) for length in predicted.tolist()]
+    bounds = [
+        Lengths(0, target_length - 1, target.tokens) if target else limits
+        for target, limits in zip(targets, usual, strict=True)
+    ]
+    return [limits.clip(len(chunk.ids)) for limits, chunk in zip(bounds, chunks, strict=True)]
+
+
+def widen_bounds(
+    bounds: Sequence[Lengths], chunks: Sequence[Item], targets: Sequence[LengthTarget | None], target_length: int
+) -> list[Lengths]:
+    """Return the bounds of samples: half the shortest to twice the longest summary, or around the target."""
+    around = [
+        Lengths(target.tokens, target.tokens) if target else limits
+        for target, limits in zip(targets, bounds, strict=True)
+    ]
+    wide = [Lengths(shortest // 2, min(2 * longest, target_length - 1)) for shortest, longest, _ in around]
+    return [limits.clip(len(chunk.ids)) for limits, chunk in zip(wide, chunks, strict=True)]
+
+
+def with_targets(state: DecoderState, targets: Sequence[LengthTarget | None]) -> DecoderState:
+    """Condition the decoder on the target lengths, EOS included, if the model predicts lengths."""
+    predicted = state.predicted_lengths
+    if predicted is None or not any(targets):
+        return state
+    tokens = [target.tokens + 1 if target else 0 for target in targets]
+    return replace(
+        state, predicted_lengths=predicted.where(predicted.new_tensor(tokens) == 0, predicted.new_tensor(tokens))
+    )
+
+
+def _around(predicted: float, config: DecodingConfig, lengths: Lengths) -> Lengths:
+    """Bounds around a predicted length in tokens with EOS, within the lengths that the settings fix."""
+    least, most, _ = lengths
+    minimum = min(round(_MIN_OF_PREDICTED * predicted), most) if config.min_length == "auto" else least
+    maximum = max(minimum, min(round(_MAX_OF_PREDICTED * predicted), most)) if config.max_length == "auto" else most
+    likely = max(minimum, min(round(predicted), maximum)) if config.max_length == "auto" else None
+    return Lengths(minimum, maximum, likely)

@@ -80,7 +80,7 @@ def generate_summaries(
     for group in group_documents(map(chunker.chunk, documents), max_tokens, max_documents):
         for chunked in group:
             if 0 < chunked.tokens_read < chunked.tokens_total:
-                report(Progress("summarize", done, total, note=f"{chunked.document.id}: {_reading(chunked)}"))
+                report(Progress("summarize", done, total, note=f"{chunked.document.id}: {chunked.reading}"))
             if chunked.unlearnt and chunked.chunks:
                 report(Progress("summarize", done, total, note=f"{chunked.document.id}: {chunked.unlearnt}"))
         on_drafts = _chunk_drafts(group, on_draft) if on_draft and config.mode != "extractive" else None
@@ -137,14 +137,6 @@ def _generate(
                 document, parts = combine(document, parts, generator)
                 elapsed += time.perf_counter() - start
         yield document, parts, elapsed
-
-
-def _reading(chunked: ChunkedDocument) -> str:
-    """Describe what the model reads of a document that is longer than its input."""
-    read, whole = chunked.tokens_read, chunked.tokens_total
-    if chunked.is_selection:
-        return f"all {whole:,} tokens ranked, the best {read:,} ({read / whole:.0%}) read by the model"
-    return f"read {read:,} of {whole:,} tokens ({read / whole:.0%})"
 
 
 def _needs_text(group: Sequence[ChunkedDocument], extractor: MbrExtractor) -> NeedsText:

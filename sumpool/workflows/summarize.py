@@ -18,6 +18,7 @@ from sumpool.documents.document import Document
 from sumpool.inference import fast_summaries
 from sumpool.inference.model_choice import RUNS, SHIPPED, default_model
 from sumpool.inference.summary import Summary
+from sumpool.inference.unlearnt import generate_from_needed, load_for_unlearnt, saved_settings
 from sumpool.io.manifest import Manifest
 from sumpool.progress import Check, Progress, Report, go_on, silent
 from sumpool.ranking.ranker import FILE as RANKER
@@ -72,38 +73,17 @@ def generate_here(
 ) -> Iterator[Summary]:
     """Generate in the calling process; the model is loaded for the first document that needs it."""
     if fast_summaries.wants_fast(folder, overrides):
-        model = fast_summaries.load_fast(folder, overrides)
-        return fast_summaries.generate_fast(documents, model, report=report, check=check)
-    unlearnt = None if overrides else fast_summaries.load_for_unlearnt(folder)
+        fast = fast_summaries.load_fast(folder, overrides)
+        return fast_summaries.generate_fast(documents, fast, report=report, check=check)
+    generate = partial(_generate, folder, overrides, check)
+    unlearnt = None if overrides else load_for_unlearnt(folder)
     if unlearnt:
-        return _generate_from_needed(iter(documents), unlearnt, folder, report, check)
-    return _generate(documents, folder, overrides, report, check)
-
-
-def _generate_from_needed(
-    documents: Iterator[Document], unlearnt: fast_summaries.FastModel, folder: Path, report: Report, check: Check
-) -> Iterator[Summary]:
-    """Summarise documents without the model up to the first that needs it: importing torch takes a second or two."""
-    for done, document in enumerate(documents):
-        check()
-        summary = fast_summaries.summarize_unlearnt(document, unlearnt)
-        if not summary:
-            rest = partial(_report_after, report, done)
-            yield from _generate(chain([document], documents), folder, (), rest, check)
-            return
-        if summary.extraction.cause:
-            note = f"{summary.id}: extractive summary ({summary.extraction.cause})"
-            report(Progress("summarize", done, note=note))
-        report(Progress("summarize", done + 1))
-        yield summary
-
-
-def _report_after(report: Report, done: int, progress: Progress) -> None:
-    report(replace(progress, done=progress.done + done))
+        return generate_from_needed(iter(documents), unlearnt, generate, report=report, check=check)
+    return generate(documents, report)
 
 
 def _generate(
-    documents: Iterable[Document], folder: Path, overrides: Sequence[str], report: Report, check: Check
+    folder: Path, overrides: Sequence[str], check: Check, documents: Iterable[Document], report: Report
 ) -> Iterator[Summary]:
     loaded = _loading().load_for_generation(folder, overrides)
     summaries: Iterator[Summary] = import_module("sumpool.inference.summaries").generate_summaries(
@@ -160,7 +140,7 @@ def _settings(folder: Path, overrides: Sequence[str]) -> DecodingConfig:
     """Return the settings of the summaries of a run folder, which must have a model unless it is not needed."""
     if fast_summaries.wants_fast(folder, overrides):
         return fast_summaries.load_settings(folder, overrides)
-    saved = None if overrides else fast_summaries.saved_settings(folder)  # without torch, which may not be needed
+    saved = None if overrides else saved_settings(folder)  # without torch, which may not be needed
     if saved:
         return saved
     _, recipe = _loading().find_model(folder, overrides)
