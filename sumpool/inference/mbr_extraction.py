@@ -120,10 +120,13 @@ class MbrExtractor:
     def needs_text(self, document: Document, samples: Sequence[str]) -> bool:
         """Return whether the summary of a document that the model reads at once depends on the best hypothesis.
 
-        It does not where the samples show that the document is out of domain, so that a ranker alone extracts.
+        With a ranker it does not if the document has a structure, whose sentences are preferred to generated text, or
+        if the samples show that it is out of domain.
         """
         if not self.may_extract or not self._sentences.has_ranker:
             return True
+        if document.blocks:
+            return False
         return Agreement(samples, self._tokenize).score(_lead(document)) >= self._config.ood_threshold
 
     def extract_without_model(
@@ -165,7 +168,8 @@ class MbrExtractor:
         lead_agreement = agreement.score(beginning)
         is_out_of_domain = lead_agreement < config.ood_threshold
         if document.blocks or self._sentences.has_ranker:
-            words = None if is_out_of_domain else _words_of(text)
+            written = [text] if not document.blocks else samples
+            words = None if is_out_of_domain else _words_of(written)
             sampled = None
             if not (is_out_of_domain and self._sentences.has_ranker):
                 sampled = replace(summary, samples=tuple(samples), weights=tuple(weights))
@@ -182,11 +186,12 @@ class MbrExtractor:
         if is_out_of_domain:
             cause = f"agreement with the lead {lead_agreement:.2f} < {config.ood_threshold:.2f}"
             return replace(extraction, cause=cause)
+        if document.blocks:  # generated text splices spans, which whole sentences of a document with structure need not
+            return replace(extraction, cause="whole sentences are preferred")
         threshold = max(config.keep_threshold, agreement.score(" ".join(extraction.sentences)) + config.keep_margin)
         model_agreement = agreement.score(text) if summary.agreement is None else summary.agreement
         if model_agreement > threshold:
-            # generated text splices spans, which whole sentences of a document with structure need not
-            return replace(extraction, cause="whole sentences are preferred") if document.blocks else NO_EXTRACTION
+            return NO_EXTRACTION
         return replace(extraction, cause=f"agreement of the generated text {model_agreement:.2f} <= {threshold:.2f}")
 
 
@@ -194,9 +199,10 @@ def _lead(document: Document) -> str:
     return first_words(document.text, LEAD_WORDS)
 
 
-def _words_of(text: str) -> int:
-    """Words of an extractive summary in place of a generated text."""
-    return max(_MIN_WORDS, min(len(text.split()), _MAX_WORDS))
+def _words_of(generated: Sequence[str]) -> int:
+    """Words of an extractive summary in place of generated texts, by their median."""
+    sizes = sorted(len(text.split()) for text in generated)
+    return max(_MIN_WORDS, min(sizes[len(sizes) // 2], _MAX_WORDS))
 
 
 def _select(candidates: Sequence[tuple[int, str]], agreement: Agreement, target: LengthTarget | None) -> Extraction:

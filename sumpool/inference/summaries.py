@@ -84,7 +84,8 @@ def generate_summaries(
             if chunked.unlearnt and chunked.chunks:
                 report(Progress("summarize", done, total, note=f"{chunked.document.id}: {chunked.unlearnt}"))
         on_drafts = _chunk_drafts(group, on_draft) if on_draft and config.mode != "extractive" else None
-        generate = partial(generator.generate, needs_text=_needs_text(group, extractor), on_drafts=on_drafts)
+        needs_text = None if on_drafts else _needs_text(group, extractor)
+        generate = partial(generator.generate, needs_text=needs_text, on_drafts=on_drafts)
         for chunked, generated, seconds in _generate(group, generator, generate, config.batch_tokens, check, lock):
             if config.repair:
                 generated = [_repaired(part, chunked, loaded.splitter) for part in generated]

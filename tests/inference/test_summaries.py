@@ -5,7 +5,7 @@ from unittest.mock import Mock
 
 import pytest
 
-from sumpool.documents.document import Document
+from sumpool.documents.document import Document, ParsedDocument, TextBlock
 from sumpool.inference.generation import Generated, Generator
 from sumpool.inference.loading import load_for_generation, load_model
 from sumpool.inference.mbr_extraction import MbrExtractor
@@ -94,16 +94,27 @@ def test_written_summaries_are_well_formed(
     assert " ".join(written.sentences) == summary
 
 
+TEXT = "The cat sat on the mat and ate a red apple. It slept well in the sun. " * 20
+
+
 @pytest.mark.parametrize("mode", ["auto", "extractive"])
-def test_out_of_domain_documents_have_no_beam_search(mode: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    """The ranker alone extracts them; the summary is that of a search whose result is passed over."""
-    document = Document("-", "The cat sat on the mat and ate a red apple. It slept well in the sun. " * 20)
-    loaded = load_for_generation(
-        SHIPPED, [f"summarize.mode={mode}", "summarize.samples=2", "summarize.ood_threshold=2"]
-    )
-    monkeypatch.setattr(MbrExtractor, "needs_text", lambda *_: True)
-    searched, *_ = generate_summaries([document], loaded)
-    monkeypatch.undo()
+@pytest.mark.parametrize(
+    ("document", "threshold"),
+    [(Document("-", TEXT), 2), (Document.from_parsed("-", ParsedDocument((TextBlock(TEXT.strip()),))), 0)],
+)
+def test_texts_that_no_summary_depends_on_are_not_searched(
+    mode: str, document: Document, threshold: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The ranker alone extracts out of domain, and sentences are preferred in documents with a structure."""
+    overrides = [f"summarize.mode={mode}", "summarize.samples=2", f"summarize.ood_threshold={threshold}"]
+    loaded = load_for_generation(SHIPPED, overrides)
+    drafts: list[str] = []
+    searched, *_ = generate_summaries([document], loaded, on_draft=lambda _, draft: drafts.append(draft))
+    assert bool(drafts) == (mode == "auto")
+    if not drafts:
+        monkeypatch.setattr(MbrExtractor, "needs_text", lambda *_: True)
+        searched, *_ = generate_summaries([document], loaded)
+        monkeypatch.undo()
     monkeypatch.setattr("sumpool.inference.generation.search", Mock(side_effect=AssertionError))
     summary, *_ = generate_summaries([document], loaded)
     assert summary.summary
