@@ -79,7 +79,8 @@ def summarize(
         typer.Option(
             metavar="N",
             parser=whole_number("--jobs", 1, 65536),
-            help="Processes that summarise, each with its own copy; 1, or with --ray one per GPU or core.",
+            help="Processes, each with its own copy of the model; one per core for 32 documents or more on a CPU, "
+            "with --ray one per GPU or core.",
         ),
     ] = None,
     ray: Annotated[
@@ -134,7 +135,7 @@ def summarize(
     Prints each summary as soon as it is complete, and a note for every document that was not read to its end. Exits
     with 3 if a document has no summary; all others have theirs.
     """
-    from sumpool.cli.summary_output import Target, choose_generation, open_output, trained_field, warn_of_arguments
+    from sumpool.cli import summary_output
     from sumpool.documents.read import read_all
     from sumpool.progress import GRACE, interruptible
     from sumpool.workflows.summarize import summarize as run_summarize
@@ -155,8 +156,8 @@ def summarize(
     rendering = Rendering("json" if json else format, style, title)
     is_single = len(names) == 1 and not Path(names[0]).is_dir() and ".jsonl" not in names[0]
     with_ids = not is_single and not title and rendering.format in ("text", "markdown")
-    options = ReadOptions(field, trained_field(model), keep_references, glob, max_bytes, max_ratio)
-    target = Target(out, out_dir, explain, resume, retry_failed)
+    options = ReadOptions(field, summary_output.trained_field(model), keep_references, glob, max_bytes, max_ratio)
+    target = summary_output.Target(out, out_dir, explain, resume, retry_failed)
     if ray:
         from sumpool.cli.corpus import CorpusRun, summarize_on_ray
 
@@ -164,18 +165,19 @@ def summarize(
         summarize_on_ray(names, run, target, is_plain=rendering == Rendering() and limit is None)
         return
     for_page = bool(explain) or rendering.format == "html"
-    generate = choose_generation(jobs or 1, for_page if evidence or explain else None)
-    opened = open_output(target, names, rendering, evidence=evidence)
+    opened = summary_output.open_output(target, names, rendering, evidence=evidence)
     with screen() as output, interruptible(GRACE) as interruption:
-        warn_of_arguments(names, options, output.report)
+        summary_output.warn_of_arguments(names, options, output.report)
         if not files and sys.stdin.isatty():
             output.report(Progress("summarize", note="reading from the keyboard; end with Ctrl-D"))
+        documents = read_all(names, options, limit, lambda notice: output.report(Progress("summarize", note=notice)))
+        jobs = jobs or summary_output.choose_jobs(documents, is_fast=fast, report=output.report)
         summaries = run_summarize(
-            read_all(names, options, limit, lambda notice: output.report(Progress("summarize", note=notice))),
+            documents,
             model,
             overrides=overrides,
             open_output=opened,
-            generate=generate,
+            generate=summary_output.choose_generation(jobs, for_page if evidence or explain else None),
             report=output.report,
             check=interruption.check,
         )

@@ -1,7 +1,7 @@
 """Choices of `sumpool summarize` beyond settings: destination and generation of the summaries, and its arguments."""
 
 import sys
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping, Sequence, Sized
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
@@ -104,6 +104,29 @@ def _open_folder(
         lambda summary: f"{rendering.render(summary)}\n",
         retry=retry,
     )
+
+
+_MANY_DOCUMENTS = 32
+"""Documents for which several processes may be worth their start."""
+
+
+def choose_jobs(documents: object, *, is_fast: bool, report: Report) -> int:
+    """Return the number of processes where none is asked for: one for a few documents, or if their number is not known.
+
+    Args:
+        documents: The documents.
+        is_fast: Whether they are summarised without the model, which one process does as fast as it reads.
+        report: Called with a note if there are several.
+    """
+    count = len(documents) if isinstance(documents, Sized) else 0
+    if is_fast or count < _MANY_DOCUMENTS:
+        return 1
+    from sumpool.inference.parallel import usual_jobs
+
+    jobs = usual_jobs(count)
+    if jobs > 1:
+        report(Progress("summarize", note=f"{jobs} processes; --jobs 1 takes less memory"))
+    return jobs
 
 
 def choose_generation(jobs: int, evidence_for_page: bool | None) -> Generate:

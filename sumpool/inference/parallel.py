@@ -16,9 +16,16 @@ from sumpool.inference.loading import LoadedModel, load_for_generation
 from sumpool.inference.summaries import generate_summaries
 from sumpool.inference.summary import Summary
 from sumpool.progress import Check, Progress, Report, go_on, silent
+from sumpool.training.hardware import choose_device
+from sumpool.training.memory import available
 
 _TASK_DOCUMENTS = 4
 """Documents of a task: few enough that results come steadily and all processes finish together."""
+
+_DOCUMENTS_PER_PROCESS = 16
+"""Documents that are worth another process, which takes some seconds to start."""
+_PROCESS_MEMORY = 2**30
+"""Free memory that a process takes."""
 
 Task = Sequence[Document]
 Result = tuple[list[Summary], list[str]]
@@ -30,6 +37,18 @@ class GenerateTask(Protocol):
 
     def __call__(self, documents: Sequence[Document], loaded: LoadedModel, *, report: Report) -> Iterator[Summary]:
         """Yield the summaries in the order of the documents."""
+
+
+def usual_jobs(documents: int) -> int:
+    """Return the number of processes that summarise so many documents: 1 on a GPU, otherwise up to one per core.
+
+    Each has at least 16 documents and a gibibyte of free memory.
+    """
+    device = choose_device("auto")
+    if device.type != "cpu":
+        return 1
+    memory = available(device) // _PROCESS_MEMORY
+    return max(1, min(torch.get_num_threads(), memory, documents // _DOCUMENTS_PER_PROCESS))
 
 
 def summarize_in_processes(
