@@ -21,6 +21,10 @@ if TYPE_CHECKING:
     from sumpool.inference.summary_folder import SummaryFolder
 
 
+_MANY_DOCUMENTS = 32
+"""Documents for which several processes may be worth their start."""
+
+
 class Target(NamedTuple):
     """Options of the command line that name a destination.
 
@@ -104,10 +108,6 @@ def _open_folder(
         lambda summary: f"{rendering.render(summary)}\n",
         retry=retry,
     )
-
-
-_MANY_DOCUMENTS = 32
-"""Documents for which several processes may be worth their start."""
 
 
 def choose_jobs(documents: object, *, is_fast: bool, report: Report) -> int:
