@@ -50,7 +50,7 @@ def test_what_a_step_reads(beams: int) -> None:
 def test_a_head_that_copies_reads_its_keys() -> None:
     model = subject({"kind": "pointer", "key": 6, "preceding": 4}).model
     found = profile_model(model, Documents.random(1, LENGTH, 1, CONDITIONS), 1)
-    assert found.cached == LAYERS * (2 * DIM + 1) * KEEP + 1 + LENGTH * (6 + 2 * 4)
+    assert found.cached == LAYERS * (2 * DIM + 1) * KEEP + 1 + LENGTH * (6 + 2 * 4 + 1)  # and the bias of each key
 
 
 def test_operations_are_those_of_reading() -> None:
