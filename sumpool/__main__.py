@@ -8,17 +8,18 @@ from types import FrameType
 
 _STOPPED = (128 + signal.SIGINT, 128 + signal.SIGTERM)
 _SPINS = "1000"
-"""Iterations that a thread of torch (libgomp) waits in for others before it sleeps, some 20 microseconds. With the
-300,000 of the library, threads whose core another process takes block the cores from each other at every operation."""
-_ALONE = {"train", "bench"}
-"""Commands that have a machine to themselves, where threads that sleep cost some tenth of the speed."""
+"""Iterations that a thread of torch (libgomp) spins for others before it sleeps. With the 300,000 of the library, one
+whose core another process takes holds up the others at every operation."""
+_LONG_COMMANDS = {"train", "bench"}
+"""Commands that have a machine to themselves, where threads that sleep cost a tenth to a third of the speed."""
 
 
 def main() -> None:
     """Run the command line."""
     for number in (signal.SIGINT, signal.SIGTERM):
         signal.signal(number, _stop)
-    if "OMP_WAIT_POLICY" not in os.environ and _ALONE.isdisjoint(sys.argv[1:]):
+    command = next((word for word in sys.argv[1:] if not word.startswith("-")), "")
+    if "OMP_WAIT_POLICY" not in os.environ and command not in _LONG_COMMANDS:
         os.environ.setdefault("GOMP_SPINCOUNT", _SPINS)  # read once, when torch is imported
     from sumpool.cli.app import main as run
 

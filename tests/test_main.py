@@ -39,6 +39,7 @@ def test_a_signal_during_the_imports_is_answered(number: signal.Signals, delay: 
     [
         ("summarize", {}, "1000"),
         ("train", {}, "None"),
+        ("summarize train", {}, "1000"),
         ("summarize", {"GOMP_SPINCOUNT": "7"}, "7"),
         ("summarize", {"OMP_WAIT_POLICY": "active"}, "None"),
     ],
@@ -53,6 +54,10 @@ sumpool.__main__.main()
     ours = ("GOMP_SPINCOUNT", "OMP_WAIT_POLICY")
     environment = {name: value for name, value in os.environ.items() if name not in ours}
     shown = subprocess.run(
-        [sys.executable, "-c", code, command], capture_output=True, text=True, check=True, env=environment | given
+        [sys.executable, "-c", code, *command.split()],
+        capture_output=True,
+        text=True,
+        check=True,
+        env=environment | given,
     )
     assert shown.stdout == f"{spins} False\n"
