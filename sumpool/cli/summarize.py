@@ -171,7 +171,7 @@ def summarize(
         if not files and sys.stdin.isatty():
             output.report(Progress("summarize", note="reading from the keyboard; end with Ctrl-D"))
         documents = read_all(names, options, limit, lambda notice: output.report(Progress("summarize", note=notice)))
-        jobs = jobs or summary_output.choose_jobs(documents, is_fast=fast, report=output.report)
+        jobs = jobs or summary_output.choose_jobs(documents, model, overrides, output.report)
         summaries = run_summarize(
             documents,
             model,

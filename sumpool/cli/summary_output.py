@@ -12,6 +12,7 @@ from sumpool.documents.arguments import check_arguments
 from sumpool.documents.document import ReadOptions
 from sumpool.documents.read import STDIN
 from sumpool.errors import DataError, RecipeError
+from sumpool.inference.fast_summaries import wants_fast
 from sumpool.inference.model_choice import RUNS, default_model
 from sumpool.io.file_names import FileNames
 from sumpool.progress import Progress, Report
@@ -21,8 +22,8 @@ if TYPE_CHECKING:
     from sumpool.inference.summary_folder import SummaryFolder
 
 
-_MANY_DOCUMENTS = 32
-"""Documents for which several processes may be worth their start."""
+_DOCUMENTS_PER_PROCESS = 16
+"""Documents that are worth another process, which takes some seconds to start."""
 
 
 class Target(NamedTuple):
@@ -110,20 +111,24 @@ def _open_folder(
     )
 
 
-def choose_jobs(documents: object, *, is_fast: bool, report: Report) -> int:
-    """Return the number of processes where none is asked for: one for a few documents, or if their number is not known.
+def choose_jobs(documents: object, model: Path | None, overrides: Sequence[str], report: Report) -> int:
+    """Return the number of processes where none is asked for.
+
+    It is one for a few documents, where their number is not known, and for summaries without the model, which one
+    process makes as fast as it reads.
 
     Args:
         documents: The documents.
-        is_fast: Whether they are summarised without the model, which one process does as fast as it reads.
-        report: Called with a note if there are several.
+        model: The run folder; None takes the newest run, or the shipped model if there is none.
+        overrides: Settings to change.
+        report: Called with a note if there are several processes.
     """
-    count = len(documents) if isinstance(documents, Sized) else 0
-    if is_fast or count < _MANY_DOCUMENTS:
+    worth = len(documents) // _DOCUMENTS_PER_PROCESS if isinstance(documents, Sized) else 0
+    if worth < 2 or wants_fast(model or default_model(RUNS), overrides):
         return 1
-    from sumpool.inference.parallel import usual_jobs
+    from sumpool.inference.parallel import most_jobs
 
-    jobs = usual_jobs(count)
+    jobs = min(worth, most_jobs())
     if jobs > 1:
         report(Progress("summarize", note=f"{jobs} processes; --jobs 1 takes less memory"))
     return jobs

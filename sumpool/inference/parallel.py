@@ -1,6 +1,5 @@
 """Summaries by several processes, each with its own copy of the model."""
 
-import os
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import replace
 from functools import partial
@@ -22,8 +21,6 @@ from sumpool.training.memory import available
 _TASK_DOCUMENTS = 4
 """Documents of a task: few enough that results come steadily and all processes finish together."""
 
-_DOCUMENTS_PER_PROCESS = 16
-"""Documents that are worth another process, which takes some seconds to start."""
 _PROCESS_MEMORY = 2**30
 """Free memory that a process takes."""
 
@@ -39,16 +36,12 @@ class GenerateTask(Protocol):
         """Yield the summaries in the order of the documents."""
 
 
-def usual_jobs(documents: int) -> int:
-    """Return the number of processes that summarise so many documents: 1 on a GPU, otherwise up to one per core.
-
-    Each has at least 16 documents and a gibibyte of free memory.
-    """
+def most_jobs() -> int:
+    """Return the number of processes that this machine has room for: 1 on a GPU, otherwise one per core and GiB."""
     device = choose_device("auto")
     if device.type != "cpu":
         return 1
-    memory = available(device) // _PROCESS_MEMORY
-    return max(1, min(torch.get_num_threads(), memory, documents // _DOCUMENTS_PER_PROCESS))
+    return max(1, min(torch.get_num_threads(), available(device) // _PROCESS_MEMORY))
 
 
 def summarize_in_processes(
@@ -78,7 +71,7 @@ def summarize_in_processes(
     Raises:
         ResourceError: If memory runs out.
     """
-    threads = max(1, (os.cpu_count() or 1) // jobs)
+    threads = max(1, torch.get_num_threads() // jobs)
     done = 0
     for summaries, notes in ordered_map(
         partial(_build, folder, overrides, threads, generate), _tasks(documents), jobs, check

@@ -4,8 +4,8 @@ import torch
 from sumpool.cli.summary_output import choose_jobs
 from sumpool.documents.document import Document
 from sumpool.inference import parallel
-from sumpool.inference.parallel import usual_jobs
-from sumpool.progress import Progress
+from sumpool.inference.model_choice import SHIPPED
+from sumpool.progress import Progress, silent
 
 GIB = 2**30
 
@@ -18,24 +18,28 @@ def machine(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(parallel, "available", lambda _: 13 * GIB // 2)
 
 
+def jobs_of(count: int, *overrides: str) -> int:
+    return choose_jobs([Document(str(number), "Hosts.") for number in range(count)], SHIPPED, overrides, silent)
+
+
 @pytest.mark.usefixtures("machine")
 def test_jobs_follow_documents_memory_and_cores(monkeypatch: pytest.MonkeyPatch) -> None:
-    assert [usual_jobs(count) for count in (0, 31, 32, 63, 64, 1000)] == [1, 1, 2, 3, 4, 6]
+    assert [jobs_of(count) for count in (0, 31, 32, 63, 64, 1000)] == [1, 1, 2, 3, 4, 6]
     monkeypatch.setattr(parallel, "available", lambda _: 100 * GIB)
-    assert usual_jobs(1000) == 8
+    assert jobs_of(1000) == 8
     monkeypatch.setattr(parallel, "available", lambda _: 0)
-    assert usual_jobs(1000) == 1
+    assert jobs_of(1000) == 1
     monkeypatch.setattr(parallel, "choose_device", lambda _: torch.device("cuda"))
-    assert usual_jobs(1000) == 1
+    assert jobs_of(1000) == 1
 
 
 @pytest.mark.usefixtures("machine")
-def test_few_documents_and_streams_take_one_process() -> None:
+def test_few_documents_streams_and_fast_summaries_take_one_process() -> None:
     reported: list[Progress] = []
     documents = [Document(str(number), "Hosts.") for number in range(40)]
-    assert choose_jobs(documents, is_fast=False, report=reported.append) == 2
+    assert choose_jobs(documents, SHIPPED, (), reported.append) == 2
     assert [progress.note for progress in reported] == ["2 processes; --jobs 1 takes less memory"]
-    assert choose_jobs(documents[:31], is_fast=False, report=reported.append) == 1
-    assert choose_jobs(documents, is_fast=True, report=reported.append) == 1
-    assert choose_jobs(iter(documents), is_fast=False, report=reported.append) == 1
+    assert choose_jobs(documents[:31], SHIPPED, (), reported.append) == 1
+    assert choose_jobs(documents, SHIPPED, ["summarize.fast=true"], reported.append) == 1
+    assert choose_jobs(iter(documents), SHIPPED, (), reported.append) == 1
     assert len(reported) == 1
