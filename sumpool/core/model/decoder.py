@@ -53,7 +53,7 @@ class CausalAttention(nn.Module):
         projected = self.project(states).view(*rows, 3, self.heads, -1).permute(2, 0, 3, 1, 4)
         key, value, bias = cache.update(layer, projected[1:])
         attended = F.scaled_dot_product_attention(projected[0], key, value, attn_mask=bias[:, None])
-        output: Tensor = self.out(attended.transpose(1, 2).reshape(*states.shape[:2], -1))
+        output: Tensor = self.out(merge_heads(attended).view(*states.shape[:2], -1))
         return output
 
 
