@@ -8,7 +8,7 @@ from typing import final
 from sumpool.core.decoding.length_limits import LengthTarget
 from sumpool.documents.document import Document
 from sumpool.documents.source_sentences import SourceSentence
-from sumpool.inference.summary import Extraction
+from sumpool.inference.summary import Extraction, join_causes
 from sumpool.ranking.sentence_selector import SampledSummaries, SentenceSelector
 from sumpool.ranking.summary_length import usual_words
 from sumpool.text.language import ENGLISH, word_count
@@ -17,7 +17,8 @@ from sumpool.text.prose import PROSE_KINDS
 _WHOLE = 1.25
 """Words of a document that is its own summary, relative to the words of a summary."""
 WHOLE_WORDS = round(_WHOLE * usual_words(1))
-"""Words of a document that always is its own summary, whatever a model says, where there is a ranker."""
+"""Words of a document that is its own summary whatever a model says, where there is a ranker: the shortest summaries
+in place of generated text have as many words as the usual ones of a page."""
 
 
 @final
@@ -99,8 +100,8 @@ def extraction_of(selected: Sequence[tuple[int, str]], cause: str = "") -> Extra
 
 def with_fault(extraction: Extraction, target: LengthTarget) -> Extraction:
     """Add to the cause of an extraction how far it misses its target length."""
-    causes = (extraction.cause, selection_fault(target, extraction.sentences) if extraction.sentences else "")
-    return replace(extraction, cause="; ".join(filter(None, causes)))
+    fault = selection_fault(target, extraction.sentences) if extraction.sentences else ""
+    return replace(extraction, cause=join_causes(extraction.cause, fault))
 
 
 def selection_fault(target: LengthTarget, selected: Sequence[str]) -> str:

@@ -30,7 +30,7 @@ _SINGLE_THREAD_DIM, _SINGLE_THREAD_CHUNKS = 256, 4
 
 OnDrafts = Callable[[Sequence[Item], list[str]], None]
 """Called with the chunks of a batch and the best hypothesis of each so far."""
-NeedsText = Callable[[Item, Sequence[str]], bool]
+NeedsSearch = Callable[[Item, Sequence[str]], bool]
 """Returns whether a chunk with these samples needs a beam search too."""
 
 
@@ -103,7 +103,7 @@ class Generator:
         chunks: Sequence[Item],
         targets: Sequence[LengthTarget | None] = (),
         *,
-        needs_text: NeedsText | None = None,
+        needs_search: NeedsSearch | None = None,
         on_drafts: OnDrafts | None = None,
     ) -> list[Generated]:
         """Summarise a batch of chunks; no summary is longer than its chunk.
@@ -114,7 +114,7 @@ class Generator:
             chunks: The chunks.
             targets: For each chunk, the length of its summary in place of that of the settings, or None; those that the
                 model cannot write are ignored. Empty if no chunk has any.
-            needs_text: Whether a chunk that has samples needs a beam search too; None searches all.
+            needs_search: Whether a chunk that has samples needs a beam search too; None searches all.
             on_drafts: Called after each step of the beam search.
 
         Raises:
@@ -123,7 +123,7 @@ class Generator:
         targets = [target if target and self.can_write(target) else None for target in targets or [None] * len(chunks)]
         try:
             with one_thread(self._is_small and len(chunks) <= _SINGLE_THREAD_CHUNKS):
-                return self._generate(chunks, targets, needs_text, on_drafts)
+                return self._generate(chunks, targets, needs_search, on_drafts)
         except (MemoryError, RuntimeError) as error:
             if not is_out_of_memory(error):
                 raise
@@ -133,8 +133,8 @@ class Generator:
                     "beams, but it ran out; lower summarize.beams"
                 ) from error
         half = len(chunks) // 2  # outside the handler, whose traceback keeps the tensors of the failed attempt alive
-        halves = ((chunks[:half], targets[:half]), (chunks[half:], targets[half:]))
-        return [text for part in halves for text in self.generate(*part, needs_text=needs_text, on_drafts=on_drafts)]
+        first = self.generate(chunks[:half], targets[:half], needs_search=needs_search, on_drafts=on_drafts)
+        return first + self.generate(chunks[half:], targets[half:], needs_search=needs_search, on_drafts=on_drafts)
 
     @property
     def special_tokens(self) -> SpecialTokens:
@@ -155,7 +155,7 @@ class Generator:
         self,
         chunks: Sequence[Item],
         targets: Sequence[LengthTarget | None],
-        needs_text: NeedsText | None,
+        needs_search: NeedsSearch | None,
         on_drafts: OnDrafts | None,
     ) -> list[Generated]:
         model, special_tokens = self._model, self._model.special_tokens
@@ -174,7 +174,7 @@ class Generator:
         wanted = [
             place
             for place, (chunk, sampled) in enumerate(zip(chunks, samples, strict=True))
-            if not (sampled and needs_text) or needs_text(chunk, sampled)
+            if not (sampled and needs_search) or needs_search(chunk, sampled)
         ]
         for place, best in zip(wanted, self._search(chunks, memory, lengths, targets, wanted, on_drafts), strict=True):
             generated[place] = Generated(self._decode(best.tokens), best.score, samples[place])

@@ -24,7 +24,7 @@ from sumpool.documents.source_sentences import SourceSentence, is_prose
 from sumpool.evaluation.agreement import Agreement, RougeTokenizer
 from sumpool.inference.generation import Generated
 from sumpool.inference.source import encoded_sentences
-from sumpool.inference.summary import NO_EXTRACTION, Extraction
+from sumpool.inference.summary import NO_EXTRACTION, Extraction, join_causes
 from sumpool.text.cleaning import first_words
 from sumpool.text.language import ENGLISH, word_count
 
@@ -117,7 +117,7 @@ class MbrExtractor:
         whole = self._sentences.whole_text(sentences, word_count(" ".join(extraction.sentences) or text))
         return whole if whole and whole.indices != extraction.indices else extraction
 
-    def needs_text(self, document: Document, samples: Sequence[str]) -> bool:
+    def needs_search(self, document: Document, samples: Sequence[str]) -> bool:
         """Return whether the summary of a document that the model reads at once depends on the best hypothesis.
 
         With a ranker it does not if the document has a structure, whose sentences are preferred to generated text, or
@@ -147,7 +147,7 @@ class MbrExtractor:
             target: Length of the summary; None takes the usual one.
         """
         extraction = self._sentences.extract(document, sentences, language, target)
-        return replace(extraction, cause="; ".join(filter(None, (cause, extraction.cause))))
+        return replace(extraction, cause=join_causes(cause, extraction.cause))
 
     def _extract(
         self,
@@ -168,8 +168,8 @@ class MbrExtractor:
         lead_agreement = agreement.score(beginning)
         is_out_of_domain = lead_agreement < config.ood_threshold
         if document.blocks or self._sentences.has_ranker:
-            written = [text] if not document.blocks else samples
-            words = None if is_out_of_domain else _words_of(written)
+            texts = samples if document.blocks else (text,)
+            words = None if is_out_of_domain else _words_of(texts)
             sampled = None
             if not (is_out_of_domain and self._sentences.has_ranker):
                 sampled = replace(summary, samples=tuple(samples), weights=tuple(weights))

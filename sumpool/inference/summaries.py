@@ -14,7 +14,7 @@ from sumpool.data.batches import Item
 from sumpool.documents.document import Document
 from sumpool.documents.source_sentences import SourceSentence
 from sumpool.inference.chunking import MAX_GROUP_DOCUMENTS, ChunkedDocument, Chunker, batch_chunks, group_documents
-from sumpool.inference.generation import Generated, Generator, NeedsText, OnDrafts
+from sumpool.inference.generation import Generated, Generator, NeedsSearch, OnDrafts
 from sumpool.inference.length import length_fault
 from sumpool.inference.loading import LoadedModel
 from sumpool.inference.mbr_extraction import MbrExtractor
@@ -84,16 +84,15 @@ def generate_summaries(
             if chunked.unlearnt and chunked.chunks:
                 report(Progress("summarize", done, total, note=f"{chunked.document.id}: {chunked.unlearnt}"))
         on_drafts = _chunk_drafts(group, on_draft) if on_draft and config.mode != "extractive" else None
-        needs_text = None if on_drafts else _needs_text(group, extractor)
-        generate = partial(generator.generate, needs_text=needs_text, on_drafts=on_drafts)
+        needs_search = None if on_drafts else _needs_search(group, extractor)
+        generate = partial(generator.generate, needs_search=needs_search, on_drafts=on_drafts)
         for chunked, generated, seconds in _generate(group, generator, generate, config.batch_tokens, check, lock):
             if config.repair:
                 generated = [_repaired(part, chunked, loaded.splitter) for part in generated]
             summary = _summary(chunked, generated, seconds, extractor, loaded.splitter, choose)
             done += 1
-            if summary.extraction.cause:
-                note = f"{summary.id}: extractive summary ({summary.extraction.cause})"
-                report(Progress("summarize", done, total, note=note))
+            if summary.extraction_note:
+                report(Progress("summarize", done, total, note=summary.extraction_note))
             report(Progress("summarize", done, total))
             yield summary
 
@@ -140,14 +139,14 @@ def _generate(
         yield document, parts, elapsed
 
 
-def _needs_text(group: Sequence[ChunkedDocument], extractor: MbrExtractor) -> NeedsText:
+def _needs_search(group: Sequence[ChunkedDocument], extractor: MbrExtractor) -> NeedsSearch:
     """Return whether the beam search of a chunk can change the summary; that of one of several chunks always can."""
     documents = {id(chunked.chunks[0]): chunked.document for chunked in group if len(chunked.chunks) == 1}
 
-    def needs_text(chunk: Item, samples: Sequence[str]) -> bool:
-        return id(chunk) not in documents or extractor.needs_text(documents[id(chunk)], samples)
+    def needs_search(chunk: Item, samples: Sequence[str]) -> bool:
+        return id(chunk) not in documents or extractor.needs_search(documents[id(chunk)], samples)
 
-    return needs_text
+    return needs_search
 
 
 def _chunk_drafts(group: Sequence[ChunkedDocument], on_draft: OnDraft) -> OnDrafts:
@@ -175,8 +174,7 @@ def _summary(
     text = generated[0].text if generated else ""
     # mode auto prefers whole sentences of documents with a structure, whatever is generated
     is_kept = not (extractor.may_extract and chunked.document.blocks)
-    is_searched = any(part.is_searched for part in generated)
-    if choose and is_searched and is_kept and chunked.language not in UNSPACED:
+    if choose and generated and generated[0].is_searched and is_kept and chunked.language not in UNSPACED:
         chosen = choose(generated[0], chunked.sentences, chunked.target, chunked.language)
         generated, text = [replace(chosen, text=text)], chosen.text
     extraction = _extract(chunked, generated, text, extractor, splitter)

@@ -26,6 +26,11 @@ class Extraction:
 NO_EXTRACTION = Extraction()
 
 
+def join_causes(*causes: str) -> str:
+    """Join the causes of an extraction; empty ones are left out."""
+    return "; ".join(filter(None, causes))
+
+
 @dataclass(frozen=True)
 class Summary:
     """Summary of one document.
@@ -33,8 +38,8 @@ class Summary:
     Attributes:
         id: Id of the document.
         summary: The text; empty if there is a reason.
-        score: sum(log p) / length ** length_penalty of the best hypothesis, in nats; None if none was
-            searched, as for extracts of texts that the model does not know.
+        score: sum(log p) / length ** length_penalty of the best hypothesis, in nats; None without a
+            beam search, which most extractive summaries do not need.
         tokens_read: Tokens of the document that the model read.
         tokens_total: Tokens of the document.
         seconds: The document's share of the time.
@@ -66,6 +71,12 @@ class Summary:
     extraction: Extraction = NO_EXTRACTION
     source: tuple[SourceSentence, ...] = ()
     evidence: Evidence | None = None
+
+    @property
+    def extraction_note(self) -> str:
+        """Note that tells why sentences replace generated text; empty if there is no cause."""
+        cause = self.extraction.cause
+        return f"{self.id}: extractive summary ({cause})" if cause else ""
 
     def as_json(self) -> str:
         """Render the summary as one line of JSON, without the line feed."""

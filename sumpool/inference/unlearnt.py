@@ -24,7 +24,7 @@ from sumpool.inference.fast_summaries import (
     summarize_fast,
 )
 from sumpool.inference.model_choice import task_of
-from sumpool.inference.summary import Summary
+from sumpool.inference.summary import Summary, join_causes
 from sumpool.io.manifest import Manifest
 from sumpool.progress import Check, Progress, Report
 from sumpool.text.language import detect_language, unlearnt_cause, word_count
@@ -37,7 +37,7 @@ Generate = Callable[[Iterator[Document], Report], Iterator[Summary]]
 
 def saved_settings(folder: Path) -> DecodingConfig | None:
     """Return the settings in a run folder; None without a model, or if it is damaged, which loading it tells."""
-    if task_of(folder) != "summarization" or not (folder / MODEL).is_file():
+    if not _has_model(folder):
         return None
     try:
         Manifest.read(folder).verify(folder, [RECIPE])
@@ -48,14 +48,18 @@ def saved_settings(folder: Path) -> DecodingConfig | None:
 
 def load_for_unlearnt(folder: Path) -> FastModel | None:
     """Load what `summarize_unlearnt` needs; None if the neural model may change all summaries, or if it is damaged."""
-    config = saved_settings(folder)
-    if config is None or config.mode == "abstractive" or parse_length(config.length) != (1, "usual"):
+    if not _has_model(folder):
         return None
     try:
         model = load_fast(folder)
     except SumpoolError:
         return None
-    return model if model.extractor.has_ranker else None
+    is_usual = model.config.mode != "abstractive" and parse_length(model.config.length) == (1, "usual")
+    return model if is_usual and model.extractor.has_ranker else None
+
+
+def _has_model(folder: Path) -> bool:
+    return task_of(folder) == "summarization" and (folder / MODEL).is_file()
 
 
 def summarize_unlearnt(document: Document, model: FastModel) -> Summary | None:
@@ -72,11 +76,11 @@ def summarize_unlearnt(document: Document, model: FastModel) -> Summary | None:
     extraction = model.extractor.extract(document, sentences, language)
     if not extraction.sentences or not (cause or extraction.cause):
         return None
-    extraction = replace(extraction, cause="; ".join(filter(None, (cause, extraction.cause))))
+    extraction = replace(extraction, cause=join_causes(cause, extraction.cause))
     return extractive_summary(document, language, sentences, extraction, start)
 
 
-def generate_from_needed(
+def generate_lazily(
     documents: Iterator[Document], model: FastModel, generate: Generate, *, report: Report, check: Check
 ) -> Iterator[Summary]:
     """Summarise documents; the neural model is loaded for the first that needs it.
@@ -97,9 +101,8 @@ def generate_from_needed(
         if not summary:
             yield from generate(chain([document], documents), partial(_report_after, report, done))
             return
-        if summary.extraction.cause:
-            note = f"{summary.id}: extractive summary ({summary.extraction.cause})"
-            report(Progress("summarize", done, note=note))
+        if summary.extraction_note:
+            report(Progress("summarize", done, note=summary.extraction_note))
         report(Progress("summarize", done + 1))
         yield summary
 

@@ -18,7 +18,7 @@ from sumpool.documents.document import Document
 from sumpool.inference import fast_summaries
 from sumpool.inference.model_choice import RUNS, SHIPPED, default_model
 from sumpool.inference.summary import Summary
-from sumpool.inference.unlearnt import generate_from_needed, load_for_unlearnt, saved_settings
+from sumpool.inference.unlearnt import generate_lazily, load_for_unlearnt, saved_settings
 from sumpool.io.manifest import Manifest
 from sumpool.progress import Check, Progress, Report, go_on, silent
 from sumpool.ranking.ranker import FILE as RANKER
@@ -78,7 +78,7 @@ def generate_here(
     generate = partial(_generate, folder, overrides, check)
     unlearnt = None if overrides else load_for_unlearnt(folder)
     if unlearnt:
-        return generate_from_needed(iter(documents), unlearnt, generate, report=report, check=check)
+        return generate_lazily(iter(documents), unlearnt, generate, report=report, check=check)
     return generate(documents, report)
 
 

@@ -172,10 +172,10 @@ def test_only_the_chunks_that_need_a_text_are_searched(loaded: LoadedModel, monk
     chunks = [chunk(loaded, story(number, 9 + number)) for number in range(5)]
     all_searched = generator.generate(chunks)
     wanted = {all_searched[place].samples for place in (1, 3)}
-    generated = generator.generate(chunks, needs_text=lambda _, samples: tuple(samples) in wanted)
+    generated = generator.generate(chunks, needs_search=lambda _, samples: tuple(samples) in wanted)
     assert [summary.is_searched for summary in generated] == [False, True, False, True, False]
     for summary, searched in zip(generated, all_searched, strict=True):
         assert summary.samples == searched.samples
         assert summary.text == (searched.text if summary.is_searched else "")
     monkeypatch.setattr("sumpool.inference.generation.search", Mock(side_effect=AssertionError))
-    assert [each.score for each in generator.generate(chunks, needs_text=lambda *_: False)] == [None] * 5
+    assert [each.score for each in generator.generate(chunks, needs_search=lambda *_: False)] == [None] * 5

@@ -112,7 +112,7 @@ def test_texts_that_no_summary_depends_on_are_not_searched(
     searched, *_ = generate_summaries([document], loaded, on_draft=lambda _, draft: drafts.append(draft))
     assert bool(drafts) == (mode == "auto")
     if not drafts:
-        monkeypatch.setattr(MbrExtractor, "needs_text", lambda *_: True)
+        monkeypatch.setattr(MbrExtractor, "needs_search", lambda *_: True)
         searched, *_ = generate_summaries([document], loaded)
         monkeypatch.undo()
     monkeypatch.setattr("sumpool.inference.generation.search", Mock(side_effect=AssertionError))

@@ -10,7 +10,7 @@ import pytest
 from sumpool.data.batches import Item
 from sumpool.documents.document import Document
 from sumpool.inference.chunking import ChunkedDocument, Chunker, cover
-from sumpool.inference.generation import Generated, Generator, NeedsText, OnDrafts
+from sumpool.inference.generation import Generated, Generator, NeedsSearch, OnDrafts
 from sumpool.inference.loading import LoadedModel, load_model
 from sumpool.inference.summaries import generate_summaries
 from sumpool.inference.windows import combine_windows, window_weights
@@ -153,11 +153,11 @@ def test_windows_are_read_completely_in_bounded_batches(
         chunks: Sequence[Item],
         targets: Sequence[None] = (),
         *,
-        needs_text: NeedsText | None = None,
+        needs_search: NeedsSearch | None = None,
         on_drafts: OnDrafts | None = None,
     ) -> list[Generated]:
         batches.append(list(chunks))
-        return generate(generator, chunks, targets, needs_text=needs_text, on_drafts=on_drafts)
+        return generate(generator, chunks, targets, needs_search=needs_search, on_drafts=on_drafts)
 
     monkeypatch.setattr(Generator, "generate", record)
     (summary,) = generate_summaries([document], loaded)
