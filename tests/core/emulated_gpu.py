@@ -184,13 +184,30 @@ def _caller() -> str:
 @contextmanager
 def emulated_gpu() -> Iterator[EmulatedGpu]:
     """Emulate the device `cuda`, whether or not this machine has one."""
-    make = torch.tensor
+    make, to = torch.tensor, cast(Callable[..., nn.Module], nn.Module.to)
 
     def tensor(data: object, dtype: torch.dtype | None = None, device: torch.device | str | None = None) -> Tensor:
         return make(data, dtype=dtype).to(device or "cpu")
 
+    def module_to(module: nn.Module, *args: object, **kwargs: object) -> nn.Module:
+        device = kwargs.get("device") or next(iter(args), None)
+        is_gpu = isinstance(device, str | torch.device) and torch.device(device).type == "cuda"
+        return on_gpu(module) if is_gpu else to(module, *args, **kwargs)
+
+    def no_grad(mode: bool) -> torch.set_grad_enabled:
+        """Stand in for inference mode, which hands composite operators to the device."""
+        return torch.set_grad_enabled(torch.is_grad_enabled() and not mode)
+
     with (
+        patch("torch._C._InferenceMode", no_grad),
         patch("torch.cuda._lazy_init"),
+        patch("torch.cuda.synchronize"),
+        patch("torch.cuda.reset_peak_memory_stats"),
+        patch("torch.cuda.memory_allocated", return_value=0),
+        patch("torch.cuda.max_memory_allocated", return_value=0),
+        patch("torch.cuda.memory_reserved", return_value=0),
+        patch("torch.cuda.mem_get_info", return_value=(2**40, 2**40)),
+        patch.object(nn.Module, "to", module_to),
         patch("torch.cuda.Event"),
         patch("torch.cuda.amp.common.amp_definitely_not_available", return_value=False),
         patch("torch.tensor", tensor),
@@ -207,10 +224,10 @@ def on_gpu(module: ModuleT) -> ModuleT:
     with emulated_gpu():
         for child in module.modules():
             for name, parameter in child._parameters.items():
-                if parameter is not None:
+                if parameter is not None and not isinstance(parameter.data, GpuTensor):
                     copy = nn.Parameter(GpuTensor(parameter.data), parameter.requires_grad)
                     child._parameters[name] = moved.setdefault(id(parameter), copy)
             for name, buffer in child._buffers.items():
-                if buffer is not None:
+                if buffer is not None and not isinstance(buffer, GpuTensor):
                     child._buffers[name] = GpuTensor(buffer)
     return module

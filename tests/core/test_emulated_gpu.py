@@ -2,7 +2,6 @@
 
 from collections import Counter
 from collections.abc import Callable, Sequence
-from inspect import unwrap  # of inference mode, which hands composite operators to the device
 from pathlib import Path
 from typing import Any
 
@@ -182,12 +181,12 @@ def generate(
         )
         rules, device = Rules((), [NoRepeatTokens(2), NoRepeatWords(2, surfaces)]), memory.ids.device
         before = gpu.synchronisations.copy()
-        hypotheses = unwrap(search)(model.step, model.start(memory, 3, 31), lengths, Ranking(3), rules, device=device)
+        hypotheses = search(model.step, model.start(memory, 3, 31), lengths, Ranking(3), rules, device=device)
         of_search = gpu.synchronisations - before
         documents_kept = kept.copy()
         draws = torch.rand(len(lengths), 2, 31, generator=torch.Generator().manual_seed(1)).to(device)
         before = gpu.synchronisations.copy()
-        samples = unwrap(sample)(model.step, model.start(memory, 2, 31), lengths, draws, 1.0, rules)
+        samples = sample(model.step, model.start(memory, 2, 31), lengths, draws, 1.0, rules)
         waits = [of_search, gpu.synchronisations - before]
     monkeypatch.undo()
     return ([[one.tokens for one in document] for document in hypotheses], samples), waits, documents_kept

@@ -1,7 +1,6 @@
 """Generation on an emulated GPU, steps captured by a stand-in for CUDA graphs: the summaries and samples of the CPU."""
 
 from collections import Counter
-from inspect import unwrap  # of inference mode, which hands composite operators to the device
 from pathlib import Path
 from unittest.mock import Mock
 
@@ -10,13 +9,10 @@ import pytest
 import torch
 
 from sumpool.bench.systems.workload import Conditions, Documents, Subject
-from sumpool.core.decoding.beam import search
 from sumpool.core.decoding.config import DecodingConfig
 from sumpool.core.decoding.ranking import Lengths
-from sumpool.core.decoding.sampling import sample
 from sumpool.core.model import cuda_graph
 from sumpool.data.batches import Item
-from sumpool.inference import generation
 from sumpool.inference.generation import Generated, Generator
 from sumpool.inference.loading import load_model
 from tests.conftest import story
@@ -44,9 +40,6 @@ def generate(
     config = DecodingConfig(
         mode="extractive", beams=3, samples=4, no_repeat_words=2, no_repeat_tokens=3, cuda_graphs=graphs
     )
-    monkeypatch.setattr(generation, "search", unwrap(search))
-    monkeypatch.setattr(generation, "sample", unwrap(sample))
-    monkeypatch.setattr(Generator, "_generate", unwrap(Generator._generate))
     model = on_gpu(loaded.model) if emulated else loaded.model
     chunks = []
     for number in range(4):
@@ -80,9 +73,7 @@ def test_summaries_and_samples_are_those_of_the_cpu(
     assert graph.captured == captured
 
 
-def test_the_benchmark_takes_the_same_steps(monkeypatch: pytest.MonkeyPatch, graph: EagerGraph) -> None:
-    monkeypatch.setattr("sumpool.bench.systems.workload.search", unwrap(search))
-    monkeypatch.setattr(torch, "inference_mode", torch.no_grad)  # which hands composite operators to the device
+def test_the_benchmark_takes_the_same_steps(graph: EagerGraph) -> None:
     conditions = Conditions(VOCABULARY, torch.device("cpu"), torch.float32)
     subject = Subject(MODEL.model_copy(update={"target_length": 40}), conditions)
     documents = Documents.random(2, 16, 5, conditions)

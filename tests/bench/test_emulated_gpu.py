@@ -1,0 +1,91 @@
+"""Benchmarks on an emulated GPU, which refuses tensors of the host: what they measure runs on a real one."""
+
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+
+import pytest
+import torch
+
+from sumpool.bench.config import ApproximationConfig, OperatorsConfig
+from sumpool.bench.encoder_config import AttentionsConfig
+from sumpool.bench.lra.speed import seconds_per_update
+from sumpool.bench.measures import roofline
+from sumpool.bench.measures.timing import Steps
+from sumpool.bench.models.length_sweep import measure_models
+from sumpool.bench.results.table import Row
+from sumpool.bench.suites.approximation import measure_approximations
+from sumpool.bench.suites.attention_costs import measure_attention_costs
+from sumpool.bench.suites.bart_pair import random_pair
+from sumpool.bench.suites.depth import measure_depth
+from sumpool.bench.suites.operators import measure_operators
+from sumpool.bench.suites.paper_times import measure_tables
+from sumpool.bench.suites.selection import measure_selection
+from sumpool.bench.suites.shortening import measure_shortening
+from sumpool.bench.suites.sparsity import measure_sparsity
+from sumpool.bench.suites.text_generation import measure_text_generation
+from sumpool.bench.suites.transformers import measure_transformers
+from sumpool.bench.systems.workload import Conditions
+from sumpool.core.model import cuda_graph
+from sumpool.core.model.language_model import LanguageModel
+from sumpool.core.model.language_model_config import LanguageModelConfig
+from sumpool.progress import go_on, silent
+from tests.bench.models.test_length_sweep import POOLED, QUICK
+from tests.bench.suites import test_depth as depth
+from tests.bench.suites import test_paper_times as paper_times
+from tests.bench.suites import test_selection as selection
+from tests.bench.suites import test_shortening as shortening
+from tests.bench.suites import test_sparsity as sparsity
+from tests.bench.suites import test_transformers as transformers
+from tests.core.emulated_gpu import CUDA, emulated_gpu
+from tests.core.model.test_cuda_graph import EagerGraph
+from tests.core.model.test_language_model import SMALL
+from tests.training import test_classification as classification
+
+GPU = Conditions(vocabulary=320, device=CUDA, precision=torch.float32)
+OPERATORS = OperatorsConfig(lengths=(8,), batch=1, repeats=1)
+ATTENTIONS = AttentionsConfig(lengths=(8,), dim=8, heads=2, repeats=1, seconds=1000)
+APPROXIMATION = ApproximationConfig(lengths=(48,), features=(8,), repeats=1, head_dim=8)
+
+
+def text_generation() -> Sequence[Row]:
+    model = LanguageModel(LanguageModelConfig.model_validate({**SMALL, "layers": [2]}), 11).to(CUDA).eval()
+    return measure_text_generation({"model": model}, 11, [260], 1, CUDA, Steps(1, silent, go_on))
+
+
+def beside_transformers() -> object:
+    pair = random_pair(transformers.SMALL, 1)
+    found = measure_transformers(pair, transformers.SMALL, replace(GPU, vocabulary=pair.ours.vocabulary))
+    return found.facts["same"] == found.facts["batch"]
+
+
+def updates() -> bool:
+    model = classification.new_model(pairs=False)
+    return seconds_per_update(model, classification.data(pairs=False), classification.CONFIG, CUDA) > 0
+
+
+SUITES: dict[str, Callable[[], object]] = {
+    "models": lambda: measure_models(POOLED, QUICK, GPU).rows["models"],
+    "operators": lambda: measure_operators(OPERATORS, GPU).rows["operators"],
+    "attentions": lambda: measure_attention_costs(ATTENTIONS, GPU).rows["attention_costs"],
+    "shortening": lambda: measure_shortening(shortening.SMALL, GPU).rows["shortening"],
+    "depth": lambda: measure_depth(depth.SMALL, GPU).rows["depth"],
+    "tables": lambda: measure_tables(paper_times.SMALL, GPU).rows["times"],
+    "selection": lambda: measure_selection(selection.SETTINGS, GPU).rows["generations"],
+    "approximation": lambda: measure_approximations(APPROXIMATION, GPU).rows["approximation"],
+    "transformers": beside_transformers,
+    "sparsity": lambda: measure_sparsity(
+        [[sparsity.SHORT], [sparsity.LONG]], sparsity.LOSSES, sparsity.MODEL, sparsity.SETTINGS, GPU
+    ).rows["times"],
+    "generation": text_generation,
+    "lra": updates,
+}
+
+
+@pytest.mark.filterwarnings("ignore:PyTorch was compiled without cuDNN")
+@pytest.mark.parametrize("name", SUITES)
+def test_suites_run_on_the_device(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(cuda_graph, "capture_graph", EagerGraph())
+    monkeypatch.setattr(roofline, "SIDE", {"cuda": 8})
+    monkeypatch.setattr(roofline, "BUFFER", {"cuda": 64})
+    with emulated_gpu():
+        assert SUITES[name]()
