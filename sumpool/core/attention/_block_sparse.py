@@ -9,7 +9,7 @@ from torch.nn import functional as F
 
 from sumpool.core.attention._base import Attention, full_mask
 from sumpool.core.nn.layers import merge_heads
-from sumpool.core.nn.masking import attend
+from sumpool.core.nn.masking import attend, attend_in_blocks
 from sumpool.core.nn.numerics import at_least_float32
 
 
@@ -53,7 +53,7 @@ class BlockSparseAttention(Attention):
         blocks, visible = self._visible(padded_mask)
         query_blocks = query.unflatten(2, (-1, self.block_size))
         key_blocks, value_blocks = (_take_blocks(part, blocks, self.block_size) for part in (key, value))
-        mixed = F.scaled_dot_product_attention(query_blocks, key_blocks, value_blocks, attn_mask=visible).flatten(2, 3)
+        mixed = attend_in_blocks(query_blocks, key_blocks, value_blocks, visible).flatten(2, 3)
         if self.global_blocks:
             first = self.global_blocks * self.block_size
             mixed = torch.cat([attend(query[:, :, :first], key, value, padded_mask), mixed[:, :, first:]], dim=2)

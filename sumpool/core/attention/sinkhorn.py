@@ -21,7 +21,7 @@ from torch.nn import functional as F
 
 from sumpool.core.attention._base import Attention, AttentionConfig, full_mask
 from sumpool.core.nn.layers import keep_outputs, merge_heads
-from sumpool.core.nn.masking import zero_padding
+from sumpool.core.nn.masking import attend_in_blocks, zero_padding
 from sumpool.core.nn.numerics import at_least_float32, hash_uniform, matmul_exactly, to_device
 
 _LOWEST = -1e30
@@ -90,7 +90,7 @@ class SinkhornAttention(Attention):
         """Attend block by block; see `Attention.forward`."""
         blocks = self._split(states, full_mask(states) if mask is None else mask, positions)
         bias = blocks.bias.to(blocks.query.dtype)
-        mixed = F.scaled_dot_product_attention(blocks.query, blocks.key, blocks.value, attn_mask=bias)
+        mixed = attend_in_blocks(blocks.query, blocks.key, blocks.value, bias)
         out: Tensor = self.out(merge_heads(mixed.flatten(2, 3)[:, :, : states.size(1)]))
         return out
 
