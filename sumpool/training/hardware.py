@@ -14,7 +14,10 @@ CPUINFO = Path("/proc/cpuinfo")
 
 
 def choose_device(name: Literal["auto", "cpu", "cuda"]) -> torch.device:
-    """Device of a recipe.
+    """Device of a recipe; on a GPU attention is not computed by cuDNN from then on.
+
+    On H100, H200 and B200, torch 2.11 to 2.13 prefer cuDNN in bf16. With a mask, where the number of keys is 64 more
+    than a multiple of 128, its gradients may be NaN (pytorch/pytorch#196678), and it compiles for every new shape.
 
     Raises:
         RecipeError: If the recipe requires a GPU and there is none.
@@ -22,7 +25,10 @@ def choose_device(name: Literal["auto", "cpu", "cuda"]) -> torch.device:
     available = torch.cuda.is_available()
     if name == "cuda" and not available:
         raise RecipeError("train.device must be 'cpu' or 'auto' where torch finds no GPU, got 'cuda'")
-    return torch.device("cuda" if available and name != "cpu" else "cpu")
+    if not available or name == "cpu":
+        return torch.device("cpu")
+    torch.backends.cuda.enable_cudnn_sdp(False)
+    return torch.device("cuda")
 
 
 def choose_precision(name: Literal["auto", "fp32", "bf16"], device: torch.device) -> torch.dtype:

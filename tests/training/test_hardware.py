@@ -1,5 +1,6 @@
+from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 import pytest
 import torch
@@ -26,10 +27,32 @@ def test_a_missing_gpu_is_an_error(monkeypatch: pytest.MonkeyPatch) -> None:
         choose_device("cuda")
 
 
+@pytest.fixture
+def cudnn_attention() -> Iterator[None]:
+    """Let PyTorch choose cuDNN for attention, as it does by default."""
+    enabled = torch.backends.cuda.cudnn_sdp_enabled()
+    torch.backends.cuda.enable_cudnn_sdp(True)
+    yield
+    torch.backends.cuda.enable_cudnn_sdp(enabled)
+
+
+@pytest.mark.usefixtures("cudnn_attention")
 def test_an_available_gpu_is_used_unless_cpu_is_set(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(torch.cuda, "is_available", lambda: True)
-    assert choose_device("auto").type == choose_device("cuda").type == "cuda"
     assert choose_device("cpu") == CPU
+    assert choose_device("auto").type == choose_device("cuda").type == "cuda"
+
+
+@pytest.mark.usefixtures("cudnn_attention")
+@pytest.mark.parametrize("name", ["auto", "cuda"])
+def test_attention_on_a_gpu_is_not_computed_by_cudnn(
+    name: Literal["auto", "cuda"], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(torch.cuda, "is_available", lambda: True)
+    choose_device("cpu")
+    assert torch.backends.cuda.cudnn_sdp_enabled()
+    choose_device(name)
+    assert not torch.backends.cuda.cudnn_sdp_enabled()
 
 
 @pytest.mark.parametrize(
