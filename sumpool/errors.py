@@ -17,6 +17,8 @@ from typing import ClassVar, Final
 
 _EXHAUSTED: Final = (
     "can't allocate memory",  # torch
+    "CUDA error: out of memory",  # CUDA outside torch's allocator: pinned memory, graphs, kernels loaded lazily
+    "CUBLAS_STATUS_ALLOC_FAILED",  # cuBLAS
     "could not create a primitive",  # oneDNN
     "bad_alloc",  # C++
     "Resource temporarily unavailable",  # a thread without a stack
