@@ -4,6 +4,7 @@ Launch overhead exceeds the run time of the step's roughly 100 small kernels. A 
 and replayed from then on. A graph computes in tensors of its own: the first state of a batch is copied into them.
 """
 
+import weakref
 from collections.abc import Callable
 from typing import NamedTuple, final
 
@@ -38,10 +39,20 @@ class _CapturedStep(NamedTuple):
     replay: Callable[[], object]
 
 
+_idle_streams: list[torch.cuda.Stream] = []
+"""Streams of graphs that no longer exist."""
+
+
 def capture_graph(run: Callable[[], StepOutput]) -> tuple[StepOutput, Callable[[], object]]:
-    """Capture a function on the GPU; it must have run before, so that libraries are initialised."""
+    """Capture a function on the GPU; it must have run before, so that libraries are initialised.
+
+    Each graph has a stream of its own: when a graph is deleted, PyTorch 2.13 frees the cuBLAS workspace of its stream,
+    which other graphs of the stream would still write to (pytorch/pytorch#193402).
+    """
+    stream = _idle_streams.pop() if _idle_streams else torch.cuda.Stream()
     graph = torch.cuda.CUDAGraph()
-    with torch.cuda.graph(graph):
+    weakref.finalize(graph, _idle_streams.append, stream)
+    with torch.cuda.graph(graph, stream=stream):
         output = run()
     return output, graph.replay
 

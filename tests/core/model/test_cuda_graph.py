@@ -1,6 +1,7 @@
 """Captured steps, against plain ones; without a GPU, a stand-in for graphs computes each step again."""
 
 from collections.abc import Callable
+from contextlib import AbstractContextManager, nullcontext
 
 import pytest
 import torch
@@ -9,6 +10,7 @@ from torch import Tensor
 from sumpool.core.decoding import step as decoding_step
 from sumpool.core.decoding.beam import search
 from sumpool.core.decoding.ranking import Hypothesis, Lengths, Ranking
+from sumpool.core.model import cuda_graph
 from sumpool.core.model.cuda_graph import GraphedDecoder, StepOutput, capture_graph
 from sumpool.core.model.kv_cache import CompactingCache, StaticCache
 from sumpool.core.model.summarizer import SummarizationModel
@@ -143,3 +145,26 @@ def test_a_graph_does_not_read_weights_that_autocast_keeps() -> None:
         assert torch.is_autocast_cache_enabled()
         summaries(model, steps, [70])
     assert caches == [(True, False), (False, False)]
+
+
+def test_graphs_that_exist_share_no_stream(monkeypatch: pytest.MonkeyPatch) -> None:
+    class Graph:
+        def replay(self) -> None: ...
+
+    streams: list[object] = []
+
+    def graph(_: Graph, stream: object = None) -> AbstractContextManager[None]:
+        streams.append(stream)
+        return nullcontext()
+
+    model = make_model()
+    state = model.start(model.encode(*make_documents(9)), 1)
+    monkeypatch.setattr(cuda_graph, "_idle_streams", [], raising=False)
+    for name, stand_in in (("CUDAGraph", Graph), ("graph", graph), ("Stream", object)):
+        monkeypatch.setattr(torch.cuda, name, stand_in)
+    captured = [capture_graph(lambda: (torch.zeros(1), state)) for _ in range(3)]
+    assert None not in streams
+    assert len(set(streams)) == 3
+    del captured[1]
+    captured.append(capture_graph(lambda: (torch.zeros(1), state)))
+    assert streams[3] is streams[1]
