@@ -1,4 +1,4 @@
-"""Benchmarks on an emulated GPU, which refuses tensors of the host: what they measure runs on a real one."""
+"""Benchmarks on an emulated GPU, which refuses tensors of the host."""
 
 from collections.abc import Callable, Sequence
 from dataclasses import replace

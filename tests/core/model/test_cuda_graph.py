@@ -159,7 +159,7 @@ def test_graphs_that_exist_share_no_stream(monkeypatch: pytest.MonkeyPatch) -> N
 
     model = make_model()
     state = model.start(model.encode(*make_documents(9)), 1)
-    monkeypatch.setattr(cuda_graph, "_idle_streams", [], raising=False)
+    monkeypatch.setattr(cuda_graph, "_idle_streams", [])
     for name, stand_in in (("CUDAGraph", Graph), ("graph", graph), ("Stream", object)):
         monkeypatch.setattr(torch.cuda, name, stand_in)
     captured = [capture_graph(lambda: (torch.zeros(1), state)) for _ in range(3)]
