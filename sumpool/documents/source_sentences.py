@@ -4,7 +4,7 @@ Blocks are split one by one, so that headings, list items and table rows are nev
 """
 
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from importlib import import_module
@@ -17,6 +17,7 @@ _WHOLE_KINDS = ("heading", "table_row", "code")
 """Kinds of blocks that are one sentence."""
 _PROSE_WORDS = 6
 """Lower-case words of prose without terminal punctuation at least."""
+_WORD = re.compile(r"\S+")
 _SENTENCE_END = re.compile(r"[.!?\u3002\u061f\u0964][\")'\u201d\u2019\]]*$")
 
 
@@ -68,6 +69,27 @@ def locate_sentences(text: str, sentences: Iterable[str]) -> list[tuple[int, int
     Returns:
         Start and end of each sentence in the text; None for one that is not found.
     """
+    sentences = list(sentences)
+    return _locate_words(text, sentences) or _locate_characters(text, sentences)
+
+
+def _locate_words(text: str, sentences: Sequence[str]) -> list[tuple[int, int] | None]:
+    """Locate sentences of whole words, all there are in the text; empty if one has others."""
+    spans: list[tuple[int, int] | None] = []
+    words, places = text.split(), [word.span() for word in _WORD.finditer(text)]
+    position = 0
+    for sentence in sentences:
+        own = sentence.split()
+        end = position + len(own)
+        if not own or words[position:end] != own:
+            return []
+        spans.append((places[position][0], places[end - 1][1]))
+        position = end
+    return spans
+
+
+def _locate_characters(text: str, sentences: Sequence[str]) -> list[tuple[int, int] | None]:
+    """Locate sentences by their characters, of which the text may have others between."""
     visible = _visible(text)
     offsets = [offset for offset, character in enumerate(text) if character in visible]
     stripped = "".join(text[offset] for offset in offsets)

@@ -1,4 +1,5 @@
 from itertools import pairwise
+from random import Random
 
 import pytest
 
@@ -96,3 +97,22 @@ def test_prose_ends_as_a_sentence_or_has_words_in_lower_case(text: str, expected
 
 def test_a_sentence_of_another_text_has_no_span() -> None:
     assert locate_sentences("Hosts send.", ["Plums fall.", "Hosts send.", ""]) == [None, (0, 11), None]
+
+
+@pytest.mark.parametrize("hidden", ["", "\u200b"])
+def test_spans_hold_the_words_of_sentences_whatever_stands_between(hidden: str) -> None:
+    random = Random(len(hidden))
+    text, sentences, spans = f" {hidden}", list[str](), list[tuple[int, int]]()
+    for _ in range(200):
+        words = random.choices(["hosts", "send", "a", "caf\u00e9.", "\u5305\u3002"], k=random.randint(1, 6))
+        start = len(text)
+        text += random.choice([" ", "\n  ", "\t"]).join(words)
+        sentences.append(" ".join(words))
+        spans.append((start, len(text)))
+        text += random.choice([" ", "\n\n", f" {hidden}"])
+    assert locate_sentences(text, sentences) == spans
+
+
+def test_sentences_within_a_word_have_spans() -> None:
+    first, second = "\u4e3b\u673a\u3002", "\u5305\u3002"
+    assert locate_sentences(first + second, [first, second]) == [(0, 3), (3, 5)]
