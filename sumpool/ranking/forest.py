@@ -44,16 +44,20 @@ class Forest:
         return np.concatenate([self._predict_block(rows[start : start + _BLOCK_ROWS]) for start in starts])
 
     def _predict_block(self, rows: Matrix) -> Values:
-        values = np.where(np.isnan(rows), np.float32(-np.inf), rows)  # (rows, features)
-        nodes = np.repeat(self.roots[None], len(rows), axis=0)  # (rows, trees)
-        index = np.arange(len(rows))[:, None]
-        while True:
+        count, columns = rows.shape
+        values = np.where(np.isnan(rows), np.float32(-np.inf), rows).ravel()
+        leaves = np.tile(self.roots, count)  # (rows * trees,): where each row is in each tree
+        moving = np.arange(len(leaves))  # most rows reach a leaf long before the deepest one
+        nodes, starts = leaves, np.repeat(np.arange(count) * columns, len(self.roots))
+        while len(moving):
             feature = self.feature[nodes]
-            inner = feature != LEAF
-            if not inner.any():
-                return np.asarray(self.base + self.value[nodes].sum(axis=1, dtype=np.float64))
-            right = values[index, feature] > self.threshold[nodes]
-            nodes = np.where(inner, self.left[nodes] + right, nodes)
+            inner = np.flatnonzero(feature != LEAF)
+            moving, nodes, starts = moving[inner], nodes[inner], starts[inner]
+            right = values[starts + feature[inner]] > self.threshold[nodes]
+            nodes = self.left[nodes] + right
+            leaves[moving] = nodes
+        predictions = self.value[leaves].reshape(count, len(self.roots)).sum(axis=1, dtype=np.float64)
+        return np.asarray(self.base + predictions)
 
     def validated(self, columns: int) -> "Forest":
         """Return the forest.

@@ -1,6 +1,9 @@
 import numpy as np
 import pytest
+from numpy.typing import NDArray
 
+from sumpool.ranking.boosting import fit_forest
+from sumpool.ranking.config import BoostingConfig
 from sumpool.ranking.forest import LEAF, Forest
 
 FOREST = Forest(
@@ -18,6 +21,22 @@ def test_the_trees_are_added() -> None:
     assert FOREST.predict(rows).tolist() == [11.25, 12.25, 11.25]
     assert FOREST.predict(rows[:0]).shape == (0,)
     assert FOREST.predict(np.tile(rows, (1000, 1))).tolist() == [11.25, 12.25, 11.25] * 1000
+
+
+def test_rows_reach_the_leaves_that_their_features_lead_to() -> None:
+    rng = np.random.default_rng(1)
+    rows = rng.normal(size=(500, 4)).astype(np.float32)
+    rows[rng.random(rows.shape) < 0.1] = np.nan
+    settings = BoostingConfig(trees=20, leaves=12, min_rows=5)
+    forest = fit_forest(rows, np.nan_to_num(rows).prod(axis=1).astype(np.float64), np.ones(500), settings, 1)
+
+    def leaf(row: NDArray[np.float32], node: int) -> int:
+        while (feature := forest.feature[node]) != LEAF:
+            node = int(forest.left[node]) + bool(np.nan_to_num(row, nan=-np.inf)[feature] > forest.threshold[node])
+        return node
+
+    expected = [forest.base + sum(float(forest.value[leaf(row, int(root))]) for root in forest.roots) for row in rows]
+    np.testing.assert_allclose(forest.predict(rows), expected, rtol=1e-12)
 
 
 @pytest.mark.parametrize(
