@@ -14,6 +14,7 @@ from sumpool.documents.source_sentences import SourceSentence
 from sumpool.ranking.candidate_form import is_part, licence_term, with_subject, without_label
 from sumpool.ranking.genres import Genre, change_text, document_title, file_stem, latest_end, with_releases
 from sumpool.ranking.openings import SENTENCE_ENDS, describes_term, full_stop, introduces, is_about_part, name_line
+from sumpool.ranking.outline import heading_is
 from sumpool.ranking.questions import answers, with_questions
 from sumpool.text.language import ENGLISH, languages, word_count
 from sumpool.text.prose import MIN_WORDS, PROSE_KINDS, depends_on_predecessor, is_prose_sentence, tidy_sentence
@@ -208,13 +209,6 @@ def _next_section(section: _Section, heading: str, language: str, is_licence: bo
     text = _HEADING_NUMBER.sub("", heading)
     is_back_matter = bool(_ADDENDUM.match(text)) if is_licence else heading_is(text, language, "back_matter")
     return _Section(text, section.index + 1, is_back_matter)
-
-
-def heading_is(heading: str, language: str, kind: str) -> bool:
-    """Return whether a heading is of a kind, such as "back_matter", in English or another language."""
-    known = languages()
-    patterns = [known[code].patterns.get(kind) for code in dict.fromkeys((ENGLISH, language)) if code in known]
-    return any(re.match(rf"(?:the )?(?:{pattern})", heading, re.IGNORECASE) for pattern in patterns if pattern)
 
 
 def _find_loose(

@@ -69,17 +69,21 @@ def document_genre(document: Document) -> Genre:
         return "changelog"
     if is_faq(document, title):
         return "questions"
-    words = [len(block.text.split()) for block in document.blocks]
-    notices = (size for size, block in zip(words, document.blocks, strict=True) if notice_kind(block.text) == "licence")
-    share = sum(notices) / max(sum(words), 1)
     if _LICENCE_NAME.search(title):
-        return "licence" if share >= _MIN_LICENCE_SHARE or not words else ""
+        return "licence" if not document.blocks or _licence_share(document) >= _MIN_LICENCE_SHARE else ""
     if re.search("readme", title, re.IGNORECASE):
         return ""
-    if _LICENCE_NAME.search(document.text[:200]) and share >= _MANY_NOTICES:
+    if _LICENCE_NAME.search(document.text[:200]) and _licence_share(document) >= _MANY_NOTICES:
         return "licence"
     begins = any(notice_kind(block.text) == "licence" for block in document.blocks[:1])
-    return "licence" if begins and share >= _MOST_NOTICES else ""
+    return "licence" if begins and _licence_share(document) >= _MOST_NOTICES else ""
+
+
+def _licence_share(document: Document) -> float:
+    """Return the share of the words of a document that are in notices of licences."""
+    words = [len(block.text.split()) for block in document.blocks]
+    notices = (size for size, block in zip(words, document.blocks, strict=True) if notice_kind(block.text) == "licence")
+    return sum(notices) / max(sum(words), 1)
 
 
 def file_stem(document: Document) -> str:

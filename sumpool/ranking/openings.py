@@ -2,6 +2,7 @@
 
 import re
 from collections.abc import Sequence
+from functools import cache
 from typing import Final
 
 from sumpool.documents.source_sentences import SourceSentence
@@ -72,16 +73,23 @@ def describes_term(sentences: Sequence[SourceSentence], index: int) -> bool:
 
 def refers_to_document(text: str, language: str) -> bool:
     """Return whether a sentence begins with the document ("this manual ...") or what its authors do in it."""
+    pattern = _self_reference(language)
+    if pattern is None:
+        return False
+    return bool(language == ENGLISH and _AUTHORS.match(text)) or bool(pattern.match(text))
+
+
+@cache
+def _self_reference(language: str) -> re.Pattern[str] | None:
+    """Compile the start of a sentence that begins with the document; None in a language without nouns for it."""
     known = languages().get(language)
     nouns = "|".join(map(re.escape, known.self_references)) if known else ""
     if not known or not nouns:
-        return False
+        return None
     if not known.function_words:
-        return bool(re.match(rf"\u672c|(?:[\u8fd9\u8be5\u6b64\u5f53]|\u3053\u306e).{{0,4}}(?:{nouns})", text))
-    if language == ENGLISH and _AUTHORS.match(text):
-        return True
+        return re.compile(rf"\u672c|(?:[\u8fd9\u8be5\u6b64\u5f53]|\u3053\u306e).{{0,4}}(?:{nouns})")
     starts = "|".join(sorted(known.anaphora | {"the", "our"}))
-    return bool(re.match(rf"(?:in )?(?:{starts}) (?:\w+ ){{0,2}}?(?:{nouns})|in \w+ (?:{nouns})", text, re.IGNORECASE))
+    return re.compile(rf"(?:in )?(?:{starts}) (?:\w+ ){{0,2}}?(?:{nouns})|in \w+ (?:{nouns})", re.IGNORECASE)
 
 
 def full_stop(language: str) -> str:

@@ -15,9 +15,10 @@ from collections.abc import Sequence
 import numpy as np
 from numpy.typing import NDArray
 
-from sumpool.ranking.candidates import CandidateSentence, heading_is
+from sumpool.ranking.candidates import CandidateSentence
 from sumpool.ranking.genres import Genre
 from sumpool.ranking.openings import refers_to_document
+from sumpool.ranking.outline import heading_is
 from sumpool.ranking.selection import fill_budget, unit_of
 from sumpool.text.language import ENGLISH, languages, word_count
 from sumpool.text.references import lacks_subject

@@ -5,7 +5,6 @@ from sumpool.documents.source_sentences import source_sentences
 from sumpool.ranking.candidates import (
     CandidateSentence,
     find_candidates,
-    heading_is,
 )
 from sumpool.ranking.genres import document_genre, document_title, file_stem
 from sumpool.text.sentences import SentenceSplitter
@@ -133,15 +132,6 @@ def test_a_title_is_stated_or_the_first_heading() -> None:
     assert document_title(document(("heading", "Packets"), title="Hosts")) == "Hosts"
     assert document_title(document(("heading", "Packets"))) == "Packets"
     assert document_title(document(("paragraph", FILLER))) == ""
-
-
-@pytest.mark.parametrize(
-    ("heading", "language", "kind"),
-    [("Introduction", "de", "introductions"), ("Einleitung", "de", "introductions"), ("OPTIONEN", "de", "details")],
-)
-def test_headings_are_recognised_in_english_and_the_language(heading: str, language: str, kind: str) -> None:
-    assert heading_is(heading, language, kind)
-    assert not heading_is("Packets", language, kind)
 
 
 def test_references_to_omitted_lists_are_no_candidates() -> None:
