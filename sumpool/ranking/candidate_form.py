@@ -9,6 +9,7 @@ from typing import Final
 
 from sumpool.core.decoding.length_limits import LengthTarget
 from sumpool.documents.source_sentences import SourceSentence
+from sumpool.text.citations import is_bibliography_entry, without_citations
 from sumpool.text.form import sentence_faults
 from sumpool.text.language import ENGLISH, UNSPACED, word_count
 from sumpool.text.prose import depends_on_predecessor, tidy_sentence
@@ -121,7 +122,8 @@ def _unit(place: int, candidates: Sequence[tuple[int, str]], language: str) -> l
 
 
 def _tidy(candidates: Iterable[tuple[int, str]]) -> Iterable[tuple[int, str]]:
-    return ((index, tidy_sentence(text)) for index, text in candidates)
+    tidy = ((index, tidy_sentence(text)) for index, text in candidates)
+    return ((index, without_citations(text)) for index, text in tidy if not is_bibliography_entry(text))
 
 
 def _words(candidates: Iterable[tuple[int, str]]) -> int:
@@ -137,8 +139,8 @@ def licence_term(text: str) -> str:
 
 
 def without_label(text: str, place: int) -> str:
-    """Return a sentence without addresses and references in brackets, and an abstract's without its label."""
-    text = _ADDRESS.sub("", _REMARK.sub("", text))
+    """Return a sentence without addresses, citations and remarks in brackets, and an abstract's without its label."""
+    text = _ADDRESS.sub("", _REMARK.sub("", without_citations(text)))
     text = _REPEATED.sub("", _CALLOUT.sub("", text))
     if place <= _MAX_LABELLED and (opening := _LICENSED.match(text)):
         text = f"{opening[opening.lastindex or 0]}."
