@@ -79,9 +79,9 @@ def _locate_words(text: str, sentences: Sequence[str]) -> list[tuple[int, int] |
     words, places = text.split(), [word.span() for word in _WORD.finditer(text)]
     position = 0
     for sentence in sentences:
-        own = sentence.split()
-        end = position + len(own)
-        if not own or words[position:end] != own:
+        expected = sentence.split()
+        end = position + len(expected)
+        if not expected or words[position:end] != expected:
             return []
         spans.append((places[position][0], places[end - 1][1]))
         position = end

@@ -63,14 +63,14 @@ class SentenceExtractor:
             sentences: Its sentences, see `source_sentences`.
             language: Code of its language.
             target: Length of the summary; None takes `words`.
-            words: Words of the summary; None takes the usual ones of a document of this length.
+            words: Words of the summary, see `SentenceSelector.select`.
             sampled: Summaries sampled from a model; None if there are none.
 
         Returns:
             The sentences, all of them if a summary would not be shorter; the cause tells how far they miss the target.
         """
-        words = words or usual_words(word_count(document.text))
-        whole = None if target else self.whole_text(sentences, round(_WHOLE * words))
+        longest = round(_WHOLE * (words or usual_words(word_count(document.text))))
+        whole = None if target else self.whole_text(sentences, longest)
         if whole:
             return whole
         extraction = extraction_of(self._selector.select(document, sentences, language, words, sampled, target))

@@ -170,9 +170,7 @@ class MbrExtractor:
         if document.blocks or self._sentences.has_ranker:
             texts = samples if document.blocks else (text,)
             words = None if is_out_of_domain else _words_of(texts)
-            sampled = None
-            if not (is_out_of_domain and self._sentences.has_ranker):
-                sampled = replace(summary, samples=tuple(samples), weights=tuple(weights))
+            sampled = replace(summary, samples=tuple(samples), weights=tuple(weights))
             extraction = self._sentences.extract(document, sentences, language, target, words=words, sampled=sampled)
         else:
             if is_out_of_domain:

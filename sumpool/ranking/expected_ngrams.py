@@ -1,9 +1,10 @@
 """Selection of sentences by the n-grams that a reference summary is expected to have.
 
 The expectation of a word, or of a pair of words, combines the share of the sampled summaries that have it with the
-score of the best sentence that has it. Sentences are selected while the expected F1 of ROUGE-1 and ROUGE-2 rises. An
-n-gram counts once however often it is selected, so that redundancy needs no penalty, and the length of a summary
-follows from the expectations (coverage of weighted concepts: Gillick and Favre, 2009; Li, Qian and Liu, 2013).
+score of the best sentence that has it; without samples it is the score alone. Sentences are selected while the expected
+F1 of ROUGE-1 and ROUGE-2 rises. An n-gram counts once however often it is selected, so that redundancy needs no
+penalty, and the length of a summary follows from the expectations (coverage of weighted concepts: Gillick and Favre,
+2009; Li, Qian and Liu, 2013).
 """
 
 from collections.abc import Hashable, Sequence
@@ -13,6 +14,7 @@ from typing import Final, final
 import numpy as np
 from numpy.typing import NDArray
 
+from sumpool.evaluation.agreement import RougeTokenizer
 from sumpool.ranking.forest import Values
 
 _SHARE: Final = 0.4
@@ -21,16 +23,32 @@ _SCORE: Final = 0.8
 """Expectation of an n-gram per score of its best sentence."""
 _ORDERS: Final = (1, 2)
 """Words of an n-gram."""
+_OVERRUN: Final = 1.4
+"""Words of a selection at most, relative to those of the reference where these are given."""
 _MAX_CANDIDATES: Final = 24
 """Candidates at most, half of them by their scores and half by the samples, which bounds the time of long documents."""
+
+
+def select_texts(
+    texts: Sequence[str],
+    scores: Values,
+    samples: Sequence[str],
+    weights: Sequence[float] = (),
+    *,
+    length: float | None = None,
+) -> list[int]:
+    """Select candidates by their texts and those of the samples, see `select_expected`."""
+    tokenize = RougeTokenizer(stemmer=True).tokenize
+    return select_expected([*map(tokenize, texts)], scores, [*map(tokenize, samples)], weights, length=length)
 
 
 def select_expected(
     sentences: Sequence[Sequence[str]],
     scores: Values,
-    samples: Sequence[Sequence[str]],
+    samples: Sequence[Sequence[str]] = (),
     weights: Sequence[float] = (),
     *,
+    length: float | None = None,
     maximum: int = 12,
 ) -> list[int]:
     """Select sentences greedily while the expected F1 of the selection rises, summed over words and pairs of words.
@@ -38,23 +56,29 @@ def select_expected(
     Args:
         sentences: Words of each candidate, as ROUGE compares them.
         scores: Scores of the candidates, see `Ranker.score`, without agreement.
-        samples: Words of each sampled summary, at least one. Their mean length is that of the reference.
+        samples: Words of each sampled summary; without any, scores alone say what is expected.
         weights: Weights of the samples; equal if empty.
+        length: Words of the reference, of which a selection has at most 1.4 times as many, or one sentence; None takes
+            the mean of the samples, of which there must be one, and does not limit the selection.
         maximum: Sentences at most.
 
     Returns:
         Indices of the selected candidates, best first; empty if no n-gram is expected.
     """
     share = np.array(weights or [1.0] * len(samples), np.float64)
-    share /= share.sum()
+    share /= max(share.sum(), 1e-12)
     places = _likely(sentences, scores, samples, share)
     near = [sentences[place] for place in places]
-    tables = [_ExpectedNgrams(order, near, scores[places], samples, share) for order in _ORDERS]
+    tables = [_ExpectedNgrams(order, near, scores[places], samples, share, length) for order in _ORDERS]
+    sizes = np.array([len(words) for words in near])
+    longest = np.inf if length is None else _OVERRUN * length
     selected: list[int] = []
     best = 0.0
     while len(selected) < min(maximum, len(places)):
         values = np.sum([table.f1(selected) for table in tables], axis=0)
         values[selected] = -np.inf
+        if selected:
+            values[sizes + sizes[selected].sum() > longest] = -np.inf
         index = int(values.argmax())  # the first of equals
         if values[index] <= best:
             break
@@ -74,6 +98,7 @@ class _ExpectedNgrams:
         scores: Values,
         samples: Sequence[Sequence[str]],
         share: Values,
+        length: float | None,
     ) -> None:
         texts = [_ngrams(words, order) for words in sentences]
         sampled = [_ngrams(words, order) for words in samples]
@@ -82,7 +107,7 @@ class _ExpectedNgrams:
         best = np.where(self._incidence, np.maximum(scores, 0)[:, None], 0.0).max(axis=0, initial=0.0)
         self._expected = np.minimum(_SHARE * (share @ _incidence(sampled, columns)) + _SCORE * best, 1.0)
         self._sizes = np.array([len(text) for text in texts], np.float64)
-        self._length = float(share @ [len(text) for text in sampled])
+        self._length = share @ [len(text) for text in sampled] if length is None else length + 1 - order
 
     def f1(self, selected: Sequence[int]) -> Values:
         """Return the expected F1 of the selection plus one more sentence, (sentences,)."""
@@ -97,6 +122,8 @@ def _likely(
     """Return the places of the candidates with the highest scores and the highest mean share of samples, ascending."""
     if len(sentences) <= _MAX_CANDIDATES:
         return np.arange(len(sentences))
+    if not samples:
+        return np.sort(np.argsort(-scores, kind="stable")[:_MAX_CANDIDATES])
     agreement = np.zeros(len(sentences))
     for order in _ORDERS:
         known: dict[Hashable, float] = {}

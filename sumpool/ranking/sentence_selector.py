@@ -27,7 +27,7 @@ from sumpool.ranking.ranker import FILE, Ranker
 from sumpool.ranking.selection import prose_candidates, select, summary_candidates
 from sumpool.ranking.sentence_ranking import MIN_SCORE, Scores, rank
 from sumpool.ranking.sentence_ranking import select as select_ranked
-from sumpool.ranking.summary_length import adjust_length
+from sumpool.ranking.summary_length import adjust_length, usual_words
 from sumpool.text.language import ENGLISH, UNDETECTED, word_count
 from sumpool.text.notices import is_notice
 from sumpool.text.prose import PROSE_KINDS
@@ -44,6 +44,8 @@ _LICENCE_WORDS, _MAX_WORDS = 130, 100
 most: further sentences of a book are details."""
 _ABSTRACT_SCORE, _ABSTRACT_START = 3.0, 2.0
 """Score of the sentences of an abstract where rules rank too, and of its first."""
+_EXPECTED = 0.8
+"""Words of the reference that is expected of a document without structure, relative to the usual ones."""
 _ENOUGH = 2.0
 """Words of longer sentences, relative to those of a summary, that make short ones unnecessary."""
 
@@ -91,7 +93,7 @@ class SentenceSelector:
         document: Document,
         sentences: Sequence[SourceSentence],
         language: str,
-        words: int,
+        words: int | None = None,
         sampled: SampledSummaries | None = None,
         target: LengthTarget | None = None,
     ) -> list[tuple[int, str]]:
@@ -101,8 +103,10 @@ class SentenceSelector:
             document: The document.
             sentences: Its sentences, see `source_sentences`.
             language: Code of its language.
-            words: Words of the summary.
-            sampled: Summaries sampled from a model; None if there are none.
+            words: Words of the summary, by a model that has learnt such documents; None takes the usual ones of a
+                document of this length.
+            sampled: Summaries sampled from a model; None if there are none. With a ranker and without `words`, they
+                count in texts without structure only.
             target: Length of the summary in place of `words`; None if there is none.
 
         Returns:
@@ -114,13 +118,17 @@ class SentenceSelector:
         is_plain = not document.blocks and not genre and not any(item.section_index for item in candidates)
         if is_plain:
             candidates = _whole(candidates, target, language)
-        words = target.words if target else _usual_words(words, document, genre)
+        is_free = is_plain and not target
+        agreeing = sampled if words or self.ranker is None else None
+        usual = words or usual_words(word_count(document.text))
+        expected = None if words and sampled else _EXPECTED * usual
+        words = target.words if target else _limited(usual, document, genre)
         if not candidates:
             return _lead(sentences, words)
         ranker = None if genre in _LISTS or language not in (self.language, UNDETECTED) else self.ranker
         if ranker is None or document.blocks:
             learnt = None if ranker is None else ranker.score(_features(document, sentences, candidates, language))
-            scores = _rank_by_rules(document, candidates, language, genre, sampled, learnt)
+            scores = _rank_by_rules(document, candidates, language, genre, agreeing, learnt)
             abstract = _in_abstract(candidates, sentences)
             scores += _ABSTRACT_SCORE * abstract + _ABSTRACT_START * (abstract & (np.cumsum(abstract) == 1))
             if genre == "questions" and not (target and target.in_sentences):
@@ -129,16 +137,14 @@ class SentenceSelector:
             best_first = sorted(chosen, key=lambda place: -scores[place])
         else:
             features = _features(document, sentences, candidates, language)
-            if sampled and is_plain and not target:
-                scores = ranker.score(features)
-                best_first = _select_expected(candidates, scores, sampled)
-            else:
-                agreement = None if sampled is None else _agreement(candidates, sampled)
-                scores = ranker.score(replace(features, agreement=agreement))
-                scores += np.ptp(scores) * _in_abstract(candidates, sentences)
-                best_first = select(candidates, _without_short(candidates, scores, words), words, language)
+            agreement = None if agreeing is None or is_free else _agreement(candidates, agreeing)
+            scores = ranker.score(replace(features, agreement=agreement))
+            scores += np.ptp(scores) * _in_abstract(candidates, sentences)
+            allowed = _without_short(candidates, scores, words) if expected or not is_free else scores
+            best_first = _select_expected(candidates, allowed, sampled, expected) if is_free else []
+            best_first = best_first or select(candidates, allowed, words, language)
         places = sorted(best_first)
-        if is_plain and not target:
+        if is_free:
             places = resolve(best_first, [(item.index, item.text) for item in candidates], language)
         if target:
             places = adjust_length(best_first, [candidate.text for candidate in candidates], scores, target)
@@ -153,7 +159,7 @@ class SentenceSelector:
         return {item.index: score for item, score in zip(candidates, scores.tolist(), strict=True)}
 
 
-def _usual_words(words: int, document: Document, genre: Genre) -> int:
+def _limited(words: int, document: Document, genre: Genre) -> int:
     """Return the words of a summary where no length is asked for."""
     if genre == "licence":
         return max(words, _LICENCE_WORDS)
@@ -186,15 +192,15 @@ def _in_abstract(candidates: Sequence[CandidateSentence], sentences: Sequence[So
     )
 
 
-def _select_expected(candidates: Sequence[CandidateSentence], scores: Scores, sampled: SampledSummaries) -> list[int]:
-    """Select candidates by the n-grams that the reference is expected to have."""
-    # Imported by name, as summaries without a model do not need them.
-    tokenize = import_module("sumpool.evaluation.agreement").RougeTokenizer(stemmer=True).tokenize
-    select_expected = import_module("sumpool.ranking.expected_ngrams").select_expected
-    texts = [tokenize(candidate.text) for candidate in candidates]
-    samples = [tokenize(sample) for sample in sampled.samples]
-    selected: list[int] = select_expected(texts, scores, samples, sampled.weights)
-    return selected
+def _select_expected(
+    candidates: Sequence[CandidateSentence], scores: Scores, sampled: SampledSummaries | None, length: float | None
+) -> list[int]:
+    """Select candidates by the n-grams that a reference of so many words, or of those of the samples, should have."""
+    select_texts = import_module("sumpool.ranking.expected_ngrams").select_texts
+    samples, weights = (sampled.samples, sampled.weights) if sampled else ((), ())
+    places = np.flatnonzero(scores > -np.inf).tolist()
+    texts = [candidates[place].text for place in places]
+    return [places[index] for index in select_texts(texts, scores[places], samples, weights, length=length)]
 
 
 def _rank_by_rules(

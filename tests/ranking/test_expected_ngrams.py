@@ -66,3 +66,24 @@ def test_the_best_of_many_candidates_are_compared() -> None:
     scores = np.zeros(len(sentences))
     scores[152] = 0.9  # gateways drop frames
     assert sorted(select_expected(sentences, scores, [["hosts", "send", "packets", "today"]])) == [150, 152]
+
+
+def test_without_samples_the_scores_and_the_length_select() -> None:
+    sentences = [["a", "b", "c"], ["a", "b", "d"], ["e", "f", "g"], ["h", "i", "j"]]
+    scores = np.array([0.9, 0.85, 0.7, 0.1])
+    assert select_expected(sentences, scores, length=6) == [0, 2]
+    assert select_expected(sentences, scores, length=2) == [0]
+    many = [[f"w{number}"] for number in range(100)]
+    assert select_expected(many, np.arange(100) / 100, length=3) == [99, 98, 97, 96]
+
+
+def test_a_given_length_limits_the_selection() -> None:
+    sentences = [[f"{letter}{number}" for number in range(10)] for letter in "abc"]
+    scores = np.ones(3)
+    assert len(select_expected(sentences, scores, length=14)) == 1
+    assert len(select_expected(sentences, scores, length=15)) == 2
+    assert select_expected(sentences, scores, length=1) == [0]
+
+
+def test_no_score_expects_nothing() -> None:
+    assert select_expected([["a", "b"]], np.array([-0.1]), length=10) == []

@@ -13,7 +13,7 @@ from sumpool.ranking.candidates import find_candidates
 from sumpool.ranking.config import RankingConfig
 from sumpool.ranking.fit import fit_ranker
 from sumpool.ranking.ranker import Ranker
-from sumpool.ranking.sentence_selector import SentenceSelector, _rank_by_rules, _usual_words
+from sumpool.ranking.sentence_selector import SentenceSelector, _limited, _rank_by_rules
 from sumpool.text.sentences import SentenceSplitter
 from tests.conftest import story
 from tests.ranking.planted import example
@@ -106,6 +106,16 @@ def test_samples_decide_in_a_text_without_structure(ranker: Ranker) -> None:
     selected = SentenceSelector(ranker).select(LONG, SENTENCES, "en", 40, Sampled(agreed, (agreed,) * 3))
     assert 21 in [index for index, _ in selected]
     assert len(selected) < len(SentenceSelector(ranker).select(LONG, SENTENCES, "en", 40))
+
+
+def test_samples_of_an_unknown_domain_count_in_texts_without_structure_alone(ranker: Ranker) -> None:
+    selector, agreed = SentenceSelector(ranker), SENTENCES[10].text
+    sampled = Sampled(agreed, (agreed,) * 3)
+    assert selector.select(LONG, SENTENCES, "en", None, sampled) != selector.select(LONG, SENTENCES, "en")
+    blocks = tuple(TextBlock(text, "paragraph") for text in LONG.text.split("\n\n"))
+    file = Document.from_parsed("a.html", ParsedDocument(blocks))
+    assert selector.select(file, SENTENCES, "en", None, sampled) == selector.select(file, SENTENCES, "en")
+    assert selector.select(file, SENTENCES, "en", 60, sampled) != selector.select(file, SENTENCES, "en", 60)
 
 
 @pytest.mark.parametrize("words", [30, 90])
@@ -243,6 +253,6 @@ def test_a_sentence_with_its_subject_before_it_comes_first() -> None:
 
 
 def test_licences_have_more_words_and_other_files_no_more_than_a_page() -> None:
-    assert _usual_words(60, Document("a", ""), "licence") == 130
-    assert _usual_words(200, blocks_of(("paragraph", "A.")), "") == 100
-    assert _usual_words(200, Document("a", ""), "") == 200
+    assert _limited(60, Document("a", ""), "licence") == 130
+    assert _limited(200, blocks_of(("paragraph", "A.")), "") == 100
+    assert _limited(200, Document("a", ""), "") == 200
