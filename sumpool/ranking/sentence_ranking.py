@@ -59,8 +59,8 @@ _ABOUT_TERMS = re.compile(
 )
 """Definitions of a licence, and terms for the licence itself."""
 _IDEAL_WORDS = range(10, 36)
-_REDUNDANCY = 4.0
-"""Penalty of a sentence whose content words are all in the selected ones."""
+_REDUNDANCY, _OVERRUN = 4.0, 1.2
+"""Penalty of a sentence whose content words are all in the selected ones; words at most, relative to the budget."""
 _PROSE_GENRES = ("", "questions")
 MIN_SCORE = 2.5
 """Score of a sentence that is worth its words."""
@@ -170,9 +170,9 @@ def select(
     for index in np.flatnonzero(kept):
         kept[unit_of(candidates, int(index))] = True
     first = {candidates[index].text: index for index in reversed(range(len(candidates)))}
-    kept &= np.isin(np.arange(len(kept)), list(first.values()))
-    scores = np.where(kept, scores, -math.inf)
-    return sorted(fill_budget(candidates, scores, tokenize, words, redundancy=_REDUNDANCY, minimum=minimum))
+    scores = np.where(kept & np.isin(np.arange(len(kept)), list(first.values())), scores, -math.inf)
+    limits = {"redundancy": _REDUNDANCY, "overrun": _OVERRUN, "minimum": minimum}
+    return sorted(fill_budget(candidates, scores, tokenize, words, **limits))
 
 
 def _names(title: str, subject: str, tokenize: ContentWords) -> bool:

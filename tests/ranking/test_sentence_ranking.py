@@ -55,6 +55,8 @@ def test_options_and_questions_of_detail_are_ranked_lower() -> None:
 def test_a_selection_fills_the_words_in_document_order() -> None:
     scores = np.array([1.0, 4.0, 2.0, 3.0])
     assert select(candidates(*TEXTS), scores, "en", 20) == [1, 3]
+    assert select(candidates(*TEXTS), scores, "en", 17) == [1, 3]  # 20 words
+    assert select(candidates(*TEXTS), scores, "en", 16) == [1]
     assert select(candidates(*TEXTS), scores, "en", 1) == [1]
     assert select(candidates(*TEXTS), scores, "en", 100) == [0, 1, 2, 3]
     assert select([], np.zeros(0), "en", 100) == []
