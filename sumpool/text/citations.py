@@ -36,19 +36,19 @@ _GOVERNOR = re.compile(
 """Word before a citation that is part of the sentence, such as a preposition or a verb."""
 _ABBREVIATION = re.compile(r"\(([\w-]+)\) \[\1\]")
 """Abbreviation and a citation that is named by it."""
-_SERIES = re.compile(r"\[(RFC|BCP|STD|FYI)[ -]?(\d+)\]")
+_SERIES = re.compile(r"\[((?:RFC|BCP|STD|FYI)[ -]?\d+)\]")
 _ENTRY = re.compile(rf"{_LABEL} {_AUTHOR},? [A-Z]\.")
 
 
 def without_citations(sentence: str) -> str:
     """Return a sentence without citations such as "[3]", "[Smith98]" and "(Smith and Jones, 1998)".
 
-    Those that the sentence needs, as in "extends [RFC2119]", stay; documents of a series are then named ("RFC 2119").
+    Those that the sentence needs, as in "extends [RFC2119]", stay, names of series without their brackets.
     """
     if ("[" not in sentence and "(" not in sentence) or is_bibliography_entry(sentence):
         return sentence
     text = _ABBREVIATION.sub(r"(\1)", _CLAUSE.sub("", _BRACKETS.sub("", sentence)))
-    return _SERIES.sub(r"\1 \2", _AFTER_WORD.sub(_kept, text))
+    return _SERIES.sub(r"\1", _AFTER_WORD.sub(_kept, text))
 
 
 def _kept(match: re.Match[str]) -> str:

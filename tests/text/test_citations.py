@@ -28,8 +28,8 @@ def test_citations_are_left_out(sentence: str, expected: str) -> None:
     ("sentence", "expected"),
     [
         ("The format of [3] and [4] is defined in [X.509].", None),
-        ("This document updates [RFC4233] and [BCP14].", "This document updates RFC 4233 and BCP 14."),
-        ("[RFC5936], a draft, describes a transfer.", "RFC 5936, a draft, describes a transfer."),
+        ("This document updates [RFC4233] and [BCP14].", "This document updates RFC4233 and BCP14."),
+        ("[RFC5936], a draft, describes a transfer.", "RFC5936, a draft, describes a transfer."),
         ("Values in the interval [1, 5] are integers, of [0, 1] not.", None),
         ("Of a[1] the mean [sic] is taken (in 2003), and [the] rest [0.5, 2.5].", None),
         ("Intracellular [Ca2+] rises with [ATP] (March 2003) in Berlin (Germany).", None),
