@@ -7,24 +7,25 @@ _WORK = (
     r"|[A-Z][A-Za-z.:/-]*\d{2,4}[a-z]?|(?=[\w.-]*[A-Za-z])(?=[\w.-]*[A-Z\d][\w.-]*[A-Z\d])\w[\w.-]{2,}\w)"
 )
 """A number from 1, a name and a year, or an abbreviation of four characters or more."""
-_LABEL = rf"\[{_WORK}(?:[,;] ?{_WORK})*\]"
-_LABELS = rf"{_LABEL}(?:(?:,? and|,? or|,)? ?{_LABEL})*"
+_LABEL = rf"\[{_WORK}(?:[,;] ?{_WORK})*+\]"
+_LABELS = rf"{_LABEL}(?:(?:,? and|,? or|,)? ?{_LABEL}){{0,29}}+"
 _DESCRIBED = r"(?:described|defined|specified|documented|discussed|given|introduced|outlined|presented|proposed)"
 _YEAR = r"(?:(?:19|20)\d\d[a-z]?|in press|forthcoming)"
 _AUTHOR = r"(?:(?:van|von|de|der|den|la|le) )*[A-Z][\w'\u2019-]+"
 _BY_AUTHOR = (
-    rf"{_AUTHOR}(?:(?:, {_AUTHOR})*,? (?:and|&) {_AUTHOR}|,? et al\.?|(?=, {_YEAR})),? {_YEAR}(?:, {_YEAR})*"
+    rf"{_AUTHOR}(?:(?:, {_AUTHOR})*+,? (?:and|&) {_AUTHOR}|,? et al\.?|(?=, {_YEAR})),? {_YEAR}(?:, {_YEAR})*"
     r"(?:, (?:pp?\.|chap(?:ter|\.)|sec(?:tion|\.)) ?[\d.\u2013-]+)?"
 )
 _BRACKETS = re.compile(
-    rf" ?\((?:(?:as )?{_DESCRIBED} (?:in|by) |see (?:also )?|cf\. |e\.g\.,? |i\.e\.,? |in )?{_LABELS}(?:,? [^()]*)?\)"
+    rf" ?\((?:(?:as )?{_DESCRIBED} (?:in|by) |see (?:also )?|cf\. |e\.g\.,? |i\.e\.,? |in )?{_LABELS}"
+    r"(?:,? [^()]{0,99})?\)"
     rf"| ?\((?:see (?:also )?|cf\. |e\.g\.,? )?{_BY_AUTHOR}(?:; ?(?:see also )?{_BY_AUTHOR})*\)"
-    rf"|[;,] (?:see )?{_LABELS}[^()]*(?=\))"
+    rf"|[;,] (?:see )?{_LABELS}[^()]{{0,99}}(?=\))"
 )
 """Citations in brackets, or at the end of what brackets have."""
 _CLAUSE = re.compile(rf", (?:as )?{_DESCRIBED} (?:in|by) {_LABELS}(?:,(?! (?:and|or)\b)|(?=[.;]))")
 """Clause between commas that says where something is described."""
-_AFTER_WORD = re.compile(rf"(?P<word>[\w%\u2019'-]+|\S)(?P<mark>[\"\u201d)]?) {_LABELS}")
+_AFTER_WORD = re.compile(rf"(?P<word>(?<![\w%\u2019'-])[\w%\u2019'-]+|[^\s\w])(?P<mark>[\"\u201d)]?) {_LABELS}")
 _GOVERNOR = re.compile(
     r"(?:an?|the|th(?:is|at|[eo]se)|no|each|any|its|their|our|another|and|or|but|of|in|by|to|from|with|for|on|at|per|under"
     r"|as|than|via|between|within|into|over|through|using|since|see|cf|e\.g|i\.e|also|both|only|not|is|are|was|were|been?"
