@@ -39,7 +39,11 @@ def select_texts(
 ) -> list[int]:
     """Select candidates by their texts and those of the samples, see `select_expected`."""
     tokenize = RougeTokenizer(stemmer=True).tokenize
-    return select_expected([*map(tokenize, texts)], scores, [*map(tokenize, samples)], weights, length=length)
+    # Stemming takes longer than the rest, and without samples the scores alone say which candidates are compared.
+    places = range(len(texts)) if samples else _highest(scores).tolist()
+    words = [tokenize(texts[place]) for place in places]
+    selected = select_expected(words, scores[places], [*map(tokenize, samples)], weights, length=length)
+    return [places[index] for index in selected]
 
 
 def select_expected(
@@ -123,7 +127,7 @@ def _likely(
     if len(sentences) <= _MAX_CANDIDATES:
         return np.arange(len(sentences))
     if not samples:
-        return np.sort(np.argsort(-scores, kind="stable")[:_MAX_CANDIDATES])
+        return _highest(scores)
     agreement = np.zeros(len(sentences))
     for order in _ORDERS:
         known: dict[Hashable, float] = {}
@@ -136,6 +140,11 @@ def _likely(
     half = _MAX_CANDIDATES // 2
     best = [np.argsort(-values, kind="stable")[:half] for values in (scores, agreement)]
     return np.unique(np.concatenate(best))
+
+
+def _highest(scores: Values) -> NDArray[np.int64]:
+    """Return the places of as many candidates as are compared, with the highest scores, ascending."""
+    return np.sort(np.argsort(-scores, kind="stable")[:_MAX_CANDIDATES])
 
 
 def _ngrams(words: Sequence[str], order: int) -> list[tuple[str, ...]]:
