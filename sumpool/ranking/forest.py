@@ -47,15 +47,15 @@ class Forest:
         count, columns = rows.shape
         values = np.where(np.isnan(rows), np.float32(-np.inf), rows).ravel()
         leaves = np.tile(self.roots, count)  # (rows * trees,): where each row is in each tree
-        moving = np.arange(len(leaves))  # most rows reach a leaf long before the deepest one
+        active = np.arange(len(leaves))  # most rows reach a leaf long before the deepest one
         nodes, starts = leaves, np.repeat(np.arange(count) * columns, len(self.roots))
-        while len(moving):
+        while len(active):
             feature = self.feature[nodes]
             inner = np.flatnonzero(feature != LEAF)
-            moving, nodes, starts = moving[inner], nodes[inner], starts[inner]
+            active, nodes, starts = active[inner], nodes[inner], starts[inner]
             right = values[starts + feature[inner]] > self.threshold[nodes]
             nodes = self.left[nodes] + right
-            leaves[moving] = nodes
+            leaves[active] = nodes
         predictions = self.value[leaves].reshape(count, len(self.roots)).sum(axis=1, dtype=np.float64)
         return np.asarray(self.base + predictions)
 

@@ -118,17 +118,17 @@ class SentenceSelector:
         is_plain = not document.blocks and not genre and not any(item.section_index for item in candidates)
         if is_plain:
             candidates = _whole(candidates, target, language)
-        is_free = is_plain and not target
-        agreeing = sampled if words or self.ranker is None else None
+        has_free_length = is_plain and not target
+        compared = sampled if words or self.ranker is None else None
         usual = words or usual_words(word_count(document.text))
         expected = None if words and sampled else _EXPECTED * usual
-        words = target.words if target else _limited(usual, document, genre)
+        words = target.words if target else _word_budget(usual, document, genre)
         if not candidates:
             return _lead(sentences, words)
         ranker = None if genre in _LISTS or language not in (self.language, UNDETECTED) else self.ranker
         if ranker is None or document.blocks:
             learnt = None if ranker is None else ranker.score(_features(document, sentences, candidates, language))
-            scores = _rank_by_rules(document, candidates, language, genre, agreeing, learnt)
+            scores = _rank_by_rules(document, candidates, language, genre, compared, learnt)
             abstract = _in_abstract(candidates, sentences)
             scores += _ABSTRACT_SCORE * abstract + _ABSTRACT_START * (abstract & (np.cumsum(abstract) == 1))
             if genre == "questions" and not (target and target.in_sentences):
@@ -137,14 +137,14 @@ class SentenceSelector:
             best_first = sorted(chosen, key=lambda place: -scores[place])
         else:
             features = _features(document, sentences, candidates, language)
-            agreement = None if agreeing is None or is_free else _agreement(candidates, agreeing)
+            agreement = None if compared is None or has_free_length else _agreement(candidates, compared)
             scores = ranker.score(replace(features, agreement=agreement))
             scores += np.ptp(scores) * _in_abstract(candidates, sentences)
-            allowed = _without_short(candidates, scores, words) if expected or not is_free else scores
-            best_first = _select_expected(candidates, allowed, sampled, expected) if is_free else []
+            allowed = _without_short(candidates, scores, words) if expected or not has_free_length else scores
+            best_first = _select_expected(candidates, allowed, sampled, expected) if has_free_length else []
             best_first = best_first or select(candidates, allowed, words, language)
         places = sorted(best_first)
-        if is_free:
+        if has_free_length:
             places = resolve(best_first, [(item.index, item.text) for item in candidates], language)
         if target:
             places = adjust_length(best_first, [candidate.text for candidate in candidates], scores, target)
@@ -159,7 +159,7 @@ class SentenceSelector:
         return {item.index: score for item, score in zip(candidates, scores.tolist(), strict=True)}
 
 
-def _limited(words: int, document: Document, genre: Genre) -> int:
+def _word_budget(words: int, document: Document, genre: Genre) -> int:
     """Return the words of a summary where no length is asked for."""
     if genre == "licence":
         return max(words, _LICENCE_WORDS)

@@ -2,8 +2,9 @@
 
 import re
 
+_STANDARD = r"(?:RFC|BCP|STD|FYI)[ -]?\d+"
 _WORK = (
-    r"(?:[1-9]\d{0,2}(?:[-\u2013][1-9]\d{0,2})?|(?:RFC|BCP|STD|FYI)[ -]?\d+"
+    rf"(?:[1-9]\d{{0,2}}(?:[-\u2013][1-9]\d{{0,2}})?|{_STANDARD}"
     r"|[A-Z][A-Za-z.:/-]*\d{2,4}[a-z]?|(?=[\w.-]*[A-Za-z])(?=[\w.-]*[A-Z\d][\w.-]*[A-Z\d])\w[\w.-]{2,}\w)"
 )
 """A number from 1, a name and a year, or an abbreviation of four characters or more."""
@@ -37,19 +38,19 @@ _GOVERNOR = re.compile(
 """Word before a citation that is part of the sentence, such as a preposition or a verb."""
 _ABBREVIATION = re.compile(r"\(([\w-]+)\) \[\1\]")
 """Abbreviation and a citation that is named by it."""
-_SERIES = re.compile(r"\[((?:RFC|BCP|STD|FYI)[ -]?\d+)\]")
+_CITED_STANDARD = re.compile(rf"\[({_STANDARD})\]")
 _ENTRY = re.compile(rf"{_LABEL} {_AUTHOR},? [A-Z]\.")
 
 
 def without_citations(sentence: str) -> str:
     """Return a sentence without citations such as "[3]", "[Smith98]" and "(Smith and Jones, 1998)".
 
-    Those that the sentence needs, as in "extends [RFC2119]", stay, names of series without their brackets.
+    Those that the sentence needs, as in "extends [RFC2119]", stay, standards without their brackets.
     """
     if ("[" not in sentence and "(" not in sentence) or is_bibliography_entry(sentence):
         return sentence
     text = _ABBREVIATION.sub(r"(\1)", _CLAUSE.sub("", _BRACKETS.sub("", sentence)))
-    return _SERIES.sub(r"\1", _AFTER_WORD.sub(_kept, text))
+    return _CITED_STANDARD.sub(r"\1", _AFTER_WORD.sub(_kept, text))
 
 
 def _kept(match: re.Match[str]) -> str:

@@ -2,10 +2,7 @@ import pytest
 
 from sumpool.documents.document import Document, ParsedDocument, TextBlock, TextBlockKind
 from sumpool.documents.source_sentences import source_sentences
-from sumpool.ranking.candidates import (
-    CandidateSentence,
-    find_candidates,
-)
+from sumpool.ranking.candidates import CandidateSentence, find_candidates
 from sumpool.ranking.genres import document_genre, document_title, file_stem
 from sumpool.text.sentences import SentenceSplitter
 

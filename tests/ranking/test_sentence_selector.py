@@ -13,7 +13,7 @@ from sumpool.ranking.candidates import find_candidates
 from sumpool.ranking.config import RankingConfig
 from sumpool.ranking.fit import fit_ranker
 from sumpool.ranking.ranker import Ranker
-from sumpool.ranking.sentence_selector import SentenceSelector, _limited, _rank_by_rules
+from sumpool.ranking.sentence_selector import SentenceSelector, _rank_by_rules, _word_budget
 from sumpool.text.sentences import SentenceSplitter
 from tests.conftest import story
 from tests.ranking.planted import example
@@ -253,6 +253,6 @@ def test_a_sentence_with_its_subject_before_it_comes_first() -> None:
 
 
 def test_licences_have_more_words_and_other_files_no_more_than_a_page() -> None:
-    assert _limited(60, Document("a", ""), "licence") == 130
-    assert _limited(200, blocks_of(("paragraph", "A.")), "") == 100
-    assert _limited(200, Document("a", ""), "") == 200
+    assert _word_budget(60, Document("a", ""), "licence") == 130
+    assert _word_budget(200, blocks_of(("paragraph", "A.")), "") == 100
+    assert _word_budget(200, Document("a", ""), "") == 200
