@@ -33,7 +33,7 @@ _LATEST_CHANGES = 25
 """Changes that a summary of a changelog may consist of; the latest are listed first."""
 _MIN_CHANGE_WORDS = 3
 
-_HEADING_NUMBER = re.compile(r"^(?:[\d.]+|[A-Z]\.|§+ ?\d+|chapter \d+[.:]?|kapitel \d+[.:]?|第.{1,3}[章节])\s*", re.I)
+_HEADING_NUMBER = re.compile(r"^(?:[\d.]+:?|[A-Z]\.|§+ ?\d+|chapter \d+[.:]?|kapitel \d+[.:]?|第.{1,3}[章节])\s*", re.I)
 MIN_CANDIDATE_WORDS: Final = 40
 """Words of strict candidates below which sentences without terminal punctuation are candidates too."""
 
@@ -167,6 +167,7 @@ def _find(
                 continue
             predecessor = len(candidates) - 1
         is_opening = sentences[index - 1].kind == "heading" and language == ENGLISH and index > 0
+        is_opening = is_opening and not heading_is(section.heading, language, "introductions")
         candidates.append(
             CandidateSentence(
                 with_subject(text, section.heading, names, place) if is_opening else text,

@@ -42,7 +42,9 @@ _LABEL = re.compile(
 """Label in capitals or before a colon, or the label Abstract, at the start of a sentence."""
 _MARKUP = re.compile(r"(\*\*|__|``?)(?=\S)(.+?)(?<=\S)\1")
 _TERMINAL = re.compile(r"[.!\u2026\u3002\uff01\uff0e\uff61][\"'\u201d\u2019\u00bb\u00ab\u201c)\]\u300d\u300f\uff09]*$")
-_UNFINISHED = re.compile(r"\b(?:an?|and|as|by|for|from|of|or|than|the|to|und|oder|der|die|von|und|et|de|les?)\.$")
+_UNFINISHED = re.compile(
+    r"\b(?:an?|and|as|because|by|for|from|if|of|or|than|the|to|when|whether|und|oder|der|die|von|wenn|et|de|les?)\.$"
+)
 """End of a sentence whose last words were lost, such as a formula."""
 _CODE = re.compile(
     r"https?://|\bftp://|\bwww\.|\S@\S+\.\w|[{}|]|\\(?![A-Za-z@]+\d?\b)|\]\.\.\.|::|->|<-|=>|==|\w\(\);|\$\w|\$\(|</?\w|\w=\S"
@@ -57,7 +59,8 @@ _POINTERS = (
     r"please\b|(?:see|cf|refer|consult|click|visit|send|report|contact|follow|read|continue|turn|skip|go)\b",
     r"if (?:so|not|this|that)\b|for (?:example|instance)\b|note\b",
     r"in (?:that|such|these|the same|either) \w+\b|in this (?:case|example|way|situation|mode|section)\b",
-    r"(?:the (?:latter|former|same|other|second|third|remaining|above|following))\b|as an? example\b|of course\b",
+    r"(?:the (?:latter|former|same|other|alternative|second|third|remaining|above|following))\b",
+    r"as an? example\b|of course\b|(?:we|you)(?:['\u2019]ve| have) (?:now|just|already|so far)\b",
     r"(?:for|to) (?:more|further|additional|full|complete|details|information|learn|find|read)\b",
     r"(?:more|further)\b.{0,30}\b(?:found|available)\b",
     r"(?:many |special )?thank|we (?:would like to )?(?:thank|acknowledge)|i (?:would like to |want to )?thank",
@@ -181,6 +184,8 @@ def depends_on_predecessor(sentence: str, language: str = ENGLISH) -> bool:
         return False
     if first not in _DEMONSTRATIVES:
         return True
+    if language == ENGLISH:  # "these programmers" are not the document
+        return not any({word, word.removesuffix("s")} & {*words.self_references} for word in others)
     return not any(word.startswith(words.self_references) for word in others if word)
 
 

@@ -99,7 +99,7 @@ _CONNECTIVES = re.compile(
     r"|works)\b"
     r"|(?:some|all|many|each|one|none|neither|either|both) of (?:these|those|them|such|the two)"
     r"|(?:stattdessen|hingegen|zusätzlich|gleichzeitig|ebenfalls|letztere\w*|infolgedessen)\b"
-    r"|(?:более того|таким образом|кроме того|вместо этого)\b)",
+    r"|(?:более того|в дополнение|в противном случае|в этом случае|вместо этого|кроме того|при этом|таким образом)\b)",
     re.IGNORECASE,
 )
 """Start of a sentence that goes on from the one before it."""

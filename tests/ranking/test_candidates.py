@@ -233,6 +233,12 @@ def test_a_readme_that_does_not_name_its_project_is_given_its_title() -> None:
     ]
 
 
+def test_the_heading_of_an_abstract_is_no_subject() -> None:
+    sentence = "A package for links to files."
+    assert texts(("heading", "Birder"), ("paragraph", sentence))[:1] == [f"Birder: {sentence}"]
+    assert texts(("heading", "Abstract"), ("paragraph", sentence))[:1] == [sentence]
+
+
 def test_a_sentence_about_the_document_needs_no_title() -> None:
     described = "This document describes the implementation of the gateway."
     assert texts(("heading", "Abstract"), ("paragraph", described)) == [described]
@@ -263,6 +269,14 @@ def test_descriptions_of_terms_are_marked() -> None:
         ("paragraph", "The host waits for all of the packets."), ("code", "gateway(x)"), ("paragraph", described)
     )
     assert (first.is_description, second.is_description) == (False, True)
+
+
+@pytest.mark.parametrize("number", ["2.5", "2.5:", "2."])
+def test_sections_are_named_without_their_number(number: str) -> None:
+    found = candidates(
+        ("heading", f"{number} Gateways and hosts"), ("paragraph", "The host sends packets to the gateway.")
+    )
+    assert found[0].section == "Gateways and hosts"
 
 
 def test_headings_of_markdown_in_plain_text_lose_their_marks() -> None:

@@ -26,6 +26,9 @@ def test_titles_and_questions_tell_a_faq() -> None:
     assert not is_faq(faq("heading", *headings), "")
     assert is_faq(faq("heading", *headings), "Frequently asked questions")
     assert not is_faq(Document.from_parsed("faq", ParsedDocument((TextBlock("Why?", "heading"),))), "FAQ")
+    assert not is_faq(faq("paragraph"), "FAQ")
+    labelled = [TextBlock(f"Q: {text}") for text in QUESTIONS]
+    assert is_faq(Document.from_parsed("notes.txt", ParsedDocument(tuple(labelled))), "")
 
 
 def test_questions_are_short_or_marked() -> None:

@@ -13,6 +13,7 @@ _ITEM = re.compile(
     r"|\[\d{1,3}\]|\(?[ivx]{2,5}[.)]|[\u2460-\u2473])\s+"
     r"|[\uff08(]?[\u4e00-\u4e5d\u5341\d]{1,3}[\uff09)\u3001])(?=\S)"
 )
+_QUESTION, _ANSWER = re.compile(r"Q[.:] +\S"), re.compile(r"A[.:] +\S")
 _FIELD = re.compile(r"[A-Z][\w-]{0,20}(?: [\w-]{1,20}){0,2} *: ")
 _RULE = re.compile(r"([^\w\s])\1{2,}+(?:\s+\1{2,}+)*+$|(?:[-=_*+~#.|]\s?){4,}$")
 _GAP = re.compile(r"(?<=[^\s.!?:]) {3,}(?=\S)|(?<=\S) {5,}(?=\S)|\t")
@@ -88,7 +89,7 @@ def is_code(rows: Sequence[TextRow], base_indent: int) -> bool:
 
 
 def split_paragraphs(rows: Sequence[TextRow], edge: int) -> Iterator[list[TextRow]]:
-    """Split lines at list items, indented first lines, and lines that end early.
+    """Split lines at list items, indented first lines, lines that end early, and between question and answer.
 
     Args:
         rows: Lines without an empty one between them.
@@ -105,6 +106,7 @@ def split_paragraphs(rows: Sequence[TextRow], edge: int) -> Iterator[list[TextRo
             or _begins_item(paragraph, row)
             or _begins_paragraph(paragraph, row)
             or (hanging and _begins_entry(rows, index))
+            or (_ANSWER.match(row.text) and _QUESTION.match(paragraph[0].text))
         ):
             yield paragraph
             paragraph = []

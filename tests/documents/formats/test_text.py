@@ -102,6 +102,11 @@ def test_fields_and_short_lines_are_not_glued() -> None:
     assert [text for _, _, text in blocks(address)[1:]] == ["Jane Doe", "12 Long Street", "Boston, USA"]
 
 
+def test_answers_are_apart_from_their_questions() -> None:
+    text = f"Q: Why does the gateway wait?\nA: {PROSE}\n"
+    assert [text[:7] for _, _, text in blocks(text)] == ["Q: Why ", "A: A pa"]
+
+
 def test_lines_without_a_limit_are_paragraphs() -> None:
     line = "A sentence that is written in one line, as editors without hard line breaks do. " * 3
     assert kinds(f"{line}\n{line}\n{line}\n") == ["paragraph"] * 3
