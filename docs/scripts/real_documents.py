@@ -1,6 +1,6 @@
 """Summarise a seeded draw of real documents and write docs/real-documents.md.
 
-    python docs/scripts/real_documents.py FOLDER [--seed 72] [--out docs/real-documents.md]
+    python docs/scripts/real_documents.py FOLDER [--seed 86] [--out docs/real-documents.md]
 
 FOLDER holds one folder per package: Debian packages unpacked by `dpkg -x`, source packages of PyPI and npm as
 `pypi-NAME-VERSION`, the RFC series (doc-rfc-*) as `doc-rfc`, and /usr/share/common-licenses as `common-licenses`. KINDS
@@ -29,7 +29,7 @@ from sumpool.workflows.summarize import summarize
 
 VERDICTS = Path(__file__).with_name("real_documents_verdicts.json")
 PAGE = Path(__file__).parents[1] / "real-documents.md"
-SEED = 72
+SEED = 86
 MIN_BYTES, MAX_BYTES = 1_500, 2_000_000
 INDEX_PAGE = re.compile(
     r"(?:gen|py-mod|mod)?index|search|toc|contents|copyright|genindex|_sources|about|refcard|quickref|^ld-",
@@ -248,13 +248,13 @@ respects, {true} are true, {principal} are about the principal thing, and {reada
 without references to omitted text. One sentence that leans on the text around it makes a summary not readable; a
 file that cannot be read counts as not good.
 
-The goal of 27 in 30 is missed. What is wrong with the others:
+The goal of 27 in 30 is missed by two. What is wrong with the others:
 
 - A chapter on shared libraries: how they are found, in place of what their packages must do.
-- A paper whose summary has the state of the art in place of what the paper adds.
-- Notes of meetings of 1970, in short sentences that lean on each other.
-- A chapter whose first sentence is about the distribution and not about the management of its packages.
-- A page of music, whose words are no sentences.
+- A chapter on languages: how three words are abbreviated.
+- A list of changes, where "Fixed:" stands before changes that say otherwise.
+- A collection of plots whose first sentence has no verb.
+- A filter, where "daher" (therefore) refers to sentences that are left out.
 
 Where a summary does not name the title, the title stands above it, as the command prints it; it says what a chapter of
 collected rules is about. The rules were developed on the draws of seeds 41 to 46. The first reading of 41 and 42,
@@ -263,9 +263,12 @@ were read in turn, each with the rules as they were then, and its faults mended 
 to 55, 21, 23, 19, 20 and 18 summaries were good, of 56 to 60, 22, 25, 23, 24 and 24, of 61 to 65, 23, 25, 25, 25 and
 25. Seed 71, of packages installed anew, had 20 of 29, among the faults answers of an FAQ without their questions, a
 list of changes taken for an FAQ, a file whose letters were symbols, and sentences about a line of an omitted listing.
-These were mended, and seed 72, which is shown here, has {good} of {documents}, one of them with the help of the title.
-The rule that leaves out how a document was produced was added after it. Kinds of few packages share documents: the
-lists of questions, some licences and half of the tutorials were in earlier draws."""
+These were mended, and seed 72 had 24 of 29. Of packages installed anew once more, seeds 83, 84 and 85 had 24 of 30
+each; after each of them what a general rule can mend was mended: questions and answers in one paragraph, numbers
+before questions, "Abstract:" before a sentence, "We have now ...", "the alternative", "these programmers", sections
+and other sentences that German, French and Russian sentences refer to, and sentences that end with "when". Seed 86,
+which is shown here, was drawn after the last of these rules and has {good} of {documents}. Kinds of few packages share
+documents: the lists of questions, some licences and half of the tutorials were in earlier draws."""
 _ASPECTS = (("true", "true"), ("about the principal thing", "principal"), ("readable", "readable"))
 
 
