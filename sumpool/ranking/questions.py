@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
 _NAME = re.compile(r"\bfaqs?\b|\w*faq$|frequently[- ]asked", re.IGNORECASE)
 _QUESTION_MARKS = ("?", "\uff1f")
-_MARKS = ("Q: ", "Q. ")
+_QUESTION_LABELS = ("Q: ", "Q. ")
 _LABEL = re.compile(r"^(?:(?:Q|Question) ?\d*|\d+(?:\.\d+)*)[.:)]\s*")
 """Label or number of a question."""
 _MAX_QUESTION_WORDS = 30
@@ -35,7 +35,9 @@ def is_faq(document: Document, title: str) -> bool:
         title: Its title and the name of its file.
     """
     blocks = [
-        block for block in document.blocks if block.kind in ("heading", "list_item") or block.text.startswith(_MARKS)
+        block
+        for block in document.blocks
+        if block.kind in ("heading", "list_item") or block.text.startswith(_QUESTION_LABELS)
     ]
     questions = sum(is_question(block.text) for block in blocks)
     headings = sum(block.kind == "heading" for block in blocks)
@@ -45,7 +47,7 @@ def is_faq(document: Document, title: str) -> bool:
 def is_question(text: str) -> bool:
     """Return whether a text is a question of a list of questions."""
     is_short = len(text.split()) <= _MAX_QUESTION_WORDS
-    return is_short and (text.rstrip().endswith(_QUESTION_MARKS) or text.startswith(_MARKS))
+    return is_short and (text.rstrip().endswith(_QUESTION_MARKS) or text.startswith(_QUESTION_LABELS))
 
 
 def with_questions(document: Document, sentences: Sequence[SourceSentence]) -> list[SourceSentence]:
