@@ -185,8 +185,8 @@ def depends_on_predecessor(sentence: str, language: str = ENGLISH) -> bool:
     if first not in _DEMONSTRATIVES:
         return True
     if language == ENGLISH:  # "these programmers" are not the document
-        forms = [form for word in others for form in (word, word.removesuffix("s"))]
-        return not any(form in words.self_references for form in forms)
+        nouns = words.self_references
+        return not any(word in nouns or word.removesuffix("s") in nouns for word in others)
     return not any(word.startswith(words.self_references) for word in others if word)
 
 
