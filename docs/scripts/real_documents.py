@@ -258,17 +258,18 @@ The goal of 27 in 30 is missed by two. What is wrong with the others:
 
 Where a summary does not name the title, the title stands above it, as the command prints it; it says what a chapter of
 collected rules is about. The rules were developed on the draws of seeds 41 to 46. The first reading of 41 and 42,
-before the change of rules, had 10 and 14 good summaries by the same strict measure, and 23 and 24 after it. Fresh draws
-were read in turn, each with the rules as they were then, and its faults mended where a general rule could: of seeds 51
-to 55, 21, 23, 19, 20 and 18 summaries were good, of 56 to 60, 22, 25, 23, 24 and 24, of 61 to 65, 23, 25, 25, 25 and
-25. Seed 71, of packages installed anew, had 20 of 29, among the faults answers of an FAQ without their questions, a
-list of changes taken for an FAQ, a file whose letters were symbols, and sentences about a line of an omitted listing.
-These were mended, and seed 72 had 24 of 29. Of packages installed anew once more, seeds 83, 84 and 85 had 24 of 30
-each; after each of them what a general rule can mend was mended: questions and answers in one paragraph, numbers
-before questions, "Abstract:" before a sentence, "We have now ...", "the alternative", "these programmers", sections
-and other sentences that German, French and Russian sentences refer to, and sentences that end with "when". Seed 86,
-which is shown here, was drawn after the last of these rules and has {good} of {documents}. Kinds of few packages share
-documents: the lists of questions, some licences and half of the tutorials were in earlier draws."""
+before the change of rules, had 10 and 14 good summaries by the same strict measure, and 23 and 24 after it. Fresh
+draws were read in turn, each with the rules as they were then, and its faults mended where a general rule could: of
+seeds 51 to 55, 21, 23, 19, 20 and 18 summaries were good, of 56 to 60, 22, 25, 23, 24 and 24, of 61 to 65, 23, 25, 25,
+25 and 25. Seed 71, of packages installed anew, had 20 of 29, among the faults answers of an FAQ without their
+questions, a list of changes taken for an FAQ, a file whose letters were symbols, and sentences about a line of an
+omitted listing. These were mended, and seed 72 had 24 of 29. Of packages installed anew once more, seeds 83, 84 and 85
+had 24 of 30 each, read beside their sources only where in doubt; after each of them what a general rule can mend was
+mended: questions and answers in one paragraph, numbers before questions, "Abstract:" before a sentence, "We have now
+...", "the alternative", "these programmers", sections and other sentences that German, French and Russian sentences
+refer to, and sentences that end with "when". Seed 86, which is shown here, was drawn after the last of these rules and
+has {good} of {documents}. Kinds of few packages share documents: the lists of questions, some licences and half of the
+tutorials were in earlier draws."""
 _ASPECTS = (("true", "true"), ("about the principal thing", "principal"), ("readable", "readable"))
 
 
