@@ -52,7 +52,7 @@ def ordered_map(
         return
     tasks = iter(tasks)
     with _started(build, workers) as pool:
-        busy: deque[_Worker[Task, Result]] = deque()
+        busy: deque[Worker[Task, Result]] = deque()
         for worker, task in zip(islice(cycle(pool), _TASKS_PER_WORKER * workers), tasks, strict=False):
             worker.send(task)
             busy.append(worker)
@@ -78,10 +78,11 @@ def caller() -> Callable[[Callable[[], Any]], Any]:
     return operator.call
 
 
-class _Worker(Generic[Task, Result]):
-    """A worker process and the parent's end of its pipe."""
+class Worker(Generic[Task, Result]):
+    """A worker process and the parent's end of its pipe; it also ends with its parent."""
 
     def __init__(self, build: Callable[[], Callable[[Task], Result]]) -> None:
+        """Start the process, which calls `build`, importable (spawn), when its first task comes."""
         context = get_context("spawn")
         self._pipe, worker_pipe = context.Pipe()
         self._process: SpawnProcess = context.Process(target=_serve, args=(build, worker_pipe), daemon=True)
@@ -90,10 +91,16 @@ class _Worker(Generic[Task, Result]):
         worker_pipe.close()  # so that the parent's end reports when the process ends
 
     def send(self, task: Task) -> None:
+        """Queue a task, which is pickled."""
         with suppress(OSError):  # a dead worker is reported by `receive`
             self._pipe.send(task)
 
     def receive(self, check: Check) -> Result:
+        """Wait for the result of the oldest task; `check` is called meanwhile, and errors of the task are raised.
+
+        Raises:
+            ResourceError: If the process was killed.
+        """
         while not self._pipe.poll(_POLL_SECONDS):
             check()
         try:
@@ -111,6 +118,7 @@ class _Worker(Generic[Task, Result]):
         return result
 
     def stop(self) -> None:
+        """Kill the process."""
         self._process.kill()
         self._process.join()
         self._pipe.close()
@@ -133,11 +141,11 @@ def _blocked_signals() -> Iterator[None]:
 
 
 @contextmanager
-def _started(build: Callable[[], Callable[[Task], Result]], workers: int) -> Iterator[list[_Worker[Task, Result]]]:
-    pool: list[_Worker[Task, Result]] = []
+def _started(build: Callable[[], Callable[[Task], Result]], workers: int) -> Iterator[list[Worker[Task, Result]]]:
+    pool: list[Worker[Task, Result]] = []
     try:
         for _ in range(workers):
-            pool.append(_Worker(build))
+            pool.append(Worker(build))
         yield pool
     finally:
         for worker in pool:

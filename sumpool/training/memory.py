@@ -18,6 +18,8 @@ from sumpool.errors import is_out_of_memory
 
 Work = Callable[[], object]
 """Work to measure; its result is discarded."""
+Peak = Callable[[Work, torch.device], int | None]
+"""Runs a work on a device and returns its peak memory in bytes, None where that cannot be known."""
 _STATUS = Path("/proc/self/status")
 _RESET = Path("/proc/self/clear_refs")
 _MEMINFO = Path("/proc/meminfo")
@@ -55,10 +57,10 @@ def peak(work: Work, device: torch.device) -> int | None:
     return None if start is None else max(0, _kilobytes(_STATUS, "VmHWM") * 1024 - start)
 
 
-def try_peak(work: Work, device: torch.device) -> tuple[int | None, str]:
-    """Peak memory as `peak` gives it, and a note where the work does not fit; empty where it does."""
+def try_peak(work: Work, device: torch.device, measure: Peak = peak) -> tuple[int | None, str]:
+    """Peak memory as `measure` gives it, and a note where the work does not fit; empty where it does."""
     peaks: list[int | None] = []
-    return (peaks[0], "") if fits(lambda: peaks.append(peak(work, device))) else (None, OUT_OF_MEMORY)
+    return (peaks[0], "") if fits(lambda: peaks.append(measure(work, device))) else (None, OUT_OF_MEMORY)
 
 
 def available(device: torch.device) -> int:

@@ -200,7 +200,7 @@ def test_a_precision_that_is_not_to_be_had(tiny_recipe: Path, monkeypatch: pytes
         bench(tiny_recipe, overrides=("bench.precision=int8",))
 
 
-class Peer:
+class Peer(Contender):
     """A peer that takes no time."""
 
     def precision_of(self, workload: Workload) -> None: ...

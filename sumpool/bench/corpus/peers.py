@@ -105,7 +105,7 @@ def _write_weights(name: str, config: ModelConfig, conditions: Conditions, kind:
         path = folder / "model"
         if not path.is_dir():
             path.mkdir(parents=True)
-            CTranslate2Peer(config, conditions, kind).specification().save(str(path))
+            CTranslate2Peer(config, conditions, kind, threads=1).specification().save(str(path))
         return path
     import_module("transformers").utils.logging.disable_progress_bar()
     path = folder / kind

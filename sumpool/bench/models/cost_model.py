@@ -11,7 +11,7 @@ import torch
 
 from sumpool.bench.measures.cost import count
 from sumpool.bench.measures.timing import Work, clock
-from sumpool.training.memory import available, peak, try_peak
+from sumpool.training.memory import Peak, available, try_peak
 
 Name = TypeVar("Name")
 HEADROOM = 0.9
@@ -51,9 +51,11 @@ def afford(costs: Mapping[Name, float], seconds: float, first: Callable[[Name], 
 class CostModel:
     """Measured costs of one system in one workload, by length, and their extrapolation to longer documents.
 
-    `seconds` are those of a repetition, `memory` peak bytes, and `least` those with a tiny document, as of gradients.
+    `peak` runs a work on the device and returns its peak memory, `seconds` are those of a repetition, `memory` peak
+    bytes, and `least` those with a tiny document, as of gradients.
     """
 
+    peak: Peak
     device: torch.device
     seconds: dict[int, float] = field(default_factory=dict)
     memory: dict[int, int] = field(default_factory=dict)
@@ -75,7 +77,7 @@ class CostModel:
         """Run twice with a short document: what libraries keep from their first call is no memory of a model."""
         with suppress(NotImplementedError, MemoryError):  # the first attempt reports either
             work()
-            self.least = peak(work, self.device) or 0
+            self.least = self.peak(work, self.device) or 0
 
     def attempt(self, work: Work, length: int, *, counted: bool) -> tuple[dict[str, Any], str]:
         """Run once for memory and seconds, and for operations if they are counted.
@@ -96,7 +98,7 @@ class CostModel:
         seconds: list[float] = []
         once = (lambda: operations.append(count(work))) if counted else work
         try:
-            memory, note = try_peak(lambda: seconds.append(clock(once, self.device)), self.device)
+            memory, note = try_peak(lambda: seconds.append(clock(once, self.device)), self.device, self.peak)
         except NotImplementedError as error:
             return {}, str(error)
         if note:

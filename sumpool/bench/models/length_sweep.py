@@ -99,7 +99,11 @@ class LengthSweep:
         self.report, self.check, self.device = report, check, conditions.device
         self.wanted = sorted(set(settings.lengths))
         workloads = [workload for workload in WORKLOADS if workload in settings.workloads]
-        self.costs = {(workload, name): CostModel(self.device) for workload in workloads for name in contenders}
+        self.costs = {
+            (workload, name): CostModel(contender.peak, self.device)
+            for workload in workloads
+            for name, contender in contenders.items()
+        }
         model = contenders[MODEL]
         assert isinstance(model, Subject)
         self.probes = probes(self.device, [model.precision_of(workload) for workload in workloads])

@@ -6,9 +6,12 @@ from functools import partial
 from importlib.metadata import version
 from importlib.util import find_spec
 
+import torch
+
 from sumpool.bench.config import BenchConfig
 from sumpool.bench.peers.ctranslate2_peer import CTranslate2Peer, compute_types
 from sumpool.bench.peers.fastest import FastestPeer
+from sumpool.bench.peers.process import PeerProcess
 from sumpool.bench.peers.transformers_peer import BUILDS, TransformersPeer
 from sumpool.bench.systems.workload import NAMES, Conditions, Contender, Documents
 from sumpool.core.model.config import ModelConfig
@@ -84,6 +87,18 @@ def build_peers(config: ModelConfig, settings: BenchConfig, conditions: Conditio
         }
         peers[name] = FastestPeer(models, trial, settings.beams, written)
     if find_spec("ctranslate2") is not None:
-        engines = {kind: partial(CTranslate2Peer, long, conditions, kind) for kind in compute_types(conditions.device)}
-        peers["CTranslate2"] = FastestPeer(engines, trial, settings.beams, written)
+        threads = torch.get_num_threads()
+        peers["CTranslate2"] = PeerProcess(
+            partial(_ctranslate2, long, conditions, threads, trial, settings.beams, written)
+        )
     return peers
+
+
+def _ctranslate2(
+    config: ModelConfig, conditions: Conditions, threads: int, trial: Documents, beams: int, written: int
+) -> Contender:
+    """CTranslate2 in its process, where torch has one thread: it only creates the weights."""
+    torch.set_num_threads(1)
+    kinds = compute_types(conditions.device)
+    engines = {kind: partial(CTranslate2Peer, config, conditions, kind, threads) for kind in kinds}
+    return FastestPeer(engines, trial, beams, written)

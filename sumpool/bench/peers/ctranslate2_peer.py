@@ -12,7 +12,7 @@ from torch import Tensor
 
 from sumpool.bench.config import Workload
 from sumpool.bench.peers.transformers_peer import bart
-from sumpool.bench.systems.workload import Conditions, Documents
+from sumpool.bench.systems.workload import Conditions, Contender, Documents
 from sumpool.core.model.config import ModelConfig
 from sumpool.special_tokens import BOS, EOS, UNK
 
@@ -29,14 +29,11 @@ def compute_types(device: torch.device) -> tuple[str, ...]:
 
 
 @final
-class CTranslate2Peer:
-    """BART of CTranslate2 with random weights, which are created when they are first needed, and freed with it.
+class CTranslate2Peer(Contender):
+    """BART of CTranslate2 with random weights, which are created when they are first needed, and freed with it."""
 
-    It has as many threads as torch has then.
-    """
-
-    def __init__(self, config: ModelConfig, conditions: Conditions, compute_type: str) -> None:
-        self.config, self.conditions, self.compute_type = config, conditions, compute_type
+    def __init__(self, config: ModelConfig, conditions: Conditions, compute_type: str, threads: int) -> None:
+        self.config, self.conditions, self.compute_type, self.threads = config, conditions, compute_type, threads
 
     @cached_property
     def translator(self) -> Any:  # noqa: ANN401 - a type of ctranslate2
@@ -51,7 +48,7 @@ class CTranslate2Peer:
                 device_index=self.conditions.device.index or 0,
                 compute_type=self.compute_type,
                 inter_threads=1,
-                intra_threads=torch.get_num_threads(),
+                intra_threads=self.threads,
             )
 
     def precision_of(self, workload: Workload) -> str:

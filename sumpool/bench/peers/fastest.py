@@ -12,7 +12,7 @@ _REPEATS = 2
 
 
 @final
-class FastestPeer:
+class FastestPeer(Contender):
     """One of several precisions of a system for each workload, chosen when it is first asked for.
 
     Weights of a precision that no workload has chosen so far are freed after a trial.

@@ -13,7 +13,7 @@ import torch
 from torch import Tensor
 
 from sumpool.bench.config import Workload
-from sumpool.bench.systems.workload import NAMES, Conditions, Documents
+from sumpool.bench.systems.workload import NAMES, Conditions, Contender, Documents
 from sumpool.core.attention.blockwise import BlockwiseAttentionConfig
 from sumpool.core.model.config import ModelConfig
 from sumpool.special_tokens import DEFAULT_SPECIAL_TOKENS, SpecialTokens
@@ -25,7 +25,7 @@ GLOBAL_TOKENS = 32
 
 
 @final
-class TransformersPeer:
+class TransformersPeer(Contender):
     """A model of transformers as a contender.
 
     Its weights are created when they are first needed, and freed with it. They have the precision of the conditions, in

@@ -22,6 +22,7 @@ from sumpool.core.model.cuda_graph import GraphedDecoder
 from sumpool.core.model.summarizer import Memory, SummarizationModel
 from sumpool.core.nn.quantization import Precision, quantize
 from sumpool.special_tokens import PARAGRAPH
+from sumpool.training.memory import Work, peak
 
 WORKLOADS: tuple[Workload, ...] = ("encode", "train", "generate")
 SENTENCE = 24
@@ -96,9 +97,13 @@ class Contender(Protocol):
     def generate(self, documents: Documents, beams: int, tokens: int) -> object:
         """Encode the documents and generate exactly `tokens` tokens for each."""
 
+    def peak(self, work: Work, device: torch.device) -> int | None:
+        """Run `work`, which runs one of the workloads once, and return its peak memory, as `training.memory.peak`."""
+        return peak(work, device)
+
 
 @final
-class Subject:
+class Subject(Contender):
     """A model with random weights, and the workloads that are measured on it."""
 
     def __init__(self, config: ModelConfig, conditions: Conditions, precision: Precision | None = None) -> None:

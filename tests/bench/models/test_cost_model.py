@@ -5,6 +5,7 @@ import torch
 
 from sumpool.bench.models import cost_model
 from sumpool.bench.models.cost_model import Budget, CostModel, afford
+from sumpool.training.memory import peak
 
 CPU = torch.device("cpu")
 
@@ -24,18 +25,19 @@ CPU = torch.device("cpu")
     ids=["unknown", "measured", "one", "square", "no faster than squares", "no slower than lines", "last", "nothing"],
 )
 def test_seconds_are_predicted_as_they_grew(known: dict[int, float], length: int, seconds: float) -> None:
-    assert CostModel(CPU, dict(known)).predict(length) == pytest.approx(seconds)
+    assert CostModel(peak, CPU, dict(known)).predict(length) == pytest.approx(seconds)
 
 
 def test_only_what_grows_is_taken_to_grow(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(cost_model, "available", lambda _: 20 * 2**30)
     ran: list[int] = []
-    known = CostModel(CPU, {1024: 1.0}, {1024: 2**30 + 2**28}, least=2**30)  # 1 GiB of gradients, whatever the length
+    gradients = 2**30  # whatever the length
+    known = CostModel(peak, CPU, {1024: 1.0}, {1024: gradients + 2**28}, least=gradients)
     assert known.attempt(lambda: ran.append(1), 8192, counted=True)[1] == ""
     assert ran
-    steep = CostModel(CPU, {1024: 1.0}, {1024: 2**30 + 2**29}, least=2**30)
+    steep = CostModel(peak, CPU, {1024: 1.0}, {1024: gradients + 2**29}, least=gradients)
     assert steep.attempt(lambda: ran.append(2), 8192, counted=True)[1] == "may need 33.0 GiB, 20.0 GiB are free"
-    alone = CostModel(CPU, {1024: 1.0}, {1024: 2**29})
+    alone = CostModel(peak, CPU, {1024: 1.0}, {1024: 2**29})
     assert alone.attempt(lambda: ran.append(3), 8192, counted=True)[1] == "may need 32.0 GiB, 20.0 GiB are free"
 
 

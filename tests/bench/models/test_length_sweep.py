@@ -14,7 +14,7 @@ from sumpool.bench.models.length_sweep import LengthSweep, measure_models, with_
 from sumpool.bench.models.tables import growth_rows
 from sumpool.bench.results.report import Result
 from sumpool.bench.results.table import Row, where
-from sumpool.bench.systems.workload import WORKLOADS, Conditions, Documents, Subject
+from sumpool.bench.systems.workload import WORKLOADS, Conditions, Contender, Documents, Subject
 from sumpool.core.attention.blockwise import BlockwiseAttentionConfig
 from sumpool.core.model.config import DecoderConfig, EncoderLayerConfig, ModelConfig
 from sumpool.core.output.tied import TiedOutputConfig
@@ -46,7 +46,7 @@ class Time:
 
 
 @dataclass
-class Timed:
+class Timed(Contender):
     """A system that reads in so many seconds: factor * length ** exponent."""
 
     time: Time
@@ -241,8 +241,7 @@ def test_a_length_that_may_not_fit_is_left_out(monkeypatch: pytest.MonkeyPatch) 
         work()
         return next(found)
 
-    monkeypatch.setattr("sumpool.training.memory.peak", peak)
-    monkeypatch.setattr("sumpool.bench.models.cost_model.peak", peak)
+    monkeypatch.setattr("sumpool.bench.systems.workload.peak", peak)
     monkeypatch.setattr("sumpool.bench.models.cost_model.available", Mock(return_value=2**31))
     rows = quick(QUICK.model_copy(update={"lengths": (32, 64)}))
     assert {row.note for row in where(rows, {"length": 32})} == {""}
@@ -266,8 +265,7 @@ def test_the_end_of_memory_is_said(monkeypatch: pytest.MonkeyPatch, error: Excep
 def test_libraries_are_warm_before_memory_is_measured(monkeypatch: pytest.MonkeyPatch) -> None:
     encode = Mock()
     monkeypatch.setattr(Subject, "encode", encode)
-    for module in ("training.memory", "bench.models.cost_model"):
-        monkeypatch.setattr(f"sumpool.{module}.peak", Mock(side_effect=MemoryError))
+    monkeypatch.setattr("sumpool.bench.systems.workload.peak", Mock(side_effect=MemoryError))
     quick(QUICK.model_copy(update={"workloads": ("encode",)}))
     assert [call.args[0].ids.shape for call in encode.call_args_list] == [(1, 16)] * 3
 
@@ -278,7 +276,7 @@ def test_other_errors_are_not_taken_for_the_end_of_memory(monkeypatch: pytest.Mo
         measure_models(POOLED, QUICK, CONDITIONS)
 
 
-class EncodingPeer:
+class EncodingPeer(Contender):
     """A peer that only encodes, outside torch."""
 
     def precision_of(self, workload: Workload) -> str:

@@ -2,6 +2,7 @@ import importlib.util
 import subprocess
 import sys
 from importlib.machinery import ModuleSpec
+from pathlib import Path
 
 import pytest
 import torch
@@ -67,3 +68,16 @@ def test_with_both_nothing_is_left_out() -> None:
 def test_no_library_is_imported_before_it_is_asked_for() -> None:
     script = "import sys, sumpool.bench.peers.build; sys.exit(bool({'transformers', 'ctranslate2'} & set(sys.modules)))"
     assert subprocess.run([sys.executable, "-c", script], check=False).returncode == 0
+
+
+def test_ctranslate2_is_in_a_process_of_its_own() -> None:
+    peer = build_peers(CONFIG, BenchConfig(lengths=(20,), generate=4), CONDITIONS)["CTranslate2"]
+    before = libraries()
+    peer.generate(Documents.random(1, 20, 4, CONDITIONS), beams=2, tokens=4)
+    assert peer.precision_of("generate") is not None
+    assert not [name for name in libraries() - before if "ctranslate2" in name]
+
+
+def libraries() -> set[str]:
+    """Shared libraries of this process."""
+    return {line.split()[-1] for line in Path("/proc/self/maps").read_text().splitlines() if ".so" in line}

@@ -42,7 +42,7 @@ def test_writes_what_bart_of_transformers_writes(
 ) -> None:
     monkeypatch.setattr(ctranslate2_peer, "bart", shaken_bart)
     documents = Documents.random(3, length, 1, CONDITIONS)
-    found = CTranslate2Peer(CONFIG, CONDITIONS, "float32").generate(documents, beams, tokens)
+    found = CTranslate2Peer(CONFIG, CONDITIONS, "float32", threads=2).generate(documents, beams, tokens)
     assert torch.equal(found, TransformersPeer(shaken_bart, CONFIG, CONDITIONS).generate(documents, beams, tokens))
     assert len(found.unique(dim=0)) > 1
 
@@ -57,7 +57,7 @@ def hasty_bart(config: ModelConfig, vocabulary: int) -> torch.nn.Module:
 @pytest.mark.parametrize("kind", ["float32", "int8"])
 def test_writes_as_many_tokens_as_asked_for(monkeypatch: pytest.MonkeyPatch, kind: str) -> None:
     monkeypatch.setattr(ctranslate2_peer, "bart", hasty_bart)
-    peer = CTranslate2Peer(CONFIG, CONDITIONS, kind)
+    peer = CTranslate2Peer(CONFIG, CONDITIONS, kind, threads=2)
     found = peer.generate(Documents.random(2, 20, 1, CONDITIONS), beams=2, tokens=8)
     assert found.shape == (2, 8)
     assert EOS not in found
@@ -65,7 +65,7 @@ def test_writes_as_many_tokens_as_asked_for(monkeypatch: pytest.MonkeyPatch, kin
 
 
 def test_it_only_writes() -> None:
-    peer = CTranslate2Peer(CONFIG, CONDITIONS, "float32")
+    peer = CTranslate2Peer(CONFIG, CONDITIONS, "float32", threads=2)
     documents = Documents.random(1, 8, 4, CONDITIONS)
     with pytest.raises(NotImplementedError, match="CTranslate2 does not train"):
         peer.train(documents)
@@ -74,11 +74,10 @@ def test_it_only_writes() -> None:
     assert "translator" not in vars(peer)  # it says so before it makes any weights
 
 
-def test_has_as_many_threads_as_torch(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_has_as_many_threads_as_asked_for(monkeypatch: pytest.MonkeyPatch) -> None:
     made = Mock()
     monkeypatch.setattr("ctranslate2.Translator", made)
-    monkeypatch.setattr(torch, "get_num_threads", lambda: 3)
-    assert CTranslate2Peer(CONFIG, CONDITIONS, "int8").translator is made.return_value
+    assert CTranslate2Peer(CONFIG, CONDITIONS, "int8", threads=3).translator is made.return_value
     assert made.call_args.kwargs["intra_threads"] == 3
     assert made.call_args.kwargs["inter_threads"] == 1
 
@@ -98,7 +97,7 @@ def test_computes_in_what_the_device_supports(
 
 
 def test_goes_with_its_threads() -> None:
-    peer = CTranslate2Peer(CONFIG, CONDITIONS, "float32")
+    peer = CTranslate2Peer(CONFIG, CONDITIONS, "float32", threads=2)
     peer.generate(Documents.random(1, 8, 1, CONDITIONS), 1, 2)
     before = threads()
     del peer

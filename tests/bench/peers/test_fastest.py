@@ -9,14 +9,14 @@ from sumpool.bench.config import Workload
 from sumpool.bench.measures.timing import Work
 from sumpool.bench.peers import fastest
 from sumpool.bench.peers.fastest import FastestPeer
-from sumpool.bench.systems.workload import Conditions, Documents
+from sumpool.bench.systems.workload import Conditions, Contender, Documents
 
 CONDITIONS = Conditions(vocabulary=40, device=torch.device("cpu"), precision=torch.float32)
 TRIAL, DOCUMENTS = (Documents.random(1, length, 4, CONDITIONS) for length in (8, 20))
 SECONDS = {"fp32": {"encode": 3.0, "generate": 5.0}, "bf16": {"encode": 1.0, "generate": 6.0}}
 
 
-class Peer:
+class Peer(Contender):
     """A system whose time is known; it has no training."""
 
     now = 0.0
