@@ -224,7 +224,7 @@ def _find_loose(
         text = tidy_sentence(sentence.text).rstrip(" .;,\u3002\uff1b\uff0c")
         text = change_text(text) if is_changelog else text
         is_text = sentence.kind in PROSE_KINDS and len(text.split()) >= _MIN_CHANGE_WORDS and text[-1:] != ":"
-        is_text = is_text and not (is_changelog and text[-1:] == "?")
+        is_text = is_text and not (is_changelog and (text[-1:] == "?" or _is_above_list(sentences, place)))
         if place in strict or not is_text:
             continue
         start = text[:1] if _IDENTIFIER.match(text) else text[:1].upper()
@@ -238,6 +238,12 @@ def _find_loose(
         if is_alone and is_prose_sentence(statement, profile, names, min_words=min_words):
             loose.append(CandidateSentence(capital, place, place, is_item=sentence.kind == "list_item"))
     return loose
+
+
+def _is_above_list(sentences: Sequence[SourceSentence], place: int) -> bool:
+    """Return whether a sentence is a line without a full stop above a list, which it is the heading of."""
+    kinds = [sentence.kind for sentence in sentences[place : place + 2]]
+    return kinds == ["paragraph", "list_item"] and sentences[place].text[-1:].isalnum()
 
 
 def _without_predecessor(candidate: CandidateSentence) -> CandidateSentence:

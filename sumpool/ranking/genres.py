@@ -41,8 +41,12 @@ _COMPONENT = re.compile(
     r"(?:[\w./+-]{1,20}(?:, ?[\w./+-]{1,20})?: (?=[A-Z]))?"
 )
 _MAX_HEADING_WORDS = 4
-_MENDED_HEADING = re.compile(r"\b(?:bug ?fix(?:es)?|bugs? fixed|fixed|fixes)\b", re.IGNORECASE)
-"""Heading of faults that were mended."""
+_MENDED_HEADING = re.compile(
+    r"(?!.*\b(?:changes|changed|enhancements|features|improvements|new)\b)"
+    r".*\b(?:bug ?fix(?:es)?|bugs? fixed|fixed|fixes)\b",
+    re.IGNORECASE,
+)
+"""Heading of faults that were mended, and of nothing else."""
 _REMOVED_HEADING = re.compile(r"removed|deprecated", re.IGNORECASE)
 _MENDED = re.compile(r"FIX(?:ED)?\b")
 _SAYS_SO = {
@@ -167,7 +171,7 @@ def sentence_texts(candidates: "Sequence[CandidateSentence]", genre: Genre) -> l
 def _group(heading: str) -> str:
     """Return the group of changes that a heading opens, if its changes may not say so themselves."""
     removed = _REMOVED_HEADING.match(heading)
-    return removed[0].capitalize() if removed else "Fixed" if _MENDED_HEADING.search(heading) else ""
+    return removed[0].capitalize() if removed else "Fixed" if _MENDED_HEADING.match(heading) else ""
 
 
 def _release_name(text: str) -> str:

@@ -60,7 +60,7 @@ _POINTERS = (
     r"if (?:so|not|this|that)\b|for (?:example|instance)\b|note\b",
     r"in (?:that|such|these|the same|either) \w+\b|in this (?:case|example|way|situation|mode|section)\b",
     r"(?:the (?:latter|former|same|other|alternative|second|third|remaining|above|following))\b",
-    r"as an? example\b|of course\b|(?:we|you)(?:['\u2019]ve| have) (?:now|just|already|so far)\b",
+    r"as an? example\b|of course\b",
     r"(?:for|to) (?:more|further|additional|full|complete|details|information|learn|find|read)\b",
     r"(?:more|further)\b.{0,30}\b(?:found|available)\b",
     r"(?:many |special )?thank|we (?:would like to )?(?:thank|acknowledge)|i (?:would like to |want to )?thank",

@@ -42,7 +42,7 @@ _CATAPHORIC = frozenset(
 )
 """Words after "those" that say which are meant."""
 _SIDES = r"(?:upper|lower|top|bottom|left|right|second|last|first|next|previous)"
-_OMITTED = (
+_ANNOUNCING = (
     r"\blike (?:this|these|so)\b",
     r"\bas follows\b",
     r"\b(?:the|these|this) (?:\w+ )?following\b(?! (?:the|an?)\b)",
@@ -50,17 +50,21 @@ _OMITTED = (
     r"\b(?:shown|described|listed|mentioned|given|discussed|defined|explained|noted|seen|outlined|stated|used|see)"
     r" (?:above|below|here|earlier|previously|before)\b",
     r"\b(?:above|below)(?=[.,;:)])|\bthe (?:above|latter|aforementioned|aforesaid)\b",
-    r"\bthe former\b(?=[.,;:)]| (?:is|are|was|were|has|have|can|will|may|does|do|and|or|in|of)\b)",
-    rf"\b{_SIDES}[- ](?:{_SIDES} |hand )?(?:diagram|figure|panel|plot|graph|table|picture|image|side|column)\b",
     r"(?<=\w )this (?:one|way|time|point|case|list|table|example|option|step|problem|question|answer|reason)\b",
     r"\bthese (?:cases|examples|options|steps|reasons|rules)\b",
-    r"\bthe (?:previous|next|preceding) (?:\w+ )?(?:section|chapter|example|paragraph|page|part|figure|table)\b",
     r"\bthe (?:(?:one|two|three|four) other|other (?:two|three|four)) \w+",
-    r"\bin part (?:one|two|three|\d)\b|\bhere(?:'s| is| are)\b|\bsee (?:question|section|chapter)\b|\bin question \d",
+    r"\bhere(?:'s| is| are)\b",
+)
+"""Wordings that refer to a list, which may stand in the sentence itself."""
+_OMITTED = (
+    r"\bthe former\b(?=[.,;:)]| (?:is|are|was|were|has|have|can|will|may|does|do|and|or|in|of)\b)",
+    rf"\b{_SIDES}[- ](?:{_SIDES} |hand )?(?:diagram|figure|panel|plot|graph|table|picture|image|side|column)\b",
+    r"\bthe (?:previous|next|preceding) (?:\w+ )?(?:section|chapter|example|paragraph|page|part|figure|table)\b",
+    r"\bin part (?:one|two|three|\d)\b|\bsee (?:question|section|chapter)\b|\bin question \d",
     r"\bhere\.$",
     r"\b(?:section|chapter|appendix|page|figure|table|example|listing) (?:\d|(?-i:[A-Z])\b)|\blines? \d",
     r"\b(?:later|earlier|elsewhere) in (?:this|the)\b|\bin the (?:rest|remainder) of\b|\bas before\b|\blast time\b",
-    r"\b(?:you|we)(?:['\u2019]ve| have) (?:now|just|already|seen)\b",
+    r"\b(?:you|we)(?:['\u2019]ve| have) (?:now|just|already|seen|so far)\b",
     r"\bwe(?:['\u2019]re| are) going to\b|\bwe (?:just )?saw\b",
     r"\b(?:is|are|was|were) (?:described|documented|explained|discussed|listed) in\b",
     r"\bdescribed in (?-i:[A-Z])|\b(?:with|for|in) that (?:task|purpose|problem|case|end)\b(?!,? (?:if|when|where)\b)",
@@ -149,8 +153,10 @@ _NO_NOUNS = frozenset(
 
 def refers_to_omitted(sentence: str, language: str = ENGLISH) -> bool:
     """Return whether a sentence refers to a list, figure or example that a summary leaves out, or to an edition."""
-    matches = _omitted(language).finditer(sentence)
-    return any(not _LISTED.search(sentence, match.end()) for match in matches)
+    announcing, omitted = _omitted(language)
+    if omitted.search(sentence):
+        return True
+    return any(not _LISTED.search(sentence, match.end()) for match in announcing.finditer(sentence))
 
 
 def lacks_subject(sentence: str, language: str = ENGLISH) -> bool:
@@ -190,8 +196,9 @@ def _unresolved(sentence: str) -> Iterator[bool]:
 
 
 @lru_cache(maxsize=16)
-def _omitted(language: str) -> re.Pattern[str]:
+def _omitted(language: str) -> tuple[re.Pattern[str], re.Pattern[str]]:
+    """Return wordings that refer to a list, which may follow them, and to other text."""
+    if language == ENGLISH:
+        return any_of(*_ANNOUNCING), any_of(*_OMITTED)
     known = languages().get(language)
-    others = known.patterns.get("omitted", "") if known else ""
-    patterns = _OMITTED if language == ENGLISH else ()
-    return any_of(*patterns, others)
+    return any_of(known.patterns.get("omitted", "") if known else ""), any_of()

@@ -169,6 +169,13 @@ def test_changelogs_offer_the_latest_release() -> None:
     ]
 
 
+def test_a_line_above_a_list_of_changes_is_its_heading() -> None:
+    line, change = "Important changes of hosts and gateways", "Remove the red gateway from the host"
+    parsed = document(("heading", "Version 2.0"), ("paragraph", line), ("list_item", change), title="Changelog")
+    sentences = source_sentences(parsed, SentenceSplitter.default())
+    assert [item.text for item in find_candidates(parsed, sentences, "en", "changelog")] == [f"{change}."]
+
+
 def test_older_changes_are_offered_where_the_latest_have_no_text() -> None:
     code: list[tuple[TextBlockKind, str]] = [("list_item", f"\\\\{name}: \\\\url{{x}}") for name in "abc"]
     older: tuple[TextBlockKind, str] = ("list_item", "Remove the red gateway from the host")

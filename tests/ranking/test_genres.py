@@ -116,3 +116,10 @@ def test_faults_that_were_mended_say_so() -> None:
         "Removed: Unused plots.",
         "Drop old plots.",
     ]
+
+
+def test_changes_below_faults_and_changes_are_not_all_mended() -> None:
+    blocks = sentences(
+        ("heading", "Version 2.0"), ("heading", "Bug fixes and changes"), ("list_item", "Plots are old.")
+    )
+    assert with_releases([CandidateSentence("Plots are old.", 2, 2)], blocks)[0].text == "Plots are old."

@@ -73,7 +73,6 @@ def test_statements_are_prose(sentence: str, language: str) -> None:
         "The numbers of the host are ranging from.",
         "The host now is extracted when.",
         "The alternative is the host of the gateway.",
-        "We have now named the parts of the host: its gateway and its packets.",
         "Теперь вы знаете о пакетах достаточно, чтобы их послать.",
         "Nun kann das Paket an den Rechner gesendet werden.",
         "For the names of the hosts, see the other file.",

@@ -6,7 +6,7 @@ from sumpool.documents.captions import is_caption
 from sumpool.documents.decoding import decode_text
 from sumpool.documents.document import ParsedDocument, ReadOptions, TextBlock
 from sumpool.documents.plain_text.headings import Headings
-from sumpool.documents.plain_text.lines import TextRow, join_rows, right_edge, row_groups
+from sumpool.documents.plain_text.lines import TextRow, is_outline, join_rows, right_edge, row_groups
 from sumpool.documents.plain_text.shapes import (
     columns,
     has_bars,
@@ -36,7 +36,7 @@ def text_blocks(text: str) -> Iterator[TextBlock]:
     """Yield the blocks of a text."""
     groups = row_groups(text)
     edge = right_edge(groups)
-    headings = Headings(groups)
+    headings = Headings(groups, is_outline=is_outline(text))
     for index in range(len(groups)):
         for heading, rows in headings.split(index):
             if heading:

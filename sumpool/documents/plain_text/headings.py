@@ -8,6 +8,7 @@ from sumpool.documents.plain_text.lines import TextRow, join_rows
 from sumpool.documents.plain_text.shapes import is_rule, is_table, list_item
 
 _UNDERLINE = re.compile(r"([=\-~^*#\"'`+_:.])\1{2,}$")
+_STARS = re.compile(r"(\*{1,6}) +(?=\S)")
 _NUMBERED = re.compile(
     r"(?P<number>\d{1,3}(?:\.\d{1,3}){0,5}\.?|[A-Z](?:\.\d{1,3}){1,4}\.?|[A-Z]\.|[IVX]{1,5}\.|\u00a7 ?\d+"
     r"|(?:chapter|section|part|appendix|annex|kapitel|abschnitt|chapitre|cap\u00edtulo|\u0433\u043b\u0430\u0432\u0430)\s+[\w.]+[.:]?"
@@ -28,10 +29,11 @@ class Headings:
     Attributes:
         groups: Lines between empty lines.
         base_indent: Indentation of most paragraphs.
+        is_outline: Whether stars mark headings, as many as their level, as in an outline of Emacs.
     """
 
-    def __init__(self, groups: Sequence[list[TextRow]]) -> None:
-        self.groups = groups
+    def __init__(self, groups: Sequence[list[TextRow]], *, is_outline: bool = False) -> None:
+        self.groups, self.is_outline = groups, is_outline
         self.base_indent = _base_indent(groups)
         self.marks: list[str] = []
 
@@ -42,16 +44,21 @@ class Headings:
         rows: list[TextRow] = []
         position = 0
         while position < len(group):
-            size = self._underlined(group, position)
+            row = group[position]
+            stars = _STARS.match(row.text) if self.is_outline and not row.indent else None
+            size = 1 if stars else self._underlined(group, position)
             if size:
                 if heading or rows:
                     yield heading, rows
-                titles = [row for row in group[position : position + size] if not is_rule(row.text)]
-                mark = group[position + size - 1].text[0]
-                heading, rows = self._heading(titles, self._mark_level(mark)), []
+                titles = [line for line in group[position : position + size] if not is_rule(line.text)]
+                if stars:
+                    titles, level = [row._replace(text=row.text[stars.end() :])], len(stars[1])
+                else:
+                    level = self._mark_level(group[position + size - 1].text[0])
+                heading, rows = self._heading(titles, level), []
                 position += size
             else:
-                rows.append(group[position])
+                rows.append(row)
                 position += 1
         if heading is None and (level := self._level(index)):
             yield self._heading(rows, level), []

@@ -8,6 +8,7 @@ from sumpool.documents.rfc_cleaning import unwrap
 from sumpool.documents.rfc_pages import indentation, numbered_lines, split_pages
 
 _TERMINAL_CODE = re.compile(r"\x1b(?:\[[0-9;?]{0,20}[A-Za-z]|\][^\x07\x1b\n]{0,200}(?:\x07|\x1b\\)|[()][A-Z0-9])|\x1b")
+_EDITOR_MODE = re.compile(r"-\*-(?P<mode>[^\n*]{1,200})-\*-")
 _OVERSTRIKE = re.compile(r"[^\n]\x08")
 _CJK_BREAK = re.compile(r"(?<=[\u3000-\u30ff\u3400-\u9fff\uff00-\uffef]) (?=[\u3000-\u30ff\u3400-\u9fff\uff00-\uffef])")
 _MIN_PAGE_LINES, _MAX_PAGE_LINES = 20, 90
@@ -33,9 +34,16 @@ class TextRow(NamedTuple):
         return self.indent + len(self.text)
 
 
+def is_outline(text: str) -> bool:
+    """Return whether the first line of a text says that lines with stars before them are headings."""
+    mode = _EDITOR_MODE.search(text.split("\n", 1)[0])
+    return mode is not None and re.search(r"\b(?:outline|org)\b", mode["mode"], re.IGNORECASE) is not None
+
+
 def row_groups(text: str) -> list[list[TextRow]]:
-    """Split a text at empty lines, without terminal codes, overstrikes and page breaks."""
+    """Split a text at empty lines, without terminal codes, modes of editors, overstrikes and page breaks."""
     text = _TERMINAL_CODE.sub("", text.replace("\r\n", "\n").replace("\r", "\n"))
+    text = _EDITOR_MODE.sub("", text)
     while "\b" in text:
         text, count = _OVERSTRIKE.subn("", text)
         if not count:

@@ -53,7 +53,7 @@ def is_table(rows: Sequence[TextRow]) -> bool:
     """Return whether lines are rows of a table: most have cells apart from each other, in few columns."""
     if not rows:
         return False
-    cells = sum(bool(_GAP.search(row.text)) or row.text.count("|") > 1 for row in rows)
+    cells = sum(bool(_GAP.search(list_item(row.text) or row.text)) or row.text.count("|") > 1 for row in rows)
     return 2 * cells > len(rows) and (
         len(rows) > 1 or rows[0].text.count("|") > 1 or len(_GAP.findall(rows[0].text)) > 1
     )

@@ -51,6 +51,25 @@ def test_levels_follow_underlines() -> None:
     assert [level for kind, level, _ in blocks(text) if kind == "heading"] == [1, 2, 1]
 
 
+def test_stars_are_headings_where_the_mode_says_so() -> None:
+    text = "Birds NEWS -*- outline -*-\n\n* Birds 1.2\n** Fixed\n\nThe owl hoots.\n\n  * The crow.\n"
+    assert blocks(text) == [
+        ("heading", 1, "Birds NEWS"),
+        ("heading", 1, "Birds 1.2"),
+        ("heading", 2, "Fixed"),
+        ("paragraph", 0, "The owl hoots."),
+        ("list_item", 1, "The crow."),
+    ]
+    assert blocks(text.replace("outline", "text"))[1][0] == "list_item"
+
+
+def test_spaces_behind_the_mark_of_an_item_are_no_columns() -> None:
+    assert blocks("Birds:\n o    The owl hoots.\n o    The crow caws.\n")[1:] == [
+        ("list_item", 1, "The owl hoots."),
+        ("list_item", 1, "The crow caws."),
+    ]
+
+
 def test_first_line_is_the_title() -> None:
     parsed = parse(
         b"      A Title in\n   the Middle\n\nText that is longer than it, and ends with a stop.\n", DEFAULT_OPTIONS
