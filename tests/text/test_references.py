@@ -41,6 +41,7 @@ def test_lists_figures_and_editions_are_left_out_of_a_summary(sentence: str) -> 
         ("Символы показаны в следующей таблице.", "ru"),
         ("Стоимость приведена в Пример 2.1.", "ru"),
         ("Библиотека нужна, чтобы писать такие программы.", "ru"),
+        ("Обычно это выделение, но есть и другой способ.", "ru"),
         ("Пакеты выбирают, как это описано в предыдущем разделе.", "ru"),
         ("Das Programm wird wie im vorherigen Abschnitt gestartet.", "de"),
         ("Das Programm wird wie in Abschnitt 1.4 gestartet.", "de"),
