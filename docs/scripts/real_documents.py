@@ -1,6 +1,6 @@
 """Summarise a seeded draw of real documents and write docs/real-documents.md.
 
-    python docs/scripts/real_documents.py FOLDER [--seed 86] [--out docs/real-documents.md]
+    python docs/scripts/real_documents.py FOLDER [--seed 90] [--out docs/real-documents.md]
 
 FOLDER holds one folder per package: Debian packages unpacked by `dpkg -x`, source packages of PyPI and npm as
 `pypi-NAME-VERSION`, the RFC series (doc-rfc-*) as `doc-rfc`, and /usr/share/common-licenses as `common-licenses`. KINDS
@@ -29,7 +29,7 @@ from sumpool.workflows.summarize import summarize
 
 VERDICTS = Path(__file__).with_name("real_documents_verdicts.json")
 PAGE = Path(__file__).parents[1] / "real-documents.md"
-SEED = 86
+SEED = 90
 MIN_BYTES, MAX_BYTES = 1_500, 2_000_000
 INDEX_PAGE = re.compile(
     r"(?:gen|py-mod|mod)?index|search|toc|contents|copyright|genindex|_sources|about|refcard|quickref|^ld-",
@@ -250,11 +250,11 @@ file that cannot be read counts as not good.
 
 The goal of 27 in 30 is missed by two. What is wrong with the others:
 
-- A chapter on shared libraries: how they are found, in place of what their packages must do.
-- A chapter on languages: how three words are abbreviated.
-- A list of changes, where "Fixed:" stands before changes that say otherwise.
+- A chapter on the operating system: one of its sentences is two, as in the source.
+- A manual on installing R: details of single steps, in place of what it covers.
+- A list of changes that has one of them twice, as in the source.
 - A collection of plots whose first sentence has no verb.
-- A filter, where "daher" (therefore) refers to sentences that are left out.
+- A lesson on colour modes, where "this" refers to a sentence that is left out.
 
 Where a summary does not name the title, the title stands above it, as the command prints it; it says what a chapter of
 collected rules is about. The rules were developed on the draws of seeds 41 to 46. The first reading of 41 and 42,
@@ -267,8 +267,10 @@ omitted listing. These were mended, and seed 72 had 24 of 29. Of packages instal
 had 24 of 30 each, read beside their sources only where in doubt; after each of them what a general rule can mend was
 mended: questions and answers in one paragraph, numbers before questions, "Abstract:" before a sentence, "We have now
 ...", "the alternative", "these programmers", sections and other sentences that German, French and Russian sentences
-refer to, and sentences that end with "when". Seed 86, which is shown here, was drawn after the last of these rules and
-has {good} of {documents}. Kinds of few packages share documents: the lists of questions, some licences and half of the
+refer to, and sentences that end with "when". Seed 86 had 25 of 30, seeds 87, 88 and 89 26, 25 and 25 by as quick a
+reading; after them stars before headings, lists with wide spaces, headings above changes and further German and Russian
+references were mended. Seed 90, which is shown here, was drawn after the last of these rules and has {good} of
+{documents}. Kinds of few packages share documents: the lists of questions, some licences and half of the
 tutorials were in earlier draws."""
 _ASPECTS = (("true", "true"), ("about the principal thing", "principal"), ("readable", "readable"))
 
