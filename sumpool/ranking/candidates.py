@@ -12,7 +12,16 @@ from typing import Final
 from sumpool.documents.document import Document
 from sumpool.documents.source_sentences import SourceSentence
 from sumpool.ranking.candidate_form import is_part, licence_term, with_subject, without_label
-from sumpool.ranking.genres import Genre, change_text, document_title, file_stem, latest_end, with_releases
+from sumpool.ranking.genres import (
+    Genre,
+    change_text,
+    document_title,
+    file_stem,
+    is_above_list,
+    latest_end,
+    with_releases,
+    without_repeated,
+)
 from sumpool.ranking.openings import SENTENCE_ENDS, describes_term, full_stop, introduces, is_about_part, name_line
 from sumpool.ranking.outline import heading_is
 from sumpool.ranking.questions import answers, with_questions
@@ -102,7 +111,7 @@ def find_candidates(
     strict = {candidate.index for candidate in candidates}
     loose = _find_loose(sentences, strict, language, language if document.blocks else "", is_changelog=False)
     candidates = sorted([*candidates, *loose], key=lambda candidate: candidate.index)
-    return [_without_predecessor(candidate) for candidate in candidates]
+    return [replace(candidate, predecessor=None) for candidate in candidates]
 
 
 def _find_changes(sentences: Sequence[SourceSentence], language: str, names: frozenset[str]) -> list[CandidateSentence]:
@@ -110,8 +119,8 @@ def _find_changes(sentences: Sequence[SourceSentence], language: str, names: fro
     strict = _find(sentences, language, names, is_licence=False)
     alone = [item for item in strict if item.predecessor is None]
     loose = _find_loose(sentences, {item.index for item in strict}, language, "", is_changelog=True)
-    candidates = sorted([*alone, *loose], key=lambda candidate: candidate.index)
-    return with_releases([_without_predecessor(item) for item in candidates[:_LATEST_CHANGES]], sentences)
+    candidates = without_repeated(sorted([*alone, *loose], key=lambda candidate: candidate.index))
+    return with_releases([replace(item, predecessor=None) for item in candidates[:_LATEST_CHANGES]], sentences)
 
 
 def _with_back_matter(
@@ -220,31 +229,19 @@ def _find_loose(
     `profile` is the language whose function words they must have; any words do if it is empty.
     """
     loose: list[CandidateSentence] = []
+    min_words = _MIN_CHANGE_WORDS if is_changelog else MIN_WORDS
     for place, sentence in enumerate(sentences):
         text = tidy_sentence(sentence.text).rstrip(" .;,\u3002\uff1b\uff0c")
         text = change_text(text) if is_changelog else text
         is_text = sentence.kind in PROSE_KINDS and len(text.split()) >= _MIN_CHANGE_WORDS and text[-1:] != ":"
-        is_text = is_text and not (is_changelog and (text[-1:] == "?" or _is_above_list(sentences, place)))
-        if place in strict or not is_text:
+        is_heading = is_changelog and (text[-1:] == "?" or is_above_list(sentences, place))
+        if place in strict or is_heading or not is_text:
             continue
         start = text[:1] if _IDENTIFIER.match(text) else text[:1].upper()
         end = "" if text[-1:] in "?\uff1f" else full_stop(language)
         capital = f"{start}{text[1:]}{end}"
-        is_alone = not (refers_to_omitted(capital, language) or goes_on(capital, language))
-        is_alone = is_alone and not depends_on_predecessor(capital)
-        min_words = _MIN_CHANGE_WORDS if is_changelog else MIN_WORDS
-        names = frozenset((text.split()[0],))
+        depends = refers_to_omitted(capital, language) or goes_on(capital, language) or depends_on_predecessor(capital)
         statement = f"{capital[:-1]}{full_stop(language)}"
-        if is_alone and is_prose_sentence(statement, profile, names, min_words=min_words):
+        if not depends and is_prose_sentence(statement, profile, frozenset(text.split()[:1]), min_words=min_words):
             loose.append(CandidateSentence(capital, place, place, is_item=sentence.kind == "list_item"))
     return loose
-
-
-def _is_above_list(sentences: Sequence[SourceSentence], place: int) -> bool:
-    """Return whether a sentence is a line without a full stop above a list, which it is the heading of."""
-    kinds = [sentence.kind for sentence in sentences[place : place + 2]]
-    return kinds == ["paragraph", "list_item"] and sentences[place].text[-1:].isalnum()
-
-
-def _without_predecessor(candidate: CandidateSentence) -> CandidateSentence:
-    return replace(candidate, predecessor=None)

@@ -129,6 +129,22 @@ def is_release(sentence: SourceSentence) -> bool:
     )
 
 
+def is_above_list(sentences: Sequence[SourceSentence], place: int) -> bool:
+    """Return whether a sentence is a line without a full stop above a list, which it is the heading of."""
+    kinds = [sentence.kind for sentence in sentences[place : place + 2]]
+    return kinds == ["paragraph", "list_item"] and sentences[place].text[-1:].isalnum()
+
+
+def without_repeated(candidates: "Sequence[CandidateSentence]") -> "list[CandidateSentence]":
+    """Return candidates that are neither the beginning of another one nor equal to an earlier one."""
+    first = {item.text: item for item in reversed(candidates)}
+    return [
+        item
+        for item in candidates
+        if item is first[item.text] and not any(text.startswith(f"{item.text[:-1]} ") for text in first)
+    ]
+
+
 def with_releases(
     candidates: "Sequence[CandidateSentence]", sentences: Sequence[SourceSentence]
 ) -> "list[CandidateSentence]":

@@ -176,6 +176,14 @@ def test_a_line_above_a_list_of_changes_is_its_heading() -> None:
     assert [item.text for item in find_candidates(parsed, sentences, "en", "changelog")] == [f"{change}."]
 
 
+def test_a_change_that_is_the_beginning_of_another_is_no_candidate() -> None:
+    change = "Remove the red gateway from the host"
+    items: list[tuple[TextBlockKind, str]] = [("list_item", f"{change}{end}") for end in ("", " of the network", "")]
+    parsed = document(("heading", "Version 2.0"), *items, title="Changelog")
+    sentences = source_sentences(parsed, SentenceSplitter.default())
+    assert [item.index for item in find_candidates(parsed, sentences, "en", "changelog")] == [2]
+
+
 def test_older_changes_are_offered_where_the_latest_have_no_text() -> None:
     code: list[tuple[TextBlockKind, str]] = [("list_item", f"\\\\{name}: \\\\url{{x}}") for name in "abc"]
     older: tuple[TextBlockKind, str] = ("list_item", "Remove the red gateway from the host")
