@@ -269,8 +269,8 @@ mended: questions and answers in one paragraph, numbers before questions, "Abstr
 refer to, and sentences that end with "when". Seed 86 had 25 of 30, seeds 87, 88 and 89 26, 25 and 25 by as quick a
 reading; after them stars before headings, lists with wide spaces, headings above changes and further German and Russian
 references were mended. Seed 90, which is shown here, had 25 of 30; then a change that stood twice in a list was mended,
-so that {good} are good now. Kinds of few packages share documents: the lists of questions, some licences and half of the
-tutorials were in earlier draws."""
+so that {good} are good now. Kinds of few packages share documents: the lists of questions, some licences and half of
+the tutorials were in earlier draws."""
 _ASPECTS = (("true", "true"), ("about the principal thing", "principal"), ("readable", "readable"))
 
 

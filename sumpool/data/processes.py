@@ -109,7 +109,7 @@ class Worker(Generic[Task, Result]):
             self._process.join(1)
             raise ResourceError(
                 f"a worker process must finish its tasks, got exit code {self._process.exitcode}; "
-                "memory may have run out: close other programs or reduce data.workers"
+                "memory may have run out: close other programs or use fewer workers (data.workers, --jobs)"
             ) from error
         check()
         if not succeeded:

@@ -57,8 +57,9 @@ def peak(work: Work, device: torch.device) -> int | None:
     return None if start is None else max(0, _kilobytes(_STATUS, "VmHWM") * 1024 - start)
 
 
-def try_peak(work: Work, device: torch.device, measure: Peak = peak) -> tuple[int | None, str]:
-    """Peak memory as `measure` gives it, and a note where the work does not fit; empty where it does."""
+def try_peak(work: Work, device: torch.device, measure: Peak | None = None) -> tuple[int | None, str]:
+    """Peak memory as `measure`, by default `peak`, gives it, and a note if the work does not fit, else empty."""
+    measure = measure or peak
     peaks: list[int | None] = []
     return (peaks[0], "") if fits(lambda: peaks.append(measure(work, device))) else (None, OUT_OF_MEMORY)
 
